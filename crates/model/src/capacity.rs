@@ -1,0 +1,132 @@
+//! What a pool has of each resource.
+
+use dashu_int::{IBig, UBig};
+use thiserror::Error;
+
+use crate::{Amount, MeanUse, Quantity, Rational, Resource, to_f64};
+
+/// The capacity of a pool, exactly.
+///
+/// Whether a task fits is decided in whole steps of the workload's amounts, which loses nothing:
+/// a sum of whole steps is at most C exactly when it is at most floor(C). Shares divide by C
+/// itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Capacity {
+    units: Vec<Rational>,
+    steps: Vec<Rational>,
+    fits: Vec<Amount>,
+}
+
+/// Why a capacity is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum CapacityError {
+    /// A capacity of zero would make every share a division by zero.
+    #[error("the capacity of {resource} is 0; it must be greater than 0")]
+    Zero {
+        /// The resource's name.
+        resource: String,
+    },
+    /// A multiple of a mean use that is zero.
+    #[error(
+        "the workload's mean use of {resource} is 0 (no task holds any for any time), so no multiple of it is a capacity; name an absolute pool in a file instead"
+    )]
+    NoUse {
+        /// The resource's name.
+        resource: String,
+    },
+}
+
+impl Capacity {
+    /// A pool with so many of each resource's own units.
+    ///
+    /// # Errors
+    /// If one is zero.
+    pub fn new(resources: &[Resource], units: Vec<Rational>) -> Result<Capacity, CapacityError> {
+        assert_eq!(resources.len(), units.len(), "one capacity a resource");
+        if let Some(r) = units.iter().position(Rational::is_zero) {
+            return Err(CapacityError::Zero { resource: resources[r].name.clone() });
+        }
+        let steps: Vec<Rational> =
+            resources.iter().zip(&units).map(|(r, c)| c * Rational::from(IBig::from(r.steps()))).collect();
+        // Everything that can be held at once fits i64, so a larger pool is as good as this one.
+        let largest = UBig::from(i64::MAX as u64);
+        let fits = steps
+            .iter()
+            .map(|s| {
+                let floor = UBig::try_from(s.floor()).unwrap_or(UBig::ZERO);
+                Amount(u64::try_from(floor.min(largest.clone())).expect("at most i64::MAX"))
+            })
+            .collect();
+        Ok(Capacity { units, steps, fits })
+    }
+
+    /// `factor` times the workload's mean use R.
+    ///
+    /// # Errors
+    /// If the factor or a mean use is zero.
+    pub fn multiple(resources: &[Resource], r: &MeanUse, factor: &Quantity) -> Result<Capacity, CapacityError> {
+        if let Some(i) = r.units.iter().position(Rational::is_zero) {
+            return Err(CapacityError::NoUse { resource: resources[i].name.clone() });
+        }
+        Capacity::new(resources, r.units.iter().map(|u| u * factor.exact()).collect())
+    }
+
+    /// How many resources there are.
+    pub fn width(&self) -> usize {
+        self.fits.len()
+    }
+
+    /// In the workload's own units, exactly.
+    pub fn exact_units(&self, r: usize) -> &Rational {
+        &self.units[r]
+    }
+
+    /// In the workload's own units, as the nearest `f64`.
+    pub fn units(&self, r: usize) -> f64 {
+        to_f64(&self.units[r])
+    }
+
+    /// In steps of an [`Amount`], exactly.
+    pub fn exact_steps(&self, r: usize) -> &Rational {
+        &self.steps[r]
+    }
+
+    /// In steps of an [`Amount`], as the nearest `f64`.
+    pub fn steps(&self, r: usize) -> f64 {
+        to_f64(&self.steps[r])
+    }
+
+    /// The largest sum of amounts that fits: floor of the exact capacity.
+    pub fn fits(&self) -> &[Amount] {
+        &self.fits
+    }
+
+    /// Whether a task with these amounts fits into the empty pool.
+    pub fn admits(&self, demand: &[Amount]) -> bool {
+        demand.iter().zip(&self.fits).all(|(d, c)| d <= c)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn cpu(decimals: u8) -> Vec<Resource> {
+        vec![Resource { decimals, ..Resource::new("cpu", "") }]
+    }
+
+    #[test]
+    fn shares_keep_the_fraction_that_fitting_drops() {
+        let half = Quantity::parse("5/2").unwrap().exact().clone();
+        let c = Capacity::new(&cpu(0), vec![half]).unwrap();
+        assert_eq!((c.fits(), c.steps(0)), ([Amount(2)].as_slice(), 2.5));
+        assert!(c.admits(&[Amount(2)]) && !c.admits(&[Amount(3)]));
+    }
+
+    #[test]
+    fn zero_is_refused_and_a_huge_pool_is_not() {
+        assert!(matches!(Capacity::new(&cpu(0), vec![Rational::ZERO]), Err(CapacityError::Zero { .. })));
+        let huge = Quantity::parse("1e30").unwrap().exact().clone();
+        assert_eq!(Capacity::new(&cpu(9), vec![huge]).unwrap().fits(), [Amount(i64::MAX as u64)]);
+    }
+}

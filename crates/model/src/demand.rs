@@ -1,0 +1,129 @@
+//! Distinct demand vectors, stored once.
+
+use std::collections::HashMap;
+
+use crate::{Amount, Nano};
+
+/// Which row of a [`DemandTable`] a task demands.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct DemandId(pub u32);
+
+impl DemandId {
+    /// As an index.
+    pub fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// The distinct demand vectors of a workload: a month of Google's trace has some 2,200 for 32
+/// million tasks, so a task holds a 4-byte [`DemandId`] instead of its amounts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DemandTable {
+    width: usize,
+    amounts: Vec<Amount>,
+}
+
+impl DemandTable {
+    /// From rows of `width` amounts, one after another.
+    pub(crate) fn new(width: usize, amounts: Vec<Amount>) -> DemandTable {
+        debug_assert!(width > 0 && amounts.len().is_multiple_of(width));
+        DemandTable { width, amounts }
+    }
+
+    /// The amounts of one row, in the order of the resources.
+    #[inline]
+    pub fn row(&self, id: DemandId) -> &[Amount] {
+        &self.amounts[id.index() * self.width..][..self.width]
+    }
+
+    /// How many rows there are.
+    pub fn len(&self) -> usize {
+        self.amounts.len().checked_div(self.width).unwrap_or(0)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.amounts.is_empty()
+    }
+
+    /// Every row with its id.
+    pub fn rows(&self) -> impl Iterator<Item = (DemandId, &[Amount])> {
+        self.amounts.chunks_exact(self.width.max(1)).enumerate().map(|(i, row)| (DemandId(i as u32), row))
+    }
+}
+
+/// Collects demand vectors in billionths, whatever their size; decimals are chosen at the end.
+#[derive(Clone, Debug)]
+pub(crate) struct DemandBuilder {
+    width: usize,
+    rows: Vec<Nano>,
+    ids: HashMap<Box<[Nano]>, DemandId>,
+    last: Option<DemandId>,
+}
+
+impl DemandBuilder {
+    pub(crate) fn new(width: usize) -> DemandBuilder {
+        DemandBuilder { width, rows: Vec::new(), ids: HashMap::new(), last: None }
+    }
+
+    pub(crate) fn row(&self, id: DemandId) -> &[Nano] {
+        &self.rows[id.index() * self.width..][..self.width]
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    pub(crate) fn intern(&mut self, row: &[Nano]) -> DemandId {
+        debug_assert_eq!(row.len(), self.width);
+        // The tasks of one job follow each other with one vector: skip the hash.
+        if let Some(last) = self.last
+            && self.row(last) == row
+        {
+            return last;
+        }
+        let next = DemandId(u32::try_from(self.ids.len()).expect("fewer than 2^32 demand vectors"));
+        let id = match self.ids.get(row) {
+            Some(&id) => id,
+            None => {
+                self.ids.insert(row.into(), next);
+                self.rows.extend_from_slice(row);
+                next
+            }
+        };
+        self.last = Some(id);
+        id
+    }
+
+    /// The fewest decimals that hold column `r` exactly, and the largest value there.
+    fn decimals(&self, r: usize) -> (u8, Nano) {
+        let column = || self.rows.iter().skip(r).step_by(self.width).copied();
+        let mut decimals = 9;
+        let mut step = 1;
+        while decimals > 0 && column().all(|v| v % (step * 10) == 0) {
+            decimals -= 1;
+            step *= 10;
+        }
+        (decimals, column().max().unwrap_or(0) / step)
+    }
+
+    /// The table and the decimals of each column, or the column whose amounts do not fit.
+    pub(crate) fn finish(&self) -> Result<(DemandTable, Vec<u8>), usize> {
+        let mut decimals = Vec::with_capacity(self.width);
+        for r in 0..self.width {
+            let (d, max) = self.decimals(r);
+            if max > Nano::from(Amount::MAX.0) {
+                return Err(r);
+            }
+            decimals.push(d);
+        }
+        let amounts = self
+            .rows
+            .iter()
+            .enumerate()
+            .map(|(i, v)| Amount((v / 10u128.pow(9 - u32::from(decimals[i % self.width]))) as u64))
+            .collect();
+        Ok((DemandTable::new(self.width, amounts), decimals))
+    }
+}

@@ -1,0 +1,57 @@
+//! The vocabulary of the house: what every other room means by *time*, *amount*, *resource*,
+//! *user*, *weight*, *task*, *workload* and *capacity*.
+//!
+//! This room decides nothing, reads no file and knows no policy. It holds the one rule that
+//! makes everything above it reproducible: **amounts and times are integers**. Shares and
+//! priorities are derived from them (as `f64`, and exactly as [`Rational`] where a tie has to
+//! be told from rounding), never accumulated.
+//!
+//! ```
+//! use evenhand_model::{Quantity, Resource, Task, Time, Span, WorkloadBuilder};
+//!
+//! let mut w = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
+//! w.push(&Task {
+//!     submit: Time::from_secs(10),
+//!     duration: Span::from_secs(60),
+//!     user: "alice",
+//!     // 0.0125 CPU and 0.5 of memory, exactly: nine decimals are held
+//!     amounts: &[Quantity::parse("0.0125").unwrap().nano().unwrap(), 500_000_000],
+//!     ..Task::default()
+//! });
+//! let w = w.finish().unwrap();
+//! assert_eq!(w.len(), 1);
+//! assert_eq!(w.resources()[0].decimals, 4); // the fewest decimals that hold every amount
+//! ```
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod capacity;
+mod demand;
+mod mean_use;
+mod names;
+mod quantity;
+mod resource;
+mod time;
+mod weights;
+mod workload;
+
+pub use capacity::{Capacity, CapacityError};
+pub use dashu_int::{IBig, UBig};
+pub use dashu_ratio::RBig as Rational;
+pub use demand::{DemandId, DemandTable};
+pub use mean_use::{MeanUse, mean_use};
+pub use names::Names;
+pub use quantity::{Quantity, QuantityError};
+pub use resource::{Amount, Resource};
+pub use time::{Span, Time};
+pub use weights::{Weights, WeightsError};
+pub use workload::{Columns, NO_ID, NO_TIME, Nano, Task, UserId, Workload, WorkloadBuilder, WorkloadError};
+
+/// An exact rational as the nearest `f64`.
+///
+/// ```
+/// use evenhand_model::{Rational, to_f64};
+/// assert_eq!(to_f64(&Rational::from_parts(1.into(), 3u8.into())), 1.0 / 3.0);
+/// ```
+pub fn to_f64(r: &Rational) -> f64 {
+    r.to_f64().value()
+}

@@ -1,0 +1,68 @@
+//! Names to dense ids and back.
+
+use std::collections::HashMap;
+
+/// Names numbered in the order in which they are first seen.
+///
+/// ```
+/// let mut n = evenhand_model::Names::default();
+/// assert_eq!((n.intern("b"), n.intern("a"), n.intern("b")), (0, 1, 0));
+/// assert_eq!(n.list(), ["b", "a"]);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Names {
+    list: Vec<String>,
+    ids: HashMap<String, u32>,
+}
+
+impl Names {
+    /// The id of `name`, giving it the next one if it is new.
+    ///
+    /// # Panics
+    /// Past 2^32 - 1 names, which no trace has.
+    pub fn intern(&mut self, name: &str) -> u32 {
+        if let Some(&id) = self.ids.get(name) {
+            return id;
+        }
+        let id = u32::try_from(self.list.len()).expect("fewer than 2^32 names");
+        self.list.push(name.to_string());
+        self.ids.insert(name.to_string(), id);
+        id
+    }
+
+    /// The id of `name`, if it has one.
+    pub fn id(&self, name: &str) -> Option<u32> {
+        self.ids.get(name).copied()
+    }
+
+    /// All names, by id.
+    pub fn list(&self) -> &[String] {
+        &self.list
+    }
+
+    /// How many names there are.
+    pub fn len(&self) -> usize {
+        self.list.len()
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.list.is_empty()
+    }
+}
+
+impl PartialEq for Names {
+    fn eq(&self, other: &Names) -> bool {
+        self.list == other.list
+    }
+}
+
+impl<S: AsRef<str>> FromIterator<S> for Names {
+    fn from_iter<I: IntoIterator<Item = S>>(names: I) -> Names {
+        let mut n = Names::default();
+        for name in names {
+            n.intern(name.as_ref());
+        }
+        n
+    }
+}

@@ -1,0 +1,138 @@
+//! Time as integer nanoseconds.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Sub};
+
+const NANOS: u64 = 1_000_000_000;
+
+/// An instant: whole nanoseconds since the workload's own origin (the trace's zero, or 1970).
+///
+/// At most [`Time::MAX`] (2^62 ns, 146 years), so that adding a [`Span`] never overflows `u64`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Time(u64);
+
+/// A duration: whole nanoseconds, never negative, at most [`Span::MAX`] (2^62 ns).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(transparent)]
+pub struct Span(u64);
+
+macro_rules! nanos {
+    ($T:ident) => {
+        impl $T {
+            /// Zero nanoseconds.
+            pub const ZERO: $T = $T(0);
+            /// The largest value: 2^62 nanoseconds.
+            pub const MAX: $T = $T(1 << 62);
+
+            /// From whole nanoseconds; values above `MAX` are cut to it.
+            pub const fn from_nanos(ns: u64) -> $T {
+                if ns > $T::MAX.0 { $T::MAX } else { $T(ns) }
+            }
+
+            /// From whole nanoseconds, or `None` above `MAX`.
+            pub fn checked_from_nanos(ns: u128) -> Option<$T> {
+                u64::try_from(ns).ok().filter(|&n| n <= $T::MAX.0).map($T)
+            }
+
+            /// From whole microseconds, or `None` above `MAX`.
+            pub fn checked_from_micros(us: u64) -> Option<$T> {
+                $T::checked_from_nanos(u128::from(us) * 1000)
+            }
+
+            /// From whole seconds, or `None` above `MAX`.
+            pub fn checked_from_secs(s: u64) -> Option<$T> {
+                $T::checked_from_nanos(u128::from(s) * u128::from(NANOS))
+            }
+
+            /// From whole seconds; values above `MAX` are cut to it.
+            pub const fn from_secs(s: u64) -> $T {
+                $T::from_nanos(s.saturating_mul(NANOS))
+            }
+
+            /// Whole nanoseconds.
+            pub const fn nanos(self) -> u64 {
+                self.0
+            }
+
+            /// Seconds, as the nearest `f64`: for reports, never for decisions.
+            pub fn secs_f64(self) -> f64 {
+                // Whole seconds and the rest apart, so that nanoseconds survive past 2^53 ns.
+                (self.0 / NANOS) as f64 + (self.0 % NANOS) as f64 / NANOS as f64
+            }
+        }
+
+        impl fmt::Display for $T {
+            /// Seconds, exactly: `12`, `0.5`, `3.000000001`.
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                let (s, ns) = (self.0 / NANOS, self.0 % NANOS);
+                if ns == 0 {
+                    return write!(f, "{s}");
+                }
+                let digits = format!("{ns:09}");
+                write!(f, "{s}.{}", digits.trim_end_matches('0'))
+            }
+        }
+    };
+}
+nanos!(Time);
+nanos!(Span);
+
+impl Time {
+    /// The time from `earlier` to `self`; zero if `earlier` is later.
+    pub fn since(self, earlier: Time) -> Span {
+        Span(self.0.saturating_sub(earlier.0))
+    }
+
+    /// `self + span`, or `None` above [`Time::MAX`].
+    pub fn checked_add(self, span: Span) -> Option<Time> {
+        // Both are at most 2^62, so the sum fits u64.
+        Some(Time(self.0 + span.0)).filter(|t| *t <= Time::MAX)
+    }
+}
+
+impl Add<Span> for Time {
+    type Output = Time;
+    fn add(self, span: Span) -> Time {
+        Time::from_nanos(self.0 + span.0)
+    }
+}
+
+impl Sub for Time {
+    type Output = Span;
+    fn sub(self, earlier: Time) -> Span {
+        self.since(earlier)
+    }
+}
+
+impl AddAssign for Span {
+    fn add_assign(&mut self, other: Span) {
+        *self = Span::from_nanos(self.0 + other.0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn seconds_print_exactly() {
+        assert_eq!(Time::from_secs(12).to_string(), "12");
+        assert_eq!(Time::from_nanos(500_000_000).to_string(), "0.5");
+        assert_eq!(Span::from_nanos(3_000_000_001).to_string(), "3.000000001");
+    }
+
+    #[test]
+    fn adding_past_the_end_of_time_is_none() {
+        assert_eq!(Time::MAX.checked_add(Span::from_nanos(1)), None);
+        assert_eq!(Time::MAX + Span::MAX, Time::MAX);
+        assert_eq!(Time::ZERO.checked_add(Span::MAX), Some(Time::MAX));
+    }
+
+    #[test]
+    fn nanoseconds_survive_as_seconds() {
+        let t = Time::from_nanos(1_356_996_147_000_000_001);
+        assert_eq!(t.to_string(), "1356996147.000000001");
+        assert_eq!(Span::from_nanos(1_500_000_001).secs_f64(), 1.500000001);
+    }
+}

@@ -1,0 +1,171 @@
+//! What a study leaves behind: the records in `summary.json`, which the report draws.
+//!
+//! Times are in seconds, amounts in the workload's own units. Absent numbers (`None`) are ones
+//! that do not exist, such as the mean wait of a user none of whose tasks started.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+/// One number a resource, by the resource's name.
+pub type PerResource = BTreeMap<String, f64>;
+
+/// A whole study.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct StudyRecord {
+    /// What was replayed.
+    pub workload: WorkloadRecord,
+    /// What was asked, so that it can be repeated.
+    pub method: MethodRecord,
+    /// The finished runs: for each capacity in the order asked, each policy in the order asked.
+    pub runs: Vec<RunRecord>,
+    /// Each run against the first policy named, at the same capacity.
+    pub comparisons: Vec<ComparisonRecord>,
+    /// Runs that were asked for but are not there (the study was interrupted), by their ids.
+    pub missing: Vec<String>,
+}
+
+/// The workload of a study.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct WorkloadRecord {
+    /// Where it came from: a path, or the generator's parameters.
+    pub source: String,
+    /// How many tasks it has.
+    pub tasks: u64,
+    /// How many users it has.
+    pub users: u64,
+    /// From the first submission to the last original event, in seconds.
+    pub span_s: f64,
+    /// R: the mean use of each resource over time.
+    pub mean_use: PerResource,
+    /// The unit of each resource, for axis labels; empty if it has none.
+    pub units: BTreeMap<String, String>,
+    /// Digest of everything in the workload that a run depends on.
+    pub digest: String,
+}
+
+/// How a study was made: enough to repeat it.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct MethodRecord {
+    /// The command line that repeats it.
+    pub command: String,
+    /// The version of evenhand.
+    pub version: String,
+    /// Parameters as name and value, in the order in which they should be read.
+    pub parameters: Vec<(String, String)>,
+}
+
+/// One policy on one capacity.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunRecord {
+    /// Unique in the study and fit for a file name: `sdrf-0.5`, or `drf-pool`.
+    pub id: String,
+    /// The policy's name.
+    pub policy: String,
+    /// The capacity of the pool.
+    pub capacity: PerResource,
+    /// The capacity as a multiple of R, if it was given so.
+    pub capacity_factor: Option<f64>,
+    /// The capacity as the user named it: `0.5` or the file's name.
+    pub capacity_name: String,
+    /// The discount factor a second, of policies that have one.
+    pub delta: Option<f64>,
+    /// The time constant -1 s / ln(delta), of policies that have one.
+    pub tau_s: Option<f64>,
+    /// One entry a user, in the workload's order of users.
+    pub users: Vec<UserRecord>,
+    /// Mean wait over all started tasks; `None` if none started.
+    pub mean_wait_s: Option<f64>,
+    /// Mean over users of their mean waits (users with a started task).
+    pub users_mean_wait_s: Option<f64>,
+    /// Jain's index over users' mean waits: 1 is equal, 1/n is one user waiting for all.
+    pub jain_wait: Option<f64>,
+    /// Largest over smallest of the users' mean waits; `None` if the smallest is 0.
+    pub max_min_wait_ratio: Option<f64>,
+    /// Time mean of what was held over capacity, from the first submission to the end.
+    pub utilization: PerResource,
+    /// From the first submission to the last event simulated, in seconds.
+    pub makespan_s: f64,
+    /// How often the policy was asked for the next user and named one.
+    pub decisions: u64,
+    /// Order changes of the policy's ordering structure, as paper 001 counts them; a scan has none.
+    pub order_events: u64,
+    /// Wall-clock time of the simulation.
+    pub elapsed_s: f64,
+    /// Tasks submitted, rejected, started and completed, all users together.
+    pub totals: Totals,
+    /// What happened over time.
+    pub series: Series,
+}
+
+/// Counts of tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Submitted, rejected ones included.
+    pub submitted: u64,
+    /// Larger than the capacity, so never queued.
+    pub rejected: u64,
+    /// Started.
+    pub started: u64,
+    /// Finished by the end of the run.
+    pub completed: u64,
+}
+
+/// One user of one run.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UserRecord {
+    /// The user's name.
+    pub name: String,
+    /// The counts of its tasks.
+    #[serde(flatten)]
+    pub totals: Totals,
+    /// Mean wait of its started tasks.
+    pub mean_wait_s: Option<f64>,
+    /// The least wait that at least 95 % of its started tasks do not exceed.
+    pub p95_wait_s: Option<f64>,
+    /// Mean of max(1, (wait + run) / max(run, 10 s)) over its started tasks.
+    pub mean_bounded_slowdown: Option<f64>,
+    /// completed / submitted.
+    pub completion_ratio: f64,
+}
+
+/// What happened over time, in bins of equal width.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Series {
+    /// The start of the first bin: seconds since the first submission (0).
+    pub start_s: f64,
+    /// The width of a bin.
+    pub bin_s: f64,
+    /// Mean wait of the started tasks submitted in each bin; `None` where there are none.
+    pub mean_wait_s: Vec<Option<f64>>,
+    /// Time mean of the number of tasks waiting in each bin.
+    pub waiting: Vec<f64>,
+    /// Time mean of what was held over capacity in each bin, by resource.
+    pub utilization: BTreeMap<String, Vec<f64>>,
+}
+
+/// One run against the run of the first policy named, at the same capacity.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonRecord {
+    /// The run.
+    pub run: String,
+    /// The run it is held against.
+    pub against: String,
+    /// Users (of those with started tasks in both) whose mean wait is lower.
+    pub users_better: u64,
+    /// Users whose mean wait is higher.
+    pub users_worse: u64,
+    /// Users whose mean wait is the same.
+    pub users_same: u64,
+    /// users_worse over the users compared; `None` if there are none.
+    pub share_worse: Option<f64>,
+    /// Mean over users of 1 - wait / wait of the other run, over users who wait in the other run:
+    /// the reduction of paper 001's Figure 4; `None` if nobody waits there.
+    pub mean_user_wait_reduction: Option<f64>,
+    /// 1 - users_mean_wait_s / that of the other run; `None` if nobody waits there.
+    pub users_mean_wait_reduction: Option<f64>,
+    /// Users who complete more of their tasks than in the other run.
+    pub complete_more: u64,
+    /// Users who complete fewer.
+    pub complete_fewer: u64,
+}
