@@ -430,7 +430,7 @@ fn renumber_users(names: &Names, column: &mut [UserId]) -> Names {
 mod tests {
     use super::*;
 
-    fn task<'a>(submit: u64, user: &'a str, amounts: &'static [Nano]) -> Task<'a> {
+    fn task<'a>(submit: u64, user: &'a str, amounts: &'a [Nano]) -> Task<'a> {
         Task { submit: Time::from_secs(submit), duration: Span::from_secs(1), user, amounts, ..Task::default() }
     }
 
@@ -483,9 +483,10 @@ mod tests {
     #[test]
     fn amounts_that_do_not_fit_name_their_resource() {
         let mut b = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
-        b.push(&task(1, "a", &[1, 10u128.pow(18)]));
+        let (large, too_large) = ([1, 10u128.pow(18)], [1, 10u128.pow(28)]);
+        b.push(&task(1, "a", &large));
         assert!(b.clone().finish().is_ok());
-        b.push(&task(1, "a", &[1, 10u128.pow(28)]));
+        b.push(&task(1, "a", &too_large));
         assert_eq!(b.clone().finish(), Err(WorkloadError::TooLarge { resource: "mem".into() }));
         assert_eq!(WorkloadBuilder::new([Resource::new("cpu", "")]).finish(), Err(WorkloadError::Empty));
     }

@@ -1,1 +1,3 @@
-//! (room to come)
+//! Traces in and out, generated workloads, and descriptions of both.
+//!
+//! A trace line becomes a task of the [`evenhand_model::Workload`]; nothing is run here.
