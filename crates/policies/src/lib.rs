@@ -1,1 +1,122 @@
-//! (room to come)
+//! Who goes next, on line.
+//!
+//! A [`Policy`] is told what happens (a user's first waiting task, a start, a finish) and answers
+//! one question: whose first waiting task should start next? It does not know whether a simulator
+//! or a live engine is asking, nor what fits where.
+//!
+//! | policy | key; the least goes first | source |
+//! |---|---|---|
+//! | `fifo` | submission time of the first waiting task | |
+//! | `drf` | max_r o_r / w | Ghodsi et al. 2011, as Algorithm 1 of paper 001 without state |
+//! | `asset` | sum_r o_r / w | Ghodsi et al. 2011, asset fairness |
+//! | `sdrf` | max_r (o_r + c_r) / w | paper 001, Algorithm 1 |
+//! | `sdrf-dominant` | (max_r o_r + max_r c_r) / w | paper 001, Eq. 5, and its authors' code |
+//!
+//! o_r is what the user holds of resource r over capacity, c_r its commitment (Eq. 6), w its weight
+//! over the mean weight. **Ties** go to the user whose first waiting task was submitted earlier,
+//! then to the smaller user number. Keys are compared as `f64`; where two are too close to be told
+//! apart from rounding, they are compared exactly, so that a tie is a tie.
+//!
+//! A new policy is one file and one line in [`POLICIES`].
+//!
+//! ```
+//! use evenhand_model::*;
+//! use evenhand_policies::{Setting, registration};
+//!
+//! let cpu = [Resource::new("cpu", "")];
+//! let capacity = Capacity::new(&cpu, vec![Rational::from(4)]).unwrap();
+//! let weights = Weights::equal(2);
+//! let mut drf = (registration("drf").unwrap().build)(&Setting { capacity: &capacity, weights: &weights, decay: None });
+//!
+//! let (alice, bob) = (UserId(0), UserId(1));
+//! drf.waiting(alice, Some(Time::ZERO));
+//! drf.waiting(bob, Some(Time::from_secs(1)));
+//! assert_eq!(drf.next(Time::from_secs(1)), Some(alice)); // a tie: submitted earlier
+//! drf.started(Time::from_secs(1), alice, &[Amount(1)]);
+//! assert_eq!(drf.next(Time::from_secs(1)), Some(bob)); // alice holds more now
+//! ```
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod asset;
+mod decay;
+mod drf;
+mod fifo;
+mod holdings;
+pub mod kinetic;
+mod sdrf;
+mod share_order;
+
+pub use decay::{Decay, DecayError};
+use evenhand_model::{Amount, Capacity, Time, UserId, Weights};
+
+/// Who goes next among users with waiting tasks.
+///
+/// Times never decrease from call to call. Demands are in steps of [`Amount`], one entry a resource.
+pub trait Policy: Send {
+    /// `user`'s first waiting task was submitted at `first`; `None`: nothing of the user's waits (or
+    /// the caller sets the user aside for now).
+    fn waiting(&mut self, user: UserId, first: Option<Time>);
+
+    /// A task of `user` with this demand started.
+    fn started(&mut self, now: Time, user: UserId, demand: &[Amount]);
+
+    /// A task of `user` with this demand finished.
+    fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]);
+
+    /// The waiting user whose key is least at `now`, by the tie rule of this crate.
+    fn next(&mut self, now: Time) -> Option<UserId>;
+
+    /// What the policy knows of `user` at `now`: the numbers behind its decisions.
+    fn standing(&mut self, now: Time, user: UserId) -> Standing;
+
+    /// Order changes of the ordering structure between updates, as paper 001 counts them; 0 for
+    /// structures that have none (a scan).
+    fn order_events(&self) -> u64 {
+        0
+    }
+}
+
+/// The numbers behind a decision.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Standing {
+    /// What the user holds over capacity, by resource; empty for policies that do not look at it.
+    pub shares: Vec<f64>,
+    /// Its commitments, by resource; empty for policies without memory.
+    pub commitments: Vec<f64>,
+    /// Its key: the least goes first.
+    pub key: f64,
+}
+
+/// What a policy is built from.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting<'a> {
+    /// The pool.
+    pub capacity: &'a Capacity,
+    /// One weight a user.
+    pub weights: &'a Weights,
+    /// How fast the past is forgotten; policies that [`need it`](Registration::needs_decay) panic
+    /// without.
+    pub decay: Option<Decay>,
+}
+
+/// How a policy is found and built.
+#[derive(Clone, Copy, Debug)]
+pub struct Registration {
+    /// What users type.
+    pub name: &'static str,
+    /// One line for `--help`.
+    pub summary: &'static str,
+    /// Whether [`Setting::decay`] must be given.
+    pub needs_decay: bool,
+    /// Builds it.
+    pub build: fn(&Setting<'_>) -> Box<dyn Policy>,
+}
+
+/// Every policy.
+pub const POLICIES: &[Registration] =
+    &[fifo::REGISTRATION, drf::REGISTRATION, asset::REGISTRATION, sdrf::REGISTRATION, sdrf::DOMINANT_REGISTRATION];
+
+/// The policy called `name`.
+pub fn registration(name: &str) -> Option<&'static Registration> {
+    POLICIES.iter().find(|r| r.name == name)
+}

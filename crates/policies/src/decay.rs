@@ -1,0 +1,180 @@
+//! The clock as a line: how commitments decay.
+
+use std::f64::consts::LN_2;
+
+use evenhand_model::{Quantity, Rational, Span, Time, to_f64};
+use thiserror::Error;
+
+/// The decay of paper 001, Eq. 6: after t seconds a commitment keeps e^(-t / tau) of its distance
+/// to the present overuse, tau = -1 s / ln(delta).
+///
+/// ```
+/// use evenhand_model::Quantity;
+/// use evenhand_policies::Decay;
+/// let d = Decay::from_delta(&Quantity::parse("0.999999").unwrap()).unwrap();
+/// assert!((d.tau_s() - 999_999.5).abs() < 1e-6);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Decay {
+    /// Half-lives a nanosecond: 1 / H. Times are turned into half-lives by one multiplication.
+    per_nanosecond: f64,
+    delta: f64,
+    tau_s: f64,
+}
+
+/// Why a decay is refused.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum DecayError {
+    /// delta is not strictly between 0 and 1.
+    #[error(
+        "delta is {found}, expected a number greater than 0 and less than 1 (the nearer to 1, the longer the memory)"
+    )]
+    Delta {
+        /// What was given.
+        found: String,
+    },
+    /// The half-life is zero.
+    #[error("the half-life is 0, expected a time greater than 0 (for no memory at all use the policy drf)")]
+    HalfLife,
+}
+
+impl Decay {
+    /// From the discount factor a second.
+    ///
+    /// 1 - delta is taken from the decimal text, not from its `f64`: at 1 - 1e-7 the latter is off
+    /// by 5e-10.
+    ///
+    /// # Errors
+    /// If delta is not strictly between 0 and 1.
+    pub fn from_delta(delta: &Quantity) -> Result<Decay, DecayError> {
+        let complement = Rational::ONE - delta.exact();
+        if delta.is_zero() || complement <= Rational::ZERO {
+            return Err(DecayError::Delta { found: delta.to_string() });
+        }
+        let rate_per_s = -libm::log1p(-to_f64(&complement));
+        Ok(Decay { per_nanosecond: rate_per_s / (LN_2 * 1e9), delta: delta.to_f64(), tau_s: 1.0 / rate_per_s })
+    }
+
+    /// From the time after which half of a commitment is forgotten.
+    ///
+    /// # Errors
+    /// If it is zero.
+    pub fn from_half_life(half_life: Span) -> Result<Decay, DecayError> {
+        if half_life == Span::ZERO {
+            return Err(DecayError::HalfLife);
+        }
+        let tau_s = half_life.secs_f64() / LN_2;
+        Ok(Decay { per_nanosecond: 1.0 / half_life.nanos() as f64, delta: libm::exp(-1.0 / tau_s), tau_s })
+    }
+
+    /// The discount factor a second.
+    pub fn delta(&self) -> f64 {
+        self.delta
+    }
+
+    /// The time constant in seconds.
+    pub fn tau_s(&self) -> f64 {
+        self.tau_s
+    }
+}
+
+/// s(t) = 2^-(half-lives since the epoch): with one decay every commitment is a straight line in s
+/// (reference/mechanisms.md 3.5), so priorities are compared without an exponential.
+#[derive(Clone, Debug)]
+pub(crate) struct Clock {
+    decay: Decay,
+    origin: Option<Time>,
+    /// Whole half-lives by which the epoch lies after the origin.
+    epoch: u64,
+}
+
+/// s never falls below 2^-this: past it the epoch moves on. Lines grow as 2^(half-lives), and 32
+/// leaves all of an f64's digits to what is worth remembering.
+const HALF_LIVES_AN_EPOCH: f64 = 32.0;
+
+impl Clock {
+    pub(crate) fn new(decay: Decay) -> Clock {
+        Clock { decay, origin: None, epoch: 0 }
+    }
+
+    /// s at `now`, after telling `rebase` by which power of two every line's slope shrinks if the
+    /// epoch moves. The power is whole, so moving changes no comparison.
+    pub(crate) fn s(&mut self, now: Time, mut rebase: impl FnMut(f64)) -> f64 {
+        let origin = *self.origin.get_or_insert(now);
+        let (whole, part) = half_lives(now - origin, self.decay.per_nanosecond);
+        let mut since_epoch = whole - self.epoch as f64;
+        if since_epoch > HALF_LIVES_AN_EPOCH {
+            self.epoch = whole as u64;
+            // Below the smallest f64 the factor is 0: what is older than 1,074 half-lives is gone.
+            rebase(libm::exp2(-since_epoch.min(1100.0)));
+            since_epoch = 0.0;
+        }
+        libm::exp2(-part) * libm::exp2(-since_epoch)
+    }
+}
+
+/// `span` in half-lives, as a whole number and a rest in [-1/2, 1/2].
+///
+/// In twice the precision of f64: at delta = 0.9 a month has 400,000 half-lives, and s wants the
+/// rest to 16 digits.
+fn half_lives(span: Span, per_nanosecond: f64) -> (f64, f64) {
+    let high = (span.nanos() >> 32 << 32) as f64;
+    let low = (span.nanos() & 0xffff_ffff) as f64;
+    let (p, p_error) = two_product(high, per_nanosecond);
+    let (q, q_error) = two_product(low, per_nanosecond);
+    let whole = (p + q).round();
+    // p - whole is exact or of the size of the rest; then come the smaller parts.
+    let part = ((p - whole) + q) + (p_error + q_error);
+    (whole, part)
+}
+
+/// a * b and its rounding error.
+fn two_product(a: f64, b: f64) -> (f64, f64) {
+    let p = a * b;
+    (p, libm::fma(a, b, -p))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tau_is_that_of_the_reference() {
+        // reference/mechanisms.md 3.3
+        for (k, tau) in [(1, 9.491221581), (2, 99.49916247), (4, 9999.49999), (6, 999999.5), (7, 9999999.505)] {
+            let delta = Rational::ONE - Rational::from_parts(1.into(), evenhand_model::UBig::from(10u8).pow(k));
+            let d = Decay::from_delta(&Quantity::from(delta)).unwrap();
+            assert!((d.tau_s() / tau - 1.0).abs() < 1e-8, "{k}: {}", d.tau_s());
+        }
+    }
+
+    #[test]
+    fn delta_outside_zero_and_one_is_refused() {
+        for bad in ["0", "1", "1.5"] {
+            assert!(Decay::from_delta(&Quantity::parse(bad).unwrap()).is_err(), "{bad}");
+        }
+        assert_eq!(Decay::from_half_life(Span::ZERO), Err(DecayError::HalfLife));
+    }
+
+    #[test]
+    fn s_halves_every_half_life_across_epochs() {
+        let mut clock = Clock::new(Decay::from_half_life(Span::from_secs(10)).unwrap());
+        let mut factor = 1.0;
+        assert_eq!(clock.s(Time::from_secs(5), |_| ()), 1.0);
+        for half_lives in 1..200u64 {
+            let s = clock.s(Time::from_secs(5 + 10 * half_lives), |f| factor *= f);
+            // To the last bits: one product of a rounded 1/H.
+            assert!((s * factor * 2f64.powi(half_lives as i32) - 1.0).abs() < 1e-13, "{half_lives}");
+        }
+        assert!(factor < 2f64.powi(-100));
+    }
+
+    #[test]
+    fn many_half_lives_keep_their_digits() {
+        // 400,000.25 half-lives of 8 ns, whose inverse is exact.
+        let (whole, part) = half_lives(Span::from_nanos(400_000 * 8 + 2), 0.125);
+        assert_eq!((whole, part), (400_000.0, 0.25));
+        let (whole, part) = half_lives(Span::from_nanos((1 << 61) + 3), 1.0 / 1024.0);
+        assert_eq!((whole, part), (2f64.powi(51), 3.0 / 1024.0));
+    }
+}

@@ -1,0 +1,47 @@
+//! First come, first served: the user whose first waiting task was submitted earliest.
+
+use evenhand_model::{Amount, Time, UserId};
+
+use crate::kinetic::WinnerTree;
+use crate::{Policy, Registration, Setting, Standing};
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: "fifo",
+    summary: "the task submitted first goes first, whoever's it is",
+    needs_decay: false,
+    build: |setting| Box::new(Fifo::new(setting)),
+};
+
+struct Fifo {
+    first: Vec<Time>,
+    order: WinnerTree,
+}
+
+impl Fifo {
+    fn new(setting: &Setting<'_>) -> Fifo {
+        let users = setting.weights.len();
+        Fifo { first: vec![Time::ZERO; users], order: WinnerTree::new(users) }
+    }
+}
+
+impl Policy for Fifo {
+    fn waiting(&mut self, user: UserId, first: Option<Time>) {
+        if let Some(submitted) = first {
+            self.first[user.index()] = submitted;
+        }
+        let key = |u: u32| (self.first[u as usize], u);
+        self.order.touch(user.0, first.is_some(), |a, b| key(a) < key(b));
+    }
+
+    fn started(&mut self, _now: Time, _user: UserId, _demand: &[Amount]) {}
+
+    fn finished(&mut self, _now: Time, _user: UserId, _demand: &[Amount]) {}
+
+    fn next(&mut self, _now: Time) -> Option<UserId> {
+        self.order.winner().map(UserId)
+    }
+
+    fn standing(&mut self, _now: Time, user: UserId) -> Standing {
+        Standing { key: self.first[user.index()].secs_f64(), ..Standing::default() }
+    }
+}

@@ -1,0 +1,126 @@
+//! Users ordered by a function of what they hold now: drf and asset differ in one line.
+
+use std::cmp::Ordering;
+
+use evenhand_model::{Amount, Rational, Time, UserId, to_f64};
+
+use crate::holdings::{Holdings, RelativeWeights};
+use crate::kinetic::WinnerTree;
+use crate::{Policy, Setting, Standing};
+
+/// Two keys nearer than this (relative to the larger) are compared exactly. A key is a handful of
+/// correctly rounded operations, each off by at most 2^-53.
+const NEAR: f64 = 32.0 * f64::EPSILON;
+
+/// A key made of a user's shares, before weight.
+pub(crate) trait ShareKey: Send {
+    fn approximate(&self, shares: impl Iterator<Item = f64>) -> f64;
+    fn exact(&self, shares: impl Iterator<Item = Rational>) -> Rational;
+}
+
+/// The policy whose key is `K` over weight.
+pub(crate) struct ShareOrder<K> {
+    rule: K,
+    holdings: Holdings,
+    weights: RelativeWeights,
+    key: Vec<f64>,
+    first: Vec<Time>,
+    waiting: Vec<bool>,
+    order: WinnerTree,
+}
+
+impl<K: ShareKey> ShareOrder<K> {
+    pub(crate) fn new(setting: &Setting<'_>, rule: K) -> ShareOrder<K> {
+        let users = setting.weights.len();
+        ShareOrder {
+            rule,
+            holdings: Holdings::new(setting.capacity, users),
+            weights: RelativeWeights::new(setting.weights),
+            key: vec![0.0; users],
+            first: vec![Time::ZERO; users],
+            waiting: vec![false; users],
+            order: WinnerTree::new(users),
+        }
+    }
+
+    fn update(&mut self, user: UserId) {
+        let shares = self.holdings.row(user).iter().enumerate().map(|(r, &h)| self.holdings.share(r, h));
+        self.key[user.index()] = self.rule.approximate(shares) * self.weights.inverse(user);
+        if self.waiting[user.index()] {
+            self.touch(user, true);
+        }
+    }
+
+    fn touch(&mut self, user: UserId, present: bool) {
+        let ShareOrder { rule, holdings, weights, key, first, order, .. } = self;
+        order.touch(user.0, present, |a, b| {
+            let (x, y) = (key[a as usize], key[b as usize]);
+            if (x - y).abs() > NEAR * x.max(y) {
+                return x < y;
+            }
+            let (a, b) = (UserId(a), UserId(b));
+            compare_exactly(rule, holdings, weights, a, b)
+                .then_with(|| (first[a.index()], a).cmp(&(first[b.index()], b)))
+                .is_lt()
+        });
+    }
+}
+
+/// Exact comparison of two users' keys, for those that rounding cannot tell apart.
+fn compare_exactly<K: ShareKey>(
+    rule: &K,
+    holdings: &Holdings,
+    weights: &RelativeWeights,
+    a: UserId,
+    b: UserId,
+) -> Ordering {
+    let (x, y) = (holdings.row(a), holdings.row(b));
+    let equal_weights = weights.equal(a, b);
+    // By far the most common ties: both hold nothing, or the same.
+    if x.iter().chain(y).all(|&h| h == 0) || (equal_weights && x == y) {
+        return Ordering::Equal;
+    }
+    // With one resource the amounts decide without fractions.
+    if equal_weights && x.len() == 1 {
+        return x[0].cmp(&y[0]);
+    }
+    let key = |u: UserId, held: &[u64]| {
+        let key = rule.exact(held.iter().enumerate().map(|(r, &h)| holdings.exact_share(r, h)));
+        if equal_weights { key } else { key / weights.exact_over_mean(u) }
+    };
+    key(a, x).cmp(&key(b, y))
+}
+
+impl<K: ShareKey> Policy for ShareOrder<K> {
+    fn waiting(&mut self, user: UserId, first: Option<Time>) {
+        self.waiting[user.index()] = first.is_some();
+        if let Some(submitted) = first {
+            self.first[user.index()] = submitted;
+        }
+        self.touch(user, first.is_some());
+    }
+
+    fn started(&mut self, _now: Time, user: UserId, demand: &[Amount]) {
+        self.holdings.add(user, demand);
+        self.update(user);
+    }
+
+    fn finished(&mut self, _now: Time, user: UserId, demand: &[Amount]) {
+        self.holdings.remove(user, demand);
+        self.update(user);
+    }
+
+    fn next(&mut self, _now: Time) -> Option<UserId> {
+        self.order.winner().map(UserId)
+    }
+
+    fn standing(&mut self, _now: Time, user: UserId) -> Standing {
+        let exact =
+            self.rule.exact(self.holdings.row(user).iter().enumerate().map(|(r, &h)| self.holdings.exact_share(r, h)));
+        Standing {
+            shares: self.holdings.shares(user),
+            commitments: Vec::new(),
+            key: to_f64(&(exact / self.weights.exact_over_mean(user))),
+        }
+    }
+}
