@@ -1,1 +1,27 @@
-//! (room to come)
+//! The cluster simulator: what would have happened to a workload under a policy.
+//!
+//! [`simulate`] replays a [`Workload`](evenhand_model::Workload) on a pool (one bag of each resource)
+//! and returns when every task started; [`Metrics`] turns that into waits per user, utilisation
+//! and curves over time. This room knows no file format and no policy by name.
+//!
+//! The exact meaning, so that an independent program gives the same numbers:
+//!
+//! 1. Users are numbered in the order in which they first appear in the workload.
+//! 2. At one instant: first every finish, then every submission in file order, then scheduling
+//!    until nothing more starts. A task of no duration finishes in the same instant, after the
+//!    scheduling that started it; then the instant begins anew.
+//! 3. A user's tasks start in submission order. The user the policy names starts its first waiting
+//!    task if that fits in what is free of every resource; if not, scheduling stops until the next
+//!    finish or submission (or, without blocking, that user is set aside until then).
+//! 4. A task larger than the capacity is rejected when submitted.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod event_queue;
+mod metrics;
+mod pool;
+mod series;
+
+pub use event_queue::EventQueue;
+pub use metrics::{Metrics, Totals, UserRecord};
+pub use pool::{PoolOptions, Progress, Simulated, SimulationError, UserTasks, simulate};
+pub use series::Series;

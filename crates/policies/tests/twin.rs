@@ -3,6 +3,8 @@
 //! sdrf decays by a transcendental function, but at whole multiples of the half-life everything is
 //! a rational: so these tests live on that grid, and a tie is a tie.
 
+#![allow(clippy::unwrap_used)]
+
 use evenhand_model::{Amount, Capacity, Quantity, Rational, Resource, Span, Time, UserId, Weights, to_f64};
 use evenhand_policies::{Decay, Setting, registration};
 use proptest::prelude::*;

@@ -1,0 +1,236 @@
+//! What a simulation means for its users.
+
+use evenhand_model::{Capacity, NO_TIME, Span, Time, UserId, Workload};
+use serde::{Deserialize, Serialize};
+
+use crate::series::{Series, SeriesBuilder};
+use crate::{Simulated, UserTasks};
+
+/// Run times below this count as this in the bounded slowdown, as is customary.
+const BOUND: Span = Span::from_secs(10);
+
+/// Counts of tasks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Totals {
+    /// Submitted, rejected ones included.
+    pub submitted: u64,
+    /// Larger than the capacity, so never queued.
+    pub rejected: u64,
+    /// Started.
+    pub started: u64,
+    /// Finished by the end of the run.
+    pub completed: u64,
+}
+
+impl Totals {
+    fn add(&mut self, other: &Totals) {
+        self.submitted += other.submitted;
+        self.rejected += other.rejected;
+        self.started += other.started;
+        self.completed += other.completed;
+    }
+}
+
+/// One user of one run. Absent numbers are those of a user none of whose tasks started.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct UserRecord {
+    /// The user's name.
+    pub name: String,
+    /// The counts of its tasks.
+    #[serde(flatten)]
+    pub totals: Totals,
+    /// Mean wait of its started tasks, from submission to start.
+    pub mean_wait_s: Option<f64>,
+    /// The least wait that at least 95 % of its started tasks do not exceed (nearest rank).
+    pub p95_wait_s: Option<f64>,
+    /// Mean of max(1, (wait + run) / max(run, 10 s)) over its started tasks.
+    pub mean_bounded_slowdown: Option<f64>,
+    /// completed / submitted.
+    pub completion_ratio: f64,
+}
+
+/// Everything measured of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Metrics {
+    /// One entry a user, in the workload's order of users.
+    pub users: Vec<UserRecord>,
+    /// All users together.
+    pub totals: Totals,
+    /// Mean wait over all started tasks; `None` if none started.
+    pub mean_wait_s: Option<f64>,
+    /// Mean over users of their mean waits (users with a started task).
+    pub users_mean_wait_s: Option<f64>,
+    /// Jain's index over users' mean waits: (sum x)^2 / (n sum x^2); 1 if nobody waits.
+    pub jain_wait: Option<f64>,
+    /// Largest over smallest of the users' mean waits; `None` if the smallest is 0.
+    pub max_min_wait_ratio: Option<f64>,
+    /// Time mean of what was held over capacity, by resource, from the first submission to the end.
+    pub utilization: Vec<f64>,
+    /// From the first submission to the last instant simulated.
+    pub makespan: Span,
+    /// What happened over time.
+    pub series: Series,
+}
+
+impl Metrics {
+    /// Measures a run.
+    pub fn measure(workload: &Workload, tasks: &UserTasks, capacity: &Capacity, run: &Simulated) -> Metrics {
+        let origin = workload.columns().submit.first().copied().unwrap_or_default();
+        let mut series = SeriesBuilder::new(workload, origin, run.end);
+        let mut waits = Vec::new();
+        let mut totals = Totals::default();
+        let mut wait_sum = 0u128;
+        let users: Vec<UserRecord> = workload
+            .users()
+            .iter()
+            .enumerate()
+            .map(|(u, name)| {
+                let rows = tasks.of(UserId(u as u32));
+                let (record, user_wait) = user_record(name, rows, workload, run, &mut waits, &mut series);
+                totals.add(&record.totals);
+                wait_sum += user_wait;
+                record
+            })
+            .collect();
+        let means: Vec<f64> = users.iter().filter_map(|u| u.mean_wait_s).collect();
+        let makespan = run.end - origin;
+        let (series, utilization) = series.finish(capacity);
+        Metrics {
+            totals,
+            mean_wait_s: mean_s(wait_sum, totals.started),
+            users_mean_wait_s: (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64),
+            jain_wait: jain(&means),
+            max_min_wait_ratio: max_min_ratio(&means),
+            utilization,
+            makespan,
+            users,
+            series,
+        }
+    }
+}
+
+/// One user's record and the sum of its waits in nanoseconds.
+fn user_record(
+    name: &str,
+    rows: &[u32],
+    workload: &Workload,
+    run: &Simulated,
+    waits: &mut Vec<u64>,
+    series: &mut SeriesBuilder<'_>,
+) -> (UserRecord, u128) {
+    let columns = workload.columns();
+    let mut totals = Totals::default();
+    let mut slowdown = 0.0;
+    let mut sum = 0u128;
+    waits.clear();
+    for &row in rows {
+        let row = row as usize;
+        let submit = columns.submit[row];
+        // With an early end some tasks are never submitted.
+        if submit > run.end {
+            break;
+        }
+        totals.submitted += 1;
+        if run.rejected[columns.demand[row].index()] {
+            totals.rejected += 1;
+            continue;
+        }
+        if run.starts[row] == NO_TIME {
+            series.waits_to_the_end(submit);
+            continue;
+        }
+        let start = Time::from_nanos(run.starts[row]);
+        let (wait, duration) = (start - submit, columns.duration[row]);
+        totals.started += 1;
+        totals.completed += u64::from(start + duration <= run.end);
+        sum += u128::from(wait.nanos());
+        waits.push(wait.nanos());
+        slowdown += bounded_slowdown(wait, duration);
+        series.task(row, submit, start, duration);
+    }
+    let record = UserRecord {
+        name: name.to_string(),
+        totals,
+        mean_wait_s: mean_s(sum, totals.started),
+        p95_wait_s: percentile(waits, 95).map(|ns| Span::from_nanos(ns).secs_f64()),
+        mean_bounded_slowdown: (totals.started > 0).then(|| slowdown / totals.started as f64),
+        completion_ratio: if totals.submitted == 0 { 0.0 } else { totals.completed as f64 / totals.submitted as f64 },
+    };
+    (record, sum)
+}
+
+fn bounded_slowdown(wait: Span, run: Span) -> f64 {
+    let response = (wait.nanos() + run.nanos()) as f64;
+    (response / run.max(BOUND).nanos() as f64).max(1.0)
+}
+
+/// A mean of whole nanoseconds, in seconds: the sum is exact, so only the last step rounds.
+fn mean_s(sum_ns: u128, n: u64) -> Option<f64> {
+    (n > 0).then(|| {
+        let n = u128::from(n);
+        (sum_ns / n) as f64 / 1e9 + (sum_ns % n) as f64 / (n as f64 * 1e9)
+    })
+}
+
+/// The least value that at least `percent` % of the values do not exceed. Reorders them.
+fn percentile(values: &mut [u64], percent: usize) -> Option<u64> {
+    let rank = (values.len() * percent).div_ceil(100);
+    let at = rank.checked_sub(1)?;
+    Some(*values.select_nth_unstable(at).1)
+}
+
+fn jain(x: &[f64]) -> Option<f64> {
+    let (sum, squares) = (x.iter().sum::<f64>(), x.iter().map(|v| v * v).sum::<f64>());
+    match x.len() {
+        0 => None,
+        _ if squares == 0.0 => Some(1.0),
+        n => Some(sum * sum / (n as f64 * squares)),
+    }
+}
+
+fn max_min_ratio(x: &[f64]) -> Option<f64> {
+    let (min, max) = x.iter().fold((f64::INFINITY, 0.0f64), |(lo, hi), &v| (lo.min(v), hi.max(v)));
+    (min > 0.0 && min.is_finite()).then(|| max / min)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn percentiles_are_nearest_ranks() {
+        assert_eq!(percentile(&mut [], 95), None);
+        assert_eq!(percentile(&mut [7], 95), Some(7));
+        let mut hundred: Vec<u64> = (1..=100).rev().collect();
+        assert_eq!(percentile(&mut hundred, 95), Some(95));
+        let mut twenty_one: Vec<u64> = (1..=21).collect();
+        assert_eq!(percentile(&mut twenty_one, 95), Some(20));
+    }
+
+    #[test]
+    fn indices_at_their_ends() {
+        assert_eq!(jain(&[]), None);
+        assert_eq!(jain(&[0.0, 0.0]), Some(1.0));
+        assert_eq!(jain(&[3.0, 3.0, 3.0]), Some(1.0));
+        assert_eq!(jain(&[5.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!(max_min_ratio(&[2.0, 8.0]), Some(4.0));
+        assert_eq!(max_min_ratio(&[0.0, 8.0]), None);
+        assert_eq!(max_min_ratio(&[]), None);
+    }
+
+    #[test]
+    fn means_keep_their_digits() {
+        assert_eq!(mean_s(3_000_000_000, 2), Some(1.5));
+        assert_eq!(mean_s(10, 0), None);
+        assert_eq!(mean_s(u128::from(u64::MAX) * 3, 3), Some(u64::MAX as f64 / 1e9));
+    }
+
+    #[test]
+    fn slowdown_is_bounded_below_by_one_and_short_runs_count_as_ten_seconds() {
+        let s = Span::from_secs;
+        assert_eq!(bounded_slowdown(s(0), s(1)), 1.0);
+        assert_eq!(bounded_slowdown(s(19), s(1)), 2.0);
+        assert_eq!(bounded_slowdown(s(100), s(100)), 2.0);
+        assert_eq!(bounded_slowdown(s(20), s(0)), 2.0);
+    }
+}

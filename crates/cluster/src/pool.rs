@@ -1,0 +1,280 @@
+//! The pool simulation.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+use evenhand_model::{Capacity, DemandId, NO_TIME, Time, UserId, Workload};
+use evenhand_policies::Policy;
+use thiserror::Error;
+
+use crate::EventQueue;
+
+/// How a pool is simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PoolOptions {
+    /// Whether a task that does not fit stops all scheduling (paper 001, Algorithm 1), or only sets
+    /// its user aside until the next finish or submission.
+    pub blocking: bool,
+    /// Stop after this instant; `None`: when every accepted task has finished.
+    pub until: Option<Time>,
+}
+
+impl Default for PoolOptions {
+    fn default() -> Self {
+        PoolOptions { blocking: true, until: None }
+    }
+}
+
+/// What a running simulation shares with those who watch it.
+#[derive(Debug, Default)]
+pub struct Progress {
+    /// Tasks started or rejected so far, updated now and then.
+    pub tasks: AtomicU64,
+    /// Set to stop the simulation soon.
+    pub cancel: AtomicBool,
+}
+
+/// The rows of each user, in submission order: made once, shared by all runs of a workload.
+#[derive(Clone, Debug)]
+pub struct UserTasks {
+    offsets: Vec<usize>,
+    rows: Vec<u32>,
+}
+
+impl UserTasks {
+    /// Of a workload whose every row is one task.
+    ///
+    /// # Panics
+    /// If the workload has rows with a count (see [`Workload::expanded`]) or 2^32 rows and more.
+    pub fn new(workload: &Workload) -> UserTasks {
+        let columns = workload.columns();
+        assert!(columns.count.is_none(), "rows with a count are expanded before they are simulated");
+        assert!(workload.len() < u32::MAX as usize, "fewer than 2^32 tasks");
+        let mut offsets = vec![0; workload.users().len() + 1];
+        for user in &columns.user {
+            offsets[user.index() + 1] += 1;
+        }
+        for u in 1..offsets.len() {
+            offsets[u] += offsets[u - 1];
+        }
+        let mut next = offsets.clone();
+        let mut rows = vec![0; workload.len()];
+        for (row, user) in columns.user.iter().enumerate() {
+            rows[next[user.index()]] = row as u32;
+            next[user.index()] += 1;
+        }
+        UserTasks { offsets, rows }
+    }
+
+    /// The rows of one user.
+    pub fn of(&self, user: UserId) -> &[u32] {
+        &self.rows[self.offsets[user.index()]..self.offsets[user.index() + 1]]
+    }
+}
+
+/// What a simulation found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Simulated {
+    /// When each row started, in nanoseconds, or [`NO_TIME`].
+    pub starts: Vec<u64>,
+    /// Which demand vectors are larger than the capacity: tasks with them were rejected.
+    pub rejected: Vec<bool>,
+    /// The last instant simulated.
+    pub end: Time,
+    /// How often the policy was asked and named a user.
+    pub decisions: u64,
+    /// The policy's [`order_events`](Policy::order_events).
+    pub order_events: u64,
+}
+
+/// Why a simulation did not finish.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SimulationError {
+    /// [`Progress::cancel`] was set.
+    #[error("cancelled")]
+    Cancelled,
+    /// A task would finish after the end of time.
+    #[error("task {row} starts at {start} s and runs {duration} s, which is past the end of simulated time ({max} s)", max = Time::MAX)]
+    TooLong {
+        /// The task's row.
+        row: usize,
+        /// When it starts.
+        start: Time,
+        /// How long it runs.
+        duration: evenhand_model::Span,
+    },
+}
+
+/// Replays `workload` on a pool under `policy`.
+///
+/// # Errors
+/// If cancelled, or if simulated time would pass [`Time::MAX`].
+pub fn simulate(
+    workload: &Workload,
+    tasks: &UserTasks,
+    capacity: &Capacity,
+    policy: &mut dyn Policy,
+    options: PoolOptions,
+    progress: &Progress,
+) -> Result<Simulated, SimulationError> {
+    Pool::new(workload, tasks, capacity).run(policy, options, progress)
+}
+
+struct Pool<'a> {
+    workload: &'a Workload,
+    tasks: &'a UserTasks,
+    rejected: Vec<bool>,
+    /// Free amounts, in steps.
+    free: Vec<u64>,
+    /// Each user's next place in its rows: the first that has neither started nor been rejected.
+    next_of: Vec<usize>,
+    starts: Vec<u64>,
+    running: EventQueue<(UserId, DemandId)>,
+    /// Rows below this are submitted.
+    submitted: usize,
+    set_aside: Vec<UserId>,
+    done: u64,
+    decisions: u64,
+}
+
+/// How many events pass between looks at [`Progress`].
+const EVENTS_BETWEEN_LOOKS: u64 = 1 << 14;
+
+impl<'a> Pool<'a> {
+    fn new(workload: &'a Workload, tasks: &'a UserTasks, capacity: &Capacity) -> Pool<'a> {
+        let rejected: Vec<bool> = workload.demands().rows().map(|(_, demand)| !capacity.admits(demand)).collect();
+        let users = workload.users().len();
+        let mut pool = Pool {
+            workload,
+            tasks,
+            rejected,
+            free: capacity.fits().iter().map(|c| c.0).collect(),
+            next_of: tasks.offsets[..users].to_vec(),
+            starts: vec![NO_TIME; workload.len()],
+            running: EventQueue::new(),
+            submitted: 0,
+            set_aside: Vec::new(),
+            done: 0,
+            decisions: 0,
+        };
+        (0..users).for_each(|u| pool.skip_rejected(UserId(u as u32)));
+        pool
+    }
+
+    fn skip_rejected(&mut self, user: UserId) {
+        let end = self.tasks.offsets[user.index() + 1];
+        let demand = &self.workload.columns().demand;
+        let next = &mut self.next_of[user.index()];
+        while *next < end && self.rejected[demand[self.tasks.rows[*next] as usize].index()] {
+            *next += 1;
+        }
+    }
+
+    /// The user's first task that has neither started nor been rejected, submitted or not.
+    fn first_row(&self, user: UserId) -> Option<usize> {
+        let next = self.next_of[user.index()];
+        (next < self.tasks.offsets[user.index() + 1]).then(|| self.tasks.rows[next] as usize)
+    }
+
+    /// When the user's first waiting task was submitted.
+    fn first_waiting(&self, user: UserId) -> Option<Time> {
+        self.first_row(user).filter(|&row| row < self.submitted).map(|row| self.workload.columns().submit[row])
+    }
+
+    fn run(
+        mut self,
+        policy: &mut dyn Policy,
+        options: PoolOptions,
+        progress: &Progress,
+    ) -> Result<Simulated, SimulationError> {
+        let columns = self.workload.columns();
+        let mut end = columns.submit.first().copied().unwrap_or_default();
+        let mut events = 0u64;
+        loop {
+            let submission = columns.submit.get(self.submitted).copied();
+            let now = match (self.running.next_time(), submission) {
+                (Some(f), Some(s)) => f.min(s),
+                (Some(t), None) | (None, Some(t)) => t,
+                (None, None) => break,
+            };
+            if let Some(until) = options.until.filter(|until| now > *until) {
+                end = until;
+                break;
+            }
+            end = now;
+            if self.running.next_time() == Some(now) {
+                let (free, demands) = (&mut self.free, self.workload.demands());
+                self.running.take_next(|(user, id)| {
+                    let demand = demands.row(id);
+                    free.iter_mut().zip(demand).for_each(|(f, d)| *f += d.0);
+                    policy.finished(now, user, demand);
+                    events += 1;
+                });
+            }
+            events += self.submit(now, policy);
+            self.schedule(now, policy, options.blocking)?;
+            if events >= EVENTS_BETWEEN_LOOKS {
+                events = 0;
+                progress.tasks.store(self.done, Ordering::Relaxed);
+                if progress.cancel.load(Ordering::Relaxed) {
+                    return Err(SimulationError::Cancelled);
+                }
+            }
+        }
+        progress.tasks.store(self.done, Ordering::Relaxed);
+        Ok(Simulated {
+            starts: self.starts,
+            rejected: self.rejected,
+            end,
+            decisions: self.decisions,
+            order_events: policy.order_events(),
+        })
+    }
+
+    /// Submits every task of this instant, in file order; returns how many.
+    fn submit(&mut self, now: Time, policy: &mut dyn Policy) -> u64 {
+        let columns = self.workload.columns();
+        let before = self.submitted;
+        while columns.submit.get(self.submitted) == Some(&now) {
+            let row = self.submitted;
+            self.submitted += 1;
+            if self.rejected[columns.demand[row].index()] {
+                self.done += 1;
+            } else if self.first_row(columns.user[row]) == Some(row) {
+                policy.waiting(columns.user[row], Some(now));
+            }
+        }
+        (self.submitted - before) as u64
+    }
+
+    fn schedule(&mut self, now: Time, policy: &mut dyn Policy, blocking: bool) -> Result<(), SimulationError> {
+        let columns = self.workload.columns();
+        while let Some(user) = policy.next(now) {
+            self.decisions += 1;
+            let row = self.first_row(user).expect("a waiting user has a waiting task");
+            let id = columns.demand[row];
+            let demand = self.workload.demands().row(id);
+            if !demand.iter().zip(&self.free).all(|(d, f)| d.0 <= *f) {
+                if blocking {
+                    return Ok(());
+                }
+                policy.waiting(user, None);
+                self.set_aside.push(user);
+                continue;
+            }
+            let duration = columns.duration[row];
+            let finish = now.checked_add(duration).ok_or(SimulationError::TooLong { row, start: now, duration })?;
+            self.free.iter_mut().zip(demand).for_each(|(f, d)| *f -= d.0);
+            self.running.push(finish, (user, id));
+            self.starts[row] = now.nanos();
+            self.done += 1;
+            self.next_of[user.index()] += 1;
+            self.skip_rejected(user);
+            policy.started(now, user, demand);
+            policy.waiting(user, self.first_waiting(user));
+        }
+        for user in std::mem::take(&mut self.set_aside) {
+            policy.waiting(user, self.first_waiting(user));
+        }
+        Ok(())
+    }
+}

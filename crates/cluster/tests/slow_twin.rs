@@ -1,0 +1,255 @@
+//! The simulator and the policies together against an obvious program: lists searched from end to
+//! end, keys by definition in exact rationals.
+//!
+//! Every time is a whole number of half-lives, so that sdrf too is exact.
+
+#![allow(clippy::unwrap_used)]
+
+use evenhand_cluster::{Metrics, PoolOptions, Progress, Simulated, UserTasks, simulate};
+use evenhand_model::{
+    Capacity, NO_TIME, Quantity, Rational, Resource, Span, Task, Time, UBig, Weights, Workload, WorkloadBuilder,
+    mean_use,
+};
+use evenhand_policies::{Decay, POLICIES, Registration, Setting};
+use proptest::prelude::*;
+
+const HALF_LIFE_S: u64 = 16;
+
+/// Times in half-lives.
+#[derive(Clone, Debug)]
+struct Job {
+    submit: u64,
+    duration: u64,
+    user: usize,
+    amounts: [u64; 2],
+}
+
+struct Twin<'a> {
+    policy: &'a str,
+    jobs: &'a [Job],
+    capacity: &'a [Rational],
+    weights: &'a Weights,
+    held: Vec<[u64; 2]>,
+    commitment: Vec<[Rational; 2]>,
+    running: Vec<(u64, usize)>,
+    starts: Vec<Option<u64>>,
+}
+
+impl<'a> Twin<'a> {
+    fn new(policy: &'a str, jobs: &'a [Job], capacity: &'a [Rational], weights: &'a Weights) -> Twin<'a> {
+        let n = weights.len();
+        Twin {
+            policy,
+            jobs,
+            capacity,
+            weights,
+            held: vec![[0; 2]; n],
+            commitment: vec![[Rational::ZERO, Rational::ZERO]; n],
+            running: Vec::new(),
+            starts: vec![None; jobs.len()],
+        }
+    }
+
+    fn shares(&self, user: usize) -> [Rational; 2] {
+        [0, 1].map(|r| Rational::from(self.held[user][r]) / &self.capacity[r])
+    }
+
+    /// Eq. 6 over whole half-lives.
+    fn pass(&mut self, half_lives: u64) {
+        let keep = Rational::from_parts(1.into(), UBig::ONE << half_lives as usize);
+        for user in 0..self.held.len() {
+            for (r, share) in self.shares(user).into_iter().enumerate() {
+                let overuse = (share - self.weights.entitlement(user)).max(Rational::ZERO);
+                let c = &mut self.commitment[user][r];
+                *c = &overuse + (&*c - &overuse) * &keep;
+            }
+        }
+    }
+
+    fn key(&self, job: &Job) -> Rational {
+        let ([o, p], [c, d]) = (self.shares(job.user), self.commitment[job.user].clone());
+        let key = match self.policy {
+            "fifo" => return Rational::from(job.submit),
+            "drf" => o.max(p),
+            "asset" => o + p,
+            "sdrf" => (o + c).max(p + d),
+            "sdrf-dominant" => o.max(p) + c.max(d),
+            other => panic!("the twin does not know {other}: a new policy needs its definition here"),
+        };
+        key / self.weights.exact_over_mean(job.user)
+    }
+
+    fn fits(&self, amounts: [u64; 2]) -> bool {
+        let held = |r: usize| self.running.iter().map(|&(_, i)| self.jobs[i].amounts[r]).sum::<u64>();
+        (0..2).all(|r| Rational::from(held(r) + amounts[r]) <= self.capacity[r])
+    }
+
+    fn run(mut self, blocking: bool, until: Option<u64>) -> Vec<Option<u64>> {
+        let accepted: Vec<bool> = self.jobs.iter().map(|j| self.fits(j.amounts)).collect();
+        let mut submitted = vec![false; self.jobs.len()];
+        let mut last = None;
+        loop {
+            let ends = self.running.iter().map(|r| r.0);
+            let submissions = self.jobs.iter().zip(&submitted).filter(|(_, s)| !**s).map(|(j, _)| j.submit);
+            let Some(now) = ends.chain(submissions).min() else { return self.starts };
+            if until.is_some_and(|until| now > until) {
+                return self.starts;
+            }
+            self.pass(now - last.unwrap_or(now));
+            last = Some(now);
+            for (_, i) in self.running.extract_if(.., |r| r.0 == now) {
+                (0..2).for_each(|r| self.held[self.jobs[i].user][r] -= self.jobs[i].amounts[r]);
+            }
+            for (s, job) in submitted.iter_mut().zip(self.jobs) {
+                *s |= job.submit == now;
+            }
+            let mut set_aside = Vec::new();
+            loop {
+                let waits = |i: usize| submitted[i] && accepted[i] && self.starts[i].is_none();
+                let first = |i: usize| waits(i) && !(0..i).any(|k| waits(k) && self.jobs[k].user == self.jobs[i].user);
+                let candidates = (0..self.jobs.len()).filter(|&i| first(i) && !set_aside.contains(&self.jobs[i].user));
+                let least =
+                    candidates.min_by_key(|&i| (self.key(&self.jobs[i]), self.jobs[i].submit, self.jobs[i].user));
+                let Some(i) = least else { break };
+                let job = &self.jobs[i];
+                if self.fits(job.amounts) {
+                    self.starts[i] = Some(now);
+                    self.running.push((now + job.duration, i));
+                    (0..2).for_each(|r| self.held[job.user][r] += job.amounts[r]);
+                } else if blocking {
+                    break;
+                } else {
+                    set_aside.push(job.user);
+                }
+            }
+        }
+    }
+}
+
+fn jobs() -> impl Strategy<Value = Vec<Job>> {
+    let job = (0u64..12, prop_oneof![1 => Just(0u64), 6 => 1u64..6], 0usize..4, [0u64..4, 0u64..4]);
+    let job = job.prop_map(|(submit, duration, user, amounts)| Job { submit, duration, user, amounts });
+    prop::collection::vec(job, 1..24).prop_map(|mut jobs| {
+        jobs.sort_by_key(|j| j.submit);
+        // Users are numbered by first appearance.
+        let mut seen = Vec::new();
+        for job in &mut jobs {
+            let at = seen.iter().position(|&u| u == job.user).unwrap_or_else(|| {
+                seen.push(job.user);
+                seen.len() - 1
+            });
+            job.user = at;
+        }
+        jobs
+    })
+}
+
+fn workload(jobs: &[Job]) -> Workload {
+    let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
+    for job in jobs {
+        builder.push(&Task {
+            submit: Time::from_secs(job.submit * HALF_LIFE_S),
+            duration: Span::from_secs(job.duration * HALF_LIFE_S),
+            user: &format!("user{}", job.user),
+            amounts: &job.amounts.map(|a| u128::from(a) * 1_000_000_000),
+            ..Task::default()
+        });
+    }
+    builder.finish().unwrap()
+}
+
+fn run(w: &Workload, capacity: &Capacity, weights: &Weights, policy: &Registration, options: PoolOptions) -> Simulated {
+    let decay = Some(Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap());
+    let mut policy = (policy.build)(&Setting { capacity, weights, decay });
+    simulate(w, &UserTasks::new(w), capacity, policy.as_mut(), options, &Progress::default()).unwrap()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1000))]
+
+    #[test]
+    fn every_task_starts_when_the_twin_starts_it(
+        jobs in jobs(),
+        capacity in prop::sample::select(vec![["3", "3"], ["5", "5"], ["10", "5"], ["7/2", "13/3"], ["2", "100"]]),
+        weights in prop::sample::select(vec![["1"; 4], ["1", "2", "3", "4"], ["1/2", "1000", "1", "0.001"]]),
+        blocking in any::<bool>(),
+        until in prop::option::of(0u64..20),
+    ) {
+        let w = workload(&jobs);
+        let units: Vec<Rational> = capacity.iter().map(|c| Quantity::parse(c).unwrap().exact().clone()).collect();
+        let pool = Capacity::new(w.resources(), units.clone()).unwrap();
+        let users = w.users().len();
+        let weights = Weights::new(weights[..users].iter().map(|w| Quantity::parse(w).unwrap())).unwrap();
+        // The first event is never left out: a run begins with it.
+        let until = until.map(|u| u.max(jobs[0].submit));
+        let options = PoolOptions { blocking, until: until.map(|u| Time::from_secs(u * HALF_LIFE_S)) };
+        for policy in POLICIES {
+            let found = run(&w, &pool, &weights, policy, options);
+            let starts: Vec<Option<u64>> = found
+                .starts
+                .iter()
+                .map(|&s| (s != NO_TIME).then_some(s / 1_000_000_000 / HALF_LIFE_S))
+                .collect();
+            let twin = Twin::new(policy.name, &jobs, &units, &weights).run(blocking, until);
+            prop_assert_eq!(&starts, &twin, "{}", policy.name);
+            check_metrics(&w, &pool, &found, &jobs, &twin)?;
+        }
+    }
+}
+
+/// The metrics again, by definition.
+fn check_metrics(
+    w: &Workload,
+    pool: &Capacity,
+    found: &Simulated,
+    jobs: &[Job],
+    starts: &[Option<u64>],
+) -> Result<(), TestCaseError> {
+    let m = Metrics::measure(w, &UserTasks::new(w), pool, found);
+    let end = found.end.secs_f64() / HALF_LIFE_S as f64;
+    let close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs().max(1.0);
+    for (u, record) in m.users.iter().enumerate() {
+        let own: Vec<usize> = (0..jobs.len()).filter(|&i| jobs[i].user == u && jobs[i].submit as f64 <= end).collect();
+        let waits: Vec<f64> =
+            own.iter().filter_map(|&i| Some((starts[i]? - jobs[i].submit) as f64 * HALF_LIFE_S as f64)).collect();
+        prop_assert_eq!(record.totals.submitted, own.len() as u64);
+        prop_assert_eq!(record.totals.started, waits.len() as u64);
+        match record.mean_wait_s {
+            None => prop_assert!(waits.is_empty()),
+            Some(mean) => prop_assert!(close(mean, waits.iter().sum::<f64>() / waits.len() as f64)),
+        }
+        let done = own.iter().filter(|&&i| starts[i].is_some_and(|s| (s + jobs[i].duration) as f64 <= end)).count();
+        prop_assert_eq!(record.totals.completed, done as u64);
+    }
+    // What was held over time, added task by task.
+    let span = end - jobs[0].submit as f64;
+    for (r, &utilization) in m.utilization.iter().enumerate() {
+        let area: f64 = (0..jobs.len())
+            .filter_map(|i| {
+                let s = starts[i]? as f64;
+                Some(((s + jobs[i].duration as f64).min(end) - s) * jobs[i].amounts[r] as f64)
+            })
+            .sum();
+        let expected = if span == 0.0 { 0.0 } else { area / (span * pool.units(r)) };
+        prop_assert!(close(utilization, expected), "{utilization} {expected}");
+        prop_assert!(utilization <= 1.0 + 1e-12);
+    }
+    let series_total: f64 = m.series.waiting.iter().sum::<f64>();
+    prop_assert!(series_total.is_finite() && m.series.waiting.iter().all(|w| *w >= 0.0));
+    Ok(())
+}
+
+#[test]
+fn a_pool_of_all_that_was_ever_used_delays_nobody() {
+    let jobs: Vec<Job> = (0..50).map(|i| Job { submit: i, duration: 3, user: 0, amounts: [1, 2] }).collect();
+    let w = workload(&jobs);
+    let peak = Capacity::new(w.resources(), vec![Rational::from(3), Rational::from(6)]).unwrap();
+    for policy in POLICIES {
+        let found = run(&w, &peak, &Weights::equal(1), policy, PoolOptions::default());
+        assert_eq!(found.starts, w.columns().submit.iter().map(|t| t.nanos()).collect::<Vec<_>>(), "{}", policy.name);
+    }
+    let r = mean_use(&w);
+    let tight = Capacity::multiple(w.resources(), &r, &Quantity::parse("0.9").unwrap()).unwrap();
+    let found = run(&w, &tight, &Weights::equal(1), &POLICIES[0], PoolOptions::default());
+    assert!(found.starts.iter().zip(&w.columns().submit).any(|(s, t)| *s > t.nanos()));
+}
