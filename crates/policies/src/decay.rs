@@ -5,6 +5,8 @@ use std::f64::consts::LN_2;
 use evenhand_model::{Quantity, Rational, Span, Time, to_f64};
 use thiserror::Error;
 
+use crate::twofold::Twofold;
+
 /// The decay of paper 001, Eq. 6: after t seconds a commitment keeps e^(-t / tau) of its distance
 /// to the present overuse, tau = -1 s / ln(delta).
 ///
@@ -17,7 +19,7 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decay {
     /// Half-lives a nanosecond: 1 / H. Times are turned into half-lives by one multiplication.
-    per_nanosecond: f64,
+    per_nanosecond: Twofold,
     delta: f64,
     tau_s: f64,
 }
@@ -52,7 +54,11 @@ impl Decay {
             return Err(DecayError::Delta { found: delta.to_string() });
         }
         let rate_per_s = -libm::log1p(-to_f64(&complement));
-        Ok(Decay { per_nanosecond: rate_per_s / (LN_2 * 1e9), delta: delta.to_f64(), tau_s: 1.0 / rate_per_s })
+        Ok(Decay {
+            per_nanosecond: Twofold::sum(rate_per_s / (LN_2 * 1e9), 0.0),
+            delta: delta.to_f64(),
+            tau_s: 1.0 / rate_per_s,
+        })
     }
 
     /// From the time after which half of a commitment is forgotten.
@@ -64,7 +70,8 @@ impl Decay {
             return Err(DecayError::HalfLife);
         }
         let tau_s = half_life.secs_f64() / LN_2;
-        Ok(Decay { per_nanosecond: 1.0 / half_life.nanos() as f64, delta: libm::exp(-1.0 / tau_s), tau_s })
+        let per_nanosecond = Twofold::from_rational(&(Rational::ONE / Rational::from(half_life.nanos())));
+        Ok(Decay { per_nanosecond, delta: libm::exp(-1.0 / tau_s), tau_s })
     }
 
     /// The discount factor a second.
@@ -117,21 +124,10 @@ impl Clock {
 ///
 /// In twice the precision of f64: at delta = 0.9 a month has 400,000 half-lives, and s wants the
 /// rest to 16 digits.
-fn half_lives(span: Span, per_nanosecond: f64) -> (f64, f64) {
-    let high = (span.nanos() >> 32 << 32) as f64;
-    let low = (span.nanos() & 0xffff_ffff) as f64;
-    let (p, p_error) = two_product(high, per_nanosecond);
-    let (q, q_error) = two_product(low, per_nanosecond);
-    let whole = (p + q).round();
-    // p - whole is exact or of the size of the rest; then come the smaller parts.
-    let part = ((p - whole) + q) + (p_error + q_error);
-    (whole, part)
-}
-
-/// a * b and its rounding error.
-fn two_product(a: f64, b: f64) -> (f64, f64) {
-    let p = a * b;
-    (p, libm::fma(a, b, -p))
+fn half_lives(span: Span, per_nanosecond: Twofold) -> (f64, f64) {
+    let halves = Twofold::from_whole(span.nanos()) * per_nanosecond;
+    let whole = halves.high().round();
+    (whole, (halves - Twofold::sum(whole, 0.0)).high())
 }
 
 #[cfg(test)]
@@ -163,8 +159,7 @@ mod tests {
         assert_eq!(clock.s(Time::from_secs(5), |_| ()), 1.0);
         for half_lives in 1..200u64 {
             let s = clock.s(Time::from_secs(5 + 10 * half_lives), |f| factor *= f);
-            // To the last bits: one product of a rounded 1/H.
-            assert!((s * factor * 2f64.powi(half_lives as i32) - 1.0).abs() < 1e-13, "{half_lives}");
+            assert_eq!(s * factor * 2f64.powi(half_lives as i32), 1.0, "{half_lives}");
         }
         assert!(factor < 2f64.powi(-100));
     }
@@ -172,9 +167,9 @@ mod tests {
     #[test]
     fn many_half_lives_keep_their_digits() {
         // 400,000.25 half-lives of 8 ns, whose inverse is exact.
-        let (whole, part) = half_lives(Span::from_nanos(400_000 * 8 + 2), 0.125);
+        let (whole, part) = half_lives(Span::from_nanos(400_000 * 8 + 2), Twofold::sum(0.125, 0.0));
         assert_eq!((whole, part), (400_000.0, 0.25));
-        let (whole, part) = half_lives(Span::from_nanos((1 << 61) + 3), 1.0 / 1024.0);
+        let (whole, part) = half_lives(Span::from_nanos((1 << 61) + 3), Twofold::sum(1.0 / 1024.0, 0.0));
         assert_eq!((whole, part), (2f64.powi(51), 3.0 / 1024.0));
     }
 }

@@ -47,12 +47,6 @@ impl Holdings {
         }
     }
 
-    /// 1 / capacity.
-    #[inline]
-    pub(crate) fn per_step(&self, r: usize) -> f64 {
-        self.per_step[r]
-    }
-
     /// An amount over capacity.
     #[inline]
     pub(crate) fn share(&self, r: usize, steps: u64) -> f64 {

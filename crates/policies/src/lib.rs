@@ -45,6 +45,7 @@ mod holdings;
 pub mod kinetic;
 mod sdrf;
 mod share_order;
+mod twofold;
 
 pub use decay::{Decay, DecayError};
 use evenhand_model::{Amount, Capacity, Time, UserId, Weights};

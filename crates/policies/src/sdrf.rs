@@ -13,11 +13,12 @@
 
 use std::cmp::Ordering;
 
-use evenhand_model::{Amount, Rational, Time, UserId, to_f64};
+use evenhand_model::{Amount, Rational, Time, UserId};
 
 use crate::decay::Clock;
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::{LineOrder, Scan};
+use crate::twofold::{TWOFOLD_NEAR, Twofold};
 use crate::{Policy, Registration, Setting, Standing};
 
 pub(crate) const REGISTRATION: Registration = Registration {
@@ -52,7 +53,7 @@ const NEAR: f64 = 64.0 * f64::EPSILON;
 struct Entitlement {
     exact: Rational,
     whole: u64,
-    rest: f64,
+    rest: Twofold,
 }
 
 impl Entitlement {
@@ -60,13 +61,13 @@ impl Entitlement {
         let (whole, rest) = exact.clone().split_at_point();
         // More than u64 holds is never exceeded.
         let whole = u64::try_from(whole).unwrap_or(u64::MAX);
-        Entitlement { exact, whole, rest: to_f64(&rest) }
+        Entitlement { exact, whole, rest: Twofold::from_rational(&rest) }
     }
 
     /// max(held - entitlement, 0) in steps.
     #[inline]
-    fn overuse(&self, held: u64) -> f64 {
-        if held <= self.whole { 0.0 } else { (held - self.whole) as f64 - self.rest }
+    fn overuse(&self, held: u64) -> Twofold {
+        if held <= self.whole { Twofold::ZERO } else { Twofold::from_whole(held - self.whole) - self.rest }
     }
 }
 
@@ -80,9 +81,11 @@ struct Sdrf {
     /// Held when time last moved on: what overuse is taken of.
     settled: Vec<u64>,
     /// ō, from `settled`.
-    overuse: Vec<f64>,
+    overuse: Vec<Twofold>,
     /// B, by user and resource.
-    slope: Vec<f64>,
+    slope: Vec<Twofold>,
+    /// 1 / capacity, by resource.
+    per_step: Vec<Twofold>,
     first: Vec<Time>,
     waiting: Vec<bool>,
     /// Users whose holdings changed at `instant` and are not yet settled.
@@ -117,8 +120,11 @@ impl Sdrf {
             clock: Clock::new(decay),
             entitled,
             settled: vec![0; users * width],
-            overuse: vec![0.0; users * width],
-            slope: vec![0.0; users * width],
+            overuse: vec![Twofold::ZERO; users * width],
+            slope: vec![Twofold::ZERO; users * width],
+            per_step: (0..width)
+                .map(|r| Twofold::from_rational(&(Rational::ONE / setting.capacity.exact_steps(r))))
+                .collect(),
             first: vec![Time::ZERO; users],
             waiting: vec![false; users],
             touched: Vec::new(),
@@ -137,7 +143,7 @@ impl Sdrf {
             self.settle();
             let Sdrf { clock, slope, order, .. } = self;
             self.s = clock.s(now, |factor| {
-                slope.iter_mut().for_each(|b| *b *= factor);
+                slope.iter_mut().for_each(|b| *b = b.scaled(factor));
                 order.rebase(factor);
             });
             self.instant = Some(now);
@@ -154,10 +160,10 @@ impl Sdrf {
                     continue;
                 }
                 self.settled[at] = held;
-                let overuse = self.holdings.per_step(r) * self.entitled[at].overuse(held);
+                let overuse = self.per_step[r] * self.entitled[at].overuse(held);
                 // Not touched where it is the same: equal histories then keep equal bits.
                 if overuse != self.overuse[at] {
-                    self.slope[at] += (self.overuse[at] - overuse) / self.s;
+                    self.slope[at] = self.slope[at] + (self.overuse[at] - overuse).over(self.s);
                     self.overuse[at] = overuse;
                 }
             }
@@ -183,8 +189,8 @@ impl Sdrf {
                 Key::SumPerResource => self.holdings.share(r, steps),
                 Key::DominantPlusDominant => dominant,
             };
-            self.line.0[r] = (share + self.overuse[at]) * inverse;
-            self.line.1[r] = self.slope[at] * inverse;
+            self.line.0[r] = (share + self.overuse[at].high()) * inverse;
+            self.line.1[r] = self.slope[at].high() * inverse;
         }
         self.order.set(user.0, &self.line.0, &self.line.1);
     }
@@ -223,29 +229,31 @@ impl Sdrf {
         // By far the most common ties: the same state, or nothing held and nothing remembered.
         if slopes(a) == slopes(b) && held_a == held_b && self.settled[range(a)] == self.settled[range(b)] {
             let nothing = held_a.iter().chain(&self.settled[range(a)]).all(|&h| h == 0);
-            if equal_weights || (nothing && slopes(a).iter().all(|&b| b == 0.0)) {
+            if equal_weights || (nothing && slopes(a).iter().all(|b| b.is_zero())) {
                 return Ordering::Equal;
             }
         }
         let largest = |u: UserId| {
-            let divisor = if equal_weights { Rational::ONE } else { self.weights.exact_over_mean(u) };
+            let inverse = if equal_weights { Rational::ONE } else { Rational::ONE / self.weights.exact_over_mean(u) };
+            let factor = Twofold::from_rational(&inverse) * Twofold::sum(self.s, 0.0);
             let parts = self.exact_branches(u).into_iter().zip(slopes(u));
-            parts
-                .map(|(q, b)| (q / &divisor, b * self.s / to_f64(&divisor)))
-                .max_by(compare_parts)
-                .expect("at least one resource")
+            parts.map(|(q, &b)| (q * &inverse, b * factor)).max_by(compare_parts).expect("at least one resource")
         };
         compare_parts(&largest(a), &largest(b))
     }
 }
 
-/// Compares rational + float sums without losing the floats beside the rationals.
-fn compare_parts(x: &(Rational, f64), y: &(Rational, f64)) -> Ordering {
-    if x.0 == y.0 {
-        return x.1.partial_cmp(&y.1).unwrap_or(Ordering::Equal);
+/// Compares rational + B s sums.
+///
+/// The rationals are exact, so all rounding is that of the B, and a difference within it is a tie:
+/// users whose commitments are in proportion to their weights tie exactly.
+fn compare_parts(x: &(Rational, Twofold), y: &(Rational, Twofold)) -> Ordering {
+    let exact = if x.0 == y.0 { Twofold::ZERO } else { Twofold::from_rational(&(&x.0 - &y.0)) };
+    let difference = exact + (x.1 - y.1);
+    if difference.abs() <= TWOFOLD_NEAR * (x.1.abs() + y.1.abs()) {
+        return Ordering::Equal;
     }
-    let difference = to_f64(&(&x.0 - &y.0)) + (x.1 - y.1);
-    difference.partial_cmp(&0.0).unwrap_or(Ordering::Equal)
+    difference.high().partial_cmp(&0.0).unwrap_or(Ordering::Equal)
 }
 
 impl Policy for Sdrf {
@@ -292,8 +300,10 @@ impl Policy for Sdrf {
         self.advance(now);
         let width = self.holdings.width();
         let shares = self.holdings.shares(user);
-        let commitments: Vec<f64> =
-            (0..width).map(|r| user.index() * width + r).map(|at| self.overuse[at] + self.slope[at] * self.s).collect();
+        let commitments: Vec<f64> = (0..width)
+            .map(|r| user.index() * width + r)
+            .map(|at| (self.overuse[at] + self.slope[at] * Twofold::sum(self.s, 0.0)).high())
+            .collect();
         let largest = |v: &mut dyn Iterator<Item = f64>| v.fold(0.0, f64::max);
         let key = match self.key {
             Key::SumPerResource => largest(&mut shares.iter().zip(&commitments).map(|(o, c)| o + c)),

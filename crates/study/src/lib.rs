@@ -1,7 +1,20 @@
 //! A study: one workload replayed under a grid of policies and capacities.
 //!
-//! This room plans the grid, runs it, skips what a folder already holds, and turns the
-//! simulator's results into [`record`]s. It draws nothing (that is the report's room) and holds
-//! no policy.
+//! This room plans the grid ([`Plan`]), runs it in parallel ([`Plan::run`]), skips what a folder
+//! already holds for the same inputs, and turns the simulator's results into [`record`]s. It draws
+//! nothing (that is the report's room) and knows no policy by name.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod compare;
+mod digest;
+mod files;
+mod inputs;
+mod plan;
 pub mod record;
+mod run;
+
+pub use digest::workload_digest;
+pub use files::{StudyError, TaskFormat};
+pub use inputs::{InputError, read_pool, read_weights};
+pub use plan::{CapacityAsked, Plan, PlanError, Question, RunPlan};
+pub use run::{Live, LiveRun, RunState};

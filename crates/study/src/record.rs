@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+pub use evenhand_cluster::{Series, Totals, UserRecord};
 use serde::{Deserialize, Serialize};
 
 /// One number a resource, by the resource's name.
@@ -96,52 +97,6 @@ pub struct RunRecord {
     pub totals: Totals,
     /// What happened over time.
     pub series: Series,
-}
-
-/// Counts of tasks.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Totals {
-    /// Submitted, rejected ones included.
-    pub submitted: u64,
-    /// Larger than the capacity, so never queued.
-    pub rejected: u64,
-    /// Started.
-    pub started: u64,
-    /// Finished by the end of the run.
-    pub completed: u64,
-}
-
-/// One user of one run.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct UserRecord {
-    /// The user's name.
-    pub name: String,
-    /// The counts of its tasks.
-    #[serde(flatten)]
-    pub totals: Totals,
-    /// Mean wait of its started tasks.
-    pub mean_wait_s: Option<f64>,
-    /// The least wait that at least 95 % of its started tasks do not exceed.
-    pub p95_wait_s: Option<f64>,
-    /// Mean of max(1, (wait + run) / max(run, 10 s)) over its started tasks.
-    pub mean_bounded_slowdown: Option<f64>,
-    /// completed / submitted.
-    pub completion_ratio: f64,
-}
-
-/// What happened over time, in bins of equal width.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Series {
-    /// The start of the first bin: seconds since the first submission (0).
-    pub start_s: f64,
-    /// The width of a bin.
-    pub bin_s: f64,
-    /// Mean wait of the started tasks submitted in each bin; `None` where there are none.
-    pub mean_wait_s: Vec<Option<f64>>,
-    /// Time mean of the number of tasks waiting in each bin.
-    pub waiting: Vec<f64>,
-    /// Time mean of what was held over capacity in each bin, by resource.
-    pub utilization: BTreeMap<String, Vec<f64>>,
 }
 
 /// One run against the run of the first policy named, at the same capacity.
