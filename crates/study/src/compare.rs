@@ -1,0 +1,80 @@
+//! Who wins and who loses: one run against another.
+
+use crate::record::{ComparisonRecord, RunRecord};
+
+/// Two mean waits nearer than this, relative to the larger, count as the same: they differ only in
+/// how a sum was rounded.
+const SAME: f64 = 1e-12;
+
+/// Holds `run` against `base`, user by user. Both have the same users in the same order.
+pub(crate) fn compare(run: &RunRecord, base: &RunRecord) -> ComparisonRecord {
+    let mut record =
+        ComparisonRecord { run: run.id.clone(), against: base.id.clone(), ..ComparisonRecord::default() };
+    let mut reductions = Vec::new();
+    for (user, other) in run.users.iter().zip(&base.users) {
+        match (user.totals.completed, other.totals.completed) {
+            (a, b) if a > b => record.complete_more += 1,
+            (a, b) if a < b => record.complete_fewer += 1,
+            _ => {}
+        }
+        let (Some(wait), Some(base_wait)) = (user.mean_wait_s, other.mean_wait_s) else { continue };
+        if (wait - base_wait).abs() <= SAME * wait.max(base_wait) {
+            record.users_same += 1;
+        } else if wait < base_wait {
+            record.users_better += 1;
+        } else {
+            record.users_worse += 1;
+        }
+        if base_wait > 0.0 {
+            reductions.push(1.0 - wait / base_wait);
+        }
+    }
+    let compared = record.users_better + record.users_worse + record.users_same;
+    record.share_worse = (compared > 0).then(|| record.users_worse as f64 / compared as f64);
+    record.mean_user_wait_reduction =
+        (!reductions.is_empty()).then(|| reductions.iter().sum::<f64>() / reductions.len() as f64);
+    record.users_mean_wait_reduction = match (run.users_mean_wait_s, base.users_mean_wait_s) {
+        (Some(wait), Some(base_wait)) if base_wait > 0.0 => Some(1.0 - wait / base_wait),
+        _ => None,
+    };
+    record
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::{Totals, UserRecord};
+
+    fn run(id: &str, users: &[(Option<f64>, u64)]) -> RunRecord {
+        let users: Vec<UserRecord> = users
+            .iter()
+            .map(|&(mean_wait_s, completed)| UserRecord {
+                mean_wait_s,
+                totals: Totals { completed, ..Totals::default() },
+                ..UserRecord::default()
+            })
+            .collect();
+        let waits: Vec<f64> = users.iter().filter_map(|u| u.mean_wait_s).collect();
+        let mean = (!waits.is_empty()).then(|| waits.iter().sum::<f64>() / waits.len() as f64);
+        RunRecord { id: id.into(), users, users_mean_wait_s: mean, ..RunRecord::default() }
+    }
+
+    #[test]
+    fn winners_losers_and_the_two_reductions() {
+        let base = run("fifo", &[(Some(10.0), 5), (Some(4.0), 5), (Some(0.0), 5), (None, 0), (Some(2.0), 3)]);
+        let other = run("drf", &[(Some(5.0), 5), (Some(6.0), 4), (Some(0.0), 5), (Some(1.0), 1), (Some(2.0), 3)]);
+        let c = compare(&other, &base);
+        assert_eq!((c.users_better, c.users_worse, c.users_same), (1, 1, 2));
+        assert_eq!((c.complete_more, c.complete_fewer), (1, 1));
+        assert_eq!(c.share_worse, Some(0.25));
+        assert_eq!(c.mean_user_wait_reduction, Some((0.5 - 0.5 + 0.0) / 3.0));
+        assert_eq!(c.users_mean_wait_reduction, Some(1.0 - (14.0 / 5.0) / 4.0));
+    }
+
+    #[test]
+    fn nobody_waiting_has_no_reduction() {
+        let c = compare(&run("a", &[(Some(0.0), 1)]), &run("b", &[(Some(0.0), 1)]));
+        assert_eq!((c.users_same, c.mean_user_wait_reduction, c.users_mean_wait_reduction), (1, None, None));
+        assert_eq!(compare(&run("a", &[]), &run("b", &[])).share_worse, None);
+    }
+}

@@ -1,0 +1,281 @@
+//! The grid of a study.
+
+use std::collections::BTreeMap;
+
+use evenhand_cluster::PoolOptions;
+use evenhand_model::{
+    Capacity, CapacityError, MeanUse, Quantity, Rational, Time, Weights, Workload, mean_use, to_f64,
+};
+use evenhand_policies::{Decay, POLICIES, Registration, registration};
+use thiserror::Error;
+
+use crate::digest::{Digest, workload_digest};
+use crate::record::WorkloadRecord;
+
+/// Changes when the same inputs give other results, so that older runs are not taken for new ones.
+const SIMULATION: &str = "pool 1";
+
+/// What a study is to answer.
+#[derive(Clone, Debug)]
+pub struct Question {
+    /// Policies by name; the first is what the others are held against.
+    pub policies: Vec<String>,
+    /// Capacities, in the order in which they are reported.
+    pub capacities: Vec<CapacityAsked>,
+    /// Decays, each with the text that named it (`0.999999`, `8d`), for policies that need one.
+    pub decays: Vec<(String, Decay)>,
+    /// Which policy `sdrf` stands for is the other key of that name: `sdrf-dominant`.
+    pub dominant_key: bool,
+    /// One weight a user, and where they came from.
+    pub weights: Weights,
+    /// Whether a task that does not fit stops all scheduling.
+    pub blocking: bool,
+    /// Whether a run stops at the last original event.
+    pub until_trace_end: bool,
+}
+
+/// One capacity as a user gave it.
+#[derive(Clone, Debug)]
+pub enum CapacityAsked {
+    /// A multiple of R, with the text that named it.
+    Multiple(String, Quantity),
+    /// An absolute pool in the workload's own units, with its name.
+    Pool(String, Vec<Rational>),
+}
+
+/// One run of the grid.
+#[derive(Clone, Debug)]
+pub struct RunPlan {
+    /// Unique in the study and fit for a file name.
+    pub id: String,
+    /// The policy as the user named it.
+    pub policy: String,
+    pub(crate) registration: &'static Registration,
+    pub(crate) decay: Option<Decay>,
+    pub(crate) capacity: Capacity,
+    pub(crate) capacity_name: String,
+    pub(crate) capacity_factor: Option<f64>,
+    pub(crate) digest: String,
+}
+
+/// A study ready to run.
+#[derive(Debug)]
+pub struct Plan {
+    pub(crate) workload: Workload,
+    pub(crate) weights: Weights,
+    pub(crate) options: PoolOptions,
+    pub(crate) mean_use: MeanUse,
+    pub(crate) digest: String,
+    /// The runs: for each capacity each policy, each in the order asked.
+    pub runs: Vec<RunPlan>,
+}
+
+/// Why a question cannot be asked.
+#[derive(Debug, Error)]
+pub enum PlanError {
+    /// There is no such policy.
+    #[error("unknown policy {found:?}, expected one of: {}", POLICIES.iter().map(|p| p.name).collect::<Vec<_>>().join(", "))]
+    Policy {
+        /// What was asked for.
+        found: String,
+    },
+    /// The same thing was asked for twice.
+    #[error("{what} {name} is named twice")]
+    Twice {
+        /// `policy` or `capacity`.
+        what: &'static str,
+        /// Its name.
+        name: String,
+    },
+    /// A capacity is refused.
+    #[error("capacity {name}: {source}")]
+    Capacity {
+        /// The capacity as named.
+        name: String,
+        /// Why.
+        source: CapacityError,
+    },
+}
+
+impl Plan {
+    /// Lays out the grid of `question` over `workload`.
+    ///
+    /// # Errors
+    /// If a policy is unknown, something is asked for twice, or a capacity is refused.
+    pub fn new(workload: Workload, question: &Question) -> Result<Plan, PlanError> {
+        let workload = workload.expanded();
+        let mean_use = mean_use(&workload);
+        let digest = workload_digest(&workload);
+        let until = question.until_trace_end.then(|| last_event(&workload, &mean_use));
+        let options = PoolOptions { blocking: question.blocking, until };
+        let mut runs: Vec<RunPlan> = Vec::new();
+        for asked in &question.capacities {
+            let (name, factor, capacity) = asked.capacity(&workload, &mean_use)?;
+            for policy in &question.policies {
+                let registered = match policy.as_str() {
+                    "sdrf" if question.dominant_key => "sdrf-dominant",
+                    other => other,
+                };
+                let registration =
+                    registration(registered).ok_or_else(|| PlanError::Policy { found: policy.clone() })?;
+                let decays: Vec<Option<&(String, Decay)>> = match registration.needs_decay {
+                    true => question.decays.iter().map(Some).collect(),
+                    false => vec![None],
+                };
+                for decay in decays {
+                    let several = question.decays.len() > 1;
+                    let suffix = decay.filter(|_| several).map_or(String::new(), |(text, _)| format!("-{text}"));
+                    let mut run = RunPlan {
+                        id: file_name(&format!("{policy}-{name}{suffix}")),
+                        policy: policy.clone(),
+                        registration,
+                        decay: decay.map(|(_, d)| *d),
+                        capacity: capacity.clone(),
+                        capacity_name: name.clone(),
+                        capacity_factor: factor,
+                        digest: String::new(),
+                    };
+                    run.digest = run_digest(&run, &digest, &question.weights, options);
+                    if runs.iter().any(|r| r.id == run.id) {
+                        let twice = runs.iter().any(|r| r.policy == run.policy && r.capacity_name == run.capacity_name);
+                        return Err(match twice && question.policies.iter().filter(|p| *p == policy).count() > 1 {
+                            true => PlanError::Twice { what: "policy", name: policy.clone() },
+                            false => PlanError::Twice { what: "capacity", name },
+                        });
+                    }
+                    runs.push(run);
+                }
+            }
+        }
+        Ok(Plan { workload, weights: question.weights.clone(), options, mean_use, digest, runs })
+    }
+
+    /// How many tasks a run has.
+    pub fn tasks(&self) -> u64 {
+        self.workload.tasks()
+    }
+
+    /// The record of the workload; `source` says where it came from.
+    pub(crate) fn workload_record(&self, source: &str) -> WorkloadRecord {
+        let w = &self.workload;
+        let resources = || w.resources().iter();
+        let first = w.columns().submit.first().copied().unwrap_or_default();
+        WorkloadRecord {
+            source: source.to_string(),
+            tasks: w.tasks(),
+            users: w.users().len() as u64,
+            span_s: (last_event(w, &self.mean_use) - first).secs_f64(),
+            mean_use: resources().zip(&self.mean_use.units).map(|(r, u)| (r.name.clone(), to_f64(u))).collect(),
+            units: resources().map(|r| (r.name.clone(), r.unit.clone())).collect(),
+            digest: self.digest.clone(),
+        }
+    }
+
+    pub(crate) fn per_resource(&self, mut value: impl FnMut(usize) -> f64) -> BTreeMap<String, f64> {
+        self.workload.resources().iter().enumerate().map(|(r, resource)| (resource.name.clone(), value(r))).collect()
+    }
+}
+
+/// The last submission or original finish.
+fn last_event(workload: &Workload, mean_use: &MeanUse) -> Time {
+    workload.columns().submit.last().copied().unwrap_or_default().max(mean_use.last_finish)
+}
+
+impl CapacityAsked {
+    fn capacity(&self, w: &Workload, r: &MeanUse) -> Result<(String, Option<f64>, Capacity), PlanError> {
+        let (name, factor, capacity) = match self {
+            CapacityAsked::Multiple(name, factor) => {
+                (name, Some(factor.to_f64()), Capacity::multiple(w.resources(), r, factor))
+            }
+            CapacityAsked::Pool(name, units) => (name, None, Capacity::new(w.resources(), units.clone())),
+        };
+        match capacity {
+            Ok(capacity) => Ok((name.clone(), factor, capacity)),
+            Err(source) => Err(PlanError::Capacity { name: name.clone(), source }),
+        }
+    }
+}
+
+/// Only what every file system takes.
+fn file_name(id: &str) -> String {
+    id.chars().map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect()
+}
+
+/// Digest of everything a run's result depends on.
+fn run_digest(run: &RunPlan, workload: &str, weights: &Weights, options: PoolOptions) -> String {
+    let mut d = Digest::new();
+    d.text(SIMULATION).text(workload).text(run.registration.name);
+    for r in 0..run.capacity.width() {
+        d.text(&run.capacity.exact_units(r).to_string());
+    }
+    for user in 0..weights.len() {
+        d.text(&weights.exact(user).to_string());
+    }
+    d.number(run.decay.map_or(0, |x| x.tau_s().to_bits()));
+    d.number(u64::from(options.blocking)).number(options.until.map_or(u64::MAX, Time::nanos));
+    d.hex()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenhand_model::{Resource, Span, Task, WorkloadBuilder};
+
+    fn workload() -> Workload {
+        let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
+        let duration = Span::from_secs(5);
+        b.push(&Task { duration, user: "a", amounts: &[1_000_000_000], ..Task::default() });
+        b.finish().unwrap()
+    }
+
+    fn question(policies: &[&str], capacities: &[&str]) -> Question {
+        let multiple = |c: &&str| CapacityAsked::Multiple(c.to_string(), Quantity::parse(c).unwrap());
+        let decay = |d: &str| (d.to_string(), Decay::from_delta(&Quantity::parse(d).unwrap()).unwrap());
+        Question {
+            policies: policies.iter().map(|p| p.to_string()).collect(),
+            capacities: capacities.iter().map(multiple).collect(),
+            decays: vec![decay("0.9"), decay("0.99")],
+            dominant_key: false,
+            weights: Weights::equal(1),
+            blocking: true,
+            until_trace_end: false,
+        }
+    }
+
+    #[test]
+    fn the_grid_is_capacities_by_policies_by_decays_where_they_matter() {
+        let plan = Plan::new(workload(), &question(&["fifo", "sdrf"], &["0.5", "1"])).unwrap();
+        let ids: Vec<&str> = plan.runs.iter().map(|r| r.id.as_str()).collect();
+        assert_eq!(ids, ["fifo-0.5", "sdrf-0.5-0.9", "sdrf-0.5-0.99", "fifo-1", "sdrf-1-0.9", "sdrf-1-0.99"]);
+        let mut digests: Vec<&str> = plan.runs.iter().map(|r| r.digest.as_str()).collect();
+        digests.sort_unstable();
+        digests.dedup();
+        assert_eq!(digests.len(), 6);
+    }
+
+    #[test]
+    fn what_cannot_be_asked_says_why() {
+        let error = |p: &[&str], c: &[&str]| Plan::new(workload(), &question(p, c)).unwrap_err().to_string();
+        assert!(error(&["fair"], &["1"]).starts_with("unknown policy \"fair\", expected one of: fifo, drf,"));
+        assert_eq!(error(&["drf", "drf"], &["1"]), "policy drf is named twice");
+        assert_eq!(error(&["drf"], &["1", "1"]), "capacity 1 is named twice");
+        assert!(error(&["drf"], &["0"]).starts_with("capacity 0: the capacity of cpu is 0"));
+    }
+
+    #[test]
+    fn a_digest_changes_with_everything_that_changes_a_result() {
+        let digest = |q: &Question| Plan::new(workload(), q).unwrap().runs[0].digest.clone();
+        let base = question(&["sdrf"], &["1"]);
+        let changed = [
+            Question { dominant_key: true, ..base.clone() },
+            Question { blocking: false, ..base.clone() },
+            Question { until_trace_end: true, ..base.clone() },
+            question(&["drf"], &["1"]),
+            question(&["sdrf"], &["0.9"]),
+        ];
+        assert_eq!(digest(&base), digest(&base.clone()));
+        for q in &changed {
+            assert_ne!(digest(&base), digest(q), "{q:?}");
+        }
+    }
+}
