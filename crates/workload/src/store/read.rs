@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
 use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use evenhand_model::{Batch, Columns, DemandId, NO_ID, NO_TIME, Nano, Resource, Span, Time, UserId, Workload};
@@ -42,7 +43,7 @@ pub fn read(path: &Path) -> Result<Workload, StoreError> {
     let damaged = |e: ParquetError| StoreError::Parquet { path: path.into(), reason: e.to_string() };
     let file = File::open(path).map_err(io)?;
     let bytes = file.metadata().map_err(io)?.len();
-    let metadata = ParquetMetaDataReader::new().parse_and_finish(&file).map_err(damaged)?;
+    let metadata = survive(path, || ParquetMetaDataReader::new().parse_and_finish(&file).map_err(damaged))?;
     let layout = Layout::of(path, bytes, &metadata)?;
     let mut builder = WorkloadBuilder::new(layout.resources()?);
     for (key, value) in layout.header()? {
@@ -58,13 +59,24 @@ pub fn read(path: &Path) -> Result<Workload, StoreError> {
         .collect();
     // A few groups at a time, so that no more than those are held twice.
     for some in groups.chunks(2 * rayon::current_num_threads()) {
-        let batches: Vec<Result<Batch, StoreError>> =
-            some.par_iter().map(|&(group, first_row, rows)| layout.batch(group, first_row, rows)).collect();
+        let batches: Vec<Result<Batch, StoreError>> = some
+            .par_iter()
+            .map(|&(group, first_row, rows)| survive(path, || layout.batch(group, first_row, rows)))
+            .collect();
         for batch in batches {
             builder.append_batch(batch?);
         }
     }
     builder.finish().map_err(|source| StoreError::Workload { path: path.into(), source })
+}
+
+/// Runs a decoder; the parquet crate asserts some things of a file that a damaged one breaks.
+fn survive<T>(path: &Path, decode: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(StoreError::Parquet { path: path.into(), reason: format!("its content contradicts itself: {text}") })
+    })
 }
 
 /// Which column of a file means what.
