@@ -96,33 +96,33 @@ impl DemandBuilder {
         id
     }
 
-    /// The fewest decimals that hold column `r` exactly, and the largest value there.
-    fn decimals(&self, r: usize) -> (u8, Nano) {
-        let column = || self.rows.iter().skip(r).step_by(self.width).copied();
-        let mut decimals = 9;
-        let mut step = 1;
-        while decimals > 0 && column().all(|v| v % (step * 10) == 0) {
-            decimals -= 1;
-            step *= 10;
-        }
-        (decimals, column().max().unwrap_or(0) / step)
+    /// All rows, one after another.
+    pub(crate) fn into_rows(self) -> Vec<Nano> {
+        self.rows
     }
 
-    /// The table and the decimals of each column, or the column whose amounts do not fit.
-    pub(crate) fn finish(&self) -> Result<(DemandTable, Vec<u8>), usize> {
+    /// The table of the rows named, in that order, and the decimals of each column: the fewest
+    /// that hold it exactly. Or the column whose amounts do not fit.
+    pub(crate) fn finish(&self, order: &[u32]) -> Result<(DemandTable, Vec<u8>), usize> {
+        let mut steps: Vec<Nano> = Vec::with_capacity(self.width);
         let mut decimals = Vec::with_capacity(self.width);
         for r in 0..self.width {
-            let (d, max) = self.decimals(r);
-            if max > Nano::from(Amount::MAX.0) {
+            let column = || order.iter().map(|&id| self.row(DemandId(id))[r]);
+            let (mut d, mut step) = (9, 1);
+            while d > 0 && column().all(|v| v % (step * 10) == 0) {
+                d -= 1;
+                step *= 10;
+            }
+            if column().max().unwrap_or(0) / step > Nano::from(Amount::MAX.0) {
                 return Err(r);
             }
             decimals.push(d);
+            steps.push(step);
         }
-        let amounts = self
-            .rows
+        let amounts = order
             .iter()
-            .enumerate()
-            .map(|(i, v)| Amount((v / 10u128.pow(9 - u32::from(decimals[i % self.width]))) as u64))
+            .flat_map(|&id| self.row(DemandId(id)).iter().zip(&steps))
+            .map(|(v, step)| Amount((v / step) as u64))
             .collect();
         Ok((DemandTable::new(self.width, amounts), decimals))
     }

@@ -44,7 +44,7 @@ pub use quantity::{Quantity, QuantityError};
 pub use resource::{Amount, Resource};
 pub use time::{Span, Time};
 pub use weights::{Weights, WeightsError};
-pub use workload::{Columns, NO_ID, NO_TIME, Nano, Task, UserId, Workload, WorkloadBuilder, WorkloadError};
+pub use workload::{Batch, Columns, NO_ID, NO_TIME, Nano, Task, UserId, Workload, WorkloadBuilder, WorkloadError};
 
 /// An exact rational as the nearest `f64`.
 ///

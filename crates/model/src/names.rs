@@ -40,6 +40,11 @@ impl Names {
         &self.list
     }
 
+    /// All names, by id, without the index.
+    pub fn into_list(self) -> Vec<String> {
+        self.list
+    }
+
     /// How many names there are.
     pub fn len(&self) -> usize {
         self.list.len()

@@ -90,10 +90,35 @@ pub struct Columns {
     pub count: Option<Vec<u32>>,
 }
 
+impl Columns {
+    fn assert_len(&self, rows: usize) {
+        let optional = [&self.account, &self.queue, &self.count].map(|c| c.as_ref().map_or(rows, Vec::len));
+        let times = [&self.start, &self.requested].map(|c| c.as_ref().map_or(rows, Vec::len));
+        let lens = [self.duration.len(), self.user.len(), self.demand.len()];
+        assert!(lens.iter().chain(&optional).chain(&times).all(|&l| l == rows), "columns of one length");
+    }
+}
+
+/// Tasks whose names and demand vectors are already numbered, for
+/// [`WorkloadBuilder::append_batch`].
+#[derive(Clone, Debug, Default)]
+pub struct Batch {
+    /// The users' names, by the ids in `columns`.
+    pub users: Vec<String>,
+    /// The accounts' names, by the ids in `columns`.
+    pub accounts: Vec<String>,
+    /// The queues' names, by the ids in `columns`.
+    pub queues: Vec<String>,
+    /// Demand vectors in billionths, one after another, by the ids in `columns`.
+    pub demands: Vec<Nano>,
+    /// The tasks, in any order.
+    pub columns: Columns,
+}
+
 /// A trace in memory: some 36 bytes a row.
 ///
-/// Rows are sorted by submission time, equal times in the order of the source. Users are
-/// numbered by first appearance in that order.
+/// Rows are sorted by submission time, equal times in the order of the source. Users, accounts,
+/// queues and demand vectors are numbered by first appearance in that order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     resources: Vec<Resource>,
@@ -310,31 +335,58 @@ impl WorkloadBuilder {
     /// If the two have not the same resources.
     pub fn append(&mut self, other: WorkloadBuilder) {
         assert_eq!(self.resources, other.resources, "the same resources");
-        let n = self.len();
-        let users: Vec<u32> = other.users.list().iter().map(|u| self.users.intern(u)).collect();
-        let accounts: Vec<u32> = other.accounts.list().iter().map(|a| self.accounts.intern(a)).collect();
-        let queues: Vec<u32> = other.queues.list().iter().map(|q| self.queues.intern(q)).collect();
-        let rows = other.demands.len();
-        let demands: Vec<DemandId> =
-            (0..rows).map(|i| self.demands.intern(other.demands.row(DemandId(i as u32)))).collect();
-        let added = other.len();
-        let o = other.columns;
-        let c = &mut self.columns;
-        c.submit.extend(o.submit);
-        c.duration.extend(o.duration);
-        c.user.extend(o.user.iter().map(|u| UserId(users[u.index()])));
-        c.demand.extend(o.demand.iter().map(|d| demands[d.index()]));
-        let rename = |names: Vec<u32>| move |id: u32| if id == NO_ID { NO_ID } else { names[id as usize] };
-        append_optional(&mut c.start, o.start, n, added, NO_TIME, |v| v);
-        append_optional(&mut c.requested, o.requested, n, added, NO_TIME, |v| v);
-        append_optional(&mut c.account, o.account, n, added, NO_ID, rename(accounts));
-        append_optional(&mut c.queue, o.queue, n, added, NO_ID, rename(queues));
-        append_optional(&mut c.count, o.count, n, added, 1, |v| v);
+        self.append_batch(Batch {
+            users: other.users.into_list(),
+            accounts: other.accounts.into_list(),
+            queues: other.queues.into_list(),
+            demands: other.demands.into_rows(),
+            columns: other.columns,
+        });
         self.header.extend(other.header);
     }
 
-    /// Sorts by submission (equal times keep their order), numbers users by first appearance,
-    /// and fixes the decimals of each resource.
+    /// Adds many tasks at once: what [`push`](WorkloadBuilder::push) would do one by one, without
+    /// looking up a name and a vector for every task.
+    ///
+    /// # Panics
+    /// If the columns differ in length, an id has no entry in the batch, or a count is 0.
+    pub fn append_batch(&mut self, batch: Batch) {
+        let n = self.len();
+        let Batch { users, accounts, queues, demands, columns: mut added } = batch;
+        let rows = added.submit.len();
+        added.assert_len(rows);
+        assert!(added.count.iter().flatten().all(|&c| c > 0), "a count is at least 1");
+        let users: Vec<u32> = users.iter().map(|u| self.users.intern(u)).collect();
+        let accounts: Vec<u32> = accounts.iter().map(|a| self.accounts.intern(a)).collect();
+        let queues: Vec<u32> = queues.iter().map(|q| self.queues.intern(q)).collect();
+        let demands: Vec<DemandId> =
+            demands.chunks_exact(self.resources.len()).map(|row| self.demands.intern(row)).collect();
+        added.user.iter_mut().for_each(|u| *u = UserId(users[u.index()]));
+        added.demand.iter_mut().for_each(|d| *d = demands[d.index()]);
+        for (column, ids) in [(&mut added.account, accounts), (&mut added.queue, queues)] {
+            column.iter_mut().flatten().filter(|id| **id != NO_ID).for_each(|id| *id = ids[*id as usize]);
+        }
+        if n == 0 {
+            self.columns = added;
+            return;
+        }
+        let c = &mut self.columns;
+        c.submit.extend(added.submit);
+        c.duration.extend(added.duration);
+        c.user.extend(added.user);
+        c.demand.extend(added.demand);
+        append_optional(&mut c.start, added.start, n, rows, NO_TIME);
+        append_optional(&mut c.requested, added.requested, n, rows, NO_TIME);
+        append_optional(&mut c.account, added.account, n, rows, NO_ID);
+        append_optional(&mut c.queue, added.queue, n, rows, NO_ID);
+        append_optional(&mut c.count, added.count, n, rows, 1);
+    }
+
+    /// Sorts by submission (equal times keep their order), numbers users, accounts, queues and
+    /// demand vectors by first appearance, and fixes the decimals of each resource.
+    ///
+    /// The same tasks with the same order of equal submission times give the same (`==`)
+    /// workload, however they were collected.
     ///
     /// # Errors
     /// If there are no tasks, or an amount has more than 18 digits in its column's decimals.
@@ -342,20 +394,33 @@ impl WorkloadBuilder {
         if self.is_empty() {
             return Err(WorkloadError::Empty);
         }
-        let (demands, decimals) =
-            self.demands.finish().map_err(|r| WorkloadError::TooLarge { resource: self.resources[r].name.clone() })?;
+        let c = &mut self.columns;
+        if !c.submit.is_sorted() {
+            sort_by_submission(c);
+        }
+        for (column, none) in [(&mut c.start, NO_TIME), (&mut c.requested, NO_TIME)] {
+            column.take_if(|c| c.iter().all(|&v| v == none));
+        }
+        for (column, none) in [(&mut c.account, NO_ID), (&mut c.queue, NO_ID), (&mut c.count, 1)] {
+            column.take_if(|c| c.iter().all(|&v| v == none));
+        }
+        let users = renumber(self.users.len(), c.user.iter_mut().map(|u| &mut u.0));
+        let accounts = renumber(self.accounts.len(), c.account.iter_mut().flatten());
+        let queues = renumber(self.queues.len(), c.queue.iter_mut().flatten());
+        let demands = renumber(self.demands.len(), c.demand.iter_mut().map(|d| &mut d.0));
+        let (demands, decimals) = self
+            .demands
+            .finish(&demands)
+            .map_err(|r| WorkloadError::TooLarge { resource: self.resources[r].name.clone() })?;
         for (resource, d) in self.resources.iter_mut().zip(decimals) {
             resource.decimals = d;
         }
-        if !self.columns.submit.is_sorted() {
-            sort_by_submission(&mut self.columns);
-        }
-        let users = renumber_users(&self.users, &mut self.columns.user);
+        let named = |names: &Names, order: Vec<u32>| order.iter().map(|&id| &names.list()[id as usize]).collect();
         Ok(Workload {
             resources: self.resources,
-            users,
-            accounts: self.accounts,
-            queues: self.queues,
+            users: named(&self.users, users),
+            accounts: named(&self.accounts, accounts),
+            queues: named(&self.queues, queues),
             demands,
             columns: self.columns,
             header: self.header,
@@ -382,14 +447,13 @@ fn append_optional<T: Copy>(
     rows_before: usize,
     rows_added: usize,
     none: T,
-    map: impl Fn(T) -> T,
 ) {
     if column.is_none() && other.is_none() {
         return;
     }
     let c = column.get_or_insert_with(|| vec![none; rows_before]);
     match other {
-        Some(o) => c.extend(o.into_iter().map(map)),
+        Some(o) => c.extend(o),
         None => c.extend(std::iter::repeat_n(none, rows_added)),
     }
 }
@@ -413,17 +477,19 @@ fn sort_by_submission(c: &mut Columns) {
     }
 }
 
-fn renumber_users(names: &Names, column: &mut [UserId]) -> Names {
-    let mut new_id = vec![NO_ID; names.len()];
-    let mut ordered = Names::default();
-    for user in column {
-        let id = &mut new_id[user.index()];
-        if *id == NO_ID {
-            *id = ordered.intern(&names.list()[user.index()]);
+/// Renumbers ids by first appearance; returns the old ids in their new order.
+fn renumber<'a>(ids: usize, column: impl Iterator<Item = &'a mut u32>) -> Vec<u32> {
+    let mut new_id = vec![NO_ID; ids];
+    let mut order = Vec::new();
+    for id in column.filter(|id| **id != NO_ID) {
+        let new = &mut new_id[*id as usize];
+        if *new == NO_ID {
+            *new = order.len() as u32;
+            order.push(*id);
         }
-        *user = UserId(*id);
+        *id = *new;
     }
-    ordered
+    order
 }
 
 #[cfg(test)]
@@ -446,6 +512,7 @@ mod tests {
         assert_eq!((0..3).map(|r| w.queue(r)).collect::<Vec<_>>(), [None, Some("q"), None]);
         assert_eq!(w.resources()[0].decimals, 1);
         assert_eq!(w.amounts(2), [Amount(10)]);
+        assert_eq!(w.columns().demand, [0, 1, 2].map(DemandId));
     }
 
     #[test]

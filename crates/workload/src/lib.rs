@@ -1,3 +1,7 @@
 //! Traces in and out, generated workloads, and descriptions of both.
 //!
 //! A trace line becomes a task of the [`evenhand_model::Workload`]; nothing is run here.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod export;
+pub mod store;

@@ -1,0 +1,3 @@
+//! Workloads in the formats of other tools.
+
+pub(crate) mod text;

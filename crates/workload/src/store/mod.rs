@@ -1,0 +1,37 @@
+//! The store: a workload, or what became of its tasks, as one Parquet file.
+//!
+//! Parquet because people open it in pandas, polars and DuckDB. The columns are flat; times are
+//! whole nanoseconds (`submit_ns`), amounts are exact decimals in the resource's own unit.
+
+mod encode;
+mod error;
+mod read;
+mod replace;
+mod results;
+mod write;
+
+pub use error::StoreError;
+pub use read::{is_parquet, read};
+pub(crate) use replace::replace_file;
+pub use results::{TaskResults, TaskState, write_task_results, write_task_results_csv};
+pub use write::write;
+
+/// Columns with a meaning of their own; every other column of numbers is a resource.
+mod name {
+    pub(super) const SUBMIT: &str = "submit_ns";
+    pub(super) const START: &str = "start_ns";
+    pub(super) const DURATION: &str = "duration_ns";
+    pub(super) const REQUESTED: &str = "requested_ns";
+    pub(super) const USER: &str = "user";
+    pub(super) const ACCOUNT: &str = "account";
+    pub(super) const QUEUE: &str = "queue";
+    pub(super) const COUNT: &str = "count";
+    pub(super) const ALL: [&str; 8] = [SUBMIT, START, DURATION, REQUESTED, USER, ACCOUNT, QUEUE, COUNT];
+}
+
+/// Keys of the file's own metadata.
+mod key {
+    pub(super) const VERSION: &str = "evenhand.version";
+    pub(super) const UNITS: &str = "evenhand.units";
+    pub(super) const HEADER: &str = "evenhand.header";
+}

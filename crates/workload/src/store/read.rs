@@ -1,0 +1,289 @@
+//! Parquet to a workload, our own files and ones that people edited elsewhere.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fs::File;
+use std::io::Read;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::Path;
+
+use evenhand_model::{Batch, Columns, DemandId, NO_ID, NO_TIME, Nano, Resource, Span, Time, UserId, Workload};
+use evenhand_model::{Names, WorkloadBuilder};
+use parquet::errors::ParquetError;
+use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
+use rayon::prelude::*;
+
+use self::column::{Column, Number};
+use self::recent::{DemandIds, NameIds};
+use super::{StoreError, key, name};
+
+mod column;
+mod recent;
+
+const A_TIME: &str = "whole nanoseconds from 0 to 4611686018427387904 (2^62)";
+const AN_AMOUNT: &str = "an amount of at least 0 with at most nine decimals";
+const A_COUNT: &str = "a count from 1 to 4294967295";
+
+/// Whether `path` is a file that begins as Parquet files do.
+pub fn is_parquet(path: &Path) -> bool {
+    let mut magic = [0; 4];
+    File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok() && &magic == b"PAR1"
+}
+
+/// Reads a stored workload.
+///
+/// Rows need not be sorted. Integers may be 32-bit or decimals of any width, numbers may be
+/// floating point where they are exact: what pandas, polars and DuckDB make of a stored file when
+/// it was edited there.
+///
+/// # Errors
+/// If the file cannot be read, is not Parquet, lacks a column, or holds an impossible value; the
+/// error names file, column and row.
+pub fn read(path: &Path) -> Result<Workload, StoreError> {
+    let io = |source| StoreError::Io { path: path.into(), source };
+    let damaged = |e: ParquetError| StoreError::Parquet { path: path.into(), reason: e.to_string() };
+    let file = File::open(path).map_err(io)?;
+    let bytes = file.metadata().map_err(io)?.len();
+    let metadata = survive(path, || ParquetMetaDataReader::new().parse_and_finish(&file).map_err(damaged))?;
+    let layout = Layout::of(path, bytes, &metadata)?;
+    let mut builder = WorkloadBuilder::new(layout.resources()?);
+    for (key, value) in layout.header()? {
+        builder.header(&key, &value);
+    }
+    let mut first_row = 0;
+    let groups: Vec<(usize, usize, usize)> = (0..metadata.num_row_groups())
+        .map(|g| {
+            let rows = usize::try_from(metadata.row_group(g).num_rows()).unwrap_or(0);
+            first_row += rows;
+            (g, first_row - rows, rows)
+        })
+        .collect();
+    // A few groups at a time, so that no more than those are held twice.
+    for some in groups.chunks(2 * rayon::current_num_threads()) {
+        let batches: Vec<Result<Batch, StoreError>> = some
+            .par_iter()
+            .map(|&(group, first_row, rows)| survive(path, || layout.batch(group, first_row, rows)))
+            .collect();
+        for batch in batches {
+            builder.append_batch(batch?);
+        }
+    }
+    builder.finish().map_err(|source| StoreError::Workload { path: path.into(), source })
+}
+
+/// Runs a decoder; the parquet crate asserts some things of a file that a damaged one breaks.
+fn survive<T>(path: &Path, decode: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+    catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<&str>().map(ToString::to_string);
+        let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
+        Err(StoreError::Parquet { path: path.into(), reason: format!("its content contradicts itself: {text}") })
+    })
+}
+
+/// Which column of a file means what.
+struct Layout<'a> {
+    path: &'a Path,
+    bytes: u64,
+    metadata: &'a ParquetMetaData,
+    submit: usize,
+    duration: usize,
+    user: usize,
+    optional: BTreeMap<&'static str, usize>,
+    resources: Vec<usize>,
+}
+
+impl<'a> Layout<'a> {
+    fn of(path: &'a Path, bytes: u64, metadata: &'a ParquetMetaData) -> Result<Layout<'a>, StoreError> {
+        let columns = metadata.file_metadata().schema_descr().columns();
+        let names: Vec<String> = columns.iter().map(|c| c.path().string()).collect();
+        let mut seen = HashSet::new();
+        if let Some(twice) = names.iter().find(|n| !seen.insert(n.as_str())) {
+            return Err(StoreError::Name { path: path.into(), name: twice.clone() });
+        }
+        let position = |name: &str| names.iter().position(|n| n == name);
+        let needed = |name: &str, expected| {
+            position(name).ok_or_else(|| StoreError::MissingColumn { path: path.into(), column: name.into(), expected })
+        };
+        // pandas stores its row labels as one more column.
+        let resources: Vec<usize> = (0..names.len())
+            .filter(|&i| !name::ALL.contains(&names[i].as_str()) && !names[i].starts_with("__index_level_"))
+            .collect();
+        let layout = Layout {
+            path,
+            bytes,
+            metadata,
+            submit: needed(name::SUBMIT, "submission times in nanoseconds")?,
+            duration: needed(name::DURATION, "run times in nanoseconds")?,
+            user: needed(name::USER, "users' names")?,
+            optional: [name::START, name::REQUESTED, name::ACCOUNT, name::QUEUE, name::COUNT]
+                .into_iter()
+                .filter_map(|n| Some((n, position(n)?)))
+                .collect(),
+            resources,
+        };
+        if layout.resources.is_empty() {
+            let expected = "at least one column of numbers, named by its resource";
+            return Err(StoreError::MissingColumn { path: path.into(), column: "cpu".into(), expected });
+        }
+        Ok(layout)
+    }
+
+    fn stored<T: serde::de::DeserializeOwned + Default>(&self, key: &'static str) -> Result<T, StoreError> {
+        let entries = self.metadata.file_metadata().key_value_metadata();
+        let text = entries.into_iter().flatten().find(|e| e.key == key).and_then(|e| e.value.as_deref());
+        let bad = |e: serde_json::Error| StoreError::Metadata { path: self.path.into(), key, reason: e.to_string() };
+        text.map_or(Ok(T::default()), |t| serde_json::from_str(t).map_err(bad))
+    }
+
+    fn header(&self) -> Result<Vec<(String, String)>, StoreError> {
+        self.stored(key::HEADER)
+    }
+
+    fn resources(&self) -> Result<Vec<Resource>, StoreError> {
+        let mut units: BTreeMap<String, String> = self.stored(key::UNITS)?;
+        let columns = self.metadata.file_metadata().schema_descr().columns();
+        Ok(self
+            .resources
+            .iter()
+            .map(|&i| {
+                let name = columns[i].path().string();
+                let unit = units.remove(&name).unwrap_or_default();
+                Resource::new(name, unit)
+            })
+            .collect())
+    }
+
+    /// One row group. `first_row` is its first row's place in the file.
+    fn batch(&self, group: usize, first_row: usize, rows: usize) -> Result<Batch, StoreError> {
+        let open = |column: usize| Column::open(self.path, self.bytes, self.metadata, group, column, first_row);
+        let optional = |name| self.optional.get(name).map(|&i| open(i)).transpose();
+        let (users, user) = names(open(self.user)?, rows, false)?;
+        let (accounts, account) = optional_names(optional(name::ACCOUNT)?, rows)?;
+        let (queues, queue) = optional_names(optional(name::QUEUE)?, rows)?;
+        let (demands, demand) = self.demands(open, rows)?;
+        let time = |column| times(column, rows, true);
+        let columns = Columns {
+            submit: times(open(self.submit)?, rows, false)?.into_iter().map(Time::from_nanos).collect(),
+            start: optional(name::START)?.map(time).transpose()?,
+            duration: times(open(self.duration)?, rows, false)?.into_iter().map(Span::from_nanos).collect(),
+            requested: optional(name::REQUESTED)?.map(time).transpose()?,
+            user: user.into_iter().map(UserId).collect(),
+            account,
+            queue,
+            demand,
+            count: optional(name::COUNT)?.map(|c| counts(c, rows)).transpose()?,
+        };
+        Ok(Batch { users, accounts, queues, demands, columns })
+    }
+
+    fn demands(
+        &self,
+        open: impl Fn(usize) -> Result<Column, StoreError>,
+        rows: usize,
+    ) -> Result<(Vec<Nano>, Vec<DemandId>), StoreError> {
+        let columns = self.resources.iter().map(|&i| amounts(open(i)?, rows)).collect::<Result<Vec<_>, _>>()?;
+        let mut ids = DemandIds::new(columns.len());
+        let mut vector = vec![0; columns.len()];
+        let demand = (0..rows)
+            .map(|row| {
+                vector.iter_mut().zip(&columns).for_each(|(v, c)| *v = c[row]);
+                ids.id(&vector)
+            })
+            .collect();
+        Ok((ids.into_rows(), demand))
+    }
+}
+
+/// Times in nanoseconds; null is [`NO_TIME`] where it may be.
+fn times(column: Column, rows: usize, nullable: bool) -> Result<Vec<u64>, StoreError> {
+    const MAX: i128 = Time::MAX.nanos() as i128;
+    let mut times = Vec::with_capacity(rows);
+    column.numbers(A_TIME, &mut |number| {
+        times.push(match number {
+            Number::Null if nullable => NO_TIME,
+            Number::Whole(ns @ 0..=MAX) => ns as u64,
+            // pandas turns integers with nulls into floats.
+            Number::Float(ns) if ns >= 0.0 && ns <= MAX as f64 && ns.fract() == 0.0 => ns as u64,
+            Number::Float(ns) if nullable && ns.is_nan() => NO_TIME,
+            _ => return false,
+        });
+        true
+    })?;
+    column.of_length(times, rows)
+}
+
+fn counts(column: Column, rows: usize) -> Result<Vec<u32>, StoreError> {
+    const MAX: i128 = u32::MAX as i128;
+    let mut counts = Vec::with_capacity(rows);
+    column.numbers(A_COUNT, &mut |number| {
+        counts.push(match number {
+            Number::Whole(n @ 1..=MAX) => n as u32,
+            Number::Float(n) if n >= 1.0 && n <= MAX as f64 && n.fract() == 0.0 => n as u32,
+            _ => return false,
+        });
+        true
+    })?;
+    column.of_length(counts, rows)
+}
+
+/// Amounts in billionths.
+fn amounts(column: Column, rows: usize) -> Result<Vec<Nano>, StoreError> {
+    let scale = column.scale();
+    let mut amounts = Vec::with_capacity(rows);
+    column.numbers(AN_AMOUNT, &mut |number| {
+        let nano = match number {
+            Number::Whole(v) if v >= 0 => billionths(v.unsigned_abs(), scale),
+            Number::Float(v) => billionths_of_float(v),
+            _ => None,
+        };
+        amounts.extend(nano);
+        nano.is_some()
+    })?;
+    column.of_length(amounts, rows)
+}
+
+/// `digits` x 10^-`scale` in billionths, if that is whole.
+fn billionths(digits: u128, scale: i32) -> Option<Nano> {
+    if scale <= 9 {
+        return digits.checked_mul(10u128.checked_pow((9 - scale).unsigned_abs())?);
+    }
+    let divisor = 10u128.checked_pow((scale - 9).unsigned_abs())?;
+    digits.is_multiple_of(divisor).then(|| digits / divisor)
+}
+
+/// The billionths whose nearest float is `v`, if there are any.
+fn billionths_of_float(v: f64) -> Option<Nano> {
+    if !(0.0..9.2e18).contains(&v) {
+        return None;
+    }
+    if v.fract() == 0.0 {
+        return Some(v as u128 * 1_000_000_000);
+    }
+    let nano = (v * 1e9).round();
+    // Above 2^53 the division below no longer proves anything.
+    (nano < 9e15 && nano / 1e9 == v).then_some(nano as u128)
+}
+
+fn names(column: Column, rows: usize, nullable: bool) -> Result<(Vec<String>, Vec<u32>), StoreError> {
+    let mut ids = NameIds::default();
+    let mut column_ids = Vec::with_capacity(rows);
+    column.texts(&mut |text| {
+        column_ids.push(match text {
+            None if nullable => NO_ID,
+            None => return false,
+            Some(text) => match ids.id(text) {
+                Some(id) => id,
+                None => return false,
+            },
+        });
+        true
+    })?;
+    Ok((Names::into_list(ids.into_names()), column.of_length(column_ids, rows)?))
+}
+
+type OptionalNames = (Vec<String>, Option<Vec<u32>>);
+
+fn optional_names(column: Option<Column>, rows: usize) -> Result<OptionalNames, StoreError> {
+    let Some(column) = column else { return Ok((Vec::new(), None)) };
+    let (list, ids) = names(column, rows, true)?;
+    Ok((list, Some(ids)))
+}
