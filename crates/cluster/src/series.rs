@@ -23,6 +23,13 @@ pub struct Series {
     pub utilization: BTreeMap<String, Vec<f64>>,
 }
 
+impl Series {
+    /// Whether there is nothing in it.
+    pub fn is_empty(&self) -> bool {
+        self.waiting.is_empty()
+    }
+}
+
 /// Time integrals of one level (tasks waiting, amount held) over the bins, exact.
 ///
 /// An interval touches at most two bins in part and any number in whole; the whole ones are kept as

@@ -126,13 +126,15 @@ pub fn read_pool(path: &Path, resources: &[Resource]) -> Result<(Vec<Rational>, 
     let Some(pool) = file.pool else {
         return Err(text.error(0, format!("no [pool] table, expected one with a capacity for each of: {names}")));
     };
-    let units = resources
-        .iter()
-        .map(|r| match pool.get_ref().get(&r.name) {
-            Some(value) => Ok(text.positive(value, &format!("capacity of {}", r.name))?.exact().clone()),
-            None => Err(text.error(pool.span().start, format!("[pool] has no {}, expected one for each of: {names}", r.name))),
-        })
-        .collect::<Result<_, _>>()?;
+    let units =
+        resources
+            .iter()
+            .map(|r| match pool.get_ref().get(&r.name) {
+                Some(value) => Ok(text.positive(value, &format!("capacity of {}", r.name))?.exact().clone()),
+                None => Err(text
+                    .error(pool.span().start, format!("[pool] has no {}, expected one for each of: {names}", r.name))),
+            })
+            .collect::<Result<_, _>>()?;
     let unknown = pool.get_ref().keys().filter(|k| resources.iter().all(|r| r.name != **k)).cloned().collect();
     Ok((units, unknown))
 }
@@ -220,7 +222,8 @@ mod tests {
     fn weights_of(name: &str, text: &str) -> Result<(Vec<f64>, Vec<String>), String> {
         let (_dir, path) = write(name, text);
         let users = ["ann", "bob"].map(String::from);
-        let (w, unknown) = read_weights(&path, &users).map_err(|e| e.to_string().split_once(name).unwrap().1.to_string())?;
+        let (w, unknown) =
+            read_weights(&path, &users).map_err(|e| e.to_string().split_once(name).unwrap().1.to_string())?;
         Ok(((0..2).map(|u| to_f64(w.exact(u))).collect(), unknown))
     }
 

@@ -3,9 +3,7 @@
 use std::collections::BTreeMap;
 
 use evenhand_cluster::PoolOptions;
-use evenhand_model::{
-    Capacity, CapacityError, MeanUse, Quantity, Rational, Time, Weights, Workload, mean_use, to_f64,
-};
+use evenhand_model::{Capacity, CapacityError, MeanUse, Quantity, Rational, Time, Weights, Workload, mean_use, to_f64};
 use evenhand_policies::{Decay, POLICIES, Registration, registration};
 use thiserror::Error;
 

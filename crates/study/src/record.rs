@@ -95,8 +95,18 @@ pub struct RunRecord {
     pub elapsed_s: f64,
     /// Tasks submitted, rejected, started and completed, all users together.
     pub totals: Totals,
-    /// What happened over time.
+    /// What happened over time; left out of `summary.json`, kept in `runs/`.
+    #[serde(default, skip_serializing_if = "Series::is_empty")]
     pub series: Series,
+}
+
+impl StudyRecord {
+    /// The record without the runs' curves.
+    pub fn without_series(&self) -> StudyRecord {
+        let mut record = self.clone();
+        record.runs.iter_mut().for_each(|run| run.series = Series::default());
+        record
+    }
 }
 
 /// One run against the run of the first policy named, at the same capacity.

@@ -1,0 +1,209 @@
+//! The folder of a study: what is written, and never half.
+
+use std::fmt::Write as _;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use evenhand_cluster::{Simulated, SimulationError};
+use evenhand_model::{NO_TIME, Time};
+use evenhand_workload::store::{StoreError, TaskResults, TaskState, write_task_results, write_task_results_csv};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::Plan;
+use crate::plan::RunPlan;
+use crate::record::{RunRecord, StudyRecord};
+
+/// Why a study did not finish.
+#[derive(Debug, Error)]
+pub enum StudyError {
+    /// A file or folder cannot be written.
+    #[error("{}: {source}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: std::io::Error,
+    },
+    /// The results of a run cannot be written.
+    #[error(transparent)]
+    Tasks(#[from] StoreError),
+    /// A run cannot be simulated.
+    #[error("run {run}: {source}")]
+    Simulation {
+        /// The run.
+        run: String,
+        /// Why.
+        source: SimulationError,
+    },
+}
+
+impl StudyError {
+    /// Whether the environment is at fault (a full disk, no permission) and not the input.
+    pub fn is_environment(&self) -> bool {
+        !matches!(self, StudyError::Simulation { .. })
+    }
+}
+
+/// How the times of single tasks are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TaskFormat {
+    /// `tasks-RUN.parquet`
+    #[default]
+    Parquet,
+    /// `tasks-RUN.csv`
+    Csv,
+    /// Not at all.
+    None,
+}
+
+/// A finished run as kept in `runs/`, with the digest that says what it is the result of.
+#[derive(Deserialize, Serialize)]
+struct Kept {
+    digest: String,
+    record: RunRecord,
+}
+
+/// The folder of a study.
+pub(crate) struct Folder<'a> {
+    dir: &'a Path,
+    format: TaskFormat,
+}
+
+impl<'a> Folder<'a> {
+    /// Makes the folder if it is not there.
+    pub(crate) fn open(dir: &'a Path, format: TaskFormat) -> Result<Folder<'a>, StudyError> {
+        let runs = dir.join("runs");
+        std::fs::create_dir_all(&runs).map_err(|source| StudyError::Write { path: runs, source })?;
+        Ok(Folder { dir, format })
+    }
+
+    fn kept_path(&self, run: &RunPlan) -> PathBuf {
+        self.dir.join("runs").join(format!("{}.json", run.id))
+    }
+
+    fn tasks_path(&self, run: &RunPlan) -> Option<PathBuf> {
+        let ending = match self.format {
+            TaskFormat::Parquet => "parquet",
+            TaskFormat::Csv => "csv",
+            TaskFormat::None => return None,
+        };
+        Some(self.dir.join(format!("tasks-{}.{ending}", run.id)))
+    }
+
+    /// The run, if the folder holds it for the same inputs, its tasks included.
+    pub(crate) fn kept(&self, run: &RunPlan) -> Option<RunRecord> {
+        let text = std::fs::read(self.kept_path(run)).ok()?;
+        // What cannot be read is run again: an older version wrote it, or the disk is at fault.
+        let kept: Kept = serde_json::from_slice(&text).ok()?;
+        let tasks_there = self.tasks_path(run).is_none_or(|path| path.exists());
+        (kept.digest == run.digest && kept.record.id == run.id && tasks_there).then_some(kept.record)
+    }
+
+    /// Keeps a finished run: its tasks first, so that a record never stands without them.
+    pub(crate) fn keep(
+        &self,
+        plan: &Plan,
+        run: &RunPlan,
+        simulated: &Simulated,
+        record: &RunRecord,
+    ) -> Result<(), StudyError> {
+        if let Some(path) = self.tasks_path(run) {
+            self.write_tasks(&path, plan, simulated)?;
+        }
+        let kept = Kept { digest: run.digest.clone(), record: record.clone() };
+        write_json(&self.kept_path(run), &kept)
+    }
+
+    fn write_tasks(&self, path: &Path, plan: &Plan, simulated: &Simulated) -> Result<(), StudyError> {
+        let c = plan.workload.columns();
+        let state = |row: usize| {
+            if simulated.rejected[c.demand[row].index()] {
+                return TaskState::Rejected;
+            }
+            match simulated.starts[row] {
+                NO_TIME => TaskState::Waiting,
+                start if Time::from_nanos(start) + c.duration[row] <= simulated.end => TaskState::Completed,
+                _ => TaskState::Running,
+            }
+        };
+        // Up to the last submission simulated: with an early end the rest never happened.
+        let rows = c.submit.partition_point(|t| *t <= simulated.end);
+        let states: Vec<TaskState> = (0..rows).map(state).collect();
+        let row: Vec<u32> = (0..rows as u32).collect();
+        let results = TaskResults {
+            users: plan.workload.users(),
+            row: &row,
+            user: &c.user[..rows],
+            submit: &c.submit[..rows],
+            start: &simulated.starts[..rows],
+            duration: &c.duration[..rows],
+            state: &states,
+        };
+        match self.format {
+            TaskFormat::Csv => write_task_results_csv(path, &results)?,
+            _ => write_task_results(path, &results)?,
+        }
+        Ok(())
+    }
+
+    /// Writes `summary.json` and `users.csv`.
+    pub(crate) fn write_summary(&self, record: &StudyRecord) -> Result<(), StudyError> {
+        write_json(&self.dir.join("summary.json"), &record.without_series())?;
+        write_whole(&self.dir.join("users.csv"), users_csv(record).as_bytes())
+    }
+}
+
+fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StudyError> {
+    let io = |e: serde_json::Error| StudyError::Write { path: path.to_path_buf(), source: e.into() };
+    let mut text = serde_json::to_vec_pretty(value).map_err(io)?;
+    text.push(b'\n');
+    write_whole(path, &text)
+}
+
+/// Writes beside, then renames: a reader finds the old file or the new one, never a part.
+fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
+    let write = || -> std::io::Result<()> {
+        let dir = path.parent().unwrap_or(Path::new("."));
+        let mut file = tempfile::Builder::new().prefix(".evenhand-").suffix(".tmp").tempfile_in(dir)?;
+        file.write_all(bytes)?;
+        file.persist(path)?;
+        Ok(())
+    };
+    write().map_err(|source| StudyError::Write { path: path.to_path_buf(), source })
+}
+
+/// One line a run and user.
+fn users_csv(record: &StudyRecord) -> String {
+    let mut out = String::from(
+        "run,policy,capacity,user,submitted,rejected,started,completed,mean_wait_s,p95_wait_s,mean_bounded_slowdown,completion_ratio\n",
+    );
+    let number = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
+    for run in &record.runs {
+        for user in &run.users {
+            let t = &user.totals;
+            // Writing to a String does not fail.
+            let _ = writeln!(
+                out,
+                "{},{},{},{},{},{},{},{},{},{},{},{}",
+                csv_field(&run.id),
+                csv_field(&run.policy),
+                csv_field(&run.capacity_name),
+                csv_field(&user.name),
+                t.submitted,
+                t.rejected,
+                t.started,
+                t.completed,
+                number(user.mean_wait_s),
+                number(user.p95_wait_s),
+                number(user.mean_bounded_slowdown),
+                user.completion_ratio
+            );
+        }
+    }
+    out
+}
+
+fn csv_field(text: &str) -> String {
+    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
+}

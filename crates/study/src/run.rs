@@ -1,0 +1,294 @@
+//! Running the grid.
+
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::time::Instant;
+
+use evenhand_cluster::{Metrics, Progress, SimulationError, UserTasks, simulate};
+use evenhand_policies::Setting;
+use rayon::prelude::*;
+
+use crate::compare::compare;
+use crate::files::{Folder, StudyError, TaskFormat};
+use crate::plan::{Plan, RunPlan};
+use crate::record::{MethodRecord, RunRecord, StudyRecord};
+
+/// Where a run of a study stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum RunState {
+    /// Not begun.
+    Waiting,
+    /// Being simulated.
+    Running,
+    /// Simulated and kept.
+    Done,
+    /// Found in the folder for the same inputs.
+    Reused,
+}
+
+/// One run as those who watch see it.
+#[derive(Debug)]
+pub struct LiveRun {
+    /// The run's id.
+    pub id: String,
+    /// The simulator's progress.
+    pub progress: Progress,
+    state: AtomicU8,
+}
+
+impl LiveRun {
+    /// Where it stands.
+    pub fn state(&self) -> RunState {
+        match self.state.load(Ordering::Relaxed) {
+            0 => RunState::Waiting,
+            1 => RunState::Running,
+            2 => RunState::Done,
+            _ => RunState::Reused,
+        }
+    }
+
+    fn set(&self, state: RunState) {
+        self.state.store(state as u8, Ordering::Relaxed);
+    }
+}
+
+/// A running study as those who watch see it, and the way to stop it.
+#[derive(Debug)]
+pub struct Live {
+    /// One entry a run, in the plan's order.
+    pub runs: Vec<LiveRun>,
+}
+
+impl Live {
+    /// For the runs of `plan`, all waiting.
+    pub fn new(plan: &Plan) -> Live {
+        let run = |r: &RunPlan| LiveRun {
+            id: r.id.clone(),
+            progress: Progress::default(),
+            state: AtomicU8::new(RunState::Waiting as u8),
+        };
+        Live { runs: plan.runs.iter().map(run).collect() }
+    }
+
+    /// Stops every run soon. What is finished stays.
+    pub fn cancel(&self) {
+        self.runs.iter().for_each(|r| r.progress.cancel.store(true, Ordering::Relaxed));
+    }
+}
+
+impl Plan {
+    /// Runs what the folder `dir` does not hold yet, on the threads of the current rayon pool, and
+    /// writes `summary.json`, `users.csv` and the tasks of each run.
+    ///
+    /// Cancelled runs are listed in [`StudyRecord::missing`]; the rest is written all the same.
+    ///
+    /// # Errors
+    /// If a file cannot be written or a run passes the end of simulated time; finished runs stay in
+    /// the folder.
+    pub fn run(
+        &self,
+        dir: &Path,
+        source: &str,
+        method: MethodRecord,
+        format: TaskFormat,
+        live: &Live,
+    ) -> Result<StudyRecord, StudyError> {
+        let folder = Folder::open(dir, format)?;
+        let tasks = UserTasks::new(&self.workload);
+        let failed = Mutex::new(None);
+        let records: Vec<Option<RunRecord>> = self
+            .runs
+            .par_iter()
+            .zip(&live.runs)
+            .map(|(run, live_run)| match self.run_one(run, &tasks, &folder, live_run) {
+                Ok(record) => record,
+                Err(error) => {
+                    // The first error stops the others: a full disk will not get better.
+                    failed.lock().unwrap_or_else(|e| e.into_inner()).get_or_insert(error);
+                    live.cancel();
+                    None
+                }
+            })
+            .collect();
+        if let Some(error) = failed.into_inner().unwrap_or_else(|e| e.into_inner()) {
+            return Err(error);
+        }
+        let record = self.record(source, method, records);
+        folder.write_summary(&record)?;
+        Ok(record)
+    }
+
+    /// One run: kept from before, or simulated and kept; `None` if cancelled.
+    fn run_one(
+        &self,
+        run: &RunPlan,
+        tasks: &UserTasks,
+        folder: &Folder<'_>,
+        live: &LiveRun,
+    ) -> Result<Option<RunRecord>, StudyError> {
+        if let Some(record) = folder.kept(run) {
+            live.progress.tasks.store(self.tasks(), Ordering::Relaxed);
+            live.set(RunState::Reused);
+            return Ok(Some(record));
+        }
+        if live.progress.cancel.load(Ordering::Relaxed) {
+            return Ok(None);
+        }
+        live.set(RunState::Running);
+        let begun = Instant::now();
+        let setting = Setting { capacity: &run.capacity, weights: &self.weights, decay: run.decay };
+        let mut policy = (run.registration.build)(&setting);
+        let simulated =
+            match simulate(&self.workload, tasks, &run.capacity, policy.as_mut(), self.options, &live.progress) {
+                Ok(simulated) => simulated,
+                Err(SimulationError::Cancelled) => return Ok(None),
+                Err(source) => return Err(StudyError::Simulation { run: run.id.clone(), source }),
+            };
+        let elapsed_s = begun.elapsed().as_secs_f64();
+        let metrics = Metrics::measure(&self.workload, tasks, &run.capacity, &simulated);
+        let record = RunRecord {
+            id: run.id.clone(),
+            policy: run.policy.clone(),
+            capacity: self.per_resource(|r| run.capacity.units(r)),
+            capacity_factor: run.capacity_factor,
+            capacity_name: run.capacity_name.clone(),
+            delta: run.decay.map(|d| d.delta()),
+            tau_s: run.decay.map(|d| d.tau_s()),
+            mean_wait_s: metrics.mean_wait_s,
+            users_mean_wait_s: metrics.users_mean_wait_s,
+            jain_wait: metrics.jain_wait,
+            max_min_wait_ratio: metrics.max_min_wait_ratio,
+            utilization: self.per_resource(|r| metrics.utilization[r]),
+            makespan_s: metrics.makespan.secs_f64(),
+            decisions: simulated.decisions,
+            order_events: simulated.order_events,
+            elapsed_s,
+            totals: metrics.totals,
+            users: metrics.users,
+            series: metrics.series,
+        };
+        folder.keep(self, run, &simulated, &record)?;
+        live.set(RunState::Done);
+        Ok(Some(record))
+    }
+
+    fn record(&self, source: &str, method: MethodRecord, records: Vec<Option<RunRecord>>) -> StudyRecord {
+        let missing =
+            self.runs.iter().zip(&records).filter(|(_, r)| r.is_none()).map(|(run, _)| run.id.clone()).collect();
+        let first_policy = self.runs.first().map(|r| r.policy.clone());
+        let runs: Vec<RunRecord> = records.into_iter().flatten().collect();
+        let comparisons = runs
+            .iter()
+            .filter_map(|run| {
+                let base = runs
+                    .iter()
+                    .find(|b| b.capacity_name == run.capacity_name && Some(&b.policy) == first_policy.as_ref())?;
+                (base.id != run.id).then(|| compare(run, base))
+            })
+            .collect();
+        StudyRecord { workload: self.workload_record(source), method, runs, comparisons, missing }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{CapacityAsked, Question};
+    use evenhand_model::{Quantity, Resource, Span, Task, Time, Weights, Workload, WorkloadBuilder};
+
+    /// Two users whose tasks overlap, so that half of R makes them wait.
+    fn workload() -> Workload {
+        let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
+        for i in 0..200u64 {
+            b.push(&Task {
+                submit: Time::from_secs(i / 3),
+                duration: Span::from_secs(5 + i % 7),
+                user: if i % 5 == 0 { "light" } else { "heavy" },
+                amounts: &[1_000_000_000],
+                ..Task::default()
+            });
+        }
+        b.finish().unwrap()
+    }
+
+    fn plan() -> Plan {
+        let multiple = |c: &str| CapacityAsked::Multiple(c.into(), Quantity::parse(c).unwrap());
+        let question = Question {
+            policies: ["fifo", "drf"].map(String::from).into(),
+            capacities: vec![multiple("0.5"), multiple("0.8")],
+            decays: vec![],
+            dominant_key: false,
+            weights: Weights::equal(2),
+            blocking: true,
+            until_trace_end: false,
+        };
+        Plan::new(workload(), &question).unwrap()
+    }
+
+    fn run(plan: &Plan, dir: &Path, live: &Live) -> StudyRecord {
+        plan.run(dir, "a test", MethodRecord::default(), TaskFormat::Parquet, live).unwrap()
+    }
+
+    #[test]
+    fn a_second_run_reuses_the_first_and_says_the_same() {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = plan();
+        let first = run(&plan, dir.path(), &Live::new(&plan));
+        let live = Live::new(&plan);
+        let second = run(&plan, dir.path(), &live);
+        assert_eq!(first, second);
+        assert!(live.runs.iter().all(|r| r.state() == RunState::Reused));
+        assert_eq!(first.comparisons.len(), 2);
+        assert!(first.missing.is_empty());
+        assert!(dir.path().join("tasks-drf-0.8.parquet").exists());
+        // A run whose tasks are gone is run again; so is one that cannot be read.
+        std::fs::remove_file(dir.path().join("tasks-drf-0.8.parquet")).unwrap();
+        std::fs::write(dir.path().join("runs/fifo-0.5.json"), "{").unwrap();
+        let live = Live::new(&plan);
+        run(&plan, dir.path(), &live);
+        let states: Vec<RunState> = live.runs.iter().map(LiveRun::state).collect();
+        assert_eq!(states, [RunState::Done, RunState::Reused, RunState::Reused, RunState::Done]);
+    }
+
+    #[test]
+    fn a_cancelled_study_says_what_is_missing_and_keeps_the_rest() {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = plan();
+        let live = Live::new(&plan);
+        // The first two runs are in the folder already; the others never begin.
+        run(&plan, dir.path(), &Live::new(&plan));
+        for id in ["fifo-0.8", "drf-0.8"] {
+            std::fs::remove_file(dir.path().join(format!("runs/{id}.json"))).unwrap();
+        }
+        live.cancel();
+        let record = run(&plan, dir.path(), &live);
+        assert_eq!(record.missing, ["fifo-0.8", "drf-0.8"]);
+        assert_eq!(record.runs.iter().map(|r| r.id.as_str()).collect::<Vec<_>>(), ["fifo-0.5", "drf-0.5"]);
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_made_is_the_environment_s_fault() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        std::fs::write(&file, "").unwrap();
+        let plan = plan();
+        let result = plan.run(&file.join("x"), "", MethodRecord::default(), TaskFormat::None, &Live::new(&plan));
+        assert!(result.unwrap_err().is_environment());
+    }
+
+    #[test]
+    fn summaries_leave_out_the_curves_and_read_back() {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = plan();
+        let record = run(&plan, dir.path(), &Live::new(&plan));
+        let text = std::fs::read_to_string(dir.path().join("summary.json")).unwrap();
+        let summary: StudyRecord = serde_json::from_str(&text).unwrap();
+        assert_eq!(summary, record.without_series());
+        assert!(!text.contains("\"series\""));
+        let users = std::fs::read_to_string(dir.path().join("users.csv")).unwrap();
+        assert_eq!(users.lines().count(), 1 + 4 * 2);
+        assert!(users.contains("\ndrf-0.8,drf,0.8,light,40,0,40,40,"));
+    }
+}
