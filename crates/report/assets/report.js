@@ -35,7 +35,7 @@
     const [length, unit] = fit ? fit.slice(1) : [86400, "d"];
     return [threeDigits(seconds / length), unit];
   }
-  const duration = (seconds) => durationParts(seconds).join(" ").trim();
+  const duration = (seconds) => durationParts(seconds).filter(Boolean).join("\u00a0");
   const ratio = (number) => (Math.floor(number * 1000 + 1e-9) / 1000).toFixed(3);
 
   function element(name, className, text) {
@@ -47,7 +47,7 @@
   function durationCell(seconds, mark = "", tone = "", sign = "") {
     const cell = element("td");
     const [number, unit] = durationParts(seconds);
-    if (seconds !== null) cell.title = `${threeDigits(seconds)} s`;
+    if (seconds !== null) cell.title = `${threeDigits(seconds)}\u00a0s`;
     if (mark) {
       const made = element("span", "mark", mark === "shortest" ? "▼" : "▲");
       made.setAttribute("role", "img");
@@ -138,10 +138,10 @@
   /** Where a value lies on an axis that the figure describes. */
   function scale(description) {
     const [spacing, ...numbers] = description.split(" ");
-    const [low, high, first, from, to] = numbers.map(Number);
+    const [low, high, zero, first, from, to] = numbers.map(Number);
     return (value) => {
       let place = (value - low) / (high - low);
-      if (spacing === "log") place = value > 0 ? first + (1 - first) * (Math.log(value / low) / Math.log(high / low)) : 0;
+      if (spacing === "log") place = value > 0 ? first + (1 - first) * (Math.log(value / low) / Math.log(high / low)) : zero;
       return from + Math.min(1, Math.max(0, place)) * (to - from);
     };
   }

@@ -177,7 +177,11 @@ fn user_completion(view: &View<'_>, (capacity, policy): (usize, usize), pair: &P
          under {base}. Many bubbles may lie on one another where all tasks complete (1, 1)."
     );
     let name = names.take(&format!("user-completion-{}", pair.run.id));
-    comparison.draw(name, Scale::fixed(0.0, 1.0), Unit::Number, sides, explanation)
+    // The same range in all of these figures, cut at a round number below the least ratio.
+    let ratios = view.record.runs.iter().flat_map(|run| run.users.iter().map(|user| user.completion_ratio));
+    let least = ratios.filter(|ratio| ratio.is_finite()).fold(1.0, f64::min);
+    let scale = Scale::fixed((least * 10.0 - 0.5).floor().clamp(0.0, 9.0) / 10.0, 1.0);
+    comparison.draw(name, scale, Unit::Number, sides, explanation)
 }
 
 /// One quantity of each user under two policies.

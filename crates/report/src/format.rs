@@ -3,6 +3,8 @@
 
 /// Between groups of three digits: narrow, and no line breaks there.
 const SEPARATOR: char = '\u{202f}';
+/// Between a number and its unit: no line breaks there either.
+const SPACE: char = '\u{a0}';
 /// For numbers that do not exist.
 pub(crate) const ABSENT: &str = "–";
 
@@ -84,22 +86,22 @@ pub(crate) fn duration_parts(seconds: f64) -> (String, &'static str) {
 /// A duration in the unit that suits its size.
 pub(crate) fn duration(seconds: f64) -> String {
     let (number, unit) = duration_parts(seconds);
-    format!("{number} {unit}").trim_end().to_owned()
+    if unit.is_empty() { number } else { format!("{number}{SPACE}{unit}") }
 }
 
 /// A duration in the unit that suits it and, where that is not the second, in seconds as well.
 pub(crate) fn duration_and_seconds(seconds: f64) -> String {
     let (number, unit) = duration_parts(seconds);
     match unit {
-        "s" => format!("{number} s"),
         "" => number,
-        _ => format!("{number} {unit} ({})", seconds_text(seconds)),
+        "s" => duration(seconds),
+        _ => format!("{} ({})", duration(seconds), seconds_text(seconds)),
     }
 }
 
 /// A duration in seconds: whole ones from 1000 s on, three digits below.
 pub(crate) fn seconds_text(seconds: f64) -> String {
-    format!("{} s", three_digits(seconds))
+    format!("{}{SPACE}s", three_digits(seconds))
 }
 
 /// A share in per cent with one decimal.
@@ -109,11 +111,11 @@ pub(crate) fn percent(share: f64) -> String {
     }
     // Enough for any share that is not nonsense; the rest reads as a plain number.
     if share.abs() >= 10.0 {
-        return format!("{} %", three_digits(share * 100.0));
+        return format!("{}{SPACE}%", three_digits(share * 100.0));
     }
     let tenths = (share.abs() * 1000.0 + 0.5).floor() as u64;
     let sign = if share < 0.0 && tenths > 0 { "−" } else { "" };
-    format!("{sign}{}.{} %", tenths / 10, tenths % 10)
+    format!("{sign}{}.{}{SPACE}%", tenths / 10, tenths % 10)
 }
 
 /// A ratio between 0 and 1 with three decimals, cut off rather than rounded: what is shown as 1.000
@@ -144,7 +146,8 @@ mod tests {
 
     #[test]
     fn durations_read_in_the_unit_that_fits() {
-        let text = |seconds| duration(seconds).replace(SEPARATOR, " ");
+        let plain = |text: String| text.replace([SEPARATOR, SPACE], " ");
+        let text = |seconds| plain(duration(seconds));
         assert_eq!(text(0.0), "0 s");
         assert_eq!(text(0.25), "250 ms");
         assert_eq!(text(3e-9), "3.00 ns");
@@ -154,8 +157,8 @@ mod tests {
         assert_eq!(text(-12_240.0), "−3.40 h");
         assert_eq!(text(1e12), "11 574 074 d");
         assert_eq!(text(f64::NAN), "–");
-        assert_eq!(duration_and_seconds(1204.0).replace(SEPARATOR, " "), "20.1 min (1 204 s)");
-        assert_eq!(duration_and_seconds(90.0), "90.0 s");
+        assert_eq!(plain(duration_and_seconds(1204.0)), "20.1 min (1 204 s)");
+        assert_eq!(plain(duration_and_seconds(90.0)), "90.0 s");
     }
 
     #[test]
@@ -169,9 +172,9 @@ mod tests {
 
     #[test]
     fn shares_and_ratios() {
-        assert_eq!(percent(0.3256), "32.6 %");
-        assert_eq!(percent(-0.000_01), "0.0 %");
-        assert_eq!(percent(-999.0), "−99\u{202f}900 %");
+        assert_eq!(percent(0.3256), "32.6\u{a0}%");
+        assert_eq!(percent(-0.000_01), "0.0\u{a0}%");
+        assert_eq!(percent(-999.0), "−99\u{202f}900\u{a0}%");
         assert_eq!(ratio(0.99996), "0.999");
         assert_eq!(ratio(0.57), "0.570");
         assert_eq!(ratio(1.0), "1.000");

@@ -34,7 +34,7 @@ pub(crate) struct Policy {
 pub(crate) struct Capacity<'a> {
     /// As the user named it.
     pub(crate) name: &'a str,
-    /// `0.5 R`, or the name of a file.
+    /// `0.5 R` (the two do not part at the end of a line), or the name of a file.
     pub(crate) label: String,
     /// The amount of each resource.
     pub(crate) amounts: &'a BTreeMap<String, f64>,
@@ -63,7 +63,7 @@ impl<'a> View<'a> {
             }
             if !capacities.iter().any(|capacity| capacity.name == run.capacity_name) {
                 let label = match run.capacity_factor {
-                    Some(_) => format!("{} R", run.capacity_name),
+                    Some(_) => format!("{}\u{a0}R", run.capacity_name),
                     None => run.capacity_name.clone(),
                 };
                 capacities.push(Capacity { name: &run.capacity_name, label, amounts: &run.capacity });
@@ -145,7 +145,7 @@ impl<'a> View<'a> {
     /// An amount of a resource with its unit.
     pub(crate) fn amount(&self, resource: &str, number: f64) -> String {
         let unit = self.record.workload.units.get(resource).map_or("", String::as_str);
-        format!("{} {unit}", amount(number)).trim_end().to_owned()
+        format!("{}\u{a0}{unit}", amount(number)).trim_end().to_owned()
     }
 }
 

@@ -6,8 +6,9 @@ use super::ticks::{Unit, linear_step, log_ticks};
 const FAR: f64 = 1e300;
 /// An axis spans at least this fraction of its largest value: below it, labels run out of digits.
 const LEAST_SPAN: f64 = 1e-9;
-/// How much of a logarithmic axis the place for zero takes.
-const ZERO_SHARE: f64 = 0.08;
+/// Where zero lies on a logarithmic axis, and where its least positive value does.
+const ZERO_PLACE: f64 = 0.035;
+const FIRST_PLACE: f64 = 0.105;
 
 /// How values are spaced along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,10 +85,10 @@ impl Scale {
     pub fn place(&self, value: f64) -> f64 {
         let place = match self.spacing {
             Spacing::Linear => (value.clamp(-FAR, FAR) - self.low) / (self.high - self.low),
-            Spacing::LogWithZero if value < 1.0 / FAR => 0.0,
+            Spacing::LogWithZero if value < 1.0 / FAR => ZERO_PLACE,
             Spacing::LogWithZero => {
                 let share = (value.min(FAR) / self.low).ln() / (self.high / self.low).ln();
-                ZERO_SHARE + (1.0 - ZERO_SHARE) * share.clamp(0.0, 1.0)
+                FIRST_PLACE + (1.0 - FIRST_PLACE) * share.clamp(0.0, 1.0)
             }
         };
         if place.is_nan() { 0.0 } else { place.clamp(0.0, 1.0) }
@@ -97,7 +98,7 @@ impl Scale {
     pub fn first_place(&self) -> f64 {
         match self.spacing {
             Spacing::Linear => 0.0,
-            Spacing::LogWithZero => ZERO_SHARE,
+            Spacing::LogWithZero => FIRST_PLACE,
         }
     }
 }
@@ -136,6 +137,9 @@ mod tests {
         }
         let mut sorted = values.to_vec();
         sorted.retain(|value| value.is_finite());
+        if scale.spacing() == Spacing::LogWithZero {
+            sorted.retain(|value| *value >= 0.0);
+        }
         sorted.sort_by(f64::total_cmp);
         let places: Vec<f64> = sorted.iter().map(|value| scale.place(*value)).collect();
         assert!(places.is_sorted(), "{sorted:?} at {places:?}");
@@ -169,7 +173,7 @@ mod tests {
     #[test]
     fn zero_lies_apart_from_the_least_positive_value() {
         let scale = Scale::log_with_zero([0.0, 0.5, 4000.0], Unit::Seconds);
-        assert_eq!(scale.place(0.0), 0.0);
+        assert!(scale.place(0.0) < scale.first_place());
         assert!(scale.place(0.5) >= scale.first_place());
         assert!(scale.place(4000.0) <= 1.0 && scale.place(4000.0) > scale.place(0.5));
     }

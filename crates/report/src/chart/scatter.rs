@@ -85,7 +85,8 @@ impl ScatterChart {
             };
             let ends = [axis.scale.low(), axis.scale.high()];
             let [from, to] = [from, to].map(Coordinate);
-            format!("{spacing} {:e} {:e} {} {from} {to}", ends[0], ends[1], axis.scale.first_place())
+            let places = [axis.scale.place(0.0), axis.scale.first_place()];
+            format!("{spacing} {:e} {:e} {} {} {from} {to}", ends[0], ends[1], places[0], places[1])
         };
         frame.pen.write(format_args!(
             "<g class=\"bubbles\" data-x=\"{}\" data-y=\"{}\">\n",
@@ -118,13 +119,17 @@ impl ScatterChart {
     fn legend(&self) -> Vec<Entry> {
         let most = self.bubbles.iter().map(|bubble| bubble.count).max().unwrap_or(1).max(1);
         let steps = most.ilog10().div_ceil(2).max(1);
-        let sizes = (0..=most.ilog10()).step_by(steps as usize).map(|exponent| {
+        let exponents: Vec<u32> = (0..=most.ilog10()).step_by(steps as usize).collect();
+        let sizes = exponents.iter().map(|&exponent| {
             let count = 10_u64.pow(exponent);
-            let label = format!("{} {}", grouped(count), self.counted);
+            let label = match exponents.last() {
+                Some(&last) if last == exponent && count > 1 => format!("{} {}", grouped(count), self.counted),
+                _ => grouped(count),
+            };
             Entry { swatch: Swatch::Bubble { class: "same", radius: radius(count) }, label }
         });
         let line = Entry { swatch: Swatch::Diagonal, label: "no difference".into() };
         let side = |class, label: &str| Entry { swatch: Swatch::Bubble { class, radius: 6.0 }, label: label.into() };
-        [side("better", "better off"), side("worse", "worse off"), line].into_iter().chain(sizes).collect()
+        [side("better", "better"), side("worse", "worse"), line].into_iter().chain(sizes).collect()
     }
 }

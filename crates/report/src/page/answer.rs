@@ -78,15 +78,16 @@ pub(super) fn overview(view: &View<'_>) -> Vec<String> {
         let lower = changes.iter().filter(|change| change.1 > 0.0).count();
         let won = pairs.iter().filter(|(_, pair)| pair.comparison.users_better > pair.comparison.users_worse).count();
         let (base, place) = (view.base(), |at: usize| &view.capacities[at].label);
+        let range = if change(most.1) == change(least.1) {
+            change(most.1)
+        } else {
+            format!("from {} ({}) to {} ({})", change(most.1), place(most.0), change(least.1), place(least.0))
+        };
         Some(format!(
-            "{}: the mean over users of mean waits is lower than under {base} at {lower} of {} capacities, from {} ({}) to \
-             {} ({}); more users wait less than wait longer at {won} of {}.",
+            "{}: the mean over users of mean waits is lower than under {base} at {lower} of {} capacities, {range}; more \
+             users wait less than wait longer at {won} of {}.",
             view.policies[policy].label,
             changes.len(),
-            change(most.1),
-            place(most.0),
-            change(least.1),
-            place(least.0),
             pairs.len(),
         ))
     };
