@@ -1,0 +1,216 @@
+// Sorts and filters the table of users, and shows another capacity or policy. Without this script
+// the page shows the same for its first choice. Numbers are written as the page writes them.
+"use strict";
+(() => {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const table = document.getElementById("user-table");
+  if (!table) return;
+  const find = (id) => document.getElementById(id);
+  const choice = { capacity: find("choose-capacity"), policy: find("choose-policy") };
+  const filter = { name: find("filter-name"), side: find("filter-side") };
+  const compared = data.policies.length > 1;
+  const ABSENT = "–";
+  let sorted = { column: "tasks", rising: false };
+  document.documentElement.classList.add("script");
+
+  const group = (digits) => digits.replace(/\B(?=(\d{3})+$)/g, "\u202f");
+  const grouped = (number) => group(String(number));
+  function threeDigits(number) {
+    const sign = number < 0 ? "−" : "";
+    number = Math.abs(number);
+    for (const [decimals, power] of [[3, 1e3], [2, 1e2], [1, 1e1]]) {
+      const scaled = Math.floor(number * power + 0.5);
+      if (scaled < 1000) {
+        const digits = String(scaled).padStart(decimals + 1, "0");
+        return `${sign}${digits.slice(0, -decimals)}.${digits.slice(-decimals)}`;
+      }
+    }
+    return sign + group(BigInt(Math.floor(number + 0.5)).toString());
+  }
+  const UNITS = [[1e-6, 1e-9, "ns"], [1e-3, 1e-6, "µs"], [1, 1e-3, "ms"], [120, 1, "s"], [7200, 60, "min"], [172800, 3600, "h"]];
+  function durationParts(seconds) {
+    if (seconds === null) return [ABSENT, ""];
+    if (seconds === 0) return ["0", "s"];
+    const fit = UNITS.find(([below]) => Math.abs(seconds) < below);
+    const [length, unit] = fit ? fit.slice(1) : [86400, "d"];
+    return [threeDigits(seconds / length), unit];
+  }
+  const duration = (seconds) => durationParts(seconds).filter(Boolean).join("\u00a0");
+  const ratio = (number) => (Math.floor(number * 1000 + 1e-9) / 1000).toFixed(3);
+
+  function element(name, className, text) {
+    const made = document.createElement(name);
+    if (className) made.className = className;
+    if (text !== undefined) made.textContent = text;
+    return made;
+  }
+  function durationCell(seconds, mark = "", tone = "", sign = "") {
+    const cell = element("td");
+    const [number, unit] = durationParts(seconds);
+    if (seconds !== null) cell.title = `${threeDigits(seconds)}\u00a0s`;
+    if (mark) {
+      const made = element("span", "mark", mark === "shortest" ? "▼" : "▲");
+      made.setAttribute("role", "img");
+      made.setAttribute("aria-label", mark);
+      cell.append(made);
+    }
+    cell.append(element("span", `value ${tone}`.trim(), sign + number), " ", element("span", "unit", unit));
+    return cell;
+  }
+
+  /** The runs that are asked for: the one at the capacity and policy, and all at the capacity. */
+  function asked() {
+    const capacity = Number(choice.capacity.value);
+    const policy = Number(choice.policy.value);
+    const all = data.runs[capacity];
+    return { capacity, policy, all, run: all[policy], base: all[0], pair: data.pairs[capacity][policy] };
+  }
+  function difference({ policy, run, base }, user) {
+    if (policy === 0 || !run || !base || run.wait[user] === null || base.wait[user] === null) return null;
+    return run.wait[user] - base.wait[user];
+  }
+  const side = (change) => (change === null ? "" : change < 0 ? "better" : change > 0 ? "worse" : "same");
+
+  function keyOf(column, now) {
+    if (column === "name") return (user) => data.users[user];
+    if (column === "difference") return (user) => difference(now, user);
+    if (column.startsWith("wait-")) {
+      const run = now.all[Number(column.slice(5))];
+      return (user) => (run ? run.wait[user] : null);
+    }
+    const name = column === "tasks" ? "submitted" : column;
+    return (user) => now.run[name][user];
+  }
+  function order(now) {
+    const key = keyOf(sorted.column, now);
+    const direction = sorted.rising ? 1 : -1;
+    const users = data.users.map((_, user) => user);
+    // What does not exist comes last either way; equals stay in the order of the data.
+    return users.sort((a, b) => {
+      const [x, y] = [key(a), key(b)];
+      if (x === null || y === null) return (x === null) - (y === null);
+      return x < y ? -direction : x > y ? direction : 0;
+    });
+  }
+  function row(now, user) {
+    const { all, run } = now;
+    const made = element("tr");
+    const head = element("th", "text");
+    head.scope = "row";
+    const name = element("span", "name", data.users[user]);
+    name.title = data.users[user];
+    head.append(name);
+    made.append(head, element("td", "", grouped(run.submitted[user])));
+    const waits = all.map((one) => (one ? one.wait[user] : null));
+    const known = waits.filter((wait) => wait !== null);
+    const [shortest, longest] = [Math.min(...known), Math.max(...known)];
+    for (const wait of waits) {
+      const differ = wait !== null && shortest < longest;
+      made.append(durationCell(wait, differ && wait === shortest ? "shortest" : differ && wait === longest ? "longest" : ""));
+    }
+    if (compared) {
+      const change = difference(now, user);
+      made.append(durationCell(change, "", change ? side(change) : "", change > 0 ? "+" : ""));
+    }
+    const slowdown = run.slowdown[user];
+    const completed = element("td", "", ratio(run.ratio[user]));
+    completed.title = `${grouped(run.completed[user])} of ${grouped(run.submitted[user])}`;
+    made.append(durationCell(run.p95[user]), element("td", "", slowdown === null ? ABSENT : threeDigits(slowdown)), completed);
+    return made;
+  }
+  function showTable() {
+    const now = asked();
+    const part = filter.name.value.trim().toLowerCase();
+    const wanted = filter.side ? filter.side.value : "";
+    const fits = (user) =>
+      data.users[user].toLowerCase().includes(part) && (!wanted || side(difference(now, user)) === wanted);
+    const users = now.run ? order(now).filter(fits) : [];
+    table.tBodies[0].replaceChildren(...users.map((user) => row(now, user)));
+    find("count").textContent = now.run
+      ? `${grouped(users.length)} of ${grouped(data.users.length)} users`
+      : "this run is missing";
+    for (const head of table.querySelectorAll("th[data-column]")) {
+      if (head.dataset.column === sorted.column) head.setAttribute("aria-sort", sorted.rising ? "ascending" : "descending");
+      else head.removeAttribute("aria-sort");
+    }
+  }
+
+  /** Where a value lies on an axis that the figure describes. */
+  function scale(description) {
+    const [spacing, ...numbers] = description.split(" ");
+    const [low, high, zero, first, from, to] = numbers.map(Number);
+    return (value) => {
+      let place = (value - low) / (high - low);
+      if (spacing === "log") place = value > 0 ? first + (1 - first) * (Math.log(value / low) / Math.log(high / low)) : zero;
+      return from + Math.min(1, Math.max(0, place)) * (to - from);
+    };
+  }
+  function showBubbles(id, drawn, quantity, column, text, lessIsBetter) {
+    const figure = find(id);
+    if (!figure || !drawn) return;
+    const now = asked();
+    const svg = figure.querySelector("svg");
+    const bubbles = svg.querySelector(".bubbles");
+    const [x, y] = [scale(bubbles.dataset.x), scale(bubbles.dataset.y)];
+    const [base, policy] = [data.policies[0], data.policies[now.policy]];
+    const places = new Map(data.subjects.map((subject, user) => [subject, user]));
+    for (const bubble of bubbles.children) {
+      const user = places.get(Number(bubble.dataset.subject));
+      const [old, next] = user === undefined ? [null, null] : [now.base[column][user], now.run[column][user]];
+      const seen = old !== null && next !== null;
+      bubble.style.display = seen ? "inline" : "none";
+      if (!seen) continue;
+      bubble.setAttribute("cx", x(old).toFixed(2));
+      bubble.setAttribute("cy", y(next).toFixed(2));
+      bubble.setAttribute("class", `bubble ${old === next ? "same" : next < old === lessIsBetter ? "better" : "worse"}`);
+      bubble.querySelector("title").textContent =
+        `${data.users[user]}: ${text(old)} under ${base}, ${text(next)} under ${policy}; ${grouped(now.run.submitted[user])} tasks`;
+    }
+    svg.querySelector("title").textContent = drawn.title;
+    svg.querySelector(".axis-title.vertical").textContent = `${quantity} under ${policy}`;
+    for (const ending of ["svg", "csv"]) figure.querySelector(`a.${ending}`).href = `figures/${drawn.name}.${ending}`;
+    figure.querySelector(".readout").textContent = "";
+  }
+  function show() {
+    const now = asked();
+    for (const place of document.querySelectorAll("[data-text]")) {
+      place.textContent = place.dataset.text === "policy" ? data.policies[now.policy] : data.capacities[now.capacity];
+    }
+    for (const block of document.querySelectorAll(".capacity")) block.hidden = Number(block.dataset.capacity) !== now.capacity;
+    showTable();
+    if (!find("pair")) return;
+    find("pair").hidden = !now.pair;
+    find("no-pair").hidden = !!now.pair;
+    if (!now.pair) return;
+    showBubbles("pair-waits", now.pair.waits, "mean wait", "wait", duration, true);
+    showBubbles("pair-completion", now.pair.completion, "completion ratio", "ratio", ratio, false);
+    if (find("completion-note")) find("completion-note").textContent = now.pair.completion_note;
+  }
+
+  for (const head of table.querySelectorAll("th[data-column]")) {
+    const button = element("button", "", head.textContent);
+    button.type = "button";
+    head.replaceChildren(button);
+    button.addEventListener("click", () => {
+      const { column } = head.dataset;
+      // Names begin with A, numbers with the largest.
+      sorted = { column, rising: sorted.column === column ? !sorted.rising : column === "name" };
+      showTable();
+    });
+  }
+  for (const select of Object.values(choice)) select.addEventListener("change", show);
+  filter.name.addEventListener("input", showTable);
+  if (filter.side) filter.side.addEventListener("change", showTable);
+  find("choice").addEventListener("submit", (event) => event.preventDefault());
+  for (const figure of document.querySelectorAll("#pair figure")) {
+    const tell = (event) => {
+      const bubble = event.target.closest(".bubbles .bubble");
+      if (bubble) figure.querySelector(".readout").textContent = `${bubble.querySelector("title").textContent}.`;
+    };
+    figure.addEventListener("pointerover", tell);
+    figure.addEventListener("click", tell);
+  }
+  // Browsers that cannot open details by style open them here.
+  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((part) => (part.open = true)));
+  show();
+})();

@@ -1,0 +1,193 @@
+//! The tables as the page holds them before its script runs.
+
+use serde::Serialize;
+
+use crate::format::{ABSENT, duration_parts, grouped, percent, ratio, seconds_text, three_digits};
+use crate::view::View;
+
+/// The table of users at one capacity, with one policy against the first.
+#[derive(Serialize)]
+pub(super) struct UserTable {
+    rows: Vec<UserRow>,
+    /// If not all users are in the page: how many are not.
+    left_out: Option<String>,
+    shown: String,
+}
+
+#[derive(Serialize)]
+struct UserRow {
+    name: String,
+    tasks: String,
+    /// By policy.
+    waits: Vec<Cell>,
+    difference: Cell,
+    p95: Cell,
+    slowdown: String,
+    completion: Cell,
+}
+
+/// A number with its unit, its exact value for those who point at it, and a mark.
+#[derive(Clone, Default, Serialize)]
+struct Cell {
+    text: String,
+    unit: &'static str,
+    title: String,
+    mark: &'static str,
+}
+
+impl Cell {
+    fn absent() -> Cell {
+        Cell { text: ABSENT.into(), ..Cell::default() }
+    }
+
+    fn duration(seconds: Option<f64>) -> Cell {
+        let Some(seconds) = seconds.filter(|seconds| seconds.is_finite()) else { return Cell::absent() };
+        let (text, unit) = duration_parts(seconds);
+        Cell { text, unit, title: seconds_text(seconds), mark: "" }
+    }
+
+    /// A difference, with its sign even if positive.
+    fn difference(seconds: Option<f64>) -> Cell {
+        let mut cell = Cell::duration(seconds);
+        match seconds {
+            Some(seconds) if seconds > 0.0 => {
+                cell.text.insert(0, '+');
+                cell.mark = "worse";
+            }
+            Some(seconds) if seconds < 0.0 => cell.mark = "better",
+            _ => {}
+        }
+        cell
+    }
+}
+
+/// The rows for a capacity and a policy.
+pub(super) fn user_table(view: &View<'_>, capacity: usize, policy: usize) -> UserTable {
+    let users = view.shown_users();
+    let all = view.record.runs.first().map_or(0, |run| run.users.len());
+    let rows: Vec<UserRow> = match view.run(capacity, policy) {
+        Some(_) => users.iter().filter_map(|&user| user_row(view, capacity, policy, user)).collect(),
+        None => Vec::new(),
+    };
+    let left_out = (all > users.len()).then(|| grouped((all - users.len()) as u64));
+    UserTable { shown: grouped(rows.len() as u64), rows, left_out }
+}
+
+fn user_row(view: &View<'_>, capacity: usize, policy: usize, user: usize) -> Option<UserRow> {
+    let record = view.run(capacity, policy)?.users.get(user)?;
+    let wait = |policy: usize| view.run(capacity, policy).and_then(|run| run.users[user].mean_wait_s);
+    let waits: Vec<Option<f64>> = (0..view.policies.len()).map(wait).collect();
+    let known = || waits.iter().copied().flatten().filter(|wait| wait.is_finite());
+    let shortest = known().fold(f64::INFINITY, f64::min);
+    let longest = known().fold(f64::NEG_INFINITY, f64::max);
+    let cell = |wait: &Option<f64>| {
+        let mut cell = Cell::duration(*wait);
+        // Nothing is marked where all policies are equal.
+        if shortest < longest {
+            cell.mark = match *wait {
+                Some(wait) if wait == shortest => "shortest",
+                Some(wait) if wait == longest => "longest",
+                _ => "",
+            };
+        }
+        cell
+    };
+    let difference = waits[0].zip(record.mean_wait_s).filter(|_| policy > 0).map(|(old, new)| new - old);
+    let completed = format!("{} of {}", grouped(record.totals.completed), grouped(record.totals.submitted));
+    Some(UserRow {
+        name: record.name.clone(),
+        tasks: grouped(record.totals.submitted),
+        waits: waits.iter().map(cell).collect(),
+        difference: Cell::difference(difference),
+        p95: Cell::duration(record.p95_wait_s),
+        slowdown: record.mean_bounded_slowdown.map_or(ABSENT.into(), three_digits),
+        completion: Cell { text: ratio(record.completion_ratio), title: completed, ..Cell::default() },
+    })
+}
+
+/// The fairness table at one capacity.
+#[derive(Serialize)]
+pub(super) struct FairnessGroup {
+    capacity: String,
+    rows: Vec<FairnessRow>,
+}
+
+#[derive(Serialize)]
+struct FairnessRow {
+    policy: String,
+    users_mean_wait: Cell,
+    mean_wait: Cell,
+    jain: String,
+    max_min: String,
+    better: String,
+    same: String,
+    worse: String,
+    share_worse: String,
+    complete_more: String,
+    complete_fewer: String,
+    /// By resource.
+    utilization: Vec<String>,
+}
+
+/// The indices of all runs.
+pub(super) fn fairness(view: &View<'_>) -> Vec<FairnessGroup> {
+    let or_absent = |number: Option<f64>, text: fn(f64) -> String| number.map_or(ABSENT.into(), text);
+    let row = |capacity: usize, (policy, run): (usize, &evenhand_study::record::RunRecord)| {
+        let comparison = view.pair(capacity, policy).map(|pair| pair.comparison);
+        let count = |number: Option<u64>| number.map_or(ABSENT.into(), grouped);
+        FairnessRow {
+            policy: view.policies[policy].label.clone(),
+            users_mean_wait: Cell::duration(run.users_mean_wait_s),
+            mean_wait: Cell::duration(run.mean_wait_s),
+            jain: or_absent(run.jain_wait, ratio),
+            max_min: or_absent(run.max_min_wait_ratio, three_digits),
+            better: count(comparison.map(|comparison| comparison.users_better)),
+            same: count(comparison.map(|comparison| comparison.users_same)),
+            worse: count(comparison.map(|comparison| comparison.users_worse)),
+            share_worse: or_absent(comparison.and_then(|comparison| comparison.share_worse), percent),
+            complete_more: count(comparison.map(|comparison| comparison.complete_more)),
+            complete_fewer: count(comparison.map(|comparison| comparison.complete_fewer)),
+            utilization: view
+                .resources()
+                .iter()
+                .map(|name| or_absent(run.utilization.get(*name).copied(), percent))
+                .collect(),
+        }
+    };
+    (0..view.capacities.len())
+        .map(|capacity| FairnessGroup {
+            capacity: view.capacities[capacity].label.clone(),
+            rows: view.runs_at(capacity).map(|run| row(capacity, run)).collect(),
+        })
+        .collect()
+}
+
+/// One simulation: what it did and what it took.
+#[derive(Serialize)]
+pub(super) struct Simulation {
+    id: String,
+    submitted: String,
+    rejected: String,
+    started: String,
+    completed: String,
+    makespan: Cell,
+    decisions: String,
+    order_events: String,
+    elapsed: Cell,
+}
+
+/// All simulations, in the record's order.
+pub(super) fn simulations(view: &View<'_>) -> Vec<Simulation> {
+    let row = |run: &evenhand_study::record::RunRecord| Simulation {
+        id: run.id.clone(),
+        submitted: grouped(run.totals.submitted),
+        rejected: grouped(run.totals.rejected),
+        started: grouped(run.totals.started),
+        completed: grouped(run.totals.completed),
+        makespan: Cell::duration(Some(run.makespan_s)),
+        decisions: grouped(run.decisions),
+        order_events: grouped(run.order_events),
+        elapsed: Cell::duration(Some(run.elapsed_s)),
+    };
+    view.record.runs.iter().map(row).collect()
+}
