@@ -3,6 +3,8 @@
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
 
+use crate::{Quantity, QuantityError};
+
 const NANOS: u64 = 1_000_000_000;
 
 /// An instant: whole nanoseconds since the workload's own origin (the trace's zero, or 1970).
@@ -91,6 +93,43 @@ impl Time {
     }
 }
 
+impl Span {
+    /// Reads a duration: a decimal number and a unit (`s`, `m`, `h`, `d`, `w`), as in `90s`, `1.5h`
+    /// or `8d`.
+    ///
+    /// # Errors
+    /// If it is not one, or is longer than [`Span::MAX`].
+    ///
+    /// ```
+    /// use evenhand_model::Span;
+    /// assert_eq!(Span::parse("1.5h").unwrap(), Span::from_secs(5400));
+    /// assert!(Span::parse("90").is_err());
+    /// ```
+    pub fn parse(text: &str) -> Result<Span, QuantityError> {
+        let seconds = |unit: char| match unit {
+            's' => Some(1u64),
+            'm' => Some(60),
+            'h' => Some(3600),
+            'd' => Some(86_400),
+            'w' => Some(604_800),
+            _ => None,
+        };
+        let trimmed = text.trim();
+        let read = || {
+            let per_unit = trimmed.chars().next_back().and_then(seconds)?;
+            let number = trimmed[..trimmed.len() - 1].strip_suffix(' ').unwrap_or(&trimmed[..trimmed.len() - 1]);
+            // A size or a fraction is no number of hours.
+            let plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
+            let nanos = Quantity::parse(number).ok().filter(|_| plain)?.nano()?;
+            Span::checked_from_nanos(nanos.checked_mul(u128::from(per_unit))?)
+        };
+        read().ok_or_else(|| QuantityError {
+            found: text.to_string(),
+            expected: "a number and a unit s, m, h, d or w, such as 90s, 1.5h or 8d",
+        })
+    }
+}
+
 impl Add<Span> for Time {
     type Output = Time;
     fn add(self, span: Span) -> Time {
@@ -127,6 +166,15 @@ mod tests {
         assert_eq!(Time::MAX.checked_add(Span::from_nanos(1)), None);
         assert_eq!(Time::MAX + Span::MAX, Time::MAX);
         assert_eq!(Time::ZERO.checked_add(Span::MAX), Some(Time::MAX));
+    }
+
+    #[test]
+    fn durations_need_a_unit() {
+        assert_eq!(Span::parse("8d").unwrap(), Span::from_secs(8 * 86_400));
+        assert_eq!(Span::parse(" 0.5 s ").unwrap(), Span::from_nanos(500_000_000));
+        for bad in ["", "s", "8", "-1d", "1e9w", "1/2h", "8 days", "1kd", "999999999999w", "8ä"] {
+            assert!(Span::parse(bad).is_err(), "{bad}");
+        }
     }
 
     #[test]

@@ -1,0 +1,36 @@
+//! Why a command failed, as a sentence and an exit status.
+
+use std::process::ExitCode;
+
+use thiserror::Error;
+
+/// What a verb fails with. The text is for people and complete: file, line, what, remedy.
+#[derive(Debug, Error)]
+pub enum Failure {
+    /// The input or the command line is wrong: status 2.
+    #[error("{0}")]
+    Input(String),
+    /// The environment failed (permission, disk, engine), or the user interrupted: status 3.
+    #[error("{0}")]
+    Environment(String),
+}
+
+impl Failure {
+    /// From an error that knows whose fault it is.
+    pub fn new(error: impl std::fmt::Display, environment: bool) -> Failure {
+        if environment { Failure::Environment(error.to_string()) } else { Failure::Input(error.to_string()) }
+    }
+
+    /// From an input error.
+    pub fn input(error: impl std::fmt::Display) -> Failure {
+        Failure::new(error, false)
+    }
+
+    /// As promised in the interface.
+    pub fn exit_code(&self) -> ExitCode {
+        ExitCode::from(match self {
+            Failure::Input(_) => 2,
+            Failure::Environment(_) => 3,
+        })
+    }
+}

@@ -1,0 +1,280 @@
+//! `evenhand study`
+
+use std::path::Path;
+use std::sync::Arc;
+
+use evenhand_model::{Quantity, Span, Weights, Workload};
+use evenhand_policies::Decay;
+use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
+use evenhand_study::{CapacityAsked, InputError, Live, Plan, Question, TaskFormat, read_pool, read_weights};
+use evenhand_workload::generate::{GenerateOptions, Like, generate};
+
+use crate::args::{Common, SdrfKey, StudyArgs, Until};
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::progress;
+use crate::table::Table;
+use crate::workload::load;
+
+/// Paper 001 finds it best at every load.
+const DEFAULT_DELTA: &str = "0.999999";
+
+/// What a study without a workload replays: small enough for a first look, large enough to show
+/// queues that build and drain.
+const DEFAULT_TASKS: u64 = 200_000;
+const DEFAULT_USERS: u32 = 100;
+const DEFAULT_DAYS: f64 = 2.0;
+
+pub fn run(args: &StudyArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+    let (workload, source) = workload(args, common, console)?;
+    let question = question(args, &workload, console)?;
+    let plan = Plan::new(workload, &question).map_err(Failure::input)?;
+    let live = Arc::new(Live::new(&plan));
+    stop_on_interrupt(&live)?;
+    let format = match (args.tasks_csv, args.no_tasks) {
+        (true, _) => TaskFormat::Csv,
+        (_, true) => TaskFormat::None,
+        _ => TaskFormat::Parquet,
+    };
+    let record = progress::watch(&live, plan.tasks(), console.shows_progress(), || {
+        plan.run(&args.out, &source, method(args, &question, common), format, &live)
+    })
+    .map_err(|e| Failure::new(&e, e.is_environment()))?;
+    let report = evenhand_report::write_study_report(&args.out, &record)
+        .map_err(|e| Failure::Environment(e.to_string()))?;
+    if console.is_json() {
+        let text = serde_json::to_string_pretty(&record.without_series())
+            .map_err(|e| Failure::Environment(e.to_string()))?;
+        console.result(&text)?;
+    } else {
+        console.result(&summary(&record))?;
+        console.result(&format!("\nReport: {}", report.index.display()))?;
+    }
+    match record.missing.as_slice() {
+        [] => Ok(()),
+        missing => Err(Failure::Environment(format!(
+            "interrupted; the report has {} of {} runs, without {}. Run the same command again to finish: finished runs are kept",
+            record.runs.len(),
+            record.runs.len() + missing.len(),
+            missing.join(", ")
+        ))),
+    }
+}
+
+/// The workload and where it came from.
+fn workload(args: &StudyArgs, common: &Common, console: &Console) -> Result<(Workload, String), Failure> {
+    if let Some(path) = &args.workload {
+        return Ok((load(path, &args.trace, common, console)?, path.display().to_string()));
+    }
+    let options = GenerateOptions {
+        like: Like::Google2011,
+        tasks: DEFAULT_TASKS,
+        users: DEFAULT_USERS,
+        days: DEFAULT_DAYS,
+        seed: common.seed,
+    };
+    let source = format!(
+        "generated like {}: {DEFAULT_TASKS} tasks of {DEFAULT_USERS} users over {DEFAULT_DAYS} days, seed {}",
+        options.like, options.seed
+    );
+    console.note(&format!("No workload named, so one is {source}."));
+    Ok((generate(&options).map_err(Failure::input)?, source))
+}
+
+fn question(args: &StudyArgs, workload: &Workload, console: &Console) -> Result<Question, Failure> {
+    let weights = match &args.weights {
+        None => Weights::equal(workload.users().len()),
+        Some(path) => {
+            let (weights, unknown) = read_weights(path, workload.users()).map_err(input_file)?;
+            if !unknown.is_empty() {
+                console.note(&format!("{}: not in the workload: {}", path.display(), unknown.join(", ")));
+            }
+            weights
+        }
+    };
+    let capacities =
+        args.capacity.iter().map(|text| capacity(text, workload, console)).collect::<Result<_, _>>()?;
+    Ok(Question {
+        policies: args.policy.clone(),
+        capacities,
+        decays: decays(args)?,
+        dominant_key: args.sdrf_key == SdrfKey::Dominant,
+        weights,
+        blocking: !args.no_blocking,
+        until_trace_end: args.until == Until::TraceEnd,
+    })
+}
+
+fn input_file(error: InputError) -> Failure {
+    let environment = matches!(&error, InputError::Read { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied);
+    Failure::new(error, environment)
+}
+
+/// A multiple of R, or a file with a pool.
+fn capacity(text: &str, workload: &Workload, console: &Console) -> Result<CapacityAsked, Failure> {
+    if let Ok(factor) = Quantity::parse(text) {
+        return Ok(CapacityAsked::Multiple(text.to_string(), factor));
+    }
+    let path = Path::new(text);
+    if !path.exists() {
+        return Err(Failure::Input(format!(
+            "--capacity: found {text:?}, expected a number greater than 0 (a multiple of the workload's mean use) or a file with a [pool]"
+        )));
+    }
+    let (units, unknown) = read_pool(path, workload.resources()).map_err(input_file)?;
+    if !unknown.is_empty() {
+        console.note(&format!("{text}: the workload has no {}, so that part of the pool stays unused", unknown.join(", ")));
+    }
+    let name = path.file_stem().map_or_else(|| text.to_string(), |stem| stem.to_string_lossy().into_owned());
+    Ok(CapacityAsked::Pool(name, units))
+}
+
+fn decays(args: &StudyArgs) -> Result<Vec<(String, Decay)>, Failure> {
+    let named = |option: &str, text: &str, e: &dyn std::fmt::Display| Failure::Input(format!("{option} {text}: {e}"));
+    if !args.half_life.is_empty() {
+        let decay = |text: &String| {
+            let span = Span::parse(text).map_err(|e| named("--half-life", text, &e))?;
+            Ok((text.clone(), Decay::from_half_life(span).map_err(|e| named("--half-life", text, &e))?))
+        };
+        return args.half_life.iter().map(decay).collect();
+    }
+    let default = [DEFAULT_DELTA.to_string()];
+    let deltas = if args.delta.is_empty() { &default[..] } else { &args.delta };
+    let decay = |text: &String| {
+        let delta = Quantity::parse(text).map_err(|e| named("--delta", text, &e))?;
+        Ok((text.clone(), Decay::from_delta(&delta).map_err(|e| named("--delta", text, &e))?))
+    };
+    deltas.iter().map(decay).collect()
+}
+
+/// The first Ctrl-C stops the runs and leaves what is finished usable; the second stops at once.
+fn stop_on_interrupt(live: &Arc<Live>) -> Result<(), Failure> {
+    let live = Arc::clone(live);
+    let mut before = false;
+    ctrlc::set_handler(move || {
+        if std::mem::replace(&mut before, true) {
+            std::process::exit(3);
+        }
+        live.cancel();
+    })
+    .map_err(|e| Failure::Environment(format!("cannot listen for Ctrl-C: {e}")))
+}
+
+fn method(args: &StudyArgs, question: &Question, common: &Common) -> MethodRecord {
+    let names = |list: &[String]| list.join(", ");
+    let decays: Vec<String> = question
+        .decays
+        .iter()
+        .map(|(_, d)| format!("delta = {} a second, tau = {} s", d.delta(), d.tau_s()))
+        .collect();
+    let parameter = |name: &str, value: String| (name.to_string(), value);
+    let mut parameters = vec![
+        parameter("policies", names(&args.policy)),
+        parameter("capacities", names(&args.capacity)),
+        parameter("decay of stateful policies", decays.join("; ")),
+        parameter(
+            "key of sdrf",
+            match args.sdrf_key {
+                SdrfKey::Sum => "max over resources of (share + commitment)".into(),
+                SdrfKey::Dominant => "max share + max commitment".into(),
+            },
+        ),
+        parameter("weights", args.weights.as_ref().map_or("1 each".into(), |p| p.display().to_string())),
+        parameter(
+            "a task that does not fit",
+            if args.no_blocking { "sets its user aside, the next user is tried" } else { "stops scheduling" }.into(),
+        ),
+        parameter(
+            "a run ends",
+            match args.until {
+                Until::Finished => "when every accepted task has finished".into(),
+                Until::TraceEnd => "at the last event of the trace".into(),
+            },
+        ),
+    ];
+    if args.workload.is_none() {
+        parameters.push(parameter("seed", common.seed.to_string()));
+    }
+    MethodRecord { command: command_line(), version: env!("CARGO_PKG_VERSION").to_string(), parameters }
+}
+
+/// What was typed, quoted for a shell where it must be; the program by its name.
+fn command_line() -> String {
+    let quoted = |argument: String| {
+        let plain = |c: char| c.is_alphanumeric() || "-_./,=:+@%".contains(c);
+        if !argument.is_empty() && argument.chars().all(plain) {
+            return argument;
+        }
+        format!("'{}'", argument.replace('\'', "'\\''"))
+    };
+    let arguments = std::env::args_os().skip(1).map(|a| quoted(a.to_string_lossy().into_owned()));
+    std::iter::once("evenhand".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+fn summary(record: &StudyRecord) -> String {
+    let w = &record.workload;
+    let mean_use: Vec<String> = w
+        .mean_use
+        .iter()
+        .map(|(name, value)| format!("{name} {} {}", short(*value), w.units.get(name).map_or("", |u| u)).trim_end().to_string())
+        .collect();
+    let mut table = Table::new(
+        2,
+        [
+            "capacity", "policy", "mean wait s", "users' mean s", "utilisation", "Jain", "better", "worse", "completed",
+            "M tasks/s",
+        ],
+    );
+    for run in &record.runs {
+        let comparison = record.comparisons.iter().find(|c| c.run == run.id);
+        let against = |count: Option<u64>| count.map_or("-".into(), |c| c.to_string());
+        table.row(vec![
+            capacity_name(run),
+            policy_name(run, record),
+            run.mean_wait_s.map_or("-".into(), short),
+            run.users_mean_wait_s.map_or("-".into(), short),
+            utilisation(run),
+            run.jain_wait.map_or("-".into(), |j| format!("{j:.3}")),
+            against(comparison.map(|c| c.users_better)),
+            against(comparison.map(|c| c.users_worse)),
+            run.totals.completed.to_string(),
+            format!("{:.1}", run.totals.started as f64 / run.elapsed_s.max(1e-9) / 1e6),
+        ]);
+    }
+    format!(
+        "{} tasks of {} users over {:.1} days; mean use R: {}\n\n{}\n\nbetter, worse: users whose mean wait is lower or higher than under {} at the same capacity",
+        w.tasks,
+        w.users,
+        w.span_s / 86_400.0,
+        mean_use.join(", "),
+        table.render(),
+        record.runs.first().map_or("the first policy", |r| &r.policy)
+    )
+}
+
+fn capacity_name(run: &RunRecord) -> String {
+    if run.capacity_factor.is_some() { format!("{} R", run.capacity_name) } else { run.capacity_name.clone() }
+}
+
+/// With the decay where one study has several.
+fn policy_name(run: &RunRecord, record: &StudyRecord) -> String {
+    let alike = |r: &&RunRecord| r.policy == run.policy && r.capacity_name == run.capacity_name;
+    match (run.delta, record.runs.iter().filter(alike).count()) {
+        (Some(delta), n) if n > 1 => format!("{} {delta}", run.policy),
+        _ => run.policy.clone(),
+    }
+}
+
+fn utilisation(run: &RunRecord) -> String {
+    let each = run.utilization.iter().map(|(name, u)| format!("{name} {:.0} %", 100.0 * u));
+    each.collect::<Vec<_>>().join(", ")
+}
+
+/// Four digits, more for large numbers.
+fn short(value: f64) -> String {
+    match value.abs() {
+        v if v == 0.0 || v >= 1000.0 => format!("{value:.0}"),
+        v if v >= 1.0 => format!("{value:.1}"),
+        _ => format!("{value:.3}"),
+    }
+}
