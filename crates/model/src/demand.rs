@@ -96,6 +96,23 @@ impl DemandBuilder {
         id
     }
 
+    /// Takes column `r` away if it is zero in every row; ids stay what they are.
+    pub(crate) fn drop_unused(&mut self, r: usize) -> bool {
+        let width = self.width;
+        if self.rows.iter().skip(r).step_by(width).any(|v| *v != 0) {
+            return false;
+        }
+        let mut i = 0;
+        self.rows.retain(|_| {
+            i += 1;
+            (i - 1) % width != r
+        });
+        self.width -= 1;
+        let rows = self.rows.chunks_exact(self.width).enumerate();
+        self.ids = rows.map(|(i, row)| (row.into(), DemandId(i as u32))).collect();
+        true
+    }
+
     /// All rows, one after another.
     pub(crate) fn into_rows(self) -> Vec<Nano> {
         self.rows

@@ -345,6 +345,15 @@ impl WorkloadBuilder {
         self.header.extend(other.header);
     }
 
+    /// Takes away the resource called `name` if no task holds any of it and another is left: a
+    /// format that may say how much memory a job has does not always.
+    pub fn drop_unused(&mut self, name: &str) {
+        let Some(r) = self.resources.iter().position(|r| r.name == name) else { return };
+        if self.resources.len() > 1 && self.demands.drop_unused(r) {
+            self.resources.remove(r);
+        }
+    }
+
     /// Adds many tasks at once: what [`push`](WorkloadBuilder::push) would do one by one, without
     /// looking up a name and a vector for every task.
     ///
@@ -545,6 +554,30 @@ mod tests {
         let w = w.expanded();
         assert_eq!((w.len(), w.tasks()), (4, 4));
         assert_eq!(w.columns().user, [0, 0, 0, 1].map(UserId));
+    }
+
+    #[test]
+    fn a_resource_that_no_task_holds_can_be_dropped() {
+        let builder = |mem: Nano| {
+            let mut b = WorkloadBuilder::new(["cpu", "mem", "gpu"].map(|name| Resource::new(name, "")));
+            b.push(&task(1, "a", &[3, mem, 5]));
+            b.push(&task(2, "a", &[4, 0, 6]));
+            ["mem", "gpu", "disk"].iter().for_each(|name| b.drop_unused(name));
+            // The index of demand vectors follows.
+            b.push(&task(3, "a", if mem == 0 { &[3, 5] } else { &[3, 7, 5] }));
+            b.finish().unwrap()
+        };
+        let names = |w: &Workload| w.resources().iter().map(|r| r.name.clone()).collect::<Vec<_>>();
+        let (with, without) = (builder(7), builder(0));
+        assert_eq!(
+            (names(&with), names(&without)),
+            (vec!["cpu".into(), "mem".into(), "gpu".into()], vec!["cpu".into(), "gpu".into()])
+        );
+        assert_eq!((with.demands().len(), without.demands().len()), (2, 2));
+        assert_eq!(
+            (with.amounts(1), without.amounts(1)),
+            (&[Amount(4), Amount(0), Amount(6)][..], &[Amount(4), Amount(6)][..])
+        );
     }
 
     #[test]

@@ -3,5 +3,9 @@
 //! A trace line becomes a task of the [`evenhand_model::Workload`]; nothing is run here.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod export;
+pub mod export;
+pub mod import;
+mod input;
 pub mod store;
+
+pub use input::{Progress, Source};

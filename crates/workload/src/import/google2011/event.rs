@@ -1,0 +1,206 @@
+//! A row of `task_events` to a compact event.
+
+use std::collections::HashMap;
+
+use crate::import::error::Problem;
+use crate::import::number::{decimal, leading_digits};
+use crate::import::rows::{BYTE_ORDER_MARK, utf8};
+
+/// What happened to a task. UPDATE rows change nothing that is kept, so they make no event.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Submit,
+    Schedule,
+    Evict,
+    Fail,
+    Finish,
+    Kill,
+    Lost,
+}
+
+/// One row, as far as the state machine needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Event {
+    /// Microseconds.
+    pub(super) time: u64,
+    pub(super) job: u64,
+    /// Of the task in its job.
+    pub(super) index: u32,
+    pub(super) kind: Kind,
+    /// Whether the trace says that information is missing about this row.
+    pub(super) missing: bool,
+    /// The shard's own number of the user; of SUBMIT rows only.
+    pub(super) user: u32,
+    /// Requests in billionths, 0 if there is none; of SUBMIT rows only.
+    pub(super) cpu: u64,
+    pub(super) mem: u64,
+}
+
+pub(super) struct Row {
+    pub(super) time: u64,
+    pub(super) event: Option<Event>,
+    /// Whether a request had more than nine decimals.
+    pub(super) rounded: bool,
+}
+
+/// "After the end of the trace", in the trace's own words.
+const AFTER_THE_END: u64 = i64::MAX as u64;
+/// 2^62 ns, what a `Time` holds.
+const LATEST: u64 = (1 << 62) / 1000;
+
+#[derive(Default)]
+pub(super) struct Parser {
+    users: HashMap<Box<[u8]>, u32>,
+    names: Vec<String>,
+    /// Tasks of one job are submitted in a burst, all by one user.
+    latest: u32,
+}
+
+/// Walks over the fields of a line.
+struct Fields<'a> {
+    line: &'a [u8],
+    at: usize,
+    /// How many fields have been taken.
+    taken: usize,
+}
+
+impl<'a> Fields<'a> {
+    /// The next field, with the byte where it starts.
+    fn next(&mut self) -> Result<(usize, &'a [u8]), Box<Problem>> {
+        let start = self.start()?;
+        let rest = &self.line[start..];
+        let length = rest.iter().position(|&b| b == b',').unwrap_or(rest.len());
+        self.at = start + length + 1;
+        Ok((start, &rest[..length]))
+    }
+
+    /// As `next`, for long fields.
+    fn next_long(&mut self) -> Result<(usize, &'a [u8]), Box<Problem>> {
+        let start = self.start()?;
+        let rest = &self.line[start..];
+        let length = memchr::memchr(b',', rest).unwrap_or(rest.len());
+        self.at = start + length + 1;
+        Ok((start, &rest[..length]))
+    }
+
+    fn start(&mut self) -> Result<usize, Box<Problem>> {
+        // `at` is one past the comma; a line that ends has it one past the end.
+        if self.at > self.line.len() {
+            let found = format!("{} columns", self.taken);
+            return Err(Problem::of(self.line.len(), found, COLUMNS));
+        }
+        self.taken += 1;
+        Ok(self.at)
+    }
+
+    fn number(&mut self, below: u64, what: &'static str) -> Result<u64, Box<Problem>> {
+        let start = self.start()?;
+        let (value, digits) = leading_digits(&self.line[start..]);
+        let end = start + digits;
+        if (1..=19).contains(&digits) && value < below && self.line.get(end).is_none_or(|&b| b == b',') {
+            self.at = end + 1;
+            return Ok(value);
+        }
+        let rest = &self.line[start..];
+        let length = rest.iter().position(|&b| b == b',').unwrap_or(rest.len());
+        Err(Problem::new(start, &rest[..length], what))
+    }
+
+    /// A request in billionths; nothing is 0.
+    fn request(&mut self, what: &'static str) -> Result<(u64, bool), Box<Problem>> {
+        let (at, text) = self.next()?;
+        if text.is_empty() {
+            return Ok((0, false));
+        }
+        let number = decimal(text).and_then(|d| Some((u64::try_from(d.nano).ok()?, d.rounded)));
+        number.ok_or_else(|| Problem::new(at, text, what))
+    }
+
+    fn end(&self) -> Result<(), Box<Problem>> {
+        if self.at <= self.line.len() {
+            let columns = self.line.iter().filter(|&&b| b == b',').count() + 1;
+            return Err(Problem::of(self.at - 1, format!("{columns} columns"), COLUMNS));
+        }
+        Ok(())
+    }
+}
+
+const COLUMNS: &str = "13 columns of task_events";
+
+impl Parser {
+    /// Reads one line.
+    pub(super) fn row(&mut self, line: &[u8]) -> Result<Row, Box<Problem>> {
+        let mut fields = Fields { line, at: 0, taken: 0 };
+        let time = fields.number(u64::MAX, "a time in whole microseconds (column 1)")?;
+        if time > LATEST && time != AFTER_THE_END {
+            return Err(Problem::of(0, time, "a time below 4.6e15 microseconds (column 1)"));
+        }
+        let (_, missing) = fields.next()?;
+        let job = fields.number(u64::MAX, "a job number (column 3)")?;
+        let index = fields.number(1 << 32, "a task index below 2^32 (column 4)")?;
+        let (_, _machine) = fields.next()?;
+        let code = fields.number(9, "an event type from 0 to 8 (column 6)")?;
+        let (user_at, user) = fields.next_long()?;
+        let (_, _class) = fields.next()?;
+        let (_, _priority) = fields.next()?;
+        let (cpu, cpu_rounded) = fields.request("a CPU request below 18 billion, or nothing (column 10)")?;
+        let (mem, mem_rounded) = fields.request("a memory request below 18 billion, or nothing (column 11)")?;
+        let (_, _disk) = fields.next()?;
+        let (_, _different_machines) = fields.next()?;
+        fields.end()?;
+        let kind = match code {
+            0 => Some(Kind::Submit),
+            1 => Some(Kind::Schedule),
+            2 => Some(Kind::Evict),
+            3 => Some(Kind::Fail),
+            4 => Some(Kind::Finish),
+            5 => Some(Kind::Kill),
+            6 => Some(Kind::Lost),
+            _ => None,
+        };
+        let submitted = kind == Some(Kind::Submit);
+        // Whatever happened after the end was not seen.
+        let kind = kind.filter(|_| time != AFTER_THE_END);
+        let user = if submitted { self.user(user, user_at)? } else { 0 };
+        let event = kind.map(|kind| Event {
+            time,
+            job,
+            index: index as u32,
+            kind,
+            missing: !missing.is_empty(),
+            user,
+            cpu,
+            mem,
+        });
+        Ok(Row { time, event, rounded: submitted && (cpu_rounded || mem_rounded) })
+    }
+
+    fn user(&mut self, name: &[u8], at: usize) -> Result<u32, Box<Problem>> {
+        if self.names.get(self.latest as usize).is_some_and(|latest| latest.as_bytes() == name) {
+            return Ok(self.latest);
+        }
+        let id = match self.users.get(name) {
+            Some(&id) => id,
+            None => {
+                let text = utf8(name, at, "a user's name")?;
+                let id = self.names.len() as u32;
+                self.names.push(text.to_string());
+                self.users.insert(name.into(), id);
+                id
+            }
+        };
+        self.latest = id;
+        Ok(id)
+    }
+
+    /// The users' names, by number.
+    pub(super) fn into_users(self) -> Vec<String> {
+        self.names
+    }
+}
+
+/// The time of the first row that has one; rows without any are reported when they are parsed.
+pub(super) fn first_time(head: &[u8]) -> u64 {
+    let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
+    leading_digits(head).0
+}

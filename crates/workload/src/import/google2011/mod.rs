@@ -1,0 +1,167 @@
+//! The `task_events` table of Google's ClusterData2011_2 (Reiss, Wilkes and Hellerstein,
+//! "Google cluster-usage traces: format + schema", 2011-11): 13 columns, microseconds, some 500
+//! shards in time order.
+//!
+//! Kept is what the SDRF authors keep: every attempt that was submitted after time 0, seen to be
+//! scheduled, and ended by FINISH or, while running, by FAIL. The request is the one of the
+//! SUBMIT row; the start is the SCHEDULE row's time. See [`attempts`].
+//!
+//! Shards are parsed in parallel to [`Event`]s, a batch at a time, while the state machine
+//! follows the batch before; so memory holds the unfinished tasks, the kept ones, and two batches.
+
+mod attempts;
+mod event;
+
+use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
+use rayon::prelude::*;
+
+use super::error::Problem;
+use super::rows::{for_each_line, malformed};
+use super::summary::Tally;
+use super::{ImportError, ImportOptions, Part, counted};
+use crate::input::{Meter, Shard};
+use attempts::{Attempts, Kept};
+use event::{Event, Parser, first_time};
+
+const ROUNDED: &str = "rounded";
+
+/// The parsed rows of one shard.
+struct Parsed {
+    name: String,
+    events: Vec<Event>,
+    /// The users of this shard's events, as bytes that are UTF-8.
+    users: Vec<String>,
+    /// Time and line of the first row, and the time of the last.
+    first: Option<(u64, u64)>,
+    last: u64,
+    tally: Tally,
+}
+
+pub(super) fn read(mut shards: Vec<Shard>, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
+    if shards.len() > 1 {
+        let mut timed = Vec::with_capacity(shards.len());
+        for mut shard in shards {
+            // A shard whose first row has no time fails below, with its place.
+            timed.push((first_time(&shard.head()?), shard));
+        }
+        timed.sort_by_key(|(time, _)| *time);
+        shards = timed.into_iter().map(|(_, shard)| shard).collect();
+    }
+    let mut trace = Trace::default();
+    let mut shards = shards.into_iter();
+    // Enough that no thread waits long for the others, few enough to be small.
+    let batch = 2 * rayon::current_num_threads();
+    let mut parsed: Vec<Result<Parsed, ImportError>> = Vec::new();
+    loop {
+        let next: Vec<Shard> = shards.by_ref().take(batch).collect();
+        let last = next.is_empty();
+        let parse = || next.into_par_iter().map(|shard| parse(shard, options, meter)).collect();
+        let follow = || parsed.into_iter().try_for_each(|shard| trace.follow(shard?, options));
+        let (followed, then) = rayon::join(follow, parse);
+        followed?;
+        parsed = then;
+        if last {
+            return Ok(trace.finish());
+        }
+    }
+}
+
+fn parse(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Parsed, ImportError> {
+    let mut parsed = Parsed {
+        name: shard.name.clone(),
+        events: Vec::new(),
+        users: Vec::new(),
+        first: None,
+        last: 0,
+        tally: Tally::default(),
+    };
+    let mut parser = Parser::default();
+    let mut tally = Tally::default();
+    let mut rounded = 0;
+    for_each_line(shard, options, meter, &mut tally, |line, number, tally| {
+        tally.rows_read += 1;
+        let row = parser.row(line)?;
+        if row.time < parsed.last {
+            let found = format!("time {} after time {}", row.time, parsed.last);
+            return Err(Problem::of(0, found, "rows in the order of their times"));
+        }
+        parsed.last = row.time;
+        parsed.first.get_or_insert((row.time, number));
+        rounded += u64::from(row.rounded);
+        parsed.events.extend(row.event);
+        Ok(())
+    })?;
+    if rounded > 0 {
+        tally.bent.add(ROUNDED.into(), rounded);
+    }
+    parsed.tally = tally;
+    parsed.users = parser.into_users();
+    Ok(parsed)
+}
+
+/// The trace so far, shard after shard.
+#[derive(Default)]
+struct Trace {
+    attempts: Attempts,
+    kept: Vec<Kept>,
+    users: evenhand_model::Names,
+    last: u64,
+    tally: Tally,
+}
+
+impl Trace {
+    fn follow(&mut self, shard: Parsed, options: &ImportOptions) -> Result<(), ImportError> {
+        self.tally.merge(shard.tally);
+        let users: Vec<u32> = shard.users.iter().map(|u| self.users.intern(u)).collect();
+        let mut events = shard.events.as_slice();
+        if let Some((first, line)) = shard.first
+            && first < self.last
+        {
+            let found = format!("time {first} in this file after time {} in the one before", self.last);
+            let problem = Problem::of(0, found, "files that follow each other in time");
+            let problem = problem.remedy("give each shard once, and sort the trace by time if they overlap");
+            if !options.lenient {
+                return Err(problem.located(&shard.name, line).into());
+            }
+            let late = events.partition_point(|e| e.time < self.last);
+            (0..late).for_each(|_| malformed(&mut self.tally, &problem));
+            events = &events[late..];
+        }
+        self.last = self.last.max(shard.last);
+        for event in events {
+            self.kept.extend(self.attempts.follow(event, |local| users[local as usize]));
+        }
+        Ok(())
+    }
+
+    fn finish(mut self) -> Part {
+        let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
+        // Ends came in their own order; submissions have the order of the rows.
+        self.kept.sort_unstable_by_key(|k| k.row);
+        let time = |us: u64| Time::from_nanos(us * 1000);
+        for k in &self.kept {
+            builder.push(&Task {
+                submit: time(k.submit),
+                start: Some(time(k.start)),
+                duration: Span::from_nanos((k.end - k.start) * 1000),
+                user: &self.users.list()[k.user as usize],
+                amounts: &[u128::from(k.cpu), u128::from(k.mem)],
+                ..Task::default()
+            });
+        }
+        self.attempts.finish(&mut self.tally);
+        Part { builder, tally: self.tally }
+    }
+}
+
+pub(super) fn assumptions(tally: &Tally) -> Vec<String> {
+    let kept = "A task is one attempt: submitted after time 0, seen to be scheduled, ended by FINISH or while running by FAIL; \
+                its request is that of its SUBMIT row."
+        .to_string();
+    let rounded = tally.bent.of(ROUNDED);
+    let note = format!(
+        "{} a request with more than nine decimals, which were rounded to nine.",
+        counted(rounded, "row has", "rows have")
+    );
+    std::iter::once(kept).chain((rounded > 0).then_some(note)).collect()
+}

@@ -1,0 +1,106 @@
+//! The names of formats and options, as users type them.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// A name that is none of those expected.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("found {what} {found:?}, expected one of {expected}")]
+pub struct ParseNameError {
+    what: &'static str,
+    found: String,
+    expected: String,
+}
+
+macro_rules! named {
+    ($(#[$doc:meta])* $T:ident, $what:literal, $($(#[$variant_doc:meta])* $variant:ident = $name:literal),+) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub enum $T {
+            $($(#[$variant_doc])* $variant),+
+        }
+
+        impl $T {
+            /// Every value, in the order in which they are documented.
+            pub const ALL: &[$T] = &[$($T::$variant),+];
+
+            /// Its name, as users type it.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($T::$variant => $name),+
+                }
+            }
+        }
+
+        impl fmt::Display for $T {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $T {
+            type Err = ParseNameError;
+            fn from_str(text: &str) -> Result<$T, ParseNameError> {
+                $T::ALL.iter().copied().find(|v| v.name() == text).ok_or_else(|| ParseNameError {
+                    what: $what,
+                    found: text.to_string(),
+                    expected: $T::ALL.iter().map(|v| v.name()).collect::<Vec<_>>().join(", "),
+                })
+            }
+        }
+    };
+}
+
+named!(
+    /// The format of a trace.
+    Format, "format",
+    /// Told from the content.
+    #[default] Auto = "auto",
+    /// The Standard Workload Format of the Parallel Workloads Archive, version 2.2.
+    Swf = "swf",
+    /// The `task_events` of Google's ClusterData2011_2.
+    Google2011 = "google2011",
+    /// The seven columns of the SDRF authors' simulator.
+    SdrfCsv = "sdrf-csv",
+    /// What Slurm's `sacct -X -P --noconvert` prints.
+    Sacct = "sacct",
+    /// A Batsim JSON workload with delay profiles.
+    Batsim = "batsim"
+);
+
+named!(
+    /// What the memory fields of an SWF log count; the standard says kilobytes.
+    MemoryUnit, "memory unit",
+    /// Bytes.
+    B = "B",
+    /// Kilobytes.
+    #[default] KB = "KB",
+    /// Megabytes.
+    MB = "MB"
+);
+
+named!(
+    /// What the memory fields of an SWF log are for; the standard says each processor.
+    MemoryPer, "what memory is for",
+    /// Each processor.
+    #[default] Processor = "processor",
+    /// Each node; how many the job has is read from a column 21 like `2:ppn=8`, else 1.
+    Node = "node",
+    /// The whole job.
+    Job = "job"
+);
+
+impl Format {
+    /// How the names of its files end, before `.gz` or `.zst`.
+    pub(crate) const fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Format::Auto => &["swf", "csv", "txt", "sacct", "json"],
+            Format::Swf => &["swf"],
+            Format::Google2011 | Format::SdrfCsv => &["csv"],
+            Format::Sacct => &["txt", "sacct", "csv", "psv", "log"],
+            Format::Batsim => &["json"],
+        }
+    }
+}

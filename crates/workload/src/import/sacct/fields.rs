@@ -1,0 +1,207 @@
+//! The fields of `sacct`'s output: times, durations, memory, TRES.
+
+use evenhand_model::{Span, Time};
+
+use crate::import::number::{NANO, decimal, integer};
+
+/// `2023-08-31T12:29:47`, taken as UTC, in seconds since 1970.
+pub(super) fn clock(text: &[u8]) -> Option<Time> {
+    let punctuation = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
+    if text.len() != 19 || punctuation.iter().any(|&(i, b)| text[i] != b) {
+        return None;
+    }
+    let part = |from: usize, to: usize| integer(&text[from..to]);
+    let (year, month, day) = (part(0, 4)?, part(5, 7)?, part(8, 10)?);
+    let (hour, minute, second) = (part(11, 13)?, part(14, 16)?, part(17, 19)?);
+    if hour > 23 || minute > 59 || second > 60 {
+        return None;
+    }
+    let days = days_since_1970(year, month, day)?;
+    Time::checked_from_secs(((days * 24 + hour) * 60 + minute) * 60 + second)
+}
+
+/// Proleptic Gregorian calendar.
+fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
+    let leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
+    let lengths = [31, if leap(year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let month = usize::try_from(month).ok()?.checked_sub(1).filter(|m| *m < 12)?;
+    if year < 1970 || day == 0 || day > lengths[month] {
+        return None;
+    }
+    let before = year - 1;
+    let leaps_before = |y: u64| y / 4 - y / 100 + y / 400;
+    let years = (year - 1970) * 365 + leaps_before(before) - leaps_before(1969);
+    Some(years + lengths[..month].iter().sum::<u64>() + day - 1)
+}
+
+/// Seconds as a decimal number.
+pub(super) fn seconds(text: &[u8]) -> Option<Span> {
+    Span::checked_from_nanos(decimal(text)?.nano)
+}
+
+/// `[DD-]HH:MM:SS[.frac]` or `MM:SS[.frac]`.
+pub(super) fn duration(text: &[u8]) -> Option<Span> {
+    let (days, clock) = match text.iter().position(|&b| b == b'-') {
+        Some(at) => (integer(&text[..at])?, &text[at + 1..]),
+        None => (0, text),
+    };
+    let has_days = clock.len() < text.len();
+    let parts: Vec<&[u8]> = clock.split(|&b| b == b':').collect();
+    let (hours, minutes, seconds) = match parts[..] {
+        [h, m, s] => (integer(h)?, integer(m)?, s),
+        [m, s] if !has_days => (0, integer(m)?, s),
+        _ => return None,
+    };
+    let seconds = decimal(seconds)?.nano;
+    let whole = days.checked_mul(24)?.checked_add(hours)?.checked_mul(60)?.checked_add(minutes)?.checked_mul(60)?;
+    Span::checked_from_nanos(u128::from(whole).checked_mul(NANO)?.checked_add(seconds)?)
+}
+
+/// A time limit: `TimelimitRaw` in minutes, `Timelimit` as a duration; `Some(None)` without limit.
+pub(super) fn limit(text: &[u8], in_minutes: bool) -> Option<Option<Span>> {
+    const WITHOUT: [&[u8]; 5] = [b"UNLIMITED", b"Partition_Limit", b"INVALID", b"N/A", b"NONE"];
+    if WITHOUT.iter().any(|w| w.eq_ignore_ascii_case(text)) {
+        return Some(None);
+    }
+    if !in_minutes && text.contains(&b':') {
+        return duration(text).map(Some);
+    }
+    Span::checked_from_nanos(decimal(text)?.nano.checked_mul(60)?).map(Some)
+}
+
+/// What a job holds, in billionths; memory in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Amounts {
+    pub(super) cpu: Option<u128>,
+    pub(super) mem: Option<u128>,
+    pub(super) gpu: Option<u128>,
+}
+
+/// `cpu=8,mem=125000M,node=1,gres/gpu:a100=2`; if it is none, the part that is wrong and where.
+pub(super) fn tres(text: &[u8]) -> Result<Amounts, (usize, &[u8])> {
+    let mut amounts = Amounts::default();
+    let mut typed_gpus: Option<u128> = None;
+    let mut at = 0;
+    for part in text.split(|&b| b == b',') {
+        let wrong = (at, part);
+        at += part.len() + 1;
+        let equals = part.iter().position(|&b| b == b'=').ok_or(wrong)?;
+        let (name, value) = (&part[..equals], &part[equals + 1..]);
+        match name {
+            b"cpu" => amounts.cpu = Some(count(value).ok_or(wrong)?),
+            b"mem" => amounts.mem = Some(memory(value).ok_or(wrong)?),
+            b"gres/gpu" => amounts.gpu = Some(count(value).ok_or(wrong)?),
+            // Jobs have both the sum and the types, or on some sites the types alone.
+            typed if typed.starts_with(b"gres/gpu:") => {
+                let sum = typed_gpus.unwrap_or(0).checked_add(count(value).ok_or(wrong)?);
+                typed_gpus = Some(sum.ok_or(wrong)?);
+            }
+            _ => {}
+        }
+    }
+    amounts.gpu = amounts.gpu.or(typed_gpus);
+    Ok(amounts)
+}
+
+/// A number in billionths.
+pub(super) fn count(text: &[u8]) -> Option<u128> {
+    decimal(text).map(|d| d.nano)
+}
+
+/// A size in billionths of a byte: `125000M`, `4.50G`; megabytes without a letter, as Slurm counts.
+fn memory(text: &[u8]) -> Option<u128> {
+    let (number, shift) = match text.split_last()? {
+        (b'K', number) => (number, 10),
+        (b'M', number) => (number, 20),
+        (b'G', number) => (number, 30),
+        (b'T', number) => (number, 40),
+        (b'P', number) => (number, 50),
+        _ => (text, 20),
+    };
+    decimal(number)?.nano.checked_mul(1 << shift)
+}
+
+/// `ReqMem`: in all, or with `c` each CPU, or with `n` each node. `Some(None)` if it says nothing:
+/// 0 asks for all memory of a node, whatever that is.
+pub(super) fn memory_request(text: &[u8], cpu: u128, nodes: Option<u128>) -> Option<Option<u128>> {
+    let (size, copies) = match text.split_last()? {
+        (b'c', size) => (size, cpu),
+        (b'n', size) => (size, nodes.unwrap_or(NANO)),
+        _ => (text, NANO),
+    };
+    let total = memory(size)?.checked_mul(copies)? / NANO;
+    Some(Some(total).filter(|t| *t > 0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_are_seconds_since_1970() {
+        // By GNU date -u -d … +%s.
+        for (text, seconds) in [
+            ("1970-01-01T00:00:00", 0),
+            ("2000-02-29T23:59:59", 951_868_799),
+            ("2023-08-31T12:29:47", 1_693_484_987),
+            ("2024-12-31T00:00:00", 1_735_603_200),
+            ("2100-03-01T00:00:00", 4_107_542_400),
+        ] {
+            assert_eq!(clock(text.as_bytes()), Time::checked_from_secs(seconds), "{text}");
+        }
+        for bad in [
+            "2023-02-29T00:00:00",
+            "2100-02-29T00:00:00",
+            "1969-12-31T00:00:00",
+            "2023-13-01T00:00:00",
+            "2023-08-31 12:29:47",
+            "2023-8-31T12:29:47",
+            "",
+            "9999-12-31T23:59:59",
+        ] {
+            assert_eq!(clock(bad.as_bytes()), None, "{bad}");
+        }
+    }
+
+    #[test]
+    fn durations_and_limits() {
+        let seconds = |text: &str| duration(text.as_bytes()).map(|d| d.to_string());
+        assert_eq!(seconds("1-04:37:26").as_deref(), Some("103046"));
+        assert_eq!(seconds("00:05:16").as_deref(), Some("316"));
+        assert_eq!(seconds("01:07.402").as_deref(), Some("67.402"));
+        for bad in
+            ["", "5", "1-05:16", "-01:00", "a:b", "1:2:3:4", "99999999999999999999-00:00:00", "99999999-00:00:00"]
+        {
+            assert_eq!(seconds(bad), None, "{bad}");
+        }
+        let limited = |text: &str, raw| limit(text.as_bytes(), raw).map(|l| l.map(|s| s.to_string()));
+        assert_eq!(limited("20160", true), Some(Some("1209600".into())));
+        assert_eq!(limited("8-00:00:00", false), Some(Some("691200".into())));
+        assert_eq!(limited("UNLIMITED", false), Some(None));
+        assert_eq!(limited("Partition_Limit", true), Some(None));
+        assert_eq!(limited("soon", true), None);
+    }
+
+    #[test]
+    fn tres_hold_cpu_memory_and_gpus() {
+        let nano = |cpu: Option<u128>, mem: Option<u128>, gpu: Option<u128>| Amounts {
+            cpu: cpu.map(|n| n * NANO),
+            mem: mem.map(|n| n * NANO),
+            gpu: gpu.map(|n| n * NANO),
+        };
+        let held = |text: &'static str| tres(text.as_bytes());
+        assert_eq!(held("billing=8,cpu=8,mem=125000M,node=1"), Ok(nano(Some(8), Some(125_000 << 20), None)));
+        assert_eq!(held("cpu=32,gres/gpu:a100=1,gres/gpu=1,mem=128G"), Ok(nano(Some(32), Some(128 << 30), Some(1))));
+        assert_eq!(held("cpu=1,gres/gpu:a100=1,gres/gpu:l4=2"), Ok(nano(Some(1), None, Some(3))));
+        assert_eq!(held("mem=4.50G"), Ok(nano(None, Some(9 << 29), None)));
+        assert_eq!(held("mem=7"), Ok(nano(None, Some(7 << 20), None)));
+        assert_eq!(held("cpu=8,mem"), Err((6, &b"mem"[..])));
+        assert_eq!(held("cpu=x"), Err((0, &b"cpu=x"[..])));
+        let asked = |text: &str, nodes| memory_request(text.as_bytes(), 4 * NANO, nodes);
+        assert_eq!(asked("100Mc", None), Some(Some(NANO * (400 << 20))));
+        assert_eq!(asked("2Gn", Some(3 * NANO)), Some(Some(NANO * (6 << 30))));
+        assert_eq!(asked("199G", Some(3 * NANO)), Some(Some(NANO * (199 << 30))));
+        assert_eq!(asked("0n", None), Some(None));
+        assert_eq!(asked("lots", None), None);
+    }
+}

@@ -1,0 +1,374 @@
+//! The Standard Workload Format, version 2.2, of the Parallel Workloads Archive
+//! (Chapin et al., JSSPP 1999): 18 whole numbers a job, -1 for unknown, header comments `; Key: value`.
+//!
+//! Real logs bend it: the standard itself lets fields 6 and 7 be decimals; MetaCentrum's have 21
+//! columns and memory in bytes a node; ALCF's have a 19th column. What goes beyond the standard
+//! is an error that offers `--relaxed`, under which each bend is counted and said.
+
+use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
+
+use super::error::Problem;
+use super::number::{NANO, decimal, fits, leading_digits};
+use super::rows::for_each_line;
+use super::summary::Tally;
+use super::{ImportError, ImportOptions, MemoryPer, Part, counted};
+use crate::input::{Meter, Shard};
+
+const RELAXED: &str = "pass --relaxed to accept";
+const FIELDS: [&str; 18] = [
+    "the job number (field 1)",
+    "the submit time (field 2)",
+    "the wait time (field 3)",
+    "the run time (field 4)",
+    "the allocated processors (field 5)",
+    "the mean CPU time (field 6)",
+    "the used memory (field 7)",
+    "the requested processors (field 8)",
+    "the requested time (field 9)",
+    "the requested memory (field 10)",
+    "the status (field 11)",
+    "the user (field 12)",
+    "the group (field 13)",
+    "the executable (field 14)",
+    "the queue (field 15)",
+    "the partition (field 16)",
+    "the preceding job (field 17)",
+    "the think time (field 18)",
+];
+// Indexes of the fields that make a task.
+const JOB: usize = 0;
+const SUBMIT: usize = 1;
+const WAIT: usize = 2;
+const RUN: usize = 3;
+const ALLOCATED: usize = 4;
+const CPU_TIME: usize = 5;
+const USED: usize = 6;
+const REQUESTED: usize = 7;
+const REQUESTED_TIME: usize = 8;
+const MEMORY: usize = 9;
+const USER: usize = 11;
+const GROUP: usize = 12;
+const QUEUE: usize = 14;
+const PARTITION: usize = 15;
+/// -1 means unknown there; another negative number means nothing.
+const NOT_NEGATIVE: [usize; 8] = [SUBMIT, WAIT, RUN, ALLOCATED, USED, REQUESTED, REQUESTED_TIME, MEMORY];
+
+pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
+    let memory = Resource::new("mem", options.swf_memory_unit.name());
+    let mut log = Log {
+        builder: WorkloadBuilder::new([Resource::new("cpu", "processors"), memory]),
+        options,
+        header: Vec::new(),
+        last_job: None,
+        names: Default::default(),
+        counts: Counts::default(),
+    };
+    let mut tally = Tally::default();
+    for_each_line(shard, options, meter, &mut tally, |line, _, tally| {
+        match line.trim_ascii_start().strip_prefix(b";") {
+            Some(comment) => log.comment(comment),
+            None => {
+                tally.rows_read += 1;
+                log.row(line, tally)?;
+            }
+        }
+        Ok(())
+    })?;
+    for (key, value) in &log.header {
+        log.builder.header(key, value);
+    }
+    log.counts.give(&mut tally);
+    Ok(Part { builder: log.builder, tally })
+}
+
+struct Log<'a> {
+    builder: WorkloadBuilder,
+    options: &'a ImportOptions,
+    header: Vec<(String, String)>,
+    last_job: Option<i64>,
+    /// The latest user, group and queue as text: jobs of one user follow each other.
+    names: [(i64, String); 3],
+    counts: Counts,
+}
+
+/// Rows by what was assumed or bent for them.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    requested_memory: u64,
+    used_memory: u64,
+    no_memory: u64,
+    partition: u64,
+    decimals: u64,
+    rounded: u64,
+    extra: u64,
+    order: u64,
+}
+
+const REQUESTED_MEMORY: &str = "requested memory";
+const USED_MEMORY: &str = "used memory";
+const NO_MEMORY: &str = "no memory";
+const PARTITION_AS_QUEUE: &str = "partition";
+const DECIMALS: &str = "decimals";
+const ROUNDED: &str = "rounded";
+const EXTRA: &str = "extra columns";
+const ORDER: &str = "order";
+
+impl Counts {
+    fn give(self, tally: &mut Tally) {
+        for (what, n) in [
+            (REQUESTED_MEMORY, self.requested_memory),
+            (USED_MEMORY, self.used_memory),
+            (NO_MEMORY, self.no_memory),
+            (PARTITION_AS_QUEUE, self.partition),
+            (DECIMALS, self.decimals),
+            (ROUNDED, self.rounded),
+            (EXTRA, self.extra),
+            (ORDER, self.order),
+        ] {
+            tally.bent.add(what.into(), n);
+        }
+    }
+}
+
+impl Log<'_> {
+    /// `Key: value` with a key of one word; other comment lines continue the one before.
+    fn comment(&mut self, text: &[u8]) {
+        let text = String::from_utf8_lossy(text);
+        let is_key = |k: &str| !k.is_empty() && k.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
+        let key_value = text.split_once(':').map(|(k, v)| (k.trim(), v.trim())).filter(|(k, _)| is_key(k));
+        match (key_value, self.header.last_mut()) {
+            (Some((key, value)), _) => self.header.push((key.to_string(), value.to_string())),
+            (None, _) if text.trim().is_empty() => {}
+            (None, Some((_, value))) => {
+                value.push(' ');
+                value.push_str(text.trim());
+            }
+            (None, None) => self.header.push(("Comment".to_string(), text.trim().to_string())),
+        }
+    }
+
+    fn row(&mut self, line: &[u8], tally: &mut Tally) -> Result<(), Box<Problem>> {
+        let row = Row::parse(line, self.options.relaxed)?;
+        let fields = &row.fields;
+        let job = fields[JOB].whole;
+        let mut counts = self.counts;
+        if let Some(last) = self.last_job.filter(|last| job <= *last) {
+            if !self.options.relaxed {
+                let found = format!("job {job} after job {last}");
+                return Err(Problem::of(fields[JOB].at, found, "job numbers that increase").remedy(RELAXED));
+            }
+            counts.order += 1;
+        }
+        counts.decimals += u64::from(row.decimals);
+        counts.rounded += u64::from(row.rounded);
+        counts.extra += u64::from(!row.extra.is_empty());
+
+        let time = |i: usize| -> Result<Option<u64>, Box<Problem>> {
+            let too_late = || Problem::of(fields[i].at, format!("{} s", fields[i].whole), "a time below 146 years");
+            fields[i].known().map(|ns| Time::checked_from_nanos(ns).map(Time::nanos).ok_or_else(too_late)).transpose()
+        };
+        let (submit, wait, run, requested) = (time(SUBMIT)?, time(WAIT)?, time(RUN)?, time(REQUESTED_TIME)?);
+        let processors = fields[ALLOCATED].positive().or(fields[REQUESTED].positive());
+        let (memory, which) = match (fields[MEMORY].positive(), fields[USED].positive()) {
+            (Some(m), _) => (m, &mut counts.requested_memory),
+            (None, Some(m)) => (m, &mut counts.used_memory),
+            (None, None) => (0, &mut counts.no_memory),
+        };
+        *which += 1;
+        let (Some(submit), Some(run), Some(processors)) = (submit, run, processors) else {
+            tally.drop(match (submit, run) {
+                (None, _) => "without a known submit time",
+                (_, None) => "without a known run time",
+                _ => "without a known number of processors",
+            });
+            self.last_job = Some(job);
+            return Ok(());
+        };
+        let copies = match self.options.swf_memory_per {
+            MemoryPer::Processor => processors,
+            MemoryPer::Node => row.nodes()? * NANO,
+            MemoryPer::Job => NANO,
+        };
+        let total = memory.checked_mul(copies).map(|m| m / NANO).filter(|m| fits(*m));
+        let memory = total.ok_or_else(|| {
+            Problem::new(fields[MEMORY].at, fields[MEMORY].whole.to_string().as_bytes(), "less than 10^18 in all")
+        })?;
+        let submit = Time::from_nanos(submit);
+        // Queues are what users chose; partitions stand in where a log has no queues.
+        let queue = if fields[QUEUE].whole == -1 { &fields[PARTITION] } else { &fields[QUEUE] };
+        counts.partition += u64::from(fields[QUEUE].whole == -1 && queue.whole != -1);
+        for ((value, text), id) in self.names.iter_mut().zip([fields[USER].whole, fields[GROUP].whole, queue.whole]) {
+            if *value != id || text.is_empty() {
+                (*value, *text) = (id, id.to_string());
+            }
+        }
+        let name = |i: usize| Some(self.names[i].1.as_str()).filter(|_| self.names[i].0 != -1);
+        self.builder.push(&Task {
+            submit,
+            start: wait.and_then(|w| submit.checked_add(Span::from_nanos(w))),
+            duration: Span::from_nanos(run),
+            requested: requested.map(Span::from_nanos),
+            user: name(0).unwrap_or("unknown"),
+            account: name(1),
+            queue: name(2),
+            amounts: &[processors, memory],
+            count: 1,
+        });
+        self.last_job = Some(job);
+        self.counts = counts;
+        Ok(())
+    }
+}
+
+/// A field: a whole number and, where allowed, billionths beyond it.
+#[derive(Clone, Copy, Default)]
+struct Field {
+    whole: i64,
+    billionths: u32,
+    /// Where it starts in the line.
+    at: usize,
+}
+
+impl Field {
+    /// In billionths, if it is known.
+    fn known(self) -> Option<u128> {
+        u64::try_from(self.whole).ok().map(|w| u128::from(w) * NANO + u128::from(self.billionths))
+    }
+
+    fn positive(self) -> Option<u128> {
+        self.known().filter(|v| *v > 0)
+    }
+}
+
+struct Row<'a> {
+    fields: [Field; 18],
+    /// What follows the last field.
+    extra: &'a [u8],
+    extra_at: usize,
+    /// Whether a field that the standard wants whole has decimals.
+    decimals: bool,
+    /// Whether a field has more than nine decimals.
+    rounded: bool,
+}
+
+impl Row<'_> {
+    fn parse(line: &[u8], relaxed: bool) -> Result<Row<'_>, Box<Problem>> {
+        let mut row = Row { fields: [Field::default(); 18], extra: &[], extra_at: 0, decimals: false, rounded: false };
+        let mut at = 0;
+        for i in 0..18 {
+            at += blanks(&line[at..]);
+            if at == line.len() {
+                let found = counted(i as u64, "column", "columns");
+                return Err(Problem::of(at, found, "18 columns of the Standard Workload Format"));
+            }
+            let negative = line[at] == b'-';
+            let (value, digits) = leading_digits(&line[at + usize::from(negative)..]);
+            let end = at + usize::from(negative) + digits;
+            let field = &mut row.fields[i];
+            field.at = at;
+            // 18 digits always fit.
+            if (1..=18).contains(&digits) && line.get(end).is_none_or(u8::is_ascii_whitespace) {
+                field.whole = if negative { -(value as i64) } else { value as i64 };
+                at = end;
+            } else {
+                let end = at + line[at..].iter().take_while(|b| !b.is_ascii_whitespace()).count();
+                let text = &line[at..end];
+                let (value, rounded) = slow(text).ok_or_else(|| Problem::new(at, text, expected(i)))?;
+                (field.whole, field.billionths) = value;
+                if !matches!(i, CPU_TIME | USED) {
+                    if !relaxed {
+                        return Err(Problem::new(at, text, expected(i)).remedy(RELAXED));
+                    }
+                    row.decimals = true;
+                    row.rounded |= rounded;
+                }
+                at = end;
+            }
+            if field.whole < -1 && NOT_NEGATIVE.contains(&i) {
+                return Err(Problem::new(field.at, field.whole.to_string().as_bytes(), expected(i)));
+            }
+        }
+        at += blanks(&line[at..]);
+        (row.extra, row.extra_at) = (&line[at..], at);
+        if !row.extra.is_empty() && !relaxed {
+            let columns = 18 + row.extra.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).count();
+            let found = format!("{columns} columns");
+            return Err(Problem::of(at, found, "18 columns of the Standard Workload Format").remedy(RELAXED));
+        }
+        Ok(row)
+    }
+
+    /// The nodes of a MetaCentrum row, from its column 21 like `2:ppn=8`; 1 if there is none.
+    fn nodes(&self) -> Result<u128, Box<Problem>> {
+        let mut extra = self.extra.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
+        let Some(spec) = extra.nth(2) else { return Ok(1) };
+        let (nodes, digits) = leading_digits(spec);
+        let rest = &spec[digits..];
+        if !(1..=9).contains(&digits) || nodes == 0 || !(rest.is_empty() || rest[0] == b':') {
+            return Err(Problem::new(self.extra_at, spec, "nodes like 2:ppn=8 in column 21"));
+        }
+        Ok(u128::from(nodes))
+    }
+}
+
+fn blanks(text: &[u8]) -> usize {
+    text.iter().take_while(|b| b.is_ascii_whitespace()).count()
+}
+
+/// A number that is not short and whole: the whole part, the billionths, and whether it was rounded.
+fn slow(text: &[u8]) -> Option<((i64, u32), bool)> {
+    let (magnitude, negative) = match text.strip_prefix(b"-") {
+        Some(rest) => (rest, true),
+        None => (text, false),
+    };
+    let number = decimal(magnitude)?;
+    let whole = i64::try_from(number.nano / NANO).ok()?;
+    let billionths = (number.nano % NANO) as u32;
+    // Below zero only -1 means anything; the rest of -1.5 is enough to tell it from that.
+    let value = if !negative { (whole, billionths) } else { (-whole - i64::from(billionths > 0), 0) };
+    Some((value, number.rounded))
+}
+
+fn expected(field: usize) -> String {
+    let kind = match field {
+        CPU_TIME | USED => "a number, or -1 for unknown",
+        _ if NOT_NEGATIVE.contains(&field) => "a whole number, or -1 for unknown",
+        _ => "a whole number",
+    };
+    format!("{}: {kind}", FIELDS[field])
+}
+
+/// What was chosen and bent, in sentences; takes away the memory column if no job has any.
+pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options: &ImportOptions) -> Vec<String> {
+    let bent = |what| tally.bent.of(what);
+    let jobs = |n| counted(n, "job", "jobs");
+    let mut sentences = vec!["Processors are those allocated (field 5), else those requested (field 8).".to_string()];
+    if bent(REQUESTED_MEMORY) + bent(USED_MEMORY) == 0 {
+        sentences.push("No job says how much memory it had, so cpu is the only resource.".to_string());
+    } else {
+        sentences.push(format!(
+            "Memory is counted in {} per {}: as requested (field 10) for {}, as used (field 7) for {}, unknown and taken as 0 for {}.",
+            options.swf_memory_unit,
+            options.swf_memory_per,
+            jobs(bent(REQUESTED_MEMORY)),
+            jobs(bent(USED_MEMORY)),
+            jobs(bent(NO_MEMORY)),
+        ));
+    }
+    builder.drop_unused("mem");
+    for (n, what) in [
+        (bent(PARTITION_AS_QUEUE), "no queue; the partition (field 16) stands in for it."),
+        (
+            bent(DECIMALS),
+            "decimals where the standard wants whole numbers; those of times, processors and memory are kept, others cut off.",
+        ),
+        (bent(ROUNDED), "more than nine decimals, rounded to nine."),
+        (bent(EXTRA), "more than 18 columns; the others are ignored, except for the nodes of memory per node."),
+        (bent(ORDER), "numbers that do not increase."),
+    ] {
+        if n > 0 {
+            sentences.push(format!("{} {what}", counted(n, "job has", "jobs have")));
+        }
+    }
+    sentences
+}
