@@ -64,10 +64,27 @@ impl Entitlement {
         Entitlement { exact, whole, rest: Twofold::from_rational(&rest) }
     }
 
+    #[inline]
+    fn is_exceeded(&self, held: u64) -> bool {
+        held > self.whole
+    }
+
     /// max(held - entitlement, 0) in steps.
     #[inline]
-    fn overuse(&self, held: u64) -> Twofold {
-        if held <= self.whole { Twofold::ZERO } else { Twofold::from_whole(held - self.whole) - self.rest }
+    fn overuse(&self, held: u64) -> f64 {
+        if held <= self.whole { 0.0 } else { (held - self.whole) as f64 - self.rest.high() }
+    }
+
+    /// overuse(a) - overuse(b) to thirty digits: mostly a difference of whole numbers.
+    #[inline]
+    fn overuse_difference(&self, a: u64, b: u64) -> Twofold {
+        let (least, most) = (a.min(b), a.max(b));
+        let difference = if self.is_exceeded(least) {
+            Twofold::from_whole(most - least)
+        } else {
+            Twofold::from_whole(most - self.whole) - self.rest
+        };
+        if a > b { difference } else { -difference }
     }
 }
 
@@ -81,7 +98,7 @@ struct Sdrf {
     /// Held when time last moved on: what overuse is taken of.
     settled: Vec<u64>,
     /// ō, from `settled`.
-    overuse: Vec<Twofold>,
+    overuse: Vec<f64>,
     /// B, by user and resource.
     slope: Vec<Twofold>,
     /// 1 / capacity, by resource.
@@ -91,8 +108,8 @@ struct Sdrf {
     /// Users whose holdings changed at `instant` and are not yet settled.
     touched: Vec<UserId>,
     instant: Option<Time>,
-    /// s at `instant`.
-    s: f64,
+    /// s at `instant`, once it is known.
+    s: Option<f64>,
     order: Box<dyn LineOrder>,
     /// The largest 1 / w: a bound for the rounding of keys whose parts cancel.
     largest_inverse: f64,
@@ -120,7 +137,7 @@ impl Sdrf {
             clock: Clock::new(decay),
             entitled,
             settled: vec![0; users * width],
-            overuse: vec![Twofold::ZERO; users * width],
+            overuse: vec![0.0; users * width],
             slope: vec![Twofold::ZERO; users * width],
             per_step: (0..width)
                 .map(|r| Twofold::from_rational(&(Rational::ONE / setting.capacity.exact_steps(r))))
@@ -129,7 +146,7 @@ impl Sdrf {
             waiting: vec![false; users],
             touched: Vec::new(),
             instant: None,
-            s: 1.0,
+            s: None,
             order: Box::new(Scan::new(users, width)),
             near: Vec::new(),
             line: (vec![0.0; width], vec![0.0; width]),
@@ -141,33 +158,52 @@ impl Sdrf {
     fn advance(&mut self, now: Time) {
         if Some(now) > self.instant {
             self.settle();
-            let Sdrf { clock, slope, order, .. } = self;
-            self.s = clock.s(now, |factor| {
-                slope.iter_mut().for_each(|b| *b = b.scaled(factor));
-                order.rebase(factor);
-            });
             self.instant = Some(now);
+            self.s = None;
         }
+    }
+
+    /// s at the present instant: computed only where something depends on it.
+    #[inline]
+    fn s(&mut self) -> f64 {
+        if let Some(s) = self.s {
+            return s;
+        }
+        let Sdrf { clock, slope, order, .. } = self;
+        let s = clock.s(self.instant.unwrap_or_default(), |factor| {
+            slope.iter_mut().for_each(|b| *b = b.scaled(factor));
+            order.rebase(factor);
+        });
+        self.s = Some(s);
+        s
     }
 
     fn settle(&mut self) {
         let width = self.holdings.width();
+        let mut inverse_s = None;
         while let Some(user) = self.touched.pop() {
+            let mut changed = false;
             for r in 0..width {
                 let at = user.index() * width + r;
-                let held = self.holdings.row(user)[r];
-                if held == self.settled[at] {
+                let (held, before) = (self.holdings.row(user)[r], self.settled[at]);
+                self.settled[at] = held;
+                let entitled = &self.entitled[at];
+                // Untouched where overuse is the same: equal histories then keep equal bits.
+                if held == before || !entitled.is_exceeded(held.max(before)) {
                     continue;
                 }
-                self.settled[at] = held;
-                let overuse = self.per_step[r] * self.entitled[at].overuse(held);
-                // Not touched where it is the same: equal histories then keep equal bits.
-                if overuse != self.overuse[at] {
-                    self.slope[at] = self.slope[at] + (self.overuse[at] - overuse).over(self.s);
-                    self.overuse[at] = overuse;
-                }
+                changed = true;
+                let less_overuse = entitled.overuse_difference(before, held);
+                self.overuse[at] = self.per_step[r].high() * entitled.overuse(held);
+                let inverse_s = match inverse_s {
+                    Some(inverse) => inverse,
+                    None => *inverse_s.insert(Twofold::inverse(self.s())),
+                };
+                self.slope[at] = self.slope[at] + less_overuse * self.per_step[r] * inverse_s;
             }
-            self.set_lines(user);
+            if changed {
+                self.set_lines(user);
+            }
         }
     }
 
@@ -189,7 +225,7 @@ impl Sdrf {
                 Key::SumPerResource => self.holdings.share(r, steps),
                 Key::DominantPlusDominant => dominant,
             };
-            self.line.0[r] = (share + self.overuse[at].high()) * inverse;
+            self.line.0[r] = (share + self.overuse[at]) * inverse;
             self.line.1[r] = self.slope[at].high() * inverse;
         }
         self.order.set(user.0, &self.line.0, &self.line.1);
@@ -220,7 +256,7 @@ impl Sdrf {
     ///
     /// Both keys are a rational plus B s. Where the rationals are equal the B decide, however small
     /// they are beside them: at delta = 0.9 two users' keys may agree to 30 digits and still differ.
-    fn compare_exactly(&self, a: UserId, b: UserId) -> Ordering {
+    fn compare_exactly(&self, s: f64, a: UserId, b: UserId) -> Ordering {
         let width = self.holdings.width();
         let range = |u: UserId| u.index() * width..(u.index() + 1) * width;
         let equal_weights = self.weights.equal(a, b);
@@ -235,7 +271,7 @@ impl Sdrf {
         }
         let largest = |u: UserId| {
             let inverse = if equal_weights { Rational::ONE } else { Rational::ONE / self.weights.exact_over_mean(u) };
-            let factor = Twofold::from_rational(&inverse) * Twofold::sum(self.s, 0.0);
+            let factor = Twofold::from_rational(&inverse) * Twofold::sum(s, 0.0);
             let parts = self.exact_branches(u).into_iter().zip(slopes(u));
             parts.map(|(q, &b)| (q * &inverse, b * factor)).max_by(compare_parts).expect("at least one resource")
         };
@@ -284,12 +320,15 @@ impl Policy for Sdrf {
 
     fn next(&mut self, now: Time) -> Option<UserId> {
         self.advance(now);
+        let s = self.s();
         // A key's parts are at most 2 / w and may cancel, hence the absolute part.
         let absolute = NEAR * self.largest_inverse;
         let mut near = std::mem::take(&mut self.near);
-        self.order.least(self.s, NEAR, absolute, &mut near);
+        self.order.least(s, NEAR, absolute, &mut near);
         let before = |a: UserId, b: UserId| {
-            self.compare_exactly(a, b).then_with(|| (self.first[a.index()], a).cmp(&(self.first[b.index()], b))).is_lt()
+            self.compare_exactly(s, a, b)
+                .then_with(|| (self.first[a.index()], a).cmp(&(self.first[b.index()], b)))
+                .is_lt()
         };
         let least = near.iter().map(|&u| UserId(u)).reduce(|a, b| if before(b, a) { b } else { a });
         self.near = near;
@@ -298,11 +337,12 @@ impl Policy for Sdrf {
 
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         self.advance(now);
+        let s = self.s();
         let width = self.holdings.width();
         let shares = self.holdings.shares(user);
         let commitments: Vec<f64> = (0..width)
             .map(|r| user.index() * width + r)
-            .map(|at| (self.overuse[at] + self.slope[at] * Twofold::sum(self.s, 0.0)).high())
+            .map(|at| self.overuse[at] + self.slope[at].high() * s)
             .collect();
         let largest = |v: &mut dyn Iterator<Item = f64>| v.fold(0.0, f64::max);
         let key = match self.key {
