@@ -1,5 +1,5 @@
 // Opens a report as a reader would, from its folder and without a network, and checks what can be
-// done with it: node check.mjs FOLDER. The browser is /usr/bin/chromium, or what CHROMIUM names.
+// done with it: npm ci, then node check.mjs FOLDER. The browser is /usr/bin/chromium, or what CHROMIUM names.
 // One line a check; the last line says how many passed. Exit status 0 if all did.
 import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
