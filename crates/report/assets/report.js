@@ -141,7 +141,7 @@
     const [low, high, zero, first, from, to] = numbers.map(Number);
     return (value) => {
       let place = (value - low) / (high - low);
-      if (spacing === "log") place = value > 0 ? first + (1 - first) * (Math.log(value / low) / Math.log(high / low)) : zero;
+      if (spacing === "log") place = value > 0 ? first + (1 - first) * ((Math.log(value) - Math.log(low)) / (Math.log(high) - Math.log(low))) : zero;
       return from + Math.min(1, Math.max(0, place)) * (to - from);
     };
   }

@@ -118,10 +118,11 @@ fn reduction<'a>(
         }
         let values = series.iter().flat_map(|series| series.values.iter().copied().flatten());
         let scale = Scale::linear(values, true, Unit::Percent);
+        let multiples = view.record.runs.iter().all(|run| run.capacity_factor.is_some());
         let chart = BarChart {
             caption: Caption { name, title, description: explanation.clone() },
-            groups_title: "capacity".into(),
-            groups: view.capacities.iter().map(|capacity| capacity.label.clone()).collect(),
+            groups_title: if multiples { "capacity, as a multiple of R" } else { "capacity" }.into(),
+            groups: view.capacities.iter().map(|capacity| capacity.name.to_owned()).collect(),
             y: Axis { title: "reduction".into(), unit: Unit::Percent, scale },
             series,
         };
@@ -180,7 +181,7 @@ fn user_completion(view: &View<'_>, (capacity, policy): (usize, usize), pair: &P
     // The same range in all of these figures, cut at a round number below the least ratio.
     let ratios = view.record.runs.iter().flat_map(|run| run.users.iter().map(|user| user.completion_ratio));
     let least = ratios.filter(|ratio| ratio.is_finite()).fold(1.0, f64::min);
-    let scale = Scale::fixed((least * 10.0 - 0.5).floor().clamp(0.0, 9.0) / 10.0, 1.0);
+    let scale = Scale::fixed((least * 10.0 - 0.5).floor().clamp(0.0, 9.0) / 10.0, 1.0, Unit::Number);
     comparison.draw(name, scale, Unit::Number, sides, explanation)
 }
 
@@ -336,7 +337,7 @@ impl TimeFigure {
         let all = levels.iter().flatten().copied().flatten();
         let scale = match self.unit {
             // Nothing holds more than there is.
-            Unit::Percent => Scale::fixed(0.0, 1.0),
+            Unit::Percent => Scale::fixed(0.0, 1.0, Unit::Percent),
             unit => Scale::linear(all, true, unit),
         };
         let lines = runs
@@ -353,7 +354,7 @@ impl TimeFigure {
             x: Axis {
                 title: "time since the first submission".into(),
                 unit: Unit::Seconds,
-                scale: Scale::fixed(0.0, end),
+                scale: Scale::fixed(0.0, end, Unit::Seconds),
             },
             y: Axis { title: self.axis, unit: self.unit, scale },
             lines,

@@ -4,8 +4,9 @@ use std::fmt::{Display, Write as _};
 
 const STYLE: &str = include_str!("../../assets/chart.css");
 
-/// The height of the line above a figure of its own that holds its title.
-const TITLE_HEIGHT: f64 = 30.0;
+/// Around a figure of its own: the line above it that holds its title, and the margin at its sides.
+const TITLE_HEIGHT: f64 = 34.0;
+const MARGIN: f64 = 12.0;
 
 /// The style sheet of all figures, which a page that shows them inline needs once.
 pub fn style() -> &'static str {
@@ -49,22 +50,21 @@ impl Figure {
         format!("{}\n{}</svg>\n", self.head(&format!("0 0 {width} {height}"), ""), self.body)
     }
 
-    /// A file of its own: with its style and with its title above it.
+    /// A file of its own: with its style, a margin, and its title above it.
     pub fn standalone(&self) -> String {
-        let (width, height) = (Coordinate(self.width), Coordinate(self.height + TITLE_HEIGHT));
+        let corner = format!("x=\"-{MARGIN}\" y=\"-{TITLE_HEIGHT}\"");
+        let (width, height) = (Coordinate(self.width + 2.0 * MARGIN), Coordinate(self.height + TITLE_HEIGHT));
         let size = format!(" width=\"{width}\" height=\"{height}\"");
-        let head = self.head(&format!("0 -{} {width} {height}", Coordinate(TITLE_HEIGHT)), &size);
+        let head = self.head(&format!("-{MARGIN} -{TITLE_HEIGHT} {width} {height}"), &size);
         // Titles name policies and files, which may be long: they shrink rather than leave the paper.
-        let room = self.width - 16.0;
-        let squeeze = if text_width(&self.caption.title) * 1.15 > room {
-            format!(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", Coordinate(room))
+        let squeeze = if text_width(&self.caption.title) * 1.25 > self.width {
+            format!(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", Coordinate(self.width))
         } else {
             String::new()
         };
         format!(
-            "{head}\n<style>{STYLE}</style>\n<rect class=\"paper\" y=\"-{}\" width=\"{width}\" height=\"{height}\"/>\n\
-             <text class=\"headline\" x=\"8\" y=\"-10\"{squeeze}>{}</text>\n{}</svg>\n",
-            Coordinate(TITLE_HEIGHT),
+            "{head}\n<style>{STYLE}</style>\n<rect class=\"paper\" {corner} width=\"{width}\" height=\"{height}\"/>\n\
+             <text class=\"headline\" x=\"0\" y=\"-12\"{squeeze}>{}</text>\n{}</svg>\n",
             Escaped(&self.caption.title),
             self.body
         )

@@ -8,6 +8,7 @@ use super::ticks::{Tick, Unit, ticks};
 /// All figures are this wide, so that they line up in a page.
 pub(super) const WIDTH: f64 = 560.0;
 
+/// Room at the right for half of the last label, at least for a bubble on the edge.
 const RIGHT: f64 = 18.0;
 const TICK_GAP: f64 = 7.0;
 const TEXT_HEIGHT: f64 = 12.0;
@@ -57,7 +58,11 @@ impl Frame {
         let (y_ticks, y_title) = y.labelled();
         let label_width = y_ticks.iter().map(|tick| text_width(&tick.label)).fold(0.0, f64::max);
         let left = (label_width + TICK_GAP + 4.0).max(36.0);
-        let right = WIDTH - RIGHT;
+        let last_label = match x {
+            Horizontal::Axis(axis) => axis.labelled().0.pop().map_or(0.0, |tick| text_width(&tick.label)),
+            Horizontal::Named(_) => 0.0,
+        };
+        let right = WIDTH - RIGHT.max(last_label / 2.0);
         let legend_height = draw_legend(&mut pen, legend, WIDTH);
         let top = legend_height + 34.0;
         let bottom = top + height.unwrap_or(right - left);

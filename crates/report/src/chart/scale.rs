@@ -26,6 +26,8 @@ pub struct Scale {
     low: f64,
     high: f64,
     spacing: Spacing,
+    /// The distance of ticks, if the scale is linear.
+    step: f64,
 }
 
 impl Scale {
@@ -44,15 +46,15 @@ impl Scale {
             high += margin;
         }
         let step = linear_step(high - low, unit);
-        Scale { low: (low / step).floor() * step, high: (high / step).ceil() * step, spacing: Spacing::Linear }
+        Scale { low: (low / step).floor() * step, high: (high / step).ceil() * step, spacing: Spacing::Linear, step }
     }
 
     /// A linear scale from `low` to `high` exactly, for quantities with natural ends such as shares.
     /// Ends that are not finite or not in order give the scale from 0 to 1.
-    pub fn fixed(low: f64, high: f64) -> Scale {
+    pub fn fixed(low: f64, high: f64, unit: Unit) -> Scale {
         let fits = low.is_finite() && high.is_finite() && low < high && (high - low).is_finite();
         let (low, high) = if fits { (low, high) } else { (0.0, 1.0) };
-        Scale { low, high, spacing: Spacing::Linear }
+        Scale { low, high, spacing: Spacing::Linear, step: linear_step(high - low, unit) }
     }
 
     /// A logarithmic scale that covers the positive ones of `values`, with a place for zero.
@@ -62,7 +64,7 @@ impl Scale {
         let ticks = log_ticks(low, high, unit);
         let first = ticks.first().map_or(low, |tick| tick.value);
         let last = ticks.last().map_or(high, |tick| tick.value);
-        Scale { low: first, high: last, spacing: Spacing::LogWithZero }
+        Scale { low: first, high: last, spacing: Spacing::LogWithZero, step: 0.0 }
     }
 
     /// The low end. On a logarithmic scale zero lies below it.
@@ -73,6 +75,10 @@ impl Scale {
     /// The high end.
     pub fn high(&self) -> f64 {
         self.high
+    }
+
+    pub(super) fn step(&self) -> f64 {
+        self.step
     }
 
     /// How values are spaced.
@@ -87,7 +93,8 @@ impl Scale {
             Spacing::Linear => (value.clamp(-FAR, FAR) - self.low) / (self.high - self.low),
             Spacing::LogWithZero if value < 1.0 / FAR => ZERO_PLACE,
             Spacing::LogWithZero => {
-                let share = (value.min(FAR) / self.low).ln() / (self.high / self.low).ln();
+                // Not the logarithm of a ratio, which may overflow.
+                let share = (value.min(FAR).ln() - self.low.ln()) / (self.high.ln() - self.low.ln());
                 FIRST_PLACE + (1.0 - FIRST_PLACE) * share.clamp(0.0, 1.0)
             }
         };
@@ -167,7 +174,7 @@ mod tests {
                 check(&Scale::log_with_zero(values.iter().copied(), unit), unit, values);
             }
         }
-        assert_eq!(Scale::fixed(1.0, f64::NAN), Scale::fixed(0.0, 1.0));
+        assert_eq!(Scale::fixed(1.0, f64::NAN, Unit::Number), Scale::fixed(0.0, 1.0, Unit::Number));
     }
 
     #[test]

@@ -64,7 +64,7 @@ impl Side {
 
 /// The radius of a bubble for so many.
 fn radius(count: u64) -> f64 {
-    2.5 + 1.75 * (count.max(1) as f64).log10()
+    2.0 + 1.5 * (count.max(1) as f64).log10()
 }
 
 impl ScatterChart {

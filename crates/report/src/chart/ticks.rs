@@ -86,7 +86,7 @@ fn power_of_ten(exponent: f64) -> f64 {
 }
 
 fn linear_ticks(scale: &Scale, unit: Unit) -> (Vec<Tick>, &'static str) {
-    let step = linear_step(scale.high() - scale.low(), unit);
+    let step = scale.step();
     let first = (scale.low() / step - 1e-6).ceil();
     let last = (scale.high() / step + 1e-6).floor();
     let largest = scale.low().abs().max(scale.high().abs());

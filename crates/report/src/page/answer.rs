@@ -260,6 +260,6 @@ mod tests {
         assert_eq!(listed(["a", "b", "c"].into_iter()), "a, b and c");
         assert_eq!(counted(1, "user"), "1 user");
         assert_eq!(counted_are(1200, "task"), "1\u{202f}200 tasks are");
-        assert_eq!(change(-0.5), "50.0 % more");
+        assert_eq!(change(-0.5), "50.0\u{a0}% more");
     }
 }

@@ -1,0 +1,254 @@
+// Opens a report as a reader would, from its folder and without a network, and checks what can be
+// done with it: npm ci, then node check.mjs FOLDER. The browser is /usr/bin/chromium, or what CHROMIUM names.
+// One line a check; the last line says how many passed. Exit status 0 if all did.
+import { readdirSync } from "node:fs";
+import { join, resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const folder = process.argv[2];
+if (!folder) {
+  console.error("usage: node check.mjs FOLDER, the folder with a report's index.html");
+  process.exit(2);
+}
+const address = (...parts) => pathToFileURL(resolve(join(folder, ...parts))).href;
+const index = address("index.html");
+const counts = { passed: 0, failed: 0 };
+
+/** One check: `test` throws or returns what is wrong (nothing if all is well). */
+async function check(name, test) {
+  let wrong;
+  try {
+    wrong = await test();
+  } catch (error) {
+    wrong = error.message.split("\n")[0];
+  }
+  counts[wrong ? "failed" : "passed"] += 1;
+  console.log(wrong ? `FAILED  ${name}: ${wrong}` : `ok      ${name}`);
+}
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+});
+
+/** A page that writes down every complaint and every request beyond the page itself. */
+async function open(target, options = {}) {
+  const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, ...options });
+  const complaints = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("dialog", async (dialog) => (complaints.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
+  page.on("request", (request) => {
+    if (request.url() !== target && !request.url().startsWith("data:")) complaints.push(`request: ${request.url()}`);
+  });
+  await page.goto(target);
+  return { page, complaints };
+}
+
+const names = (page) => page.locator("#user-table tbody th").allTextContents();
+const tableText = (page) => page.locator("#user-table tbody").evaluate((body) => [...body.rows].map((row) => [...row.cells].map((cell) => cell.textContent.trim()).join("|")).join("\n"));
+const column = (page, index) => page.locator("#user-table tbody tr").evaluateAll((rows, index) => rows.map((row) => row.cells[index].textContent), index);
+const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
+const overflow = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+
+const { page, complaints } = await open(index);
+const hasTable = (await page.locator("#user-table").count()) > 0;
+const users = hasTable ? await names(page) : [];
+const options = async (id) => (hasTable ? page.locator(`${id} option`).count() : 0);
+const [capacities, policies] = [await options("#choose-capacity"), await options("#choose-policy")];
+
+await check("the page has a heading, a question and a method", async () => {
+  for (const part of ["h1", "#asked", "#method pre", "#reading"]) {
+    if (!(await page.locator(part).first().isVisible())) return `${part} is not visible`;
+  }
+});
+
+if (hasTable) {
+  const plain = await open(index, { javaScriptEnabled: false });
+  await check("without script the table, the figures and the texts are there, and no controls", async () => {
+    if ((await names(plain.page)).length !== users.length) return "the table differs in length";
+    if (!(await plain.page.locator("#over-time svg").first().isVisible())) return "no figures";
+    if (await plain.page.locator("#choose-capacity").isVisible()) return "a control that does nothing";
+  });
+  await check("script and page write the same table", async () => {
+    // Away and back, so that the script writes it.
+    const first = await page.locator("#choose-policy").inputValue();
+    await page.selectOption("#choose-policy", String(policies - 1));
+    await page.selectOption("#choose-policy", first);
+    const [written, given] = [await tableText(page), await tableText(plain.page)];
+    if (written === given) return;
+    const [a, b] = [written.split("\n"), given.split("\n")];
+    const row = a.findIndex((line, at) => line !== b[at]);
+    return `row ${row}: ${JSON.stringify(a[row])} instead of ${JSON.stringify(b[row])}`;
+  });
+  await plain.page.close();
+
+  await check("sorting changes the order of rows, and says so", async () => {
+    const button = page.locator('th[data-column="name"] button');
+    await button.click();
+    const rising = await names(page);
+    await button.click();
+    const falling = await names(page);
+    const sorted = [...users].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
+    if (rising.join("\n") !== sorted.join("\n")) return "not in the order of names";
+    if (users.length > 1 && falling.join("\n") === rising.join("\n")) return "the second click changes nothing";
+    if ((await page.locator('th[data-column="name"]').getAttribute("aria-sort")) !== "descending") return "aria-sort is wrong";
+    await page.locator('th[data-column="tasks"] button').click();
+    const tasks = (await column(page, 1)).map((text) => Number(text.replace(/\D/g, "")));
+    if (tasks.some((count, at) => at > 0 && count > tasks[at - 1])) return "not by falling number of tasks";
+  });
+  await check("every column sorts", async () => {
+    for (const head of await page.locator("#user-table th[data-column] button").all()) {
+      await head.click();
+      if ((await names(page)).length !== users.length) return `rows lost by ${await head.textContent()}`;
+    }
+    await page.locator('th[data-column="tasks"] button').click();
+  });
+  await check("the filter keeps the users whose names fit", async () => {
+    const part = users[0].slice(-3);
+    await page.fill("#filter-name", part);
+    const kept = await names(page);
+    const wanted = users.filter((name) => name.toLowerCase().includes(part.toLowerCase()));
+    await page.fill("#filter-name", "no user is called this");
+    const none = await names(page);
+    await page.fill("#filter-name", "");
+    if (kept.length !== wanted.length) return `${kept.length} of ${wanted.length} kept`;
+    if (none.length !== 0) return "a name that nobody has keeps some";
+    if ((await names(page)).length !== users.length) return "not all come back";
+  });
+  if (policies > 1) {
+    await check("the filter by gain and loss parts the users", async () => {
+      let sum = 0;
+      for (const side of ["better", "worse", "same"]) {
+        await page.selectOption("#filter-side", side);
+        const texts = await column(page, 2 + policies);
+        const fits = { better: /^−/, worse: /^\+/, same: /^0/ }[side];
+        if (!texts.every((text) => fits.test(text.trim()))) return `a wrong one among ${side}`;
+        sum += texts.length;
+      }
+      await page.selectOption("#filter-side", "");
+      if (sum > users.length) return "more than there are";
+    });
+    await check("another policy changes the table, the bubbles, the texts and the links", async () => {
+      if (policies < 3) return;
+      const state = async () => [
+        await tableText(page),
+        await page.locator("#pair-waits .bubbles").innerHTML(),
+        await page.locator("#users [data-text=policy]").first().textContent(),
+        await page.locator("#pair-waits a.csv").getAttribute("href"),
+      ];
+      await page.selectOption("#choose-policy", "1");
+      const before = await state();
+      await page.selectOption("#choose-policy", "2");
+      const after = await state();
+      const same = before.findIndex((part, at) => part === after[at]);
+      if (same >= 0) return `part ${same} stays`;
+    });
+    await check("the first policy has nothing to be compared with", async () => {
+      await page.selectOption("#choose-policy", "0");
+      const hidden = !(await page.locator("#pair").isVisible()) && (await page.locator("#no-pair").isVisible());
+      await page.selectOption("#choose-policy", "1");
+      if (!hidden || !(await page.locator("#pair").isVisible())) return "the figures do not follow";
+    });
+    await check("moved bubbles lie where the figure's file has them", async () => {
+      for (const capacity of capacities > 1 ? [String(capacities - 1), "0"] : ["0"]) {
+        await page.selectOption("#choose-capacity", capacity);
+        const name = await page.locator("#pair-waits a.svg").getAttribute("href");
+        const read = (root) => root.evaluate((element) => [...element.querySelectorAll(".bubbles circle")]
+          .filter((circle) => circle.getAttribute("display") !== "none" && circle.style.display !== "none" || circle.style.display === "inline")
+          .map((circle) => ["data-subject", "cx", "cy", "class"].map((name) => (/^c[xy]$/.test(name) ? Number(circle.getAttribute(name)) : circle.getAttribute(name)))));
+        const here = await read(page.locator("#pair-waits"));
+        const file = await open(address(name));
+        const there = await read(file.page.locator("svg"));
+        await file.page.close();
+        if (here.length !== there.length) return `${here.length} bubbles instead of ${there.length}`;
+        const off = here.findIndex((bubble, at) => bubble.some((value, part) =>
+          typeof value === "number" ? Math.abs(value - there[at][part]) > 0.011 : value !== there[at][part]));
+        if (off >= 0) return `${here[off]} instead of ${there[off]}`;
+      }
+    });
+    await check("pointing at a bubble names its user", async () => {
+      await page.locator("#pair-waits .bubbles circle:visible").last().dispatchEvent("pointerover");
+      const text = await page.locator("#pair-waits .readout").textContent();
+      if (!users.some((name) => text.startsWith(`${name}: `))) return JSON.stringify(text);
+    });
+  }
+  await check("another capacity changes the table and the figures over time", async () => {
+    if (capacities < 2) return;
+    const visible = () => page.locator(".capacity:visible").evaluateAll((blocks) => blocks.map((block) => block.dataset.capacity).join());
+    await page.selectOption("#choose-capacity", "0");
+    const [table, shown] = [await tableText(page), await visible()];
+    await page.selectOption("#choose-capacity", "1");
+    if (shown !== "0" || (await visible()) !== "1") return "the wrong figures are shown";
+    if ((await tableText(page)) === table) return "the table stays";
+  });
+}
+
+await check("dark mode has a dark background and light text", async () => {
+  const dark = await open(index, { colorScheme: "dark" });
+  const light = await background(page);
+  const [paper, ink] = [await background(dark.page), await dark.page.evaluate(() => getComputedStyle(document.body).color)];
+  const brightness = (color) => color.match(/\d+/g).slice(0, 3).reduce((sum, part) => sum + Number(part), 0);
+  await dark.page.close();
+  if (brightness(light) < 600 || brightness(paper) > 150 || brightness(ink) < 600) return `${light}, ${paper}, ${ink}`;
+});
+
+await check("a phone needs no sideways scrolling", async () => {
+  for (const width of [390, 320]) {
+    const phone = await open(index, { viewport: { width, height: 800 }, isMobile: true, hasTouch: true });
+    const over = await overflow(phone.page);
+    await phone.page.close();
+    if (over > 0) return `${over} pixels too wide at ${width}`;
+  }
+});
+
+await check("print shows all sections and everything in them", async () => {
+  await page.emulateMedia({ media: "print" });
+  await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
+  const hidden = await page.locator("section, .capacity, details > *, .verdict").evaluateAll((parts) =>
+    parts.filter((part) => part.getBoundingClientRect().height === 0).map((part) => part.id || part.className));
+  const cut = await page.locator(".scroll").evaluateAll((boxes) => boxes.filter((box) => box.scrollHeight > box.clientHeight + 2).length);
+  const controls = await page.locator("#choice, .filters").evaluateAll((parts) => parts.filter((part) => part.getBoundingClientRect().height > 0).length);
+  await page.emulateMedia({ media: "screen" });
+  if (hidden.length) return `hidden: ${hidden.join(", ")}`;
+  if (cut) return `${cut} boxes are cut`;
+  if (controls) return "controls are printed";
+});
+
+await check("all figures of the page have a size and a name", async () => {
+  const wrong = await page.locator("main svg").evaluateAll((figures) =>
+    figures.filter((figure) => !figure.querySelector("title")?.textContent || figure.viewBox.baseVal.width <= 0).length);
+  if (wrong) return `${wrong} have not`;
+});
+
+const drawings = readdirSync(join(folder, "figures"), { withFileTypes: true }).filter((file) => file.name.endsWith(".svg")).map((file) => file.name);
+await check(`the ${drawings.length} figures in files are well-formed, render, and say nothing to the console`, async () => {
+  const { page: drawing, complaints: said } = await open("about:blank");
+  said.length = 0;
+  for (const name of drawings) {
+    await drawing.goto(address("figures", name));
+    const found = await drawing.evaluate(() => {
+      const root = document.documentElement;
+      const box = root.getBoundingClientRect();
+      const labels = [...root.querySelectorAll("text")];
+      // The view box holds all labels: nothing is cut off.
+      const out = labels.filter((label) => {
+        const place = label.getBoundingClientRect();
+        return place.left < box.left - 1 || place.right > box.right + 1 || place.top < box.top - 1 || place.bottom > box.bottom + 1;
+      });
+      return { root: root.nodeName, error: !!document.querySelector("parsererror"), width: box.width, height: box.height, labels: labels.length, out: out.map((label) => label.textContent) };
+    });
+    if (found.root !== "svg" || found.error) return `${name} is not well-formed`;
+    if (!(found.width > 0 && found.height > 0 && found.labels > 2)) return `${name}: ${JSON.stringify(found)}`;
+    if (found.out.length) return `${name}: cut off: ${found.out.join(", ")}`;
+  }
+  const loud = said.filter((text) => !text.startsWith("request: file:"));
+  await drawing.close();
+  if (loud.length) return loud[0];
+});
+
+await check("no complaint on the console and no request", async () => complaints[0]);
+await browser.close();
+console.log(`${counts.passed} passed, ${counts.failed} failed`);
+process.exit(counts.failed ? 1 : 0);
