@@ -3,5 +3,8 @@
 //! A trace line becomes a task of the [`evenhand_model::Workload`]; nothing is run here.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+pub mod describe;
 mod export;
+pub mod generate;
+pub mod random;
 pub mod store;
