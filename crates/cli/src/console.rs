@@ -6,7 +6,7 @@ use crate::args::{Common, Format};
 use crate::failure::Failure;
 
 /// Where output goes.
-pub struct Console {
+pub(crate) struct Console {
     format: Format,
     quiet: bool,
 }
@@ -14,22 +14,22 @@ pub struct Console {
 impl Console {
     /// As the user asked; without `--format`, tables on a terminal and everywhere else too (JSON is
     /// asked for).
-    pub fn new(common: &Common) -> Console {
+    pub(crate) fn new(common: &Common) -> Console {
         Console { format: common.format.unwrap_or(Format::Table), quiet: common.quiet }
     }
 
     /// Whether results are one JSON document.
-    pub fn is_json(&self) -> bool {
+    pub(crate) fn is_json(&self) -> bool {
         self.format == Format::Json
     }
 
     /// Whether progress may be drawn.
-    pub fn shows_progress(&self) -> bool {
+    pub(crate) fn shows_progress(&self) -> bool {
         !self.quiet && io::stderr().is_terminal()
     }
 
     /// Prints a result. A reader that went away (`| head`) is no error.
-    pub fn result(&self, text: &str) -> Result<(), Failure> {
+    pub(crate) fn result(&self, text: &str) -> Result<(), Failure> {
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
             Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
@@ -40,19 +40,19 @@ impl Console {
     }
 
     /// Tells something by the way.
-    pub fn note(&self, text: &str) {
+    pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
             complain_plainly(text);
         }
     }
 
     /// Says what went wrong, quiet or not.
-    pub fn complain(&self, text: &str) {
+    pub(crate) fn complain(&self, text: &str) {
         complain_plainly(text);
     }
 }
 
 /// Prints to standard error; if even that fails there is nobody to tell.
-pub fn complain_plainly(text: &str) {
+pub(crate) fn complain_plainly(text: &str) {
     let _ = writeln!(io::stderr().lock(), "{text}");
 }

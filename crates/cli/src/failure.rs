@@ -6,7 +6,7 @@ use thiserror::Error;
 
 /// What a verb fails with. The text is for people and complete: file, line, what, remedy.
 #[derive(Debug, Error)]
-pub enum Failure {
+pub(crate) enum Failure {
     /// The input or the command line is wrong: status 2.
     #[error("{0}")]
     Input(String),
@@ -17,17 +17,17 @@ pub enum Failure {
 
 impl Failure {
     /// From an error that knows whose fault it is.
-    pub fn new(error: impl std::fmt::Display, environment: bool) -> Failure {
+    pub(crate) fn new(error: impl std::fmt::Display, environment: bool) -> Failure {
         if environment { Failure::Environment(error.to_string()) } else { Failure::Input(error.to_string()) }
     }
 
     /// From an input error.
-    pub fn input(error: impl std::fmt::Display) -> Failure {
+    pub(crate) fn input(error: impl std::fmt::Display) -> Failure {
         Failure::new(error, false)
     }
 
     /// As promised in the interface.
-    pub fn exit_code(&self) -> ExitCode {
+    pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Input(_) => 2,
             Failure::Environment(_) => 3,

@@ -10,7 +10,7 @@ const OVERALL: &str = "{prefix:>16} {wide_bar} {percent:>3} %  {per_sec}  ETA {e
 const RUN: &str = "{prefix:>16} {bar:24} {human_pos}/{human_len} tasks  {msg}";
 
 /// Shows `live` until `work` is done.
-pub fn watch<T: Send>(live: &Live, tasks: u64, visible: bool, work: impl FnOnce() -> T + Send) -> T {
+pub(crate) fn watch<T: Send>(live: &Live, tasks: u64, visible: bool, work: impl FnOnce() -> T + Send) -> T {
     if !visible {
         return work();
     }

@@ -25,7 +25,7 @@ const DEFAULT_TASKS: u64 = 200_000;
 const DEFAULT_USERS: u32 = 100;
 const DEFAULT_DAYS: f64 = 2.0;
 
-pub fn run(args: &StudyArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+pub(crate) fn run(args: &StudyArgs, common: &Common, console: &Console) -> Result<(), Failure> {
     let (workload, source) = workload(args, common, console)?;
     let question = question(args, &workload, console)?;
     let plan = Plan::new(workload, &question).map_err(Failure::input)?;
@@ -40,11 +40,11 @@ pub fn run(args: &StudyArgs, common: &Common, console: &Console) -> Result<(), F
         plan.run(&args.out, &source, method(args, &question, common), format, &live)
     })
     .map_err(|e| Failure::new(&e, e.is_environment()))?;
-    let report = evenhand_report::write_study_report(&args.out, &record)
-        .map_err(|e| Failure::Environment(e.to_string()))?;
+    let report =
+        evenhand_report::write_study_report(&args.out, &record).map_err(|e| Failure::Environment(e.to_string()))?;
     if console.is_json() {
-        let text = serde_json::to_string_pretty(&record.without_series())
-            .map_err(|e| Failure::Environment(e.to_string()))?;
+        let text =
+            serde_json::to_string_pretty(&record.without_series()).map_err(|e| Failure::Environment(e.to_string()))?;
         console.result(&text)?;
     } else {
         console.result(&summary(&record))?;
@@ -92,8 +92,7 @@ fn question(args: &StudyArgs, workload: &Workload, console: &Console) -> Result<
             weights
         }
     };
-    let capacities =
-        args.capacity.iter().map(|text| capacity(text, workload, console)).collect::<Result<_, _>>()?;
+    let capacities = args.capacity.iter().map(|text| capacity(text, workload, console)).collect::<Result<_, _>>()?;
     Ok(Question {
         policies: args.policy.clone(),
         capacities,
@@ -106,7 +105,8 @@ fn question(args: &StudyArgs, workload: &Workload, console: &Console) -> Result<
 }
 
 fn input_file(error: InputError) -> Failure {
-    let environment = matches!(&error, InputError::Read { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied);
+    let environment =
+        matches!(&error, InputError::Read { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied);
     Failure::new(error, environment)
 }
 
@@ -123,7 +123,10 @@ fn capacity(text: &str, workload: &Workload, console: &Console) -> Result<Capaci
     }
     let (units, unknown) = read_pool(path, workload.resources()).map_err(input_file)?;
     if !unknown.is_empty() {
-        console.note(&format!("{text}: the workload has no {}, so that part of the pool stays unused", unknown.join(", ")));
+        console.note(&format!(
+            "{text}: the workload has no {}, so that part of the pool stays unused",
+            unknown.join(", ")
+        ));
     }
     let name = path.file_stem().map_or_else(|| text.to_string(), |stem| stem.to_string_lossy().into_owned());
     Ok(CapacityAsked::Pool(name, units))
@@ -162,11 +165,8 @@ fn stop_on_interrupt(live: &Arc<Live>) -> Result<(), Failure> {
 
 fn method(args: &StudyArgs, question: &Question, common: &Common) -> MethodRecord {
     let names = |list: &[String]| list.join(", ");
-    let decays: Vec<String> = question
-        .decays
-        .iter()
-        .map(|(_, d)| format!("delta = {} a second, tau = {} s", d.delta(), d.tau_s()))
-        .collect();
+    let decays: Vec<String> =
+        question.decays.iter().map(|(_, d)| format!("delta = {} a second, tau = {} s", d.delta(), d.tau_s())).collect();
     let parameter = |name: &str, value: String| (name.to_string(), value);
     let mut parameters = vec![
         parameter("policies", names(&args.policy)),
@@ -216,12 +216,22 @@ fn summary(record: &StudyRecord) -> String {
     let mean_use: Vec<String> = w
         .mean_use
         .iter()
-        .map(|(name, value)| format!("{name} {} {}", short(*value), w.units.get(name).map_or("", |u| u)).trim_end().to_string())
+        .map(|(name, value)| {
+            format!("{name} {} {}", short(*value), w.units.get(name).map_or("", |u| u)).trim_end().to_string()
+        })
         .collect();
     let mut table = Table::new(
         2,
         [
-            "capacity", "policy", "mean wait s", "users' mean s", "utilisation", "Jain", "better", "worse", "completed",
+            "capacity",
+            "policy",
+            "mean wait s",
+            "users' mean s",
+            "utilisation",
+            "Jain",
+            "better",
+            "worse",
+            "completed",
             "M tasks/s",
         ],
     );

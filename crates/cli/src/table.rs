@@ -1,25 +1,25 @@
 //! Plain tables.
 
 /// Rows of text under a header; the first columns that hold names are left-aligned, the rest right.
-pub struct Table {
+pub(crate) struct Table {
     left: usize,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// With a header whose first `left` columns hold names.
-    pub fn new<const N: usize>(left: usize, header: [&str; N]) -> Table {
+    pub(crate) fn new<const N: usize>(left: usize, header: [&str; N]) -> Table {
         Table { left, rows: vec![header.map(String::from).to_vec()] }
     }
 
     /// Adds a row of as many cells as the header has.
-    pub fn row(&mut self, cells: Vec<String>) {
+    pub(crate) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.rows[0].len());
         self.rows.push(cells);
     }
 
     /// The table, each line without trailing blanks.
-    pub fn render(&self) -> String {
+    pub(crate) fn render(&self) -> String {
         let width = |column: usize| self.rows.iter().map(|r| r[column].chars().count()).max().unwrap_or(0);
         let widths: Vec<usize> = (0..self.rows[0].len()).map(width).collect();
         let line = |row: &Vec<String>| {

@@ -16,6 +16,7 @@
 pub mod chart;
 
 mod csv;
+mod description;
 mod figures;
 mod format;
 mod names;
@@ -25,6 +26,7 @@ mod write;
 
 use std::path::{Path, PathBuf};
 
+pub use description::write_description_figures;
 use evenhand_study::record::StudyRecord;
 
 use crate::figures::{Drawn, draw_figures};
