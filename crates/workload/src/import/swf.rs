@@ -102,6 +102,7 @@ struct Counts {
     rounded: u64,
     extra: u64,
     order: u64,
+    negative: u64,
 }
 
 const REQUESTED_MEMORY: &str = "requested memory";
@@ -112,6 +113,7 @@ const DECIMALS: &str = "decimals";
 const ROUNDED: &str = "rounded";
 const EXTRA: &str = "extra columns";
 const ORDER: &str = "order";
+const NEGATIVE: &str = "negative";
 
 impl Counts {
     fn give(self, tally: &mut Tally) {
@@ -124,6 +126,7 @@ impl Counts {
             (ROUNDED, self.rounded),
             (EXTRA, self.extra),
             (ORDER, self.order),
+            (NEGATIVE, self.negative),
         ] {
             tally.bent.add(what.into(), n);
         }
@@ -155,43 +158,51 @@ impl Log<'_> {
         if let Some(last) = self.last_job.filter(|last| job <= *last) {
             if !self.options.relaxed {
                 let found = format!("job {job} after job {last}");
-                return Err(Problem::of(fields[JOB].at, found, "job numbers that increase").remedy(RELAXED));
+                return Err(Problem::of(fields[JOB].at as usize, found, "job numbers that increase").remedy(RELAXED));
             }
             counts.order += 1;
         }
         counts.decimals += u64::from(row.decimals);
         counts.rounded += u64::from(row.rounded);
+        counts.negative += u64::from(row.negative);
         counts.extra += u64::from(!row.extra.is_empty());
 
         let time = |i: usize| -> Result<Option<u64>, Box<Problem>> {
-            let too_late = || Problem::of(fields[i].at, format!("{} s", fields[i].whole), "a time below 146 years");
+            let too_late =
+                || Problem::of(fields[i].at as usize, format!("{} s", fields[i].whole), "a time below 146 years");
             fields[i].known().map(|ns| Time::checked_from_nanos(ns).map(Time::nanos).ok_or_else(too_late)).transpose()
         };
         let (submit, wait, run, requested) = (time(SUBMIT)?, time(WAIT)?, time(RUN)?, time(REQUESTED_TIME)?);
         let processors = fields[ALLOCATED].positive().or(fields[REQUESTED].positive());
-        let (memory, which) = match (fields[MEMORY].positive(), fields[USED].positive()) {
-            (Some(m), _) => (m, &mut counts.requested_memory),
-            (None, Some(m)) => (m, &mut counts.used_memory),
-            (None, None) => (0, &mut counts.no_memory),
-        };
-        *which += 1;
         let (Some(submit), Some(run), Some(processors)) = (submit, run, processors) else {
             tally.drop(match (submit, run) {
                 (None, _) => "without a known submit time",
                 (_, None) => "without a known run time",
                 _ => "without a known number of processors",
             });
-            self.last_job = Some(job);
+            (self.last_job, self.counts) = (Some(job), counts);
             return Ok(());
         };
+        let (memory, which) = match (fields[MEMORY].positive(), fields[USED].positive()) {
+            (Some(m), _) => (m, &mut counts.requested_memory),
+            (None, Some(m)) => (m, &mut counts.used_memory),
+            (None, None) => (0, &mut counts.no_memory),
+        };
+        *which += 1;
         let copies = match self.options.swf_memory_per {
             MemoryPer::Processor => processors,
             MemoryPer::Node => row.nodes()? * NANO,
             MemoryPer::Job => NANO,
         };
-        let total = memory.checked_mul(copies).map(|m| m / NANO).filter(|m| fits(*m));
+        // A 128-bit division a row is worth avoiding: most logs have no memory.
+        let total = if memory == 0 { Some(0) } else { memory.checked_mul(copies).map(|m| m / NANO) };
+        let total = total.filter(|m| fits(*m));
         let memory = total.ok_or_else(|| {
-            Problem::new(fields[MEMORY].at, fields[MEMORY].whole.to_string().as_bytes(), "less than 10^18 in all")
+            Problem::new(
+                fields[MEMORY].at as usize,
+                fields[MEMORY].whole.to_string().as_bytes(),
+                "less than 10^18 in all",
+            )
         })?;
         let submit = Time::from_nanos(submit);
         // Queues are what users chose; partitions stand in where a log has no queues.
@@ -214,8 +225,7 @@ impl Log<'_> {
             amounts: &[processors, memory],
             count: 1,
         });
-        self.last_job = Some(job);
-        self.counts = counts;
+        (self.last_job, self.counts) = (Some(job), counts);
         Ok(())
     }
 }
@@ -225,8 +235,8 @@ impl Log<'_> {
 struct Field {
     whole: i64,
     billionths: u32,
-    /// Where it starts in the line.
-    at: usize,
+    /// Where it starts in the line; lines are shorter than 2^32.
+    at: u32,
 }
 
 impl Field {
@@ -249,11 +259,20 @@ struct Row<'a> {
     decimals: bool,
     /// Whether a field has more than nine decimals.
     rounded: bool,
+    /// Whether a field is negative that only -1 may be.
+    negative: bool,
 }
 
 impl Row<'_> {
     fn parse(line: &[u8], relaxed: bool) -> Result<Row<'_>, Box<Problem>> {
-        let mut row = Row { fields: [Field::default(); 18], extra: &[], extra_at: 0, decimals: false, rounded: false };
+        let mut row = Row {
+            fields: [Field::default(); 18],
+            extra: &[],
+            extra_at: 0,
+            decimals: false,
+            rounded: false,
+            negative: false,
+        };
         let mut at = 0;
         for i in 0..18 {
             at += blanks(&line[at..]);
@@ -265,7 +284,7 @@ impl Row<'_> {
             let (value, digits) = leading_digits(&line[at + usize::from(negative)..]);
             let end = at + usize::from(negative) + digits;
             let field = &mut row.fields[i];
-            field.at = at;
+            field.at = at as u32;
             // 18 digits always fit.
             if (1..=18).contains(&digits) && line.get(end).is_none_or(u8::is_ascii_whitespace) {
                 field.whole = if negative { -(value as i64) } else { value as i64 };
@@ -285,7 +304,13 @@ impl Row<'_> {
                 at = end;
             }
             if field.whole < -1 && NOT_NEGATIVE.contains(&i) {
-                return Err(Problem::new(field.at, field.whole.to_string().as_bytes(), expected(i)));
+                if !relaxed {
+                    return Err(
+                        Problem::new(field.at as usize, &line[field.at as usize..at], expected(i)).remedy(RELAXED)
+                    );
+                }
+                field.whole = -1;
+                row.negative = true;
             }
         }
         at += blanks(&line[at..]);
@@ -364,6 +389,7 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
         ),
         (bent(ROUNDED), "more than nine decimals, rounded to nine."),
         (bent(EXTRA), "more than 18 columns; the others are ignored, except for the nodes of memory per node."),
+        (bent(NEGATIVE), "negative numbers other than -1, taken as unknown too."),
         (bent(ORDER), "numbers that do not increase."),
     ] {
         if n > 0 {

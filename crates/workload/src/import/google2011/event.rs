@@ -34,13 +34,13 @@ pub(super) struct Event {
     /// Requests in billionths, 0 if there is none; of SUBMIT rows only.
     pub(super) cpu: u64,
     pub(super) mem: u64,
+    /// Whether a request had more than nine decimals.
+    pub(super) rounded: bool,
 }
 
 pub(super) struct Row {
     pub(super) time: u64,
     pub(super) event: Option<Event>,
-    /// Whether a request had more than nine decimals.
-    pub(super) rounded: bool,
 }
 
 /// "After the end of the trace", in the trace's own words.
@@ -162,17 +162,9 @@ impl Parser {
         // Whatever happened after the end was not seen.
         let kind = kind.filter(|_| time != AFTER_THE_END);
         let user = if submitted { self.user(user, user_at)? } else { 0 };
-        let event = kind.map(|kind| Event {
-            time,
-            job,
-            index: index as u32,
-            kind,
-            missing: !missing.is_empty(),
-            user,
-            cpu,
-            mem,
-        });
-        Ok(Row { time, event, rounded: submitted && (cpu_rounded || mem_rounded) })
+        let (missing, rounded) = (!missing.is_empty(), cpu_rounded || mem_rounded);
+        let event = kind.map(|kind| Event { time, job, index: index as u32, kind, missing, user, cpu, mem, rounded });
+        Ok(Row { time, event })
     }
 
     fn user(&mut self, name: &[u8], at: usize) -> Result<u32, Box<Problem>> {
