@@ -1,10 +1,11 @@
 //! Imports of real traces, against what is known of them. Skipped where the traces are absent.
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use evenhand_workload::{Format, ImportOptions, Imported, MemoryPer, MemoryUnit, Source, import};
+use evenhand_workload::{Format, ImportError, ImportOptions, Imported, MemoryPer, MemoryUnit, Source, import};
 
 fn data(path: &str) -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(path);
@@ -135,6 +136,51 @@ fn memory_of_the_wagap_log_is_bytes_a_node() {
     // The first two rows of the log: 64 GiB and 85 GiB, on one node each.
     let memory: Vec<u64> = (0..2).map(|row| w.amounts(row)[1].0).collect();
     assert_eq!(memory, [68_719_476_736, 91_268_055_040]);
-    // Requested memory is on every row, so the dummy used memory is never taken.
-    assert!(found.summary.assumptions.iter().any(|a| a.contains("for 17900 jobs, as used (field 7) for 0 jobs")));
+    // Requested memory is on every row (two have no run time), so the dummy used memory is never taken.
+    assert!(found.summary.assumptions.iter().any(|a| a.contains("for 17898 jobs, as used (field 7) for 0 jobs")));
+}
+
+/// Slurm outputs were saved without their header lines, which are put back here.
+#[test]
+fn accounting_of_real_sites_is_read() {
+    let habrok = "JobID☃JobName☃User☃Partition☃NodeList☃NNodes☃NCPUS☃NTasks☃State☃Submit☃Start☃End☃Timelimit☃Elapsed☃\
+        TotalCPU☃CPUTime☃UserCPU☃SystemCPU☃ReqMem☃MaxRSS☃TRESUsageInTot☃ReqTRES☃AllocTRES☃";
+    let peregrine = "JobID☃JobName☃User☃Partition☃NodeList☃NNodes☃NCPUS☃NTasks☃State☃Submit☃Start☃End☃Timelimit☃Elapsed☃\
+        TotalCPU☃UserCPU☃SystemCPU☃ReqMem☃";
+    let sonar = "JobID|JobIDRaw|User|Account|State|Start|End|c8|c9|c10|c11|c12|ElapsedRaw|c14|c15|c16|c17|c18|ReqCPUS|ReqMem|\
+        ReqNodes|c22|Submit|c24|c25|TimelimitRaw|c27|NodeList|Partition|AllocTRES|c31|c32";
+    let mut seen = 0;
+    for (file, header, columns) in [
+        ("slurm/habrok-jobinfo/sacct.txt", habrok, 38),
+        ("slurm/peregrine-jobinfo/sacct.txt", peregrine, 28),
+        ("slurm/sonar/sacct_output.txt", sonar, 32),
+        ("slurm/gcm/sample-sacct-output.txt", "", 0),
+    ] {
+        let Some(path) = data(file) else { return };
+        let mut text = text(&path);
+        if columns > 0 {
+            let delimiter = header.chars().find(|c| !c.is_ascii_alphanumeric()).unwrap();
+            let named = header.trim_end_matches(delimiter);
+            let unnamed = columns - named.split(delimiter).count();
+            let rest: String = (0..unnamed).map(|i| format!("{delimiter}x{i}")).collect();
+            text = format!("{named}{rest}\n{text}");
+        }
+        let rows = text.lines().count() as u64 - 1;
+        let sources = [Source::Bytes { name: file.to_string(), data: text.into_bytes() }];
+        match import(&sources, &ImportOptions::default()) {
+            Ok(found) => {
+                eprintln!("{file}: {}", found.summary);
+                let dropped: u64 = found.summary.dropped.iter().map(|(_, n)| n).sum();
+                assert_eq!((found.summary.format, found.summary.rows_read), (Format::Sacct, rows), "{file}");
+                assert_eq!(found.summary.tasks + dropped, rows, "{file}");
+                seen += found.summary.tasks;
+            }
+            // This one holds steps only.
+            Err(ImportError::NothingLeft(summary)) => {
+                assert_eq!(summary.dropped, [("job steps (pass -X to sacct)".to_string(), rows)], "{file}");
+            }
+            Err(e) => panic!("{file}: {e}"),
+        }
+    }
+    assert!(seen > 50);
 }

@@ -323,16 +323,21 @@ impl Row<'_> {
         Ok(row)
     }
 
-    /// The nodes of a MetaCentrum row, from its column 21 like `2:ppn=8`; 1 if there is none.
+    /// The nodes of a MetaCentrum row, from its column 21, a Torque specification like
+    /// `2:ppn=8` or `1:ppn=4+host7:ppn=2`; 1 if there is none.
     fn nodes(&self) -> Result<u128, Box<Problem>> {
         let mut extra = self.extra.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
         let Some(spec) = extra.nth(2) else { return Ok(1) };
-        let (nodes, digits) = leading_digits(spec);
-        let rest = &spec[digits..];
-        if !(1..=9).contains(&digits) || nodes == 0 || !(rest.is_empty() || rest[0] == b':') {
-            return Err(Problem::new(self.extra_at, spec, "nodes like 2:ppn=8 in column 21"));
-        }
-        Ok(u128::from(nodes))
+        let nodes = spec.split(|&b| b == b'+').map(|part| {
+            let (nodes, digits) = leading_digits(part);
+            match part.get(digits) {
+                // A word is the name of one node, or a property one node must have.
+                Some(b) if digits == 0 && b.is_ascii_alphabetic() => Some(1),
+                None | Some(b':') if (1..=9).contains(&digits) && nodes > 0 => Some(u128::from(nodes)),
+                _ => None,
+            }
+        });
+        nodes.sum::<Option<u128>>().ok_or_else(|| Problem::new(self.extra_at, spec, "nodes like 2:ppn=8 in column 21"))
     }
 }
 
