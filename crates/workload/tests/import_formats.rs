@@ -124,7 +124,11 @@ fn a_log_that_bends_the_standard_needs_relaxed() {
         (format!("1 0 0 9 4 {tail} 0.97\n"), "trace:1:43: found 19 columns", "0 0 9 - 1 1 1 cpu=4"),
         (format!("2 5 0 9 4 {tail}\n1 0 0 9 4 {tail}\n"), "trace:2:1: found job 1 after job 2", "0 0 9 - 1 1 1 cpu=4"),
         (format!("1 0 -7 9 4 {tail}\n"), "trace:1:5: found \"-7\"", "0 - 9 - 1 1 1 cpu=4"),
-        ("1 0 0 9 4 -1 -1 4 -1 -1 1 1.9 1 1 1 1 -1 -1\n".to_string(), "trace:1:27: found \"1.9\"", "0 0 9 - 1 1 1 cpu=4"),
+        (
+            "1 0 0 9 4 -1 -1 4 -1 -1 1 1.9 1 1 1 1 -1 -1\n".to_string(),
+            "trace:1:27: found \"1.9\"",
+            "0 0 9 - 1 1 1 cpu=4",
+        ),
     ] {
         let strict = refused(&options(Format::Swf), log.clone());
         assert!(strict.starts_with(found) && strict.ends_with("pass --relaxed to accept"), "{strict}");

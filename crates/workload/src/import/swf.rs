@@ -403,3 +403,44 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
     }
     sentences
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// The twin splits at blanks and parses with std.
+        #[test]
+        fn rows_are_what_splitting_says(
+            fields in prop::collection::vec("-1|-2|[0-9]{1,3}|[0-9]{17,21}|[0-9]{1,3}\\.[0-9]{1,3}|x|-", 16..=20),
+            blanks in prop::collection::vec("[ \t]{1,3}", 21),
+        ) {
+            let line: String = blanks.iter().zip(&fields).flat_map(|(b, f)| [b.as_str(), f.as_str()]).collect();
+            let naive = |relaxed: bool| -> Option<Vec<String>> {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                if words.len() < 18 || (words.len() > 18 && !relaxed) {
+                    return None;
+                }
+                let field = |(i, word): (usize, &&str)| -> Option<String> {
+                    let (whole, part) = word.split_once('.').unwrap_or((word, ""));
+                    let number: i64 = whole.parse().ok()?;
+                    let may_have_decimals = relaxed || i == 5 || i == 6;
+                    let may_be_negative = !NOT_NEGATIVE.contains(&i);
+                    if word.contains('.') && !may_have_decimals || number < -1 && !may_be_negative && !relaxed {
+                        return None;
+                    }
+                    let number = if may_be_negative { number } else { number.max(-1) };
+                    Some(format!("{number} {part:0<9}"))
+                };
+                words[..18].iter().enumerate().map(field).collect()
+            };
+            for relaxed in [false, true] {
+                let row = Row::parse(line.as_bytes(), relaxed).ok();
+                let found = row.map(|r| r.fields.iter().map(|f| format!("{} {:09}", f.whole, f.billionths)).collect::<Vec<_>>());
+                prop_assert_eq!(found, naive(relaxed), "{}", line);
+            }
+        }
+    }
+}

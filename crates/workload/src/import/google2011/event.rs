@@ -196,3 +196,55 @@ pub(super) fn first_time(head: &[u8]) -> u64 {
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
     leading_digits(head).0
 }
+
+#[cfg(test)]
+mod tests {
+    use evenhand_model::Quantity;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The slow, obvious twin: split at commas, parse with std and `Quantity`.
+    fn naive(line: &str) -> Option<(u64, Option<Event>)> {
+        let f: Vec<&str> = line.split(',').collect();
+        let number = |i: usize| f[i].bytes().all(|b| b.is_ascii_digit()).then(|| f[i].parse::<u64>().ok()).flatten();
+        let request = |i: usize| match f[i] {
+            "" => Some(0),
+            text => u64::try_from(Quantity::parse(text).ok()?.nano()?).ok(),
+        };
+        if f.len() != 13 {
+            return None;
+        }
+        let (time, job, index, code) = (number(0)?, number(2)?, u32::try_from(number(3)?).ok()?, number(5)?);
+        let (cpu, mem) = (request(9)?, request(10)?);
+        let kind = match code {
+            0 => Kind::Submit,
+            1 => Kind::Schedule,
+            2 => Kind::Evict,
+            3 => Kind::Fail,
+            4 => Kind::Finish,
+            5 => Kind::Kill,
+            6 => Kind::Lost,
+            7 | 8 => return Some((time, None)),
+            _ => return None,
+        };
+        let missing = !f[1].is_empty();
+        Some((time, Some(Event { time, job, index, kind, missing, user: 0, cpu, mem, rounded: false })))
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_what_splitting_says(
+            times in "[0-9]{1,15}|x",
+            missing in "|2",
+            ids in "[0-9]{1,18},[0-9]{1,11}|,0|5,",
+            rest in "(|[0-9]{1,9}),([0-9]|-1|1x),(|us/er=),2,9,(|[0-9]{1,3}|0\\.[0-9]{1,9}|[0-9]e-0[1-8]|x),(|[0-9]{1,3}|0\\.[0-9]{1,9}|-),,",
+            more in "|,|,0",
+        ) {
+            for line in [format!("{times},{missing},{ids},{rest}"), format!("{times},{missing},{ids},{rest}{more}")] {
+                let found = Parser::default().row(line.as_bytes()).ok().map(|row| (row.time, row.event));
+                prop_assert_eq!(found, naive(&line), "{}", line);
+            }
+        }
+    }
+}
