@@ -114,7 +114,7 @@ impl Shard {
 
     /// The first whole lines of the stream, decompressed.
     pub(crate) fn head(&mut self) -> Result<Vec<u8>, ImportError> {
-        let mut blocks = self.start()?;
+        let mut blocks = self.take()?;
         let head = blocks.head()?.to_vec();
         let again = match &self.origin {
             Origin::File(path) => fs::metadata(path).is_ok_and(|m| m.is_file()),
@@ -129,6 +129,10 @@ impl Shard {
 
     /// Opens the stream.
     pub(crate) fn open(mut self) -> Result<Blocks, ImportError> {
+        self.take()
+    }
+
+    fn take(&mut self) -> Result<Blocks, ImportError> {
         match self.open.take() {
             Some(blocks) => Ok(blocks),
             None => self.start(),

@@ -552,6 +552,24 @@ fn folders_files_and_what_is_not_there() {
     assert_eq!(Source::from_argument("-"), Source::Stdin);
 }
 
+/// A pipe can be read only once, although its head is looked at for the format and the order.
+#[cfg(unix)]
+#[test]
+fn pipes_are_read_once() {
+    let folder = tempfile::tempdir().unwrap();
+    let text = google(&[(0, 0), (0, 1), (1, 0), (1, 1), (0, 4), (1, 4)]);
+    let (early, late) = text.split_at(text.match_indices('\n').nth(2).unwrap().0 + 1);
+    let pipe = |name: &str, content: &str| {
+        let (path, content) = (folder.path().join(name), content.to_string());
+        assert!(std::process::Command::new("mkfifo").arg(&path).status().unwrap().success());
+        let to = path.clone();
+        std::thread::spawn(move || std::fs::write(to, content).unwrap());
+        Source::Path(path)
+    };
+    let found = import(&[pipe("late", late), pipe("early", early)], &ImportOptions::default()).unwrap();
+    assert_eq!(found.workload, read(Format::Google2011, &text).workload);
+}
+
 #[test]
 fn a_refusal_of_the_system_is_the_environments_fault() {
     let denied = std::io::Error::from(std::io::ErrorKind::PermissionDenied);
