@@ -1,7 +1,5 @@
 //! What every importer must keep, whatever the bytes.
 
-use std::num::NonZeroUsize;
-
 use evenhand_workload::{Format, ImportError, ImportOptions, Imported, MemoryPer, Source, import};
 
 /// Imports `data` strictly and leniently, with and without the relaxations, and holds the results
@@ -13,7 +11,6 @@ pub fn check(format: Format, data: &[u8]) {
             format,
             relaxed,
             swf_memory_per: if relaxed { MemoryPer::Node } else { MemoryPer::Processor },
-            threads: NonZeroUsize::new(1),
             ..ImportOptions::default()
         };
         let strict = read(data, &options);

@@ -140,15 +140,20 @@ impl Shard {
     }
 
     fn start(&self) -> Result<Blocks, ImportError> {
+        let mut block = BLOCK;
         let raw: Box<dyn Read + Send> = match &self.origin {
             Origin::File(path) => {
                 let io = |source| ImportError::Io { file: self.name.clone(), source };
                 Box::new(File::open(path).map_err(io)?)
             }
             Origin::Stdin => Box::new(io::stdin()),
-            Origin::Bytes(data) => Box::new(Cursor::new(data.clone())),
+            Origin::Bytes(data) => {
+                // Tests and fuzzers import many small traces.
+                block = data.len().clamp(HEAD, BLOCK);
+                Box::new(Cursor::new(data.clone()))
+            }
         };
-        Blocks::new(self.name.clone(), raw)
+        Blocks::new(self.name.clone(), raw, block)
     }
 }
 
@@ -169,6 +174,8 @@ fn files_in(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
 
 /// A block is long enough that finding its last line end costs nothing, and fits the L2 cache.
 const BLOCK: usize = 256 * 1024;
+/// Enough to tell the format, and the time of the first row.
+const HEAD: usize = 8 * 1024;
 /// No format here has lines this long; a file without line ends must not fill the memory.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
@@ -178,6 +185,7 @@ pub(crate) struct Blocks {
     name: String,
     compression: Option<&'static str>,
     reader: Box<dyn Read + Send>,
+    block: usize,
     buffer: Vec<u8>,
     /// `buffer[given..filled]` is read and not yet handed out.
     given: usize,
@@ -202,7 +210,7 @@ impl<R: Read> Read for Counted<R> {
 }
 
 impl Blocks {
-    fn new(name: String, raw: Box<dyn Read + Send>) -> Result<Blocks, ImportError> {
+    fn new(name: String, raw: Box<dyn Read + Send>, block: usize) -> Result<Blocks, ImportError> {
         let unmetered = std::sync::Arc::new(AtomicU64::new(0));
         let mut raw = Counted { reader: raw, count: unmetered.clone() };
         let mut magic = Vec::with_capacity(4);
@@ -220,13 +228,13 @@ impl Blocks {
             (Box::new(raw), None)
         };
         let buffer = Vec::new();
-        Ok(Blocks { name, compression, reader, buffer, given: 0, filled: 0, ended: false, unmetered })
+        Ok(Blocks { name, compression, reader, block, buffer, given: 0, filled: 0, ended: false, unmetered })
     }
 
     /// Reads until `wanted` bytes are held or the stream ends.
     fn fill(&mut self, wanted: usize) -> Result<(), ImportError> {
         if self.buffer.len() < wanted {
-            self.buffer.resize(wanted.max(BLOCK), 0);
+            self.buffer.resize(wanted, 0);
         }
         while !self.ended && self.filled < wanted {
             match self.reader.read(&mut self.buffer[self.filled..]) {
@@ -253,7 +261,7 @@ impl Blocks {
 
     /// The first few kilobytes, which [`next`](Blocks::next) will hand out again.
     fn head(&mut self) -> Result<&[u8], ImportError> {
-        self.fill(8 * 1024)?;
+        self.fill(HEAD)?;
         Ok(&self.buffer[..self.filled])
     }
 
@@ -261,7 +269,7 @@ impl Blocks {
     pub(crate) fn next(&mut self, meter: &Meter<'_>) -> Result<Option<&[u8]>, ImportError> {
         self.buffer.copy_within(self.given..self.filled, 0);
         (self.filled, self.given) = (self.filled - self.given, 0);
-        let mut wanted = BLOCK;
+        let mut wanted = self.block;
         loop {
             self.fill(wanted)?;
             meter.add(self.unmetered.swap(0, Ordering::Relaxed));
@@ -281,7 +289,7 @@ impl Blocks {
     /// Everything that is left, for formats that are one document.
     pub(crate) fn rest(mut self, meter: &Meter<'_>) -> Result<Vec<u8>, ImportError> {
         while !self.ended {
-            self.fill((self.filled + 1).next_power_of_two().max(BLOCK))?;
+            self.fill((self.filled + 1).next_power_of_two().max(self.block))?;
             meter.add(self.unmetered.swap(0, Ordering::Relaxed));
         }
         self.buffer.truncate(self.filled);
