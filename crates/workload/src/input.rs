@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::import::ImportError;
@@ -192,13 +193,13 @@ pub(crate) struct Blocks {
     filled: usize,
     ended: bool,
     /// Stored bytes read since the meter last heard of them.
-    unmetered: std::sync::Arc<AtomicU64>,
+    unmetered: Arc<AtomicU64>,
 }
 
 /// Counts the stored bytes below the decompressor.
 struct Counted<R> {
     reader: R,
-    count: std::sync::Arc<AtomicU64>,
+    count: Arc<AtomicU64>,
 }
 
 impl<R: Read> Read for Counted<R> {
@@ -211,7 +212,7 @@ impl<R: Read> Read for Counted<R> {
 
 impl Blocks {
     fn new(name: String, raw: Box<dyn Read + Send>, block: usize) -> Result<Blocks, ImportError> {
-        let unmetered = std::sync::Arc::new(AtomicU64::new(0));
+        let unmetered = Arc::new(AtomicU64::new(0));
         let mut raw = Counted { reader: raw, count: unmetered.clone() };
         let mut magic = Vec::with_capacity(4);
         (&mut raw).take(4).read_to_end(&mut magic).map_err(|source| ImportError::Io { file: name.clone(), source })?;

@@ -580,7 +580,7 @@ fn a_refusal_of_the_system_is_the_environments_fault() {
 #[test]
 fn nothing_left_says_why() {
     let error = refused(&options(Format::Swf), "1 0 0 -1 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n");
-    let expected = "no task is left of this trace. Read 1 rows of swf from 1 file; kept 0 tasks. Dropped: 1 without a known run time.";
+    let expected = "no task is left of this trace. Read 1 row of swf from 1 file; kept 0 tasks. Dropped: 1 without a known run time.";
     assert!(error.starts_with(expected), "{error}");
     assert!(refused(&options(Format::Swf), "; only a header\n").contains("Read 0 rows"));
     assert!(refused(&options(Format::Swf), "").starts_with("trace: found an empty file"));
