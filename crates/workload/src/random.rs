@@ -201,8 +201,9 @@ mod tests {
         assert_eq!(s.below(1000), GOLDEN_BELOW);
     }
     const GOLDEN_BITS: [u64; 2] = [1873621116599349023, 1005795429706807897];
-    const GOLDEN_FLOATS: [u64; 4] = [0; 4];
-    const GOLDEN_BELOW: u64 = 0;
+    const GOLDEN_FLOATS: [u64; 4] =
+        [4588471648483310032, 4607056049901822694, 4599134869853419937, 4631623496223753502];
+    const GOLDEN_BELOW: u64 = 226;
 
     #[test]
     fn draws_have_their_means() {
