@@ -4,7 +4,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod describe;
-mod export;
+pub mod export;
 pub mod generate;
 pub mod random;
 pub mod store;

@@ -87,12 +87,15 @@ fn plots_hold_what_the_figures_hold() {
     assert_eq!(p.duration_cdf.last(), Some(&(20.0, 1.0)));
 }
 
-fn tasks() -> impl Strategy<Value = Vec<(u64, u64, u64, u8, u32, [u8; 2])>> {
+/// Submission, wait, run time, user, count, amounts in halves.
+type Line = (u64, u64, u64, u8, u32, [u8; 2]);
+
+fn tasks() -> impl Strategy<Value = Vec<Line>> {
     let task = (0..1000u64, 0..500u64, 0..300u64, 0..6u8, 1..4u32, [0..5u8, 0..5u8]);
     proptest::collection::vec(task, 1..60)
 }
 
-fn build(tasks: &[(u64, u64, u64, u8, u32, [u8; 2])], expand: bool) -> Workload {
+fn build(tasks: &[Line], expand: bool) -> Workload {
     let mut b = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
     for &(submit, wait, run, user, count, amounts) in tasks {
         let copies = if expand { count } else { 1 };

@@ -47,13 +47,15 @@ fn google_demands_are_the_measured_ones() {
     for seed in 1..=4 {
         let (w, d) = window_a(seed);
         let (cpu, mem) = (&d.resources[0].demand, &d.resources[1].demand);
-        for (q, expected) in [(cpu.q05, 0.006), (cpu.q25, 0.0125), (cpu.q50, 0.025), (cpu.q75, 0.0625), (cpu.q95, 0.1)]
-        {
-            near("cpu", q, expected, 1.6);
+        for (q, expected) in [(cpu.q25, 0.0125), (cpu.q50, 0.025), (cpu.q75, 0.0625)] {
+            near("cpu", q, expected, 2.0);
         }
-        for (q, expected) in [(mem.q05, 0.0025), (mem.q25, 0.011), (mem.q50, 0.024), (mem.q75, 0.033), (mem.q95, 0.123)]
-        {
+        for (q, expected) in [(mem.q25, 0.011), (mem.q50, 0.024), (mem.q75, 0.033)] {
             near("mem", q, expected, 1.6);
+        }
+        // The ends hang on which vectors one very active user happens to have.
+        for (q, expected) in [(cpu.q05, 0.006), (cpu.q95, 0.1), (mem.q05, 0.0025), (mem.q95, 0.123)] {
+            near("ends", q, expected, 2.2);
         }
         let rank = d.demand_correlation.unwrap();
         assert!((0.25..0.65).contains(&rank), "rank correlation {rank}");
