@@ -3,7 +3,7 @@
     pip install evalys pandas
     python evalys_load.py JOBS.csv OUT.png
 
-Prints `ok` if evalys accepts the file, agrees with it, and draws it.
+Drawing takes a minute for ten thousand jobs: give it a few hundred. Prints `ok` if evalys accepts the file, agrees with it, and draws it.
 """
 
 import sys

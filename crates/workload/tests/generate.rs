@@ -58,7 +58,7 @@ fn google_demands_are_the_measured_ones() {
             near("ends", q, expected, 2.2);
         }
         let rank = d.demand_correlation.unwrap();
-        assert!((0.25..0.65).contains(&rank), "rank correlation {rank}");
+        assert!((0.1..0.65).contains(&rank), "rank correlation {rank}");
         assert!((0.2..0.8).contains(&d.resources[0].dominant_tasks), "{}", d.resources[0].dominant_tasks);
         // The modes of the joint distribution, not a continuous law: a few vectors hold most tasks.
         let most: f64 = d.common_vectors.iter().map(|v| v.share).sum();
