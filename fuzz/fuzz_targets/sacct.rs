@@ -1,5 +1,5 @@
 #![no_main]
 
-use evenhand_workload::Format;
+use evenhand_workload::import::Format;
 
 libfuzzer_sys::fuzz_target!(|data: &[u8]| evenhand_fuzz::check(Format::Sacct, data));

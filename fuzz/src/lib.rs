@@ -1,6 +1,7 @@
 //! What every importer must keep, whatever the bytes.
 
-use evenhand_workload::{Format, ImportError, ImportOptions, Imported, MemoryPer, Source, import};
+use evenhand_workload::Source;
+use evenhand_workload::import::{Format, ImportError, ImportOptions, Imported, MemoryPer, import};
 
 /// Imports `data` strictly and leniently, with and without the relaxations, and holds the results
 /// against each other: no panic; where strict succeeds, lenient gives the same; where strict

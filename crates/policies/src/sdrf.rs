@@ -75,14 +75,15 @@ impl Entitlement {
         if held <= self.whole { 0.0 } else { (held - self.whole) as f64 - self.rest.high() }
     }
 
-    /// overuse(a) - overuse(b) to thirty digits: mostly a difference of whole numbers.
+    /// (overuse(a) - overuse(b)) times `rate`, to thirty digits.
     #[inline]
-    fn overuse_difference(&self, a: u64, b: u64) -> Twofold {
+    fn overuse_difference(&self, a: u64, b: u64, rate: Twofold) -> Twofold {
         let (least, most) = (a.min(b), a.max(b));
-        let difference = if self.is_exceeded(least) {
-            Twofold::from_whole(most - least)
-        } else {
-            Twofold::from_whole(most - self.whole) - self.rest
+        // Mostly a difference of whole numbers, which an f64 holds.
+        let difference = match self.is_exceeded(least) {
+            true if most - least < 1 << 53 => rate * (most - least) as f64,
+            true => rate * Twofold::from_whole(most - least),
+            false => rate * (Twofold::from_whole(most - self.whole) - self.rest),
         };
         if a > b { difference } else { -difference }
     }
@@ -103,6 +104,8 @@ struct Sdrf {
     slope: Vec<Twofold>,
     /// 1 / capacity, by resource.
     per_step: Vec<Twofold>,
+    /// 1 / (capacity s), by resource, while an instant is being settled.
+    rates: Vec<Twofold>,
     first: Vec<Time>,
     waiting: Vec<bool>,
     /// Users whose holdings changed at `instant` and are not yet settled.
@@ -142,6 +145,7 @@ impl Sdrf {
             per_step: (0..width)
                 .map(|r| Twofold::from_rational(&(Rational::ONE / setting.capacity.exact_steps(r))))
                 .collect(),
+            rates: Vec::new(),
             first: vec![Time::ZERO; users],
             waiting: vec![false; users],
             touched: Vec::new(),
@@ -180,26 +184,26 @@ impl Sdrf {
 
     fn settle(&mut self) {
         let width = self.holdings.width();
-        let mut inverse_s = None;
+        let mut rates_known = false;
         while let Some(user) = self.touched.pop() {
             let mut changed = false;
             for r in 0..width {
                 let at = user.index() * width + r;
                 let (held, before) = (self.holdings.row(user)[r], self.settled[at]);
                 self.settled[at] = held;
-                let entitled = &self.entitled[at];
                 // Untouched where overuse is the same: equal histories then keep equal bits.
-                if held == before || !entitled.is_exceeded(held.max(before)) {
+                if held == before || !self.entitled[at].is_exceeded(held.max(before)) {
                     continue;
                 }
                 changed = true;
-                let less_overuse = entitled.overuse_difference(before, held);
+                if !std::mem::replace(&mut rates_known, true) {
+                    let inverse_s = Twofold::inverse(self.s());
+                    self.rates.clear();
+                    self.rates.extend(self.per_step.iter().map(|per_step| *per_step * inverse_s));
+                }
+                let entitled = &self.entitled[at];
                 self.overuse[at] = self.per_step[r].high() * entitled.overuse(held);
-                let inverse_s = match inverse_s {
-                    Some(inverse) => inverse,
-                    None => *inverse_s.insert(Twofold::inverse(self.s())),
-                };
-                self.slope[at] = self.slope[at] + less_overuse * self.per_step[r] * inverse_s;
+                self.slope[at] = self.slope[at] + entitled.overuse_difference(before, held, self.rates[r]);
             }
             if changed {
                 self.set_lines(user);

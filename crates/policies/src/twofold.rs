@@ -72,7 +72,7 @@ impl Twofold {
     pub(crate) fn inverse(divisor: f64) -> Twofold {
         let quotient = 1.0 / divisor;
         let rest = Twofold::sum(1.0, 0.0) - Twofold::product(quotient, divisor);
-        Twofold::sum(quotient, rest.high / divisor)
+        Twofold::sum(quotient, rest.high * quotient)
     }
 
     /// Times a power of two: exact.
@@ -91,6 +91,15 @@ fn halves(a: f64) -> (f64, f64) {
     let scaled = a * 134_217_729.0; // 2^27 + 1
     let high = scaled - (scaled - a);
     (high, a - high)
+}
+
+impl Mul<f64> for Twofold {
+    type Output = Twofold;
+    #[inline]
+    fn mul(self, other: f64) -> Twofold {
+        let p = Twofold::product(self.high, other);
+        Twofold::sum(p.high, p.low + self.low * other)
+    }
 }
 
 impl Add for Twofold {

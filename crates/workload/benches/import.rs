@@ -8,7 +8,8 @@ use std::io::Write as _;
 use std::num::NonZeroUsize;
 use std::time::Instant;
 
-use evenhand_workload::{Format, ImportOptions, Source, import};
+use evenhand_workload::Source;
+use evenhand_workload::import::{Format, ImportOptions, import};
 
 fn main() {
     let google = google_shard(400_000);

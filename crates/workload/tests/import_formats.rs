@@ -5,8 +5,9 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::num::NonZeroUsize;
 
-use evenhand_workload::{
-    Format, ImportError, ImportOptions, Imported, MemoryPer, MemoryUnit, Source, import, import_with_progress,
+use evenhand_workload::Source;
+use evenhand_workload::import::{
+    Format, ImportError, ImportOptions, Imported, MemoryPer, MemoryUnit, import, import_with_progress,
 };
 
 fn bytes(data: impl Into<Vec<u8>>) -> [Source; 1] {

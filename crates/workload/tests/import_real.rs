@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use evenhand_workload::{Format, ImportError, ImportOptions, Imported, MemoryPer, MemoryUnit, Source, import};
+use evenhand_workload::Source;
+use evenhand_workload::import::{Format, ImportError, ImportOptions, Imported, MemoryPer, MemoryUnit, import};
 
 fn data(path: &str) -> Option<PathBuf> {
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data").join(path);
