@@ -36,7 +36,12 @@ fn generated() -> Workload {
 }
 
 fn measure(name: &str, workload: &Workload) {
-    println!("{name}: {} tasks of {} users, {} resources", workload.len(), workload.users().len(), workload.resources().len());
+    println!(
+        "{name}: {} tasks of {} users, {} resources",
+        workload.len(),
+        workload.users().len(),
+        workload.resources().len()
+    );
     let tasks = UserTasks::new(workload);
     let r = mean_use(workload);
     let weights = Weights::equal(workload.users().len());
