@@ -29,11 +29,15 @@ pub(crate) struct Common {
     #[arg(long, global = true, default_value_t = 1)]
     pub(crate) seed: u64,
     /// Threads to use (default: one a core); results do not depend on it
-    #[arg(long, global = true)]
+    #[arg(long, global = true, value_parser = threads)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// No progress and no notes on standard error
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+}
+
+fn threads(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected a whole number, 1 or more".to_string())
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

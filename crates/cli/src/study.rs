@@ -1,10 +1,10 @@
 //! `evenhand study`
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use evenhand_model::{Quantity, Span, Weights, Workload};
-use evenhand_policies::Decay;
+use evenhand_policies::{Decay, POLICIES, registration};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
 use evenhand_study::{CapacityAsked, InputError, Live, Plan, Question, TaskFormat, read_pool, read_weights};
 use evenhand_workload::generate::{GenerateOptions, Like, generate};
@@ -26,8 +26,10 @@ const DEFAULT_USERS: u32 = 100;
 const DEFAULT_DAYS: f64 = 29.0;
 
 pub(crate) fn run(args: &StudyArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+    // Reading a trace may take minutes: what is wrong with the command line is said before.
+    let asked = Asked::parse(args)?;
     let (workload, source) = workload(args, common, console)?;
-    let question = question(args, &workload, console)?;
+    let question = question(args, asked, &workload, console)?;
     let plan = Plan::new(workload, &question).map_err(Failure::input)?;
     let live = Arc::new(Live::new(&plan));
     stop_on_interrupt(&live)?;
@@ -81,7 +83,34 @@ fn workload(args: &StudyArgs, common: &Common, console: &Console) -> Result<(Wor
     Ok((generate(&options).map_err(Failure::input)?, source))
 }
 
-fn question(args: &StudyArgs, workload: &Workload, console: &Console) -> Result<Question, Failure> {
+/// What the command line alone says about the grid.
+struct Asked {
+    capacities: Vec<CapacityText>,
+    decays: Vec<(String, Decay)>,
+}
+
+/// A capacity as typed.
+enum CapacityText {
+    Multiple(String, Quantity),
+    File(PathBuf),
+}
+
+impl Asked {
+    fn parse(args: &StudyArgs) -> Result<Asked, Failure> {
+        if let Some(unknown) = args.policy.iter().find(|name| registration(name).is_none()) {
+            let known: Vec<&str> = POLICIES.iter().map(|p| p.name).collect();
+            return Err(wrong("--policy", unknown, &format!("one of: {}", known.join(", "))));
+        }
+        let capacities = args.capacity.iter().map(|text| capacity_text(text)).collect::<Result<_, _>>()?;
+        Ok(Asked { capacities, decays: decays(args)? })
+    }
+}
+
+fn wrong(option: &str, found: &str, expected: &str) -> Failure {
+    Failure::Input(format!("{option}: found {found:?}, expected {expected}"))
+}
+
+fn question(args: &StudyArgs, asked: Asked, workload: &Workload, console: &Console) -> Result<Question, Failure> {
     let weights = match &args.weights {
         None => Weights::equal(workload.users().len()),
         Some(path) => {
@@ -92,11 +121,11 @@ fn question(args: &StudyArgs, workload: &Workload, console: &Console) -> Result<
             weights
         }
     };
-    let capacities = args.capacity.iter().map(|text| capacity(text, workload, console)).collect::<Result<_, _>>()?;
+    let capacities = asked.capacities.into_iter().map(|c| capacity(c, workload, console)).collect::<Result<_, _>>()?;
     Ok(Question {
         policies: args.policy.clone(),
         capacities,
-        decays: decays(args)?,
+        decays: asked.decays,
         dominant_key: args.sdrf_key == SdrfKey::Dominant,
         weights,
         blocking: !args.no_blocking,
@@ -110,42 +139,50 @@ fn input_file(error: InputError) -> Failure {
     Failure::new(error, environment)
 }
 
+fn capacity_text(text: &str) -> Result<CapacityText, Failure> {
+    match Quantity::parse(text) {
+        Ok(factor) if !factor.is_zero() => Ok(CapacityText::Multiple(text.to_string(), factor)),
+        Err(_) if Path::new(text).exists() => Ok(CapacityText::File(text.into())),
+        _ => {
+            let expected = "a number greater than 0 (a multiple of the workload's mean use) or a file with a [pool]";
+            Err(wrong("--capacity", text, expected))
+        }
+    }
+}
+
 /// A multiple of R, or a file with a pool.
-fn capacity(text: &str, workload: &Workload, console: &Console) -> Result<CapacityAsked, Failure> {
-    if let Ok(factor) = Quantity::parse(text) {
-        return Ok(CapacityAsked::Multiple(text.to_string(), factor));
-    }
-    let path = Path::new(text);
-    if !path.exists() {
-        return Err(Failure::Input(format!(
-            "--capacity: found {text:?}, expected a number greater than 0 (a multiple of the workload's mean use) or a file with a [pool]"
-        )));
-    }
-    let (units, unknown) = read_pool(path, workload.resources()).map_err(input_file)?;
+fn capacity(asked: CapacityText, workload: &Workload, console: &Console) -> Result<CapacityAsked, Failure> {
+    let path = match asked {
+        CapacityText::Multiple(text, factor) => return Ok(CapacityAsked::Multiple(text, factor)),
+        CapacityText::File(path) => path,
+    };
+    let (units, unknown) = read_pool(&path, workload.resources()).map_err(input_file)?;
     if !unknown.is_empty() {
         console.note(&format!(
-            "{text}: the workload has no {}, so that part of the pool stays unused",
+            "{}: the workload has no {}, so that part of the pool stays unused",
+            path.display(),
             unknown.join(", ")
         ));
     }
-    let name = path.file_stem().map_or_else(|| text.to_string(), |stem| stem.to_string_lossy().into_owned());
+    let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     Ok(CapacityAsked::Pool(name, units))
 }
 
 fn decays(args: &StudyArgs) -> Result<Vec<(String, Decay)>, Failure> {
-    let named = |option: &str, text: &str, e: &dyn std::fmt::Display| Failure::Input(format!("{option} {text}: {e}"));
     if !args.half_life.is_empty() {
+        let named = |text: &str, e: &dyn std::fmt::Display| Failure::Input(format!("--half-life {text}: {e}"));
         let decay = |text: &String| {
-            let span = Span::parse(text).map_err(|e| named("--half-life", text, &e))?;
-            Ok((text.clone(), Decay::from_half_life(span).map_err(|e| named("--half-life", text, &e))?))
+            let span = Span::parse(text).map_err(|e| named(text, &e))?;
+            Ok((text.clone(), Decay::from_half_life(span).map_err(|e| named(text, &e))?))
         };
         return args.half_life.iter().map(decay).collect();
     }
     let default = [DEFAULT_DELTA.to_string()];
     let deltas = if args.delta.is_empty() { &default[..] } else { &args.delta };
     let decay = |text: &String| {
-        let delta = Quantity::parse(text).map_err(|e| named("--delta", text, &e))?;
-        Ok((text.clone(), Decay::from_delta(&delta).map_err(|e| named("--delta", text, &e))?))
+        let delta = Quantity::parse(text).ok().and_then(|delta| Decay::from_delta(&delta).ok());
+        let expected = "a number greater than 0 and less than 1 (the nearer to 1, the longer the memory)";
+        Ok((text.clone(), delta.ok_or_else(|| wrong("--delta", text, expected))?))
     };
     deltas.iter().map(decay).collect()
 }

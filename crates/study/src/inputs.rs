@@ -72,11 +72,10 @@ impl<'a> Text<'a> {
     }
 
     fn positive_text(&self, text: &str, at: usize, what: &str) -> Result<Quantity, InputError> {
-        let quantity = Quantity::parse(text).map_err(|e| self.error(at, format!("{what}: {e}")))?;
-        if quantity.is_zero() {
-            return Err(self.error(at, format!("{what} is 0, expected a number greater than 0")));
-        }
-        Ok(quantity)
+        // Said here and not by the quantity, which allows 0.
+        let expected = "a number greater than 0: an integer, a decimal, a fraction \"54/13\" or a size (18Gi, 250m)";
+        let positive = Quantity::parse(text).ok().filter(|quantity| !quantity.is_zero());
+        positive.ok_or_else(|| self.error(at, format!("{what}: found {text:?}, expected {expected}")))
     }
 }
 
@@ -238,7 +237,7 @@ mod tests {
     #[test]
     fn bad_weights_say_where() {
         let error = |name, text| weights_of(name, text).unwrap_err();
-        assert!(error("w.toml", "[weights]\nann = 0\n").starts_with(":2:7: weight of ann is 0"));
+        assert!(error("w.toml", "[weights]\nann = 0\n").starts_with(":2:7: weight of ann: found \"0\""));
         assert!(error("w.toml", "[weights]\nann = nan\n").starts_with(":2:7: weight of ann: found \"NaN\""));
         assert!(error("w.toml", "[weights]\nann = -1\n").starts_with(":2:7: weight of ann: found \"-1\""));
         assert!(error("w.toml", "[weight]\nann = 1\n").starts_with(":1:2: unknown field"));
@@ -260,7 +259,7 @@ mod tests {
         assert_eq!(units[0].to_string(), "1/10");
         assert!(pool("cpu = 1").unwrap_err().starts_with(":1:1: no [pool] table"));
         assert!(pool("[pool]\ncpu = 1").unwrap_err().contains("[pool] has no mem"));
-        assert!(pool("[pool]\ncpu = 1\nmem = 0").unwrap_err().starts_with(":3:7: capacity of mem is 0"));
+        assert!(pool("[pool]\ncpu = 1\nmem = 0").unwrap_err().starts_with(":3:7: capacity of mem: found \"0\""));
         assert!(pool("[pool]\ncpu = []\nmem = 0").unwrap_err().starts_with(":2:7: "));
     }
 }

@@ -1,0 +1,28 @@
+//! `evenhand study` against the independent simulation in `tests/independent` (Python).
+//!
+//! A few dozen generated traces here; hundreds, and real ones, with
+//! `python3 tests/independent/compare.py target/release/evenhand --cases 1000`.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+use std::path::Path;
+use std::process::Command;
+
+#[test]
+fn both_programs_start_every_task_at_the_same_nanosecond() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/independent/compare.py");
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no python3");
+        return;
+    }
+    // As many as are done in half a minute, but not fewer than say something.
+    let output = Command::new("python3")
+        .arg(&script)
+        .args([env!("CARGO_BIN_EXE_evenhand"), "--cases", "120", "--seconds", "30", "--threads", "2"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
+    let compared: u32 = said.rsplit_once(" compared").unwrap().0.lines().last().unwrap().parse().unwrap();
+    assert!(compared >= 10, "{said}");
+    eprintln!("{said}");
+}

@@ -1,0 +1,9 @@
+//! The program as a new user meets it: the built binary, in a folder of its own.
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
+
+mod bad_input;
+mod bench;
+mod disk;
+mod interrupt;
+mod study;
+mod workload;
