@@ -13,6 +13,7 @@ use std::collections::HashMap;
 pub struct Names {
     list: Vec<String>,
     ids: HashMap<String, u32>,
+    last: u32,
 }
 
 impl Names {
@@ -21,10 +22,16 @@ impl Names {
     /// # Panics
     /// Past 2^32 - 1 names, which no trace has.
     pub fn intern(&mut self, name: &str) -> u32 {
+        // The rows of one user follow each other: skip the hash.
+        if self.list.get(self.last as usize).is_some_and(|last| last == name) {
+            return self.last;
+        }
         if let Some(&id) = self.ids.get(name) {
+            self.last = id;
             return id;
         }
         let id = u32::try_from(self.list.len()).expect("fewer than 2^32 names");
+        self.last = id;
         self.list.push(name.to_string());
         self.ids.insert(name.to_string(), id);
         id

@@ -133,7 +133,8 @@ fn half_lives(span: Span, per_nanosecond: Twofold) -> (u64, f64) {
     let halves = Twofold::from_whole(span.nanos()) * per_nanosecond;
     // Rounding by truncation: f64::round is a call on older processors.
     let whole = (halves.high() + 0.5) as u64;
-    (whole, (halves - Twofold::from_whole(whole)).high())
+    // The two are near each other, so their difference is exact.
+    (whole, (halves.high() - whole as f64) + halves.low())
 }
 
 #[cfg(test)]

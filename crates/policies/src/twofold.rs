@@ -60,6 +60,10 @@ impl Twofold {
         self.high
     }
 
+    pub(crate) fn low(self) -> f64 {
+        self.low
+    }
+
     pub(crate) fn is_zero(self) -> bool {
         self.high == 0.0
     }

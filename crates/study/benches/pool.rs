@@ -1,29 +1,31 @@
 //! Speed of the pool simulation: tasks a second on one core, median of five runs.
 //!
-//! `cargo bench -p evenhand-study --bench pool [-- FILE…]`: without files a generated month slice
-//! like Google's (627 users); with files, those traces (anything that can be imported).
+//! `cargo bench -p evenhand-study --bench pool [-- POLICY… FILE…]`: without files two days like
+//! Google's of 627 users; with files, those traces (anything that can be imported).
 
 use std::hint::black_box;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use evenhand_cluster::{PoolOptions, Progress, UserTasks, simulate};
 use evenhand_model::{Capacity, Quantity, Weights, Workload, mean_use};
-use evenhand_policies::{Decay, POLICIES, Setting};
+use evenhand_policies::{Decay, POLICIES, Registration, Setting, registration};
 use evenhand_workload::Source;
 use evenhand_workload::import::{ImportOptions, import};
 
 const RUNS: usize = 5;
 
 fn main() {
-    let files: Vec<PathBuf> = std::env::args_os().skip(1).filter(|a| a != "--bench").map(PathBuf::from).collect();
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let (names, files): (Vec<String>, Vec<String>) = arguments.into_iter().partition(|a| registration(a).is_some());
+    let policies =
+        POLICIES.iter().filter(|p| names.is_empty() || names.iter().any(|n| n == p.name)).collect::<Vec<_>>();
     if files.is_empty() {
-        measure("generated", &generated());
+        measure("generated", &generated(), &policies);
     }
     for file in files {
-        let options = ImportOptions { relaxed: true, ..ImportOptions::default() };
-        match import(&[Source::Path(file.clone())], &options) {
-            Ok(imported) => measure(&file.display().to_string(), &imported.workload.expanded()),
+        let options = ImportOptions { relaxed: true, lenient: true, ..ImportOptions::default() };
+        match import(&[Source::from_argument(&file)], &options) {
+            Ok(imported) => measure(&file, &imported.workload.expanded(), &policies),
             Err(e) => eprintln!("{e}"),
         }
     }
@@ -35,8 +37,13 @@ fn generated() -> Workload {
     generate(&options).expect("the options are right")
 }
 
-fn measure(name: &str, workload: &Workload) {
-    println!("{name}: {} tasks of {} users, {} resources", workload.len(), workload.users().len(), workload.resources().len());
+fn measure(name: &str, workload: &Workload, policies: &[&Registration]) {
+    println!(
+        "{name}: {} tasks of {} users, {} resources",
+        workload.len(),
+        workload.users().len(),
+        workload.resources().len()
+    );
     let tasks = UserTasks::new(workload);
     let r = mean_use(workload);
     let weights = Weights::equal(workload.users().len());
@@ -45,7 +52,7 @@ fn measure(name: &str, workload: &Workload) {
     for factor in ["0.5", "1.0"] {
         let quantity = Quantity::parse(factor).expect("a number");
         let capacity = Capacity::multiple(workload.resources(), &r, &quantity).expect("something is used");
-        for policy in POLICIES {
+        for policy in policies {
             let mut rates = Vec::new();
             let mut decisions = 0;
             for _ in 0..RUNS {

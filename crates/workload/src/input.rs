@@ -4,6 +4,7 @@
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::import::ImportError;
@@ -114,7 +115,7 @@ impl Shard {
 
     /// The first whole lines of the stream, decompressed.
     pub(crate) fn head(&mut self) -> Result<Vec<u8>, ImportError> {
-        let mut blocks = self.start()?;
+        let mut blocks = self.take()?;
         let head = blocks.head()?.to_vec();
         let again = match &self.origin {
             Origin::File(path) => fs::metadata(path).is_ok_and(|m| m.is_file()),
@@ -129,6 +130,10 @@ impl Shard {
 
     /// Opens the stream.
     pub(crate) fn open(mut self) -> Result<Blocks, ImportError> {
+        self.take()
+    }
+
+    fn take(&mut self) -> Result<Blocks, ImportError> {
         match self.open.take() {
             Some(blocks) => Ok(blocks),
             None => self.start(),
@@ -136,15 +141,20 @@ impl Shard {
     }
 
     fn start(&self) -> Result<Blocks, ImportError> {
+        let mut block = BLOCK;
         let raw: Box<dyn Read + Send> = match &self.origin {
             Origin::File(path) => {
                 let io = |source| ImportError::Io { file: self.name.clone(), source };
                 Box::new(File::open(path).map_err(io)?)
             }
             Origin::Stdin => Box::new(io::stdin()),
-            Origin::Bytes(data) => Box::new(Cursor::new(data.clone())),
+            Origin::Bytes(data) => {
+                // Tests and fuzzers import many small traces.
+                block = data.len().clamp(HEAD, BLOCK);
+                Box::new(Cursor::new(data.clone()))
+            }
         };
-        Blocks::new(self.name.clone(), raw)
+        Blocks::new(self.name.clone(), raw, block)
     }
 }
 
@@ -165,6 +175,8 @@ fn files_in(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
 
 /// A block is long enough that finding its last line end costs nothing, and fits the L2 cache.
 const BLOCK: usize = 256 * 1024;
+/// Enough to tell the format, and the time of the first row.
+const HEAD: usize = 8 * 1024;
 /// No format here has lines this long; a file without line ends must not fill the memory.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
@@ -174,19 +186,20 @@ pub(crate) struct Blocks {
     name: String,
     compression: Option<&'static str>,
     reader: Box<dyn Read + Send>,
+    block: usize,
     buffer: Vec<u8>,
     /// `buffer[given..filled]` is read and not yet handed out.
     given: usize,
     filled: usize,
     ended: bool,
     /// Stored bytes read since the meter last heard of them.
-    unmetered: std::sync::Arc<AtomicU64>,
+    unmetered: Arc<AtomicU64>,
 }
 
 /// Counts the stored bytes below the decompressor.
 struct Counted<R> {
     reader: R,
-    count: std::sync::Arc<AtomicU64>,
+    count: Arc<AtomicU64>,
 }
 
 impl<R: Read> Read for Counted<R> {
@@ -198,8 +211,8 @@ impl<R: Read> Read for Counted<R> {
 }
 
 impl Blocks {
-    fn new(name: String, raw: Box<dyn Read + Send>) -> Result<Blocks, ImportError> {
-        let unmetered = std::sync::Arc::new(AtomicU64::new(0));
+    fn new(name: String, raw: Box<dyn Read + Send>, block: usize) -> Result<Blocks, ImportError> {
+        let unmetered = Arc::new(AtomicU64::new(0));
         let mut raw = Counted { reader: raw, count: unmetered.clone() };
         let mut magic = Vec::with_capacity(4);
         (&mut raw).take(4).read_to_end(&mut magic).map_err(|source| ImportError::Io { file: name.clone(), source })?;
@@ -216,13 +229,13 @@ impl Blocks {
             (Box::new(raw), None)
         };
         let buffer = Vec::new();
-        Ok(Blocks { name, compression, reader, buffer, given: 0, filled: 0, ended: false, unmetered })
+        Ok(Blocks { name, compression, reader, block, buffer, given: 0, filled: 0, ended: false, unmetered })
     }
 
     /// Reads until `wanted` bytes are held or the stream ends.
     fn fill(&mut self, wanted: usize) -> Result<(), ImportError> {
         if self.buffer.len() < wanted {
-            self.buffer.resize(wanted.max(BLOCK), 0);
+            self.buffer.resize(wanted, 0);
         }
         while !self.ended && self.filled < wanted {
             match self.reader.read(&mut self.buffer[self.filled..]) {
@@ -249,7 +262,7 @@ impl Blocks {
 
     /// The first few kilobytes, which [`next`](Blocks::next) will hand out again.
     fn head(&mut self) -> Result<&[u8], ImportError> {
-        self.fill(8 * 1024)?;
+        self.fill(HEAD)?;
         Ok(&self.buffer[..self.filled])
     }
 
@@ -257,7 +270,7 @@ impl Blocks {
     pub(crate) fn next(&mut self, meter: &Meter<'_>) -> Result<Option<&[u8]>, ImportError> {
         self.buffer.copy_within(self.given..self.filled, 0);
         (self.filled, self.given) = (self.filled - self.given, 0);
-        let mut wanted = BLOCK;
+        let mut wanted = self.block;
         loop {
             self.fill(wanted)?;
             meter.add(self.unmetered.swap(0, Ordering::Relaxed));
@@ -277,7 +290,7 @@ impl Blocks {
     /// Everything that is left, for formats that are one document.
     pub(crate) fn rest(mut self, meter: &Meter<'_>) -> Result<Vec<u8>, ImportError> {
         while !self.ended {
-            self.fill((self.filled + 1).next_power_of_two().max(BLOCK))?;
+            self.fill((self.filled + 1).next_power_of_two().max(self.block))?;
             meter.add(self.unmetered.swap(0, Ordering::Relaxed));
         }
         self.buffer.truncate(self.filled);

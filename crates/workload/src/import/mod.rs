@@ -61,6 +61,16 @@ pub struct Imported {
 
 /// Imports the trace that `sources` hold together.
 ///
+/// ```
+/// use evenhand_workload::{ImportOptions, Source, import};
+///
+/// let log = "; MaxProcs: 64\n1 0 5 10 4 -1 -1 4 60 -1 1 7 1 -1 1 -1 -1 -1\n2 3 0 -1 4 -1 -1 4 60 -1 0 7 1 -1 1 -1 -1 -1\n";
+/// let source = Source::Bytes { name: "log.swf".to_string(), data: log.as_bytes().to_vec() };
+/// let imported = import(&[source], &ImportOptions::default()).unwrap();
+/// assert_eq!(imported.workload.users(), ["7"]);
+/// assert_eq!(imported.summary.dropped, [("without a known run time".to_string(), 1)]);
+/// ```
+///
 /// # Errors
 /// If a source cannot be read, is damaged, has a malformed row (unless `lenient`), or nothing is
 /// left; every [`ImportError`] is a sentence with the place and the remedy.

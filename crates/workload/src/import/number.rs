@@ -13,12 +13,14 @@ pub(super) const NANO: u128 = 1_000_000_000;
 #[inline]
 pub(super) fn leading_digits(text: &[u8]) -> (u64, usize) {
     let mut value = 0u64;
-    let mut n = 0;
-    while let Some(d) = text.get(n).map(|b| b.wrapping_sub(b'0')).filter(|d| *d < 10) {
-        value = value.wrapping_mul(10).wrapping_add(u64::from(d));
-        n += 1;
+    for (n, b) in text.iter().enumerate() {
+        let digit = b.wrapping_sub(b'0');
+        if digit > 9 {
+            return (value, n);
+        }
+        value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
     }
-    (value, n)
+    (value, text.len())
 }
 
 /// A whole number that is not negative and fits `u64`.

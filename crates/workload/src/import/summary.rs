@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::fmt;
 
-use super::Format;
+use super::{Format, counted};
 
 /// What an import did. Prints as plain sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +24,9 @@ pub struct ImportSummary {
 
 impl fmt::Display for ImportSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let files = if self.files == 1 { "1 file".to_string() } else { format!("{} files", self.files) };
-        write!(f, "Read {} rows of {} from {files}; kept {} tasks.", self.rows_read, self.format, self.tasks)?;
+        let (rows, tasks) = (counted(self.rows_read, "row", "rows"), counted(self.tasks, "task", "tasks"));
+        let files = counted(self.files as u64, "file", "files");
+        write!(f, "Read {rows} of {} from {files}; kept {tasks}.", self.format)?;
         if !self.dropped.is_empty() {
             let dropped: Vec<String> = self.dropped.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
             write!(f, " Dropped: {}.", dropped.join("; "))?;

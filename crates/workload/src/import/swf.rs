@@ -102,6 +102,7 @@ struct Counts {
     rounded: u64,
     extra: u64,
     order: u64,
+    negative: u64,
 }
 
 const REQUESTED_MEMORY: &str = "requested memory";
@@ -112,6 +113,7 @@ const DECIMALS: &str = "decimals";
 const ROUNDED: &str = "rounded";
 const EXTRA: &str = "extra columns";
 const ORDER: &str = "order";
+const NEGATIVE: &str = "negative";
 
 impl Counts {
     fn give(self, tally: &mut Tally) {
@@ -124,6 +126,7 @@ impl Counts {
             (ROUNDED, self.rounded),
             (EXTRA, self.extra),
             (ORDER, self.order),
+            (NEGATIVE, self.negative),
         ] {
             tally.bent.add(what.into(), n);
         }
@@ -155,43 +158,51 @@ impl Log<'_> {
         if let Some(last) = self.last_job.filter(|last| job <= *last) {
             if !self.options.relaxed {
                 let found = format!("job {job} after job {last}");
-                return Err(Problem::of(fields[JOB].at, found, "job numbers that increase").remedy(RELAXED));
+                return Err(Problem::of(fields[JOB].at as usize, found, "job numbers that increase").remedy(RELAXED));
             }
             counts.order += 1;
         }
         counts.decimals += u64::from(row.decimals);
         counts.rounded += u64::from(row.rounded);
+        counts.negative += u64::from(row.negative);
         counts.extra += u64::from(!row.extra.is_empty());
 
         let time = |i: usize| -> Result<Option<u64>, Box<Problem>> {
-            let too_late = || Problem::of(fields[i].at, format!("{} s", fields[i].whole), "a time below 146 years");
+            let too_late =
+                || Problem::of(fields[i].at as usize, format!("{} s", fields[i].whole), "a time below 146 years");
             fields[i].known().map(|ns| Time::checked_from_nanos(ns).map(Time::nanos).ok_or_else(too_late)).transpose()
         };
         let (submit, wait, run, requested) = (time(SUBMIT)?, time(WAIT)?, time(RUN)?, time(REQUESTED_TIME)?);
         let processors = fields[ALLOCATED].positive().or(fields[REQUESTED].positive());
-        let (memory, which) = match (fields[MEMORY].positive(), fields[USED].positive()) {
-            (Some(m), _) => (m, &mut counts.requested_memory),
-            (None, Some(m)) => (m, &mut counts.used_memory),
-            (None, None) => (0, &mut counts.no_memory),
-        };
-        *which += 1;
         let (Some(submit), Some(run), Some(processors)) = (submit, run, processors) else {
             tally.drop(match (submit, run) {
                 (None, _) => "without a known submit time",
                 (_, None) => "without a known run time",
                 _ => "without a known number of processors",
             });
-            self.last_job = Some(job);
+            (self.last_job, self.counts) = (Some(job), counts);
             return Ok(());
         };
+        let (memory, which) = match (fields[MEMORY].positive(), fields[USED].positive()) {
+            (Some(m), _) => (m, &mut counts.requested_memory),
+            (None, Some(m)) => (m, &mut counts.used_memory),
+            (None, None) => (0, &mut counts.no_memory),
+        };
+        *which += 1;
         let copies = match self.options.swf_memory_per {
             MemoryPer::Processor => processors,
             MemoryPer::Node => row.nodes()? * NANO,
             MemoryPer::Job => NANO,
         };
-        let total = memory.checked_mul(copies).map(|m| m / NANO).filter(|m| fits(*m));
+        // A 128-bit division a row is worth avoiding: most logs have no memory.
+        let total = if memory == 0 { Some(0) } else { memory.checked_mul(copies).map(|m| m / NANO) };
+        let total = total.filter(|m| fits(*m));
         let memory = total.ok_or_else(|| {
-            Problem::new(fields[MEMORY].at, fields[MEMORY].whole.to_string().as_bytes(), "less than 10^18 in all")
+            Problem::new(
+                fields[MEMORY].at as usize,
+                fields[MEMORY].whole.to_string().as_bytes(),
+                "less than 10^18 in all",
+            )
         })?;
         let submit = Time::from_nanos(submit);
         // Queues are what users chose; partitions stand in where a log has no queues.
@@ -214,8 +225,7 @@ impl Log<'_> {
             amounts: &[processors, memory],
             count: 1,
         });
-        self.last_job = Some(job);
-        self.counts = counts;
+        (self.last_job, self.counts) = (Some(job), counts);
         Ok(())
     }
 }
@@ -225,8 +235,8 @@ impl Log<'_> {
 struct Field {
     whole: i64,
     billionths: u32,
-    /// Where it starts in the line.
-    at: usize,
+    /// Where it starts in the line; lines are shorter than 2^32.
+    at: u32,
 }
 
 impl Field {
@@ -249,11 +259,20 @@ struct Row<'a> {
     decimals: bool,
     /// Whether a field has more than nine decimals.
     rounded: bool,
+    /// Whether a field is negative that only -1 may be.
+    negative: bool,
 }
 
 impl Row<'_> {
     fn parse(line: &[u8], relaxed: bool) -> Result<Row<'_>, Box<Problem>> {
-        let mut row = Row { fields: [Field::default(); 18], extra: &[], extra_at: 0, decimals: false, rounded: false };
+        let mut row = Row {
+            fields: [Field::default(); 18],
+            extra: &[],
+            extra_at: 0,
+            decimals: false,
+            rounded: false,
+            negative: false,
+        };
         let mut at = 0;
         for i in 0..18 {
             at += blanks(&line[at..]);
@@ -265,7 +284,7 @@ impl Row<'_> {
             let (value, digits) = leading_digits(&line[at + usize::from(negative)..]);
             let end = at + usize::from(negative) + digits;
             let field = &mut row.fields[i];
-            field.at = at;
+            field.at = at as u32;
             // 18 digits always fit.
             if (1..=18).contains(&digits) && line.get(end).is_none_or(u8::is_ascii_whitespace) {
                 field.whole = if negative { -(value as i64) } else { value as i64 };
@@ -285,7 +304,13 @@ impl Row<'_> {
                 at = end;
             }
             if field.whole < -1 && NOT_NEGATIVE.contains(&i) {
-                return Err(Problem::new(field.at, field.whole.to_string().as_bytes(), expected(i)));
+                if !relaxed {
+                    return Err(
+                        Problem::new(field.at as usize, &line[field.at as usize..at], expected(i)).remedy(RELAXED)
+                    );
+                }
+                field.whole = -1;
+                row.negative = true;
             }
         }
         at += blanks(&line[at..]);
@@ -298,16 +323,21 @@ impl Row<'_> {
         Ok(row)
     }
 
-    /// The nodes of a MetaCentrum row, from its column 21 like `2:ppn=8`; 1 if there is none.
+    /// The nodes of a MetaCentrum row, from its column 21, a Torque specification like
+    /// `2:ppn=8` or `1:ppn=4+host7:ppn=2`; 1 if there is none.
     fn nodes(&self) -> Result<u128, Box<Problem>> {
         let mut extra = self.extra.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
         let Some(spec) = extra.nth(2) else { return Ok(1) };
-        let (nodes, digits) = leading_digits(spec);
-        let rest = &spec[digits..];
-        if !(1..=9).contains(&digits) || nodes == 0 || !(rest.is_empty() || rest[0] == b':') {
-            return Err(Problem::new(self.extra_at, spec, "nodes like 2:ppn=8 in column 21"));
-        }
-        Ok(u128::from(nodes))
+        let nodes = spec.split(|&b| b == b'+').map(|part| {
+            let (nodes, digits) = leading_digits(part);
+            match part.get(digits) {
+                // A word is the name of one node, or a property one node must have.
+                Some(b) if digits == 0 && b.is_ascii_alphabetic() => Some(1),
+                None | Some(b':') if (1..=9).contains(&digits) && nodes > 0 => Some(u128::from(nodes)),
+                _ => None,
+            }
+        });
+        nodes.sum::<Option<u128>>().ok_or_else(|| Problem::new(self.extra_at, spec, "nodes like 2:ppn=8 in column 21"))
     }
 }
 
@@ -364,6 +394,7 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
         ),
         (bent(ROUNDED), "more than nine decimals, rounded to nine."),
         (bent(EXTRA), "more than 18 columns; the others are ignored, except for the nodes of memory per node."),
+        (bent(NEGATIVE), "negative numbers other than -1, taken as unknown too."),
         (bent(ORDER), "numbers that do not increase."),
     ] {
         if n > 0 {
@@ -371,4 +402,45 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
         }
     }
     sentences
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// The twin splits at blanks and parses with std.
+        #[test]
+        fn rows_are_what_splitting_says(
+            fields in prop::collection::vec("-1|-2|[0-9]{1,3}|[0-9]{17,21}|[0-9]{1,3}\\.[0-9]{1,3}|x|-", 16..=20),
+            blanks in prop::collection::vec("[ \t]{1,3}", 21),
+        ) {
+            let line: String = blanks.iter().zip(&fields).flat_map(|(b, f)| [b.as_str(), f.as_str()]).collect();
+            let naive = |relaxed: bool| -> Option<Vec<String>> {
+                let words: Vec<&str> = line.split_whitespace().collect();
+                if words.len() < 18 || (words.len() > 18 && !relaxed) {
+                    return None;
+                }
+                let field = |(i, word): (usize, &&str)| -> Option<String> {
+                    let (whole, part) = word.split_once('.').unwrap_or((word, ""));
+                    let number: i64 = whole.parse().ok()?;
+                    let may_have_decimals = relaxed || i == 5 || i == 6;
+                    let may_be_negative = !NOT_NEGATIVE.contains(&i);
+                    if word.contains('.') && !may_have_decimals || number < -1 && !may_be_negative && !relaxed {
+                        return None;
+                    }
+                    let number = if may_be_negative { number } else { number.max(-1) };
+                    Some(format!("{number} {part:0<9}"))
+                };
+                words[..18].iter().enumerate().map(field).collect()
+            };
+            for relaxed in [false, true] {
+                let row = Row::parse(line.as_bytes(), relaxed).ok();
+                let found = row.map(|r| r.fields.iter().map(|f| format!("{} {:09}", f.whole, f.billionths)).collect::<Vec<_>>());
+                prop_assert_eq!(found, naive(relaxed), "{}", line);
+            }
+        }
+    }
 }

@@ -23,6 +23,8 @@ pub(super) struct Kept {
     /// Billionths, as is `mem`.
     pub(super) cpu: u64,
     pub(super) mem: u64,
+    /// Whether the request had more than nine decimals.
+    pub(super) rounded: bool,
 }
 
 /// An attempt that has not ended.
@@ -35,6 +37,7 @@ struct Attempt {
     missing: bool,
     cpu: u64,
     mem: u64,
+    rounded: bool,
 }
 
 /// Why an attempt does not count, in the order in which summaries list it.
@@ -90,6 +93,7 @@ impl Attempts {
                     missing: event.missing,
                     cpu: event.cpu,
                     mem: event.mem,
+                    rounded: event.rounded,
                 };
                 if self.live.insert(key, attempt).is_some() {
                     self.drop(Why::Resubmitted);
@@ -159,8 +163,8 @@ impl Attempt {
         if self.cpu == 0 || self.mem == 0 {
             return Err(Why::NoRequest);
         }
-        let Attempt { row, submit, user, cpu, mem, .. } = self;
-        Ok(Kept { row, submit, start, end, user, cpu, mem })
+        let Attempt { row, submit, user, cpu, mem, rounded, .. } = self;
+        Ok(Kept { row, submit, start, end, user, cpu, mem, rounded })
     }
 }
 
@@ -243,6 +247,7 @@ mod tests {
                         user: submit.user,
                         cpu: submit.cpu,
                         mem: submit.mem,
+                        rounded: submit.rounded,
                     }),
                     None => *dropped.entry("filtered").or_insert(0) += 1,
                 }
@@ -268,7 +273,7 @@ mod tests {
             let mut time = 0;
             let events: Vec<Event> = steps.into_iter().map(|(gap, job, index, kind, missing, cpu, mem)| {
                 time += gap;
-                Event { time, job, index, kind, missing, user: index, cpu, mem }
+                Event { time, job, index, kind, missing, user: index, cpu, mem, rounded: cpu == 3 }
             }).collect();
             let mut attempts = Attempts::default();
             let mut kept: Vec<Kept> = events.iter().filter_map(|e| attempts.follow(e, |u| u)).collect();

@@ -34,13 +34,13 @@ pub(super) struct Event {
     /// Requests in billionths, 0 if there is none; of SUBMIT rows only.
     pub(super) cpu: u64,
     pub(super) mem: u64,
+    /// Whether a request had more than nine decimals.
+    pub(super) rounded: bool,
 }
 
 pub(super) struct Row {
     pub(super) time: u64,
     pub(super) event: Option<Event>,
-    /// Whether a request had more than nine decimals.
-    pub(super) rounded: bool,
 }
 
 /// "After the end of the trace", in the trace's own words.
@@ -162,17 +162,9 @@ impl Parser {
         // Whatever happened after the end was not seen.
         let kind = kind.filter(|_| time != AFTER_THE_END);
         let user = if submitted { self.user(user, user_at)? } else { 0 };
-        let event = kind.map(|kind| Event {
-            time,
-            job,
-            index: index as u32,
-            kind,
-            missing: !missing.is_empty(),
-            user,
-            cpu,
-            mem,
-        });
-        Ok(Row { time, event, rounded: submitted && (cpu_rounded || mem_rounded) })
+        let (missing, rounded) = (!missing.is_empty(), cpu_rounded || mem_rounded);
+        let event = kind.map(|kind| Event { time, job, index: index as u32, kind, missing, user, cpu, mem, rounded });
+        Ok(Row { time, event })
     }
 
     fn user(&mut self, name: &[u8], at: usize) -> Result<u32, Box<Problem>> {
@@ -203,4 +195,56 @@ impl Parser {
 pub(super) fn first_time(head: &[u8]) -> u64 {
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
     leading_digits(head).0
+}
+
+#[cfg(test)]
+mod tests {
+    use evenhand_model::Quantity;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The slow, obvious twin: split at commas, parse with std and `Quantity`.
+    fn naive(line: &str) -> Option<(u64, Option<Event>)> {
+        let f: Vec<&str> = line.split(',').collect();
+        let number = |i: usize| f[i].bytes().all(|b| b.is_ascii_digit()).then(|| f[i].parse::<u64>().ok()).flatten();
+        let request = |i: usize| match f[i] {
+            "" => Some(0),
+            text => u64::try_from(Quantity::parse(text).ok()?.nano()?).ok(),
+        };
+        if f.len() != 13 {
+            return None;
+        }
+        let (time, job, index, code) = (number(0)?, number(2)?, u32::try_from(number(3)?).ok()?, number(5)?);
+        let (cpu, mem) = (request(9)?, request(10)?);
+        let kind = match code {
+            0 => Kind::Submit,
+            1 => Kind::Schedule,
+            2 => Kind::Evict,
+            3 => Kind::Fail,
+            4 => Kind::Finish,
+            5 => Kind::Kill,
+            6 => Kind::Lost,
+            7 | 8 => return Some((time, None)),
+            _ => return None,
+        };
+        let missing = !f[1].is_empty();
+        Some((time, Some(Event { time, job, index, kind, missing, user: 0, cpu, mem, rounded: false })))
+    }
+
+    proptest! {
+        #[test]
+        fn rows_are_what_splitting_says(
+            times in "[0-9]{1,15}|x",
+            missing in "|2",
+            ids in "[0-9]{1,18},[0-9]{1,11}|,0|5,",
+            rest in "(|[0-9]{1,9}),([0-9]|-1|1x),(|us/er=),2,9,(|[0-9]{1,3}|0\\.[0-9]{1,9}|[0-9]e-0[1-8]|x),(|[0-9]{1,3}|0\\.[0-9]{1,9}|-),,",
+            more in "|,|,0",
+        ) {
+            for line in [format!("{times},{missing},{ids},{rest}"), format!("{times},{missing},{ids},{rest}{more}")] {
+                let found = Parser::default().row(line.as_bytes()).ok().map(|row| (row.time, row.event));
+                prop_assert_eq!(found, naive(&line), "{}", line);
+            }
+        }
+    }
 }

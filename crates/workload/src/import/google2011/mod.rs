@@ -77,7 +77,6 @@ fn parse(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Par
     };
     let mut parser = Parser::default();
     let mut tally = Tally::default();
-    let mut rounded = 0;
     for_each_line(shard, options, meter, &mut tally, |line, number, tally| {
         tally.rows_read += 1;
         let row = parser.row(line)?;
@@ -87,13 +86,9 @@ fn parse(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Par
         }
         parsed.last = row.time;
         parsed.first.get_or_insert((row.time, number));
-        rounded += u64::from(row.rounded);
         parsed.events.extend(row.event);
         Ok(())
     })?;
-    if rounded > 0 {
-        tally.bent.add(ROUNDED.into(), rounded);
-    }
     parsed.tally = tally;
     parsed.users = parser.into_users();
     Ok(parsed)
@@ -140,6 +135,9 @@ impl Trace {
         self.kept.sort_unstable_by_key(|k| k.row);
         let time = |us: u64| Time::from_nanos(us * 1000);
         for k in &self.kept {
+            if k.rounded {
+                self.tally.bend(ROUNDED);
+            }
             builder.push(&Task {
                 submit: time(k.submit),
                 start: Some(time(k.start)),
@@ -160,8 +158,8 @@ pub(super) fn assumptions(tally: &Tally) -> Vec<String> {
         .to_string();
     let rounded = tally.bent.of(ROUNDED);
     let note = format!(
-        "{} a request with more than nine decimals, which were rounded to nine.",
-        counted(rounded, "row has", "rows have")
+        "{} a request of more than nine decimals, which were rounded to nine.",
+        counted(rounded, "task has", "tasks have")
     );
     std::iter::once(kept).chain((rounded > 0).then_some(note)).collect()
 }

@@ -8,6 +8,7 @@ macro_rules! columns {
     ($($name:ident),+) => {
         /// The columns that are read; the names are Slurm's own.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(clippy::upper_case_acronyms)]
         pub(super) enum Column {
             $($name),+
         }
