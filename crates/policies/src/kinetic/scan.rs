@@ -6,12 +6,16 @@ const ABSENT: u32 = u32::MAX;
 /// Slots are looked at in blocks of this many, so that the compiler uses vector instructions.
 const BLOCK: usize = 8;
 
-/// A branch-free scan over the users present.
+/// What a bound may be off by rounding, relative to its parts.
+const SLACK: f64 = 8.0 * f64::EPSILON;
+
+/// A scan over the users present, in blocks.
 ///
-/// Lines are kept by branch, present users packed together in blocks that know their least
-/// priority. `least` costs O(n) simple operations (some 0.3 ns a user and branch) when `s` has
-/// changed and an eighth of that when it has not; everything else is O(branches). It has no order
-/// events.
+/// Lines are kept by branch, present users packed together. A block remembers its least priority
+/// where it was last evaluated and how fast its steepest line falls; while the bound that follows
+/// stays above the least of all, the block is not looked into. `least` so costs O(n / 8) simple
+/// operations and the evaluation of the few blocks that may hold the least; everything else is
+/// O(branches). It has no order events.
 ///
 /// ```
 /// use evenhand_policies::kinetic::{LineOrder, Scan};
@@ -31,12 +35,33 @@ pub struct Scan {
     /// One column a branch, one entry a slot, filled up to whole blocks with lines at infinity.
     a: Vec<Vec<f64>>,
     b: Vec<Vec<f64>>,
-    /// Priorities at `at`, by slot.
+    /// Priorities by slot, of each block where it was last evaluated.
     values: Vec<f64>,
-    /// The least priority of each block.
-    least: Vec<f64>,
-    /// NaN: nothing is evaluated yet.
+    blocks: Vec<Block>,
+    /// A lower bound of each block at the present s.
+    bounds: Vec<f64>,
+}
+
+/// What is known of a block without looking into it.
+#[derive(Clone, Copy, Debug)]
+struct Block {
+    /// Its least priority at `at`.
+    least: f64,
     at: f64,
+    /// Its largest slope, at least 0: as s falls by d, no priority of it falls by more than this
+    /// times d.
+    steepest: f64,
+}
+
+/// Not evaluated since it changed: it may hold anything.
+const STALE: Block = Block { least: f64::NEG_INFINITY, at: 0.0, steepest: 0.0 };
+
+impl Block {
+    #[inline]
+    fn bound(&self, s: f64) -> f64 {
+        let fall = self.steepest * (self.at - s);
+        self.least - fall - SLACK * (self.least.abs() + fall)
+    }
 }
 
 impl Scan {
@@ -49,43 +74,37 @@ impl Scan {
             a: vec![Vec::new(); branches],
             b: vec![Vec::new(); branches],
             values: Vec::new(),
-            least: Vec::new(),
-            at: f64::NAN,
+            blocks: Vec::new(),
+            bounds: Vec::new(),
         }
     }
 
-    fn evaluate(&mut self, s: f64) {
-        self.at = s;
-        let values = self.values.as_chunks_mut::<BLOCK>().0;
-        let (a, b) = (self.a[0].as_chunks::<BLOCK>().0, self.b[0].as_chunks::<BLOCK>().0);
-        for (((value, least), a), b) in values.iter_mut().zip(&mut self.least).zip(a).zip(b) {
-            *value = lines(a, b, s);
-            *least = least_of(value);
-        }
-        for (a, b) in self.a.iter().zip(&self.b).skip(1) {
-            let (a, b) = (a.as_chunks::<BLOCK>().0, b.as_chunks::<BLOCK>().0);
-            for (((value, least), a), b) in values.iter_mut().zip(&mut self.least).zip(a).zip(b) {
-                let line = lines(a, b, s);
+    /// Evaluates one block; returns its least.
+    #[inline]
+    fn evaluate(&mut self, block: usize, s: f64) -> f64 {
+        let mut value = [f64::NEG_INFINITY; BLOCK];
+        let mut steepest = [0.0; BLOCK];
+        for (a, b) in self.a.iter().zip(&self.b) {
+            let (a, b) = (&a.as_chunks::<BLOCK>().0[block], &b.as_chunks::<BLOCK>().0[block]);
+            for i in 0..BLOCK {
+                let line = a[i] + b[i] * s;
                 // Not f64::max, whose care for NaN costs the vector instruction.
-                *value = std::array::from_fn(|i| if line[i] > value[i] { line[i] } else { value[i] });
-                *least = least_of(value);
+                value[i] = if line > value[i] { line } else { value[i] };
+                steepest[i] = if b[i] > steepest[i] { b[i] } else { steepest[i] };
             }
         }
+        self.values.as_chunks_mut::<BLOCK>().0[block] = value;
+        let least = extreme(&value, |x, y| x < y);
+        self.blocks[block] = Block { least, at: s, steepest: extreme(&steepest, |x, y| x > y) };
+        least
     }
 
-    /// Writes the lines of one slot, and its value if values are being kept.
     fn put(&mut self, slot: usize, a: impl Fn(usize) -> f64, b: impl Fn(usize) -> f64) {
-        let mut value = f64::NEG_INFINITY;
         for r in 0..self.a.len() {
             self.a[r][slot] = a(r);
             self.b[r][slot] = b(r);
-            value = value.max(a(r) + b(r) * self.at);
         }
-        self.values[slot] = value;
-        if !self.at.is_nan() {
-            let block = slot / BLOCK;
-            self.least[block] = least_of(&self.values.as_chunks::<BLOCK>().0[block]);
-        }
+        self.blocks[slot / BLOCK] = STALE;
     }
 
     fn add_block(&mut self) {
@@ -93,22 +112,17 @@ impl Scan {
         self.a.iter_mut().for_each(|column| column.resize(length, f64::INFINITY));
         self.b.iter_mut().for_each(|column| column.resize(length, 0.0));
         self.values.resize(length, f64::INFINITY);
-        self.least.resize(length / BLOCK, f64::INFINITY);
+        self.blocks.push(STALE);
     }
 }
 
+/// The first of a block under `before`, by halves: that is how vector instructions do it.
 #[inline]
-fn lines(a: &[f64; BLOCK], b: &[f64; BLOCK], s: f64) -> [f64; BLOCK] {
-    std::array::from_fn(|i| a[i] + b[i] * s)
-}
-
-/// The least of a block, by halves: that is how vector instructions do it.
-#[inline]
-fn least_of(v: &[f64; BLOCK]) -> f64 {
-    let less = |x: f64, y: f64| if x < y { x } else { y };
-    let four: [f64; 4] = std::array::from_fn(|i| less(v[i], v[i + 4]));
-    let two: [f64; 2] = std::array::from_fn(|i| less(four[i], four[i + 2]));
-    less(two[0], two[1])
+fn extreme(v: &[f64; BLOCK], before: impl Fn(f64, f64) -> bool) -> f64 {
+    let first = |x: f64, y: f64| if before(x, y) { x } else { y };
+    let four: [f64; 4] = std::array::from_fn(|i| first(v[i], v[i + 4]));
+    let two: [f64; 2] = std::array::from_fn(|i| first(four[i], four[i + 2]));
+    first(two[0], two[1])
 }
 
 impl LineOrder for Scan {
@@ -138,25 +152,37 @@ impl LineOrder for Scan {
                 self.a[r][at] = self.a[r][last];
                 self.b[r][at] = self.b[r][last];
             }
-            self.values[at] = self.values[last];
-            if !self.at.is_nan() {
-                self.least[at / BLOCK] = least_of(&self.values.as_chunks::<BLOCK>().0[at / BLOCK]);
-            }
+            self.blocks[at / BLOCK] = STALE;
         }
         self.put(last, |_| f64::INFINITY, |_| 0.0);
+        // Blocks that hold nobody are dropped: they would be evaluated for nothing.
+        if last % BLOCK == 0 {
+            self.a.iter_mut().chain(&mut self.b).for_each(|column| column.truncate(last));
+            self.values.truncate(last);
+            self.blocks.truncate(last / BLOCK);
+        }
     }
 
     fn least(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
-        if s != self.at {
-            self.evaluate(s);
-        }
         near.clear();
-        let least = self.least.iter().fold(f64::INFINITY, |m, &v| if v < m { v } else { m });
-        if least == f64::INFINITY {
-            return;
+        // The most promising block first: its least keeps most others shut.
+        let (mut first, mut lowest) = (None, f64::INFINITY);
+        self.bounds.resize(self.blocks.len(), 0.0);
+        for (k, (bound, block)) in self.bounds.iter_mut().zip(&self.blocks).enumerate() {
+            *bound = block.bound(s);
+            if *bound < lowest {
+                (first, lowest) = (Some(k), *bound);
+            }
         }
-        let limit = least + (least.abs() * relative + absolute);
-        for (block, _) in self.least.iter().enumerate().filter(|(_, v)| **v <= limit) {
+        let Some(first) = first else { return };
+        let limit_of = |least: f64| least + (least.abs() * relative + absolute);
+        let mut limit = limit_of(self.evaluate(first, s));
+        for block in 0..self.blocks.len() {
+            if self.bounds[block] <= limit && block != first {
+                limit = limit.min(limit_of(self.evaluate(block, s)));
+            }
+        }
+        for block in (0..self.blocks.len()).filter(|&k| self.bounds[k] <= limit && self.blocks[k].least <= limit) {
             let slots = block * BLOCK..((block + 1) * BLOCK).min(self.users.len());
             let of_block = self.values[slots.clone()].iter().zip(&self.users[slots]);
             near.extend(of_block.filter(|(v, _)| **v <= limit).map(|(_, u)| *u));
@@ -165,7 +191,7 @@ impl LineOrder for Scan {
 
     fn rebase(&mut self, factor: f64) {
         self.b.iter_mut().flatten().for_each(|b| *b *= factor);
-        self.at = f64::NAN;
+        self.blocks.fill(STALE);
     }
 
     fn order_events(&self) -> u64 {

@@ -64,7 +64,7 @@ const JOB_SIZES: [(u32, f64); 32] = [
     (10, 0.0039),
     (11, 0.0180),
     (15, 0.0144),
-    (50, 0.0217),
+    (50, 0.0150),
     (100, 0.0090),
     (110, 0.0077),
     (194, 0.0035),
@@ -123,10 +123,13 @@ const VECTORS: [(u32, u32, f64); 30] = [
 ];
 /// Log10 of CPU and memory of the median vector of a user: mean, deviation, their correlation.
 const USER_VECTOR: ([f64; 2], [f64; 2], f64) = ([-1.51, -1.77], [0.47, 0.52], 0.55);
+/// Users whose vectors lie farther above the mean (in deviations) have few tasks in the trace: 99
+/// of 100 tasks ask for at most 0.125 CPU.
+const LARGEST_CENTRE: f64 = 0.9;
 /// Deviation of log10 between the vectors of one user.
 const VECTOR_SPREAD: f64 = 0.2;
 
-const HABIT: Habit = Habit { sessions: 0.8, at_once: 0.25, at_once_us: 3000, pause_us: 120e6 };
+const HABIT: Habit = Habit { sessions: 0.8, at_once: 0.4, at_once_us: 3000, pause_us: 120e6 };
 
 /// A job: tasks of one vector submitted together.
 struct Job {
@@ -289,7 +292,7 @@ fn user_vectors(n: u32, random: &mut Stream) -> Vec<[Nano; 2]> {
     let (mean, deviation, correlation) = USER_VECTOR;
     let cpu = random.normal();
     let mem = correlation * cpu + libm::sqrt(1.0 - correlation * correlation) * random.normal();
-    let centre = [mean[0] + deviation[0] * cpu, mean[1] + deviation[1] * mem];
+    let centre: [f64; 2] = std::array::from_fn(|i| mean[i] + deviation[i] * [cpu, mem][i].min(LARGEST_CENTRE));
     (0..n)
         .map(|_| {
             let mut p = random.uniform();
@@ -305,4 +308,65 @@ fn user_vectors(n: u32, random: &mut Stream) -> Vec<[Nano; 2]> {
             [four_digits(cpu), four_digits(draw[1].clamp(0.0005, 0.5))]
         })
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The jobs of as many tasks and users as the trace's first 19.65 hours.
+    fn window_a(seed: u64) -> Vec<UserJobs> {
+        let rhythm = Rhythm::new(70_756_000_000);
+        let law = Quantiles::new(&TASKS_PER_USER);
+        tasks_per_user(&law, 509_816, 391, &mut Stream::new(seed, "users", 0))
+            .iter()
+            .enumerate()
+            .map(|(user, &(tasks, weight))| user_jobs(seed, user as u32, tasks, weight, &rhythm))
+            .collect()
+    }
+
+    fn quantile(sorted: &[f64], p: f64) -> f64 {
+        sorted[((p * sorted.len() as f64) as usize).min(sorted.len() - 1)]
+    }
+
+    #[test]
+    fn jobs_are_as_large_and_as_bunched_as_measured() {
+        for seed in 1..=4 {
+            let users = window_a(seed);
+            let jobs: Vec<&Job> = users.iter().flat_map(|u| &u.jobs).collect();
+            // 16,271 jobs in the trace.
+            assert!((12_000..22_000).contains(&jobs.len()), "{} jobs", jobs.len());
+            let mut sizes: Vec<f64> = jobs.iter().map(|j| f64::from(j.tasks)).collect();
+            sizes.sort_by(f64::total_cmp);
+            let single = sizes.iter().filter(|&&s| s == 1.0).count() as f64 / sizes.len() as f64;
+            assert!((single - 0.779).abs() < 0.02, "{single} of one task");
+            for (p, expected) in [(0.90, 18.0), (0.95, 88.0), (0.99, 837.0)] {
+                let q = quantile(&sizes, p);
+                assert!(q > expected / 1.7 && q < expected * 1.7, "{p}: {q}, expected {expected}");
+            }
+            let large: Vec<f64> = sizes.iter().filter(|&&s| s > 10.0).map(|s| libm::log(s / 10.0)).collect();
+            let hill = large.len() as f64 / large.iter().sum::<f64>();
+            assert!((hill - 0.61).abs() < 0.12, "tail index {hill}");
+            let mut times: Vec<f64> = jobs.iter().map(|j| j.submit_us as f64 / 1e6).collect();
+            times.sort_by(f64::total_cmp);
+            let gaps: Vec<f64> = times.windows(2).map(|w| w[1] - w[0]).collect();
+            let mean = gaps.iter().sum::<f64>() / gaps.len() as f64;
+            let variance = gaps.iter().map(|g| (g - mean).powi(2)).sum::<f64>() / gaps.len() as f64;
+            let variation = variance.sqrt() / mean;
+            assert!((1.1..2.4).contains(&variation), "variation of job interarrival {variation}");
+            let together = gaps.iter().filter(|&&g| g < 0.003).count() as f64 / gaps.len() as f64;
+            assert!((together - 0.25).abs() < 0.06, "{together} of jobs follow at once");
+        }
+    }
+
+    #[test]
+    fn users_have_few_vectors() {
+        for seed in 1..=4 {
+            let mut vectors: Vec<f64> = window_a(seed).iter().map(|u| u.vectors.len() as f64).collect();
+            vectors.sort_by(f64::total_cmp);
+            assert!(quantile(&vectors, 0.5) <= 3.0);
+            assert!((3.0..=12.0).contains(&quantile(&vectors, 0.75)), "{}", quantile(&vectors, 0.75));
+            assert!((40.0..=110.0).contains(&quantile(&vectors, 0.99)), "{}", quantile(&vectors, 0.99));
+        }
+    }
 }

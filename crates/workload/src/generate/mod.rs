@@ -157,6 +157,13 @@ impl GenerateOptions {
 ///
 /// The same options give the same workload, whatever the number of threads.
 ///
+/// ```
+/// use evenhand_workload::generate::{GenerateOptions, Like, generate};
+/// let options = GenerateOptions { like: Like::Google2011, tasks: 1000, users: 20, days: 0.5, seed: 1 };
+/// let w = generate(&options).unwrap();
+/// assert_eq!((w.tasks(), w.users().len()), (1000, 20));
+/// ```
+///
 /// # Errors
 /// If the options contradict each other.
 pub fn generate(options: &GenerateOptions) -> Result<Workload, GenerateError> {

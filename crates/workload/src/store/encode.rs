@@ -10,7 +10,7 @@ use parquet::column::writer::{ColumnCloseResult, ColumnWriter, get_column_writer
 use parquet::data_type::{ByteArray, ByteArrayType, DataType, Int32Type, Int64Type};
 use parquet::errors::{ParquetError, Result};
 use parquet::file::metadata::KeyValue;
-use parquet::file::properties::{WriterProperties, WriterPropertiesPtr};
+use parquet::file::properties::{EnabledStatistics, WriterProperties, WriterPropertiesPtr};
 use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type, TypePtr};
 use rayon::prelude::*;
@@ -163,6 +163,8 @@ pub(super) fn write_file(
     let mut properties = WriterProperties::builder()
         .set_compression(compression)
         .set_dictionary_enabled(false)
+        // Least and greatest of a page cost a comparison a value; those of a row group are enough.
+        .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_created_by(concat!("evenhand ", env!("CARGO_PKG_VERSION")).to_string())
         .set_key_value_metadata(Some(metadata));
     for c in columns {

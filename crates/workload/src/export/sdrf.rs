@@ -1,0 +1,56 @@
+//! The CSV of the SDRF authors' simulator.
+
+use std::io::Write;
+
+use evenhand_model::Workload;
+
+use super::text::push_integer;
+use super::{ExportError, ExportFormat, Exported, Losses, lacking, resource};
+
+const MICROSECOND: u64 = 1000;
+
+/// Writes `submit_us,start_us,finish_us,user,task,cpu,mem` without a header, in order of
+/// submission: users by their numbers, tasks numbered from 0, rows with a count written out. A task
+/// without an original start starts when submitted.
+///
+/// # Errors
+/// If the workload has no resource named `cpu` or none named `mem`, or writing fails.
+pub fn sdrf_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
+    let (Some(cpu), Some(mem)) = (resource(w, &["cpu"]), resource(w, &["mem"])) else {
+        let missing: Vec<&str> = ["cpu", "mem"].into_iter().filter(|n| resource(w, &[n]).is_none()).collect();
+        return Err(lacking(w, ExportFormat::SdrfCsv, missing.join(" and ")));
+    };
+    let c = w.columns();
+    let mut losses = Losses::default();
+    losses.left_out(
+        w,
+        &[cpu, mem],
+        &[
+            ("users' names (their numbers stand for them)", true),
+            ("accounts", c.account.is_some()),
+            ("queues", c.queue.is_some()),
+            ("requested times", c.requested.is_some()),
+        ],
+    );
+    losses.starts(w, "they start when submitted");
+    let mut line = Vec::new();
+    let mut task = 0;
+    for row in 0..w.len() {
+        let submit = losses.rounded(c.submit[row].nanos(), MICROSECOND);
+        let start = w.start(row).map_or(submit, |t| losses.rounded(t.nanos(), MICROSECOND));
+        let finish = start + losses.rounded(c.duration[row].nanos(), MICROSECOND);
+        for _ in 0..w.count(row) {
+            line.clear();
+            for n in [submit, start, finish, u64::from(c.user[row].0), task] {
+                push_integer(&mut line, n);
+                line.push(b',');
+            }
+            let amount = |r: usize| w.resources()[r].format(w.amounts(row)[r]);
+            writeln!(line, "{},{}", amount(cpu), amount(mem))?;
+            out.write_all(&line)?;
+            task += 1;
+        }
+    }
+    out.flush()?;
+    Ok(losses.finish(task, "microseconds"))
+}
