@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use evenhand_workload::export::ExportFormat;
 use evenhand_workload::generate::Like;
 use evenhand_workload::import::{Format as TraceFormat, MemoryPer, MemoryUnit};
 
@@ -60,6 +61,8 @@ pub(crate) enum WorkloadVerb {
     Describe(DescribeArgs),
     /// Make a workload that looks like a real trace
     Generate(GenerateArgs),
+    /// Write a workload in another program's format
+    Export(ExportArgs),
 }
 
 /// How a trace is read, wherever one is.
@@ -117,7 +120,7 @@ pub(crate) struct GenerateArgs {
     #[arg(long, default_value_t = 100)]
     pub(crate) users: u32,
     /// Over how many days they are submitted
-    #[arg(long, default_value_t = 2.0)]
+    #[arg(long, default_value_t = 29.0)]
     pub(crate) days: f64,
     /// The Parquet file to write
     #[arg(long, short, value_name = "W.parquet")]
@@ -130,22 +133,12 @@ pub(crate) struct ExportArgs {
     pub(crate) workload: PathBuf,
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
-    /// The format to write
-    #[arg(long, value_enum)]
+    /// The format to write: sdrf-csv, swf or evalys-csv (Batsim's jobs.csv)
+    #[arg(long, value_name = "FORMAT")]
     pub(crate) to: ExportFormat,
     /// The file to write (default: standard output)
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ExportFormat {
-    /// submit,start,finish (microseconds),user,task,cpu,mem; no header
-    SdrfCsv,
-    /// Standard Workload Format 2.2
-    Swf,
-    /// The columns of Batsim's jobs.csv, which evalys reads
-    EvalysCsv,
 }
 
 #[derive(Args, Debug)]

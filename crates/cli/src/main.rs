@@ -8,6 +8,8 @@ mod study;
 mod table;
 mod workload;
 
+use std::any::Any;
+use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -17,17 +19,29 @@ use crate::console::Console;
 use crate::failure::Failure;
 
 fn main() -> ExitCode {
-    no_panic_reaches_a_user();
+    // Said below, once, as a sentence; libraries that catch their own panics stay silent.
+    panic::set_hook(Box::new(|_| {}));
     // clap exits with status 2 on a wrong command line by itself.
     let cli = Cli::parse();
     let console = Console::new(&cli.common);
-    match run(cli, &console) {
+    let result = panic::catch_unwind(AssertUnwindSafe(|| run(cli, &console)));
+    match result.unwrap_or_else(|payload| Err(mistake(payload.as_ref()))) {
         Ok(()) => ExitCode::SUCCESS,
         Err(failure) => {
             console.complain(&format!("error: {failure}"));
             failure.exit_code()
         }
     }
+}
+
+/// A bug is a sentence too.
+fn mistake(payload: &(dyn Any + Send)) -> Failure {
+    let text = payload.downcast_ref::<&str>().map(|s| s.to_string());
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    Failure::Environment(format!(
+        "evenhand made a mistake: {}. Please report it with the command line and, if you can, the input",
+        text.unwrap_or_else(|| "no message".into())
+    ))
 }
 
 fn run(cli: Cli, console: &Console) -> Result<(), Failure> {
@@ -41,16 +55,4 @@ fn run(cli: Cli, console: &Console) -> Result<(), Failure> {
         Verb::Workload(verb) => workload::run(verb, &cli.common, console),
         Verb::Study(arguments) => study::run(&arguments, &cli.common, console),
     }
-}
-
-/// A bug is a sentence too.
-fn no_panic_reaches_a_user() {
-    std::panic::set_hook(Box::new(|info| {
-        let place = info.location().map_or(String::new(), |l| format!(" ({}:{})", l.file(), l.line()));
-        console::complain_plainly(&format!(
-            "error: evenhand made a mistake{place}: {}. Please report it with the command line and, if you can, the input.",
-            info.payload_as_str().unwrap_or("no message")
-        ));
-        std::process::exit(3);
-    }));
 }

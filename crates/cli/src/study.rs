@@ -23,7 +23,7 @@ const DEFAULT_DELTA: &str = "0.999999";
 /// queues that build and drain.
 const DEFAULT_TASKS: u64 = 200_000;
 const DEFAULT_USERS: u32 = 100;
-const DEFAULT_DAYS: f64 = 2.0;
+const DEFAULT_DAYS: f64 = 29.0;
 
 pub(crate) fn run(args: &StudyArgs, common: &Common, console: &Console) -> Result<(), Failure> {
     let (workload, source) = workload(args, common, console)?;

@@ -1,18 +1,19 @@
 //! `evenhand workload`
 
-use std::io;
+use std::io::{self, Write};
 use std::path::Path;
 
 use evenhand_model::Workload;
 use evenhand_workload::Source;
 use evenhand_workload::describe::{describe, describe_plots};
+use evenhand_workload::export::{ExportError, export, export_file};
 use evenhand_workload::generate::{GenerateOptions, generate};
 use evenhand_workload::import::{ImportOptions, ImportSummary, import_with_progress};
 use evenhand_workload::store;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-use crate::args::{Common, DescribeArgs, GenerateArgs, ImportArgs, TraceArgs, WorkloadVerb};
+use crate::args::{Common, DescribeArgs, ExportArgs, GenerateArgs, ImportArgs, TraceArgs, WorkloadVerb};
 use crate::console::Console;
 use crate::failure::Failure;
 
@@ -21,6 +22,7 @@ pub(crate) fn run(verb: WorkloadVerb, common: &Common, console: &Console) -> Res
         WorkloadVerb::Import(args) => import_verb(&args, common, console),
         WorkloadVerb::Describe(args) => describe_verb(&args, common, console),
         WorkloadVerb::Generate(args) => generate_verb(&args, common, console),
+        WorkloadVerb::Export(args) => export_verb(&args, common, console),
     }
 }
 
@@ -126,4 +128,27 @@ fn generate_verb(args: &GenerateArgs, common: &Common, console: &Console) -> Res
         options.seed,
         args.output.display()
     ))
+}
+
+fn export_verb(args: &ExportArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+    let workload = load(&args.workload, &args.trace, common, console)?;
+    let exported = match &args.output {
+        Some(path) => export_file(&workload, args.to, path),
+        None => {
+            let mut out = io::BufWriter::new(io::stdout().lock());
+            export(&workload, args.to, &mut out).and_then(|done| Ok(out.flush().map(|()| done)?))
+        }
+    };
+    let exported = match exported {
+        // A reader that went away (`| head`) is no error.
+        Err(ExportError::Io { path: None, source }) if source.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+        other => other.map_err(|e| Failure::new(&e, matches!(e, ExportError::Io { .. })))?,
+    };
+    for sentence in &exported.losses {
+        console.note(sentence);
+    }
+    match &args.output {
+        None => Ok(()),
+        Some(path) => console.result(&format!("{} tasks as {}\nWritten: {}", exported.tasks, args.to, path.display())),
+    }
 }

@@ -44,18 +44,11 @@ fn tasks_by_rank(plots: &DescriptionPlots) -> (Figure, String) {
         caption: Caption {
             name: "tasks-by-rank".into(),
             title: "Tasks of each user, by rank".into(),
-            description: "A straight fall on both logarithmic axes is a heavy tail: few users submit most tasks.".into(),
+            description: "A straight fall on both logarithmic axes is a heavy tail: few users submit most tasks."
+                .into(),
         },
-        x: Axis {
-            title: "rank of the user".into(),
-            unit: Unit::Number,
-            scale: scale(&mut points.iter().map(|p| p.0)),
-        },
-        y: Axis {
-            title: "tasks".into(),
-            unit: Unit::Number,
-            scale: scale(&mut points.iter().filter_map(|p| p.1)),
-        },
+        x: Axis { title: "rank of the user".into(), unit: Unit::Number, scale: scale(&mut points.iter().map(|p| p.0)) },
+        y: Axis { title: "tasks".into(), unit: Unit::Number, scale: scale(&mut points.iter().filter_map(|p| p.1)) },
         lines: vec![Line { label: "users".into(), series: 0, shape: Shape::Points(&points) }],
     };
     (chart.draw(), csv.finish())
@@ -77,11 +70,7 @@ fn durations(plots: &DescriptionPlots) -> (Figure, String) {
             unit: Unit::Seconds,
             scale: Scale::log_with_zero(points.iter().map(|p| p.0), Unit::Seconds),
         },
-        y: Axis {
-            title: "share of tasks".into(),
-            unit: Unit::Percent,
-            scale: Scale::fixed(0.0, 1.0, Unit::Percent),
-        },
+        y: Axis { title: "share of tasks".into(), unit: Unit::Percent, scale: Scale::fixed(0.0, 1.0, Unit::Percent) },
         lines: vec![Line { label: "tasks".into(), series: 0, shape: Shape::Points(&points) }],
     };
     (chart.draw(), csv.finish())

@@ -1,29 +1,19 @@
 //! Files, each written beside its place and moved there when it is whole.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use crate::ReportError;
 
 /// Writes `text` to `path`. If this fails, what was there before is still there.
 pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), ReportError> {
-    let beside = beside(path);
-    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, path));
-    written.map_err(|source| {
-        // Nothing better can be done if this fails too; the first failure is the one to report.
-        let _ = fs::remove_file(&beside);
-        ReportError::Write { path: path.to_owned(), source }
-    })
+    evenhand_files::write_whole(path, text.as_bytes())
+        .map_err(|source| ReportError::Write { path: path.to_owned(), source })
 }
 
 /// A folder to write to, made if it is not there.
 pub(crate) fn make_folder(path: &Path) -> Result<(), ReportError> {
     fs::create_dir_all(path).map_err(|source| ReportError::Write { path: path.to_owned(), source })
-}
-
-fn beside(path: &Path) -> PathBuf {
-    let name = path.file_name().unwrap_or_default().to_string_lossy();
-    path.with_file_name(format!(".{name}.partial"))
 }
 
 #[cfg(test)]

@@ -3,6 +3,8 @@
 //! `cargo bench -p evenhand-study --bench pool [-- POLICY… FILE…]`: without files two days like
 //! Google's of 627 users; with files, those traces (anything that can be imported).
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints")]
+
 use std::hint::black_box;
 use std::time::Instant;
 

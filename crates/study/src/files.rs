@@ -1,7 +1,6 @@
 //! The folder of a study: what is written, and never half.
 
 use std::fmt::Write as _;
-use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use evenhand_cluster::{Simulated, SimulationError};
@@ -161,16 +160,8 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StudyError> {
     write_whole(path, &text)
 }
 
-/// Writes beside, then renames: a reader finds the old file or the new one, never a part.
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
-    let write = || -> std::io::Result<()> {
-        let dir = path.parent().unwrap_or(Path::new("."));
-        let mut file = tempfile::Builder::new().prefix(".evenhand-").suffix(".tmp").tempfile_in(dir)?;
-        file.write_all(bytes)?;
-        file.persist(path)?;
-        Ok(())
-    };
-    write().map_err(|source| StudyError::Write { path: path.to_path_buf(), source })
+    evenhand_files::write_whole(path, bytes).map_err(|source| StudyError::Write { path: path.to_path_buf(), source })
 }
 
 /// One line a run and user.

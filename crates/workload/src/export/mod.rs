@@ -12,14 +12,13 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
+use evenhand_files::replace_file;
 use evenhand_model::{Workload, mean_use};
 use thiserror::Error;
 
 pub use evalys::evalys_csv;
 pub use sdrf::sdrf_csv;
 pub use swf::swf;
-
-use crate::store::replace_file;
 
 /// A format to export to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -6,13 +6,11 @@
 mod encode;
 mod error;
 mod read;
-mod replace;
 mod results;
 mod write;
 
 pub use error::StoreError;
 pub use read::{is_parquet, read};
-pub(crate) use replace::replace_file;
 pub use results::{TaskResults, TaskState, write_task_results, write_task_results_csv};
 pub use write::write;
 

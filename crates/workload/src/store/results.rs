@@ -3,13 +3,14 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use evenhand_files::replace_file;
 use evenhand_model::{NO_TIME, Span, Time, UserId};
 use parquet::basic::Compression;
 use parquet::data_type::ByteArray;
 
 use super::encode::{Column, Packing, byte_arrays, write_file};
 use super::write::WriteError;
-use super::{StoreError, name, replace_file};
+use super::{StoreError, name};
 use crate::export::text::{push_csv, push_seconds};
 
 /// How a task ended up when its run stopped.

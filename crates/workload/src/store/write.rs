@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
+use evenhand_files::replace_file;
 use evenhand_model::{NO_ID, NO_TIME, Workload};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 
 use super::encode::{Column, Packing, byte_arrays, write_file};
-use super::{StoreError, key, name, replace_file};
+use super::{StoreError, key, name};
 
 /// Stores a workload as Parquet: `submit_ns`, `duration_ns`, `user`, a decimal column for each
 /// resource under its name, and those of `start_ns`, `requested_ns`, `account`, `queue`, `count`
