@@ -6,6 +6,7 @@
 //! for anything within a line, a line `...` for any number of lines. A block marked
 //! `console no-test` is not run (it would build something, or take long).
 #![cfg(unix)]
+#![allow(clippy::unwrap_used)]
 
 use std::fmt::Write as _;
 use std::fs;
