@@ -1,0 +1,155 @@
+//! The examples in the documentation do what the documentation says.
+//!
+//! Every block marked `console` in README.md and docs/ is run: a line `$ COMMAND` goes to a shell,
+//! in a folder that starts as a copy of docs/examples and is kept for the rest of that file; the
+//! lines below it, up to the next command, are what it must print on both outputs. `[..]` stands
+//! for anything within a line, a line `...` for any number of lines. A block marked
+//! `console no-test` is not run (it would build something, or take long).
+#![cfg(unix)]
+#![allow(clippy::unwrap_used)]
+
+use std::fmt::Write as _;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// One command and what it must print.
+#[derive(Debug, PartialEq)]
+struct Example {
+    line: usize,
+    command: String,
+    expected: Vec<String>,
+}
+
+#[test]
+fn examples_in_the_documentation_print_what_they_show() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let mut files = vec![root.join("README.md")];
+    files.extend(files_in(&root.join("docs")).into_iter().filter(|p| p.extension().is_some_and(|e| e == "md")));
+    let (mut run, mut wrong) = (0, String::new());
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        for example in files_in(&root.join("docs/examples")) {
+            fs::copy(&example, folder.path().join(example.file_name().unwrap())).unwrap();
+        }
+        for example in examples(&text) {
+            run += 1;
+            let (status, printed) = shell(&example.command, folder.path());
+            if !status || !matches(&example.expected, &printed) {
+                let ended = if status { "" } else { " (it failed)" };
+                writeln!(wrong, "{}:{}: $ {}{ended}", file.display(), example.line, example.command).unwrap();
+                writeln!(wrong, "--- documented\n{}", example.expected.join("\n")).unwrap();
+                writeln!(wrong, "--- printed\n{}\n", printed.join("\n")).unwrap();
+            }
+        }
+    }
+    assert!(run > 0, "there are examples");
+    assert!(wrong.is_empty(), "{wrong}");
+}
+
+/// The files of a folder, by name.
+fn files_in(folder: &Path) -> Vec<PathBuf> {
+    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.is_file());
+    files.sort();
+    files
+}
+
+/// The commands of all `console` blocks. A command goes on in the next line after a backslash.
+fn examples(text: &str) -> Vec<Example> {
+    let mut found: Vec<Example> = Vec::new();
+    let mut block = None;
+    let mut continues = false;
+    for (number, line) in text.lines().enumerate() {
+        if let Some(mark) = line.strip_prefix("```") {
+            block = match block {
+                Some(_) => None,
+                None => Some(mark.trim() == "console"),
+            };
+            continues = false;
+            continue;
+        }
+        if block != Some(true) {
+            continue;
+        }
+        match (line.strip_prefix("$ "), found.last_mut()) {
+            (Some(command), _) => {
+                let expected = Vec::new();
+                found.push(Example { line: number + 1, command: command.to_string(), expected });
+            }
+            (None, Some(example)) if continues => {
+                example.command.push('\n');
+                example.command.push_str(line.strip_prefix("> ").unwrap_or(line));
+            }
+            (None, Some(example)) => example.expected.push(line.trim_end().to_string()),
+            (None, None) => panic!("line {}: a console block starts with a command", number + 1),
+        }
+        continues = line.ends_with('\\') && found.last().is_some_and(|e| e.expected.is_empty());
+    }
+    found
+}
+
+/// Whether the command succeeded, and the lines it printed on both outputs.
+fn shell(command: &str, folder: &Path) -> (bool, Vec<String>) {
+    let binaries = Path::new(env!("CARGO_BIN_EXE_evenhand")).parent().unwrap();
+    let path = format!("{}:{}", binaries.display(), std::env::var("PATH").unwrap_or_default());
+    let output = Command::new("sh")
+        .args(["-c", &format!("exec 2>&1\n{command}")])
+        .current_dir(folder)
+        .env("PATH", path)
+        .env("LC_ALL", "C.UTF-8")
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&output.stdout);
+    (output.status.success(), text.lines().map(|line| line.trim_end().to_string()).collect())
+}
+
+/// Whether lines are as documented. Blank lines at the end do not count.
+fn matches(expected: &[String], printed: &[String]) -> bool {
+    match expected.split_first() {
+        None => printed.iter().all(String::is_empty),
+        Some((first, rest)) if first == "..." => (0..=printed.len()).any(|skipped| matches(rest, &printed[skipped..])),
+        Some((first, rest)) => match printed.split_first() {
+            Some((line, more)) => line_matches(first, line) && matches(rest, more),
+            None => expected.iter().all(String::is_empty),
+        },
+    }
+}
+
+/// Whether a line is as documented, with `[..]` for anything.
+fn line_matches(expected: &str, line: &str) -> bool {
+    match expected.split_once("[..]") {
+        None => expected == line,
+        Some((before, rest)) => line.strip_prefix(before).is_some_and(|line| {
+            let ends = line.char_indices().map(|(at, _)| at).chain([line.len()]);
+            ends.into_iter().any(|at| line_matches(rest, &line[at..]))
+        }),
+    }
+}
+
+#[test]
+fn a_documented_difference_is_seen() {
+    let lines = |text: &str| text.lines().map(String::from).collect::<Vec<_>>();
+    let same = |expected: &str, printed: &str| matches(&lines(expected), &lines(printed));
+    assert!(same("a\nb\n\n", "a\nb"));
+    assert!(same("a [..] c [..]", "a b c d"));
+    assert!(same("a\n...\nd", "a\nb\nc\nd"));
+    assert!(same("...\nd", "d"));
+    assert!(!same("a", "b"));
+    assert!(!same("a\nb", "a"));
+    assert!(!same("a", "a\nb"));
+    assert!(!same("a [..] c", "a b"));
+    assert!(!same("a\n...\nd", "a\nb"));
+}
+
+#[test]
+fn blocks_are_read_as_described() {
+    let text = "```console\n$ a \\\n> b\nout\n$ c\n```\n```console no-test\n$ d\n```\n```sh\n$ e\n```\n";
+    let example = |line: usize, command: &str, expected: &[&str]| Example {
+        line,
+        command: command.to_string(),
+        expected: expected.iter().map(|s| s.to_string()).collect(),
+    };
+    assert_eq!(examples(text), [example(2, "a \\\nb", &["out"]), example(5, "c", &[])]);
+}
