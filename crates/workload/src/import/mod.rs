@@ -62,7 +62,8 @@ pub struct Imported {
 /// Imports the trace that `sources` hold together.
 ///
 /// ```
-/// use evenhand_workload::{ImportOptions, Source, import};
+/// use evenhand_workload::Source;
+/// use evenhand_workload::import::{ImportOptions, import};
 ///
 /// let log = "; MaxProcs: 64\n1 0 5 10 4 -1 -1 4 60 -1 1 7 1 -1 1 -1 -1 -1\n2 3 0 -1 4 -1 -1 4 60 -1 0 7 1 -1 1 -1 -1 -1\n";
 /// let source = Source::Bytes { name: "log.swf".to_string(), data: log.as_bytes().to_vec() };
