@@ -212,7 +212,11 @@ class Sdrf:
         self.held = [[Fraction(0)] * len(capacity) for _ in range(users)]
         self.share = [[Fraction(0) for _ in width] for _ in range(users)]
         self.overuse = [[Fraction(0) for _ in width] for _ in range(users)]
-        # c - b at `since`, exact to DIGITS digits.
+        # c at `since` is `base` + `rest`: the overuse in force until then, exactly, and the rest to
+        # DIGITS digits. During one instant c stands still however much starts and finishes.
+        self.base = [[Fraction(0) for _ in width] for _ in range(users)]
+        self.rest = [[Decimal(0) for _ in width] for _ in range(users)]
+        # c - b at `since`.
         self.gap = [[Decimal(0) for _ in width] for _ in range(users)]
         self.since = [trace.submit[0] if trace.submit else 0] * users
         self.doubles = [([0.0] * len(capacity), [0.0] * len(capacity), [0.0] * len(capacity)) for _ in range(users)]
@@ -237,13 +241,14 @@ class Sdrf:
         """Brings the commitment of `user` up to now, then changes what it holds."""
         factor = self.factor(self.since[user], now)
         held, share, overuse, gap = self.held[user], self.share[user], self.overuse[user], self.gap[user]
+        base, rest = self.base[user], self.rest[user]
         for r, amount in enumerate(amounts):
+            if now > self.since[user]:
+                base[r], rest[r] = overuse[r], gap[r] * factor
             held[r] += sign * amount
             share[r] = held[r] / self.capacity[r]
-            before, overuse[r] = overuse[r], max(share[r] - self.entitlement[user], Fraction(0))
-            gap[r] = gap[r] * factor
-            if before != overuse[r]:
-                gap[r] += to_decimal(before - overuse[r])
+            overuse[r] = max(share[r] - self.entitlement[user], Fraction(0))
+            gap[r] = rest[r] + to_decimal(base[r] - overuse[r])
         self.since[user] = now
         self.doubles[user] = ([float(x) for x in share], [float(x) for x in overuse], [float(x) for x in gap])
         self.values.pop(user, None)
@@ -258,7 +263,7 @@ class Sdrf:
     def key_f(self, user, now):
         share, overuse, gap = self.doubles[user]
         factor = math.exp((self.since[user] - now) / self.tau_ns_f)
-        commitment = [b + g * factor for b, g in zip(overuse, gap)]
+        commitment = [max(b + g * factor, 0.0) for b, g in zip(overuse, gap)]
         if self.dominant:
             key = max(share) + max(commitment)
         else:
@@ -287,7 +292,7 @@ class Sdrf:
                 key = keys[user] = self.key_f(user, now)
             if key <= bound:
                 near.append((key, candidate))
-                bound = min(bound, key + DOUBLE_MARGIN * (key + 1e-300))
+                bound = min(bound, key + DOUBLE_MARGIN * (abs(key) + 1e-300))
         near = [candidate for key, candidate in near if key <= bound]
         if len(near) == 1:
             return near[0][1]

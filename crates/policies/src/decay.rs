@@ -5,7 +5,7 @@ use std::f64::consts::LN_2;
 use evenhand_model::{Quantity, Rational, Span, Time, to_f64};
 use thiserror::Error;
 
-use crate::twofold::Twofold;
+use crate::twofold::{TWOFOLD_LN_2, Twofold};
 
 /// The decay of paper 001, Eq. 6: after t seconds a commitment keeps e^(-t / tau) of its distance
 /// to the present overuse, tau = -1 s / ln(delta).
@@ -74,6 +74,17 @@ impl Decay {
         Ok(Decay { per_nanosecond, delta: libm::exp(-1.0 / tau_s), tau_s })
     }
 
+    /// What is kept and lost over `span`.
+    pub(crate) fn over(&self, span: Span) -> Kept {
+        let (halvings, part) = half_lives(span, self.per_nanosecond);
+        let change = Twofold::exp_m1(-(part * TWOFOLD_LN_2));
+        let one = Twofold::sum(1.0, 0.0);
+        let digits = one + change;
+        // Not 1 - kept where nearly all is kept: that has no digits left.
+        let lost = if halvings == 0 { -change } else { one - digits.scaled(two_to_minus(halvings)) };
+        Kept { digits, halvings, lost }
+    }
+
     /// The discount factor a second.
     pub fn delta(&self) -> f64 {
         self.delta
@@ -83,6 +94,17 @@ impl Decay {
     pub fn tau_s(&self) -> f64 {
         self.tau_s
     }
+}
+
+/// e^(-t / tau) over some time.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    /// e^(-t / tau) * 2^halvings, near 1.
+    pub(crate) digits: Twofold,
+    /// Whole half-lives.
+    pub(crate) halvings: u64,
+    /// 1 - e^(-t / tau).
+    pub(crate) lost: Twofold,
 }
 
 /// s(t) = 2^-(half-lives since the epoch): with one decay every commitment is a straight line in s
@@ -115,13 +137,13 @@ impl Clock {
             rebase(two_to_minus(since_epoch));
             since_epoch = 0;
         }
-        libm::exp2(-part) * two_to_minus(since_epoch)
+        libm::exp2(-part.high()) * two_to_minus(since_epoch)
     }
 }
 
 /// 2^-n; 0 below the normal `f64`: what is older than 1,022 half-lives is gone.
 #[inline]
-fn two_to_minus(n: u64) -> f64 {
+pub(crate) fn two_to_minus(n: u64) -> f64 {
     f64::from_bits(1023u64.saturating_sub(n) << 52)
 }
 
@@ -129,11 +151,11 @@ fn two_to_minus(n: u64) -> f64 {
 ///
 /// In twice the precision of f64: at delta = 0.9 a month has 400,000 half-lives, and s wants the
 /// rest to 16 digits.
-fn half_lives(span: Span, per_nanosecond: Twofold) -> (u64, f64) {
+fn half_lives(span: Span, per_nanosecond: Twofold) -> (u64, Twofold) {
     let halves = Twofold::from_whole(span.nanos()) * per_nanosecond;
     // Rounding by truncation: f64::round is a call on older processors.
     let whole = (halves.high() + 0.5) as u64;
-    (whole, (halves - Twofold::from_whole(whole)).high())
+    (whole, halves - Twofold::from_whole(whole))
 }
 
 #[cfg(test)]
@@ -174,8 +196,8 @@ mod tests {
     fn many_half_lives_keep_their_digits() {
         // 400,000.25 half-lives of 8 ns, whose inverse is exact.
         let (whole, part) = half_lives(Span::from_nanos(400_000 * 8 + 2), Twofold::sum(0.125, 0.0));
-        assert_eq!((whole, part), (400_000, 0.25));
+        assert_eq!((whole, part.high()), (400_000, 0.25));
         let (whole, part) = half_lives(Span::from_nanos((1 << 61) + 3), Twofold::sum(1.0 / 1024.0, 0.0));
-        assert_eq!((whole, part), (1 << 51, 3.0 / 1024.0));
+        assert_eq!((whole, part.high()), (1 << 51, 3.0 / 1024.0));
     }
 }

@@ -38,6 +38,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod asset;
+mod commitment;
 mod decay;
 mod drf;
 mod fifo;
