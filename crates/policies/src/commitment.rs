@@ -1,72 +1,57 @@
 //! One user's commitment for one resource, with digits to spare.
 
 use std::cmp::Ordering;
+use std::ops::Neg;
 
 use evenhand_model::Rational;
 
-use crate::decay::{Kept, two_to_minus};
-use crate::twofold::Twofold;
+use crate::decay::Kept;
+use crate::wide::Wide;
 
-/// A number that may be far below the least `f64`, and how wrong it may be: `digits` * 2^-`halvings`.
-///
-/// After a month at delta = 0.9 a commitment is some 2^-400,000 and still more than none.
+/// A number and how wrong it may be, relative to itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Small {
-    digits: Twofold,
-    /// What `digits` may be off.
+struct Rounded {
+    number: Wide,
     error: f64,
-    halvings: u64,
 }
 
-/// What the few operations of one step may be off, relative to their parts.
-const STEP_ERROR: f64 = 1e-30;
+/// What one step may be off, relative to its largest part: a few units of a [`Wide`]'s last digit.
+const STEP_ERROR: f64 = 1.0 / (1u128 << 120) as f64;
 
-/// `digits` stay above this, so that products of many factors keep all of theirs.
-const LEAST_DIGITS: f64 = 1.0 / (1u128 << LEAST_HALVINGS) as f64;
-const LEAST_HALVINGS: u64 = 64;
-
-impl Small {
-    fn sum(a: Small, b: Small) -> Small {
-        let (a, b) = (a.plain(), b.plain());
-        let error = a.error + b.error + STEP_ERROR * (a.digits.abs() + b.digits.abs());
-        Small { digits: a.digits + b.digits, error, halvings: 0 }
-    }
-
-    fn is_zero(&self) -> bool {
-        self.digits.is_zero() && self.error == 0.0
-    }
-
-    /// As one `f64`; 0 if it is below all of them.
-    fn to_f64(self) -> f64 {
-        self.digits.high() * two_to_minus(self.halvings)
-    }
-
-    /// Without halvings; 0 if it is below every `f64`.
-    fn plain(self) -> Small {
-        let common = two_to_minus(self.halvings);
-        Small { digits: self.digits.scaled(common), error: self.error * common, halvings: 0 }
-    }
-
-    fn times(self, factor: Twofold) -> Small {
-        let digits = self.digits * factor;
-        Small { digits, error: self.error * factor.abs() + STEP_ERROR * digits.abs(), ..self }
-    }
-
-    fn kept(self, kept: &Kept) -> Small {
-        let mut product = self.times(kept.digits);
-        product.halvings += kept.halvings;
-        while product.digits.abs() < LEAST_DIGITS && !product.digits.is_zero() {
-            product.digits = product.digits.scaled(1.0 / LEAST_DIGITS);
-            product.error /= LEAST_DIGITS;
-            product.halvings += LEAST_HALVINGS;
+impl Rounded {
+    fn sum(a: Rounded, b: Rounded) -> Rounded {
+        if a.number.is_zero() || b.number.is_zero() {
+            return if a.number.is_zero() { b } else { a };
         }
-        product
+        let number = a.number + b.number;
+        if number.is_zero() {
+            // All digits cancel: what is left may be as much as what they may be off.
+            let largest = if a.number.ratio(b.number) > 1.0 { a.number } else { b.number };
+            return Rounded { number: largest.halved(118), error: 2.0 };
+        }
+        let (of_a, of_b) = (a.number.ratio(number), b.number.ratio(number));
+        Rounded { number, error: a.error * of_a + b.error * of_b + STEP_ERROR * of_a.max(of_b) }
+    }
+
+    fn times(self, factor: Wide) -> Rounded {
+        Rounded { number: self.number * factor, error: self.error + STEP_ERROR }
+    }
+
+    fn is_known_better_than(&self, other: &Rounded) -> bool {
+        !other.number.is_zero() && self.error * self.number.ratio(other.number) < other.error
     }
 }
 
-impl From<Twofold> for Small {
-    fn from(digits: Twofold) -> Small {
-        Small { digits, error: STEP_ERROR * digits.abs(), halvings: 0 }
+impl Neg for Rounded {
+    type Output = Rounded;
+    fn neg(self) -> Rounded {
+        Rounded { number: -self.number, ..self }
+    }
+}
+
+impl From<Wide> for Rounded {
+    fn from(number: Wide) -> Rounded {
+        Rounded { number, error: STEP_ERROR }
     }
 }
 
@@ -76,33 +61,33 @@ impl From<Twofold> for Small {
 /// Both c and g are kept, though one follows from the other, because each loses all its digits in
 /// the other where it is small: a commitment just begun is a sliver of ō, and one that has
 /// settled differs from ō by a sliver. c is updated by sums of positive terms and g by products, so
-/// both stay right to some thirty digits of their own.
+/// both stay right to some 36 digits of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Commitment {
-    value: Small,
-    gap: Small,
-    overuse: Twofold,
+    value: Rounded,
+    gap: Rounded,
+    overuse: Wide,
 }
 
 impl Commitment {
     /// Whether it is 0 and stays so.
     pub(crate) fn is_nothing(&self) -> bool {
-        self.value.is_zero() && self.overuse.is_zero()
+        self.value.number.is_zero() && self.overuse.is_zero()
     }
 
     /// ō
     pub(crate) fn overuse(&self) -> f64 {
-        self.overuse.high()
+        self.overuse.to_f64()
     }
 
     /// c
     pub(crate) fn value(&self) -> f64 {
-        self.value.to_f64()
+        self.value.number.to_f64()
     }
 
     /// c - ō
     pub(crate) fn gap(&self) -> f64 {
-        self.gap.to_f64()
+        self.gap.number.to_f64()
     }
 
     /// What it is after some time with the same overuse.
@@ -110,28 +95,28 @@ impl Commitment {
         if self.is_nothing() {
             return *self;
         }
-        let gap = self.gap.kept(kept);
+        let gap = self.gap.times(kept.kept);
         let value = match self.overuse.is_zero() {
             true => gap,
-            false => Small::sum(self.value.kept(kept), Small::from(self.overuse * kept.lost)),
+            false => Rounded::sum(self.value.times(kept.kept), (self.overuse * kept.lost).into()),
         };
         Commitment { value, gap, ..*self }
     }
 
     /// From now on it moves to another overuse, `less` below the one so far.
-    pub(crate) fn toward(&self, overuse: Twofold, less: Twofold) -> Commitment {
+    pub(crate) fn toward(&self, overuse: Wide, less: Wide) -> Commitment {
         let gap = if overuse.is_zero() {
             self.value
         } else if self.gap_is_better() {
-            Small::sum(self.gap, less.into())
+            Rounded::sum(self.gap, less.into())
         } else {
-            Small::sum(self.value, (-overuse).into())
+            Rounded::sum(self.value, (-overuse).into())
         };
         Commitment { value: self.value, gap, overuse }
     }
 
     fn gap_is_better(&self) -> bool {
-        !self.overuse.is_zero() && self.gap.plain().error < self.value.plain().error
+        !self.overuse.is_zero() && self.gap.is_known_better_than(&self.value)
     }
 }
 
@@ -139,7 +124,7 @@ impl Commitment {
 #[derive(Clone, Debug)]
 pub(crate) struct Branch {
     exact: Rational,
-    small: Small,
+    small: Rounded,
 }
 
 impl Branch {
@@ -152,26 +137,22 @@ impl Branch {
     }
 
     pub(crate) fn times(self, factor: &Rational) -> Branch {
-        Branch { exact: self.exact * factor, small: self.small.times(Twofold::from_rational(factor)) }
+        Branch { exact: self.exact * factor, small: self.small.times(Wide::from_rational(factor)) }
     }
 
     /// The rationals are exact, so all rounding is that of the small parts, and a difference within
     /// it is a tie: users whose commitments are in proportion to their weights tie exactly.
     pub(crate) fn compare(&self, other: &Branch) -> Ordering {
-        // In units of the larger one, lest both fall below the least f64. Zero is of any size.
-        let parts = [self.small, other.small];
-        let halvings = parts.iter().filter(|s| !s.is_zero()).map(|s| s.halvings).min().unwrap_or(0);
-        let [a, b] = parts.map(|s| Small { halvings: s.halvings.saturating_sub(halvings), ..s }.plain());
-        let (mut difference, mut error) = (a.digits - b.digits, a.error + b.error);
+        let mut difference = Rounded::sum(self.small, -other.small);
         if self.exact != other.exact {
-            let common = two_to_minus(halvings);
-            difference = Twofold::from_rational(&(&self.exact - &other.exact)) + difference.scaled(common);
-            error *= common;
+            let exact = Wide::from_rational(&(&self.exact - &other.exact));
+            difference = Rounded::sum(difference, exact.into());
         }
-        if difference.abs() <= error {
-            return Ordering::Equal;
+        match difference.number {
+            number if number.is_zero() || difference.error >= 1.0 => Ordering::Equal,
+            number if number.is_negative() => Ordering::Less,
+            _ => Ordering::Greater,
         }
-        difference.high().partial_cmp(&0.0).unwrap_or(Ordering::Equal)
     }
 }
 
@@ -185,15 +166,20 @@ mod tests {
         Decay::from_delta(&Quantity::parse(delta).unwrap()).unwrap()
     }
 
+    /// Half of the pool, and a quarter, are exact in every form.
+    fn wide(number: f64) -> Wide {
+        Wide::from_rational(&Rational::try_from(number).unwrap())
+    }
+
     fn start(overuse: f64) -> Commitment {
-        let overuse = Twofold::sum(overuse, 0.0);
+        let overuse = wide(overuse);
         Commitment::default().toward(overuse, -overuse)
     }
 
     /// Held for `held`, then nothing for `idle`.
     fn release(overuse: f64, decay: &Decay, held: Span, idle: Span) -> Commitment {
         let used = start(overuse).after(&decay.over(held));
-        used.toward(Twofold::ZERO, Twofold::sum(overuse, 0.0)).after(&decay.over(idle))
+        used.toward(Wide::ZERO, wide(overuse)).after(&decay.over(idle))
     }
 
     fn order(a: &Commitment, b: &Commitment) -> Ordering {

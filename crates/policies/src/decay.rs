@@ -1,11 +1,9 @@
 //! The clock as a line: how commitments decay.
 
-use std::f64::consts::LN_2;
-
-use evenhand_model::{Quantity, Rational, Span, Time, to_f64};
+use evenhand_model::{Quantity, Rational, Span, Time};
 use thiserror::Error;
 
-use crate::twofold::{TWOFOLD_LN_2, Twofold};
+use crate::wide::Wide;
 
 /// The decay of paper 001, Eq. 6: after t seconds a commitment keeps e^(-t / tau) of its distance
 /// to the present overuse, tau = -1 s / ln(delta).
@@ -19,7 +17,7 @@ use crate::twofold::{TWOFOLD_LN_2, Twofold};
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decay {
     /// Half-lives a nanosecond: 1 / H. Times are turned into half-lives by one multiplication.
-    per_nanosecond: Twofold,
+    per_nanosecond: Wide,
     delta: f64,
     tau_s: f64,
 }
@@ -43,22 +41,17 @@ pub enum DecayError {
 impl Decay {
     /// From the discount factor a second.
     ///
-    /// 1 - delta is taken from the decimal text, not from its `f64`: at 1 - 1e-7 the latter is off
-    /// by 5e-10.
+    /// From the decimal text, not from its `f64`: at 1 - 1e-7 the latter is off by 5e-10.
     ///
     /// # Errors
     /// If delta is not strictly between 0 and 1.
     pub fn from_delta(delta: &Quantity) -> Result<Decay, DecayError> {
-        let complement = Rational::ONE - delta.exact();
-        if delta.is_zero() || complement <= Rational::ZERO {
+        if delta.is_zero() || *delta.exact() >= Rational::ONE {
             return Err(DecayError::Delta { found: delta.to_string() });
         }
-        let rate_per_s = -libm::log1p(-to_f64(&complement));
-        Ok(Decay {
-            per_nanosecond: Twofold::sum(rate_per_s / (LN_2 * 1e9), 0.0),
-            delta: delta.to_f64(),
-            tau_s: 1.0 / rate_per_s,
-        })
+        let rate_per_s = Wide::minus_ln(delta.exact());
+        let per_nanosecond = rate_per_s * Wide::LOG2_E * one_over(1_000_000_000);
+        Ok(Decay { per_nanosecond, delta: delta.to_f64(), tau_s: 1.0 / rate_per_s.to_f64() })
     }
 
     /// From the time after which half of a commitment is forgotten.
@@ -69,20 +62,18 @@ impl Decay {
         if half_life == Span::ZERO {
             return Err(DecayError::HalfLife);
         }
-        let tau_s = half_life.secs_f64() / LN_2;
-        let per_nanosecond = Twofold::from_rational(&(Rational::ONE / Rational::from(half_life.nanos())));
+        let tau_s = half_life.secs_f64() / std::f64::consts::LN_2;
+        let per_nanosecond = one_over(half_life.nanos());
         Ok(Decay { per_nanosecond, delta: libm::exp(-1.0 / tau_s), tau_s })
     }
 
     /// What is kept and lost over `span`.
     pub(crate) fn over(&self, span: Span) -> Kept {
         let (halvings, part) = half_lives(span, self.per_nanosecond);
-        let change = Twofold::exp_m1(-(part * TWOFOLD_LN_2));
-        let one = Twofold::sum(1.0, 0.0);
-        let digits = one + change;
+        let lost_of_part = (part * Wide::LN_2).one_less_exp();
+        let kept = (Wide::ONE - lost_of_part).halved(halvings);
         // Not 1 - kept where nearly all is kept: that has no digits left.
-        let lost = if halvings == 0 { -change } else { one - digits.scaled(two_to_minus(halvings)) };
-        Kept { digits, halvings, lost }
+        Kept { kept, lost: if halvings == 0 { lost_of_part } else { Wide::ONE - kept } }
     }
 
     /// The discount factor a second.
@@ -96,15 +87,11 @@ impl Decay {
     }
 }
 
-/// e^(-t / tau) over some time.
+/// e^(-t / tau) over some time, and what it lacks to 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept {
-    /// e^(-t / tau) * 2^halvings, near 1.
-    pub(crate) digits: Twofold,
-    /// Whole half-lives.
-    pub(crate) halvings: u64,
-    /// 1 - e^(-t / tau).
-    pub(crate) lost: Twofold,
+    pub(crate) kept: Wide,
+    pub(crate) lost: Wide,
 }
 
 /// s(t) = 2^-(half-lives since the epoch): with one decay every commitment is a straight line in s
@@ -137,25 +124,26 @@ impl Clock {
             rebase(two_to_minus(since_epoch));
             since_epoch = 0;
         }
-        libm::exp2(-part.high()) * two_to_minus(since_epoch)
+        libm::exp2(-part.to_f64()) * two_to_minus(since_epoch)
     }
 }
 
 /// 2^-n; 0 below the normal `f64`: what is older than 1,022 half-lives is gone.
 #[inline]
-pub(crate) fn two_to_minus(n: u64) -> f64 {
+fn two_to_minus(n: u64) -> f64 {
     f64::from_bits(1023u64.saturating_sub(n) << 52)
 }
 
-/// `span` in half-lives, as a whole number and a rest in [-1/2, 1/2].
+/// `span` in half-lives, as a whole number and a rest in [0, 1).
 ///
-/// In twice the precision of f64: at delta = 0.9 a month has 400,000 half-lives, and s wants the
-/// rest to 16 digits.
-fn half_lives(span: Span, per_nanosecond: Twofold) -> (u64, Twofold) {
-    let halves = Twofold::from_whole(span.nanos()) * per_nanosecond;
-    // Rounding by truncation: f64::round is a call on older processors.
-    let whole = (halves.high() + 0.5) as u64;
-    (whole, halves - Twofold::from_whole(whole))
+/// In more digits than an `f64` has: at delta = 0.9 a month has 400,000 half-lives, and what is kept
+/// of the rest decides ties.
+fn half_lives(span: Span, per_nanosecond: Wide) -> (u64, Wide) {
+    (Wide::from_whole(span.nanos()) * per_nanosecond).split()
+}
+
+fn one_over(n: u64) -> Wide {
+    Wide::from_rational(&(Rational::ONE / Rational::from(n)))
 }
 
 #[cfg(test)]
@@ -195,9 +183,9 @@ mod tests {
     #[test]
     fn many_half_lives_keep_their_digits() {
         // 400,000.25 half-lives of 8 ns, whose inverse is exact.
-        let (whole, part) = half_lives(Span::from_nanos(400_000 * 8 + 2), Twofold::sum(0.125, 0.0));
-        assert_eq!((whole, part.high()), (400_000, 0.25));
-        let (whole, part) = half_lives(Span::from_nanos((1 << 61) + 3), Twofold::sum(1.0 / 1024.0, 0.0));
-        assert_eq!((whole, part.high()), (1 << 51, 3.0 / 1024.0));
+        let (whole, part) = half_lives(Span::from_nanos(400_000 * 8 + 2), one_over(8));
+        assert_eq!((whole, part.to_f64()), (400_000, 0.25));
+        let (whole, part) = half_lives(Span::from_nanos((1 << 61) + 3), one_over(1024));
+        assert_eq!((whole, part.to_f64()), (1 << 51, 3.0 / 1024.0));
     }
 }

@@ -6,7 +6,7 @@
 //! of the key: (o + ō) + B s.
 //!
 //! **Digits.** The lines, in `f64`, say who may be least. Among users they cannot tell apart
-//! [`Commitment`], which has thirty digits and no smallest number, decides: overuse of a
+//! [`Commitment`], which has 36 digits and no smallest number, decides: overuse of a
 //! microsecond is a small part of B, and its order in time a small part of that.
 //!
 //! **Instants.** c is continuous, so during one instant it does not move however many tasks start
@@ -22,7 +22,7 @@ use crate::commitment::{Branch, Commitment};
 use crate::decay::{Clock, Decay};
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::{LineOrder, Scan};
-use crate::twofold::Twofold;
+use crate::wide::Wide;
 use crate::{Policy, Registration, Setting, Standing};
 
 pub(crate) const REGISTRATION: Registration = Registration {
@@ -57,7 +57,7 @@ const NEAR: f64 = 64.0 * f64::EPSILON;
 struct Entitlement {
     exact: Rational,
     whole: u64,
-    rest: Twofold,
+    rest: Wide,
 }
 
 impl Entitlement {
@@ -65,7 +65,7 @@ impl Entitlement {
         let (whole, rest) = exact.clone().split_at_point();
         // More than u64 holds is never exceeded.
         let whole = u64::try_from(whole).unwrap_or(u64::MAX);
-        Entitlement { exact, whole, rest: Twofold::from_rational(&rest) }
+        Entitlement { exact, whole, rest: Wide::from_rational(&rest) }
     }
 
     #[inline]
@@ -75,18 +75,18 @@ impl Entitlement {
 
     /// max(held - entitlement, 0) in steps.
     #[inline]
-    fn overuse(&self, held: u64) -> Twofold {
-        if self.is_exceeded(held) { self.overuse_difference(held, 0) } else { Twofold::ZERO }
+    fn overuse(&self, held: u64) -> Wide {
+        if self.is_exceeded(held) { self.overuse_difference(held, 0) } else { Wide::ZERO }
     }
 
-    /// overuse(a) - overuse(b) to thirty digits: mostly a difference of whole numbers.
+    /// overuse(a) - overuse(b) to 36 digits: mostly a difference of whole numbers.
     #[inline]
-    fn overuse_difference(&self, a: u64, b: u64) -> Twofold {
+    fn overuse_difference(&self, a: u64, b: u64) -> Wide {
         let (least, most) = (a.min(b), a.max(b));
         let difference = if self.is_exceeded(least) {
-            Twofold::from_whole(most - least)
+            Wide::from_whole(most - least)
         } else {
-            Twofold::from_whole(most - self.whole) - self.rest
+            Wide::from_whole(most - self.whole) - self.rest
         };
         if a > b { difference } else { -difference }
     }
@@ -109,7 +109,7 @@ struct Sdrf {
     /// B, by user and resource.
     slope: Vec<f64>,
     /// 1 / capacity, by resource.
-    per_step: Vec<Twofold>,
+    per_step: Vec<Wide>,
     first: Vec<Time>,
     waiting: Vec<bool>,
     /// Users whose holdings changed at `instant` and are not yet settled.
@@ -149,7 +149,7 @@ impl Sdrf {
             since: vec![Time::ZERO; users],
             slope: vec![0.0; users * width],
             per_step: (0..width)
-                .map(|r| Twofold::from_rational(&(Rational::ONE / setting.capacity.exact_steps(r))))
+                .map(|r| Wide::from_rational(&(Rational::ONE / setting.capacity.exact_steps(r))))
                 .collect(),
             first: vec![Time::ZERO; users],
             waiting: vec![false; users],
