@@ -8,37 +8,49 @@ use evenhand_model::Rational;
 use crate::decay::Kept;
 use crate::wide::Wide;
 
-/// A number and how wrong it may be, relative to itself.
+/// A number and by how many units of its last digit it may be off.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Rounded {
     number: Wide,
     error: f64,
 }
 
-/// What one step may be off, relative to its largest part: a few units of a [`Wide`]'s last digit.
-const STEP_ERROR: f64 = 1.0 / (1u128 << 120) as f64;
+/// What one operation may be off, in units of the last digit of its largest part.
+const STEP_ERROR: f64 = 16.0;
 
 impl Rounded {
+    #[inline]
     fn sum(a: Rounded, b: Rounded) -> Rounded {
         if a.number.is_zero() || b.number.is_zero() {
             return if a.number.is_zero() { b } else { a };
         }
-        let number = a.number + b.number;
+        let mut number = a.number + b.number;
         if number.is_zero() {
-            // All digits cancel: what is left may be as much as what they may be off.
-            let largest = if a.number.ratio(b.number) > 1.0 { a.number } else { b.number };
-            return Rounded { number: largest.halved(118), error: 2.0 };
+            // All digits cancel: one unit of the last, which is less than what they may be off.
+            let largest = if a.number.unit_over(b.number) > 1.0 { a.number } else { b.number };
+            number = largest.last_digit();
         }
-        let (of_a, of_b) = (a.number.ratio(number), b.number.ratio(number));
+        let (of_a, of_b) = (a.number.unit_over(number), b.number.unit_over(number));
         Rounded { number, error: a.error * of_a + b.error * of_b + STEP_ERROR * of_a.max(of_b) }
     }
 
+    #[inline]
     fn times(self, factor: Wide) -> Rounded {
-        Rounded { number: self.number * factor, error: self.error + STEP_ERROR }
+        let number = self.number * factor;
+        let units = self.number.unit_over(number) * factor.to_f64().abs();
+        // Where a factor or a product has no f64, the errors of both are still alike.
+        let units = if units.is_normal() { units } else { 2.0 };
+        Rounded { number, error: self.error * units + STEP_ERROR }
     }
 
-    fn is_known_better_than(&self, other: &Rounded) -> bool {
-        !other.number.is_zero() && self.error * self.number.ratio(other.number) < other.error
+    #[inline]
+    fn after(self, kept: &Kept) -> Rounded {
+        let product = self.times(kept.kept);
+        Rounded { error: product.error + kept.error, ..product }
+    }
+
+    fn may_be_zero(&self) -> bool {
+        self.number.is_zero() || self.error >= self.number.in_units()
     }
 }
 
@@ -50,29 +62,29 @@ impl Neg for Rounded {
 }
 
 impl From<Wide> for Rounded {
+    #[inline]
     fn from(number: Wide) -> Rounded {
         Rounded { number, error: STEP_ERROR }
     }
 }
 
-/// What paper 001, Eq. 6 needs to go on from an instant: the commitment c, the overuse ō it moves
-/// to, and the gap g = c - ō.
+/// What paper 001, Eq. 6 needs to go on from an instant: the commitment c and the overuse ō it
+/// moves to, where c is kept as itself while it is small beside ō, and as the gap c - ō else.
 ///
-/// Both c and g are kept, though one follows from the other, because each loses all its digits in
-/// the other where it is small: a commitment just begun is a sliver of ō, and one that has
-/// settled differs from ō by a sliver. c is updated by sums of positive terms and g by products, so
-/// both stay right to some 36 digits of their own.
+/// Each loses its digits in the other where it is small: a commitment just begun is a sliver of ō,
+/// and one that has settled differs from ō by a sliver. c is updated by sums of positive terms and
+/// the gap by products, so both stay right to some 36 digits of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Commitment {
-    value: Rounded,
-    gap: Rounded,
+    part: Rounded,
+    is_gap: bool,
     overuse: Wide,
 }
 
 impl Commitment {
     /// Whether it is 0 and stays so.
     pub(crate) fn is_nothing(&self) -> bool {
-        self.value.number.is_zero() && self.overuse.is_zero()
+        self.overuse.is_zero() && self.part.number.is_zero()
     }
 
     /// ō
@@ -82,45 +94,49 @@ impl Commitment {
 
     /// c
     pub(crate) fn value(&self) -> f64 {
-        self.value.number.to_f64()
+        self.part.number.to_f64() + if self.is_gap { self.overuse() } else { 0.0 }
     }
 
     /// c - ō
     pub(crate) fn gap(&self) -> f64 {
-        self.gap.number.to_f64()
+        self.part.number.to_f64() - if self.is_gap { 0.0 } else { self.overuse() }
     }
 
     /// What it is after some time with the same overuse.
+    #[inline]
     pub(crate) fn after(&self, kept: &Kept) -> Commitment {
         if self.is_nothing() {
             return *self;
         }
-        let gap = self.gap.times(kept.kept);
-        let value = match self.overuse.is_zero() {
-            true => gap,
-            false => Rounded::sum(self.value.times(kept.kept), (self.overuse * kept.lost).into()),
+        if !self.is_gap && !self.overuse.is_zero() {
+            let value = Rounded::sum(self.part.after(kept), (self.overuse * kept.lost).into());
+            if value.number.is_small_beside(self.overuse) {
+                return Commitment { part: value, ..*self };
+            }
+        }
+        let gap = match self.is_gap || self.overuse.is_zero() {
+            true => self.part,
+            false => Rounded::sum(self.part, (-self.overuse).into()),
         };
-        Commitment { value, gap, ..*self }
+        Commitment { part: gap.after(kept), is_gap: !self.overuse.is_zero(), ..*self }
     }
 
-    /// From now on it moves to another overuse, `less` below the one so far.
-    pub(crate) fn toward(&self, overuse: Wide, less: Wide) -> Commitment {
-        let gap = if overuse.is_zero() {
-            self.value
-        } else if self.gap_is_better() {
-            Rounded::sum(self.gap, less.into())
-        } else {
-            Rounded::sum(self.value, (-overuse).into())
+    /// From now on it moves to another overuse, by `less` below the one so far.
+    #[inline]
+    pub(crate) fn toward(&self, overuse: Wide, less: impl FnOnce() -> Wide) -> Commitment {
+        let value = if self.is_gap { Rounded::sum(self.part, self.overuse.into()) } else { self.part };
+        if overuse.is_zero() || value.number.is_small_beside(overuse) {
+            return Commitment { part: value, is_gap: false, overuse };
+        }
+        let part = match self.is_gap {
+            true => Rounded::sum(self.part, less().into()),
+            false => Rounded::sum(value, (-overuse).into()),
         };
-        Commitment { value: self.value, gap, overuse }
-    }
-
-    fn gap_is_better(&self) -> bool {
-        !self.overuse.is_zero() && self.gap.is_known_better_than(&self.value)
+        Commitment { part, is_gap: true, overuse }
     }
 }
 
-/// A branch of a key: an exact rational plus c or c - ō, whichever is known better.
+/// A branch of a key: an exact rational plus c or c - ō, whichever is kept.
 #[derive(Clone, Debug)]
 pub(crate) struct Branch {
     exact: Rational,
@@ -130,10 +146,8 @@ pub(crate) struct Branch {
 impl Branch {
     /// `share` + commitment; `overuse` is ō exactly.
     pub(crate) fn new(share: Rational, commitment: &Commitment, overuse: impl FnOnce() -> Rational) -> Branch {
-        match commitment.gap_is_better() {
-            true => Branch { exact: share + overuse(), small: commitment.gap },
-            false => Branch { exact: share, small: commitment.value },
-        }
+        let exact = if commitment.is_gap { share + overuse() } else { share };
+        Branch { exact, small: commitment.part }
     }
 
     pub(crate) fn times(self, factor: &Rational) -> Branch {
@@ -148,10 +162,10 @@ impl Branch {
             let exact = Wide::from_rational(&(&self.exact - &other.exact));
             difference = Rounded::sum(difference, exact.into());
         }
-        match difference.number {
-            number if number.is_zero() || difference.error >= 1.0 => Ordering::Equal,
-            number if number.is_negative() => Ordering::Less,
-            _ => Ordering::Greater,
+        match difference.may_be_zero() {
+            true => Ordering::Equal,
+            false if difference.number.is_negative() => Ordering::Less,
+            false => Ordering::Greater,
         }
     }
 }
@@ -173,13 +187,13 @@ mod tests {
 
     fn start(overuse: f64) -> Commitment {
         let overuse = wide(overuse);
-        Commitment::default().toward(overuse, -overuse)
+        Commitment::default().toward(overuse, || -overuse)
     }
 
     /// Held for `held`, then nothing for `idle`.
     fn release(overuse: f64, decay: &Decay, held: Span, idle: Span) -> Commitment {
         let used = start(overuse).after(&decay.over(held));
-        used.toward(Wide::ZERO, wide(overuse)).after(&decay.over(idle))
+        used.toward(Wide::ZERO, || wide(overuse)).after(&decay.over(idle))
     }
 
     fn order(a: &Commitment, b: &Commitment) -> Ordering {

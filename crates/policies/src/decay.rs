@@ -73,7 +73,8 @@ impl Decay {
         let lost_of_part = (part * Wide::LN_2).one_less_exp();
         let kept = (Wide::ONE - lost_of_part).halved(halvings);
         // Not 1 - kept where nearly all is kept: that has no digits left.
-        Kept { kept, lost: if halvings == 0 { lost_of_part } else { Wide::ONE - kept } }
+        let lost = if halvings == 0 { lost_of_part } else { Wide::ONE - kept };
+        Kept { kept, lost, error: 2.0 * halvings as f64 }
     }
 
     /// The discount factor a second.
@@ -92,6 +93,9 @@ impl Decay {
 pub(crate) struct Kept {
     pub(crate) kept: Wide,
     pub(crate) lost: Wide,
+    /// What the number of half-lives, which has 128 digits whole and rest together, makes `kept` be
+    /// off, in units of its last digit.
+    pub(crate) error: f64,
 }
 
 /// s(t) = 2^-(half-lives since the epoch): with one decay every commitment is a straight line in s

@@ -205,7 +205,8 @@ impl Sdrf {
                     let (entitled, step) = (&self.entitled[at], self.per_step[r]);
                     let mut c = self.commitment[at].after(&kept);
                     if held != before && entitled.is_exceeded(held.max(before)) {
-                        c = c.toward(entitled.overuse(held) * step, entitled.overuse_difference(before, held) * step);
+                        c = c
+                            .toward(entitled.overuse(held) * step, || entitled.overuse_difference(before, held) * step);
                     }
                     self.commitment[at] = c;
                     self.slope[at] = c.gap() * per_s;

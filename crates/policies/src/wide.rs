@@ -76,10 +76,26 @@ impl Wide {
         self.negative
     }
 
-    /// |self| / |other|, roughly.
-    pub(crate) fn ratio(self, other: Wide) -> f64 {
-        let high = |w: Wide| (w.mantissa >> 64) as u64 as f64;
-        high(self) / high(other) * two_to(self.exponent.saturating_sub(other.exponent))
+    /// A unit of the last digit over one of `other`'s.
+    #[inline]
+    pub(crate) fn unit_over(self, other: Wide) -> f64 {
+        two_to(self.exponent.saturating_sub(other.exponent))
+    }
+
+    /// |self| in units of the last digit, roughly.
+    pub(crate) fn in_units(self) -> f64 {
+        (self.mantissa >> 64) as u64 as f64 * two_to(64)
+    }
+
+    /// A unit of the last digit.
+    pub(crate) fn last_digit(self) -> Wide {
+        Wide { mantissa: 1 << 127, exponent: self.exponent - 127, negative: false }
+    }
+
+    /// Whether it is less than some quarter of `other`.
+    #[inline]
+    pub(crate) fn is_small_beside(self, other: Wide) -> bool {
+        self.is_zero() || self.exponent + 2 <= other.exponent
     }
 
     /// Times 2^-halvings, exactly.
@@ -101,13 +117,23 @@ impl Wide {
 
     /// 1 - e^-self for 0 <= self <= ln 2, right to all digits however small it is.
     pub(crate) fn one_less_exp(self) -> Wide {
-        // x (1 - x/2! (1 - x/3 (...))): the bracket in fixed point, one bit before the point, x all
-        // after it. Terms shrink by at least this many bits each, so what is left out is below 2^-125.
+        // x (1/1! - x (1/2! - x (1/3! - ...))): the brackets in fixed point, one bit before the point,
+        // x all after it.
         let below = (-self.exponent - BITS).max(0);
-        let x = if below < BITS { self.mantissa >> below } else { 0 };
-        let terms = (126 / (below + 1) + 2).min(SERIES as i64) as usize;
-        let mut bracket = 0;
-        for coefficient in INVERSE_FACTORIAL[..terms].iter().rev() {
+        if below >= BITS {
+            return self;
+        }
+        let x = self.mantissa >> below;
+        // What comes 126 bits down is left out, and what comes 63 bits down needs only half of the
+        // digits.
+        let long = if below == 0 { SERIES } else { (62 / below as usize + 1).min(SERIES) };
+        let terms = TERMS[below as usize];
+        let (mut half, half_x) = (0u64, x >> 64);
+        for coefficient in INVERSE_FACTORIAL[long.min(terms)..terms].iter().rev() {
+            half = (coefficient >> 64) as u64 - (u128::from(half) * half_x >> 64) as u64;
+        }
+        let mut bracket = u128::from(half) << 64;
+        for coefficient in INVERSE_FACTORIAL[..long.min(terms)].iter().rev() {
             bracket = coefficient - high_product(bracket, x);
         }
         self * Wide::normal(bracket, -127, false)
@@ -147,6 +173,21 @@ const INVERSE_FACTORIAL: [u128; SERIES] = {
     while k < SERIES {
         table[k] = table[k - 1] / (k as u128 + 1);
         k += 1;
+    }
+    table
+};
+
+/// How many terms x < 2^-n needs for 126 bits: term k is below x^k / (k + 1)!.
+const TERMS: [usize; BITS as usize] = {
+    let mut table = [SERIES; BITS as usize];
+    let mut below = 0;
+    while below < table.len() {
+        let mut k = 1;
+        while k < SERIES && below * k + (INVERSE_FACTORIAL[k].leading_zeros() as usize) < 126 {
+            k += 1;
+        }
+        table[below] = k;
+        below += 1;
     }
     table
 };
@@ -289,7 +330,7 @@ mod tests {
             // Back by e^-x, in whole half-lives and a rest.
             let (halvings, rest) = (ln * Wide::LOG2_E).split();
             let back = (Wide::ONE - (rest * Wide::LN_2).one_less_exp()).halved(halvings);
-            assert!((back - Wide::from_rational(&number)).ratio(back) < 1e-34, "{number}");
+            assert!((back - Wide::from_rational(&number)).to_f64().abs() < 1e-34 * back.to_f64(), "{number}");
         }
     }
 }
