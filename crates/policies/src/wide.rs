@@ -130,7 +130,7 @@ impl Wide {
         let terms = TERMS[below as usize];
         let (mut half, half_x) = (0u64, x >> 64);
         for coefficient in INVERSE_FACTORIAL[long.min(terms)..terms].iter().rev() {
-            half = (coefficient >> 64) as u64 - (u128::from(half) * half_x >> 64) as u64;
+            half = (coefficient >> 64) as u64 - ((u128::from(half) * half_x) >> 64) as u64;
         }
         let mut bracket = u128::from(half) << 64;
         for coefficient in INVERSE_FACTORIAL[..long.min(terms)].iter().rev() {
@@ -202,7 +202,7 @@ fn two_to(n: i64) -> f64 {
 fn high_product(a: u128, b: u128) -> u128 {
     let low = |x: u128| x & u128::from(u64::MAX);
     let (a0, a1, b0, b1) = (low(a), a >> 64, low(b), b >> 64);
-    let (middle, other) = (a1 * b0 + (a0 * b0 >> 64), a0 * b1);
+    let (middle, other) = (a1 * b0 + ((a0 * b0) >> 64), a0 * b1);
     a1 * b1 + (middle >> 64) + ((low(middle) + other) >> 64)
 }
 
@@ -238,7 +238,7 @@ impl Add for Wide {
         }
         match large.mantissa.overflowing_add(aligned) {
             (mantissa, false) => Wide { mantissa, ..large },
-            (rest, true) => Wide { mantissa: rest >> 1 | 1 << 127, exponent: large.exponent + 1, ..large },
+            (rest, true) => Wide { mantissa: (rest >> 1) | (1 << 127), exponent: large.exponent + 1, ..large },
         }
     }
 }
