@@ -3,6 +3,8 @@
 //! `cargo bench -p evenhand-study --bench pool [-- FILE…]`: without files a generated month slice
 //! like Google's (627 users); with files, those traces (anything that can be imported).
 
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
+
 use std::hint::black_box;
 use std::path::PathBuf;
 use std::time::Instant;

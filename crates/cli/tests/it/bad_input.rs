@@ -82,7 +82,7 @@ fn files_that_are_not_there_or_hold_nothing() {
 fn a_file_that_may_not_be_read() {
     use std::os::unix::fs::PermissionsExt;
     let bench = Bench::with("w.csv", CSV);
-    std::fs::set_permissions(bench.path("w.csv"), std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(bench.path("w.csv"), std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read(bench.path("w.csv")).is_ok() {
         eprintln!("skipped: this user reads every file, whatever its permissions");
         return;
