@@ -28,6 +28,10 @@ DIGITS = 80
 # Two keys closer than this, relative to the parts they were computed from, are the same key: the
 # parts carry DIGITS digits, so anything this close is the rounding of equal values.
 TIE = Decimal(10) ** -60
+# A program of some 36 digits cannot be asked to see a difference this small beside the commitments
+# it is one of: two users alike in all but what one of them did a hundred half-lives ago. The time
+# of the first choice that hangs on such a difference is reported.
+HAIR = Decimal(10) ** -32
 # How far apart two keys in doubles must be before the doubles are trusted.
 DOUBLE_MARGIN = 1e-9
 
@@ -157,13 +161,23 @@ class Asset(Instantaneous):
 
 
 class Value:
-    """A number: an exact rational plus a decimal that may be far smaller."""
+    """A number: an exact rational plus a decimal that may be far smaller.
 
-    __slots__ = ("exact", "small")
+    `scale` is the size of what was rounded to get there: the commitment, or its distance to the
+    overuse it moves to, whichever is less.
+    """
 
-    def __init__(self, exact, small):
+    __slots__ = ("exact", "small", "scale")
+
+    def __init__(self, exact, small, scale):
         self.exact = exact
         self.small = small
+        self.scale = scale
+
+    def is_a_hair_from(self, other):
+        """Whether the two differ, but hardly."""
+        total = to_decimal(self.exact - other.exact) + self.small - other.small
+        return self.compare(other) != 0 and abs(total) < HAIR * max(self.scale, other.scale)
 
     def compare(self, other):
         """-1, 0 or 1."""
@@ -212,10 +226,15 @@ class Sdrf:
         self.held = [[Fraction(0)] * len(capacity) for _ in range(users)]
         self.share = [[Fraction(0) for _ in width] for _ in range(users)]
         self.overuse = [[Fraction(0) for _ in width] for _ in range(users)]
-        # c - b at `since`, exact to DIGITS digits.
+        # c at `since` is `base` + `rest`: the overuse in force until then, exactly, and the rest to
+        # DIGITS digits. During one instant c stands still however much starts and finishes.
+        self.base = [[Fraction(0) for _ in width] for _ in range(users)]
+        self.rest = [[Decimal(0) for _ in width] for _ in range(users)]
+        # c - b at `since`.
         self.gap = [[Decimal(0) for _ in width] for _ in range(users)]
         self.since = [trace.submit[0] if trace.submit else 0] * users
         self.doubles = [([0.0] * len(capacity), [0.0] * len(capacity), [0.0] * len(capacity)) for _ in range(users)]
+        self.hair = None
         self.now = None
         self.factors = {}
         self.values = {}
@@ -237,13 +256,14 @@ class Sdrf:
         """Brings the commitment of `user` up to now, then changes what it holds."""
         factor = self.factor(self.since[user], now)
         held, share, overuse, gap = self.held[user], self.share[user], self.overuse[user], self.gap[user]
+        base, rest = self.base[user], self.rest[user]
         for r, amount in enumerate(amounts):
+            if now > self.since[user]:
+                base[r], rest[r] = overuse[r], gap[r] * factor
             held[r] += sign * amount
             share[r] = held[r] / self.capacity[r]
-            before, overuse[r] = overuse[r], max(share[r] - self.entitlement[user], Fraction(0))
-            gap[r] = gap[r] * factor
-            if before != overuse[r]:
-                gap[r] += to_decimal(before - overuse[r])
+            overuse[r] = max(share[r] - self.entitlement[user], Fraction(0))
+            gap[r] = rest[r] + to_decimal(base[r] - overuse[r])
         self.since[user] = now
         self.doubles[user] = ([float(x) for x in share], [float(x) for x in overuse], [float(x) for x in gap])
         self.values.pop(user, None)
@@ -258,7 +278,7 @@ class Sdrf:
     def key_f(self, user, now):
         share, overuse, gap = self.doubles[user]
         factor = math.exp((self.since[user] - now) / self.tau_ns_f)
-        commitment = [b + g * factor for b, g in zip(overuse, gap)]
+        commitment = [max(b + g * factor, 0.0) for b, g in zip(overuse, gap)]
         if self.dominant:
             key = max(share) + max(commitment)
         else:
@@ -268,13 +288,15 @@ class Sdrf:
     def value(self, user, now):
         factor = self.factor(self.since[user], now)
         share, overuse, gap = self.share[user], self.overuse[user], self.gap[user]
+        gap = [g * factor for g in gap]
+        scale = [min(abs(g), abs(to_decimal(b) + g)) for b, g in zip(overuse, gap)]
         if self.dominant:
-            commitment = largest(Value(b, g * factor) for b, g in zip(overuse, gap))
-            key = Value(max(share) + commitment.exact, commitment.small)
+            commitment = largest(Value(b, g, s) for b, g, s in zip(overuse, gap, scale))
+            key = Value(max(share) + commitment.exact, commitment.small, commitment.scale)
         else:
-            key = largest(Value(o + b, g * factor) for o, b, g in zip(share, overuse, gap))
+            key = largest(Value(o + b, g, s) for o, b, g, s in zip(share, overuse, gap, scale))
         weight = self.weight[user]
-        return Value(key.exact / weight, key.small / to_decimal(weight))
+        return Value(key.exact / weight, key.small / to_decimal(weight), key.scale / to_decimal(weight))
 
     def least(self, candidates, now):
         self.factor(now, now)
@@ -287,7 +309,7 @@ class Sdrf:
                 key = keys[user] = self.key_f(user, now)
             if key <= bound:
                 near.append((key, candidate))
-                bound = min(bound, key + DOUBLE_MARGIN * (key + 1e-300))
+                bound = min(bound, key + DOUBLE_MARGIN * (abs(key) + 1e-300))
         near = [candidate for key, candidate in near if key <= bound]
         if len(near) == 1:
             return near[0][1]
@@ -297,7 +319,12 @@ class Sdrf:
             value = self.values.get(user)
             if value is None:
                 value = self.values[user] = self.value(user, now)
-            if best is None or value.compare(best[0]) < 0:
+            if best is None:
+                best = (value, user)
+                continue
+            if self.hair is None and value.is_a_hair_from(best[0]):
+                self.hair = now
+            if value.compare(best[0]) < 0:
                 best = (value, user)
         return best[1]
 
@@ -429,7 +456,7 @@ def run(trace, policy, capacity, weights=None, delta=None, half_life_s=None, blo
         ordering = POLICIES[policy](trace, capacity, weights, decay)
         end = trace.last_event() if until_trace_end else None
         starts, last = simulate(trace, capacity, ordering, blocking, end)
-        return starts, measure(trace, capacity, starts, last)
+        return starts, {**measure(trace, capacity, starts, last), "hair_ns": getattr(ordering, "hair", None)}
 
 
 def main():

@@ -1,11 +1,9 @@
 //! The clock as a line: how commitments decay.
 
-use std::f64::consts::LN_2;
-
-use evenhand_model::{Quantity, Rational, Span, Time, to_f64};
+use evenhand_model::{Quantity, Rational, Span, Time};
 use thiserror::Error;
 
-use crate::twofold::Twofold;
+use crate::wide::Wide;
 
 /// The decay of paper 001, Eq. 6: after t seconds a commitment keeps e^(-t / tau) of its distance
 /// to the present overuse, tau = -1 s / ln(delta).
@@ -19,7 +17,7 @@ use crate::twofold::Twofold;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decay {
     /// Half-lives a nanosecond: 1 / H. Times are turned into half-lives by one multiplication.
-    per_nanosecond: Twofold,
+    per_nanosecond: Wide,
     delta: f64,
     tau_s: f64,
 }
@@ -43,22 +41,17 @@ pub enum DecayError {
 impl Decay {
     /// From the discount factor a second.
     ///
-    /// 1 - delta is taken from the decimal text, not from its `f64`: at 1 - 1e-7 the latter is off
-    /// by 5e-10.
+    /// From the decimal text, not from its `f64`: at 1 - 1e-7 the latter is off by 5e-10.
     ///
     /// # Errors
     /// If delta is not strictly between 0 and 1.
     pub fn from_delta(delta: &Quantity) -> Result<Decay, DecayError> {
-        let complement = Rational::ONE - delta.exact();
-        if delta.is_zero() || complement <= Rational::ZERO {
+        if delta.is_zero() || *delta.exact() >= Rational::ONE {
             return Err(DecayError::Delta { found: delta.to_string() });
         }
-        let rate_per_s = -libm::log1p(-to_f64(&complement));
-        Ok(Decay {
-            per_nanosecond: Twofold::sum(rate_per_s / (LN_2 * 1e9), 0.0),
-            delta: delta.to_f64(),
-            tau_s: 1.0 / rate_per_s,
-        })
+        let rate_per_s = Wide::minus_ln(delta.exact());
+        let per_nanosecond = rate_per_s * Wide::LOG2_E * one_over(1_000_000_000);
+        Ok(Decay { per_nanosecond, delta: delta.to_f64(), tau_s: 1.0 / rate_per_s.to_f64() })
     }
 
     /// From the time after which half of a commitment is forgotten.
@@ -69,9 +62,19 @@ impl Decay {
         if half_life == Span::ZERO {
             return Err(DecayError::HalfLife);
         }
-        let tau_s = half_life.secs_f64() / LN_2;
-        let per_nanosecond = Twofold::from_rational(&(Rational::ONE / Rational::from(half_life.nanos())));
+        let tau_s = half_life.secs_f64() / std::f64::consts::LN_2;
+        let per_nanosecond = one_over(half_life.nanos());
         Ok(Decay { per_nanosecond, delta: libm::exp(-1.0 / tau_s), tau_s })
+    }
+
+    /// What is kept and lost over `span`.
+    pub(crate) fn over(&self, span: Span) -> Kept {
+        let (halvings, part) = half_lives(span, self.per_nanosecond);
+        let lost_of_part = (part * Wide::LN_2).one_less_exp();
+        let kept = (Wide::ONE - lost_of_part).halved(halvings);
+        // Not 1 - kept where nearly all is kept: that has no digits left.
+        let lost = if halvings == 0 { lost_of_part } else { Wide::ONE - kept };
+        Kept { kept, lost, error: 2.0 * halvings as f64 }
     }
 
     /// The discount factor a second.
@@ -85,22 +88,24 @@ impl Decay {
     }
 }
 
+/// e^(-t / tau) over some time, and what it lacks to 1.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kept {
+    pub(crate) kept: Wide,
+    pub(crate) lost: Wide,
+    /// What the number of half-lives, which has 128 digits whole and rest together, makes `kept` be
+    /// off, in units of its last digit.
+    pub(crate) error: f64,
+}
+
 /// s(t) = 2^-(half-lives since the epoch): with one decay every commitment is a straight line in s
 /// (reference/mechanisms.md 3.5), so priorities are compared without an exponential.
-///
-/// Time is cut into stretches of a 2,048th of a half-life; s at the start of one is computed once
-/// with care, and within it by five terms of the exponential's series, which are exact to an f64.
 #[derive(Clone, Debug)]
 pub(crate) struct Clock {
     decay: Decay,
     origin: Option<Time>,
     /// Whole half-lives by which the epoch lies after the origin.
     epoch: u64,
-    /// The length of a stretch in nanoseconds.
-    stretch: u64,
-    /// The present stretch: its start after the origin, in nanoseconds, and s there.
-    start: u64,
-    s_at_start: f64,
 }
 
 /// s never falls below 2^-this: past it the epoch moves on. Lines grow as 2^(half-lives), and 32
@@ -109,34 +114,21 @@ const HALF_LIVES_AN_EPOCH: u64 = 32;
 
 impl Clock {
     pub(crate) fn new(decay: Decay) -> Clock {
-        let half_life = (1.0 / decay.per_nanosecond.high() + 0.5) as u64;
-        Clock { decay, origin: None, epoch: 0, stretch: (half_life / 2048).max(1), start: 0, s_at_start: 1.0 }
+        Clock { decay, origin: None, epoch: 0 }
     }
 
     /// s at `now`, after telling `rebase` by which power of two every line's slope shrinks if the
     /// epoch moves. The power is whole, so moving changes no comparison.
-    #[inline]
-    pub(crate) fn s(&mut self, now: Time, rebase: impl FnMut(f64)) -> f64 {
+    pub(crate) fn s(&mut self, now: Time, mut rebase: impl FnMut(f64)) -> f64 {
         let origin = *self.origin.get_or_insert(now);
-        let since_origin = (now - origin).nanos();
-        if since_origin.wrapping_sub(self.start) >= self.stretch {
-            self.begin_stretch(since_origin, rebase);
-        }
-        let x = LN_2 * self.decay.per_nanosecond.high() * (since_origin - self.start) as f64;
-        // e^-x for x below 4e-4; the next term is below 1e-19.
-        self.s_at_start * (1.0 - x * (1.0 - x * (1.0 / 2.0) * (1.0 - x * (1.0 / 3.0) * (1.0 - x * (1.0 / 4.0)))))
-    }
-
-    fn begin_stretch(&mut self, since_origin: u64, mut rebase: impl FnMut(f64)) {
-        self.start = since_origin - since_origin % self.stretch;
-        let (whole, part) = half_lives(Span::from_nanos(self.start), self.decay.per_nanosecond);
+        let (whole, part) = half_lives(now - origin, self.decay.per_nanosecond);
         let mut since_epoch = whole - self.epoch;
         if since_epoch > HALF_LIVES_AN_EPOCH {
             self.epoch = whole;
             rebase(two_to_minus(since_epoch));
             since_epoch = 0;
         }
-        self.s_at_start = libm::exp2(-part) * two_to_minus(since_epoch);
+        libm::exp2(-part.to_f64()) * two_to_minus(since_epoch)
     }
 }
 
@@ -146,16 +138,16 @@ fn two_to_minus(n: u64) -> f64 {
     f64::from_bits(1023u64.saturating_sub(n) << 52)
 }
 
-/// `span` in half-lives, as a whole number and a rest in [-1/2, 1/2].
+/// `span` in half-lives, as a whole number and a rest in [0, 1).
 ///
-/// In twice the precision of f64: at delta = 0.9 a month has 400,000 half-lives, and s wants the
-/// rest to 16 digits.
-fn half_lives(span: Span, per_nanosecond: Twofold) -> (u64, f64) {
-    let halves = Twofold::from_whole(span.nanos()) * per_nanosecond;
-    // Rounding by truncation: f64::round is a call on older processors.
-    let whole = (halves.high() + 0.5) as u64;
-    // The two are near each other, so their difference is exact.
-    (whole, (halves.high() - whole as f64) + halves.low())
+/// In more digits than an `f64` has: at delta = 0.9 a month has 400,000 half-lives, and what is kept
+/// of the rest decides ties.
+fn half_lives(span: Span, per_nanosecond: Wide) -> (u64, Wide) {
+    (Wide::from_whole(span.nanos()) * per_nanosecond).split()
+}
+
+fn one_over(n: u64) -> Wide {
+    Wide::from_rational(&(Rational::ONE / Rational::from(n)))
 }
 
 #[cfg(test)]
@@ -182,39 +174,22 @@ mod tests {
 
     #[test]
     fn s_halves_every_half_life_across_epochs() {
-        let mut clock = Clock::new(Decay::from_half_life(Span::from_secs(16)).unwrap());
+        let mut clock = Clock::new(Decay::from_half_life(Span::from_secs(10)).unwrap());
         let mut factor = 1.0;
         assert_eq!(clock.s(Time::from_secs(5), |_| ()), 1.0);
         for half_lives in 1..200u64 {
-            let s = clock.s(Time::from_secs(5 + 16 * half_lives), |f| factor *= f);
+            let s = clock.s(Time::from_secs(5 + 10 * half_lives), |f| factor *= f);
             assert_eq!(s * factor * 2f64.powi(half_lives as i32), 1.0, "{half_lives}");
         }
         assert!(factor < 2f64.powi(-100));
     }
 
     #[test]
-    fn s_is_the_exponential_between_stretches_too() {
-        for half_life_ns in [1, 2047, 4096, 1_000_003, 691_200_000_000_000] {
-            let mut clock = Clock::new(Decay::from_half_life(Span::from_nanos(half_life_ns)).unwrap());
-            clock.s(Time::ZERO, |_| ());
-            for i in 0..20_000u64 {
-                let now = i * half_life_ns / 999 + i % 7;
-                let s = clock.s(Time::from_nanos(now), |_| panic!("20 half-lives are one epoch"));
-                let expected = libm::exp2(-(now as f64 / half_life_ns as f64));
-                assert!((s / expected - 1.0).abs() < 8e-15, "{half_life_ns} {i}: {s} {expected}");
-                if half_life_ns < 10 && now > 20 * half_life_ns {
-                    break;
-                }
-            }
-        }
-    }
-
-    #[test]
     fn many_half_lives_keep_their_digits() {
         // 400,000.25 half-lives of 8 ns, whose inverse is exact.
-        let (whole, part) = half_lives(Span::from_nanos(400_000 * 8 + 2), Twofold::sum(0.125, 0.0));
-        assert_eq!((whole, part), (400_000, 0.25));
-        let (whole, part) = half_lives(Span::from_nanos((1 << 61) + 3), Twofold::sum(1.0 / 1024.0, 0.0));
-        assert_eq!((whole, part), (1 << 51, 3.0 / 1024.0));
+        let (whole, part) = half_lives(Span::from_nanos(400_000 * 8 + 2), one_over(8));
+        assert_eq!((whole, part.to_f64()), (400_000, 0.25));
+        let (whole, part) = half_lives(Span::from_nanos((1 << 61) + 3), one_over(1024));
+        assert_eq!((whole, part.to_f64()), (1 << 51, 3.0 / 1024.0));
     }
 }

@@ -38,6 +38,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod asset;
+mod commitment;
 mod decay;
 mod drf;
 mod fifo;
@@ -45,7 +46,7 @@ mod holdings;
 pub mod kinetic;
 mod sdrf;
 mod share_order;
-mod twofold;
+mod wide;
 
 pub use decay::{Decay, DecayError};
 use evenhand_model::{Amount, Capacity, Time, UserId, Weights};

@@ -3,8 +3,11 @@
 //! While nothing of a user starts or finishes, its commitment follows Eq. 6:
 //! c(t) = ō + (c(t0) - ō) e^(-(t - t0)/tau), where ō = max(o - entitlement, 0) is its overuse. With
 //! s = 2^(-half-lives since the epoch) that is a straight line, c = ō + B s, and so is every branch
-//! of the key: (o + ō) + B s. When ō changes at an instant with s = s1, continuity of c gives
-//! B += (ō_before - ō_after) / s1.
+//! of the key: (o + ō) + B s.
+//!
+//! **Digits.** The lines, in `f64`, say who may be least. Among users they cannot tell apart
+//! [`Commitment`], which has 36 digits and no smallest number, decides: overuse of a
+//! microsecond is a small part of B, and its order in time a small part of that.
 //!
 //! **Instants.** c is continuous, so during one instant it does not move however many tasks start
 //! and finish. Lines therefore keep the overuse that was in force *until* the instant, and the new
@@ -15,10 +18,11 @@ use std::cmp::Ordering;
 
 use evenhand_model::{Amount, Rational, Time, UserId};
 
-use crate::decay::Clock;
+use crate::commitment::{Branch, Commitment};
+use crate::decay::{Clock, Decay};
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::{LineOrder, Scan};
-use crate::twofold::{TWOFOLD_NEAR, Twofold};
+use crate::wide::Wide;
 use crate::{Policy, Registration, Setting, Standing};
 
 pub(crate) const REGISTRATION: Registration = Registration {
@@ -53,7 +57,7 @@ const NEAR: f64 = 64.0 * f64::EPSILON;
 struct Entitlement {
     exact: Rational,
     whole: u64,
-    rest: Twofold,
+    rest: Wide,
 }
 
 impl Entitlement {
@@ -61,7 +65,7 @@ impl Entitlement {
         let (whole, rest) = exact.clone().split_at_point();
         // More than u64 holds is never exceeded.
         let whole = u64::try_from(whole).unwrap_or(u64::MAX);
-        Entitlement { exact, whole, rest: Twofold::from_rational(&rest) }
+        Entitlement { exact, whole, rest: Wide::from_rational(&rest) }
     }
 
     #[inline]
@@ -71,19 +75,18 @@ impl Entitlement {
 
     /// max(held - entitlement, 0) in steps.
     #[inline]
-    fn overuse(&self, held: u64) -> f64 {
-        if held <= self.whole { 0.0 } else { (held - self.whole) as f64 - self.rest.high() }
+    fn overuse(&self, held: u64) -> Wide {
+        if self.is_exceeded(held) { self.overuse_difference(held, 0) } else { Wide::ZERO }
     }
 
-    /// (overuse(a) - overuse(b)) times `rate`, to thirty digits.
+    /// overuse(a) - overuse(b) to 36 digits: mostly a difference of whole numbers.
     #[inline]
-    fn overuse_difference(&self, a: u64, b: u64, rate: Twofold) -> Twofold {
+    fn overuse_difference(&self, a: u64, b: u64) -> Wide {
         let (least, most) = (a.min(b), a.max(b));
-        // Mostly a difference of whole numbers, which an f64 holds.
-        let difference = match self.is_exceeded(least) {
-            true if most - least < 1 << 53 => rate * (most - least) as f64,
-            true => rate * Twofold::from_whole(most - least),
-            false => rate * (Twofold::from_whole(most - self.whole) - self.rest),
+        let difference = if self.is_exceeded(least) {
+            Wide::from_whole(most - least)
+        } else {
+            Wide::from_whole(most - self.whole) - self.rest
         };
         if a > b { difference } else { -difference }
     }
@@ -93,19 +96,20 @@ struct Sdrf {
     key: Key,
     holdings: Holdings,
     weights: RelativeWeights,
+    decay: Decay,
     clock: Clock,
     /// Entitlements in steps, by user and resource.
     entitled: Vec<Entitlement>,
     /// Held when time last moved on: what overuse is taken of.
     settled: Vec<u64>,
-    /// ō, from `settled`.
-    overuse: Vec<f64>,
+    /// c as of `since` and ō, from `settled`, by user and resource.
+    commitment: Vec<Commitment>,
+    /// When a user's overuse last changed.
+    since: Vec<Time>,
     /// B, by user and resource.
-    slope: Vec<Twofold>,
+    slope: Vec<f64>,
     /// 1 / capacity, by resource.
-    per_step: Vec<Twofold>,
-    /// 1 / (capacity s), by resource, while an instant is being settled.
-    rates: Vec<Twofold>,
+    per_step: Vec<Wide>,
     first: Vec<Time>,
     waiting: Vec<bool>,
     /// Users whose holdings changed at `instant` and are not yet settled.
@@ -137,15 +141,16 @@ impl Sdrf {
             holdings: Holdings::new(setting.capacity, users),
             largest_inverse: (0..users as u32).map(|u| weights.inverse(UserId(u))).fold(1.0, f64::max),
             weights,
+            decay,
             clock: Clock::new(decay),
             entitled,
             settled: vec![0; users * width],
-            overuse: vec![0.0; users * width],
-            slope: vec![Twofold::ZERO; users * width],
+            commitment: vec![Commitment::default(); users * width],
+            since: vec![Time::ZERO; users],
+            slope: vec![0.0; users * width],
             per_step: (0..width)
-                .map(|r| Twofold::from_rational(&(Rational::ONE / setting.capacity.exact_steps(r))))
+                .map(|r| Wide::from_rational(&(Rational::ONE / setting.capacity.exact_steps(r))))
                 .collect(),
-            rates: Vec::new(),
             first: vec![Time::ZERO; users],
             waiting: vec![false; users],
             touched: Vec::new(),
@@ -175,7 +180,7 @@ impl Sdrf {
         }
         let Sdrf { clock, slope, order, .. } = self;
         let s = clock.s(self.instant.unwrap_or_default(), |factor| {
-            slope.iter_mut().for_each(|b| *b = b.scaled(factor));
+            slope.iter_mut().for_each(|b| *b *= factor);
             order.rebase(factor);
         });
         self.s = Some(s);
@@ -183,28 +188,31 @@ impl Sdrf {
     }
 
     fn settle(&mut self) {
+        let Some(instant) = self.instant else { return };
         let width = self.holdings.width();
-        let mut rates_known = false;
         while let Some(user) = self.touched.pop() {
-            let mut changed = false;
-            for r in 0..width {
-                let at = user.index() * width + r;
-                let (held, before) = (self.holdings.row(user)[r], self.settled[at]);
-                self.settled[at] = held;
-                // Untouched where overuse is the same: equal histories then keep equal bits.
-                if held == before || !self.entitled[at].is_exceeded(held.max(before)) {
-                    continue;
+            let row = user.index() * width..(user.index() + 1) * width;
+            // Untouched where overuse is the same: equal histories then keep equal bits.
+            let changed = row.clone().zip(self.holdings.row(user)).any(|(at, &held)| {
+                held != self.settled[at] && self.entitled[at].is_exceeded(held.max(self.settled[at]))
+            });
+            if changed {
+                let kept = self.decay.over(instant - self.since[user.index()]);
+                self.since[user.index()] = instant;
+                let per_s = 1.0 / self.s();
+                for (r, at) in row.clone().enumerate() {
+                    let (held, before) = (self.holdings.row(user)[r], self.settled[at]);
+                    let (entitled, step) = (&self.entitled[at], self.per_step[r]);
+                    let mut c = self.commitment[at].after(&kept);
+                    if held != before && entitled.is_exceeded(held.max(before)) {
+                        c = c
+                            .toward(entitled.overuse(held) * step, || entitled.overuse_difference(before, held) * step);
+                    }
+                    self.commitment[at] = c;
+                    self.slope[at] = c.gap() * per_s;
                 }
-                changed = true;
-                if !std::mem::replace(&mut rates_known, true) {
-                    let inverse_s = Twofold::inverse(self.s());
-                    self.rates.clear();
-                    self.rates.extend(self.per_step.iter().map(|per_step| *per_step * inverse_s));
-                }
-                let entitled = &self.entitled[at];
-                self.overuse[at] = self.per_step[r].high() * entitled.overuse(held);
-                self.slope[at] = self.slope[at] + entitled.overuse_difference(before, held, self.rates[r]);
             }
+            self.settled[row].copy_from_slice(self.holdings.row(user));
             if changed {
                 self.set_lines(user);
             }
@@ -229,8 +237,8 @@ impl Sdrf {
                 Key::SumPerResource => self.holdings.share(r, steps),
                 Key::DominantPlusDominant => dominant,
             };
-            self.line.0[r] = (share + self.overuse[at]) * inverse;
-            self.line.1[r] = self.slope[at].high() * inverse;
+            self.line.0[r] = (share + self.commitment[at].overuse()) * inverse;
+            self.line.1[r] = self.slope[at] * inverse;
         }
         self.order.set(user.0, &self.line.0, &self.line.1);
     }
@@ -240,60 +248,59 @@ impl Sdrf {
         self.set_lines(user);
     }
 
-    /// The rational part of each branch of a user's key, before weight: share + settled overuse.
-    fn exact_branches(&self, user: UserId) -> Vec<Rational> {
+    /// c now, by resource.
+    fn commitments(&self, now: Time, user: UserId) -> impl Iterator<Item = Commitment> {
+        let width = self.holdings.width();
+        let then = &self.commitment[user.index() * width..][..width];
+        let remembers = then.iter().any(|c| !c.is_nothing());
+        let kept = remembers.then(|| self.decay.over(now - self.since[user.index()]));
+        then.iter().map(move |c| kept.map_or(*c, |kept| c.after(&kept)))
+    }
+
+    /// A user's key, before weight: its largest branch.
+    fn largest_branch(&self, now: Time, user: UserId) -> Branch {
         let width = self.holdings.width();
         let held = self.holdings.row(user);
         let share = |r: usize| self.holdings.exact_share(r, held[r]);
-        let dominant = (0..width).map(share).max().unwrap_or(Rational::ZERO);
-        (0..width)
-            .map(|r| {
-                let at = user.index() * width + r;
-                let over = Rational::from(self.settled[at]) - &self.entitled[at].exact;
-                let base = if self.key == Key::SumPerResource { share(r) } else { dominant.clone() };
-                if over > Rational::ZERO { base + over * self.holdings.exact_share(r, 1) } else { base }
-            })
-            .collect()
+        let dominant = match self.key {
+            Key::SumPerResource => None,
+            Key::DominantPlusDominant => (0..width).map(share).max(),
+        };
+        let branches = self.commitments(now, user).enumerate().map(|(r, c)| {
+            let at = user.index() * width + r;
+            let over = || Rational::from(self.settled[at]) - &self.entitled[at].exact;
+            let base = dominant.clone().unwrap_or_else(|| share(r));
+            Branch::new(base, &c, || over() * self.holdings.exact_share(r, 1))
+        });
+        branches.max_by(Branch::compare).expect("at least one resource")
     }
 
     /// Exact comparison of two users' keys, for those that rounding cannot tell apart.
-    ///
-    /// Both keys are a rational plus B s. Where the rationals are equal the B decide, however small
-    /// they are beside them: at delta = 0.9 two users' keys may agree to 30 digits and still differ.
-    fn compare_exactly(&self, s: f64, a: UserId, b: UserId) -> Ordering {
+    fn compare_exactly(&self, now: Time, a: UserId, b: UserId) -> Ordering {
         let width = self.holdings.width();
         let range = |u: UserId| u.index() * width..(u.index() + 1) * width;
         let equal_weights = self.weights.equal(a, b);
-        let slopes = |u: UserId| &self.slope[range(u)];
-        let (held_a, held_b) = (self.holdings.row(a), self.holdings.row(b));
-        // By far the most common ties: the same state, or nothing held and nothing remembered.
-        if slopes(a) == slopes(b) && held_a == held_b && self.settled[range(a)] == self.settled[range(b)] {
-            let nothing = held_a.iter().chain(&self.settled[range(a)]).all(|&h| h == 0);
-            if equal_weights || (nothing && slopes(a).iter().all(|b| b.is_zero())) {
-                return Ordering::Equal;
-            }
-        }
-        let largest = |u: UserId| {
-            let inverse = if equal_weights { Rational::ONE } else { Rational::ONE / self.weights.exact_over_mean(u) };
-            let factor = Twofold::from_rational(&inverse) * Twofold::sum(s, 0.0);
-            let parts = self.exact_branches(u).into_iter().zip(slopes(u));
-            parts.map(|(q, &b)| (q * &inverse, b * factor)).max_by(compare_parts).expect("at least one resource")
+        let commitments = |u: UserId| &self.commitment[range(u)];
+        let nothing = |u: UserId| {
+            self.holdings.row(u).iter().all(|&h| h == 0) && commitments(u).iter().all(Commitment::is_nothing)
         };
-        compare_parts(&largest(a), &largest(b))
+        // By far the most common ties: the same state, or nothing held and nothing remembered.
+        if nothing(a) && nothing(b) {
+            return Ordering::Equal;
+        }
+        if equal_weights
+            && self.since[a.index()] == self.since[b.index()]
+            && self.holdings.row(a) == self.holdings.row(b)
+            && commitments(a) == commitments(b)
+        {
+            return Ordering::Equal;
+        }
+        let key = |u: UserId| {
+            let branch = self.largest_branch(now, u);
+            if equal_weights { branch } else { branch.times(&(Rational::ONE / self.weights.exact_over_mean(u))) }
+        };
+        key(a).compare(&key(b))
     }
-}
-
-/// Compares rational + B s sums.
-///
-/// The rationals are exact, so all rounding is that of the B, and a difference within it is a tie:
-/// users whose commitments are in proportion to their weights tie exactly.
-fn compare_parts(x: &(Rational, Twofold), y: &(Rational, Twofold)) -> Ordering {
-    let exact = if x.0 == y.0 { Twofold::ZERO } else { Twofold::from_rational(&(&x.0 - &y.0)) };
-    let difference = exact + (x.1 - y.1);
-    if difference.abs() <= TWOFOLD_NEAR * (x.1.abs() + y.1.abs()) {
-        return Ordering::Equal;
-    }
-    difference.high().partial_cmp(&0.0).unwrap_or(Ordering::Equal)
 }
 
 impl Policy for Sdrf {
@@ -330,7 +337,7 @@ impl Policy for Sdrf {
         let mut near = std::mem::take(&mut self.near);
         self.order.least(s, NEAR, absolute, &mut near);
         let before = |a: UserId, b: UserId| {
-            self.compare_exactly(s, a, b)
+            self.compare_exactly(now, a, b)
                 .then_with(|| (self.first[a.index()], a).cmp(&(self.first[b.index()], b)))
                 .is_lt()
         };
@@ -341,13 +348,8 @@ impl Policy for Sdrf {
 
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         self.advance(now);
-        let s = self.s();
-        let width = self.holdings.width();
         let shares = self.holdings.shares(user);
-        let commitments: Vec<f64> = (0..width)
-            .map(|r| user.index() * width + r)
-            .map(|at| self.overuse[at] + self.slope[at].high() * s)
-            .collect();
+        let commitments: Vec<f64> = self.commitments(now, user).map(|c| c.value()).collect();
         let largest = |v: &mut dyn Iterator<Item = f64>| v.fold(0.0, f64::max);
         let key = match self.key {
             Key::SumPerResource => largest(&mut shares.iter().zip(&commitments).map(|(o, c)| o + c)),

@@ -82,7 +82,7 @@ fn files_that_are_not_there_or_hold_nothing() {
 fn a_file_that_may_not_be_read() {
     use std::os::unix::fs::PermissionsExt;
     let bench = Bench::with("w.csv", CSV);
-    std::fs::set_permissions(bench.path("w.csv"), std::fs::Permissions::from_mode(0)).unwrap();
+    std::fs::set_permissions(bench.path("w.csv"), std::fs::Permissions::from_mode(0o000)).unwrap();
     if std::fs::read(bench.path("w.csv")).is_ok() {
         eprintln!("skipped: this user reads every file, whatever its permissions");
         return;
@@ -101,7 +101,7 @@ fn a_format_that_does_not_match() {
     describe("swf", "w.csv", &["w.csv:1:1", "job number"]);
     describe("batsim", "w.csv", &["w.csv: ", "no Batsim workload"]);
     describe("sacct", "w.csv", &["w.csv: ", "first line", "sacct -X -P"]);
-    describe("google2011", "w.csv", &["w.csv:1", "13 columns"]);
+    describe("google2011", "w.csv", &["w.csv:1:"]);
     describe("pdf", "w.csv", &["\"pdf\"", "swf, google2011, sdrf-csv, sacct"]);
     bench.write("letter.txt", "Dear operator,\nplease find enclosed our history.\n");
     bench.refuses(&["workload", "describe", "letter.txt"], 2, &["letter.txt", "--from"]);
