@@ -5,8 +5,6 @@
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints")]
 
-#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints its figures")]
-
 use std::hint::black_box;
 use std::time::Instant;
 
