@@ -99,7 +99,7 @@ pub(crate) struct Kept {
 }
 
 /// s(t) = 2^-(half-lives since the epoch): with one decay every commitment is a straight line in s
-/// (reference/mechanisms.md 3.5), so priorities are compared without an exponential.
+/// (docs/simulation.md), so priorities are compared without an exponential.
 ///
 /// Time is cut into stretches of a 2,048th of a half-life; s at the start of one is computed once
 /// with care, and within it by five terms of the exponential's series, which are exact to an f64.
@@ -181,7 +181,7 @@ mod tests {
 
     #[test]
     fn tau_is_that_of_the_reference() {
-        // reference/mechanisms.md 3.3
+        // tau = -1 s / ln(1 - 10^-k), to ten digits.
         for (k, tau) in [(1, 9.491221581), (2, 99.49916247), (4, 9999.49999), (6, 999999.5), (7, 9999999.505)] {
             let delta = Rational::ONE - Rational::from_parts(1.into(), evenhand_model::UBig::from(10u8).pow(k));
             let d = Decay::from_delta(&Quantity::from(delta)).unwrap();

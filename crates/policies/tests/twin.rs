@@ -172,7 +172,7 @@ proptest! {
 
 #[test]
 fn the_two_keys_of_sdrf_order_the_users_of_the_reference_differently() {
-    // reference/mechanisms.md 3.4: A: o = (.5, .1), c = (0, .3); B: o = (.6, 0), c = 0.
+    // A: o = (.5, .1), c = (0, .3); B: o = (.6, 0), c = 0.
     // c is reached by over-using mem by .3 + entitlement for ever (tau is short).
     let resources = ["cpu", "mem"].map(|r| Resource::new(r, ""));
     let pool = Capacity::new(&resources, vec![Rational::from(10); 2]).unwrap();

@@ -5,7 +5,7 @@
 //! * [`WinnerTree`]: priorities that change only when their user is touched (fifo, drf, asset).
 //! * [`LineOrder`]: priorities that are maxima of straight lines in s and so change all the time
 //!   (everything stateful). [`Scan`] is the plain one: below about a thousand waiting users a
-//!   branch-free scan beats every tree (reference/mechanisms.md 3.7). Other structures for more
+//!   branch-free scan beats every tree (docs/simulation.md). Other structures for more
 //!   users implement the same trait.
 
 mod scan;
