@@ -42,17 +42,12 @@ impl Console {
     /// Tells something by the way.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
-            complain_plainly(text);
+            self.complain(text);
         }
     }
 
-    /// Says what went wrong, quiet or not.
+    /// Says what went wrong, quiet or not; if even that fails there is nobody to tell.
     pub(crate) fn complain(&self, text: &str) {
-        complain_plainly(text);
+        let _ = writeln!(io::stderr().lock(), "{text}");
     }
-}
-
-/// Prints to standard error; if even that fails there is nobody to tell.
-pub(crate) fn complain_plainly(text: &str) {
-    let _ = writeln!(io::stderr().lock(), "{text}");
 }

@@ -17,10 +17,18 @@ pub(crate) fn watch<T: Send>(live: &Live, tasks: u64, visible: bool, work: impl 
     let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| draw(live, tasks, &done));
-        let result = work();
-        done.store(true, Ordering::Relaxed);
-        result
+        // Also when the work panics: the scope waits for the drawing to end.
+        let _end = SetOnDrop(&done);
+        work()
     })
+}
+
+struct SetOnDrop<'a>(&'a AtomicBool);
+
+impl Drop for SetOnDrop<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
 }
 
 fn draw(live: &Live, tasks: u64, done: &AtomicBool) {
