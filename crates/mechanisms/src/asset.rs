@@ -1,0 +1,27 @@
+//! Asset fairness.
+
+use crate::filling::{Line, fill};
+use crate::mechanism::{MechanismError, mechanism};
+use crate::{Allocation, Number, Options, Problem};
+
+/// Asset fairness (Ghodsi et al., NSDI'11, section 4.1): everybody's *sum* of shares rises in proportion
+/// to weights. It has no sharing incentive: some may get less than an equal split would give. As with
+/// [`Drf`](crate::Drf), who demands nothing of what is used up goes on.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asset;
+
+mechanism!(Asset, "asset", "raise everybody's sum of shares for his weight until nobody can get more");
+
+impl Asset {
+    pub(crate) fn solve<N: Number>(problem: &Problem<N>, _: &Options) -> Result<Allocation<N>, MechanismError> {
+        if problem.tree().is_some() {
+            return Err(MechanismError::NoAccounts { mechanism: "asset" });
+        }
+        Ok(fill(problem, |i| {
+            let mut sum = N::zero();
+            problem.demand(i).iter().for_each(|d| sum += d);
+            let slope = problem.weight(i).clone() / sum;
+            Line { begin: N::zero(), end: problem.limit(i).map(|most| most.clone() / &slope), slope }
+        }))
+    }
+}

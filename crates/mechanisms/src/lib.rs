@@ -1,0 +1,39 @@
+//! Dividing capacity at one instant: one file a mechanism, one file a property.
+//!
+//! A [`Problem`] says what one task of each user takes of each resource, as a share of capacity. A
+//! [`Mechanism`] answers with tasks per user. Most are written once, generic over [`Number`]: in exact
+//! rationals they are the reference, in `f64` the product.
+//!
+//! This room knows nothing of time, files or threads.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod asset;
+mod drf;
+mod envy;
+mod feasible;
+mod filling;
+mod max_min;
+mod mechanism;
+mod number;
+mod pareto;
+mod problem;
+mod property;
+mod sdrf;
+mod sharing_incentive;
+mod simplex;
+mod tree;
+
+pub use asset::Asset;
+pub use drf::Drf;
+pub use envy::EnvyFree;
+pub use feasible::Feasible;
+pub use max_min::MaxMin;
+pub use mechanism::{Allocation, MECHANISMS, Mechanism, MechanismError, Options, mechanism_named};
+pub use number::Number;
+pub use pareto::Pareto;
+pub use problem::{Problem, ProblemError, User};
+pub use property::{Finding, Measure, PROPERTIES, Property, property_named};
+pub use sdrf::Sdrf;
+pub use sharing_incentive::SharingIncentive;
+pub use simplex::{Bound, LinearProgram, Optimum};
+pub use tree::{Account, Tree};

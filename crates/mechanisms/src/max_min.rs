@@ -1,0 +1,22 @@
+//! Weighted max-min fairness of one resource.
+
+use crate::mechanism::mechanism;
+use crate::{Allocation, Drf, MechanismError, Number, Options, Problem};
+
+/// One resource: nobody can get more without somebody getting less who has, for his weight, no more.
+///
+/// With one resource every mechanism of this room but `asset`'s sum and `sdrf`'s memory comes to this
+/// (reference: B13), so it is [`Drf`] with one resource.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct MaxMin;
+
+mechanism!(MaxMin, "max-min", "one resource: raise everybody's share for his weight until the resource is used up");
+
+impl MaxMin {
+    pub(crate) fn solve<N: Number>(problem: &Problem<N>, options: &Options) -> Result<Allocation<N>, MechanismError> {
+        match problem.width() {
+            1 => Drf::solve(problem, options),
+            found => Err(MechanismError::OneResource { mechanism: "max-min", found }),
+        }
+    }
+}

@@ -1,0 +1,315 @@
+//! What is to be divided among whom.
+
+use evenhand_model::Rational;
+use thiserror::Error;
+
+use crate::Number;
+use crate::tree::Tree;
+
+/// One user of a problem, in shares of capacity.
+#[derive(Clone, Debug, PartialEq)]
+pub struct User<N> {
+    /// Weight, greater than 0.
+    pub weight: N,
+    /// Share of each resource's capacity that one task takes: d_ir / C_r, at least one above 0.
+    pub demand: Vec<N>,
+    /// The most tasks wanted (X_i); `None` for no limit.
+    pub limit: Option<N>,
+    /// Share of each resource's capacity that the user's past over-use committed (paper 001, Eq. 3);
+    /// empty for none.
+    pub commitment: Vec<N>,
+}
+
+impl<N: Number> User<N> {
+    /// A user of weight 1 who wants as many tasks as there are.
+    pub fn new(demand: impl Into<Vec<N>>) -> User<N> {
+        User { weight: N::one(), demand: demand.into(), limit: None, commitment: Vec::new() }
+    }
+
+    /// With this weight.
+    #[must_use]
+    pub fn weight(self, weight: N) -> User<N> {
+        User { weight, ..self }
+    }
+
+    /// Who wants at most so many tasks.
+    #[must_use]
+    pub fn limit(self, limit: N) -> User<N> {
+        User { limit: Some(limit), ..self }
+    }
+
+    /// With this commitment of each resource.
+    #[must_use]
+    pub fn commitment(self, commitment: impl Into<Vec<N>>) -> User<N> {
+        User { commitment: commitment.into(), ..self }
+    }
+}
+
+/// Users with their demands, to be given shares of every resource at one instant.
+///
+/// Every resource has capacity 1: a demand is the share of the capacity that one task takes. Units
+/// therefore cannot matter to a mechanism, nor can the names of users and resources. A user who gets
+/// `x` tasks holds `x * demand[r]` of every resource r, no more (Leontief: "no waste").
+///
+/// ```
+/// use evenhand_mechanisms::{Drf, Mechanism, Options, Problem, User};
+/// // The DRF paper's example: 9 CPUs and 18 GB, A's tasks take (1, 4), B's (3, 1).
+/// let problem = Problem::new(2, [User::new([1.0 / 9.0, 4.0 / 18.0]), User::new([3.0 / 9.0, 1.0 / 18.0])]).unwrap();
+/// let x = Drf.divide(&problem, &Options::default()).unwrap().tasks;
+/// assert!((x[0] - 3.0).abs() < 1e-12 && (x[1] - 2.0).abs() < 1e-12);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Problem<N> {
+    width: usize,
+    weights: Vec<N>,
+    /// User after user.
+    demands: Vec<N>,
+    limits: Vec<Option<N>>,
+    /// User after user, or empty if nobody has any.
+    commitments: Vec<N>,
+    weight_sum: N,
+    tree: Option<Tree<N>>,
+}
+
+/// Why users do not make a problem. Users and resources by number, from 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum ProblemError {
+    /// There is no resource to divide.
+    #[error("a problem needs at least one resource")]
+    NoResource,
+    /// A user names more or fewer resources than there are.
+    #[error("user {user} has {found} quantities, expected one for each of {expected} resources")]
+    Width {
+        /// Who.
+        user: usize,
+        /// How many demands or commitments the user has.
+        found: usize,
+        /// How many resources there are.
+        expected: usize,
+    },
+    /// A number that is negative, infinite or none at all.
+    #[error("{what} of user {user} must be a finite number that is not negative")]
+    NotAQuantity {
+        /// Who.
+        user: usize,
+        /// Which number.
+        what: &'static str,
+    },
+    /// A weight of zero would divide by zero.
+    #[error("the weight of user {user} is 0, expected more")]
+    ZeroWeight {
+        /// Who.
+        user: usize,
+    },
+    /// A user who wants nothing could have any number of tasks.
+    #[error("user {user} demands nothing of every resource, expected a demand above 0 for at least one")]
+    NoDemand {
+        /// Who.
+        user: usize,
+    },
+    /// An account that is not there, or a tree that is none.
+    #[error("the account tree does not fit the problem: {0}")]
+    Tree(&'static str),
+}
+
+impl<N: Number> Problem<N> {
+    /// Users of `width` resources.
+    ///
+    /// # Errors
+    /// If a number is negative, infinite or none, a weight is 0, a demand is all 0, or a user has more
+    /// or fewer than `width` demands (or commitments, if any).
+    pub fn new(width: usize, users: impl IntoIterator<Item = User<N>>) -> Result<Problem<N>, ProblemError> {
+        if width == 0 {
+            return Err(ProblemError::NoResource);
+        }
+        let users = users.into_iter();
+        let expected = users.size_hint().0;
+        let mut p = Problem {
+            width,
+            weights: Vec::with_capacity(expected),
+            demands: Vec::with_capacity(expected * width),
+            limits: Vec::with_capacity(expected),
+            commitments: Vec::new(),
+            weight_sum: N::zero(),
+            tree: None,
+        };
+        for (i, user) in users.enumerate() {
+            p.push(i, user)?;
+        }
+        if !p.commitments.is_empty() {
+            p.commitments.resize(p.weights.len() * width, N::zero());
+        }
+        Ok(p)
+    }
+
+    fn push(&mut self, i: usize, user: User<N>) -> Result<(), ProblemError> {
+        let quantity = |n: &N, what| {
+            // A NaN is not at least zero; infinity has no difference from itself.
+            if *n >= N::zero() && (n.clone() - n).is_zero() {
+                Ok(())
+            } else {
+                Err(ProblemError::NotAQuantity { user: i, what })
+            }
+        };
+        for (row, what) in [(&user.demand, "a demand"), (&user.commitment, "a commitment")] {
+            if row.len() != self.width && !(what == "a commitment" && row.is_empty()) {
+                return Err(ProblemError::Width { user: i, found: row.len(), expected: self.width });
+            }
+            row.iter().try_for_each(|n| quantity(n, what))?;
+        }
+        quantity(&user.weight, "the weight")?;
+        user.limit.iter().try_for_each(|n| quantity(n, "the limit of tasks"))?;
+        if user.weight.is_zero() {
+            return Err(ProblemError::ZeroWeight { user: i });
+        }
+        if user.demand.iter().all(N::is_zero) {
+            return Err(ProblemError::NoDemand { user: i });
+        }
+        if user.commitment.iter().any(|c| !c.is_zero()) {
+            self.commitments.resize(i * self.width, N::zero());
+            self.commitments.extend(user.commitment);
+        } else if !self.commitments.is_empty() {
+            self.commitments.resize((i + 1) * self.width, N::zero());
+        }
+        self.weight_sum += &user.weight;
+        self.weights.push(user.weight);
+        self.demands.extend(user.demand);
+        self.limits.push(user.limit);
+        Ok(())
+    }
+
+    /// The same users, in accounts.
+    ///
+    /// # Errors
+    /// If the tree was made for another number of users.
+    pub fn with_tree(mut self, tree: Tree<N>) -> Result<Problem<N>, ProblemError> {
+        if tree.users() != self.users() {
+            return Err(ProblemError::Tree("it places another number of users"));
+        }
+        self.tree = Some(tree);
+        Ok(self)
+    }
+
+    /// How many users there are.
+    pub fn users(&self) -> usize {
+        self.weights.len()
+    }
+
+    /// How many resources there are.
+    pub fn width(&self) -> usize {
+        self.width
+    }
+
+    /// A user's weight.
+    pub fn weight(&self, user: usize) -> &N {
+        &self.weights[user]
+    }
+
+    /// What one task of the user takes of each resource, in shares of capacity.
+    #[inline]
+    pub fn demand(&self, user: usize) -> &[N] {
+        &self.demands[user * self.width..][..self.width]
+    }
+
+    /// The most tasks the user wants.
+    #[inline]
+    pub fn limit(&self, user: usize) -> Option<&N> {
+        self.limits[user].as_ref()
+    }
+
+    /// What the user's past over-use committed of each resource; `None` if nothing.
+    pub fn commitment(&self, user: usize) -> Option<&[N]> {
+        (!self.commitments.is_empty()).then(|| &self.commitments[user * self.width..][..self.width])
+    }
+
+    /// The accounts the users belong to, if they do.
+    pub fn tree(&self) -> Option<&Tree<N>> {
+        self.tree.as_ref()
+    }
+
+    /// e_i: the share of everything that the user is entitled to: w_i / sum w, or with accounts the
+    /// product of such fractions on the way down to the user.
+    pub fn entitlement(&self, user: usize) -> N {
+        match &self.tree {
+            Some(tree) => tree.entitlement(self, user),
+            None => self.weights[user].clone() / &self.weight_sum,
+        }
+    }
+
+    /// The resource of which the user's tasks take the largest share; the first of several.
+    pub fn dominant_resource(&self, user: usize) -> usize {
+        let row = self.demand(user);
+        (1..row.len()).fold(0, |best, r| if row[r] > row[best] { r } else { best })
+    }
+
+    /// The share one task takes of the user's dominant resource; above 0.
+    pub fn dominant_demand(&self, user: usize) -> &N {
+        &self.demand(user)[self.dominant_resource(user)]
+    }
+
+    /// The share of each resource that is given away in all, if user i has `tasks[i]` tasks.
+    pub fn loads(&self, tasks: &[N]) -> Vec<N> {
+        let mut loads = vec![N::zero(); self.width];
+        for (row, x) in self.demands.chunks_exact(self.width).zip(tasks) {
+            for (load, d) in loads.iter_mut().zip(row) {
+                // Most exact demands of large problems are zeros or equal; skip what adds nothing.
+                if !d.is_zero() {
+                    *load += &(x.clone() * d);
+                }
+            }
+        }
+        loads
+    }
+
+    /// Whether the user has all the tasks wanted (within [`Number::slack`]).
+    pub fn is_satisfied(&self, user: usize, tasks: &N) -> bool {
+        self.limits[user].as_ref().is_some_and(|most| *tasks >= most.clone() * (N::one() - N::slack()))
+    }
+
+    /// The user as pushed.
+    pub fn user(&self, user: usize) -> User<N> {
+        User {
+            weight: self.weights[user].clone(),
+            demand: self.demand(user).to_vec(),
+            limit: self.limits[user].clone(),
+            commitment: self.commitment(user).map(<[N]>::to_vec).unwrap_or_default(),
+        }
+    }
+
+    /// The same problem with other numbers; the tree likewise.
+    fn map<M: Number>(&self, f: impl Fn(&N) -> Option<M>) -> Option<Problem<M>> {
+        let row = |v: &[N]| v.iter().map(&f).collect::<Option<Vec<M>>>();
+        Some(Problem {
+            width: self.width,
+            weights: row(&self.weights)?,
+            demands: row(&self.demands)?,
+            limits: self
+                .limits
+                .iter()
+                .map(|l| l.as_ref().map(&f).map_or(Some(None), |l| l.map(Some)))
+                .collect::<Option<_>>()?,
+            commitments: row(&self.commitments)?,
+            weight_sum: f(&self.weight_sum)?,
+            tree: match &self.tree {
+                Some(tree) => Some(tree.map(&f)?),
+                None => None,
+            },
+        })
+    }
+
+    /// The same problem in `f64`, every number rounded once. `None` if one that is above 0 rounds to 0
+    /// or one is too large: such a problem is another one in `f64`.
+    pub fn to_f64(&self) -> Option<Problem<f64>> {
+        self.map(|n| {
+            let float = n.to_f64();
+            (float.is_finite() && (float == 0.0) == n.is_zero()).then_some(float)
+        })
+    }
+
+    /// The same problem in exact numbers.
+    pub fn to_exact(&self) -> Problem<Rational> {
+        let exact = self.map(N::exact).expect("numbers of a problem are finite");
+        let weight_sum = exact.weights.iter().fold(Rational::ZERO, |a, w| a + w);
+        Problem { weight_sum, ..exact }
+    }
+}
