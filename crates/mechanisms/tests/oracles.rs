@@ -1,5 +1,7 @@
 //! Worked examples with exact answers: from the papers, and from the reference that corrects them.
 
+#![allow(clippy::unwrap_used)]
+
 use evenhand_mechanisms::{Allocation, Mechanism, Options, Problem, User, mechanism_named};
 use evenhand_model::{Quantity, Rational};
 
