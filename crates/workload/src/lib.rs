@@ -8,7 +8,6 @@ pub mod export;
 pub mod generate;
 pub mod import;
 mod input;
-pub mod random;
 pub mod store;
 
 pub use input::{Progress, Source};

@@ -81,7 +81,7 @@ fn split_mix(state: &mut u64) -> u64 {
 /// The standard normal score of a probability between 0 and 1 (Wichura, algorithm AS 241, 1988:
 /// about 16 digits).
 #[expect(clippy::excessive_precision, reason = "the coefficients as published")]
-pub(crate) fn normal_quantile(p: f64) -> f64 {
+pub fn normal_quantile(p: f64) -> f64 {
     fn ratio(r: f64, above: [f64; 8], below: [f64; 8]) -> f64 {
         let horner = |c: [f64; 8]| c.into_iter().rev().fold(0.0, |sum, c| sum * r + c);
         horner(above) / horner(below)
