@@ -276,6 +276,17 @@ impl<N: Number> Problem<N> {
         }
     }
 
+    /// The same problem with another declaration of one user. `None` if it is none (see [`new`](Self::new)).
+    pub fn replace_user(&self, user: usize, declared: User<N>) -> Option<Problem<N>> {
+        let mut users: Vec<User<N>> = (0..self.users()).map(|i| self.user(i)).collect();
+        users[user] = declared;
+        let replaced = Problem::new(self.width, users).ok()?;
+        match &self.tree {
+            Some(tree) => replaced.with_tree(tree.clone()).ok(),
+            None => Some(replaced),
+        }
+    }
+
     /// The same problem with other numbers; the tree likewise.
     fn map<M: Number>(&self, f: impl Fn(&N) -> Option<M>) -> Option<Problem<M>> {
         let row = |v: &[N]| v.iter().map(&f).collect::<Option<Vec<M>>>();
