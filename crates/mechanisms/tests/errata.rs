@@ -40,6 +40,20 @@ fn stateful_drf_rewards_a_lie_in_the_repeated_game() {
     }
 }
 
+/// Paper 001, Eq. 3 and 6: in the causal form, over-use now counts from the next instant on, and the
+/// exponential of Eq. 6 is not an approximation of it but goes through all its points.
+#[test]
+fn the_causal_recursion_is_equation_6_at_every_grid_point() {
+    let (delta, overuse, start) = (0.97_f64, 0.4, 0.1);
+    let tau = -1.0 / delta.ln();
+    let mut commitment = start;
+    for step in 0..200 {
+        let closed = overuse + (start - overuse) * (-f64::from(step) / tau).exp();
+        assert!((commitment - closed).abs() < 1e-13, "{step}");
+        commitment = delta * commitment + (1.0 - delta) * overuse;
+    }
+}
+
 /// Paper 001, Eq. 4 and 5: "max x" has no maximum if everybody can have all he wants.
 #[test]
 fn the_water_level_is_unbounded_if_all_are_satisfied() {
@@ -48,7 +62,15 @@ fn the_water_level_is_unbounded_if_all_are_satisfied() {
     assert_eq!((given.tasks, given.level), (vec![0.25, 0.5], None));
 }
 
-/// Paper 001, section 5.2: 22,718 events in 32 million tasks are said to be about 7 in 1,000 tasks; they
+/// Paper 001, abstract: nobody would benefit from an equal split. Who used more before would.
+#[test]
+fn who_used_more_before_gets_less_than_an_equal_split() {
+    let problem = Problem::new(1, [User::new([1.0]).commitment([0.2]), User::new([1.0])]).unwrap();
+    let given = Sdrf.divide(&problem, &Options::default()).unwrap();
+    assert!((given.tasks[0] - 0.4).abs() < 1e-12 && (given.tasks[1] - 0.6).abs() < 1e-12);
+}
+
+/// Paper 001, section 7: 22,718 events in 32 million tasks are said to be about 7 in 1,000 tasks; they
 /// are 0.7. The other figure of that sentence is right.
 #[test]
 fn events_per_task_are_ten_times_fewer_than_printed() {
