@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use evenhand_mechanisms::{Mechanism, Options, Problem, Sdrf, User};
+use evenhand_mechanisms::{Mechanism, Options, Problem, Sdrf, User, mechanism_named, property_named, search_lies};
 
 /// Paper 001, Proposition 3: SDRF is said to be strategy-proof in the repeated game, whatever the users'
 /// discounts. Where demands vary over time it is not: utility is measured relative to the demand of the
@@ -77,4 +77,97 @@ fn events_per_task_are_ten_times_fewer_than_printed() {
     let per_task = |events: f64| events / 32e6;
     assert!((per_task(22_718.0) * 1000.0 - 0.71).abs() < 0.01);
     assert!((per_task(5_094_167.0) * 10.0 - 1.6).abs() < 0.01);
+}
+
+/// Paper 002's example, section 2.1: 100 CPUs and 200 of memory, m_i the part of the work on the CPU.
+const BAO: [f64; 4] = [0.2, 0.4, 0.7, 0.9];
+
+/// Two resources: a task takes m of the first and 1 - m of the second.
+fn two(capacity: [f64; 2], parts: &[f64]) -> Problem<f64> {
+    let users = parts.iter().map(|m| User::new([m / capacity[0], (1.0 - m) / capacity[1]]));
+    Problem::new(2, users).unwrap()
+}
+
+fn baa(problem: &Problem<f64>, sharing_incentive: Option<bool>) -> Vec<f64> {
+    mechanism_named("baa").unwrap().divide(problem, &Options { sharing_incentive }).unwrap().tasks
+}
+
+fn near(found: &[f64], expected: &[f64]) -> bool {
+    found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-9)
+}
+
+/// Paper 002, section 2.1: it puts u1, u2 and u3 into D (limited by the CPU) and u4 into S.
+#[test]
+fn bao_sorts_the_clients_of_its_example_into_the_wrong_sets() {
+    let problem = two([100.0, 200.0], &BAO);
+    let dominant: Vec<usize> = (0..4).map(|i| problem.dominant_resource(i)).collect();
+    assert_eq!(dominant, [1, 0, 0, 0]);
+}
+
+/// Paper 002, Theorem 3 and Algorithm 3: from p_d = p_s = 0, where it starts, no client allows any step.
+#[test]
+fn the_increment_of_theorem_3_never_leaves_zero() {
+    let increment = |p_d: f64, p_s: f64, m: f64, throughput: f64| (p_d + p_s - throughput) / (1.0 / m - 1.0);
+    assert!(BAO.iter().all(|m| increment(0.0, 0.0, *m, 0.0) == 0.0));
+}
+
+/// Paper 002, Theorem 4: what it gives for the throughput of all, and what it is.
+#[test]
+fn theorem_4_counts_sums_twice() {
+    let problem = two([100.0, 200.0], &BAO);
+    let tasks = baa(&problem, None);
+    assert!(near(&tasks, &[125.0, 62.5, 250.0 / 7.0, 250.0 / 9.0]));
+    let (p_d, p_s) = (tasks[1] * 0.4, tasks[0] * 0.8);
+    let memory: f64 = BAO[1..].iter().map(|m| (1.0 - m) / m).sum();
+    let cpu = 0.2 / 0.8;
+    let total: f64 = tasks.iter().sum();
+    assert!((3.0 * p_d + p_s + p_d * memory + p_s * cpu - total).abs() < 1e-9);
+    let printed = 4.0 * (p_d + p_s) + 3.0 * p_d * memory + p_s * cpu;
+    assert!(printed > 2.0 * total);
+}
+
+/// Paper 002, "Theorem 7": that nobody profits from a lie.
+#[test]
+fn bottleneck_aware_allocation_rewards_a_lie() {
+    let mechanism = mechanism_named("baa").unwrap();
+    let truth = two([1.0, 2.0], &[0.2, 0.9]);
+    assert!((baa(&truth, None)[1] - 4.0 / 7.0).abs() < 1e-12);
+    let held = baa(&two([1.0, 2.0], &[0.2, 0.4]), None)[1];
+    let runs = (held * 0.4 / 0.9).min(held * 0.6 / 0.1);
+    assert!((runs - 20.0 / 27.0).abs() < 1e-12);
+    let found = search_lies(mechanism, &truth, &Options::default(), 1, 400, None).unwrap().best.unwrap();
+    assert!(found.gain() >= 8.0 / 27.0 - 1e-3, "{found:?}");
+}
+
+/// Paper 002, "Theorem 7": Pareto efficiency.
+#[test]
+fn zero_demands_leave_memory_idle_under_bottleneck_aware_allocation() {
+    let problem = two([1.0, 1.0], &[1.0, 1.0, 1.0, 0.0, 0.4]);
+    let tasks = baa(&problem, None);
+    assert!((problem.loads(&tasks)[1] - 0.75).abs() < 1e-12);
+    let found = property_named("pareto").unwrap().findings(&problem, &tasks, 1e-9);
+    assert_eq!(found.iter().map(|f| f.who).collect::<Vec<_>>(), [Some(3)]);
+    assert!((found[0].amount() - 0.25).abs() < 1e-12);
+}
+
+/// Paper 002, Theorem 5, for more than two resources.
+#[test]
+fn three_resources_need_the_sharing_incentive_said() {
+    let problem = Problem::new(3, [[0.3, 0.3, 0.1], [0.3, 0.8, 0.9], [0.9, 0.8, 0.8]].map(User::new)).unwrap();
+    let fair = property_named("sharing_incentive").unwrap();
+    assert!(!fair.findings(&problem, &baa(&problem, Some(false)), 1e-9).is_empty());
+    assert!(fair.findings(&problem, &baa(&problem, None), 1e-9).is_empty());
+}
+
+/// Paper 000: of two allocations without justified complaints one leaves envy.
+#[test]
+fn no_complaints_is_neither_unique_nor_free_of_envy() {
+    let problem = Problem::new(1, [[1.0], [1.0], [0.1]].map(|d| User::new(d).limit(1.0))).unwrap();
+    let complaints = property_named("no_justified_complaint").unwrap();
+    let envy = property_named("envy_free").unwrap();
+    for (tasks, envious) in [([0.5, 0.4, 1.0], vec![(Some(1), Some(0))]), ([0.45, 0.45, 1.0], vec![])] {
+        assert_eq!(complaints.findings(&problem, &tasks, 1e-9), []);
+        let found: Vec<_> = envy.findings(&problem, &tasks, 1e-9).iter().map(|f| (f.who, f.against)).collect();
+        assert_eq!(found, envious);
+    }
 }
