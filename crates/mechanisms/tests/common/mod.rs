@@ -156,9 +156,11 @@ pub fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-/// In `f64` what is exact, within 1e-9.
-pub fn assert_near(float: &[f64], exact: &[Rational]) {
+/// In `f64` what is exact, within 1e-9. Who begins to rise just where the level ends (`sdrf`) has the
+/// difference of two equal numbers: there a dominant share of 1e-14 is nothing.
+pub fn assert_near(problem: &Problem<f64>, float: &[f64], exact: &[Rational]) {
     for (i, (x, y)) in float.iter().zip(exact).enumerate() {
-        assert!(near(*x, evenhand_model::to_f64(y)), "user {i}: {x} in f64, exactly {y}");
+        let nothing = problem.commitment(i).is_some() && (y.is_zero() && x * problem.dominant_demand(i) < 1e-14);
+        assert!(nothing || near(*x, evenhand_model::to_f64(y)), "user {i}: {x} in f64, exactly {y}");
     }
 }
