@@ -359,23 +359,23 @@ proptest! {
 
     #[test]
     fn small_steps_arrive_at_the_same(problem in with_trees(problems(Kind { users: 5, width: 3, ..KIND }, "drf"))) {
-        const STEP: f64 = 1.0 / 4096.0;
+        const STEP: f64 = 1.0 / 8192.0;
         let tasks = exact("drf", &problem).tasks;
         for (user, x) in small_steps(&problem, STEP).into_iter().enumerate() {
             let share = evenhand_model::to_f64(problem.dominant_demand(user)) * x;
             let due = evenhand_model::to_f64(&dominant_share(&problem, &tasks, user));
-            prop_assert!((share - due).abs() < 100.0 * STEP, "user {}: {} in small steps, exactly {}", user, share, due);
+            prop_assert!((share - due).abs() < 20.0 * STEP, "user {}: {} in small steps, exactly {}", user, share, due);
         }
     }
 
     #[test]
     fn small_steps_without_limits(problem in with_trees(problems(Kind { users: 5, width: 3, ..UNLIMITED }, "drf"))) {
-        const STEP: f64 = 1.0 / 4096.0;
+        const STEP: f64 = 1.0 / 8192.0;
         let tasks = exact("drf", &problem).tasks;
         for (user, x) in small_steps(&problem, STEP).into_iter().enumerate() {
             let share = evenhand_model::to_f64(problem.dominant_demand(user)) * x;
             let due = evenhand_model::to_f64(&dominant_share(&problem, &tasks, user));
-            prop_assert!((share - due).abs() < 100.0 * STEP, "user {}: {} in small steps, exactly {}", user, share, due);
+            prop_assert!((share - due).abs() < 20.0 * STEP, "user {}: {} in small steps, exactly {}", user, share, due);
         }
     }
 }
