@@ -40,6 +40,7 @@ impl<N: Number> Line<N> {
 pub(crate) fn fill<N: Number>(problem: &Problem<N>, line: impl Fn(usize) -> Line<N>) -> Allocation<N> {
     let n = problem.users();
     let lines: Vec<Line<N>> = (0..n).map(line).collect();
+    let crowd = Crowd { width: problem.width(), lines: &lines, demands: problem.demands() };
     let mut tasks = vec![N::zero(); n];
     // What is left of each resource; `None` once it is used up and nobody who rises demands it.
     let mut rooms: Vec<Option<N>> = vec![Some(N::one()); problem.width()];
@@ -47,7 +48,7 @@ pub(crate) fn fill<N: Number>(problem: &Problem<N>, line: impl Fn(usize) -> Line
     let mut level = N::zero();
     let mut full = None;
     while !rising.is_empty() {
-        let Some(stage) = first_full(problem, &lines, &rising, &rooms, level) else {
+        let Some(stage) = first_full(crowd, &rising, &rooms, level) else {
             for &i in &rising {
                 tasks[i as usize] = all_wanted(problem, &lines[i as usize], i as usize);
             }
@@ -114,72 +115,89 @@ struct Stage<N> {
     used: Vec<N>,
 }
 
+/// Users: their lines, and their demands one after the other.
+struct Crowd<'a, N> {
+    width: usize,
+    lines: &'a [Line<N>],
+    demands: &'a [N],
+}
+
+// Whatever the numbers: derived, they would have to be Copy.
+impl<N> Clone for Crowd<'_, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<N> Copy for Crowd<'_, N> {}
+
+impl<'a, N: Number> Crowd<'a, N> {
+    fn line(&self, user: u32) -> &'a Line<N> {
+        &self.lines[user as usize]
+    }
+
+    fn demand(&self, user: u32) -> &'a [N] {
+        &self.demands[user as usize * self.width..][..self.width]
+    }
+
+    /// Copies of some users, side by side: they will be looked at again and again, and memory is slow.
+    fn gathered(&self, users: impl Iterator<Item = u32> + Clone) -> (Vec<Line<N>>, Vec<N>) {
+        let lines = users.clone().map(|i| self.line(i).clone()).collect();
+        (lines, users.flat_map(|i| self.demand(i)).cloned().collect())
+    }
+}
+
+/// From how many users on a sample of them pays.
+const MANY: usize = 20_000;
+
 /// The least level, at or above `from`, at which `rising` users fill the room left in a resource. `None` if
 /// they never do.
-fn first_full<N: Number>(
-    problem: &Problem<N>,
-    lines: &[Line<N>],
-    rising: &[u32],
-    rooms: &[Option<N>],
-    from: N,
-) -> Option<Stage<N>> {
-    let mut search = Search::new(problem, lines, rooms, from.clone(), None);
-    let guess = sampled_bracket(problem, lines, rising, rooms, &from);
-    let mut open = match guess {
-        None => search.settle_all(rising.iter()),
-        Some((low, high)) => {
-            search.low = low.clone();
-            search.high = Some((high.clone(), 0));
-            let open = search.settle_all(rising.iter());
-            match (search.fills(&open, &low), search.fills(&open, &high)) {
-                (None, Some(r)) => {
-                    search.high = Some((high, r));
-                    open
-                }
-                (Some(r), _) => {
-                    search = Search::new(problem, lines, rooms, from, Some((low, r)));
-                    search.settle_all(rising.iter())
-                }
-                (None, None) => {
-                    search = Search::new(problem, lines, rooms, high, None);
-                    search.settle_all(rising.iter())
-                }
-            }
-        }
-    };
-    while !open.is_empty() {
-        let pivot = search.pivot(&open);
-        match search.fills(&open, &pivot) {
-            Some(r) => search.high = Some((pivot, r)),
-            None => search.rise_to(pivot),
-        }
-        open = search.settle_all(open.iter());
+fn first_full<N: Number>(crowd: Crowd<'_, N>, rising: &[u32], rooms: &[Option<N>], from: N) -> Option<Stage<N>> {
+    let mut search = Search::new(crowd, rooms, from.clone(), None);
+    if rising.len() < MANY {
+        let open = search.settle(rising.iter().copied());
+        return search.finish(open);
     }
-    search.end()
+    let guess = sampled_bracket(crowd, rising, rooms, &from);
+    let Some((low, high)) = guess else {
+        let open = search.settle(rising.iter().copied());
+        return search.finish(open);
+    };
+    search = Search::new(crowd, rooms, low.clone(), Some((high.clone(), 0)));
+    let mut open = search.settle(rising.iter().copied());
+    let known = match (search.fills(&open, &low), search.fills(&open, &high)) {
+        (None, Some(r)) => {
+            search.high = Some((high, r));
+            None
+        }
+        (Some(r), _) => Some((from, Some((low, r)))),
+        (None, None) => Some((high, None)),
+    };
+    if let Some((low, high)) = known {
+        search = Search::new(crowd, rooms, low, high);
+        open = search.settle(rising.iter().copied());
+    }
+    let (lines, demands) = crowd.gathered(open.iter().copied());
+    let crowd = Crowd { lines: &lines, demands: &demands, ..crowd };
+    Search { crowd, ..search }.finish((0..open.len() as u32).collect())
 }
 
 /// A level that is probably reachable and one that is probably not, from a sample of many users: where they,
 /// each standing for several, fill a little less and a little more than there is room.
-fn sampled_bracket<N: Number>(
-    problem: &Problem<N>,
-    lines: &[Line<N>],
-    rising: &[u32],
-    rooms: &[Option<N>],
-    from: &N,
-) -> Option<(N, N)> {
-    const MANY: usize = 20_000;
-    /// Four standard deviations of the load of so many users, if they are about alike.
-    const SAMPLE: usize = 10_000;
-    const SPREAD: usize = 25;
-    if rising.len() < MANY {
-        return None;
-    }
-    let sample: Vec<u32> = rising.iter().step_by(rising.len() / SAMPLE).copied().collect();
-    let part = N::from_count(sample.len()) / N::from_count(rising.len());
+fn sampled_bracket<N: Number>(crowd: Crowd<'_, N>, rising: &[u32], rooms: &[Option<N>], from: &N) -> Option<(N, N)> {
+    // The load of so many users deviates by less than a 125th if they are about alike: a fiftieth more and
+    // less holds nearly always, and leaves a small part of the users in question.
+    const SAMPLE: usize = 16_000;
+    const SPREAD: usize = 50;
+    let (lines, demands) = crowd.gathered(rising.iter().step_by(rising.len() / SAMPLE).copied());
+    let crowd = Crowd { lines: &lines, demands: &demands, ..crowd };
+    let part = N::from_count(lines.len()) / N::from_count(rising.len());
     let at = |parts: usize| {
         let scale = part.clone() * N::from_count(parts) / N::from_count(SPREAD);
         let rooms: Vec<Option<N>> = rooms.iter().map(|room| room.as_ref().map(|r| r.clone() * &scale)).collect();
-        first_full(problem, lines, &sample, &rooms, from.clone()).map(|stage| stage.level)
+        let mut search = Search::new(crowd, &rooms, from.clone(), None);
+        let open = search.settle(0..lines.len() as u32);
+        search.finish(open).map(|stage| stage.level)
     };
     let (low, high) = (at(SPREAD - 1)?, at(SPREAD + 1)?);
     (*from < low && low < high).then_some((low, high))
@@ -187,8 +205,7 @@ fn sampled_bracket<N: Number>(
 
 /// What is certain about levels between `low` and `high`.
 struct Search<'a, N> {
-    problem: &'a Problem<N>,
-    lines: &'a [Line<N>],
+    crowd: Crowd<'a, N>,
     rooms: &'a [Option<N>],
     /// Fills nothing.
     low: N,
@@ -200,28 +217,22 @@ struct Search<'a, N> {
 }
 
 impl<'a, N: Number> Search<'a, N> {
-    fn new(
-        problem: &'a Problem<N>,
-        lines: &'a [Line<N>],
-        rooms: &'a [Option<N>],
-        low: N,
-        high: Option<(N, usize)>,
-    ) -> Search<'a, N> {
-        let zeros = vec![N::zero(); problem.width()];
-        Search { problem, lines, rooms, low, high, base: zeros.clone(), slope: zeros }
+    fn new(crowd: Crowd<'a, N>, rooms: &'a [Option<N>], low: N, high: Option<(N, usize)>) -> Search<'a, N> {
+        let zeros = vec![N::zero(); crowd.width];
+        Search { crowd, rooms, low, high, base: zeros.clone(), slope: zeros }
     }
 
     /// Makes those who have no breakpoint in between part of the straight line, and returns the others.
-    fn settle_all<'b>(&mut self, users: impl Iterator<Item = &'b u32>) -> Vec<u32> {
+    fn settle(&mut self, users: impl Iterator<Item = u32>) -> Vec<u32> {
         let high = self.high.as_ref().map(|(high, _)| high);
         let above = |b: &N| high.is_some_and(|h| b >= h);
         let mut open = Vec::new();
-        for &i in users {
-            let line = &self.lines[i as usize];
+        for i in users {
+            let line = self.crowd.line(i);
             if above(&line.begin) {
                 continue;
             }
-            let demand = self.problem.demand(i as usize);
+            let demand = self.crowd.demand(i);
             if line.is_past(&self.low) {
                 add(&mut self.base, demand, &line.at(&self.low));
             } else if line.begin <= self.low && line.end.as_ref().is_none_or(above) {
@@ -234,12 +245,28 @@ impl<'a, N: Number> Search<'a, N> {
         open
     }
 
+    /// Halves the levels in question until nobody has a breakpoint among them.
+    fn finish(mut self, mut open: Vec<u32>) -> Option<Stage<N>> {
+        while !open.is_empty() {
+            let pivot = self.pivot(&open);
+            match self.fills(&open, &pivot) {
+                Some(r) => self.high = Some((pivot, r)),
+                None => {
+                    self.base = self.used(&[], &pivot);
+                    self.low = pivot;
+                }
+            }
+            open = self.settle(open.into_iter());
+        }
+        self.end()
+    }
+
     /// What everybody together has at a level.
     fn used(&self, open: &[u32], level: &N) -> Vec<N> {
         let rise = level.clone() - &self.low;
         let mut used: Vec<N> = self.base.iter().zip(&self.slope).map(|(b, s)| b.clone() + s.clone() * &rise).collect();
         for &i in open {
-            add(&mut used, self.problem.demand(i as usize), &self.lines[i as usize].at(level));
+            add(&mut used, self.crowd.demand(i), &self.crowd.line(i).at(level));
         }
         used
     }
@@ -248,11 +275,6 @@ impl<'a, N: Number> Search<'a, N> {
     fn fills(&self, open: &[u32], level: &N) -> Option<usize> {
         let used = self.used(open, level);
         (0..used.len()).find(|r| self.rooms[*r].as_ref().is_some_and(|room| used[*r] >= *room))
-    }
-
-    fn rise_to(&mut self, level: N) {
-        self.base = self.used(&[], &level);
-        self.low = level;
     }
 
     /// A breakpoint in between, about in the middle of those of the `open` users.
@@ -264,7 +286,7 @@ impl<'a, N: Number> Search<'a, N> {
             .iter()
             .step_by(open.len().div_ceil(SAMPLE))
             .flat_map(|&i| {
-                let line = &self.lines[i as usize];
+                let line = self.crowd.line(i);
                 [Some(&line.begin), line.end.as_ref()].into_iter().flatten()
             })
             .filter(|b| inside(b))

@@ -215,6 +215,11 @@ impl<N: Number> Problem<N> {
         &self.demands[user * self.width..][..self.width]
     }
 
+    /// The demands of all users, one after the other.
+    pub(crate) fn demands(&self) -> &[N] {
+        &self.demands
+    }
+
     /// The most tasks the user wants.
     #[inline]
     pub fn limit(&self, user: usize) -> Option<&N> {
