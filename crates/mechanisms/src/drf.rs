@@ -14,8 +14,9 @@ use crate::{Allocation, MechanismError, Number, Options, Problem};
 /// rises by the largest component of what they get together. It differs from naive hierarchical DRF, in
 /// which an account's share is the largest component of the plain sum of all it holds: there, an account
 /// that holds much of a resource nobody else wants counts as served, and its other users starve. Everybody
-/// has at least his [entitlement](Problem::entitlement) of his dominant resource, or all he wants. The level
-/// is that of the root's children: their share over their weight.
+/// has at least his [entitlement](Problem::entitlement) of his dominant resource, or all he wants. But with
+/// accounts and zero demands together a user can gain by demanding what he does not need. The level is that
+/// of the root's children: their share over their weight.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Drf;
 

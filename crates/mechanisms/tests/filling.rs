@@ -154,11 +154,11 @@ proptest! {
         // S1, S2; S3 holds by the form of the answer.
         check(&["feasible", "pareto"], &problem, &tasks);
         // S7: who committed nothing has his part of everything, or all he wants.
-        for i in 0..problem.users() {
+        for (i, x) in tasks.iter().enumerate() {
             if problem.commitment(i).is_none_or(|c| c.iter().all(Rational::is_zero)) {
                 let due = problem.entitlement(i) / problem.dominant_demand(i);
                 let due = problem.limit(i).map_or(due.clone(), |most| due.min(most.clone()));
-                prop_assert!(tasks[i] >= due);
+                prop_assert!(*x >= due);
             }
         }
     }
@@ -274,6 +274,45 @@ proptest! {
             prop_assert!(without >= with);
         }
     }
+}
+
+/// What the worked examples hold, beside the tasks in `oracles.rs` (reference 2.7, 3.2).
+#[test]
+fn worked_examples_to_the_last_resource() {
+    let user = |cpu: (u64, u64), memory: (u64, u64)| User::new([ratio(cpu.0, cpu.1), ratio(memory.0, memory.1)]);
+    let drf_paper = Problem::new(2, [user((1, 9), (4, 18)), user((3, 9), (1, 18))]).unwrap();
+    let asset = exact("asset", &drf_paper);
+    assert_eq!(asset.level, Some(ratio(21, 25)));
+    assert_eq!(drf_paper.loads(&asset.tasks), [Rational::ONE, ratio(306, 25 * 18)]);
+
+    // Asset fairness has no sharing incentive: the second has 12 of the 15 tasks half of everything gives.
+    let unequal = Problem::new(2, [user((1, 30), (3, 30)), user((1, 30), (1, 30))]).unwrap();
+    let tasks = exact("asset", &unequal).tasks;
+    let findings = property_named("sharing_incentive").unwrap().findings_exact(&unequal, &tasks, &Rational::ZERO);
+    assert_eq!(findings.iter().map(|f| (f.who, f.amount())).collect::<Vec<_>>(), [(Some(1), ratio(3, 1))]);
+
+    let theta = [user((6, 10), (1, 10)), user((2, 10), (8, 10)), user((3, 10), (3, 10))];
+    let sdrf = |commitments: [Rational; 3]| {
+        let users = theta.iter().zip(commitments).map(|(u, c)| u.clone().limit(Rational::ONE).commitment(vec![c; 2]));
+        let problem = Problem::new(2, users).unwrap();
+        let found = exact("sdrf", &problem);
+        (found.level, problem.loads(&found.tasks))
+    };
+    let zero = Rational::ZERO;
+    assert_eq!(
+        sdrf([zero.clone(), zero.clone(), zero.clone()]),
+        (Some(ratio(14, 25)), vec![Rational::ONE, ratio(143, 150)])
+    );
+    assert_eq!(sdrf([ratio(1, 5), zero, ratio(1, 20)]), (Some(ratio(22, 35)), vec![ratio(31, 35), Rational::ONE]));
+
+    let single = |commitments: [Rational; 4]| {
+        let demands = [(1, 2), (3, 20), (1, 5), (3, 5)].map(|(a, b)| User::new([ratio(a, b)]).limit(Rational::ONE));
+        let users = demands.into_iter().zip(commitments).map(|(u, c)| u.commitment([c]));
+        exact("sdrf", &Problem::new(1, users).unwrap()).level
+    };
+    let zero = || Rational::ZERO;
+    assert_eq!(single([zero(), zero(), zero(), zero()]), Some(ratio(13, 40)));
+    assert_eq!(single([ratio(1, 10), zero(), ratio(1, 4), zero()]), Some(ratio(2, 5)));
 }
 
 /// B11 does not hold with zero demands (reference 2.8).

@@ -1,5 +1,5 @@
 //! Where naive hierarchical DRF starves somebody, and where leaving out whoever stopped takes from his
-//! account's siblings (after Bhattacharya et al., SoCC'13).
+//! account's siblings (after Bhattacharya et al., SoCC'13); and what accounts do not promise.
 
 #![allow(clippy::unwrap_used)]
 
@@ -97,6 +97,23 @@ fn what_a_satisfied_user_holds_is_charged_to_his_account() {
     let left_out = [ratio(5, 2), ratio(1, 4) + x, ratio(475, 100)];
     assert_eq!(problem.loads(&left_out)[0], Rational::ONE);
     assert_eq!(incentive.findings_exact(&problem, &left_out, &Rational::ZERO)[0].who, Some(2));
+}
+
+#[test]
+fn with_zero_demands_a_lie_can_pay_in_accounts() {
+    // Whoever pretends to need more makes his account seem to take more, so that it gets less while all
+    // rise; one of his siblings then leaves him more of what only he goes on with. Only he rises after the
+    // first resource is used up, so this holds for H-DRF however it counts who has stopped.
+    let tasks = |lie: u64| {
+        let user = |demand: [u64; 3]| User::new(demand.map(|d| ratio(d, 2)));
+        let users = vec![user([2, 1, 1]), user([0, 1, 1]), user([2, 0, lie]), user([1, 2, 0])];
+        let tree =
+            Tree::new(vec![Account { parent: None, weight: Rational::ONE }], vec![Some(0), Some(0), Some(0), None]);
+        let problem = Problem::new(3, users).unwrap().with_tree(tree.unwrap()).unwrap();
+        exact("drf", &problem).tasks.swap_remove(2)
+    };
+    assert_eq!(tasks(0), ratio(3, 7));
+    assert_eq!(tasks(2), ratio(7, 16));
 }
 
 #[test]
