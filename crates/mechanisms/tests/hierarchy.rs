@@ -111,7 +111,7 @@ fn sweep(problem: &Problem<Rational>) -> (Vec<Rational>, Option<Rational>) {
     }
 }
 
-/// Literally what H-DRF does, in small steps and 64-bit numbers, in rounds that end when somebody stops:
+/// The descent of H-DRF in small steps and 64-bit numbers, in rounds that end when somebody stops:
 /// each step goes to the user found by descending to the child of least share over weight. The share of an
 /// account is what it was at the beginning of the round, and the largest component of what its children
 /// that can still get more have got since, each rescaled to the least of them.
