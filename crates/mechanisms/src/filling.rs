@@ -7,8 +7,10 @@
 //! linear function that never falls, with two breakpoints a user. The level at which some resource is
 //! full is found by selection: a pivot among the breakpoints that are still in question is either
 //! reachable or not, and users whose breakpoints all lie on one side become part of a straight line.
-//! Expected O(n m) a stage, without sorting; each stage fills at least one resource, so there are at
-//! most m, and only one if every demand is above zero.
+//! Many users are first bracketed between the levels at which a sample of them would fill a little less
+//! and a little more than there is, which one pass over all confirms or refutes. Expected O(n m) a
+//! stage, without sorting; each stage fills at least one resource, so there are at most m, and only one
+//! if every demand is above zero.
 
 use crate::{Allocation, Number, Problem};
 
@@ -38,38 +40,52 @@ impl<N: Number> Line<N> {
 pub(crate) fn fill<N: Number>(problem: &Problem<N>, line: impl Fn(usize) -> Line<N>) -> Allocation<N> {
     let n = problem.users();
     let lines: Vec<Line<N>> = (0..n).map(line).collect();
+    let crowd = Crowd { width: problem.width(), lines: &lines, demands: problem.demands() };
     let mut tasks = vec![N::zero(); n];
-    let mut used = vec![N::zero(); problem.width()];
+    // What is left of each resource; `None` once it is used up and nobody who rises demands it.
+    let mut rooms: Vec<Option<N>> = vec![Some(N::one()); problem.width()];
     let mut rising: Vec<u32> = (0..n as u32).collect();
     let mut level = N::zero();
     let mut full = None;
     while !rising.is_empty() {
-        let stage = first_full(problem, &lines, &rising, &used, level.clone());
-        let Some(next) = stage else {
+        let Some(stage) = first_full(crowd, &rising, &rooms, level) else {
             for &i in &rising {
                 tasks[i as usize] = all_wanted(problem, &lines[i as usize], i as usize);
             }
             break;
         };
-        level = next;
+        level = stage.level;
         full = Some(level.clone());
-        let mut loads = used.clone();
-        for &i in &rising {
-            let i = i as usize;
-            tasks[i] = if lines[i].is_past(&level) { all_wanted(problem, &lines[i], i) } else { lines[i].at(&level) };
-            add(&mut loads, problem.demand(i), &tasks[i]);
-        }
-        let growing = |i: &&u32| !lines[**i as usize].is_past(&level);
-        let is_full = full_resources(&loads, rising.iter().filter(growing).map(|i| problem.demand(*i as usize)));
+        // The resource that ended the stage is full even if rounding leaves a trace in it.
+        let left = |room: &N, used: &N| room.clone() - used;
+        let is_full: Vec<bool> = rooms
+            .iter()
+            .zip(&stage.used)
+            .enumerate()
+            .map(|(r, (room, used))| {
+                r == stage.resource || room.as_ref().is_some_and(|room| left(room, used) <= N::slack())
+            })
+            .collect();
+        let is_full_for = |demand: &[N]| is_full.iter().zip(demand).any(|(f, d)| *f && !d.is_zero());
+        let mut stopped = Vec::with_capacity(rising.len());
         rising.retain(|&i| {
-            let i = i as usize;
-            let stays =
-                lines[i].is_past(&level) || is_full.iter().zip(problem.demand(i)).any(|(f, d)| *f && !d.is_zero());
+            let user = i as usize;
+            let line = &lines[user];
+            let is_past = line.is_past(&level);
+            tasks[user] = if is_past { all_wanted(problem, line, user) } else { line.at(&level) };
+            let stays = is_past || is_full_for(problem.demand(user));
             if stays {
-                add(&mut used, problem.demand(i), &tasks[i]);
+                stopped.push(i);
             }
             !stays
         });
+        if !rising.is_empty() {
+            let mut used = vec![N::zero(); rooms.len()];
+            stopped.iter().for_each(|&i| add(&mut used, problem.demand(i as usize), &tasks[i as usize]));
+            for (r, room) in rooms.iter_mut().enumerate() {
+                *room = if is_full[r] { None } else { room.take().map(|room| room - &used[r]) };
+            }
+        }
     }
     Allocation { level: full, ..Allocation::new(tasks) }
 }
@@ -90,97 +106,206 @@ fn add<N: Number>(loads: &mut [N], demand: &[N], tasks: &N) {
     }
 }
 
-/// Those with nothing left, of which the fullest that somebody still wants is always one: it stopped the
-/// filling, even if rounding leaves a trace in it.
-fn full_resources<'a, N: Number>(loads: &[N], wanted: impl Iterator<Item = &'a [N]>) -> Vec<bool> {
-    let mut is_wanted = vec![false; loads.len()];
-    for demand in wanted {
-        is_wanted.iter_mut().zip(demand).for_each(|(w, d)| *w |= !d.is_zero());
-    }
-    let fullest = loads.iter().zip(&is_wanted).filter(|(_, w)| **w).map(|(load, _)| load.clone()).reduce(N::or_more);
-    let full = N::one() - N::slack();
-    let threshold = match fullest {
-        Some(fullest) => full.or_less(fullest),
-        None => full,
-    };
-    loads.iter().map(|load| *load >= threshold).collect()
+/// Where a stage of the filling ends.
+struct Stage<N> {
+    level: N,
+    /// The resource that is full there; the first of several.
+    resource: usize,
+    /// What those who rose in it have of each resource.
+    used: Vec<N>,
 }
 
-/// The least level, at or above `from`, at which `used` and what `rising` users have fill a resource.
-/// `None` if none ever is.
-fn first_full<N: Number>(problem: &Problem<N>, lines: &[Line<N>], rising: &[u32], used: &[N], from: N) -> Option<N> {
-    let width = problem.width();
-    // What is certain for every level between `low` and `high`: base + slope * (level - low).
-    let mut low = from;
-    let mut high: Option<N> = None;
-    let mut base = used.to_vec();
-    let mut slope = vec![N::zero(); width];
-    let mut open: Vec<u32> = Vec::new();
-    let settle = |i: u32, low: &N, high: &Option<N>, base: &mut [N], slope: &mut [N]| {
-        let line = &lines[i as usize];
-        let below = |b: &N| b <= low;
-        let above = |b: &N| high.as_ref().is_some_and(|h| b >= h);
-        let ends_later = line.end.as_ref().is_none_or(above);
-        if above(&line.begin) {
-            return true;
-        }
-        if line.end.as_ref().is_some_and(below) {
-            add(base, problem.demand(i as usize), &line.at(low));
-            return true;
-        }
-        if below(&line.begin) && ends_later {
-            add(base, problem.demand(i as usize), &line.at(low));
-            add(slope, problem.demand(i as usize), &line.slope);
-            return true;
-        }
-        false
+/// Users: their lines, and their demands one after the other.
+struct Crowd<'a, N> {
+    width: usize,
+    lines: &'a [Line<N>],
+    demands: &'a [N],
+}
+
+// Whatever the numbers: derived, they would have to be Copy.
+impl<N> Clone for Crowd<'_, N> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<N> Copy for Crowd<'_, N> {}
+
+impl<'a, N: Number> Crowd<'a, N> {
+    fn line(&self, user: u32) -> &'a Line<N> {
+        &self.lines[user as usize]
+    }
+
+    fn demand(&self, user: u32) -> &'a [N] {
+        &self.demands[user as usize * self.width..][..self.width]
+    }
+
+    /// Copies of some users, side by side: they will be looked at again and again, and memory is slow.
+    fn gathered(&self, users: impl Iterator<Item = u32> + Clone) -> (Vec<Line<N>>, Vec<N>) {
+        let lines = users.clone().map(|i| self.line(i).clone()).collect();
+        (lines, users.flat_map(|i| self.demand(i)).cloned().collect())
+    }
+}
+
+/// From how many users on a sample of them pays.
+const MANY: usize = 20_000;
+
+/// The least level, at or above `from`, at which `rising` users fill the room left in a resource. `None` if
+/// they never do.
+fn first_full<N: Number>(crowd: Crowd<'_, N>, rising: &[u32], rooms: &[Option<N>], from: N) -> Option<Stage<N>> {
+    let mut search = Search::new(crowd, rooms, from.clone(), None);
+    if rising.len() < MANY {
+        let open = search.settle(rising.iter().copied());
+        return search.finish(open);
+    }
+    let guess = sampled_bracket(crowd, rising, rooms, &from);
+    let Some((low, high)) = guess else {
+        let open = search.settle(rising.iter().copied());
+        return search.finish(open);
     };
-    open.extend(rising.iter().filter(|i| !settle(**i, &low, &high, &mut base, &mut slope)));
-    let mut loads = Vec::with_capacity(width);
-    while !open.is_empty() {
-        let pivot = pivot(lines, &open, &low, high.as_ref());
-        let rise = pivot.clone() - &low;
-        loads.clear();
-        loads.extend(base.iter().zip(&slope).map(|(b, s)| b.clone() + s.clone() * &rise));
-        for &i in &open {
-            add(&mut loads, problem.demand(i as usize), &lines[i as usize].at(&pivot));
+    search = Search::new(crowd, rooms, low.clone(), Some((high.clone(), 0)));
+    let mut open = search.settle(rising.iter().copied());
+    let known = match (search.fills(&open, &low), search.fills(&open, &high)) {
+        (None, Some(r)) => {
+            search.high = Some((high, r));
+            None
         }
-        if loads.iter().any(|load| *load >= N::one()) {
-            high = Some(pivot);
-        } else {
-            low = pivot;
-            for (b, s) in base.iter_mut().zip(&slope) {
-                *b += &(s.clone() * &rise);
+        (Some(r), _) => Some((from, Some((low, r)))),
+        (None, None) => Some((high, None)),
+    };
+    if let Some((low, high)) = known {
+        search = Search::new(crowd, rooms, low, high);
+        open = search.settle(rising.iter().copied());
+    }
+    let (lines, demands) = crowd.gathered(open.iter().copied());
+    let crowd = Crowd { lines: &lines, demands: &demands, ..crowd };
+    Search { crowd, ..search }.finish((0..open.len() as u32).collect())
+}
+
+/// A level that is probably reachable and one that is probably not, from a sample of many users: where they,
+/// each standing for several, fill a little less and a little more than there is room.
+fn sampled_bracket<N: Number>(crowd: Crowd<'_, N>, rising: &[u32], rooms: &[Option<N>], from: &N) -> Option<(N, N)> {
+    // The load of so many users deviates by less than a 125th if they are about alike: a fiftieth more and
+    // less holds nearly always, and leaves a small part of the users in question.
+    const SAMPLE: usize = 16_000;
+    const SPREAD: usize = 50;
+    let (lines, demands) = crowd.gathered(rising.iter().step_by(rising.len() / SAMPLE).copied());
+    let crowd = Crowd { lines: &lines, demands: &demands, ..crowd };
+    let part = N::from_count(lines.len()) / N::from_count(rising.len());
+    let at = |parts: usize| {
+        let scale = part.clone() * N::from_count(parts) / N::from_count(SPREAD);
+        let rooms: Vec<Option<N>> = rooms.iter().map(|room| room.as_ref().map(|r| r.clone() * &scale)).collect();
+        let mut search = Search::new(crowd, &rooms, from.clone(), None);
+        let open = search.settle(0..lines.len() as u32);
+        search.finish(open).map(|stage| stage.level)
+    };
+    let (low, high) = (at(SPREAD - 1)?, at(SPREAD + 1)?);
+    (*from < low && low < high).then_some((low, high))
+}
+
+/// What is certain about levels between `low` and `high`.
+struct Search<'a, N> {
+    crowd: Crowd<'a, N>,
+    rooms: &'a [Option<N>],
+    /// Fills nothing.
+    low: N,
+    /// Fills this resource.
+    high: Option<(N, usize)>,
+    /// Users without a breakpoint in between have base + slope * (level - low).
+    base: Vec<N>,
+    slope: Vec<N>,
+}
+
+impl<'a, N: Number> Search<'a, N> {
+    fn new(crowd: Crowd<'a, N>, rooms: &'a [Option<N>], low: N, high: Option<(N, usize)>) -> Search<'a, N> {
+        let zeros = vec![N::zero(); crowd.width];
+        Search { crowd, rooms, low, high, base: zeros.clone(), slope: zeros }
+    }
+
+    /// Makes those who have no breakpoint in between part of the straight line, and returns the others.
+    fn settle(&mut self, users: impl Iterator<Item = u32>) -> Vec<u32> {
+        let high = self.high.as_ref().map(|(high, _)| high);
+        let above = |b: &N| high.is_some_and(|h| b >= h);
+        let mut open = Vec::new();
+        for i in users {
+            let line = self.crowd.line(i);
+            if above(&line.begin) {
+                continue;
+            }
+            let demand = self.crowd.demand(i);
+            if line.is_past(&self.low) {
+                add(&mut self.base, demand, &line.at(&self.low));
+            } else if line.begin <= self.low && line.end.as_ref().is_none_or(above) {
+                add(&mut self.base, demand, &line.at(&self.low));
+                add(&mut self.slope, demand, &line.slope);
+            } else {
+                open.push(i);
             }
         }
-        open.retain(|i| !settle(*i, &low, &high, &mut base, &mut slope));
+        open
     }
-    let mut level = high;
-    for (b, s) in base.into_iter().zip(slope).filter(|(_, s)| s.is_positive()) {
-        let at = low.clone() + ((N::one() - b) / s).or_more(N::zero());
-        level = Some(match level {
-            Some(least) => least.or_less(at),
-            None => at,
-        });
-    }
-    level
-}
 
-/// A breakpoint between `low` and `high`, about in the middle of those of the `open` users.
-fn pivot<N: Number>(lines: &[Line<N>], open: &[u32], low: &N, high: Option<&N>) -> N {
-    const SAMPLE: usize = 63;
-    let inside = |b: &N| b > low && high.is_none_or(|h| b < h);
-    let step = open.len().div_ceil(SAMPLE);
-    let mut sample: Vec<&N> = open
-        .iter()
-        .step_by(step)
-        .flat_map(|&i| {
-            let line = &lines[i as usize];
-            [Some(&line.begin), line.end.as_ref()].into_iter().flatten()
-        })
-        .filter(|b| inside(b))
-        .collect();
-    // An open user has a breakpoint inside, so the first of the sample has.
-    let middle = sample.len() / 2;
-    sample.select_nth_unstable_by(middle, |a, b| a.compare(b)).1.clone()
+    /// Halves the levels in question until nobody has a breakpoint among them.
+    fn finish(mut self, mut open: Vec<u32>) -> Option<Stage<N>> {
+        while !open.is_empty() {
+            let pivot = self.pivot(&open);
+            match self.fills(&open, &pivot) {
+                Some(r) => self.high = Some((pivot, r)),
+                None => {
+                    self.base = self.used(&[], &pivot);
+                    self.low = pivot;
+                }
+            }
+            open = self.settle(open.into_iter());
+        }
+        self.end()
+    }
+
+    /// What everybody together has at a level.
+    fn used(&self, open: &[u32], level: &N) -> Vec<N> {
+        let rise = level.clone() - &self.low;
+        let mut used: Vec<N> = self.base.iter().zip(&self.slope).map(|(b, s)| b.clone() + s.clone() * &rise).collect();
+        for &i in open {
+            add(&mut used, self.crowd.demand(i), &self.crowd.line(i).at(level));
+        }
+        used
+    }
+
+    /// The first resource that is full at a level.
+    fn fills(&self, open: &[u32], level: &N) -> Option<usize> {
+        let used = self.used(open, level);
+        (0..used.len()).find(|r| self.rooms[*r].as_ref().is_some_and(|room| used[*r] >= *room))
+    }
+
+    /// A breakpoint in between, about in the middle of those of the `open` users.
+    fn pivot(&self, open: &[u32]) -> N {
+        const SAMPLE: usize = 63;
+        let high = self.high.as_ref().map(|(high, _)| high);
+        let inside = |b: &N| *b > self.low && high.is_none_or(|h| b < h);
+        let mut sample: Vec<&N> = open
+            .iter()
+            .step_by(open.len().div_ceil(SAMPLE))
+            .flat_map(|&i| {
+                let line = self.crowd.line(i);
+                [Some(&line.begin), line.end.as_ref()].into_iter().flatten()
+            })
+            .filter(|b| inside(b))
+            .collect();
+        // An open user has a breakpoint inside, so the first of the sample has.
+        let middle = sample.len() / 2;
+        sample.select_nth_unstable_by(middle, |a, b| a.compare(b)).1.clone()
+    }
+
+    /// The end of the stage, once nobody has a breakpoint in between.
+    fn end(self) -> Option<Stage<N>> {
+        let mut first = self.high.clone();
+        for (r, slope) in self.slope.iter().enumerate().filter(|(_, s)| s.is_positive()) {
+            let Some(room) = &self.rooms[r] else { continue };
+            let at = self.low.clone() + ((room.clone() - &self.base[r]) / slope).or_more(N::zero());
+            if first.as_ref().is_none_or(|(least, _)| at < *least) {
+                first = Some((at, r));
+            }
+        }
+        first.map(|(level, resource)| Stage { used: self.used(&[], &level), level, resource })
+    }
 }

@@ -12,6 +12,7 @@ mod drf;
 mod envy;
 mod feasible;
 mod filling;
+mod hierarchy;
 mod lies;
 mod max_min;
 mod mechanism;

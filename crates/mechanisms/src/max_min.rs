@@ -6,7 +6,8 @@ use crate::{Allocation, Drf, MechanismError, Number, Options, Problem};
 /// One resource: nobody can get more without somebody getting less who has, for his weight, no more.
 ///
 /// With one resource every mechanism of this room but `asset`'s sum and `sdrf`'s memory comes to this
-/// (reference: B13), so it is [`Drf`] with one resource.
+/// (reference: B13), so it is [`Drf`] with one resource. With accounts the water runs down the tree: an
+/// account divides what it gets among its children, each up to what those below it want.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct MaxMin;
 

@@ -69,6 +69,8 @@ pub struct Problem<N> {
     commitments: Vec<N>,
     weight_sum: N,
     tree: Option<Tree<N>>,
+    /// What a unit of weight is entitled to, under the root and in each account; empty without a tree.
+    entitlements: Vec<N>,
 }
 
 /// Why users do not make a problem. Users and resources by number, from 0.
@@ -132,6 +134,7 @@ impl<N: Number> Problem<N> {
             commitments: Vec::new(),
             weight_sum: N::zero(),
             tree: None,
+            entitlements: Vec::new(),
         };
         for (i, user) in users.enumerate() {
             p.push(i, user)?;
@@ -186,6 +189,7 @@ impl<N: Number> Problem<N> {
         if tree.users() != self.users() {
             return Err(ProblemError::Tree("it places another number of users"));
         }
+        self.entitlements = tree.entitlements(&self.weights);
         self.tree = Some(tree);
         Ok(self)
     }
@@ -211,6 +215,11 @@ impl<N: Number> Problem<N> {
         &self.demands[user * self.width..][..self.width]
     }
 
+    /// The demands of all users, one after the other.
+    pub(crate) fn demands(&self) -> &[N] {
+        &self.demands
+    }
+
     /// The most tasks the user wants.
     #[inline]
     pub fn limit(&self, user: usize) -> Option<&N> {
@@ -228,10 +237,13 @@ impl<N: Number> Problem<N> {
     }
 
     /// e_i: the share of everything that the user is entitled to: w_i / sum w, or with accounts the
-    /// product of such fractions on the way down to the user.
+    /// product of such fractions on the way down to the user. Accounts without users take no part, so that
+    /// all entitlements add up to 1.
     pub fn entitlement(&self, user: usize) -> N {
         match &self.tree {
-            Some(tree) => tree.entitlement(self, user),
+            Some(tree) => {
+                self.weights[user].clone() * &self.entitlements[tree.home(user).map_or(0, |account| account + 1)]
+            }
             None => self.weights[user].clone() / &self.weight_sum,
         }
     }
@@ -244,7 +256,8 @@ impl<N: Number> Problem<N> {
 
     /// The share one task takes of the user's dominant resource; above 0.
     pub fn dominant_demand(&self, user: usize) -> &N {
-        &self.demand(user)[self.dominant_resource(user)]
+        let row = self.demand(user);
+        row.iter().fold(&row[0], |most, d| if d > most { d } else { most })
     }
 
     /// The share of each resource that is given away in all, if user i has `tasks[i]` tasks.
@@ -290,9 +303,15 @@ impl<N: Number> Problem<N> {
     /// The same problem with other numbers; the tree likewise.
     fn map<M: Number>(&self, f: impl Fn(&N) -> Option<M>) -> Option<Problem<M>> {
         let row = |v: &[N]| v.iter().map(&f).collect::<Option<Vec<M>>>();
+        let weights = row(&self.weights)?;
+        let tree = match &self.tree {
+            Some(tree) => Some(tree.map(&f)?),
+            None => None,
+        };
         Some(Problem {
             width: self.width,
-            weights: row(&self.weights)?,
+            entitlements: tree.as_ref().map_or_else(Vec::new, |tree| tree.entitlements(&weights)),
+            weights,
             demands: row(&self.demands)?,
             limits: self
                 .limits
@@ -301,10 +320,7 @@ impl<N: Number> Problem<N> {
                 .collect::<Option<_>>()?,
             commitments: row(&self.commitments)?,
             weight_sum: f(&self.weight_sum)?,
-            tree: match &self.tree {
-                Some(tree) => Some(tree.map(&f)?),
-                None => None,
-            },
+            tree,
         })
     }
 

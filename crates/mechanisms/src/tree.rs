@@ -1,7 +1,7 @@
 //! Accounts within accounts: a child shares what its parent gets.
 
+use crate::Number;
 use crate::problem::ProblemError;
-use crate::{Number, Problem};
 
 /// One account.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,26 +55,32 @@ impl<N: Number> Tree<N> {
         self.homes[user]
     }
 
-    /// The sum of the weights of all children of an account (or of the root).
-    pub(crate) fn sibling_weights(&self, problem: &Problem<N>, parent: Option<usize>) -> N {
-        let mut sum = N::zero();
-        for account in self.accounts.iter().filter(|a| a.parent == parent) {
-            sum += &account.weight;
+    /// What each unit of weight is entitled to among the children of the root (first) and of each account:
+    /// the product of weight over the weights of all siblings on the way down, over the weights of the
+    /// children. Accounts that hold no user, however deep, are entitled to nothing.
+    pub(crate) fn entitlements(&self, weights: &[N]) -> Vec<N> {
+        let place = |account: Option<usize>| account.map_or(0, |a| a + 1);
+        let mut sums = vec![N::zero(); self.accounts.len() + 1];
+        for (home, weight) in self.homes.iter().zip(weights) {
+            sums[place(*home)] += weight;
         }
-        for user in (0..self.homes.len()).filter(|u| self.homes[*u] == parent) {
-            sum += problem.weight(user);
+        for (a, account) in self.accounts.iter().enumerate().rev() {
+            if !sums[a + 1].is_zero() {
+                sums[place(account.parent)] += &account.weight;
+            }
         }
-        sum
-    }
-
-    pub(crate) fn entitlement(&self, problem: &Problem<N>, user: usize) -> N {
-        let mut parent = self.homes[user];
-        let mut share = problem.weight(user).clone() / self.sibling_weights(problem, parent);
-        while let Some(account) = parent {
-            parent = self.accounts[account].parent;
-            share = share * &self.accounts[account].weight / self.sibling_weights(problem, parent);
+        let mut units = sums;
+        for place_of in 0..units.len() {
+            if units[place_of].is_zero() {
+                continue;
+            }
+            let share = match place_of.checked_sub(1).map(|a| &self.accounts[a]) {
+                Some(account) => units[place(account.parent)].clone() * &account.weight,
+                None => N::one(),
+            };
+            units[place_of] = share / &units[place_of];
         }
-        share
+        units
     }
 
     pub(crate) fn map<M: Number>(&self, f: impl Fn(&N) -> Option<M>) -> Option<Tree<M>> {
