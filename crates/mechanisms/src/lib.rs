@@ -8,7 +8,11 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod asset;
+mod bbf;
+mod ceei;
+mod complaint;
 mod drf;
+mod eisenberg_gale;
 mod envy;
 mod feasible;
 mod filling;
@@ -26,6 +30,9 @@ mod simplex;
 mod tree;
 
 pub use asset::Asset;
+pub use bbf::Bbf;
+pub use ceei::Ceei;
+pub use complaint::NoJustifiedComplaint;
 pub use drf::Drf;
 pub use envy::EnvyFree;
 pub use feasible::Feasible;

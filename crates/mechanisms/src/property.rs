@@ -107,6 +107,7 @@ pub static PROPERTIES: &[&dyn Property] = &[
     &crate::pareto::Pareto,
     &crate::sharing_incentive::SharingIncentive,
     &crate::envy::EnvyFree,
+    &crate::complaint::NoJustifiedComplaint,
 ];
 
 /// The property of that name.

@@ -3,7 +3,8 @@
 //! The mechanisms that need one (`baa` for more than two resources: as many variables as resources;
 //! `bbf`: a vertex of one pattern) need an exact answer and a deterministic one among several, which
 //! the solvers in floating point do not give. This is the textbook method: a dense tableau, two phases,
-//! Bland's rule, so that it ends even where many constraints meet in a point.
+//! Bland's rule, so that it ends even where many constraints meet in a point. A variable at its upper limit
+//! is counted from there downwards, so that every variable outside the basis is 0.
 
 use crate::Number;
 
@@ -32,8 +33,10 @@ pub enum Bound {
 #[derive(Clone, Debug)]
 pub struct LinearProgram<N> {
     variables: usize,
+    most: Vec<Option<N>>,
     rows: Vec<(Vec<N>, Bound, N)>,
     objectives: Vec<Vec<N>>,
+    each: bool,
 }
 
 /// What there is to be found.
@@ -50,7 +53,7 @@ pub enum Optimum<N> {
 impl<N: Number> LinearProgram<N> {
     /// Over so many variables, with no row and no objective.
     pub fn new(variables: usize) -> LinearProgram<N> {
-        LinearProgram { variables, rows: Vec::new(), objectives: Vec::new() }
+        LinearProgram { variables, most: vec![None; variables], rows: Vec::new(), objectives: Vec::new(), each: false }
     }
 
     /// Demands a row.
@@ -60,11 +63,26 @@ impl<N: Number> LinearProgram<N> {
         self.rows.push((factors, bound, right));
     }
 
+    /// Demands that a variable be at most `most`, which is at least 0. Cheaper than a row: the tableau does
+    /// not grow.
+    pub fn limit(&mut self, variable: usize, most: N) {
+        let least = match self.most[variable].take() {
+            Some(before) => before.or_less(most),
+            None => most,
+        };
+        self.most[variable] = Some(least);
+    }
+
     /// Adds an objective: among the best points of the objectives before it, the best of this one.
     pub fn maximise(&mut self, factors: impl Into<Vec<N>>) {
         let factors = factors.into();
         assert_eq!(factors.len(), self.variables, "one factor a variable");
         self.objectives.push(factors);
+    }
+
+    /// Adds the variables themselves, one after another, after all other objectives.
+    pub fn maximise_each(&mut self) {
+        self.each = true;
     }
 
     /// A best point; the same one every time.
@@ -77,10 +95,18 @@ impl<N: Number> LinearProgram<N> {
             return Optimum::Infeasible;
         }
         tableau.forbid_artificials();
-        for objective in &self.objectives {
-            let mut padded = objective.clone();
-            padded.resize(tableau.columns, N::zero());
-            match tableau.maximise(&padded) {
+        let unit = |v| {
+            let mut objective = vec![N::zero(); self.variables];
+            objective[v] = N::one();
+            objective
+        };
+        let each = if self.each { self.variables } else { 0 };
+        for mut objective in self.objectives.iter().cloned().chain((0..each).map(unit)) {
+            if tableau.is_a_point() {
+                break;
+            }
+            objective.resize(tableau.columns, N::zero());
+            match tableau.maximise(&objective) {
                 Some(reduced) => tableau.forbid(&reduced),
                 None => return Optimum::Unbounded,
             }
@@ -97,6 +123,20 @@ struct Tableau<N> {
     columns: usize,
     first_artificial: usize,
     allowed: Vec<bool>,
+    /// The upper limit of each column, and whether it is counted from there downwards.
+    most: Vec<Option<N>>,
+    turned: Vec<bool>,
+}
+
+/// What ends the rise of a column.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum End {
+    /// Its own upper limit.
+    Own,
+    /// The basic variable of a row falls to 0.
+    Falls(usize),
+    /// The basic variable of a row rises to its upper limit.
+    Rises(usize),
 }
 
 impl<N: Number> Tableau<N> {
@@ -140,7 +180,10 @@ impl<N: Number> Tableau<N> {
             });
             rows.push(row);
         }
-        Tableau { rows, basis, columns, first_artificial, allowed: vec![true; columns] }
+        let mut most = lp.most.clone();
+        most.resize(columns, None);
+        let (allowed, turned) = (vec![true; columns], vec![false; columns]);
+        Tableau { rows, basis, columns, first_artificial, allowed, most, turned }
     }
 
     /// Moves to a best point by Bland's rule. Returns the reduced objective (0 for every column that can
@@ -148,6 +191,9 @@ impl<N: Number> Tableau<N> {
     fn maximise(&mut self, objective: &[N]) -> Option<Vec<N>> {
         let mut reduced = objective.to_vec();
         reduced.push(N::zero());
+        for (value, _) in reduced.iter_mut().zip(&self.turned).filter(|(_, turned)| **turned) {
+            *value = -value.clone();
+        }
         for (row, &basic) in self.rows.iter().zip(&self.basis) {
             let factor = reduced[basic].clone();
             subtract(&mut reduced, row, &factor);
@@ -155,26 +201,68 @@ impl<N: Number> Tableau<N> {
         loop {
             let enters = (0..self.columns).find(|&c| self.allowed[c] && reduced[c] > N::slack());
             let Some(column) = enters else { return Some(reduced) };
-            let mut leaves: Option<(usize, N)> = None;
-            for (r, row) in self.rows.iter().enumerate() {
-                if row[column] <= N::slack() {
+            let row = match self.end(column)? {
+                End::Own => {
+                    self.turn(column);
+                    reduced[column] = -reduced[column].clone();
                     continue;
                 }
-                let ratio = row[self.columns].clone() / &row[column];
-                let sooner = match &leaves {
-                    None => true,
-                    Some((best, least)) => ratio < *least || (ratio == *least && self.basis[r] < self.basis[*best]),
-                };
-                if sooner {
-                    leaves = Some((r, ratio));
+                End::Falls(row) => row,
+                End::Rises(row) => {
+                    self.turn_basic(row);
+                    row
                 }
-            }
-            let (row, _) = leaves?;
+            };
             self.pivot(row, column);
             let factor = reduced[column].clone();
             subtract(&mut reduced, &self.rows[row], &factor);
             reduced[column] = N::zero();
         }
+    }
+
+    /// What first ends the rise of a column; of several, what the variable of the least number does.
+    fn end(&self, column: usize) -> Option<End> {
+        let mut first: Option<(N, usize, End)> = self.most[column].clone().map(|most| (most, column, End::Own));
+        for (r, row) in self.rows.iter().enumerate() {
+            let (factor, right, basic) = (&row[column], &row[self.columns], self.basis[r]);
+            let (at, end) = if *factor > N::slack() {
+                (right.clone() / factor, End::Falls(r))
+            } else if -factor.clone() > N::slack() {
+                let Some(most) = &self.most[basic] else { continue };
+                ((most.clone() - right) / &-factor.clone(), End::Rises(r))
+            } else {
+                continue;
+            };
+            let is_first = first.as_ref().is_none_or(|(least, who, _)| at < *least || (at == *least && basic < *who));
+            if is_first {
+                first = Some((at, basic, end));
+            }
+        }
+        first.map(|(_, _, end)| end)
+    }
+
+    /// Counts a column outside the basis from its other limit.
+    fn turn(&mut self, column: usize) {
+        let Some(most) = self.most[column].clone() else { return };
+        let columns = self.columns;
+        for row in self.rows.iter_mut().filter(|row| !row[column].is_zero()) {
+            let moved = row[column].clone() * &most;
+            row[columns] -= &moved;
+            row[column] = -row[column].clone();
+        }
+        self.turned[column] = !self.turned[column];
+    }
+
+    /// Counts the basic variable of a row from its other limit.
+    fn turn_basic(&mut self, row: usize) {
+        let basic = self.basis[row];
+        let Some(most) = self.most[basic].clone() else { return };
+        for value in self.rows[row].iter_mut().filter(|v| !v.is_zero()) {
+            *value = -value.clone();
+        }
+        self.rows[row][basic] = N::one();
+        self.rows[row][self.columns] += &most;
+        self.turned[basic] = !self.turned[basic];
     }
 
     fn pivot(&mut self, row: usize, column: usize) {
@@ -222,10 +310,24 @@ impl<N: Number> Tableau<N> {
         }
     }
 
+    /// Whether nothing can change any more, so that the objectives that are left do not matter.
+    fn is_a_point(&self) -> bool {
+        let mut moves = self.allowed.clone();
+        for &basic in &self.basis {
+            moves[basic] = false;
+        }
+        !moves.contains(&true)
+    }
+
     fn point(&self, variables: usize) -> Vec<N> {
         let mut point = vec![N::zero(); variables];
         for (row, &basic) in self.rows.iter().zip(&self.basis).filter(|(_, basic)| **basic < variables) {
             point[basic] = row[self.columns].clone().or_more(N::zero());
+        }
+        for (value, (most, turned)) in point.iter_mut().zip(self.most.iter().zip(&self.turned)) {
+            if let Some(most) = most.as_ref().filter(|_| *turned) {
+                *value = (most.clone() - &*value).or_more(N::zero());
+            }
         }
         point
     }
@@ -246,6 +348,7 @@ fn subtract<N: Number>(from: &mut [N], row: &[N], factor: &N) {
 mod tests {
     use super::*;
     use evenhand_model::Rational;
+    use proptest::{collection, prop_assert_eq, proptest};
 
     fn q(n: i64, d: u64) -> Rational {
         Rational::from_parts(n.into(), d.into())
@@ -279,6 +382,61 @@ mod tests {
         }
         lp.maximise(row(&[0, 1]));
         assert_eq!(lp.solve(), Optimum::Found(vec![q(1, 1), q(0, 1)]));
+    }
+
+    #[test]
+    fn limits_are_rows_that_cost_nothing() {
+        // max x + y + z with x + y + z <= 2, x + 2 y = 3/2, everything at most 1, then the least x.
+        let lp = |as_rows: bool| {
+            let mut lp = LinearProgram::new(3);
+            lp.row(row(&[1, 1, 1]), Bound::AtMost, q(2, 1));
+            lp.row(row(&[1, 2, 0]), Bound::Equal, q(3, 2));
+            for v in 0..3 {
+                if as_rows {
+                    let mut unit = row(&[0, 0, 0]);
+                    unit[v] = q(1, 1);
+                    lp.row(unit, Bound::AtMost, q(1, 1));
+                } else {
+                    lp.limit(v, q(3, 1));
+                    lp.limit(v, q(1, 1));
+                }
+            }
+            lp.maximise(row(&[1, 1, 1]));
+            lp.maximise(row(&[-1, 0, 0]));
+            lp.solve()
+        };
+        assert_eq!(lp(true), Optimum::Found(vec![q(1, 2), q(1, 2), q(1, 1)]));
+        assert_eq!(lp(false), lp(true));
+    }
+
+    proptest! {
+        /// A limit says the same as a row, whatever the program.
+        #[test]
+        fn limits_and_rows_agree(
+            factors in collection::vec(collection::vec(-3i64..4, 4), 1..5),
+            bounds in collection::vec(0..3u8, 5),
+            rights in collection::vec(-2i64..6, 5),
+            limits in collection::vec(0i64..4, 4),
+            objectives in collection::vec(collection::vec(-2i64..4, 4), 1..4),
+        ) {
+            let lp = |as_rows: bool| {
+                let mut lp = LinearProgram::new(4);
+                for ((f, bound), right) in factors.iter().zip(&bounds).zip(&rights) {
+                    let bound = [Bound::AtMost, Bound::AtLeast, Bound::Equal][usize::from(*bound)];
+                    lp.row(row(f), bound, q(*right, 1));
+                }
+                for (v, limit) in limits.iter().enumerate() {
+                    let mut unit = row(&[0, 0, 0, 0]);
+                    unit[v] = q(1, 1);
+                    if as_rows { lp.row(unit, Bound::AtMost, q(*limit, 2)) } else { lp.limit(v, q(*limit, 2)) }
+                }
+                // To the last digit: every variable is decided.
+                objectives.iter().for_each(|o| lp.maximise(row(o)));
+                lp.maximise_each();
+                lp.solve()
+            };
+            prop_assert_eq!(lp(false), lp(true));
+        }
     }
 
     /// Beale's example, on which the simplex method without Bland's rule goes round in a circle.

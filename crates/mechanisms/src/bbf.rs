@@ -1,0 +1,200 @@
+//! Bottleneck-based fairness: an allocation without justified complaints.
+
+use evenhand_model::Rational;
+
+use crate::ceei::{market, no_accounts};
+use crate::mechanism::{MechanismError, Options};
+use crate::property::has_all_wanted;
+use crate::{Allocation, Bound, Feasible, LinearProgram, Mechanism, NoJustifiedComplaint, Optimum, Problem};
+
+/// Bottleneck-based fairness (Dolev et al., ITCS'12): who wants more has his entitlement of a resource
+/// that is used up. Many allocations are so.
+///
+/// In `f64` it is the market equilibrium of [`Ceei`](crate::Ceei), which is one of them (Gutman and Nisan,
+/// AAMAS'12): of prices that sum to at most 1, who spends all of e_i has at least e_i of something that costs.
+/// Then the property is checked.
+///
+/// Exactly, that point can be irrational, but the allocations without complaints are finitely many
+/// polyhedra with rational corners: for each set J of resources, those with load 1 on J and
+/// x_i >= min(X_i, e_i / max_{j in J} r_ij). Here J is what has a price in equilibrium, and who has all he wants there
+/// keeps it. Of that polyhedron it is the point with the largest sum of dominant shares; of several, that with
+/// the most for the first user, then for the second, and so on. Should rounding have hidden the right J,
+/// other sets are tried, in the end every one (few resources given).
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Bbf;
+
+const NAME: &str = "bbf";
+/// How large complaints about computed allocations may be, relative to entitlements.
+const TOLERANCE: f64 = 1e-9;
+/// Up to so many resources every set of them is tried.
+const EVERY_SET: usize = 12;
+
+impl Mechanism for Bbf {
+    fn name(&self) -> &'static str {
+        NAME
+    }
+
+    fn about(&self) -> &'static str {
+        "give whoever wants more his entitlement of a resource that is used up (no justified complaints)"
+    }
+
+    fn divide(&self, problem: &Problem<f64>, _: &Options) -> Result<Allocation<f64>, MechanismError> {
+        let allocation = market(NAME, problem)?;
+        let complaints = NoJustifiedComplaint::check(problem, &allocation.tasks, &TOLERANCE).len();
+        if complaints > 0 {
+            let why = format!("{complaints} users can complain of more than a part of {TOLERANCE:.0e}");
+            return Err(MechanismError::NotCertified { mechanism: NAME, why });
+        }
+        Ok(allocation)
+    }
+
+    fn divide_exact(&self, problem: &Problem<Rational>, _: &Options) -> Result<Allocation<Rational>, MechanismError> {
+        no_accounts(NAME, problem.tree().is_some())?;
+        let why = "a number is too large or too near to 0";
+        let float = problem.to_f64().ok_or(MechanismError::Range { mechanism: NAME, why })?;
+        let guesses = match market(NAME, &float) {
+            Ok(equilibrium) => guesses(&float, &equilibrium),
+            Err(MechanismError::NotCertified { .. }) => Vec::new(),
+            Err(error) => return Err(error),
+        };
+        let guessed = guesses.iter().find_map(|guess| certified(problem, guess));
+        match guessed.or_else(|| every_set(problem)) {
+            Some(tasks) => Ok(Allocation::new(tasks)),
+            None => {
+                let why = format!("none of {} guesses from the equilibrium in f64 holds exactly", guesses.len());
+                Err(MechanismError::NotCertified { mechanism: NAME, why })
+            }
+        }
+    }
+}
+
+/// Which resources are used up, and who has all he wants for certain.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Pattern {
+    used_up: Vec<bool>,
+    satisfied: Vec<bool>,
+}
+
+/// What the equilibrium may look like without rounding, the likeliest first.
+fn guesses(problem: &Problem<f64>, equilibrium: &Allocation<f64>) -> Vec<Pattern> {
+    let loads = problem.loads(&equilibrium.tasks);
+    let mut guesses: Vec<Pattern> = Vec::new();
+    for tolerance in [1e-9, 1e-12, 1e-6, 1e-4] {
+        let used_up: Vec<bool> =
+            equilibrium.prices.iter().zip(&loads).map(|(p, load)| *p > tolerance && *load > 1.0 - tolerance).collect();
+        let satisfied = equilibrium.tasks.iter().enumerate();
+        let satisfied = satisfied.map(|(i, x)| has_all_wanted(problem, i, x, &tolerance)).collect();
+        let nobody = vec![false; problem.users()];
+        for guess in [Pattern { used_up: used_up.clone(), satisfied }, Pattern { used_up, satisfied: nobody }] {
+            if !guesses.contains(&guess) {
+                guesses.push(guess);
+            }
+        }
+    }
+    guesses
+}
+
+/// The first point of any set of resources, as binary numbers, the first resource the lowest digit.
+fn every_set(problem: &Problem<Rational>) -> Option<Vec<Rational>> {
+    let width = problem.width();
+    if width > EVERY_SET {
+        return None;
+    }
+    (0..1_u32 << width).find_map(|set| {
+        let used_up = (0..width).map(|r| set >> r & 1 == 1).collect();
+        certified(problem, &Pattern { used_up, satisfied: vec![false; problem.users()] })
+    })
+}
+
+/// The best point of a pattern, if it has one; checked.
+fn certified(problem: &Problem<Rational>, pattern: &Pattern) -> Option<Vec<Rational>> {
+    let tasks = best_point(problem, pattern)?;
+    let tolerance = Rational::ZERO;
+    let holds = NoJustifiedComplaint::check(problem, &tasks, &tolerance).is_empty()
+        && Feasible::check(problem, &tasks, &tolerance).is_empty();
+    holds.then_some(tasks)
+}
+
+fn best_point(problem: &Problem<Rational>, pattern: &Pattern) -> Option<Vec<Rational>> {
+    // Everybody has at least this; who can have more is a variable of the linear program.
+    let mut tasks = Vec::with_capacity(problem.users());
+    let mut variables = Vec::new();
+    for (i, satisfied) in pattern.satisfied.iter().enumerate() {
+        let shares = problem.demand(i).iter().zip(&pattern.used_up).filter(|(_, used_up)| **used_up);
+        let most_held = shares.map(|(d, _)| d).max().filter(|d| !d.is_zero());
+        let enough = most_held.map(|d| problem.entitlement(i) / d);
+        let (x, is_variable) = match (enough, problem.limit(i)) {
+            (None, None) => return None,
+            (None, Some(most)) => (most.clone(), false),
+            (Some(_), Some(most)) if *satisfied => (most.clone(), false),
+            (Some(enough), Some(most)) if *most <= enough => (most.clone(), false),
+            (Some(enough), _) => (enough, true),
+        };
+        tasks.push(x);
+        if is_variable {
+            variables.push(i);
+        }
+    }
+    let mut program = LinearProgram::new(variables.len());
+    for (r, load) in problem.loads(&tasks).into_iter().enumerate() {
+        let free = Rational::ONE - load;
+        if free < Rational::ZERO {
+            return None;
+        }
+        let row: Vec<Rational> = variables.iter().map(|i| problem.demand(*i)[r].clone()).collect();
+        program.row(row, if pattern.used_up[r] { Bound::Equal } else { Bound::AtMost }, free);
+    }
+    for (v, &i) in variables.iter().enumerate() {
+        if let Some(most) = problem.limit(i) {
+            program.limit(v, most - &tasks[i]);
+        }
+    }
+    program.maximise(variables.iter().map(|i| problem.dominant_demand(*i).clone()).collect::<Vec<_>>());
+    program.maximise_each();
+    let Optimum::Found(more) = program.solve() else { return None };
+    for (i, more) in variables.into_iter().zip(more) {
+        tasks[i] += more;
+    }
+    Some(tasks)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::User;
+
+    fn q(n: i64, d: u64) -> Rational {
+        Rational::from_parts(n.into(), d.into())
+    }
+
+    /// Whatever the numbers, one of the sets has a point: allocations without complaints always exist.
+    #[test]
+    fn some_set_always_has_a_point() {
+        for case in 0..400_u64 {
+            let digit = |k: u64, of: u64| (case * 2_654_435_761 + k * 40_503 + (case * k) % 97) / 7 % of;
+            let users = (0..1 + digit(1, 4)).map(|i| {
+                let mut demand: Vec<Rational> = (0..3).map(|r| q(digit(10 * i + r, 6) as i64, 5)).collect();
+                if demand.iter().all(Rational::is_zero) {
+                    demand[1] = q(1, 2);
+                }
+                let user = User::new(demand).weight(q(1 + digit(100 + i, 4) as i64, 4));
+                if digit(200 + i, 3) == 0 { user.limit(q(digit(300 + i, 5) as i64, 7)) } else { user }
+            });
+            let problem = Problem::new(3, users.collect::<Vec<_>>()).unwrap();
+            assert!(every_set(&problem).is_some(), "{problem:?}");
+        }
+    }
+
+    #[test]
+    fn guesses_that_cannot_hold_give_nothing() {
+        let users = [User::new([q(1, 1), q(1, 2)]), User::new([q(1, 2), q(1, 1)]).limit(q(1, 10))];
+        let problem = Problem::new(2, users).unwrap();
+        let point = |used_up: [bool; 2]| {
+            certified(&problem, &Pattern { used_up: used_up.to_vec(), satisfied: vec![false, true] })
+        };
+        assert_eq!(point([true, false]), Some(vec![q(19, 20), q(1, 10)]));
+        assert_eq!(point([false, false]), None);
+        assert_eq!(point([false, true]), None);
+        assert_eq!(point([true, true]), None);
+    }
+}

@@ -1,0 +1,316 @@
+//! The Eisenberg-Gale program, in `f64`.
+//!
+//! max sum e_i log x_i over what is feasible: proportional fairness, and by its prices the competitive
+//! equilibrium of a market in which user i has the budget e_i and buys resources in fixed proportions.
+//! At prices p a user buys x_i(p) = min(X_i, e_i / sum_j p_j r_ij) tasks, and the prices minimise the convex
+//!
+//! g(p) = sum_j p_j + sum_i (e_i log x_i(p) - x_i(p) sum_j p_j r_ij),   dg/dp_j = 1 - load_j(p),
+//!
+//! in as many variables as there are resources. Two steps alternate:
+//!
+//! - p_j becomes p_j load_j. That never raises g: by convexity, phi_i(sum_j p_j r_ij) is at most
+//!   sum_j w_ij phi_i(pi_i p'_j / p_j), w_ij being the part of i's spending that goes to j, and the step goes
+//!   from p_j towards the least p'_j of that bound without passing it. (Without limits it is
+//!   the EM step for mixture proportions, and Newton's method with a constrained model is what that
+//!   literature found fast: Kim, Carbonetto, Stephens and Anitescu, JCGS 29(2), 2020.) It mends the
+//!   magnitude of a price at once, however far off.
+//! - A Newton step: the second-order model of g, minimised over p >= 0, then as much of the
+//!   way as g falls. It converges quadratically where the first crawls, and sets prices to 0 exactly.
+
+mod quadratic;
+
+use crate::Problem;
+use quadratic::Quadratic;
+
+/// Prices, and what is bought at them.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Equilibrium {
+    /// Tasks of each user: feasible, up to the rounding of a sum.
+    pub(crate) tasks: Vec<f64>,
+    /// Of all of each resource.
+    pub(crate) prices: Vec<f64>,
+    /// At least the difference between the greatest sum of e_i log x_i and that of `tasks`.
+    pub(crate) duality_gap: f64,
+    /// How far from 1 the load of a resource with a price is, or how far above 1 any load.
+    pub(crate) residual: f64,
+    /// How many times the prices were changed, for tests.
+    pub(crate) steps: usize,
+}
+
+/// Why there is none.
+pub(crate) const TOO_FAR_APART: &str = "its demands, weights and limits are too far apart";
+
+/// Loads that differ from 1 by no more than this are as good as sums of rounded numbers allow.
+const ROUNDING: f64 = 2e-15;
+/// Steps after which an answer is taken as it is, and steps without progress.
+const MOST_STEPS: usize = 500;
+const PATIENCE: usize = 6;
+const FIRST_STEPS: usize = 8;
+/// Newton steps that are tried if no more than such a part of one can be taken.
+const TRIES: usize = 6;
+const SHORT: f64 = 0.1;
+
+/// Solves the program. Users with a limit of 0 are no part of it. `None` if a number leaves the range of
+/// `f64`.
+pub(crate) fn equilibrium(problem: &Problem<f64>) -> Option<Equilibrium> {
+    let market = Market::new(problem)?;
+    let width = market.width;
+    let mut prices = market.first_prices();
+    let mut loads = vec![0.0; width];
+    if market.loads(&vec![0.0; width], &mut loads) && loads.iter().all(|l| *l <= 1.0 + ROUNDING) {
+        // Everybody can have all he wants.
+        return market.equilibrium(problem, vec![0.0; width], 0);
+    }
+    market.loads(&prices, &mut loads);
+    let mut best = (f64::INFINITY, prices.clone());
+    let (mut steps, mut patience) = (0, PATIENCE);
+    let mut model = Quadratic::new(width);
+    while steps < MOST_STEPS {
+        let residual = residual(&prices, &loads);
+        if residual < best.0 {
+            // Down by a good part, or it may be rounding that shrinks.
+            patience = if residual < 0.5 * best.0 { PATIENCE } else { patience };
+            best = (residual, prices.clone());
+        }
+        if residual <= ROUNDING || (patience == 0 && best.0 < 1e-10) {
+            break;
+        }
+        patience = patience.saturating_sub(1);
+        if steps >= FIRST_STEPS {
+            market.second_order(&prices, &mut loads, &mut model.curvature);
+            market.newton_step(&mut prices, &mut loads, &mut model);
+            // A good Newton step must not be spoilt by the other one.
+            let after = self::residual(&prices, &loads);
+            if after < best.0 {
+                best = (after, prices.clone());
+                patience = PATIENCE;
+            }
+            if after <= ROUNDING {
+                break;
+            }
+        }
+        for (p, load) in prices.iter_mut().zip(&loads) {
+            *p *= load;
+        }
+        if !market.loads(&prices, &mut loads) {
+            break;
+        }
+        steps += 1;
+    }
+    market.equilibrium(problem, best.1, steps)
+}
+
+fn residual(prices: &[f64], loads: &[f64]) -> f64 {
+    let off = |(p, load): (&f64, &f64)| if *p > 0.0 { (load - 1.0).abs() } else { (load - 1.0).max(0.0) };
+    prices.iter().zip(loads).map(off).fold(0.0, f64::max)
+}
+
+/// How fast g changes along a step.
+fn slope(loads: &[f64], step: &[f64]) -> f64 {
+    step.iter().zip(loads).map(|(d, load)| d * (1.0 - load)).sum()
+}
+
+fn go(from: &[f64], step: &[f64], length: f64, to: &mut [f64]) {
+    for ((to, from), d) in to.iter_mut().zip(from).zip(step) {
+        *to = (from + length * d).max(0.0);
+    }
+}
+
+/// The users who take part, each counting in units of his dominant share, so that tiny and huge tasks
+/// look alike.
+struct Market {
+    width: usize,
+    /// User after user, the largest of each 1.
+    demands: Vec<f64>,
+    /// Entitlement and limit.
+    buyers: Vec<(f64, f64)>,
+    /// The number of each in the problem.
+    users: Vec<usize>,
+    budgets: f64,
+}
+
+/// Users whose terms are added before they are added to the rest: the error of a sum of n terms is then
+/// of n / BLOCK + BLOCK roundings, not n.
+const BLOCK: usize = 64;
+
+impl Market {
+    fn new(problem: &Problem<f64>) -> Option<Market> {
+        let width = problem.width();
+        let mut market = Market { width, demands: Vec::new(), buyers: Vec::new(), users: Vec::new(), budgets: 0.0 };
+        for i in 0..problem.users() {
+            let dominant = *problem.dominant_demand(i);
+            let budget = problem.entitlement(i);
+            let most = problem.limit(i).map_or(f64::INFINITY, |most| most * dominant);
+            if !budget.is_normal() || !(1.0 / dominant).is_finite() {
+                return None;
+            }
+            if most == 0.0 {
+                continue;
+            }
+            market.users.push(i);
+            market.buyers.push((budget, most));
+            market.demands.extend(problem.demand(i).iter().map(|d| d / dominant));
+            market.budgets += budget;
+        }
+        Some(market)
+    }
+
+    fn rows(&self) -> impl Iterator<Item = (&[f64], &(f64, f64))> {
+        self.demands.chunks_exact(self.width).zip(&self.buyers)
+    }
+
+    /// The same for every resource that somebody demands, in sum all budgets.
+    fn first_prices(&self) -> Vec<f64> {
+        let mut demanded = vec![0.0; self.width];
+        for (row, _) in self.rows() {
+            demanded.iter_mut().zip(row).for_each(|(sum, d)| *sum += d);
+        }
+        let priced = demanded.iter().filter(|d| **d > 0.0).count().max(1) as f64;
+        demanded.iter().map(|d| if *d > 0.0 { self.budgets / priced } else { 0.0 }).collect()
+    }
+
+    /// What is bought of each resource at these prices. False if somebody would buy without end.
+    fn loads(&self, prices: &[f64], loads: &mut [f64]) -> bool {
+        loads.fill(0.0);
+        let mut block = vec![0.0; self.width];
+        let mut finite = true;
+        for (rows, buyers) in self.demands.chunks(BLOCK * self.width).zip(self.buyers.chunks(BLOCK)) {
+            block.fill(0.0);
+            for (row, &(budget, most)) in rows.chunks_exact(self.width).zip(buyers) {
+                let bought = bought(budget, most, cost(row, prices));
+                finite &= bought < f64::INFINITY;
+                block.iter_mut().zip(row).for_each(|(load, d)| *load += bought * d);
+            }
+            loads.iter_mut().zip(&block).for_each(|(load, b)| *load += b);
+        }
+        finite
+    }
+
+    /// Loads, and the second derivatives of g: sum x_i^2 r_ij r_ik / e_i over users who are not stopped by
+    /// their limit. The lower triangle, row after row.
+    fn second_order(&self, prices: &[f64], loads: &mut [f64], curvature: &mut [f64]) {
+        self.loads(prices, loads);
+        curvature.fill(0.0);
+        for (row, &(budget, most)) in self.rows() {
+            let cost = cost(row, prices);
+            if budget > most * cost {
+                continue;
+            }
+            let bought = budget / cost;
+            let factor = bought / cost;
+            let mut at = 0;
+            for (j, d) in row.iter().enumerate() {
+                let scaled = d * factor;
+                for (h, other) in curvature[at..=at + j].iter_mut().zip(row) {
+                    *h += scaled * other;
+                }
+                at += j + 1;
+            }
+        }
+    }
+
+    /// Goes from `prices` towards the minimum of the model as far as g falls, or stays. `loads` follow.
+    fn newton_step(&self, prices: &mut [f64], loads: &mut [f64], model: &mut Quadratic) {
+        let off = residual(prices, loads);
+        model.stiffness.fill(0.0);
+        let mut tried = vec![0.0; self.width];
+        for _ in 0..TRIES {
+            model.minimise(prices, loads, self.budgets, off);
+            let before = loads.to_vec();
+            if self.descend(prices, loads, &model.step, &mut tried) > SHORT {
+                return;
+            }
+            // Somebody's limit changes the second derivatives so near that the price that meets it holds
+            // up all others. Believe what was seen on the way.
+            for (j, d) in model.step.iter().enumerate().filter(|(_, d)| **d != 0.0) {
+                let seen = (before[j] - tried[j]) / d;
+                if seen.is_finite() {
+                    model.stiffness[j] = model.stiffness[j].max(seen - model.curvature[quadratic::at(j, j)]);
+                }
+            }
+        }
+        // Price by price, then.
+        for j in 0..self.width {
+            model.step.fill(0.0);
+            if (1.0 - loads[j]).abs() > ROUNDING {
+                model.step[j] = if loads[j] < 1.0 { -prices[j] } else { self.budgets };
+                self.descend(prices, loads, &model.step, &mut tried);
+            }
+        }
+    }
+
+    /// Goes along the step, at most all of it, to about where g is least. Returns the part of it that was
+    /// gone, and in `tried` the loads at its end.
+    fn descend(&self, prices: &mut [f64], loads: &mut [f64], step: &[f64], tried: &mut [f64]) -> f64 {
+        let first = slope(loads, step);
+        if !(first < 0.0) {
+            return 0.0;
+        }
+        let from = prices.to_vec();
+        // The slope of g along the step never falls; g is least where it is 0.
+        let (mut low, mut low_slope) = (0.0, first);
+        let (mut high, mut high_slope) = (f64::INFINITY, f64::INFINITY);
+        let mut length = 1.0;
+        for _ in 0..40 {
+            go(&from, step, length, prices);
+            let is_finite = self.loads(prices, loads);
+            let slope = if is_finite { slope(loads, step) } else { f64::INFINITY };
+            if length == 1.0 {
+                tried.copy_from_slice(loads);
+            }
+            // A Newton step that goes a little too far is good.
+            let enough = if length == 1.0 { f64::NEG_INFINITY } else { 0.5 * first };
+            if slope <= 0.1 * first.abs() && slope >= enough {
+                return length;
+            }
+            let left = high - low;
+            if slope <= 0.0 {
+                (low, low_slope) = (length, slope);
+            } else {
+                (high, high_slope) = (length, slope);
+            }
+            // Where the slope would be 0 if it were a line. If the last length did not halve what is left,
+            // the next one does: prices may be far smaller than the step.
+            let chord = if high_slope.is_finite() { low_slope / (low_slope - high_slope) } else { 0.5 };
+            length = match high - low > 0.5 * left {
+                true if low == 0.0 => 1e-3 * high,
+                true => 0.5 * (low + high),
+                false => low + (high - low) * chord.clamp(0.01, 0.99),
+            };
+        }
+        go(&from, step, low, prices);
+        self.loads(prices, loads);
+        low
+    }
+
+    /// What is bought at these prices, scaled down until it fits.
+    fn equilibrium(&self, problem: &Problem<f64>, prices: Vec<f64>, steps: usize) -> Option<Equilibrium> {
+        let mut loads = vec![0.0; self.width];
+        let finite = self.loads(&prices, &mut loads);
+        let over = loads.iter().copied().fold(1.0, f64::max);
+        let mut tasks = vec![0.0; problem.users()];
+        for ((row, &(budget, most)), &user) in self.rows().zip(&self.users) {
+            let bought = bought(budget, most, cost(row, &prices));
+            let all = problem.limit(user).filter(|_| bought == most);
+            tasks[user] = all.map_or_else(|| bought / problem.dominant_demand(user), |all| *all) / over;
+        }
+        if !finite || !tasks.iter().all(|x| x.is_finite()) {
+            return None;
+        }
+        // g(p) - sum e_i log x_i with x_i = x_i(p) / over is sum_j p_j (1 - load_j) + sum_i e_i log over; the
+        // logarithm is at most over - 1. Then the rounding of all that.
+        let spent: f64 = prices.iter().zip(&loads).map(|(p, load)| p * (1.0 - load)).sum();
+        let roundings = (BLOCK + self.users.len() / BLOCK + 4 * self.width + 8) as f64;
+        let money = self.budgets + prices.iter().zip(&loads).map(|(p, load)| p * load.max(1.0)).sum::<f64>();
+        let duality_gap = spent.max(0.0) + self.budgets * (over - 1.0) + roundings * f64::EPSILON * money;
+        Some(Equilibrium { tasks, residual: residual(&prices, &loads), prices, duality_gap, steps })
+    }
+}
+
+fn cost(row: &[f64], prices: &[f64]) -> f64 {
+    row.iter().zip(prices).map(|(d, p)| d * p).sum()
+}
+
+fn bought(budget: f64, most: f64, cost: f64) -> f64 {
+    (budget / cost).min(most)
+}
