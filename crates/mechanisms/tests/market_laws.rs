@@ -176,7 +176,8 @@ proptest! {
             }).collect()
         };
         for _ in 0..3000 {
-            for (p, load) in prices.iter_mut().zip(problem.loads(&buy(&prices))) {
+            let loads = problem.loads(&buy(&prices));
+            for (p, load) in prices.iter_mut().zip(loads) {
                 *p *= load;
             }
         }
