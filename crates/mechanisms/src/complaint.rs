@@ -19,8 +19,7 @@ property!(
 
 impl NoJustifiedComplaint {
     pub(crate) fn check<N: Number>(problem: &Problem<N>, tasks: &[N], tolerance: &N) -> Vec<Finding<N>> {
-        let used_up: Vec<bool> =
-            problem.loads(tasks).into_iter().map(|load| load + tolerance >= N::one()).collect();
+        let used_up: Vec<bool> = problem.loads(tasks).into_iter().map(|load| load + tolerance >= N::one()).collect();
         let mut findings = Vec::new();
         for (user, x) in tasks.iter().enumerate() {
             if has_all_wanted(problem, user, x, tolerance) {

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use evenhand_mechanisms::{
-    Account, Allocation, Bbf, Ceei, EnvyFree, Feasible, Finding, Measure, Mechanism, MechanismError, NoJustifiedComplaint,
-    Options, Pareto, Problem, Property, Tree, User,
+    Account, Allocation, Bbf, Ceei, EnvyFree, Feasible, Finding, Measure, Mechanism, MechanismError,
+    NoJustifiedComplaint, Options, Pareto, Problem, Property, Tree, User,
 };
 use evenhand_model::{Quantity, Rational, to_f64};
 

@@ -276,10 +276,11 @@ proptest! {
         }
     }
 
-    /// Demands over eighteen decimal powers, weights over twelve.
+    /// Demands over eighteen decimal powers, weights over twelve, and limits exactly where the equilibrium is.
     #[test]
     fn numbers_far_apart(
         users in vec((vec(option::weighted(0.8, (-9..10_i32, 1.0..10.0_f64)), 4), -6..7_i32, option::weighted(0.3, 0.0..2.0_f64)), 1..9),
+        at_break in vec(any::<bool>(), 8),
     ) {
         let n = users.len() as f64;
         let users = users.into_iter().map(|(demand, weight, limit)| {
@@ -294,10 +295,17 @@ proptest! {
                 None => user,
             }
         });
-        let problem = Problem::new(4, users.collect::<Vec<_>>()).unwrap();
-        assert_equilibrium(&problem, &market(&problem));
-        let tasks = exact(&problem.to_exact());
-        prop_assert_eq!(NoJustifiedComplaint.findings_exact(&problem.to_exact(), &tasks, &Rational::ZERO), []);
+        let mut users: Vec<User<f64>> = users.collect();
+        for _ in 0..2 {
+            let problem = Problem::new(4, users.clone()).unwrap();
+            let given = market(&problem);
+            assert_equilibrium(&problem, &given);
+            let tasks = exact(&problem.to_exact());
+            prop_assert_eq!(NoJustifiedComplaint.findings_exact(&problem.to_exact(), &tasks, &Rational::ZERO), []);
+            for ((user, x), _) in users.iter_mut().zip(given.tasks).zip(&at_break).filter(|(_, at)| **at) {
+                user.limit = Some(x);
+            }
+        }
     }
 }
 

@@ -83,7 +83,7 @@ impl Quadratic {
                 (free[j], step[j]) = (false, least[j]);
                 continue;
             }
-                let mut steepest = None;
+            let mut steepest = None;
             for j in (0..m).filter(|j| !free[*j]) {
                 let gradient = slope[j] + (0..m).map(|k| self.scaled[at(j, k)] * step[k]).sum::<f64>();
                 if gradient < steepest.map_or(-1e-14, |(least, _)| least) {
