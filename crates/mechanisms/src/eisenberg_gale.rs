@@ -165,8 +165,8 @@ impl Market {
         }
         let priced = prices.iter().filter(|p| **p > 0.0).count().max(1) as f64;
         for (j, p) in prices.iter_mut().enumerate() {
-            let far = if turn == 0 { 1.0 } else { 10_f64.powi(1 + ((j + turn) % 3) as i32) };
-            *p *= if turn % 2 == 0 { 1.0 / far } else { far } / priced;
+            let far = if turn == 0 { 1.0 } else { [10.0, 100.0, 1000.0][(j + turn) % 3] };
+            *p *= if turn.is_multiple_of(2) { 1.0 / (far * priced) } else { far / priced };
         }
     }
 

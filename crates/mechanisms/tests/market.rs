@@ -6,7 +6,7 @@ use evenhand_mechanisms::{
     Account, Allocation, Bbf, Ceei, EnvyFree, Feasible, Finding, Measure, Mechanism, MechanismError,
     NoJustifiedComplaint, Options, Pareto, Problem, Property, Tree, User,
 };
-use evenhand_model::{Quantity, Rational, to_f64};
+use evenhand_model::{Quantity, Rational};
 
 fn q(text: &str) -> Rational {
     Quantity::parse(text).unwrap().exact().clone()

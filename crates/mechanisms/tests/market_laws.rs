@@ -118,7 +118,7 @@ fn assert_equilibrium(problem: &Problem<f64>, given: &Allocation<f64>) {
         spent += cost;
     }
     let prices: f64 = given.prices.iter().sum();
-    assert!((prices - spent).abs() <= 1e-11 * prices.max(1e-3) && prices <= 1.0 + 1e-9);
+    assert!((prices - spent).abs() <= 1e-9 * prices && prices <= 1.0 + 1e-9);
     let gap = given.duality_gap.unwrap();
     assert!((0.0..1e-9).contains(&gap), "{gap}");
     assert!(Feasible.findings(problem, &given.tasks, 1e-12).is_empty());
