@@ -19,15 +19,17 @@ use crate::{Allocation, Bound, Feasible, LinearProgram, Mechanism, NoJustifiedCo
 /// x_i >= min(X_i, e_i / max_{j in J} r_ij). Here J is what has a price in equilibrium, and who has all he wants there
 /// keeps it. Of that polyhedron it is the point with the largest sum of dominant shares; of several, that with
 /// the most for the first user, then for the second, and so on. Should rounding have hidden the right J,
-/// other sets are tried, in the end every one (few resources given).
+/// other sets are tried, in the end every set of resources whose load is about 1 (if they are few).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bbf;
 
 const NAME: &str = "bbf";
 /// How large complaints about computed allocations may be, relative to entitlements.
 const TOLERANCE: f64 = 1e-9;
-/// Up to so many resources every set of them is tried.
+/// Up to so many resources that may be used up every set of them is tried.
 const EVERY_SET: usize = 12;
+/// Those are the resources with a load this near to 1.
+const ABOUT: f64 = 1e-4;
 
 impl Mechanism for Bbf {
     fn name(&self) -> &'static str {
@@ -52,13 +54,17 @@ impl Mechanism for Bbf {
         no_accounts(NAME, problem.tree().is_some())?;
         let why = "a number is too large or too near to 0";
         let float = problem.to_f64().ok_or(MechanismError::Range { mechanism: NAME, why })?;
-        let guesses = match market(NAME, &float) {
-            Ok(equilibrium) => guesses(&float, &equilibrium),
-            Err(MechanismError::NotCertified { .. }) => Vec::new(),
+        let (guesses, about) = match market(NAME, &float) {
+            Ok(equilibrium) => {
+                let loads = float.loads(&equilibrium.tasks);
+                let about = (0..loads.len()).filter(|r| loads[*r] > 1.0 - ABOUT).collect();
+                (guesses(&float, &equilibrium, &loads), about)
+            }
+            Err(MechanismError::NotCertified { .. }) => (Vec::new(), (0..problem.width()).collect::<Vec<usize>>()),
             Err(error) => return Err(error),
         };
         let guessed = guesses.iter().find_map(|guess| certified(problem, guess));
-        match guessed.or_else(|| every_set(problem)) {
+        match guessed.or_else(|| every_set(problem, &about)) {
             Some(tasks) => Ok(Allocation::new(tasks)),
             None => {
                 let why = format!("none of {} guesses from the equilibrium in f64 holds exactly", guesses.len());
@@ -76,12 +82,11 @@ struct Pattern {
 }
 
 /// What the equilibrium may look like without rounding, the likeliest first.
-fn guesses(problem: &Problem<f64>, equilibrium: &Allocation<f64>) -> Vec<Pattern> {
-    let loads = problem.loads(&equilibrium.tasks);
+fn guesses(problem: &Problem<f64>, equilibrium: &Allocation<f64>, loads: &[f64]) -> Vec<Pattern> {
     let mut guesses: Vec<Pattern> = Vec::new();
     for tolerance in [1e-9, 1e-12, 1e-6, 1e-4] {
         let used_up: Vec<bool> =
-            equilibrium.prices.iter().zip(&loads).map(|(p, load)| *p > tolerance && *load > 1.0 - tolerance).collect();
+            equilibrium.prices.iter().zip(loads).map(|(p, load)| *p > tolerance && *load > 1.0 - tolerance).collect();
         let satisfied = equilibrium.tasks.iter().enumerate();
         let satisfied = satisfied.map(|(i, x)| has_all_wanted(problem, i, x, &tolerance)).collect();
         let nobody = vec![false; problem.users()];
@@ -94,14 +99,16 @@ fn guesses(problem: &Problem<f64>, equilibrium: &Allocation<f64>) -> Vec<Pattern
     guesses
 }
 
-/// The first point of any set of resources, as binary numbers, the first resource the lowest digit.
-fn every_set(problem: &Problem<Rational>) -> Option<Vec<Rational>> {
-    let width = problem.width();
-    if width > EVERY_SET {
+/// The first point of any set of these resources, as binary numbers, the first resource the lowest digit.
+fn every_set(problem: &Problem<Rational>, among: &[usize]) -> Option<Vec<Rational>> {
+    if among.len() > EVERY_SET {
         return None;
     }
-    (0..1_u32 << width).find_map(|set| {
-        let used_up = (0..width).map(|r| set >> r & 1 == 1).collect();
+    (0..1_u32 << among.len()).find_map(|set| {
+        let mut used_up = vec![false; problem.width()];
+        for (digit, &r) in among.iter().enumerate() {
+            used_up[r] = set >> digit & 1 == 1;
+        }
         certified(problem, &Pattern { used_up, satisfied: vec![false; problem.users()] })
     })
 }
@@ -181,7 +188,7 @@ mod tests {
                 if digit(200 + i, 3) == 0 { user.limit(q(digit(300 + i, 5) as i64, 7)) } else { user }
             });
             let problem = Problem::new(3, users.collect::<Vec<_>>()).unwrap();
-            assert!(every_set(&problem).is_some(), "{problem:?}");
+            assert!(every_set(&problem, &[0, 1, 2]).is_some(), "{problem:?}");
         }
     }
 

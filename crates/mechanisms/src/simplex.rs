@@ -409,6 +409,20 @@ mod tests {
         assert_eq!(lp(false), lp(true));
     }
 
+    #[test]
+    fn each_variable_after_all_objectives() {
+        let mut lp = LinearProgram::new(3);
+        lp.row(row(&[1, 1, 0]), Bound::AtMost, q(1, 1));
+        lp.limit(2, q(1, 1));
+        lp.maximise(row(&[0, 0, 1]));
+        assert_eq!(lp.solve(), Optimum::Found(row(&[0, 0, 1])));
+        lp.maximise_each();
+        assert_eq!(lp.solve(), Optimum::Found(row(&[1, 0, 1])));
+        // Not before them.
+        lp.maximise(row(&[0, 1, 0]));
+        assert_eq!(lp.solve(), Optimum::Found(row(&[0, 1, 1])));
+    }
+
     proptest! {
         /// A limit says the same as a row, whatever the program.
         #[test]
