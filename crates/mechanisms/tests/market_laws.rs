@@ -358,7 +358,13 @@ fn assert_agrees(problem: &Problem<f64>) {
     let other = by_clarabel(problem);
     let (ours, theirs) = (objective(problem, &given.tasks), objective(problem, &other));
     assert!((ours - theirs).abs() <= 1e-7, "{ours} {theirs}");
-    near(&other, &given.tasks, 1e-4);
+    // Where limits are at the break it ends as AlmostSolved, 1e-9 below the maximum, which moves single users
+    // by 1e-4: no fixed tolerance of tasks would do. But the maximum y of sum e_i log x_i has
+    // sum e_i (x_i / y_i - 1) <= 0 for all feasible x, so whatever the other's accuracy, with r_i = x_i / y_i,
+    // sum e_i (r_i - 1 - log r_i) <= what the other lacks (and 1e-8 for what it exceeds capacity by).
+    let ratios = other.iter().zip(&given.tasks).map(|(x, y)| x / y).enumerate();
+    let apart: f64 = ratios.map(|(i, r)| problem.entitlement(i) * (r - 1.0 - r.ln())).sum();
+    assert!(apart <= ours - theirs + 1e-8, "{apart} {}: {other:?} {given:?}", ours - theirs);
 }
 
 proptest! {
