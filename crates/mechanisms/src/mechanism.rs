@@ -139,8 +139,14 @@ macro_rules! mechanism {
 pub(crate) use mechanism;
 
 /// Every mechanism, in the order in which they are explained. A new one is a file and a line here.
-pub static MECHANISMS: &[&dyn Mechanism] =
-    &[&crate::max_min::MaxMin, &crate::drf::Drf, &crate::sdrf::Sdrf, &crate::asset::Asset];
+pub static MECHANISMS: &[&dyn Mechanism] = &[
+    &crate::max_min::MaxMin,
+    &crate::drf::Drf,
+    &crate::sdrf::Sdrf,
+    &crate::asset::Asset,
+    &crate::bmf::Bmf,
+    &crate::baa::Baa,
+];
 
 /// The mechanism of that name.
 pub fn mechanism_named(name: &str) -> Option<&'static dyn Mechanism> {

@@ -107,6 +107,8 @@ pub static PROPERTIES: &[&dyn Property] = &[
     &crate::pareto::Pareto,
     &crate::sharing_incentive::SharingIncentive,
     &crate::envy::EnvyFree,
+    &crate::bottleneck::BottleneckMaxFair,
+    &crate::local_rules::LocalRules,
 ];
 
 /// The property of that name.
