@@ -57,10 +57,8 @@ impl Baa {
         if problem.users() == 0 {
             return Ok(Allocation { levels: vec![None; problem.width()], ..Allocation::new(Vec::new()) });
         }
-        if problem.width() == 2
-            && let Some(allocation) = two::divide_unlimited(problem)
-        {
-            return Ok(allocation);
+        if problem.width() == 2 && !problem.has_limits() {
+            return Ok(two::divide_unlimited(problem));
         }
         in_rounds(problem, options)
     }

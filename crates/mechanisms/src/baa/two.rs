@@ -21,12 +21,6 @@ struct Class<N> {
     most: N,
 }
 
-impl<N: Number> Class<N> {
-    fn empty() -> Class<N> {
-        Class { weight: N::zero(), cross: N::zero(), most: N::zero() }
-    }
-}
-
 /// The best levels, none below `floor`, which must itself be possible.
 pub(super) fn levels<N: Number>(classes: &Classes<N>, free: &[N], floor: &[N]) -> Vec<N> {
     let class = |own: usize, other: usize| Class {
@@ -78,43 +72,45 @@ fn best<N: Number>(classes: &[Class<N>; 2], free: &[N], floor: &[N]) -> [N; 2] {
     [corner_zero.or_more(floor[0].clone()), corner_one.or_more(floor[1].clone())]
 }
 
-/// Divides in two passes if nobody has a limit. `None` if somebody has.
-pub(super) fn divide_unlimited<N: Number>(problem: &Problem<N>) -> Option<Allocation<N>> {
-    let mut classes = [Class::empty(), Class::empty()];
-    // Tasks at a level of 1, below zero for the users of class 1: remembers the class without a second look
-    // at the demands.
-    let mut tasks = Vec::with_capacity(problem.users());
-    let [zero, one] = &mut classes;
-    let nothing = N::zero();
-    for i in 0..problem.users() {
-        if problem.limit(i).is_some() {
-            return None;
-        }
-        let (weight, demand) = (problem.weight(i), problem.demand(i));
-        let is_zero = demand[0] >= demand[1];
-        let (own, other) = if is_zero { (&demand[0], &demand[1]) } else { (&demand[1], &demand[0]) };
-        let per_own = N::one() / own;
-        let share = other.clone() * &per_own;
-        let cross = share.clone() * weight;
-        let at_one = per_own * weight;
-        // Both sums in every turn, of which one adds nothing: which class it is cannot be predicted.
-        zero.weight += if is_zero { weight } else { &nothing };
-        one.weight += if is_zero { &nothing } else { weight };
-        zero.cross += if is_zero { &cross } else { &nothing };
-        one.cross += if is_zero { &nothing } else { &cross };
-        let most = if is_zero { &mut zero.most } else { &mut one.most };
-        if share > *most {
-            *most = share;
-        }
-        tasks.push(if is_zero { at_one } else { -at_one });
-    }
-    let floor = [N::zero(), N::zero()];
-    let levels = best(&classes, &[N::one(), N::one()], &floor);
-    let factors = [levels[0].clone(), -levels[1].clone()];
+/// Divides among users without limits, in one pass over them and one over the answer.
+pub(super) fn divide_unlimited<N: Number>(problem: &Problem<N>) -> Allocation<N> {
+    let marks = [(N::zero(), -N::one()), (N::one(), N::one())];
+    let (classes, mut tasks) = at_one(problem, &marks);
+    let levels = best(&classes, &[N::one(), N::one()], &[N::zero(), N::zero()]);
+    // One of both products is the answer, and the other one is below zero.
     for task in &mut tasks {
-        let factor = if *task < nothing { &factors[1] } else { &factors[0] };
-        *task = task.clone() * factor;
+        *task = (task.clone() * &levels[0]).or_more(-task.clone() * &levels[1]);
     }
     let levels = levels.into_iter().zip(&classes).map(|(level, c)| c.weight.is_positive().then_some(level));
-    Some(Allocation { levels: levels.collect(), ..Allocation::new(tasks) })
+    Allocation { levels: levels.collect(), ..Allocation::new(tasks) }
+}
+
+/// The classes, and the tasks that levels of 1 give, negative for the users of class 1: that remembers the
+/// class.
+///
+/// Which class a user is cannot be predicted, and a wrong guess costs more than all the arithmetic. So there is
+/// no branch: each turn adds to both classes, nothing to one of them, by factors looked up in `marks` (0 and
+/// -1 for class 1, 1 and 1 for class 0). They come from outside so that the compiler makes no branch of them.
+#[inline(never)]
+fn at_one<N: Number>(problem: &Problem<N>, marks: &[(N, N); 2]) -> ([Class<N>; 2], Vec<N>) {
+    let (weights, demands) = problem.rows();
+    let (demands, _) = demands.as_chunks::<2>();
+    let [mut w0, mut w1, mut c0, mut c1, mut m0, mut m1] = [(); 6].map(|()| N::zero());
+    let tasks = weights.iter().zip(demands).map(|(weight, [d0, d1])| {
+        let (is_zero, sign) = &marks[usize::from(d0 >= d1)];
+        let per_own = N::one() / d0.clone().or_more(d1.clone());
+        let share = d0.clone().or_less(d1.clone()) * &per_own;
+        let cross = share.clone() * weight;
+        let (weight_zero, cross_zero) = (weight.clone() * is_zero, cross.clone() * is_zero);
+        let share_zero = share.clone() * is_zero;
+        w1 += &(weight.clone() - &weight_zero);
+        w0 += &weight_zero;
+        c1 += &(cross - &cross_zero);
+        c0 += &cross_zero;
+        m1 = m1.clone().or_more(share - &share_zero);
+        m0 = m0.clone().or_more(share_zero);
+        per_own * weight * sign
+    });
+    let tasks = tasks.collect();
+    ([Class { weight: w0, cross: c0, most: m0 }, Class { weight: w1, cross: c1, most: m1 }], tasks)
 }

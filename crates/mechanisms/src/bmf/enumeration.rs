@@ -44,7 +44,7 @@ pub fn bmf_solutions(problem: &Problem<Rational>) -> Result<BmfSolutions<Rationa
 pub(super) fn is_small<N: Number>(problem: &Problem<N>) -> bool {
     const MOST_STEPS: f64 = 1e5;
     let (n, m) = (problem.users(), problem.width());
-    let limited = usize::from((0..n).any(|i| problem.limit(i).is_some()));
+    let limited = usize::from(problem.has_limits());
     let steps = |k: usize| choose(m, k) * choose(n + k + limited - 1, k + limited - 1) * n as f64;
     (1..=m).map(steps).sum::<f64>() <= MOST_STEPS
 }
@@ -55,15 +55,14 @@ fn choose(of: usize, some: usize) -> f64 {
 
 /// Every point; `None` if rounding leaves open whether something is one.
 pub(super) fn solutions<N: Number>(problem: &Problem<N>) -> Option<BmfSolutions<N>> {
-    let (n, m) = (problem.users(), problem.width());
+    let m = problem.width();
     let mut found = BmfSolutions { points: Vec::new(), families: 0 };
-    let has_limits = (0..n).any(|i| problem.limit(i).is_some());
     if m >= usize::BITS as usize {
         return None;
     }
     for set in 0..1_usize << m {
         let resources: Vec<usize> = (0..m).filter(|j| set >> j & 1 == 1).collect();
-        Search::new(problem, resources, has_limits).run(&mut found)?;
+        Search::new(problem, resources, problem.has_limits()).run(&mut found)?;
     }
     let order = |a: &Vec<N>, b: &Vec<N>| {
         a.iter().zip(b).map(|(a, b)| a.compare(b)).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
