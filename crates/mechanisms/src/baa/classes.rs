@@ -1,5 +1,7 @@
 //! Users summed up by the resource they need most.
 
+use evenhand_model::Rational;
+
 use crate::{Number, Problem};
 
 /// For each class b, in rows of `1 + 2 m` numbers: the sum of weights, what a level of 1 uses of each
@@ -13,6 +15,12 @@ pub(super) struct Classes<N> {
 }
 
 impl<N: Number> Classes<N> {
+    /// The same in exact numbers; `None` if one is not finite.
+    pub(super) fn exact(&self) -> Option<Classes<Rational>> {
+        let row = |row: &Vec<N>| row.iter().map(N::exact).collect::<Option<Vec<Rational>>>();
+        Some(Classes { width: self.width, rows: self.rows.iter().map(row).collect::<Option<_>>()? })
+    }
+
     /// The sum of the weights of class b.
     pub(super) fn weight(&self, b: usize) -> &N {
         &self.rows[b][0]

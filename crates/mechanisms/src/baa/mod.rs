@@ -57,12 +57,22 @@ impl Baa {
         if problem.users() == 0 {
             return Ok(Allocation { levels: vec![None; problem.width()], ..Allocation::new(Vec::new()) });
         }
+        if !N::EXACT && problem.users() <= MOST_EXACT_USERS {
+            let exact = Baa::solve(&problem.to_exact(), options)?;
+            let levels = exact.levels.iter().map(|l| l.as_ref().map(N::from_exact)).collect();
+            return Ok(Allocation { levels, ..Allocation::new(exact.tasks.iter().map(N::from_exact).collect()) });
+        }
         if problem.width() == 2 && !problem.has_limits() {
             return Ok(two::divide_unlimited(problem));
         }
         in_rounds(problem, options)
     }
 }
+
+/// Up to so many users, f64 is computed in exact numbers throughout. Where weights or demands are a factor of
+/// 1e9 apart, what is left for a small class can be so little of the whole that rounded sums over the other
+/// users do not determine it.
+const MOST_EXACT_USERS: usize = 32;
 
 /// Divides, takes out who is satisfied, and divides again.
 fn in_rounds<N: Number>(problem: &Problem<N>, options: &Options) -> Result<Allocation<N>, MechanismError> {

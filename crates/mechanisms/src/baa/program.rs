@@ -1,4 +1,11 @@
 //! Any number of resources: a linear program whose variables are the levels.
+//!
+//! It is solved in exact numbers, also where the problem is in `f64`: what is summed up of the classes is few
+//! numbers, of any size to each other, and in floating point the program then may lose a small class or
+//! find no best point (weights and demands a factor of 1e9 apart). With three resources that takes a
+//! fifth of a millisecond, with eight about 40.
+
+use evenhand_model::Rational;
 
 use crate::simplex::{Bound, LinearProgram, Optimum};
 use crate::{MechanismError, Number};
@@ -7,10 +14,18 @@ use super::classes::Classes;
 use super::loads;
 
 /// The levels that use the most of what is free, none below `floor`; ties as [`Baa`](super::Baa) says.
-///
-/// The floor must be possible: then the program starts from a point that satisfies every row. Variables
-/// are what each level rises above its floor, in multiples of 1 / sum w, so that factors are at most 1.
 pub(super) fn levels<N: Number>(classes: &Classes<N>, free: &[N], floor: &[N]) -> Result<Vec<N>, MechanismError> {
+    let exact = |values: &[N]| values.iter().map(N::exact).collect::<Option<Vec<Rational>>>();
+    let why = "a sum over a class of users is infinite";
+    let range = || MechanismError::Range { mechanism: "baa", why };
+    let classes = classes.exact().ok_or_else(range)?;
+    let (free, floor) = (exact(free).ok_or_else(range)?, exact(floor).ok_or_else(range)?);
+    Ok(best(&classes, &free, &floor)?.iter().map(N::from_exact).collect())
+}
+
+/// The floor must be possible: then the program starts from a point that satisfies every row. Variables are
+/// what each level rises above its floor, in multiples of 1 / sum w, so that factors are at most 1.
+fn best<N: Number>(classes: &Classes<N>, free: &[N], floor: &[N]) -> Result<Vec<N>, MechanismError> {
     let width = free.len();
     let present: Vec<usize> = (0..width).filter(|b| classes.has(*b)).collect();
     let total = present.iter().fold(N::zero(), |sum, b| sum + classes.weight(*b));

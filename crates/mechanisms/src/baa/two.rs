@@ -6,6 +6,8 @@
 //! What rules 1 to 3 and the levels already promised allow is a stretch of that line. So the best point
 //! is the corner, or the end of the stretch that is next to it, and there is no other.
 
+use std::hint::black_box;
+
 use crate::{Allocation, Number, Problem};
 
 use super::classes::Classes;
@@ -75,7 +77,7 @@ fn best<N: Number>(classes: &[Class<N>; 2], free: &[N], floor: &[N]) -> [N; 2] {
 /// Divides among users without limits, in one pass over them and one over the answer.
 pub(super) fn divide_unlimited<N: Number>(problem: &Problem<N>) -> Allocation<N> {
     let marks = [(N::zero(), -N::one()), (N::one(), N::one())];
-    let (classes, mut tasks) = at_one(problem, &marks);
+    let (classes, mut tasks) = at_one(problem, black_box(&marks));
     let levels = best(&classes, &[N::one(), N::one()], &[N::zero(), N::zero()]);
     // One of both products is the answer, and the other one is below zero.
     for task in &mut tasks {
@@ -90,7 +92,7 @@ pub(super) fn divide_unlimited<N: Number>(problem: &Problem<N>) -> Allocation<N>
 ///
 /// Which class a user is cannot be predicted, and a wrong guess costs more than all the arithmetic. So there is
 /// no branch: each turn adds to both classes, nothing to one of them, by factors looked up in `marks` (0 and
-/// -1 for class 1, 1 and 1 for class 0). They come from outside so that the compiler makes no branch of them.
+/// -1 for class 1, 1 and 1 for class 0). The black box keeps the compiler from making a branch of them.
 #[inline(never)]
 fn at_one<N: Number>(problem: &Problem<N>, marks: &[(N, N); 2]) -> ([Class<N>; 2], Vec<N>) {
     let (weights, demands) = problem.rows();

@@ -238,7 +238,33 @@ proptest! {
     }
 }
 
-/// How often the most use alone leaves a user below an equal split: some of a hundred, for three resources.
+/// More users than are computed in exact numbers throughout: f64 sums over users, against the exact answer.
+#[test]
+fn many_users_in_f64() {
+    let mut random = Random(3);
+    for round in 0..60_u64 {
+        let (n, m) = (33 + random.below(60) as usize, 1 + round as usize % 4);
+        let mut user = |_| {
+            let mut demand: Vec<Rational> = (0..m).map(|_| fraction(random.below(17), 16)).collect();
+            demand[m - 1] = fraction(1 + random.below(16), 16);
+            let user = User::new(demand).weight(fraction(1 + random.below(8), 4));
+            if round % 3 == 0 && random.below(2) == 0 {
+                user.limit(fraction(random.below(64), 16 * n as u64))
+            } else {
+                user
+            }
+        };
+        let problem = Problem::new(m, (0..n).map(&mut user).collect::<Vec<_>>()).unwrap();
+        let exact = divide("baa", &problem);
+        agrees(&baa().divide(&problem.to_f64().unwrap(), &Options::default()).unwrap(), &exact);
+        for property in ["feasible", "baa_local_rules", "sharing_incentive", "envy_free"] {
+            holds(property, &problem, &exact.tasks);
+        }
+    }
+}
+
+/// How often the most use alone leaves a user below an equal split: in some of a hundred problems of three
+/// resources, in none of two.
 #[test]
 fn most_use_alone_breaks_the_sharing_incentive() {
     let mut random = Random(2);
