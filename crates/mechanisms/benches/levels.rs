@@ -1,10 +1,11 @@
 //! Speed of the mechanisms of levels, medians of several runs; and how often bottleneck max fair levels are
 //! reached by iteration.
 //!
-//! `cargo bench -p evenhand-mechanisms --bench levels [-- baa|bmf|arrives …]`
+//! `cargo bench -p evenhand-mechanisms --bench levels [-- pass|baa|bmf|arrives …]`
 //!
-//! * `baa`: a million users of two resources, against one pass over the data (the sum of each resource's
-//!   demands); with limits; and of more resources.
+//! * `pass`: bottleneck-aware allocation of a million users of two resources, against one pass over the data
+//!   (the sum of each resource's demands).
+//! * `baa`: likewise with limits; and of more resources.
 //! * `bmf`: ten thousand users and eight resources.
 //! * `arrives`: random problems by the number of users and resources.
 
@@ -15,11 +16,14 @@ use std::time::Instant;
 
 use evenhand_mechanisms::{Baa, Mechanism, Options, Problem, User, bmf_by_levels};
 
-const RUNS: usize = 9;
+const RUNS: usize = 31;
 
 fn main() {
     let named: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let wanted = |name: &str| named.is_empty() || named.iter().any(|n| n == name);
+    if wanted("pass") {
+        pass();
+    }
     if wanted("baa") {
         baa();
     }
@@ -95,7 +99,7 @@ fn median<T>(mut run: impl FnMut() -> T) -> f64 {
     times[RUNS / 2]
 }
 
-fn baa() {
+fn pass() {
     let mut random = Random(1);
     let options = Options::default();
     let n = 1_000_000;
@@ -103,6 +107,12 @@ fn baa() {
     let pass = median(|| (0..n).map(|i| p.demand(i)).fold([0.0, 0.0], |sums, d| [sums[0] + d[0], sums[1] + d[1]]));
     let divide = median(|| Baa.divide(&p, &options).expect("levels"));
     println!("baa, {n} users of 2 resources: {divide:.2} ms; one pass {pass:.2} ms; ratio {:.2}", divide / pass);
+}
+
+fn baa() {
+    let mut random = Random(1);
+    let options = Options::default();
+    let n = 1_000_000;
     let p = problem(&mut random, n, 2, Demands::Even, 0.3);
     let divide = median(|| Baa.divide(&p, &options).expect("levels"));
     println!("baa, {n} users of 2 resources, three in ten with limits: {divide:.2} ms");

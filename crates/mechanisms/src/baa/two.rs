@@ -98,11 +98,13 @@ fn at_one<N: Number>(problem: &Problem<N>, marks: &[(N, N); 2]) -> ([Class<N>; 2
     let (weights, demands) = problem.rows();
     let (demands, _) = demands.as_chunks::<2>();
     let [mut w0, mut w1, mut c0, mut c1, mut m0, mut m1] = [(); 6].map(|()| N::zero());
-    let tasks = weights.iter().zip(demands).map(|(weight, [d0, d1])| {
+    // Each weight becomes its user's tasks in its place: a vector that may grow would keep the sums in memory.
+    let mut tasks = weights.to_vec();
+    for (weight, [d0, d1]) in tasks.iter_mut().zip(demands) {
         let (is_zero, sign) = &marks[usize::from(d0 >= d1)];
         let per_own = N::one() / d0.clone().or_more(d1.clone());
         let share = d0.clone().or_less(d1.clone()) * &per_own;
-        let cross = share.clone() * weight;
+        let cross = share.clone() * &*weight;
         let (weight_zero, cross_zero) = (weight.clone() * is_zero, cross.clone() * is_zero);
         let share_zero = share.clone() * is_zero;
         w1 += &(weight.clone() - &weight_zero);
@@ -111,8 +113,7 @@ fn at_one<N: Number>(problem: &Problem<N>, marks: &[(N, N); 2]) -> ([Class<N>; 2
         c0 += &cross_zero;
         m1 = m1.clone().or_more(share - &share_zero);
         m0 = m0.clone().or_more(share_zero);
-        per_own * weight * sign
-    });
-    let tasks = tasks.collect();
+        *weight = per_own * &*weight * sign;
+    }
     ([Class { weight: w0, cross: c0, most: m0 }, Class { weight: w1, cross: c1, most: m1 }], tasks)
 }
