@@ -107,9 +107,9 @@ impl<N: Number> Queues<N> {
     /// Takes out whoever these levels satisfy, adds what they use, and says whether there was anybody.
     pub(super) fn satisfy(&mut self, problem: &Problem<N>, levels: &[N], used: &mut [N]) -> bool {
         let mut any = false;
-        for b in 0..self.width {
-            while let Some((i, at)) = self.limited[b].get(self.next[b])
-                && *at <= levels[b]
+        for ((queue, next), level) in self.limited.iter().zip(&mut self.next).zip(levels) {
+            while let Some((i, at)) = queue.get(*next)
+                && at <= level
             {
                 let user = *i as usize;
                 if let Some(limit) = problem.limit(user) {
@@ -117,7 +117,7 @@ impl<N: Number> Queues<N> {
                         *used += &(limit.clone() * d);
                     }
                 }
-                self.next[b] += 1;
+                *next += 1;
                 any = true;
             }
         }

@@ -9,7 +9,7 @@ use super::pattern::eliminate;
 /// the rounding of sums over a million users, a hundredth of what the answer is held against.
 const FULL: f64 = 1e-11;
 /// How many rounds of passes and active sets before giving up; every so many rounds from another start.
-const ROUNDS: usize = 24;
+const ROUNDS: usize = 96;
 const ROUNDS_A_START: usize = 4;
 /// How many passes and at most how many active sets a round has.
 const PASSES: usize = 40;

@@ -176,7 +176,7 @@ fn baa_is_not_strategy_proof() {
 
 #[test]
 fn baa_of_three_resources_with_and_without_the_sharing_incentive() {
-    let p = problem(users("1 1 1", &[".3 .3 .1", ".3 .8 .9", ".9 .8 .8"].map(|r| r).to_vec().as_slice()));
+    let p = problem(users("1 1 1", &[".3 .3 .1", ".3 .8 .9", ".9 .8 .8"]));
     let sum = |tasks: &[Rational]| p.loads(tasks).into_iter().fold(Rational::ZERO, |a, l| a + l);
     let without = try_divide("baa", &p, Options { sharing_incentive: Some(false) }).unwrap();
     assert_eq!(without.levels, vec![Some(q("81/217")), None, Some(q("72/217"))]);
