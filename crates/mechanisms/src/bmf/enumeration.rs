@@ -190,7 +190,9 @@ impl<'a, N: Number> Search<'a, N> {
             *weight += self.problem.weight(user);
             changed = true;
         }
-        if changed && !self.has_room(&ratios, &weights) {
+        // Each of the resources must bind somebody.
+        let unbound = weights.iter().filter(|w| w.is_zero()).count();
+        if unbound >= self.problem.users() - user || changed && !self.has_room(&ratios, &weights) {
             return None;
         }
         Some(Frame { ratios, weights, next: 0 })

@@ -85,8 +85,8 @@ fn no_point() -> MechanismError {
 
 /// The point that iterating the levels reaches, whatever the size of the problem.
 ///
-/// Levels start at `mu_j = 1 / (sum of the weights of all who demand j)`: nobody has less than his
-/// entitlement there in the end. Then, in turn:
+/// Levels start at `mu_j = 1 / (sum of the weights of all who demand j)`, the least each can be in the
+/// end. Then, in turn:
 ///
 /// 1. Passes `mu_j <- mu_j / load_j^eta`, with eta = 1/2 at first: what is overfull goes down, the rest up.
 /// 2. From where these are, active sets: who is bound by what at these levels makes every load a linear
