@@ -8,7 +8,10 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod asset;
+mod baa;
 mod bbf;
+mod bmf;
+mod bottleneck;
 mod ceei;
 mod complaint;
 mod drf;
@@ -18,6 +21,7 @@ mod feasible;
 mod filling;
 mod hierarchy;
 mod lies;
+mod local_rules;
 mod max_min;
 mod mechanism;
 mod number;
@@ -30,13 +34,17 @@ mod simplex;
 mod tree;
 
 pub use asset::Asset;
+pub use baa::Baa;
 pub use bbf::Bbf;
+pub use bmf::{Bmf, BmfSolutions, bmf_by_levels, bmf_solutions};
+pub use bottleneck::BottleneckMaxFair;
 pub use ceei::Ceei;
 pub use complaint::NoJustifiedComplaint;
 pub use drf::Drf;
 pub use envy::EnvyFree;
 pub use feasible::Feasible;
 pub use lies::{Lie, LieSearch, search_lies};
+pub use local_rules::LocalRules;
 pub use max_min::MaxMin;
 pub use mechanism::{Allocation, MECHANISMS, Mechanism, MechanismError, Options, mechanism_named};
 pub use number::Number;

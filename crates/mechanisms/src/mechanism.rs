@@ -146,6 +146,8 @@ pub static MECHANISMS: &[&dyn Mechanism] = &[
     &crate::asset::Asset,
     &crate::ceei::Ceei,
     &crate::bbf::Bbf,
+    &crate::bmf::Bmf,
+    &crate::baa::Baa,
 ];
 
 /// The mechanism of that name.

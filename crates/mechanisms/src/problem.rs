@@ -65,6 +65,7 @@ pub struct Problem<N> {
     /// User after user.
     demands: Vec<N>,
     limits: Vec<Option<N>>,
+    has_limits: bool,
     /// User after user, or empty if nobody has any.
     commitments: Vec<N>,
     weight_sum: N,
@@ -131,6 +132,7 @@ impl<N: Number> Problem<N> {
             weights: Vec::with_capacity(expected),
             demands: Vec::with_capacity(expected * width),
             limits: Vec::with_capacity(expected),
+            has_limits: false,
             commitments: Vec::new(),
             weight_sum: N::zero(),
             tree: None,
@@ -177,6 +179,7 @@ impl<N: Number> Problem<N> {
         self.weight_sum += &user.weight;
         self.weights.push(user.weight);
         self.demands.extend(user.demand);
+        self.has_limits |= user.limit.is_some();
         self.limits.push(user.limit);
         Ok(())
     }
@@ -224,6 +227,16 @@ impl<N: Number> Problem<N> {
     #[inline]
     pub fn limit(&self, user: usize) -> Option<&N> {
         self.limits[user].as_ref()
+    }
+
+    /// Whether anybody wants no more than some number of tasks.
+    pub fn has_limits(&self) -> bool {
+        self.has_limits
+    }
+
+    /// All weights, and all demands user after user, for loops over many users.
+    pub(crate) fn rows(&self) -> (&[N], &[N]) {
+        (&self.weights, &self.demands)
     }
 
     /// What the user's past over-use committed of each resource; `None` if nothing.
@@ -318,6 +331,7 @@ impl<N: Number> Problem<N> {
                 .iter()
                 .map(|l| l.as_ref().map(&f).map_or(Some(None), |l| l.map(Some)))
                 .collect::<Option<_>>()?,
+            has_limits: self.has_limits,
             commitments: row(&self.commitments)?,
             weight_sum: f(&self.weight_sum)?,
             tree,

@@ -108,6 +108,8 @@ pub static PROPERTIES: &[&dyn Property] = &[
     &crate::sharing_incentive::SharingIncentive,
     &crate::envy::EnvyFree,
     &crate::complaint::NoJustifiedComplaint,
+    &crate::bottleneck::BottleneckMaxFair,
+    &crate::local_rules::LocalRules,
 ];
 
 /// The property of that name.
