@@ -1,7 +1,9 @@
 //! Why a command failed, as a sentence and an exit status.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use evenhand_documents::DocumentError;
 use thiserror::Error;
 
 /// What a verb fails with. The text is for people and complete: file, line, what, remedy.
@@ -24,6 +26,12 @@ impl Failure {
     /// From an input error.
     pub(crate) fn input(error: impl std::fmt::Display) -> Failure {
         Failure::new(error, false)
+    }
+
+    /// From a document that cannot be read or says something else; in colours on a terminal.
+    pub(crate) fn document(error: DocumentError) -> Failure {
+        let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        Failure::new(error.render(colours), error.is_environment())
     }
 
     /// As promised in the interface.
