@@ -6,6 +6,25 @@ use std::process::ExitCode;
 use evenhand_documents::DocumentError;
 use thiserror::Error;
 
+/// How a verb ended that did what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// And there is nothing to complain of: status 0.
+    Done,
+    /// And what was asked about does not hold: status 1.
+    DoesNotHold,
+}
+
+impl Outcome {
+    /// As promised in the interface.
+    pub(crate) fn exit_code(self) -> ExitCode {
+        match self {
+            Outcome::Done => ExitCode::SUCCESS,
+            Outcome::DoesNotHold => ExitCode::from(1),
+        }
+    }
+}
+
 /// What a verb fails with. The text is for people and complete: file, line, what, remedy.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
