@@ -166,7 +166,7 @@ fn record<N: Computed>(finding: &Finding<N>, file: &ProblemFile) -> FindingRecor
 
 /// One finding a line, then what was checked.
 fn sentences(properties: &[&'static dyn Property], held: &[&str], records: &[FindingRecord]) -> String {
-    let mut lines: Vec<String> = records.iter().map(|record| sentence(record)).collect();
+    let mut lines: Vec<String> = records.iter().map(sentence).collect();
     if !lines.is_empty() {
         lines.push(String::new());
     }
@@ -185,12 +185,12 @@ fn sentence(record: &FindingRecord) -> String {
     place.extend(record.on.as_ref().map(|name| if place.is_empty() { name.clone() } else { format!("on {name}") }));
     let shown: Vec<String> = record.amount.0.iter().map(|(name, a)| format!("{} {name}", a.short())).collect();
     let amount = shown.join(", ");
-    let short = if record.short { "short" } else { "too much" };
+    let wrong = if record.short { "short by" } else { "too much by" };
     let what = match &record.held {
-        Some((has, due)) => format!("{} held, {} due: {amount} {short}", has.short(), due.short()),
+        Some((has, due)) => format!("has {}, due {}; {wrong} {amount}", has.short(), due.short()),
         None => {
             let (has, due, by) = (record.has.short(), record.due.short(), record.by.short());
-            format!("{has} tasks, {due} due: {by} {short} ({amount})")
+            format!("has {has} tasks, due {due}; {wrong} {by} ({amount})")
         }
     };
     format!("{}: {}: {what}", record.property, place.join(" "))

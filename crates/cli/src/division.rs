@@ -102,7 +102,7 @@ pub(crate) fn mechanisms(names: &[String]) -> Result<Vec<&'static dyn Mechanism>
 }
 
 pub(crate) fn options(args: &MechanismArgs) -> Options {
-    Options { sharing_incentive: args.sharing_incentive, ..Options::default() }
+    Options { sharing_incentive: args.sharing_incentive }
 }
 
 /// A mechanism that gives nothing: mostly the problem is not for it. Where it should have arrived at an

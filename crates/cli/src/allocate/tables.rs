@@ -3,8 +3,9 @@
 use evenhand_mechanisms::Mechanism;
 use evenhand_problems::ProblemFile;
 
-use super::record::AllocationRecord;
+use super::record::{AllocationRecord, ResourceRecord};
 use crate::bars::{bar, percent};
+use crate::figure::Figure;
 use crate::table::Table;
 
 /// More users than this are not looked at one by one.
@@ -14,6 +15,8 @@ const MOST_RESOURCES: usize = 6;
 /// Longer names are cut.
 const LONGEST_NAME: usize = 24;
 const BAR: usize = 20;
+/// As wide as `99.9 %`.
+const PERCENT: usize = 6;
 
 /// A section a mechanism, then all beside each other if there are several.
 pub(crate) fn render(file: &ProblemFile, mechanisms: &[&dyn Mechanism], records: &[AllocationRecord]) -> String {
@@ -26,7 +29,8 @@ pub(crate) fn render(file: &ProblemFile, mechanisms: &[&dyn Mechanism], records:
 }
 
 fn section(file: &ProblemFile, mechanism: &dyn Mechanism, record: &AllocationRecord) -> String {
-    let mut parts = vec![format!("{}: {}", mechanism.name(), mechanism.about())];
+    let level = record.level.as_ref().map_or_else(String::new, |level| format!("; level {}", level.short()));
+    let mut parts = vec![format!("{}: {}{level}", mechanism.name(), mechanism.about())];
     parts.push(users(file, record));
     parts.push(resources(record));
     parts.push(properties(record));
@@ -39,17 +43,17 @@ fn users(file: &ProblemFile, record: &AllocationRecord) -> String {
     let limited = file.users.iter().any(|user| user.tasks.is_some());
     let mut header = vec!["user".to_string(), "tasks".to_string()];
     header.extend(file.resources[..shown].iter().map(|name| cut(name)));
-    header.push("dominant share".to_string());
+    let width = file.resources.iter().map(|name| cut(name).chars().count()).max().unwrap_or(0);
+    header.push(format!("{:<1$}", "dominant share", width + PERCENT + BAR + 2));
     if limited {
         header.push("all wanted".to_string());
     }
-    let width = file.resources.iter().map(|name| cut(name).chars().count()).max().unwrap_or(0);
     let mut table = Table::new(1, header);
     for user in record.users.iter().take(MOST_USERS) {
         let share = user.dominant_share.to_f64();
         let mut row = vec![cut(&user.name), user.tasks.short()];
         row.extend(user.allocation.0[..shown].iter().map(|(_, amount)| amount.short()));
-        row.push(format!("{:<width$} {:>6} {}", cut(&user.dominant_resource), percent(share), bar(share, BAR)));
+        row.push(format!("{:<width$} {:>PERCENT$} {}", cut(&user.dominant_resource), percent(share), bar(share, BAR)));
         if limited {
             row.push(if user.satisfied { "yes" } else { "no" }.to_string());
         }
@@ -66,19 +70,28 @@ fn users(file: &ProblemFile, record: &AllocationRecord) -> String {
 }
 
 fn resources(record: &AllocationRecord) -> String {
-    let mut table = Table::new(1, ["resource", "used", "capacity", "", ""]);
-    for resource in &record.resources {
-        let (used, capacity) = (resource.used.to_f64(), resource.capacity.to_f64());
-        let share = if capacity > 0.0 { used / capacity } else { 0.0 };
-        table.row(vec![
-            cut(&resource.name),
-            resource.used.short(),
-            resource.capacity.short(),
-            format!("{:>6} {}", percent(share), bar(share, BAR)),
-            format!("{:<10}", if resource.bottleneck { "bottleneck" } else { "" }),
-        ]);
+    let mut header = vec!["resource", "used", "capacity"];
+    header.extend(record.levels.as_ref().map(|_| "level"));
+    header.extend(record.prices.as_ref().map(|_| "price"));
+    header.extend(["", ""]);
+    let mut table = Table::new(1, header);
+    for (r, resource) in record.resources.iter().enumerate() {
+        let share = share_used(resource);
+        let mut row = vec![cut(&resource.name), resource.used.short(), resource.capacity.short()];
+        // A resource without a level decides nobody's share.
+        let level = |level: &Option<Figure>| level.as_ref().map_or("-".to_string(), Figure::short);
+        row.extend(record.levels.as_ref().map(|levels| level(&levels.0[r].1)));
+        row.extend(record.prices.as_ref().map(|prices| prices.0[r].1.short()));
+        row.push(format!("{:>PERCENT$} {}", percent(share), bar(share, BAR)));
+        row.push(format!("{:<10}", if resource.bottleneck { "bottleneck" } else { "" }));
+        table.row(row);
     }
     table.render()
+}
+
+fn share_used(resource: &ResourceRecord) -> f64 {
+    let (used, capacity) = (resource.used.to_f64(), resource.capacity.to_f64());
+    if capacity > 0.0 { used / capacity } else { 0.0 }
 }
 
 fn properties(record: &AllocationRecord) -> String {
@@ -102,10 +115,7 @@ fn comparison(records: &[AllocationRecord]) -> String {
     }
     let mut used = Table::new(1, header("used"));
     for (i, resource) in first.resources.iter().enumerate() {
-        let share = |r: &AllocationRecord| {
-            let (used, capacity) = (r.resources[i].used.to_f64(), r.resources[i].capacity.to_f64());
-            percent(if capacity > 0.0 { used / capacity } else { 0.0 })
-        };
+        let share = |r: &AllocationRecord| percent(share_used(&r.resources[i]));
         used.row(std::iter::once(cut(&resource.name)).chain(records.iter().map(share)).collect());
     }
     let mut properties = Table::new(1, header("property"));
