@@ -95,13 +95,22 @@ fn share_used(resource: &ResourceRecord) -> f64 {
 }
 
 fn properties(record: &AllocationRecord) -> String {
-    let of = |holds: bool| {
-        let names = record.properties.0.iter().filter(|(_, h)| *h == holds).map(|(name, _)| name.as_str());
-        names.collect::<Vec<_>>().join(", ")
-    };
-    let lines = [("Holds:         ", of(true)), ("Does not hold: ", of(false))];
-    let lines = lines.iter().filter(|(_, names)| !names.is_empty()).map(|(label, names)| format!("{label}{names}"));
-    lines.collect::<Vec<_>>().join("\n")
+    const LINE: usize = 100;
+    let mut lines: Vec<String> = Vec::new();
+    for (label, wanted) in [("Holds:", true), ("Does not hold:", false)] {
+        let names = record.properties.0.iter().filter(|(_, holds)| *holds == wanted).map(|(name, _)| name);
+        for (i, name) in names.enumerate() {
+            match lines.last_mut() {
+                Some(line) if i > 0 && line.len() + name.len() + 2 <= LINE => line.push_str(&format!(", {name}")),
+                Some(line) if i > 0 => {
+                    line.push(',');
+                    lines.push(format!("{:14} {name}", ""));
+                }
+                _ => lines.push(format!("{label:14} {name}")),
+            }
+        }
+    }
+    lines.join("\n")
 }
 
 /// Tasks, use and properties under every mechanism.

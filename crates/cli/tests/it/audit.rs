@@ -148,17 +148,21 @@ fn where_no_lie_pays_none_is_found() {
     let lines: Vec<&str> = drf.stdout.lines().filter(|line| !line.is_empty()).collect();
     assert_eq!(lines.len(), 2, "{drf:?}");
     assert!(lines[0].starts_with("drf: none of ") && lines[0].ends_with(" false declarations pays"), "{drf:?}");
-    let found = search("drf", &["--format", "json", "--user", "B"]).done().json();
-    assert_eq!(found, json!([{"mechanism": "drf", "tried": 300, "refused": 0, "best": null}]));
+    let mut found = search("drf", &["--format", "json", "--user", "B"]).done().json();
+    let tried = found[0]["tried"].take().as_u64().unwrap();
+    assert!((100..=300).contains(&tried), "{tried}");
+    assert_eq!(found, json!([{"mechanism": "drf", "tried": null, "refused": 0, "best": null}]));
 }
 
 #[test]
 fn a_lie_that_pays_is_shown_in_the_problems_units() {
     let bmf = search("bmf", &["--user", "A"]);
     assert_eq!(bmf.status, 1, "{bmf:?}");
-    for part in ["bmf: A gains ", " by declaring something else", "truth  2.5   80       1", "0.5714", "\nlie "] {
+    for part in ["bmf: A gains ", " by declaring something else", "gets tasks", "\nlie "] {
         assert!(bmf.stdout.contains(part), "{part:?} is not in\n{}", bmf.stdout);
     }
+    let truth = ["truth", "2.5", "80", "1", "0.5714"];
+    assert!(bmf.stdout.lines().any(|line| line.split_whitespace().eq(truth)), "{}", bmf.stdout);
     let found = search("bmf", &["--format", "json", "--user", "A"]);
     let json = found.json();
     let best = &json[0]["best"];
