@@ -185,7 +185,7 @@ fn sentence(record: &FindingRecord) -> String {
     place.extend(record.on.as_ref().map(|name| if place.is_empty() { name.clone() } else { format!("on {name}") }));
     let shown: Vec<String> = record.amount.0.iter().map(|(name, a)| format!("{} {name}", a.short())).collect();
     let amount = shown.join(", ");
-    let wrong = if record.short { "short by" } else { "too much by" };
+    let wrong = if record.short { "short by" } else { "over by" };
     let what = match &record.held {
         Some((has, due)) => format!("has {}, due {}; {wrong} {amount}", has.short(), due.short()),
         None => {

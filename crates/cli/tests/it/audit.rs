@@ -41,7 +41,7 @@ fn a_finding_a_line_in_the_problems_units() {
     complains(
         &ran,
         &[
-            "feasible: cpu: has 10, due 9; too much by 1 cpu",
+            "feasible: cpu: has 10, due 9; over by 1 cpu",
             // Half of everything: 4.5 CPUs and 9 GB, in which 2.25 tasks (1, 4) fit.
             "sharing_incentive: A on mem: has 1 tasks, due 2.25; short by 1.25 (1.25 cpu, 5 mem)",
         ],
