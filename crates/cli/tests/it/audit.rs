@@ -92,7 +92,7 @@ fn what_allocate_prints_can_be_audited() {
         let audit = [&["audit", "p.toml", "a.json"], &property[..]].concat();
         bench.run(&audit).refused(2, &["found 2 allocations, expected one; choose by --mechanism: drf, asset"]);
         bench.run(&[&audit[..], &["--mechanism", "drf"]].concat()).done();
-        bench.run(&[&audit[..], &["--mechanism", "bmf"]].concat()).refused(2, &["found no allocation of bmf"]);
+        bench.run(&[&audit[..], &["--mechanism", "ceei"]].concat()).refused(2, &["found no allocation of ceei"]);
     }
     let piped = bench.run_with_input(&["audit", "p.toml", "-"], tasks("3", "2").as_bytes());
     assert!(piped.status <= 1, "{piped:?}");
@@ -156,21 +156,21 @@ fn where_no_lie_pays_none_is_found() {
 
 #[test]
 fn a_lie_that_pays_is_shown_in_the_problems_units() {
-    let bmf = search("bmf", &["--user", "A"]);
-    assert_eq!(bmf.status, 1, "{bmf:?}");
-    for part in ["bmf: A gains ", " by declaring something else", "gets tasks", "\nlie "] {
-        assert!(bmf.stdout.contains(part), "{part:?} is not in\n{}", bmf.stdout);
+    let ceei = search("ceei", &["--user", "A"]);
+    assert_eq!(ceei.status, 1, "{ceei:?}");
+    for part in ["ceei: A gains ", " by declaring something else", "gets tasks", "\nlie "] {
+        assert!(ceei.stdout.contains(part), "{part:?} is not in\n{}", ceei.stdout);
     }
     let truth = ["truth", "2.5", "80", "1", "0.5714"];
-    assert!(bmf.stdout.lines().any(|line| line.split_whitespace().eq(truth)), "{}", bmf.stdout);
-    let found = search("bmf", &["--format", "json", "--user", "A"]);
+    assert!(ceei.stdout.lines().any(|line| line.split_whitespace().eq(truth)), "{}", ceei.stdout);
+    let found = search("ceei", &["--format", "json", "--user", "A"]);
     let json = found.json();
     let best = &json[0]["best"];
     let number = |value: &serde_json::Value| value.as_f64().unwrap();
     assert_eq!(best["user"], "A");
-    assert!((number(&best["truthful_tasks"]) - 4.0 / 7.0).abs() < 1e-9, "{best}");
+    assert!((number(&best["truthful_tasks"]) - 4.0 / 7.0).abs() < 1e-6, "{best}");
     // Twice the CPUs gain a sixth.
     assert!(number(&best["gain"]) > 0.166, "{best}");
     assert!(number(&best["declared_demand"]["cpu"]) / number(&best["declared_demand"]["mem"]) > 2.0 / 80.0, "{best}");
-    assert_eq!(found.stdout, search("bmf", &["--format", "json", "--user", "A"]).stdout, "the same seed, the same lie");
+    assert_eq!(found.stdout, search("ceei", &["--format", "json", "--user", "A"]).stdout, "the same seed, the same lie");
 }
