@@ -1,5 +1,8 @@
-//! What every importer must keep, whatever the bytes.
+//! What every reader must keep, whatever the bytes.
 
+use evenhand_documents::{Document, DocumentError};
+use evenhand_model::Rational;
+use evenhand_problems::{AllocationFile, Arithmetic, ProblemFile, ScenarioFile};
 use evenhand_workload::Source;
 use evenhand_workload::import::{Format, ImportError, ImportOptions, Imported, MemoryPer, import};
 
@@ -36,4 +39,51 @@ pub fn check(format: Format, data: &[u8]) {
 
 fn read(data: &[u8], options: &ImportOptions) -> Result<Imported, ImportError> {
     import(&[Source::Bytes { name: "fuzz".to_string(), data: data.to_vec() }], options)
+}
+
+/// Reads `data` as a problem, a scenario and an allocation: no panic; an error has a place in the text
+/// and shows it; what is read for 64-bit numbers fits them, and is the same exactly; a problem is a
+/// scenario in which everybody is there from the beginning.
+pub fn check_problem(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let document = match Document::parse("fuzz", text, None) {
+        Ok(document) => document,
+        Err(error) => return check_error(text, error),
+    };
+    let exact = ProblemFile::read(&document, Arithmetic::Exact);
+    match (ProblemFile::read(&document, Arithmetic::Float), exact) {
+        (Ok(float), Ok(exact)) => {
+            assert_eq!(float, exact);
+            let problem = exact.problem().expect("what was read is a problem");
+            assert!(problem.to_f64().is_some());
+            let scenario = ScenarioFile::read(&document, Arithmetic::Float).expect("a problem is a scenario");
+            let (present, at_first) = scenario.at(&Rational::ZERO);
+            assert_eq!(present.len(), exact.users.len());
+            assert_eq!(at_first, exact);
+            if let Err(error) = AllocationFile::read(&document, &exact, None) {
+                check_error(text, error);
+            }
+        }
+        (Ok(_), Err(error)) => panic!("read for 64-bit numbers, but not exactly: {error}"),
+        (Err(float), exact) => {
+            check_error(text, float);
+            exact.map_or_else(|error| check_error(text, error), |exact| drop(exact.problem().expect("a problem")));
+        }
+    }
+    match ScenarioFile::read(&document, Arithmetic::Exact) {
+        Ok(scenario) => {
+            for instant in scenario.instants() {
+                scenario.at(&instant).1.problem().expect("at every instant there is a problem");
+            }
+        }
+        Err(error) => check_error(text, error),
+    }
+}
+
+fn check_error(text: &str, error: DocumentError) {
+    let DocumentError::Content(error) = error else { panic!("nothing was read: {error}") };
+    assert!(error.line() >= 1 && error.line() <= text.matches('\n').count() + 1, "{error}");
+    assert!(!error.problem().is_empty());
+    // However long the line is.
+    assert!(error.render(true).len() < 20_000, "{error}");
 }

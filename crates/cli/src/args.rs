@@ -55,6 +55,10 @@ pub(crate) enum Verb {
     Workload(WorkloadVerb),
     /// Replay a workload under several policies and write a report
     Study(Box<StudyArgs>),
+    /// Divide one capacity among users once, by one or several mechanisms
+    Allocate(AllocateArgs),
+    /// Hold an allocation against the fairness properties, or look for lies that pay
+    Audit(AuditArgs),
 }
 
 #[derive(Debug, Subcommand)]
@@ -201,4 +205,55 @@ pub(crate) enum Until {
     Finished,
     /// At the last event of the trace
     TraceEnd,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AllocateArgs {
+    /// What to divide among whom: TOML or JSON with capacity and users; - for standard input
+    pub(crate) problem: PathBuf,
+    /// Mechanisms; several are also compared
+    #[arg(long, value_delimiter = ',', default_value = "drf", value_name = "NAME,…")]
+    pub(crate) mechanism: Vec<String>,
+    /// Compute with exact fractions
+    #[arg(long)]
+    pub(crate) exact: bool,
+    #[command(flatten)]
+    pub(crate) options: MechanismArgs,
+}
+
+/// What can be chosen about some mechanisms.
+#[derive(Args, Debug)]
+pub(crate) struct MechanismArgs {
+    /// baa: whether nobody may get less than an equal split gives [default: true for 3 resources and more]
+    #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
+    pub(crate) sharing_incentive: Option<bool>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct AuditArgs {
+    /// What is divided among whom, as for allocate; - for standard input
+    pub(crate) problem: PathBuf,
+    /// What everybody has: users with name and tasks, or what allocate prints as JSON
+    #[arg(required_unless_present = "search_lies", conflicts_with = "search_lies")]
+    pub(crate) allocation: Option<PathBuf>,
+    /// Properties to check [default: all]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…", conflicts_with = "search_lies")]
+    pub(crate) property: Vec<String>,
+    /// How far apart two shares may be and count as equal; 0 computes exactly
+    #[arg(long, default_value = "1e-9", value_name = "NUMBER", conflicts_with = "search_lies")]
+    pub(crate) tolerance: String,
+    /// Whose allocation it is, where the file has several; or whom to lie to
+    #[arg(long, value_delimiter = ',', value_name = "NAME")]
+    pub(crate) mechanism: Vec<String>,
+    /// Look for a false demand that pays under the mechanism
+    #[arg(long, requires = "mechanism")]
+    pub(crate) search_lies: bool,
+    /// Only lies of this user
+    #[arg(long, value_name = "NAME", requires = "search_lies")]
+    pub(crate) user: Option<String>,
+    /// False demands to try for each user [default: 1000, fewer from 100 users on]
+    #[arg(long, value_name = "N", requires = "search_lies")]
+    pub(crate) tries: Option<u64>,
+    #[command(flatten)]
+    pub(crate) options: MechanismArgs,
 }

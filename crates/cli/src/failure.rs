@@ -1,8 +1,29 @@
 //! Why a command failed, as a sentence and an exit status.
 
+use std::io::IsTerminal;
 use std::process::ExitCode;
 
+use evenhand_documents::DocumentError;
 use thiserror::Error;
+
+/// How a verb ended that did what was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Outcome {
+    /// And there is nothing to complain of: status 0.
+    Done,
+    /// And what was asked about does not hold: status 1.
+    DoesNotHold,
+}
+
+impl Outcome {
+    /// As promised in the interface.
+    pub(crate) fn exit_code(self) -> ExitCode {
+        match self {
+            Outcome::Done => ExitCode::SUCCESS,
+            Outcome::DoesNotHold => ExitCode::from(1),
+        }
+    }
+}
 
 /// What a verb fails with. The text is for people and complete: file, line, what, remedy.
 #[derive(Debug, Error)]
@@ -24,6 +45,12 @@ impl Failure {
     /// From an input error.
     pub(crate) fn input(error: impl std::fmt::Display) -> Failure {
         Failure::new(error, false)
+    }
+
+    /// From a document that cannot be read or says something else; in colours on a terminal.
+    pub(crate) fn document(error: DocumentError) -> Failure {
+        let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        Failure::new(error.render(colours), error.is_environment())
     }
 
     /// As promised in the interface.

@@ -1,8 +1,14 @@
 //! The command `evenhand`: arguments, progress, exit codes. Everything else has its own room.
 
+mod allocate;
 mod args;
+mod audit;
+mod bars;
 mod console;
+mod division;
 mod failure;
+mod figure;
+mod lies;
 mod progress;
 mod study;
 mod table;
@@ -16,7 +22,7 @@ use clap::Parser;
 
 use crate::args::{Cli, Verb};
 use crate::console::Console;
-use crate::failure::Failure;
+use crate::failure::{Failure, Outcome};
 
 fn main() -> ExitCode {
     // Said below, once, as a sentence; libraries that catch their own panics stay silent.
@@ -26,7 +32,7 @@ fn main() -> ExitCode {
     let console = Console::new(&cli.common);
     let result = panic::catch_unwind(AssertUnwindSafe(|| run(cli, &console)));
     match result.unwrap_or_else(|payload| Err(mistake(payload.as_ref()))) {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(outcome) => outcome.exit_code(),
         Err(failure) => {
             console.complain(&format!("error: {failure}"));
             failure.exit_code()
@@ -44,7 +50,7 @@ fn mistake(payload: &(dyn Any + Send)) -> Failure {
     ))
 }
 
-fn run(cli: Cli, console: &Console) -> Result<(), Failure> {
+fn run(cli: Cli, console: &Console) -> Result<Outcome, Failure> {
     if let Some(threads) = cli.common.threads {
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads.get())
@@ -52,7 +58,9 @@ fn run(cli: Cli, console: &Console) -> Result<(), Failure> {
             .map_err(|e| Failure::Environment(format!("cannot start {threads} threads: {e}")))?;
     }
     match cli.verb {
-        Verb::Workload(verb) => workload::run(verb, &cli.common, console),
-        Verb::Study(arguments) => study::run(&arguments, &cli.common, console),
+        Verb::Workload(verb) => workload::run(verb, &cli.common, console).map(|()| Outcome::Done),
+        Verb::Study(arguments) => study::run(&arguments, &cli.common, console).map(|()| Outcome::Done),
+        Verb::Allocate(arguments) => allocate::run(&arguments, console).map(|()| Outcome::Done),
+        Verb::Audit(arguments) => audit::run(&arguments, &cli.common, console),
     }
 }

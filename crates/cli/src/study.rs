@@ -6,7 +6,7 @@ use std::sync::Arc;
 use evenhand_model::{Quantity, Span, Weights, Workload};
 use evenhand_policies::{Decay, POLICIES, registration};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
-use evenhand_study::{CapacityAsked, InputError, Live, Plan, Question, TaskFormat, read_pool, read_weights};
+use evenhand_study::{CapacityAsked, Live, Plan, Question, TaskFormat, read_pool, read_weights};
 use evenhand_workload::generate::{GenerateOptions, Like, generate};
 
 use crate::args::{Common, SdrfKey, StudyArgs, Until};
@@ -114,7 +114,7 @@ fn question(args: &StudyArgs, asked: Asked, workload: &Workload, console: &Conso
     let weights = match &args.weights {
         None => Weights::equal(workload.users().len()),
         Some(path) => {
-            let (weights, unknown) = read_weights(path, workload.users()).map_err(input_file)?;
+            let (weights, unknown) = read_weights(path, workload.users()).map_err(Failure::document)?;
             if !unknown.is_empty() {
                 console.note(&format!("{}: not in the workload: {}", path.display(), unknown.join(", ")));
             }
@@ -131,12 +131,6 @@ fn question(args: &StudyArgs, asked: Asked, workload: &Workload, console: &Conso
         blocking: !args.no_blocking,
         until_trace_end: args.until == Until::TraceEnd,
     })
-}
-
-fn input_file(error: InputError) -> Failure {
-    let environment =
-        matches!(&error, InputError::Read { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied);
-    Failure::new(error, environment)
 }
 
 fn capacity_text(text: &str) -> Result<CapacityText, Failure> {
@@ -156,7 +150,7 @@ fn capacity(asked: CapacityText, workload: &Workload, console: &Console) -> Resu
         CapacityText::Multiple(text, factor) => return Ok(CapacityAsked::Multiple(text, factor)),
         CapacityText::File(path) => path,
     };
-    let (units, unknown) = read_pool(&path, workload.resources()).map_err(input_file)?;
+    let (units, unknown) = read_pool(&path, workload.resources()).map_err(Failure::document)?;
     if !unknown.is_empty() {
         console.note(&format!(
             "{}: the workload has no {}, so that part of the pool stays unused",

@@ -8,8 +8,8 @@ pub(crate) struct Table {
 
 impl Table {
     /// With a header whose first `left` columns hold names.
-    pub(crate) fn new<const N: usize>(left: usize, header: [&str; N]) -> Table {
-        Table { left, rows: vec![header.map(String::from).to_vec()] }
+    pub(crate) fn new(left: usize, header: impl IntoIterator<Item = impl Into<String>>) -> Table {
+        Table { left, rows: vec![header.into_iter().map(Into::into).collect()] }
     }
 
     /// Adds a row of as many cells as the header has.

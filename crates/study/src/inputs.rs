@@ -1,104 +1,10 @@
 //! The small files a study reads: weights and pools.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
+use evenhand_documents::{Document, DocumentError, Format, Source, positive};
 use evenhand_model::{Quantity, Rational, Resource, Weights};
-use serde::Deserialize;
-use thiserror::Error;
-use toml::Spanned;
-
-/// A file that cannot be read or does not say what it should.
-#[derive(Debug, Error)]
-pub enum InputError {
-    /// It cannot be read.
-    #[error("{}: {source}", path.display())]
-    Read {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
-    /// It says something else than expected.
-    #[error("{}:{line}:{column}: {problem}", path.display())]
-    Content {
-        /// The file.
-        path: PathBuf,
-        /// Line, from 1.
-        line: usize,
-        /// Column, from 1.
-        column: usize,
-        /// What was found, what was expected.
-        problem: String,
-    },
-}
-
-/// A file's text, for errors that point into it.
-struct Text<'a> {
-    path: &'a Path,
-    text: String,
-}
-
-impl<'a> Text<'a> {
-    fn read(path: &'a Path) -> Result<Text<'a>, InputError> {
-        match std::fs::read_to_string(path) {
-            Ok(text) => Ok(Text { path, text }),
-            Err(source) => Err(InputError::Read { path: path.to_path_buf(), source }),
-        }
-    }
-
-    fn error(&self, at: usize, problem: impl Into<String>) -> InputError {
-        let before = self.text.get(..at).unwrap_or(&self.text);
-        let line_start = before.rfind('\n').map_or(0, |i| i + 1);
-        InputError::Content {
-            path: self.path.to_path_buf(),
-            line: before.matches('\n').count() + 1,
-            column: before[line_start..].chars().count() + 1,
-            problem: problem.into(),
-        }
-    }
-
-    fn toml<T: for<'de> Deserialize<'de>>(&self) -> Result<T, InputError> {
-        toml::from_str(&self.text).map_err(|e| {
-            let at = e.span().map_or(0, |s: Range<usize>| s.start);
-            self.error(at, e.message().trim_end())
-        })
-    }
-
-    /// A quantity greater than zero.
-    fn positive(&self, value: &Spanned<Number>, what: &str) -> Result<Quantity, InputError> {
-        self.positive_text(&value.get_ref().0, value.span().start, what)
-    }
-
-    fn positive_text(&self, text: &str, at: usize, what: &str) -> Result<Quantity, InputError> {
-        // Said here and not by the quantity, which allows 0.
-        let expected = "a number greater than 0: an integer, a decimal, a fraction \"54/13\" or a size (18Gi, 250m)";
-        let positive = Quantity::parse(text).ok().filter(|quantity| !quantity.is_zero());
-        positive.ok_or_else(|| self.error(at, format!("{what}: found {text:?}, expected {expected}")))
-    }
-}
-
-/// A number as written, so that decimals stay exact: `4`, `0.5`, `"54/13"`, `"18Gi"`.
-struct Number(String);
-
-impl<'de> Deserialize<'de> for Number {
-    fn deserialize<D: serde::Deserializer<'de>>(d: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(untagged)]
-        enum Written {
-            Integer(i64),
-            Float(f64),
-            Text(String),
-        }
-        Ok(Number(match Written::deserialize(d)? {
-            Written::Integer(i) => i.to_string(),
-            // The shortest text that reads back as this f64: what was written, up to 15 digits.
-            Written::Float(f) => format!("{f:?}"),
-            Written::Text(t) => t,
-        }))
-    }
-}
 
 /// Reads a pool: `[pool]`, then a capacity a resource, in the workload's own units.
 ///
@@ -114,27 +20,24 @@ impl<'de> Deserialize<'de> for Number {
 /// # Errors
 /// If the file cannot be read, has no `[pool]`, lacks a resource of the workload, or a capacity is
 /// not a number greater than 0.
-pub fn read_pool(path: &Path, resources: &[Resource]) -> Result<(Vec<Rational>, Vec<String>), InputError> {
-    #[derive(Deserialize)]
-    struct File {
-        pool: Option<Spanned<BTreeMap<String, Spanned<Number>>>>,
-    }
-    let text = Text::read(path)?;
-    let file: File = text.toml()?;
+pub fn read_pool(path: &Path, resources: &[Resource]) -> Result<(Vec<Rational>, Vec<String>), DocumentError> {
+    // Whatever it is called: capacities that are no numbers are files with a [pool].
+    let document = Document::of(Source::read(path)?, Some(Format::of_path(path).unwrap_or(Format::Toml)))?;
     let names = resources.iter().map(|r| r.name.as_str()).collect::<Vec<_>>().join(", ");
-    let Some(pool) = file.pool else {
-        return Err(text.error(0, format!("no [pool] table, expected one with a capacity for each of: {names}")));
+    let expected = format!("one with a capacity for each of: {names}");
+    let Some(pool) = document.root()?.get("pool") else {
+        return Err(document.source().error(0..0, format!("no [pool] table, expected {expected}")));
     };
-    let units =
-        resources
-            .iter()
-            .map(|r| match pool.get_ref().get(&r.name) {
-                Some(value) => Ok(text.positive(value, &format!("capacity of {}", r.name))?.exact().clone()),
-                None => Err(text
-                    .error(pool.span().start, format!("[pool] has no {}, expected one for each of: {names}", r.name))),
-            })
-            .collect::<Result<_, _>>()?;
-    let unknown = pool.get_ref().keys().filter(|k| resources.iter().all(|r| r.name != **k)).cloned().collect();
+    let pool = pool.called("[pool]").table()?;
+    let units = resources
+        .iter()
+        .map(|r| {
+            let capacity = pool.required(&r.name, &expected)?.called(format!("capacity of {}", r.name));
+            Ok(capacity.positive()?.exact().clone())
+        })
+        .collect::<Result<_, DocumentError>>()?;
+    let names = pool.entries().map(|(key, _)| key.name());
+    let unknown = names.filter(|k| resources.iter().all(|r| r.name != *k)).map(String::from).collect();
     Ok((units, unknown))
 }
 
@@ -146,57 +49,60 @@ pub fn read_pool(path: &Path, resources: &[Resource]) -> Result<(Vec<Rational>, 
 ///
 /// # Errors
 /// If the file cannot be read, or a weight is not a number greater than 0.
-pub fn read_weights(path: &Path, users: &[String]) -> Result<(Weights, Vec<String>), InputError> {
-    let text = Text::read(path)?;
+pub fn read_weights(path: &Path, users: &[String]) -> Result<(Weights, Vec<String>), DocumentError> {
+    let source = Source::read(path)?;
     let is_csv = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));
-    let (default, named) = if is_csv { csv_weights(&text)? } else { toml_weights(&text)? };
+    let (default, named) = if is_csv {
+        csv_weights(&source)?
+    } else {
+        document_weights(&Document::of(source.clone(), Format::of_path(path))?)?
+    };
     let weights = users.iter().map(|u| named.get(u).unwrap_or(&default).clone());
     // Zero was refused where it stands, with its line.
-    let weights = Weights::new(weights).map_err(|e| text.error(0, e.to_string()))?;
+    let weights = Weights::new(weights).map_err(|e| source.error(0..0, e.to_string()))?;
     let unknown = named.into_keys().filter(|n| !users.contains(n)).collect();
     Ok((weights, unknown))
 }
 
 type Named = (Quantity, BTreeMap<String, Quantity>);
 
-fn toml_weights(text: &Text<'_>) -> Result<Named, InputError> {
-    #[derive(Deserialize)]
-    #[serde(deny_unknown_fields)]
-    struct File {
-        default: Option<Spanned<Number>>,
-        #[serde(default)]
-        weights: BTreeMap<String, Spanned<Number>>,
-    }
-    let file: File = text.toml()?;
-    let default = match &file.default {
-        Some(value) => text.positive(value, "default weight")?,
+fn document_weights(document: &Document) -> Result<Named, DocumentError> {
+    let root = document.root()?;
+    root.deny_unknown(&["default", "weights"])?;
+    let default = match root.get("default") {
+        Some(value) => value.called("default weight").positive()?,
         None => one(),
     };
-    let named = file
-        .weights
-        .iter()
-        .map(|(user, value)| Ok((user.clone(), text.positive(value, &format!("weight of {user}"))?)))
-        .collect::<Result<_, InputError>>()?;
+    let mut named = BTreeMap::new();
+    if let Some(weights) = root.get("weights") {
+        for (user, weight) in weights.table()?.entries() {
+            let weight = weight.called(format!("weight of {}", user.name()));
+            named.insert(user.name().to_string(), weight.positive()?);
+        }
+    }
     Ok((default, named))
 }
 
-fn csv_weights(text: &Text<'_>) -> Result<Named, InputError> {
+fn csv_weights(source: &Source) -> Result<Named, DocumentError> {
     let mut named = BTreeMap::new();
     let mut at = 0;
-    for line in text.text.split_inclusive('\n') {
+    for line in source.text().split_inclusive('\n') {
         let start = at;
         at += line.len();
         let line = line.trim_end();
         if line.is_empty() || line.starts_with('#') || (start == 0 && line == "user,weight") {
             continue;
         }
+        let whole = start..start + line.len();
         // The weight is what follows the last comma: user names may hold commas.
         let Some((user, weight)) = line.rsplit_once(',') else {
-            return Err(text.error(start, format!("found {line:?}, expected user,weight")));
+            return Err(source.error(whole, format!("found {line:?}, expected user,weight")));
         };
-        let quantity = text.positive_text(weight, start + user.len() + 1, &format!("weight of {user}"))?;
+        let quantity = positive(weight).map_err(|problem| {
+            source.error(whole.end - weight.len()..whole.end, format!("weight of {user}: {problem}"))
+        })?;
         if named.insert(user.to_string(), quantity).is_some() {
-            return Err(text.error(start, format!("user {user:?} has a weight already, expected one line a user")));
+            return Err(source.error(whole, format!("user {user:?} has a weight already, expected one line a user")));
         }
     }
     Ok((one(), named))
@@ -210,6 +116,7 @@ fn one() -> Quantity {
 mod tests {
     use super::*;
     use evenhand_model::to_f64;
+    use std::path::PathBuf;
 
     fn write(name: &str, text: &str) -> (tempfile::TempDir, PathBuf) {
         let dir = tempfile::tempdir().unwrap();
@@ -238,9 +145,9 @@ mod tests {
     fn bad_weights_say_where() {
         let error = |name, text| weights_of(name, text).unwrap_err();
         assert!(error("w.toml", "[weights]\nann = 0\n").starts_with(":2:7: weight of ann: found \"0\""));
-        assert!(error("w.toml", "[weights]\nann = nan\n").starts_with(":2:7: weight of ann: found \"NaN\""));
+        assert!(error("w.toml", "[weights]\nann = nan\n").starts_with(":2:7: weight of ann: found \"nan\""));
         assert!(error("w.toml", "[weights]\nann = -1\n").starts_with(":2:7: weight of ann: found \"-1\""));
-        assert!(error("w.toml", "[weight]\nann = 1\n").starts_with(":1:2: unknown field"));
+        assert!(error("w.toml", "[weight]\nann = 1\n").starts_with(":1:2: unknown field \"weight\""));
         assert!(error("w.toml", "[weights\n").starts_with(":1:9: "));
         assert!(error("w.csv", "ann,2\nbob,x\n").starts_with(":2:5: weight of bob: found \"x\""));
         assert!(error("w.csv", "ann,2\nbob\n").starts_with(":2:1: found \"bob\""));
@@ -258,7 +165,7 @@ mod tests {
         assert_eq!((to_f64(&units[0]), to_f64(&units[1]), unknown), (0.1, 1024.0, vec!["gpu".to_string()]));
         assert_eq!(units[0].to_string(), "1/10");
         assert!(pool("cpu = 1").unwrap_err().starts_with(":1:1: no [pool] table"));
-        assert!(pool("[pool]\ncpu = 1").unwrap_err().contains("[pool] has no mem"));
+        assert!(pool("[pool]\ncpu = 1").unwrap_err().starts_with(":1:1: [pool]: found no mem"));
         assert!(pool("[pool]\ncpu = 1\nmem = 0").unwrap_err().starts_with(":3:7: capacity of mem: found \"0\""));
         assert!(pool("[pool]\ncpu = []\nmem = 0").unwrap_err().starts_with(":2:7: "));
     }

@@ -15,6 +15,6 @@ mod run;
 
 pub use digest::workload_digest;
 pub use files::{StudyError, TaskFormat};
-pub use inputs::{InputError, read_pool, read_weights};
+pub use inputs::{read_pool, read_weights};
 pub use plan::{CapacityAsked, Plan, PlanError, Question, RunPlan};
 pub use run::{Live, LiveRun, RunState};

@@ -1,6 +1,8 @@
 //! The program as a new user meets it: the built binary, in a folder of its own.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+mod allocate;
+mod audit;
 mod bad_input;
 mod bench;
 mod disk;

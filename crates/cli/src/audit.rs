@@ -1,0 +1,197 @@
+//! `evenhand audit`
+
+use std::path::Path;
+
+use evenhand_documents::{Document, did_you_mean};
+use evenhand_mechanisms::{Finding, Measure, PROPERTIES, Problem, Property, property_named};
+use evenhand_model::{Quantity, Rational, to_f64};
+use evenhand_problems::{AllocationFile, Arithmetic, ProblemFile};
+use serde::Serialize;
+
+use crate::args::{AuditArgs, Common};
+use crate::console::Console;
+use crate::division::{Computed, beyond, in_floats, read_problem};
+use crate::failure::{Failure, Outcome};
+use crate::figure::{Figure, Named};
+use crate::lies;
+
+/// What an audit is about.
+enum Asked<'a> {
+    /// What everybody has.
+    Allocation(&'a Path),
+    /// Whether it pays to lie.
+    Lies,
+}
+
+pub(crate) fn run(args: &AuditArgs, common: &Common, console: &Console) -> Result<Outcome, Failure> {
+    let asked = args.allocation.as_deref().map_or(Asked::Lies, Asked::Allocation);
+    match asked {
+        Asked::Allocation(path) => audit_allocation(args, path, console),
+        Asked::Lies => lies::run(args, common, console),
+    }
+}
+
+fn audit_allocation(args: &AuditArgs, path: &Path, console: &Console) -> Result<Outcome, Failure> {
+    let properties = properties(&args.property)?;
+    let tolerance = Quantity::parse(&args.tolerance).ok().filter(|t| *t.exact() < Rational::ONE).ok_or_else(|| {
+        Failure::Input(format!("--tolerance: found {:?}, expected a number from 0 to less than 1", args.tolerance))
+    })?;
+    if args.problem == Path::new("-") && path == Path::new("-") {
+        return Err(Failure::Input("found - for both files, expected standard input for one of them".into()));
+    }
+    let mechanism = match args.mechanism.as_slice() {
+        [] => None,
+        [one] => Some(one.as_str()),
+        _ => return Err(Failure::Input("--mechanism: found several, expected the one whose allocation it is".into())),
+    };
+    let exact = tolerance.is_zero();
+    let arithmetic = if exact { Arithmetic::Exact } else { Arithmetic::Float };
+    let (file, problem) = read_problem(&args.problem, arithmetic)?;
+    let document = Document::read(path).map_err(Failure::document)?;
+    let allocation = AllocationFile::read(&document, &file, mechanism).map_err(Failure::document)?;
+    let (held, records) = if exact {
+        check(&properties, &file, &problem, &allocation.tasks, tolerance.exact())
+    } else {
+        let tasks: Vec<f64> = allocation.tasks.iter().map(to_f64).collect();
+        if !tasks.iter().all(|x| x.is_finite()) {
+            return Err(beyond("the allocation"));
+        }
+        check(&properties, &file, &in_floats(&problem)?, &tasks, &tolerance.to_f64())
+    };
+    let text = if console.is_json() {
+        serde_json::to_string_pretty(&records).map_err(|e| Failure::Environment(e.to_string()))?
+    } else {
+        sentences(&properties, &held, &records)
+    };
+    console.result(&text)?;
+    Ok(if records.is_empty() { Outcome::Done } else { Outcome::DoesNotHold })
+}
+
+/// The properties of these names, or all.
+fn properties(names: &[String]) -> Result<Vec<&'static dyn Property>, Failure> {
+    if names.is_empty() {
+        return Ok(PROPERTIES.to_vec());
+    }
+    let found = names.iter().map(|name| {
+        property_named(name).ok_or_else(|| {
+            let known: Vec<&str> = PROPERTIES.iter().map(|p| p.name()).collect();
+            let hint = did_you_mean(name, known.iter().copied());
+            Failure::Input(format!("--property: found {name:?}, expected one of: {}{hint}", known.join(", ")))
+        })
+    });
+    found.collect()
+}
+
+/// One finding, with names and in the problem's units.
+#[derive(Debug, Serialize)]
+struct FindingRecord {
+    property: &'static str,
+    who: Option<String>,
+    against: Option<String>,
+    on: Option<String>,
+    /// What `has`, `due` and `by` count.
+    measure: &'static str,
+    has: Figure,
+    due: Figure,
+    by: Figure,
+    /// `by` in units of the resources it is about.
+    amount: Named<Figure>,
+    /// Whether there is too little: `due` is above `has`.
+    #[serde(skip)]
+    short: bool,
+    /// `has` and `due` in units of the resource, where they are shares of it.
+    #[serde(skip)]
+    held: Option<(Figure, Figure)>,
+}
+
+/// The properties that hold, and the findings against the others.
+fn check<N: Computed>(
+    properties: &[&'static dyn Property],
+    file: &ProblemFile,
+    problem: &Problem<N>,
+    tasks: &[N],
+    tolerance: &N,
+) -> (Vec<&'static str>, Vec<FindingRecord>) {
+    let (mut held, mut records) = (Vec::new(), Vec::new());
+    for property in properties {
+        let findings = N::findings(*property, problem, tasks, tolerance);
+        if findings.is_empty() {
+            held.push(property.name());
+        }
+        records.extend(findings.iter().map(|finding| record(finding, file)));
+    }
+    (held, records)
+}
+
+fn record<N: Computed>(finding: &Finding<N>, file: &ProblemFile) -> FindingRecord {
+    let user = |u: Option<usize>| u.map(|u| file.users[u].name.clone());
+    let by = finding.amount();
+    // A share for the weight is told as what the user would hold.
+    let unit = finding.on.map(|r| {
+        let capacity = N::from_exact(&file.capacity[r]);
+        match (finding.measure, finding.who) {
+            (Measure::ShareForWeight, Some(who)) => capacity * N::from_exact(&file.users[who].weight),
+            _ => capacity,
+        }
+    });
+    let units = |n: &N| unit.as_ref().map(|unit| (n.clone() * unit).figure());
+    let (measure, amount, held) = match (finding.measure, finding.who) {
+        (Measure::Tasks, Some(who)) => {
+            let demand = file.resources.iter().zip(&file.users[who].demand).filter(|(_, d)| !d.is_zero());
+            let amount = demand.map(|(name, d)| (name.clone(), (by.clone() * N::from_exact(d)).figure()));
+            ("tasks", amount.collect(), None)
+        }
+        (Measure::Tasks, None) => ("tasks", Vec::new(), None),
+        (measure, _) => {
+            let name = finding.on.map(|r| file.resources[r].clone());
+            let amount = name.zip(units(&by)).into_iter().collect();
+            let measure = if measure == Measure::Share { "share" } else { "share_for_weight" };
+            (measure, amount, units(&finding.has).zip(units(&finding.due)))
+        }
+    };
+    FindingRecord {
+        property: finding.property,
+        who: user(finding.who),
+        against: user(finding.against),
+        on: finding.on.map(|r| file.resources[r].clone()),
+        measure,
+        has: finding.has.figure(),
+        due: finding.due.figure(),
+        by: by.figure(),
+        amount: Named(amount),
+        short: finding.due >= finding.has,
+        held,
+    }
+}
+
+/// One finding a line, then what was checked.
+fn sentences(properties: &[&'static dyn Property], held: &[&str], records: &[FindingRecord]) -> String {
+    let mut lines: Vec<String> = records.iter().map(sentence).collect();
+    if !lines.is_empty() {
+        lines.push(String::new());
+    }
+    for property in properties {
+        let verdict = if held.contains(&property.name()) { "holds" } else { "does not hold" };
+        lines.push(format!("{} {verdict}: {}", property.name(), property.about()));
+    }
+    lines.join("\n")
+}
+
+fn sentence(record: &FindingRecord) -> String {
+    let mut place = Vec::new();
+    place.extend(record.who.clone());
+    place.extend(record.against.as_ref().map(|name| format!("against {name}")));
+    // A finding about a resource alone begins with its name.
+    place.extend(record.on.as_ref().map(|name| if place.is_empty() { name.clone() } else { format!("on {name}") }));
+    let shown: Vec<String> = record.amount.0.iter().map(|(name, a)| format!("{} {name}", a.short())).collect();
+    let amount = shown.join(", ");
+    let wrong = if record.short { "short by" } else { "over by" };
+    let what = match &record.held {
+        Some((has, due)) => format!("has {}, due {}; {wrong} {amount}", has.short(), due.short()),
+        None => {
+            let (has, due, by) = (record.has.short(), record.due.short(), record.by.short());
+            format!("has {has} tasks, due {due}; {wrong} {by} ({amount})")
+        }
+    };
+    format!("{}: {}: {what}", record.property, place.join(" "))
+}

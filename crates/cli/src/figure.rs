@@ -1,0 +1,124 @@
+//! Numbers of results: how they are written in JSON and in tables.
+
+use evenhand_mechanisms::Number;
+use evenhand_model::{Rational, to_f64};
+use serde::ser::{Serialize, SerializeMap, Serializer};
+
+/// A number of a result: computed in 64 bits (in JSON a number), or exact (in JSON a fraction as text).
+#[derive(Clone, Debug)]
+pub(crate) enum Figure {
+    Float(f64),
+    Exact(Rational),
+}
+
+/// The numbers that mechanisms compute with, as figures.
+pub(crate) trait Shown: Number {
+    fn figure(&self) -> Figure;
+}
+
+impl Shown for f64 {
+    fn figure(&self) -> Figure {
+        // A result of -0 is one of 0.
+        Figure::Float(*self + 0.0)
+    }
+}
+
+impl Shown for Rational {
+    fn figure(&self) -> Figure {
+        Figure::Exact(self.clone())
+    }
+}
+
+impl Figure {
+    pub(crate) fn to_f64(&self) -> f64 {
+        match self {
+            Figure::Float(x) => *x,
+            Figure::Exact(x) => to_f64(x),
+        }
+    }
+
+    /// For a table: exact ones as fractions as long as these are short.
+    pub(crate) fn short(&self) -> String {
+        const LONGEST: usize = 12;
+        match self {
+            Figure::Exact(x) => Some(x.to_string()).filter(|t| t.len() <= LONGEST),
+            Figure::Float(_) => None,
+        }
+        .unwrap_or_else(|| short(self.to_f64()))
+    }
+}
+
+impl Serialize for Figure {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Figure::Float(x) => serializer.serialize_f64(*x),
+            Figure::Exact(x) => serializer.collect_str(x),
+        }
+    }
+}
+
+/// Names with values, written as an object in this order.
+#[derive(Clone, Debug)]
+pub(crate) struct Named<T>(pub(crate) Vec<(String, T)>);
+
+impl<T> Named<T> {
+    pub(crate) fn new(names: &[String], values: impl IntoIterator<Item = T>) -> Named<T> {
+        Named(names.iter().cloned().zip(values).collect())
+    }
+}
+
+impl<T: Serialize> Serialize for Named<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+/// Four digits where that says enough: `3`, `2.5`, `0.6667`, `19327352832`, `1.2e-7`.
+pub(crate) fn short(x: f64) -> String {
+    let size = x.abs();
+    if size != 0.0 && !(1e-3..1e15).contains(&size) {
+        return trimmed(format!("{x:.3e}"));
+    }
+    let decimals = match size {
+        s if s >= 1000.0 => 0,
+        s if s >= 100.0 => 1,
+        s if s >= 10.0 => 2,
+        s if s >= 1.0 => 3,
+        _ => 4,
+    };
+    trimmed(format!("{x:.decimals$}"))
+}
+
+/// Without zeros at the end of a decimal.
+fn trimmed(text: String) -> String {
+    let (mantissa, exponent) = text.split_once('e').map_or((text.as_str(), None), |(m, e)| (m, Some(e)));
+    let mantissa = if mantissa.contains('.') { mantissa.trim_end_matches('0').trim_end_matches('.') } else { mantissa };
+    exponent.map_or_else(|| mantissa.to_string(), |e| format!("{mantissa}e{e}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::short;
+
+    #[test]
+    fn short_numbers() {
+        for (x, text) in [
+            (0.0, "0"),
+            (3.0, "3"),
+            (2.5, "2.5"),
+            (2.0 / 3.0, "0.6667"),
+            (1234.6, "1235"),
+            (100.0, "100"),
+            (19_327_352_832.0, "19327352832"),
+            (1.2e-7, "1.2e-7"),
+            (1e300, "1e300"),
+            (-0.5, "-0.5"),
+        ] {
+            assert_eq!(short(x), text);
+        }
+    }
+}

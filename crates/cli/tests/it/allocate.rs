@@ -1,0 +1,276 @@
+//! `evenhand allocate` as a user meets it.
+
+use std::fmt::Write as _;
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use crate::bench::{Bench, Ran};
+
+/// The example of the DRF paper (NSDI'11, section 4.1).
+pub(crate) const PAPER: &str = "\
+[capacity]
+cpu = 9
+mem = 18
+[[user]]
+name = \"A\"
+demand = { cpu = 1, mem = 4 }
+[[user]]
+name = \"B\"
+demand = { cpu = 3, mem = 1 }
+";
+
+const PAPER_JSON: &str = r#"
+{"capacity": {"cpu": 9, "mem": 18},
+ "user": [{"name": "A", "demand": {"cpu": 1, "mem": 4}}, {"name": "B", "demand": {"cpu": 3, "mem": 1}}]}"#;
+
+fn allocate(content: &str, args: &[&str]) -> Ran {
+    let bench = Bench::with("p.toml", content);
+    bench.run(&[&["allocate", "p.toml"], args].concat())
+}
+
+#[test]
+fn the_drf_papers_example_exactly() {
+    let ran = allocate(PAPER, &["--mechanism", "drf", "--exact", "--format", "json"]).done();
+    let mut found = ran.json();
+    let properties = found[0]["properties"].take();
+    let expected = json!([{
+        "mechanism": "drf",
+        "level": "2/3",
+        "users": [
+            {"name": "A", "tasks": "3", "allocation": {"cpu": "3", "mem": "12"},
+             "dominant_resource": "mem", "dominant_share": "2/3", "satisfied": false},
+            {"name": "B", "tasks": "2", "allocation": {"cpu": "6", "mem": "2"},
+             "dominant_resource": "cpu", "dominant_share": "2/3", "satisfied": false},
+        ],
+        "resources": [
+            {"name": "cpu", "capacity": "9", "used": "9", "bottleneck": true},
+            {"name": "mem", "capacity": "18", "used": "14", "bottleneck": false},
+        ],
+        "properties": null,
+    }]);
+    assert_eq!(found, expected);
+    for name in ["feasible", "pareto", "sharing_incentive", "envy_free"] {
+        assert_eq!(properties[name], true, "{name}");
+    }
+    // Fields and resources stand in the order of the interface and of the file.
+    let at = |part: &str| ran.stdout.find(part).unwrap_or_else(|| panic!("{part}"));
+    let order = [
+        "\"mechanism\"",
+        "\"level\"",
+        "\"users\"",
+        "\"tasks\"",
+        "\"cpu\"",
+        "\"mem\"",
+        "\"resources\"",
+        "\"properties\"",
+    ];
+    assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])), "{}", ran.stdout);
+}
+
+#[test]
+fn in_floating_point_the_same_to_nine_digits() {
+    let found = allocate(PAPER, &["--format", "json"]).done().json();
+    let near = |value: &Value, exact: f64| (value.as_f64().unwrap() - exact).abs() <= 1e-9 * exact;
+    let user = |i: usize| &found[0]["users"][i];
+    assert!(near(&found[0]["level"], 2.0 / 3.0));
+    assert!(near(&user(0)["tasks"], 3.0) && near(&user(1)["tasks"], 2.0));
+    assert!(near(&user(0)["allocation"]["mem"], 12.0) && near(&user(0)["dominant_share"], 2.0 / 3.0));
+    assert_eq!(found[0]["resources"][0]["bottleneck"], true);
+    assert_eq!(found[0]["resources"][1]["bottleneck"], false);
+}
+
+#[test]
+fn toml_json_and_standard_input_give_the_same_bytes() {
+    let bench = Bench::with("p.toml", PAPER);
+    bench.write("p.json", PAPER_JSON);
+    bench.write("without-ending", PAPER_JSON);
+    for format in ["json", "table"] {
+        let run =
+            |file: &str| bench.run(&["allocate", file, "--mechanism", "drf,asset", "--format", format]).done().stdout;
+        let expected = run("p.toml");
+        assert_eq!(run("p.json"), expected);
+        assert_eq!(run("without-ending"), expected);
+        for input in [PAPER, PAPER_JSON] {
+            let args = ["allocate", "-", "--mechanism", "drf,asset", "--format", format];
+            assert_eq!(bench.run_with_input(&args, input.as_bytes()).done().stdout, expected);
+        }
+    }
+}
+
+#[test]
+fn the_order_of_resources_decides_ties() {
+    let tie = "[capacity]\nmem = 1\ncpu = 1\n[[user]]\nname = 'A'\ndemand = { cpu = 1, mem = 1 }\n";
+    let dominant =
+        |text: &str| allocate(text, &["--format", "json"]).done().json()[0]["users"][0]["dominant_resource"].clone();
+    assert_eq!(dominant(tie), "mem");
+    assert_eq!(dominant(&tie.replacen("mem = 1\ncpu = 1", "cpu = 1\nmem = 1", 1)), "cpu");
+}
+
+#[test]
+fn satisfied_users_idle_resources_and_nothing_at_all() {
+    let text = "[capacity]\ncpu = 10\ngpu = 0\n[[user]]\nname = 'A'\ntasks = 2\ndemand = { cpu = 1 }\n";
+    let found = allocate(text, &["--exact", "--format", "json"]).done().json();
+    assert_eq!(found[0]["level"], Value::Null);
+    assert_eq!(found[0]["users"][0]["satisfied"], true);
+    assert_eq!(found[0]["resources"][0]["bottleneck"], false);
+    assert_eq!(found[0]["resources"][1], json!({"name": "gpu", "capacity": "0", "used": "0", "bottleneck": false}));
+    let table = allocate(text, &[]).done().stdout;
+    assert!(table.contains("all wanted") && !table.lines().any(|line| line.ends_with("bottleneck")), "{table}");
+}
+
+#[test]
+fn accounts_share_what_their_parent_gets() {
+    let text = "\
+[capacity]
+cpu = 12
+[[account]]
+name = 'physics'
+[[account]]
+name = 'biology'
+weight = 2
+[[user]]
+name = 'A'
+account = 'physics'
+demand = { cpu = 1 }
+[[user]]
+name = 'B'
+account = 'biology'
+demand = { cpu = 1 }
+[[user]]
+name = 'C'
+account = 'biology'
+weight = 3
+demand = { cpu = 1 }
+";
+    // sdrf knows no accounts and says so; whoever divides by them gives 4, 2 and 6.
+    let bench = Bench::with("p.toml", text);
+    let refused = bench.refuses(&["allocate", "p.toml", "--mechanism", "sdrf"], 2, &["sdrf knows no accounts"]);
+    assert!(refused.stderr.contains("drf and max-min divide by accounts"));
+}
+
+#[test]
+fn a_table_for_people() {
+    let table = allocate(PAPER, &["--mechanism", "drf,asset"]).done().stdout;
+    for part in [
+        "A         3    3   12  mem 66.7 % █████████████▍",
+        "cpu          9         9   100 % ████████████████████  bottleneck",
+        "mem         14        18  77.8 % ███████████████▌",
+        "Holds:         feasible, pareto",
+        "Side by side",
+        "envy_free",
+    ] {
+        assert!(table.contains(part), "{part:?} is not in\n{table}");
+    }
+    assert!(table.lines().any(|line| line.split_whitespace().eq(["tasks", "drf", "asset"])), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 101 && line.trim_end() == line), "{table}");
+}
+
+/// A problem of many users, as TOML.
+fn crowd(users: usize) -> String {
+    let mut text = "[capacity]\ncpu = 20000\nmem = \"400Ki\"\ngpu = 1000\n".to_string();
+    for i in 0..users {
+        let (cpu, mem, gpu, weight) = (1 + i * 7 % 40, 1 + i * 31 % 97, i % 3, 1 + i % 5);
+        let _ = writeln!(
+            text,
+            "[[user]]\nname = \"user {i}\"\nweight = {weight}\ntasks = {}\ndemand = {{ cpu = {cpu}.5, mem = {mem}, gpu = {gpu} }}",
+            1 + i % 50
+        );
+    }
+    text
+}
+
+#[test]
+fn ten_thousand_users() {
+    let bench = Bench::with("p.toml", crowd(10_000));
+    let begun = Instant::now();
+    let found = bench.run(&["allocate", "p.toml", "--mechanism", "drf", "--format", "json"]).done().json();
+    let took = begun.elapsed();
+    assert_eq!(found[0]["users"].as_array().unwrap().len(), 10_000);
+    assert_eq!(found[0]["properties"]["feasible"], true);
+    // A second here; ten on a slow machine with a busy neighbour.
+    assert!(took.as_secs() < 30, "{took:?}");
+    let table = bench.run(&["allocate", "p.toml"]).done().stdout;
+    assert!(table.contains("… and 9960 more users (--format json has all)"), "{table}");
+    assert!(table.lines().count() < 70, "{table}");
+}
+
+#[test]
+fn a_wrong_command_line() {
+    let bench = Bench::with("p.toml", PAPER);
+    let refuses = |args: &[&str], says: &[&str]| bench.refuses(&[&["allocate", "p.toml"], args].concat(), 2, says);
+    refuses(
+        &["--mechanism", "dfr"],
+        &["--mechanism: found \"dfr\", expected one of: max-min, drf", "did you mean \"drf\"?"],
+    );
+    refuses(&["--mechanism", "drf,"], &["--mechanism: found \"\""]);
+    refuses(&["--mechanism", "drf,drf"], &["drf is named twice"]);
+    refuses(&["--mechanism", "max-min"], &["max-min divides one resource, found 2; drf is its generalisation"]);
+    refuses(&["--sharing-incentive=maybe"], &["maybe"]);
+    bench.refuses(&["allocate"], 2, &["PROBLEM"]);
+    bench.refuses(&["allocate", "none.toml"], 2, &["none.toml: No such file"]);
+    bench.refuses(&["allocate", "."], 2, &["directory"]);
+    for flag in ["--sharing-incentive", "--sharing-incentive=false"] {
+        bench.run(&["allocate", "p.toml", flag]).done();
+    }
+}
+
+#[test]
+fn bad_problems_are_shown_with_the_place() {
+    let cases: &[(&str, &str, &str)] = &[
+        // What is replaced, by what, what is said.
+        ("mem = 18", "mem = -18", "p.toml:3:7: capacity of mem: found \"-18\", expected a number that is not negative"),
+        ("mem = 18", "mem = nan", "p.toml:3:7: capacity of mem: found \"nan\", expected a finite number"),
+        (
+            "mem = 18",
+            "mem = 0",
+            "p.toml:6:27: demand of \"A\" for mem: found a demand above 0, but the capacity of mem is 0",
+        ),
+        ("mem = 18", "mem = \"0/0\"", "p.toml:3:7: capacity of mem: found \"0/0\", a division by 0"),
+        ("mem = 18", "mem = 1e99", "p.toml:3:7: capacity of mem: found \"1e99\", which is too long or too large"),
+        ("mem = 18", "cpu = 18", "p.toml:3:1: \"cpu\" is here a second time, expected once"),
+        ("cpu = 1,", "gpu = 1,", "p.toml:6:12: demand of \"A\" names the resource \"gpu\", which has no capacity"),
+        ("cpu = 1, mem = 4", "cpu = 0", "p.toml:6:10: demand of \"A\": found nothing above 0"),
+        ("\"B\"", "\"A\"", "p.toml:8:8: name of the user: found \"A\" a second time"),
+        (
+            "name = \"B\"",
+            "name = \"B\"\nweight = 0",
+            "p.toml:9:10: weight of \"B\": found \"0\", expected a number greater",
+        ),
+        (
+            "name = \"B\"",
+            "name = \"B\"\naccount = 'x'",
+            "p.toml:9:11: account of \"B\": found \"x\", expected the name",
+        ),
+        ("[capacity]\ncpu = 9\nmem = 18", "", "p.toml:1:1: the document: found no capacity"),
+        ("cpu = 9", "cpu = ", "p.toml:2:7: "),
+    ];
+    for (found, put, says) in cases {
+        let text = PAPER.replacen(found, put, 1);
+        assert_ne!(text, PAPER);
+        let bench = Bench::with("p.toml", &text);
+        let ran = bench.refuses(&["allocate", "p.toml", "--mechanism", "drf"], 2, &[says, "^"]);
+        let lines: Vec<&str> = ran.stderr.lines().collect();
+        assert!(lines[0].starts_with("error: p.toml:"), "{}", ran.stderr);
+        assert!(lines.len() > 3 && lines[1].trim() == "|", "{}", ran.stderr);
+        assert!(!ran.stderr.contains('\u{1b}'), "no colours into a file");
+    }
+    let bench = Bench::with("p.toml", "[capacity]\ncpu = 1\n");
+    bench.refuses(&["allocate", "p.toml"], 2, &["p.toml:1:1: the document: found no user, expected at least one"]);
+    let bench = Bench::with("p.json", PAPER_JSON.replace("\"cpu\": 1", "\"cpu\": 1e"));
+    bench.refuses(&["allocate", "p.json"], 2, &["error: p.json:3:", "this is not JSON", "^"]);
+    bench.run_with_input(&["allocate", "-"], b"[capacity]\ncpu = x\n").refused(2, &["error: <stdin>:2:7: "]);
+    bench.run_with_input(&["allocate", "-"], b"").refused(2, &["error: <stdin>:1:1: the document: found no capacity"]);
+}
+
+#[test]
+fn what_64_bits_cannot_hold_needs_exact_arithmetic() {
+    // Shares of 1e-360.
+    let long = format!("1{}e60", "0".repeat(59));
+    let text =
+        format!("[capacity]\ncpu = \"{long}/1e-60\"\n[[user]]\nname = 'A'\ndemand = {{ cpu = \"1e-60/{long}\" }}\n");
+    let bench = Bench::with("p.toml", text);
+    bench.refuses(&["allocate", "p.toml"], 2, &["error: p.toml:5:18: ", "too small for 64-bit numbers", "--exact"]);
+    let found = bench.run(&["allocate", "p.toml", "--exact", "--format", "json"]).done().json();
+    assert_eq!(found[0]["resources"][0]["bottleneck"], true);
+}
