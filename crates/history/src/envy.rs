@@ -63,9 +63,9 @@ impl Envy {
         (0..self.users as u32).for_each(|user| self.stops_waiting(user, now));
     }
 
-    /// Each pair that there ever was: who, against whom, when.
-    pub(crate) fn into_pairs(self) -> impl Iterator<Item = ((u32, u32), Episodes)> {
-        self.episodes.into_iter()
+    /// Each pair that there ever was, in no order: who, against whom, when.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = ((u32, u32), &Episodes)> {
+        self.episodes.iter().map(|(pair, episodes)| (*pair, episodes))
     }
 
     fn stops_waiting(&mut self, user: u32, now: u64) {

@@ -22,8 +22,8 @@
 //! | `envy_free` | i waits and some k with a running task has `o_ir + d_r <= (w_i / w_k) o_kr` on every resource | i against k |
 //! | `no_justified_complaint` | i waits, something stands in his way, and on every resource that does `o_ir + d_r <= e_i C_r` (paper 000, justified complaints on bottlenecks) | i on each resource that stands in his way |
 //!
-//! Every comparison is made in integers. Durations are exact; only the share-hours of a [`Finding`] are
-//! `f64`, and they decide nothing but which resource a finding of `sharing_incentive` names.
+//! Every comparison is made in integers or rationals, and durations are exact; only the share-hours of a
+//! [`Finding`] are `f64`, and they decide nothing.
 //!
 //! This room reads no file and simulates nothing.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -35,6 +35,7 @@ mod instant;
 mod past;
 mod property;
 mod scale;
+mod walk;
 
 pub use audit::{Audit, Finding, Summary, Window};
 pub use past::{Past, PastError};

@@ -3,6 +3,8 @@
 use evenhand_model::{Amount, Capacity, CapacityError, NO_TIME, Rational, Resource, UBig, Workload};
 use thiserror::Error;
 
+use crate::walk::MOST_RESOURCES;
+
 /// No row.
 pub(crate) const NO_ROW: u32 = u32::MAX;
 
@@ -39,6 +41,12 @@ pub enum PastError {
         /// How many there are.
         rows: usize,
     },
+    /// More resources than an audit keeps apart.
+    #[error("{found} resources are more than an audit keeps apart ({MOST_RESOURCES})")]
+    TooManyResources {
+        /// How many there are.
+        found: usize,
+    },
     /// The weights' common denominator is too large.
     #[error(
         "the users' weights as whole numbers of one common denominator add up to more than 9223372036854775807; give weights with fewer digits"
@@ -66,6 +74,10 @@ impl<'a> Past<'a> {
     /// If there is not one start a row.
     pub fn with_starts(workload: &'a Workload, starts: &'a [u64]) -> Result<Past<'a>, PastError> {
         assert_eq!(starts.len(), workload.len(), "one start a row");
+        let found = workload.resources().len();
+        if found > MOST_RESOURCES {
+            return Err(PastError::TooManyResources { found });
+        }
         let rows = u32::try_from(starts.len())
             .ok()
             .filter(|&n| n != NO_ROW)

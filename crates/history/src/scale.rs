@@ -7,16 +7,14 @@ use crate::PastError;
 /// Weights as whole numbers, and how much of each resource a user's weight stands for.
 ///
 /// `o <= e_i C` is `o W <= w_i C`, with `W` the sum of the active users' weights. The left side is an
-/// integer, so it may be held against the floor of the right one, which is worked out once.
+/// integer, so it may be held against the floor of the right one, which is worked out once a user.
 #[derive(Clone, Debug)]
 pub(crate) struct Scale {
     weights: Vec<u64>,
-    /// floor(w_i C_r), user by user; cut to what no left side reaches.
+    /// floor(w_i C_r), user by user; cut to the largest u128.
     limits: Vec<u128>,
     /// floor(C_r).
     fits: Vec<u128>,
-    /// 1 / C_r in steps, for share-hours.
-    pub(crate) per_step: Vec<f64>,
 }
 
 impl Scale {
@@ -32,15 +30,14 @@ impl Scale {
         let whole: Option<Vec<u64>> =
             (0..n).map(|i| u64::try_from(floor(&(weights.exact(i) * &common))).ok()).collect();
         let weights = whole.ok_or(PastError::Weights)?;
-        // A sum below 2^63, times what is held (64 bits), stays below the largest u128.
+        // So that no sum of active weights reaches u64::MAX, which stands for any sum.
         let sum = weights.iter().try_fold(0u64, |sum, w| sum.checked_add(*w)).filter(|&sum| sum < 1 << 63);
         sum.ok_or(PastError::Weights)?;
         let resources = 0..capacity.width();
         let limit = |w: u64, r: usize| saturated(&(capacity.exact_steps(r) * Rational::from(IBig::from(w))));
         let limits = weights.iter().flat_map(|&w| resources.clone().map(move |r| limit(w, r))).collect();
-        let fits = resources.clone().map(|r| saturated(capacity.exact_steps(r))).collect();
-        let per_step = resources.map(|r| capacity.steps(r).recip()).collect();
-        Ok(Scale { weights, limits, fits, per_step })
+        let fits = resources.map(|r| saturated(capacity.exact_steps(r))).collect();
+        Ok(Scale { weights, limits, fits })
     }
 
     pub(crate) fn width(&self) -> usize {
@@ -53,16 +50,26 @@ impl Scale {
 
     /// Whether `total` of resource `r` is at most what there is.
     #[inline]
-    pub(crate) fn fits(&self, r: usize, total: u128) -> bool {
-        total <= self.fits[r]
+    pub(crate) fn fits(&self, r: usize, total: u64) -> bool {
+        u128::from(total) <= self.fits[r]
     }
 
-    /// Whether `amount` of each resource is at most `user`'s entitlement among users whose weights add up
-    /// to `active`.
-    #[inline]
-    pub(crate) fn entitles(&self, user: usize, r: usize, amount: u64, active: u64) -> bool {
-        u128::from(amount) * u128::from(active) <= self.limits[user * self.fits.len() + r]
+    /// What is left of resource `r` if `total` is held; 0 if that is too much already.
+    pub(crate) fn free(&self, r: usize, total: u64) -> u64 {
+        saturated_u64(self.fits[r].saturating_sub(total.into()))
     }
+
+    /// The largest sum of active weights at which `amount` of resource `r` is within `user`'s entitlement.
+    ///
+    /// `o W <= w C` for a whole W exactly if `W <= floor(floor(w C) / o)`.
+    pub(crate) fn most_weight(&self, user: usize, r: usize, amount: u64) -> u64 {
+        let limit = self.limits[user * self.fits.len() + r];
+        limit.checked_div(amount.into()).map_or(u64::MAX, saturated_u64)
+    }
+}
+
+fn saturated_u64(x: u128) -> u64 {
+    u64::try_from(x).unwrap_or(u64::MAX)
 }
 
 fn floor(x: &Rational) -> UBig {
