@@ -1,12 +1,14 @@
 //! What a user can type.
 
 use std::num::NonZeroUsize;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenhand_workload::export::ExportFormat;
 use evenhand_workload::generate::Like;
 use evenhand_workload::import::{Format as TraceFormat, MemoryPer, MemoryUnit};
+
+use crate::history::HistoryArgs;
 
 /// Who should get what next, and is it fair? Replays a site's own history under many fairness
 /// policies and shows, per user, who would win and who would lose.
@@ -57,8 +59,8 @@ pub(crate) enum Verb {
     Study(Box<StudyArgs>),
     /// Divide one capacity among users once, by one or several mechanisms
     Allocate(AllocateArgs),
-    /// Hold an allocation against the fairness properties, or look for lies that pay
-    Audit(AuditArgs),
+    /// Hold an allocation or a real past against the fairness properties, or look for lies that pay
+    Audit(Box<AuditArgs>),
 }
 
 #[derive(Debug, Subcommand)]
@@ -232,9 +234,10 @@ pub(crate) struct MechanismArgs {
 #[derive(Args, Debug)]
 pub(crate) struct AuditArgs {
     /// What is divided among whom, as for allocate; - for standard input
-    pub(crate) problem: PathBuf,
+    #[arg(required_unless_present = "history")]
+    pub(crate) problem: Option<PathBuf>,
     /// What everybody has: users with name and tasks, or what allocate prints as JSON
-    #[arg(required_unless_present = "search_lies", conflicts_with = "search_lies")]
+    #[arg(required_unless_present_any = ["search_lies", "history"], conflicts_with = "search_lies")]
     pub(crate) allocation: Option<PathBuf>,
     /// Properties to check [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…", conflicts_with = "search_lies")]
@@ -255,5 +258,14 @@ pub(crate) struct AuditArgs {
     #[arg(long, value_name = "N", requires = "search_lies")]
     pub(crate) tries: Option<u64>,
     #[command(flatten)]
+    pub(crate) past: HistoryArgs,
+    #[command(flatten)]
     pub(crate) options: MechanismArgs,
+}
+
+impl AuditArgs {
+    /// The problem; the command line has one if it has no history.
+    pub(crate) fn problem(&self) -> &Path {
+        self.problem.as_deref().unwrap_or(Path::new("-"))
+    }
 }

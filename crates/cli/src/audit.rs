@@ -13,7 +13,7 @@ use crate::console::Console;
 use crate::division::{Computed, beyond, in_floats, read_problem};
 use crate::failure::{Failure, Outcome};
 use crate::figure::{Figure, Named};
-use crate::lies;
+use crate::{history, lies};
 
 /// What an audit is about.
 enum Asked<'a> {
@@ -24,6 +24,9 @@ enum Asked<'a> {
 }
 
 pub(crate) fn run(args: &AuditArgs, common: &Common, console: &Console) -> Result<Outcome, Failure> {
+    if let Some(path) = &args.past.history {
+        return history::run(path, &args.past, &args.property, common, console);
+    }
     let asked = args.allocation.as_deref().map_or(Asked::Lies, Asked::Allocation);
     match asked {
         Asked::Allocation(path) => audit_allocation(args, path, console),
@@ -36,7 +39,7 @@ fn audit_allocation(args: &AuditArgs, path: &Path, console: &Console) -> Result<
     let tolerance = Quantity::parse(&args.tolerance).ok().filter(|t| *t.exact() < Rational::ONE).ok_or_else(|| {
         Failure::Input(format!("--tolerance: found {:?}, expected a number from 0 to less than 1", args.tolerance))
     })?;
-    if args.problem == Path::new("-") && path == Path::new("-") {
+    if args.problem() == Path::new("-") && path == Path::new("-") {
         return Err(Failure::Input("found - for both files, expected standard input for one of them".into()));
     }
     let mechanism = match args.mechanism.as_slice() {
@@ -46,7 +49,7 @@ fn audit_allocation(args: &AuditArgs, path: &Path, console: &Console) -> Result<
     };
     let exact = tolerance.is_zero();
     let arithmetic = if exact { Arithmetic::Exact } else { Arithmetic::Float };
-    let (file, problem) = read_problem(&args.problem, arithmetic)?;
+    let (file, problem) = read_problem(args.problem(), arithmetic)?;
     let document = Document::read(path).map_err(Failure::document)?;
     let allocation = AllocationFile::read(&document, &file, mechanism).map_err(Failure::document)?;
     let (held, records) = if exact {

@@ -39,7 +39,7 @@ struct LieRecord {
 
 pub(crate) fn run(args: &AuditArgs, common: &Common, console: &Console) -> Result<Outcome, Failure> {
     let mechanisms = mechanisms(&args.mechanism)?;
-    let (file, exact) = read_problem(&args.problem, Arithmetic::Float)?;
+    let (file, exact) = read_problem(args.problem(), Arithmetic::Float)?;
     let problem = in_floats(&exact)?;
     let only = args.user.as_deref().map(|name| user_named(name, &file)).transpose()?;
     let tries = args.tries.unwrap_or_else(|| default_tries(if only.is_some() { 1 } else { file.users.len() }));

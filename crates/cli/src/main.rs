@@ -8,6 +8,7 @@ mod console;
 mod division;
 mod failure;
 mod figure;
+mod history;
 mod lies;
 mod progress;
 mod study;

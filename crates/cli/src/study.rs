@@ -90,7 +90,7 @@ struct Asked {
 }
 
 /// A capacity as typed.
-enum CapacityText {
+pub(crate) enum CapacityText {
     Multiple(String, Quantity),
     File(PathBuf),
 }
@@ -111,16 +111,7 @@ fn wrong(option: &str, found: &str, expected: &str) -> Failure {
 }
 
 fn question(args: &StudyArgs, asked: Asked, workload: &Workload, console: &Console) -> Result<Question, Failure> {
-    let weights = match &args.weights {
-        None => Weights::equal(workload.users().len()),
-        Some(path) => {
-            let (weights, unknown) = read_weights(path, workload.users()).map_err(Failure::document)?;
-            if !unknown.is_empty() {
-                console.note(&format!("{}: not in the workload: {}", path.display(), unknown.join(", ")));
-            }
-            weights
-        }
-    };
+    let weights = weights(args.weights.as_deref(), workload, console)?;
     let capacities = asked.capacities.into_iter().map(|c| capacity(c, workload, console)).collect::<Result<_, _>>()?;
     Ok(Question {
         policies: args.policy.clone(),
@@ -133,7 +124,17 @@ fn question(args: &StudyArgs, asked: Asked, workload: &Workload, console: &Conso
     })
 }
 
-fn capacity_text(text: &str) -> Result<CapacityText, Failure> {
+/// The weights of a file, or 1 each.
+pub(crate) fn weights(path: Option<&Path>, workload: &Workload, console: &Console) -> Result<Weights, Failure> {
+    let Some(path) = path else { return Ok(Weights::equal(workload.users().len())) };
+    let (weights, unknown) = read_weights(path, workload.users()).map_err(Failure::document)?;
+    if !unknown.is_empty() {
+        console.note(&format!("{}: not in the workload: {}", path.display(), unknown.join(", ")));
+    }
+    Ok(weights)
+}
+
+pub(crate) fn capacity_text(text: &str) -> Result<CapacityText, Failure> {
     match Quantity::parse(text) {
         Ok(factor) if !factor.is_zero() => Ok(CapacityText::Multiple(text.to_string(), factor)),
         Err(_) if Path::new(text).exists() => Ok(CapacityText::File(text.into())),
@@ -145,7 +146,7 @@ fn capacity_text(text: &str) -> Result<CapacityText, Failure> {
 }
 
 /// A multiple of R, or a file with a pool.
-fn capacity(asked: CapacityText, workload: &Workload, console: &Console) -> Result<CapacityAsked, Failure> {
+pub(crate) fn capacity(asked: CapacityText, workload: &Workload, console: &Console) -> Result<CapacityAsked, Failure> {
     let path = match asked {
         CapacityText::Multiple(text, factor) => return Ok(CapacityAsked::Multiple(text, factor)),
         CapacityText::File(path) => path,
@@ -312,7 +313,7 @@ fn utilisation(run: &RunRecord) -> String {
 }
 
 /// Four digits, more for large numbers.
-fn short(value: f64) -> String {
+pub(crate) fn short(value: f64) -> String {
     match value.abs() {
         v if v == 0.0 || v >= 1000.0 => format!("{value:.0}"),
         v if v >= 1.0 => format!("{value:.1}"),

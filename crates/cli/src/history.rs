@@ -1,0 +1,299 @@
+//! `evenhand audit --history`
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use evenhand_history::{Audit, Finding, Past, PastError, Property, Window};
+use evenhand_model::{Capacity, Span, Time, UserId, Workload, mean_use};
+use evenhand_study::CapacityAsked;
+use serde::Serialize;
+
+use crate::args::{Common, TraceArgs};
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::study::{capacity, capacity_text, short, weights};
+use crate::table::Table;
+use crate::workload::load;
+
+/// How many findings the table has.
+const SHOWN: usize = 20;
+
+#[derive(Args, Debug)]
+pub(crate) struct HistoryArgs {
+    /// Hold a real past against the properties: a workload (Parquet) with original starts, or a trace in any
+    /// format that can be imported
+    #[arg(long, value_name = "WORKLOAD", conflicts_with_all = ["problem", "allocation", "search_lies", "mechanism", "tolerance"])]
+    pub(crate) history: Option<PathBuf>,
+    /// The capacity of the past: a multiple of its mean use, or a file with a [pool] [default: the peak use of each
+    /// resource]
+    #[arg(long, value_name = "NUMBER|FILE", requires = "history")]
+    pub(crate) capacity: Option<String>,
+    /// Users' weights in the past: TOML with [weights], or CSV user,weight (default: 1 each)
+    #[arg(long, value_name = "FILE", requires = "history")]
+    pub(crate) weights: Option<PathBuf>,
+    /// Leave out the past before this long after the first submission: 7d, 12h
+    #[arg(long, value_name = "TIME", requires = "history")]
+    pub(crate) since: Option<String>,
+    /// Leave out the past from this long after the first submission on
+    #[arg(long, value_name = "TIME", requires = "history")]
+    pub(crate) until: Option<String>,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
+}
+
+pub(crate) fn run(
+    path: &Path,
+    args: &HistoryArgs,
+    names: &[String],
+    common: &Common,
+    console: &Console,
+) -> Result<Outcome, Failure> {
+    // Reading a trace may take minutes: what is wrong with the command line is said before.
+    let properties = properties(names)?;
+    let asked = args.capacity.as_deref().map(capacity_text).transpose()?;
+    let since = args.since.as_deref().map(|text| span("--since", text)).transpose()?;
+    let until = args.until.as_deref().map(|text| span("--until", text)).transpose()?;
+    if since.unwrap_or(Span::ZERO) >= until.unwrap_or(Span::MAX) {
+        return Err(Failure::Input("--until: expected a longer time than that of --since".into()));
+    }
+    let workload = load(path, &args.trace, common, console)?;
+    let weights = weights(args.weights.as_deref(), &workload, console)?;
+    let past = Past::original(&workload).map_err(|e| refusal(path, &e))?;
+    let asked = asked.map(|asked| capacity(asked, &workload, console)).transpose()?;
+    let (pool, pool_is) = pool(asked, &past)?;
+    let first = workload.columns().submit.first().copied().unwrap_or_default();
+    let window =
+        Window { from: since.map_or(Time::ZERO, |s| first + s), until: until.map_or(Time::MAX, |span| first + span) };
+    let audit = past.audit(&pool, &weights, &properties, window).map_err(|e| refusal(path, &e))?;
+    let record = Record::new(path, &past, &pool, &pool_is, &audit);
+    let text = if console.is_json() {
+        serde_json::to_string_pretty(&record).map_err(|e| Failure::Environment(e.to_string()))?
+    } else {
+        record.tables()
+    };
+    console.result(&text)?;
+    Ok(if record.findings.is_empty() { Outcome::Done } else { Outcome::DoesNotHold })
+}
+
+/// The properties of these names, or all.
+fn properties(names: &[String]) -> Result<Vec<Property>, Failure> {
+    if names.is_empty() {
+        return Ok(Property::ALL.to_vec());
+    }
+    names.iter().map(|name| name.parse().map_err(|e| Failure::Input(format!("--property: {e}")))).collect()
+}
+
+fn span(option: &str, text: &str) -> Result<Span, Failure> {
+    Span::parse(text).map_err(|e| Failure::Input(format!("{option}: {e}")))
+}
+
+fn refusal(path: &Path, error: &PastError) -> Failure {
+    let remedy = match error {
+        PastError::NoStarts => "; `evenhand study` tells what would have been under a policy",
+        _ => "",
+    };
+    Failure::Input(format!("{}: {error}{remedy}", path.display()))
+}
+
+/// The capacity, and what it is.
+fn pool(asked: Option<CapacityAsked>, past: &Past<'_>) -> Result<(Capacity, String), Failure> {
+    let workload = past.workload();
+    let (pool, pool_is) = match asked {
+        None => (past.peak_capacity(), "the peak use".into()),
+        Some(CapacityAsked::Multiple(name, factor)) => {
+            (Capacity::multiple(workload.resources(), &mean_use(workload), &factor), format!("{name} R"))
+        }
+        Some(CapacityAsked::Pool(name, units)) => (Capacity::new(workload.resources(), units), name),
+    };
+    Ok((pool.map_err(|e| Failure::Input(format!("--capacity: {e}")))?, pool_is))
+}
+
+/// What was found, with names and in seconds.
+#[derive(Debug, Serialize)]
+struct Record<'a> {
+    history: String,
+    tasks: u64,
+    users: usize,
+    /// Rows without a start.
+    left_out: usize,
+    from_s: f64,
+    until_s: f64,
+    /// In the workload's own units.
+    capacity: Vec<ResourceRecord<'a>>,
+    capacity_is: &'a str,
+    /// Summed over users.
+    waiting_s: f64,
+    properties: Vec<PropertyRecord>,
+    /// The worst first.
+    findings: Vec<FindingRecord<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+struct ResourceRecord<'a> {
+    name: &'a str,
+    unit: &'a str,
+    capacity: f64,
+    peak: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct PropertyRecord {
+    property: &'static str,
+    holds: bool,
+    findings: usize,
+    users: usize,
+    /// Summed over users; for `feasible` over resources.
+    complaint_s: f64,
+    share_of_waiting: Option<f64>,
+    #[serde(skip)]
+    about: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct FindingRecord<'a> {
+    property: &'static str,
+    who: Option<&'a str>,
+    against: Option<&'a str>,
+    on: Option<&'a str>,
+    duration_s: f64,
+    intervals: u64,
+    longest_s: f64,
+    first_s: f64,
+    share_hours: Option<f64>,
+    /// The first instant, exactly.
+    #[serde(skip)]
+    first: Time,
+}
+
+fn seconds(ns: u128) -> f64 {
+    ns as f64 / 1e9
+}
+
+impl<'a> Record<'a> {
+    fn new(path: &Path, past: &Past<'a>, pool: &Capacity, pool_is: &'a str, audit: &Audit) -> Record<'a> {
+        let workload: &'a Workload = past.workload();
+        let resources = workload.resources().iter().zip(past.peak()).enumerate();
+        let finding = |f: &Finding| {
+            let user = |id: Option<UserId>| id.map(|u| workload.users()[u.index()].as_str());
+            FindingRecord {
+                property: f.property.name(),
+                who: user(f.who),
+                against: user(f.against),
+                on: f.on.map(|r| workload.resources()[r].name.as_str()),
+                duration_s: f.duration.secs_f64(),
+                intervals: f.intervals,
+                longest_s: f.longest.secs_f64(),
+                first_s: f.first.secs_f64(),
+                share_hours: f.share_hours,
+                first: f.first,
+            }
+        };
+        Record {
+            history: path.display().to_string(),
+            tasks: workload.tasks(),
+            users: workload.users().len(),
+            left_out: past.left_out(),
+            from_s: audit.from.secs_f64(),
+            until_s: audit.until.secs_f64(),
+            capacity: resources
+                .map(|(r, (resource, peak))| ResourceRecord {
+                    name: &resource.name,
+                    unit: &resource.unit,
+                    capacity: pool.units(r),
+                    peak: resource.value(peak),
+                })
+                .collect(),
+            capacity_is: pool_is,
+            waiting_s: seconds(audit.waiting_ns),
+            properties: audit
+                .summaries
+                .iter()
+                .map(|s| PropertyRecord {
+                    property: s.property.name(),
+                    holds: s.findings == 0,
+                    findings: s.findings,
+                    users: s.users,
+                    complaint_s: seconds(s.complaint_ns),
+                    share_of_waiting: s.share_of_waiting,
+                    about: s.property.about(),
+                })
+                .collect(),
+            findings: audit.findings.iter().map(finding).collect(),
+        }
+    }
+
+    /// What was looked at, the worst findings, then each property.
+    fn tables(&self) -> String {
+        let pool: Vec<String> = self
+            .capacity
+            .iter()
+            .map(|r| format!("{} {} {}", r.name, short(r.capacity), r.unit).trim_end().to_string())
+            .collect();
+        let mut parts = vec![format!(
+            "{} tasks of {} users over {:.1} days, {} user-hours of waiting; capacity: {} ({})",
+            self.tasks,
+            self.users,
+            (self.until_s - self.from_s) / 86_400.0,
+            hours(self.waiting_s),
+            pool.join(", "),
+            self.capacity_is
+        )];
+        if self.left_out > 0 {
+            parts.push(format!("{} rows without a start are left out.", self.left_out));
+        }
+        if !self.findings.is_empty() {
+            parts.push(self.worst());
+        }
+        parts.push(self.verdicts());
+        if self.properties.iter().any(|p| p.property == Property::Feasible.name() && !p.holds) {
+            parts
+                .push("More was held than there was: the capacity or the trace is off, so trust nothing above.".into());
+        }
+        parts.join("\n\n")
+    }
+
+    fn worst(&self) -> String {
+        let header =
+            ["who", "property", "against", "on", "hours", "intervals", "longest h", "first at s", "share-hours"];
+        let mut table = Table::new(4, header);
+        for f in self.findings.iter().take(SHOWN) {
+            let name = |name: Option<&str>| name.unwrap_or("-").to_string();
+            table.row(vec![
+                name(f.who),
+                f.property.to_string(),
+                name(f.against),
+                name(f.on),
+                hours(f.duration_s),
+                f.intervals.to_string(),
+                hours(f.longest_s),
+                f.first.to_string(),
+                f.share_hours.map_or("-".into(), short),
+            ]);
+        }
+        let rest = self.findings.len().saturating_sub(SHOWN);
+        let more = if rest > 0 { format!("\nand {rest} more; --format json has all") } else { String::new() };
+        format!("{}{more}", table.render())
+    }
+
+    fn verdicts(&self) -> String {
+        let mut table = Table::new(1, ["property", "findings", "users", "user-hours", "of waiting"]);
+        for p in &self.properties {
+            table.row(vec![
+                p.property.to_string(),
+                p.findings.to_string(),
+                p.users.to_string(),
+                hours(p.complaint_s),
+                p.share_of_waiting.map_or("-".into(), |share| format!("{:.1} %", 100.0 * share)),
+            ]);
+        }
+        let says = self
+            .properties
+            .iter()
+            .map(|p| format!("{} {}: {}", p.property, if p.holds { "holds" } else { "does not hold" }, p.about));
+        format!("{}\n\n{}", table.render(), says.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+fn hours(seconds: f64) -> String {
+    short(seconds / 3600.0)
+}
