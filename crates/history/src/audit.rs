@@ -195,7 +195,7 @@ fn summary(walk: &Walk<'_>, property: Property, findings: &[Finding], waiting_ns
         Property::Feasible => walk.overfull.iter().map(|(episodes, _)| episodes).collect(),
         Property::Pareto => of_each(|u| &u.pareto),
         Property::SharingIncentive => of_each(|u| &u.sharing_incentive),
-        Property::EnvyFree => of_each(|u| &u.envy),
+        Property::EnvyFree => walk.envy.iter().flat_map(Envy::any).collect(),
         Property::NoJustifiedComplaint => of_each(|u| &u.complaint),
     };
     let complaint_ns = sum(subjects.iter().copied());

@@ -19,11 +19,21 @@ pub(crate) struct Envy {
     /// How many each user envies now.
     count: Vec<u32>,
     episodes: HashMap<(u32, u32), Episodes>,
+    /// When each user envied anybody. Only for how long: an interval in which one he envies follows another
+    /// may be counted as two.
+    any: Vec<Episodes>,
 }
 
 impl Envy {
     pub(crate) fn new(users: usize) -> Envy {
-        Envy { users, envied: vec![None; users], spare: Vec::new(), count: vec![0; users], episodes: HashMap::new() }
+        Envy {
+            users,
+            envied: vec![None; users],
+            spare: Vec::new(),
+            count: vec![0; users],
+            episodes: HashMap::new(),
+            any: vec![Episodes::default(); users],
+        }
     }
 
     /// Takes account of what happened to the `touched` users up to `now`.
@@ -53,9 +63,9 @@ impl Envy {
         }
     }
 
-    /// Whether `user` envies anybody now.
-    pub(crate) fn envies_any(&self, user: u32) -> bool {
-        self.count[user as usize] > 0
+    /// For how long each user envied anybody.
+    pub(crate) fn any(&self) -> &[Episodes] {
+        &self.any
     }
 
     /// Ends what still lasts.
@@ -78,6 +88,7 @@ impl Envy {
             }
         }
         self.count[user as usize] = 0;
+        self.any[user as usize].set(false, now);
         self.spare.push(bits);
     }
 
@@ -91,6 +102,8 @@ impl Envy {
         *word ^= bit;
         let count = &mut self.count[user as usize];
         *count = if envies { *count + 1 } else { *count - 1 };
+        // Within an instant each pair comes to its final state at once, so nobody is counted who envies no one.
+        self.any[user as usize].set(*count > 0, now);
         self.episodes.entry((user, other)).or_default().set(envies, now);
     }
 }

@@ -18,8 +18,7 @@ pub(crate) struct UserTrack {
     pub(crate) sharing_incentive: Episodes,
     /// The integral of one over the sum of active weights while the sharing incentive did not hold (2^-64 ns).
     pub(crate) incentive_per_weight: u128,
-    /// Any envy, any justified complaint: for the time, whatever it was about.
-    pub(crate) envy: Episodes,
+    /// Any justified complaint, on whatever.
     pub(crate) complaint: Episodes,
 }
 
@@ -36,13 +35,12 @@ pub(crate) struct ResourceTrack {
 }
 
 /// What holds for one user, as bits: those below, then a bit a resource on which he has a justified complaint.
-type Seen = u128;
+type Seen = u64;
 const WAITS: Seen = 1;
 const PARETO: Seen = 1 << 1;
 const INCENTIVE: Seen = 1 << 2;
-const ENVY: Seen = 1 << 3;
-const COMPLAINT: Seen = 1 << 4;
-const FIRST_RESOURCE: usize = 5;
+const COMPLAINT: Seen = 1 << 3;
+const FIRST_RESOURCE: usize = 4;
 
 /// How many resources there may be.
 pub(crate) const MOST_RESOURCES: usize = Seen::BITS as usize - FIRST_RESOURCE;
@@ -64,6 +62,10 @@ pub(crate) struct Walk<'a> {
     pub(crate) overfull: Vec<(Episodes, u128)>,
     pub(crate) envy: Option<Envy>,
     seen: Vec<Seen>,
+    /// The resources that stand in each waiting user's way, and those of which he would hold more than his
+    /// entitlement, as bits; as they were last seen.
+    in_the_way: Vec<u64>,
+    beyond: Vec<u64>,
     /// The largest sum of active weights at which a waiting user is entitled to what he would hold with his
     /// first waiting task; user by user.
     most_weight: Vec<u64>,
@@ -74,6 +76,8 @@ pub(crate) struct Walk<'a> {
     per_weight: u128,
     touched: Vec<u32>,
     free: Vec<u64>,
+    /// The sum of active weights when last seen.
+    active_weight: u64,
 }
 
 impl<'a> Walk<'a> {
@@ -87,12 +91,15 @@ impl<'a> Walk<'a> {
             overfull: vec![Default::default(); width],
             envy: envy.then(|| Envy::new(n)),
             seen: vec![0; n],
+            in_the_way: vec![0; n],
+            beyond: vec![0; n],
             most_weight: vec![0; n * width],
             held: vec![0; n * width],
             counted: vec![Counted::default(); n],
             per_weight: 0,
             touched: Vec::new(),
             free: vec![0; width],
+            active_weight: 0,
         }
     }
 
@@ -117,33 +124,56 @@ impl<'a> Walk<'a> {
         if let Some(envy) = &mut self.envy {
             envy.update(now, &self.state, self.scale, &self.touched);
         }
+        let mut free_changed = false;
         for (r, (episodes, _)) in self.overfull.iter_mut().enumerate() {
             let total = self.state.total[r];
             episodes.set(!self.scale.fits(r, total), now);
-            self.free[r] = self.scale.free(r, total);
+            let free = self.scale.free(r, total);
+            free_changed |= std::mem::replace(&mut self.free[r], free) != free;
+        }
+        let weight = self.state.active_weight;
+        let weight_changed = std::mem::replace(&mut self.active_weight, weight) != weight;
+        for at in 0..self.touched.len() {
+            let user = self.touched[at];
+            if self.state.waiting.has(user) {
+                self.in_the_way[user as usize] = self.finds_in_the_way(user);
+                self.beyond[user as usize] = self.finds_beyond(user);
+                self.see(user, now);
+            }
+        }
+        if !free_changed && !weight_changed {
+            return;
         }
         for at in 0..self.state.waiting.members().len() {
             let user = self.state.waiting.members()[at];
-            let seen = self.sees(user);
-            if seen != self.seen[user as usize] {
-                self.count(user, now);
-                self.now_sees(user, seen, now);
+            let in_the_way = self.finds_in_the_way(user);
+            let mut changed = std::mem::replace(&mut self.in_the_way[user as usize], in_the_way) != in_the_way;
+            if weight_changed {
+                let beyond = self.finds_beyond(user);
+                changed |= std::mem::replace(&mut self.beyond[user as usize], beyond) != beyond;
+            }
+            if changed {
+                self.see(user, now);
             }
         }
     }
 
-    /// What holds for a waiting user.
     #[inline]
-    fn sees(&self, user: u32) -> Seen {
+    fn finds_in_the_way(&self, user: u32) -> u64 {
+        let bits = self.state.asked(user).iter().zip(&self.free).enumerate();
+        bits.fold(0, |bits, (r, (asked, free))| bits | u64::from(asked > free) << r)
+    }
+
+    #[inline]
+    fn finds_beyond(&self, user: u32) -> u64 {
         let width = self.scale.width();
-        let most_weight = &self.most_weight[user as usize * width..][..width];
-        let asked = self.state.asked(user);
-        // Bits of resources: those that stand in his way, those beyond his entitlement.
-        let (mut in_the_way, mut beyond): (Seen, Seen) = (0, 0);
-        for (r, ((asked, free), most)) in asked.iter().zip(&self.free).zip(most_weight).enumerate() {
-            in_the_way |= Seen::from(asked > free) << r;
-            beyond |= Seen::from(self.state.active_weight > *most) << r;
-        }
+        let most_weight = self.most_weight[user as usize * width..][..width].iter().enumerate();
+        most_weight.fold(0, |bits, (r, most)| bits | u64::from(self.active_weight > *most) << r)
+    }
+
+    /// Draws the conclusions for a waiting user.
+    fn see(&mut self, user: u32, now: u64) {
+        let (in_the_way, beyond) = (self.in_the_way[user as usize], self.beyond[user as usize]);
         let mut seen = WAITS;
         if beyond == 0 {
             seen |= INCENTIVE;
@@ -153,10 +183,10 @@ impl<'a> Walk<'a> {
         } else if in_the_way & beyond == 0 {
             seen |= COMPLAINT | in_the_way << FIRST_RESOURCE;
         }
-        if self.envy.as_ref().is_some_and(|envy| envy.envies_any(user)) {
-            seen |= ENVY;
+        if seen != self.seen[user as usize] {
+            self.count(user, now);
+            self.now_sees(user, seen, now);
         }
-        seen
     }
 
     fn now_sees(&mut self, user: u32, seen: Seen, now: u64) {
@@ -166,7 +196,6 @@ impl<'a> Walk<'a> {
             (&mut track.waits, WAITS),
             (&mut track.pareto, PARETO),
             (&mut track.sharing_incentive, INCENTIVE),
-            (&mut track.envy, ENVY),
             (&mut track.complaint, COMPLAINT),
         ] {
             episodes.set(seen & bit != 0, now);
