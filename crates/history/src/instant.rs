@@ -148,8 +148,10 @@ impl<'a> Instant<'a> {
         while self.next_submission() == Some(now) {
             let row = self.submitted;
             self.submitted += 1;
-            if self.past.has_start(row as u32) {
-                self.touch(self.user(row as u32));
+            // Behind a task that waits already it changes nothing; if that one starts now, that is seen to above.
+            let user = self.user(row as u32);
+            if self.past.has_start(row as u32) && !self.waiting.has(user) {
+                self.touch(user);
             }
         }
         // Those touched at an earlier instant and not yet taken are looked at again, which changes nothing
