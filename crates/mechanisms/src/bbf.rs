@@ -17,8 +17,9 @@ use crate::{Allocation, Bound, Feasible, LinearProgram, Mechanism, NoJustifiedCo
 /// Exactly, that point can be irrational, but the allocations without complaints are finitely many
 /// polyhedra with rational corners: for each set J of resources, those with load 1 on J and
 /// x_i >= min(X_i, e_i / max_{j in J} r_ij). Here J is what has a price in equilibrium, and who has all he wants there
-/// keeps it. Of that polyhedron it is the point with the largest sum of dominant shares; of several, that with
-/// the most for the first user, then for the second, and so on. Should rounding have hidden the right J,
+/// keeps it. Of that polyhedron it is the point with the largest sum of dominant shares; of several, that in which
+/// the least dominant share for its weight is largest; then that with the most for the first user, for the
+/// second, and so on. Should rounding have hidden the right J,
 /// other sets are tried, in the end every set of resources whose load is about 1 (if they are few).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Bbf;
@@ -142,23 +143,41 @@ fn best_point(problem: &Problem<Rational>, pattern: &Pattern) -> Option<Vec<Rati
             variables.push(i);
         }
     }
-    let mut program = LinearProgram::new(variables.len());
+    // The last variable is the least dominant share for weight of all that can have more.
+    let least = variables.len();
+    let mut program = LinearProgram::new(least + 1);
+    let zeros = vec![Rational::ZERO; least + 1];
     for (r, load) in problem.loads(&tasks).into_iter().enumerate() {
         let free = Rational::ONE - load;
         if free < Rational::ZERO {
             return None;
         }
-        let row: Vec<Rational> = variables.iter().map(|i| problem.demand(*i)[r].clone()).collect();
+        let mut row: Vec<Rational> = variables.iter().map(|i| problem.demand(*i)[r].clone()).collect();
+        row.push(Rational::ZERO);
         program.row(row, if pattern.used_up[r] { Bound::Equal } else { Bound::AtMost }, free);
     }
     for (v, &i) in variables.iter().enumerate() {
         if let Some(most) = problem.limit(i) {
             program.limit(v, most - &tasks[i]);
         }
+        let for_weight = problem.dominant_demand(i) / problem.weight(i);
+        let mut row = zeros.clone();
+        row[v] = -for_weight.clone();
+        row[least] = Rational::ONE;
+        program.row(row, Bound::AtMost, for_weight * &tasks[i]);
     }
-    program.maximise(variables.iter().map(|i| problem.dominant_demand(*i).clone()).collect::<Vec<_>>());
+    let mut sum: Vec<Rational> = variables.iter().map(|i| problem.dominant_demand(*i).clone()).collect();
+    sum.push(Rational::ZERO);
+    program.maximise(sum);
+    let mut worst_off = zeros;
+    worst_off[least] = Rational::ONE;
+    program.maximise(worst_off);
+    if variables.is_empty() {
+        program.limit(least, Rational::ZERO);
+    }
     program.maximise_each();
     let Optimum::Found(more) = program.solve() else { return None };
+    // The last one is no user's.
     for (i, more) in variables.into_iter().zip(more) {
         tasks[i] += more;
     }

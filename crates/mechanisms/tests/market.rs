@@ -82,8 +82,8 @@ fn allocations_without_complaints_are_many() {
     assert_eq!((of_1.who, of_1.against, &of_1.has, &of_1.due), (Some(1), Some(0), &q("2/5"), &q("1/2")));
     assert_eq!(envy("1/2 2/5 1").len(), 1);
     assert_eq!(envy("9/20 9/20 1"), []);
-    // Largest sum of shares: all points have it; then as much as possible for the first.
-    assert_eq!(exact(&problem), row("17/30 1/3 1"));
+    // Largest sum of shares: all points have it; then the worst off is best off.
+    assert_eq!(exact(&problem), row("9/20 9/20 1"));
 }
 
 #[test]
@@ -144,11 +144,11 @@ fn the_ring_has_seven_solutions() {
     assert_eq!(passed, 6);
     assert_eq!(complaints(&ring, "1/6 1/6 1/6 1/6 1/6 1/6 1/6 1/6"), []);
     near(&market(&ring).tasks, &[1.0 / 6.0; 8], 1e-12);
-    // All four resources have a price; of the points with equal sums the first pair gets most.
+    // All four resources have a price; of the points with equal sums, that where all are equal.
     let point = exact(&ring);
     assert_eq!(NoJustifiedComplaint.findings_exact(&ring, &point, &Rational::ZERO), []);
     assert_eq!(ring.loads(&point), row("1 1 1 1"));
-    assert_eq!(point, row("5/24 1/8 5/24 1/8 5/24 1/8 5/24 1/8"));
+    assert_eq!(point, row("1/6 1/6 1/6 1/6 1/6 1/6 1/6 1/6"));
 }
 
 /// Reference 2.2: in a market a lie can pay.
