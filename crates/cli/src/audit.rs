@@ -14,6 +14,7 @@ use crate::division::{Computed, beyond, in_floats, read_problem};
 use crate::failure::{Failure, Outcome};
 use crate::figure::{Figure, Named};
 use crate::lies;
+use crate::table::plain;
 
 /// What an audit is about.
 enum Asked<'a> {
@@ -193,5 +194,5 @@ fn sentence(record: &FindingRecord) -> String {
             format!("has {has} tasks, due {due}; {wrong} {by} ({amount})")
         }
     };
-    format!("{}: {}: {what}", record.property, place.join(" "))
+    plain(&format!("{}: {}: {what}", record.property, place.join(" ")))
 }

@@ -6,7 +6,7 @@ use evenhand_problems::ProblemFile;
 use super::record::{AllocationRecord, ResourceRecord};
 use crate::bars::{bar, percent};
 use crate::figure::Figure;
-use crate::table::Table;
+use crate::table::{Table, plain};
 
 /// More users than this are not looked at one by one.
 const MOST_USERS: usize = 40;
@@ -141,8 +141,9 @@ fn comparison(records: &[AllocationRecord]) -> String {
 }
 
 fn cut(name: &str) -> String {
+    let name = plain(name);
     if name.chars().count() <= LONGEST_NAME {
-        return name.to_string();
+        return name;
     }
     name.chars().take(LONGEST_NAME - 1).chain(['…']).collect()
 }

@@ -166,6 +166,16 @@ fn a_table_for_people() {
     assert!(table.lines().all(|line| line.chars().count() <= 101 && line.trim_end() == line), "{table}");
 }
 
+#[test]
+fn nothing_in_a_problem_moves_the_cursor() {
+    let bench = Bench::with("p.toml", PAPER.replace("\"A\"", "\"A\\u001b[2J\\nx\""));
+    let table = bench.run(&["allocate", "p.toml", "--mechanism", "drf,asset"]).done().stdout;
+    assert!(table.contains("A\u{fffd}[2J\u{fffd}x") && !table.contains('\u{1b}'), "{table}");
+    bench.write("a.json", r#"{"users": [{"name": "A\u001b[2J\nx", "tasks": 9}, {"name": "B", "tasks": 9}]}"#);
+    let found = bench.run(&["audit", "p.toml", "a.json"]);
+    assert!(found.status == 1 && !found.stdout.contains('\u{1b}'), "{found:?}");
+}
+
 /// A problem of many users, as TOML.
 fn crowd(users: usize) -> String {
     let mut text = "[capacity]\ncpu = 20000\nmem = \"400Ki\"\ngpu = 1000\n".to_string();
