@@ -167,6 +167,19 @@ fn a_table_for_people() {
 }
 
 #[test]
+fn sizes_are_shown_as_sizes_and_exact_in_json() {
+    let text = PAPER
+        .replace("mem = 18", "mem = \"18Gi\"")
+        .replace("mem = 4", "mem = \"4Gi\"")
+        .replace("mem = 1", "mem = \"1Gi\"");
+    let table = allocate(&text, &[]).done().stdout;
+    assert!(table.lines().any(|line| line.starts_with("A         3    3  12Gi  mem 66.7 %")), "{table}");
+    assert!(table.lines().any(|line| line.split_whitespace().take(3).eq(["mem", "14Gi", "18Gi"])), "{table}");
+    let found = allocate(&text, &["--exact", "--format", "json"]).done().json();
+    assert_eq!(found[0]["resources"][1]["used"], (14u64 << 30).to_string());
+}
+
+#[test]
 fn nothing_in_a_problem_moves_the_cursor() {
     let bench = Bench::with("p.toml", PAPER.replace("\"A\"", "\"A\\u001b[2J\\nx\""));
     let table = bench.run(&["allocate", "p.toml", "--mechanism", "drf,asset"]).done().stdout;
