@@ -12,7 +12,8 @@ use crate::args::{AuditArgs, Common};
 use crate::console::Console;
 use crate::division::{Computed, beyond, in_floats, read_problem};
 use crate::failure::{Failure, Outcome};
-use crate::figure::{Figure, Named};
+use crate::figure::{Figure, Named, Scale};
+use crate::table::plain;
 use crate::{history, lies};
 
 /// What an audit is about.
@@ -64,7 +65,7 @@ fn audit_allocation(args: &AuditArgs, path: &Path, console: &Console) -> Result<
     let text = if console.is_json() {
         serde_json::to_string_pretty(&records).map_err(|e| Failure::Environment(e.to_string()))?
     } else {
-        sentences(&properties, &held, &records)
+        sentences(&file, &properties, &held, &records)
     };
     console.result(&text)?;
     Ok(if records.is_empty() { Outcome::Done } else { Outcome::DoesNotHold })
@@ -168,8 +169,13 @@ fn record<N: Computed>(finding: &Finding<N>, file: &ProblemFile) -> FindingRecor
 }
 
 /// One finding a line, then what was checked.
-fn sentences(properties: &[&'static dyn Property], held: &[&str], records: &[FindingRecord]) -> String {
-    let mut lines: Vec<String> = records.iter().map(sentence).collect();
+fn sentences(
+    file: &ProblemFile,
+    properties: &[&'static dyn Property],
+    held: &[&str],
+    records: &[FindingRecord],
+) -> String {
+    let mut lines: Vec<String> = records.iter().map(|record| sentence(file, record)).collect();
     if !lines.is_empty() {
         lines.push(String::new());
     }
@@ -180,21 +186,29 @@ fn sentences(properties: &[&'static dyn Property], held: &[&str], records: &[Fin
     lines.join("\n")
 }
 
-fn sentence(record: &FindingRecord) -> String {
+fn sentence(file: &ProblemFile, record: &FindingRecord) -> String {
     let mut place = Vec::new();
     place.extend(record.who.clone());
     place.extend(record.against.as_ref().map(|name| format!("against {name}")));
     // A finding about a resource alone begins with its name.
     place.extend(record.on.as_ref().map(|name| if place.is_empty() { name.clone() } else { format!("on {name}") }));
-    let shown: Vec<String> = record.amount.0.iter().map(|(name, a)| format!("{} {name}", a.short())).collect();
+    let scale = |name: &String| {
+        let resource = file.resources.iter().position(|known| known == name);
+        resource.map_or(Scale::of(&Rational::ZERO), |r| Scale::of(&file.capacity[r]))
+    };
+    let shown = record.amount.0.iter().map(|(name, amount)| format!("{} {name}", scale(name).short(amount)));
+    let shown: Vec<String> = shown.collect();
     let amount = shown.join(", ");
     let wrong = if record.short { "short by" } else { "over by" };
     let what = match &record.held {
-        Some((has, due)) => format!("has {}, due {}; {wrong} {amount}", has.short(), due.short()),
+        Some((has, due)) => {
+            let scale = record.on.as_ref().map_or(Scale::of(&Rational::ZERO), scale);
+            format!("has {}, due {}; {wrong} {amount}", scale.short(has), scale.short(due))
+        }
         None => {
             let (has, due, by) = (record.has.short(), record.due.short(), record.by.short());
             format!("has {has} tasks, due {due}; {wrong} {by} ({amount})")
         }
     };
-    format!("{}: {}: {what}", record.property, place.join(" "))
+    plain(&format!("{}: {}: {what}", record.property, place.join(" ")))
 }

@@ -57,6 +57,31 @@ impl Serialize for Figure {
     }
 }
 
+/// How tables write the amounts of a resource: as sizes, if the capacity is one.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Scale(Option<(f64, &'static str)>);
+
+impl Scale {
+    /// A capacity of whole Mi is a size, in the largest unit of which there is at least one.
+    pub(crate) fn of(capacity: &Rational) -> Scale {
+        let mi = Rational::from(1u64 << 20);
+        if capacity.is_zero() || !(capacity / &mi).is_int() {
+            return Scale(None);
+        }
+        let units = [(50, "Pi"), (40, "Ti"), (30, "Gi"), (20, "Mi")];
+        let units = units.map(|(bits, unit)| ((1u64 << bits) as f64, unit));
+        Scale(units.into_iter().find(|(size, _)| to_f64(capacity) >= *size))
+    }
+
+    /// The amount for a table.
+    pub(crate) fn short(self, amount: &Figure) -> String {
+        match self.0 {
+            Some((size, unit)) if amount.to_f64() != 0.0 => format!("{}{unit}", short(amount.to_f64() / size)),
+            _ => amount.short(),
+        }
+    }
+}
+
 /// Names with values, written as an object in this order.
 #[derive(Clone, Debug)]
 pub(crate) struct Named<T>(pub(crate) Vec<(String, T)>);
@@ -102,7 +127,23 @@ fn trimmed(text: String) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::short;
+    use evenhand_model::{Quantity, Rational};
+
+    use super::{Figure, Scale, short};
+
+    #[test]
+    fn sizes_stay_sizes() {
+        let shown = |capacity: &str, amount: f64| {
+            Scale::of(Quantity::parse(capacity).unwrap().exact()).short(&Figure::Float(amount))
+        };
+        assert_eq!(shown("18Gi", (12u64 << 30) as f64), "12Gi");
+        assert_eq!(shown("1.5Ti", (1u64 << 39) as f64), "0.5Ti");
+        assert_eq!(shown("18Gi", 0.0), "0");
+        assert_eq!(shown("1000000", 500.0), "500");
+        assert_eq!(shown("0", 0.0), "0");
+        let third = Figure::Exact(Rational::ONE / Rational::from(3u8));
+        assert_eq!(Scale::of(&Rational::from(18u8)).short(&third), "1/3");
+    }
 
     #[test]
     fn short_numbers() {

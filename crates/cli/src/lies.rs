@@ -12,7 +12,7 @@ use crate::console::Console;
 use crate::division::{in_floats, mechanisms, options, read_problem, refusal};
 use crate::failure::{Failure, Outcome};
 use crate::figure::{Named, short};
-use crate::table::Table;
+use crate::table::{Table, plain};
 
 /// What a search under one mechanism found.
 #[derive(Debug, Serialize)]
@@ -110,8 +110,8 @@ fn record(lie: &Lie, file: &ProblemFile) -> LieRecord {
 
 fn sentences(mechanism: &str, lie: &LieRecord, user: usize, file: &ProblemFile, problem: &Problem<Rational>) -> String {
     let gain = if lie.gain.is_finite() { percent(lie.gain) } else { "everything".to_string() };
-    let mut header = vec![lie.user.clone()];
-    header.extend(file.resources.iter().cloned());
+    let mut header = vec![plain(&lie.user)];
+    header.extend(file.resources.iter().map(|name| plain(name)));
     header.extend(["wanted", "gets tasks"].map(String::from));
     let mut table = Table::new(1, header);
     let limit = |most: Option<f64>| most.map_or("no limit".to_string(), short);
@@ -125,6 +125,6 @@ fn sentences(mechanism: &str, lie: &LieRecord, user: usize, file: &ProblemFile, 
     row("truth", truth, problem.limit(user).map(to_f64), lie.truthful_tasks);
     let declared = lie.declared_demand.0.iter().map(|(_, d)| *d).collect();
     row("lie", declared, lie.declared_tasks, lie.lying_tasks);
-    let name = &lie.user;
+    let name = plain(&lie.user);
     format!("{mechanism}: {name} gains {gain} by declaring something else\n\n{}\n", table.render())
 }

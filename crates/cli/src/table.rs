@@ -1,5 +1,10 @@
 //! Plain tables.
 
+/// A name from a file without what would move a terminal's cursor.
+pub(crate) fn plain(name: &str) -> String {
+    name.replace(char::is_control, "\u{fffd}")
+}
+
 /// Rows of text under a header; the first columns that hold names are left-aligned, the rest right.
 pub(crate) struct Table {
     left: usize,

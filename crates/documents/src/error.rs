@@ -52,7 +52,9 @@ impl ContentError {
             // As in the file.
             excerpts.sort_by_key(|e| e.line);
         }
-        Box::new(ContentError { path: path.to_string(), line, column, problem: problem.into(), excerpts })
+        // Names from the file may hold what would move a terminal's cursor.
+        let problem = problem.into().replace(char::is_control, "\u{fffd}");
+        Box::new(ContentError { path: path.to_string(), line, column, problem, excerpts })
     }
 
     /// Line, from 1.
@@ -76,6 +78,8 @@ impl ContentError {
         let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
         let lines =
             renderer.term_width(LONGEST_LINE + 40).render(&[Group::with_level(Level::ERROR).elements(snippets)]);
+        // The renderer does so with the older half of control characters.
+        let lines = lines.replace(|c| ('\u{80}'..='\u{9f}').contains(&c), "\u{fffd}");
         let lines: Vec<&str> = lines.lines().map(str::trim_end).collect();
         format!("{}:{}:{}: {}\n{}", self.path, self.line, self.column, self.problem, lines.join("\n"))
     }

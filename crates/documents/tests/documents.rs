@@ -96,6 +96,14 @@ fn a_long_line_does_not_flood_the_terminal() {
 }
 
 #[test]
+fn nothing_in_a_file_moves_the_cursor() {
+    let document = json("{\"\\u001b[2J\": \"\u{7f}\u{9b}2J\"}");
+    let error = document.unwrap().root().unwrap().get("\u{1b}[2J").unwrap().quantity().unwrap_err().to_string();
+    assert!(error.contains("\u{fffd}[2J: found"), "{error}");
+    assert!(error.chars().all(|c| c == '\n' || !c.is_control()), "{error:?}");
+}
+
+#[test]
 fn a_key_twice_names_both_places() {
     let error = json("{\"a\": 1,\n \"b\": 2,\n \"a\": 3}").unwrap_err();
     let expected = "\

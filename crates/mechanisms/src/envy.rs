@@ -15,7 +15,8 @@ impl EnvyFree {
     pub(crate) fn check<N: Number>(problem: &Problem<N>, tasks: &[N], tolerance: &N) -> Vec<Finding<N>> {
         let entitlements: Vec<N> = (0..problem.users()).map(|i| problem.entitlement(i)).collect();
         let near = if N::EXACT { Near::new(problem, tasks, &entitlements) } else { None };
-        Self::compare(problem, tasks, tolerance, &entitlements, near.as_ref())
+        let may_envy = may_envy(problem, tasks, tolerance, &entitlements);
+        Self::compare(problem, tasks, tolerance, &entitlements, Some(&may_envy), near.as_ref())
     }
 
     fn compare<N: Number>(
@@ -23,12 +24,13 @@ impl EnvyFree {
         tasks: &[N],
         tolerance: &N,
         entitlements: &[N],
+        may_envy: Option<&[bool]>,
         near: Option<&Near>,
     ) -> Vec<Finding<N>> {
         let n = problem.users();
         let mut findings = Vec::new();
         for (user, x) in tasks.iter().enumerate() {
-            if has_all_wanted(problem, user, x, tolerance) {
+            if has_all_wanted(problem, user, x, tolerance) || may_envy.is_some_and(|may| !may[user]) {
                 continue;
             }
             let mut most: Option<(usize, N, usize)> = None;
@@ -61,6 +63,25 @@ impl EnvyFree {
         }
         findings
     }
+}
+
+/// Who could envy anybody at all: not those who hold, of some resource they need, as much for their entitlement
+/// as anybody. Under most mechanisms that is nearly everybody, and of 100,000 users there are too many pairs.
+fn may_envy<N: Number>(problem: &Problem<N>, tasks: &[N], tolerance: &N, entitlements: &[N]) -> Vec<bool> {
+    let mut most = vec![N::zero(); problem.width()];
+    for (user, x) in tasks.iter().enumerate() {
+        for (most, d) in most.iter_mut().zip(problem.demand(user)) {
+            let held = d.clone() * x / &entitlements[user];
+            if held > *most {
+                *most = held;
+            }
+        }
+    }
+    let may = |(user, x): (usize, &N)| {
+        let mut needed = problem.demand(user).iter().zip(&most).filter(|(d, _)| !d.is_zero());
+        needed.all(|(d, most)| exceeds(&(most.clone() * &entitlements[user] / d), x, tolerance))
+    };
+    tasks.iter().enumerate().map(may).collect()
 }
 
 /// How many tasks the user could run with what `other` holds, and the resource that would stop him.
@@ -137,7 +158,7 @@ mod tests {
             let entitlements: Vec<Rational> = (0..problem.users()).map(|u| problem.entitlement(u)).collect();
             prop_assert!(Near::new(&problem, &tasks, &entitlements).is_some());
             for tolerance in [Rational::ZERO, hair.clone()] {
-                let all = EnvyFree::compare(&problem, &tasks, &tolerance, &entitlements, None);
+                let all = EnvyFree::compare(&problem, &tasks, &tolerance, &entitlements, None, None);
                 prop_assert_eq!(EnvyFree::check(&problem, &tasks, &tolerance), all);
             }
         }

@@ -5,8 +5,8 @@ use evenhand_problems::ProblemFile;
 
 use super::record::{AllocationRecord, ResourceRecord};
 use crate::bars::{bar, percent};
-use crate::figure::Figure;
-use crate::table::Table;
+use crate::figure::{Figure, Scale};
+use crate::table::{Table, plain};
 
 /// More users than this are not looked at one by one.
 const MOST_USERS: usize = 40;
@@ -32,7 +32,7 @@ fn section(file: &ProblemFile, mechanism: &dyn Mechanism, record: &AllocationRec
     let level = record.level.as_ref().map_or_else(String::new, |level| format!("; level {}", level.short()));
     let mut parts = vec![format!("{}: {}{level}", mechanism.name(), mechanism.about())];
     parts.push(users(file, record));
-    parts.push(resources(record));
+    parts.push(resources(file, record));
     parts.push(properties(record));
     parts.join("\n\n")
 }
@@ -48,11 +48,12 @@ fn users(file: &ProblemFile, record: &AllocationRecord) -> String {
     if limited {
         header.push("all wanted".to_string());
     }
+    let scales: Vec<Scale> = file.capacity.iter().map(Scale::of).collect();
     let mut table = Table::new(1, header);
     for user in record.users.iter().take(MOST_USERS) {
         let share = user.dominant_share.to_f64();
         let mut row = vec![cut(&user.name), user.tasks.short()];
-        row.extend(user.allocation.0[..shown].iter().map(|(_, amount)| amount.short()));
+        row.extend(user.allocation.0[..shown].iter().zip(&scales).map(|((_, amount), scale)| scale.short(amount)));
         row.push(format!("{:<width$} {:>PERCENT$} {}", cut(&user.dominant_resource), percent(share), bar(share, BAR)));
         if limited {
             row.push(if user.satisfied { "yes" } else { "no" }.to_string());
@@ -69,7 +70,7 @@ fn users(file: &ProblemFile, record: &AllocationRecord) -> String {
     text
 }
 
-fn resources(record: &AllocationRecord) -> String {
+fn resources(file: &ProblemFile, record: &AllocationRecord) -> String {
     let mut header = vec!["resource", "used", "capacity"];
     header.extend(record.levels.as_ref().map(|_| "level"));
     header.extend(record.prices.as_ref().map(|_| "price"));
@@ -77,7 +78,8 @@ fn resources(record: &AllocationRecord) -> String {
     let mut table = Table::new(1, header);
     for (r, resource) in record.resources.iter().enumerate() {
         let share = share_used(resource);
-        let mut row = vec![cut(&resource.name), resource.used.short(), resource.capacity.short()];
+        let scale = Scale::of(&file.capacity[r]);
+        let mut row = vec![cut(&resource.name), scale.short(&resource.used), scale.short(&resource.capacity)];
         // A resource without a level decides nobody's share.
         let level = |level: &Option<Figure>| level.as_ref().map_or("-".to_string(), Figure::short);
         row.extend(record.levels.as_ref().map(|levels| level(&levels.0[r].1)));
@@ -141,8 +143,9 @@ fn comparison(records: &[AllocationRecord]) -> String {
 }
 
 fn cut(name: &str) -> String {
+    let name = plain(name);
     if name.chars().count() <= LONGEST_NAME {
-        return name.to_string();
+        return name;
     }
     name.chars().take(LONGEST_NAME - 1).chain(['…']).collect()
 }

@@ -166,6 +166,29 @@ fn a_table_for_people() {
     assert!(table.lines().all(|line| line.chars().count() <= 101 && line.trim_end() == line), "{table}");
 }
 
+#[test]
+fn sizes_are_shown_as_sizes_and_exact_in_json() {
+    let text = PAPER
+        .replace("mem = 18", "mem = \"18Gi\"")
+        .replace("mem = 4", "mem = \"4Gi\"")
+        .replace("mem = 1", "mem = \"1Gi\"");
+    let table = allocate(&text, &[]).done().stdout;
+    assert!(table.lines().any(|line| line.starts_with("A         3    3  12Gi  mem 66.7 %")), "{table}");
+    assert!(table.lines().any(|line| line.split_whitespace().take(3).eq(["mem", "14Gi", "18Gi"])), "{table}");
+    let found = allocate(&text, &["--exact", "--format", "json"]).done().json();
+    assert_eq!(found[0]["resources"][1]["used"], (14u64 << 30).to_string());
+}
+
+#[test]
+fn nothing_in_a_problem_moves_the_cursor() {
+    let bench = Bench::with("p.toml", PAPER.replace("\"A\"", "\"A\\u001b[2J\\nx\""));
+    let table = bench.run(&["allocate", "p.toml", "--mechanism", "drf,asset"]).done().stdout;
+    assert!(table.contains("A\u{fffd}[2J\u{fffd}x") && !table.contains('\u{1b}'), "{table}");
+    bench.write("a.json", r#"{"users": [{"name": "A\u001b[2J\nx", "tasks": 9}, {"name": "B", "tasks": 9}]}"#);
+    let found = bench.run(&["audit", "p.toml", "a.json"]);
+    assert!(found.status == 1 && !found.stdout.contains('\u{1b}'), "{found:?}");
+}
+
 /// A problem of many users, as TOML.
 fn crowd(users: usize) -> String {
     let mut text = "[capacity]\ncpu = 20000\nmem = \"400Ki\"\ngpu = 1000\n".to_string();
