@@ -11,8 +11,13 @@
 //! full, more of the second is used the higher rho_s, since nobody uses more of another resource than
 //! of his bottleneck. So either both resources are full at a point of that line within the cone, or the
 //! best point lies on the edge of the cone that the line violates, as in the closed form of `baa`.
+//!
+//! Using most alone would give a newcomer less than he brings where somebody who was there before makes
+//! more of it, which cannot happen in `baa` itself. So nobody's level starts below an equal split of
+//! everything among all who will ever come, unless the sharing incentive is given up. There is always
+//! room for that: the old ones need no more than they have, and a newcomer no more than he brings.
 
-use evenhand_mechanisms::{Number, Problem};
+use evenhand_mechanisms::{Number, Options, Problem};
 
 use crate::divider::{Divider, Piece, Present, Stretch};
 use crate::{Scenario, TimelineError};
@@ -23,12 +28,12 @@ type Levels<N> = [N; 2];
 pub(crate) struct Irrevocable<'a, N> {
     scenario: &'a Scenario,
     weights: N,
-    /// By user: the highest level of his class since he came.
+    /// By user: the highest level of his class since he came, and what he is promised before.
     highest: Vec<N>,
 }
 
 impl<'a, N: Number> Irrevocable<'a, N> {
-    pub(crate) fn new(scenario: &'a Scenario) -> Result<Self, TimelineError> {
+    pub(crate) fn new(scenario: &'a Scenario, options: &Options) -> Result<Self, TimelineError> {
         if scenario.width() != 2 {
             return Err(TimelineError::TwoResources { found: scenario.width() });
         }
@@ -40,7 +45,11 @@ impl<'a, N: Number> Irrevocable<'a, N> {
             }
             weights += &N::from_exact(&participant.weight);
         }
-        Ok(Irrevocable { scenario, weights, highest: vec![N::zero(); scenario.users().len()] })
+        let start = match options.sharing_incentive {
+            Some(false) => N::zero(),
+            _ => N::one() / &weights,
+        };
+        Ok(Irrevocable { scenario, weights, highest: vec![start; scenario.users().len()] })
     }
 }
 
@@ -237,4 +246,157 @@ fn both_full<N: Number>([d, s]: &[Class<N>; 2], room: &N, low: &Levels<N>, high:
         (product(&slope_s[1], &room[0]) - product(&slope_s[0], &room[1])) / &determinant,
         (product(&slope_d[0], &room[1]) - product(&slope_d[1], &room[0])) / &determinant,
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use evenhand_model::{Rational, to_f64};
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{Participant, Phase, Timeline, TimelineOptions, walk::walk};
+
+    fn timeline<N: Number>(scenario: &Scenario, sharing_incentive: bool) -> Timeline<N> {
+        let options = Options { sharing_incentive: Some(sharing_incentive) };
+        let mut divider = Irrevocable::new(scenario, &options).unwrap();
+        walk(scenario, "baa", &TimelineOptions::default(), &mut divider).unwrap()
+    }
+
+    /// Users of weight 1 or more with demands in tenths, who come at these seconds.
+    fn scenario(users: &[(u32, [u32; 2], u32)]) -> Scenario {
+        let tenth = |n: u32| Rational::from_parts(n.into(), 10u8.into());
+        let user = |&(from, demand, weight): &(u32, [u32; 2], u32)| {
+            Participant::new([Phase::new(Rational::from(from), demand.map(tenth))]).weight(Rational::from(weight))
+        };
+        Scenario::new(2, users.iter().map(user).collect::<Vec<_>>()).unwrap()
+    }
+
+    fn tasks(timeline: &Timeline<Rational>, interval: usize) -> Vec<Option<Rational>> {
+        timeline.intervals[interval].users.iter().map(|u| u.as_ref().map(|s| s.tasks.clone())).collect()
+    }
+
+    #[test]
+    fn the_first_keeps_what_he_had_and_the_next_one_gets_the_rest() {
+        // A third of everything each. The first, all CPU, gets a third of it and leaves memory; the second
+        // brings as much again, and so on.
+        let scenario = scenario(&[(0, [10, 1], 1), (1, [1, 10], 1), (2, [10, 5], 1)]);
+        let t = timeline::<Rational>(&scenario, true);
+        let q = |n: i64, d: u64| Rational::from_parts(n.into(), d.into());
+        assert_eq!(tasks(&t, 0), [Some(q(1, 3)), None, None]);
+        // Both full: x + y/10 = 2/3 = x/10 + y.
+        assert_eq!(tasks(&t, 1), [Some(q(20, 33)), Some(q(20, 33)), None]);
+        assert_eq!(t.intervals[1].levels, [Some(q(20, 33)), Some(q(20, 33))]);
+        // All of CPU would be used as well if the second got more and the third less, and more memory;
+        // but the third gets what he brought.
+        assert_eq!(tasks(&t, 2), [Some(q(20, 33)), Some(q(20, 33)), Some(q(1, 3))]);
+        let free = timeline::<Rational>(&scenario, false);
+        assert_eq!(tasks(&free, 2)[2], Some(q(6, 19)));
+        assert_eq!(free.intervals[2].loads, [q(1, 1), q(1, 1)]);
+    }
+
+    /// The slow twin: every guess who rises, and of each the corner and the edges of the cone.
+    fn best_use(problem: &Problem<Rational>, before: &[Rational], room: &Rational) -> Rational {
+        let n = problem.users();
+        let class: Vec<usize> = (0..n).map(|i| problem.dominant_resource(i)).collect();
+        let rise = |i: usize, r: usize| problem.weight(i) * &problem.demand(i)[r] / problem.dominant_demand(i);
+        let level_before = |i: usize| &before[i] * problem.dominant_demand(i) / problem.weight(i);
+        let slant = |c: usize| {
+            let members = (0..n).filter(|i| class[*i] == c);
+            members.map(|i| rise(i, 1 - c) / rise(i, c)).max().unwrap_or(Rational::ZERO)
+        };
+        let loads = |levels: &[Rational; 2]| {
+            [0, 1].map(|r| {
+                (0..n)
+                    .map(|i| rise(i, r) * levels[class[i]].clone().max(level_before(i)))
+                    .fold(Rational::ZERO, |a, b| a + b)
+            })
+        };
+        let has = [0, 1].map(|c: usize| class.contains(&c));
+        let in_cone =
+            |l: &[Rational; 2]| (!has[0] || !has[1]) || (l[1] >= slant(0) * &l[0] && l[0] >= slant(1) * &l[1]);
+        let mut best: Option<Rational> = None;
+        for rising in 0u32..1 << n {
+            let up = |i: usize| rising >> i & 1 == 1;
+            let stays = [0, 1].map(|r| {
+                let held = (0..n).filter(|i| !up(*i)).map(|i| rise(i, r) * level_before(i));
+                room - held.fold(Rational::ZERO, |a, b| a + b)
+            });
+            let slope = |r: usize, c: usize| {
+                (0..n).filter(|i| up(*i) && class[*i] == c).map(|i| rise(i, r)).fold(Rational::ZERO, |a, b| a + b)
+            };
+            let mut points = Vec::new();
+            let det = slope(0, 0) * slope(1, 1) - slope(0, 1) * slope(1, 0);
+            if !det.is_zero() {
+                points.push([
+                    (slope(1, 1) * &stays[0] - slope(0, 1) * &stays[1]) / &det,
+                    (slope(0, 0) * &stays[1] - slope(1, 0) * &stays[0]) / &det,
+                ]);
+            }
+            for direction in [[Rational::ONE, slant(0)], [slant(1), Rational::ONE]] {
+                for r in 0..2 {
+                    let slope = slope(r, 0) * &direction[0] + slope(r, 1) * &direction[1];
+                    if !slope.is_zero() {
+                        points.push(direction.clone().map(|d| d * &stays[r] / &slope));
+                    }
+                }
+            }
+            for point in points.into_iter().filter(in_cone) {
+                let loads = loads(&point);
+                if loads.iter().all(|load| load <= room) {
+                    let used = &loads[0] + &loads[1];
+                    best = Some(best.map_or(used.clone(), |b| b.max(used)));
+                }
+            }
+        }
+        best.unwrap()
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+
+        #[test]
+        fn it_uses_as_much_as_any_levels_can_and_takes_nothing_back(
+            users in proptest::collection::vec((0u32..4, [0u32..=6, 0u32..=6], 1u32..=2), 1..=6)
+                .prop_filter("wants something", |users| users.iter().all(|(_, d, _)| d != &[0, 0])),
+            sharing_incentive in proptest::bool::ANY
+        ) {
+            let scenario = scenario(&users);
+            let exact = timeline::<Rational>(&scenario, sharing_incentive);
+            let float = timeline::<f64>(&scenario, sharing_incentive);
+            let brings = |u: usize| scenario.entitlement(u);
+            let mut before: Vec<Rational> = (0..users.len()).map(|u| {
+                let dominant = scenario.users()[u].phases[0].demand.iter().max().unwrap();
+                if sharing_incentive { brings(u) / dominant } else { Rational::ZERO }
+            }).collect();
+            for (interval, approximate) in exact.intervals.iter().zip(&float.intervals) {
+                let here: Vec<usize> = (0..users.len()).filter(|u| interval.users[*u].is_some()).collect();
+                let problem = Problem::new(2, here.iter().map(|u| scenario.wants::<Rational>(*u, 0))).unwrap();
+                let room = here.iter().map(|u| brings(*u)).fold(Rational::ZERO, |a, b| a + b);
+                let past: Vec<Rational> = here.iter().map(|u| before[*u].clone()).collect();
+                prop_assert_eq!(&interval.loads[0] + &interval.loads[1], best_use(&problem, &past, &room));
+                prop_assert!(interval.loads.iter().all(|load| *load <= room));
+                for (i, u) in here.iter().enumerate() {
+                    let x = &interval.users[*u].as_ref().unwrap().tasks;
+                    prop_assert!(*x >= before[*u]);
+                    prop_assert!(!sharing_incentive || x * problem.dominant_demand(i) >= brings(*u));
+                    // Dynamic envy-freeness: only of those who were there before and got nothing since.
+                    for (k, other) in here.iter().enumerate() {
+                        let y = &interval.users[*other].as_ref().unwrap().tasks;
+                        let (d, e) = (problem.demand(i), problem.demand(k));
+                        let has_more = |r: usize| {
+                            d[r].is_zero() || y * &e[r] / problem.weight(k) > x * &d[r] / problem.weight(i)
+                        };
+                        if (0..2).all(has_more) {
+                            prop_assert!(users[*other].0 < users[*u].0 && *y == before[*other]);
+                        }
+                    }
+                    let float = approximate.users[*u].as_ref().unwrap().tasks;
+                    prop_assert!((float - to_f64(x)).abs() <= 1e-9 * to_f64(x));
+                }
+                for u in here {
+                    before[u] = interval.users[u].as_ref().unwrap().tasks.clone();
+                }
+            }
+        }
+    }
 }

@@ -103,7 +103,8 @@ pub struct TimelineOptions {
     /// How fast commitments fade; `sdrf` needs it, no other heeds it.
     pub decay: Option<Decay>,
     /// `baa` of two resources: each user brings his share of capacity, and nobody ever gets less than he
-    /// had (reference: T3). Unless asked for, every interval is divided for itself (T1).
+    /// had (reference: T3) nor, unless the sharing incentive is given up, than he brought. Unless asked
+    /// for, every interval is divided for itself (T1).
     pub irrevocable: bool,
     /// Stop at this second, whoever is still there.
     pub until: Option<Rational>,
@@ -261,7 +262,7 @@ fn divide<N: Quotient>(
 ) -> Result<Timeline<N>, TimelineError> {
     let mut divider: Box<dyn Divider<N> + '_> = match (options.irrevocable, mechanism.name()) {
         (false, _) => Box::new(AtEvents::new(scenario, mechanism, options)),
-        (true, BAA) => Box::new(Irrevocable::new(scenario)?),
+        (true, BAA) => Box::new(Irrevocable::new(scenario, &options.mechanism)?),
         (true, mechanism) => return Err(TimelineError::NotIrrevocable { mechanism }),
     };
     walk(scenario, mechanism.name(), options, divider.as_mut())
