@@ -199,7 +199,7 @@ impl<'a> Run<'a> {
             .zip(commitments())
             .map(|(user, own)| User { commitment: own.iter().map(|c| c.max(0.0)).collect(), ..user.clone() });
         let now_s = self.from_s + self.at * tau_s;
-        let (problem, allocation) = divide_now(width, users, *mechanism, options, &now_s)?;
+        let (problem, allocation) = divide_now(scenario, self.present, users, *mechanism, options, &now_s)?;
         let loads = problem.loads(&allocation.tasks);
         let mut regime = Vec::with_capacity(self.users.len() + width);
         let mut overuse = Vec::with_capacity(self.users.len() * width);
@@ -386,7 +386,7 @@ impl Divider<Rational> for CommittedExactly<'_> {
             return Err(moves(user));
         }
         let users = present.iter().map(|p| self.scenario.wants(p.user, p.phase));
-        let (problem, allocation) = divide_now(self.scenario.width(), users, self.mechanism, &self.options, from)?;
+        let (problem, allocation) = divide_now(self.scenario, present, users, self.mechanism, &self.options, from)?;
         for (i, (p, x)) in present.iter().zip(&allocation.tasks).enumerate() {
             let entitlement = self.scenario.entitlement(p.user);
             if problem.demand(i).iter().any(|d| d * x > entitlement) {

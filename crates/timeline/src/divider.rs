@@ -131,16 +131,21 @@ impl<'a> AtEvents<'a> {
 
 /// The problem of those present, and its division by a mechanism of the registry.
 pub(crate) fn divide_now<N: Quotient>(
-    width: usize,
+    scenario: &Scenario,
+    present: &[Present<N>],
     users: impl Iterator<Item = User<N>>,
     mechanism: &dyn Mechanism,
     options: &Options,
     from: &N,
 ) -> Result<(Problem<N>, Allocation<N>), TimelineError> {
     let from = from.to_f64();
-    let problem = Problem::new(width, users).map_err(|source| TimelineError::Problem { from, source })?;
+    let refused = |source| TimelineError::Problem { from, source };
+    let mut problem = Problem::new(scenario.width(), users).map_err(refused)?;
     if problem.users() == 0 {
         return Ok((problem, Allocation::new(Vec::new())));
+    }
+    if let Some(tree) = scenario.tree(present.iter().map(|p| p.user)) {
+        problem = tree.and_then(|tree| problem.with_tree(tree)).map_err(refused)?;
     }
     let allocation =
         N::divided(mechanism, &problem, options).map_err(|source| TimelineError::Mechanism { from, source })?;
@@ -151,7 +156,7 @@ impl<N: Quotient> Divider<N> for AtEvents<'_> {
     fn stretch(&mut self, present: &[Present<N>], from: &N, length: Option<&N>) -> Result<Stretch<N>, TimelineError> {
         // Mechanisms without a past get none: commitments are sdrf's.
         let users = present.iter().map(|p| User { commitment: Vec::new(), ..self.scenario.wants(p.user, p.phase) });
-        let (problem, allocation) = divide_now(self.scenario.width(), users, self.mechanism, &self.options, from)?;
+        let (problem, allocation) = divide_now(self.scenario, present, users, self.mechanism, &self.options, from)?;
         Ok(Stretch::standing(present, &problem, allocation, length))
     }
 }

@@ -17,7 +17,7 @@
 //! everything among all who will ever come, unless the sharing incentive is given up. There is always
 //! room for that: the old ones need no more than they have, and a newcomer no more than he brings.
 
-use evenhand_mechanisms::{Number, Options, Problem};
+use evenhand_mechanisms::{MechanismError, Number, Options, Problem};
 
 use crate::divider::{Divider, Piece, Present, Stretch};
 use crate::{Scenario, TimelineError};
@@ -36,6 +36,10 @@ impl<'a, N: Number> Irrevocable<'a, N> {
     pub(crate) fn new(scenario: &'a Scenario, options: &Options) -> Result<Self, TimelineError> {
         if scenario.width() != 2 {
             return Err(TimelineError::TwoResources { found: scenario.width() });
+        }
+        if scenario.has_accounts() {
+            let from = 0.0;
+            return Err(TimelineError::Mechanism { from, source: MechanismError::NoAccounts { mechanism: "baa" } });
         }
         let mut weights = N::zero();
         for (user, participant) in scenario.users().iter().enumerate() {

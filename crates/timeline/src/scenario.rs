@@ -1,6 +1,6 @@
 //! Who wants what, and when.
 
-use evenhand_mechanisms::{Number, Problem, ProblemError, User};
+use evenhand_mechanisms::{Account, Number, Problem, ProblemError, Tree, User};
 use evenhand_model::Rational;
 use thiserror::Error;
 
@@ -74,6 +74,8 @@ impl Participant {
 pub struct Scenario {
     width: usize,
     users: Vec<Participant>,
+    /// The accounts, each after its parent, and which of them each user belongs to.
+    accounts: Option<(Vec<Account<Rational>>, Vec<Option<usize>>)>,
 }
 
 /// Why users do not make a scenario. Users and phases by number, from 0.
@@ -130,7 +132,7 @@ impl Scenario {
     /// If a user never comes, a phase is empty or overlaps another of the same user, or a number is one
     /// that [`Problem::new`] refuses.
     pub fn new(width: usize, users: impl Into<Vec<Participant>>) -> Result<Scenario, ScenarioError> {
-        let scenario = Scenario { width, users: users.into() };
+        let scenario = Scenario { width, users: users.into(), accounts: None };
         for (user, participant) in scenario.users.iter().enumerate() {
             if participant.phases.is_empty() {
                 return Err(ScenarioError::NoPhase { user });
@@ -158,6 +160,53 @@ impl Scenario {
             }
         }
         Ok(scenario)
+    }
+
+    /// The same users, in accounts: of each user the one it belongs to, `None` for directly under the
+    /// root. An account has a claim while one of its users is there.
+    ///
+    /// # Errors
+    /// If [`Tree::new`] refuses them, or there are not as many homes as users.
+    pub fn with_accounts(
+        mut self,
+        accounts: Vec<Account<Rational>>,
+        homes: Vec<Option<usize>>,
+    ) -> Result<Scenario, ScenarioError> {
+        let tree = Tree::new(accounts.clone(), homes.clone())?;
+        if tree.users() != self.users.len() {
+            return Err(ProblemError::Tree("it places another number of users").into());
+        }
+        self.accounts = Some((accounts, homes));
+        Ok(self)
+    }
+
+    /// Whether users belong to accounts.
+    pub(crate) fn has_accounts(&self) -> bool {
+        self.accounts.is_some()
+    }
+
+    /// The accounts of these users, in their order; accounts without any of them are left out.
+    pub(crate) fn tree<N: Number>(
+        &self,
+        present: impl Iterator<Item = usize>,
+    ) -> Option<Result<Tree<N>, ProblemError>> {
+        let (accounts, homes) = self.accounts.as_ref()?;
+        let homes: Vec<Option<usize>> = present.map(|user| homes[user]).collect();
+        let mut is_used = vec![false; accounts.len()];
+        homes.iter().flatten().for_each(|home| is_used[*home] = true);
+        // Parents come first, so one pass from the end reaches all of them.
+        for (i, account) in accounts.iter().enumerate().rev() {
+            if let (true, Some(parent)) = (is_used[i], account.parent) {
+                is_used[parent] = true;
+            }
+        }
+        let number = |account: usize| is_used[..account].iter().filter(|used| **used).count();
+        let used = accounts
+            .iter()
+            .zip(&is_used)
+            .filter(|(_, used)| **used)
+            .map(|(account, _)| Account { parent: account.parent.map(number), weight: N::from_exact(&account.weight) });
+        Some(Tree::new(used.collect(), homes.iter().map(|home| home.map(number)).collect()))
     }
 
     /// How many resources there are.

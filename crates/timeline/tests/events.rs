@@ -2,10 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use evenhand_mechanisms::{MECHANISMS, Mechanism, MechanismError, mechanism_named};
+use evenhand_mechanisms::{Account, MECHANISMS, Mechanism, MechanismError, mechanism_named};
 use evenhand_model::{Quantity, Rational, to_f64};
 use evenhand_timeline::{
-    Participant, Phase, Scenario, TimelineError, TimelineOptions, divide_over_time, divide_over_time_exact,
+    Participant, Phase, Scenario, Share, TimelineError, TimelineOptions, divide_over_time, divide_over_time_exact,
 };
 use proptest::prelude::*;
 
@@ -77,6 +77,74 @@ fn work_in_exact_seconds() {
     // Three tasks a second; alone for one, then one each until the small ones are done.
     assert_eq!(timeline.left, [Some(q("11/3")), Some(q("3")), Some(q("3"))]);
     assert_eq!(timeline.intervals.len(), 3);
+}
+
+#[test]
+fn an_account_has_a_claim_while_one_of_its_users_is_there() {
+    let user = |from: &str| Participant::new([Phase::new(q(from), [q("1")]).until(q("30"))]);
+    let account = |parent| Account { parent, weight: Rational::ONE };
+    // Two users in a department of a faculty, one in another faculty, one in none.
+    let scenario = Scenario::new(1, [user("0"), user("10"), user("20"), user("0")]).unwrap();
+    let accounts = vec![account(None), account(None), account(Some(1))];
+    let scenario = scenario.with_accounts(accounts, vec![Some(2), Some(2), Some(0), None]).unwrap();
+    let timeline = divide_over_time_exact(&scenario, mechanism("drf"), &TimelineOptions::default()).unwrap();
+    let tasks = |i: usize| -> Vec<String> {
+        let tasks = |u: &Option<Share<Rational>>| u.as_ref().map_or("-".into(), |s| s.tasks.to_string());
+        timeline.intervals[i].users.iter().map(tasks).collect()
+    };
+    assert_eq!(tasks(0), ["1/2", "-", "-", "1/2"]);
+    assert_eq!(tasks(1), ["1/4", "1/4", "-", "1/2"]);
+    assert_eq!(tasks(2), ["1/6", "1/6", "1/3", "1/3"]);
+    let error = divide_over_time(&scenario, mechanism("asset"), &TimelineOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("asset knows no accounts"), "{error}");
+}
+
+/// A9: under T1 whoever are there together and have the same bottleneck hold as much of it, exactly, over
+/// all of that time; nobody of the other class holds more of it.
+#[test]
+fn baa_treats_a_class_alike_over_common_presence() {
+    let user =
+        |from: &str, until: &str, d: [&str; 2]| Participant::new([Phase::new(q(from), d.map(q)).until(q(until))]);
+    let users = [
+        user("0", "70", ["1/5", "4/5"]),
+        user("10", "50", ["2/5", "3/5"]),
+        user("20", "90", ["7/10", "3/10"]),
+        user("25", "60", ["9/10", "1/10"]),
+        user("40", "80", ["1/2", "1/10"]),
+    ];
+    let scenario = Scenario::new(2, users.clone()).unwrap();
+    let timeline = divide_over_time_exact(&scenario, mechanism("baa"), &TimelineOptions::default()).unwrap();
+    let together = |u: usize, v: usize, r: usize| -> Rational {
+        let both = timeline.intervals.iter().filter(|i| i.users[u].is_some() && i.users[v].is_some());
+        both.map(|i| &i.held(&scenario, u)[r] * i.length().unwrap()).fold(Rational::ZERO, |a, b| a + b)
+    };
+    let class = |u: usize| {
+        let demand = &users[u].phases[0].demand;
+        usize::from(demand[1] > demand[0])
+    };
+    for u in 0..users.len() {
+        for v in 0..users.len() {
+            let (mine, his) = (together(u, v, class(u)), together(v, u, class(u)));
+            assert!(if class(u) == class(v) { mine == his } else { mine >= his }, "{u} {v}: {mine} {his}");
+        }
+    }
+}
+
+/// A10: under T1 who came first does not matter to those who are there.
+#[test]
+fn under_t1_the_order_of_arrival_is_forgotten() {
+    let demands = [["1/5", "4/5"], ["2/5", "3/5"], ["7/10", "3/10"], ["9/10", "1/10"]];
+    let last = |order: [u32; 4], irrevocable: bool| {
+        let users = demands.iter().zip(order).map(|(d, from)| Participant::new([Phase::new(from.into(), d.map(q))]));
+        let scenario = Scenario::new(2, users.collect::<Vec<_>>()).unwrap();
+        let options = TimelineOptions { irrevocable, ..TimelineOptions::default() };
+        let timeline = divide_over_time_exact(&scenario, mechanism("baa"), &options).unwrap();
+        timeline.intervals.last().unwrap().held(&scenario, 0)
+    };
+    assert_eq!(last([0, 1, 2, 3], false), last([3, 2, 1, 0], false));
+    assert_eq!(last([0, 1, 2, 3], false), last([2, 0, 3, 1], false));
+    // What is never taken back depends on who was there to take it.
+    assert_ne!(last([0, 1, 2, 3], true), last([3, 2, 1, 0], true));
 }
 
 #[test]
