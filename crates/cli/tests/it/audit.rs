@@ -172,5 +172,9 @@ fn a_lie_that_pays_is_shown_in_the_problems_units() {
     // Twice the CPUs gain a sixth.
     assert!(number(&best["gain"]) > 0.166, "{best}");
     assert!(number(&best["declared_demand"]["cpu"]) / number(&best["declared_demand"]["mem"]) > 2.0 / 80.0, "{best}");
-    assert_eq!(found.stdout, search("ceei", &["--format", "json", "--user", "A"]).stdout, "the same seed, the same lie");
+    assert_eq!(
+        found.stdout,
+        search("ceei", &["--format", "json", "--user", "A"]).stdout,
+        "the same seed, the same lie"
+    );
 }
