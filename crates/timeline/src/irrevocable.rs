@@ -28,6 +28,8 @@ type Levels<N> = [N; 2];
 pub(crate) struct Irrevocable<'a, N> {
     scenario: &'a Scenario,
     weights: N,
+    /// What everybody is promised.
+    start: N,
     /// By user: the highest level of his class since he came, and what he is promised before.
     highest: Vec<N>,
 }
@@ -53,7 +55,7 @@ impl<'a, N: Number> Irrevocable<'a, N> {
             Some(false) => N::zero(),
             _ => N::one() / &weights,
         };
-        Ok(Irrevocable { scenario, weights, highest: vec![start; scenario.users().len()] })
+        Ok(Irrevocable { scenario, weights, highest: vec![start.clone(); scenario.users().len()], start })
     }
 }
 
@@ -79,6 +81,8 @@ impl<N: Number> Divider<N> for Irrevocable<'_, N> {
             tasks.push(problem.weight(i).clone() * &*highest / problem.dominant_demand(i));
         }
         let loads = problem.loads(&tasks);
+        // What a newcomer gets; below what he is promised a level is nobody's.
+        let levels = levels.map(|level| level.or_more(self.start.clone()));
         let levels = levels.into_iter().zip(is_there).map(|(level, there)| there.then_some(level)).collect();
         let piece =
             Piece { length: length.cloned(), tasks, loads, level: None, levels, commitments: Vec::new(), ending: None };
@@ -293,6 +297,7 @@ mod tests {
         // All of CPU would be used as well if the second got more and the third less, and more memory;
         // but the third gets what he brought.
         assert_eq!(tasks(&t, 2), [Some(q(20, 33)), Some(q(20, 33)), Some(q(1, 3))]);
+        assert_eq!(t.intervals[2].levels, [Some(q(1, 3)), Some(q(20, 33))]);
         let free = timeline::<Rational>(&scenario, false);
         assert_eq!(tasks(&free, 2)[2], Some(q(6, 19)));
         assert_eq!(free.intervals[2].loads, [q(1, 1), q(1, 1)]);

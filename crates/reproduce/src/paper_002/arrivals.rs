@@ -1,7 +1,7 @@
 //! What Figures 1 to 3 share: a thousand users who come one by one.
 
 use evenhand_mechanisms::mechanism_named;
-use evenhand_model::{Rational, Workload};
+use evenhand_model::{Rational, Workload, to_f64};
 use evenhand_random::Stream;
 use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit};
 use evenhand_report::{Cell, Csv};
@@ -33,6 +33,8 @@ pub(super) struct After {
     /// Of each resource, the least that a user of the class whose bottleneck it is has, and the most that
     /// one of the other class has.
     pub(super) least_and_most: [[f64; 2]; 2],
+    /// The most that a user of each class needs of the other resource for one of his own.
+    pub(super) slants: [f64; 2],
 }
 
 impl After {
@@ -73,9 +75,11 @@ fn after(scenario: &Scenario, irrevocable: bool) -> Result<Vec<After>, Reproduce
     let of_interval = |(k, interval): (usize, &evenhand_timeline::Interval<f64>)| {
         // T1 divides everything at each arrival, which is in proportion to what has been brought.
         let brought = if irrevocable { (k + 1) as f64 / USERS as f64 } else { 1.0 };
-        let mut after = After { held: [[0.0; 2]; 2], members: [0; 2], least_and_most: [[f64::INFINITY, 0.0]; 2] };
-        for (user, class) in is_d.iter().enumerate().take(k + 1) {
+        let least_and_most = [[f64::INFINITY, 0.0]; 2];
+        let mut after = After { held: [[0.0; 2]; 2], members: [0; 2], least_and_most, slants: [0.0; 2] };
+        for (user, (class, slant)) in users.iter().enumerate().take(k + 1) {
             after.members[*class] += 1;
+            after.slants[*class] = after.slants[*class].max(*slant);
             for (r, held) in interval.held(scenario, user).into_iter().enumerate() {
                 let share = held / brought;
                 after.held[r][*class] += share;

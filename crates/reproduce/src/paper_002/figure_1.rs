@@ -1,6 +1,6 @@
 //! Figure 1: utilisation of CPU and memory as users come.
 
-use super::arrivals::{Curve, Restated, SETTING, draw, how_often, percent, restated};
+use super::arrivals::{After, Curve, Restated, SETTING, draw, how_often, percent, restated};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment =
@@ -20,7 +20,20 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
         outcome.verdicts.push(verdict(restated));
         outcome.drawn.push(draw(1, "CPU and memory utilization", restated, "share of what was brought", &curves));
     }
+    outcome.notes.extend(restated.first().and_then(|t1| t1.after.last()).map(why));
     Ok(outcome)
+}
+
+/// What keeps the resources apart.
+fn why(end: &After) -> String {
+    let [of_d, of_s] = end.slants;
+    format!(
+        "the rule between the classes ((2.8) and (2.9)) ties their levels together: a level of S is at least {} of that of \
+         D, and a level of D at least {} of that of S, since somebody of each class needs so much of the other \
+         resource; the more users, the nearer both are to 100 %, where BAA is DRF",
+        percent(of_d),
+        percent(of_s)
+    )
 }
 
 fn verdict(restated: &Restated) -> Verdict {
