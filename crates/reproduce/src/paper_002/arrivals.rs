@@ -20,8 +20,8 @@ pub(super) const SETTING: &str = "1000 users come one by one, each with the dema
 const USERS: usize = 1000;
 /// CPU and memory of the 12,477 machines at time 0 of ClusterData2011_2, in hundredths of the largest.
 const CELL: [(&str, u32); 2] = [("cpu", 660_325), ("mem", 586_275)];
-/// The unit of the trace's resources.
-const UNIT: &str = "machines";
+/// The unit of the trace's resources: generated, or as imported, where none is said.
+const UNITS: [&str; 2] = ["machines", ""];
 
 /// What there is after an arrival; shares of what has been brought by then.
 #[derive(Clone, Copy, Debug)]
@@ -70,8 +70,12 @@ fn after(scenario: &Scenario, irrevocable: bool) -> Result<Vec<After>, Reproduce
     let baa = mechanism_named("baa").ok_or_else(|| ReproduceError::Setup("there is no baa".into()))?;
     let options = TimelineOptions { irrevocable, ..TimelineOptions::default() };
     let timeline = divide_over_time(scenario, baa, &options)?;
-    let is_d: Vec<usize> =
-        scenario.users().iter().map(|user| usize::from(user.phases[0].demand[1] > user.phases[0].demand[0])).collect();
+    let of_user = |user: &Participant| {
+        let demand = &user.phases[0].demand;
+        let class = usize::from(demand[1] > demand[0]);
+        (class, to_f64(&(&demand[1 - class] / &demand[class])))
+    };
+    let users: Vec<(usize, f64)> = scenario.users().iter().map(of_user).collect();
     let of_interval = |(k, interval): (usize, &evenhand_timeline::Interval<f64>)| {
         // T1 divides everything at each arrival, which is in proportion to what has been brought.
         let brought = if irrevocable { (k + 1) as f64 / USERS as f64 } else { 1.0 };
@@ -125,7 +129,7 @@ fn positive_vectors(trace: &Workload) -> Result<Vec<(u64, [Rational; 2])>, Repro
     let mut columns = Vec::new();
     for (name, hundredths) in CELL {
         let expected = "cpu and mem in units of the largest machine, as Google's trace of 2011 has them";
-        let position = trace.resources().iter().position(|r| r.name == name && r.unit == UNIT);
+        let position = trace.resources().iter().position(|r| r.name == name && UNITS.contains(&r.unit.as_str()));
         let found = || trace.resources().iter().map(|r| format!("{} ({})", r.name, r.unit)).collect::<Vec<_>>();
         let position = position.ok_or_else(|| ReproduceError::Trace { found: found().join(", "), expected })?;
         columns.push((position, Rational::from(hundredths) / Rational::from(100u8)));
