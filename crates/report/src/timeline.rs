@@ -1,6 +1,6 @@
 //! The figure of a division over time.
 
-use evenhand_timeline::{Interval, Scenario, Timeline};
+use evenhand_timeline::{Scenario, Timeline};
 
 use crate::chart::{Axis, Caption, Figure, Layer, Scale, StackChart, Unit};
 use crate::csv::{Cell, Csv};
@@ -38,13 +38,10 @@ pub fn draw_timeline(
     let mut at = Vec::new();
     let mut values = vec![Vec::new(); count];
     for interval in &timeline.intervals {
-        let ends: [(f64, fn(&Interval<f64>, &Scenario, usize) -> Vec<f64>); 2] =
-            [(interval.from, Interval::held), (interval.until.unwrap_or(further), Interval::held_at_end)];
-        for (time, held) in ends {
-            at.push(time);
-            for (user, values) in values.iter_mut().enumerate() {
-                values.push(of(held(interval, scenario, user)));
-            }
+        at.extend([interval.from, interval.until.unwrap_or(further)]);
+        for (user, values) in values.iter_mut().enumerate() {
+            values.push(of(interval.held(scenario, user)));
+            values.push(of(interval.held_at_end(scenario, user)));
         }
     }
     let mut columns = vec!["time_s"];

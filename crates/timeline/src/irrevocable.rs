@@ -342,10 +342,10 @@ mod tests {
                 ]);
             }
             for direction in [[Rational::ONE, slant(0)], [slant(1), Rational::ONE]] {
-                for r in 0..2 {
+                for (r, stays) in stays.iter().enumerate() {
                     let slope = slope(r, 0) * &direction[0] + slope(r, 1) * &direction[1];
                     if !slope.is_zero() {
-                        points.push(direction.clone().map(|d| d * &stays[r] / &slope));
+                        points.push(direction.clone().map(|d| d * stays / &slope));
                     }
                 }
             }

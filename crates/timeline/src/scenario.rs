@@ -74,8 +74,14 @@ impl Participant {
 pub struct Scenario {
     width: usize,
     users: Vec<Participant>,
-    /// The accounts, each after its parent, and which of them each user belongs to.
-    accounts: Option<(Vec<Account<Rational>>, Vec<Option<usize>>)>,
+    accounts: Option<Accounts>,
+}
+
+/// The accounts, each after its parent, and which of them each user belongs to.
+#[derive(Clone, Debug, PartialEq)]
+struct Accounts {
+    accounts: Vec<Account<Rational>>,
+    homes: Vec<Option<usize>>,
 }
 
 /// Why users do not make a scenario. Users and phases by number, from 0.
@@ -176,7 +182,7 @@ impl Scenario {
         if tree.users() != self.users.len() {
             return Err(ProblemError::Tree("it places another number of users").into());
         }
-        self.accounts = Some((accounts, homes));
+        self.accounts = Some(Accounts { accounts, homes });
         Ok(self)
     }
 
@@ -190,7 +196,7 @@ impl Scenario {
         &self,
         present: impl Iterator<Item = usize>,
     ) -> Option<Result<Tree<N>, ProblemError>> {
-        let (accounts, homes) = self.accounts.as_ref()?;
+        let Accounts { accounts, homes } = self.accounts.as_ref()?;
         let homes: Vec<Option<usize>> = present.map(|user| homes[user]).collect();
         let mut is_used = vec![false; accounts.len()];
         homes.iter().flatten().for_each(|home| is_used[*home] = true);
