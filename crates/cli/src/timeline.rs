@@ -46,15 +46,15 @@ pub(crate) fn run(args: &TimelineArgs, console: &Console) -> Result<(), Failure>
     let is_drawn = args.figure.is_some() || args.out.is_some();
     let text = match arithmetic {
         Arithmetic::Exact => {
-            let timeline = divide_over_time_exact(&scenario, mechanism, &asked).map_err(|e| refused(&e))?;
+            let timeline = divide_over_time_exact(&scenario, mechanism, &asked).map_err(|e| refused(&e, &file))?;
             if is_drawn {
-                let near = divide_over_time(&scenario, mechanism, &asked).map_err(|e| refused(&e))?;
+                let near = divide_over_time(&scenario, mechanism, &asked).map_err(|e| refused(&e, &file))?;
                 draw(args, &file, &scenario, &near, console)?;
             }
             render(&file, &scenario, &timeline, mechanism, console)?
         }
         Arithmetic::Float => {
-            let timeline = divide_over_time(&scenario, mechanism, &asked).map_err(|e| refused(&e))?;
+            let timeline = divide_over_time(&scenario, mechanism, &asked).map_err(|e| refused(&e, &file))?;
             if is_drawn {
                 draw(args, &file, &scenario, &timeline, console)?;
             }
@@ -65,12 +65,17 @@ pub(crate) fn run(args: &TimelineArgs, console: &Console) -> Result<(), Failure>
 }
 
 /// A division that did not arrive is nobody's input.
-fn refused(error: &TimelineError) -> Failure {
+fn refused(error: &TimelineError, file: &ScenarioFile) -> Failure {
     let environment = matches!(
         error,
         TimelineError::Stuck { .. } | TimelineError::Mechanism { source: MechanismError::NotCertified { .. }, .. }
     );
-    Failure::new(error, environment)
+    match error {
+        TimelineError::NotOpen { user } | TimelineError::CommitmentsMove { user, .. } => {
+            Failure::Input(format!("{error} (user {user} is {:?})", file.users[*user].name))
+        }
+        _ => Failure::new(error, environment),
+    }
 }
 
 fn decay(args: &TimelineArgs) -> Result<Decay, Failure> {
