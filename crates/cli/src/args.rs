@@ -61,6 +61,10 @@ pub(crate) enum Verb {
     Allocate(AllocateArgs),
     /// Hold an allocation or a real past against the fairness properties, or look for lies that pay
     Audit(Box<AuditArgs>),
+    /// Divide capacity among users who come, change and go
+    Timeline(TimelineArgs),
+    /// Run a paper's experiment again: what it states, what we get, whether it holds
+    Reproduce(Box<ReproduceArgs>),
 }
 
 #[derive(Debug, Subcommand)]
@@ -268,4 +272,53 @@ impl AuditArgs {
     pub(crate) fn problem(&self) -> &Path {
         self.problem.as_deref().unwrap_or(Path::new("-"))
     }
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct TimelineArgs {
+    /// Who wants what when: a problem whose users may have arrive and leave, or phases; - for standard input
+    pub(crate) scenario: PathBuf,
+    /// The mechanism that divides anew at each event
+    #[arg(long, default_value = "drf", value_name = "NAME")]
+    pub(crate) mechanism: String,
+    /// Compute with exact fractions
+    #[arg(long)]
+    pub(crate) exact: bool,
+    /// sdrf: discount factor a second [default: 0.999999]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "half_life")]
+    pub(crate) delta: Option<String>,
+    /// sdrf: the same as a half-life: 8d, 12h
+    #[arg(long, value_name = "TIME")]
+    pub(crate) half_life: Option<String>,
+    /// baa: each user brings a share of capacity, and nothing that was given is taken back
+    #[arg(long)]
+    pub(crate) irrevocable: bool,
+    /// Stop then, in seconds or as 2d, 12h
+    #[arg(long, value_name = "TIME")]
+    pub(crate) until: Option<String>,
+    /// sdrf: a row at least so often while tasks move [default: an eighth of the half-life]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) resolution: Option<String>,
+    /// Draw it: the use of the resource, or with several everybody's dominant share
+    #[arg(long, value_name = "FILE.svg")]
+    pub(crate) figure: Option<PathBuf>,
+    /// Draw everything: a folder for SVG figures and their data
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) options: MechanismArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReproduceArgs {
+    /// list, a paper (001), or a figure of one (001/figure-1b; 001/figure-1 for all its parts)
+    pub(crate) what: String,
+    /// A folder for the figures, their data and a page
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Google's trace of 2011, where the paper draws from it (default: generate a workload like it)
+    #[arg(long, value_name = "WORKLOAD")]
+    pub(crate) data: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) trace: TraceArgs,
 }

@@ -11,8 +11,10 @@ mod figure;
 mod history;
 mod lies;
 mod progress;
+mod reproduce;
 mod study;
 mod table;
+mod timeline;
 mod workload;
 
 use std::any::Any;
@@ -63,5 +65,7 @@ fn run(cli: Cli, console: &Console) -> Result<Outcome, Failure> {
         Verb::Study(arguments) => study::run(&arguments, &cli.common, console).map(|()| Outcome::Done),
         Verb::Allocate(arguments) => allocate::run(&arguments, console).map(|()| Outcome::Done),
         Verb::Audit(arguments) => audit::run(&arguments, &cli.common, console),
+        Verb::Timeline(arguments) => timeline::run(&arguments, console).map(|()| Outcome::Done),
+        Verb::Reproduce(arguments) => reproduce::run(&arguments, &cli.common, console),
     }
 }

@@ -3,13 +3,15 @@
 use std::fmt::Write as _;
 
 /// A table that grows row by row.
-pub(crate) struct Csv {
+pub struct Csv {
     text: String,
 }
 
 /// A value in a table.
-pub(crate) enum Cell<'a> {
+pub enum Cell<'a> {
+    /// Text, quoted where it must be.
     Text(&'a str),
+    /// A count.
     Count(u64),
     /// Absent and infinite numbers are left empty. The digits are those that give the same number
     /// when read.
@@ -18,14 +20,14 @@ pub(crate) enum Cell<'a> {
 
 impl Csv {
     /// A table with these columns and no row.
-    pub(crate) fn new(columns: &[&str]) -> Csv {
+    pub fn new(columns: &[&str]) -> Csv {
         let mut csv = Csv { text: String::new() };
         csv.row(&columns.iter().map(|column| Cell::Text(column)).collect::<Vec<_>>());
         csv
     }
 
     /// Adds a row.
-    pub(crate) fn row(&mut self, cells: &[Cell<'_>]) {
+    pub fn row(&mut self, cells: &[Cell<'_>]) {
         for (index, cell) in cells.iter().enumerate() {
             if index > 0 {
                 self.text.push(',');
@@ -47,7 +49,7 @@ impl Csv {
     }
 
     /// The text of the table.
-    pub(crate) fn finish(self) -> String {
+    pub fn finish(self) -> String {
         self.text
     }
 }

@@ -21,13 +21,16 @@ mod figures;
 mod format;
 mod names;
 mod page;
+mod timeline;
 mod view;
 mod write;
 
 use std::path::{Path, PathBuf};
 
+pub use csv::{Cell, Csv};
 pub use description::write_description_figures;
 use evenhand_study::record::StudyRecord;
+pub use timeline::{Held, draw_timeline};
 
 use crate::figures::{Drawn, draw_figures};
 use crate::view::View;

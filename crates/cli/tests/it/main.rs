@@ -7,5 +7,7 @@ mod bad_input;
 mod bench;
 mod disk;
 mod interrupt;
+mod reproduce;
 mod study;
+mod timeline;
 mod workload;

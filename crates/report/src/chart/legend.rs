@@ -12,6 +12,7 @@ const SERIES: usize = 8;
 pub(super) enum Swatch {
     Line(usize),
     Bar(usize),
+    Box(&'static str),
     Bubble { class: &'static str, radius: f64 },
     Diagonal,
 }
@@ -20,7 +21,7 @@ impl Swatch {
     fn width(&self) -> f64 {
         match self {
             Swatch::Line(_) | Swatch::Diagonal => 26.0,
-            Swatch::Bar(_) => 12.0,
+            Swatch::Bar(_) | Swatch::Box(_) => 12.0,
             Swatch::Bubble { radius, .. } => (2.0 * radius).max(8.0),
         }
     }
@@ -65,6 +66,7 @@ fn draw_swatch(pen: &mut Pen, swatch: &Swatch, x: f64, y: f64) {
         Swatch::Bar(series) => {
             pen.rectangle(&format!("bar {}", series_class(*series)), [x, y - width / 2.0], [width, width]);
         }
+        Swatch::Box(class) => pen.rectangle(class, [x, y - width / 2.0], [width, width]),
         Swatch::Bubble { class, radius } => {
             let [x, y, radius] = [x + width / 2.0, y, *radius].map(Coordinate);
             pen.write(format_args!("<circle class=\"bubble {class}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>\n"));

@@ -18,6 +18,8 @@ mod legend;
 mod lines;
 mod scale;
 mod scatter;
+mod stack;
+mod tanks;
 mod ticks;
 
 pub use bars::{BarChart, BarSeries};
@@ -26,4 +28,6 @@ pub use frame::Axis;
 pub use lines::{Line, LineChart, Shape};
 pub use scale::{Scale, Spacing};
 pub use scatter::{Bubble, ScatterChart, Side};
+pub use stack::{Layer, StackChart};
+pub use tanks::{Tank, TankChart};
 pub use ticks::{Tick, Unit, ticks};

@@ -1,0 +1,109 @@
+//! `evenhand reproduce`
+
+use std::io;
+
+use evenhand_reproduce::{EXPERIMENTS, Experiment, Ran, Settings, Verdict, experiments_named, write_results};
+use serde::Serialize;
+
+use crate::args::{Common, ReproduceArgs};
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::table::Table;
+use crate::workload::load;
+
+pub(crate) fn run(args: &ReproduceArgs, common: &Common, console: &Console) -> Result<Outcome, Failure> {
+    if args.what == "list" {
+        return list(console).map(|()| Outcome::Done);
+    }
+    let experiments = experiments_named(&args.what);
+    if experiments.is_empty() {
+        let known: Vec<String> = EXPERIMENTS.iter().map(|e| e.name()).collect();
+        return Err(Failure::Input(format!(
+            "found {:?}, expected list, a paper or one of: {}",
+            args.what,
+            known.join(", ")
+        )));
+    }
+    let trace = args.data.as_ref().map(|path| load(path, &args.trace, common, console)).transpose()?;
+    let settings = Settings { seed: common.seed, trace };
+    let mut ran: Vec<Ran> = Vec::new();
+    for experiment in experiments {
+        let outcome = experiment
+            .run(&settings)
+            .map_err(|e| Failure::new(format!("{}: {e}", experiment.name()), e.is_environment()))?;
+        ran.push((experiment, outcome));
+    }
+    let page = args.out.as_ref().map(|folder| write_results(folder, &ran)).transpose();
+    let page = page.map_err(|e| Failure::new(&e, e.is_environment()))?;
+    if console.is_json() {
+        let records: Vec<ExperimentRecord> = ran.iter().map(ExperimentRecord::new).collect();
+        console.result(&serde_json::to_string_pretty(&records).map_err(io::Error::other).map_err(environment)?)?;
+    } else {
+        console.result(&ran.iter().flat_map(lines).collect::<Vec<_>>().join("\n"))?;
+    }
+    if let Some(page) = page {
+        console.note(&format!("Figures: {}", page.display()));
+    }
+    let all_hold = ran.iter().all(|(_, outcome)| outcome.verdicts.iter().all(|verdict| verdict.holds));
+    Ok(if all_hold { Outcome::Done } else { Outcome::DoesNotHold })
+}
+
+fn environment(error: io::Error) -> Failure {
+    Failure::Environment(error.to_string())
+}
+
+fn list(console: &Console) -> Result<(), Failure> {
+    if console.is_json() {
+        let entries: Vec<serde_json::Value> = EXPERIMENTS
+            .iter()
+            .map(|e| serde_json::json!({"name": e.name(), "title": e.title, "setting": e.setting}))
+            .collect();
+        return console.result(&serde_json::to_string_pretty(&entries).map_err(io::Error::other).map_err(environment)?);
+    }
+    let mut table = Table::new(2, ["experiment", "what"]);
+    for experiment in EXPERIMENTS {
+        table.row(vec![experiment.name(), experiment.title.to_string()]);
+    }
+    console.result(&table.render())
+}
+
+/// A verdict a line, after the experiment's name and what else there is to know.
+fn lines((experiment, outcome): &Ran) -> Vec<String> {
+    let verdict = |verdict: &Verdict| {
+        let word = if verdict.holds { "holds         " } else { "does not hold " };
+        format!("{}  {word} {}: {}", experiment.name(), verdict.statement, verdict.measured)
+    };
+    let note = |note: &String| format!("{}  note           {note}", experiment.name());
+    outcome.verdicts.iter().map(verdict).chain(outcome.notes.iter().map(note)).collect()
+}
+
+#[derive(Debug, Serialize)]
+struct ExperimentRecord<'a> {
+    name: String,
+    title: &'static str,
+    setting: &'static str,
+    verdicts: Vec<VerdictRecord<'a>>,
+    notes: &'a [String],
+    figures: Vec<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct VerdictRecord<'a> {
+    statement: &'a str,
+    measured: &'a str,
+    holds: bool,
+}
+
+impl<'a> ExperimentRecord<'a> {
+    fn new((experiment, outcome): &'a (&'static Experiment, evenhand_reproduce::Outcome)) -> ExperimentRecord<'a> {
+        let verdict = |v: &'a Verdict| VerdictRecord { statement: &v.statement, measured: &v.measured, holds: v.holds };
+        ExperimentRecord {
+            name: experiment.name(),
+            title: experiment.title,
+            setting: experiment.setting,
+            verdicts: outcome.verdicts.iter().map(verdict).collect(),
+            notes: &outcome.notes,
+            figures: outcome.drawn.iter().map(|drawn| drawn.figure.name()).collect(),
+        }
+    }
+}

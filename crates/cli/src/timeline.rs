@@ -1,0 +1,351 @@
+//! `evenhand timeline`
+
+use std::path::Path;
+
+use evenhand_documents::Document;
+use evenhand_mechanisms::{Account, Mechanism, MechanismError};
+use evenhand_model::{Quantity, Rational, Span};
+use evenhand_policies::Decay;
+use evenhand_problems::{Arithmetic, ScenarioFile};
+use evenhand_report::chart::Caption;
+use evenhand_report::{Held, draw_timeline};
+use evenhand_timeline::{
+    Interval, Participant, Phase, Scenario, Timeline, TimelineError, TimelineOptions, divide_over_time,
+    divide_over_time_exact,
+};
+use serde::Serialize;
+
+use crate::args::TimelineArgs;
+use crate::bars::percent;
+use crate::console::Console;
+use crate::division::{mechanisms, options};
+use crate::failure::Failure;
+use crate::figure::{Figure, Named, Shown};
+use crate::table::Table;
+
+/// Paper 001 finds it best at every load.
+const DEFAULT_DELTA: &str = "0.999999";
+/// More users than this do not fit beside each other.
+const MOST_USERS: usize = 6;
+
+pub(crate) fn run(args: &TimelineArgs, console: &Console) -> Result<(), Failure> {
+    let found = mechanisms(std::slice::from_ref(&args.mechanism))?;
+    let [mechanism] = found[..] else { return Err(Failure::Input("--mechanism: expected one".into())) };
+    let asked = TimelineOptions {
+        mechanism: options(&args.options),
+        decay: Some(decay(args)?),
+        irrevocable: args.irrevocable,
+        until: args.until.as_deref().map(|text| seconds("--until", text)).transpose()?,
+        resolution_s: args.resolution.as_deref().map(|t| Ok(span("--resolution", t)?.secs_f64())).transpose()?,
+        ..TimelineOptions::default()
+    };
+    let arithmetic = if args.exact { Arithmetic::Exact } else { Arithmetic::Float };
+    let document = Document::read(&args.scenario).map_err(Failure::document)?;
+    let file = ScenarioFile::read(&document, arithmetic).map_err(Failure::document)?;
+    let scenario = scenario(&file).map_err(|e| Failure::Input(format!("{}: {e}", document.source().name())))?;
+    let is_drawn = args.figure.is_some() || args.out.is_some();
+    let text = match arithmetic {
+        Arithmetic::Exact => {
+            let timeline = divide_over_time_exact(&scenario, mechanism, &asked).map_err(|e| refused(&e, &file))?;
+            if is_drawn {
+                let near = divide_over_time(&scenario, mechanism, &asked).map_err(|e| refused(&e, &file))?;
+                draw(args, &file, &scenario, &near, console)?;
+            }
+            render(&file, &scenario, &timeline, mechanism, console)?
+        }
+        Arithmetic::Float => {
+            let timeline = divide_over_time(&scenario, mechanism, &asked).map_err(|e| refused(&e, &file))?;
+            if is_drawn {
+                draw(args, &file, &scenario, &timeline, console)?;
+            }
+            render(&file, &scenario, &timeline, mechanism, console)?
+        }
+    };
+    console.result(&text)
+}
+
+/// A division that did not arrive is nobody's input.
+fn refused(error: &TimelineError, file: &ScenarioFile) -> Failure {
+    let environment = matches!(
+        error,
+        TimelineError::Stuck { .. } | TimelineError::Mechanism { source: MechanismError::NotCertified { .. }, .. }
+    );
+    match error {
+        TimelineError::NotOpen { user } | TimelineError::CommitmentsMove { user, .. } => {
+            Failure::Input(format!("{error} (user {user} is {:?})", file.users[*user].name))
+        }
+        _ => Failure::new(error, environment),
+    }
+}
+
+fn decay(args: &TimelineArgs) -> Result<Decay, Failure> {
+    if let Some(text) = &args.half_life {
+        let half_life = span("--half-life", text)?;
+        return Decay::from_half_life(half_life).map_err(|e| Failure::Input(format!("--half-life {text}: {e}")));
+    }
+    let text = args.delta.as_deref().unwrap_or(DEFAULT_DELTA);
+    let wrong = |e: &dyn std::fmt::Display| Failure::Input(format!("--delta {text}: {e}"));
+    Decay::from_delta(&Quantity::parse(text).map_err(|e| wrong(&e))?).map_err(|e| wrong(&e))
+}
+
+fn span(option: &str, text: &str) -> Result<Span, Failure> {
+    let span = Span::parse(text).map_err(|e| Failure::Input(format!("{option} {text}: {e}")))?;
+    if span == Span::ZERO {
+        return Err(Failure::Input(format!("{option} {text}: found 0, expected a time above 0")));
+    }
+    Ok(span)
+}
+
+/// A time as scenario files have them: a number of seconds, or a duration with its unit.
+fn seconds(option: &str, text: &str) -> Result<Rational, Failure> {
+    if let Ok(number) = Quantity::parse(text) {
+        return Ok(number.exact().clone());
+    }
+    Ok(Rational::from(span(option, text)?.nanos()) / Rational::from(1_000_000_000u64))
+}
+
+/// The file in shares of capacity.
+fn scenario(file: &ScenarioFile) -> Result<Scenario, evenhand_timeline::ScenarioError> {
+    let share = |(d, c): (&Rational, &Rational)| if d.is_zero() { Rational::ZERO } else { d / c };
+    let users = file.users.iter().map(|user| Participant {
+        weight: user.weight.clone(),
+        commitment: user.commitment.clone(),
+        phases: user
+            .phases
+            .iter()
+            .map(|phase| Phase {
+                from: phase.from.clone(),
+                until: phase.until.clone(),
+                demand: phase.demand.iter().zip(&file.capacity).map(share).collect(),
+                limit: phase.tasks.clone(),
+                work: None,
+            })
+            .collect(),
+    });
+    let scenario = Scenario::new(file.resources.len(), users.collect::<Vec<_>>())?;
+    if file.users.iter().all(|user| user.account.is_none()) {
+        return Ok(scenario);
+    }
+    // In a file accounts stand in any order; here each after its parent.
+    let depth = |mut account: usize| {
+        let mut depth = 0;
+        while let Some(parent) = file.accounts[account].parent {
+            (account, depth) = (parent, depth + 1);
+        }
+        depth
+    };
+    let mut order: Vec<usize> = (0..file.accounts.len()).collect();
+    order.sort_by_key(|account| depth(*account));
+    let mut number = vec![0; order.len()];
+    order.iter().enumerate().for_each(|(new, old)| number[*old] = new);
+    let accounts = order.iter().map(|old| Account {
+        parent: file.accounts[*old].parent.map(|parent| number[parent]),
+        weight: file.accounts[*old].weight.clone(),
+    });
+    let homes = file.users.iter().map(|user| user.account.map(|account| number[account]));
+    scenario.with_accounts(accounts.collect(), homes.collect())
+}
+
+fn draw(
+    args: &TimelineArgs,
+    file: &ScenarioFile,
+    scenario: &Scenario,
+    timeline: &Timeline<f64>,
+    console: &Console,
+) -> Result<(), Failure> {
+    let users: Vec<String> = file.users.iter().map(|user| user.name.clone()).collect();
+    let figure = |name: &str, held: Held, what: &str| {
+        let caption = Caption {
+            name: name.to_string(),
+            title: format!("{what} over time, {}", timeline.mechanism),
+            description: format!("What each user holds of {what}, stacked, under {}.", timeline.mechanism),
+        };
+        draw_timeline(scenario, timeline, &users, held, caption)
+    };
+    let dominant = || figure("dominant-share", Held::Dominant, "dominant share");
+    // Names come from outside; a file name takes letters, digits and a few signs.
+    let plain = |name: &str| name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect::<String>();
+    let of = |r: usize| {
+        figure(&format!("use-{}-{}", r + 1, plain(&file.resources[r])), Held::Resource(r), &file.resources[r])
+    };
+    if let Some(path) = &args.figure {
+        let (figure, _) = if file.resources.len() == 1 { of(0) } else { dominant() };
+        write(path, &figure.standalone())?;
+        console.note(&format!("Figure: {}", path.display()));
+    }
+    if let Some(folder) = &args.out {
+        std::fs::create_dir_all(folder)
+            .map_err(|e| Failure::Environment(format!("cannot make the folder {}: {e}", folder.display())))?;
+        let mut figures: Vec<_> = (0..file.resources.len()).map(of).collect();
+        if file.resources.len() > 1 {
+            figures.push(dominant());
+        }
+        for (figure, csv) in figures {
+            write(&folder.join(format!("{}.csv", figure.name())), &csv)?;
+            write(&folder.join(format!("{}.svg", figure.name())), &figure.standalone())?;
+        }
+        console.note(&format!("Figures and their data: {}", folder.display()));
+    }
+    Ok(())
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    evenhand_files::write_whole(path, text.as_bytes())
+        .map_err(|e| Failure::Environment(format!("cannot write {}: {e}", path.display())))
+}
+
+fn render<N: Shown>(
+    file: &ScenarioFile,
+    scenario: &Scenario,
+    timeline: &Timeline<N>,
+    mechanism: &dyn Mechanism,
+    console: &Console,
+) -> Result<String, Failure> {
+    if console.is_json() {
+        let record = TimelineRecord::new(file, scenario, timeline);
+        return serde_json::to_string_pretty(&record).map_err(|e| Failure::Environment(e.to_string()));
+    }
+    Ok(format!("{}: {}\n\n{}", mechanism.name(), mechanism.about(), table(file, timeline)))
+}
+
+fn table<N: Shown>(file: &ScenarioFile, timeline: &Timeline<N>) -> String {
+    let each_user = file.users.len() <= MOST_USERS;
+    let any_level = timeline.intervals.iter().any(|i| i.level.is_some());
+    let of_resources = timeline.intervals.iter().any(|i| i.levels.iter().any(Option::is_some));
+    let mut header = vec!["from s".to_string(), "until s".to_string()];
+    if each_user {
+        header.extend(file.users.iter().map(|user| user.name.clone()));
+    } else {
+        header.push("users".to_string());
+    }
+    header.extend(file.resources.clone());
+    if any_level {
+        header.push("level".to_string());
+    }
+    if of_resources {
+        header.extend(file.resources.iter().map(|name| format!("level {name}")));
+    }
+    let mut table = Table::new(0, header);
+    for i in &timeline.intervals {
+        let ending = i.ending.as_ref();
+        let moving = |begin: String, end: Option<String>| match end.filter(|end| *end != begin) {
+            Some(end) => format!("{begin} → {end}"),
+            None => begin,
+        };
+        let number = |n: &N| n.figure().short();
+        let mut row = vec![number(&i.from), i.until.as_ref().map_or("on".to_string(), number)];
+        if each_user {
+            for (user, share) in i.users.iter().enumerate() {
+                let end = ending.and_then(|e| e.tasks[user].as_ref()).map(number);
+                row.push(share.as_ref().map_or("-".to_string(), |share| moving(number(&share.tasks), end)));
+            }
+        } else {
+            row.push(i.users.iter().flatten().count().to_string());
+        }
+        for (r, load) in i.loads.iter().enumerate() {
+            row.push(moving(percent(load.to_f64()), ending.map(|e| percent(e.loads[r].to_f64()))));
+        }
+        let level = |level: &Option<N>| level.as_ref().map_or("-".to_string(), number);
+        if any_level {
+            row.push(moving(level(&i.level), ending.map(|e| level(&e.level))));
+        }
+        if of_resources {
+            row.extend((0..file.resources.len()).map(|r| i.levels.get(r).map_or("-".to_string(), level)));
+        }
+        table.row(row);
+    }
+    let note = if each_user { "\n\nUnder each user: tasks at a time; - while away." } else { "" };
+    format!("{}{note}", table.render())
+}
+
+/// What is printed as JSON.
+#[derive(Debug, Serialize)]
+struct TimelineRecord {
+    mechanism: &'static str,
+    intervals: Vec<IntervalRecord>,
+    /// When each user's last phase ended; null if it did not.
+    left: Named<Option<Figure>>,
+}
+
+#[derive(Debug, Serialize)]
+struct IntervalRecord {
+    from: Figure,
+    until: Option<Figure>,
+    level: Option<Figure>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    levels: Option<Named<Option<Figure>>>,
+    users: Vec<ShareRecord>,
+    resources: Vec<UseRecord>,
+}
+
+#[derive(Debug, Serialize)]
+struct ShareRecord {
+    name: String,
+    phase: usize,
+    tasks: Figure,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    tasks_at_end: Option<Figure>,
+    allocation: Named<Figure>,
+    dominant_share: Figure,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    commitment: Option<Named<Figure>>,
+}
+
+#[derive(Debug, Serialize)]
+struct UseRecord {
+    name: String,
+    used: Figure,
+    utilization: Figure,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    utilization_at_end: Option<Figure>,
+}
+
+impl TimelineRecord {
+    fn new<N: Shown>(file: &ScenarioFile, scenario: &Scenario, timeline: &Timeline<N>) -> TimelineRecord {
+        let names: Vec<String> = file.users.iter().map(|user| user.name.clone()).collect();
+        TimelineRecord {
+            mechanism: timeline.mechanism,
+            intervals: timeline.intervals.iter().map(|i| IntervalRecord::new(file, scenario, i)).collect(),
+            left: Named::new(&names, timeline.left.iter().map(|left| left.as_ref().map(N::figure))),
+        }
+    }
+}
+
+impl IntervalRecord {
+    fn new<N: Shown>(file: &ScenarioFile, scenario: &Scenario, interval: &Interval<N>) -> IntervalRecord {
+        let names = &file.resources;
+        let width = names.len();
+        let ending = interval.ending.as_ref();
+        let shares = interval.users.iter().enumerate().filter_map(|(user, share)| {
+            let share = share.as_ref()?;
+            let demand = &file.users[user].phases[share.phase].demand;
+            let held = interval.held(scenario, user);
+            let commitment = interval.commitments.get(user * width..(user + 1) * width);
+            Some(ShareRecord {
+                name: file.users[user].name.clone(),
+                phase: share.phase,
+                tasks: share.tasks.figure(),
+                tasks_at_end: ending.and_then(|e| e.tasks[user].as_ref()).map(N::figure),
+                allocation: Named::new(names, demand.iter().map(|d| (N::from_exact(d) * &share.tasks).figure())),
+                dominant_share: held.into_iter().fold(N::zero(), N::or_more).figure(),
+                commitment: commitment.map(|own| Named::new(names, own.iter().map(N::figure))),
+            })
+        });
+        let resources = names.iter().enumerate().map(|(r, name)| UseRecord {
+            name: name.clone(),
+            used: (N::from_exact(&file.capacity[r]) * &interval.loads[r]).figure(),
+            utilization: interval.loads[r].figure(),
+            utilization_at_end: ending.map(|e| e.loads[r].figure()),
+        });
+        let has_levels = !interval.levels.is_empty();
+        IntervalRecord {
+            from: interval.from.figure(),
+            until: interval.until.as_ref().map(N::figure),
+            level: interval.level.as_ref().map(N::figure),
+            levels: has_levels
+                .then(|| Named::new(names, interval.levels.iter().map(|level| level.as_ref().map(N::figure)))),
+            users: shares.collect(),
+            resources: resources.collect(),
+        }
+    }
+}

@@ -1,0 +1,36 @@
+//! `evenhand reproduce`
+
+use crate::bench::{Bench, SWF};
+
+#[test]
+fn verdicts_figures_and_a_page() {
+    let bench = Bench::new();
+    let ran = bench.run(&["reproduce", "001", "--out", "figures"]).done();
+    assert!(ran.stdout.lines().all(|line| line.starts_with("001/figure-") && line.contains("holds")), "{}", ran.stdout);
+    for figure in ["1a", "1b", "2a", "2b"] {
+        assert!(bench.read(&format!("figures/001-figure-{figure}.svg")).contains("</svg>"));
+        assert!(bench.read(&format!("figures/001-figure-{figure}.csv")).lines().count() > 2);
+    }
+    assert!(bench.read("figures/index.html").contains("001/figure-2b"));
+    bench.holds_nothing_half_written();
+    let again = bench.run(&["reproduce", "001", "--format", "json"]).done().json();
+    assert_eq!(again[3]["verdicts"][1]["holds"], true);
+}
+
+#[test]
+fn what_does_not_hold_is_status_1_and_the_seed_decides_the_draw() {
+    let bench = Bench::new();
+    let run = |seed: &str| bench.run(&["reproduce", "002/figure-1", "--seed", seed]);
+    let (first, again, other) = (run("1"), run("1"), run("2"));
+    assert_eq!(first.status, 1, "{first:?}");
+    assert!(first.stdout.contains("does not hold"), "{}", first.stdout);
+    assert_eq!(first.stdout, again.stdout);
+    assert_ne!(first.stdout, other.stdout);
+}
+
+#[test]
+fn what_is_no_experiment_or_no_trace_of_googles_is_refused() {
+    let bench = Bench::with("w.swf", SWF);
+    bench.refuses(&["reproduce", "001/figure-9"], 2, &["001/figure-9", "001/figure-1a"]);
+    bench.refuses(&["reproduce", "002/figure-1", "--data", "w.swf"], 2, &["cpu (processors)", "largest machine"]);
+}

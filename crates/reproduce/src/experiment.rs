@@ -1,0 +1,130 @@
+//! What an experiment is, and what comes of one.
+
+use std::path::PathBuf;
+
+use evenhand_mechanisms::{MechanismError, ProblemError};
+use evenhand_model::Workload;
+use evenhand_report::chart::Figure;
+use evenhand_timeline::{ScenarioError, TimelineError};
+use evenhand_workload::generate::GenerateError;
+use thiserror::Error;
+
+/// One figure of a paper.
+pub struct Experiment {
+    /// The paper's number: `001`.
+    pub paper: &'static str,
+    /// The figure, as in `figure-1b`.
+    pub figure: &'static str,
+    /// What it shows, in one line.
+    pub title: &'static str,
+    /// How we set it up: the paper's numbers, and what we chose where it gives none.
+    pub setting: &'static str,
+    pub(crate) run: fn(&Settings) -> Result<Outcome, ReproduceError>,
+}
+
+impl Experiment {
+    /// `001/figure-1b`
+    pub fn name(&self) -> String {
+        format!("{}/{}", self.paper, self.figure)
+    }
+
+    /// Runs it.
+    ///
+    /// # Errors
+    /// If the trace given does not fit, or something that ought to be possible is not.
+    pub fn run(&self, settings: &Settings) -> Result<Outcome, ReproduceError> {
+        (self.run)(settings)
+    }
+}
+
+/// What can be chosen about experiments.
+#[derive(Clone, Debug)]
+pub struct Settings {
+    /// The seed of what is random.
+    pub seed: u64,
+    /// The trace to take demands from, where a paper takes them from one; `None` for a generated one.
+    pub trace: Option<Workload>,
+}
+
+/// A figure and its data.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Drawn {
+    /// The figure; its name is that of its files.
+    pub figure: Figure,
+    /// The data, as comma-separated values.
+    pub csv: String,
+}
+
+/// Whether something a paper states holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// What the paper states.
+    pub statement: String,
+    /// What we got.
+    pub measured: String,
+    /// Whether it holds.
+    pub holds: bool,
+}
+
+impl Verdict {
+    pub(crate) fn new(statement: impl Into<String>, measured: impl Into<String>, holds: bool) -> Verdict {
+        Verdict { statement: statement.into(), measured: measured.into(), holds }
+    }
+}
+
+/// What comes of an experiment.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Outcome {
+    /// In the order in which they should be looked at.
+    pub drawn: Vec<Drawn>,
+    /// What is stated, one after another.
+    pub verdicts: Vec<Verdict>,
+    /// What else there is to know, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Why there is no outcome.
+#[derive(Debug, Error)]
+pub enum ReproduceError {
+    /// A trace without what the experiment needs.
+    #[error("the trace has {found}, expected {expected}")]
+    Trace {
+        /// What it has.
+        found: String,
+        /// What is needed.
+        expected: &'static str,
+    },
+    /// A mistake in an experiment: its scenario is none.
+    #[error("the experiment's scenario: {0}")]
+    Scenario(#[from] ScenarioError),
+    /// Likewise.
+    #[error("the experiment's division over time: {0}")]
+    Timeline(#[from] TimelineError),
+    /// Likewise.
+    #[error("the experiment's problem: {0}")]
+    Problem(#[from] ProblemError),
+    /// Likewise.
+    #[error("the experiment's division: {0}")]
+    Mechanism(#[from] MechanismError),
+    /// Likewise.
+    #[error("the experiment's workload: {0}")]
+    Generate(#[from] GenerateError),
+    /// Likewise.
+    #[error("the experiment's set-up: {0}")]
+    Setup(String),
+    /// The results could not be written.
+    #[error("cannot write {}: {source}; free some space, allow writing there, or choose another folder", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+}
+
+impl ReproduceError {
+    /// Whether the environment is to blame rather than the input.
+    pub fn is_environment(&self) -> bool {
+        matches!(self, ReproduceError::Write { .. })
+    }
+}

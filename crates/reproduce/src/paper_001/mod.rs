@@ -1,0 +1,8 @@
+//! Sadok, Campista and Costa, "O Passado Também Importa" (stateful DRF; reference: seed 001).
+
+pub(crate) mod figure_1a;
+pub(crate) mod figure_1b;
+pub(crate) mod figure_2a;
+pub(crate) mod figure_2b;
+mod filling;
+mod sporadic;
