@@ -205,6 +205,10 @@ proptest! {
                     None => prop_assert!(!is_early),
                 }
             }
+            if mechanism.name() == "bbf" {
+                // Several points have no justified complaint; which one it is depends on the users' order.
+                continue;
+            }
             let mirrored = divide_over_time_exact(&reversed, *mechanism, &options).unwrap();
             for (a, b) in exact.intervals.iter().zip(&mirrored.intervals) {
                 prop_assert_eq!((&a.from, &a.loads), (&b.from, &b.loads));
