@@ -1,7 +1,8 @@
-//! `evenhand study` against the independent simulation in `tests/independent` (Python).
+//! `evenhand study` and `evenhand allocate` against the independent programs in `tests/independent` (Python).
 //!
 //! A few dozen generated traces here; hundreds, and real ones, with
-//! `python3 tests/independent/compare.py target/release/evenhand --cases 1000`.
+//! `python3 tests/independent/compare.py target/release/evenhand --cases 1000`
+//! and `python3 tests/independent/compare_allocate.py target/release/evenhand --cases 3000`.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 use std::path::Path;
@@ -24,5 +25,22 @@ fn both_programs_start_every_task_at_the_same_nanosecond() {
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     let compared: u32 = said.rsplit_once(" compared").unwrap().0.lines().last().unwrap().parse().unwrap();
     assert!(compared >= 10, "{said}");
+    eprintln!("{said}");
+}
+
+#[test]
+fn both_programs_divide_alike() {
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/independent/compare_allocate.py");
+    if Command::new("python3").arg("--version").output().is_err() {
+        eprintln!("skipped: there is no python3");
+        return;
+    }
+    let output = Command::new("python3")
+        .arg(&script)
+        .args([env!("CARGO_BIN_EXE_evenhand"), "--cases", "150"])
+        .output()
+        .unwrap();
+    let said = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     eprintln!("{said}");
 }
