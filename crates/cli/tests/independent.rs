@@ -35,11 +35,8 @@ fn both_programs_divide_alike() {
         eprintln!("skipped: there is no python3");
         return;
     }
-    let output = Command::new("python3")
-        .arg(&script)
-        .args([env!("CARGO_BIN_EXE_evenhand"), "--cases", "150"])
-        .output()
-        .unwrap();
+    let output =
+        Command::new("python3").arg(&script).args([env!("CARGO_BIN_EXE_evenhand"), "--cases", "150"]).output().unwrap();
     let said = String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
     eprintln!("{said}");
