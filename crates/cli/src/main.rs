@@ -5,6 +5,7 @@ mod args;
 mod audit;
 mod bars;
 mod console;
+mod decay;
 mod division;
 mod failure;
 mod figure;

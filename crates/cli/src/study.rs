@@ -3,21 +3,19 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use evenhand_model::{Quantity, Span, Weights, Workload};
-use evenhand_policies::{Decay, POLICIES, registration};
+use evenhand_model::{Quantity, Weights, Workload};
+use evenhand_policies::{Decay, POLICIES, Registration, registration};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
 use evenhand_study::{CapacityAsked, Live, Plan, Question, TaskFormat, read_pool, read_weights};
 use evenhand_workload::generate::{GenerateOptions, Like, generate};
 
 use crate::args::{Common, SdrfKey, StudyArgs, Until};
 use crate::console::Console;
+use crate::decay;
 use crate::failure::Failure;
 use crate::progress;
 use crate::table::Table;
 use crate::workload::load;
-
-/// Paper 001 finds it best at every load.
-const DEFAULT_DELTA: &str = "0.999999";
 
 /// What a study without a workload replays: small enough for a first look, large enough to show
 /// queues that build and drain.
@@ -97,13 +95,18 @@ pub(crate) enum CapacityText {
 
 impl Asked {
     fn parse(args: &StudyArgs) -> Result<Asked, Failure> {
-        if let Some(unknown) = args.policy.iter().find(|name| registration(name).is_none()) {
-            let known: Vec<&str> = POLICIES.iter().map(|p| p.name).collect();
-            return Err(wrong("--policy", unknown, &format!("one of: {}", known.join(", "))));
-        }
+        policies(&args.policy)?;
         let capacities = args.capacity.iter().map(|text| capacity_text(text)).collect::<Result<_, _>>()?;
         Ok(Asked { capacities, decays: decays(args)? })
     }
+}
+
+/// The policies of these names.
+pub(crate) fn policies(names: &[String]) -> Result<Vec<&'static Registration>, Failure> {
+    let known = || POLICIES.iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
+    let named =
+        |name: &String| registration(name).ok_or_else(|| wrong("--policy", name, &format!("one of: {}", known())));
+    names.iter().map(named).collect()
 }
 
 fn wrong(option: &str, found: &str, expected: &str) -> Failure {
@@ -165,21 +168,11 @@ pub(crate) fn capacity(asked: CapacityText, workload: &Workload, console: &Conso
 
 fn decays(args: &StudyArgs) -> Result<Vec<(String, Decay)>, Failure> {
     if !args.half_life.is_empty() {
-        let named = |text: &str, e: &dyn std::fmt::Display| Failure::Input(format!("--half-life {text}: {e}"));
-        let decay = |text: &String| {
-            let span = Span::parse(text).map_err(|e| named(text, &e))?;
-            Ok((text.clone(), Decay::from_half_life(span).map_err(|e| named(text, &e))?))
-        };
-        return args.half_life.iter().map(decay).collect();
+        return args.half_life.iter().map(|text| Ok((text.clone(), decay::of_half_life(text)?))).collect();
     }
-    let default = [DEFAULT_DELTA.to_string()];
+    let default = [decay::DEFAULT_DELTA.to_string()];
     let deltas = if args.delta.is_empty() { &default[..] } else { &args.delta };
-    let decay = |text: &String| {
-        let delta = Quantity::parse(text).ok().and_then(|delta| Decay::from_delta(&delta).ok());
-        let expected = "a number greater than 0 and less than 1 (the nearer to 1, the longer the memory)";
-        Ok((text.clone(), delta.ok_or_else(|| wrong("--delta", text, expected))?))
-    };
-    deltas.iter().map(decay).collect()
+    deltas.iter().map(|text| Ok((text.clone(), decay::of_delta(text)?))).collect()
 }
 
 /// The first Ctrl-C stops the runs and leaves what is finished usable; the second stops at once.

@@ -5,7 +5,6 @@ use std::path::Path;
 use evenhand_documents::Document;
 use evenhand_mechanisms::{Account, Mechanism, MechanismError};
 use evenhand_model::{Quantity, Rational, Span};
-use evenhand_policies::Decay;
 use evenhand_problems::{Arithmetic, ScenarioFile};
 use evenhand_report::chart::Caption;
 use evenhand_report::{Held, draw_timeline};
@@ -18,13 +17,12 @@ use serde::Serialize;
 use crate::args::TimelineArgs;
 use crate::bars::percent;
 use crate::console::Console;
+use crate::decay;
 use crate::division::{mechanisms, options};
 use crate::failure::Failure;
 use crate::figure::{Figure, Named, Shown};
 use crate::table::Table;
 
-/// Paper 001 finds it best at every load.
-const DEFAULT_DELTA: &str = "0.999999";
 /// More users than this do not fit beside each other.
 const MOST_USERS: usize = 6;
 
@@ -33,7 +31,7 @@ pub(crate) fn run(args: &TimelineArgs, console: &Console) -> Result<(), Failure>
     let [mechanism] = found[..] else { return Err(Failure::Input("--mechanism: expected one".into())) };
     let asked = TimelineOptions {
         mechanism: options(&args.options),
-        decay: Some(decay(args)?),
+        decay: Some(decay::of_either(args.delta.as_deref(), args.half_life.as_deref())?),
         irrevocable: args.irrevocable,
         until: args.until.as_deref().map(|text| seconds("--until", text)).transpose()?,
         resolution_s: args.resolution.as_deref().map(|t| Ok(span("--resolution", t)?.secs_f64())).transpose()?,
@@ -76,16 +74,6 @@ fn refused(error: &TimelineError, file: &ScenarioFile) -> Failure {
         }
         _ => Failure::new(error, environment),
     }
-}
-
-fn decay(args: &TimelineArgs) -> Result<Decay, Failure> {
-    if let Some(text) = &args.half_life {
-        let half_life = span("--half-life", text)?;
-        return Decay::from_half_life(half_life).map_err(|e| Failure::Input(format!("--half-life {text}: {e}")));
-    }
-    let text = args.delta.as_deref().unwrap_or(DEFAULT_DELTA);
-    let wrong = |e: &dyn std::fmt::Display| Failure::Input(format!("--delta {text}: {e}"));
-    Decay::from_delta(&Quantity::parse(text).map_err(|e| wrong(&e))?).map_err(|e| wrong(&e))
 }
 
 fn span(option: &str, text: &str) -> Result<Span, Failure> {

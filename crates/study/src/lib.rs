@@ -11,10 +11,12 @@ mod files;
 mod inputs;
 mod plan;
 pub mod record;
+mod replay;
 mod run;
 
 pub use digest::workload_digest;
 pub use files::{StudyError, TaskFormat};
 pub use inputs::{read_pool, read_weights};
 pub use plan::{CapacityAsked, Plan, PlanError, Question, RunPlan};
+pub use replay::starts_under;
 pub use run::{Live, LiveRun, RunState};

@@ -6,6 +6,7 @@ mod audit;
 mod bad_input;
 mod bench;
 mod disk;
+mod history;
 mod interrupt;
 mod reproduce;
 mod study;

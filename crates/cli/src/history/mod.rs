@@ -1,17 +1,21 @@
 //! `evenhand audit --history`
 
+mod policies;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use evenhand_history::{Audit, Finding, Past, PastError, Property, Window};
+use evenhand_history::{Audit, Finding, Past, PastError, Property, Summary, Window};
 use evenhand_model::{Capacity, Span, Time, UserId, Workload, mean_use};
 use evenhand_study::CapacityAsked;
 use serde::Serialize;
 
+use self::policies::PolicyRecord;
 use crate::args::{Common, TraceArgs};
 use crate::console::Console;
+use crate::decay;
 use crate::failure::{Failure, Outcome};
-use crate::study::{capacity, capacity_text, short, weights};
+use crate::study::{self, capacity, capacity_text, short, weights};
 use crate::table::Table;
 use crate::workload::load;
 
@@ -37,6 +41,12 @@ pub(crate) struct HistoryArgs {
     /// Leave out the past from this long after the first submission on
     #[arg(long, value_name = "TIME", requires = "history")]
     pub(crate) until: Option<String>,
+    /// Also replay the same tasks under these policies, and hold what comes of it against the properties
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…", requires = "history")]
+    pub(crate) policy: Vec<String>,
+    /// How long policies with a memory remember: 8d, 12h [default: a discount of 0.999999 a second]
+    #[arg(long, value_name = "TIME", requires = "policy")]
+    pub(crate) half_life: Option<String>,
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
 }
@@ -56,6 +66,8 @@ pub(crate) fn run(
     if since.unwrap_or(Span::ZERO) >= until.unwrap_or(Span::MAX) {
         return Err(Failure::Input("--until: expected a longer time than that of --since".into()));
     }
+    let policies = study::policies(&args.policy)?;
+    let decay = decay::of_either(None, args.half_life.as_deref())?;
     let workload = load(path, &args.trace, common, console)?;
     let weights = weights(args.weights.as_deref(), &workload, console)?;
     let past = Past::original(&workload).map_err(|e| refusal(path, &e))?;
@@ -65,7 +77,8 @@ pub(crate) fn run(
     let window =
         Window { from: since.map_or(Time::ZERO, |s| first + s), until: until.map_or(Time::MAX, |span| first + span) };
     let audit = past.audit(&pool, &weights, &properties, window).map_err(|e| refusal(path, &e))?;
-    let record = Record::new(path, &past, &pool, &pool_is, &audit);
+    let policies = policies::audits(&workload, &pool, &weights, &properties, window, &policies, decay)?;
+    let record = Record { policies, ..Record::new(path, &past, &pool, &pool_is, &audit) };
     let text = if console.is_json() {
         serde_json::to_string_pretty(&record).map_err(|e| Failure::Environment(e.to_string()))?
     } else {
@@ -126,6 +139,9 @@ struct Record<'a> {
     properties: Vec<PropertyRecord>,
     /// The worst first.
     findings: Vec<FindingRecord<'a>>,
+    /// The same tasks under policies.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    policies: Vec<PolicyRecord>,
 }
 
 #[derive(Debug, Serialize)]
@@ -169,6 +185,19 @@ fn seconds(ns: u128) -> f64 {
     ns as f64 / 1e9
 }
 
+fn property_records(audit: &Audit) -> Vec<PropertyRecord> {
+    let record = |s: &Summary| PropertyRecord {
+        property: s.property.name(),
+        holds: s.findings == 0,
+        findings: s.findings,
+        users: s.users,
+        complaint_s: seconds(s.complaint_ns),
+        share_of_waiting: s.share_of_waiting,
+        about: s.property.about(),
+    };
+    audit.summaries.iter().map(record).collect()
+}
+
 impl<'a> Record<'a> {
     fn new(path: &Path, past: &Past<'a>, pool: &Capacity, pool_is: &'a str, audit: &Audit) -> Record<'a> {
         let workload: &'a Workload = past.workload();
@@ -205,20 +234,9 @@ impl<'a> Record<'a> {
                 .collect(),
             capacity_is: pool_is,
             waiting_s: seconds(audit.waiting_ns),
-            properties: audit
-                .summaries
-                .iter()
-                .map(|s| PropertyRecord {
-                    property: s.property.name(),
-                    holds: s.findings == 0,
-                    findings: s.findings,
-                    users: s.users,
-                    complaint_s: seconds(s.complaint_ns),
-                    share_of_waiting: s.share_of_waiting,
-                    about: s.property.about(),
-                })
-                .collect(),
+            properties: property_records(audit),
             findings: audit.findings.iter().map(finding).collect(),
+            policies: Vec::new(),
         }
     }
 
@@ -248,6 +266,9 @@ impl<'a> Record<'a> {
         if self.properties.iter().any(|p| p.property == Property::Feasible.name() && !p.holds) {
             parts
                 .push("More was held than there was: the capacity or the trace is off, so trust nothing above.".into());
+        }
+        if !self.policies.is_empty() {
+            parts.push(policies::table(self.waiting_s, &self.properties, &self.policies));
         }
         parts.join("\n\n")
     }

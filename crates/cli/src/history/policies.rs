@@ -1,0 +1,66 @@
+//! What could be said against the policies, had they scheduled the same tasks.
+
+use evenhand_history::{Audit, Past, Property, Window};
+use evenhand_model::{Capacity, Weights, Workload};
+use evenhand_policies::{Decay, Registration};
+use evenhand_study::starts_under;
+use serde::Serialize;
+
+use super::{PropertyRecord, hours, property_records, seconds};
+use crate::failure::Failure;
+use crate::table::Table;
+
+/// The audit of one policy's past.
+#[derive(Debug, Serialize)]
+pub(super) struct PolicyRecord {
+    policy: &'static str,
+    delta: Option<f64>,
+    /// Summed over users.
+    waiting_s: f64,
+    properties: Vec<PropertyRecord>,
+}
+
+/// Replays the workload on `pool` under each policy and audits what came of it in the same window of time.
+pub(super) fn audits(
+    workload: &Workload,
+    pool: &Capacity,
+    weights: &Weights,
+    properties: &[Property],
+    window: Window,
+    policies: &[&'static Registration],
+    decay: Decay,
+) -> Result<Vec<PolicyRecord>, Failure> {
+    let tasks = workload.clone().expanded();
+    let audit = |policy: &&'static Registration| {
+        let decay = policy.needs_decay.then_some(decay);
+        let starts = starts_under(&tasks, pool, weights, policy, decay).map_err(|e| failed(policy, &e))?;
+        let past = Past::with_starts(&tasks, &starts).map_err(|e| failed(policy, &e))?;
+        let audit: Audit = past.audit(pool, weights, properties, window).map_err(|e| failed(policy, &e))?;
+        Ok(PolicyRecord {
+            policy: policy.name,
+            delta: decay.map(|d| d.delta()),
+            waiting_s: seconds(audit.waiting_ns),
+            properties: property_records(&audit),
+        })
+    };
+    policies.iter().map(audit).collect()
+}
+
+fn failed(policy: &Registration, error: &dyn std::fmt::Display) -> Failure {
+    Failure::Input(format!("--policy {}: {error}", policy.name))
+}
+
+/// User-hours of complaint of each property, in the real past and under each policy.
+pub(super) fn table(waiting_s: f64, past: &[PropertyRecord], policies: &[PolicyRecord]) -> String {
+    let names = policies.iter().map(|p| p.policy);
+    let mut table = Table::new(1, ["user-hours", "as it was"].into_iter().chain(names));
+    let mut row = |name: &str, was: f64, would: &mut dyn Iterator<Item = f64>| {
+        let cells = std::iter::once(was).chain(would).map(hours);
+        table.row(std::iter::once(name.to_string()).chain(cells).collect());
+    };
+    row("waiting", waiting_s, &mut policies.iter().map(|p| p.waiting_s));
+    for (i, property) in past.iter().enumerate() {
+        row(property.property, property.complaint_s, &mut policies.iter().map(|p| p.properties[i].complaint_s));
+    }
+    format!("The same tasks, had a policy scheduled them on this capacity\n\n{}", table.render())
+}
