@@ -11,7 +11,7 @@
   const UNIT_S = data.unit_ns / 1e9;
   const horizon = Math.max(data.horizon, 1);
   const SERIES = 8;
-  const series = (client) => (client + 1) % SERIES;
+  const series = (client) => data.series[client];
   // As in the style sheet of the figures.
   const DASHES = [[], [], [7, 2], [3, 2], [9, 2, 2, 2], [12, 3], [5, 2, 1, 2, 1, 2], [1.5, 2]];
   const hidden = new Array(data.clients.length).fill(false);
@@ -108,7 +108,7 @@
   let chosen = null;
   let marked = null;
 
-  const least = Math.min(horizon, Math.max(10, horizon * 1e-9));
+  const least = Math.min(horizon, Math.max(10 / data.unit_ns, horizon * 1e-9));
   function show(from, until) {
     const span = Math.min(horizon, Math.max(least, until - from));
     const middle = (from + until) / 2;
@@ -179,14 +179,14 @@
     }
     return `${characters.slice(0, low).join("")}…`;
   }
-  function grid(context, top, base, labels) {
+  function grid(context, top, base) {
     context.lineWidth = 1;
     context.textAlign = "center";
     context.textBaseline = "alphabetic";
     for (const [place, text] of timeTicks()) {
       stroke(context, colours.rule, Math.round(place) + 0.5, top, Math.round(place) + 0.5, base);
       context.fillStyle = colours.soft;
-      if (labels) context.fillText(text, place, base + 17);
+      context.fillText(`${text}\u00a0s`, place, base + 17);
     }
     stroke(context, colours.axis, left, base + 0.5, left + width, base + 0.5);
   }
@@ -278,7 +278,7 @@
   function drawLanes() {
     const context = prepare(lanes, LANES_HEIGHT);
     if (widths.length === 0) widths = data.clients.map((name) => context.measureText(name).width);
-    grid(context, TOP, bottom, true);
+    grid(context, TOP, bottom);
     data.resources.forEach((name, resource) => {
       const [top, height] = [tops[resource], heights[resource]];
       context.fillStyle = colours.ink;
@@ -305,9 +305,6 @@
       context.lineTo(x(at) + 4.5, TOP - 10);
       context.fill();
     }
-    context.fillStyle = colours.soft;
-    context.textAlign = "right";
-    context.fillText("s", left - 8, bottom + 17);
     overlay(context, TOP, bottom);
     if (chosen) {
       const { row, place } = chosen;
@@ -344,7 +341,7 @@
     const floor = Math.floor((low * UNIT_S) / step + 1e-9) * step;
     const ceiling = Math.max(floor + step, Math.ceil((high * UNIT_S) / step - 1e-9) * step);
     const y = (value) => base - ((value * UNIT_S - floor) / (ceiling - floor)) * (base - top);
-    grid(context, top, base, true);
+    grid(context, top, base);
     context.textAlign = "right";
     context.textBaseline = "middle";
     for (const [value, text] of ticks(floor, ceiling, 5)) {

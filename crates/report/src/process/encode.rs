@@ -2,12 +2,14 @@
 
 use serde::Serialize;
 
-use super::ProcessRun;
+use super::{ProcessRun, colours};
 
 /// What the script of the page reads.
 #[derive(Serialize)]
 struct Data<'a> {
     clients: &'a [String],
+    /// The colour of each client.
+    series: Vec<usize>,
     resources: &'a [String],
     /// The length of a unit of time in nanoseconds. All other times are in units.
     unit_ns: u64,
@@ -62,7 +64,16 @@ pub(super) fn json(run: &ProcessRun) -> Result<String, serde_json::Error> {
     let mut marks: Vec<_> = run.marks.iter().map(|m| (m.at_ns / unit_ns, m.client, m.label.as_str())).collect();
     marks.sort_unstable();
     let horizon = run.horizon_ns / unit_ns;
-    let data = Data { clients: &run.clients, resources: &run.resources, unit_ns, horizon, rows, bottlenecks, marks };
+    let data = Data {
+        clients: &run.clients,
+        series: colours::series(&run.clients),
+        resources: &run.resources,
+        unit_ns,
+        horizon,
+        rows,
+        bottlenecks,
+        marks,
+    };
     Ok(serde_json::to_string(&data)?.replace('<', "\\u003c"))
 }
 

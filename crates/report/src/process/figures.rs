@@ -1,5 +1,6 @@
 //! The figures of runs: Gantt chart, cumulative use, its mean over runs, priorities.
 
+use super::colours::series;
 use super::{ProcessRun, RunError, seconds};
 use crate::chart::{
     Axis, Caption, Figure, GanttChart, GanttClient, Interval, Lane, Line, LineChart, Mean, Scale, Shape, Unit, thinned,
@@ -8,8 +9,8 @@ use crate::csv::{Cell, Csv};
 
 /// Clients with a colour of their own in a Gantt chart; the others share one.
 const OWN_COLOUR: usize = 7;
-/// Columns to which long lines are thinned: twice the pixels of a plot, so that they look the same enlarged.
-const COLUMNS: usize = 1100;
+/// Columns to which long lines are thinned: at least the pixels of a plot.
+const COLUMNS: usize = 560;
 
 /// Draws who uses which resource when, with a line under a resource while it is a bottleneck (Figures 2 to
 /// 14 of paper 000), and gives the uses as a table. Of more than eight clients those that use most have a
@@ -44,10 +45,13 @@ pub fn draw_gantt(run: &ProcessRun, caption: Caption) -> Result<(Figure, String)
 
 /// The clients of the chart, and as which of them each client is drawn.
 fn gantt_clients(run: &ProcessRun) -> (Vec<GanttClient>, Vec<usize>) {
-    let client = |(place, label): (usize, String)| GanttClient { label, series: place + 1 };
+    let coloured = |labels: Vec<String>| -> Vec<GanttClient> {
+        let series = series(&labels);
+        labels.into_iter().zip(series).map(|(label, series)| GanttClient { label, series }).collect()
+    };
     let count = run.clients.len();
     if count <= OWN_COLOUR + 1 {
-        return (run.clients.iter().cloned().enumerate().map(client).collect(), (0..count).collect());
+        return (coloured(run.clients.clone()), (0..count).collect());
     }
     // Ties go to the smaller number.
     let totals = run.totals();
@@ -58,7 +62,7 @@ fn gantt_clients(run: &ProcessRun) -> (Vec<GanttClient>, Vec<usize>) {
     let mut labels: Vec<String> = own.iter().map(|&c| run.clients[c].clone()).collect();
     labels.push(format!("{} others", count - OWN_COLOUR));
     let drawn_as = (0..count).map(|c| own.iter().position(|&o| o == c).unwrap_or(OWN_COLOUR)).collect();
-    (labels.into_iter().enumerate().map(client).collect(), drawn_as)
+    (coloured(labels), drawn_as)
 }
 
 /// Draws how much each client has used until each instant, of all resources together or of one, and gives
@@ -115,7 +119,7 @@ fn cumulative(run: &ProcessRun, client: usize, resource: Option<usize>) -> Vec<(
 /// Draws the mean over several runs of what each client has used until each instant, with error bars of a
 /// standard deviation, and gives the same as a table. `use_of` is the title of the vertical axis; `at` is in
 /// seconds, as are means and deviations, which a caller with the runs at hand computes. Clients without
-/// means are left out.
+/// means are left out. Error bars end at 0.
 pub fn draw_mean_use(clients: &[String], means: &[Vec<Mean>], use_of: &str, caption: Caption) -> (Figure, String) {
     let mut csv = Csv::new(&["client", "time_s", "mean_use_s", "standard_deviation_s"]);
     for (name, means) in clients.iter().zip(means) {
@@ -126,16 +130,17 @@ pub fn draw_mean_use(clients: &[String], means: &[Vec<Mean>], use_of: &str, capt
         }
     }
     let all = || means.iter().flatten();
-    let ends = all().filter_map(|m| Some([m.mean?, m.mean? + m.deviation, m.mean? - m.deviation])).flatten();
+    // No use is negative, even if the mean is less than the deviation.
+    let ends = all().filter_map(|m| m.mean.map(|mean| mean + m.deviation.max(0.0)));
     let last = all().map(|m| m.at).filter(|at| at.is_finite()).fold(0.0, f64::max);
-    let named = clients.iter().zip(means).enumerate();
+    let named = clients.iter().zip(means).zip(series(clients));
     let chart = LineChart {
         caption,
         x: Axis { title: "time".into(), unit: Unit::Seconds, scale: Scale::fixed(0.0, last, Unit::Seconds) },
         y: Axis { title: use_of.into(), unit: Unit::Seconds, scale: Scale::linear(ends, true, Unit::Seconds) },
         lines: named
-            .filter(|(_, (_, means))| !means.is_empty())
-            .map(|(client, (name, means))| Line { label: name.clone(), series: client + 1, shape: Shape::Means(means) })
+            .filter(|((_, means), _)| !means.is_empty())
+            .map(|((name, means), series)| Line { label: name.clone(), series, shape: Shape::Means(means) })
             .collect(),
     };
     (chart.draw(), csv.finish())
@@ -174,12 +179,8 @@ fn draw_lines(
 ) -> Figure {
     let values = lines.iter().flatten().filter_map(|point| point.1);
     let y = Axis { title, unit: Unit::Seconds, scale: Scale::linear(values, true, Unit::Seconds) };
-    let named = clients.iter().zip(lines).enumerate();
-    let line = named.map(|(client, (name, points))| Line {
-        label: name.clone(),
-        series: client + 1,
-        shape: Shape::Points(points),
-    });
+    let named = clients.iter().zip(lines).zip(series(clients));
+    let line = named.map(|((name, points), series)| Line { label: name.clone(), series, shape: Shape::Points(points) });
     let chart = LineChart { caption, x: time_axis(horizon_ns), y, lines: line.collect() };
     chart.draw()
 }

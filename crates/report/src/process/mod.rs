@@ -1,5 +1,6 @@
 //! A run of processes that alternate between time-shared resources: its figures, and a page to look into it.
 
+mod colours;
 mod encode;
 mod figures;
 mod page;
@@ -15,7 +16,7 @@ use crate::chart::{Interval, rows};
 pub struct ProcessRun {
     /// What the run is called.
     pub title: String,
-    /// The names of the clients.
+    /// The names of the clients. One named like a colour (paper 000: red, blue, green) is drawn in it.
     pub clients: Vec<String>,
     /// The names of the resources.
     pub resources: Vec<String>,
