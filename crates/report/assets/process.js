@@ -186,7 +186,8 @@
     for (const [place, text] of timeTicks()) {
       stroke(context, colours.rule, Math.round(place) + 0.5, top, Math.round(place) + 0.5, base);
       context.fillStyle = colours.soft;
-      context.fillText(`${text}\u00a0s`, place, base + 17);
+      const label = `${text}\u00a0s`;
+      context.fillText(label, Math.min(place, left + width + RIGHT - context.measureText(label).width / 2), base + 17);
     }
     stroke(context, colours.axis, left, base + 0.5, left + width, base + 0.5);
   }
@@ -463,7 +464,7 @@
         lines = [element("b", "", `until ${seconds(pointer.time, digits() + 1)}`)];
         const sums = cumulative.map((line, client) => [client, used(line, pointer.time)]).filter(([client]) => !hidden[client]);
         sums.sort((a, b) => b[1] - a[1] || a[0] - b[0]);
-        for (const [client, sum] of sums.slice(0, 12)) lines.push(pair(data.clients[client], seconds(sum, 3)));
+        for (const [client, sum] of sums.slice(0, 12)) lines.push(pair(data.clients[client], `${(sum * UNIT_S).toFixed(3)}\u00a0s`));
         if (sums.length > 12) lines.push(element("div", "", `and ${sums.length - 12} more`));
       }
     }

@@ -58,7 +58,7 @@ pub struct Mean {
 }
 
 /// The distance of error bars in pixels, and half the width of their ends.
-const BAR_DISTANCE: f64 = 24.0;
+const BAR_DISTANCE: f64 = 36.0;
 const BAR_END: f64 = 2.5;
 
 impl LineChart<'_> {
@@ -211,7 +211,7 @@ mod tests {
             bars.split('M').filter_map(x).collect()
         };
         let (first, second) = (places(0), places(1));
-        assert!(first.len() > 15 && second.len() > 15);
+        assert!(first.len() > 10 && second.len() > 10);
         assert!(first.windows(2).all(|pair| pair[1] - pair[0] > BAR_DISTANCE - 1.0), "{first:?}");
         let near = |a: &f64| second.iter().map(|b| (a - b).abs()).fold(f64::MAX, f64::min);
         assert!(first.iter().all(|a| near(a) > BAR_DISTANCE / 2.0 - 1.0));
