@@ -2,90 +2,17 @@
 // has used. Without this script the page shows both as a whole. Names only ever become text.
 "use strict";
 (() => {
-  const data = JSON.parse(document.getElementById("data").textContent);
+  const { data, horizon, rows, bottlenecks, above, running, lines, used, UNIT_S, secondsText, seconds, percent, ticks } = run;
   const find = (id) => document.getElementById(id);
   const [lanes, plot, tooltip] = [find("lanes"), find("use"), find("tooltip")];
   document.documentElement.classList.add("script");
 
-  // Times are in units of data.unit_ns: whole numbers, exact up to 2^53.
-  const UNIT_S = data.unit_ns / 1e9;
-  const horizon = Math.max(data.horizon, 1);
   const SERIES = 8;
   const series = (client) => data.series[client];
   // As in the style sheet of the figures.
   const DASHES = [[], [], [7, 2], [3, 2], [9, 2, 2, 2], [12, 3], [5, 2, 1, 2, 1, 2], [1.5, 2]];
   const hidden = new Array(data.clients.length).fill(false);
   let emphasized = -1;
-
-  /** A row's uses: clients, beginnings and ends, in order of time. */
-  function decode(row) {
-    const bytes = Uint8Array.from(atob(row.uses), (character) => character.charCodeAt(0));
-    const [client, from, until] = [new Uint32Array(row.count), new Float64Array(row.count), new Float64Array(row.count)];
-    let at = 0;
-    function number() {
-      let [sum, factor] = [0, 1];
-      for (;;) {
-        const byte = bytes[at++];
-        sum += (byte & 127) * factor;
-        if (byte < 128) return sum;
-        factor *= 128;
-      }
-    }
-    let end = 0;
-    for (let k = 0; k < row.count; k++) {
-      client[k] = number();
-      from[k] = end + number();
-      until[k] = end = from[k] + number();
-    }
-    return { resource: row.resource, client, from, until, count: row.count };
-  }
-  const rows = data.rows.map(decode);
-
-  /** The first place in `sorted` (of `count`) whose value is above `value`. */
-  function above(sorted, value, count = sorted.length) {
-    let [low, high] = [0, count];
-    while (low < high) {
-      const middle = (low + high) >> 1;
-      if (sorted[middle] > value) high = middle;
-      else low = middle + 1;
-    }
-    return low;
-  }
-  /** The use of a row that runs at `time`, or -1. */
-  function running(row, time) {
-    const place = above(row.until, time);
-    return place < row.count && row.from[place] <= time ? place : -1;
-  }
-
-  // Bottlenecks by resource.
-  const bottlenecks = data.resources.map(() => []);
-  for (const [resource, from, until] of data.bottlenecks) bottlenecks[resource].push([from, until]);
-
-  /** The cumulative use of each client: where its line bends, and how much it has used there. */
-  function lines(resource) {
-    const changes = data.clients.map(() => []);
-    for (const row of rows) {
-      if (resource >= 0 && row.resource !== resource) continue;
-      for (let k = 0; k < row.count; k++) changes[row.client[k]].push([row.from[k], 1], [row.until[k], -1]);
-    }
-    return changes.map((list) => {
-      list.sort((a, b) => a[0] - b[0]);
-      const [at, sum] = [new Float64Array(list.length + 1), new Float64Array(list.length + 1)];
-      let level = 0;
-      list.forEach(([time, change], k) => {
-        at[k + 1] = time;
-        sum[k + 1] = sum[k] + level * (time - at[k]);
-        level += change;
-      });
-      return { at, sum };
-    });
-  }
-  function used({ at, sum }, time) {
-    const next = above(at, time);
-    if (next >= at.length) return sum[at.length - 1];
-    const span = at[next] - at[next - 1];
-    return sum[next - 1] + (span > 0 ? ((sum[next] - sum[next - 1]) * (time - at[next - 1])) / span : 0);
-  }
   let cumulative = lines(-1);
 
   // Layout, in CSS pixels.
@@ -125,24 +52,6 @@
   const x = (time) => left + ((time - view.from) / (view.until - view.from)) * width;
   const timeAt = (place) => view.from + ((place - left) / width) * (view.until - view.from);
 
-  /** Seconds with all digits that count. */
-  function secondsText(time, decimals = 9) {
-    const text = (time * UNIT_S).toFixed(decimals);
-    return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
-  }
-  const seconds = (time, decimals) => `${secondsText(time, decimals).replace("-", "−")}\u00a0s`;
-  const percent = (share) => `${(share * 100).toFixed(1)}\u00a0%`;
-
-  /** Round numbers from `low` to `high`, at most `count` of them. */
-  function ticks(low, high, count) {
-    const rough = (high - low) / Math.max(count, 1);
-    const power = 10 ** Math.floor(Math.log10(rough));
-    const step = [1, 2, 5, 10].map((digit) => digit * power).find((size) => size >= rough * 0.999);
-    const decimals = Math.max(0, Math.min(12, Math.ceil(-Math.log10(step) - 1e-9)));
-    const found = [];
-    for (let k = Math.ceil(low / step - 1e-9); k * step <= high + step * 1e-9; k++) found.push([k * step, (k * step).toFixed(decimals)]);
-    return found;
-  }
   function timeTicks() {
     const label = Math.max(60, 9 * secondsText(view.until, Math.max(0, 2 - Math.floor(Math.log10((view.until - view.from) * UNIT_S)))).length);
     return ticks(view.from * UNIT_S, view.until * UNIT_S, width / label).map(([value, text]) => [x(value / UNIT_S), text]);

@@ -11,7 +11,7 @@ use crate::page::{STYLE as REPORT_STYLE, environment};
 
 const TEMPLATE: &str = include_str!("../../assets/process.html");
 const STYLE: &str = include_str!("../../assets/process.css");
-const SCRIPT: &str = include_str!("../../assets/process.js");
+const SCRIPT: &str = concat!(include_str!("../../assets/process_data.js"), include_str!("../../assets/process.js"));
 
 /// All that the template shows. Figures, styles, script and data are text that it does not escape.
 #[derive(Serialize)]
