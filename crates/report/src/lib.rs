@@ -5,6 +5,8 @@
 //! against the first one named), then each user, then how things went over time, then the method.
 //! Figures 4 and 5 of paper 001 (Sadok et al., "Stateful DRF") are among the figures.
 //!
+//! [`process`] shows runs of processes that alternate between resources, as in the figures of paper 000.
+//!
 //! This room computes no results: what it shows is in the record, at most rounded, sorted or
 //! subtracted. [`chart`] knows nothing of studies, and other reports draw with it too.
 //!
@@ -14,6 +16,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod chart;
+pub mod process;
 
 mod csv;
 mod description;
@@ -72,6 +75,9 @@ pub enum ReportError {
         /// The other one.
         second: String,
     },
+    /// A run of processes holds what is not of it: a mistake of who filled it.
+    #[error("the run of processes cannot be shown: {0}; please report this")]
+    Run(#[from] process::RunError),
     /// The page could not be put together: a mistake in this crate, not in the record.
     #[error("the page cannot be put together: {0}; please report this")]
     Page(#[from] minijinja::Error),

@@ -1,6 +1,6 @@
 //! What all charts share: the legend on top, below it the plot with its axes.
 
-use super::figure::{Anchor, Caption, Figure, Pen, text_width};
+use super::figure::{Anchor, Caption, Figure, Pen, shortened, text_width};
 use super::legend::{Entry, draw_legend};
 use super::scale::{Scale, Spacing};
 use super::ticks::{Tick, Unit, ticks};
@@ -12,6 +12,7 @@ pub(super) const WIDTH: f64 = 560.0;
 const RIGHT: f64 = 18.0;
 const TICK_GAP: f64 = 7.0;
 const TEXT_HEIGHT: f64 = 12.0;
+const LONGEST_LANE_LABEL: usize = 16;
 
 /// One axis: what is counted, how it is labelled, where values lie.
 #[derive(Clone, Debug, PartialEq)]
@@ -78,6 +79,37 @@ impl Frame {
             Horizontal::Named(title) => frame.x_title(title),
         }
         frame
+    }
+
+    /// Draws the legend, named lanes of these heights, and a horizontal axis with its grid; also returns the
+    /// lanes' tops. The lowest `below` of a height lies under the lane: its name stands beside the rest.
+    pub(super) fn lanes(x: &Axis, labels: &[&str], heights: &[f64], below: f64, legend: &[Entry]) -> (Frame, Vec<f64>) {
+        let mut pen = Pen::default();
+        let labels: Vec<String> = labels.iter().map(|label| shortened(label, LONGEST_LANE_LABEL)).collect();
+        let label_width = labels.iter().map(|label| text_width(label)).fold(0.0, f64::max);
+        // Whole pixels, so that what fills whole pixels looks crisp.
+        let left = (label_width + TICK_GAP + 4.0).max(36.0).ceil();
+        let last_label = x.labelled().0.pop().map_or(0.0, |tick| text_width(&tick.label));
+        let right = (WIDTH - RIGHT.max(last_label / 2.0)).floor();
+        let legend_height = draw_legend(&mut pen, legend, WIDTH);
+        let top = legend_height + 14.0;
+        let bottom = top + heights.iter().sum::<f64>();
+        let y = Scale::fixed(0.0, 1.0, Unit::Number);
+        let mut frame = Frame { pen, left, right, top, bottom, y };
+        for tick in x.labelled().0.iter().filter(|tick| tick.value > x.scale.low()) {
+            let at = frame.x(&x.scale, tick.value);
+            frame.pen.line("grid", [at, top], [at, bottom]);
+        }
+        let mut tops = Vec::new();
+        let mut lane_top = top;
+        for (label, height) in labels.iter().zip(heights) {
+            let middle = lane_top + (height - below) / 2.0;
+            frame.pen.text("label", [left - TICK_GAP, middle + 4.0], Anchor::End, label);
+            tops.push(lane_top);
+            lane_top += height;
+        }
+        frame.horizontal(x);
+        (frame, tops)
     }
 
     fn horizontal(&mut self, axis: &Axis) {

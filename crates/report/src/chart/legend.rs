@@ -13,14 +13,19 @@ pub(super) enum Swatch {
     Line(usize),
     Bar(usize),
     Box(&'static str),
-    Bubble { class: &'static str, radius: f64 },
+    Bubble {
+        class: &'static str,
+        radius: f64,
+    },
     Diagonal,
+    /// A short line of a style class.
+    Rule(&'static str),
 }
 
 impl Swatch {
     fn width(&self) -> f64 {
         match self {
-            Swatch::Line(_) | Swatch::Diagonal => 26.0,
+            Swatch::Line(_) | Swatch::Diagonal | Swatch::Rule(_) => 26.0,
             Swatch::Bar(_) | Swatch::Box(_) => 12.0,
             Swatch::Bubble { radius, .. } => (2.0 * radius).max(8.0),
         }
@@ -71,6 +76,7 @@ fn draw_swatch(pen: &mut Pen, swatch: &Swatch, x: f64, y: f64) {
             let [x, y, radius] = [x + width / 2.0, y, *radius].map(Coordinate);
             pen.write(format_args!("<circle class=\"bubble {class}\" cx=\"{x}\" cy=\"{y}\" r=\"{radius}\"/>\n"));
         }
+        Swatch::Rule(class) => pen.line(class, [x, y], [x + width, y]),
         Swatch::Diagonal => pen.line("diagonal", [x + 2.0, y + 7.0], [x + width - 2.0, y - 7.0]),
     }
 }

@@ -42,7 +42,24 @@ pub enum Shape<'a> {
         /// The level in each.
         levels: &'a [Option<f64>],
     },
+    /// Means over runs, straight from one to the next, with error bars: as many as can be told apart.
+    Means(&'a [Mean]),
 }
+
+/// The mean of a quantity over several runs, at one place of the horizontal axis.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Mean {
+    /// Where on the horizontal axis.
+    pub at: f64,
+    /// The mean; without it the line is broken.
+    pub mean: Option<f64>,
+    /// The standard deviation over the runs: the error bar reaches as far up and as far down.
+    pub deviation: f64,
+}
+
+/// The distance of error bars in pixels, and half the width of their ends.
+const BAR_DISTANCE: f64 = 36.0;
+const BAR_END: f64 = 2.5;
 
 impl LineChart<'_> {
     /// Draws it.
@@ -53,7 +70,15 @@ impl LineChart<'_> {
             .map(|line| Entry { swatch: Swatch::Line(line.series), label: line.label.clone() })
             .collect();
         let mut frame = Frame::new(Horizontal::Axis(&self.x), &self.y, Some(230.0), &legend);
-        for line in &self.lines {
+        for (index, line) in self.lines.iter().enumerate() {
+            if let Shape::Means(means) = line.shape {
+                // The bars of one line stand between those of the next.
+                let bars = self.bars(&frame, means, index as f64 / self.lines.len() as f64);
+                if !bars.is_empty() {
+                    let class = series_class(line.series);
+                    frame.pen.write(format_args!("<path class=\"whisker {class}\" d=\"{bars}\"/>\n"));
+                }
+            }
             let path = self.path(&frame, line.shape);
             if !path.is_empty() {
                 let class = series_class(line.series);
@@ -61,6 +86,28 @@ impl LineChart<'_> {
             }
         }
         frame.finish(&self.caption)
+    }
+
+    /// Error bars: at each mean if there is room, else at some, the first `phase` distances from the left.
+    fn bars(&self, frame: &Frame, means: &[Mean], phase: f64) -> String {
+        let sparse = means.len() as f64 * BAR_DISTANCE <= frame.right - frame.left;
+        let mut next = frame.left + BAR_DISTANCE * phase;
+        let mut path = String::new();
+        for Mean { at, mean, deviation } in means {
+            let x = frame.x(&self.x.scale, *at);
+            let Some(mean) = mean.filter(|mean| mean.is_finite() && at.is_finite()) else { continue };
+            // Runs that agree have no bar; their mean says all.
+            if !(deviation.is_finite() && *deviation > 0.0 && (sparse || x >= next)) {
+                continue;
+            }
+            while next <= x {
+                next += BAR_DISTANCE;
+            }
+            let [low, high] = [frame.y(mean - deviation), frame.y(mean + deviation)].map(Coordinate);
+            let [x, left, right] = [x, x - BAR_END, x + BAR_END].map(Coordinate);
+            path.push_str(&format!("M{left} {high}H{right}M{x} {high}V{low}M{left} {low}H{right}"));
+        }
+        path
     }
 
     fn path(&self, frame: &Frame, shape: Shape<'_>) -> String {
@@ -83,6 +130,17 @@ impl LineChart<'_> {
                     }
                 }
             }
+            Shape::Means(means) => {
+                for mean in means {
+                    match mean.mean.filter(|y| y.is_finite() && mean.at.is_finite()) {
+                        Some(y) => {
+                            to(mean.at, y, broken);
+                            broken = false;
+                        }
+                        None => broken = true,
+                    }
+                }
+            }
             Shape::Steps { start, width, levels } => {
                 for (bin, level) in levels.iter().enumerate() {
                     let Some(level) = level.filter(|level| level.is_finite()) else {
@@ -99,5 +157,63 @@ impl LineChart<'_> {
             }
         }
         path
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::{Scale, Unit};
+
+    fn draw(lines: &[&[Mean]]) -> String {
+        let axis = || Axis { title: "t".into(), unit: Unit::Number, scale: Scale::fixed(0.0, 10.0, Unit::Number) };
+        let lines = lines.iter().enumerate().map(|(series, means)| Line {
+            label: format!("l{series}"),
+            series,
+            shape: Shape::Means(means),
+        });
+        let lines = lines.collect();
+        LineChart { caption: Caption::default(), x: axis(), y: axis(), lines }.draw().inline()
+    }
+
+    fn mean(at: f64, mean: f64, deviation: f64) -> Mean {
+        Mean { at, mean: Some(mean), deviation }
+    }
+
+    #[test]
+    fn error_bars_reach_a_standard_deviation_to_both_sides() {
+        let gap = Mean { at: 4.0, ..Mean::default() };
+        let svg =
+            draw(&[&[mean(0.0, 0.0, 0.0), mean(2.0, 5.0, 2.5), gap, mean(6.0, 9.0, 5.0), mean(8.0, 1.0, f64::NAN)]]);
+        let bars = svg.lines().find(|line| line.contains("\"whisker s0\"")).unwrap();
+        assert_eq!(bars.matches('V').count(), 2, "none without a deviation or a mean: {bars}");
+        let line = svg.lines().find(|line| line.contains("<path class=\"line")).unwrap();
+        assert_eq!((line.matches('M').count(), line.matches('L').count()), (2, 2), "broken at the gap");
+        let heights: Vec<f64> = bars
+            .split('M')
+            .filter_map(|part| part.split_once('V'))
+            .map(|(from, to)| {
+                let y = |text: &str| text.trim_end_matches(|c: char| !c.is_ascii_digit()).parse::<f64>().unwrap();
+                y(to) - y(from.split_once(' ').unwrap().1)
+            })
+            .collect();
+        // 230 pixels for 10; the second one ends at the top of the axis.
+        assert_eq!(heights, [115.0, 138.0]);
+    }
+
+    #[test]
+    fn bars_of_many_means_stay_apart_and_between_those_of_other_lines() {
+        let many: Vec<Mean> = (0..1000).map(|k| mean(f64::from(k) / 100.0, 5.0, 1.0)).collect();
+        let svg = draw(&[&many, &many]);
+        let places = |series: usize| -> Vec<f64> {
+            let bars = svg.lines().find(|line| line.contains(&format!("whisker s{series}"))).unwrap();
+            let x = |part: &str| part.contains('V').then(|| part.split_once(' ').unwrap().0.parse().unwrap());
+            bars.split('M').filter_map(x).collect()
+        };
+        let (first, second) = (places(0), places(1));
+        assert!(first.len() > 10 && second.len() > 10);
+        assert!(first.windows(2).all(|pair| pair[1] - pair[0] > BAR_DISTANCE - 1.0), "{first:?}");
+        let near = |a: &f64| second.iter().map(|b| (a - b).abs()).fold(f64::MAX, f64::min);
+        assert!(first.iter().all(|a| near(a) > BAR_DISTANCE / 2.0 - 1.0));
     }
 }

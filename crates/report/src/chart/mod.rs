@@ -14,20 +14,26 @@
 mod bars;
 mod figure;
 mod frame;
+mod gantt;
+mod lanes;
 mod legend;
 mod lines;
 mod scale;
 mod scatter;
 mod stack;
 mod tanks;
+mod thin;
 mod ticks;
 
 pub use bars::{BarChart, BarSeries};
 pub use figure::{Caption, Figure, style};
 pub use frame::Axis;
-pub use lines::{Line, LineChart, Shape};
+pub use gantt::{GanttChart, GanttClient, Lane};
+pub use lanes::{Interval, rows};
+pub use lines::{Line, LineChart, Mean, Shape};
 pub use scale::{Scale, Spacing};
 pub use scatter::{Bubble, ScatterChart, Side};
 pub use stack::{Layer, StackChart};
 pub use tanks::{Tank, TankChart};
+pub use thin::thinned;
 pub use ticks::{Tick, Unit, ticks};

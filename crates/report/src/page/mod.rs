@@ -16,7 +16,7 @@ use crate::format::{duration_and_seconds, grouped};
 use crate::view::{Capacity, Policy, View};
 
 const TEMPLATE: &str = include_str!("../../assets/report.html");
-const STYLE: &str = include_str!("../../assets/report.css");
+pub(crate) const STYLE: &str = include_str!("../../assets/report.css");
 const SCRIPT: &str = include_str!("../../assets/report.js");
 
 /// All that the template shows. Figures, styles, script and data are text that it does not escape.
@@ -78,11 +78,18 @@ struct Choice<'a> {
     details: String,
 }
 
-/// The page as text.
-pub(crate) fn render(view: &View<'_>, figures: &Figures) -> Result<String, ReportError> {
+/// What all templates of this crate share: lines with nothing but a block leave nothing, and what is not
+/// there is a mistake.
+pub(crate) fn environment() -> Result<Environment<'static>, ReportError> {
     let mut environment = Environment::new();
     environment.set_syntax(SyntaxConfig::builder().trim_blocks(true).lstrip_blocks(true).build()?);
     environment.set_undefined_behavior(UndefinedBehavior::Strict);
+    Ok(environment)
+}
+
+/// The page as text.
+pub(crate) fn render(view: &View<'_>, figures: &Figures) -> Result<String, ReportError> {
+    let mut environment = environment()?;
     environment.add_template("report.html", TEMPLATE)?;
     let (capacity, policy) = view.shown_first();
     let shown = figures.pairs.iter().find(|pair| (pair.capacity, pair.policy) == (capacity, policy));
