@@ -1,0 +1,51 @@
+//! Processes that alternate between time-shared resources: the simulator of paper 000.
+//!
+//! Zeldes and Feitelson, "On-line fair allocations based on bottlenecks and global priorities"
+//! (ICPE'13): each client has one priority, the least gap between what it was entitled to and what it
+//! used among the resources that are bottlenecks, and all resources serve in the order of this one
+//! priority. Programs are in the paper's language; other schedulers run on the same scenarios.
+//!
+//! ```
+//! use evenhand_processes::{Client, Parameters, Program, Recording, Scenario};
+//! // The paper's Figure 2: red has the CPU alone for 5 s, then shares it 1:2 with blue.
+//! let program = |text| Program::parse("example", text);
+//! let red = program("# Priority:\n33\n# Requests:\nloop 1\nCPU_CS 10 0 NORM\n")?;
+//! let blue = program("# Priority:\n67\n# Requests:\nloop 1\nidle 5 0 NORM\nCPU_CS 5 0 NORM\n")?;
+//! let clients = vec![Client::new("red", red), Client::new("blue", blue)];
+//! let scenario = Scenario::new(clients, vec![], Parameters::default()).unwrap();
+//! let (outcome, recording) = scenario.record(Recording::new());
+//! assert_eq!(outcome.finish[0].unwrap().to_string(), "15");
+//! assert_eq!(recording.services.len(), 150); // quanta of 0.1 s
+//! # Ok::<(), evenhand_documents::DocumentError>(())
+//! ```
+//!
+//! Runs are deterministic: the same scenario and seed give the same bytes. Memory grows with the window,
+//! not with the run, unless a [`Recording`] is kept. This room draws no figures and reads nothing but
+//! programs and scenarios.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod accrual;
+mod ensemble;
+mod flow;
+mod offline;
+mod parse;
+mod program;
+mod record;
+mod scenario;
+mod scenario_file;
+mod scheduler;
+mod schedulers;
+mod simulation;
+mod weights;
+mod window;
+
+pub use ensemble::{Curves, Ensemble, Statistic, ensemble};
+pub use offline::{Comparison, OfflineError, Steady, compare_offline};
+pub use program::{Distribution, IDLE, Phase, Program, Step};
+pub use record::{BottleneckInterval, Observer, Recording, Service, Silent};
+pub use scenario::{
+    Asynchronous, Client, PREEMPTIVE_ENDING, Parameters, Reading, ResourceSettings, Scenario, ScenarioError, Ties,
+};
+pub use scenario_file::{read_programs, read_scenario};
+pub use scheduler::{Registration, SCHEDULERS, scheduler_named};
+pub use simulation::Outcome;

@@ -1,0 +1,183 @@
+//! What a process does: phases of steps, each the use of one resource (paper 000, section 4.1).
+
+use std::fmt;
+
+use evenhand_model::{Quantity, Span};
+use evenhand_random::Stream;
+
+/// The name that stands for a pure delay: no resource, no queue, no accounting.
+pub const IDLE: &str = "idle";
+
+/// What one process does, in order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Program {
+    /// Relative priority (entitlement), greater than 0.
+    pub priority: Quantity,
+    /// Its phases, one after the other.
+    pub phases: Vec<Phase>,
+}
+
+/// Steps that are repeated.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Phase {
+    /// How many times, at least 1.
+    pub iterations: u64,
+    /// What is done each time; at least one step.
+    pub steps: Vec<Step>,
+}
+
+/// One use of a resource, or a delay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Step {
+    /// The resource, or [`IDLE`].
+    pub resource: String,
+    /// How long it takes in the mean.
+    pub mean: Span,
+    /// Standard deviation (NORM), half the range (UNIF); without meaning for EXP.
+    pub width: Span,
+    /// How the service time is drawn.
+    pub distribution: Distribution,
+}
+
+/// How service times are drawn.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Distribution {
+    /// Normal.
+    Norm,
+    /// Uniform.
+    Unif,
+    /// Exponential.
+    Exp,
+}
+
+impl Distribution {
+    /// All of them, in the order of the paper's text.
+    pub const ALL: [Distribution; 3] = [Distribution::Unif, Distribution::Exp, Distribution::Norm];
+
+    /// As written in a program.
+    pub fn name(self) -> &'static str {
+        match self {
+            Distribution::Norm => "NORM",
+            Distribution::Unif => "UNIF",
+            Distribution::Exp => "EXP",
+        }
+    }
+}
+
+/// No service is shorter: a normal or uniform draw may be negative, of which the paper is silent.
+pub(crate) const TICK: u64 = 1;
+
+/// A service time in nanoseconds; draws only if there is something random.
+pub(crate) fn draw(mean: u64, width: u64, distribution: Distribution, stream: &mut Stream) -> u64 {
+    let (m, w) = (mean as f64, width as f64);
+    let drawn = match distribution {
+        Distribution::Norm | Distribution::Unif if width == 0 => return mean.max(TICK),
+        Distribution::Norm => m + w * stream.normal(),
+        Distribution::Unif => m + w * (2.0 * stream.uniform() - 1.0),
+        Distribution::Exp => stream.exponential(m),
+    };
+    // `as` stops at both ends of u64; + 0.5 rounds to the nearest.
+    ((drawn + 0.5) as u64).clamp(TICK, Span::MAX.nanos() >> 8)
+}
+
+impl Program {
+    /// Whether no service time is random.
+    pub fn is_deterministic(&self) -> bool {
+        let mut steps = self.phases.iter().flat_map(|p| &p.steps);
+        steps.all(|s| s.distribution != Distribution::Exp && s.width == Span::ZERO)
+    }
+
+    /// Mean service and delay of the whole program, in nanoseconds, if nothing ever waits.
+    pub fn mean_length(&self) -> u128 {
+        let phase = |p: &Phase| p.steps.iter().map(|s| u128::from(s.mean.nanos())).sum::<u128>();
+        self.phases.iter().map(|p| u128::from(p.iterations) * phase(p)).sum()
+    }
+
+    /// What it does, in words: one line for the priority, one a phase and one for the sum.
+    ///
+    /// ```
+    /// let text = "# Priority:\n34\n# Requests:\nloop 40\nDISK_CS 0.1 0.05 NORM\nCPU_CS 0.1 0 NORM\n";
+    /// let program = evenhand_processes::Program::parse("p.prog", text).unwrap();
+    /// assert_eq!(
+    ///     program.explain(),
+    ///     "entitlement 34 (relative to the others)\n\
+    ///      40 times: DISK_CS for 0.1 s on average (normal, standard deviation 0.05 s; in quanta), \
+    ///      then CPU_CS for exactly 0.1 s (in quanta)\n\
+    ///      in all 8 s if it never waits (mean; service times are random): DISK_CS 4 s, CPU_CS 4 s"
+    /// );
+    /// ```
+    pub fn explain(&self) -> String {
+        let mut lines = vec![format!("entitlement {} (relative to the others)", quantity(&self.priority))];
+        for phase in &self.phases {
+            let steps: Vec<String> = phase.steps.iter().map(explain_step).collect();
+            let times = match phase.iterations {
+                1 => "once".to_string(),
+                2 => "twice".to_string(),
+                n => format!("{n} times"),
+            };
+            lines.push(format!("{times}: {}", steps.join(", then ")));
+        }
+        let mut sums: Vec<(&str, u128)> = Vec::new();
+        for phase in &self.phases {
+            for step in &phase.steps {
+                let time = u128::from(step.mean.nanos()) * u128::from(phase.iterations);
+                match sums.iter_mut().find(|(name, _)| *name == step.resource) {
+                    Some((_, sum)) => *sum += time,
+                    None => sums.push((&step.resource, time)),
+                }
+            }
+        }
+        let each: Vec<String> = sums.iter().map(|(name, sum)| format!("{name} {} s", seconds(*sum))).collect();
+        let kind = if self.is_deterministic() { "" } else { " (mean; service times are random)" };
+        lines.push(format!("in all {} s if it never waits{kind}: {}", seconds(self.mean_length()), each.join(", ")));
+        lines.join("\n")
+    }
+}
+
+fn explain_step(step: &Step) -> String {
+    let time = match step.distribution {
+        Distribution::Exp => format!("{} s on average (exponential)", step.mean),
+        _ if step.width == Span::ZERO => format!("exactly {} s", step.mean),
+        Distribution::Norm => format!("{} s on average (normal, standard deviation {} s)", step.mean, step.width),
+        Distribution::Unif => format!("{} s on average (uniform, {} s to either side)", step.mean, step.width),
+    };
+    if step.resource == IDLE {
+        return format!("idle for {time}");
+    }
+    if !step.resource.ends_with(crate::scenario::PREEMPTIVE_ENDING) {
+        return format!("{} for {time}", step.resource);
+    }
+    match time.strip_suffix(')') {
+        Some(open) => format!("{} for {open}; in quanta)", step.resource),
+        None => format!("{} for {time} (in quanta)", step.resource),
+    }
+}
+
+/// Seconds of possibly more nanoseconds than a [`Span`] holds.
+fn seconds(nanos: u128) -> String {
+    let rest = format!("{:09}", nanos % 1_000_000_000);
+    let whole = nanos / 1_000_000_000;
+    match rest.trim_end_matches('0') {
+        "" => whole.to_string(),
+        rest => format!("{whole}.{rest}"),
+    }
+}
+
+/// As decimal where it is one, else as a fraction.
+pub(crate) fn quantity(quantity: &Quantity) -> String {
+    quantity.nano().map_or_else(|| quantity.exact().to_string(), seconds)
+}
+
+impl fmt::Display for Program {
+    /// The program as a `.prog` file that parses to the same.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "# Priority:\n{}\n# Requests:", quantity(&self.priority))?;
+        for phase in &self.phases {
+            writeln!(f, "loop {}", phase.iterations)?;
+            for Step { resource, mean, width, distribution } in &phase.steps {
+                writeln!(f, "{resource} {mean} {width} {}", distribution.name())?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,59 @@
+//! Weighted fair sharing of each resource by virtual time: stride scheduling (Waldspurger and Weihl, 1995)
+//! with the rule of start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM'96) for who was away.
+//!
+//! A client's virtual time on a resource grows by use over weight; the least goes first. Who comes to a
+//! resource begins no earlier than whom it served last, so that absence earns nothing.
+
+use crate::scheduler::{Scheduler, Setting, View, Waiting};
+
+pub(crate) struct Stride {
+    weights: Vec<u64>,
+    resources: Vec<Clock>,
+}
+
+struct Clock {
+    /// Virtual time of the client chosen last.
+    now: u128,
+    /// Virtual time of each client.
+    clients: Vec<u128>,
+    /// Requests of each client here.
+    present: Vec<u32>,
+}
+
+/// Virtual time counts 2^-40 ns of a client of weight 1.
+const FRACTION: u32 = 40;
+
+impl Scheduler for Stride {
+    const CLOCKED: bool = true;
+
+    fn new(setting: &Setting<'_>) -> Stride {
+        let n = setting.weights.len();
+        let clock = |_: &u32| Clock { now: 0, clients: vec![0; n], present: vec![0; n] };
+        Stride { weights: setting.weights.to_vec(), resources: setting.servers.iter().map(clock).collect() }
+    }
+
+    fn enters(&mut self, _: u64, client: usize, resource: usize) {
+        let clock = &mut self.resources[resource];
+        if clock.present[client] == 0 {
+            clock.clients[client] = clock.clients[client].max(clock.now);
+        }
+        clock.present[client] += 1;
+    }
+
+    fn leaves(&mut self, _: u64, client: usize, resource: usize) {
+        self.resources[resource].present[client] -= 1;
+    }
+
+    fn served(&mut self, client: usize, resource: usize, time: u64) {
+        self.resources[resource].clients[client] += (u128::from(time) << FRACTION) / u128::from(self.weights[client]);
+    }
+
+    fn choose(&mut self, _: &View<'_>, resource: usize, queue: &[Waiting]) -> usize {
+        let clock = &mut self.resources[resource];
+        let time = |at: usize| clock.clients[queue[at].client as usize];
+        let ahead = |a: usize, b: usize| time(a) < time(b) || (time(a) == time(b) && queue[a].before(&queue[b]));
+        let best = (1..queue.len()).fold(0, |best, at| if ahead(at, best) { at } else { best });
+        clock.now = time(best);
+        best
+    }
+}
