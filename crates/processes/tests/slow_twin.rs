@@ -61,7 +61,7 @@ prop_compose! {
             recalculation: recalculation.map(seconds),
             reading,
             ties,
-            horizon: Some(at("4")),
+            horizon: Some(at("8")),
             ..Parameters::default()
         };
         let settings = RESOURCES.iter().zip(servers);
@@ -73,7 +73,7 @@ prop_compose! {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 60, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn both_serve_the_same(scenario in random()) {
