@@ -2,7 +2,7 @@
 //! resources), deterministic and random, under every scheduler; for 1,000 clients on 16 resources; and
 //! 1,000 runs of Figure 9 on all cores. Medians.
 //!
-//! `cargo bench -p evenhand-processes --bench dispatch`
+//! `cargo bench -p evenhand-processes --bench dispatch [-- few|many|runs]`
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and its input is its own")]
 
@@ -15,15 +15,20 @@ use evenhand_processes::{Client, Parameters, Program, SCHEDULERS, Scenario, ense
 const RUNS: usize = 5;
 
 fn main() {
-    for width in ["0", "0.01"] {
+    let chosen: Vec<String> = std::env::args().skip(1).filter(|a| !a.starts_with('-')).collect();
+    let is_chosen = |part: &str| chosen.is_empty() || chosen.iter().any(|c| c == part);
+    for width in ["0", "0.01"].into_iter().filter(|_| is_chosen("few")) {
         for scheduler in SCHEDULERS {
             let few = ring(8, 4, width, scheduler.name, 20_000);
             rate(&format!("8 clients, 4 resources, width {width}, {}", scheduler.name), &few);
         }
     }
-    for width in ["0", "0.01"] {
+    for width in ["0", "0.01"].into_iter().filter(|_| is_chosen("many")) {
         let many = ring(1000, 16, width, "bottleneck", 1_000);
         rate(&format!("1000 clients, 16 resources, width {width}, bottleneck"), &many);
+    }
+    if !is_chosen("runs") {
+        return;
     }
     let scenario = figure_9();
     let mut times: Vec<f64> = (0..RUNS).map(|_| seconds(|| ensemble(&scenario, 1000, None))).collect();

@@ -125,6 +125,7 @@ impl Scheduler for Bottleneck {
     fn choose(&mut self, view: &View<'_>, resource: usize, queue: &[Waiting]) -> usize {
         let mut best = 0;
         let mut best_lag = None;
+        let mut virtual_time = None;
         for at in 1..queue.len() {
             let (new, old) = (queue[at].client as usize, queue[best].client as usize);
             let (priority, best_priority) = (self.priorities[new], self.priorities[old]);
@@ -135,9 +136,9 @@ impl Scheduler for Bottleneck {
             let ahead = priority > best_priority || {
                 let order = if self.ties == Ties::Lag && new != old {
                     let accrual = &mut self.accrual;
-                    let mut of = |client| {
-                        accrual.ever(view.now, client, resource) - view.used.ever(view.now, client, resource) as i64
-                    };
+                    let v = *virtual_time.get_or_insert_with(|| accrual.v(view.now, resource));
+                    let of =
+                        |client| accrual.ever(v, client, resource) - view.used.ever(view.now, client, resource) as i64;
                     let old_lag = *best_lag.get_or_insert_with(|| of(old));
                     let new_lag = of(new);
                     lag = Some(new_lag);
