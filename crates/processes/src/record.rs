@@ -125,11 +125,11 @@ impl Observer for Recording {
         if self.merged {
             let server = (service.resource, service.server);
             let slot = self.last.iter().position(|(s, _)| *s == server);
-            if let Some(last) = slot.map(|at| &mut self.services[self.last[at].1]) {
-                if last.to == service.from && last.client == service.client && last.thread == service.thread {
-                    last.to = service.to;
-                    return;
-                }
+            if let Some(last) = slot.map(|at| &mut self.services[self.last[at].1])
+                && (last.to, last.client, last.thread) == (service.from, service.client, service.thread)
+            {
+                last.to = service.to;
+                return;
             }
             let place = (server, self.services.len());
             match slot {
