@@ -98,6 +98,9 @@ pub enum ReproduceError {
     #[error("the experiment's scenario: {0}")]
     Scenario(#[from] ScenarioError),
     /// Likewise.
+    #[error("the experiment's processes: {0}")]
+    Processes(#[from] evenhand_processes::ScenarioError),
+    /// Likewise.
     #[error("the experiment's division over time: {0}")]
     Timeline(#[from] TimelineError),
     /// Likewise.

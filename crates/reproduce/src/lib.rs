@@ -11,6 +11,7 @@
 
 mod experiment;
 mod page;
+mod paper_000;
 mod paper_001;
 mod paper_002;
 
@@ -19,6 +20,21 @@ pub use page::{Ran, write_results};
 
 /// Every experiment, by paper and figure. A new one is a file and a line here.
 pub static EXPERIMENTS: &[&Experiment] = &[
+    &paper_000::figure_2::EXPERIMENT,
+    &paper_000::figure_3::EXPERIMENT,
+    &paper_000::figure_4::EXPERIMENT,
+    &paper_000::figure_5::EXPERIMENT,
+    &paper_000::figure_6::EXPERIMENT,
+    &paper_000::figure_7::EXPERIMENT,
+    &paper_000::figure_8::A,
+    &paper_000::figure_8::B,
+    &paper_000::figure_9::EXPERIMENT,
+    &paper_000::figure_10::A,
+    &paper_000::figure_10::B,
+    &paper_000::figure_11::EXPERIMENT,
+    &paper_000::figure_12::EXPERIMENT,
+    &paper_000::figure_13::EXPERIMENT,
+    &paper_000::figure_14::EXPERIMENT,
     &paper_001::figure_1a::EXPERIMENT,
     &paper_001::figure_1b::EXPERIMENT,
     &paper_001::figure_2a::EXPERIMENT,

@@ -4,9 +4,11 @@ mod colours;
 mod encode;
 mod figures;
 mod page;
+mod simulated;
 
 pub use figures::{draw_gantt, draw_mean_use, draw_priorities, draw_use};
 pub use page::process_page;
+pub use simulated::{means, priorities};
 
 use crate::chart::{Interval, rows};
 
