@@ -27,15 +27,27 @@ pub(crate) struct Common {
     /// How results are printed on standard output
     #[arg(long, global = true, value_enum)]
     pub(crate) format: Option<Format>,
-    /// Seed of everything random; the same seed gives the same result
-    #[arg(long, global = true, default_value_t = 1)]
-    pub(crate) seed: u64,
+    /// Seed of everything random; the same seed gives the same result [default: 1]
+    #[arg(long, global = true)]
+    seed: Option<u64>,
     /// Threads to use (default: one a core); results do not depend on it
     #[arg(long, global = true, value_parser = threads)]
     pub(crate) threads: Option<NonZeroUsize>,
     /// No progress and no notes on standard error
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+}
+
+impl Common {
+    /// The seed, 1 if none is given.
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed.unwrap_or(1)
+    }
+
+    /// The seed, if one is given: files may have their own.
+    pub(crate) fn seed_given(&self) -> Option<u64> {
+        self.seed
+    }
 }
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
@@ -63,6 +75,8 @@ pub(crate) enum Verb {
     Audit(Box<AuditArgs>),
     /// Divide capacity among users who come, change and go
     Timeline(TimelineArgs),
+    /// Let processes alternate between time-shared resources under a scheduler (paper 000)
+    Processes(ProcessesArgs),
     /// Run a paper's experiment again: what it states, what we get, whether it holds
     Reproduce(Box<ReproduceArgs>),
 }
@@ -307,6 +321,32 @@ pub(crate) struct TimelineArgs {
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) options: MechanismArgs,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ProcessesArgs {
+    /// Programs (.prog; - for standard input), or one scenario (.toml)
+    #[arg(required = true, value_name = "FILE")]
+    pub(crate) inputs: Vec<PathBuf>,
+    /// Say in words what the programs do, and run nothing
+    #[arg(long, conflicts_with_all = ["runs", "out"])]
+    pub(crate) check: bool,
+    /// How many runs, each with a seed of its own, in parallel
+    #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    pub(crate) runs: u32,
+    /// What the priorities of paper 000 are measured against: per-resource (default), global, normalized
+    #[arg(long, value_name = "NAME")]
+    pub(crate) reading: Option<String>,
+    /// Schedulers; several are compared: bottleneck (paper 000, default), round-robin, lottery, stride, least-use,
+    /// dominant-share
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
+    pub(crate) scheduler: Vec<String>,
+    /// Cut the run off then, in seconds or as 2h
+    #[arg(long, value_name = "TIME")]
+    pub(crate) horizon: Option<String>,
+    /// A folder for a page, figures and their data; with several schedulers, a folder each
+    #[arg(long, value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

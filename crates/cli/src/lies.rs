@@ -45,7 +45,7 @@ pub(crate) fn run(args: &AuditArgs, common: &Common, console: &Console) -> Resul
     let tries = args.tries.unwrap_or_else(|| default_tries(if only.is_some() { 1 } else { file.users.len() }));
     let mut records = Vec::new();
     for mechanism in mechanisms {
-        let search = search_lies(mechanism, &problem, &options(&args.options), common.seed, tries, only);
+        let search = search_lies(mechanism, &problem, &options(&args.options), common.seed(), tries, only);
         let LieSearch { tried, refused, best } = search.map_err(|e| refusal(&e))?;
         let best = best.map(|lie| (record(&lie, &file), lie.user));
         records.push((mechanism.name(), tried, refused, best));

@@ -11,6 +11,7 @@ mod failure;
 mod figure;
 mod history;
 mod lies;
+mod processes;
 mod progress;
 mod reproduce;
 mod study;
@@ -67,6 +68,7 @@ fn run(cli: Cli, console: &Console) -> Result<Outcome, Failure> {
         Verb::Allocate(arguments) => allocate::run(&arguments, console).map(|()| Outcome::Done),
         Verb::Audit(arguments) => audit::run(&arguments, &cli.common, console),
         Verb::Timeline(arguments) => timeline::run(&arguments, console).map(|()| Outcome::Done),
+        Verb::Processes(arguments) => processes::run(&arguments, &cli.common, console).map(|()| Outcome::Done),
         Verb::Reproduce(arguments) => reproduce::run(&arguments, &cli.common, console),
     }
 }

@@ -71,7 +71,7 @@ fn workload(args: &StudyArgs, common: &Common, console: &Console) -> Result<(Wor
         tasks: DEFAULT_TASKS,
         users: DEFAULT_USERS,
         days: DEFAULT_DAYS,
-        seed: common.seed,
+        seed: common.seed(),
     };
     let source = format!(
         "generated like {}: {DEFAULT_TASKS} tasks of {DEFAULT_USERS} users over {DEFAULT_DAYS} days, seed {}",
@@ -218,7 +218,7 @@ fn method(args: &StudyArgs, question: &Question, common: &Common) -> MethodRecor
         ),
     ];
     if args.workload.is_none() {
-        parameters.push(parameter("seed", common.seed.to_string()));
+        parameters.push(parameter("seed", common.seed().to_string()));
     }
     MethodRecord { command: command_line(), version: env!("CARGO_PKG_VERSION").to_string(), parameters }
 }

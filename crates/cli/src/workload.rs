@@ -116,7 +116,7 @@ fn json(value: &impl Serialize) -> Result<String, Failure> {
 
 fn generate_verb(args: &GenerateArgs, common: &Common, console: &Console) -> Result<(), Failure> {
     let options =
-        GenerateOptions { like: args.like, tasks: args.tasks, users: args.users, days: args.days, seed: common.seed };
+        GenerateOptions { like: args.like, tasks: args.tasks, users: args.users, days: args.days, seed: common.seed() };
     let workload = generate(&options).map_err(Failure::input)?;
     write_store(&args.output, &workload)?;
     console.result(&format!(

@@ -1,0 +1,164 @@
+//! The longest time of a run in which everybody stays in one phase: there the off-line theory says what is
+//! fair.
+
+use evenhand_model::Time;
+use evenhand_processes::{Comparison, IDLE, Phase, Program, Scenario, Steady, compare_offline};
+
+/// What a run settled into, and when.
+pub(crate) struct Settled {
+    pub(crate) from: Time,
+    pub(crate) until: Time,
+    pub(crate) comparison: Comparison,
+    /// How far apart shares may be and count as equal.
+    pub(crate) tolerance: f64,
+}
+
+/// More runs than this, or more dispatches in all, are not made to find out when phases end.
+const MOST_RUNS: usize = 256;
+const MOST_DISPATCHES: u64 = 300_000_000;
+
+/// Compares the longest time in which everybody stays in one phase with the off-line division. A window
+/// after it begins is left out, and a time must last another window.
+///
+/// # Errors
+/// A sentence that says why there is nothing to compare.
+pub(crate) fn settled(scenario: &Scenario) -> Result<Settled, String> {
+    if let Some(client) = scenario.clients().iter().find(|c| c.threads.len() > 1 || c.asynchronous.is_some()) {
+        return Err(format!(
+            "{} uses several resources at once, of which the off-line theory has nothing",
+            client.name
+        ));
+    }
+    let scenario = split(scenario).map_err(|e| e.to_string())?;
+    let Some(steady) = longest(&scenario) else {
+        return Err("no time of two windows was found in which everybody stays in one phase".into());
+    };
+    let tolerance = scenario.resolution();
+    let (from, until) = (steady.from, steady.until);
+    let comparison = compare_offline(&scenario, &steady, tolerance).map_err(|e| e.to_string())?;
+    Ok(Settled { from, until, comparison, tolerance })
+}
+
+/// The same, with each step of what is done once a phase of its own: it is no cycle.
+fn split(scenario: &Scenario) -> Result<Scenario, evenhand_processes::ScenarioError> {
+    let steps = |phase: &Phase| match phase.iterations {
+        1 => phase.steps.iter().map(|step| Phase { iterations: 1, steps: vec![step.clone()] }).collect(),
+        _ => vec![phase.clone()],
+    };
+    let mut clients = scenario.clients().to_vec();
+    for program in clients.iter_mut().flat_map(|c| &mut c.threads) {
+        program.phases = program.phases.iter().flat_map(steps).collect();
+    }
+    Scenario::new(clients, scenario.resources().to_vec(), scenario.parameters().clone())
+}
+
+fn longest(scenario: &Scenario) -> Option<Steady> {
+    let whole = scenario.run();
+    let phases: usize = scenario.clients().iter().flat_map(|c| &c.threads).map(|t| t.phases.len()).sum();
+    if phases > MOST_RUNS || whole.dispatches.saturating_mul(phases as u64) > MOST_DISPATCHES {
+        return None;
+    }
+    let (end, ends) = (whole.end, phase_ends(scenario)?);
+    let mut corners: Vec<Time> = ends.iter().flatten().copied().collect();
+    corners.extend(scenario.clients().iter().map(|c| c.start));
+    corners.extend(scenario.clients().iter().flat_map(|c| &c.suspensions).flat_map(|(from, until)| [*from, *until]));
+    corners.push(end);
+    corners.retain(|at| *at <= end);
+    corners.sort_unstable();
+    corners.dedup();
+    let window = scenario.parameters().window;
+    let mut best: Option<(bool, Steady)> = None;
+    for pair in corners.windows(2) {
+        let (from, until) = (pair[0] + window, pair[1]);
+        if until < from + window {
+            continue;
+        }
+        let phases: Vec<Option<usize>> =
+            scenario.clients().iter().zip(&ends).map(|(client, ends)| phase_at(client, ends, pair[0])).collect();
+        let there = phases.iter().flatten().count();
+        if there == 0 {
+            continue;
+        }
+        let new = (there > 1, Steady { from, until, phases });
+        let longer =
+            |(shared, old): &(bool, Steady)| (new.0, new.1.until - new.1.from) > (*shared, old.until - old.from);
+        if best.as_ref().is_none_or(longer) {
+            best = Some(new);
+        }
+    }
+    best.map(|(_, steady)| steady)
+}
+
+/// The phase a client is in from this corner on; `None` if it is not there or idle.
+fn phase_at(client: &evenhand_processes::Client, ends: &[Time], at: Time) -> Option<usize> {
+    let away = client.suspensions.iter().any(|(from, until)| (*from..*until).contains(&at));
+    if at < client.start || away {
+        return None;
+    }
+    let phase = ends.iter().take_while(|end| **end <= at).count();
+    let steps = &client.threads.first()?.phases.get(phase)?.steps;
+    steps.iter().any(|step| step.resource != IDLE).then_some(phase)
+}
+
+/// When each phase of each client ends: as the client's own end if its program stopped there, for until then
+/// nothing else differs. A phase that does not end has no time.
+fn phase_ends(scenario: &Scenario) -> Option<Vec<Vec<Time>>> {
+    let mut all = Vec::new();
+    for (number, client) in scenario.clients().iter().enumerate() {
+        let program = client.threads.first()?;
+        let mut ends = Vec::new();
+        for phase in 1..=program.phases.len() {
+            let mut clients = scenario.clients().to_vec();
+            let cut = Program { priority: program.priority.clone(), phases: program.phases[..phase].to_vec() };
+            clients[number].threads = vec![cut];
+            let cut = Scenario::new(clients, scenario.resources().to_vec(), scenario.parameters().clone()).ok()?;
+            match cut.run().finish[number] {
+                Some(end) => ends.push(end),
+                None => break,
+            }
+        }
+        all.push(ends);
+    }
+    Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenhand_processes::{Client, Parameters};
+
+    fn scenario(programs: &[(&str, &str)]) -> Scenario {
+        let client = |(k, (priority, body)): (usize, &(&str, &str))| {
+            let text = format!("# Priority:\n{priority}\n# Requests:\n{body}");
+            Client::new(format!("{k}"), Program::parse("p", &text).unwrap())
+        };
+        Scenario::new(programs.iter().enumerate().map(client).collect(), vec![], Parameters::default()).unwrap()
+    }
+
+    #[test]
+    fn the_middle_of_a_run_is_found_and_divided_as_the_theory_does() {
+        let figure_7 = scenario(&[
+            ("40", "loop 1\nCPU_CS 40 0 NORM\n"),
+            ("40", "loop 1\nDISK_CS 40 0 NORM\n"),
+            ("20", "loop 1\nCPU_CS 2 0 NORM\nloop 160\nDISK_CS 0.1 0 NORM\nCPU_CS 0.1 0 NORM\n"),
+        ]);
+        let settled = settled(&figure_7).unwrap();
+        // Green's first phase ends after about 6 s; a window later its shares count.
+        assert!((8.5..9.5).contains(&settled.from.secs_f64()), "{}", settled.from);
+        assert!(settled.comparison.difference < 0.02 && settled.comparison.complaints.is_empty());
+        assert!((settled.comparison.divided[2][0] - 1.0 / 3.0).abs() < 1e-6);
+    }
+
+    #[test]
+    fn who_idles_is_not_there_and_short_times_do_not_count() {
+        let found = settled(&scenario(&[
+            ("1", "loop 1\nCPU_CS 30 0 NORM\n"),
+            ("2", "loop 1\nidle 5 0 NORM\nCPU_CS 20 0 NORM\n"),
+        ]));
+        let found = found.unwrap();
+        assert_eq!(found.from.to_string(), "8");
+        assert!((found.comparison.measured[1][0] - 2.0 / 3.0).abs() < 0.02);
+        let short = settled(&scenario(&[("1", "loop 1\nCPU_CS 2 0 NORM\n")])).err().unwrap();
+        assert!(short.contains("no time of two windows"), "{short}");
+    }
+}
