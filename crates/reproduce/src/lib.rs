@@ -35,6 +35,7 @@ pub static EXPERIMENTS: &[&Experiment] = &[
     &paper_000::figure_12::EXPERIMENT,
     &paper_000::figure_13::EXPERIMENT,
     &paper_000::figure_14::EXPERIMENT,
+    &paper_000::schedulers::EXPERIMENT,
     &paper_001::figure_1a::EXPERIMENT,
     &paper_001::figure_1b::EXPERIMENT,
     &paper_001::figure_2a::EXPERIMENT,

@@ -8,6 +8,7 @@ mod bench;
 mod disk;
 mod history;
 mod interrupt;
+mod processes;
 mod reproduce;
 mod study;
 mod timeline;

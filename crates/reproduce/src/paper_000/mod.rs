@@ -16,5 +16,6 @@ pub(crate) mod figure_8;
 pub(crate) mod figure_9;
 mod returns;
 mod runs;
+pub(crate) mod schedulers;
 
 mod setup;
