@@ -19,7 +19,8 @@ fn programs_run_and_shares_are_held_against_the_theory() {
     let run = &json[0];
     assert_eq!(run["processes"][0]["finish_s"]["mean"], 35.0);
     let blue = run["processes"][1]["finish_s"]["mean"].as_f64().unwrap();
-    assert!((27.3..27.6).contains(&blue), "{blue}");
+    // 27.4 s if shares were exact; a window's accounting is exact to a quantum or two in 3 s.
+    assert!((27.0..27.6).contains(&blue), "{blue}");
     let long = &run["long_run"];
     assert_eq!(long["from_s"], 8.0);
     assert!(long["difference"].as_f64().unwrap() < 0.02 && long["complaints"].as_array().unwrap().is_empty());
