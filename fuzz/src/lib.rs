@@ -3,6 +3,7 @@
 use evenhand_documents::{Document, DocumentError};
 use evenhand_model::Rational;
 use evenhand_problems::{AllocationFile, Arithmetic, ProblemFile, ScenarioFile};
+use evenhand_processes::Program;
 use evenhand_workload::Source;
 use evenhand_workload::import::{Format, ImportError, ImportOptions, Imported, MemoryPer, import};
 
@@ -86,4 +87,13 @@ fn check_error(text: &str, error: DocumentError) {
     assert!(!error.problem().is_empty());
     // However long the line is.
     assert!(error.render(true).len() < 20_000, "{error}");
+}
+
+/// Reads `data` as a program of a process: no panic; what is read can be explained, and written it reads as the same.
+pub fn check_program(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    if let Ok(program) = Program::parse("program", text) {
+        assert!(!program.explain().is_empty());
+        assert_eq!(Program::parse("program", &program.to_string()).ok(), Some(program));
+    }
 }
