@@ -35,6 +35,7 @@ mod scenario;
 mod scenario_file;
 mod scheduler;
 mod schedulers;
+mod settled;
 mod simulation;
 mod weights;
 mod window;
@@ -48,4 +49,5 @@ pub use scenario::{
 };
 pub use scenario_file::{read_programs, read_scenario};
 pub use scheduler::{Registration, SCHEDULERS, scheduler_named};
+pub use settled::{SettleError, Settled, settled};
 pub use simulation::Outcome;

@@ -2,7 +2,6 @@
 
 mod files;
 mod shown;
-mod steady;
 
 use std::path::{Path, PathBuf};
 
@@ -10,13 +9,12 @@ use evenhand_documents::{Document, did_you_mean};
 use evenhand_model::{Quantity, Span, Time};
 use evenhand_processes::{
     BottleneckInterval, Ensemble, Outcome, Parameters, Reading, Recording, Registration, SCHEDULERS, Scenario,
-    Statistic, ensemble, read_programs, read_scenario, scheduler_named,
+    SettleError, Settled, Statistic, ensemble, read_programs, read_scenario, scheduler_named, settled,
 };
 
 use crate::args::{Common, ProcessesArgs};
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::processes::steady::{Settled, settled};
 
 /// Under one scheduler: all runs, and the first one whole.
 pub(crate) struct Ran {
@@ -26,7 +24,7 @@ pub(crate) struct Ran {
     pub(crate) first: Outcome,
     pub(crate) recording: Recording,
     /// What the scenario's own run settled into, or why that is not known.
-    pub(crate) settled: Result<Settled, String>,
+    pub(crate) settled: Result<Settled, SettleError>,
 }
 
 /// Points of a mean curve.

@@ -1,10 +1,9 @@
 //! What is printed of runs: tables for people, one JSON document for programs.
 
-use evenhand_processes::{Scenario, Statistic};
+use evenhand_processes::{Scenario, Settled, Statistic};
 use serde_json::{Value, json};
 
 use super::Ran;
-use super::steady::Settled;
 use crate::bars::percent;
 use crate::failure::Failure;
 use crate::figure::short;
@@ -244,7 +243,7 @@ fn record(ran: &Ran) -> Value {
         "processes": ran.scenario.clients().iter().enumerate().map(process).collect::<Vec<_>>(),
         "bottlenecks": bottlenecks.collect::<Vec<_>>(),
         "long_run": ran.settled.as_ref().ok().map(|settled| long_run_record(ran, settled)),
-        "no_long_run_because": ran.settled.as_ref().err(),
+        "no_long_run_because": ran.settled.as_ref().err().map(ToString::to_string),
     })
 }
 

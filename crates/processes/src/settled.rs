@@ -2,15 +2,41 @@
 //! fair.
 
 use evenhand_model::Time;
-use evenhand_processes::{Comparison, IDLE, Phase, Program, Scenario, Steady, compare_offline};
+use thiserror::Error;
+
+use crate::{Client, Comparison, IDLE, OfflineError, Phase, Program, Scenario, ScenarioError, Steady, compare_offline};
 
 /// What a run settled into, and when.
-pub(crate) struct Settled {
-    pub(crate) from: Time,
-    pub(crate) until: Time,
-    pub(crate) comparison: Comparison,
+#[derive(Clone, Debug)]
+pub struct Settled {
+    /// From when shares are measured: a window after the phase began.
+    pub from: Time,
+    /// Until when.
+    pub until: Time,
+    /// What was measured, beside the off-line division.
+    pub comparison: Comparison,
     /// How far apart shares may be and count as equal.
-    pub(crate) tolerance: f64,
+    pub tolerance: f64,
+}
+
+/// Why there is nothing to compare.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum SettleError {
+    /// A client on several resources at once.
+    #[error("{client} uses several resources at once, of which the off-line theory has nothing")]
+    Parallel {
+        /// Its name.
+        client: String,
+    },
+    /// Nobody stays in one phase for long, or finding out would take too long.
+    #[error("no time of two windows was found in which everybody stays in one phase")]
+    NoTime,
+    /// The scenario with its phases taken apart is none.
+    #[error(transparent)]
+    Scenario(#[from] ScenarioError),
+    /// The off-line division refused.
+    #[error(transparent)]
+    Offline(#[from] OfflineError),
 }
 
 /// More runs than this, or more dispatches in all, are not made to find out when phases end.
@@ -21,26 +47,21 @@ const MOST_DISPATCHES: u64 = 300_000_000;
 /// after it begins is left out, and a time must last another window.
 ///
 /// # Errors
-/// A sentence that says why there is nothing to compare.
-pub(crate) fn settled(scenario: &Scenario) -> Result<Settled, String> {
+/// If there is nothing to compare; see [`SettleError`].
+pub fn settled(scenario: &Scenario) -> Result<Settled, SettleError> {
     if let Some(client) = scenario.clients().iter().find(|c| c.threads.len() > 1 || c.asynchronous.is_some()) {
-        return Err(format!(
-            "{} uses several resources at once, of which the off-line theory has nothing",
-            client.name
-        ));
+        return Err(SettleError::Parallel { client: client.name.clone() });
     }
-    let scenario = split(scenario).map_err(|e| e.to_string())?;
-    let Some(steady) = longest(&scenario) else {
-        return Err("no time of two windows was found in which everybody stays in one phase".into());
-    };
+    let scenario = split(scenario)?;
+    let steady = longest(&scenario).ok_or(SettleError::NoTime)?;
     let tolerance = scenario.resolution();
     let (from, until) = (steady.from, steady.until);
-    let comparison = compare_offline(&scenario, &steady, tolerance).map_err(|e| e.to_string())?;
+    let comparison = compare_offline(&scenario, &steady, tolerance)?;
     Ok(Settled { from, until, comparison, tolerance })
 }
 
 /// The same, with each step of what is done once a phase of its own: it is no cycle.
-fn split(scenario: &Scenario) -> Result<Scenario, evenhand_processes::ScenarioError> {
+fn split(scenario: &Scenario) -> Result<Scenario, ScenarioError> {
     let steps = |phase: &Phase| match phase.iterations {
         1 => phase.steps.iter().map(|step| Phase { iterations: 1, steps: vec![step.clone()] }).collect(),
         _ => vec![phase.clone()],
@@ -90,7 +111,7 @@ fn longest(scenario: &Scenario) -> Option<Steady> {
 }
 
 /// The phase a client is in from this corner on; `None` if it is not there or idle.
-fn phase_at(client: &evenhand_processes::Client, ends: &[Time], at: Time) -> Option<usize> {
+fn phase_at(client: &Client, ends: &[Time], at: Time) -> Option<usize> {
     let away = client.suspensions.iter().any(|(from, until)| (*from..*until).contains(&at));
     if at < client.start || away {
         return None;
@@ -125,7 +146,7 @@ fn phase_ends(scenario: &Scenario) -> Option<Vec<Vec<Time>>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenhand_processes::{Client, Parameters};
+    use crate::Parameters;
 
     fn scenario(programs: &[(&str, &str)]) -> Scenario {
         let client = |(k, (priority, body)): (usize, &(&str, &str))| {
@@ -158,7 +179,7 @@ mod tests {
         let found = found.unwrap();
         assert_eq!(found.from.to_string(), "8");
         assert!((found.comparison.measured[1][0] - 2.0 / 3.0).abs() < 0.02);
-        let short = settled(&scenario(&[("1", "loop 1\nCPU_CS 2 0 NORM\n")])).err().unwrap();
-        assert!(short.contains("no time of two windows"), "{short}");
+        let short = settled(&scenario(&[("1", "loop 1\nCPU_CS 2 0 NORM\n")])).unwrap_err();
+        assert_eq!(short, SettleError::NoTime);
     }
 }
