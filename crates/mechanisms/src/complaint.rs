@@ -6,9 +6,8 @@ use crate::{Finding, Measure, Number, Problem};
 /// No justified complaint (Dolev, Feitelson, Halpern, Kupferman and Linial, ITCS'12; "bottleneck-based
 /// fairness" in paper 000): who wants more holds at least his entitlement of some resource that is used
 /// up. Where that fails, the finding names the used-up resource on which he is nearest to it (the first
-/// of several). If nothing that he demands is used up he can complain whatever he holds; the finding then
-/// names the resource he holds most of, and what is due is what he could have of it for nothing, if that is
-/// more than his entitlement.
+/// of several). If nothing that he demands is used up he can complain whatever he holds, and the finding
+/// names the resource he holds most of, with the share he has: it may exceed what is due.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoJustifiedComplaint;
 
@@ -20,8 +19,7 @@ property!(
 
 impl NoJustifiedComplaint {
     pub(crate) fn check<N: Number>(problem: &Problem<N>, tasks: &[N], tolerance: &N) -> Vec<Finding<N>> {
-        let loads = problem.loads(tasks);
-        let used_up: Vec<bool> = loads.iter().map(|load| load.clone() + tolerance >= N::one()).collect();
+        let used_up: Vec<bool> = problem.loads(tasks).into_iter().map(|load| load + tolerance >= N::one()).collect();
         let mut findings = Vec::new();
         for (user, x) in tasks.iter().enumerate() {
             if has_all_wanted(problem, user, x, tolerance) {
@@ -33,16 +31,9 @@ impl NoJustifiedComplaint {
                 among.reduce(|best, r| if demand[r] > demand[best] { r } else { best })
             };
             let due = problem.entitlement(user);
-            let (on, due, complains) = match most(&|r| used_up[r]) {
-                Some(on) => {
-                    let complains = exceeds(&due, &(demand[on].clone() * x), tolerance);
-                    (on, due, complains)
-                }
-                None => {
-                    let on = problem.dominant_resource(user);
-                    let possible = demand[on].clone() * (x.clone() + tasks_for_nothing(problem, user, x, &loads));
-                    (on, due.or_more(possible), true)
-                }
+            let (on, complains) = match most(&|r| used_up[r]) {
+                Some(on) => (on, exceeds(&due, &(demand[on].clone() * x), tolerance)),
+                None => (problem.dominant_resource(user), true),
             };
             if complains {
                 findings.push(Finding {
@@ -58,12 +49,4 @@ impl NoJustifiedComplaint {
         }
         findings
     }
-}
-
-/// How many more tasks the user could have while everybody else keeps his.
-fn tasks_for_nothing<N: Number>(problem: &Problem<N>, user: usize, tasks: &N, loads: &[N]) -> N {
-    let demanded = problem.demand(user).iter().zip(loads).filter(|(d, _)| !d.is_zero());
-    let room = demanded.map(|(d, load)| (N::one() - load) / d);
-    let wanted = problem.limit(user).map(|most| most.clone() - tasks);
-    room.chain(wanted).reduce(N::or_less).unwrap_or_else(N::zero)
 }
