@@ -175,7 +175,7 @@ fn workload(jobs: &[Job]) -> Workload {
 
 fn run(w: &Workload, capacity: &Capacity, weights: &Weights, policy: &Registration, options: PoolOptions) -> Simulated {
     let decay = Some(Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap());
-    let mut policy = (policy.build)(&Setting { capacity, weights, decay });
+    let mut policy = (policy.build)(&Setting::new(capacity, weights).decay(decay));
     simulate(w, &UserTasks::new(w), capacity, policy.as_mut(), options, &Progress::default()).unwrap()
 }
 

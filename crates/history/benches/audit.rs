@@ -47,7 +47,7 @@ fn generated() {
     let capacity = Capacity::multiple(workload.resources(), &mean_use(&workload), &factor).expect("something is used");
     let weights = Weights::equal(workload.users().len());
     for name in ["fifo", "drf"] {
-        let setting = Setting { capacity: &capacity, weights: &weights, decay: None };
+        let setting = Setting::new(&capacity, &weights).decay(None);
         let mut policy = (registration(name).expect("it is registered").build)(&setting);
         let tasks = UserTasks::new(&workload);
         let run = simulate(&workload, &tasks, &capacity, policy.as_mut(), PoolOptions::default(), &Progress::default());

@@ -202,7 +202,7 @@ fn what_cannot_be_audited_says_why() {
 /// The waiting time with each property not holding, in user-seconds, of a simulated run.
 fn complaints(w: &Workload, capacity: &Capacity, policy: &str) -> Vec<(&'static str, f64)> {
     let of = Weights::equal(w.users().len());
-    let mut policy = (registration(policy).unwrap().build)(&Setting { capacity, weights: &of, decay: None });
+    let mut policy = (registration(policy).unwrap().build)(&Setting::new(capacity, &of).decay(None));
     let tasks = UserTasks::new(w);
     let run = simulate(w, &tasks, capacity, policy.as_mut(), PoolOptions::default(), &Progress::default()).unwrap();
     let past = Past::with_starts(w, &run.starts).unwrap();

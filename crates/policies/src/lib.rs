@@ -26,7 +26,7 @@
 //! let cpu = [Resource::new("cpu", "")];
 //! let capacity = Capacity::new(&cpu, vec![Rational::from(4)]).unwrap();
 //! let weights = Weights::equal(2);
-//! let mut drf = (registration("drf").unwrap().build)(&Setting { capacity: &capacity, weights: &weights, decay: None });
+//! let mut drf = (registration("drf").unwrap().build)(&Setting::new(&capacity, &weights).decay(None));
 //!
 //! let (alice, bob) = (UserId(0), UserId(1));
 //! drf.waiting(alice, Some(Time::ZERO));
@@ -99,6 +99,18 @@ pub struct Setting<'a> {
     /// How fast the past is forgotten; policies that [`need it`](Registration::needs_decay) panic
     /// without.
     pub decay: Option<Decay>,
+}
+
+impl<'a> Setting<'a> {
+    /// Of what every policy needs. The rest has defaults.
+    pub fn new(capacity: &'a Capacity, weights: &'a Weights) -> Setting<'a> {
+        Setting { capacity, weights, decay: None }
+    }
+
+    /// With a decay, or without one.
+    pub fn decay(self, decay: Option<Decay>) -> Setting<'a> {
+        Setting { decay, ..self }
+    }
 }
 
 /// How a policy is found and built.

@@ -87,7 +87,7 @@ fn check(capacity: [&str; 2], weights: [&str; USERS], events: &[Event]) -> Resul
     let weighting = Weights::new(weights.map(quantity)).unwrap();
     let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
     for registration in evenhand_policies::POLICIES {
-        let setting = Setting { capacity: &pool, weights: &weighting, decay: Some(decay) };
+        let setting = Setting::new(&pool, &weighting).decay(Some(decay));
         let mut policy = (registration.build)(&setting);
         let mut twin = Twin {
             policy: registration.name,
@@ -179,7 +179,7 @@ fn the_two_keys_of_sdrf_order_the_users_of_the_reference_differently() {
     let weights = Weights::equal(2);
     let decay = Some(Decay::from_half_life(Span::from_nanos(1)).unwrap());
     let next = |name: &str| {
-        let mut policy = (registration(name).unwrap().build)(&Setting { capacity: &pool, weights: &weights, decay });
+        let mut policy = (registration(name).unwrap().build)(&Setting::new(&pool, &weights).decay(decay));
         let (a, b) = (UserId(0), UserId(1));
         let (start, later) = (Time::ZERO, Time::from_secs(1));
         policy.started(start, a, &[Amount(0), Amount(8)]);

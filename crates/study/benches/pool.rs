@@ -58,7 +58,7 @@ fn measure(name: &str, workload: &Workload, policies: &[&Registration]) {
             let mut rates = Vec::new();
             let mut decisions = 0;
             for _ in 0..RUNS {
-                let mut policy = (policy.build)(&Setting { capacity: &capacity, weights: &weights, decay });
+                let mut policy = (policy.build)(&Setting::new(&capacity, &weights).decay(decay));
                 let begun = Instant::now();
                 let run = simulate(
                     workload,

@@ -19,7 +19,7 @@ pub fn starts_under(
     policy: &Registration,
     decay: Option<Decay>,
 ) -> Result<Vec<u64>, SimulationError> {
-    let mut policy = (policy.build)(&Setting { capacity, weights, decay });
+    let mut policy = (policy.build)(&Setting::new(capacity, weights).decay(decay));
     let tasks = UserTasks::new(workload);
     let simulated =
         simulate(workload, &tasks, capacity, policy.as_mut(), PoolOptions::default(), &Progress::default())?;

@@ -138,7 +138,7 @@ impl Plan {
         }
         live.set(RunState::Running);
         let begun = Instant::now();
-        let setting = Setting { capacity: &run.capacity, weights: &self.weights, decay: run.decay };
+        let setting = Setting::new(&run.capacity, &self.weights).decay(run.decay);
         let mut policy = (run.registration.build)(&setting);
         let simulated =
             match simulate(&self.workload, tasks, &run.capacity, policy.as_mut(), self.options, &live.progress) {
