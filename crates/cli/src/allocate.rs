@@ -9,7 +9,7 @@ use evenhand_problems::{Arithmetic, ProblemFile};
 
 use self::record::AllocationRecord;
 use crate::args::AllocateArgs;
-use crate::console::Console;
+use crate::console::{Console, json};
 use crate::division::{Computed, TOLERANCE, beyond, in_floats, mechanisms, options, read_problem, refusal};
 use crate::failure::Failure;
 
@@ -21,11 +21,7 @@ pub(crate) fn run(args: &AllocateArgs, console: &Console) -> Result<(), Failure>
         Arithmetic::Exact => all(&mechanisms, args, &file, &problem, &Rational::ZERO)?,
         Arithmetic::Float => all(&mechanisms, args, &file, &in_floats(&problem)?, &TOLERANCE)?,
     };
-    let text = if console.is_json() {
-        serde_json::to_string_pretty(&records).map_err(|e| Failure::Environment(e.to_string()))?
-    } else {
-        tables::render(&file, &mechanisms, &records)
-    };
+    let text = if console.is_json() { json(&records)? } else { tables::render(&file, &mechanisms, &records) };
     console.result(&text)
 }
 

@@ -2,36 +2,28 @@
 
 use std::path::Path;
 
-use evenhand_documents::{Document, did_you_mean};
+use evenhand_documents::Document;
 use evenhand_mechanisms::{Finding, Measure, PROPERTIES, Problem, Property, property_named};
 use evenhand_model::{Quantity, Rational, to_f64};
 use evenhand_problems::{AllocationFile, Arithmetic, ProblemFile};
 use serde::Serialize;
 
 use crate::args::{AuditArgs, Common};
-use crate::console::Console;
+use crate::console::{Console, json};
 use crate::division::{Computed, beyond, in_floats, read_problem};
 use crate::failure::{Failure, Outcome};
 use crate::figure::{Figure, Named, Scale};
 use crate::table::plain;
 use crate::{history, lies};
 
-/// What an audit is about.
-enum Asked<'a> {
-    /// What everybody has.
-    Allocation(&'a Path),
-    /// Whether it pays to lie.
-    Lies,
-}
-
 pub(crate) fn run(args: &AuditArgs, common: &Common, console: &Console) -> Result<Outcome, Failure> {
     if let Some(path) = &args.past.history {
         return history::run(path, &args.past, &args.property, common, console);
     }
-    let asked = args.allocation.as_deref().map_or(Asked::Lies, Asked::Allocation);
-    match asked {
-        Asked::Allocation(path) => audit_allocation(args, path, console),
-        Asked::Lies => lies::run(args, common, console),
+    match &args.allocation {
+        Some(path) => audit_allocation(args, path, console),
+        // Whether it pays to lie.
+        None => lies::run(args, common, console),
     }
 }
 
@@ -62,11 +54,7 @@ fn audit_allocation(args: &AuditArgs, path: &Path, console: &Console) -> Result<
         }
         check(&properties, &file, &in_floats(&problem)?, &tasks, &tolerance.to_f64())
     };
-    let text = if console.is_json() {
-        serde_json::to_string_pretty(&records).map_err(|e| Failure::Environment(e.to_string()))?
-    } else {
-        sentences(&file, &properties, &held, &records)
-    };
+    let text = if console.is_json() { json(&records)? } else { sentences(&file, &properties, &held, &records) };
     console.result(&text)?;
     Ok(if records.is_empty() { Outcome::Done } else { Outcome::DoesNotHold })
 }
@@ -77,11 +65,7 @@ fn properties(names: &[String]) -> Result<Vec<&'static dyn Property>, Failure> {
         return Ok(PROPERTIES.to_vec());
     }
     let found = names.iter().map(|name| {
-        property_named(name).ok_or_else(|| {
-            let known: Vec<&str> = PROPERTIES.iter().map(|p| p.name()).collect();
-            let hint = did_you_mean(name, known.iter().copied());
-            Failure::Input(format!("--property: found {name:?}, expected one of: {}{hint}", known.join(", ")))
-        })
+        property_named(name).ok_or_else(|| Failure::unknown("--property", name, PROPERTIES.iter().map(|p| p.name())))
     });
     found.collect()
 }

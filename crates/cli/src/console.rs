@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
+use serde::Serialize;
+
 use crate::args::{Common, Format};
 use crate::failure::Failure;
 
@@ -39,6 +41,11 @@ impl Console {
         }
     }
 
+    /// Prints a result as the one JSON document.
+    pub(crate) fn json(&self, value: &impl Serialize) -> Result<(), Failure> {
+        self.result(&json(value)?)
+    }
+
     /// Tells something by the way.
     pub(crate) fn note(&self, text: &str) {
         if !self.quiet {
@@ -50,4 +57,9 @@ impl Console {
     pub(crate) fn complain(&self, text: &str) {
         let _ = writeln!(io::stderr().lock(), "{text}");
     }
+}
+
+/// A JSON document for people to read too.
+pub(crate) fn json(value: &impl Serialize) -> Result<String, Failure> {
+    serde_json::to_string_pretty(value).map_err(|e| Failure::Environment(e.to_string()))
 }

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use evenhand_documents::{Document, did_you_mean};
+use evenhand_documents::Document;
 use evenhand_mechanisms::{
     Allocation, Finding, MECHANISMS, Mechanism, MechanismError, Options, Problem, Property, mechanism_named,
 };
@@ -87,12 +87,8 @@ pub(crate) fn beyond(what: &str) -> Failure {
 pub(crate) fn mechanisms(names: &[String]) -> Result<Vec<&'static dyn Mechanism>, Failure> {
     let mut found: Vec<&'static dyn Mechanism> = Vec::new();
     for name in names {
-        let known = || MECHANISMS.iter().map(|m| m.name());
-        let mechanism = mechanism_named(name).ok_or_else(|| {
-            let list = known().collect::<Vec<_>>().join(", ");
-            let hint = did_you_mean(name, known());
-            Failure::Input(format!("--mechanism: found {name:?}, expected one of: {list}{hint}"))
-        })?;
+        let mechanism = mechanism_named(name)
+            .ok_or_else(|| Failure::unknown("--mechanism", name, MECHANISMS.iter().map(|m| m.name())))?;
         if found.iter().any(|m| m.name() == name) {
             return Err(Failure::Input(format!("--mechanism: {name} is named twice, expected each once")));
         }

@@ -3,7 +3,7 @@
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use evenhand_documents::DocumentError;
+use evenhand_documents::{DocumentError, did_you_mean};
 use thiserror::Error;
 
 /// How a verb ended that did what was asked.
@@ -45,6 +45,13 @@ impl Failure {
     /// From an input error.
     pub(crate) fn input(error: impl std::fmt::Display) -> Failure {
         Failure::new(error, false)
+    }
+
+    /// That an option names what is not there.
+    pub(crate) fn unknown<'a>(option: &str, found: &str, known: impl IntoIterator<Item = &'a str>) -> Failure {
+        let known: Vec<&str> = known.into_iter().collect();
+        let near = did_you_mean(found, known.iter().copied());
+        Failure::Input(format!("{option}: found {found:?}, expected one of: {}{near}", known.join(", ")))
     }
 
     /// From a document that cannot be read or says something else; in colours on a terminal.

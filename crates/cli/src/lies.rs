@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use crate::args::{AuditArgs, Common};
 use crate::bars::percent;
-use crate::console::Console;
+use crate::console::{Console, json};
 use crate::division::{in_floats, mechanisms, options, read_problem, refusal};
 use crate::failure::{Failure, Outcome};
 use crate::figure::{Named, short};
@@ -61,7 +61,7 @@ pub(crate) fn run(args: &AuditArgs, common: &Common, console: &Console) -> Resul
                 best: best.map(|(lie, _)| lie),
             })
             .collect();
-        serde_json::to_string_pretty(&records).map_err(|e| Failure::Environment(e.to_string()))?
+        json(&records)?
     } else {
         let said = records.iter().map(|(mechanism, tried, refused, best)| {
             let refused = if *refused > 0 { format!(", {refused} of them not divided") } else { String::new() };

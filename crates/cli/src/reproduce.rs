@@ -1,7 +1,5 @@
 //! `evenhand reproduce`
 
-use std::io;
-
 use evenhand_reproduce::{EXPERIMENTS, Experiment, Ran, Settings, Verdict, experiments_named, write_results};
 use serde::Serialize;
 
@@ -37,7 +35,7 @@ pub(crate) fn run(args: &ReproduceArgs, common: &Common, console: &Console) -> R
     let page = page.map_err(|e| Failure::new(&e, e.is_environment()))?;
     if console.is_json() {
         let records: Vec<ExperimentRecord> = ran.iter().map(ExperimentRecord::new).collect();
-        console.result(&serde_json::to_string_pretty(&records).map_err(io::Error::other).map_err(environment)?)?;
+        console.json(&records)?;
     } else {
         console.result(&ran.iter().flat_map(lines).collect::<Vec<_>>().join("\n"))?;
     }
@@ -48,17 +46,13 @@ pub(crate) fn run(args: &ReproduceArgs, common: &Common, console: &Console) -> R
     Ok(if all_hold { Outcome::Done } else { Outcome::DoesNotHold })
 }
 
-fn environment(error: io::Error) -> Failure {
-    Failure::Environment(error.to_string())
-}
-
 fn list(console: &Console) -> Result<(), Failure> {
     if console.is_json() {
         let entries: Vec<serde_json::Value> = EXPERIMENTS
             .iter()
             .map(|e| serde_json::json!({"name": e.name(), "title": e.title, "setting": e.setting}))
             .collect();
-        return console.result(&serde_json::to_string_pretty(&entries).map_err(io::Error::other).map_err(environment)?);
+        return console.json(&entries);
     }
     let mut table = Table::new(2, ["experiment", "what"]);
     for experiment in EXPERIMENTS {

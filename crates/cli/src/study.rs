@@ -10,7 +10,7 @@ use evenhand_study::{CapacityAsked, Live, Plan, Question, TaskFormat, read_pool,
 use evenhand_workload::generate::{GenerateOptions, Like, generate};
 
 use crate::args::{Common, SdrfKey, StudyArgs, Until};
-use crate::console::Console;
+use crate::console::{Console, json};
 use crate::decay;
 use crate::failure::Failure;
 use crate::progress;
@@ -43,8 +43,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, console: &Console) -> Resul
     let report =
         evenhand_report::write_study_report(&args.out, &record).map_err(|e| Failure::Environment(e.to_string()))?;
     if console.is_json() {
-        let text =
-            serde_json::to_string_pretty(&record.without_series()).map_err(|e| Failure::Environment(e.to_string()))?;
+        let text = json(&record.without_series())?;
         console.result(&text)?;
     } else {
         console.result(&summary(&record))?;

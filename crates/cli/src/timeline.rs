@@ -1,26 +1,25 @@
 //! `evenhand timeline`
 
-use std::path::Path;
-
 use evenhand_documents::Document;
-use evenhand_mechanisms::{Account, Mechanism, MechanismError};
+use evenhand_mechanisms::{Mechanism, MechanismError};
 use evenhand_model::{Quantity, Rational, Span};
 use evenhand_problems::{Arithmetic, ScenarioFile};
 use evenhand_report::chart::Caption;
 use evenhand_report::{Held, draw_timeline};
 use evenhand_timeline::{
-    Interval, Participant, Phase, Scenario, Timeline, TimelineError, TimelineOptions, divide_over_time,
+    Interval, Participant, Phase, Scenario, ScenarioError, Timeline, TimelineError, TimelineOptions, divide_over_time,
     divide_over_time_exact,
 };
 use serde::Serialize;
 
 use crate::args::TimelineArgs;
 use crate::bars::percent;
-use crate::console::Console;
+use crate::console::{Console, json};
 use crate::decay;
 use crate::division::{mechanisms, options};
 use crate::failure::Failure;
 use crate::figure::{Figure, Named, Shown};
+use crate::outputs::{file_name, make_folder, write_file};
 use crate::table::Table;
 
 /// More users than this do not fit beside each other.
@@ -93,7 +92,7 @@ fn seconds(option: &str, text: &str) -> Result<Rational, Failure> {
 }
 
 /// The file in shares of capacity.
-fn scenario(file: &ScenarioFile) -> Result<Scenario, evenhand_timeline::ScenarioError> {
+fn scenario(file: &ScenarioFile) -> Result<Scenario, ScenarioError> {
     let share = |(d, c): (&Rational, &Rational)| if d.is_zero() { Rational::ZERO } else { d / c };
     let users = file.users.iter().map(|user| Participant {
         weight: user.weight.clone(),
@@ -111,27 +110,13 @@ fn scenario(file: &ScenarioFile) -> Result<Scenario, evenhand_timeline::Scenario
             .collect(),
     });
     let scenario = Scenario::new(file.resources.len(), users.collect::<Vec<_>>())?;
-    if file.users.iter().all(|user| user.account.is_none()) {
-        return Ok(scenario);
-    }
-    // In a file accounts stand in any order; here each after its parent.
-    let depth = |mut account: usize| {
-        let mut depth = 0;
-        while let Some(parent) = file.accounts[account].parent {
-            (account, depth) = (parent, depth + 1);
+    match file.tree()? {
+        Some(tree) => {
+            let homes = (0..tree.users()).map(|user| tree.home(user)).collect();
+            scenario.with_accounts(tree.accounts().to_vec(), homes)
         }
-        depth
-    };
-    let mut order: Vec<usize> = (0..file.accounts.len()).collect();
-    order.sort_by_key(|account| depth(*account));
-    let mut number = vec![0; order.len()];
-    order.iter().enumerate().for_each(|(new, old)| number[*old] = new);
-    let accounts = order.iter().map(|old| Account {
-        parent: file.accounts[*old].parent.map(|parent| number[parent]),
-        weight: file.accounts[*old].weight.clone(),
-    });
-    let homes = file.users.iter().map(|user| user.account.map(|account| number[account]));
-    scenario.with_accounts(accounts.collect(), homes.collect())
+        None => Ok(scenario),
+    }
 }
 
 fn draw(
@@ -151,35 +136,27 @@ fn draw(
         draw_timeline(scenario, timeline, &users, held, caption)
     };
     let dominant = || figure("dominant-share", Held::Dominant, "dominant share");
-    // Names come from outside; a file name takes letters, digits and a few signs.
-    let plain = |name: &str| name.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect::<String>();
     let of = |r: usize| {
-        figure(&format!("use-{}-{}", r + 1, plain(&file.resources[r])), Held::Resource(r), &file.resources[r])
+        figure(&format!("use-{}-{}", r + 1, file_name(&file.resources[r])), Held::Resource(r), &file.resources[r])
     };
     if let Some(path) = &args.figure {
         let (figure, _) = if file.resources.len() == 1 { of(0) } else { dominant() };
-        write(path, &figure.standalone())?;
+        write_file(path, &figure.standalone())?;
         console.note(&format!("Figure: {}", path.display()));
     }
     if let Some(folder) = &args.out {
-        std::fs::create_dir_all(folder)
-            .map_err(|e| Failure::Environment(format!("cannot make the folder {}: {e}", folder.display())))?;
+        make_folder(folder)?;
         let mut figures: Vec<_> = (0..file.resources.len()).map(of).collect();
         if file.resources.len() > 1 {
             figures.push(dominant());
         }
         for (figure, csv) in figures {
-            write(&folder.join(format!("{}.csv", figure.name())), &csv)?;
-            write(&folder.join(format!("{}.svg", figure.name())), &figure.standalone())?;
+            write_file(&folder.join(format!("{}.csv", figure.name())), &csv)?;
+            write_file(&folder.join(format!("{}.svg", figure.name())), &figure.standalone())?;
         }
         console.note(&format!("Figures and their data: {}", folder.display()));
     }
     Ok(())
-}
-
-fn write(path: &Path, text: &str) -> Result<(), Failure> {
-    evenhand_files::write_whole(path, text.as_bytes())
-        .map_err(|e| Failure::Environment(format!("cannot write {}: {e}", path.display())))
 }
 
 fn render<N: Shown>(
@@ -191,7 +168,7 @@ fn render<N: Shown>(
 ) -> Result<String, Failure> {
     if console.is_json() {
         let record = TimelineRecord::new(file, scenario, timeline);
-        return serde_json::to_string_pretty(&record).map_err(|e| Failure::Environment(e.to_string()));
+        return json(&record);
     }
     Ok(format!("{}: {}\n\n{}", mechanism.name(), mechanism.about(), table(file, timeline)))
 }

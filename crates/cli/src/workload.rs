@@ -11,7 +11,6 @@ use evenhand_workload::generate::{GenerateOptions, generate};
 use evenhand_workload::import::{ImportOptions, ImportSummary, import_with_progress};
 use evenhand_workload::store;
 use indicatif::{ProgressBar, ProgressStyle};
-use serde::Serialize;
 
 use crate::args::{Common, DescribeArgs, ExportArgs, GenerateArgs, ImportArgs, TraceArgs, WorkloadVerb};
 use crate::console::Console;
@@ -82,7 +81,7 @@ fn import_verb(args: &ImportArgs, common: &Common, console: &Console) -> Result<
     if console.is_json() {
         let dropped: serde_json::Map<String, serde_json::Value> =
             summary.dropped.iter().map(|(reason, n)| (reason.clone(), (*n).into())).collect();
-        return console.result(&json(&serde_json::json!({
+        return console.json(&serde_json::json!({
             "format": summary.format.name(),
             "files": summary.files,
             "rows_read": summary.rows_read,
@@ -90,7 +89,7 @@ fn import_verb(args: &ImportArgs, common: &Common, console: &Console) -> Result<
             "dropped": dropped,
             "assumptions": summary.assumptions,
             "written": args.output,
-        }))?);
+        }));
     }
     console.result(&format!("{summary}\nWritten: {}", args.output.display()))
 }
@@ -105,13 +104,9 @@ fn describe_verb(args: &DescribeArgs, common: &Common, console: &Console) -> Res
         console.note(&format!("{} figures with their data in {}", written.len(), folder.display()));
     }
     if console.is_json() {
-        return console.result(&json(&description)?);
+        return console.json(&description);
     }
     console.result(&description.to_string())
-}
-
-fn json(value: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map_err(|e| Failure::Environment(e.to_string()))
 }
 
 fn generate_verb(args: &GenerateArgs, common: &Common, console: &Console) -> Result<(), Failure> {

@@ -1,9 +1,10 @@
 //! A problem whose users come and go.
 
 use evenhand_documents::{Document, DocumentError, Node, Table};
+use evenhand_mechanisms::{ProblemError, Tree};
 use evenhand_model::{Rational, Span};
 
-use crate::account::AccountEntry;
+use crate::account::{AccountEntry, tree};
 use crate::ground::{Arithmetic, Ground, users_of};
 use crate::problem::{ProblemFile, UserEntry, user_of};
 
@@ -76,6 +77,15 @@ impl ScenarioFile {
         }
         let Ground { resources, capacity, accounts, .. } = ground;
         Ok(ScenarioFile { resources, capacity, users, accounts })
+    }
+
+    /// The accounts that users belong to, each after its parent; `None` if nobody belongs to one.
+    ///
+    /// # Errors
+    /// If accounts are parts of each other, which no file that was read says.
+    pub fn tree(&self) -> Result<Option<Tree<Rational>>, ProblemError> {
+        let homes: Vec<Option<usize>> = self.users.iter().map(|user| user.account).collect();
+        tree(&self.accounts, &homes)
     }
 
     /// Every instant at which a phase begins or ends, by time.

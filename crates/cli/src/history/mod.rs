@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use self::policies::PolicyRecord;
 use crate::args::{Common, TraceArgs};
-use crate::console::Console;
+use crate::console::{Console, json};
 use crate::decay;
 use crate::failure::{Failure, Outcome};
 use crate::study::{self, capacity, capacity_text, short, weights};
@@ -79,11 +79,7 @@ pub(crate) fn run(
     let audit = past.audit(&pool, &weights, &properties, window).map_err(|e| refusal(path, &e))?;
     let policies = policies::audits(&workload, &pool, &weights, &properties, window, &policies, decay)?;
     let record = Record { policies, ..Record::new(path, &past, &pool, &pool_is, &audit) };
-    let text = if console.is_json() {
-        serde_json::to_string_pretty(&record).map_err(|e| Failure::Environment(e.to_string()))?
-    } else {
-        record.tables()
-    };
+    let text = if console.is_json() { json(&record)? } else { record.tables() };
     console.result(&text)?;
     Ok(if record.findings.is_empty() { Outcome::Done } else { Outcome::DoesNotHold })
 }

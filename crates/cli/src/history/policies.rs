@@ -1,5 +1,7 @@
 //! What could be said against the policies, had they scheduled the same tasks.
 
+use std::borrow::Cow;
+
 use evenhand_history::{Audit, Past, Property, Window};
 use evenhand_model::{Capacity, Weights, Workload};
 use evenhand_policies::{Decay, Registration};
@@ -30,7 +32,13 @@ pub(super) fn audits(
     policies: &[&'static Registration],
     decay: Decay,
 ) -> Result<Vec<PolicyRecord>, Failure> {
-    let tasks = workload.clone().expanded();
+    if policies.is_empty() {
+        return Ok(Vec::new());
+    }
+    let tasks = match workload.columns().count {
+        Some(_) => Cow::Owned(workload.clone().expanded()),
+        None => Cow::Borrowed(workload),
+    };
     let audit = |policy: &&'static Registration| {
         let decay = policy.needs_decay.then_some(decay);
         let starts = starts_under(&tasks, pool, weights, policy, decay).map_err(|e| failed(policy, &e))?;

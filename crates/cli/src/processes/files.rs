@@ -11,6 +11,7 @@ use evenhand_report::{Cell, Csv};
 
 use super::Ran;
 use crate::failure::Failure;
+use crate::outputs::{file_name, make_folder, write_file};
 
 /// One scheduler's files into the folder; of several, each into a folder of its own.
 pub(crate) fn write(folder: &Path, all: &[Ran]) -> Result<(), Failure> {
@@ -25,13 +26,8 @@ pub(crate) fn write(folder: &Path, all: &[Ran]) -> Result<(), Failure> {
 
 /// The page last: if it is there, so is all else.
 fn write_one(folder: &Path, ran: &Ran) -> Result<(), Failure> {
-    std::fs::create_dir_all(folder)
-        .map_err(|e| Failure::Environment(format!("cannot make the folder {}: {e}", folder.display())))?;
-    let file = |name: String, text: &str| {
-        let path = folder.join(name);
-        evenhand_files::write_whole(&path, text.as_bytes())
-            .map_err(|e| Failure::Environment(format!("cannot write {}: {e}", path.display())))
-    };
+    make_folder(folder)?;
+    let file = |name: String, text: &str| write_file(&folder.join(name), text);
     let run = shown(ran);
     for (figure, csv) in figures(ran, &run)? {
         file(format!("{}.csv", figure.name()), &csv)?;
@@ -95,7 +91,7 @@ fn figures(ran: &Ran, run: &ProcessRun) -> Result<Vec<(Figure, String)>, Failure
         draw_use(run, None, caption("use", "Cumulative use of all resources".into(), a_line)).map_err(mistake)?,
     ];
     for (number, name) in run.resources.iter().enumerate() {
-        let file = format!("use-{}-{}", number + 1, plain(name));
+        let file = format!("use-{}-{}", number + 1, file_name(name));
         figures.push(
             draw_use(run, Some(number), caption(&file, format!("Cumulative use of {name}"), a_line))
                 .map_err(mistake)?,
@@ -123,15 +119,10 @@ fn figures(ran: &Ran, run: &ProcessRun) -> Result<Vec<(Figure, String)>, Failure
         };
         mean("mean", "all resources", None);
         for (number, name) in run.resources.iter().enumerate() {
-            mean(&format!("mean-{}-{}", number + 1, plain(name)), name, Some(number));
+            mean(&format!("mean-{}-{}", number + 1, file_name(name)), name, Some(number));
         }
     }
     Ok(figures)
-}
-
-/// Names come from outside; a file name takes letters, digits and a few signs.
-fn plain(name: &str) -> String {
-    name.chars().take(60).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }
 
 /// Every service and every time in which a resource counted as a bottleneck, exactly.

@@ -5,7 +5,7 @@ mod shown;
 
 use std::path::{Path, PathBuf};
 
-use evenhand_documents::{Document, did_you_mean};
+use evenhand_documents::Document;
 use evenhand_model::{Quantity, Span, Time};
 use evenhand_processes::{
     BottleneckInterval, Ensemble, Outcome, Parameters, Reading, Recording, Registration, SCHEDULERS, Scenario,
@@ -80,7 +80,8 @@ fn parameters(args: &ProcessesArgs, common: &Common, own: &Parameters) -> Result
     let mut parameters = own.clone();
     if let Some(name) = &args.reading {
         let found = Reading::ALL.into_iter().find(|reading| reading.name() == name);
-        parameters.reading = found.ok_or_else(|| unknown("--reading", name, &Reading::ALL.map(Reading::name)))?;
+        parameters.reading =
+            found.ok_or_else(|| Failure::unknown("--reading", name, Reading::ALL.map(Reading::name)))?;
     }
     if let Some(text) = &args.horizon {
         parameters.horizon = Some(horizon(text)?);
@@ -103,19 +104,14 @@ fn schedulers(names: &[String], parameters: &Parameters) -> Result<Vec<&'static 
     let names = if names.is_empty() { &own } else { names };
     let mut found: Vec<&'static Registration> = Vec::new();
     for name in names {
-        let all: Vec<&str> = SCHEDULERS.iter().map(|s| s.name).collect();
-        let scheduler = scheduler_named(name).ok_or_else(|| unknown("--scheduler", name, &all))?;
+        let scheduler = scheduler_named(name)
+            .ok_or_else(|| Failure::unknown("--scheduler", name, SCHEDULERS.iter().map(|s| s.name)))?;
         if found.iter().any(|s| s.name == scheduler.name) {
             return Err(Failure::Input(format!("--scheduler: found {name:?} twice, expected each once")));
         }
         found.push(scheduler);
     }
     Ok(found)
-}
-
-fn unknown(option: &str, found: &str, known: &[&str]) -> Failure {
-    let near = did_you_mean(found, known.iter().copied());
-    Failure::Input(format!("{option}: found {found:?}, expected one of: {}{near}", known.join(", ")))
 }
 
 /// One run has the scenario's own seed; of several, each has its own, and the first is kept whole.

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 
 use super::Ran;
 use crate::bars::percent;
+use crate::console::json as as_text;
 use crate::failure::Failure;
 use crate::figure::short;
 use crate::table::{Table, plain};
@@ -20,7 +21,7 @@ pub(crate) fn explained(scenario: &Scenario, is_json: bool) -> Result<String, Fa
     if is_json {
         let each = |c: &evenhand_processes::Client| json!({"name": c.name, "lines": words(c)});
         let all: Vec<Value> = scenario.clients().iter().map(each).collect();
-        return document(&Value::Array(all));
+        return as_text(&Value::Array(all));
     }
     let mut lines = Vec::new();
     for client in scenario.clients() {
@@ -51,10 +52,6 @@ pub(crate) fn explained(scenario: &Scenario, is_json: bool) -> Result<String, Fa
         lines.push(format!("{} serves {servers} at a time, {kind}", resource.name));
     }
     Ok(lines.join("\n"))
-}
-
-fn document(value: &Value) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map_err(|e| Failure::Environment(e.to_string()))
 }
 
 /// A table for each scheduler; if there are several, first all beside each other.
@@ -204,7 +201,7 @@ fn long_run(ran: &Ran, settled: &Settled) -> String {
 
 /// One document with all schedulers.
 pub(crate) fn json(all: &[Ran]) -> Result<String, Failure> {
-    document(&Value::Array(all.iter().map(record).collect()))
+    as_text(&Value::Array(all.iter().map(record).collect()))
 }
 
 fn record(ran: &Ran) -> Value {
