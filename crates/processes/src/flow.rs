@@ -26,6 +26,8 @@ pub(crate) struct Flow {
     phase: usize,
     iteration: u64,
     step: usize,
+    /// The phase of the step that was taken last.
+    current: usize,
     stream: Stream,
     /// The slot of the request it waits for.
     pub(crate) slot: u32,
@@ -73,6 +75,7 @@ impl Flow {
             phase: 0,
             iteration: 0,
             step: 0,
+            current: 0,
             // By name: what a client draws does not depend on who else is there.
             stream: Stream::new(seed, &settings.name, thread as u64),
             slot: 0,
@@ -81,6 +84,13 @@ impl Flow {
             pending: None,
             ended: false,
         }
+    }
+
+    /// The phase that is over, if the step taken last was the last of one. Asked before each next step.
+    #[inline]
+    pub(crate) fn ended_phase(&mut self) -> Option<usize> {
+        let before = std::mem::replace(&mut self.current, self.phase);
+        (before != self.phase).then_some(before)
     }
 
     /// Takes the next step.

@@ -15,6 +15,9 @@ pub trait Observer {
     /// Schedulers without priorities tell none.
     fn priorities(&mut self, _at: Time, _priorities: &[i64]) {}
 
+    /// A thread of a client has come to the end of a phase of its program, by number.
+    fn phase_ended(&mut self, _at: Time, _client: usize, _thread: u32, _phase: usize) {}
+
     /// A client has finished.
     fn finished(&mut self, _at: Time, _client: usize) {}
 }

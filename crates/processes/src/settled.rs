@@ -4,7 +4,9 @@
 use evenhand_model::Time;
 use thiserror::Error;
 
-use crate::{Client, Comparison, IDLE, OfflineError, Phase, Program, Scenario, ScenarioError, Steady, compare_offline};
+use crate::{
+    Client, Comparison, IDLE, Observer, OfflineError, Phase, Scenario, ScenarioError, Steady, compare_offline,
+};
 
 /// What a run settled into, and when.
 #[derive(Clone, Debug)]
@@ -28,7 +30,7 @@ pub enum SettleError {
         /// Its name.
         client: String,
     },
-    /// Nobody stays in one phase for long, or finding out would take too long.
+    /// Nobody stays in one phase for long.
     #[error("no time of two windows was found in which everybody stays in one phase")]
     NoTime,
     /// The scenario with its phases taken apart is none.
@@ -38,10 +40,6 @@ pub enum SettleError {
     #[error(transparent)]
     Offline(#[from] OfflineError),
 }
-
-/// More runs than this, or more dispatches in all, are not made to find out when phases end.
-const MOST_RUNS: usize = 256;
-const MOST_DISPATCHES: u64 = 300_000_000;
 
 /// Compares the longest time in which everybody stays in one phase with the off-line division. A window
 /// after it begins is left out, and a time must last another window.
@@ -74,12 +72,9 @@ fn split(scenario: &Scenario) -> Result<Scenario, ScenarioError> {
 }
 
 fn longest(scenario: &Scenario) -> Option<Steady> {
-    let whole = scenario.run();
-    let phases: usize = scenario.clients().iter().flat_map(|c| &c.threads).map(|t| t.phases.len()).sum();
-    if phases > MOST_RUNS || whole.dispatches.saturating_mul(phases as u64) > MOST_DISPATCHES {
-        return None;
-    }
-    let (end, ends) = (whole.end, phase_ends(scenario)?);
+    let mut ends = PhaseEnds(vec![Vec::new(); scenario.clients().len()]);
+    let end = scenario.observe(scenario.parameters().seed, &mut ends).end;
+    let PhaseEnds(ends) = ends;
     let mut corners: Vec<Time> = ends.iter().flatten().copied().collect();
     corners.extend(scenario.clients().iter().map(|c| c.start));
     corners.extend(scenario.clients().iter().flat_map(|c| &c.suspensions).flat_map(|(from, until)| [*from, *until]));
@@ -121,32 +116,19 @@ fn phase_at(client: &Client, ends: &[Time], at: Time) -> Option<usize> {
     steps.iter().any(|step| step.resource != IDLE).then_some(phase)
 }
 
-/// When each phase of each client ends: as the client's own end if its program stopped there, for until then
-/// nothing else differs. A phase that does not end has no time.
-fn phase_ends(scenario: &Scenario) -> Option<Vec<Vec<Time>>> {
-    let mut all = Vec::new();
-    for (number, client) in scenario.clients().iter().enumerate() {
-        let program = client.threads.first()?;
-        let mut ends = Vec::new();
-        for phase in 1..=program.phases.len() {
-            let mut clients = scenario.clients().to_vec();
-            let cut = Program { priority: program.priority.clone(), phases: program.phases[..phase].to_vec() };
-            clients[number].threads = vec![cut];
-            let cut = Scenario::new(clients, scenario.resources().to_vec(), scenario.parameters().clone()).ok()?;
-            match cut.run().finish[number] {
-                Some(end) => ends.push(end),
-                None => break,
-            }
-        }
-        all.push(ends);
+/// When each phase of each client ends; a phase that does not end has no time.
+struct PhaseEnds(Vec<Vec<Time>>);
+
+impl Observer for PhaseEnds {
+    fn phase_ended(&mut self, at: Time, client: usize, _thread: u32, _phase: usize) {
+        self.0[client].push(at);
     }
-    Some(all)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Parameters;
+    use crate::{Parameters, Program};
 
     fn scenario(programs: &[(&str, &str)]) -> Scenario {
         let client = |(k, (priority, body)): (usize, &(&str, &str))| {
@@ -181,5 +163,25 @@ mod tests {
         assert!((found.comparison.measured[1][0] - 2.0 / 3.0).abs() < 0.02);
         let short = settled(&scenario(&[("1", "loop 1\nCPU_CS 2 0 NORM\n")])).unwrap_err();
         assert_eq!(short, SettleError::NoTime);
+    }
+
+    /// A phase ends when its client would, were that its last: until then nothing else differs.
+    #[test]
+    fn a_phase_ends_where_the_program_cut_there_ends() {
+        let scenario = scenario(&[
+            ("1", "loop 3\nCPU_CS 2 1 UNIF\nDISK_CS 1 0 NORM\nloop 2\nidle 1 0 NORM\nloop 4\nDISK_CS 0.5 0.2 NORM\n"),
+            ("2", "loop 9\nDISK_CS 0.7 0 NORM\nloop 5\nCPU_CS 1 0.5 UNIF\nDISK_CS 0.3 0 NORM\n"),
+        ]);
+        let mut ends = PhaseEnds(vec![Vec::new(); 2]);
+        scenario.observe(scenario.parameters().seed, &mut ends);
+        assert_eq!(ends.0.iter().map(Vec::len).collect::<Vec<_>>(), [3, 2]);
+        for (number, ends) in ends.0.iter().enumerate() {
+            for (phase, end) in ends.iter().enumerate() {
+                let mut clients = scenario.clients().to_vec();
+                clients[number].threads[0].phases.truncate(phase + 1);
+                let cut = Scenario::new(clients, vec![], Parameters::default()).unwrap();
+                assert_eq!(cut.run().finish[number], Some(*end), "client {number}, phase {phase}");
+            }
+        }
     }
 }

@@ -307,6 +307,9 @@ impl<'s, S: Scheduler> Simulation<'s, S> {
     fn advance(&mut self, number: u32) {
         loop {
             let flow = &mut self.flows[number as usize];
+            if let Some(phase) = flow.ended_phase() {
+                self.observer.phase_ended(Time::from_nanos(self.now), flow.client, flow.thread, phase);
+            }
             match flow.next() {
                 Next::Request(resource, time) => {
                     let slot = flow.slot;
