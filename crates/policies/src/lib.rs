@@ -50,6 +50,7 @@ mod wide;
 
 pub use decay::{Decay, DecayError};
 use evenhand_model::{Amount, Capacity, Time, UserId, Weights};
+pub use kinetic::Order;
 
 /// Who goes next among users with waiting tasks.
 ///
@@ -71,8 +72,8 @@ pub trait Policy: Send {
     /// What the policy knows of `user` at `now`: the numbers behind its decisions.
     fn standing(&mut self, now: Time, user: UserId) -> Standing;
 
-    /// Order changes of the ordering structure between updates, as paper 001 counts them; 0 for
-    /// structures that have none (a scan).
+    /// What the passing of time alone changed in the ordering structure: with the live tree as paper
+    /// 001 counts it ([`kinetic::LineOrder::order_events`]); 0 for structures that have none (a scan).
     fn order_events(&self) -> u64 {
         0
     }
@@ -99,17 +100,24 @@ pub struct Setting<'a> {
     /// How fast the past is forgotten; policies that [`need it`](Registration::needs_decay) panic
     /// without.
     pub decay: Option<Decay>,
+    /// Which structure keeps users ordered where priorities move; decisions do not depend on it.
+    pub order: Order,
 }
 
 impl<'a> Setting<'a> {
     /// Of what every policy needs. The rest has defaults.
     pub fn new(capacity: &'a Capacity, weights: &'a Weights) -> Setting<'a> {
-        Setting { capacity, weights, decay: None }
+        Setting { capacity, weights, decay: None, order: Order::Auto }
     }
 
     /// With a decay, or without one.
     pub fn decay(self, decay: Option<Decay>) -> Setting<'a> {
         Setting { decay, ..self }
+    }
+
+    /// With this structure in place of the one that suits the number of users.
+    pub fn order(self, order: Order) -> Setting<'a> {
+        Setting { order, ..self }
     }
 }
 

@@ -21,7 +21,7 @@ use evenhand_model::{Amount, Rational, Time, UserId};
 use crate::commitment::{Branch, Commitment};
 use crate::decay::{Clock, Decay};
 use crate::holdings::{Holdings, RelativeWeights};
-use crate::kinetic::{LineOrder, Scan};
+use crate::kinetic::LineOrder;
 use crate::wide::Wide;
 use crate::{Policy, Registration, Setting, Standing};
 
@@ -156,7 +156,7 @@ impl Sdrf {
             touched: Vec::new(),
             instant: None,
             s: None,
-            order: Box::new(Scan::new(users, width)),
+            order: setting.order.structure(users, width),
             near: Vec::new(),
             line: (vec![0.0; width], vec![0.0; width]),
         }

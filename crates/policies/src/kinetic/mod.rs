@@ -4,14 +4,30 @@
 //!
 //! * [`WinnerTree`]: priorities that change only when their user is touched (fifo, drf, asset).
 //! * [`LineOrder`]: priorities that are maxima of straight lines in s and so change all the time
-//!   (everything stateful). [`Scan`] is the plain one: below about a thousand waiting users a
-//!   branch-free scan beats every tree (docs/simulation.md). Other structures for more
-//!   users implement the same trait.
+//!   (everything stateful).
+//!
+//! | structure | knows | best for |
+//! |---|---|---|
+//! | [`Scan`] | nothing: it looks at everyone, in vectors | up to about a thousand waiting users |
+//! | [`Tournament`] | who is least, and until when | more |
+//! | [`LiveLines`] | the whole order, as paper 001 keeps it | counting order changes |
+//!
+//! [`Order`] names them; how they compare is measured in docs/performance.md. Beneath the last is
+//! [`LiveTree`], which keeps anything in order whose priorities move in a known way.
 
+mod lines;
+mod live_lines;
+mod live_tree;
+mod order;
 mod scan;
+mod tournament;
 mod winner_tree;
 
+pub use live_lines::LiveLines;
+pub use live_tree::{LiveTree, Priority};
+pub use order::{Order, OrderError};
 pub use scan::Scan;
+pub use tournament::Tournament;
 pub use winner_tree::WinnerTree;
 
 /// Users ordered by max_r (a_r + b_r s), where s falls as time goes on.
@@ -23,13 +39,27 @@ pub trait LineOrder: Send {
     fn remove(&mut self, user: u32);
 
     /// Puts into `near` (emptied first), in any order, every user whose priority at `s` is at most
-    /// least + least * `relative` + `absolute`. `s` never rises between calls but for
-    /// [`rebase`](LineOrder::rebase).
+    /// least + |least| * `relative` + `absolute`, all in `f64`. `s` is above 0 and never rises between
+    /// calls but for [`rebase`](LineOrder::rebase).
     fn least(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>);
 
-    /// Multiplies every `b` by `factor`, a power of two: the epoch of s moved, no order changes.
+    /// Multiplies every `b` by `factor`, a power of two or 0: the epoch of s moved, no order changes.
     fn rebase(&mut self, factor: f64);
 
-    /// Order changes so far, as paper 001 counts them.
+    /// What the passing of time alone changed in the order so far: for [`LiveLines`] as paper 001
+    /// counts it, for others as they say.
     fn order_events(&self) -> u64;
+}
+
+/// Up to which priority users are near the least.
+#[inline]
+fn limit(least: f64, relative: f64, absolute: f64) -> f64 {
+    least + (least.abs() * relative + absolute)
+}
+
+/// By how much two priorities near `value` may be in another order in `f64` than exactly, if no slope
+/// is steeper than `steepest`. A product and a sum round each of them; this is twice that and more.
+#[inline]
+fn may_be_off(value: f64, steepest: f64, s: f64) -> f64 {
+    8.0 * f64::EPSILON * (value.abs() + steepest * s)
 }

@@ -1,6 +1,6 @@
 //! The plain structure: look at everyone.
 
-use super::LineOrder;
+use super::{LineOrder, limit};
 
 const ABSENT: u32 = u32::MAX;
 /// Slots are looked at in blocks of this many, so that the compiler uses vector instructions.
@@ -76,6 +76,19 @@ impl Scan {
             values: Vec::new(),
             blocks: Vec::new(),
             bounds: Vec::new(),
+        }
+    }
+
+    /// Who is in.
+    pub(super) fn users(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
+        self.users.iter().copied()
+    }
+
+    /// The lines of a user who is in.
+    pub(super) fn lines_of(&self, user: u32, a: &mut [f64], b: &mut [f64]) {
+        let slot = self.slot[user as usize] as usize;
+        for r in 0..self.a.len() {
+            (a[r], b[r]) = (self.a[r][slot], self.b[r][slot]);
         }
     }
 
@@ -175,7 +188,7 @@ impl LineOrder for Scan {
             }
         }
         let Some(first) = first else { return };
-        let limit_of = |least: f64| least + (least.abs() * relative + absolute);
+        let limit_of = |least: f64| limit(least, relative, absolute);
         let mut limit = limit_of(self.evaluate(first, s));
         for block in 0..self.blocks.len() {
             if self.bounds[block] <= limit && block != first {

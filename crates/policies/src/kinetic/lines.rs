@@ -1,0 +1,260 @@
+//! Maxima of straight lines in s: which of two is lower at an s, and down to which s it stays so.
+//!
+//! Both answers are right for the coefficients as they are, whatever cancels. Users with sizes in
+//! steps meet in one point all the time; a comparison that rounds would order them by noise, and two
+//! structures, or one structure at two times, would not agree.
+
+use std::cmp::Ordering;
+
+/// A branch of a priority: a + b s.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Line {
+    /// Where it ends, at s = 0.
+    pub a: f64,
+    /// By how much it is higher at s = 1.
+    pub b: f64,
+}
+
+/// A quotient of two differences is off by at most 3 units of 2^-53, relative. Some more, since the
+/// bounds are rounded themselves.
+const OFF: f64 = 5.0 * 0.5 * f64::EPSILON;
+
+/// The largest line at `s`, in `f64`.
+#[inline]
+pub(super) fn value(lines: &[Line], s: f64) -> f64 {
+    lines.iter().fold(f64::NEG_INFINITY, |most, l| {
+        let line = l.a + l.b * s;
+        if line > most { line } else { most }
+    })
+}
+
+/// Which of two maxima is lower at `s` and, where they are equal there, right below `s`. Equal: they
+/// are the same for a while.
+#[inline]
+pub(super) fn compare(x: &[Line], y: &[Line], s: f64) -> Ordering {
+    let (x, y) = (top(x, s), top(y, s));
+    // s falls: the steeper line falls faster.
+    height(x, y, s).then(order(y.b, x.b))
+}
+
+/// The line that is the maximum at `s` and right below `s`.
+#[inline]
+fn top(lines: &[Line], s: f64) -> Line {
+    let mut top = lines[0];
+    for &line in &lines[1..] {
+        if height(line, top, s).then(order(top.b, line.b)).is_gt() {
+            top = line;
+        }
+    }
+    top
+}
+
+/// The first s below `s` at which `compare(first, second)` is no longer Less, or, unless
+/// `loses_ties`, is Greater; 0 if there is none. At `s` itself `first` comes first.
+///
+/// Never too low, and too high by a few units in the last place at most: so an order that is looked
+/// at again there is never missed.
+///
+/// Where the order turns, a line x of `first` comes to be above all of `second`. It is so between the
+/// highest of its crossings with steeper lines below it and the lowest with flatter ones.
+#[inline]
+pub(super) fn next_swap(first: &[Line], second: &[Line], s: f64, loses_ties: bool) -> f64 {
+    let mut next = 0.0;
+    for x in first {
+        // x is above all of `second` for from < s < until.
+        let (mut from, mut until, mut alike) = (0.0_f64, f64::INFINITY, false);
+        for y in second {
+            let (da, db) = (x.a - y.a, y.b - x.b);
+            if db > 0.0 {
+                until = if da > 0.0 { until.min(da / db) } else { 0.0 };
+            } else if db < 0.0 {
+                from = from.max(da / db);
+            } else if da < 0.0 {
+                until = 0.0;
+            } else {
+                alike |= da == 0.0;
+            }
+        }
+        // Along a line that both have they are only equal.
+        if until <= next || until * (1.0 - OFF) >= s || (alike && !loses_ties) || from > until * (1.0 + 4.0 * OFF) {
+            continue;
+        }
+        let above = until * (1.0 + OFF);
+        if above < s && from < until * (1.0 - 2.0 * OFF) {
+            next = next.max(above);
+        } else {
+            // Rounding hides whether there is a swap, or whether it is past: some twenty numbers.
+            let turned = |at: f64| match compare(first, second, at) {
+                Ordering::Less => false,
+                Ordering::Equal => loses_ties,
+                Ordering::Greater => true,
+            };
+            let mut at = above.min(s.next_down());
+            while at > next && at >= until * (1.0 - 5.0 * OFF) {
+                if turned(at) {
+                    next = at;
+                }
+                at = at.next_down();
+            }
+        }
+    }
+    next
+}
+
+#[inline]
+fn order(x: f64, y: f64) -> Ordering {
+    x.partial_cmp(&y).unwrap_or(Ordering::Equal)
+}
+
+/// Which line is lower at `s`, exactly, for s from 2^-400 to 2^400 and coefficients to 2^400.
+#[inline]
+fn height(x: Line, y: Line, s: f64) -> Ordering {
+    let (da, db) = (x.a - y.a, x.b - y.b);
+    if db == 0.0 {
+        return order(da, 0.0);
+    }
+    if da == 0.0 {
+        return order(db, 0.0);
+    }
+    let turn = db * s;
+    let difference = da + turn;
+    // The differences, the product and the sum are each off by half an epsilon; the last term is for
+    // products below the normal numbers.
+    if difference.abs() > 4.0 * f64::EPSILON * (da.abs() + turn.abs()) + 1e-290 {
+        return order(difference, 0.0);
+    }
+    exact_height(x, y, s)
+}
+
+#[cold]
+fn exact_height(x: Line, y: Line, s: f64) -> Ordering {
+    // Away from where products lose digits.
+    let up = f64::from_bits((1023 + 500) << 52);
+    let [xb, yb] = [x.b, -y.b].map(|b| {
+        let product = b * up * s;
+        // What rounding took from the product, exactly.
+        (product, (b * up).mul_add(s, -product))
+    });
+    sign_of_sum([xb.1, yb.1, xb.0, yb.0, x.a * up, -y.a * up])
+}
+
+/// The sign of an exact sum: the parts are kept so that each is what rounding took from the next
+/// (Shewchuk 1997, grow-expansion), and the last that is not 0 outweighs all before it.
+fn sign_of_sum(terms: [f64; 6]) -> Ordering {
+    let mut parts = [0.0; 6];
+    for (n, &term) in terms.iter().enumerate() {
+        let mut carried = term;
+        for part in &mut parts[..n] {
+            let sum = carried + *part;
+            let of_part = sum - carried;
+            *part = (carried - (sum - of_part)) + (*part - of_part);
+            carried = sum;
+        }
+        parts[n] = carried;
+    }
+    parts.iter().rev().find(|p| **p != 0.0).map_or(Ordering::Equal, |p| order(*p, 0.0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenhand_model::Rational;
+    use proptest::prelude::*;
+
+    fn rational(x: f64) -> Rational {
+        Rational::try_from(x).unwrap()
+    }
+
+    /// By definition, in rationals.
+    fn twin(x: &[Line], y: &[Line], s: f64) -> Ordering {
+        let top = |lines: &[Line]| {
+            let at = |l: &Line| (rational(l.a) + rational(l.b) * rational(s), -rational(l.b));
+            lines.iter().map(at).max().unwrap()
+        };
+        let (x, y) = (top(x), top(y));
+        x.cmp(&y)
+    }
+
+    /// Coefficients that often cancel: small fractions, and such fractions after a rounding or with a
+    /// last digit changed.
+    fn coefficient() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            3 => (-6i32..7).prop_map(|n| f64::from(n) / 4.0),
+            3 => (-6i32..7, 1i32..8).prop_map(|(n, d)| f64::from(n) / f64::from(d)),
+            1 => (-6i32..7, 1i32..8).prop_map(|(n, d)| (f64::from(n) / f64::from(d)).next_up()),
+            1 => (-6i32..7, -60i32..60).prop_map(|(n, k)| f64::from(n) / 3.0 * 2f64.powi(k)),
+            1 => (-6i32..7).prop_map(|n| f64::from(n) / 3.0 * 1e-300),
+        ]
+    }
+
+    fn lines() -> impl Strategy<Value = Vec<Line>> {
+        prop::collection::vec((coefficient(), coefficient()).prop_map(|(a, b)| Line { a, b }), 1..4)
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn a_comparison_is_that_of_rationals(x in lines(), y in lines(), n in 1u32..13, d in 1u32..13, k in 0i32..3) {
+            let s = f64::from(n) / f64::from(d) * 2f64.powi(-20 * k);
+            prop_assert_eq!(compare(&x, &y, s), twin(&x, &y, s));
+            // And where two of their lines cross, up to rounding.
+            for (p, q) in x.iter().flat_map(|p| y.iter().map(move |q| (p, q))) {
+                let at = (q.a - p.a) / (p.b - q.b);
+                if at > 1e-100 && at < 1e100 {
+                    for s in [at.next_down(), at, at.next_up()] {
+                        prop_assert_eq!(compare(&x, &y, s), twin(&x, &y, s));
+                    }
+                }
+            }
+        }
+
+        /// From s down, at every crossing of two lines and beside it: in order above the swap that is
+        /// announced, and out of order at most some last digits below it.
+        #[test]
+        fn a_swap_is_where_the_order_turns(x in lines(), y in lines(), s in 1u32..25, loses_ties in any::<bool>()) {
+            let s = f64::from(s) / 12.0;
+            let turned = |s: f64| {
+                let order = compare(&x, &y, s);
+                order.is_gt() || (loses_ties && order.is_eq())
+            };
+            prop_assume!(!turned(s));
+            let next = next_swap(&x, &y, s, loses_ties);
+            prop_assert!(next < s);
+            let both: Vec<Line> = x.iter().chain(&y).copied().collect();
+            let crossings = both.iter().flat_map(|p| both.iter().map(move |q| (q.a - p.a) / (p.b - q.b)));
+            let mut near: Vec<f64> = crossings
+                .filter(|c| c.is_finite() && *c > 1e-100)
+                .chain([next, s])
+                .flat_map(|c| [c, c.next_up(), c.next_down(), c * (1.0 + 1e-15), c * (1.0 - 4e-15), c * 0.75])
+                .filter(|c| *c < s && *c > 1e-100)
+                .collect();
+            near.sort_by(f64::total_cmp);
+            let turns = near.iter().rev().find(|&&at| turned(at));
+            match turns {
+                None => prop_assert!(next < 1e-99, "{next}"),
+                Some(&at) => prop_assert!(next >= at && next <= at * (1.0 + 1e-14), "{next} {at}"),
+            }
+        }
+    }
+
+    #[test]
+    fn two_users_swap_as_the_reference_says() {
+        let line = |a, b| Line { a, b };
+        let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-14, "{found} {expected}");
+        let (i, k) = ([line(0.3, 0.4)], [line(0.5, 0.1)]);
+        close(next_swap(&k, &i, 1.0, false), 2.0 / 3.0);
+        // The reference's i and k: at first i is lower.
+        let (i, k) = ([line(0.65, 0.55), line(1.15, -0.25)], [line(1.25, -0.45), line(0.85, 0.25)]);
+        let (mut first, mut second, mut s) = (&i, &k, 1.0);
+        if compare(first, second, s).is_gt() {
+            (first, second) = (second, first);
+        }
+        for expected in [2.0 / 3.0, 3.0 / 5.0, 1.0 / 2.0] {
+            let next = next_swap(first, second, s, false);
+            close(next, expected);
+            (first, second, s) = (second, first, next - 1e-13);
+        }
+        assert_eq!(next_swap(first, second, s, false), 0.0);
+    }
+}

@@ -1,0 +1,155 @@
+//! The live tree as an order of users.
+
+use std::cmp::{Ordering, Reverse};
+
+use super::lines::{Line, compare, next_swap, value};
+use super::{LineOrder, LiveTree, Priority, limit, may_be_off};
+
+/// Time as s = 2^(-half-lives), which falls.
+#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
+struct Falling(Reverse<f64>);
+
+impl Eq for Falling {}
+
+impl Ord for Falling {
+    fn cmp(&self, other: &Falling) -> Ordering {
+        // No s is NaN.
+        self.partial_cmp(other).unwrap_or(Ordering::Equal)
+    }
+}
+
+impl Falling {
+    fn new(s: f64) -> Falling {
+        Falling(Reverse(s))
+    }
+
+    fn s(self) -> f64 {
+        self.0.0
+    }
+}
+
+/// The largest of some lines.
+#[derive(Clone, Debug)]
+struct Largest(Box<[Line]>);
+
+impl Priority for Largest {
+    type Time = Falling;
+
+    fn compare(&self, other: &Largest, now: Falling) -> Ordering {
+        compare(&self.0, &other.0, now.s())
+    }
+
+    fn next_swap(&self, other: &Largest, now: Falling, loses_ties: bool) -> Option<Falling> {
+        let s = next_swap(&self.0, &other.0, now.s(), loses_ties);
+        (s > 0.0).then(|| Falling::new(s))
+    }
+}
+
+/// All users in order, as paper 001 does it: the [`LiveTree`] over maxima of lines in s.
+///
+/// Who is least is found in O(1) and O(log n) for each swap since. It keeps more order than a
+/// scheduler needs, and so has more to do than a [`Tournament`](super::Tournament); its
+/// [`order_events`](LineOrder::order_events) are those of the paper's Figure 6.
+///
+/// ```
+/// use evenhand_policies::kinetic::{LineOrder, LiveLines};
+/// let mut live = LiveLines::new(2);
+/// live.set(0, &[0.3, 0.0], &[0.4, 0.1]);
+/// live.set(1, &[0.5, 0.0], &[0.1, 0.1]);
+/// let mut near = Vec::new();
+/// live.least(1.0, 0.0, 0.0, &mut near);
+/// assert_eq!(near, [1]); // 0.7 and 0.6
+/// live.least(0.5, 0.0, 0.0, &mut near);
+/// assert_eq!(near, [0]); // 0.5 and 0.55: they crossed at s = 2/3
+/// assert_eq!(live.order_events(), 1);
+/// ```
+#[derive(Clone, Debug)]
+pub struct LiveLines {
+    branches: usize,
+    tree: LiveTree<Largest>,
+    /// The order does not hold: slopes became too small for an f64.
+    out_of_order: bool,
+    /// At least every |b|.
+    steepest: f64,
+    values: Vec<f64>,
+}
+
+impl LiveLines {
+    /// For users whose priorities have so many branches; nobody is in.
+    pub fn new(branches: usize) -> LiveLines {
+        assert!(branches > 0, "a priority has at least one branch");
+        let tree = LiveTree::new(Falling::new(1.0));
+        LiveLines { branches, tree, out_of_order: false, steepest: 0.0, values: Vec::new() }
+    }
+
+    /// Everybody in order, as of the last [`least`](LineOrder::least).
+    pub fn users(&self) -> impl Iterator<Item = u32> + '_ {
+        self.tree.iter()
+    }
+}
+
+/// Lines are put in as of the last `least`: they hold at every s, so it does not matter that they
+/// were not there then, and the next `least` moves everybody on.
+impl LineOrder for LiveLines {
+    fn set(&mut self, user: u32, a: &[f64], b: &[f64]) {
+        let kept = self.tree.remove(user);
+        let mut lines = kept.unwrap_or_else(|| Largest(vec![Line::default(); self.branches].into_boxed_slice()));
+        for (line, (&a, &b)) in lines.0.iter_mut().zip(a.iter().zip(b)) {
+            *line = Line { a, b };
+            self.steepest = self.steepest.max(b.abs());
+        }
+        self.tree.insert(user, lines);
+    }
+
+    fn remove(&mut self, user: u32) {
+        self.tree.remove(user);
+    }
+
+    fn least(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
+        near.clear();
+        if std::mem::take(&mut self.out_of_order) {
+            self.tree.reorder(Falling::new(s), |_| ());
+        } else {
+            self.tree.advance(Falling::new(s));
+        }
+        let s = self.tree.now().s();
+        let value_of = |user: u32| self.tree.get(user).map_or(f64::INFINITY, |l| value(&l.0, s));
+        let Some(first) = self.tree.first() else { return };
+        let bound = limit(value_of(first), relative, absolute);
+        // Nobody who comes later is below but by rounding.
+        let bound = bound + may_be_off(bound, self.steepest, s);
+        self.values.clear();
+        for user in self.tree.iter() {
+            let value = value_of(user);
+            if value > bound {
+                break;
+            }
+            near.push(user);
+            self.values.push(value);
+        }
+        let least = self.values.iter().copied().fold(f64::INFINITY, f64::min);
+        let limit = limit(least, relative, absolute);
+        let mut values = self.values.iter();
+        near.retain(|_| values.next().is_some_and(|v| *v <= limit));
+    }
+
+    fn rebase(&mut self, factor: f64) {
+        let mut exact = factor > 0.0;
+        let mut steepest = 0.0_f64;
+        let change = |lines: &mut Largest| {
+            for line in &mut lines.0 {
+                let b = line.b * factor;
+                exact &= b / factor == line.b;
+                line.b = b;
+                steepest = steepest.max(b.abs());
+            }
+        };
+        self.tree.change_clock(|t| Falling::new(t.s() / factor), change);
+        self.steepest = steepest;
+        self.out_of_order |= !exact;
+    }
+
+    fn order_events(&self) -> u64 {
+        self.tree.events()
+    }
+}

@@ -1,0 +1,263 @@
+//! A kinetic tournament: who is least, and until when that is sure.
+
+use super::lines::{Line, compare, next_swap, value};
+use super::{LineOrder, limit, may_be_off};
+
+const NOBODY: u32 = u32::MAX;
+/// In place of the s at which something changes: it has changed.
+const CHANGED: f64 = f64::INFINITY;
+/// In place of such an s: it never changes.
+const NEVER: f64 = 0.0;
+
+/// A tree of matches, each between the winners of two others, down to the users.
+///
+/// A match knows the s at which its outcome turns, and the largest such s of all below it. Moving on
+/// to a new s so looks only where that s was passed; a changed user marks the matches above it. Then
+/// [`least`](LineOrder::least) costs O(log n) for each user changed since, for each match that
+/// turned, and for each user it returns. It grows as larger user numbers come.
+///
+/// Unlike the [`LiveTree`](super::LiveTree) it knows nothing about those who are not first somewhere,
+/// so most swaps do not concern it (Basch, Guibas, Hershberger 1999; Agarwal, Kaplan, Sharir 2008 for
+/// changing users).
+///
+/// ```
+/// use evenhand_policies::kinetic::{LineOrder, Tournament};
+/// let mut tournament = Tournament::new(2, 1);
+/// tournament.set(0, &[0.3], &[0.4]);
+/// tournament.set(1, &[0.5], &[0.1]);
+/// let mut near = Vec::new();
+/// tournament.least(1.0, 0.0, 0.0, &mut near);
+/// assert_eq!(near, [1]); // 0.7 and 0.6
+/// tournament.least(0.5, 0.0, 0.0, &mut near);
+/// assert_eq!(near, [0]); // 0.5 and 0.55: they crossed at s = 2/3
+/// ```
+#[derive(Clone, Debug)]
+pub struct Tournament {
+    branches: usize,
+    /// A row of branches a user.
+    lines: Vec<Line>,
+    /// The root is 1, those below k are 2 k and 2 k + 1, user u is `users + u`.
+    nodes: Vec<Node>,
+    /// How many users there is room for: a power of two, at least 2.
+    users: usize,
+    present: usize,
+    /// Where the outcomes hold.
+    s: f64,
+    /// At least every |b|.
+    steepest: f64,
+    events: u64,
+    open: Vec<(usize, f64)>,
+    found: Vec<(f64, u32)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Node {
+    winner: u32,
+    /// The s at which this match turns.
+    turns: f64,
+    /// The largest s at which this or anything below turns.
+    until: f64,
+}
+
+const EMPTY: Node = Node { winner: NOBODY, turns: CHANGED, until: CHANGED };
+
+impl Tournament {
+    /// With room for users 0 to n - 1, whose priorities have so many branches; nobody is in.
+    pub fn new(n: usize, branches: usize) -> Tournament {
+        assert!(branches > 0, "a priority has at least one branch");
+        let mut tournament = Tournament {
+            branches,
+            lines: Vec::new(),
+            nodes: Vec::new(),
+            users: 0,
+            present: 0,
+            s: f64::INFINITY,
+            steepest: 0.0,
+            events: 0,
+            open: Vec::new(),
+            found: Vec::new(),
+        };
+        tournament.make_room(n);
+        tournament
+    }
+
+    /// How many are in.
+    pub fn len(&self) -> usize {
+        self.present
+    }
+
+    /// Whether nobody is in.
+    pub fn is_empty(&self) -> bool {
+        self.present == 0
+    }
+
+    /// Everybody who is in, with lines.
+    pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &[Line])> {
+        let users = self.nodes[self.users..].iter().map(|n| n.winner).filter(|&w| w != NOBODY);
+        users.map(|u| (u, self.lines_of(u)))
+    }
+
+    #[inline]
+    fn lines_of(&self, user: u32) -> &[Line] {
+        &self.lines[user as usize * self.branches..][..self.branches]
+    }
+
+    fn make_room(&mut self, n: usize) {
+        let users = n.next_power_of_two().max(2);
+        let mut nodes = vec![EMPTY; 2 * users];
+        let old = self.nodes.get(self.users..).unwrap_or_default();
+        nodes[users..users + old.len()].copy_from_slice(old);
+        self.nodes = nodes;
+        self.users = users;
+        self.lines.resize(users * self.branches, Line::default());
+    }
+
+    /// The user's leaf and all above it are to be looked at.
+    fn mark(&mut self, user: u32) {
+        let mut at = self.users + user as usize;
+        while at > 0 && (at >= self.users || self.nodes[at].until != CHANGED) {
+            self.nodes[at].until = CHANGED;
+            at /= 2;
+        }
+    }
+
+    /// Looks at everything in the subtree that changed or turned on the way to `s`; says whether its
+    /// winner or the winner's lines are other ones.
+    fn refresh(&mut self, at: usize, s: f64) -> bool {
+        if at >= self.users {
+            self.nodes[at].until = NEVER;
+            return true;
+        }
+        let children = [2 * at, 2 * at + 1];
+        let changed = children.map(|c| self.nodes[c].until >= s && self.refresh(c, s));
+        let mut node = self.nodes[at];
+        let before = node.winner;
+        let turned = node.turns >= s;
+        self.events += u64::from(turned && node.turns != CHANGED);
+        let [left, right] = children.map(|c| self.nodes[c]);
+        if turned || changed != [false; 2] {
+            (node.winner, node.turns) = self.play(left.winner, right.winner, s);
+        }
+        node.until = node.turns.max(left.until).max(right.until);
+        self.nodes[at] = node;
+        let from = changed[usize::from(node.winner == right.winner)];
+        node.winner != before || from
+    }
+
+    /// Who wins, and the s at which that turns.
+    #[inline]
+    fn play(&self, a: u32, b: u32, s: f64) -> (u32, f64) {
+        if a == NOBODY || b == NOBODY {
+            return (a.min(b), NEVER);
+        }
+        // The left one has the smaller number.
+        let (x, y) = (self.lines_of(a), self.lines_of(b));
+        match compare(x, y, s).is_gt() {
+            true => (b, next_swap(y, x, s, true)),
+            false => (a, next_swap(x, y, s, false)),
+        }
+    }
+
+    /// Everything is to be played anew.
+    fn forget(&mut self) {
+        for node in &mut self.nodes {
+            (node.turns, node.until) = (CHANGED, CHANGED);
+        }
+        self.s = f64::INFINITY;
+    }
+}
+
+impl LineOrder for Tournament {
+    fn set(&mut self, user: u32, a: &[f64], b: &[f64]) {
+        let index = user as usize;
+        if index >= self.users {
+            self.make_room(index + 1);
+        }
+        for (line, (&a, &b)) in self.lines[index * self.branches..].iter_mut().zip(a.iter().zip(b)) {
+            *line = Line { a, b };
+            self.steepest = self.steepest.max(b.abs());
+        }
+        let leaf = &mut self.nodes[self.users + index];
+        self.present += usize::from(leaf.winner == NOBODY);
+        leaf.winner = user;
+        self.mark(user);
+    }
+
+    fn remove(&mut self, user: u32) {
+        let leaf = self.users + user as usize;
+        if self.nodes.get(leaf).is_none_or(|n| n.winner == NOBODY) {
+            return;
+        }
+        self.nodes[leaf].winner = NOBODY;
+        self.present -= 1;
+        self.mark(user);
+    }
+
+    fn least(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
+        near.clear();
+        self.s = self.s.min(s);
+        let s = self.s;
+        if self.nodes[1].until >= s {
+            self.refresh(1, s);
+        }
+        let winner = self.nodes[1].winner;
+        if winner == NOBODY {
+            return;
+        }
+        let (mut open, mut found) = (std::mem::take(&mut self.open), std::mem::take(&mut self.found));
+        found.clear();
+        let value_of = |user: u32| value(self.lines_of(user), s);
+        let mut least = value_of(winner);
+        let bound = limit(least, relative, absolute);
+        let bound = bound + may_be_off(bound, self.steepest, s);
+        open.push((1, least));
+        while let Some((at, value)) = open.pop() {
+            if at >= self.users {
+                least = least.min(value);
+                found.push((value, self.nodes[at].winner));
+                continue;
+            }
+            for child in [2 * at, 2 * at + 1] {
+                // Nobody in a subtree is below its winner but by rounding.
+                match self.nodes[child].winner {
+                    NOBODY => {}
+                    same if same == self.nodes[at].winner => open.push((child, value)),
+                    other => {
+                        let value = value_of(other);
+                        if value <= bound {
+                            open.push((child, value));
+                        }
+                    }
+                }
+            }
+        }
+        let limit = limit(least, relative, absolute);
+        near.extend(found.iter().filter(|(v, _)| *v <= limit).map(|(_, u)| *u));
+        (self.open, self.found) = (open, found);
+    }
+
+    fn rebase(&mut self, factor: f64) {
+        let mut exact = factor > 0.0;
+        self.steepest = 0.0;
+        for line in &mut self.lines {
+            let b = line.b * factor;
+            exact &= b / factor == line.b;
+            line.b = b;
+            self.steepest = self.steepest.max(b.abs());
+        }
+        if !exact {
+            // Slopes that became too small for an f64: others may be least.
+            return self.forget();
+        }
+        self.s /= factor;
+        for node in &mut self.nodes {
+            node.turns /= factor;
+            node.until /= factor;
+        }
+    }
+
+    /// Matches that turned as time went on. Those played because a user changed are not counted.
+    fn order_events(&self) -> u64 {
+        self.events
+    }
+}
