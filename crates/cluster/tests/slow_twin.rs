@@ -10,7 +10,7 @@ use evenhand_model::{
     Capacity, NO_TIME, Quantity, Rational, Resource, Span, Task, Time, UBig, Weights, Workload, WorkloadBuilder,
     mean_use,
 };
-use evenhand_policies::{Decay, POLICIES, Registration, Setting};
+use evenhand_policies::{Decay, Order, POLICIES, Registration, Setting};
 use proptest::prelude::*;
 
 const HALF_LIFE_S: u64 = 16;
@@ -173,9 +173,15 @@ fn workload(jobs: &[Job]) -> Workload {
     builder.finish().unwrap()
 }
 
-fn run(w: &Workload, capacity: &Capacity, weights: &Weights, policy: &Registration, options: PoolOptions) -> Simulated {
+fn run(
+    w: &Workload,
+    capacity: &Capacity,
+    weights: &Weights,
+    (policy, order): (&Registration, Order),
+    options: PoolOptions,
+) -> Simulated {
     let decay = Some(Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap());
-    let mut policy = (policy.build)(&Setting::new(capacity, weights).decay(decay));
+    let mut policy = (policy.build)(&Setting::new(capacity, weights).decay(decay).order(order));
     simulate(w, &UserTasks::new(w), capacity, policy.as_mut(), options, &Progress::default()).unwrap()
 }
 
@@ -189,6 +195,7 @@ proptest! {
         weights in prop::sample::select(vec![["1"; 4], ["1", "2", "3", "4"], ["1/2", "1000", "1", "0.001"]]),
         blocking in any::<bool>(),
         until in prop::option::of(0u64..20),
+        order in prop::sample::select(Order::ALL.to_vec()),
     ) {
         let w = workload(&jobs);
         let units: Vec<Rational> = capacity.iter().map(|c| Quantity::parse(c).unwrap().exact().clone()).collect();
@@ -199,14 +206,14 @@ proptest! {
         let until = until.map(|u| u.max(jobs[0].submit));
         let options = PoolOptions { blocking, until: until.map(|u| Time::from_secs(u * HALF_LIFE_S)) };
         for policy in POLICIES {
-            let found = run(&w, &pool, &weights, policy, options);
+            let found = run(&w, &pool, &weights, (policy, order), options);
             let starts: Vec<Option<u64>> = found
                 .starts
                 .iter()
                 .map(|&s| (s != NO_TIME).then_some(s / 1_000_000_000 / HALF_LIFE_S))
                 .collect();
             let Some(twin) = Twin::new(policy.name, &jobs, &units, &weights).run(blocking, until) else { continue };
-            prop_assert_eq!(&starts, &twin, "{}", policy.name);
+            prop_assert_eq!(&starts, &twin, "{} {}", policy.name, order.name());
             check_metrics(&w, &pool, &found, &jobs, &twin)?;
         }
     }
@@ -260,11 +267,11 @@ fn a_pool_of_all_that_was_ever_used_delays_nobody() {
     let w = workload(&jobs);
     let peak = Capacity::new(w.resources(), vec![Rational::from(3), Rational::from(6)]).unwrap();
     for policy in POLICIES {
-        let found = run(&w, &peak, &Weights::equal(1), policy, PoolOptions::default());
+        let found = run(&w, &peak, &Weights::equal(1), (policy, Order::Auto), PoolOptions::default());
         assert_eq!(found.starts, w.columns().submit.iter().map(|t| t.nanos()).collect::<Vec<_>>(), "{}", policy.name);
     }
     let r = mean_use(&w);
     let tight = Capacity::multiple(w.resources(), &r, &Quantity::parse("0.9").unwrap()).unwrap();
-    let found = run(&w, &tight, &Weights::equal(1), &POLICIES[0], PoolOptions::default());
+    let found = run(&w, &tight, &Weights::equal(1), (&POLICIES[0], Order::Auto), PoolOptions::default());
     assert!(found.starts.iter().zip(&w.columns().submit).any(|(s, t)| *s > t.nanos()));
 }

@@ -43,9 +43,7 @@ fn rough() -> impl Strategy<Value = f64> + Clone {
     })
 }
 
-fn operations<C: Strategy<Value = f64> + Clone + 'static>(
-    coefficient: C,
-) -> impl Strategy<Value = Vec<Operation>> {
+fn operations<C: Strategy<Value = f64> + Clone + 'static>(coefficient: C) -> impl Strategy<Value = Vec<Operation>> {
     let pair = move || [coefficient.clone(), coefficient.clone()];
     let users = (0..USERS, 0..USERS);
     let operation = prop_oneof![
@@ -67,8 +65,8 @@ struct Map {
 
 impl Map {
     /// Applies an operation to the map and to structures; says what time s was passed.
-    fn apply(&mut self, operation: &Operation, structures: &mut [Box<dyn LineOrder>]) {
-        let set = |map: &mut Map, structures: &mut [Box<dyn LineOrder>], user: u32, lines: Lines| {
+    fn apply(&mut self, operation: &Operation, structures: &mut [&mut dyn LineOrder]) {
+        let set = |map: &mut Map, structures: &mut [&mut dyn LineOrder], user: u32, lines: Lines| {
             map.lines.insert(user, lines);
             structures.iter_mut().for_each(|x| x.set(user, &lines.0, &lines.1));
         };
@@ -126,8 +124,7 @@ impl Map {
 }
 
 fn structures() -> Vec<Box<dyn LineOrder>> {
-    let mut all: Vec<Box<dyn LineOrder>> =
-        Order::ALL.into_iter().map(|o| o.structure(USERS as usize, 2)).collect();
+    let mut all: Vec<Box<dyn LineOrder>> = Order::ALL.into_iter().map(|o| o.structure(USERS as usize, 2)).collect();
     // One that has to grow.
     all.push(Box::new(Tournament::new(0, 2)));
     all
@@ -135,6 +132,8 @@ fn structures() -> Vec<Box<dyn LineOrder>> {
 
 fn check(operations: &[Operation], relative: f64, absolute: f64) -> Result<(), TestCaseError> {
     let mut structures = structures();
+    let mut structures: Vec<&mut dyn LineOrder> =
+        structures.iter_mut().map(|x| x.as_mut() as &mut dyn LineOrder).collect();
     let mut map = Map { lines: BTreeMap::new(), s: 1.0 };
     let mut near = Vec::new();
     for operation in operations {
@@ -167,27 +166,173 @@ proptest! {
     /// time than users.
     #[test]
     fn the_live_tree_is_sorted(operations in operations(rough()), asked in 1usize..6) {
-        let mut live: Vec<Box<LiveLines>> = vec![Box::new(LiveLines::new(2)), Box::new(LiveLines::new(2))];
+        let (mut always, mut sometimes) = (LiveLines::new(2), LiveLines::new(2));
         let mut map = Map { lines: BTreeMap::new(), s: 1.0 };
-        let mut near = Vec::new();
         for (i, operation) in operations.iter().enumerate() {
-            for x in &mut live {
-                let mut one: Vec<Box<dyn LineOrder>> = vec![x.clone()];
-                // The map must not change twice.
-                let mut again = Map { lines: map.lines.clone(), s: map.s };
-                again.apply(operation, &mut one);
-                drop(one);
-                apply_to(x, &map, operation);
+            map.apply(operation, &mut [&mut always, &mut sometimes]);
+            for live in [Some(&mut always), (i % asked == 0).then_some(&mut sometimes)].into_iter().flatten() {
+                let before = live.order_events();
+                live.least(map.s, 0.0, 0.0, &mut Vec::new());
+                prop_assert!(live.order_events() - before <= map.lines.len() as u64);
+                prop_assert_eq!(live.users().collect::<Vec<_>>(), map.sorted(), "after {:?}", operation);
             }
-            map.apply(operation, &mut []);
-            for (k, x) in live.iter_mut().enumerate() {
-                if k == 0 || i % asked == 0 {
-                    let before = x.order_events();
-                    x.least(map.s, 0.0, 0.0, &mut near);
-                    prop_assert!(x.order_events() - before <= map.lines.len() as u64);
-                    prop_assert_eq!(x.users().collect::<Vec<_>>(), map.sorted());
+        }
+    }
+
+    /// Moving the epoch changes nothing: one structure is rebased, the other is not.
+    #[test]
+    fn a_rebase_changes_no_comparison(operations in operations(rough()), every in 1usize..8) {
+        for order in Order::ALL {
+            let (mut still, mut rebased) = (order.structure(USERS as usize, 2), order.structure(USERS as usize, 2));
+            let mut map = Map { lines: BTreeMap::new(), s: 1.0 };
+            let mut shadow = Map { lines: BTreeMap::new(), s: 1.0 };
+            let (mut near, mut near_rebased) = (Vec::new(), Vec::new());
+            let mut factor = 1.0;
+            for (i, operation) in operations.iter().enumerate() {
+                match operation {
+                    Operation::Rebase(_) | Operation::AdvanceToCrossing(..) => continue,
+                    Operation::Set(u, (a, b)) => {
+                        map.apply(operation, &mut [still.as_mut()]);
+                        shadow.apply(&Operation::Set(*u, (*a, b.map(|b| b * factor))), &mut [rebased.as_mut()]);
+                    }
+                    _ => {
+                        map.apply(operation, &mut [still.as_mut()]);
+                        shadow.apply(operation, &mut [rebased.as_mut()]);
+                    }
                 }
+                if i % every == 0 {
+                    shadow.apply(&Operation::Rebase(3), &mut [rebased.as_mut()]);
+                    factor /= 8.0;
+                }
+                prop_assert_eq!(map.s, shadow.s * factor);
+                still.least(map.s, 0.0, 0.0, &mut near);
+                rebased.least(shadow.s, 0.0, 0.0, &mut near_rebased);
+                prop_assert_eq!(&near, &near_rebased);
+                prop_assert_eq!(still.order_events(), rebased.order_events());
             }
+        }
+    }
+}
+
+#[test]
+fn slopes_too_small_for_a_number_are_nothing() {
+    for order in Order::ALL {
+        let mut structure = order.structure(3, 1);
+        let mut near = Vec::new();
+        // 0 and 1 differ by a slope that two epochs take away; 2 is above by its last digit.
+        structure.set(0, &[0.5], &[3e-320]);
+        structure.set(1, &[0.5], &[1e-320]);
+        structure.set(2, &[0.5f64.next_up()], &[1e-320]);
+        structure.least(1.0, 0.0, 0.0, &mut near);
+        near.sort_unstable();
+        assert_eq!(near, [0, 1], "{order:?}: 0.5 swallows both slopes");
+        for factor in [2f64.powi(-40), 0.0] {
+            structure.rebase(factor);
+            structure.least(1.0, 0.0, 0.0, &mut near);
+            near.sort_unstable();
+            assert_eq!(near, [0, 1], "{order:?} {factor}");
+        }
+        structure.set(1, &[0.0], &[1.0]);
+        structure.least(0.75, 0.0, 0.0, &mut near);
+        assert_eq!(near, [0], "{order:?}");
+        structure.least(0.25, 0.0, 0.0, &mut near);
+        assert_eq!(near, [1], "{order:?}");
+    }
+}
+
+#[test]
+fn users_of_the_reference_swap_three_times() {
+    // At n = 4: shares (9/20, 7/10) with commitments (3/4, 1/5); (3/4, 11/20) with (1/20, 11/20).
+    let mut live = LiveLines::new(2);
+    live.set(0, &[0.65, 1.15], &[0.55, -0.25]);
+    live.set(1, &[1.25, 0.85], &[-0.45, 0.25]);
+    let mut order = Vec::new();
+    for s in [1.0, 0.67, 0.66, 0.61, 0.59, 0.51, 0.49, 0.01] {
+        live.least(s, 0.0, 0.0, &mut Vec::new());
+        order.push((live.users().next().unwrap(), live.order_events()));
+    }
+    let (i, k) = (0, 1);
+    assert_eq!(order, [(k, 0), (k, 0), (i, 1), (i, 1), (k, 2), (k, 2), (i, 3), (i, 3)]);
+}
+
+#[test]
+fn a_swap_due_now_is_handled_now() {
+    let mut live = LiveLines::new(1);
+    // At s = 1/2 all are at 1; right below it the steepest is lowest.
+    live.set(0, &[1.0], &[0.0]);
+    live.set(1, &[0.5], &[1.0]);
+    live.set(2, &[0.0], &[2.0]);
+    let at = |live: &mut LiveLines, s: f64| {
+        live.least(s, 0.0, 0.0, &mut Vec::new());
+        live.users().collect::<Vec<_>>()
+    };
+    assert_eq!(at(&mut live, 0.75), [0, 1, 2]);
+    assert_eq!(at(&mut live, 0.5), [2, 1, 0]);
+    assert_eq!(at(&mut live, 0.25), [2, 1, 0]);
+}
+
+/// Numbers that repeat, one a second: a priority that is not a line, swaps any number of times,
+/// and is often equal to another.
+#[derive(Clone, Debug)]
+struct Wave(Vec<i8>);
+
+impl Wave {
+    fn at(&self, now: u32) -> i8 {
+        self.0[now as usize % self.0.len()]
+    }
+}
+
+impl Priority for Wave {
+    type Time = u32;
+
+    fn compare(&self, other: &Wave, now: u32) -> Ordering {
+        self.at(now).cmp(&other.at(now))
+    }
+
+    fn next_swap(&self, other: &Wave, now: u32, loses_ties: bool) -> Option<u32> {
+        let period = (self.0.len() * other.0.len()) as u32;
+        (now + 1..=now + period).find(|&t| match self.compare(other, t) {
+            Ordering::Less => false,
+            Ordering::Equal => loses_ties,
+            Ordering::Greater => true,
+        })
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Any priorities: the tree is what sorting gives, whatever is put in and taken out on the way.
+    #[test]
+    fn a_live_tree_of_anything_is_sorted(
+        operations in prop::collection::vec(
+            (0u32..12, prop::option::of(prop::collection::vec(-3i8..4, 1..6)), 0u32..5), 0..60),
+    ) {
+        let mut tree = LiveTree::new(0);
+        let mut map = BTreeMap::new();
+        let mut now = 0;
+        for (index, wave, pass) in operations {
+            let wave = wave.map(Wave);
+            match wave.clone() {
+                Some(wave) => {
+                    let before = map.insert(index, wave.clone()).map(|w: Wave| w.0);
+                    prop_assert_eq!(tree.insert(index, wave).map(|w| w.0), before);
+                }
+                None => prop_assert_eq!(tree.remove(index).map(|w| w.0), map.remove(&index).map(|w| w.0)),
+            }
+            now += pass;
+            let events = tree.events();
+            tree.advance(now);
+            prop_assert!(tree.events() - events <= map.len() as u64);
+            prop_assert!(tree.next_event().is_none_or(|t| t > now));
+            let mut sorted: Vec<u32> = map.keys().copied().collect();
+            sorted.sort_by_key(|u| (map[u].at(now), *u));
+            prop_assert_eq!(tree.iter().collect::<Vec<_>>(), &sorted[..]);
+            for (k, &u) in sorted.iter().enumerate() {
+                prop_assert_eq!(tree.successor(u), sorted.get(k + 1).copied());
+                prop_assert_eq!(tree.predecessor(u), k.checked_sub(1).map(|k| sorted[k]));
+            }
+            prop_assert_eq!((tree.len(), tree.first()), (map.len(), sorted.first().copied()));
         }
     }
 }
