@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
+use evenhand_policies::Order;
 use evenhand_workload::export::ExportFormat;
 use evenhand_workload::generate::Like;
 use evenhand_workload::import::{Format as TraceFormat, MemoryPer, MemoryUnit};
@@ -200,6 +201,10 @@ pub(crate) struct StudyArgs {
     /// When a run stops
     #[arg(long, value_enum, default_value = "finished")]
     pub(crate) until: Until,
+    /// What keeps users of stateful policies in order: auto (by their number), scan, tournament, or
+    /// live-tree (paper 001's, which counts order events); results are the same
+    #[arg(long, default_value = "auto", value_name = "NAME")]
+    pub(crate) order: Order,
     /// The folder for the report and all results
     #[arg(long, default_value = "evenhand-study", value_name = "DIR")]
     pub(crate) out: PathBuf,

@@ -123,6 +123,7 @@ fn question(args: &StudyArgs, asked: Asked, workload: &Workload, console: &Conso
         weights,
         blocking: !args.no_blocking,
         until_trace_end: args.until == Until::TraceEnd,
+        order: args.order,
     })
 }
 
@@ -215,6 +216,7 @@ fn method(args: &StudyArgs, question: &Question, common: &Common) -> MethodRecor
                 Until::TraceEnd => "at the last event of the trace".into(),
             },
         ),
+        parameter("structure that orders users of stateful policies", args.order.name().into()),
     ];
     if args.workload.is_none() {
         parameters.push(parameter("seed", common.seed().to_string()));

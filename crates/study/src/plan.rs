@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenhand_cluster::PoolOptions;
 use evenhand_model::{Capacity, CapacityError, MeanUse, Quantity, Rational, Time, Weights, Workload, mean_use, to_f64};
-use evenhand_policies::{Decay, POLICIES, Registration, registration};
+use evenhand_policies::{Decay, Order, POLICIES, Registration, registration};
 use thiserror::Error;
 
 use crate::digest::{Digest, workload_digest};
@@ -30,6 +30,8 @@ pub struct Question {
     pub blocking: bool,
     /// Whether a run stops at the last original event.
     pub until_trace_end: bool,
+    /// Which structure keeps users ordered: only the count of order events depends on it.
+    pub order: Order,
 }
 
 /// One capacity as a user gave it.
@@ -62,6 +64,7 @@ pub struct Plan {
     pub(crate) workload: Workload,
     pub(crate) weights: Weights,
     pub(crate) options: PoolOptions,
+    pub(crate) order: Order,
     pub(crate) mean_use: MeanUse,
     pub(crate) digest: String,
     /// The runs: for each capacity each policy, each in the order asked.
@@ -133,7 +136,7 @@ impl Plan {
                         capacity_factor: factor,
                         digest: String::new(),
                     };
-                    run.digest = run_digest(&run, &digest, &question.weights, options);
+                    run.digest = run_digest(&run, &digest, question, options);
                     if runs.iter().any(|r| r.id == run.id) {
                         let twice = runs.iter().any(|r| r.policy == run.policy && r.capacity_name == run.capacity_name);
                         return Err(match twice && question.policies.iter().filter(|p| *p == policy).count() > 1 {
@@ -145,7 +148,8 @@ impl Plan {
                 }
             }
         }
-        Ok(Plan { workload, weights: question.weights.clone(), options, mean_use, digest, runs })
+        let weights = question.weights.clone();
+        Ok(Plan { workload, weights, options, order: question.order, mean_use, digest, runs })
     }
 
     /// How many tasks a run has.
@@ -200,7 +204,8 @@ fn file_name(id: &str) -> String {
 }
 
 /// Digest of everything a run's result depends on.
-fn run_digest(run: &RunPlan, workload: &str, weights: &Weights, options: PoolOptions) -> String {
+fn run_digest(run: &RunPlan, workload: &str, question: &Question, options: PoolOptions) -> String {
+    let weights = &question.weights;
     let mut d = Digest::new();
     d.text(SIMULATION).text(workload).text(run.registration.name);
     for r in 0..run.capacity.width() {
@@ -211,6 +216,10 @@ fn run_digest(run: &RunPlan, workload: &str, weights: &Weights, options: PoolOpt
     }
     d.number(run.decay.map_or(0, |x| x.tau_s().to_bits()));
     d.number(u64::from(options.blocking)).number(options.until.map_or(u64::MAX, Time::nanos));
+    // Where priorities do not move no structure is chosen.
+    if run.registration.needs_decay {
+        d.text(question.order.name());
+    }
     d.hex()
 }
 
@@ -237,6 +246,7 @@ mod tests {
             weights: Weights::equal(1),
             blocking: true,
             until_trace_end: false,
+            order: Order::Auto,
         }
     }
 
@@ -268,6 +278,7 @@ mod tests {
             Question { dominant_key: true, ..base.clone() },
             Question { blocking: false, ..base.clone() },
             Question { until_trace_end: true, ..base.clone() },
+            Question { order: Order::LiveTree, ..base.clone() },
             question(&["drf"], &["1"]),
             question(&["sdrf"], &["0.9"]),
         ];
@@ -275,5 +286,7 @@ mod tests {
         for q in &changed {
             assert_ne!(digest(&base), digest(q), "{q:?}");
         }
+        let drf = question(&["drf"], &["1"]);
+        assert_eq!(digest(&drf), digest(&Question { order: Order::LiveTree, ..drf.clone() }), "drf has no such order");
     }
 }

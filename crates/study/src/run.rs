@@ -138,7 +138,7 @@ impl Plan {
         }
         live.set(RunState::Running);
         let begun = Instant::now();
-        let setting = Setting::new(&run.capacity, &self.weights).decay(run.decay);
+        let setting = Setting::new(&run.capacity, &self.weights).decay(run.decay).order(self.order);
         let mut policy = (run.registration.build)(&setting);
         let simulated =
             match simulate(&self.workload, tasks, &run.capacity, policy.as_mut(), self.options, &live.progress) {
@@ -223,6 +223,7 @@ mod tests {
             weights: Weights::equal(2),
             blocking: true,
             until_trace_end: false,
+            order: evenhand_policies::Order::Auto,
         };
         Plan::new(workload(), &question).unwrap()
     }

@@ -28,10 +28,27 @@ pub(super) fn value(lines: &[Line], s: f64) -> f64 {
     })
 }
 
+/// The largest line at `s` in `f64`, and by how much that may be off, twice over.
+#[inline]
+fn rounded(lines: &[Line], s: f64) -> (f64, f64) {
+    let (mut most, mut largest) = (f64::NEG_INFINITY, 0.0);
+    for l in lines {
+        let turn = l.b * s;
+        let (line, parts) = (l.a + turn, l.a.abs() + turn.abs());
+        most = if line > most { line } else { most };
+        largest = if parts > largest { parts } else { largest };
+    }
+    (most, 2.0 * f64::EPSILON * largest + 1e-290)
+}
+
 /// Which of two maxima is lower at `s` and, where they are equal there, right below `s`. Equal: they
 /// are the same for a while.
 #[inline]
 pub(super) fn compare(x: &[Line], y: &[Line], s: f64) -> Ordering {
+    let ((u, u_off), (v, v_off)) = (rounded(x, s), rounded(y, s));
+    if (u - v).abs() > u_off + v_off {
+        return order(u, v);
+    }
     let (x, y) = (top(x, s), top(y, s));
     // s falls: the steeper line falls faster.
     height(x, y, s).then(order(y.b, x.b))
@@ -61,22 +78,34 @@ fn top(lines: &[Line], s: f64) -> Line {
 pub(super) fn next_swap(first: &[Line], second: &[Line], s: f64, loses_ties: bool) -> f64 {
     let mut next = 0.0;
     for x in first {
-        // x is above all of `second` for from < s < until.
-        let (mut from, mut until, mut alike) = (0.0_f64, f64::INFINITY, false);
+        // x is above all of `second` for from < s < until. Most lines never are: no division for them.
+        let (mut from, mut until, mut alike, mut never) = (0.0_f64, f64::INFINITY, false, false);
         for y in second {
             let (da, db) = (x.a - y.a, y.b - x.b);
+            let reach = db * s;
             if db > 0.0 {
-                until = if da > 0.0 { until.min(da / db) } else { 0.0 };
+                never |= da <= 0.0;
+                if da < reach * (1.0 + 2.0 * OFF) {
+                    until = until.min(da / db);
+                }
             } else if db < 0.0 {
-                from = from.max(da / db);
-            } else if da < 0.0 {
-                until = 0.0;
+                if da < reach * (1.0 + 2.0 * OFF) {
+                    never = true;
+                } else if da < 0.0 {
+                    from = from.max(da / db);
+                }
             } else {
+                never |= da < 0.0;
                 alike |= da == 0.0;
             }
         }
         // Along a line that both have they are only equal.
-        if until <= next || until * (1.0 - OFF) >= s || (alike && !loses_ties) || from > until * (1.0 + 4.0 * OFF) {
+        if never
+            || until <= next
+            || until * (1.0 - OFF) >= s
+            || (alike && !loses_ties)
+            || from > until * (1.0 + 4.0 * OFF)
+        {
             continue;
         }
         let above = until * (1.0 + OFF);

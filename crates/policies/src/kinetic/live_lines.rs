@@ -1,30 +1,25 @@
 //! The live tree as an order of users.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Ordering;
 
 use super::lines::{Line, compare, next_swap, value};
 use super::{LineOrder, LiveTree, Priority, limit, may_be_off};
 
-/// Time as s = 2^(-half-lives), which falls.
-#[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-struct Falling(Reverse<f64>);
+/// Time as s = 2^(-half-lives), which falls and is above 0.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Falling(f64);
 
 impl Eq for Falling {}
 
 impl Ord for Falling {
     fn cmp(&self, other: &Falling) -> Ordering {
-        // No s is NaN.
-        self.partial_cmp(other).unwrap_or(Ordering::Equal)
+        other.0.total_cmp(&self.0)
     }
 }
 
-impl Falling {
-    fn new(s: f64) -> Falling {
-        Falling(Reverse(s))
-    }
-
-    fn s(self) -> f64 {
-        self.0.0
+impl PartialOrd for Falling {
+    fn partial_cmp(&self, other: &Falling) -> Option<Ordering> {
+        Some(self.cmp(other))
     }
 }
 
@@ -36,12 +31,12 @@ impl Priority for Largest {
     type Time = Falling;
 
     fn compare(&self, other: &Largest, now: Falling) -> Ordering {
-        compare(&self.0, &other.0, now.s())
+        compare(&self.0, &other.0, now.0)
     }
 
     fn next_swap(&self, other: &Largest, now: Falling, loses_ties: bool) -> Option<Falling> {
-        let s = next_swap(&self.0, &other.0, now.s(), loses_ties);
-        (s > 0.0).then(|| Falling::new(s))
+        let s = next_swap(&self.0, &other.0, now.0, loses_ties);
+        (s > 0.0).then(|| Falling(s))
     }
 }
 
@@ -78,7 +73,7 @@ impl LiveLines {
     /// For users whose priorities have so many branches; nobody is in.
     pub fn new(branches: usize) -> LiveLines {
         assert!(branches > 0, "a priority has at least one branch");
-        let tree = LiveTree::new(Falling::new(1.0));
+        let tree = LiveTree::new(Falling(1.0));
         LiveLines { branches, tree, out_of_order: false, steepest: 0.0, values: Vec::new() }
     }
 
@@ -108,11 +103,11 @@ impl LineOrder for LiveLines {
     fn least(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
         near.clear();
         if std::mem::take(&mut self.out_of_order) {
-            self.tree.reorder(Falling::new(s), |_| ());
+            self.tree.reorder(Falling(s), |_| ());
         } else {
-            self.tree.advance(Falling::new(s));
+            self.tree.advance(Falling(s));
         }
-        let s = self.tree.now().s();
+        let s = self.tree.now().0;
         let value_of = |user: u32| self.tree.get(user).map_or(f64::INFINITY, |l| value(&l.0, s));
         let Some(first) = self.tree.first() else { return };
         let bound = limit(value_of(first), relative, absolute);
@@ -144,7 +139,7 @@ impl LineOrder for LiveLines {
                 steepest = steepest.max(b.abs());
             }
         };
-        self.tree.change_clock(|t| Falling::new(t.s() / factor), change);
+        self.tree.change_clock(|t| Falling(t.0 / factor), change);
         self.steepest = steepest;
         self.out_of_order |= !exact;
     }

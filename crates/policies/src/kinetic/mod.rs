@@ -8,7 +8,7 @@
 //!
 //! | structure | knows | best for |
 //! |---|---|---|
-//! | [`Scan`] | nothing: it looks at everyone, in vectors | up to about a thousand waiting users |
+//! | [`Scan`] | nothing: it looks at everyone, in vectors | up to about 3,000 waiting users |
 //! | [`Tournament`] | who is least, and until when | more |
 //! | [`LiveLines`] | the whole order, as paper 001 keeps it | counting order changes |
 //!

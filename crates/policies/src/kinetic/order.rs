@@ -43,7 +43,7 @@ impl Order {
     pub fn structure(self, n: usize, branches: usize) -> Box<dyn LineOrder> {
         match self {
             Order::Auto if n <= MANY => Box::new(Scan::new(n, branches)),
-            Order::Auto => Box::new(Auto::new(n, branches)),
+            Order::Auto => Box::new(Auto::new(n, branches, MANY, FEW)),
             Order::Scan => Box::new(Scan::new(n, branches)),
             Order::Tournament => Box::new(Tournament::new(n, branches)),
             Order::LiveTree => Box::new(LiveLines::new(branches)),
@@ -59,16 +59,21 @@ impl FromStr for Order {
     }
 }
 
-/// With more users than this in, a tournament is faster (docs/performance.md).
-const MANY: usize = 1024;
+/// With more users than this in, a tournament is faster (docs/performance.md: from 2,500 to 3,500, by
+/// how much time passes between decisions).
+const MANY: usize = 3_000;
 /// With fewer than this in, a scan takes over again. Far enough below that going over and back is
 /// rare beside the changes in between.
-const FEW: usize = 512;
+const FEW: usize = MANY / 2;
 
 /// A scan or a tournament, by the number of users in.
 struct Auto {
     n: usize,
     branches: usize,
+    /// A scan with more than this becomes a tournament.
+    many: usize,
+    /// A tournament with fewer than this becomes a scan.
+    few: usize,
     kept: Kept,
     /// Of structures no longer in use.
     events: u64,
@@ -80,8 +85,8 @@ enum Kept {
 }
 
 impl Auto {
-    fn new(n: usize, branches: usize) -> Auto {
-        Auto { n, branches, kept: Kept::Scan(Scan::new(n, branches)), events: 0 }
+    fn new(n: usize, branches: usize, many: usize, few: usize) -> Auto {
+        Auto { n, branches, many, few, kept: Kept::Scan(Scan::new(n, branches)), events: 0 }
     }
 
     fn inner(&mut self) -> &mut dyn LineOrder {
@@ -120,14 +125,14 @@ impl Auto {
 impl LineOrder for Auto {
     fn set(&mut self, user: u32, a: &[f64], b: &[f64]) {
         self.inner().set(user, a, b);
-        if matches!(&self.kept, Kept::Scan(scan) if scan.users().len() > MANY) {
+        if matches!(&self.kept, Kept::Scan(scan) if scan.users().len() > self.many) {
             self.change();
         }
     }
 
     fn remove(&mut self, user: u32) {
         self.inner().remove(user);
-        if matches!(&self.kept, Kept::Tournament(tournament) if tournament.len() < FEW) {
+        if matches!(&self.kept, Kept::Tournament(tournament) if tournament.len() < self.few) {
             self.change();
         }
     }
@@ -152,6 +157,7 @@ impl LineOrder for Auto {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn a_structure_is_found_by_its_name() {
@@ -165,7 +171,7 @@ mod tests {
     #[test]
     fn many_users_go_over_to_a_tournament_and_few_back_to_a_scan() {
         let n = MANY + 100;
-        let mut auto = Auto::new(n, 1);
+        let mut auto = Auto::new(n, 1, MANY, FEW);
         let mut near = Vec::new();
         let mut least = |auto: &mut Auto, s: f64| {
             auto.least(s, 0.0, 0.0, &mut near);
@@ -188,5 +194,40 @@ mod tests {
         assert!(matches!(auto.kept, Kept::Scan(_)));
         assert_eq!(least(&mut auto, 0.25), [FEW as u32 - 2]);
         assert_eq!(auto.order_events(), events);
+    }
+
+    proptest! {
+        /// Going over and back, with the epoch moving in between, loses nothing.
+        #[test]
+        fn it_answers_as_a_scan_does(
+            operations in prop::collection::vec((0u32..12, prop::option::of(any::<[i8; 4]>()), 0u8..8, 0u8..10), 0..150),
+        ) {
+            let (mut auto, mut scan) = (Auto::new(12, 2, 6, 4), Scan::new(12, 2));
+            let (mut near, mut twin) = (Vec::new(), Vec::new());
+            let mut s = 1.0;
+            for (user, lines, pass, epoch) in operations {
+                if epoch == 0 {
+                    s *= 4.0;
+                    auto.rebase(0.25);
+                    scan.rebase(0.25);
+                }
+                match lines.map(|l| l.map(f64::from)) {
+                    Some([a, b, c, d]) => {
+                        auto.set(user, &[a, b], &[c, d]);
+                        scan.set(user, &[a, b], &[c, d]);
+                    }
+                    None => {
+                        auto.remove(user);
+                        scan.remove(user);
+                    }
+                }
+                s -= s * f64::from(pass) / 16.0;
+                auto.least(s, 0.0, 2.0, &mut near);
+                scan.least(s, 0.0, 2.0, &mut twin);
+                near.sort_unstable();
+                twin.sort_unstable();
+                prop_assert_eq!(&near, &twin);
+            }
+        }
     }
 }
