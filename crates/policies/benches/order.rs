@@ -1,11 +1,15 @@
 //! What keeps users in order, by how many there are: nanoseconds a decision and events.
 //!
-//! `cargo bench -p evenhand-policies --bench order [-- scan|tournament|live-tree|auto … N …]`
+//! `cargo bench -p evenhand-policies --bench order [-- scan|tournament|live-tree|auto … N … ties]`
 //!
 //! Two resources, and a load as a full pool sees it: a decision takes the least user, gives it one
 //! task more (its share jumps and its commitment starts to grow towards it), and one task of a random
 //! user finishes. Between two decisions passes `step` half-lives. At delta = 1 - 1e-6 and ten tasks a
-//! second, as in Google's trace, that is 1.4e-7; at 1 - 1e-4, 1.4e-5; at 0.9, 0.015.
+//! second, as in Google's trace, that is 1.4e-7; at 1 - 1e-4, 1.4e-5; at 1 - 1e-2, 1.4e-3.
+//!
+//! Sizes and pasts are random numbers, so that few users are equal; with `ties` they come in steps, and
+//! all who are equally least are returned at each decision. Who is left out (-) took too long with fewer
+//! users.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
@@ -17,7 +21,9 @@ use evenhand_policies::Order;
 const STEPS: [f64; 3] = [1.4e-7, 1.4e-5, 1.4e-3];
 const SIZES: [usize; 12] = [64, 128, 256, 512, 1024, 2048, 4096, 8192, 32_768, 131_072, 524_288, 1_000_000];
 /// Each measurement goes on for about so long.
-const FOR: Duration = Duration::from_millis(200);
+const FOR: Duration = Duration::from_millis(100);
+/// Nanoseconds a decision after which more users are not tried.
+const TOO_SLOW: f64 = 2e6;
 const AT_MOST: usize = 1_000_000;
 /// Decisions between two looks at the clock.
 const BATCH: usize = 32;
@@ -28,6 +34,7 @@ fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
     let mut orders: Vec<Order> = arguments.iter().filter_map(|a| a.parse().ok()).collect();
     let mut sizes: Vec<usize> = arguments.iter().filter_map(|a| a.parse().ok()).collect();
+    let ties = arguments.iter().any(|a| a == "ties");
     if orders.is_empty() {
         orders = vec![Order::Scan, Order::Tournament, Order::LiveTree];
     }
@@ -35,23 +42,34 @@ fn main() {
         sizes = SIZES.to_vec();
     }
     for step in STEPS {
-        println!("{step} half-lives between decisions: ns a decision, events a thousand decisions");
+        println!(
+            "{step} half-lives between decisions: ns a decision, events a thousand decisions, users least or nearly so"
+        );
         print!("{:>9}", "users");
         orders.iter().for_each(|o| print!(" {:>12} {:>12}", o.name(), "events"));
-        println!();
+        println!(" {:>9}", "least");
+        let mut slow = vec![false; orders.len()];
         for &n in &sizes {
             print!("{n:>9}");
-            let mut load: Vec<Load> = orders.iter().map(|&o| Load::new(n, step, o)).collect();
+            let here = orders.iter().zip(&slow).map(|(&o, slow)| (!slow).then(|| Load::new(n, step, o, ties)));
+            let mut load: Vec<Option<Load>> = here.collect();
             let mut times = vec![Vec::new(); orders.len()];
             // In turns, so that whatever else the machine does hits all alike.
             for _ in 0..5 {
-                load.iter_mut().zip(&mut times).for_each(|(load, times)| load.measure(times));
+                let here = load.iter_mut().zip(&mut times).filter_map(|(load, times)| Some((load.as_mut()?, times)));
+                here.for_each(|(load, times)| load.measure(times));
             }
-            for (load, times) in load.iter().zip(&mut times) {
-                let events = 1000.0 * load.order.order_events() as f64 / load.decisions as f64;
-                print!(" {:>12.0} {events:>12.2}", mean(times));
+            for ((load, times), slow) in load.iter().zip(&mut times).zip(&mut slow) {
+                let Some(load) = load else {
+                    print!(" {:>12} {:>12}", "-", "-");
+                    continue;
+                };
+                let (time, events) = (mean(times), load.order.order_events() as f64 / load.decisions as f64);
+                print!(" {time:>12.0} {:>12.2}", 1000.0 * events);
+                *slow = time > TOO_SLOW;
             }
-            println!();
+            let first = load.iter().flatten().next();
+            println!(" {:>9.1}", first.map_or(0.0, |l| l.returned as f64 / l.decisions as f64));
         }
         println!();
     }
@@ -75,12 +93,14 @@ struct Load {
     epoch: f64,
     step: f64,
     decisions: u64,
+    /// Users returned by all decisions.
+    returned: u64,
     random: u64,
     near: Vec<u32>,
 }
 
 impl Load {
-    fn new(n: usize, step: f64, order: Order) -> Load {
+    fn new(n: usize, step: f64, order: Order, ties: bool) -> Load {
         let mut load = Load {
             order: order.structure(n, 2),
             users: Vec::new(),
@@ -89,18 +109,18 @@ impl Load {
             epoch: 0.0,
             step,
             decisions: 0,
+            returned: 0,
             random: 1,
             near: Vec::new(),
         };
         let whole = 1.0 / (n as f64 * f64::from(RUNNING));
         for user in 0..n as u32 {
-            // Sizes in steps, from a half to twice the mean.
-            let mut size = |_| whole * f64::from(4 + (load.next() % 13) as u32) / 8.0;
-            let demand = [size(0), size(1)];
+            // From a half to twice the mean.
+            let demand = [0, 1].map(|_| whole * (0.5 + 1.5 * load.unit(ties)));
             load.demand.push(demand);
             let held = 1 + (load.next() % u64::from(2 * RUNNING - 1)) as u32;
             let share = |r: usize| demand[r] * f64::from(held);
-            let past = (load.next() % 64) as f64 / 64.0;
+            let past = load.unit(ties);
             let commitment = [0, 1].map(|r| (2.0 * past * share(r) - 1.0 / n as f64).max(0.0));
             load.users.push(User { held, commitment, since: 0.0 });
             load.set(user);
@@ -114,6 +134,11 @@ impl Load {
         let z = (self.random ^ (self.random >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
         let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
         z ^ (z >> 31)
+    }
+
+    /// Between 0 and 1, in twelfths if there are to be ties.
+    fn unit(&mut self, ties: bool) -> f64 {
+        if ties { (self.next() % 13) as f64 / 12.0 } else { (self.next() >> 11) as f64 / (1_u64 << 53) as f64 }
     }
 
     fn overuse(&self, user: u32) -> [f64; 2] {
@@ -152,6 +177,7 @@ impl Load {
         let mut near = std::mem::take(&mut self.near);
         self.order.least(s, 1e-14, 1e-17, &mut near);
         let least = near.iter().copied().min();
+        self.returned += near.len() as u64;
         self.near = near;
         if let Some(user) = least {
             self.change(user, self.users[user as usize].held + 1);

@@ -36,7 +36,7 @@ impl Priority for Largest {
 
     fn next_swap(&self, other: &Largest, now: Falling, loses_ties: bool) -> Option<Falling> {
         let s = next_swap(&self.0, &other.0, now.0, loses_ties);
-        (s > 0.0).then(|| Falling(s))
+        (s > 0.0).then_some(Falling(s))
     }
 }
 
