@@ -209,7 +209,7 @@ impl Load {
 }
 
 /// The mean of all but the slowest tenth: in those, something else ran.
-fn mean(times: &mut Vec<f64>) -> f64 {
+fn mean(times: &mut [f64]) -> f64 {
     times.sort_by(f64::total_cmp);
     let kept = &times[..times.len() - times.len() / 10];
     kept.iter().sum::<f64>() / kept.len() as f64
