@@ -60,7 +60,8 @@ impl Block {
     #[inline]
     fn bound(&self, s: f64) -> f64 {
         let fall = self.steepest * (self.at - s);
-        self.least - fall - SLACK * (self.least.abs() + fall)
+        // The last term for products below the normal numbers.
+        self.least - fall - SLACK * (self.least.abs() + fall) - f64::MIN_POSITIVE
     }
 }
 
