@@ -58,8 +58,9 @@ fn limit(least: f64, relative: f64, absolute: f64) -> f64 {
 }
 
 /// By how much two priorities near `value` may be in another order in `f64` than exactly, if no slope
-/// is steeper than `steepest`. A product and a sum round each of them; this is twice that and more.
+/// is steeper than `steepest`. A product and a sum round each of them; this is twice that and more, below the normal numbers
+/// too.
 #[inline]
 fn may_be_off(value: f64, steepest: f64, s: f64) -> f64 {
-    8.0 * f64::EPSILON * (value.abs() + steepest * s)
+    8.0 * f64::EPSILON * (value.abs() + steepest * s) + f64::MIN_POSITIVE
 }
