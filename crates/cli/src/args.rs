@@ -364,6 +364,9 @@ pub(crate) struct ReproduceArgs {
     /// Google's trace of 2011, where the paper draws from it (default: generate a workload like it)
     #[arg(long, value_name = "WORKLOAD")]
     pub(crate) data: Option<PathBuf>,
+    /// How many tasks the generated month of paper 001 has (the paper's: 32000000) [default: 1000000]
+    #[arg(long, value_name = "TASKS")]
+    pub(crate) tasks: Option<u64>,
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
 }

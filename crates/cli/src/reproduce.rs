@@ -23,7 +23,7 @@ pub(crate) fn run(args: &ReproduceArgs, common: &Common, console: &Console) -> R
         )));
     }
     let trace = args.data.as_ref().map(|path| load(path, &args.trace, common, console)).transpose()?;
-    let settings = Settings { seed: common.seed(), trace };
+    let settings = Settings::new(common.seed()).trace(trace).tasks(args.tasks);
     let mut ran: Vec<Ran> = Vec::new();
     for experiment in experiments {
         let outcome = experiment

@@ -1,13 +1,17 @@
 //! What an experiment is, and what comes of one.
 
 use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
 
+use evenhand_cluster::SimulationError;
 use evenhand_mechanisms::{MechanismError, ProblemError};
-use evenhand_model::Workload;
+use evenhand_model::{CapacityError, Workload};
 use evenhand_report::chart::Figure;
 use evenhand_timeline::{ScenarioError, TimelineError};
 use evenhand_workload::generate::GenerateError;
 use thiserror::Error;
+
+use crate::paper_001::Grid;
 
 /// One figure of a paper.
 pub struct Experiment {
@@ -37,13 +41,34 @@ impl Experiment {
     }
 }
 
-/// What can be chosen about experiments.
-#[derive(Clone, Debug)]
+/// What can be chosen about experiments; what several of them need is computed once.
+#[derive(Debug)]
 pub struct Settings {
-    /// The seed of what is random.
-    pub seed: u64,
-    /// The trace to take demands from, where a paper takes them from one; `None` for a generated one.
-    pub trace: Option<Workload>,
+    pub(crate) seed: u64,
+    /// Every row one task.
+    pub(crate) trace: Option<Arc<Workload>>,
+    pub(crate) tasks: u64,
+    pub(crate) grids: OnceLock<Vec<Grid>>,
+}
+
+/// How many tasks a generated month has if nothing else is said: what some ninety runs do in a minute or two.
+const TASKS: u64 = 1_000_000;
+
+impl Settings {
+    /// With the seed of what is random, no trace, and a month of a million tasks.
+    pub fn new(seed: u64) -> Settings {
+        Settings { seed, trace: None, tasks: TASKS, grids: OnceLock::new() }
+    }
+
+    /// With the trace to use where a paper uses one.
+    pub fn trace(self, trace: Option<Workload>) -> Settings {
+        Settings { trace: trace.map(|trace| Arc::new(trace.expanded())), grids: OnceLock::new(), ..self }
+    }
+
+    /// With so many tasks in a generated month; the paper's has 32 million.
+    pub fn tasks(self, tasks: Option<u64>) -> Settings {
+        Settings { tasks: tasks.unwrap_or(TASKS), grids: OnceLock::new(), ..self }
+    }
 }
 
 /// A figure and its data.
@@ -112,7 +137,13 @@ pub enum ReproduceError {
     /// Likewise.
     #[error("the experiment's workload: {0}")]
     Generate(#[from] GenerateError),
-    /// Likewise.
+    /// A workload of which no pool can be made.
+    #[error("the pool: {0}")]
+    Capacity(#[from] CapacityError),
+    /// A workload that cannot be simulated.
+    #[error("the simulation: {0}")]
+    Simulation(#[from] SimulationError),
+    /// Likewise a mistake.
     #[error("the experiment's set-up: {0}")]
     Setup(String),
     /// The results could not be written.

@@ -40,6 +40,8 @@ pub static EXPERIMENTS: &[&Experiment] = &[
     &paper_001::figure_1b::EXPERIMENT,
     &paper_001::figure_2a::EXPERIMENT,
     &paper_001::figure_2b::EXPERIMENT,
+    &paper_001::figure_4::EXPERIMENT,
+    &paper_001::figure_5::EXPERIMENT,
     &paper_002::figure_1::EXPERIMENT,
     &paper_002::figure_2::EXPERIMENT,
     &paper_002::figure_3::EXPERIMENT,
@@ -79,7 +81,7 @@ mod tests {
     #[test]
     fn every_experiment_runs_the_same_way_twice() {
         for experiment in EXPERIMENTS {
-            let settings = Settings { seed: 7, trace: None };
+            let settings = Settings::new(7).tasks(Some(5000));
             let outcome = experiment.run(&settings).unwrap();
             assert_eq!(outcome, experiment.run(&settings).unwrap(), "{}", experiment.name());
             assert!(!outcome.verdicts.is_empty() && !outcome.drawn.is_empty(), "{}", experiment.name());

@@ -7,7 +7,7 @@ use crate::record::{ComparisonRecord, RunRecord};
 const SAME: f64 = 1e-12;
 
 /// Holds `run` against `base`, user by user. Both have the same users in the same order.
-pub(crate) fn compare(run: &RunRecord, base: &RunRecord) -> ComparisonRecord {
+pub fn compare(run: &RunRecord, base: &RunRecord) -> ComparisonRecord {
     let mut record = ComparisonRecord { run: run.id.clone(), against: base.id.clone(), ..ComparisonRecord::default() };
     let mut reductions = Vec::new();
     for (user, other) in run.users.iter().zip(&base.users) {

@@ -14,6 +14,7 @@ pub mod record;
 mod replay;
 mod run;
 
+pub use compare::compare;
 pub use digest::workload_digest;
 pub use files::{StudyError, TaskFormat};
 pub use inputs::{read_pool, read_weights};
