@@ -100,7 +100,7 @@ fn verdicts(workload: &str, reading: Reading, surface: &Surface) -> Vec<Verdict>
         ),
         verdict(
             "with a small delta equivalent to drf (within 1 % at 1 - 10^-1)",
-            format!("at most {} away", percent(farthest)),
+            format!("farthest from 0: {}", percent(farthest)),
             farthest.abs() <= 0.01,
         ),
         verdict(
@@ -164,7 +164,7 @@ fn users(grid: &Grid) -> Result<String, ReproduceError> {
     Ok(format!(
         "{}: at 50 % of R and 1 - 10^-6 {shorter} users wait less and {longer} more; half of them reduce their wait by {} \
          or more; the mean of their own reductions is moved by who hardly waits under drf: the least is {}, of a \
-         user who waits {wait:.1} s there",
+         user who waits {wait:.3} s there",
         grid.name,
         percent(*median),
         percent(*least)
