@@ -156,7 +156,6 @@ impl Grid {
 
     /// Each run under a key held against drf at its capacity: one row a capacity, one entry a delta.
     pub(super) fn against_drf(&self, key: Key) -> Result<Vec<Vec<ComparisonRecord>>, ReproduceError> {
-        // The slow ones first, which are those whose order changes most; both threads end together.
         let runs = self.runs(&Cell::all(Some(key)))?;
         let drf = self.runs(&Cell::all(None))?;
         let row = |(runs, drf): (&[&RunRecord], &RunRecord)| runs.iter().map(|run| compare(run, drf)).collect();
