@@ -42,6 +42,7 @@ pub static EXPERIMENTS: &[&Experiment] = &[
     &paper_001::figure_2b::EXPERIMENT,
     &paper_001::figure_4::EXPERIMENT,
     &paper_001::figure_5::EXPERIMENT,
+    &paper_001::figure_6::EXPERIMENT,
     &paper_002::figure_1::EXPERIMENT,
     &paper_002::figure_2::EXPERIMENT,
     &paper_002::figure_3::EXPERIMENT,

@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 
 use evenhand_cluster::{Metrics, PoolOptions, Progress, SimulationError, UserTasks, simulate};
 use evenhand_model::{Capacity, MeanUse, Quantity, Time, Weights, Workload, mean_use};
-use evenhand_policies::{Decay, Setting, registration};
+use evenhand_policies::{Decay, Order, Setting, registration};
 use evenhand_report::chart::Axis;
 use evenhand_report::chart::{Scale, Unit};
 use evenhand_study::compare;
@@ -170,7 +170,9 @@ impl Grid {
         };
         let decay = cell.stateful.map(|(_, exponent)| decay(EXPONENTS[exponent]));
         let capacity = &self.capacities[cell.capacity];
-        let setting = Setting::new(capacity, &self.weights).decay(decay);
+        // Decisions do not depend on the order kept; Figure 6 counts the changes in this one.
+        let order = if matches!(cell.stateful, Some((Key::Sum, _))) { Order::LiveTree } else { Order::Auto };
+        let setting = Setting::new(capacity, &self.weights).decay(decay).order(order);
         let mut policy = (registration(name).expect("policies of this workspace").build)(&setting);
         let options = PoolOptions { blocking: true, until: Some(self.until) };
         let ran = simulate(&self.workload, &self.tasks, capacity, policy.as_mut(), options, &Progress::default())?;

@@ -6,6 +6,7 @@ pub(crate) mod figure_2a;
 pub(crate) mod figure_2b;
 pub(crate) mod figure_4;
 pub(crate) mod figure_5;
+pub(crate) mod figure_6;
 mod filling;
 mod grid;
 mod sporadic;
