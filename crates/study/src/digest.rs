@@ -1,25 +1,54 @@
 //! Digests: whether a run that a folder holds is the one that is asked for.
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
 use evenhand_model::Workload;
 use twox_hash::XxHash3_128;
 
-/// Feeds numbers and texts, each with its length, into one digest.
-pub(crate) struct Digest(XxHash3_128);
+/// Feeds numbers, texts and files, each with its length, into one digest.
+#[derive(Default)]
+pub struct Digest(XxHash3_128);
 
 impl Digest {
-    pub(crate) fn new() -> Digest {
-        Digest(XxHash3_128::new())
+    /// Of nothing yet.
+    pub fn new() -> Digest {
+        Digest::default()
     }
 
-    pub(crate) fn text(&mut self, text: &str) -> &mut Digest {
+    /// Feeds a text and its length.
+    pub fn text(&mut self, text: &str) -> &mut Digest {
         self.number(text.len() as u64);
         self.0.write(text.as_bytes());
         self
     }
 
-    pub(crate) fn number(&mut self, n: u64) -> &mut Digest {
+    /// Feeds a number.
+    pub fn number(&mut self, n: u64) -> &mut Digest {
         self.0.write(&n.to_le_bytes());
         self
+    }
+
+    /// Feeds what a file holds.
+    ///
+    /// # Errors
+    /// If it cannot be read.
+    pub fn file(&mut self, path: &Path) -> io::Result<&mut Digest> {
+        let mut file = File::open(path)?;
+        let mut block = vec![0; 1 << 20];
+        let mut length = 0;
+        loop {
+            match file.read(&mut block) {
+                Ok(0) => return Ok(self.number(length)),
+                Ok(n) => {
+                    self.0.write(&block[..n]);
+                    length += n as u64;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(e),
+            }
+        }
     }
 
     fn column(&mut self, values: impl ExactSizeIterator<Item = u64>) -> &mut Digest {
@@ -37,7 +66,8 @@ impl Digest {
         self
     }
 
-    pub(crate) fn hex(&self) -> String {
+    /// 32 hexadecimal digits.
+    pub fn hex(&self) -> String {
         format!("{:032x}", self.0.finish_128())
     }
 }

@@ -1,8 +1,9 @@
 //! A study: one workload replayed under a grid of policies and capacities.
 //!
 //! This room plans the grid ([`Plan`]), runs it in parallel ([`Plan::run`]), skips what a folder
-//! already holds for the same inputs, and turns the simulator's results into [`record`]s. It draws
-//! nothing (that is the report's room) and knows no policy by name.
+//! already holds for the same inputs, and turns the simulator's results into [`record`]s. [`Prepared`]
+//! runs single points of larger grids. It draws nothing (that is the report's room) and knows no
+//! policy by name.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod compare;
@@ -10,14 +11,16 @@ mod digest;
 mod files;
 mod inputs;
 mod plan;
+mod point;
 pub mod record;
 mod replay;
 mod run;
 
 pub use compare::compare;
-pub use digest::workload_digest;
+pub use digest::{Digest, workload_digest};
 pub use files::{StudyError, TaskFormat};
 pub use inputs::{read_pool, read_weights};
 pub use plan::{CapacityAsked, Plan, PlanError, Question, RunPlan};
+pub use point::{Point, PointError, Prepared};
 pub use replay::starts_under;
 pub use run::{Live, LiveRun, RunState};

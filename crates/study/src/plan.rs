@@ -1,14 +1,13 @@
 //! The grid of a study.
 
-use std::collections::BTreeMap;
-
 use evenhand_cluster::PoolOptions;
-use evenhand_model::{Capacity, CapacityError, MeanUse, Quantity, Rational, Time, Weights, Workload, mean_use, to_f64};
+use evenhand_model::{Capacity, CapacityError, MeanUse, Quantity, Rational, Time, Weights, Workload, mean_use};
 use evenhand_policies::{Decay, Order, POLICIES, Registration, registration};
 use thiserror::Error;
 
 use crate::digest::{Digest, workload_digest};
-use crate::record::WorkloadRecord;
+use crate::point::workload_record;
+use crate::record::{PerResource, WorkloadRecord};
 
 /// Changes when the same inputs give other results, so that older runs are not taken for new ones.
 const SIMULATION: &str = "pool 1";
@@ -111,7 +110,9 @@ impl Plan {
         let options = PoolOptions { blocking: question.blocking, until };
         let mut runs: Vec<RunPlan> = Vec::new();
         for asked in &question.capacities {
-            let (name, factor, capacity) = asked.capacity(&workload, &mean_use)?;
+            let (name, factor, capacity) = asked
+                .capacity(&workload, &mean_use)
+                .map_err(|(name, source)| PlanError::Capacity { name, source })?;
             for policy in &question.policies {
                 let registered = match policy.as_str() {
                     "sdrf" if question.dominant_key => "sdrf-dominant",
@@ -159,32 +160,27 @@ impl Plan {
 
     /// The record of the workload; `source` says where it came from.
     pub(crate) fn workload_record(&self, source: &str) -> WorkloadRecord {
-        let w = &self.workload;
-        let resources = || w.resources().iter();
-        let first = w.columns().submit.first().copied().unwrap_or_default();
-        WorkloadRecord {
-            source: source.to_string(),
-            tasks: w.tasks(),
-            users: w.users().len() as u64,
-            span_s: (last_event(w, &self.mean_use) - first).secs_f64(),
-            mean_use: resources().zip(&self.mean_use.units).map(|(r, u)| (r.name.clone(), to_f64(u))).collect(),
-            units: resources().map(|r| (r.name.clone(), r.unit.clone())).collect(),
-            digest: self.digest.clone(),
-        }
-    }
-
-    pub(crate) fn per_resource(&self, mut value: impl FnMut(usize) -> f64) -> BTreeMap<String, f64> {
-        self.workload.resources().iter().enumerate().map(|(r, resource)| (resource.name.clone(), value(r))).collect()
+        workload_record(&self.workload, &self.mean_use, &self.digest, source)
     }
 }
 
+/// One number a resource, by name.
+pub(crate) fn per_resource(workload: &Workload, mut value: impl FnMut(usize) -> f64) -> PerResource {
+    workload.resources().iter().enumerate().map(|(r, resource)| (resource.name.clone(), value(r))).collect()
+}
+
 /// The last submission or original finish.
-fn last_event(workload: &Workload, mean_use: &MeanUse) -> Time {
+pub(crate) fn last_event(workload: &Workload, mean_use: &MeanUse) -> Time {
     workload.columns().submit.last().copied().unwrap_or_default().max(mean_use.last_finish)
 }
 
 impl CapacityAsked {
-    fn capacity(&self, w: &Workload, r: &MeanUse) -> Result<(String, Option<f64>, Capacity), PlanError> {
+    /// Its name, its multiple of R and its amounts; or its name and why it is refused.
+    pub(crate) fn capacity(
+        &self,
+        w: &Workload,
+        r: &MeanUse,
+    ) -> Result<(String, Option<f64>, Capacity), (String, CapacityError)> {
         let (name, factor, capacity) = match self {
             CapacityAsked::Multiple(name, factor) => {
                 (name, Some(factor.to_f64()), Capacity::multiple(w.resources(), r, factor))
@@ -193,7 +189,7 @@ impl CapacityAsked {
         };
         match capacity {
             Ok(capacity) => Ok((name.clone(), factor, capacity)),
-            Err(source) => Err(PlanError::Capacity { name: name.clone(), source }),
+            Err(source) => Err((name.clone(), source)),
         }
     }
 }

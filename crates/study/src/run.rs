@@ -5,13 +5,14 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
-use evenhand_cluster::{Metrics, Progress, SimulationError, UserTasks, simulate};
+use evenhand_cluster::{Progress, SimulationError, UserTasks, simulate};
 use evenhand_policies::Setting;
 use rayon::prelude::*;
 
 use crate::compare::compare;
 use crate::files::{Folder, StudyError, TaskFormat};
 use crate::plan::{Plan, RunPlan};
+use crate::point::measured;
 use crate::record::{MethodRecord, RunRecord, StudyRecord};
 
 /// Where a run of a study stands.
@@ -147,27 +148,15 @@ impl Plan {
                 Err(source) => return Err(StudyError::Simulation { run: run.id.clone(), source }),
             };
         let elapsed_s = begun.elapsed().as_secs_f64();
-        let metrics = Metrics::measure(&self.workload, tasks, &run.capacity, &simulated);
         let record = RunRecord {
             id: run.id.clone(),
             policy: run.policy.clone(),
-            capacity: self.per_resource(|r| run.capacity.units(r)),
             capacity_factor: run.capacity_factor,
             capacity_name: run.capacity_name.clone(),
             delta: run.decay.map(|d| d.delta()),
             tau_s: run.decay.map(|d| d.tau_s()),
-            mean_wait_s: metrics.mean_wait_s,
-            users_mean_wait_s: metrics.users_mean_wait_s,
-            jain_wait: metrics.jain_wait,
-            max_min_wait_ratio: metrics.max_min_wait_ratio,
-            utilization: self.per_resource(|r| metrics.utilization[r]),
-            makespan_s: metrics.makespan.secs_f64(),
-            decisions: simulated.decisions,
-            order_events: simulated.order_events,
             elapsed_s,
-            totals: metrics.totals,
-            users: metrics.users,
-            series: metrics.series,
+            ..measured(&self.workload, tasks, &run.capacity, &simulated)
         };
         folder.keep(self, run, &simulated, &record)?;
         live.set(RunState::Done);

@@ -10,7 +10,7 @@ mod results;
 mod write;
 
 pub use error::StoreError;
-pub use read::{is_parquet, read};
+pub use read::{is_parquet, read, rows};
 pub use results::{TaskResults, TaskState, write_task_results, write_task_results_csv};
 pub use write::write;
 

@@ -29,6 +29,17 @@ pub fn is_parquet(path: &Path) -> bool {
     File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok() && &magic == b"PAR1"
 }
 
+/// How many rows a stored workload has, from its last bytes alone.
+///
+/// # Errors
+/// If the file cannot be read or is not Parquet.
+pub fn rows(path: &Path) -> Result<u64, StoreError> {
+    let file = File::open(path).map_err(|source| StoreError::Io { path: path.into(), source })?;
+    let damaged = |e: ParquetError| StoreError::Parquet { path: path.into(), reason: e.to_string() };
+    let metadata = survive(path, || ParquetMetaDataReader::new().parse_and_finish(&file).map_err(damaged))?;
+    Ok(u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(0))
+}
+
 /// Reads a stored workload.
 ///
 /// Rows need not be sorted. Integers may be 32-bit or decimals of any width, numbers may be

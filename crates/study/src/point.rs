@@ -1,0 +1,193 @@
+//! One point of a larger grid: a workload made ready once and replayed any number of times, without a folder.
+
+use std::time::Instant;
+
+use evenhand_cluster::{Metrics, PoolOptions, Progress, Simulated, SimulationError, UserTasks, simulate};
+use evenhand_model::{Capacity, CapacityError, MeanUse, Weights, Workload, mean_use, to_f64};
+use evenhand_policies::{Decay, Registration, Setting};
+use thiserror::Error;
+
+use crate::digest::workload_digest;
+use crate::plan::{CapacityAsked, last_event, per_resource};
+use crate::record::{RunRecord, WorkloadRecord};
+
+/// A workload with everything that its runs share.
+#[derive(Debug)]
+pub struct Prepared {
+    workload: Workload,
+    tasks: UserTasks,
+    mean_use: MeanUse,
+    digest: String,
+}
+
+/// One run of a prepared workload.
+#[derive(Clone, Copy, Debug)]
+pub struct Point<'a> {
+    /// Who goes next.
+    pub policy: &'static Registration,
+    /// How fast the past is forgotten, for policies that need it.
+    pub decay: Option<Decay>,
+    /// The pool.
+    pub capacity: &'a CapacityAsked,
+    /// One weight a user.
+    pub weights: &'a Weights,
+    /// Whether a task that does not fit stops all scheduling.
+    pub blocking: bool,
+    /// Whether the run stops at the last original event.
+    pub until_trace_end: bool,
+}
+
+/// Why a point has no result.
+#[derive(Debug, Error)]
+pub enum PointError {
+    /// The pool is refused.
+    #[error("capacity {name}: {source}")]
+    Capacity {
+        /// The capacity as named.
+        name: String,
+        /// Why.
+        source: CapacityError,
+    },
+    /// It cannot be simulated, or was cancelled.
+    #[error(transparent)]
+    Simulation(#[from] SimulationError),
+}
+
+impl Prepared {
+    /// Expands rows with a count, and computes what all runs need: R, and each user's tasks.
+    pub fn new(workload: Workload) -> Prepared {
+        let workload = workload.expanded();
+        let (mean_use, digest, tasks) = (mean_use(&workload), workload_digest(&workload), UserTasks::new(&workload));
+        Prepared { workload, tasks, mean_use, digest }
+    }
+
+    /// The workload.
+    pub fn workload(&self) -> &Workload {
+        &self.workload
+    }
+
+    /// The record of the workload; `source` says where it came from.
+    pub fn record(&self, source: &str) -> WorkloadRecord {
+        workload_record(&self.workload, &self.mean_use, &self.digest, source)
+    }
+
+    /// Runs one point. The record has the curves, and no id.
+    ///
+    /// # Errors
+    /// If the capacity is refused, the run passes the end of simulated time, or was cancelled.
+    ///
+    /// # Panics
+    /// If the policy needs a decay and there is none.
+    pub fn run(&self, point: &Point<'_>, progress: &Progress) -> Result<RunRecord, PointError> {
+        let (name, factor, capacity) = point
+            .capacity
+            .capacity(&self.workload, &self.mean_use)
+            .map_err(|(name, source)| PointError::Capacity { name, source })?;
+        let until = point.until_trace_end.then(|| last_event(&self.workload, &self.mean_use));
+        let options = PoolOptions { blocking: point.blocking, until };
+        let begun = Instant::now();
+        let mut policy = (point.policy.build)(&Setting::new(&capacity, point.weights).decay(point.decay));
+        let simulated = simulate(&self.workload, &self.tasks, &capacity, policy.as_mut(), options, progress)?;
+        let elapsed_s = begun.elapsed().as_secs_f64();
+        Ok(RunRecord {
+            policy: point.policy.name.to_string(),
+            capacity_factor: factor,
+            capacity_name: name,
+            delta: point.decay.map(|d| d.delta()),
+            tau_s: point.decay.map(|d| d.tau_s()),
+            elapsed_s,
+            ..measured(&self.workload, &self.tasks, &capacity, &simulated)
+        })
+    }
+}
+
+/// What was measured of a run; the rest of the record is as by default.
+pub(crate) fn measured(
+    workload: &Workload,
+    tasks: &UserTasks,
+    capacity: &Capacity,
+    simulated: &Simulated,
+) -> RunRecord {
+    let metrics = Metrics::measure(workload, tasks, capacity, simulated);
+    RunRecord {
+        capacity: per_resource(workload, |r| capacity.units(r)),
+        mean_wait_s: metrics.mean_wait_s,
+        users_mean_wait_s: metrics.users_mean_wait_s,
+        jain_wait: metrics.jain_wait,
+        max_min_wait_ratio: metrics.max_min_wait_ratio,
+        utilization: per_resource(workload, |r| metrics.utilization[r]),
+        makespan_s: metrics.makespan.secs_f64(),
+        decisions: simulated.decisions,
+        order_events: simulated.order_events,
+        totals: metrics.totals,
+        users: metrics.users,
+        series: metrics.series,
+        ..RunRecord::default()
+    }
+}
+
+/// The record of a workload; `source` says where it came from.
+pub(crate) fn workload_record(w: &Workload, mean_use: &MeanUse, digest: &str, source: &str) -> WorkloadRecord {
+    let resources = || w.resources().iter();
+    let first = w.columns().submit.first().copied().unwrap_or_default();
+    WorkloadRecord {
+        source: source.to_string(),
+        tasks: w.tasks(),
+        users: w.users().len() as u64,
+        span_s: (last_event(w, mean_use) - first).secs_f64(),
+        mean_use: resources().zip(&mean_use.units).map(|(r, u)| (r.name.clone(), to_f64(u))).collect(),
+        units: resources().map(|r| (r.name.clone(), r.unit.clone())).collect(),
+        digest: digest.to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::MethodRecord;
+    use crate::{Live, Plan, Question, TaskFormat};
+    use evenhand_model::{Quantity, Resource, Span, Task, Time, WorkloadBuilder};
+    use evenhand_policies::registration;
+
+    /// The twin is the study, which goes another way to the simulator.
+    #[test]
+    fn a_point_is_what_a_study_of_one_run_says() {
+        let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
+        for i in 0..120u64 {
+            b.push(&Task {
+                submit: Time::from_secs(i / 4),
+                duration: Span::from_secs(3 + i % 11),
+                user: ["a", "b", "c"][(i % 7 % 3) as usize],
+                amounts: &[1_000_000_000],
+                ..Task::default()
+            });
+        }
+        let workload = b.finish().unwrap();
+        let weights = Weights::new(["1", "2", "1/3"].map(|w| Quantity::parse(w).unwrap())).unwrap();
+        let prepared = Prepared::new(workload.clone());
+        for (policy, blocking, until_trace_end) in [("fifo", true, false), ("sdrf", false, true)] {
+            let capacity = CapacityAsked::Multiple("0.7".into(), Quantity::parse("0.7").unwrap());
+            let decay = Decay::from_delta(&Quantity::parse("0.99").unwrap()).unwrap();
+            let question = Question {
+                policies: vec![policy.into()],
+                capacities: vec![capacity.clone()],
+                decays: vec![("0.99".into(), decay)],
+                dominant_key: false,
+                weights: weights.clone(),
+                blocking,
+                until_trace_end,
+            };
+            let plan = Plan::new(workload.clone(), &question).unwrap();
+            let dir = tempfile::tempdir().unwrap();
+            let study =
+                plan.run(dir.path(), "s", MethodRecord::default(), TaskFormat::None, &Live::new(&plan)).unwrap();
+            let policy = registration(policy).unwrap();
+            let decay = policy.needs_decay.then_some(decay);
+            let point = Point { policy, decay, capacity: &capacity, weights: &weights, blocking, until_trace_end };
+            let mut run = prepared.run(&point, &Progress::default()).unwrap();
+            (run.id, run.elapsed_s) = (study.runs[0].id.clone(), study.runs[0].elapsed_s);
+            assert_eq!(run, study.runs[0]);
+            assert_eq!(prepared.record("s"), study.workload);
+        }
+    }
+}
