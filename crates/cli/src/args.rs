@@ -70,6 +70,11 @@ pub(crate) enum Verb {
     Workload(WorkloadVerb),
     /// Replay a workload under several policies and write a report
     Study(Box<StudyArgs>),
+    /// Run a grid of workloads, policies, capacities and settings, here or as job arrays of Slurm
+    Sweep(Box<SweepArgs>),
+    /// What a task of a sweep's job array runs
+    #[command(hide = true)]
+    SweepTask(SweepTaskArgs),
     /// Divide one capacity among users once, by one or several mechanisms
     Allocate(AllocateArgs),
     /// Hold an allocation or a real past against the fairness properties, or look for lies that pay
@@ -369,4 +374,77 @@ pub(crate) struct ReproduceArgs {
     pub(crate) tasks: Option<u64>,
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
+}
+
+#[derive(Args, Debug)]
+#[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
+pub(crate) struct SweepArgs {
+    /// What is swept: TOML with lists for workload, policy, capacity and other axes
+    #[arg(required = true, value_name = "GRID.toml")]
+    pub(crate) grid: Option<PathBuf>,
+    /// Who runs it: the cores of this machine, or Slurm
+    #[arg(long, value_enum, default_value = "local")]
+    pub(crate) engine: Engine,
+    /// The folder for results; a sweep that was stopped goes on where it is
+    #[arg(long, default_value = "evenhand-sweep", value_name = "DIR")]
+    pub(crate) out: PathBuf,
+    /// Read the grid and all it names, say how large it is, and run nothing
+    #[arg(long)]
+    pub(crate) check: bool,
+    /// local: what workloads and runs may hold together [default: 80 % of what is available];
+    /// slurm: what each task asks for [default: the estimate]; 0 asks for none
+    #[arg(long, value_name = "SIZE")]
+    pub(crate) memory: Option<String>,
+    /// slurm: the partition [default: the site's]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) partition: Option<String>,
+    /// slurm: the account
+    #[arg(long, value_name = "NAME")]
+    pub(crate) account: Option<String>,
+    /// slurm: the time limit of a task, as sbatch takes it
+    #[arg(long, value_name = "TIME")]
+    pub(crate) time_limit: Option<String>,
+    /// slurm: points a task [default: about half a minute of them]
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub(crate) chunk: Option<NonZeroUsize>,
+    /// slurm: tasks of an array at a time at most
+    #[arg(long, value_name = "N", value_parser = threads)]
+    pub(crate) at_a_time: Option<NonZeroUsize>,
+    /// slurm: follow until all is done, and print the results
+    #[arg(long)]
+    pub(crate) wait: bool,
+    #[command(subcommand)]
+    pub(crate) verb: Option<SweepVerb>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Engine {
+    /// All cores of this machine
+    Local,
+    /// Job arrays, through sbatch
+    Slurm,
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum SweepVerb {
+    /// Where a sweep stands: points done, tasks in the queue, what is missing and why
+    Status(SweepFolder),
+    /// Cancel what of a sweep is in Slurm's queue; results stay
+    Cancel(SweepFolder),
+    /// Write the summary from the results that are there
+    Gather(SweepFolder),
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SweepFolder {
+    /// What --out named
+    pub(crate) dir: PathBuf,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct SweepTaskArgs {
+    /// The sweep's folder
+    pub(crate) dir: PathBuf,
+    /// Which chunk of it
+    pub(crate) chunk: usize,
 }

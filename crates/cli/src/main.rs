@@ -16,6 +16,7 @@ mod processes;
 mod progress;
 mod reproduce;
 mod study;
+mod sweep;
 mod table;
 mod timeline;
 mod workload;
@@ -66,6 +67,8 @@ fn run(cli: Cli, console: &Console) -> Result<Outcome, Failure> {
     match cli.verb {
         Verb::Workload(verb) => workload::run(verb, &cli.common, console).map(|()| Outcome::Done),
         Verb::Study(arguments) => study::run(&arguments, &cli.common, console).map(|()| Outcome::Done),
+        Verb::Sweep(arguments) => sweep::run(&arguments, &cli.common, console).map(|()| Outcome::Done),
+        Verb::SweepTask(arguments) => sweep::task(&arguments).map(|()| Outcome::Done),
         Verb::Allocate(arguments) => allocate::run(&arguments, console).map(|()| Outcome::Done),
         Verb::Audit(arguments) => audit::run(&arguments, &cli.common, console),
         Verb::Timeline(arguments) => timeline::run(&arguments, console).map(|()| Outcome::Done),

@@ -23,7 +23,8 @@ pub(crate) fn watch<T: Send>(live: &Live, tasks: u64, visible: bool, work: impl 
     })
 }
 
-struct SetOnDrop<'a>(&'a AtomicBool);
+/// Says that the work is done, also when it panics.
+pub(crate) struct SetOnDrop<'a>(pub(crate) &'a AtomicBool);
 
 impl Drop for SetOnDrop<'_> {
     fn drop(&mut self) {

@@ -110,9 +110,8 @@ impl Plan {
         let options = PoolOptions { blocking: question.blocking, until };
         let mut runs: Vec<RunPlan> = Vec::new();
         for asked in &question.capacities {
-            let (name, factor, capacity) = asked
-                .capacity(&workload, &mean_use)
-                .map_err(|(name, source)| PlanError::Capacity { name, source })?;
+            let (name, factor, capacity) =
+                asked.capacity(&workload, &mean_use).map_err(|(name, source)| PlanError::Capacity { name, source })?;
             for policy in &question.policies {
                 let registered = match policy.as_str() {
                     "sdrf" if question.dominant_key => "sdrf-dominant",
