@@ -1,5 +1,5 @@
 # What the checks need beyond Rust and how it is brought in; sourced by ./check.
-# Everything lands in the checkout (.tools, .venv, node_modules) but Chromium, which is the system's.
+# Everything lands in the checkout (.tools, .venv, node_modules) but Chromium and Slurm, which are the system's.
 # shellcheck shell=bash
 
 CARGO_DENY=0.20.2
@@ -49,4 +49,19 @@ need_evalys() {
     python3 -m venv .venv || return 1
     .venv/bin/pip install --quiet --disable-pip-version-check -r "$wanted" || return 1
     cp "$wanted" .venv/requirements.txt
+}
+
+# Slurm's daemons and commands, and munge, which proves to them who asks.
+need_slurm() {
+    local PATH="$PATH:/usr/sbin:/sbin"
+    { has slurmctld && has slurmd && has sbatch && has munged; } ||
+        debian_packages slurmctld slurmd slurm-client munge
+}
+
+# The same with accounting.
+need_slurm_accounting() {
+    local PATH="$PATH:/usr/sbin:/sbin"
+    need_slurm || return 1
+    { has slurmdbd && has mariadbd && has mariadb-install-db; } ||
+        debian_packages slurmdbd slurm-wlm-mysql-plugin mariadb-server
 }

@@ -11,5 +11,6 @@ mod interrupt;
 mod processes;
 mod reproduce;
 mod study;
+mod sweep;
 mod timeline;
 mod workload;
