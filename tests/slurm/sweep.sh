@@ -12,16 +12,27 @@ trap '"$root/scripts/slurm-down.sh" "$work/slurm" --purge; rm -rf "$work"' EXIT
 passed=0
 failed=0
 
-# holds SENTENCE COMMAND…
+# holds SENTENCE COMMAND…: what the command says is kept for `says`.
 holds() {
     local sentence=$1
     shift
-    if "$@" >"$work/holds.log" 2>&1; then
+    if "$@" >"$work/said.log" 2>&1; then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))
         printf 'does not hold: %s\n' "$sentence"
-        sed 's/^/    /' "$work/holds.log" | tail -n 20
+        sed 's/^/    /' "$work/said.log" | tail -n 20
+    fi
+}
+
+# says SENTENCE PATTERN: the last command that held said so.
+says() {
+    if grep -q -- "$2" "$work/said.log"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'does not hold: %s: there is no %s in:\n' "$1" "$2"
+        sed 's/^/    /' "$work/said.log" | tail -n 20
     fi
 }
 
@@ -79,10 +90,10 @@ holds "one thread and little memory say the same" "$evenhand" sweep grid.toml --
 holds "whatever the threads" same local one
 
 holds "Slurm runs the grid" "$evenhand" --format json sweep grid.toml --engine slurm --out "$out" --chunk 5
-jobs=$(cat "$work/holds.log")
+jobs=$(cat "$work/said.log")
 holds "in several arrays, since an index stays below MaxArraySize" \
     test "$(grep -c '^    [0-9]' <<<"$jobs")" = 4
-holds "a second submission waits for the first" \
+holds "a second submission is refused while the first is under way" \
     refuses 3 "are in the queue" "$evenhand" sweep grid.toml --engine slurm --out "$out"
 holds "the queue empties" until_true 120 empty_queue
 holds "Slurm's results are those of the local engine" same local "$out"
@@ -97,29 +108,31 @@ rm "$lost" "$out/results.csv"
 printf 'half' >"$(find "$out/points" -name '*.json' | sort | tail -n 1)"
 holds "a deleted and a damaged result are submitted again" \
     "$evenhand" sweep grid.toml --engine slurm --out "$out" --wait --partition express
-holds "two points, no more" grep -qF "Submitted 2 points" "$work/holds.log"
+says "two points, no more" "Submitted 2 points"
 holds "the others are not touched" test "$(stat -c %Y.%i "$kept")" = "$before"
 holds "the results are the same again" same local "$out"
 holds "a finished sweep submits nothing" "$evenhand" sweep grid.toml --engine slurm --out "$out"
-holds "and says so" grep -qF "nothing is submitted" "$work/holds.log"
+says "and says so" "nothing is submitted"
 holds "the local engine takes up what Slurm left" "$evenhand" sweep grid.toml --out "$out"
 holds "with the same results" same local "$out"
 
-# A task that is killed: the job that gathers names what is missing.
-sed 's/tasks = 3000/tasks = 300000/; s/\[1, 2\]/[1]/; s/"lab.swf"//; s/, "weights.toml"//' grid.toml >long.toml
+# Tasks that are lost, one while it runs, one while it waits: the job that gathers names what is missing.
+sed 's/tasks = 3000/tasks = 600000/; s/\[1, 2\]/[1]/; s/"lab.swf"//; s/, "weights.toml"//' grid.toml >long.toml
 sed -i '/^workload = \[\]$/d' long.toml
 holds "a longer sweep is submitted" \
-    "$evenhand" sweep long.toml --engine slurm --out long --chunk 4 --at-a-time 1
-array=$(squeue -h -o '%F' | sort -n | head -n 1)
+    "$evenhand" --format json sweep long.toml --engine slurm --out long --chunk 4 --at-a-time 1
+array=$(sed -n '/"arrays"/{n;s/[^0-9]//gp}' "$work/said.log")
 running() { [ -n "$(squeue -h -j "$array" -t R)" ]; }
 holds "it runs" until_true 60 running
-scancel "${array}_1"
+scancel "${array}_0" "${array}_2"
 holds "status shows the queue" "$evenhand" sweep status long
-holds "in words" grep -q "running, .* waiting" "$work/holds.log"
+says "in words" "running, .* waiting"
 holds "it comes to its end all the same" until_true 180 empty_queue
-holds "the lost points are named with their task" refuses 0 "[task ${array}_1]" "$evenhand" sweep status long
-holds "the job that gathers named them too" grep -q "have no result" long/slurm/logs/gather-*.log
-holds "the summary lists them as missing" grep -q '"missing": \[$' long/sweep.json
+holds "the lost points are named with their task" "$evenhand" sweep status long
+says "the one that ran" "\[task ${array}_0\].*CANCELLED"
+says "the one that waited" "\[task ${array}_2\]"
+holds "the job that gathers named them too" grep -q "8 of 12 points have no result" long/slurm/logs/gather-*.log
+holds "the summary lists them as missing" test "$(grep -c '"users_mean_wait_s"' long/sweep.json)" = 4
 holds "the rest is submitted, and waited for" "$evenhand" sweep long.toml --engine slurm --out long --wait
 holds "the local engine agrees" "$evenhand" sweep long.toml --out long-local
 holds "byte for byte" same long-local long

@@ -33,10 +33,9 @@ pub(crate) fn run(args: &SweepArgs, common: &Common, console: &Console) -> Resul
         Some(SweepVerb::Status(folder)) => status(&folder.dir, console),
         Some(SweepVerb::Cancel(folder)) => cancel(&folder.dir, console),
         Some(SweepVerb::Gather(folder)) => {
-            let folder = Folder::open(&folder.dir).map_err(sweep_failure)?;
-            let sweep = Sweep::planned(folder)?;
+            let sweep = Sweep::planned(Folder::open(&folder.dir).map_err(sweep_failure)?)?;
             let summary = sweep.summarize()?;
-            report(&sweep, &summary, console)?;
+            report(&sweep, &summary, &folder.dir, console)?;
             sweep.complain_of_missing(&summary.record, &[])
         }
         None => start(args, common, console),
@@ -102,10 +101,14 @@ fn start(args: &SweepArgs, common: &Common, console: &Console) -> Result<(), Fai
         return check(&grid, &args.out, console);
     }
     let folder = Folder::create(&args.out).map_err(sweep_failure)?;
+    if args.engine == Engine::Slurm {
+        // Tasks that are under way need the plan that is there.
+        slurm::refuse_under_way(&folder).map_err(slurm_failure)?;
+    }
     let (points, digests) = folder.plan(&grid, common.seed()).map_err(sweep_failure)?;
     let sweep = Sweep { grid, points, digests, folder };
     match args.engine {
-        Engine::Local => start_local(&sweep, memory, console),
+        Engine::Local => start_local(&sweep, &args.out, memory, console),
         Engine::Slurm => start_slurm(&sweep, args, memory, console),
     }
 }
@@ -153,7 +156,7 @@ fn check(grid: &Grid, out: &Path, console: &Console) -> Result<(), Failure> {
     };
     if console.is_json() {
         let record = json!({ "points": points.len(), "done": done, "tasks": total, "workloads": workloads });
-        return console.result(&pretty(&record)?);
+        return console.json(&record);
     }
     console.result(&format!(
         "{}\n\n{} points, {} tasks to simulate in all; {done} done in {}",
@@ -164,7 +167,7 @@ fn check(grid: &Grid, out: &Path, console: &Console) -> Result<(), Failure> {
     ))
 }
 
-fn start_local(sweep: &Sweep, memory: Option<u64>, console: &Console) -> Result<(), Failure> {
+fn start_local(sweep: &Sweep, out: &Path, memory: Option<u64>, console: &Console) -> Result<(), Failure> {
     let memory = memory.unwrap_or_else(|| (DEFAULT_SHARE * available_memory().unwrap_or(DEFAULT_MEMORY) as f64) as u64);
     let watch = Arc::new(Watch::default());
     stop_on_interrupt(&watch)?;
@@ -175,7 +178,7 @@ fn start_local(sweep: &Sweep, memory: Option<u64>, console: &Console) -> Result<
     })
     .map_err(sweep_failure)?;
     let summary = sweep.summarize()?;
-    report(sweep, &summary, console)?;
+    report(sweep, &summary, out, console)?;
     if watch.is_cancelled() && failures.is_empty() {
         let done = summary.record.points.len();
         return Err(Failure::Environment(format!(
@@ -217,7 +220,7 @@ fn start_slurm(sweep: &Sweep, args: &SweepArgs, memory: Option<u64>, console: &C
                         "points": points, "tasks": submission.chunks.len(), "gather": submission.gather,
                         "arrays": submission.arrays.iter().map(|a| a.job).collect::<Vec<_>>(),
                     });
-                    return console.result(&pretty(&record)?);
+                    return console.json(&record);
                 }
                 return console.result(&text);
             }
@@ -226,7 +229,7 @@ fn start_slurm(sweep: &Sweep, args: &SweepArgs, memory: Option<u64>, console: &C
         }
     }
     let summary = sweep.summarize()?;
-    report(sweep, &summary, console)?;
+    report(sweep, &summary, &args.out, console)?;
     sweep.complain_of_missing(&summary.record, &[])
 }
 
@@ -293,7 +296,7 @@ fn status(dir: &Path, console: &Console) -> Result<(), Failure> {
             "waiting_tasks": status.waiting, "reason": status.reason, "gather": status.gather,
             "under_way": status.is_under_way(), "missing": missing,
         });
-        return console.result(&pretty(&record)?);
+        return console.json(&record);
     }
     let mut lines = vec![format!("{} of {} points have a result", status.done, status.points)];
     match (status.is_under_way(), lost.is_empty()) {
@@ -313,7 +316,7 @@ fn cancel(dir: &Path, console: &Console) -> Result<(), Failure> {
     let folder = Folder::open(dir).map_err(sweep_failure)?;
     let jobs = slurm::cancel(&folder).map_err(slurm_failure)?;
     if console.is_json() {
-        return console.result(&pretty(&json!({ "cancelled": jobs }))?);
+        return console.json(&json!({ "cancelled": jobs }));
     }
     if jobs.is_empty() {
         return console.result("Nothing of this sweep is in the queue.");
@@ -336,9 +339,9 @@ fn lost_lines(lost: &[LostPoint]) -> String {
     lines.join("\n")
 }
 
-fn report(sweep: &Sweep, summary: &Summary, console: &Console) -> Result<(), Failure> {
+fn report(sweep: &Sweep, summary: &Summary, out: &Path, console: &Console) -> Result<(), Failure> {
     if console.is_json() {
-        return console.result(&pretty(&summary.record)?);
+        return console.json(&summary.record);
     }
     let points = &summary.record.points;
     if points.len() <= MOST_ROWS {
@@ -370,12 +373,11 @@ fn report(sweep: &Sweep, summary: &Summary, console: &Console) -> Result<(), Fai
         }
         console.result(&table.render())?;
     }
-    let dir = summary.page.parent().unwrap_or(Path::new("."));
     console.result(&format!(
         "\n{} points: {}\nPage: {}",
         points.len(),
-        dir.join("results.csv").display(),
-        summary.page.display()
+        out.join("results.csv").display(),
+        out.join("index.html").display()
     ))
 }
 
@@ -443,10 +445,6 @@ fn available_memory() -> Option<u64> {
 
 fn mebibytes(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1 << 20))
-}
-
-fn pretty(value: &impl serde::Serialize) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map_err(|e| Failure::Environment(e.to_string()))
 }
 
 fn point_failures(failures: &[PointFailure]) -> Failure {

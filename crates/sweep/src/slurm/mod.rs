@@ -14,7 +14,7 @@ use std::num::NonZeroUsize;
 pub use command::SlurmError;
 pub use script::quoted;
 pub use status::{LostPoint, Status, cancel, status};
-pub use submit::{Submission, run_chunk, submit};
+pub use submit::{Submission, refuse_under_way, run_chunk, submit};
 
 /// How to submit.
 #[derive(Clone, Debug, Default)]

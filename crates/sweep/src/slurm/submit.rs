@@ -80,10 +80,26 @@ pub(super) fn name_of(folder: &Folder) -> String {
     format!("evenhand-{}", &d.hex()[..12])
 }
 
-/// Submits what the folder does not hold yet: arrays, and after them a job that gathers. `None` if nothing is missing.
+/// Nothing, if no job of this folder is in the queue.
 ///
 /// # Errors
-/// If jobs of the sweep are still in the queue, a workload cannot be looked at, the folder cannot be written, or Slurm
+/// If one is, or Slurm cannot be asked.
+pub fn refuse_under_way(folder: &Folder) -> Result<(), SlurmError> {
+    let mut jobs: Vec<u64> = queue(&name_of(folder))?.iter().map(|q| q.job).collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let jobs = jobs.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    Err(SlurmError::UnderWay { jobs, dir: quoted(&folder.dir().to_string_lossy()) })
+}
+
+/// Submits what the folder does not hold yet: arrays, and after them a job that gathers. `None` if nothing is
+/// missing. The folder's plan is what they run: it must not change while they are [under way](refuse_under_way).
+///
+/// # Errors
+/// If a workload cannot be looked at, the folder cannot be written, or Slurm
 /// refuses; then what was submitted before is cancelled.
 pub fn submit(
     grid: &Grid,
@@ -96,13 +112,6 @@ pub fn submit(
     let pending: Vec<&Point> = folder.missing(digests).into_iter().filter_map(|n| points.get(n)).collect();
     if pending.is_empty() {
         return Ok(None);
-    }
-    let name = name_of(folder);
-    let mut under_way: Vec<String> = queue(&name)?.iter().map(|q| q.job.to_string()).collect();
-    under_way.dedup();
-    if !under_way.is_empty() {
-        let dir = quoted(&folder.dir().to_string_lossy());
-        return Err(SlurmError::UnderWay { jobs: under_way.join(", "), dir });
     }
     let tasks = local::sizes(grid, &pending)?;
     let limits = Limits::ask()?;
@@ -119,7 +128,7 @@ pub fn submit(
         None => Some(need.saturating_add(PROCESS_BYTES)),
     };
     write_scripts(folder, program)?;
-    let mut submission = Submission { name, chunks, ..Submission::default() };
+    let mut submission = Submission { name: name_of(folder), chunks, ..Submission::default() };
     folder.write_json(SUBMISSION, &submission)?;
     let submitted = submit_all(folder, options, memory, &plans, &mut submission);
     // Written also when it failed half-way: then it says what there was to cancel.
@@ -150,7 +159,7 @@ fn submit_all(
         arguments.push(format!("--array=0-{}{at_a_time}", plan.tasks - 1));
         arguments.extend(memory.map(|bytes| format!("--mem={}M", bytes.div_ceil(1 << 20).max(1))));
         arguments.extend(options.time_limit.as_ref().map(|limit| format!("--time={limit}")));
-        arguments.push("--output=logs/%A_%a.log".to_string());
+        arguments.push(log(folder, "%A_%a"));
         arguments.push(path_below(folder, TASK)?);
         arguments.push(plan.first.to_string());
         let job = sbatch(&arguments, options)?;
@@ -163,7 +172,7 @@ fn submit_all(
     if memory.is_some() {
         arguments.push(format!("--mem={GATHER_MEMORY}"));
     }
-    arguments.push("--output=logs/gather-%j.log".to_string());
+    arguments.push(log(folder, "gather-%j"));
     arguments.push(path_below(folder, GATHER)?);
     submission.gather = Some(sbatch(&arguments, options)?);
     Ok(())
@@ -173,11 +182,16 @@ fn common(folder: &Folder, options: &Options, name: &str) -> Vec<String> {
     let mut arguments: Vec<String> =
         ["--parsable", "--ntasks=1", "--cpus-per-task=1", "--open-mode=truncate"].map(String::from).into();
     arguments.push(format!("--job-name={name}"));
-    // Logs are named from here: a percent sign in the folder's own path would mean something to Slurm.
     arguments.push(format!("--chdir={}", folder.dir().join("slurm").display()));
     arguments.extend(options.partition.as_ref().map(|p| format!("--partition={p}")));
     arguments.extend(options.account.as_ref().map(|a| format!("--account={a}")));
     arguments
+}
+
+/// Where a job writes what it has to say. Two percent signs stand for one that is the folder's own.
+fn log(folder: &Folder, name: &str) -> String {
+    let dir = folder.dir().display().to_string().replace('%', "%%");
+    format!("--output={dir}/slurm/logs/{name}.log")
 }
 
 fn sbatch(arguments: &[String], options: &Options) -> Result<u64, SlurmError> {
