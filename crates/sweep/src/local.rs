@@ -69,6 +69,7 @@ pub fn run(
         }
     });
     let State { mut failures, stopped, .. } = engine.state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    failures.iter_mut().for_each(|f| f.points.sort_unstable());
     failures.sort_by_key(|f| f.points.first().copied());
     stopped.map_or(Ok(failures), Err)
 }
@@ -97,6 +98,17 @@ struct State {
     failures: Vec<PointFailure>,
     /// What stops everything: a full disk will not get better.
     stopped: Option<SweepError>,
+}
+
+impl State {
+    /// Points with one fault are said together.
+    fn fail(&mut self, points: &[usize], problem: Problem) {
+        let Problem { sentence, environment } = problem;
+        match self.failures.iter_mut().find(|f| f.sentence == sentence) {
+            Some(failure) => failure.points.extend(points),
+            None => self.failures.push(PointFailure { points: points.to_vec(), sentence, environment }),
+        }
+    }
 }
 
 struct Engine<'a> {
@@ -157,7 +169,7 @@ impl Engine<'_> {
                     state = self.lock();
                     match ran {
                         Ok(None) => {}
-                        Ok(Some(problem)) => state.failures.push(failure(vec![point.number], problem)),
+                        Ok(Some(problem)) => state.fail(&[point.number], problem),
                         Err(error) => {
                             state.stopped.get_or_insert(error);
                             self.watch.cancel();
@@ -178,7 +190,7 @@ impl Engine<'_> {
         match loaded {
             Err(problem) => {
                 state.ledger.pass_over(workload);
-                state.failures.push(failure(numbers(), problem));
+                state.fail(&numbers(), problem);
             }
             Ok(prepared) => {
                 let tasks = prepared.workload().tasks();
@@ -186,7 +198,7 @@ impl Engine<'_> {
                     state.loaded.insert(workload, Arc::new(prepared));
                 } else {
                     let problem = Problem::input(too_large(self.grid, workload, tasks, self.memory));
-                    state.failures.push(failure(numbers(), problem));
+                    state.fail(&numbers(), problem);
                 }
                 self.watch.correct(numbers().len() as u64, self.tasks[&workload], tasks);
             }
@@ -205,8 +217,4 @@ impl Engine<'_> {
             }
         }
     }
-}
-
-fn failure(points: Vec<usize>, problem: Problem) -> PointFailure {
-    PointFailure { points, sentence: problem.sentence, environment: problem.environment }
 }

@@ -113,7 +113,7 @@ fn what_is_wrong_with_a_grid_says_where() {
     says(&format!("weights = \"w.toml\"{rest}"), "grid.toml:1:11: weights: there is no w.toml");
     says(&format!("generate = {{ tasks = 0 }}{rest}"), "grid.toml:1:22: tasks: found 0, expected a whole number, 1 to");
     says(&format!("generate = {{ seeds = [1, 1] }}{rest}"), "grid.toml:1:26: seeds: found 1 a second time");
-    says(&format!("generate = [{{ days = 1 }}, {{ days = 1 }}]{rest}"), "grid.toml:1:26: generate: google2011, 200000");
+    says(&format!("generate = [{{ days = 1 }}, {{ days = 1 }}]{rest}"), "grid.toml:1:27: generate: google2011, 200000");
     std::fs::write(dir.path().join("bad.toml"), "[weights]\nann = 0\n").unwrap();
     says(&format!("weights = \"bad.toml\"{rest}"), "bad.toml:2:7: weight of ann");
     std::fs::write(dir.path().join("bad.toml"), "[poool]\n").unwrap();
@@ -224,8 +224,9 @@ fn a_point_that_cannot_be_run_does_not_stop_the_others() {
     let grid = grid(dir.path(), &text).unwrap();
     let failures = run(&grid, &dir.path().join("out"), 2, MEMORY, &Watch::default()).unwrap();
     assert_eq!(failures[0].points, (0..24).collect::<Vec<_>>(), "all points of a workload that cannot be read");
-    assert!(failures[0].sentence.contains("broken.csv:1"), "{failures:?}");
-    assert_eq!(failures.len(), 1 + 3 * 12, "and all of a pool without memory");
+    assert!(failures[0].sentence.contains("broken.csv: found a first line"), "{failures:?}");
+    assert_eq!(failures[1].points.len(), 3 * 12, "and all of a pool without memory");
+    assert_eq!((failures.len(), &failures[1].points[..3]), (2, &[30, 31, 32][..]));
     assert!(failures[1].sentence.contains("small.toml:1:1: [pool]: found no mem"), "{failures:?}");
     assert!(failures.iter().all(|f| !f.environment));
     let csv = std::fs::read_to_string(dir.path().join("out/results.csv")).unwrap();

@@ -83,13 +83,19 @@ impl LostPoint {
             let task = submission.task_of(number);
             let said = task.as_ref().and_then(|(_, log)| {
                 let text = std::fs::read(folder.dir().join(log)).ok()?;
-                let text = String::from_utf8_lossy(&text).into_owned();
-                text.lines().rev().find(|line| !line.trim().is_empty()).map(|line| line.trim().to_string())
+                last_words(&String::from_utf8_lossy(&text))
             });
             LostPoint { point: number, axes: points[number].describe(grid), task: task.map(|(task, _)| task), said }
         };
         Ok(folder.missing(digests).into_iter().filter(|n| *n < points.len()).map(lost).collect())
     }
+}
+
+/// Why a task ended: what Slurm says of it (cancelled, out of time or memory), else its own last line.
+fn last_words(log: &str) -> Option<String> {
+    let lines = || log.lines().rev().map(str::trim).filter(|line| !line.is_empty());
+    let slurm = lines().find_map(|line| line.strip_prefix("slurmstepd: error: "));
+    slurm.or_else(|| lines().next()).map(String::from)
 }
 
 /// Cancels what of a sweep is in the queue, and returns those jobs. Results stay.
@@ -109,4 +115,17 @@ pub fn cancel(folder: &Folder) -> Result<Vec<u64>, SlurmError> {
         }
     }
     Ok(jobs)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn slurm_has_the_last_word_on_why_a_task_ended() {
+        let log = "slurmstepd: error: *** JOB 5 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\nerror: interrupted\n\n";
+        assert!(last_words(log).is_some_and(|said| said.ends_with("DUE TO TIME LIMIT ***")));
+        assert_eq!(last_words("a\nerror: no such file \n\n").as_deref(), Some("error: no such file"));
+        assert_eq!(last_words("\n"), None);
+    }
 }
