@@ -208,9 +208,10 @@ fn start_slurm(sweep: &Sweep, args: &SweepArgs, memory: Option<u64>, console: &C
             let arrays: Vec<String> = submission.arrays.iter().map(|a| a.job.to_string()).collect();
             let points: usize = submission.chunks.iter().map(Vec::len).sum();
             let text = format!(
-                "Submitted {points} points as {} tasks of job array {}, and job {} to gather.\n\
+                "Submitted {points} points: {} task{} of job array {}, and job {} to gather.\n\
                  Follow: evenhand sweep status {dir}\nStop: evenhand sweep cancel {dir}",
                 submission.chunks.len(),
+                if submission.chunks.len() == 1 { "" } else { "s" },
                 arrays.join(", "),
                 submission.gather.map_or("-".into(), |job| job.to_string())
             );

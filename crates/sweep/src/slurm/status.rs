@@ -94,7 +94,9 @@ impl LostPoint {
 /// Why a task ended: what Slurm says of it (cancelled, out of time or memory), else its own last line.
 fn last_words(log: &str) -> Option<String> {
     let lines = || log.lines().rev().map(str::trim).filter(|line| !line.is_empty());
-    let slurm = lines().find_map(|line| line.strip_prefix("slurmstepd: error: "));
+    // slurmstepd: error: …, or slurmstepd-NODE: error: … where a machine has several.
+    let slurm = lines().filter(|line| line.starts_with("slurmstepd")).find_map(|line| line.split_once(": error: "));
+    let slurm = slurm.map(|(_, said)| said);
     slurm.or_else(|| lines().next()).map(String::from)
 }
 
@@ -125,6 +127,7 @@ mod tests {
     fn slurm_has_the_last_word_on_why_a_task_ended() {
         let log = "slurmstepd: error: *** JOB 5 ON n1 CANCELLED AT 2026-01-01T00:00:00 DUE TO TIME LIMIT ***\nerror: interrupted\n\n";
         assert!(last_words(log).is_some_and(|said| said.ends_with("DUE TO TIME LIMIT ***")));
+        assert_eq!(last_words("slurmstepd-n1: error: *** A ***\nx\n").as_deref(), Some("*** A ***"));
         assert_eq!(last_words("a\nerror: no such file \n\n").as_deref(), Some("error: no such file"));
         assert_eq!(last_words("\n"), None);
     }
