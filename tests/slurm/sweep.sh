@@ -117,7 +117,7 @@ holds "the local engine takes up what Slurm left" "$evenhand" sweep grid.toml --
 holds "with the same results" same local "$out"
 
 # Tasks that are lost, one while it runs, one while it waits: the job that gathers names what is missing.
-sed 's/tasks = 3000/tasks = 600000/; s/\[1, 2\]/[1]/; s/"lab.swf"//; s/, "weights.toml"//' grid.toml >long.toml
+sed 's/tasks = 3000/tasks = 1500000/; s/\[1, 2\]/[1]/; s/"lab.swf"//; s/, "weights.toml"//' grid.toml >long.toml
 sed -i '/^workload = \[\]$/d' long.toml
 holds "a longer sweep is submitted" \
     "$evenhand" --format json sweep long.toml --engine slurm --out long --chunk 4 --at-a-time 1
