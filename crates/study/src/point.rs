@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use evenhand_cluster::{Metrics, PoolOptions, Progress, Simulated, SimulationError, UserTasks, simulate};
 use evenhand_model::{Capacity, CapacityError, MeanUse, Weights, Workload, mean_use, to_f64};
-use evenhand_policies::{Decay, Registration, Setting};
+use evenhand_policies::{Decay, Order, Registration, Setting};
 use thiserror::Error;
 
 use crate::digest::workload_digest;
@@ -35,6 +35,8 @@ pub struct Point<'a> {
     pub blocking: bool,
     /// Whether the run stops at the last original event.
     pub until_trace_end: bool,
+    /// Which structure keeps users ordered: only the count of order events depends on it.
+    pub order: Order,
 }
 
 /// Why a point has no result.
@@ -86,7 +88,8 @@ impl Prepared {
         let until = point.until_trace_end.then(|| last_event(&self.workload, &self.mean_use));
         let options = PoolOptions { blocking: point.blocking, until };
         let begun = Instant::now();
-        let mut policy = (point.policy.build)(&Setting::new(&capacity, point.weights).decay(point.decay));
+        let setting = Setting::new(&capacity, point.weights).decay(point.decay).order(point.order);
+        let mut policy = (point.policy.build)(&setting);
         let simulated = simulate(&self.workload, &self.tasks, &capacity, policy.as_mut(), options, progress)?;
         let elapsed_s = begun.elapsed().as_secs_f64();
         Ok(RunRecord {
@@ -176,6 +179,7 @@ mod tests {
                 weights: weights.clone(),
                 blocking,
                 until_trace_end,
+                order: Order::LiveTree,
             };
             let plan = Plan::new(workload.clone(), &question).unwrap();
             let dir = tempfile::tempdir().unwrap();
@@ -183,7 +187,9 @@ mod tests {
                 plan.run(dir.path(), "s", MethodRecord::default(), TaskFormat::None, &Live::new(&plan)).unwrap();
             let policy = registration(policy).unwrap();
             let decay = policy.needs_decay.then_some(decay);
-            let point = Point { policy, decay, capacity: &capacity, weights: &weights, blocking, until_trace_end };
+            let order = Order::LiveTree;
+            let point =
+                Point { policy, decay, capacity: &capacity, weights: &weights, blocking, until_trace_end, order };
             let mut run = prepared.run(&point, &Progress::default()).unwrap();
             (run.id, run.elapsed_s) = (study.runs[0].id.clone(), study.runs[0].elapsed_s);
             assert_eq!(run, study.runs[0]);

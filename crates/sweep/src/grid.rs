@@ -6,7 +6,7 @@ use std::sync::Mutex;
 
 use evenhand_documents::{Document, DocumentError, Format, Node, Source, did_you_mean};
 use evenhand_model::{Quantity, Span};
-use evenhand_policies::{Decay, POLICIES, Registration, registration};
+use evenhand_policies::{Decay, Order, POLICIES, Registration, registration};
 use evenhand_study::{read_pool, read_weights};
 
 use crate::workload::{WorkloadAxis, read_workloads};
@@ -36,6 +36,8 @@ pub struct Grid {
     pub no_blocking: Vec<bool>,
     /// Whether runs stop at the end of the trace.
     pub until_trace_end: Vec<bool>,
+    /// Which structure keeps users of stateful policies ordered: one for all points, since results do not depend on it.
+    pub order: Order,
     /// Digests of files, so that each is read once.
     pub(crate) digests: Mutex<BTreeMap<PathBuf, String>>,
 }
@@ -166,6 +168,13 @@ impl Grid {
             }
             None => vec![false],
         };
+        let order = match root.get("order") {
+            Some(node) => {
+                let found: Result<Order, _> = node.text()?.parse();
+                found.map_err(|e| node.error(e.to_string()))?
+            }
+            None => Order::Auto,
+        };
         Ok(Grid {
             name: name.to_string(),
             text: text.to_string(),
@@ -178,6 +187,7 @@ impl Grid {
             sdrf_keys,
             no_blocking,
             until_trace_end,
+            order,
             digests: Mutex::default(),
         })
     }

@@ -157,7 +157,7 @@ impl Grid {
         match point.decay(self) {
             None => d.text(""),
             // As written: two ways to write one decay are two results.
-            Some(axis) => d.text(&axis.name).number(axis.decay.tau_s().to_bits()),
+            Some(axis) => d.text(&axis.name).number(axis.decay.tau_s().to_bits()).text(self.order.name()),
         };
         Ok(d.hex())
     }

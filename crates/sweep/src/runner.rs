@@ -129,6 +129,7 @@ pub(crate) fn run_point(
         weights: &weights,
         blocking: !point.no_blocking,
         until_trace_end: point.until_trace_end,
+        order: grid.order,
     };
     let progress = watch.begin();
     let ran = prepared.run(&asked, &progress);

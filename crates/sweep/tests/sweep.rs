@@ -109,6 +109,7 @@ fn what_is_wrong_with_a_grid_says_where() {
         &format!("until = \"finish\"{rest}"),
         "grid.toml:1:9: until: found \"finish\", expected finished or trace-end",
     );
+    says(&format!("order = \"heap\"{rest}"), "grid.toml:1:9: order: found \"heap\", expected one of: auto, scan");
     says(&format!("no-blocking = 1{rest}"), "grid.toml:1:15: no-blocking: found a number");
     says(&format!("weights = \"w.toml\"{rest}"), "grid.toml:1:11: weights: there is no w.toml");
     says(&format!("generate = {{ tasks = 0 }}{rest}"), "grid.toml:1:22: tasks: found 0, expected a whole number, 1 to");
@@ -144,6 +145,7 @@ fn a_digest_changes_with_everything_that_changes_a_result_and_with_nothing_else(
     differs(digest(&format!("no-blocking = true\n{text}")));
     differs(digest(&format!("until = \"trace-end\"\n{text}")));
     differs(digest(&format!("delta = 0.5\n{text}")));
+    differs(digest(&format!("order = \"live-tree\"\n{text}")));
     differs(digest(&text.replace("\"a.csv\"", "{ file = \"a.csv\", lenient = true }")));
     let generated =
         |with: &str| digest(&text.replace("workload = \"a.csv\"", &format!("generate = {{ tasks = 500{with} }}")));
