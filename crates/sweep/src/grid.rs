@@ -110,8 +110,19 @@ impl SdrfKey {
 const EQUAL: &str = "equal";
 /// Paper 001 finds it best at every load; as for a study.
 const DEFAULT_DELTA: &str = "0.999999";
-const FIELDS: [&str; 10] =
-    ["workload", "generate", "policy", "capacity", "delta", "half-life", "weights", "sdrf-key", "no-blocking", "until"];
+const FIELDS: [&str; 11] = [
+    "workload",
+    "generate",
+    "policy",
+    "capacity",
+    "delta",
+    "half-life",
+    "weights",
+    "sdrf-key",
+    "no-blocking",
+    "until",
+    "order",
+];
 
 impl Grid {
     /// Reads a grid. Paths in it start from the folder of the file; files it names are looked at, so that what is
