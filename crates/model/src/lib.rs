@@ -24,6 +24,7 @@
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod accounts;
 mod capacity;
 mod demand;
 mod mean_use;
@@ -34,6 +35,7 @@ mod time;
 mod weights;
 mod workload;
 
+pub use accounts::{Account, AccountTree, AccountsError};
 pub use capacity::{Capacity, CapacityError};
 pub use dashu_int::{IBig, UBig};
 pub use dashu_ratio::RBig as Rational;

@@ -41,8 +41,13 @@ impl Weights {
         if let Some(user) = exact.iter().position(Rational::is_zero) {
             return Err(WeightsError::Zero { user });
         }
+        Ok(Weights::of_positive(exact))
+    }
+
+    /// Of numbers known to be greater than 0.
+    pub(crate) fn of_positive(exact: Vec<Rational>) -> Weights {
         let sum = exact.iter().fold(Rational::ZERO, |a, w| a + w);
-        Ok(Weights { exact, sum })
+        Weights { exact, sum }
     }
 
     /// `n` users of weight 1.

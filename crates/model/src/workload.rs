@@ -233,6 +233,28 @@ impl Workload {
         optional(self.columns.queue.as_deref(), row, NO_ID).map(|id| self.queues()[id as usize].as_str())
     }
 
+    /// The same tasks with other users: `user` names that of each row. They are numbered anew, in the
+    /// order in which they first appear.
+    ///
+    /// ```
+    /// # use evenhand_model::*;
+    /// # let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
+    /// # for account in ["x", "y"] {
+    /// #     b.push(&Task { user: "ann", account: Some(account), amounts: &[1], ..Task::default() });
+    /// # }
+    /// # let w = b.finish().unwrap();
+    /// assert_eq!(w.users(), ["ann"]);
+    /// let w = w.with_users(|w, row| w.account(row).unwrap().to_string());
+    /// assert_eq!(w.users(), ["x", "y"]);
+    /// ```
+    pub fn with_users(mut self, mut user: impl FnMut(&Workload, usize) -> String) -> Workload {
+        let mut names = Names::default();
+        let column = (0..self.len()).map(|row| UserId(names.intern(&user(&self, row)))).collect();
+        self.columns.user = column;
+        self.users = names;
+        self
+    }
+
     /// The same workload with every row one task: rows with a count are written out.
     pub fn expanded(self) -> Workload {
         let mut c = self.columns;
