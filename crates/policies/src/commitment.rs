@@ -154,6 +154,16 @@ impl Branch {
         Branch { exact: self.exact * factor, small: self.small.times(Wide::from_rational(factor)) }
     }
 
+    /// What does not move.
+    pub(crate) fn rational(exact: Rational) -> Branch {
+        Branch { exact, small: Rounded::default() }
+    }
+
+    /// The sum of two branches.
+    pub(crate) fn plus(self, other: Branch) -> Branch {
+        Branch { exact: self.exact + other.exact, small: Rounded::sum(self.small, other.small) }
+    }
+
     /// The rationals are exact, so all rounding is that of the small parts, and a difference within
     /// it is a tie: users whose commitments are in proportion to their weights tie exactly.
     pub(crate) fn compare(&self, other: &Branch) -> Ordering {

@@ -11,6 +11,9 @@
 //! | `asset` | sum_r o_r / w | Ghodsi et al. 2011, asset fairness |
 //! | `sdrf` | max_r (o_r + c_r) / w | paper 001, Algorithm 1 |
 //! | `sdrf-dominant` | (max_r o_r + max_r c_r) / w | paper 001, Eq. 5, and its authors' code |
+//! | `fair-tree` | decayed usage over share, level by level of the account tree | Slurm's Fair Tree |
+//! | `half-life` | effective decayed usage over share | Slurm's classic fairshare |
+//! | `usage-weighted` | (decayed usage + entry penalty) / w | Kueue's admission fair sharing |
 //!
 //! o_r is what the user holds of resource r over capacity, c_r its commitment (Eq. 6), w its weight
 //! over the mean weight. **Ties** go to the user whose first waiting task was submitted earlier,
@@ -37,19 +40,27 @@
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod account_usage;
 mod asset;
+mod billing;
 mod commitment;
 mod decay;
 mod drf;
+mod fair_tree;
 mod fifo;
+mod half_life;
 mod holdings;
 pub mod kinetic;
 mod sdrf;
 mod share_order;
+mod usage;
+mod usage_order;
+mod usage_weighted;
 mod wide;
 
+pub use billing::{Billing, BillingRule};
 pub use decay::{Decay, DecayError};
-use evenhand_model::{Amount, Capacity, Time, UserId, Weights};
+use evenhand_model::{AccountTree, Amount, Capacity, Time, UserId, Weights};
 pub use kinetic::Order;
 
 /// Who goes next among users with waiting tasks.
@@ -102,12 +113,16 @@ pub struct Setting<'a> {
     pub decay: Option<Decay>,
     /// Which structure keeps users ordered where priorities move; decisions do not depend on it.
     pub order: Order,
+    /// The users' accounts, for policies that go by them; the others go by `weights`.
+    pub accounts: Option<&'a AccountTree>,
+    /// How use is charged, for policies that remember it; `None`: each in its own way.
+    pub billing: Option<&'a Billing>,
 }
 
 impl<'a> Setting<'a> {
     /// Of what every policy needs. The rest has defaults.
     pub fn new(capacity: &'a Capacity, weights: &'a Weights) -> Setting<'a> {
-        Setting { capacity, weights, decay: None, order: Order::Auto }
+        Setting { capacity, weights, decay: None, order: Order::Auto, accounts: None, billing: None }
     }
 
     /// With a decay, or without one.
@@ -118,6 +133,16 @@ impl<'a> Setting<'a> {
     /// With this structure in place of the one that suits the number of users.
     pub fn order(self, order: Order) -> Setting<'a> {
         Setting { order, ..self }
+    }
+
+    /// With a tree of accounts, or without one.
+    pub fn accounts(self, accounts: Option<&'a AccountTree>) -> Setting<'a> {
+        Setting { accounts, ..self }
+    }
+
+    /// With another billing than a policy's own, or without one.
+    pub fn billing(self, billing: Option<&'a Billing>) -> Setting<'a> {
+        Setting { billing, ..self }
     }
 }
 
@@ -135,8 +160,16 @@ pub struct Registration {
 }
 
 /// Every policy.
-pub const POLICIES: &[Registration] =
-    &[fifo::REGISTRATION, drf::REGISTRATION, asset::REGISTRATION, sdrf::REGISTRATION, sdrf::DOMINANT_REGISTRATION];
+pub const POLICIES: &[Registration] = &[
+    fifo::REGISTRATION,
+    drf::REGISTRATION,
+    asset::REGISTRATION,
+    sdrf::REGISTRATION,
+    sdrf::DOMINANT_REGISTRATION,
+    fair_tree::REGISTRATION,
+    half_life::REGISTRATION,
+    usage_weighted::REGISTRATION,
+];
 
 /// The policy called `name`.
 pub fn registration(name: &str) -> Option<&'static Registration> {

@@ -20,7 +20,21 @@ struct Twin {
     entitlement: Vec<Rational>,
     held: Vec<Vec<u64>>,
     commitment: Vec<Vec<Rational>>,
+    /// Charge a second of what runs, and the decayed usage in the same unit.
+    rate: Vec<Rational>,
+    usage: Vec<Rational>,
+    /// The entry penalties of Kueue: charge a second of what started since the last sample.
+    pending: Vec<Rational>,
+    seconds: u64,
     first: Vec<Option<u64>>,
+}
+
+/// Kueue's sampling interval, and what a start is charged at once: the part of a steady usage that is
+/// reached by then, as an `f64`.
+const SAMPLING_S: u64 = 300;
+
+fn entry_penalty() -> Rational {
+    Rational::try_from(1.0 - 2f64.powf(-(SAMPLING_S as f64) / HALF_LIFE_S as f64)).unwrap()
 }
 
 impl Twin {
@@ -37,6 +51,41 @@ impl Twin {
                 let overuse = (o - &self.entitlement[u]).max(Rational::ZERO);
                 *c = &overuse + (&*c - &overuse) * &keep;
             }
+            self.usage[u] = &self.rate[u] + (&self.usage[u] - &self.rate[u]) * &keep;
+        }
+        let samples = self.seconds / SAMPLING_S;
+        self.seconds += HALF_LIFE_S * half_lives as u64;
+        if self.seconds / SAMPLING_S != samples {
+            self.pending.fill(Rational::ZERO);
+        }
+    }
+
+    fn charge(&self, demand: [u64; 2]) -> Rational {
+        let shares = demand.iter().zip(&self.capacity).map(|(&d, c)| Rational::from(d) / c);
+        match self.policy {
+            "usage-weighted" => shares.fold(Rational::ZERO, |a, b| a + b),
+            _ => shares.max().unwrap(),
+        }
+    }
+
+    fn start(&mut self, u: usize, demand: [u64; 2]) {
+        (0..2).for_each(|r| self.held[u][r] += demand[r]);
+        let charge = self.charge(demand);
+        self.rate[u] += &charge;
+        self.pending[u] += charge;
+    }
+
+    fn finish(&mut self, u: usize, demand: [u64; 2]) {
+        (0..2).for_each(|r| self.held[u][r] -= demand[r]);
+        let charge = self.charge(demand);
+        self.rate[u] -= charge;
+    }
+
+    /// The part of a key that is kept to so many digits.
+    fn remembered(&self, u: usize) -> &Rational {
+        match self.policy {
+            "fair-tree" | "half-life" | "usage-weighted" => (&self.usage[u]).max(&self.rate[u]),
+            _ => self.commitment[u].iter().max().unwrap(),
         }
     }
 
@@ -48,6 +97,9 @@ impl Twin {
             "asset" => o.into_iter().fold(Rational::ZERO, |a, b| a + b),
             "sdrf" => o.iter().zip(c).map(|(o, c)| o + c).max().unwrap(),
             "sdrf-dominant" => o.into_iter().max().unwrap() + c.iter().max().unwrap(),
+            // Without accounts, and so in one order.
+            "fair-tree" | "half-life" => self.usage[u].clone(),
+            "usage-weighted" => &self.usage[u] + &self.pending[u] * entry_penalty(),
             other => panic!("the twin does not know {other}: a new policy needs its definition here"),
         };
         key / &self.weights[u]
@@ -96,10 +148,16 @@ fn check(capacity: [&str; 2], weights: [&str; USERS], events: &[Event]) -> Resul
             entitlement: (0..USERS).map(|u| weighting.entitlement(u)).collect(),
             held: vec![vec![0; 2]; USERS],
             commitment: vec![vec![Rational::ZERO; 2]; USERS],
+            rate: vec![Rational::ZERO; USERS],
+            usage: vec![Rational::ZERO; USERS],
+            pending: vec![Rational::ZERO; USERS],
+            seconds: 0,
             first: vec![None; USERS],
         };
         let mut running: Vec<Vec<[u64; 2]>> = vec![Vec::new(); USERS];
         let mut now = Time::ZERO;
+        // Samples are counted from the first event.
+        prop_assert_eq!(policy.next(now), None);
         for event in events {
             match *event {
                 Event::Wait(u, waits) => {
@@ -110,13 +168,13 @@ fn check(capacity: [&str; 2], weights: [&str; USERS], events: &[Event]) -> Resul
                 }
                 Event::Start(u, d) => {
                     running[u].push(d);
-                    (0..2).for_each(|r| twin.held[u][r] += d[r]);
+                    twin.start(u, d);
                     policy.started(now, UserId(u as u32), &d.map(Amount));
                 }
                 Event::FinishOldest(u) => {
                     if !running[u].is_empty() {
                         let d = running[u].remove(0);
-                        (0..2).for_each(|r| twin.held[u][r] -= d[r]);
+                        twin.finish(u, d);
                         policy.finished(now, UserId(u as u32), &d.map(Amount));
                     }
                 }
@@ -143,7 +201,7 @@ fn check(capacity: [&str; 2], weights: [&str; USERS], events: &[Event]) -> Resul
 /// Whether some pair of keys differs, but by less than thirty digits of a commitment show: two users
 /// alike in all but what one of them did a hundred half-lives ago.
 fn differs_below_thirty_digits(twin: &Twin) -> bool {
-    let weighted = |u: usize| twin.commitment[u].iter().max().unwrap() / &twin.weights[u];
+    let weighted = |u: usize| twin.remembered(u) / &twin.weights[u];
     let keys: Vec<(Rational, Rational)> =
         (0..USERS).filter(|&u| twin.first[u].is_some()).map(|u| (twin.key(u), weighted(u))).collect();
     let thirty_digits = Rational::from_parts(1.into(), evenhand_model::UBig::ONE << 90);

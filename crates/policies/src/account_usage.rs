@@ -1,0 +1,112 @@
+//! The decayed usage of a tree of accounts: what the policies of sites with accounts have in common.
+
+use std::cmp::Ordering;
+
+use evenhand_model::{Amount, Rational, Time, UserId};
+
+use crate::Setting;
+use crate::billing::{Billing, BillingRule};
+use crate::holdings::Holdings;
+use crate::usage::DecayedUsage;
+
+/// Users (nodes 0 to n - 1) and the accounts above them (from n on, each after its parent).
+pub(crate) struct AccountUsage {
+    pub(crate) usage: DecayedUsage,
+    pub(crate) holdings: Holdings,
+    above: Vec<Option<u32>>,
+    entitlement: Vec<Rational>,
+    first: Vec<Time>,
+    waiting: Vec<bool>,
+}
+
+impl AccountUsage {
+    /// Of the setting's tree; charges by `rule` unless the setting says how.
+    ///
+    /// # Panics
+    /// If the setting has no tree, or one of other users.
+    pub(crate) fn new(setting: &Setting<'_>, rule: BillingRule) -> AccountUsage {
+        let tree = setting.accounts.expect("built only where there are accounts");
+        let users = setting.weights.len();
+        assert_eq!(tree.users(), users, "a tree of these users");
+        let decay = setting.decay.expect("the registration says that a decay is needed");
+        let node = |account: Option<usize>| account.map(|a| (users + a) as u32);
+        let homes = (0..users).map(|u| node(tree.home(u)));
+        let above: Vec<Option<u32>> = homes.chain(tree.accounts().iter().map(|a| node(a.parent))).collect();
+        let of_users = (0..users).map(|u| tree.user_entitlement(u));
+        let of_accounts = (0..tree.accounts().len()).map(|a| tree.account_entitlement(a));
+        let by_default = Billing::shares(rule);
+        let billing = setting.billing.unwrap_or(&by_default);
+        AccountUsage {
+            usage: DecayedUsage::new(billing, setting.capacity, decay, above.clone()),
+            holdings: Holdings::new(setting.capacity, users),
+            entitlement: of_users.chain(of_accounts).cloned().collect(),
+            above,
+            first: vec![Time::ZERO; users],
+            waiting: vec![false; users],
+        }
+    }
+
+    /// How many users and accounts there are.
+    pub(crate) fn nodes(&self) -> u32 {
+        self.above.len() as u32
+    }
+
+    /// How many users there are.
+    pub(crate) fn users(&self) -> u32 {
+        self.first.len() as u32
+    }
+
+    /// The account above.
+    #[inline]
+    pub(crate) fn above(&self, node: u32) -> Option<u32> {
+        self.above[node as usize]
+    }
+
+    /// What a user or an account is entitled to of the whole.
+    pub(crate) fn entitlement(&self, node: u32) -> &Rational {
+        &self.entitlement[node as usize]
+    }
+
+    /// Whether a user waits.
+    #[inline]
+    pub(crate) fn is_waiting(&self, user: u32) -> bool {
+        self.waiting[user as usize]
+    }
+
+    /// Returns whether the user waited before.
+    pub(crate) fn waiting(&mut self, user: UserId, first: Option<Time>) -> bool {
+        if let Some(submitted) = first {
+            self.first[user.index()] = submitted;
+        }
+        std::mem::replace(&mut self.waiting[user.index()], first.is_some())
+    }
+
+    pub(crate) fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+        self.usage.started(now, user, demand);
+        self.holdings.add(user, demand);
+    }
+
+    pub(crate) fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+        self.usage.finished(now, user, demand);
+        self.holdings.remove(user, demand);
+    }
+
+    /// Moves time on; returns s.
+    pub(crate) fn at(&mut self, now: Time) -> f64 {
+        self.usage.advance(now);
+        // Lines are looked at anew for each decision: nobody waits to be told.
+        while self.usage.take_changed().is_some() {}
+        self.usage.s()
+    }
+
+    /// The usage of all together at s.
+    pub(crate) fn all_usage(&self, s: f64) -> f64 {
+        let top = (0..self.nodes()).filter(|node| self.above(*node).is_none());
+        top.map(|node| self.usage.at(node, s).0).sum()
+    }
+
+    /// The last of the tie rules: earlier submission of the first waiting task, then the smaller number.
+    pub(crate) fn submitted_first(&self, a: UserId, b: UserId) -> Ordering {
+        (self.first[a.index()], a).cmp(&(self.first[b.index()], b))
+    }
+}

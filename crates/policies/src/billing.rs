@@ -1,0 +1,113 @@
+//! What a running task is charged a second, for policies that remember use.
+
+use evenhand_model::{Amount, Capacity, Rational, to_f64};
+
+/// How a task's amounts become one number: its charge a second while it runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BillingRule {
+    /// The largest of amount times weight (Slurm's `MAX_TRES`; with the default weights the task's
+    /// dominant share).
+    Largest,
+    /// The sum of amount times weight (Slurm's `TRESBillingWeights`, Kueue's `resourceWeights`).
+    Sum,
+}
+
+/// What a running task is charged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Billing {
+    /// Largest or sum.
+    pub rule: BillingRule,
+    /// The charge for one unit of each resource, in the workload's own units; `None`: 1 over
+    /// capacity, so that a charge is a share.
+    pub weights: Option<Vec<Rational>>,
+}
+
+impl Billing {
+    /// With each resource weighted by 1 over capacity.
+    pub fn shares(rule: BillingRule) -> Billing {
+        Billing { rule, weights: None }
+    }
+}
+
+/// Billing prepared for a pool.
+///
+/// With either rule the charge of many tasks is a weighted sum of whole steps, if under
+/// [`BillingRule::Largest`] each task counts with its dearest resource only. So what is accumulated is
+/// whole, and what is charged is derived from it.
+#[derive(Clone, Debug)]
+pub(crate) struct Charges {
+    rule: BillingRule,
+    /// The charge for one step, by resource.
+    exact: Vec<Rational>,
+    approximate: Vec<f64>,
+}
+
+/// Products of two `f64` nearer than this, relatively, are compared exactly.
+const NEAR: f64 = 8.0 * f64::EPSILON;
+
+impl Charges {
+    pub(crate) fn new(billing: &Billing, capacity: &Capacity) -> Charges {
+        let exact: Vec<Rational> = (0..capacity.width())
+            .map(|r| match &billing.weights {
+                None => Rational::ONE / capacity.exact_steps(r),
+                // units / steps: what one step is of a unit.
+                Some(weights) => &weights[r] * capacity.exact_units(r) / capacity.exact_steps(r),
+            })
+            .collect();
+        Charges { rule: billing.rule, approximate: exact.iter().map(to_f64).collect(), exact }
+    }
+
+    /// The charge for one step, by resource.
+    pub(crate) fn per_step(&self) -> &[Rational] {
+        &self.exact
+    }
+
+    /// The steps of a task that are charged: all, or those of its dearest resource. Ties go to the first
+    /// resource; which one it is makes no difference to the charge.
+    pub(crate) fn charged(&self, demand: &[Amount], mut charge: impl FnMut(usize, u64)) {
+        match self.rule {
+            BillingRule::Sum => demand.iter().enumerate().for_each(|(r, d)| charge(r, d.0)),
+            BillingRule::Largest => {
+                let dearest = (1..demand.len()).fold(0, |best, r| if self.dearer(demand, r, best) { r } else { best });
+                if let Some(d) = demand.get(dearest) {
+                    charge(dearest, d.0);
+                }
+            }
+        }
+    }
+
+    fn dearer(&self, demand: &[Amount], a: usize, b: usize) -> bool {
+        let price = |r: usize| demand[r].0 as f64 * self.approximate[r];
+        let (x, y) = (price(a), price(b));
+        if (x - y).abs() > NEAR * x.max(y) {
+            return x > y;
+        }
+        let price = |r: usize| Rational::from(demand[r].0) * &self.exact[r];
+        price(a) > price(b)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenhand_model::Resource;
+
+    fn steps(billing: &Billing, demand: [u64; 2]) -> Vec<(usize, u64)> {
+        let resources = ["cpu", "mem"].map(|r| Resource::new(r, ""));
+        let capacity = Capacity::new(&resources, vec![Rational::from(10), Rational::from(30)]).unwrap();
+        let mut charged = Vec::new();
+        Charges::new(billing, &capacity).charged(&demand.map(Amount), |r, steps| charged.push((r, steps)));
+        charged
+    }
+
+    #[test]
+    fn the_dearest_resource_or_all() {
+        let largest = Billing::shares(BillingRule::Largest);
+        assert_eq!(steps(&largest, [2, 5]), [(0, 2)], "2/10 against 5/30");
+        assert_eq!(steps(&largest, [2, 7]), [(1, 7)]);
+        assert_eq!(steps(&largest, [2, 6]), [(0, 2)], "a tie");
+        let weighted = Billing { weights: Some(vec![Rational::ONE, Rational::ONE]), ..largest };
+        assert_eq!(steps(&weighted, [2, 5]), [(1, 5)]);
+        assert_eq!(steps(&Billing::shares(BillingRule::Sum), [2, 5]), [(0, 2), (1, 5)]);
+    }
+}

@@ -1,0 +1,200 @@
+//! Fair Tree, as Slurm does it by default: siblings in the order of usage against shares, depth first.
+//!
+//! From its documentation (slurm.schedmd.com/fair_tree.html): the level fairshare of a user or account is
+//! S / U, S its shares over those of all siblings, U its usage over that of its parent (infinite without
+//! usage). Siblings are visited from the largest down, an account's children when it is its turn; each user
+//! visited gets the next rank, and the factor is the rank over the number of users, so that all users of a
+//! better account come before all of a worse one. **Ties**: sibling users who tie get the same rank; the
+//! children of accounts that tie are merged into one list before they are sorted; a user who ties with an
+//! account gets the rank of the best user in it.
+//!
+//! Accounts whose children are merged tie all the way up, V_A / E_A = V_B / E_B with V the decayed usage and
+//! E the entitlement in the whole. So within any one list S / U is in the inverse order of V / E: one
+//! straight line in s each (see `usage`), and nothing has to be sorted to find who is first.
+//!
+//! Slurm's own program looks for ties only among users, so accounts that tie are not merged there; this is
+//! the documented rule. Slurm ranks every `PriorityCalcPeriod`; here ranks are those of the instant.
+
+use std::cmp::Ordering;
+
+use evenhand_model::{Amount, Rational, Time, UserId, to_f64};
+
+use crate::account_usage::AccountUsage;
+use crate::billing::BillingRule;
+use crate::usage_order::UsageOrder;
+use crate::{Policy, Registration, Setting, Standing};
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: "fair-tree",
+    summary: "accounts, then users, by decayed usage over share, level by level (Slurm's Fair Tree)",
+    needs_decay: true,
+    build: |setting| match setting.accounts {
+        Some(_) => Box::new(FairTree::new(setting)),
+        // One level: users in the order of usage over share.
+        None => Box::new(UsageOrder::new(setting, BillingRule::Largest, None)),
+    },
+};
+
+/// Rounding of a key, relative to its parts: what is nearer is compared exactly.
+const NEAR: f64 = 64.0 * f64::EPSILON;
+
+struct FairTree {
+    tree: AccountUsage,
+    /// 1 / E, by node.
+    inverse: Vec<f64>,
+    /// The children of the root (first) and of each account; accounts without users are left out.
+    children: Vec<Vec<u32>>,
+    /// How many users below each account wait.
+    waiting_below: Vec<u32>,
+    now: Time,
+    s: f64,
+}
+
+impl FairTree {
+    fn new(setting: &Setting<'_>) -> FairTree {
+        let tree = AccountUsage::new(setting, BillingRule::Largest);
+        let (users, nodes) = (tree.users(), tree.nodes());
+        let mut children = vec![Vec::new(); (nodes - users) as usize + 1];
+        let mut inverse = vec![0.0; nodes as usize];
+        for node in (0..nodes).filter(|node| !tree.entitlement(*node).is_zero()) {
+            children[tree.above(node).map_or(0, |a| (a - users) as usize + 1)].push(node);
+            inverse[node as usize] = to_f64(&(Rational::ONE / tree.entitlement(node)));
+        }
+        FairTree { waiting_below: vec![0; (nodes - users) as usize], tree, inverse, children, now: Time::ZERO, s: 1.0 }
+    }
+
+    fn is_user(&self, node: u32) -> bool {
+        node < self.tree.users()
+    }
+
+    fn has_waiting(&self, node: u32) -> bool {
+        match node.checked_sub(self.tree.users()) {
+            None => self.tree.is_waiting(node),
+            Some(account) => self.waiting_below[account as usize] > 0,
+        }
+    }
+
+    /// The children of all the accounts among `nodes`, as one list.
+    fn children_of(&self, nodes: &[u32]) -> Vec<u32> {
+        let accounts = nodes.iter().filter_map(|node| node.checked_sub(self.tree.users()));
+        accounts.flat_map(|a| &self.children[a as usize + 1]).copied().collect()
+    }
+
+    /// V / E, and what rounding may have made of it.
+    #[inline]
+    fn value(&self, node: u32) -> (f64, f64) {
+        let (value, size) = self.tree.usage.at(node, self.s);
+        let inverse = self.inverse[node as usize];
+        (value * inverse, size * inverse * NEAR)
+    }
+
+    fn compare(&self, a: u32, b: u32) -> Ordering {
+        let ((x, x_error), (y, y_error)) = (self.value(a), self.value(b));
+        if (x - y).abs() > x_error + y_error {
+            return x.total_cmp(&y);
+        }
+        let of = |node: u32| (node, self.tree.entitlement(node));
+        self.tree.usage.compare_over(self.now, of(a), of(b))
+    }
+
+    /// The nodes of `list` that tie for the least V / E among those that `may_lead`.
+    fn leaders(&self, list: &[u32], may_lead: impl Fn(u32) -> bool) -> Vec<u32> {
+        let least = |a: u32, b: u32| if self.compare(b, a).is_lt() { b } else { a };
+        let Some(first) = list.iter().copied().filter(|n| may_lead(*n)).reduce(least) else { return Vec::new() };
+        list.iter().copied().filter(|n| *n == first || self.compare(*n, first).is_eq()).collect()
+    }
+
+    /// The users of the best rank in a list of siblings.
+    fn best(&self, list: Vec<u32>) -> Vec<u32> {
+        let mut list = list;
+        let mut best = Vec::new();
+        while !list.is_empty() {
+            let leaders = self.leaders(&list, |_| true);
+            best.extend(leaders.iter().copied().filter(|n| self.is_user(*n)));
+            list = self.children_of(&leaders);
+        }
+        best
+    }
+
+    /// The waiting users of the best rank that any has.
+    fn first_waiting(&self) -> Vec<u32> {
+        let mut list = self.children[0].clone();
+        loop {
+            // Others matter only where a waiting user ties with their account.
+            let leaders = self.leaders(&list, |n| self.has_waiting(n));
+            if leaders.is_empty() {
+                return leaders;
+            }
+            let waiting = |n: &u32| self.is_user(*n) && self.tree.is_waiting(*n);
+            let mut first: Vec<u32> = leaders.iter().copied().filter(waiting).collect();
+            list = self.children_of(&leaders);
+            if !first.is_empty() {
+                first.extend(self.best(list).into_iter().filter(waiting));
+                return first;
+            }
+        }
+    }
+
+    /// All users by rank, the best first.
+    fn ranks(&self) -> Vec<Vec<u32>> {
+        let mut ranks = Vec::new();
+        self.rank(self.children[0].clone(), Vec::new(), &mut ranks);
+        ranks
+    }
+
+    /// Ranks a list of siblings; `tied` are users who tie with the accounts whose children these are.
+    fn rank(&self, mut list: Vec<u32>, mut tied: Vec<u32>, ranks: &mut Vec<Vec<u32>>) {
+        while !list.is_empty() {
+            let leaders = self.leaders(&list, |_| true);
+            list.retain(|n| !leaders.contains(n));
+            tied.extend(leaders.iter().copied().filter(|n| self.is_user(*n)));
+            match self.children_of(&leaders) {
+                below if below.is_empty() => ranks.push(std::mem::take(&mut tied)),
+                below => self.rank(below, std::mem::take(&mut tied), ranks),
+            }
+        }
+    }
+
+    fn at(&mut self, now: Time) {
+        self.s = self.tree.at(now);
+        self.now = now;
+    }
+}
+
+impl Policy for FairTree {
+    fn waiting(&mut self, user: UserId, first: Option<Time>) {
+        let was = self.tree.waiting(user, first);
+        if was == first.is_some() {
+            return;
+        }
+        let mut at = self.tree.above(user.0);
+        while let Some(account) = at {
+            let below = &mut self.waiting_below[(account - self.tree.users()) as usize];
+            *below = if was { *below - 1 } else { *below + 1 };
+            at = self.tree.above(account);
+        }
+    }
+
+    fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+        self.tree.started(now, user, demand);
+    }
+
+    fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+        self.tree.finished(now, user, demand);
+    }
+
+    fn next(&mut self, now: Time) -> Option<UserId> {
+        self.at(now);
+        let first = self.first_waiting().into_iter().map(UserId);
+        first.min_by(|a, b| self.tree.submitted_first(*a, *b))
+    }
+
+    /// The key is 1 - the Fair Tree factor (rank over the number of users).
+    fn standing(&mut self, now: Time, user: UserId) -> Standing {
+        self.at(now);
+        let ranks = self.ranks();
+        let better: usize = ranks.iter().take_while(|rank| !rank.contains(&user.0)).map(Vec::len).sum();
+        let key = better as f64 / f64::from(self.tree.users());
+        Standing { shares: self.tree.holdings.shares(user), commitments: Vec::new(), key }
+    }
+}

@@ -1,0 +1,174 @@
+//! Classic fairshare, as Slurm with `PriorityFlags=NO_FAIR_TREE`: decayed usage against shares.
+//!
+//! From its documentation (slurm.schedmd.com/classic_fair_share.html): the factor is
+//! F = 2^(-(U_E / S) / d), with S the normalised share (the product of shares over siblings' shares on the
+//! way down), d a dampening factor, and U_E the effective usage. For accounts and users directly under the
+//! root U_E is the usage itself, as a part of all usage; below that
+//!
+//! U_E = U + (U_E of the parent - U) * shares / siblings' shares
+//!
+//! so that whoever shares an account with heavy users bears some of it. Usage halves every
+//! `PriorityDecayHalfLife`. The larger F, the earlier: the key here is U_E / S, in which d does not matter.
+//! With S = S_parent f that is a sum over the way down from the root:
+//!
+//! U_E / S = U_top / S_top + sum over those below of U (1 - f) / S
+//!
+//! and every usage is a straight line in s (see `usage`), so every key is one.
+
+use evenhand_model::{Amount, Rational, Time, UserId, to_f64};
+
+use crate::account_usage::AccountUsage;
+use crate::billing::BillingRule;
+use crate::commitment::Branch;
+use crate::usage_order::UsageOrder;
+use crate::{Policy, Registration, Setting, Standing};
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: "half-life",
+    summary: "least decayed usage over share, with accounts' effective usage (Slurm's classic fairshare)",
+    needs_decay: true,
+    build: |setting| match setting.accounts {
+        Some(_) => Box::new(ClassicFairshare::new(setting)),
+        // Without accounts effective usage is usage.
+        None => Box::new(UsageOrder::new(setting, BillingRule::Largest, None)),
+    },
+};
+
+/// Rounding of a key, relative to its parts: what is nearer is compared exactly.
+const NEAR: f64 = 64.0 * f64::EPSILON;
+
+struct ClassicFairshare {
+    tree: AccountUsage,
+    /// What usage is multiplied by in the sum, by node.
+    factor: Vec<f64>,
+    exact_factor: Vec<Rational>,
+    /// The users that wait, in any order, and where in that list each is.
+    present: Vec<UserId>,
+    place: Vec<Option<usize>>,
+    /// The sums down to each account, with the size of their parts.
+    sums: Vec<(f64, f64)>,
+    /// Lower bounds of the keys of `present`.
+    bounds: Vec<f64>,
+}
+
+impl ClassicFairshare {
+    fn new(setting: &Setting<'_>) -> ClassicFairshare {
+        let tree = AccountUsage::new(setting, BillingRule::Largest);
+        let exact_factor: Vec<Rational> = (0..tree.nodes())
+            .map(|node| {
+                let entitled = tree.entitlement(node);
+                match tree.above(node) {
+                    // Accounts without users: nothing is ever charged to them.
+                    _ if entitled.is_zero() => Rational::ZERO,
+                    None => Rational::ONE / entitled,
+                    Some(parent) => (Rational::ONE - entitled / tree.entitlement(parent)) / entitled,
+                }
+            })
+            .collect();
+        let users = setting.weights.len();
+        ClassicFairshare {
+            factor: exact_factor.iter().map(to_f64).collect(),
+            exact_factor,
+            present: Vec::new(),
+            place: vec![None; users],
+            sums: vec![(0.0, 0.0); tree.nodes() as usize - users],
+            bounds: Vec::new(),
+            tree,
+        }
+    }
+
+    /// U_E / S of a user or account whose parent's is known, with the size of its parts.
+    #[inline]
+    fn sum(&self, node: u32, s: f64) -> (f64, f64) {
+        let (value, size) = self.tree.usage.at(node, s);
+        let factor = self.factor[node as usize];
+        let (above, size_above) = match self.tree.above(node) {
+            Some(account) => self.sums[account as usize - self.place.len()],
+            None => (0.0, 0.0),
+        };
+        (above + value * factor, size_above + size * factor)
+    }
+
+    fn sum_accounts(&mut self, s: f64) {
+        // Each after its parent.
+        for account in 0..self.sums.len() {
+            self.sums[account] = self.sum((self.place.len() + account) as u32, s);
+        }
+    }
+
+    fn exactly(&self, now: Time, user: UserId) -> Branch {
+        let mut sum = Branch::rational(Rational::ZERO);
+        let mut at = Some(user.0);
+        while let Some(node) = at {
+            if !self.tree.usage.is_nothing(node) {
+                sum = sum.plus(self.tree.usage.exactly(now, node).times(&self.exact_factor[node as usize]));
+            }
+            at = self.tree.above(node);
+        }
+        sum
+    }
+
+    fn before(&self, now: Time, a: UserId, b: UserId) -> bool {
+        // By far the most common ties: new users of one account.
+        let nothing = |u: UserId| self.tree.usage.is_nothing(u.0);
+        let order = match nothing(a) && nothing(b) && self.tree.above(a.0) == self.tree.above(b.0) {
+            true => std::cmp::Ordering::Equal,
+            false => self.exactly(now, a).compare(&self.exactly(now, b)),
+        };
+        order.then_with(|| self.tree.submitted_first(a, b)).is_lt()
+    }
+}
+
+impl Policy for ClassicFairshare {
+    fn waiting(&mut self, user: UserId, first: Option<Time>) {
+        self.tree.waiting(user, first);
+        match (first, self.place[user.index()]) {
+            (Some(_), None) => {
+                self.place[user.index()] = Some(self.present.len());
+                self.present.push(user);
+            }
+            (None, Some(place)) => {
+                self.place[user.index()] = None;
+                self.present.swap_remove(place);
+                if let Some(moved) = self.present.get(place) {
+                    self.place[moved.index()] = Some(place);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+        self.tree.started(now, user, demand);
+    }
+
+    fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+        self.tree.finished(now, user, demand);
+    }
+
+    fn next(&mut self, now: Time) -> Option<UserId> {
+        let s = self.tree.at(now);
+        self.sum_accounts(s);
+        let mut least = f64::INFINITY;
+        let mut bounds = std::mem::take(&mut self.bounds);
+        bounds.clear();
+        bounds.extend(self.present.iter().map(|user| {
+            let (value, size) = self.sum(user.0, s);
+            least = least.min(value + size * NEAR);
+            value - size * NEAR
+        }));
+        let near = self.present.iter().zip(&bounds).filter(|(_, bound)| **bound <= least).map(|(user, _)| *user);
+        let first = near.reduce(|a, b| if self.before(now, b, a) { b } else { a });
+        self.bounds = bounds;
+        first
+    }
+
+    /// The key is U_E / S with usage as a part of all usage: the factor is 2^-key.
+    fn standing(&mut self, now: Time, user: UserId) -> Standing {
+        let s = self.tree.at(now);
+        self.sum_accounts(s);
+        let all = self.tree.all_usage(s);
+        let key = if all > 0.0 { self.sum(user.0, s).0 / all } else { 0.0 };
+        Standing { shares: self.tree.holdings.shares(user), commitments: Vec::new(), key }
+    }
+}

@@ -1,0 +1,213 @@
+//! Users ordered by decayed usage over weight, without accounts.
+
+use evenhand_model::{Amount, Rational, Span, Time, UserId};
+
+use crate::billing::{Billing, BillingRule};
+use crate::commitment::Branch;
+use crate::holdings::{Holdings, RelativeWeights};
+use crate::kinetic::{LineOrder, Scan};
+use crate::usage::DecayedUsage;
+use crate::{Policy, Setting, Standing};
+
+/// Rounding of a key, relative to its largest part: what is nearer is compared exactly.
+const NEAR: f64 = 64.0 * f64::EPSILON;
+
+/// What a task is charged at once when it starts, until the next sample.
+///
+/// The penalty is what the task will have been charged for by one sampling interval of running, and is
+/// taken back at the first whole interval (counted from the first event) after the start: from then on the
+/// usage itself speaks.
+struct EntryPenalty {
+    interval: Span,
+    /// 1 - 2^(-interval / H).
+    factor: f64,
+    exact_factor: Rational,
+    /// Charges a second of tasks started since the last sample, by user.
+    pending: Vec<Rational>,
+    penalised: Vec<UserId>,
+    origin: Option<Time>,
+    /// Whole intervals since the origin.
+    samples: u64,
+}
+
+impl EntryPenalty {
+    /// Whether a sample was taken since the last call.
+    fn sampled(&mut self, now: Time) -> bool {
+        let origin = *self.origin.get_or_insert(now);
+        let samples = (now - origin).nanos() / self.interval.nanos();
+        std::mem::replace(&mut self.samples, samples) != samples
+    }
+}
+
+/// The policy whose key is (V + penalty) / w, V the decayed usage.
+pub(crate) struct UsageOrder {
+    usage: DecayedUsage,
+    penalty: Option<EntryPenalty>,
+    holdings: Holdings,
+    weights: RelativeWeights,
+    first: Vec<Time>,
+    waiting: Vec<bool>,
+    order: Box<dyn LineOrder>,
+    /// Larger than the parts of any key, over weight: what rounding is relative to.
+    largest_part: f64,
+    near: Vec<u32>,
+}
+
+impl UsageOrder {
+    /// Charges by `rule` unless the setting says how; with `sampling`, starts are charged that much of
+    /// running at once.
+    pub(crate) fn new(setting: &Setting<'_>, rule: BillingRule, sampling: Option<Span>) -> UsageOrder {
+        let users = setting.weights.len();
+        let decay = setting.decay.expect("the registration says that a decay is needed");
+        let by_default = Billing::shares(rule);
+        let billing = setting.billing.unwrap_or(&by_default);
+        let penalty = sampling.map(|interval| {
+            let factor = decay.over(interval).lost.to_f64();
+            EntryPenalty {
+                interval,
+                factor,
+                // A finite f64.
+                exact_factor: Rational::try_from(factor).unwrap_or(Rational::ZERO),
+                pending: vec![Rational::ZERO; users],
+                penalised: Vec::new(),
+                origin: None,
+                samples: 0,
+            }
+        });
+        UsageOrder {
+            usage: DecayedUsage::new(billing, setting.capacity, decay, vec![None; users]),
+            penalty,
+            holdings: Holdings::new(setting.capacity, users),
+            weights: RelativeWeights::new(setting.weights),
+            first: vec![Time::ZERO; users],
+            waiting: vec![false; users],
+            order: Box::new(Scan::new(users, 1)),
+            largest_part: 0.0,
+            near: Vec::new(),
+        }
+    }
+
+    fn advance(&mut self, now: Time) {
+        self.usage.advance(now);
+        self.synchronise();
+        if let Some(mut penalty) = self.penalty.take() {
+            if penalty.sampled(now) {
+                for user in penalty.penalised.drain(..) {
+                    penalty.pending[user.index()] = Rational::ZERO;
+                    self.set_line(user, 0.0);
+                }
+            }
+            self.penalty = Some(penalty);
+        }
+    }
+
+    /// Tells the order what is new about usage.
+    fn synchronise(&mut self) {
+        if let Some(factor) = self.usage.take_rebased() {
+            self.order.rebase(factor);
+        }
+        while let Some(user) = self.usage.take_changed() {
+            let penalty = self.penalty_of(UserId(user));
+            self.set_line(UserId(user), penalty);
+        }
+    }
+
+    fn penalty_of(&self, user: UserId) -> f64 {
+        let pending = |p: &EntryPenalty| match p.pending[user.index()].is_zero() {
+            true => 0.0,
+            false => evenhand_model::to_f64(&p.pending[user.index()]) * p.factor,
+        };
+        self.penalty.as_ref().map_or(0.0, pending)
+    }
+
+    fn set_line(&mut self, user: UserId, penalty: f64) {
+        if self.waiting[user.index()] {
+            let (a, b) = self.usage.line(user.0);
+            let inverse = self.weights.inverse(user);
+            let a = (a + penalty) * inverse;
+            self.largest_part = self.largest_part.max(a);
+            self.order.set(user.0, &[a], &[b * inverse]);
+        }
+    }
+
+    fn exactly(&self, now: Time, user: UserId) -> Branch {
+        let usage = self.usage.exactly(now, user.0);
+        match &self.penalty {
+            Some(p) if !p.pending[user.index()].is_zero() => {
+                usage.plus(Branch::rational(&p.pending[user.index()] * &p.exact_factor))
+            }
+            _ => usage,
+        }
+    }
+
+    fn before(&self, now: Time, a: UserId, b: UserId) -> bool {
+        let penalised = |u: UserId| self.penalty.as_ref().is_some_and(|p| !p.pending[u.index()].is_zero());
+        let nothing = |u: UserId| self.usage.is_nothing(u.0) && !penalised(u);
+        let order = if nothing(a) && nothing(b) {
+            std::cmp::Ordering::Equal
+        } else if self.weights.equal(a, b) {
+            self.exactly(now, a).compare(&self.exactly(now, b))
+        } else {
+            let (w, v) = (self.weights.exact_over_mean(a), self.weights.exact_over_mean(b));
+            self.exactly(now, a).times(&v).compare(&self.exactly(now, b).times(&w))
+        };
+        order.then_with(|| (self.first[a.index()], a).cmp(&(self.first[b.index()], b))).is_lt()
+    }
+}
+
+impl Policy for UsageOrder {
+    fn waiting(&mut self, user: UserId, first: Option<Time>) {
+        let was = std::mem::replace(&mut self.waiting[user.index()], first.is_some());
+        match first {
+            Some(submitted) => {
+                self.first[user.index()] = submitted;
+                if !was {
+                    let penalty = self.penalty_of(user);
+                    self.set_line(user, penalty);
+                }
+            }
+            None => self.order.remove(user.0),
+        }
+    }
+
+    fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+        self.advance(now);
+        self.usage.started(now, user, demand);
+        self.holdings.add(user, demand);
+        if let Some(p) = &mut self.penalty {
+            if p.pending[user.index()].is_zero() {
+                p.penalised.push(user);
+            }
+            p.pending[user.index()] += self.usage.charge(demand);
+            let penalty = self.penalty_of(user);
+            self.set_line(user, penalty);
+        }
+    }
+
+    fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+        self.advance(now);
+        self.usage.finished(now, user, demand);
+        self.holdings.remove(user, demand);
+    }
+
+    fn next(&mut self, now: Time) -> Option<UserId> {
+        self.advance(now);
+        let s = self.usage.s();
+        self.synchronise();
+        let mut near = std::mem::take(&mut self.near);
+        self.order.least(s, NEAR, NEAR * self.largest_part, &mut near);
+        let least = near.iter().map(|&u| UserId(u)).reduce(|a, b| if self.before(now, b, a) { b } else { a });
+        self.near = near;
+        least
+    }
+
+    fn standing(&mut self, now: Time, user: UserId) -> Standing {
+        self.advance(now);
+        let key = (self.usage.value(now, user.0) + self.penalty_of(user)) * self.weights.inverse(user);
+        Standing { shares: self.holdings.shares(user), commitments: Vec::new(), key }
+    }
+
+    fn order_events(&self) -> u64 {
+        self.order.order_events()
+    }
+}
