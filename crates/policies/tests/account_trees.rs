@@ -1,0 +1,358 @@
+//! The policies of sites with accounts against their documentation, in exact rationals.
+//!
+//! The twins do what the documents say step by step: sort, merge, count ranks, walk up for the effective
+//! usage. At whole multiples of the half-life usage is rational, so a tie is a tie.
+
+#![allow(clippy::unwrap_used)]
+
+use evenhand_model::{Account, AccountTree, Amount, Capacity, Rational, Resource, Span, Time, UserId, Weights, to_f64};
+use evenhand_policies::{Decay, Policy, Setting, registration};
+use proptest::prelude::*;
+
+const HALF_LIFE_S: u64 = 8;
+
+/// Usage of users by hand, and the documents' arithmetic on it.
+struct Twin {
+    tree: AccountTree,
+    usage: Vec<Rational>,
+}
+
+/// A user or an account.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Node {
+    User(usize),
+    Account(usize),
+}
+
+impl Twin {
+    fn parent(&self, node: Node) -> Option<usize> {
+        match node {
+            Node::User(u) => self.tree.home(u),
+            Node::Account(a) => self.tree.accounts()[a].parent,
+        }
+    }
+
+    fn raw_shares(&self, node: Node) -> &Rational {
+        match node {
+            Node::User(u) => self.tree.shares(u),
+            Node::Account(a) => &self.tree.accounts()[a].shares,
+        }
+    }
+
+    /// Children in which there are users.
+    fn children(&self, parent: Option<usize>) -> Vec<Node> {
+        let accounts = (0..self.tree.accounts().len()).map(Node::Account);
+        let users = (0..self.tree.users()).map(Node::User);
+        let all = users.chain(accounts).filter(|n| self.parent(*n) == parent);
+        all.filter(|n| matches!(n, Node::User(_)) || !self.users_below(*n).is_empty()).collect()
+    }
+
+    fn users_below(&self, node: Node) -> Vec<usize> {
+        match node {
+            Node::User(u) => vec![u],
+            Node::Account(a) => (0..self.tree.users())
+                .filter(|u| {
+                    let mut at = self.tree.home(*u);
+                    while at.is_some_and(|here| here != a) {
+                        at = self.tree.accounts()[at.unwrap()].parent;
+                    }
+                    at.is_some()
+                })
+                .collect(),
+        }
+    }
+
+    fn usage(&self, node: Node) -> Rational {
+        self.users_below(node).into_iter().fold(Rational::ZERO, |sum, u| sum + &self.usage[u])
+    }
+
+    fn total(&self) -> Rational {
+        self.usage.iter().fold(Rational::ZERO, |sum, u| sum + u)
+    }
+
+    /// Shares over those of all siblings.
+    fn part(&self, node: Node) -> Rational {
+        let siblings = self.children(self.parent(node));
+        let sum = siblings.iter().fold(Rational::ZERO, |sum, n| sum + self.raw_shares(*n));
+        self.raw_shares(node) / sum
+    }
+
+    /// LF = S / U; `None`: infinite.
+    fn level_fairshare(&self, node: Node) -> Option<Rational> {
+        let of_parent = match self.parent(node) {
+            Some(a) => self.usage(Node::Account(a)),
+            None => self.total(),
+        };
+        let usage = self.usage(node);
+        (!usage.is_zero()).then(|| self.part(node) * of_parent / usage)
+    }
+
+    /// Ranks as the document says, counted down from the number of users; the best first.
+    fn ranks(&self) -> Vec<usize> {
+        let mut rank = vec![0; self.tree.users()];
+        let mut remaining = self.tree.users();
+        self.visit(self.children(None), None, &mut remaining, &mut rank);
+        rank
+    }
+
+    /// Sorts the children, takes those who tie, ranks its users, and descends into its accounts merged.
+    /// `inherited`: the rank that users who tie with the account above have given to its best.
+    fn visit(&self, mut list: Vec<Node>, mut inherited: Option<usize>, remaining: &mut usize, rank: &mut [usize]) {
+        while !list.is_empty() {
+            // No usage comes first.
+            let key = |n: &Node| self.level_fairshare(*n).map(|lf| Rational::ONE / lf).unwrap_or(Rational::ZERO);
+            let best = list.iter().map(key).min().unwrap();
+            let (tied, rest): (Vec<Node>, Vec<Node>) = list.into_iter().partition(|n| key(n) == best);
+            list = rest;
+            let this = inherited.take().unwrap_or(*remaining);
+            let (mut users, mut below) = (0, Vec::new());
+            for node in tied {
+                match node {
+                    Node::User(u) => {
+                        rank[u] = this;
+                        users += 1;
+                    }
+                    Node::Account(a) => below.extend(self.children(Some(a))),
+                }
+            }
+            *remaining -= users;
+            if !below.is_empty() {
+                self.visit(below, Some(this), remaining, rank);
+            }
+        }
+    }
+
+    /// U_E as a part of all usage.
+    fn effective_usage(&self, node: Node) -> Rational {
+        let usage = self.usage(node) / self.total();
+        match self.parent(node) {
+            None => usage,
+            Some(a) => &usage + (self.effective_usage(Node::Account(a)) - &usage) * self.part(node),
+        }
+    }
+
+    /// U_E / S; F = 2^-that.
+    fn classic(&self, user: usize) -> Rational {
+        if self.total().is_zero() {
+            return Rational::ZERO;
+        }
+        self.effective_usage(Node::User(user)) / self.tree.user_entitlement(user)
+    }
+}
+
+fn tree(accounts: &[(&str, Option<usize>, u64)], users: &[(Option<usize>, u64)]) -> AccountTree {
+    let account = |(name, parent, shares): &(&str, Option<usize>, u64)| Account {
+        name: name.to_string(),
+        parent: *parent,
+        shares: Rational::from(*shares),
+    };
+    let homes = users.iter().map(|(home, _)| *home).collect();
+    let shares = users.iter().map(|(_, shares)| Rational::from(*shares)).collect();
+    AccountTree::new(accounts.iter().map(account).collect(), homes, shares).unwrap()
+}
+
+fn policy(name: &str, tree: &AccountTree) -> Box<dyn Policy> {
+    let capacity = Capacity::new(&[Resource::new("cpu", "")], vec![Rational::from(100_000)]).unwrap();
+    let weights = Weights::equal(tree.users());
+    let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
+    let setting = Setting::new(&capacity, &weights).decay(Some(decay)).accounts(Some(tree));
+    (registration(name).unwrap().build)(&setting)
+}
+
+/// Each user has held its number for one half-life, so that its usage is in proportion to it.
+fn used(name: &str, tree: &AccountTree, usage: &[u64]) -> (Box<dyn Policy>, Time) {
+    let mut policy = policy(name, tree);
+    let now = Time::from_secs(HALF_LIFE_S);
+    for (user, &held) in usage.iter().enumerate() {
+        policy.started(Time::ZERO, UserId(user as u32), &[Amount(held)]);
+    }
+    for (user, &held) in usage.iter().enumerate() {
+        policy.finished(now, UserId(user as u32), &[Amount(held)]);
+    }
+    (policy, now)
+}
+
+fn factors(tree: &AccountTree, usage: &[u64]) -> Vec<f64> {
+    let (mut policy, now) = used("fair-tree", tree, usage);
+    (0..usage.len()).map(|u| 1.0 - policy.standing(now, UserId(u as u32)).key).collect()
+}
+
+fn close(found: &[f64], expected: &[f64]) {
+    assert_eq!(found.len(), expected.len());
+    assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?} is not {expected:?}");
+}
+
+#[test]
+fn fair_tree_ranks_all_users_of_a_better_account_first() {
+    let t = tree(
+        &[("A", None, 40), ("B", None, 30), ("C", None, 30)],
+        &[(Some(0), 1), (Some(0), 1), (Some(1), 2), (Some(1), 1), (Some(2), 1)],
+    );
+    // a1, a2, b1, b2, c1
+    close(&factors(&t, &[100, 300, 100, 0, 500]), &[0.6, 0.4, 0.8, 1.0, 0.2]);
+}
+
+#[test]
+fn accounts_that_tie_are_merged() {
+    let t = tree(&[("A", None, 1), ("B", None, 1)], &[(Some(0), 1), (Some(0), 1), (Some(1), 1), (Some(1), 1)]);
+    // Slurm's own program gives a2 3/4 here.
+    close(&factors(&t, &[100, 300, 200, 200]), &[1.0, 0.25, 0.75, 0.75]);
+}
+
+#[test]
+fn a_user_who_ties_with_an_account_gets_the_rank_of_its_best_user() {
+    let t = tree(&[("A", None, 1)], &[(None, 1), (Some(0), 1), (Some(0), 1)]);
+    close(&factors(&t, &[400, 100, 300]), &[1.0, 1.0, 1.0 / 3.0]);
+    // That the best one does not wait makes no difference: x comes before a2.
+    let (mut policy, now) = used("fair-tree", &t, &[400, 100, 300]);
+    policy.waiting(UserId(2), Some(Time::ZERO));
+    policy.waiting(UserId(0), Some(Time::from_secs(1)));
+    assert_eq!(policy.next(now), Some(UserId(0)));
+    // But before a1 it is submission that decides.
+    policy.waiting(UserId(1), Some(Time::ZERO));
+    assert_eq!(policy.next(now), Some(UserId(1)));
+}
+
+/// 2^-(U_E / S)
+fn classic_factor(tree: &AccountTree, usage: &[u64], user: u32) -> f64 {
+    let (mut policy, now) = used("half-life", tree, usage);
+    2f64.powf(-policy.standing(now, UserId(user)).key)
+}
+
+#[test]
+fn the_classic_factor_is_half_for_who_used_its_share() {
+    let t = tree(&[], &[(None, 1), (None, 1)]);
+    close(&[classic_factor(&t, &[50, 50], 0)], &[0.5]);
+    close(&[classic_factor(&t, &[100, 0], 0)], &[0.25]);
+    close(&[classic_factor(&t, &[100, 0], 1)], &[1.0]);
+}
+
+#[test]
+fn effective_usage_bears_some_of_the_accounts() {
+    // The account has .6 of all usage, its user .1, with half of the account's shares: U_E = .35.
+    let t = tree(&[("A", None, 1), ("B", None, 1)], &[(Some(0), 1), (Some(0), 1), (Some(1), 1)]);
+    let factor = classic_factor(&t, &[10, 50, 40], 0);
+    // S = 1/4
+    close(&[factor], &[2f64.powf(-0.35 / 0.25)]);
+}
+
+#[derive(Clone, Debug)]
+enum Event {
+    Wait(usize, bool),
+    Start(usize, u64),
+    FinishOldest(usize),
+    Pass(usize),
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    prop_oneof![
+        4 => (0usize..8, any::<bool>()).prop_map(|(u, w)| Event::Wait(u, w)),
+        6 => (0usize..8, 0u64..3).prop_map(|(u, d)| Event::Start(u, d)),
+        4 => (0usize..8).prop_map(Event::FinishOldest),
+        3 => (0usize..4).prop_map(Event::Pass),
+        // Past an epoch.
+        1 => Just(Event::Pass(40)),
+    ]
+}
+
+fn check(name: &str, tree: AccountTree, events: &[Event]) -> Result<(), TestCaseError> {
+    let n = tree.users();
+    let mut policy = policy(name, &tree);
+    let mut twin = Twin { usage: vec![Rational::ZERO; n], tree };
+    let (mut running, mut rate) = (vec![Vec::new(); n], vec![0u64; n]);
+    let mut first: Vec<Option<u64>> = vec![None; n];
+    let mut now = Time::ZERO;
+    let mut passed = 0;
+    for event in events {
+        // A usage nearer to its limit than 2^-80 may tie with it: 36 digits are kept.
+        passed += if let Event::Pass(half_lives) = event { *half_lives } else { 0 };
+        if passed > 80 {
+            break;
+        }
+        match *event {
+            Event::Wait(u, waits) => {
+                first[u % n] = waits.then_some(now.nanos() % 3);
+                policy.waiting(UserId((u % n) as u32), first[u % n].map(Time::from_nanos));
+            }
+            Event::Start(u, d) => {
+                running[u % n].push(d);
+                rate[u % n] += d;
+                policy.started(now, UserId((u % n) as u32), &[Amount(d)]);
+            }
+            Event::FinishOldest(u) => {
+                if !running[u % n].is_empty() {
+                    let d = running[u % n].remove(0);
+                    rate[u % n] -= d;
+                    policy.finished(now, UserId((u % n) as u32), &[Amount(d)]);
+                }
+            }
+            Event::Pass(half_lives) => {
+                let keep = Rational::from_parts(1.into(), evenhand_model::UBig::ONE << half_lives);
+                for (usage, rate) in twin.usage.iter_mut().zip(&rate) {
+                    let rate = Rational::from(*rate) / Rational::from(100_000u32);
+                    *usage = &rate + (&*usage - &rate) * &keep;
+                }
+                now = now + Span::from_secs(HALF_LIFE_S * half_lives as u64);
+            }
+        }
+        let key: Vec<Rational> = match name {
+            "fair-tree" => twin.ranks().into_iter().map(|rank| Rational::from((n - rank) as u64)).collect(),
+            _ => (0..n).map(|u| twin.classic(u)).collect(),
+        };
+        let waiting = (0..n).filter(|u| first[*u].is_some());
+        let expected = waiting.min_by_key(|u| (&key[*u], first[*u], *u)).map(|u| UserId(u as u32));
+        prop_assert_eq!(policy.next(now), expected, "{} after {:?}: {:?}", name, event, key);
+        for (u, key) in key.iter().enumerate() {
+            let found = policy.standing(now, UserId(u as u32)).key;
+            let expected = to_f64(key) / if name == "fair-tree" { n as f64 } else { 1.0 };
+            prop_assert!((found - expected).abs() <= 1e-9 * expected.max(1e-3), "{found} is not {expected}");
+        }
+    }
+    Ok(())
+}
+
+fn trees() -> impl Strategy<Value = AccountTree> {
+    let accounts = prop::collection::vec((0usize..4, 1u64..4), 0..5);
+    let users = prop::collection::vec((0usize..6, 1u64..4), 1..8);
+    (accounts, users).prop_map(|(accounts, users)| {
+        let above = |i: usize, p: usize| (p > 0 && i > 0).then(|| (p - 1) % i);
+        let all = accounts.len();
+        let accounts: Vec<_> = accounts.iter().enumerate().map(|(i, (p, s))| ("", above(i, *p), *s)).collect();
+        let users: Vec<_> = users.iter().map(|(h, s)| (above(all, *h), *s)).collect();
+        tree(&accounts, &users)
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn fair_tree_is_as_documented(t in trees(), events in prop::collection::vec(event(), 1..40)) {
+        check("fair-tree", t, &events)?;
+    }
+
+    #[test]
+    fn classic_fairshare_is_as_documented(t in trees(), events in prop::collection::vec(event(), 1..40)) {
+        check("half-life", t, &events)?;
+    }
+
+    /// K7: all users under a better account before all under a worse. K6: only ratios count.
+    #[test]
+    fn a_better_account_is_better_for_all_its_users(t in trees(), usage in prop::array::uniform8(0u64..5), k in 1u64..9) {
+        let usage = &usage[..t.users()];
+        let twin = Twin { usage: usage.iter().map(|u| Rational::from(*u)).collect(), tree: t.clone() };
+        let found = factors(&t, usage);
+        let scaled: Vec<u64> = usage.iter().map(|u| u * k).collect();
+        prop_assert_eq!(&found, &factors(&t, &scaled));
+        prop_assert!(found.iter().all(|f| *f > 0.0 && *f <= 1.0));
+        let level = |n: Node| twin.level_fairshare(n).map_or(f64::INFINITY, |lf| to_f64(&lf));
+        let children = twin.children(None);
+        for (a, b) in children.iter().flat_map(|a| children.iter().map(move |b| (*a, *b))) {
+            if level(a) > level(b) * (1.0 + 1e-12) {
+                let worst = twin.users_below(a).into_iter().map(|u| found[u]).fold(1.0, f64::min);
+                let best = twin.users_below(b).into_iter().map(|u| found[u]).fold(0.0, f64::max);
+                prop_assert!(worst > best, "{a:?} {b:?}");
+            }
+        }
+    }
+}
