@@ -6,6 +6,7 @@
 //! policy by name.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod accounts;
 mod compare;
 mod digest;
 mod files;
@@ -16,6 +17,7 @@ pub mod record;
 mod replay;
 mod run;
 
+pub use accounts::{AccountsFile, Placed};
 pub use compare::compare;
 pub use digest::{Digest, workload_digest};
 pub use files::{StudyError, TaskFormat};

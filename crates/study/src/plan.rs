@@ -1,8 +1,10 @@
 //! The grid of a study.
 
 use evenhand_cluster::PoolOptions;
-use evenhand_model::{Capacity, CapacityError, MeanUse, Quantity, Rational, Time, Weights, Workload, mean_use};
-use evenhand_policies::{Decay, Order, POLICIES, Registration, registration};
+use evenhand_model::{
+    AccountTree, Capacity, CapacityError, MeanUse, Quantity, Rational, Time, Weights, Workload, mean_use,
+};
+use evenhand_policies::{Billing, Decay, Order, POLICIES, Registration, registration};
 use thiserror::Error;
 
 use crate::digest::{Digest, workload_digest};
@@ -25,6 +27,10 @@ pub struct Question {
     pub dominant_key: bool,
     /// One weight a user, and where they came from.
     pub weights: Weights,
+    /// The users' accounts, for policies that go by them.
+    pub accounts: Option<AccountTree>,
+    /// How use is charged, for policies that remember it; `None`: each in its own way.
+    pub billing: Option<Billing>,
     /// Whether a task that does not fit stops all scheduling.
     pub blocking: bool,
     /// Whether a run stops at the last original event.
@@ -62,6 +68,8 @@ pub struct RunPlan {
 pub struct Plan {
     pub(crate) workload: Workload,
     pub(crate) weights: Weights,
+    pub(crate) accounts: Option<AccountTree>,
+    pub(crate) billing: Option<Billing>,
     pub(crate) options: PoolOptions,
     pub(crate) order: Order,
     pub(crate) mean_use: MeanUse,
@@ -148,8 +156,17 @@ impl Plan {
                 }
             }
         }
-        let weights = question.weights.clone();
-        Ok(Plan { workload, weights, options, order: question.order, mean_use, digest, runs })
+        Ok(Plan {
+            workload,
+            weights: question.weights.clone(),
+            accounts: question.accounts.clone(),
+            billing: question.billing.clone(),
+            options,
+            order: question.order,
+            mean_use,
+            digest,
+            runs,
+        })
     }
 
     /// How many tasks a run has.
@@ -215,6 +232,13 @@ fn run_digest(run: &RunPlan, workload: &str, question: &Question, options: PoolO
     if run.registration.needs_decay {
         d.text(question.order.name());
     }
+    // Only where they are given, so that studies without them are found again.
+    if let Some(tree) = &question.accounts {
+        d.text("accounts").text(&format!("{tree:?}"));
+    }
+    if let Some(billing) = &question.billing {
+        d.text("billing").text(&format!("{billing:?}"));
+    }
     d.hex()
 }
 
@@ -222,6 +246,7 @@ fn run_digest(run: &RunPlan, workload: &str, question: &Question, options: PoolO
 mod tests {
     use super::*;
     use evenhand_model::{Resource, Span, Task, WorkloadBuilder};
+    use evenhand_policies::BillingRule;
 
     fn workload() -> Workload {
         let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
@@ -239,6 +264,8 @@ mod tests {
             decays: vec![decay("0.9"), decay("0.99")],
             dominant_key: false,
             weights: Weights::equal(1),
+            accounts: None,
+            billing: None,
             blocking: true,
             until_trace_end: false,
             order: Order::Auto,
@@ -274,13 +301,15 @@ mod tests {
             Question { blocking: false, ..base.clone() },
             Question { until_trace_end: true, ..base.clone() },
             Question { order: Order::LiveTree, ..base.clone() },
+            Question { accounts: AccountTree::new(vec![], vec![None], vec![Rational::ONE]).ok(), ..base.clone() },
+            Question { billing: Some(Billing::shares(BillingRule::Sum)), ..base.clone() },
+            Question { billing: Some(Billing::shares(BillingRule::Largest)), ..base.clone() },
             question(&["drf"], &["1"]),
             question(&["sdrf"], &["0.9"]),
         ];
         assert_eq!(digest(&base), digest(&base.clone()));
-        for q in &changed {
-            assert_ne!(digest(&base), digest(q), "{q:?}");
-        }
+        let digests: std::collections::BTreeSet<String> = changed.iter().chain([&base]).map(digest).collect();
+        assert_eq!(digests.len(), changed.len() + 1);
         let drf = question(&["drf"], &["1"]);
         assert_eq!(digest(&drf), digest(&Question { order: Order::LiveTree, ..drf.clone() }), "drf has no such order");
     }

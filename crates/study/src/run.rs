@@ -139,7 +139,11 @@ impl Plan {
         }
         live.set(RunState::Running);
         let begun = Instant::now();
-        let setting = Setting::new(&run.capacity, &self.weights).decay(run.decay).order(self.order);
+        let setting = Setting::new(&run.capacity, &self.weights)
+            .decay(run.decay)
+            .order(self.order)
+            .accounts(self.accounts.as_ref())
+            .billing(self.billing.as_ref());
         let mut policy = (run.registration.build)(&setting);
         let simulated =
             match simulate(&self.workload, tasks, &run.capacity, policy.as_mut(), self.options, &live.progress) {
@@ -210,6 +214,8 @@ mod tests {
             decays: vec![],
             dominant_key: false,
             weights: Weights::equal(2),
+            accounts: None,
+            billing: None,
             blocking: true,
             until_trace_end: false,
             order: evenhand_policies::Order::Auto,

@@ -1,0 +1,294 @@
+//! Reading a tree of accounts and placing a workload's users in it.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::path::Path;
+
+use evenhand_documents::{Document, DocumentError, Format, Node, Source, Table, did_you_mean};
+use evenhand_model::{Account, AccountTree, Names, Rational, Workload};
+
+/// A file of accounts, before it meets a workload.
+///
+/// ```toml
+/// [[account]]
+/// name = "science"
+/// shares = 3            # among its siblings; 1 if not said
+///
+/// [[account]]
+/// name = "physics"
+/// parent = "science"    # directly under the root if not said
+///
+/// [[user]]
+/// name = "ann"
+/// shares = 2            # among the children of her account; 1 if not said
+/// account = "physics"   # all she runs is charged here; if not said, what the trace says of each task
+/// ```
+#[derive(Clone, Debug)]
+pub struct AccountsFile {
+    source: Source,
+    /// Each after its parent.
+    accounts: Vec<Account>,
+    users: BTreeMap<String, UserEntry>,
+}
+
+#[derive(Clone, Debug)]
+struct UserEntry {
+    account: Option<usize>,
+    shares: Rational,
+}
+
+/// A workload whose users are those of a tree of accounts.
+#[derive(Clone, Debug)]
+pub struct Placed {
+    /// The workload; a user who works under several accounts has become one user for each.
+    pub workload: Workload,
+    /// Where its users are.
+    pub tree: AccountTree,
+    /// Users whom the file names and the workload does not have.
+    pub unknown: Vec<String>,
+    /// Accounts that the workload names and the file does not: each directly under the root, 1 share.
+    pub added: Vec<String>,
+}
+
+impl AccountsFile {
+    /// Reads a file of accounts.
+    ///
+    /// # Errors
+    /// If it cannot be read, names an account or a user twice or an account that is not there, has
+    /// accounts that are parts of each other, or shares that are not greater than 0.
+    pub fn read(path: &Path) -> Result<AccountsFile, DocumentError> {
+        AccountsFile::parse(Source::read(path)?, Format::of_path(path))
+    }
+
+    fn parse(source: Source, format: Option<Format>) -> Result<AccountsFile, DocumentError> {
+        let document = Document::of(source.clone(), Some(format.unwrap_or(Format::Toml)))?;
+        let root = document.root()?;
+        root.deny_unknown(&["account", "user"])?;
+        let entries = named(root.get("account"), "account")?;
+        let number: HashMap<&str, usize> = entries.iter().enumerate().map(|(i, (name, _))| (*name, i)).collect();
+        let mut parents = Vec::with_capacity(entries.len());
+        for (_, table) in &entries {
+            table.deny_unknown(&["name", "parent", "shares"])?;
+            parents.push(table.get("parent").map(|node| account(&node, &number)).transpose()?);
+        }
+        let order = parents_first(&parents).map_err(|circle| {
+            let (name, table) = &entries[circle];
+            let problem = format!("found a circle of parents through {name:?}, expected accounts that end at the root");
+            table.get("parent").map_or_else(|| table.error(&problem), |node| node.error(&problem))
+        })?;
+        let mut place = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(to, from)| place[*from] = to);
+        let accounts = order
+            .iter()
+            .map(|&from| {
+                let (name, table) = &entries[from];
+                let parent = parents[from].map(|p| place[p]);
+                Ok(Account { name: name.to_string(), parent, shares: shares(table, name)? })
+            })
+            .collect::<Result<_, DocumentError>>()?;
+        let mut users = BTreeMap::new();
+        for (name, table) in named(root.get("user"), "user")? {
+            table.deny_unknown(&["name", "account", "shares"])?;
+            let home = table.get("account").map(|node| account(&node, &number)).transpose()?;
+            users
+                .insert(name.to_string(), UserEntry { account: home.map(|a| place[a]), shares: shares(&table, name)? });
+        }
+        Ok(AccountsFile { source, accounts, users })
+    }
+
+    /// Places the users of a workload.
+    ///
+    /// A user for whom the file has an account is in that one. All others are in the account that the
+    /// trace has for the task, and directly under the root where it has none. Who works under several
+    /// accounts counts as one user for each (Slurm's associations), called `user@account`, with the same
+    /// shares in each; their tasks queue, wait and are measured apart.
+    ///
+    /// # Errors
+    /// If the tree is refused, which what was read does not cause.
+    pub fn place(&self, workload: Workload) -> Result<Placed, DocumentError> {
+        let mut accounts = self.accounts.clone();
+        let mut number: HashMap<String, usize> =
+            accounts.iter().enumerate().map(|(i, a)| (a.name.clone(), i)).collect();
+        let mut added = Vec::new();
+        // The account of each of the workload's own, by its number there.
+        let of_trace: Vec<usize> = workload
+            .accounts()
+            .iter()
+            .map(|name| {
+                *number.entry(name.clone()).or_insert_with(|| {
+                    added.push(name.clone());
+                    accounts.push(Account { name: name.clone(), parent: None, shares: Rational::ONE });
+                    accounts.len() - 1
+                })
+            })
+            .collect();
+        let of_file: Vec<Option<usize>> =
+            workload.users().iter().map(|u| self.users.get(u).and_then(|entry| entry.account)).collect();
+        let column = workload.columns().account.clone();
+        let home = |w: &Workload, row: usize| {
+            let user = w.columns().user[row].index();
+            let of_row = || column.as_ref().and_then(|c| of_trace.get(c[row] as usize).copied());
+            (user, of_file[user].or_else(of_row))
+        };
+        let mut homes_of = vec![BTreeSet::new(); workload.users().len()];
+        for row in 0..workload.len() {
+            let (user, home) = home(&workload, row);
+            homes_of[user].insert(home);
+        }
+        let names = workload.users().to_vec();
+        let unknown = self.users.keys().filter(|name| workload.user_id(name).is_none()).cloned().collect();
+        // In the order in which they first appear, which is that of the workload's users.
+        let (mut seen, mut homes, mut shares) = (Names::default(), Vec::new(), Vec::new());
+        let several = homes_of.iter().any(|homes| homes.len() > 1);
+        let mut entity = |user: usize, home: Option<usize>| -> String {
+            let name = match home {
+                _ if homes_of[user].len() == 1 => names[user].clone(),
+                Some(account) => format!("{}@{}", names[user], accounts[account].name),
+                None => format!("{}@", names[user]),
+            };
+            if seen.intern(&name) as usize == homes.len() {
+                homes.push(home);
+                shares.push(self.users.get(&names[user]).map_or(Rational::ONE, |entry| entry.shares.clone()));
+            }
+            name
+        };
+        let workload = match several {
+            true => workload.with_users(|w, row| {
+                let (user, home) = home(w, row);
+                entity(user, home)
+            }),
+            false => {
+                let only = |homes: &BTreeSet<Option<usize>>| homes.first().copied().flatten();
+                (0..names.len()).for_each(|user| {
+                    entity(user, only(&homes_of[user]));
+                });
+                workload
+            }
+        };
+        let tree = AccountTree::new(accounts, homes, shares).map_err(|e| self.source.error(0..0, e.to_string()))?;
+        Ok(Placed { workload, tree, unknown, added })
+    }
+}
+
+fn shares(table: &Table<'_>, of: &str) -> Result<Rational, DocumentError> {
+    let Some(node) = table.get("shares") else { return Ok(Rational::ONE) };
+    Ok(node.called(format!("shares of {of:?}")).positive()?.exact().clone())
+}
+
+fn account(node: &Node<'_>, number: &HashMap<&str, usize>) -> Result<usize, DocumentError> {
+    let name = node.text()?;
+    number.get(name).copied().ok_or_else(|| {
+        let mut known: Vec<&str> = number.keys().copied().collect();
+        known.sort_unstable();
+        let hint = did_you_mean(name, known.iter().copied());
+        node.error(format!("found {name:?}, expected the name of an [[account]] of this file{hint}"))
+    })
+}
+
+/// The tables of a list, each with its name, which no other of them has.
+fn named<'d>(list: Option<Node<'d>>, kind: &'static str) -> Result<Vec<(&'d str, Table<'d>)>, DocumentError> {
+    let Some(list) = list else { return Ok(Vec::new()) };
+    let mut seen: HashMap<&'d str, Node<'d>> = HashMap::new();
+    let mut tables = Vec::new();
+    for item in list.list()? {
+        let table = item.table()?.called(format!("the {kind}"));
+        let node = table.required("name", "name = \"…\"")?.called(format!("name of the {kind}"));
+        let name = node.text()?;
+        if let Some(first) = seen.insert(name, node.clone()) {
+            let problem = format!("found {name:?} a second time, expected another name for each {kind}");
+            return Err(node.error_against(problem, &first, "first here"));
+        }
+        tables.push((name, table.called(format!("{kind} {name:?}"))));
+    }
+    Ok(tables)
+}
+
+/// All accounts, each after its parent and else in the order given, or one that is on a circle.
+fn parents_first(parents: &[Option<usize>]) -> Result<Vec<usize>, usize> {
+    let mut order = Vec::with_capacity(parents.len());
+    let mut is_in = vec![false; parents.len()];
+    for start in 0..parents.len() {
+        let mut way = Vec::new();
+        let mut at = Some(start);
+        while let Some(account) = at.filter(|a| !is_in[*a]) {
+            if way.len() > parents.len() {
+                return Err(account);
+            }
+            way.push(account);
+            at = parents[account];
+        }
+        for account in way.into_iter().rev() {
+            is_in[account] = true;
+            order.push(account);
+        }
+    }
+    Ok(order)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenhand_model::{Resource, Task, Time, WorkloadBuilder, to_f64};
+
+    fn file(text: &str) -> Result<AccountsFile, String> {
+        let parsed = AccountsFile::parse(Source::new("a.toml", text), Some(Format::Toml));
+        parsed.map_err(|e| e.to_string().split_once("a.toml").unwrap().1.to_string())
+    }
+
+    fn workload(tasks: &[(&str, Option<&str>)]) -> Workload {
+        let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
+        for (i, (user, account)) in tasks.iter().enumerate() {
+            let submit = Time::from_secs(i as u64);
+            b.push(&Task { submit, user, account: *account, amounts: &[1], ..Task::default() });
+        }
+        b.finish().unwrap()
+    }
+
+    fn entitled(placed: &Placed) -> Vec<(&str, f64)> {
+        let names = placed.workload.users().iter().map(String::as_str);
+        names.enumerate().map(|(u, name)| (name, to_f64(placed.tree.user_entitlement(u)))).collect()
+    }
+
+    #[test]
+    fn users_are_where_the_file_says_else_where_the_trace_says_else_at_the_root() {
+        // Parents may come later.
+        let text = "[[account]]\nname = \"physics\"\nparent = \"science\"\n\
+                    [[account]]\nname = \"science\"\nshares = 3\n\
+                    [[user]]\nname = \"ann\"\naccount = \"physics\"\nshares = 2\n[[user]]\nname = \"zoe\"\n";
+        let w = workload(&[("bob", Some("science")), ("ann", Some("art")), ("cid", None), ("dan", Some("art"))]);
+        let placed = file(text).unwrap().place(w).unwrap();
+        // Root: science 3, art 1, cid 1; science: physics 1, bob 1.
+        assert_eq!(entitled(&placed), [("bob", 0.3), ("ann", 0.3), ("cid", 0.2), ("dan", 0.2)]);
+        assert_eq!((placed.unknown, placed.added), (vec!["zoe".to_string()], vec!["art".to_string()]));
+    }
+
+    #[test]
+    fn who_works_under_several_accounts_is_one_user_for_each() {
+        let w =
+            workload(&[("ann", Some("x")), ("bob", Some("x")), ("ann", Some("y")), ("ann", Some("x")), ("ann", None)]);
+        let placed = file("[[user]]\nname = \"ann\"\nshares = 3\n").unwrap().place(w).unwrap();
+        // Root: x 1, y 1, ann@ 3; x: ann 3, bob 1.
+        assert_eq!(entitled(&placed), [("ann@x", 0.15), ("bob", 0.05), ("ann@y", 0.2), ("ann@", 0.6)]);
+        let users: Vec<u32> = placed.workload.columns().user.iter().map(|u| u.0).collect();
+        assert_eq!(users, [0, 1, 2, 0, 3]);
+    }
+
+    #[test]
+    fn an_empty_file_is_the_accounts_of_the_trace() {
+        let placed = file("").unwrap().place(workload(&[("ann", Some("x")), ("bob", Some("y")), ("cid", Some("y"))]));
+        assert_eq!(entitled(&placed.unwrap()), [("ann", 0.5), ("bob", 0.25), ("cid", 0.25)]);
+    }
+
+    #[test]
+    fn what_is_wrong_says_where() {
+        let error = |text: &str| file(text).unwrap_err();
+        assert!(error("[[account]]\nname = \"a\"\nshares = 0\n").starts_with(":3:10: shares of \"a\": found"));
+        assert!(error("[[account]]\nname = \"a\"\nparent = \"b\"\n").starts_with(":3:10: "));
+        assert!(error("[[account]]\nname = \"a\"\n[[account]]\nname = \"a\"\n").starts_with(":4:8: "));
+        assert!(error("[[account]]\nname = \"a\"\nweight = 1\n").starts_with(":3:1: "));
+        assert!(error("[[accounts]]\nname = \"a\"\n").starts_with(":1:3: "));
+        assert!(error("[[user]]\nname = \"a\"\naccount = \"b\"\n").starts_with(":3:11: "));
+        let circle = "[[account]]\nname = \"a\"\nparent = \"b\"\n[[account]]\nname = \"b\"\nparent = \"a\"\n";
+        assert!(error(circle).contains("found a circle of parents"), "{}", error(circle));
+        assert!(error("[[account]]\nname = \"a\"\nparent = \"a\"\n").contains("found a circle of parents"));
+    }
+}
