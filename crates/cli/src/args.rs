@@ -200,6 +200,15 @@ pub(crate) struct StudyArgs {
     /// Users' weights: TOML with [weights], or CSV user,weight (default: 1 each)
     #[arg(long, value_name = "FILE")]
     pub(crate) weights: Option<PathBuf>,
+    /// Users' accounts and shares: TOML with [[account]] and [[user]]; an empty file stands for the
+    /// trace's own accounts, equally entitled
+    #[arg(long, value_name = "FILE", conflicts_with = "weights")]
+    pub(crate) accounts: Option<PathBuf>,
+    /// What a task is charged a second, for policies that remember use: the largest or the sum of its
+    /// amounts, each times a weight per unit (cpu=1,mem=0.25) or over capacity [default: each policy's
+    /// own, over capacity]
+    #[arg(long, value_name = "max|sum[:RESOURCE=NUMBER,…]")]
+    pub(crate) billing: Option<String>,
     /// When a user's first task does not fit, try the next user
     #[arg(long)]
     pub(crate) no_blocking: bool,

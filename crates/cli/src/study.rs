@@ -3,10 +3,10 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use evenhand_model::{Quantity, Weights, Workload};
-use evenhand_policies::{Decay, POLICIES, Registration, registration};
+use evenhand_model::{AccountTree, Quantity, Rational, Resource, Weights, Workload};
+use evenhand_policies::{Billing, BillingRule, Decay, POLICIES, Registration, registration};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
-use evenhand_study::{CapacityAsked, Live, Plan, Question, TaskFormat, read_pool, read_weights};
+use evenhand_study::{AccountsFile, CapacityAsked, Live, Plan, Question, TaskFormat, read_pool, read_weights};
 use evenhand_workload::generate::{GenerateOptions, Like, generate};
 
 use crate::args::{Common, SdrfKey, StudyArgs, Until};
@@ -27,7 +27,8 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, console: &Console) -> Resul
     // Reading a trace may take minutes: what is wrong with the command line is said before.
     let asked = Asked::parse(args)?;
     let (workload, source) = workload(args, common, console)?;
-    let question = question(args, asked, &workload, console)?;
+    let (workload, accounts) = placed(args, workload, console)?;
+    let question = question(args, asked, accounts, &workload, console)?;
     let plan = Plan::new(workload, &question).map_err(Failure::input)?;
     let live = Arc::new(Live::new(&plan));
     stop_on_interrupt(&live)?;
@@ -112,8 +113,58 @@ fn wrong(option: &str, found: &str, expected: &str) -> Failure {
     Failure::Input(format!("{option}: found {found:?}, expected {expected}"))
 }
 
-fn question(args: &StudyArgs, asked: Asked, workload: &Workload, console: &Console) -> Result<Question, Failure> {
-    let weights = weights(args.weights.as_deref(), workload, console)?;
+/// The workload with its users in the accounts of the file, if there is one.
+fn placed(args: &StudyArgs, workload: Workload, console: &Console) -> Result<(Workload, Option<AccountTree>), Failure> {
+    let Some(path) = &args.accounts else { return Ok((workload, None)) };
+    let placed = AccountsFile::read(path).and_then(|file| file.place(workload)).map_err(Failure::document)?;
+    let note = |what: &str, names: &[String]| {
+        if !names.is_empty() {
+            console.note(&format!("{}: {what}: {}", path.display(), names.join(", ")));
+        }
+    };
+    note("not in the workload", &placed.unknown);
+    note("directly under the root, with 1 share each, go the workload's accounts", &placed.added);
+    Ok((placed.workload, Some(placed.tree)))
+}
+
+fn billing(text: &str, resources: &[Resource]) -> Result<Billing, Failure> {
+    let names = || resources.iter().map(|r| r.name.as_str()).collect::<Vec<_>>().join(", ");
+    let refused = |found: &str, expected: String| wrong("--billing", found, &expected);
+    let (rule, weights) = text.split_once(':').map_or((text, None), |(rule, weights)| (rule, Some(weights)));
+    let rule = match rule {
+        "max" => BillingRule::Largest,
+        "sum" => BillingRule::Sum,
+        _ => return Err(refused(rule, "max or sum, then perhaps a colon and weights as in max:cpu=1,mem=0.25".into())),
+    };
+    let Some(weights) = weights else { return Ok(Billing::shares(rule)) };
+    // What is not named is free, as in Slurm.
+    let mut per_unit = vec![Rational::ZERO; resources.len()];
+    for part in weights.split(',') {
+        let (name, weight) = part.split_once('=').unwrap_or((part, ""));
+        let resource = resources.iter().position(|r| r.name == name);
+        let resource = resource.ok_or_else(|| refused(name, format!("one of the resources {}", names())))?;
+        let weight =
+            Quantity::parse(weight).map_err(|e| Failure::Input(format!("--billing: weight of {name}: {e}")))?;
+        per_unit[resource] = weight.exact().clone();
+    }
+    if per_unit.iter().all(Rational::is_zero) {
+        return Err(refused(text, "a weight greater than 0".into()));
+    }
+    Ok(Billing { rule, weights: Some(per_unit) })
+}
+
+fn question(
+    args: &StudyArgs,
+    asked: Asked,
+    accounts: Option<AccountTree>,
+    workload: &Workload,
+    console: &Console,
+) -> Result<Question, Failure> {
+    let weights = match &accounts {
+        Some(tree) => tree.weights(),
+        None => weights(args.weights.as_deref(), workload, console)?,
+    };
+    let billing = args.billing.as_deref().map(|text| billing(text, workload.resources())).transpose()?;
     let capacities = asked.capacities.into_iter().map(|c| capacity(c, workload, console)).collect::<Result<_, _>>()?;
     Ok(Question {
         policies: args.policy.clone(),
@@ -121,6 +172,8 @@ fn question(args: &StudyArgs, asked: Asked, workload: &Workload, console: &Conso
         decays: asked.decays,
         dominant_key: args.sdrf_key == SdrfKey::Dominant,
         weights,
+        accounts,
+        billing,
         blocking: !args.no_blocking,
         until_trace_end: args.until == Until::TraceEnd,
         order: args.order,
@@ -204,7 +257,10 @@ fn method(args: &StudyArgs, question: &Question, common: &Common) -> MethodRecor
                 SdrfKey::Dominant => "max share + max commitment".into(),
             },
         ),
-        parameter("weights", args.weights.as_ref().map_or("1 each".into(), |p| p.display().to_string())),
+        match &args.accounts {
+            None => parameter("weights", args.weights.as_ref().map_or("1 each".into(), |p| p.display().to_string())),
+            Some(path) => parameter("accounts", path.display().to_string()),
+        },
         parameter(
             "a task that does not fit",
             if args.no_blocking { "sets its user aside, the next user is tried" } else { "stops scheduling" }.into(),
@@ -218,6 +274,9 @@ fn method(args: &StudyArgs, question: &Question, common: &Common) -> MethodRecor
         ),
         parameter("structure that orders users of stateful policies", args.order.name().into()),
     ];
+    if let Some(billing) = &args.billing {
+        parameters.push(parameter("billing of policies that remember use", billing.clone()));
+    }
     if args.workload.is_none() {
         parameters.push(parameter("seed", common.seed().to_string()));
     }

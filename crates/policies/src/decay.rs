@@ -82,6 +82,11 @@ impl Decay {
         self.delta
     }
 
+    /// The half-life in whole nanoseconds.
+    pub(crate) fn half_life_ns(&self) -> u64 {
+        (1.0 / self.per_nanosecond.to_f64() + 0.5) as u64
+    }
+
     /// The time constant in seconds.
     pub fn tau_s(&self) -> f64 {
         self.tau_s

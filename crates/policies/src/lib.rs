@@ -11,6 +11,8 @@
 //! | `asset` | sum_r o_r / w | Ghodsi et al. 2011, asset fairness |
 //! | `sdrf` | max_r (o_r + c_r) / w | paper 001, Algorithm 1 |
 //! | `sdrf-dominant` | (max_r o_r + max_r c_r) / w | paper 001, Eq. 5, and its authors' code |
+//! | `sdrf-window` | max_r (o_r + c_r) / w, c_r the mean overuse of a sliding window | |
+//! | `sdrf-tree` | max_r (o_r + c_r) / entitlement, level by level of the account tree | |
 //! | `fair-tree` | decayed usage over share, level by level of the account tree | Slurm's Fair Tree |
 //! | `half-life` | effective decayed usage over share | Slurm's classic fairshare |
 //! | `usage-weighted` | (decayed usage + entry penalty) / w | Kueue's admission fair sharing |
@@ -52,6 +54,8 @@ mod half_life;
 mod holdings;
 pub mod kinetic;
 mod sdrf;
+mod sdrf_tree;
+mod sdrf_window;
 mod share_order;
 mod usage;
 mod usage_order;
@@ -169,6 +173,8 @@ pub const POLICIES: &[Registration] = &[
     fair_tree::REGISTRATION,
     half_life::REGISTRATION,
     usage_weighted::REGISTRATION,
+    sdrf_window::REGISTRATION,
+    sdrf_tree::REGISTRATION,
 ];
 
 /// The policy called `name`.

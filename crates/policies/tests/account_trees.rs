@@ -10,6 +10,7 @@ use evenhand_policies::{Decay, Policy, Setting, registration};
 use proptest::prelude::*;
 
 const HALF_LIFE_S: u64 = 8;
+const CAPACITY: u64 = 100_000;
 
 /// Usage of users by hand, and the documents' arithmetic on it.
 struct Twin {
@@ -152,7 +153,7 @@ fn tree(accounts: &[(&str, Option<usize>, u64)], users: &[(Option<usize>, u64)])
 }
 
 fn policy(name: &str, tree: &AccountTree) -> Box<dyn Policy> {
-    let capacity = Capacity::new(&[Resource::new("cpu", "")], vec![Rational::from(100_000)]).unwrap();
+    let capacity = Capacity::new(&[Resource::new("cpu", "")], vec![Rational::from(CAPACITY)]).unwrap();
     let weights = Weights::equal(tree.users());
     let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
     let setting = Setting::new(&capacity, &weights).decay(Some(decay)).accounts(Some(tree));
@@ -236,6 +237,62 @@ fn effective_usage_bears_some_of_the_accounts() {
     close(&[factor], &[2f64.powf(-0.35 / 0.25)]);
 }
 
+/// sdrf-tree by definition: held steps of users, commitments of users and accounts.
+#[derive(Default)]
+struct Stateful {
+    held: Vec<(usize, u64)>,
+    commitment: Vec<(Node, Rational)>,
+}
+
+impl Stateful {
+    fn hold(&mut self, user: usize, held: u64) {
+        self.held.retain(|(u, _)| *u != user);
+        self.held.push((user, held));
+    }
+
+    fn share(&self, twin: &Twin, node: Node) -> Rational {
+        let below = twin.users_below(node);
+        let held: u64 = self.held.iter().filter(|(u, _)| below.contains(u)).map(|(_, held)| held).sum();
+        Rational::from(held) / Rational::from(CAPACITY)
+    }
+
+    fn entitlement<'a>(&self, twin: &'a Twin, node: Node) -> &'a Rational {
+        match node {
+            Node::User(u) => twin.tree.user_entitlement(u),
+            Node::Account(a) => twin.tree.account_entitlement(a),
+        }
+    }
+
+    fn committed(&self, node: Node) -> Rational {
+        self.commitment.iter().find(|(n, _)| *n == node).map_or(Rational::ZERO, |(_, c)| c.clone())
+    }
+
+    /// Eq. 6 for users and accounts alike.
+    fn pass(&mut self, twin: &Twin, keep: &Rational) {
+        let accounts = (0..twin.tree.accounts().len()).map(Node::Account);
+        let nodes = (0..twin.tree.users()).map(Node::User).chain(accounts);
+        self.commitment = nodes
+            .map(|node| {
+                let overuse = (self.share(twin, node) - self.entitlement(twin, node)).max(Rational::ZERO);
+                (node, &overuse + (self.committed(node) - &overuse) * keep)
+            })
+            .collect();
+    }
+
+    fn choice(&self, twin: &Twin, parent: Option<usize>, first: &[Option<u64>]) -> Option<usize> {
+        let waits = |node: &Node| twin.users_below(*node).iter().any(|u| first[*u].is_some());
+        let siblings: Vec<Node> = twin.children(parent).into_iter().filter(waits).collect();
+        let key = |n: &Node| (self.share(twin, *n) + self.committed(*n)) / self.entitlement(twin, *n);
+        let least = siblings.iter().map(key).min()?;
+        let tied = siblings.into_iter().filter(|n| key(n) == least);
+        let choices = tied.filter_map(|n| match n {
+            Node::User(u) => Some(u),
+            Node::Account(a) => self.choice(twin, Some(a), first),
+        });
+        choices.min_by_key(|u| (first[*u], *u))
+    }
+}
+
 #[derive(Clone, Debug)]
 enum Event {
     Wait(usize, bool),
@@ -247,7 +304,8 @@ enum Event {
 fn event() -> impl Strategy<Value = Event> {
     prop_oneof![
         4 => (0usize..8, any::<bool>()).prop_map(|(u, w)| Event::Wait(u, w)),
-        6 => (0usize..8, 0u64..3).prop_map(|(u, d)| Event::Start(u, d)),
+        // Some beyond any entitlement.
+        6 => (0usize..8, prop::sample::select(vec![0u64, 1, 2, 10_000, 30_000])).prop_map(|(u, d)| Event::Start(u, d)),
         4 => (0usize..8).prop_map(Event::FinishOldest),
         3 => (0usize..4).prop_map(Event::Pass),
         // Past an epoch.
@@ -259,6 +317,7 @@ fn check(name: &str, tree: AccountTree, events: &[Event]) -> Result<(), TestCase
     let n = tree.users();
     let mut policy = policy(name, &tree);
     let mut twin = Twin { usage: vec![Rational::ZERO; n], tree };
+    let mut stateful = Stateful::default();
     let (mut running, mut rate) = (vec![Vec::new(); n], vec![0u64; n]);
     let mut first: Vec<Option<u64>> = vec![None; n];
     let mut now = Time::ZERO;
@@ -277,23 +336,31 @@ fn check(name: &str, tree: AccountTree, events: &[Event]) -> Result<(), TestCase
             Event::Start(u, d) => {
                 running[u % n].push(d);
                 rate[u % n] += d;
+                stateful.hold(u % n, rate[u % n]);
                 policy.started(now, UserId((u % n) as u32), &[Amount(d)]);
             }
             Event::FinishOldest(u) => {
                 if !running[u % n].is_empty() {
                     let d = running[u % n].remove(0);
                     rate[u % n] -= d;
+                    stateful.hold(u % n, rate[u % n]);
                     policy.finished(now, UserId((u % n) as u32), &[Amount(d)]);
                 }
             }
             Event::Pass(half_lives) => {
                 let keep = Rational::from_parts(1.into(), evenhand_model::UBig::ONE << half_lives);
+                stateful.pass(&twin, &keep);
                 for (usage, rate) in twin.usage.iter_mut().zip(&rate) {
-                    let rate = Rational::from(*rate) / Rational::from(100_000u32);
+                    let rate = Rational::from(*rate) / Rational::from(CAPACITY);
                     *usage = &rate + (&*usage - &rate) * &keep;
                 }
                 now = now + Span::from_secs(HALF_LIFE_S * half_lives as u64);
             }
+        }
+        if name == "sdrf-tree" {
+            let expected = stateful.choice(&twin, None, &first).map(|u| UserId(u as u32));
+            prop_assert_eq!(policy.next(now), expected, "after {:?}", event);
+            continue;
         }
         let key: Vec<Rational> = match name {
             "fair-tree" => twin.ranks().into_iter().map(|rank| Rational::from((n - rank) as u64)).collect(),
@@ -334,6 +401,11 @@ proptest! {
     #[test]
     fn classic_fairshare_is_as_documented(t in trees(), events in prop::collection::vec(event(), 1..40)) {
         check("half-life", t, &events)?;
+    }
+
+    #[test]
+    fn sdrf_tree_is_as_defined(t in trees(), events in prop::collection::vec(event(), 1..40)) {
+        check("sdrf-tree", t, &events)?;
     }
 
     /// K7: all users under a better account before all under a worse. K6: only ratios count.

@@ -20,6 +20,8 @@ struct Twin {
     entitlement: Vec<Rational>,
     held: Vec<Vec<u64>>,
     commitment: Vec<Vec<Rational>>,
+    /// Overuse in each of the last two half-lives, which are the window of sdrf-window.
+    window: Vec<Vec<[Rational; 2]>>,
     /// Charge a second of what runs, and the decayed usage in the same unit.
     rate: Vec<Rational>,
     usage: Vec<Rational>,
@@ -47,9 +49,16 @@ impl Twin {
         let keep = Rational::from_parts(1.into(), evenhand_model::UBig::ONE << half_lives);
         for u in 0..USERS {
             let shares = self.shares(u);
-            for (c, o) in self.commitment[u].iter_mut().zip(shares) {
+            for ((c, window), o) in self.commitment[u].iter_mut().zip(&mut self.window[u]).zip(shares) {
                 let overuse = (o - &self.entitlement[u]).max(Rational::ZERO);
-                *c = &overuse + (&*c - &overuse) * &keep;
+                for _ in 0..half_lives.min(2) {
+                    window.swap(0, 1);
+                    window[1] = overuse.clone();
+                }
+                *c = match self.policy {
+                    "sdrf-window" => (&window[0] + &window[1]) / Rational::from(2u8),
+                    _ => &overuse + (&*c - &overuse) * &keep,
+                };
             }
             self.usage[u] = &self.rate[u] + (&self.usage[u] - &self.rate[u]) * &keep;
         }
@@ -95,7 +104,8 @@ impl Twin {
             "fifo" => return Rational::from(self.first[u].unwrap()),
             "drf" => o.into_iter().max().unwrap(),
             "asset" => o.into_iter().fold(Rational::ZERO, |a, b| a + b),
-            "sdrf" => o.iter().zip(c).map(|(o, c)| o + c).max().unwrap(),
+            // Without accounts sdrf-tree is sdrf.
+            "sdrf" | "sdrf-window" | "sdrf-tree" => o.iter().zip(c).map(|(o, c)| o + c).max().unwrap(),
             "sdrf-dominant" => o.into_iter().max().unwrap() + c.iter().max().unwrap(),
             // Without accounts, and so in one order.
             "fair-tree" | "half-life" => self.usage[u].clone(),
@@ -148,6 +158,7 @@ fn check(capacity: [&str; 2], weights: [&str; USERS], events: &[Event]) -> Resul
             entitlement: (0..USERS).map(|u| weighting.entitlement(u)).collect(),
             held: vec![vec![0; 2]; USERS],
             commitment: vec![vec![Rational::ZERO; 2]; USERS],
+            window: vec![vec![[Rational::ZERO; 2]; 2]; USERS],
             rate: vec![Rational::ZERO; USERS],
             usage: vec![Rational::ZERO; USERS],
             pending: vec![Rational::ZERO; USERS],

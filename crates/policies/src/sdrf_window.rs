@@ -1,0 +1,272 @@
+//! Stateful DRF with another memory: commitments are the mean overuse over a sliding window.
+//!
+//! Paper 001 forgets exponentially (Eq. 6). Here c_r(t) = 1/W times the integral of the overuse
+//! ō_r = max(o_r - entitlement, 0) from t - W to t: everything within the window counts alike, and what is
+//! older not at all. W is two half-lives of the decay given, so that "half-life" means the same for both:
+//! half of a commitment comes from the last one.
+//!
+//! Such commitments are not straight lines in s but in t, and bend whenever old overuse leaves the window.
+//! So there is no line to give to an ordering structure: each decision looks at every waiting user. Amounts
+//! and times are whole, so commitments are exact: sums of steps times nanoseconds.
+
+use std::cmp::Ordering;
+use std::collections::VecDeque;
+
+use evenhand_model::{Amount, Rational, Time, UBig, UserId, to_f64};
+
+use crate::holdings::{Holdings, RelativeWeights};
+use crate::{Policy, Registration, Setting, Standing};
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: "sdrf-window",
+    summary: "sdrf whose commitments are the mean overuse of a sliding window of two half-lives",
+    needs_decay: true,
+    build: |setting| Box::new(SdrfWindow::new(setting)),
+};
+
+/// Rounding of a key, whose parts are at most 1 / w: what is nearer is compared exactly.
+const NEAR: f64 = 64.0 * f64::EPSILON;
+
+/// Holding more than the entitlement for some time.
+#[derive(Clone, Copy, Debug)]
+struct Overuse {
+    start: u64,
+    end: u64,
+    held: u64,
+}
+
+/// The integrals over a window that overuse is made of: of what is held while that is more than the
+/// entitlement, in steps times nanoseconds, and of the time.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Integrals {
+    held: u128,
+    time: u128,
+}
+
+impl Integrals {
+    fn of(held: u64, nanoseconds: u64) -> Integrals {
+        Integrals { held: u128::from(held) * u128::from(nanoseconds), time: u128::from(nanoseconds) }
+    }
+
+    fn plus(self, other: Integrals) -> Integrals {
+        Integrals { held: self.held + other.held, time: self.time + other.time }
+    }
+
+    fn minus(self, other: Integrals) -> Integrals {
+        Integrals { held: self.held - other.held, time: self.time - other.time }
+    }
+}
+
+/// One user's overuse of one resource.
+#[derive(Clone, Debug, Default)]
+struct History {
+    /// Finished overuse that is not wholly out of the window, oldest first, and its integrals.
+    past: VecDeque<Overuse>,
+    sum: Integrals,
+    /// Since when what is held now is held.
+    since: u64,
+}
+
+impl History {
+    /// Until `now`, `held` was held, which is more than the entitlement if `is_over`.
+    fn settle(&mut self, now: u64, held: u64, is_over: bool) {
+        let start = std::mem::replace(&mut self.since, now);
+        if is_over && now > start {
+            self.past.push_back(Overuse { start, end: now, held });
+            self.sum = self.sum.plus(Integrals::of(held, now - start));
+        }
+    }
+
+    /// Over the window that ends `now` and began at `from`.
+    fn over(&mut self, from: u64, now: u64, held: u64, is_over: bool) -> Integrals {
+        while let Some(oldest) = self.past.front().copied().filter(|o| o.end <= from) {
+            self.sum = self.sum.minus(Integrals::of(oldest.held, oldest.end - oldest.start));
+            self.past.pop_front();
+        }
+        let out =
+            self.past.front().map_or(Integrals::default(), |o| Integrals::of(o.held, from.saturating_sub(o.start)));
+        let present = if is_over { Integrals::of(held, now - self.since.max(from)) } else { Integrals::default() };
+        self.sum.minus(out).plus(present)
+    }
+}
+
+struct SdrfWindow {
+    /// W in nanoseconds.
+    window: u64,
+    holdings: Holdings,
+    weights: RelativeWeights,
+    /// Entitlements in steps, by user and resource: exactly, rounded, and the most that is no overuse.
+    entitled: Vec<Rational>,
+    approximate: Vec<f64>,
+    most: Vec<u64>,
+    history: Vec<History>,
+    origin: Option<Time>,
+    first: Vec<Time>,
+    /// The users that wait, in any order, and where in that list each is.
+    present: Vec<UserId>,
+    place: Vec<Option<usize>>,
+    keys: Vec<f64>,
+    largest_inverse: f64,
+}
+
+impl SdrfWindow {
+    fn new(setting: &Setting<'_>) -> SdrfWindow {
+        let users = setting.weights.len();
+        let width = setting.capacity.width();
+        let decay = setting.decay.expect("the registration says that a decay is needed");
+        let of_user = |u: usize| {
+            let share = setting.weights.entitlement(u);
+            (0..width).map(move |r| &share * setting.capacity.exact_steps(r)).collect::<Vec<_>>()
+        };
+        let entitled: Vec<Rational> = (0..users).flat_map(of_user).collect();
+        let weights = RelativeWeights::new(setting.weights);
+        SdrfWindow {
+            window: decay.half_life_ns().saturating_mul(2).max(1),
+            holdings: Holdings::new(setting.capacity, users),
+            largest_inverse: (0..users as u32).map(|u| weights.inverse(UserId(u))).fold(1.0, f64::max),
+            weights,
+            approximate: entitled.iter().map(to_f64).collect(),
+            // More than u64 holds is never exceeded.
+            most: entitled
+                .iter()
+                .map(|e| UBig::try_from(e.floor()).ok().and_then(|f| u64::try_from(f).ok()).unwrap_or(u64::MAX))
+                .collect(),
+            entitled,
+            history: vec![History::default(); users * width],
+            origin: None,
+            first: vec![Time::ZERO; users],
+            present: Vec::new(),
+            place: vec![None; users],
+            keys: Vec::new(),
+        }
+    }
+
+    /// Nanoseconds since the first event.
+    fn since_origin(&mut self, now: Time) -> u64 {
+        (now - *self.origin.get_or_insert(now)).nanos()
+    }
+
+    fn settle(&mut self, now: Time, user: UserId) {
+        let now = self.since_origin(now);
+        let width = self.holdings.width();
+        for (r, &held) in self.holdings.row(user).iter().enumerate() {
+            let at = user.index() * width + r;
+            self.history[at].settle(now, held, held > self.most[at]);
+        }
+    }
+
+    fn integrals(&mut self, now: u64, user: UserId, r: usize) -> Integrals {
+        let at = user.index() * self.holdings.width() + r;
+        let held = self.holdings.row(user)[r];
+        self.history[at].over(now.saturating_sub(self.window), now, held, held > self.most[at])
+    }
+
+    /// c_r to an `f64`'s digits beside a share.
+    fn commitment(&mut self, now: u64, user: UserId, r: usize) -> f64 {
+        let integrals = self.integrals(now, user, r);
+        if integrals.time == 0 {
+            return 0.0;
+        }
+        let entitled = self.approximate[user.index() * self.holdings.width() + r];
+        let overused = integrals.held as f64 - entitled * integrals.time as f64;
+        self.holdings.share(r, 1) * (overused / self.window as f64)
+    }
+
+    fn key(&mut self, now: u64, user: UserId) -> f64 {
+        let mut key = 0.0;
+        for r in 0..self.holdings.width() {
+            let share = self.holdings.share(r, self.holdings.row(user)[r]);
+            key = f64::max(key, share + self.commitment(now, user, r));
+        }
+        key * self.weights.inverse(user)
+    }
+
+    /// The key before weight, exactly.
+    fn exact_key(&mut self, now: u64, user: UserId) -> Rational {
+        let width = self.holdings.width();
+        let mut key = Rational::ZERO;
+        for r in 0..width {
+            let Integrals { held, time } = self.integrals(now, user, r);
+            let overused = Rational::from(held) - &self.entitled[user.index() * width + r] * Rational::from(time);
+            let mean = overused / Rational::from(self.window);
+            let sum = (Rational::from(self.holdings.row(user)[r]) + mean) * self.holdings.exact_share(r, 1);
+            key = key.max(sum);
+        }
+        key
+    }
+
+    fn compare(&mut self, now: u64, a: UserId, b: UserId) -> Ordering {
+        let mut nothing = |u: UserId| {
+            (0..self.holdings.width()).all(|r| self.holdings.row(u)[r] == 0 && self.integrals(now, u, r).time == 0)
+        };
+        // By far the most common ties.
+        let order = if nothing(a) && nothing(b) {
+            Ordering::Equal
+        } else {
+            let (x, y) = (self.exact_key(now, a), self.exact_key(now, b));
+            match self.weights.equal(a, b) {
+                true => x.cmp(&y),
+                false => (x * self.weights.exact_over_mean(b)).cmp(&(y * self.weights.exact_over_mean(a))),
+            }
+        };
+        order.then_with(|| (self.first[a.index()], a).cmp(&(self.first[b.index()], b)))
+    }
+}
+
+impl Policy for SdrfWindow {
+    fn waiting(&mut self, user: UserId, first: Option<Time>) {
+        if let Some(submitted) = first {
+            self.first[user.index()] = submitted;
+        }
+        match (first, self.place[user.index()]) {
+            (Some(_), None) => {
+                self.place[user.index()] = Some(self.present.len());
+                self.present.push(user);
+            }
+            (None, Some(place)) => {
+                self.place[user.index()] = None;
+                self.present.swap_remove(place);
+                if let Some(moved) = self.present.get(place) {
+                    self.place[moved.index()] = Some(place);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+        self.settle(now, user);
+        self.holdings.add(user, demand);
+    }
+
+    fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+        self.settle(now, user);
+        self.holdings.remove(user, demand);
+    }
+
+    fn next(&mut self, now: Time) -> Option<UserId> {
+        let now = self.since_origin(now);
+        let mut keys = std::mem::take(&mut self.keys);
+        keys.clear();
+        for place in 0..self.present.len() {
+            keys.push(self.key(now, self.present[place]));
+        }
+        let least = keys.iter().copied().fold(f64::INFINITY, f64::min);
+        let limit = least + NEAR * (least + self.largest_inverse);
+        let mut best: Option<UserId> = None;
+        for (place, _) in keys.iter().enumerate().filter(|(_, key)| **key <= limit) {
+            let user = self.present[place];
+            if best.is_none_or(|best| self.compare(now, user, best).is_lt()) {
+                best = Some(user);
+            }
+        }
+        self.keys = keys;
+        best
+    }
+
+    fn standing(&mut self, now: Time, user: UserId) -> Standing {
+        let now = self.since_origin(now);
+        let commitments = (0..self.holdings.width()).map(|r| self.commitment(now, user, r)).collect();
+        Standing { shares: self.holdings.shares(user), commitments, key: self.key(now, user) }
+    }
+}
