@@ -183,6 +183,31 @@ fn close(found: &[f64], expected: &[f64]) {
     assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?} is not {expected:?}");
 }
 
+/// K5, and continuous time: charged exactly while it runs, whoever asks in between.
+#[test]
+fn usage_in_parts_is_as_in_one() {
+    let t = tree(&[], &[(None, 1), (None, 1)]);
+    let capacity = Capacity::new(&[Resource::new("cpu", "")], vec![Rational::from(CAPACITY)]).unwrap();
+    let weights = Weights::equal(t.users());
+    let setting = Setting::new(&capacity, &weights);
+    let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
+    let usage = |looks: &[u64]| {
+        let mut policy = (registration("half-life").unwrap().build)(&setting.decay(Some(decay)));
+        let user = UserId(0);
+        policy.started(Time::ZERO, user, &[Amount(CAPACITY / 2)]);
+        for look in looks.iter().filter(|l| **l < 7_000) {
+            policy.standing(Time::from_nanos(look * 1_000_000), user);
+        }
+        policy.finished(Time::from_secs(7), user, &[Amount(CAPACITY / 2)]);
+        for look in looks.iter().filter(|l| **l > 7_000) {
+            policy.standing(Time::from_nanos(look * 1_000_000), user);
+        }
+        policy.standing(Time::from_nanos(33_333_000_000), user).key
+    };
+    let expected = 0.5 * (1.0 - 2f64.powf(-7.0 / 8.0)) * 2f64.powf(-26.333 / 8.0);
+    close(&[usage(&[]), usage(&[1, 500, 6_999, 7_001, 30_000]), usage(&[3_141, 27_182])], &[expected; 3]);
+}
+
 #[test]
 fn fair_tree_ranks_all_users_of_a_better_account_first() {
     let t = tree(
