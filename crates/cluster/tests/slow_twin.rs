@@ -24,6 +24,9 @@ struct Job {
     amounts: [u64; 2],
 }
 
+/// How often Kueue samples usage.
+const SAMPLING_S: u64 = 300;
+
 struct Twin<'a> {
     policy: &'a str,
     jobs: &'a [Job],
@@ -31,6 +34,11 @@ struct Twin<'a> {
     weights: &'a Weights,
     held: Vec<[u64; 2]>,
     commitment: Vec<[Rational; 2]>,
+    /// Overuse in each of the last two half-lives, which are the window of sdrf-window.
+    window: Vec<[[Rational; 2]; 2]>,
+    /// Decayed charges, and Kueue's entry penalties: charges of what started since the last sample.
+    usage: Vec<Rational>,
+    pending: Vec<Rational>,
     running: Vec<(u64, usize)>,
     starts: Vec<Option<u64>>,
     /// Whether two keys once differed after the thirtieth digit, which is beyond the policy.
@@ -47,6 +55,9 @@ impl<'a> Twin<'a> {
             weights,
             held: vec![[0; 2]; n],
             commitment: vec![[Rational::ZERO, Rational::ZERO]; n],
+            window: vec![[const { [Rational::ZERO; 2] }; 2]; n],
+            usage: vec![Rational::ZERO; n],
+            pending: vec![Rational::ZERO; n],
             running: Vec::new(),
             starts: vec![None; jobs.len()],
             too_near: false,
@@ -63,10 +74,26 @@ impl<'a> Twin<'a> {
         for user in 0..self.held.len() {
             for (r, share) in self.shares(user).into_iter().enumerate() {
                 let overuse = (share - self.weights.entitlement(user)).max(Rational::ZERO);
-                let c = &mut self.commitment[user][r];
-                *c = &overuse + (&*c - &overuse) * &keep;
+                let (c, window) = (&mut self.commitment[user][r], &mut self.window[user][r]);
+                for _ in 0..half_lives.min(2) {
+                    window.swap(0, 1);
+                    window[1] = overuse.clone();
+                }
+                *c = match self.policy {
+                    "sdrf-window" => (&window[0] + &window[1]) / Rational::from(2u8),
+                    _ => &overuse + (&*c - &overuse) * &keep,
+                };
             }
+            let of_user = self.running.iter().map(|&(_, i)| &self.jobs[i]).filter(|job| job.user == user);
+            let rate = of_user.fold(Rational::ZERO, |sum, job| sum + self.charge(job));
+            self.usage[user] = &rate + (&self.usage[user] - &rate) * &keep;
         }
+    }
+
+    /// What a running job is charged a second.
+    fn charge(&self, job: &Job) -> Rational {
+        let [a, b] = [0, 1].map(|r| Rational::from(job.amounts[r]) / &self.capacity[r]);
+        if self.policy == "usage-weighted" { a + b } else { a.max(b) }
     }
 
     fn key(&self, job: &Job) -> Rational {
@@ -75,7 +102,13 @@ impl<'a> Twin<'a> {
             "fifo" => return Rational::from(job.submit),
             "drf" => o.max(p),
             "asset" => o + p,
-            "sdrf" => (o + c).max(p + d),
+            // Without accounts sdrf-tree is sdrf, and the two of Slurm are one.
+            "sdrf" | "sdrf-window" | "sdrf-tree" => (o + c).max(p + d),
+            "fair-tree" | "half-life" => self.usage[job.user].clone(),
+            "usage-weighted" => {
+                let penalty = 1.0 - 2f64.powf(-(SAMPLING_S as f64) / HALF_LIFE_S as f64);
+                &self.usage[job.user] + &self.pending[job.user] * Rational::try_from(penalty).unwrap()
+            }
             "sdrf-dominant" => o.max(p) + c.max(d),
             other => panic!("the twin does not know {other}: a new policy needs its definition here"),
         };
@@ -100,6 +133,10 @@ impl<'a> Twin<'a> {
                 break;
             }
             self.pass(now - last.unwrap_or(now));
+            let sample = |at: u64| (at - self.jobs[0].submit) * HALF_LIFE_S / SAMPLING_S;
+            if sample(now) != sample(last.unwrap_or(now)) {
+                self.pending.fill(Rational::ZERO);
+            }
             last = Some(now);
             for (_, i) in self.running.extract_if(.., |r| r.0 == now) {
                 (0..2).for_each(|r| self.held[self.jobs[i].user][r] -= self.jobs[i].amounts[r]);
@@ -123,6 +160,8 @@ impl<'a> Twin<'a> {
                     self.starts[i] = Some(now);
                     self.running.push((now + job.duration, i));
                     (0..2).for_each(|r| self.held[job.user][r] += job.amounts[r]);
+                    let charge = self.charge(job);
+                    self.pending[job.user] += charge;
                 } else if blocking {
                     break;
                 } else {
