@@ -5,7 +5,7 @@ use evenhand_model::{Amount, Rational, Span, Time, UserId};
 use crate::billing::{Billing, BillingRule};
 use crate::commitment::Branch;
 use crate::holdings::{Holdings, RelativeWeights};
-use crate::kinetic::{LineOrder, Scan};
+use crate::kinetic::LineOrder;
 use crate::usage::DecayedUsage;
 use crate::{Policy, Setting, Standing};
 
@@ -81,7 +81,7 @@ impl UsageOrder {
             weights: RelativeWeights::new(setting.weights),
             first: vec![Time::ZERO; users],
             waiting: vec![false; users],
-            order: Box::new(Scan::new(users, 1)),
+            order: setting.order.structure(users, 1),
             largest_part: 0.0,
             near: Vec::new(),
         }
