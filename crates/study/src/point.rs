@@ -177,6 +177,8 @@ mod tests {
                 decays: vec![("0.99".into(), decay)],
                 dominant_key: false,
                 weights: weights.clone(),
+                accounts: None,
+                billing: None,
                 blocking,
                 until_trace_end,
                 order: Order::LiveTree,
