@@ -1,5 +1,5 @@
 //! The vocabulary of the house: what every other room means by *time*, *amount*, *resource*,
-//! *user*, *weight*, *task*, *workload* and *capacity*.
+//! *user*, *weight*, *task*, *workload*, *capacity*, *machine* and *queue*.
 //!
 //! This room decides nothing, reads no file and knows no policy. It holds the one rule that
 //! makes everything above it reproducible: **amounts and times are integers**. Shares and
@@ -27,6 +27,7 @@
 mod accounts;
 mod capacity;
 mod demand;
+mod machine;
 mod mean_use;
 mod names;
 mod quantity;
@@ -40,6 +41,7 @@ pub use capacity::{Capacity, CapacityError};
 pub use dashu_int::{IBig, UBig};
 pub use dashu_ratio::RBig as Rational;
 pub use demand::{DemandId, DemandTable};
+pub use machine::{Cluster, ClusterError, MachineGroup, Queue, Stock, whole_steps};
 pub use mean_use::{MeanUse, mean_use};
 pub use names::Names;
 pub use quantity::{Quantity, QuantityError};

@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accounts;
+mod cluster_file;
 mod compare;
 mod digest;
 mod files;
@@ -20,6 +21,8 @@ mod run;
 pub use accounts::{AccountsFile, Placed};
 pub use compare::compare;
 pub use digest::{Digest, workload_digest};
+pub use cluster_file::{cluster_of, read_cluster};
+pub use digest::workload_digest;
 pub use files::{StudyError, TaskFormat};
 pub use inputs::{read_pool, read_weights};
 pub use plan::{CapacityAsked, Plan, PlanError, Question, RunPlan};

@@ -1,0 +1,229 @@
+//! The cluster file: machines and queues in TOML.
+
+use std::path::Path;
+
+use evenhand_documents::{Document, DocumentError, Format, Node, Source, Table, nearest};
+use evenhand_model::{Cluster, MachineGroup, Queue, Rational, Span, Stock};
+
+const MACHINE: [&str; 4] = ["name", "count", "speed", "properties"];
+const QUEUE: [&str; 7] = ["name", "price", "priority", "max_wall", "max_job", "max_user", "properties"];
+
+/// Reads the machines and queues of a cluster file; `None` if it has no `[[machines]]`.
+///
+/// ```toml
+/// [[machines]]
+/// name = "fat"
+/// count = 4
+/// cpu = 64
+/// mem = "512GiB"   # a size is bytes, a plain number the workload's own unit
+/// gpu = 2
+/// speed = 1.25     # 1 unless said
+/// properties = ["infiniband"]
+///
+/// [[queues]]
+/// name = "long"
+/// price = 2        # 1 unless said
+/// priority = 10    # 0 unless said
+/// max_wall = "7d"
+/// max_job = { cpu = 64 }
+/// max_user = { cpu = 256 }
+/// ```
+///
+/// Keys of a machine other than `name`, `count`, `speed` and `properties` are resources. A `[pool]`
+/// beside them is left to [`read_pool`](crate::read_pool).
+///
+/// # Errors
+/// If the file cannot be read or something in it is not as above; with line and column.
+pub fn read_cluster(path: &Path) -> Result<Option<Cluster>, DocumentError> {
+    let document = Document::of(Source::read(path)?, Some(Format::of_path(path).unwrap_or(Format::Toml)))?;
+    cluster_of(&document)
+}
+
+/// The machines and queues of a document; `None` if it has no `machines`.
+///
+/// # Errors
+/// As [`read_cluster`].
+pub fn cluster_of(document: &Document) -> Result<Option<Cluster>, DocumentError> {
+    let root = document.root()?;
+    let Some(machines) = root.get("machines") else {
+        return match root.get("queues") {
+            Some(queues) if root.get("pool").is_none() => {
+                Err(queues.error("found queues but no [[machines]], expected both"))
+            }
+            _ => Ok(None),
+        };
+    };
+    root.deny_unknown(&["machines", "queues", "pool"])?;
+    let mut cluster = Cluster::default();
+    for group in machines.called("[[machines]]").list()? {
+        machine(&group.table()?, &mut cluster)?;
+    }
+    if cluster.groups.is_empty() {
+        return Err(root.error("found an empty list of machines, expected at least one [[machines]]"));
+    }
+    if let Some(queues) = root.get("queues") {
+        for node in queues.called("[[queues]]").list()? {
+            let queue = queue(&node.table()?, &cluster)?;
+            cluster.queues.push(queue);
+        }
+    }
+    Ok(Some(cluster))
+}
+
+fn machine(table: &Table<'_>, cluster: &mut Cluster) -> Result<(), DocumentError> {
+    let named = name(table, cluster.groups.iter().map(|g| g.name.as_str()))?;
+    let count = match table.get("count") {
+        Some(node) => whole(&node, 1, 10_000_000, "a whole number from 1 to 10000000")? as u32,
+        None => 1,
+    };
+    let speed = match table.get("speed") {
+        Some(node) => node.positive()?.exact().clone(),
+        None => Rational::ONE,
+    };
+    let mut has = vec![Stock::ZERO; cluster.resources.len()];
+    for (key, node) in table.entries().filter(|(key, _)| !MACHINE.contains(&key.name())) {
+        // A slip in count would otherwise be a resource of which no task holds any.
+        if let Some(meant) = nearest(key.name(), MACHINE).filter(|_| key.name().len() > 3) {
+            return Err(key.error(format!("unknown field {:?}; did you mean {meant:?}?", key.name())));
+        }
+        let stock = stock(&node)?;
+        let at = cluster.resources.iter().position(|r| r == key.name()).unwrap_or_else(|| {
+            cluster.resources.push(key.name().to_string());
+            cluster.groups.iter_mut().for_each(|g| g.has.push(Stock::ZERO));
+            has.push(Stock::ZERO);
+            has.len() - 1
+        });
+        has[at] = stock;
+    }
+    if has.iter().all(|s| s.exact.is_zero()) {
+        return Err(table.error("found no resource, expected at least one, such as cpu = 16"));
+    }
+    cluster.groups.push(MachineGroup { name: named, count, has, speed, properties: properties(table)? });
+    Ok(())
+}
+
+fn queue(table: &Table<'_>, cluster: &Cluster) -> Result<Queue, DocumentError> {
+    table.deny_unknown(&QUEUE)?;
+    let mut queue = Queue::new(name(table, cluster.queues.iter().map(|q| q.name.as_str()))?);
+    if let Some(price) = table.get("price") {
+        queue.price = price.quantity()?.exact().clone();
+    }
+    if let Some(priority) = table.get("priority") {
+        let limit = i64::from(i32::MAX);
+        queue.priority = whole(&priority, -limit, limit, "a whole number")? as i32;
+    }
+    if let Some(wall) = table.get("max_wall") {
+        let text = wall.written()?;
+        queue.max_wall = Some(Span::parse(text).map_err(|e| wall.error(e.to_string()))?);
+    }
+    queue.max_job = limits(table, "max_job", cluster)?;
+    queue.max_user = limits(table, "max_user", cluster)?;
+    queue.properties = properties(table)?;
+    for (at, property) in queue.properties.iter().enumerate() {
+        if !cluster.groups.iter().any(|g| g.properties.contains(property)) {
+            let node = table.required("properties", "a list")?.list()?.nth(at);
+            let problem = format!("no machine has the property {property:?}, so no job of this queue could run");
+            return Err(node.map_or_else(|| table.error(&problem), |n| n.error(&problem)));
+        }
+    }
+    Ok(queue)
+}
+
+fn limits(table: &Table<'_>, key: &str, cluster: &Cluster) -> Result<Vec<(String, Stock)>, DocumentError> {
+    let Some(limits) = table.get(key) else { return Ok(Vec::new()) };
+    let mut found = Vec::new();
+    for (resource, node) in limits.table()?.entries() {
+        if !cluster.resources.iter().any(|r| r == resource.name()) {
+            let known = cluster.resources.join(", ");
+            return Err(resource.error(format!("no machine has {:?}, expected one of: {known}", resource.name())));
+        }
+        found.push((resource.name().to_string(), stock(&node)?));
+    }
+    Ok(found)
+}
+
+fn name<'a>(table: &Table<'_>, mut before: impl Iterator<Item = &'a str>) -> Result<String, DocumentError> {
+    let node = table.required("name", "a name of its own")?;
+    let text = node.written()?;
+    if before.any(|b| b == text) {
+        return Err(node.error(format!("found {text:?} a second time, expected a name of its own")));
+    }
+    Ok(text.to_string())
+}
+
+fn properties(table: &Table<'_>) -> Result<Vec<String>, DocumentError> {
+    let Some(node) = table.get("properties") else { return Ok(Vec::new()) };
+    node.list()?.map(|p| Ok(p.text()?.to_string())).collect()
+}
+
+fn stock(node: &Node<'_>) -> Result<Stock, DocumentError> {
+    match Stock::parse(node.written()?) {
+        Ok(stock) => Ok(stock),
+        // In the words all other numbers are refused with; a B at the end is what they do not know.
+        Err(_) => Err(match node.quantity() {
+            Err(error) => error,
+            Ok(_) => node.error("expected a number or a size"),
+        }),
+    }
+}
+
+fn whole(node: &Node<'_>, from: i64, to: i64, expected: &str) -> Result<i64, DocumentError> {
+    let text = node.written()?;
+    match text.replace('_', "").parse::<i64>() {
+        Ok(n) if (from..=to).contains(&n) => Ok(n),
+        _ => Err(node.error(format!("found {text:?}, expected {expected}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(text: &str) -> Result<Option<Cluster>, String> {
+        let document = Document::parse("c.toml", text, Some(Format::Toml)).unwrap();
+        cluster_of(&document).map_err(|e| e.to_string().trim_start_matches("c.toml").to_string())
+    }
+
+    const TWO: &str = "[[machines]]\nname = \"a\"\ncpu = 4\n[[machines]]\nname = \"b\"\ncount = 3\ncpu = 16\n\
+        mem = \"64GiB\"\nspeed = 1.5\nproperties = [\"ssd\"]\n";
+
+    #[test]
+    fn machines_and_queues_are_read() {
+        let queues = "[[queues]]\nname = 1\nprice = \"1/2\"\npriority = -3\nmax_wall = \"12h\"\n\
+            max_job = { mem = \"8Gi\" }\nmax_user = { cpu = 20 }\nproperties = [\"ssd\"]\n";
+        let cluster = parse(&format!("{TWO}{queues}[pool]\ncpu = 1\n")).unwrap().unwrap();
+        assert_eq!(cluster.resources, ["cpu", "mem"]);
+        assert_eq!((cluster.machines(), cluster.groups[0].has.len()), (4, 2));
+        assert_eq!(cluster.groups[0].has[1], Stock::ZERO);
+        assert_eq!(cluster.groups[1].speed.to_string(), "3/2");
+        let queue = cluster.queue("1").unwrap();
+        assert_eq!((queue.price.to_string(), queue.priority), ("1/2".to_string(), -3));
+        assert_eq!(queue.max_wall, Some(Span::from_secs(12 * 3600)));
+        assert_eq!(queue.max_job, [("mem".to_string(), Stock::parse("8Gi").unwrap())]);
+        assert_eq!(parse("[pool]\ncpu = 3\n"), Ok(None));
+    }
+
+    #[test]
+    fn what_is_wrong_is_said_with_its_place() {
+        let wrong = |text: &str| parse(text).unwrap_err();
+        assert!(wrong("[[machines]]\ncpu = 3\n").starts_with(":1:1: [[machines]]: found no name"));
+        assert!(wrong("[[machines]]\nname = \"a\"\n").contains("found no resource"));
+        assert!(wrong("[[machines]]\nname = \"a\"\ncpu = 0\n").contains("found no resource"));
+        assert!(wrong("[[machines]]\nname = \"a\"\ncpu = -1\n").starts_with(":3:7: cpu: found \"-1\""));
+        assert!(wrong("[[machines]]\nname = \"a\"\ncuont = 2\ncpu = 1\n").starts_with(":3:1: unknown field \"cuont\""));
+        assert!(wrong("[[machines]]\nname = \"a\"\ncount = 0\ncpu = 1\n").starts_with(":3:9: count: found \"0\""));
+        assert!(wrong("[[machines]]\nname = \"a\"\ncount = 1.5\ncpu = 1\n").starts_with(":3:9: count: found \"1.5\""));
+        assert!(wrong("[[machines]]\nname = \"a\"\nspeed = 0\ncpu = 1\n").starts_with(":3:9: speed: found \"0\""));
+        assert!(wrong("machines = []\n").contains("an empty list"));
+        assert!(wrong("machines = 3\n").starts_with(":1:12: "));
+        assert!(wrong("[[queues]]\nname = \"q\"\n").contains("no [[machines]]"));
+        let queue = |text: &str| wrong(&format!("{TWO}[[queues]]\nname = \"q\"\n{text}\n"));
+        assert!(queue("max_wall = 3").starts_with(":13:12: max_wall: "));
+        assert!(queue("max_wal = 3").starts_with(":13:1: unknown field \"max_wal\""));
+        assert!(queue("max_job = { gpu = 1 }").starts_with(":13:13: no machine has \"gpu\""));
+        assert!(queue("properties = [\"ssd\", \"ib\"]").starts_with(":13:22: "));
+        assert!(queue("[[queues]]\nname = \"q\"").starts_with(":14:8: name: found \"q\" a second time"));
+        assert!(wrong(&format!("{TWO}[[machines]]\nname = \"a\"\ncpu = 1\n")).contains("a second time"));
+        assert!(wrong(&format!("{TWO}[cluster]\nx = 1\n")).contains("unknown field \"cluster\""));
+    }
+}
