@@ -17,11 +17,15 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod event_queue;
+mod jobs;
 mod metrics;
 mod pool;
 mod series;
 
 pub use event_queue::EventQueue;
+pub use jobs::{
+    BACKFILLS, Backfill, JobOptions, Jobs, OnMachines, PLACEMENTS, Placement, Refusal, Site, SiteError, simulate_jobs,
+};
 pub use metrics::{Metrics, Totals, UserRecord};
 pub use pool::{PoolOptions, Progress, Simulated, SimulationError, UserTasks, simulate};
 pub use series::Series;

@@ -131,7 +131,7 @@ fn user_record(
             break;
         }
         totals.submitted += 1;
-        if run.rejected[columns.demand[row].index()] {
+        if run.is_rejected(row, columns.demand[row]) {
             totals.rejected += 1;
             continue;
         }
@@ -140,7 +140,7 @@ fn user_record(
             continue;
         }
         let start = Time::from_nanos(run.starts[row]);
-        let (wait, duration) = (start - submit, columns.duration[row]);
+        let (wait, duration) = (start - submit, run.ran(row, columns.duration[row]));
         totals.started += 1;
         totals.completed += u64::from(start + duration <= run.end);
         sum += u128::from(wait.nanos());

@@ -2,11 +2,11 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use evenhand_model::{Capacity, DemandId, NO_TIME, Time, UserId, Workload};
+use evenhand_model::{Capacity, DemandId, NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::Policy;
 use thiserror::Error;
 
-use crate::EventQueue;
+use crate::{EventQueue, OnMachines};
 
 /// How a pool is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,6 +84,26 @@ pub struct Simulated {
     pub decisions: u64,
     /// The policy's [`order_events`](Policy::order_events).
     pub order_events: u64,
+    /// What a [simulation of jobs](crate::simulate_jobs) adds; `rejected` is empty then.
+    pub machines: Option<OnMachines>,
+}
+
+impl Simulated {
+    /// Whether the task of a row, with that demand, was rejected.
+    pub fn is_rejected(&self, row: usize, demand: DemandId) -> bool {
+        match &self.machines {
+            Some(on) => on.refused[row].is_some(),
+            None => self.rejected[demand.index()],
+        }
+    }
+
+    /// How long the task of a row ran, which on a fast machine is less than its `duration`.
+    pub fn ran(&self, row: usize, duration: Span) -> Span {
+        match &self.machines {
+            Some(on) if on.finishes[row] != NO_TIME => Span::from_nanos(on.finishes[row] - self.starts[row]),
+            _ => duration,
+        }
+    }
 }
 
 /// Why a simulation did not finish.
@@ -100,7 +120,7 @@ pub enum SimulationError {
         /// When it starts.
         start: Time,
         /// How long it runs.
-        duration: evenhand_model::Span,
+        duration: Span,
     },
 }
 
@@ -227,6 +247,7 @@ impl<'a> Pool<'a> {
             end,
             decisions: self.decisions,
             order_events: policy.order_events(),
+            machines: None,
         })
     }
 

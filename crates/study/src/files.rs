@@ -117,12 +117,14 @@ impl<'a> Folder<'a> {
     fn write_tasks(&self, path: &Path, plan: &Plan, simulated: &Simulated) -> Result<(), StudyError> {
         let c = plan.workload.columns();
         let state = |row: usize| {
-            if simulated.rejected[c.demand[row].index()] {
+            if simulated.is_rejected(row, c.demand[row]) {
                 return TaskState::Rejected;
             }
             match simulated.starts[row] {
                 NO_TIME => TaskState::Waiting,
-                start if Time::from_nanos(start) + c.duration[row] <= simulated.end => TaskState::Completed,
+                start if Time::from_nanos(start) + simulated.ran(row, c.duration[row]) <= simulated.end => {
+                    TaskState::Completed
+                }
                 _ => TaskState::Running,
             }
         };

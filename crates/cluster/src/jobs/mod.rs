@@ -1,0 +1,86 @@
+//! Jobs that ask for a wall time, on a pool or on machines: strict order and backfilling.
+//!
+//! What exactly happens is in docs/backfilling.md, to the tie rule.
+
+mod engine;
+mod floor;
+mod free;
+mod placement;
+mod site;
+mod waiting;
+
+use evenhand_model::{Time, Workload};
+use evenhand_policies::Policy;
+pub use placement::{PLACEMENTS, Placement};
+pub use site::{Jobs, Refusal, Site, SiteError};
+
+use crate::{Progress, Simulated, SimulationError, UserTasks};
+
+/// Which jobs may start before the head of the queue, which does not fit.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Backfill {
+    /// None.
+    #[default]
+    None,
+    /// Those that do not delay the head, by estimates (Lifka, The ANL/IBM SP Scheduling System,
+    /// JSSPP 1995).
+    Easy,
+    /// Those that delay no job submitted before them, by estimates (Mu'alem and Feitelson, IEEE
+    /// TPDS 12(6), 2001).
+    Conservative,
+}
+
+/// Every kind of backfilling and its name.
+pub const BACKFILLS: [(&str, Backfill); 3] =
+    [("none", Backfill::None), ("easy", Backfill::Easy), ("conservative", Backfill::Conservative)];
+
+/// How jobs are simulated.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct JobOptions {
+    /// Where a chunk is put.
+    pub placement: Placement,
+    /// Who may go before the head.
+    pub backfill: Backfill,
+    /// Without backfilling: whether a job that does not fit stops all scheduling, or only sets its
+    /// user aside until the next finish or submission.
+    pub blocking: bool,
+    /// Stop after this instant; `None`: when every accepted job has finished.
+    pub until: Option<Time>,
+}
+
+impl Default for JobOptions {
+    fn default() -> Self {
+        JobOptions { placement: Placement::default(), backfill: Backfill::default(), blocking: true, until: None }
+    }
+}
+
+/// What a simulation of jobs finds beside their starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OnMachines {
+    /// By row: why it was refused, if it was.
+    pub refused: Vec<Option<Refusal>>,
+    /// By row: when it finishes, in nanoseconds, or [`NO_TIME`](evenhand_model::NO_TIME).
+    pub finishes: Vec<u64>,
+    /// By row: the start it was first promised, in nanoseconds, or `NO_TIME`. EASY promises when a
+    /// job first stands at the head and does not fit, conservative backfilling at submission. Empty
+    /// without backfilling.
+    pub promised: Vec<u64>,
+    /// By machine and resource: amount times nanoseconds held.
+    pub busy: Vec<u128>,
+}
+
+/// Replays `workload` on a site under `policy`; `jobs` are the workload's on that site.
+///
+/// # Errors
+/// If cancelled, or if simulated time would pass [`Time::MAX`].
+pub fn simulate_jobs(
+    workload: &Workload,
+    tasks: &UserTasks,
+    site: &Site,
+    jobs: &Jobs,
+    policy: &mut dyn Policy,
+    options: JobOptions,
+    progress: &Progress,
+) -> Result<Simulated, SimulationError> {
+    engine::Engine::new(workload, tasks, site, jobs, options).run(policy, progress)
+}

@@ -1,0 +1,369 @@
+//! Where jobs run: machines in numbers, and the rules of their queues.
+
+use evenhand_model::{
+    Amount, Capacity, CapacityError, Cluster, ClusterError, Rational, Resource, Span, UBig, Workload, whole_steps,
+};
+use thiserror::Error;
+
+/// Machines of one kind. The machines of a site are numbered through, group by group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Group {
+    /// The number of the first.
+    pub(crate) first: u32,
+    /// How many there are.
+    pub(crate) count: u32,
+    /// What each has, in steps.
+    pub(crate) has: Vec<u64>,
+    /// How fast they are, as a fraction.
+    pub(crate) speed: (u64, u64),
+    properties: Vec<String>,
+}
+
+impl Group {
+    /// How long something runs here that takes `span` at speed 1, rounded up to whole nanoseconds.
+    pub(crate) fn scale(&self, span: u64) -> u64 {
+        let (above, below) = self.speed;
+        if above == below {
+            return span;
+        }
+        let scaled = (u128::from(span) * u128::from(below)).div_ceil(u128::from(above));
+        // Past the end of time either way.
+        u64::try_from(scaled).unwrap_or(u64::MAX).min(2 * Span::MAX.nanos())
+    }
+}
+
+/// A queue in steps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Rules {
+    name: String,
+    priority: i32,
+    max_wall: Option<Span>,
+    max_job: Vec<u64>,
+    max_user: Vec<u64>,
+    properties: Vec<String>,
+}
+
+/// Where jobs run: one pool, or machines with queues.
+///
+/// Amounts are in steps of a workload's resources, so a site goes with the workload it was made for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Site {
+    pub(crate) groups: Vec<Group>,
+    queues: Vec<Rules>,
+    total: Capacity,
+    /// Which resource is CPUs and how many steps one is: jobs are split into whole CPUs.
+    cpu: Option<(usize, u64)>,
+    /// A pool is one bag: nothing is ever split.
+    is_pool: bool,
+}
+
+/// Why machines do not go with a workload.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum SiteError {
+    /// No machine has a resource that the workload's tasks hold.
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    /// The sum of all machines is no capacity.
+    #[error(transparent)]
+    Capacity(#[from] CapacityError),
+    /// A speed has more digits than run times can be divided by.
+    #[error("the speed of {group} has too many digits; give a fraction of two numbers below 2^64")]
+    Speed {
+        /// The group's name.
+        group: String,
+    },
+    /// More machines than can be numbered.
+    #[error("there are {machines} machines; at most {most} can be simulated", most = MOST_MACHINES)]
+    TooMany {
+        /// How many there are.
+        machines: u64,
+    },
+}
+
+const MOST_MACHINES: u64 = 1 << 24;
+/// No limit.
+pub(crate) const NO_LIMIT: u64 = u64::MAX;
+
+impl Site {
+    /// One pool: one machine that has all of it.
+    pub fn pool(capacity: &Capacity) -> Site {
+        let has = capacity.fits().iter().map(|a| a.0).collect();
+        let group = Group { first: 0, count: 1, has, speed: (1, 1), properties: Vec::new() };
+        Site { groups: vec![group], queues: Vec::new(), total: capacity.clone(), cpu: None, is_pool: true }
+    }
+
+    /// The machines and queues of a cluster, for a workload with these resources.
+    ///
+    /// # Errors
+    /// If no machine has a resource of the workload, or a number is beyond what is simulated.
+    pub fn machines(cluster: &Cluster, resources: &[Resource]) -> Result<Site, SiteError> {
+        // Groups and queues are numbered with 16 bits; each group has a machine.
+        let parts = cluster.groups.len().max(cluster.queues.len());
+        if cluster.machines() > MOST_MACHINES || parts > usize::from(u16::MAX) {
+            return Err(SiteError::TooMany { machines: cluster.machines() });
+        }
+        let total = Capacity::new(resources, cluster.total(resources)?)?;
+        let steps = |units: &[Rational]| -> Vec<u64> {
+            units.iter().zip(resources).map(|(u, r)| whole_steps(u, r).0).collect()
+        };
+        let mut first = 0;
+        let mut groups = Vec::new();
+        for group in &cluster.groups {
+            groups.push(Group {
+                first,
+                count: group.count,
+                has: steps(&cluster.units(group, resources)),
+                speed: fraction(&group.speed).ok_or_else(|| SiteError::Speed { group: group.name.clone() })?,
+                properties: group.properties.clone(),
+            });
+            first += group.count;
+        }
+        let limits = |named: &[(String, evenhand_model::Stock)]| -> Vec<u64> {
+            let of = |r: &Resource| {
+                let stock = named.iter().find(|(name, _)| *name == r.name);
+                stock.map_or(NO_LIMIT, |(_, s)| whole_steps(&s.in_unit(&r.unit), r).0)
+            };
+            resources.iter().map(of).collect()
+        };
+        let queues = cluster.queues.iter().map(|q| Rules {
+            name: q.name.clone(),
+            priority: q.priority,
+            max_wall: q.max_wall,
+            max_job: limits(&q.max_job),
+            max_user: limits(&q.max_user),
+            properties: q.properties.clone(),
+        });
+        let cpu = resources.iter().position(|r| r.name == "cpu").map(|r| (r, resources[r].steps()));
+        Ok(Site { groups, queues: queues.collect(), total, cpu, is_pool: false })
+    }
+
+    /// Everything there is: what policies divide by.
+    pub fn total(&self) -> &Capacity {
+        &self.total
+    }
+
+    /// How many machines there are.
+    pub fn len(&self) -> usize {
+        self.groups.last().map_or(0, |g| (g.first + g.count) as usize)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// The group of a machine.
+    pub(crate) fn group_of(&self, machine: u32) -> usize {
+        self.groups.partition_point(|g| g.first <= machine) - 1
+    }
+}
+
+fn fraction(speed: &Rational) -> Option<(u64, u64)> {
+    let (above, below) = speed.clone().into_parts();
+    let above = UBig::try_from(above).ok()?;
+    Some((u64::try_from(above).ok()?, u64::try_from(below).ok()?))
+}
+
+/// Why a job can never run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Refusal {
+    /// No machine it may use, or all of them together where it may be split, have so much of a
+    /// resource: the first such resource.
+    Resource(u8),
+    /// Of each resource some machine has enough, but none of all at once.
+    Together,
+    /// It asks for more wall time than its queue allows.
+    Wall,
+    /// It asks for more of a resource than its queue allows a job.
+    JobLimit(u8),
+    /// It asks for more of a resource than its queue allows a user.
+    UserLimit(u8),
+}
+
+/// What jobs of one demand in one queue have in common.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    /// What each of its chunks holds, in steps.
+    pub(crate) chunk: Vec<u64>,
+    /// How many chunks there are.
+    pub(crate) copies: u32,
+    /// The groups with machines on which a chunk fits.
+    pub(crate) groups: Vec<u16>,
+    /// The slowest of those, as an index of a group.
+    pub(crate) slowest: u16,
+    /// The queue's index, if the site knows it.
+    pub(crate) queue: Option<u16>,
+    /// Its place among the queues' priorities, 0 the highest.
+    pub(crate) class: u8,
+    pub(crate) refused: Option<Refusal>,
+}
+
+/// Every job of a workload on a site: made once, shared by all runs.
+#[derive(Clone, Debug)]
+pub struct Jobs {
+    pub(crate) kinds: Vec<Kind>,
+    /// By row.
+    pub(crate) kind: Vec<u32>,
+    /// By row: the wall time it is expected to take at speed 1, never less than its run time.
+    pub(crate) estimate: Vec<u64>,
+    /// By row, `None` if it can run.
+    pub(crate) refused: Vec<Option<Refusal>>,
+    /// How many different priorities the queues have.
+    pub(crate) classes: usize,
+    pub(crate) max_user: Vec<Vec<u64>>,
+    /// Rows that asked for no wall time: their run time stands for it.
+    pub unasked: u64,
+    /// Rows that ran longer than they asked: their run time stands for what they asked.
+    pub overran: u64,
+}
+
+impl Jobs {
+    /// The jobs of `workload`, whose every row is one job.
+    ///
+    /// A job that fits on no single machine is split into equal chunks of whole CPUs: the least
+    /// number of chunks that divides its CPUs and that the empty site holds all at once. Its other
+    /// resources go along, in equal parts rounded up to whole steps.
+    pub fn new(workload: &Workload, site: &Site) -> Jobs {
+        let columns = workload.columns();
+        let queue_of: Vec<Option<u16>> = workload
+            .queues()
+            .iter()
+            .map(|name| site.queues.iter().position(|q| q.name == *name).map(|q| q as u16))
+            .collect();
+        let mut priorities: Vec<i32> = site.queues.iter().map(|q| q.priority).chain([0]).collect();
+        priorities.sort_unstable_by(|a, b| b.cmp(a));
+        priorities.dedup();
+        // 255 levels are told apart; those below share the last.
+        let class = |queue: Option<u16>| {
+            let priority = queue.map_or(0, |q| site.queues[usize::from(q)].priority);
+            priorities.iter().position(|p| *p == priority).unwrap_or(0).min(254) as u8
+        };
+        let width = site.queues.len() + 1;
+        let mut ids = vec![u32::MAX; workload.demands().len() * width];
+        let mut jobs = Jobs {
+            kinds: Vec::new(),
+            kind: Vec::with_capacity(workload.len()),
+            estimate: Vec::with_capacity(workload.len()),
+            refused: Vec::with_capacity(workload.len()),
+            classes: priorities.len().min(255),
+            max_user: site.queues.iter().map(|q| q.max_user.clone()).collect(),
+            unasked: 0,
+            overran: 0,
+        };
+        for row in 0..workload.len() {
+            let queue = columns.queue.as_ref().and_then(|c| queue_of.get(c[row] as usize).copied().flatten());
+            let demand = columns.demand[row];
+            let id = &mut ids[demand.index() * width + queue.map_or(0, |q| usize::from(q) + 1)];
+            if *id == u32::MAX {
+                *id = jobs.kinds.len() as u32;
+                let amounts = workload.demands().row(demand);
+                jobs.kinds.push(site.kind(amounts, queue, class(queue)));
+            }
+            let kind = &jobs.kinds[*id as usize];
+            // Nobody asks for no time at all.
+            let asked = workload.requested(row).map_or(0, Span::nanos);
+            let ran = columns.duration[row].nanos();
+            jobs.unasked += u64::from(asked == 0);
+            jobs.overran += u64::from(asked != 0 && asked < ran);
+            let limit = queue.and_then(|q| site.queues[usize::from(q)].max_wall);
+            let wants = if asked == 0 { ran } else { asked };
+            let too_long = limit.filter(|l| wants > l.nanos()).map(|_| Refusal::Wall);
+            jobs.refused.push(kind.refused.or(too_long));
+            jobs.estimate.push(asked.max(ran));
+            jobs.kind.push(*id);
+        }
+        jobs
+    }
+
+    /// Why a row is refused, if it is.
+    pub fn refusal(&self, row: usize) -> Option<Refusal> {
+        self.refused[row]
+    }
+
+    /// Into how many chunks a row is split.
+    pub fn chunks(&self, row: usize) -> u32 {
+        self.kinds[self.kind[row] as usize].copies
+    }
+}
+
+impl Site {
+    fn kind(&self, demand: &[Amount], queue: Option<u16>, class: u8) -> Kind {
+        let demand: Vec<u64> = demand.iter().map(|a| a.0).collect();
+        let rules = queue.map(|q| &self.queues[usize::from(q)]);
+        let allowed: Vec<u16> = (0..self.groups.len())
+            .filter(|&g| rules.is_none_or(|q| q.properties.iter().all(|p| self.groups[g].properties.contains(p))))
+            .map(|g| g as u16)
+            .collect();
+        let mut kind = Kind { chunk: demand, copies: 1, groups: allowed, slowest: 0, queue, class, refused: None };
+        kind.refused = match rules.and_then(|q| beyond(q, &kind.chunk)) {
+            Some(limit) => Some(limit),
+            None => self.split(&mut kind),
+        };
+        kind.groups.retain(|&g| fits(&kind.chunk, &self.groups[usize::from(g)].has));
+        let slowness = |g: &u16| {
+            let (above, below) = self.groups[usize::from(*g)].speed;
+            (u128::from(above), u128::from(below))
+        };
+        let slower = |a: (u128, u128), b: (u128, u128)| a.0 * b.1 < b.0 * a.1;
+        kind.slowest = kind
+            .groups
+            .iter()
+            .copied()
+            .reduce(|a, b| if slower(slowness(&b), slowness(&a)) { b } else { a })
+            .unwrap_or(0);
+        kind
+    }
+
+    /// Splits a job as far as it must be; or says why it can never run.
+    fn split(&self, kind: &mut Kind) -> Option<Refusal> {
+        let groups = || kind.groups.iter().map(|&g| &self.groups[usize::from(g)]);
+        let held = |chunk: &[u64]| -> u128 { groups().map(|g| u128::from(g.count) * copies(chunk, &g.has)).sum() };
+        if held(&kind.chunk) > 0 {
+            return None;
+        }
+        let whole = self.cpu.filter(|_| !self.is_pool).map(|(r, step)| (r, kind.chunk[r], step));
+        let cpus = match whole {
+            Some((_, steps, step)) if steps > 0 && steps % step == 0 => steps / step,
+            _ => 1,
+        };
+        // Chunks of whole CPUs: their number divides that of the CPUs.
+        let mut divisors: Vec<u64> = (1..).take_while(|d| d * d <= cpus).filter(|d| cpus % d == 0).collect();
+        divisors.extend(divisors.clone().iter().map(|d| cpus / d));
+        divisors.sort_unstable();
+        for parts in divisors.into_iter().skip(1).filter(|&n| n <= u64::from(u32::MAX)) {
+            let chunk: Vec<u64> = kind.chunk.iter().map(|d| d.div_ceil(parts)).collect();
+            if held(&chunk) >= u128::from(parts) {
+                (kind.chunk, kind.copies) = (chunk, parts as u32);
+                return None;
+            }
+        }
+        let most = |r: usize| -> u128 {
+            if cpus > 1 {
+                groups().map(|g| u128::from(g.count) * u128::from(g.has[r])).sum()
+            } else {
+                groups().map(|g| u128::from(g.has[r])).max().unwrap_or(0)
+            }
+        };
+        let lacking = (0..kind.chunk.len()).find(|&r| u128::from(kind.chunk[r]) > most(r));
+        Some(lacking.map_or(Refusal::Together, |r| Refusal::Resource(r.min(255) as u8)))
+    }
+}
+
+/// The limit of its queue that a demand is beyond.
+fn beyond(rules: &Rules, demand: &[u64]) -> Option<Refusal> {
+    let over = |limits: &[u64]| demand.iter().zip(limits).position(|(d, l)| d > l).map(|r| r.min(255) as u8);
+    over(&rules.max_job).map(Refusal::JobLimit).or_else(|| over(&rules.max_user).map(Refusal::UserLimit))
+}
+
+/// Whether a chunk fits in what is free.
+#[inline]
+pub(crate) fn fits(chunk: &[u64], free: &[u64]) -> bool {
+    chunk.iter().zip(free).all(|(c, f)| c <= f)
+}
+
+/// How many chunks fit in what is free; of a chunk of nothing, as many as anyone could want.
+#[inline]
+pub(crate) fn copies(chunk: &[u64], free: &[u64]) -> u128 {
+    let each = chunk.iter().zip(free).filter(|(c, _)| **c > 0).map(|(c, f)| u128::from(f / c));
+    each.min().unwrap_or(u128::from(u32::MAX))
+}
