@@ -1,0 +1,148 @@
+//! Speed of the simulation of jobs: jobs a second on one core, median of five runs.
+//!
+//! `cargo bench -p evenhand-study --bench jobs [-- FILE…]`: without files, a million jobs like
+//! MetaCentrum's on 1,000 machines; with files, each of those logs on a pool of the processors that
+//! its header names (MaxProcs).
+
+#![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints")]
+
+use std::hint::black_box;
+use std::time::Instant;
+
+use evenhand_cluster::{BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Progress, Site, UserTasks, simulate_jobs};
+use evenhand_model::{
+    Capacity, Cluster, MachineGroup, NO_TIME, Quantity, Rational, Resource, Span, Stock, Task, Time, Weights, Workload,
+    WorkloadBuilder,
+};
+use evenhand_policies::{Decay, Setting, registration};
+use evenhand_workload::Source;
+use evenhand_workload::import::{ImportOptions, import};
+
+const RUNS: usize = 5;
+
+fn main() {
+    let files: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    println!(
+        "{:>12} {:>12} {:>10} {:>9} {:>11} {:>9} {:>11}",
+        "backfill", "placement", "policy", "M jobs/s", "mean wait s", "seconds", "decisions"
+    );
+    if files.is_empty() {
+        generated();
+    }
+    for file in files {
+        let options = ImportOptions { relaxed: true, lenient: true, ..ImportOptions::default() };
+        match import(&[Source::from_argument(&file)], &options) {
+            Ok(imported) => log(&file, &imported.workload.expanded()),
+            Err(e) => eprintln!("{e}"),
+        }
+    }
+}
+
+fn log(name: &str, workload: &Workload) {
+    let procs = workload.header().iter().find(|(key, _)| key == "MaxProcs").map_or("1", |(_, value)| value.as_str());
+    let exact = |text: &str| Quantity::parse(text).map(|q| q.exact().clone()).unwrap_or(Rational::ONE);
+    let units = workload.resources().iter().map(|r| exact(if r.name == "cpu" { procs } else { "1e15" })).collect();
+    let Ok(capacity) = Capacity::new(workload.resources(), units) else { return };
+    println!("{name}: {} jobs of {} users, {procs} processors", workload.len(), workload.users().len());
+    let site = Site::pool(&capacity);
+    for (backfill, _) in BACKFILLS {
+        for policy in ["fifo", "drf", "sdrf"] {
+            measure(workload, &site, backfill, "first-fit", policy, RUNS);
+        }
+    }
+}
+
+fn measure(workload: &Workload, site: &Site, backfill: &str, placement: &str, policy: &str, runs: usize) {
+    let jobs = Jobs::new(workload, site);
+    let tasks = UserTasks::new(workload);
+    let weights = Weights::equal(workload.users().len());
+    let decay = Quantity::parse("0.999999").ok().and_then(|q| Decay::from_delta(&q).ok());
+    let named = |list: &[(&str, Backfill)]| list.iter().find(|(n, _)| *n == backfill).map(|b| b.1);
+    let options = JobOptions {
+        backfill: named(&BACKFILLS).unwrap_or_default(),
+        placement: PLACEMENTS.iter().find(|(n, _)| *n == placement).map(|p| p.1).unwrap_or_default(),
+        ..JobOptions::default()
+    };
+    let mut seconds = Vec::new();
+    let mut shown = (0.0, 0);
+    for _ in 0..runs {
+        let registered = registration(policy).expect("a policy");
+        let mut policy = (registered.build)(&Setting::new(site.total(), &weights).decay(decay));
+        let begun = Instant::now();
+        let run = simulate_jobs(workload, &tasks, site, &jobs, policy.as_mut(), options, &Progress::default());
+        seconds.push(begun.elapsed().as_secs_f64());
+        let run = black_box(run.expect("nothing is cancelled"));
+        let started = run.starts.iter().zip(&workload.columns().submit).filter(|(s, _)| **s != NO_TIME);
+        let waits: Vec<f64> = started.map(|(s, t)| (Time::from_nanos(*s) - *t).secs_f64()).collect();
+        shown = (waits.iter().sum::<f64>() / waits.len() as f64, run.decisions);
+    }
+    seconds.sort_by(f64::total_cmp);
+    let median = seconds[runs / 2];
+    let rate = workload.len() as f64 / median / 1e6;
+    println!("{backfill:>12} {placement:>12} {policy:>10} {rate:>9.3} {:>11.0} {median:>9.3} {:>11}", shown.0, shown.1);
+}
+
+fn group(name: &str, count: u32, has: [&str; 3]) -> MachineGroup {
+    let has = has.iter().filter_map(|t| Stock::parse(t).ok()).collect();
+    MachineGroup { name: name.into(), count, has, speed: Rational::ONE, properties: Vec::new() }
+}
+
+/// A million jobs on 1,000 machines of three kinds, at about nine tenths of their CPUs.
+fn generated() {
+    let cluster = Cluster {
+        resources: vec!["cpu".into(), "mem".into(), "gpu".into()],
+        groups: vec![
+            group("thin", 700, ["16", "64", "0"]),
+            group("fat", 250, ["64", "512", "0"]),
+            group("gpu", 50, ["32", "256", "4"]),
+        ],
+        queues: Vec::new(),
+    };
+    let workload = million();
+    let Ok(site) = Site::machines(&cluster, workload.resources()) else { return };
+    println!("{} generated jobs of {} users on {} machines", workload.len(), workload.users().len(), site.len());
+    for (backfill, placement, policy) in [
+        ("none", "first-fit", "fifo"),
+        ("easy", "first-fit", "fifo"),
+        ("easy", "best-fit", "fifo"),
+        ("easy", "worst-fit", "fifo"),
+        ("easy", "dominant", "fifo"),
+        ("easy", "first-fit", "drf"),
+        ("easy", "first-fit", "sdrf"),
+    ] {
+        measure(&workload, &site, backfill, placement, policy, 1);
+    }
+}
+
+fn million() -> Workload {
+    let mut state = 1u64;
+    // Splitmix64: the same jobs everywhere.
+    let mut random = move |below: u64| {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        let z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % below
+    };
+    let mut builder = WorkloadBuilder::new(["cpu", "mem", "gpu"].map(|n| Resource::new(n, "")));
+    let names: Vec<String> = (0..200).map(|u| format!("u{u}")).collect();
+    let mut submit = 0;
+    for _ in 0..1_000_000u32 {
+        submit += random(1400);
+        let cpus = [1, 1, 1, 2, 4, 4, 8, 8, 16, 32, 64, 128][random(12) as usize];
+        let mem = cpus * [1, 2, 4, 4, 6][random(5) as usize];
+        let gpus = if random(20) == 0 && cpus <= 32 { 1 + random(4) } else { 0 };
+        let run = [30, 60, 600, 3600, 4000, 20_000, 86_400][random(7) as usize] + random(600);
+        // Many users ask for much more than they need.
+        let asked = run * [1, 2, 3, 10][random(4) as usize];
+        let user = (random(200) * random(200)) / 200;
+        builder.push(&Task {
+            submit: Time::from_nanos(submit * 10_000_000),
+            duration: Span::from_secs(run),
+            requested: Some(Span::from_secs(asked)),
+            user: &names[user as usize],
+            amounts: &[cpus, mem, gpus].map(|a| u128::from(a) * 1_000_000_000),
+            ..Task::default()
+        });
+    }
+    builder.finish().expect("the jobs are right")
+}
