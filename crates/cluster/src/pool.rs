@@ -112,6 +112,11 @@ pub enum SimulationError {
     /// [`Progress::cancel`] was set.
     #[error("cancelled")]
     Cancelled,
+    /// Conservative backfilling with queues that limit what a user holds.
+    #[error(
+        "a queue limits what a user may hold (max_user), which conservative backfilling cannot promise; use easy or none"
+    )]
+    UserLimits,
     /// A task would finish after the end of time.
     #[error("task {row} starts at {start} s and runs {duration} s, which is past the end of simulated time ({max} s)", max = Time::MAX)]
     TooLong {

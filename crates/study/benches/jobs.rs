@@ -127,7 +127,7 @@ fn million() -> Workload {
     let names: Vec<String> = (0..200).map(|u| format!("u{u}")).collect();
     let mut submit = 0;
     for _ in 0..1_000_000u32 {
-        submit += random(1400);
+        submit += random(3000);
         let cpus = [1, 1, 1, 2, 4, 4, 8, 8, 16, 32, 64, 128][random(12) as usize];
         let mem = cpus * [1, 2, 4, 4, 6][random(5) as usize];
         let gpus = if random(20) == 0 && cpus <= 32 { 1 + random(4) } else { 0 };

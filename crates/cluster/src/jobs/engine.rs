@@ -5,6 +5,7 @@ use std::sync::atomic::Ordering;
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::Policy;
 
+use super::conservative::{Plan, limits_users};
 use super::floor::{Floor, Held, Reservation, Running};
 use super::site::{Jobs, Kind, Site};
 use super::waiting::{Entry, NONE, Waiting};
@@ -16,23 +17,25 @@ const EVENTS_BETWEEN_LOOKS: u64 = 1 << 12;
 
 pub(super) struct Engine<'a> {
     workload: &'a Workload,
-    jobs: &'a Jobs,
-    floor: Floor<'a>,
-    waiting: Waiting<'a>,
+    pub(super) jobs: &'a Jobs,
+    pub(super) floor: Floor<'a>,
+    pub(super) waiting: Waiting<'a>,
+    /// The promises of conservative backfilling.
+    pub(super) plan: Option<Plan>,
     options: JobOptions,
     starts: Vec<u64>,
     finishes: Vec<u64>,
-    promised: Vec<u64>,
+    pub(super) promised: Vec<u64>,
     events: EventQueue<u32>,
     /// The class whose users the policy knows to wait.
-    class: u8,
+    pub(super) class: u8,
     /// By queue and user: what its running jobs hold, where a queue limits that.
     used: Vec<Vec<u64>>,
     /// By user: the row that stands for it in this instant, its first being held back by its
     /// queue's limit, else [`NONE`].
     candidate: Vec<u32>,
     /// By user: its place among the candidates behind the head, else [`NONE`].
-    place: Vec<u32>,
+    pub(super) place: Vec<u32>,
     aside: Vec<u32>,
     reservation: Reservation,
     /// What was found out about kinds in this pass.
@@ -40,9 +43,12 @@ pub(super) struct Engine<'a> {
     pass: u32,
     settled: Option<u32>,
     busy: Vec<u128>,
+    /// By resource: the least that any job holds.
+    least: Vec<u64>,
+    finished: Vec<u32>,
     end: u64,
     done: u64,
-    decisions: u64,
+    pub(super) decisions: u64,
 }
 
 /// From which estimate on jobs of a kind cannot start, found out in the pass of that number.
@@ -50,6 +56,12 @@ pub(super) struct Engine<'a> {
 struct Memo {
     pass: u32,
     fails_from: u64,
+}
+
+/// The least of a resource that any job holds which can run.
+fn least(jobs: &Jobs, resource: usize) -> u64 {
+    let able = jobs.kinds.iter().filter(|k| k.refused.is_none());
+    able.map(|k| k.chunk[resource].saturating_mul(u64::from(k.copies))).min().unwrap_or(0)
 }
 
 impl<'a> Engine<'a> {
@@ -65,6 +77,7 @@ impl<'a> Engine<'a> {
         Engine {
             workload,
             jobs,
+            plan: (options.backfill == Backfill::Conservative).then(|| Plan::new(site, width, options.placement)),
             floor: Floor::new(site, width, options.placement, options.backfill == Backfill::Easy),
             waiting: Waiting::new(workload, tasks, jobs),
             options,
@@ -82,6 +95,8 @@ impl<'a> Engine<'a> {
             pass: 0,
             settled: None,
             busy: vec![0; site.len() * width],
+            least: (0..width).map(|r| least(jobs, r)).collect(),
+            finished: Vec::new(),
             end: 0,
             done: 0,
             decisions: 0,
@@ -91,24 +106,29 @@ impl<'a> Engine<'a> {
     pub(super) fn run(mut self, policy: &mut dyn Policy, progress: &Progress) -> Result<Simulated, SimulationError> {
         let mut events = 0u64;
         self.end = self.waiting.next_submission().unwrap_or_default().nanos();
+        if self.plan.is_some() && limits_users(self.workload, &self.jobs.max_user) {
+            return Err(SimulationError::UserLimits);
+        }
         loop {
-            let now = match (self.events.next_time(), self.waiting.next_submission()) {
-                (Some(f), Some(s)) => f.min(s),
-                (Some(t), None) | (None, Some(t)) => t,
-                (None, None) => break,
-            };
+            let planned = self.plan.as_ref().and_then(Plan::next_start);
+            let times = [self.events.next_time(), self.waiting.next_submission(), planned];
+            let Some(now) = times.into_iter().flatten().min() else { break };
             if let Some(until) = self.options.until.filter(|until| now > *until) {
                 self.end = until.nanos();
                 break;
             }
             self.end = now.nanos();
+            let mut early = false;
             if self.events.next_time() == Some(now) {
-                events += self.finish(now, policy);
+                events += self.finish(now, policy, &mut early);
             }
             self.waiting.tidy();
             let first_new = self.waiting.entries().len();
             events += self.submit(now, policy);
-            self.schedule(now, policy, first_new)?;
+            match self.options.backfill {
+                Backfill::Conservative => self.keep_promises(now, early, first_new, policy)?,
+                Backfill::None | Backfill::Easy => self.schedule(now, policy, first_new)?,
+            }
             if events >= EVENTS_BETWEEN_LOOKS {
                 events = 0;
                 progress.tasks.store(self.done, Ordering::Relaxed);
@@ -147,7 +167,11 @@ impl<'a> Engine<'a> {
         &jobs.kinds[jobs.kind[row as usize] as usize]
     }
 
-    fn submitted_at(&self, row: u32) -> Time {
+    pub(super) fn user_of(&self, row: u32) -> u32 {
+        self.workload.columns().user[row as usize].0
+    }
+
+    pub(super) fn submitted_at(&self, row: u32) -> Time {
         self.workload.columns().submit[row as usize]
     }
 
@@ -163,19 +187,25 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Every finish of this instant; returns how many.
-    fn finish(&mut self, now: Time, policy: &mut dyn Policy) -> u64 {
-        let mut slots = Vec::new();
+    /// Every finish of this instant; returns how many. `early`: whether one was not yet expected.
+    fn finish(&mut self, now: Time, policy: &mut dyn Policy, early: &mut bool) -> u64 {
+        let mut slots = std::mem::take(&mut self.finished);
+        slots.clear();
         self.events.take_next(|slot| slots.push(slot));
         for &slot in &slots {
             let job = self.floor.end(slot, &self.jobs.kinds);
             self.count_use(&job, job.finish);
+            if let Some(plan) = self.plan.as_mut().filter(|_| job.expected > job.finish) {
+                plan.cut_short(&self.jobs.kinds[job.kind as usize], &job.held, now.nanos(), job.expected);
+                *early = true;
+            }
             let user = self.workload.columns().user[job.row as usize];
             policy.finished(now, user, self.workload.amounts(job.row as usize));
             self.count_limit(job.row, user, false);
         }
         self.settled = None;
-        slots.len() as u64
+        self.finished = slots;
+        self.finished.len() as u64
     }
 
     /// Every submission of this instant, in file order; returns how many.
@@ -197,7 +227,7 @@ impl<'a> Engine<'a> {
     }
 
     /// What the user's first waiting job of the present class is, told to the policy.
-    fn tell(&mut self, user: u32, policy: &mut dyn Policy) {
+    pub(super) fn tell(&mut self, user: u32, policy: &mut dyn Policy) {
         let first = self.waiting.first(self.class, user).map(|row| self.submitted_at(row));
         policy.waiting(UserId(user), first);
     }
@@ -309,7 +339,13 @@ impl<'a> Engine<'a> {
     }
 
     /// Starts a job for which room was taken.
-    fn start(&mut self, now: Time, row: u32, held: Held, policy: &mut dyn Policy) -> Result<(), SimulationError> {
+    pub(super) fn start(
+        &mut self,
+        now: Time,
+        row: u32,
+        held: Held,
+        policy: &mut dyn Policy,
+    ) -> Result<(), SimulationError> {
         let columns = self.workload.columns();
         let at = row as usize;
         let ran = Span::checked_from_nanos(u128::from(self.floor.scaled(&held, columns.duration[at].nanos())));
@@ -348,6 +384,10 @@ impl<'a> Engine<'a> {
         if self.promised[head as usize] == NO_TIME {
             self.reserve(head, &mut reserved);
             self.promised[head as usize] = self.reservation.shadow;
+        }
+        if !self.floor.has_in_all(&self.least) {
+            self.settled = reserved.then_some(head);
+            return Ok(());
         }
         let mut started = false;
         for class in self.class..self.jobs.classes as u8 {

@@ -14,7 +14,7 @@ pub(crate) struct Held {
 }
 
 impl Held {
-    fn add(&mut self, machine: u32, chunks: u32) {
+    pub(crate) fn add(&mut self, machine: u32, chunks: u32) {
         match (&mut self.first, self.more.last_mut()) {
             (first, _) if first.1 == 0 => *first = (machine, chunks),
             (first, None) if first.0 == machine => first.1 += chunks,
@@ -111,6 +111,13 @@ impl<'a> Floor<'a> {
         (0..self.running.len() as u32).filter(move |s| !idle[*s as usize])
     }
 
+    /// Takes the room that was promised to a job.
+    pub(crate) fn take_held(&mut self, kind: &Kind, held: &Held) {
+        held.iter().for_each(|(machine, chunks)| self.free.take(machine, &kind.chunk, chunks));
+        let all = u64::from(kind.copies);
+        self.free_in_all.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f -= c * all);
+    }
+
     /// Takes room for a job that may start now, wherever its rule puts it.
     pub(crate) fn take(&mut self, kind: &Kind) -> Option<Held> {
         self.take_guarded(kind, None)
@@ -129,24 +136,33 @@ impl<'a> Floor<'a> {
         self.take_guarded(kind, Some((guard, &mut reservation.extra)))
     }
 
+    /// Whether so much of each resource is free in all, on whatever machines.
+    pub(crate) fn has_in_all(&self, least: &[u64]) -> bool {
+        fits(least, &self.free_in_all)
+    }
+
     /// Whether a job could start now if nothing were reserved.
     pub(crate) fn has_room(&self, kind: &Kind) -> bool {
         let wanted = u64::from(kind.copies);
         if kind.chunk.iter().zip(&self.free_in_all).any(|(c, f)| c.saturating_mul(wanted) > *f) {
             return false;
         }
-        self.room(kind, |machine| copies(&kind.chunk, self.free.of(machine)))
+        self.room(kind, |machine| match kind.copies {
+            1 => 1,
+            _ => copies(&kind.chunk, self.free.of(machine)),
+        })
     }
 
     /// Whether [`take_beside`](Floor::take_beside) would find room.
     pub(crate) fn has_room_beside(&self, kind: &Kind, now: u64, estimate: u64, reservation: &Reservation) -> bool {
         let guard = Guard { kind, now, estimate, shadow: reservation.shadow };
         self.room(kind, |machine| {
-            let free = copies(&kind.chunk, self.free.of(machine));
-            if guard.in_time(self.site, self.site.group_of(machine)) {
-                free
-            } else {
-                free.min(copies(&kind.chunk, self.row(&reservation.extra, machine)))
+            let in_time = guard.in_time(self.site, self.site.group_of(machine));
+            let extra = self.row(&reservation.extra, machine);
+            match kind.copies {
+                1 => u128::from(in_time || fits(&kind.chunk, extra)),
+                _ if in_time => copies(&kind.chunk, self.free.of(machine)),
+                _ => copies(&kind.chunk, self.free.of(machine)).min(copies(&kind.chunk, extra)),
             }
         })
     }
@@ -312,8 +328,15 @@ impl<'a> Floor<'a> {
             let kind = &kinds[job.kind as usize];
             for (machine, chunks) in job.held.iter() {
                 let at = machine as usize * width;
-                let counts = allowed(machine);
                 let row = &mut later[at..at + width];
+                if head.copies == 1 {
+                    row.iter_mut().zip(&kind.chunk).for_each(|(l, c)| *l += c * u64::from(chunks));
+                    if room == 0 && fits(&head.chunk, row) && allowed(machine) {
+                        room = 1;
+                    }
+                    continue;
+                }
+                let counts = allowed(machine);
                 let before = if counts { copies(&head.chunk, row) } else { 0 };
                 row.iter_mut().zip(&kind.chunk).for_each(|(l, c)| *l += c * u64::from(chunks));
                 if counts {

@@ -2,10 +2,12 @@
 //!
 //! What exactly happens is in docs/backfilling.md, to the tie rule.
 
+mod conservative;
 mod engine;
 mod floor;
 mod free;
 mod placement;
+mod profile;
 mod site;
 mod waiting;
 

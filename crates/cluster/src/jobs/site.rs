@@ -23,6 +23,7 @@ impl Group {
     /// How long something runs here that takes `span` at speed 1, rounded up to whole nanoseconds.
     pub(crate) fn scale(&self, span: u64) -> u64 {
         let (above, below) = self.speed;
+        // Most machines: no division.
         if above == below {
             return span;
         }
@@ -153,7 +154,11 @@ impl Site {
     }
 
     /// The group of a machine.
+    #[inline]
     pub(crate) fn group_of(&self, machine: u32) -> usize {
+        if self.groups.len() == 1 {
+            return 0;
+        }
         self.groups.partition_point(|g| g.first <= machine) - 1
     }
 }
@@ -269,7 +274,8 @@ impl Jobs {
             let wants = if asked == 0 { ran } else { asked };
             let too_long = limit.filter(|l| wants > l.nanos()).map(|_| Refusal::Wall);
             jobs.refused.push(kind.refused.or(too_long));
-            jobs.estimate.push(asked.max(ran));
+            // At least a nanosecond: also a job of no duration needs its room when it starts.
+            jobs.estimate.push(asked.max(ran).max(1));
             jobs.kind.push(*id);
         }
         jobs

@@ -168,4 +168,22 @@ proptest! {
     fn easy_is_the_twin_s(world in world(Backfill::Easy)) {
         as_the_twin(&world)?;
     }
+
+    #[test]
+    fn conservative_is_the_twin_s(world in world(Backfill::Conservative)) {
+        as_the_twin(&world)?;
+    }
+
+    /// Nobody waits longer than promised, whatever came later.
+    #[test]
+    fn promises_are_kept(world in prop_oneof![world(Backfill::Easy), world(Backfill::Conservative)]) {
+        // EASY promises the head only, and only while it is the head: in the order of submission it stays that.
+        let world = World { policy: "fifo", queues: vec![], ..world };
+        let (_, found) = run(&world);
+        let on = found.machines.as_ref().unwrap();
+        for (row, (start, promised)) in found.starts.iter().zip(&on.promised).enumerate() {
+            prop_assert!(on.refused[row].is_some() == (*start == NO_TIME));
+            prop_assert!(*promised == NO_TIME || start <= promised, "row {row}");
+        }
+    }
 }

@@ -162,7 +162,7 @@ impl<'a> Twin<'a> {
     }
 
     fn estimate(&self, i: usize) -> u64 {
-        self.world.jobs[i].run.max(self.world.jobs[i].asked.unwrap_or(0))
+        self.world.jobs[i].run.max(self.world.jobs[i].asked.unwrap_or(0)).max(1)
     }
 
     /// How long job `i` is expected to take on machine `m`.
