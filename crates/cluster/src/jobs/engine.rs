@@ -429,6 +429,21 @@ impl<'a> Engine<'a> {
         could
     }
 
+    /// The first entry of a class, from the place `at` on, that is not yet known to lack room; and
+    /// the place after it.
+    fn hopeful(&self, at: usize, class: u8) -> Option<(Entry, usize)> {
+        let free = self.floor.free_of_first();
+        let entries = &self.waiting.entries()[at..];
+        let hopeful = entries.iter().position(|e| {
+            if e.needs > free || e.row == NONE || e.class != class {
+                return false;
+            }
+            let memo = &self.memo[e.kind as usize];
+            memo.pass != self.pass || e.estimate < memo.fails_from
+        })?;
+        Some((entries[hopeful], at + hopeful + 1))
+    }
+
     /// Starts a job that [could](Engine::could_start); whether anything came of it.
     fn start_beside(&mut self, now: Time, entry: Entry, policy: &mut dyn Policy) -> Result<bool, SimulationError> {
         let kind = &self.jobs.kinds[entry.kind as usize];
@@ -466,14 +481,10 @@ impl<'a> Engine<'a> {
         policy: &mut dyn Policy,
     ) -> Result<bool, SimulationError> {
         let mut candidates: Vec<Entry> = Vec::new();
-        for at in from..self.waiting.entries().len() {
-            let entry = self.waiting.entries()[at];
-            if entry.row == NONE || entry.class != class || entry.row == head {
-                continue;
-            }
-            let memo = &self.memo[entry.kind as usize];
-            let fails = memo.pass == self.pass && entry.estimate >= memo.fails_from;
-            if fails || self.place[entry.user as usize] != NONE {
+        let mut at = from;
+        while let Some((entry, next)) = self.hopeful(at, class) {
+            at = next;
+            if entry.row == head || self.place[entry.user as usize] != NONE {
                 continue;
             }
             if self.could_start(now, head, entry, reserved) {

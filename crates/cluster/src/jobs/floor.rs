@@ -136,6 +136,11 @@ impl<'a> Floor<'a> {
         self.take_guarded(kind, Some((guard, &mut reservation.extra)))
     }
 
+    /// How much of the first resource is free, on all machines together.
+    pub(crate) fn free_of_first(&self) -> u64 {
+        self.free_in_all.first().copied().unwrap_or(u64::MAX)
+    }
+
     /// Whether so much of each resource is free in all, on whatever machines.
     pub(crate) fn has_in_all(&self, least: &[u64]) -> bool {
         fits(least, &self.free_in_all)

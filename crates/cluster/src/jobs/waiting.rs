@@ -2,7 +2,7 @@
 
 use evenhand_model::{Time, UserId, Workload};
 
-use super::site::Jobs;
+use super::site::{Jobs, Kind};
 use crate::UserTasks;
 
 /// No row.
@@ -17,6 +17,8 @@ pub(crate) struct Entry {
     pub(crate) kind: u32,
     pub(crate) class: u8,
     pub(crate) estimate: u64,
+    /// How much of the first resource it holds: most jobs that do not fit lack that.
+    pub(crate) needs: u64,
 }
 
 /// The waiting jobs and each user's first.
@@ -61,7 +63,7 @@ impl<'a> Waiting<'a> {
 
     /// Leaves out what has started, if that is most of the entries: places move.
     pub(crate) fn tidy(&mut self) {
-        if self.gone <= 64 || self.gone <= self.entries.len() / 2 {
+        if self.gone <= 8 || self.gone <= self.entries.len() / 2 {
             return;
         }
         self.entries.retain(|e| e.row != NONE);
@@ -79,9 +81,16 @@ impl<'a> Waiting<'a> {
             return None;
         }
         let kind = self.jobs.kind[row];
-        let class = self.jobs.kinds[kind as usize].class;
-        let user = self.workload.columns().user[row].0;
-        let entry = Entry { row: row as u32, user, kind, class, estimate: self.jobs.estimate[row] };
+        let Kind { class, chunk, copies, .. } = &self.jobs.kinds[kind as usize];
+        let entry = Entry {
+            row: row as u32,
+            user: self.workload.columns().user[row].0,
+            kind,
+            class: *class,
+            estimate: self.jobs.estimate[row],
+            needs: chunk[0].saturating_mul(u64::from(*copies)),
+        };
+        let class = entry.class;
         self.place[row] = self.entries.len() as u32;
         self.entries.push(entry);
         self.count[usize::from(class)] += 1;
