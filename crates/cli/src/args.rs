@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenhand_policies::Order;
+use evenhand_study::{BACKFILLS, Backfill, PLACEMENTS, Placement};
 use evenhand_workload::export::ExportFormat;
 use evenhand_workload::generate::Like;
 use evenhand_workload::import::{Format as TraceFormat, MemoryPer, MemoryUnit};
@@ -53,6 +54,20 @@ impl Common {
 
 fn threads(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().map_err(|_| "expected a whole number, 1 or more".to_string())
+}
+
+fn backfill(text: &str) -> Result<Backfill, String> {
+    named(&BACKFILLS, text)
+}
+
+fn placement(text: &str) -> Result<Placement, String> {
+    named(&PLACEMENTS, text)
+}
+
+fn named<T: Copy>(list: &[(&str, T)], text: &str) -> Result<T, String> {
+    let names = || list.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let found = list.iter().find(|(name, _)| *name == text);
+    found.map(|(_, value)| *value).ok_or_else(|| format!("expected one of: {}", names()))
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -212,6 +227,12 @@ pub(crate) struct StudyArgs {
     /// When a user's first task does not fit, try the next user
     #[arg(long)]
     pub(crate) no_blocking: bool,
+    /// Which tasks may start before the head of the queue, which does not fit: none, easy, conservative
+    #[arg(long, default_value = "none", value_name = "KIND", value_parser = backfill)]
+    pub(crate) backfill: Backfill,
+    /// On machines, where a task is put: first-fit, best-fit, worst-fit, dominant
+    #[arg(long, default_value = "first-fit", value_name = "RULE", value_parser = placement)]
+    pub(crate) placement: Placement,
     /// When a run stops
     #[arg(long, value_enum, default_value = "finished")]
     pub(crate) until: Until,

@@ -6,7 +6,10 @@ use std::sync::Arc;
 use evenhand_model::{AccountTree, Quantity, Rational, Resource, Weights, Workload};
 use evenhand_policies::{Billing, BillingRule, Decay, POLICIES, Registration, registration};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
-use evenhand_study::{AccountsFile, CapacityAsked, Live, Plan, Question, TaskFormat, read_pool, read_weights};
+use evenhand_study::{
+    AccountsFile, Backfill, CapacityAsked, JobRules, Live, Plan, Question, TaskFormat, read_cluster, read_pool,
+    read_weights,
+};
 use evenhand_workload::generate::{GenerateOptions, Like, generate};
 
 use crate::args::{Common, SdrfKey, StudyArgs, Until};
@@ -30,6 +33,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, console: &Console) -> Resul
     let (workload, accounts) = placed(args, workload, console)?;
     let question = question(args, asked, accounts, &workload, console)?;
     let plan = Plan::new(workload, &question).map_err(Failure::input)?;
+    plan.notes().iter().for_each(|note| console.note(note));
     let live = Arc::new(Live::new(&plan));
     stop_on_interrupt(&live)?;
     let format = match (args.tasks_csv, args.no_tasks) {
@@ -96,6 +100,11 @@ pub(crate) enum CapacityText {
 impl Asked {
     fn parse(args: &StudyArgs) -> Result<Asked, Failure> {
         policies(&args.policy)?;
+        if args.no_blocking && args.backfill != Backfill::None {
+            let problem =
+                "--no-blocking: backfilling already looks behind a task that does not fit; leave one of the two out";
+            return Err(Failure::Input(problem.into()));
+        }
         let capacities = args.capacity.iter().map(|text| capacity_text(text)).collect::<Result<_, _>>()?;
         Ok(Asked { capacities, decays: decays(args)? })
     }
@@ -177,6 +186,7 @@ fn question(
         blocking: !args.no_blocking,
         until_trace_end: args.until == Until::TraceEnd,
         order: args.order,
+        jobs: JobRules { placement: args.placement, backfill: args.backfill },
     })
 }
 
@@ -195,7 +205,7 @@ pub(crate) fn capacity_text(text: &str) -> Result<CapacityText, Failure> {
         Ok(factor) if !factor.is_zero() => Ok(CapacityText::Multiple(text.to_string(), factor)),
         Err(_) if Path::new(text).exists() => Ok(CapacityText::File(text.into())),
         _ => {
-            let expected = "a number greater than 0 (a multiple of the workload's mean use) or a file with a [pool]";
+            let expected = "a number greater than 0 (a multiple of the workload's mean use) or a file with a [pool] or [[machines]]";
             Err(wrong("--capacity", text, expected))
         }
     }
@@ -207,6 +217,10 @@ pub(crate) fn capacity(asked: CapacityText, workload: &Workload, console: &Conso
         CapacityText::Multiple(text, factor) => return Ok(CapacityAsked::Multiple(text, factor)),
         CapacityText::File(path) => path,
     };
+    let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
+    if let Some(cluster) = read_cluster(&path).map_err(Failure::document)? {
+        return Ok(CapacityAsked::Machines(name, cluster));
+    }
     let (units, unknown) = read_pool(&path, workload.resources()).map_err(Failure::document)?;
     if !unknown.is_empty() {
         console.note(&format!(
@@ -215,7 +229,6 @@ pub(crate) fn capacity(asked: CapacityText, workload: &Workload, console: &Conso
             unknown.join(", ")
         ));
     }
-    let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     Ok(CapacityAsked::Pool(name, units))
 }
 
@@ -265,6 +278,8 @@ fn method(args: &StudyArgs, question: &Question, common: &Common) -> MethodRecor
             "a task that does not fit",
             if args.no_blocking { "sets its user aside, the next user is tried" } else { "stops scheduling" }.into(),
         ),
+        parameter("backfilling", question.jobs.backfill_name().into()),
+        parameter("placement on machines", question.jobs.placement_name().into()),
         parameter(
             "a run ends",
             match args.until {

@@ -1,6 +1,6 @@
 //! Speed of the simulation of jobs: jobs a second on one core, median of five runs.
 //!
-//! `cargo bench -p evenhand-study --bench jobs [-- FILE…]`: without files, a million jobs like
+//! `cargo bench -p evenhand-study --bench jobs [-- KIND… POLICY… FILE…]`: without files, a million jobs like
 //! MetaCentrum's on 1,000 machines; with files, each of those logs on a pool of the processors that
 //! its header names (MaxProcs).
 
@@ -21,7 +21,14 @@ use evenhand_workload::import::{ImportOptions, import};
 const RUNS: usize = 5;
 
 fn main() {
-    let files: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let mut files: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let mut chosen = |among: &[&'static str]| -> Vec<&'static str> {
+        let named: Vec<&str> = among.iter().copied().filter(|n| files.iter().any(|f| f == n)).collect();
+        files.retain(|f| !among.contains(&f.as_str()));
+        if named.is_empty() { among.to_vec() } else { named }
+    };
+    let kinds = chosen(&BACKFILLS.map(|b| b.0));
+    let policies = chosen(&["fifo", "drf", "sdrf"]);
     println!(
         "{:>12} {:>12} {:>10} {:>9} {:>11} {:>9} {:>11}",
         "backfill", "placement", "policy", "M jobs/s", "mean wait s", "seconds", "decisions"
@@ -32,21 +39,21 @@ fn main() {
     for file in files {
         let options = ImportOptions { relaxed: true, lenient: true, ..ImportOptions::default() };
         match import(&[Source::from_argument(&file)], &options) {
-            Ok(imported) => log(&file, &imported.workload.expanded()),
+            Ok(imported) => log(&file, &imported.workload.expanded(), &kinds, &policies),
             Err(e) => eprintln!("{e}"),
         }
     }
 }
 
-fn log(name: &str, workload: &Workload) {
+fn log(name: &str, workload: &Workload, kinds: &[&str], policies: &[&str]) {
     let procs = workload.header().iter().find(|(key, _)| key == "MaxProcs").map_or("1", |(_, value)| value.as_str());
     let exact = |text: &str| Quantity::parse(text).map(|q| q.exact().clone()).unwrap_or(Rational::ONE);
     let units = workload.resources().iter().map(|r| exact(if r.name == "cpu" { procs } else { "1e15" })).collect();
     let Ok(capacity) = Capacity::new(workload.resources(), units) else { return };
     println!("{name}: {} jobs of {} users, {procs} processors", workload.len(), workload.users().len());
     let site = Site::pool(&capacity);
-    for (backfill, _) in BACKFILLS {
-        for policy in ["fifo", "drf", "sdrf"] {
+    for backfill in kinds {
+        for policy in policies {
             measure(workload, &site, backfill, "first-fit", policy, RUNS);
         }
     }

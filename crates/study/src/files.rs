@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use evenhand_cluster::{Simulated, SimulationError};
-use evenhand_model::{NO_TIME, Time};
+use evenhand_model::{NO_TIME, Span, Time};
 use evenhand_workload::store::{StoreError, TaskResults, TaskState, write_task_results, write_task_results_csv};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -132,13 +132,15 @@ impl<'a> Folder<'a> {
         let rows = c.submit.partition_point(|t| *t <= simulated.end);
         let states: Vec<TaskState> = (0..rows).map(state).collect();
         let row: Vec<u32> = (0..rows as u32).collect();
+        // On machines of different speeds.
+        let ran: Vec<Span> = (0..rows).map(|row| simulated.ran(row, c.duration[row])).collect();
         let results = TaskResults {
             users: plan.workload.users(),
             row: &row,
             user: &c.user[..rows],
             submit: &c.submit[..rows],
             start: &simulated.starts[..rows],
-            duration: &c.duration[..rows],
+            duration: &ran,
             state: &states,
         };
         match self.format {

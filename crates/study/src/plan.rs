@@ -1,13 +1,16 @@
 //! The grid of a study.
 
-use evenhand_cluster::PoolOptions;
+use std::sync::Arc;
+
+use evenhand_cluster::{PoolOptions, SiteError};
 use evenhand_model::{
-    AccountTree, Capacity, CapacityError, MeanUse, Quantity, Rational, Time, Weights, Workload, mean_use,
+    AccountTree, Capacity, CapacityError, Cluster, MeanUse, Quantity, Rational, Time, Weights, Workload, mean_use,
 };
 use evenhand_policies::{Billing, Decay, Order, POLICIES, Registration, registration};
 use thiserror::Error;
 
 use crate::digest::{Digest, workload_digest};
+use crate::machines::{JobRules, OnSite};
 use crate::point::workload_record;
 use crate::record::{PerResource, WorkloadRecord};
 
@@ -37,6 +40,8 @@ pub struct Question {
     pub until_trace_end: bool,
     /// Which structure keeps users ordered: only the count of order events depends on it.
     pub order: Order,
+    /// Placement on machines, and backfilling.
+    pub jobs: JobRules,
 }
 
 /// One capacity as a user gave it.
@@ -46,6 +51,8 @@ pub enum CapacityAsked {
     Multiple(String, Quantity),
     /// An absolute pool in the workload's own units, with its name.
     Pool(String, Vec<Rational>),
+    /// Machines, with their name.
+    Machines(String, Cluster),
 }
 
 /// One run of the grid.
@@ -60,6 +67,8 @@ pub struct RunPlan {
     pub(crate) capacity: Capacity,
     pub(crate) capacity_name: String,
     pub(crate) capacity_factor: Option<f64>,
+    /// For runs of jobs: on machines, or with backfilling.
+    pub(crate) on_site: Option<Arc<OnSite>>,
     pub(crate) digest: String,
 }
 
@@ -103,6 +112,14 @@ pub enum PlanError {
         /// Why.
         source: CapacityError,
     },
+    /// The machines do not go with the workload.
+    #[error("{name}: {source}")]
+    Site {
+        /// The capacity as named.
+        name: String,
+        /// Why.
+        source: SiteError,
+    },
 }
 
 impl Plan {
@@ -118,8 +135,11 @@ impl Plan {
         let options = PoolOptions { blocking: question.blocking, until };
         let mut runs: Vec<RunPlan> = Vec::new();
         for asked in &question.capacities {
-            let (name, factor, capacity) =
-                asked.capacity(&workload, &mean_use).map_err(|(name, source)| PlanError::Capacity { name, source })?;
+            let ground = asked.ground(&workload, &mean_use, question.jobs);
+            let Ground { name, factor, capacity, on_site } = ground.map_err(|(name, source)| match source {
+                SiteError::Capacity(source) => PlanError::Capacity { name, source },
+                source => PlanError::Site { name, source },
+            })?;
             for policy in &question.policies {
                 let registered = match policy.as_str() {
                     "sdrf" if question.dominant_key => "sdrf-dominant",
@@ -142,6 +162,7 @@ impl Plan {
                         capacity: capacity.clone(),
                         capacity_name: name.clone(),
                         capacity_factor: factor,
+                        on_site: on_site.clone(),
                         digest: String::new(),
                     };
                     run.digest = run_digest(&run, &digest, question, options);
@@ -169,6 +190,14 @@ impl Plan {
         })
     }
 
+    /// What had to be assumed about the workload, in sentences.
+    pub fn notes(&self) -> Vec<String> {
+        let mut notes: Vec<String> =
+            self.runs.iter().filter_map(|run| run.on_site.as_ref().and_then(|s| s.note())).collect();
+        notes.dedup();
+        notes
+    }
+
     /// How many tasks a run has.
     pub fn tasks(&self) -> u64 {
         self.workload.tasks()
@@ -190,23 +219,31 @@ pub(crate) fn last_event(workload: &Workload, mean_use: &MeanUse) -> Time {
     workload.columns().submit.last().copied().unwrap_or_default().max(mean_use.last_finish)
 }
 
+/// A capacity as a run needs it.
+pub(crate) struct Ground {
+    pub(crate) name: String,
+    pub(crate) factor: Option<f64>,
+    pub(crate) capacity: Capacity,
+    pub(crate) on_site: Option<Arc<OnSite>>,
+}
+
 impl CapacityAsked {
-    /// Its name, its multiple of R and its amounts; or its name and why it is refused.
-    pub(crate) fn capacity(
-        &self,
-        w: &Workload,
-        r: &MeanUse,
-    ) -> Result<(String, Option<f64>, Capacity), (String, CapacityError)> {
+    /// What a run needs of it, on a site if jobs are simulated; or its name and why it is refused.
+    pub(crate) fn ground(&self, w: &Workload, r: &MeanUse, rules: JobRules) -> Result<Ground, (String, SiteError)> {
         let (name, factor, capacity) = match self {
             CapacityAsked::Multiple(name, factor) => {
                 (name, Some(factor.to_f64()), Capacity::multiple(w.resources(), r, factor))
             }
             CapacityAsked::Pool(name, units) => (name, None, Capacity::new(w.resources(), units.clone())),
+            CapacityAsked::Machines(name, cluster) => {
+                let on_site = OnSite::machines(cluster, w, rules).map_err(|source| (name.clone(), source))?;
+                let capacity = on_site.site.total().clone();
+                return Ok(Ground { name: name.clone(), factor: None, capacity, on_site: Some(on_site) });
+            }
         };
-        match capacity {
-            Ok(capacity) => Ok((name.clone(), factor, capacity)),
-            Err(source) => Err((name.clone(), source)),
-        }
+        let capacity = capacity.map_err(|source| (name.clone(), source.into()))?;
+        let on_site = OnSite::pool(&capacity, w, rules);
+        Ok(Ground { name: name.clone(), factor, capacity, on_site })
     }
 }
 
@@ -227,6 +264,9 @@ fn run_digest(run: &RunPlan, workload: &str, question: &Question, options: PoolO
         d.text(&weights.exact(user).to_string());
     }
     d.number(run.decay.map_or(0, |x| x.tau_s().to_bits()));
+    if let Some(on_site) = &run.on_site {
+        on_site.digest(&mut d);
+    }
     d.number(u64::from(options.blocking)).number(options.until.map_or(u64::MAX, Time::nanos));
     // Where priorities do not move no structure is chosen.
     if run.registration.needs_decay {
@@ -269,6 +309,7 @@ mod tests {
             blocking: true,
             until_trace_end: false,
             order: Order::Auto,
+            jobs: JobRules::default(),
         }
     }
 
@@ -304,6 +345,7 @@ mod tests {
             Question { accounts: AccountTree::new(vec![], vec![None], vec![Rational::ONE]).ok(), ..base.clone() },
             Question { billing: Some(Billing::shares(BillingRule::Sum)), ..base.clone() },
             Question { billing: Some(Billing::shares(BillingRule::Largest)), ..base.clone() },
+            Question { jobs: JobRules { backfill: evenhand_cluster::Backfill::Easy, ..base.jobs }, ..base.clone() },
             question(&["drf"], &["1"]),
             question(&["sdrf"], &["0.9"]),
         ];

@@ -2,13 +2,14 @@
 
 use std::time::Instant;
 
-use evenhand_cluster::{Metrics, PoolOptions, Progress, Simulated, SimulationError, UserTasks, simulate};
+use evenhand_cluster::{Metrics, PoolOptions, Progress, Simulated, SimulationError, SiteError, UserTasks};
 use evenhand_model::{Capacity, CapacityError, MeanUse, Weights, Workload, mean_use, to_f64};
 use evenhand_policies::{Decay, Order, Registration, Setting};
 use thiserror::Error;
 
 use crate::digest::workload_digest;
-use crate::plan::{CapacityAsked, last_event, per_resource};
+use crate::machines::{JobRules, simulate_on};
+use crate::plan::{CapacityAsked, Ground, last_event, per_resource};
 use crate::record::{RunRecord, WorkloadRecord};
 
 /// A workload with everything that its runs share.
@@ -27,7 +28,7 @@ pub struct Point<'a> {
     pub policy: &'static Registration,
     /// How fast the past is forgotten, for policies that need it.
     pub decay: Option<Decay>,
-    /// The pool.
+    /// The pool, or machines: in strict order, first fit.
     pub capacity: &'a CapacityAsked,
     /// One weight a user.
     pub weights: &'a Weights,
@@ -49,6 +50,14 @@ pub enum PointError {
         name: String,
         /// Why.
         source: CapacityError,
+    },
+    /// The machines do not go with the workload.
+    #[error("{name}: {source}")]
+    Site {
+        /// The capacity as named.
+        name: String,
+        /// Why.
+        source: SiteError,
     },
     /// It cannot be simulated, or was cancelled.
     #[error(transparent)]
@@ -81,16 +90,19 @@ impl Prepared {
     /// # Panics
     /// If the policy needs a decay and there is none.
     pub fn run(&self, point: &Point<'_>, progress: &Progress) -> Result<RunRecord, PointError> {
-        let (name, factor, capacity) = point
-            .capacity
-            .capacity(&self.workload, &self.mean_use)
-            .map_err(|(name, source)| PointError::Capacity { name, source })?;
+        let ground = point.capacity.ground(&self.workload, &self.mean_use, JobRules::default());
+        let Ground { name, factor, capacity, on_site } = ground.map_err(|(name, source)| match source {
+            SiteError::Capacity(source) => PointError::Capacity { name, source },
+            source => PointError::Site { name, source },
+        })?;
         let until = point.until_trace_end.then(|| last_event(&self.workload, &self.mean_use));
         let options = PoolOptions { blocking: point.blocking, until };
         let begun = Instant::now();
         let setting = Setting::new(&capacity, point.weights).decay(point.decay).order(point.order);
         let mut policy = (point.policy.build)(&setting);
-        let simulated = simulate(&self.workload, &self.tasks, &capacity, policy.as_mut(), options, progress)?;
+        let on_site = on_site.as_deref();
+        let run = (&self.workload, &self.tasks);
+        let simulated = simulate_on(on_site, run, &capacity, policy.as_mut(), options, progress)?;
         let elapsed_s = begun.elapsed().as_secs_f64();
         Ok(RunRecord {
             policy: point.policy.name.to_string(),
@@ -99,6 +111,7 @@ impl Prepared {
             delta: point.decay.map(|d| d.delta()),
             tau_s: point.decay.map(|d| d.tau_s()),
             elapsed_s,
+            jobs: on_site.map(|on| on.record(&self.workload, &self.tasks, &simulated)),
             ..measured(&self.workload, &self.tasks, &capacity, &simulated)
         })
     }
@@ -182,6 +195,7 @@ mod tests {
                 blocking,
                 until_trace_end,
                 order: Order::LiveTree,
+                jobs: JobRules::default(),
             };
             let plan = Plan::new(workload.clone(), &question).unwrap();
             let dir = tempfile::tempdir().unwrap();

@@ -6,6 +6,8 @@
 use std::collections::BTreeMap;
 
 pub use evenhand_cluster::{Series, Totals, UserRecord};
+
+pub use crate::machines::{GroupRecord, JobsRecord, RefusedRecord};
 use serde::{Deserialize, Serialize};
 
 /// One number a resource, by the resource's name.
@@ -95,6 +97,9 @@ pub struct RunRecord {
     pub elapsed_s: f64,
     /// Tasks submitted, rejected, started and completed, all users together.
     pub totals: Totals,
+    /// On machines or with backfilling: what that adds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jobs: Option<JobsRecord>,
     /// What happened over time; left out of `summary.json`, kept in `runs/`.
     #[serde(default, skip_serializing_if = "Series::is_empty")]
     pub series: Series,

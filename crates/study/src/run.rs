@@ -5,12 +5,13 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
-use evenhand_cluster::{Progress, SimulationError, UserTasks, simulate};
+use evenhand_cluster::{Progress, SimulationError, UserTasks};
 use evenhand_policies::Setting;
 use rayon::prelude::*;
 
 use crate::compare::compare;
 use crate::files::{Folder, StudyError, TaskFormat};
+use crate::machines::simulate_on;
 use crate::plan::{Plan, RunPlan};
 use crate::point::measured;
 use crate::record::{MethodRecord, RunRecord, StudyRecord};
@@ -145,12 +146,20 @@ impl Plan {
             .accounts(self.accounts.as_ref())
             .billing(self.billing.as_ref());
         let mut policy = (run.registration.build)(&setting);
-        let simulated =
-            match simulate(&self.workload, tasks, &run.capacity, policy.as_mut(), self.options, &live.progress) {
-                Ok(simulated) => simulated,
-                Err(SimulationError::Cancelled) => return Ok(None),
-                Err(source) => return Err(StudyError::Simulation { run: run.id.clone(), source }),
-            };
+        let on_site = run.on_site.as_deref();
+        let simulated = simulate_on(
+            on_site,
+            (&self.workload, tasks),
+            &run.capacity,
+            policy.as_mut(),
+            self.options,
+            &live.progress,
+        );
+        let simulated = match simulated {
+            Ok(simulated) => simulated,
+            Err(SimulationError::Cancelled) => return Ok(None),
+            Err(source) => return Err(StudyError::Simulation { run: run.id.clone(), source }),
+        };
         let elapsed_s = begun.elapsed().as_secs_f64();
         let record = RunRecord {
             id: run.id.clone(),
@@ -160,6 +169,7 @@ impl Plan {
             delta: run.decay.map(|d| d.delta()),
             tau_s: run.decay.map(|d| d.tau_s()),
             elapsed_s,
+            jobs: run.on_site.as_ref().map(|on| on.record(&self.workload, tasks, &simulated)),
             ..measured(&self.workload, tasks, &run.capacity, &simulated)
         };
         folder.keep(self, run, &simulated, &record)?;
@@ -219,6 +229,7 @@ mod tests {
             blocking: true,
             until_trace_end: false,
             order: evenhand_policies::Order::Auto,
+            jobs: crate::JobRules::default(),
         };
         Plan::new(workload(), &question).unwrap()
     }

@@ -113,6 +113,11 @@ fn pool(asked: Option<CapacityAsked>, past: &Past<'_>) -> Result<(Capacity, Stri
             (Capacity::multiple(workload.resources(), &mean_use(workload), &factor), format!("{name} R"))
         }
         Some(CapacityAsked::Pool(name, units)) => (Capacity::new(workload.resources(), units), name),
+        // The past is what it was: all machines together are the pool.
+        Some(CapacityAsked::Machines(name, cluster)) => {
+            let total = cluster.total(workload.resources());
+            (Capacity::new(workload.resources(), total.map_err(|e| Failure::Input(format!("--capacity: {e}")))?), name)
+        }
     };
     Ok((pool.map_err(|e| Failure::Input(format!("--capacity: {e}")))?, pool_is))
 }

@@ -40,6 +40,10 @@ pub(super) struct Engine<'a> {
     reservation: Reservation,
     /// What was found out about kinds in this pass.
     memo: Vec<Memo>,
+    /// By kind: whether it is known that no machine has room for it. That stays so until something
+    /// finishes on one that then has.
+    no_room: Vec<bool>,
+    lacking: Vec<u32>,
     pass: u32,
     settled: Option<u32>,
     busy: Vec<u128>,
@@ -92,6 +96,8 @@ impl<'a> Engine<'a> {
             aside: Vec::new(),
             reservation: Reservation::default(),
             memo: vec![Memo::default(); jobs.kinds.len()],
+            no_room: vec![false; jobs.kinds.len()],
+            lacking: Vec::new(),
             pass: 0,
             settled: None,
             busy: vec![0; site.len() * width],
@@ -195,6 +201,7 @@ impl<'a> Engine<'a> {
         for &slot in &slots {
             let job = self.floor.end(slot, &self.jobs.kinds);
             self.count_use(&job, job.finish);
+            self.look_for_room(&job);
             if let Some(plan) = self.plan.as_mut().filter(|_| job.expected > job.finish) {
                 plan.cut_short(&self.jobs.kinds[job.kind as usize], &job.held, now.nanos(), job.expected);
                 *early = true;
@@ -206,6 +213,17 @@ impl<'a> Engine<'a> {
         self.settled = None;
         self.finished = slots;
         self.finished.len() as u64
+    }
+
+    /// Forgets that there is no room for kinds for which there may be now.
+    fn look_for_room(&mut self, job: &Running) {
+        let Engine { lacking, no_room, floor, jobs, .. } = self;
+        lacking.retain(|&kind| {
+            let chunk = &jobs.kinds[kind as usize].chunk;
+            let may = job.held.iter().any(|(machine, _)| floor.fits_on(machine, chunk));
+            no_room[kind as usize] = !may;
+            !may
+        });
     }
 
     /// Every submission of this instant, in file order; returns how many.
@@ -413,12 +431,14 @@ impl<'a> Engine<'a> {
         if memo.pass != self.pass {
             *memo = Memo { pass: self.pass, fails_from: u64::MAX };
         }
-        if entry.estimate >= memo.fails_from || self.is_over_limit(entry.row, entry.user) {
+        let fails = entry.estimate >= memo.fails_from || self.no_room[entry.kind as usize];
+        if fails || self.is_over_limit(entry.row, entry.user) {
             return false;
         }
         let kind = &self.jobs.kinds[entry.kind as usize];
         if !self.floor.has_room(kind) {
-            self.memo[entry.kind as usize].fails_from = 0;
+            self.no_room[entry.kind as usize] = true;
+            self.lacking.push(entry.kind);
             return false;
         }
         self.reserve(head, reserved);
@@ -435,7 +455,7 @@ impl<'a> Engine<'a> {
         let free = self.floor.free_of_first();
         let entries = &self.waiting.entries()[at..];
         let hopeful = entries.iter().position(|e| {
-            if e.needs > free || e.row == NONE || e.class != class {
+            if e.needs > free || e.row == NONE || self.no_room[e.kind as usize] || e.class != class {
                 return false;
             }
             let memo = &self.memo[e.kind as usize];

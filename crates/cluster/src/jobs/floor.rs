@@ -141,6 +141,11 @@ impl<'a> Floor<'a> {
         self.free_in_all.first().copied().unwrap_or(u64::MAX)
     }
 
+    /// Whether a chunk fits on a machine now.
+    pub(crate) fn fits_on(&self, machine: u32, chunk: &[u64]) -> bool {
+        fits(chunk, self.free.of(machine))
+    }
+
     /// Whether so much of each resource is free in all, on whatever machines.
     pub(crate) fn has_in_all(&self, least: &[u64]) -> bool {
         fits(least, &self.free_in_all)

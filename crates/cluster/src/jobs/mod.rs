@@ -11,7 +11,7 @@ mod profile;
 mod site;
 mod waiting;
 
-use evenhand_model::{Time, Workload};
+use evenhand_model::{Resource, Span, Time, Workload};
 use evenhand_policies::Policy;
 pub use placement::{PLACEMENTS, Placement};
 pub use site::{Jobs, Refusal, Site, SiteError};
@@ -85,4 +85,33 @@ pub fn simulate_jobs(
     progress: &Progress,
 ) -> Result<Simulated, SimulationError> {
     engine::Engine::new(workload, tasks, site, jobs, options).run(policy, progress)
+}
+
+impl OnMachines {
+    /// Of each group of machines the time mean of what was held over what there is, by resource, over
+    /// `span`; `None` of what the group does not have.
+    pub fn group_utilization(&self, site: &Site, span: Span) -> Vec<Vec<Option<f64>>> {
+        let width = site.groups.first().map_or(0, |g| g.has.len());
+        let of = |group: &site::Group, r: usize| {
+            let numbers = group.first as usize..(group.first + group.count) as usize;
+            let held: u128 = numbers.map(|m| self.busy[m * width + r]).sum();
+            let there = group.has[r] as f64 * f64::from(group.count);
+            (group.has[r] > 0).then(|| if span == Span::ZERO { 0.0 } else { held as f64 / there / span.nanos() as f64 })
+        };
+        site.groups.iter().map(|group| (0..width).map(|r| of(group, r)).collect()).collect()
+    }
+}
+
+impl Refusal {
+    /// In words.
+    pub fn describe(self, resources: &[Resource]) -> String {
+        let name = |r: u8| resources.get(usize::from(r)).map_or("a resource", |r| r.name.as_str());
+        match self {
+            Refusal::Resource(r) => format!("no machine it may use has so much {}", name(r)),
+            Refusal::Together => "no machine it may use has enough of all it asks for at once".into(),
+            Refusal::Wall => "its queue allows less wall time".into(),
+            Refusal::JobLimit(r) => format!("its queue allows a job less {}", name(r)),
+            Refusal::UserLimit(r) => format!("its queue allows a user less {}", name(r)),
+        }
+    }
 }

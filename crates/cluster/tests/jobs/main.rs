@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod twin;
+mod vector;
 
 use evenhand_cluster::{Backfill, JobOptions, Jobs, PLACEMENTS, Progress, Simulated, Site, UserTasks, simulate_jobs};
 use evenhand_model::{
