@@ -40,6 +40,8 @@ pub(super) struct Engine<'a> {
     reservation: Reservation,
     /// What was found out about kinds in this pass.
     memo: Vec<Memo>,
+    /// By user: the pass in which the policy was told to leave it aside.
+    told: Vec<u32>,
     /// By kind: whether it is known that no machine has room for it. That stays so until something
     /// finishes on one that then has.
     no_room: Vec<bool>,
@@ -96,6 +98,7 @@ impl<'a> Engine<'a> {
             aside: Vec::new(),
             reservation: Reservation::default(),
             memo: vec![Memo::default(); jobs.kinds.len()],
+            told: vec![0; users],
             no_room: vec![false; jobs.kinds.len()],
             lacking: Vec::new(),
             pass: 0,
@@ -335,6 +338,9 @@ impl<'a> Engine<'a> {
     }
 
     fn limits(&self, row: u32) -> Option<(usize, &'a [u64])> {
+        if self.used.is_empty() {
+            return None;
+        }
         let queue = usize::from(self.kind(row).queue?);
         (!self.used[queue].is_empty()).then(|| (queue, self.jobs.max_user[queue].as_slice()))
     }
@@ -540,14 +546,15 @@ impl<'a> Engine<'a> {
             _ => {}
         }
         let mut touched: Vec<u32> = candidates.iter().map(|c| c.user).collect();
+        touched.iter().for_each(|&user| self.told[user as usize] = self.pass);
         for entry in self.waiting.entries().iter().filter(|e| e.row != NONE && e.class == self.class) {
-            touched.push(entry.user);
+            if std::mem::replace(&mut self.told[entry.user as usize], self.pass) != self.pass {
+                policy.waiting(UserId(entry.user), None);
+                touched.push(entry.user);
+            }
         }
-        touched.sort_unstable();
-        touched.dedup();
-        for &user in &touched {
-            policy.waiting(UserId(user), None);
-        }
+        // A pass goes through several classes.
+        touched.iter().for_each(|&user| self.told[user as usize] = 0);
         for entry in candidates.iter() {
             policy.waiting(UserId(entry.user), Some(self.submitted_at(entry.row)));
         }

@@ -132,8 +132,8 @@ impl<'a> Waiting<'a> {
         let rows = self.tasks.of(UserId(user));
         let next = &mut self.next_of[at];
         while let Some(&row) = rows.get(*next as usize) {
-            let other = self.jobs.kinds[self.jobs.kind[row as usize] as usize].class != class;
-            if !self.done[row as usize] && !other {
+            let other = || self.jobs.kinds[self.jobs.kind[row as usize] as usize].class != class;
+            if !self.done[row as usize] && (self.jobs.classes == 1 || !other()) {
                 return ((row as usize) < self.submitted).then_some(row);
             }
             *next += 1;
