@@ -11,6 +11,7 @@ mod failure;
 mod figure;
 mod history;
 mod lies;
+mod machines;
 mod outputs;
 mod processes;
 mod progress;

@@ -16,6 +16,7 @@ use crate::args::{Common, SdrfKey, StudyArgs, Until};
 use crate::console::{Console, json};
 use crate::decay;
 use crate::failure::Failure;
+use crate::machines;
 use crate::progress;
 use crate::table::Table;
 use crate::workload::load;
@@ -51,7 +52,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, console: &Console) -> Resul
         let text = json(&record.without_series())?;
         console.result(&text)?;
     } else {
-        console.result(&summary(&record))?;
+        console.result(&(summary(&record) + &machines::summary(&record)))?;
         console.result(&format!("\nReport: {}", report.index.display()))?;
     }
     match record.missing.as_slice() {

@@ -141,13 +141,15 @@ impl<'a> Waiting<'a> {
         None
     }
 
-    /// The user's next waiting job of a class after `row`.
+    /// The user's waiting jobs of a class after `row`.
     pub(crate) fn after(&self, class: u8, user: u32, row: u32) -> impl Iterator<Item = Entry> + '_ {
-        let from = self.place[row as usize] as usize;
-        // Places do not move within an instant, and what is behind a started job stays behind it.
-        self.entries[(from + 1).min(self.entries.len())..]
+        let rows = self.tasks.of(UserId(user));
+        let submitted = |row: &&u32| (**row as usize) < self.submitted;
+        rows[rows.partition_point(|r| *r <= row)..]
             .iter()
-            .filter(move |e| e.row != NONE && e.user == user && e.class == class)
-            .copied()
+            .take_while(submitted)
+            .filter(|row| !self.done[**row as usize])
+            .map(|row| self.entries[self.place[*row as usize] as usize])
+            .filter(move |e| e.class == class)
     }
 }
