@@ -4,7 +4,9 @@
 //! and returns when every task started; [`Metrics`] turns that into waits per user, utilisation
 //! and curves over time. This room knows no file format and no policy by name.
 //!
-//! The exact meaning, so that an independent program gives the same numbers:
+//! [`simulate_jobs`] does so on machines, and with backfilling; its rules are in docs/backfilling.md.
+//!
+//! The exact meaning of the pool, so that an independent program gives the same numbers:
 //!
 //! 1. Users are numbered in the order in which they first appear in the workload.
 //! 2. At one instant: first every finish, then every submission in file order, then scheduling

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use evenhand_model::{Time, UserId, Workload};
+use evenhand_model::{Time, UserId};
 use evenhand_policies::Policy;
 
 use super::engine::Engine;
@@ -298,6 +298,6 @@ impl Engine<'_> {
 }
 
 /// Whether a queue limits what a user holds, which promises cannot know.
-pub(super) fn limits_users(workload: &Workload, limits: &[Vec<u64>]) -> bool {
-    !workload.is_empty() && limits.iter().flatten().any(|l| *l != super::site::NO_LIMIT)
+pub(super) fn limits_users(limits: &[Vec<u64>]) -> bool {
+    limits.iter().flatten().any(|l| *l != super::site::NO_LIMIT)
 }

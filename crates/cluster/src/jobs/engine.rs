@@ -1,4 +1,4 @@
-//! Strict order and EASY backfilling.
+//! The run of a simulation of jobs, and strict order.
 
 use std::sync::atomic::Ordering;
 
@@ -8,7 +8,7 @@ use evenhand_policies::Policy;
 use super::conservative::{Plan, limits_users};
 use super::floor::{Floor, Held, Reservation, Running};
 use super::site::{Jobs, Kind, Site};
-use super::waiting::{Entry, NONE, Waiting};
+use super::waiting::{NONE, Waiting};
 use super::{Backfill, JobOptions, OnMachines};
 use crate::{EventQueue, Progress, Simulated, SimulationError, UserTasks};
 
@@ -16,52 +16,52 @@ use crate::{EventQueue, Progress, Simulated, SimulationError, UserTasks};
 const EVENTS_BETWEEN_LOOKS: u64 = 1 << 12;
 
 pub(super) struct Engine<'a> {
-    workload: &'a Workload,
+    pub(super) workload: &'a Workload,
     pub(super) jobs: &'a Jobs,
     pub(super) floor: Floor<'a>,
     pub(super) waiting: Waiting<'a>,
     /// The promises of conservative backfilling.
     pub(super) plan: Option<Plan>,
-    options: JobOptions,
-    starts: Vec<u64>,
-    finishes: Vec<u64>,
+    pub(super) options: JobOptions,
+    pub(super) starts: Vec<u64>,
+    pub(super) finishes: Vec<u64>,
     pub(super) promised: Vec<u64>,
-    events: EventQueue<u32>,
+    pub(super) events: EventQueue<u32>,
     /// The class whose users the policy knows to wait.
     pub(super) class: u8,
     /// By queue and user: what its running jobs hold, where a queue limits that.
-    used: Vec<Vec<u64>>,
+    pub(super) used: Vec<Vec<u64>>,
     /// By user: the row that stands for it in this instant, its first being held back by its
     /// queue's limit, else [`NONE`].
-    candidate: Vec<u32>,
+    pub(super) candidate: Vec<u32>,
     /// By user: its place among the candidates behind the head, else [`NONE`].
     pub(super) place: Vec<u32>,
-    aside: Vec<u32>,
-    reservation: Reservation,
+    pub(super) aside: Vec<u32>,
+    pub(super) reservation: Reservation,
     /// What was found out about kinds in this pass.
-    memo: Vec<Memo>,
+    pub(super) memo: Vec<Memo>,
     /// By user: the pass in which the policy was told to leave it aside.
-    told: Vec<u32>,
+    pub(super) told: Vec<u32>,
     /// By kind: whether it is known that no machine has room for it. That stays so until something
     /// finishes on one that then has.
-    no_room: Vec<bool>,
-    lacking: Vec<u32>,
-    pass: u32,
-    settled: Option<u32>,
-    busy: Vec<u128>,
+    pub(super) no_room: Vec<bool>,
+    pub(super) lacking: Vec<u32>,
+    pub(super) pass: u32,
+    pub(super) settled: Option<u32>,
+    pub(super) busy: Vec<u128>,
     /// By resource: the least that any job holds.
-    least: Vec<u64>,
-    finished: Vec<u32>,
-    end: u64,
-    done: u64,
+    pub(super) least: Vec<u64>,
+    pub(super) finished: Vec<u32>,
+    pub(super) end: u64,
+    pub(super) done: u64,
     pub(super) decisions: u64,
 }
 
 /// From which estimate on jobs of a kind cannot start, found out in the pass of that number.
 #[derive(Clone, Copy, Default)]
-struct Memo {
-    pass: u32,
-    fails_from: u64,
+pub(super) struct Memo {
+    pub(super) pass: u32,
+    pub(super) fails_from: u64,
 }
 
 /// The least of a resource that any job holds which can run.
@@ -115,7 +115,7 @@ impl<'a> Engine<'a> {
     pub(super) fn run(mut self, policy: &mut dyn Policy, progress: &Progress) -> Result<Simulated, SimulationError> {
         let mut events = 0u64;
         self.end = self.waiting.next_submission().unwrap_or_default().nanos();
-        if self.plan.is_some() && limits_users(self.workload, &self.jobs.max_user) {
+        if self.plan.is_some() && limits_users(&self.jobs.max_user) {
             return Err(SimulationError::UserLimits);
         }
         loop {
@@ -171,7 +171,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    fn kind(&self, row: u32) -> &'a Kind {
+    pub(super) fn kind(&self, row: u32) -> &'a Kind {
         let jobs = self.jobs;
         &jobs.kinds[jobs.kind[row as usize] as usize]
     }
@@ -346,7 +346,7 @@ impl<'a> Engine<'a> {
     }
 
     /// Whether the job would bring its user over what its queue allows.
-    fn is_over_limit(&self, row: u32, user: u32) -> bool {
+    pub(super) fn is_over_limit(&self, row: u32, user: u32) -> bool {
         let Some((queue, limits)) = self.limits(row) else { return false };
         let used = &self.used[queue][user as usize * limits.len()..];
         let amounts = self.workload.amounts(row as usize);
@@ -389,192 +389,5 @@ impl<'a> Engine<'a> {
         self.count_limit(row, user, true);
         policy.started(now, user, self.workload.amounts(at));
         Ok(())
-    }
-
-    /// Lets jobs behind the head start where that does not delay it.
-    fn backfill(
-        &mut self,
-        now: Time,
-        head: u32,
-        policy: &mut dyn Policy,
-        first_new: usize,
-    ) -> Result<(), SimulationError> {
-        // Nothing has finished or started since the same head was reserved for: what could not
-        // start then cannot start now, and the reservation stands.
-        let only_new = self.settled == Some(head);
-        let from = if only_new { first_new } else { 0 };
-        self.pass += 1;
-        let mut reserved = only_new;
-        if self.promised[head as usize] == NO_TIME {
-            self.reserve(head, &mut reserved);
-            self.promised[head as usize] = self.reservation.shadow;
-        }
-        if !self.floor.has_in_all(&self.least) {
-            self.settled = reserved.then_some(head);
-            return Ok(());
-        }
-        let mut started = false;
-        for class in self.class..self.jobs.classes as u8 {
-            if self.waiting.in_class(class) > 0 {
-                started |= self.backfill_class(now, head, class, from, &mut reserved, policy)?;
-            }
-        }
-        // On one machine a job that starts beside the reservation changes nothing about it.
-        self.settled = (reserved && (!started || self.floor.site.len() == 1)).then_some(head);
-        Ok(())
-    }
-
-    fn reserve(&mut self, head: u32, reserved: &mut bool) {
-        if !std::mem::replace(reserved, true) {
-            let kind = self.kind(head);
-            self.floor.reserve(kind, &self.jobs.kinds, &mut self.reservation);
-        }
-    }
-
-    /// Whether a job could start now beside the reservation.
-    fn could_start(&mut self, now: Time, head: u32, entry: Entry, reserved: &mut bool) -> bool {
-        let memo = &mut self.memo[entry.kind as usize];
-        if memo.pass != self.pass {
-            *memo = Memo { pass: self.pass, fails_from: u64::MAX };
-        }
-        let fails = entry.estimate >= memo.fails_from || self.no_room[entry.kind as usize];
-        if fails || self.is_over_limit(entry.row, entry.user) {
-            return false;
-        }
-        let kind = &self.jobs.kinds[entry.kind as usize];
-        if !self.floor.has_room(kind) {
-            self.no_room[entry.kind as usize] = true;
-            self.lacking.push(entry.kind);
-            return false;
-        }
-        self.reserve(head, reserved);
-        let could = self.floor.has_room_beside(kind, now.nanos(), entry.estimate, &self.reservation);
-        if !could {
-            self.memo[entry.kind as usize].fails_from = entry.estimate;
-        }
-        could
-    }
-
-    /// The first entry of a class, from the place `at` on, that is not yet known to lack room; and
-    /// the place after it.
-    fn hopeful(&self, at: usize, class: u8) -> Option<(Entry, usize)> {
-        let free = self.floor.free_of_first();
-        let entries = &self.waiting.entries()[at..];
-        let hopeful = entries.iter().position(|e| {
-            if e.needs > free || e.row == NONE || self.no_room[e.kind as usize] || e.class != class {
-                return false;
-            }
-            let memo = &self.memo[e.kind as usize];
-            memo.pass != self.pass || e.estimate < memo.fails_from
-        })?;
-        Some((entries[hopeful], at + hopeful + 1))
-    }
-
-    /// Starts a job that [could](Engine::could_start); whether anything came of it.
-    fn start_beside(&mut self, now: Time, entry: Entry, policy: &mut dyn Policy) -> Result<bool, SimulationError> {
-        let kind = &self.jobs.kinds[entry.kind as usize];
-        match self.floor.take_beside(kind, now.nanos(), entry.estimate, &mut self.reservation) {
-            Some(held) => self.start(now, entry.row, held, policy).map(|()| true),
-            None => Ok(false),
-        }
-    }
-
-    /// The user's next job after `row` that could start.
-    fn next_candidate(&mut self, now: Time, head: u32, entry: Entry, reserved: &mut bool) -> Option<Entry> {
-        let mut row = entry.row;
-        loop {
-            let next = self.waiting.after(entry.class, entry.user, row).find(|e| e.row != head)?;
-            if self.could_start(now, head, next, reserved) {
-                return Some(next);
-            }
-            row = next.row;
-        }
-    }
-
-    /// Goes through the jobs of a class behind the head in the order in which the policy names
-    /// them; whether any started.
-    ///
-    /// Of each user only the first job that could start is shown to the policy. Jobs that cannot
-    /// start now cannot start later in the pass either, as room only shrinks: leaving them out
-    /// changes nothing about the others.
-    fn backfill_class(
-        &mut self,
-        now: Time,
-        head: u32,
-        class: u8,
-        from: usize,
-        reserved: &mut bool,
-        policy: &mut dyn Policy,
-    ) -> Result<bool, SimulationError> {
-        let mut candidates: Vec<Entry> = Vec::new();
-        let mut at = from;
-        while let Some((entry, next)) = self.hopeful(at, class) {
-            at = next;
-            if entry.row == head || self.place[entry.user as usize] != NONE {
-                continue;
-            }
-            if self.could_start(now, head, entry, reserved) {
-                self.place[entry.user as usize] = candidates.len() as u32;
-                candidates.push(entry);
-            }
-        }
-        let started = self.backfill_candidates(now, head, &mut candidates, reserved, policy);
-        candidates.iter().for_each(|c| self.place[c.user as usize] = NONE);
-        started
-    }
-
-    fn backfill_candidates(
-        &mut self,
-        now: Time,
-        head: u32,
-        candidates: &mut [Entry],
-        reserved: &mut bool,
-        policy: &mut dyn Policy,
-    ) -> Result<bool, SimulationError> {
-        match candidates {
-            [] => return Ok(false),
-            // Whom the policy would name is known.
-            [only] => {
-                let (mut next, mut started) = (Some(*only), false);
-                while let Some(entry) = next {
-                    started |= self.start_beside(now, entry, policy)?;
-                    next = self.next_candidate(now, head, entry, reserved);
-                }
-                self.tell(only.user, policy);
-                return Ok(started);
-            }
-            _ => {}
-        }
-        let mut touched: Vec<u32> = candidates.iter().map(|c| c.user).collect();
-        touched.iter().for_each(|&user| self.told[user as usize] = self.pass);
-        for entry in self.waiting.entries().iter().filter(|e| e.row != NONE && e.class == self.class) {
-            if std::mem::replace(&mut self.told[entry.user as usize], self.pass) != self.pass {
-                policy.waiting(UserId(entry.user), None);
-                touched.push(entry.user);
-            }
-        }
-        // A pass goes through several classes.
-        touched.iter().for_each(|&user| self.told[user as usize] = 0);
-        for entry in candidates.iter() {
-            policy.waiting(UserId(entry.user), Some(self.submitted_at(entry.row)));
-        }
-        let mut started = false;
-        while let Some(user) = policy.next(now) {
-            self.decisions += 1;
-            let Some(candidate) = candidates.get_mut(self.place[user.index()] as usize) else { break };
-            let entry = *candidate;
-            if self.could_start(now, head, entry, reserved) {
-                started |= self.start_beside(now, entry, policy)?;
-            }
-            let next = self.next_candidate(now, head, entry, reserved);
-            policy.waiting(user, next.map(|e| self.submitted_at(e.row)));
-            if let Some(next) = next {
-                *candidate = next;
-            }
-        }
-        for user in touched {
-            self.tell(user, policy);
-        }
-        Ok(started)
     }
 }

@@ -3,6 +3,7 @@
 //! What exactly happens is in docs/backfilling.md, to the tie rule.
 
 mod conservative;
+mod easy;
 mod engine;
 mod floor;
 mod free;
