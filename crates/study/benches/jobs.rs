@@ -119,7 +119,7 @@ fn group(name: &str, count: u32, has: [&str; 3]) -> MachineGroup {
     MachineGroup { name: name.into(), count, has, speed: Rational::ONE, properties: Vec::new() }
 }
 
-/// A million jobs on 1,000 machines of three kinds, at about nine tenths of their CPUs.
+/// A million jobs on 1,000 machines of three kinds, at about two thirds of their CPUs.
 fn generated() {
     let cluster = Cluster {
         resources: vec!["cpu".into(), "mem".into(), "gpu".into()],
@@ -159,7 +159,7 @@ fn million() -> Workload {
     let names: Vec<String> = (0..200).map(|u| format!("u{u}")).collect();
     let mut submit = 0;
     for _ in 0..1_000_000u32 {
-        submit += random(3000);
+        submit += random(4000);
         let cpus = [1, 1, 1, 2, 4, 4, 8, 8, 16, 32, 64, 128][random(12) as usize];
         let mem = cpus * [1, 2, 4, 4, 6][random(5) as usize];
         let gpus = if random(20) == 0 && cpus <= 32 { 1 + random(4) } else { 0 };

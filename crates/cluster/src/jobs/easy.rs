@@ -77,13 +77,7 @@ impl Engine<'_> {
     fn hopeful(&self, at: usize, class: u8) -> Option<(Entry, usize)> {
         let free = self.floor.free_of_first();
         let entries = &self.waiting.entries()[at..];
-        let hopeful = entries.iter().position(|e| {
-            if e.needs > free || e.row == NONE || self.no_room[e.kind as usize] || e.class != class {
-                return false;
-            }
-            let memo = &self.memo[e.kind as usize];
-            memo.pass != self.pass || e.estimate < memo.fails_from
-        })?;
+        let hopeful = entries.iter().position(|e| e.row != NONE && e.class == class && self.is_hopeful(e, free))?;
         Some((entries[hopeful], at + hopeful + 1))
     }
 
@@ -100,12 +94,24 @@ impl Engine<'_> {
     fn next_candidate(&mut self, now: Time, head: u32, entry: Entry, reserved: &mut bool) -> Option<Entry> {
         let mut row = entry.row;
         loop {
-            let next = self.waiting.after(entry.class, entry.user, row).find(|e| e.row != head)?;
+            let free = self.floor.free_of_first();
+            let mut later = self.waiting.after(entry.class, entry.user, row);
+            let next = later.find(|e| e.row != head && self.is_hopeful(e, free))?;
+            drop(later);
             if self.could_start(now, head, next, reserved) {
                 return Some(next);
             }
             row = next.row;
         }
+    }
+
+    /// Whether a job is not yet known to lack room, of the first resource or otherwise.
+    fn is_hopeful(&self, entry: &Entry, free: u64) -> bool {
+        if entry.needs > free || self.no_room[entry.kind as usize] {
+            return false;
+        }
+        let memo = &self.memo[entry.kind as usize];
+        memo.pass != self.pass || entry.estimate < memo.fails_from
     }
 
     /// Goes through the jobs of a class behind the head in the order in which the policy names
