@@ -84,12 +84,12 @@ impl OnSite {
         }
         let mut said = Vec::new();
         if unasked > 0 {
-            said.push(format!("of {unasked} that ask for no wall time"));
+            said.push(format!("{unasked} jobs that ask for no wall time"));
         }
         if overran > 0 {
-            said.push(format!("of {overran} that ran longer than they asked"));
+            said.push(format!("{overran} jobs that ran longer than they asked"));
         }
-        Some(format!("Backfilling takes the run time for the estimate {} jobs", said.join(" and ")))
+        Some(format!("Backfilling takes the run time as the estimate of {}", said.join(" and of ")))
     }
 
     /// What a run found beside waits.
