@@ -20,9 +20,9 @@ mod replay;
 mod run;
 
 pub use accounts::{AccountsFile, Placed};
+pub use cluster_file::{cluster_of, read_cluster};
 pub use compare::compare;
 pub use digest::{Digest, workload_digest};
-pub use cluster_file::{cluster_of, read_cluster};
 pub use evenhand_cluster::{BACKFILLS, Backfill, PLACEMENTS, Placement};
 pub use files::{StudyError, TaskFormat};
 pub use inputs::{read_pool, read_weights};

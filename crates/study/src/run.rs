@@ -147,14 +147,8 @@ impl Plan {
             .billing(self.billing.as_ref());
         let mut policy = (run.registration.build)(&setting);
         let on_site = run.on_site.as_deref();
-        let simulated = simulate_on(
-            on_site,
-            (&self.workload, tasks),
-            &run.capacity,
-            policy.as_mut(),
-            self.options,
-            &live.progress,
-        );
+        let simulated =
+            simulate_on(on_site, (&self.workload, tasks), &run.capacity, policy.as_mut(), self.options, &live.progress);
         let simulated = match simulated {
             Ok(simulated) => simulated,
             Err(SimulationError::Cancelled) => return Ok(None),
