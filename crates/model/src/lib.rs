@@ -26,6 +26,7 @@
 
 mod accounts;
 mod capacity;
+mod chunk;
 mod demand;
 mod machine;
 mod mean_use;
@@ -38,6 +39,7 @@ mod workload;
 
 pub use accounts::{Account, AccountTree, AccountsError};
 pub use capacity::{Capacity, CapacityError};
+pub use chunk::{Chunk, ChunkError};
 pub use dashu_int::{IBig, UBig};
 pub use dashu_ratio::RBig as Rational;
 pub use demand::{DemandId, DemandTable};

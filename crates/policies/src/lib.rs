@@ -48,6 +48,7 @@ mod billing;
 mod commitment;
 mod decay;
 mod drf;
+pub mod equivalents;
 mod fair_tree;
 mod fifo;
 mod half_life;

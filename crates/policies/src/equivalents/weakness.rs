@@ -1,0 +1,70 @@
+//! Where the least price misleads: what the reference (6.1) lists, looked for in a given job and cluster.
+
+use evenhand_model::Rational;
+
+use super::Equivalents;
+
+/// Somewhere a price says less than it seems to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Weakness {
+    /// The price rests on few machines that are unlike the others: they make what they have much of cheap for
+    /// everybody, wherever the job runs.
+    OddMachines {
+        /// The kind that is cheapest.
+        kind: usize,
+        /// Its part of all processors.
+        part: Rational,
+        /// The price without that kind.
+        without: Rational,
+    },
+    /// In smaller pieces the job would cost less: they fit on machines that the whole does not fit on.
+    Split {
+        /// Into how many equal pieces the chunk is cut.
+        pieces: u32,
+        /// What they cost together.
+        together: Rational,
+    },
+}
+
+/// A kind with at most this part of all processors is odd if the price without it is higher by [`DEARER`].
+const FEW: (u32, u32) = (1, 10);
+const DEARER: (u32, u32) = (5, 4);
+/// Into how many pieces a chunk is cut to see whether that is cheaper.
+const MOST_PIECES: u32 = 64;
+
+impl Equivalents {
+    /// What to say against the least price of a chunk among the kinds it may run on; nothing if it fits on
+    /// none.
+    ///
+    /// A chunk is cut into pieces of whole processors only.
+    pub fn weaknesses(&self, chunk: &[Rational], suits: impl Fn(usize) -> bool) -> Vec<Weakness> {
+        let mut found = Vec::new();
+        let Some((kind, price)) = self.least_of(chunk, &suits) else { return found };
+        let all = super::total(&self.kinds, self.processors);
+        let part = match all.is_zero() {
+            true => Rational::ONE,
+            false => super::total(&self.kinds[kind..=kind], self.processors) / all,
+        };
+        if let Some((_, without)) = self.least_of(chunk, |k| k != kind && suits(k)) {
+            let is_dearer = without.processors > &price.processors * ratio(DEARER);
+            if part <= ratio(FEW) && is_dearer {
+                found.push(Weakness::OddMachines { kind, part, without: without.processors });
+            }
+        }
+        let cut = |pieces: u32| {
+            let piece: Vec<Rational> = chunk.iter().map(|x| x / Rational::from(pieces)).collect();
+            let whole = piece[self.processors].is_int();
+            let (_, one) = self.least_of(&piece, &suits).filter(|_| whole)?;
+            Some((one.processors * Rational::from(pieces), pieces))
+        };
+        let cheapest = (2..=MOST_PIECES).filter_map(cut).min();
+        if let Some((together, pieces)) = cheapest.filter(|(together, _)| *together < price.processors) {
+            found.push(Weakness::Split { pieces, together });
+        }
+        found
+    }
+}
+
+fn ratio((n, d): (u32, u32)) -> Rational {
+    Rational::from(n) / Rational::from(d)
+}
