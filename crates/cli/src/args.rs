@@ -11,6 +11,7 @@ use evenhand_workload::generate::Like;
 use evenhand_workload::import::{Format as TraceFormat, MemoryPer, MemoryUnit};
 
 use crate::history::HistoryArgs;
+use crate::price::PriceArgs;
 
 /// Who should get what next, and is it fair? Replays a site's own history under many fairness
 /// policies and shows, per user, who would win and who would lose.
@@ -96,6 +97,8 @@ pub(crate) enum Verb {
     Audit(Box<AuditArgs>),
     /// Divide capacity among users who come, change and go
     Timeline(TimelineArgs),
+    /// Say what a job costs on the machines of a cluster, in processors (paper 004)
+    Price(PriceArgs),
     /// Let processes alternate between time-shared resources under a scheduler (paper 000)
     Processes(ProcessesArgs),
     /// Run a paper's experiment again: what it states, what we get, whether it holds

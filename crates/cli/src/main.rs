@@ -13,6 +13,7 @@ mod history;
 mod lies;
 mod machines;
 mod outputs;
+mod price;
 mod processes;
 mod progress;
 mod reproduce;
@@ -73,6 +74,7 @@ fn run(cli: Cli, console: &Console) -> Result<Outcome, Failure> {
         Verb::Allocate(arguments) => allocate::run(&arguments, console).map(|()| Outcome::Done),
         Verb::Audit(arguments) => audit::run(&arguments, &cli.common, console),
         Verb::Timeline(arguments) => timeline::run(&arguments, console).map(|()| Outcome::Done),
+        Verb::Price(arguments) => price::run(&arguments, console),
         Verb::Processes(arguments) => processes::run(&arguments, &cli.common, console).map(|()| Outcome::Done),
         Verb::Reproduce(arguments) => reproduce::run(&arguments, &cli.common, console),
     }
