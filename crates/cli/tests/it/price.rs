@@ -21,7 +21,10 @@ fn the_least_price_is_the_sum_over_chunks() {
     assert_eq!(record["chunks"][1]["machines"][0]["unsuitable"], "has 64Gi mem");
     let warnings: Vec<&str> = record["warnings"].as_array().unwrap().iter().map(|w| w.as_str().unwrap()).collect();
     assert!(warnings[0].starts_with("one odd kind of machine sets the price: odd has 0.2 %"), "{warnings:?}");
-    assert!(warnings[1].starts_with("splitting pays: the chunk in 4 pieces would cost 16 instead of 25"), "{warnings:?}");
+    assert!(
+        warnings[1].starts_with("splitting pays: the chunk in 4 pieces would cost 16 instead of 25"),
+        "{warnings:?}"
+    );
 }
 
 #[test]
@@ -39,8 +42,9 @@ fn what_no_machine_suits_or_the_queue_forbids_is_refused_with_the_reason() {
     let bench = Bench::with("site.toml", SITE);
     let refused = |arguments: &[&str]| -> Vec<String> {
         let fixed = ["price", "--cluster", "site.toml", "--format", "json"];
-        let record = bench.run(&[&fixed, arguments].concat()).fails(1).json();
-        record["refused"].as_array().unwrap().iter().map(|r| r.as_str().unwrap().to_string()).collect()
+        let ran = bench.run(&[&fixed, arguments].concat());
+        assert_eq!(ran.status, 1, "{ran:?}");
+        ran.json()["refused"].as_array().unwrap().iter().map(|r| r.as_str().unwrap().to_string()).collect()
     };
     assert_eq!(refused(&["cpu=64"]), ["no machine suits 64 cpu"]);
     assert_eq!(
@@ -55,14 +59,13 @@ fn what_no_machine_suits_or_the_queue_forbids_is_refused_with_the_reason() {
 #[test]
 fn what_is_not_there_is_named() {
     let bench = Bench::with("site.toml", SITE);
-    let wrong = |arguments: &[&str]| {
-        let said = bench.run(&[&["price", "--cluster", "site.toml"], arguments].concat()).fails(2);
-        said.stderr().to_string()
+    let wrong = |arguments: &[&str], says: &str| {
+        bench.refuses(&[&["price", "--cluster", "site.toml"], arguments].concat(), 2, &[says]);
     };
-    assert!(wrong(&["cpus=1"]).contains("JOB: found \"cpus\", expected one of: cpu, mem, gpu; did you mean \"cpu\"?"));
-    assert!(wrong(&["cpu=x"]).contains("JOB: found \"cpu=x\""));
-    assert!(wrong(&["cpu=1", "--queue", "lang"]).contains("did you mean \"long\"?"));
-    assert!(wrong(&["cpu=1", "--property", "gpu"]).contains("no machine has \"gpu\""));
-    assert!(wrong(&["cpu=1", "--walltime", "0s"]).contains("--walltime: found 0"));
-    assert!(wrong(&["cpu=1", "--combine", "mix"]).contains("expected one of: max, sum, max-plus-optional"));
+    wrong(&["cpus=1"], "JOB: found \"cpus\", expected one of: cpu, mem, gpu; did you mean \"cpu\"?");
+    wrong(&["cpu=x"], "JOB: found \"cpu=x\"");
+    wrong(&["cpu=1", "--queue", "lang"], "did you mean \"long\"?");
+    wrong(&["cpu=1", "--property", "gpu"], "no machine has \"gpu\"");
+    wrong(&["cpu=1", "--walltime", "0s"], "--walltime: found 0");
+    wrong(&["cpu=1", "--combine", "mix"], "expected one of: max, sum, max-plus-optional");
 }
