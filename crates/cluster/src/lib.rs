@@ -23,6 +23,7 @@ mod jobs;
 mod metrics;
 mod pool;
 mod series;
+mod upcoming;
 
 pub use event_queue::EventQueue;
 pub use jobs::{

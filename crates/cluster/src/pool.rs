@@ -6,6 +6,7 @@ use evenhand_model::{Capacity, DemandId, NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::Policy;
 use thiserror::Error;
 
+use crate::upcoming::Upcoming;
 use crate::{EventQueue, OnMachines};
 
 /// How a pool is simulated.
@@ -36,8 +37,8 @@ pub struct Progress {
 /// The rows of each user, in submission order: made once, shared by all runs of a workload.
 #[derive(Clone, Debug)]
 pub struct UserTasks {
-    offsets: Vec<usize>,
-    rows: Vec<u32>,
+    pub(crate) offsets: Vec<usize>,
+    pub(crate) rows: Vec<u32>,
 }
 
 impl UserTasks {
@@ -144,16 +145,36 @@ pub fn simulate(
     Pool::new(workload, tasks, capacity).run(policy, options, progress)
 }
 
+/// Whose task runs, and what it holds: in one word, which the event queue moves faster than two.
+#[derive(Clone, Copy)]
+struct Running(u64);
+
+impl Running {
+    #[inline]
+    fn new(user: UserId, demand: DemandId) -> Running {
+        Running(u64::from(user.0) << 32 | u64::from(demand.0))
+    }
+
+    #[inline]
+    fn user(self) -> UserId {
+        UserId((self.0 >> 32) as u32)
+    }
+
+    #[inline]
+    fn demand(self) -> DemandId {
+        DemandId(self.0 as u32)
+    }
+}
+
 struct Pool<'a> {
     workload: &'a Workload,
-    tasks: &'a UserTasks,
     rejected: Vec<bool>,
     /// Free amounts, in steps.
     free: Vec<u64>,
-    /// Each user's next place in its rows: the first that has neither started nor been rejected.
-    next_of: Vec<usize>,
+    /// Each user's tasks that have neither started nor been rejected.
+    upcoming: Upcoming<'a>,
     starts: Vec<u64>,
-    running: EventQueue<(UserId, DemandId)>,
+    running: EventQueue<Running>,
     /// Rows below this are submitted.
     submitted: usize,
     set_aside: Vec<UserId>,
@@ -167,42 +188,18 @@ const EVENTS_BETWEEN_LOOKS: u64 = 1 << 14;
 impl<'a> Pool<'a> {
     fn new(workload: &'a Workload, tasks: &'a UserTasks, capacity: &Capacity) -> Pool<'a> {
         let rejected: Vec<bool> = workload.demands().rows().map(|(_, demand)| !capacity.admits(demand)).collect();
-        let users = workload.users().len();
-        let mut pool = Pool {
+        Pool {
             workload,
-            tasks,
+            upcoming: Upcoming::new(workload, tasks, &rejected),
             rejected,
             free: capacity.fits().iter().map(|c| c.0).collect(),
-            next_of: tasks.offsets[..users].to_vec(),
             starts: vec![NO_TIME; workload.len()],
             running: EventQueue::new(),
             submitted: 0,
             set_aside: Vec::new(),
             done: 0,
             decisions: 0,
-        };
-        (0..users).for_each(|u| pool.skip_rejected(UserId(u as u32)));
-        pool
-    }
-
-    fn skip_rejected(&mut self, user: UserId) {
-        let end = self.tasks.offsets[user.index() + 1];
-        let demand = &self.workload.columns().demand;
-        let next = &mut self.next_of[user.index()];
-        while *next < end && self.rejected[demand[self.tasks.rows[*next] as usize].index()] {
-            *next += 1;
         }
-    }
-
-    /// The user's first task that has neither started nor been rejected, submitted or not.
-    fn first_row(&self, user: UserId) -> Option<usize> {
-        let next = self.next_of[user.index()];
-        (next < self.tasks.offsets[user.index() + 1]).then(|| self.tasks.rows[next] as usize)
-    }
-
-    /// When the user's first waiting task was submitted.
-    fn first_waiting(&self, user: UserId) -> Option<Time> {
-        self.first_row(user).filter(|&row| row < self.submitted).map(|row| self.workload.columns().submit[row])
     }
 
     fn run(
@@ -228,8 +225,8 @@ impl<'a> Pool<'a> {
             end = now;
             if self.running.next_time() == Some(now) {
                 let (free, demands) = (&mut self.free, self.workload.demands());
-                self.running.take_next(|(user, id)| {
-                    let demand = demands.row(id);
+                self.running.take_next(|running| {
+                    let (user, demand) = (running.user(), demands.row(running.demand()));
                     free.iter_mut().zip(demand).for_each(|(f, d)| *f += d.0);
                     policy.finished(now, user, demand);
                     events += 1;
@@ -265,7 +262,7 @@ impl<'a> Pool<'a> {
             self.submitted += 1;
             if self.rejected[columns.demand[row].index()] {
                 self.done += 1;
-            } else if self.first_row(columns.user[row]) == Some(row) {
+            } else if self.upcoming.first(columns.user[row]).row == row as u32 {
                 policy.waiting(columns.user[row], Some(now));
             }
         }
@@ -273,12 +270,10 @@ impl<'a> Pool<'a> {
     }
 
     fn schedule(&mut self, now: Time, policy: &mut dyn Policy, blocking: bool) -> Result<(), SimulationError> {
-        let columns = self.workload.columns();
         while let Some(user) = policy.next(now) {
             self.decisions += 1;
-            let row = self.first_row(user).expect("a waiting user has a waiting task");
-            let id = columns.demand[row];
-            let demand = self.workload.demands().row(id);
+            let task = *self.upcoming.first(user);
+            let demand = self.workload.demands().row(task.demand);
             if !demand.iter().zip(&self.free).all(|(d, f)| d.0 <= *f) {
                 if blocking {
                     return Ok(());
@@ -287,19 +282,18 @@ impl<'a> Pool<'a> {
                 self.set_aside.push(user);
                 continue;
             }
-            let duration = columns.duration[row];
+            let (row, duration) = (task.row as usize, task.duration);
             let finish = now.checked_add(duration).ok_or(SimulationError::TooLong { row, start: now, duration })?;
             self.free.iter_mut().zip(demand).for_each(|(f, d)| *f -= d.0);
-            self.running.push(finish, (user, id));
+            self.running.push(finish, Running::new(user, task.demand));
             self.starts[row] = now.nanos();
             self.done += 1;
-            self.next_of[user.index()] += 1;
-            self.skip_rejected(user);
+            self.upcoming.advance(user, &self.rejected);
             policy.started(now, user, demand);
-            policy.waiting(user, self.first_waiting(user));
+            policy.waiting(user, self.upcoming.first_waiting(user, self.submitted));
         }
         for user in std::mem::take(&mut self.set_aside) {
-            policy.waiting(user, self.first_waiting(user));
+            policy.waiting(user, self.upcoming.first_waiting(user, self.submitted));
         }
         Ok(())
     }

@@ -6,6 +6,7 @@ use std::ops::Neg;
 use evenhand_model::Rational;
 
 use crate::decay::Kept;
+use crate::entitlement::Step;
 use crate::wide::Wide;
 
 /// A number and by how many units of its last digit it may be off.
@@ -36,6 +37,9 @@ impl Rounded {
 
     #[inline]
     fn times(self, factor: Wide) -> Rounded {
+        if self.number.is_zero() {
+            return self;
+        }
         let number = self.number * factor;
         let units = self.number.unit_over(number) * factor.to_f64().abs();
         // Where a factor or a product has no f64, the errors of both are still alike.
@@ -68,23 +72,119 @@ impl From<Wide> for Rounded {
     }
 }
 
-/// What paper 001, Eq. 6 needs to go on from an instant: the commitment c and the overuse ō it
-/// moves to, where c is kept as itself while it is small beside ō, and as the gap c - ō else.
+/// An overuse, in the unit in which its commitment is kept.
+pub(crate) trait Overuse: Copy {
+    /// Whether there is none.
+    fn is_zero(self) -> bool;
+    /// Right to a few units of the last digit of what it is a difference of.
+    fn to_f64(self) -> f64;
+    /// Right to 36 digits.
+    fn wide(self) -> Wide;
+}
+
+impl Overuse for Wide {
+    fn is_zero(self) -> bool {
+        Wide::is_zero(self)
+    }
+
+    fn to_f64(self) -> f64 {
+        Wide::to_f64(self)
+    }
+
+    fn wide(self) -> Wide {
+        self
+    }
+}
+
+/// What paper 001, Eq. 6 needs to go on from an instant, beside the overuse: the commitment c itself while it is small beside the overuse ō it moves to, or while there is none, and the gap
+/// c - ō else.
 ///
 /// Each loses its digits in the other where it is small: a commitment just begun is a sliver of ō,
 /// and one that has settled differs from ō by a sliver. c is updated by sums of positive terms and
 /// the gap by products, so both stay right to some 36 digits of their own.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub(crate) struct Commitment {
+pub(crate) struct Memory {
     part: Rounded,
-    is_gap: bool,
+    form: Form,
+}
+
+/// What is kept of a commitment. A whole word, as the parts of a [`Wide`] are.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(u64)]
+enum Form {
+    #[default]
+    Value,
+    Gap,
+}
+
+/// c below this part of ō is small beside it.
+const SMALL: f64 = 0.25;
+
+impl Memory {
+    /// Whether it is 0; it stays so if the overuse is 0 too.
+    #[inline]
+    pub(crate) fn is_zero(&self) -> bool {
+        self.part.number.is_zero()
+    }
+
+    /// c, of the overuse it moves to.
+    #[inline]
+    pub(crate) fn value(&self, overuse: impl Overuse) -> f64 {
+        self.part.number.to_f64() + if self.form == Form::Gap { overuse.to_f64() } else { 0.0 }
+    }
+
+    /// c - ō
+    #[inline]
+    pub(crate) fn gap(&self, overuse: impl Overuse) -> f64 {
+        self.part.number.to_f64() - if self.form == Form::Gap { 0.0 } else { overuse.to_f64() }
+    }
+
+    /// What it is after some time with the same overuse.
+    #[inline]
+    pub(crate) fn after(&self, kept: &Kept, overuse: impl Overuse) -> Memory {
+        if self.form == Form::Value && !overuse.is_zero() {
+            return self.begun_after(kept, overuse);
+        }
+        if self.is_zero() {
+            return *self;
+        }
+        Memory { part: self.part.after(kept), ..*self }
+    }
+
+    /// The same where it was small beside the overuse.
+    fn begun_after(&self, kept: &Kept, overuse: impl Overuse) -> Memory {
+        let before = if self.is_zero() { Rounded::default() } else { self.part.after(kept) };
+        let value = Rounded::sum(before, (overuse.wide() * kept.lost).into());
+        if value.number.to_f64() < SMALL * overuse.to_f64() {
+            return Memory { part: value, form: Form::Value };
+        }
+        let gap = Rounded::sum(self.part, (-overuse.wide()).into());
+        Memory { part: gap.after(kept), form: Form::Gap }
+    }
+
+    /// From now on it moves to another overuse than so far, by `less` below the one `before`.
+    #[inline]
+    pub(crate) fn toward<O: Overuse>(&self, before: O, overuse: O, less: impl FnOnce() -> Wide) -> Memory {
+        if overuse.is_zero() || self.value(before) < SMALL * overuse.to_f64() {
+            let part = if self.form == Form::Gap { Rounded::sum(self.part, before.wide().into()) } else { self.part };
+            return Memory { part, form: Form::Value };
+        }
+        let change = if self.form == Form::Gap { less() } else { -overuse.wide() };
+        Memory { part: Rounded::sum(self.part, change.into()), form: Form::Gap }
+    }
+}
+
+/// A [`Memory`] with the overuse it moves to.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(crate) struct Commitment {
+    memory: Memory,
     overuse: Wide,
 }
 
 impl Commitment {
     /// Whether it is 0 and stays so.
     pub(crate) fn is_nothing(&self) -> bool {
-        self.overuse.is_zero() && self.part.number.is_zero()
+        self.overuse.is_zero() && self.memory.is_zero()
     }
 
     /// ō
@@ -94,45 +194,22 @@ impl Commitment {
 
     /// c
     pub(crate) fn value(&self) -> f64 {
-        self.part.number.to_f64() + if self.is_gap { self.overuse() } else { 0.0 }
+        self.memory.value(self.overuse)
     }
 
     /// c - ō
     pub(crate) fn gap(&self) -> f64 {
-        self.part.number.to_f64() - if self.is_gap { 0.0 } else { self.overuse() }
+        self.memory.gap(self.overuse)
     }
 
     /// What it is after some time with the same overuse.
-    #[inline]
     pub(crate) fn after(&self, kept: &Kept) -> Commitment {
-        if self.is_nothing() {
-            return *self;
-        }
-        if !self.is_gap && !self.overuse.is_zero() {
-            let value = Rounded::sum(self.part.after(kept), (self.overuse * kept.lost).into());
-            if value.number.is_small_beside(self.overuse) {
-                return Commitment { part: value, ..*self };
-            }
-        }
-        let gap = match self.is_gap || self.overuse.is_zero() {
-            true => self.part,
-            false => Rounded::sum(self.part, (-self.overuse).into()),
-        };
-        Commitment { part: gap.after(kept), is_gap: !self.overuse.is_zero(), ..*self }
+        Commitment { memory: self.memory.after(kept, self.overuse), ..*self }
     }
 
     /// From now on it moves to another overuse, by `less` below the one so far.
-    #[inline]
     pub(crate) fn toward(&self, overuse: Wide, less: impl FnOnce() -> Wide) -> Commitment {
-        let value = if self.is_gap { Rounded::sum(self.part, self.overuse.into()) } else { self.part };
-        if overuse.is_zero() || value.number.is_small_beside(overuse) {
-            return Commitment { part: value, is_gap: false, overuse };
-        }
-        let part = match self.is_gap {
-            true => Rounded::sum(self.part, less().into()),
-            false => Rounded::sum(value, (-overuse).into()),
-        };
-        Commitment { part, is_gap: true, overuse }
+        Commitment { memory: self.memory.toward(self.overuse, overuse, less), overuse }
     }
 }
 
@@ -146,8 +223,23 @@ pub(crate) struct Branch {
 impl Branch {
     /// `share` + commitment; `overuse` is ō exactly.
     pub(crate) fn new(share: Rational, commitment: &Commitment, overuse: impl FnOnce() -> Rational) -> Branch {
-        let exact = if commitment.is_gap { share + overuse() } else { share };
-        Branch { exact, small: commitment.part }
+        Branch::of(share, &commitment.memory, overuse)
+    }
+
+    /// `share` + what is remembered in steps that are so much of the capacity; `overuse` is ō exactly.
+    pub(crate) fn in_steps(
+        share: Rational,
+        memory: &Memory,
+        overuse: impl FnOnce() -> Rational,
+        step: &Step,
+    ) -> Branch {
+        let branch = Branch::of(share, memory, || overuse() * &step.exact);
+        Branch { small: branch.small.times(step.wide), ..branch }
+    }
+
+    fn of(share: Rational, memory: &Memory, overuse: impl FnOnce() -> Rational) -> Branch {
+        let exact = if memory.form == Form::Gap { share + overuse() } else { share };
+        Branch { exact, small: memory.part }
     }
 
     pub(crate) fn times(self, factor: &Rational) -> Branch {

@@ -18,6 +18,8 @@ use crate::wide::Wide;
 pub struct Decay {
     /// Half-lives a nanosecond: 1 / H. Times are turned into half-lives by one multiplication.
     per_nanosecond: Wide,
+    /// ln 2 / H
+    rate: Wide,
     delta: f64,
     tau_s: f64,
 }
@@ -51,7 +53,8 @@ impl Decay {
         }
         let rate_per_s = Wide::minus_ln(delta.exact());
         let per_nanosecond = rate_per_s * Wide::LOG2_E * one_over(1_000_000_000);
-        Ok(Decay { per_nanosecond, delta: delta.to_f64(), tau_s: 1.0 / rate_per_s.to_f64() })
+        let rate = rate_per_s * one_over(1_000_000_000);
+        Ok(Decay { per_nanosecond, rate, delta: delta.to_f64(), tau_s: 1.0 / rate_per_s.to_f64() })
     }
 
     /// From the time after which half of a commitment is forgotten.
@@ -64,11 +67,22 @@ impl Decay {
         }
         let tau_s = half_life.secs_f64() / std::f64::consts::LN_2;
         let per_nanosecond = one_over(half_life.nanos());
-        Ok(Decay { per_nanosecond, delta: libm::exp(-1.0 / tau_s), tau_s })
+        let rate = per_nanosecond * Wide::LN_2;
+        Ok(Decay { per_nanosecond, rate, delta: libm::exp(-1.0 / tau_s), tau_s })
     }
 
     /// What is kept and lost over `span`.
+    #[inline]
     pub(crate) fn over(&self, span: Span) -> Kept {
+        let x = Wide::from_whole(span.nanos()) * self.rate;
+        if x.is_below_half() {
+            let lost = x.one_less_exp();
+            return Kept { kept: lost.to_one(), lost, error: 0.0 };
+        }
+        self.over_half_lives(span)
+    }
+
+    fn over_half_lives(&self, span: Span) -> Kept {
         let (halvings, part) = half_lives(span, self.per_nanosecond);
         let lost_of_part = (part * Wide::LN_2).one_less_exp();
         let kept = (Wide::ONE - lost_of_part).halved(halvings);
@@ -149,6 +163,12 @@ impl Clock {
         self.s_at_start * (1.0 - x * (1.0 - x * (1.0 / 2.0) * (1.0 - x * (1.0 / 3.0) * (1.0 - x * (1.0 / 4.0)))))
     }
 
+    /// Whole half-lives from the first instant to the epoch: the sum of all powers `rebase` was told.
+    #[inline]
+    pub(crate) fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
     fn begin_stretch(&mut self, since_origin: u64, mut rebase: impl FnMut(f64)) {
         self.start = since_origin - since_origin % self.stretch;
         let (whole, part) = half_lives(Span::from_nanos(self.start), self.decay.per_nanosecond);
@@ -164,7 +184,7 @@ impl Clock {
 
 /// 2^-n; 0 below the normal `f64`: what is older than 1,022 half-lives is gone.
 #[inline]
-fn two_to_minus(n: u64) -> f64 {
+pub(crate) fn two_to_minus(n: u64) -> f64 {
     f64::from_bits(1023u64.saturating_sub(n) << 52)
 }
 

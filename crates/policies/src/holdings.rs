@@ -1,5 +1,7 @@
 //! What every user holds, in whole steps.
 
+use std::collections::BTreeMap;
+
 use evenhand_model::{Amount, Capacity, Rational, UserId, Weights};
 
 /// Held amounts of all users, and what turns them into shares.
@@ -70,23 +72,35 @@ pub(crate) struct RelativeWeights {
     inverse: Vec<f64>,
     /// Users of equal weight have one class, so that the exact comparison can skip dividing.
     class: Vec<u32>,
+    first_of_class: Vec<UserId>,
     weights: Weights,
 }
 
 impl RelativeWeights {
     pub(crate) fn new(weights: &Weights) -> RelativeWeights {
-        let mut distinct: Vec<&Rational> = Vec::new();
-        let class = (0..weights.len())
+        let mut classes: BTreeMap<&Rational, u32> = BTreeMap::new();
+        let mut first_of_class = Vec::new();
+        let class: Vec<u32> = (0..weights.len())
             .map(|u| {
-                let w = weights.exact(u);
-                distinct.iter().position(|d| *d == w).unwrap_or_else(|| {
-                    distinct.push(w);
-                    distinct.len() - 1
-                }) as u32
+                *classes.entry(weights.exact(u)).or_insert_with(|| {
+                    first_of_class.push(UserId(u as u32));
+                    first_of_class.len() as u32 - 1
+                })
             })
             .collect();
-        let inverse = (0..weights.len()).map(|u| 1.0 / weights.over_mean(u)).collect();
-        RelativeWeights { inverse, class, weights: weights.clone() }
+        let of_class: Vec<f64> = first_of_class.iter().map(|u| 1.0 / weights.over_mean(u.index())).collect();
+        let inverse = class.iter().map(|&c| of_class[c as usize]).collect();
+        RelativeWeights { inverse, class, first_of_class, weights: weights.clone() }
+    }
+
+    /// Which of the different weights is this user's, numbered by first appearance.
+    pub(crate) fn class(&self, user: UserId) -> u32 {
+        self.class[user.index()]
+    }
+
+    /// The first user of each class.
+    pub(crate) fn first_of_class(&self) -> &[UserId] {
+        &self.first_of_class
     }
 
     #[inline]

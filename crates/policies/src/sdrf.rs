@@ -6,23 +6,25 @@
 //! of the key: (o + ō) + B s.
 //!
 //! **Digits.** The lines, in `f64`, say who may be least. Among users they cannot tell apart
-//! [`Commitment`], which has 36 digits and no smallest number, decides: overuse of a
-//! microsecond is a small part of B, and its order in time a small part of that.
+//! [`Commitment`](crate::commitment::Commitment), which has 36 digits and no smallest number,
+//! decides: overuse of a microsecond is a small part of B, and its order in time a small part of
+//! that. How far a line may be off is worked out at [`NEAR`].
 //!
 //! **Instants.** c is continuous, so during one instant it does not move however many tasks start
-//! and finish. Lines therefore keep the overuse that was in force *until* the instant, and the new
-//! one is settled when time moves on. Besides being what Eq. 6 says, this keeps ties exact: a user
-//! that never exceeded its entitlement has B = 0 and ō = 0, and its key is its share to the bit.
+//! and finish: the overuse that was in force *until* the instant counts, and the new one only once
+//! time has moved on. Besides being what Eq. 6 says, this keeps ties exact: a user that never
+//! exceeded its entitlement has B = 0 and ō = 0, and its key is its share to the bit. See
+//! [`Commitments`].
 
 use std::cmp::Ordering;
 
 use evenhand_model::{Amount, Rational, Time, UserId};
 
-use crate::commitment::{Branch, Commitment};
-use crate::decay::{Clock, Decay};
+use crate::commitment::Branch;
+use crate::commitments::Commitments;
+use crate::contenders::Contenders;
 use crate::holdings::{Holdings, RelativeWeights};
-use crate::kinetic::LineOrder;
-use crate::wide::Wide;
+use crate::kinetic::{LineOrder, Order};
 use crate::{Policy, Registration, Setting, Standing};
 
 pub(crate) const REGISTRATION: Registration = Registration {
@@ -49,77 +51,35 @@ enum Key {
     DominantPlusDominant,
 }
 
-/// Rounding of a key, relative to its largest part: what is nearer is compared exactly.
-const NEAR: f64 = 64.0 * f64::EPSILON;
-
-/// An entitlement in steps: exactly, and as a whole number and a rest in [0, 1), so that overuse is
-/// a whole difference less the rest.
-struct Entitlement {
-    exact: Rational,
-    whole: u64,
-    rest: Wide,
-}
-
-impl Entitlement {
-    fn new(exact: Rational) -> Entitlement {
-        let (whole, rest) = exact.clone().split_at_point();
-        // More than u64 holds is never exceeded.
-        let whole = u64::try_from(whole).unwrap_or(u64::MAX);
-        Entitlement { exact, whole, rest: Wide::from_rational(&rest) }
-    }
-
-    #[inline]
-    fn is_exceeded(&self, held: u64) -> bool {
-        held > self.whole
-    }
-
-    /// max(held - entitlement, 0) in steps.
-    #[inline]
-    fn overuse(&self, held: u64) -> Wide {
-        if self.is_exceeded(held) { self.overuse_difference(held, 0) } else { Wide::ZERO }
-    }
-
-    /// overuse(a) - overuse(b) to 36 digits: mostly a difference of whole numbers.
-    #[inline]
-    fn overuse_difference(&self, a: u64, b: u64) -> Wide {
-        let (least, most) = (a.min(b), a.max(b));
-        let difference = if self.is_exceeded(least) {
-            Wide::from_whole(most - least)
-        } else {
-            Wide::from_whole(most - self.whole) - self.rest
-        };
-        if a > b { difference } else { -difference }
-    }
-}
+/// What the lines of two users may be off together: the absolute error of a key is NEAR / 2 times
+/// the largest share there is, over its weight. What is nearer is compared exactly.
+///
+/// With u = 2^-53, for a weight of 1 and shares up to 1, to which overuse, commitments and their
+/// gaps are then limited too:
+///
+/// * o is 3 roundings off, ō (a whole difference less a rest below one step) less than 7: 10 u;
+/// * s has a relative error below 6 u (an exponential, a series, the rounded half-lives);
+/// * the settled slope (c - ō) / s: 2 u for each of c and ō, 1 for the difference, 2 + 6 to divide;
+/// * a pending change of ō, over s: 7 u for each ō, 1 for the difference, 2 + 6 to divide;
+/// * their sum, times the present s, added to the rest: 2 + 6 + 3;
+/// * each of the two parts over the weight: 4 u, of parts up to 3 together.
+///
+/// That is below 90 u a key and 180 u a pair. s moves to other epochs by powers of two, which rounds
+/// nothing; a slope too small for an `f64` is off by less than 2^-1000.
+const NEAR: f64 = 128.0 * f64::EPSILON;
 
 struct Sdrf {
     key: Key,
     holdings: Holdings,
     weights: RelativeWeights,
-    decay: Decay,
-    clock: Clock,
-    /// Entitlements in steps, by user and resource.
-    entitled: Vec<Entitlement>,
-    /// Held when time last moved on: what overuse is taken of.
-    settled: Vec<u64>,
-    /// c as of `since` and ō, from `settled`, by user and resource.
-    commitment: Vec<Commitment>,
-    /// When a user's overuse last changed.
-    since: Vec<Time>,
-    /// B, by user and resource.
-    slope: Vec<f64>,
-    /// 1 / capacity, by resource.
-    per_step: Vec<Wide>,
+    commitments: Commitments,
     first: Vec<Time>,
     waiting: Vec<bool>,
-    /// Users whose holdings changed at `instant` and are not yet settled.
-    touched: Vec<UserId>,
-    instant: Option<Time>,
-    /// s at `instant`, once it is known.
-    s: Option<f64>,
-    order: Box<dyn LineOrder>,
-    /// The largest 1 / w: a bound for the rounding of keys whose parts cancel.
+    order: Contenders,
+    /// The largest 1 / w, and the largest share there ever was, at least 1: bounds for the rounding
+    /// of keys whose parts cancel.
     largest_inverse: f64,
+    largest_share: f64,
     near: Vec<u32>,
     line: (Vec<f64>, Vec<f64>),
 }
@@ -128,94 +88,24 @@ impl Sdrf {
     fn new(setting: &Setting<'_>, key: Key) -> Sdrf {
         let users = setting.weights.len();
         let width = setting.capacity.width();
-        let decay = setting.decay.expect("the registration says that a decay is needed");
         let weights = RelativeWeights::new(setting.weights);
-        let entitled = (0..users)
-            .flat_map(|u| {
-                let share = setting.weights.entitlement(u);
-                (0..width).map(move |r| Entitlement::new(&share * setting.capacity.exact_steps(r))).collect::<Vec<_>>()
-            })
-            .collect();
         Sdrf {
             key,
             holdings: Holdings::new(setting.capacity, users),
             largest_inverse: (0..users as u32).map(|u| weights.inverse(UserId(u))).fold(1.0, f64::max),
+            largest_share: 1.0,
+            commitments: Commitments::new(setting, &weights),
             weights,
-            decay,
-            clock: Clock::new(decay),
-            entitled,
-            settled: vec![0; users * width],
-            commitment: vec![Commitment::default(); users * width],
-            since: vec![Time::ZERO; users],
-            slope: vec![0.0; users * width],
-            per_step: (0..width)
-                .map(|r| Wide::from_rational(&(Rational::ONE / setting.capacity.exact_steps(r))))
-                .collect(),
             first: vec![Time::ZERO; users],
             waiting: vec![false; users],
-            touched: Vec::new(),
-            instant: None,
-            s: None,
-            order: setting.order.structure(users, width),
+            order: Contenders::new(
+                users,
+                width,
+                setting.order.structure(users, width),
+                setting.order != Order::LiveTree,
+            ),
             near: Vec::new(),
             line: (vec![0.0; width], vec![0.0; width]),
-        }
-    }
-
-    /// Moves time on to `now`: what changed at the last instant is settled first.
-    #[inline]
-    fn advance(&mut self, now: Time) {
-        if Some(now) > self.instant {
-            self.settle();
-            self.instant = Some(now);
-            self.s = None;
-        }
-    }
-
-    /// s at the present instant: computed only where something depends on it.
-    #[inline]
-    fn s(&mut self) -> f64 {
-        if let Some(s) = self.s {
-            return s;
-        }
-        let Sdrf { clock, slope, order, .. } = self;
-        let s = clock.s(self.instant.unwrap_or_default(), |factor| {
-            slope.iter_mut().for_each(|b| *b *= factor);
-            order.rebase(factor);
-        });
-        self.s = Some(s);
-        s
-    }
-
-    fn settle(&mut self) {
-        let Some(instant) = self.instant else { return };
-        let width = self.holdings.width();
-        while let Some(user) = self.touched.pop() {
-            let row = user.index() * width..(user.index() + 1) * width;
-            // Untouched where overuse is the same: equal histories then keep equal bits.
-            let changed = row.clone().zip(self.holdings.row(user)).any(|(at, &held)| {
-                held != self.settled[at] && self.entitled[at].is_exceeded(held.max(self.settled[at]))
-            });
-            if changed {
-                let kept = self.decay.over(instant - self.since[user.index()]);
-                self.since[user.index()] = instant;
-                let per_s = 1.0 / self.s();
-                for (r, at) in row.clone().enumerate() {
-                    let (held, before) = (self.holdings.row(user)[r], self.settled[at]);
-                    let (entitled, step) = (&self.entitled[at], self.per_step[r]);
-                    let mut c = self.commitment[at].after(&kept);
-                    if held != before && entitled.is_exceeded(held.max(before)) {
-                        c = c
-                            .toward(entitled.overuse(held) * step, || entitled.overuse_difference(before, held) * step);
-                    }
-                    self.commitment[at] = c;
-                    self.slope[at] = c.gap() * per_s;
-                }
-            }
-            self.settled[row].copy_from_slice(self.holdings.row(user));
-            if changed {
-                self.set_lines(user);
-            }
         }
     }
 
@@ -223,41 +113,37 @@ impl Sdrf {
         if !self.waiting[user.index()] {
             return;
         }
-        let inverse = self.weights.inverse(user);
-        let held = self.holdings.row(user);
-        let dominant = match self.key {
-            Key::SumPerResource => 0.0,
-            Key::DominantPlusDominant => {
-                held.iter().enumerate().map(|(r, &h)| self.holdings.share(r, h)).fold(0.0, f64::max)
-            }
-        };
+        let Sdrf { key, holdings, weights, commitments, order, line: (a, b), .. } = self;
+        let inverse = weights.inverse(user);
+        let held = holdings.row(user);
         for (r, &steps) in held.iter().enumerate() {
-            let at = user.index() * held.len() + r;
-            let share = match self.key {
-                Key::SumPerResource => self.holdings.share(r, steps),
-                Key::DominantPlusDominant => dominant,
-            };
-            self.line.0[r] = (share + self.commitment[at].overuse()) * inverse;
-            self.line.1[r] = self.slope[at] * inverse;
+            a[r] = holdings.share(r, steps);
         }
-        self.order.set(user.0, &self.line.0, &self.line.1);
+        if *key == Key::DominantPlusDominant {
+            let dominant = a.iter().copied().fold(0.0, f64::max);
+            a.fill(dominant);
+        }
+        commitments.lines(user, held, |r, overuse, slope| {
+            a[r] = (a[r] + overuse) * inverse;
+            b[r] = slope * inverse;
+        });
+        order.set(user.0, a, b);
     }
 
-    fn changed(&mut self, user: UserId) {
-        self.touched.push(user);
+    /// What `user` holds changes at `now`.
+    #[inline]
+    fn change(&mut self, now: Time, user: UserId, change: impl FnOnce(&mut Holdings)) {
+        let Sdrf { holdings, commitments, order, largest_share, .. } = self;
+        commitments.advance(now);
+        commitments.settle(user, holdings.row(user));
+        change(holdings);
+        let shares = holdings.row(user).iter().enumerate().map(|(r, &held)| holdings.share(r, held));
+        *largest_share = shares.fold(*largest_share, f64::max);
+        commitments.changed(user, holdings.row(user), |factor| order.rebase(factor));
         self.set_lines(user);
     }
 
-    /// c now, by resource.
-    fn commitments(&self, now: Time, user: UserId) -> impl Iterator<Item = Commitment> {
-        let width = self.holdings.width();
-        let then = &self.commitment[user.index() * width..][..width];
-        let remembers = then.iter().any(|c| !c.is_nothing());
-        let kept = remembers.then(|| self.decay.over(now - self.since[user.index()]));
-        then.iter().map(move |c| kept.map_or(*c, |kept| c.after(&kept)))
-    }
-
-    /// A user's key, before weight: its largest branch.
+    /// A user's key, before weight: its largest branch. The user is settled.
     fn largest_branch(&self, now: Time, user: UserId) -> Branch {
         let width = self.holdings.width();
         let held = self.holdings.row(user);
@@ -266,33 +152,23 @@ impl Sdrf {
             Key::SumPerResource => None,
             Key::DominantPlusDominant => (0..width).map(share).max(),
         };
-        let branches = self.commitments(now, user).enumerate().map(|(r, c)| {
-            let at = user.index() * width + r;
-            let over = || Rational::from(self.settled[at]) - &self.entitled[at].exact;
+        let branches = self.commitments.now(now, user).enumerate().map(|(r, (c, overuse))| {
             let base = dominant.clone().unwrap_or_else(|| share(r));
-            Branch::new(base, &c, || over() * self.holdings.exact_share(r, 1))
+            Branch::in_steps(base, &c, || overuse.exact(), self.commitments.step(r))
         });
         branches.max_by(Branch::compare).expect("at least one resource")
     }
 
-    /// Exact comparison of two users' keys, for those that rounding cannot tell apart.
+    /// Exact comparison of two settled users' keys, for those that rounding cannot tell apart.
     fn compare_exactly(&self, now: Time, a: UserId, b: UserId) -> Ordering {
-        let width = self.holdings.width();
-        let range = |u: UserId| u.index() * width..(u.index() + 1) * width;
         let equal_weights = self.weights.equal(a, b);
-        let commitments = |u: UserId| &self.commitment[range(u)];
-        let nothing = |u: UserId| {
-            self.holdings.row(u).iter().all(|&h| h == 0) && commitments(u).iter().all(Commitment::is_nothing)
-        };
+        let (held_a, held_b) = (self.holdings.row(a), self.holdings.row(b));
+        let nothing = |held: &[u64], user| held.iter().all(|&h| h == 0) && self.commitments.is_nothing(user);
         // By far the most common ties: the same state, or nothing held and nothing remembered.
-        if nothing(a) && nothing(b) {
+        if nothing(held_a, a) && nothing(held_b, b) {
             return Ordering::Equal;
         }
-        if equal_weights
-            && self.since[a.index()] == self.since[b.index()]
-            && self.holdings.row(a) == self.holdings.row(b)
-            && commitments(a) == commitments(b)
-        {
+        if equal_weights && held_a == held_b && self.commitments.are_alike(a, b) {
             return Ordering::Equal;
         }
         let key = |u: UserId| {
@@ -318,38 +194,41 @@ impl Policy for Sdrf {
     }
 
     fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
-        self.advance(now);
-        self.holdings.add(user, demand);
-        self.changed(user);
+        self.change(now, user, |holdings| holdings.add(user, demand));
     }
 
     fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]) {
-        self.advance(now);
-        self.holdings.remove(user, demand);
-        self.changed(user);
+        self.change(now, user, |holdings| holdings.remove(user, demand));
     }
 
     fn next(&mut self, now: Time) -> Option<UserId> {
-        self.advance(now);
-        let s = self.s();
-        // A key's parts are at most 2 / w and may cancel, hence the absolute part.
-        let absolute = NEAR * self.largest_inverse;
-        let mut near = std::mem::take(&mut self.near);
-        self.order.least(s, NEAR, absolute, &mut near);
+        let Sdrf { holdings, commitments, order, near, .. } = self;
+        commitments.advance(now);
+        let s = commitments.s(|factor| order.rebase(factor));
+        let absolute = NEAR * self.largest_inverse * self.largest_share;
+        order.least(s, NEAR, absolute, near);
+        if let [only] = **near {
+            return Some(UserId(only));
+        }
+        near.iter().map(|&u| UserId(u)).for_each(|u| commitments.settle(u, holdings.row(u)));
         let before = |a: UserId, b: UserId| {
             self.compare_exactly(now, a, b)
                 .then_with(|| (self.first[a.index()], a).cmp(&(self.first[b.index()], b)))
                 .is_lt()
         };
-        let least = near.iter().map(|&u| UserId(u)).reduce(|a, b| if before(b, a) { b } else { a });
-        self.near = near;
-        least
+        self.near.iter().map(|&u| UserId(u)).reduce(|a, b| if before(b, a) { b } else { a })
     }
 
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
-        self.advance(now);
+        self.commitments.advance(now);
+        self.commitments.settle(user, self.holdings.row(user));
         let shares = self.holdings.shares(user);
-        let commitments: Vec<f64> = self.commitments(now, user).map(|c| c.value()).collect();
+        let commitments: Vec<f64> = self
+            .commitments
+            .now(now, user)
+            .enumerate()
+            .map(|(r, (c, overuse))| c.value(overuse) * self.commitments.step(r).near)
+            .collect();
         let largest = |v: &mut dyn Iterator<Item = f64>| v.fold(0.0, f64::max);
         let key = match self.key {
             Key::SumPerResource => largest(&mut shares.iter().zip(&commitments).map(|(o, c)| o + c)),

@@ -15,32 +15,60 @@ use evenhand_model::{IBig, Rational, UBig};
 pub(crate) struct Wide {
     mantissa: u128,
     exponent: i64,
-    negative: bool,
+    sign: Sign,
+}
+
+/// A whole word, since the processor waits where a number is stored in parts and loaded whole.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+#[repr(u64)]
+enum Sign {
+    #[default]
+    Plus,
+    Minus,
+}
+
+impl Sign {
+    #[inline]
+    fn minus_if(negative: bool) -> Sign {
+        if negative { Sign::Minus } else { Sign::Plus }
+    }
 }
 
 const BITS: i64 = 128;
 
 impl Wide {
-    pub(crate) const ZERO: Wide = Wide { mantissa: 0, exponent: 0, negative: false };
-    pub(crate) const ONE: Wide = Wide { mantissa: 1 << 127, exponent: -127, negative: false };
+    pub(crate) const ZERO: Wide = Wide { mantissa: 0, exponent: 0, sign: Sign::Plus };
+    pub(crate) const ONE: Wide = Wide { mantissa: 1 << 127, exponent: -127, sign: Sign::Plus };
     /// ln 2
     pub(crate) const LN_2: Wide =
-        Wide { mantissa: 0xb172_17f7_d1cf_79ab_c9e3_b398_03f2_f6af, exponent: -128, negative: false };
+        Wide { mantissa: 0xb172_17f7_d1cf_79ab_c9e3_b398_03f2_f6af, exponent: -128, sign: Sign::Plus };
     /// log2 e
     pub(crate) const LOG2_E: Wide =
-        Wide { mantissa: 0xb8aa_3b29_5c17_f0bb_be87_fed0_691d_3e88, exponent: -127, negative: false };
+        Wide { mantissa: 0xb8aa_3b29_5c17_f0bb_be87_fed0_691d_3e88, exponent: -127, sign: Sign::Plus };
 
-    fn normal(mantissa: u128, exponent: i64, negative: bool) -> Wide {
+    #[inline]
+    fn normal(mantissa: u128, exponent: i64, sign: Sign) -> Wide {
         if mantissa == 0 {
             return Wide::ZERO;
         }
         let shift = mantissa.leading_zeros();
-        Wide { mantissa: mantissa << shift, exponent: exponent - i64::from(shift), negative }
+        Wide { mantissa: mantissa << shift, exponent: exponent - i64::from(shift), sign }
     }
 
     /// From a whole number, exactly.
+    #[inline]
     pub(crate) fn from_whole(n: u64) -> Wide {
-        Wide::normal(u128::from(n), 0, false)
+        if n == 0 {
+            return Wide::ZERO;
+        }
+        let shift = n.leading_zeros();
+        Wide { mantissa: u128::from(n << shift) << 64, exponent: -64 - i64::from(shift), sign: Sign::Plus }
+    }
+
+    /// a - b, exactly.
+    #[inline]
+    pub(crate) fn from_difference(a: u64, b: u64) -> Wide {
+        Wide { sign: Sign::minus_if(a < b), ..Wide::from_whole(a.abs_diff(b)) }
     }
 
     /// The first 128 digits of a rational.
@@ -58,22 +86,24 @@ impl Wide {
         };
         let cut = (length(&quotient) - BITS).max(0);
         let mantissa = u128::try_from(quotient >> cut as usize).unwrap_or(0);
-        Wide::normal(mantissa, cut - shift, negative)
+        Wide::normal(mantissa, cut - shift, Sign::minus_if(negative))
     }
 
     /// The nearest `f64` or one beside it; 0 if it is below all normal ones.
+    #[inline]
     pub(crate) fn to_f64(self) -> f64 {
         let high = (self.mantissa >> 64) as u64 as f64;
         let size = high * two_to(64) * two_to(self.exponent);
-        if self.negative { -size } else { size }
+        if self.is_negative() { -size } else { size }
     }
 
+    #[inline]
     pub(crate) fn is_zero(self) -> bool {
         self.mantissa == 0
     }
 
     pub(crate) fn is_negative(self) -> bool {
-        self.negative
+        self.sign == Sign::Minus
     }
 
     /// A unit of the last digit over one of `other`'s.
@@ -89,13 +119,25 @@ impl Wide {
 
     /// A unit of the last digit.
     pub(crate) fn last_digit(self) -> Wide {
-        Wide { mantissa: 1 << 127, exponent: self.exponent - 127, negative: false }
+        Wide { mantissa: 1 << 127, exponent: self.exponent - 127, sign: Sign::Plus }
     }
 
-    /// Whether it is less than some quarter of `other`.
+    /// Whether it is positive and less than 1/2, or 0.
     #[inline]
-    pub(crate) fn is_small_beside(self, other: Wide) -> bool {
-        self.is_zero() || self.exponent + 2 <= other.exponent
+    pub(crate) fn is_below_half(self) -> bool {
+        self.exponent < -BITS && !self.is_negative() || self.is_zero()
+    }
+
+    /// 1 - self, for 0 <= self <= 1/2.
+    #[inline]
+    pub(crate) fn to_one(self) -> Wide {
+        let below = -self.exponent - BITS;
+        let aligned = if below < BITS { self.mantissa >> below.max(0) } else { 0 };
+        if aligned == 0 {
+            Wide::ONE
+        } else {
+            Wide { mantissa: aligned.wrapping_neg(), exponent: -BITS, sign: Sign::Plus }
+        }
     }
 
     /// Times 2^-halvings, exactly.
@@ -110,7 +152,7 @@ impl Wide {
             below if below <= 0 => (self.mantissa as u64, Wide::ZERO),
             below => {
                 let rest = self.mantissa & ((1 << below) - 1);
-                ((self.mantissa >> below) as u64, Wide::normal(rest, self.exponent, false))
+                ((self.mantissa >> below) as u64, Wide::normal(rest, self.exponent, Sign::Plus))
             }
         }
     }
@@ -136,7 +178,7 @@ impl Wide {
         for coefficient in INVERSE_FACTORIAL[..long.min(terms)].iter().rev() {
             bracket = coefficient - high_product(bracket, x);
         }
-        self * Wide::normal(bracket, -127, false)
+        self * Wide::normal(bracket, -127, Sign::Plus)
     }
 
     /// -ln of a number in (0, 1).
@@ -217,7 +259,7 @@ impl Mul for Wide {
         // Of two numbers with their first bit set: at most one place to go.
         let shift = product.leading_zeros();
         let exponent = self.exponent + other.exponent + BITS - i64::from(shift);
-        Wide { mantissa: product << shift, exponent, negative: self.negative != other.negative }
+        Wide { mantissa: product << shift, exponent, sign: Sign::minus_if(self.sign != other.sign) }
     }
 }
 
@@ -233,8 +275,8 @@ impl Add for Wide {
         if small.is_zero() || aligned == 0 {
             return large;
         }
-        if large.negative != small.negative {
-            return Wide::normal(large.mantissa - aligned, large.exponent, large.negative);
+        if large.sign != small.sign {
+            return Wide::normal(large.mantissa - aligned, large.exponent, large.sign);
         }
         match large.mantissa.overflowing_add(aligned) {
             (mantissa, false) => Wide { mantissa, ..large },
@@ -247,7 +289,7 @@ impl Neg for Wide {
     type Output = Wide;
     #[inline]
     fn neg(self) -> Wide {
-        Wide { negative: !self.negative && !self.is_zero(), ..self }
+        Wide { sign: Sign::minus_if(!self.is_negative() && !self.is_zero()), ..self }
     }
 }
 
@@ -269,7 +311,7 @@ mod tests {
         let power = UBig::ONE << w.exponent.unsigned_abs() as usize;
         let size = Rational::from(UBig::from(w.mantissa));
         let size = if w.exponent < 0 { size / Rational::from(power) } else { size * Rational::from(power) };
-        if w.negative { -size } else { size }
+        if w.is_negative() { -size } else { size }
     }
 
     fn number() -> impl Strategy<Value = Rational> {
@@ -295,6 +337,10 @@ mod tests {
             prop_assert!(near(x, &a, &size(&a)));
             prop_assert!(near(x + y, &(&a + &b), &(size(&a) + size(&b))));
             prop_assert!(near(x - y, &(&a - &b), &(size(&a) + size(&b))));
+            prop_assert_eq!(x.is_below_half(), a >= Rational::ZERO && &a + &a < Rational::ONE);
+            if x.is_below_half() {
+                prop_assert!(near(x.to_one(), &(Rational::ONE - &a), &Rational::ONE));
+            }
             prop_assert!(near(x * y, &(&a * &b), &size(&(&a * &b))));
             prop_assert!((x.to_f64() - to_f64(&a)).abs() <= 1e-15 * to_f64(&size(&a)));
             prop_assert!((x - x).is_zero());
@@ -318,6 +364,8 @@ mod tests {
             let (whole, rest) = Wide::from_rational(&both).split();
             prop_assert_eq!((whole, rest.to_f64()), (n, f64::from(part) / 4_294_967_296.0));
             prop_assert_eq!(rational(Wide::from_whole(n)), Rational::from(n));
+            let exact = Rational::from(n) - Rational::from(u64::from(part));
+            prop_assert_eq!(rational(Wide::from_difference(n, part.into())), exact);
         }
     }
 

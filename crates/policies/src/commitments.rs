@@ -1,0 +1,230 @@
+//! Every user's commitments, brought up to date only where they are needed.
+
+use evenhand_model::{Rational, Time, UserId};
+
+use crate::Setting;
+use crate::commitment::{Memory, Overuse};
+use crate::decay::{Clock, Decay, two_to_minus};
+use crate::entitlement::{Entitlement, Excess, Step};
+use crate::holdings::RelativeWeights;
+
+/// An instant, and 1 / s there in the epoch of the user it belongs to.
+#[derive(Clone, Copy, Default)]
+struct Moment {
+    time: Time,
+    per_s: f64,
+}
+
+/// What concerns all of a user's resources.
+#[derive(Clone, Copy, Default)]
+struct Account {
+    /// Since when the settled overuse is in force: its commitments are as of then.
+    settled: Moment,
+    /// When its holdings last changed; what they changed to is not settled yet if `pending`.
+    changed: Moment,
+    pending: bool,
+    /// Whether a commitment or an overuse of it is not 0.
+    remembers: bool,
+    /// Which entitlements are its own.
+    class: u32,
+    /// The clock's epoch that `per_s` is of.
+    epoch: u64,
+}
+
+/// The commitments of all users and the slopes of their lines (docs/simulation.md).
+///
+/// c is continuous, so during one instant it does not move however many tasks start and finish;
+/// afterwards it moves towards the overuse that the instant left. A user's change is *pending* until
+/// its next one at a later instant, or until somebody needs its commitments to all digits: then it
+/// is *settled*. Users who hold no more than their entitlement, and those nobody asks for, cost
+/// nothing.
+pub(crate) struct Commitments {
+    width: usize,
+    decay: Decay,
+    clock: Clock,
+    /// By resource.
+    steps: Vec<Step>,
+    /// By class of weight and resource.
+    entitled: Vec<Entitlement>,
+    accounts: Vec<Account>,
+    /// Held when a user was last settled: what its settled overuse is taken of. By user and resource.
+    settled: Vec<u64>,
+    /// c as of the settled moment, and ō from `settled`.
+    commitment: Vec<Memory>,
+    instant: Option<Time>,
+    /// s at `instant`, once it is known.
+    s: Option<f64>,
+}
+
+impl Commitments {
+    pub(crate) fn new(setting: &Setting<'_>, weights: &RelativeWeights) -> Commitments {
+        let width = setting.capacity.width();
+        let users = setting.weights.len();
+        let decay = setting.decay.expect("the registration says that a decay is needed");
+        let entitled = weights.first_of_class().iter().flat_map(|user| {
+            let share = setting.weights.entitlement(user.index());
+            (0..width).map(move |r| Entitlement::new(&share * setting.capacity.exact_steps(r)))
+        });
+        let account = |u: usize| Account { class: weights.class(UserId(u as u32)), ..Account::default() };
+        Commitments {
+            width,
+            decay,
+            clock: Clock::new(decay),
+            steps: (0..width).map(|r| Step::new(Rational::ONE / setting.capacity.exact_steps(r))).collect(),
+            entitled: entitled.collect(),
+            accounts: (0..users).map(account).collect(),
+            settled: vec![0; users * width],
+            commitment: vec![Memory::default(); users * width],
+            instant: None,
+            s: None,
+        }
+    }
+
+    /// Moves time on to `now`.
+    #[inline]
+    pub(crate) fn advance(&mut self, now: Time) {
+        if Some(now) > self.instant {
+            self.instant = Some(now);
+            self.s = None;
+        }
+    }
+
+    /// s at the present instant: computed only where something depends on it. `rebase` is told by
+    /// which power of two all slopes shrink if the epoch moves; own slopes follow when next used.
+    #[inline]
+    pub(crate) fn s(&mut self, rebase: impl FnMut(f64)) -> f64 {
+        if let Some(s) = self.s {
+            return s;
+        }
+        let s = self.clock.s(self.instant.unwrap_or_default(), rebase);
+        self.s = Some(s);
+        s
+    }
+
+    #[inline]
+    fn row(&self, user: UserId) -> std::ops::Range<usize> {
+        user.index() * self.width..(user.index() + 1) * self.width
+    }
+
+    #[inline]
+    fn entitled(&self, user: UserId) -> &[Entitlement] {
+        &self.entitled[self.accounts[user.index()].class as usize * self.width..][..self.width]
+    }
+
+    /// What `user` holds changed to `held`; what changed before the present instant was settled with
+    /// what was held then.
+    #[inline]
+    pub(crate) fn changed(&mut self, user: UserId, held: &[u64], rebase: impl FnMut(f64)) {
+        let now = self.instant.unwrap_or_default();
+        let row = self.row(user);
+        let differs = held.iter().zip(&self.settled[row]).any(|(h, s)| h != s);
+        let exceeds = self.entitled(user).iter().zip(held).any(|(e, &h)| !e.overuse(h).is_zero());
+        let account = &mut self.accounts[user.index()];
+        account.pending = differs;
+        account.changed.time = now;
+        if exceeds || account.remembers {
+            let s = self.s(rebase);
+            self.renew_epoch(user);
+            let account = &mut self.accounts[user.index()];
+            account.remembers = true;
+            account.changed.per_s = 1.0 / s;
+        }
+    }
+
+    /// Puts a user's slopes into the present epoch: by a power of two, so exactly.
+    #[inline]
+    fn renew_epoch(&mut self, user: UserId) {
+        let (account, epoch) = (&mut self.accounts[user.index()], self.clock.epoch());
+        if account.epoch != epoch {
+            let factor = two_to_minus(epoch - account.epoch);
+            account.settled.per_s *= factor;
+            account.changed.per_s *= factor;
+            account.epoch = epoch;
+        }
+    }
+
+    /// Settles what changed before the present instant.
+    #[inline]
+    pub(crate) fn settle(&mut self, user: UserId, held: &[u64]) {
+        let account = &self.accounts[user.index()];
+        if account.pending && Some(account.changed.time) < self.instant {
+            self.settle_change(user, held);
+        }
+    }
+
+    fn settle_change(&mut self, user: UserId, held: &[u64]) {
+        let row = self.row(user);
+        let account = &mut self.accounts[user.index()];
+        account.pending = false;
+        let entitled = &self.entitled[account.class as usize * self.width..][..self.width];
+        let (settled, commitment) = (&mut self.settled[row.clone()], &mut self.commitment[row]);
+        let overuse =
+            || entitled.iter().zip(held.iter().zip(&*settled)).map(|(e, (&h, &s))| (e.overuse(s), e.overuse(h)));
+        // Untouched where overuse is the same: equal histories then keep equal bits.
+        if overuse().any(|(before, now)| now.differs(before)) {
+            let kept = self.decay.over(account.changed.time - account.settled.time);
+            account.settled = account.changed;
+            account.remembers = false;
+            for (c, (before, now)) in commitment.iter_mut().zip(overuse()) {
+                *c = c.after(&kept, before);
+                if now.differs(before) {
+                    *c = c.toward(before, now, || before.less(now));
+                }
+                account.remembers |= !(c.is_zero() && now.is_zero());
+            }
+        }
+        settled.iter_mut().zip(held).for_each(|(settled, held)| *settled = *held);
+    }
+
+    /// A user's ō + B s by resource: ō and B, with `held` in force. As good as its parts at the last
+    /// change are in `f64`.
+    #[inline]
+    pub(crate) fn lines(&mut self, user: UserId, held: &[u64], mut line: impl FnMut(usize, f64, f64)) {
+        if !self.accounts[user.index()].remembers {
+            (0..self.width).for_each(|r| line(r, 0.0, 0.0));
+            return;
+        }
+        self.renew_epoch(user);
+        let account = &self.accounts[user.index()];
+        let row = self.row(user);
+        let (settled, commitment) = (&self.settled[row.clone()], &self.commitment[row]);
+        for (r, (e, step)) in self.entitled(user).iter().zip(&self.steps).enumerate() {
+            let (before, now) = (e.overuse(settled[r]), e.overuse(held[r]));
+            let mut slope = commitment[r].gap(before) * account.settled.per_s;
+            if account.pending {
+                slope += (before.to_f64() - now.to_f64()) * account.changed.per_s;
+            }
+            line(r, now.to_f64() * step.near, slope * step.near);
+        }
+    }
+
+    /// c now by resource, after [`settle`](Commitments::settle), with the overuse in force.
+    pub(crate) fn now(&self, now: Time, user: UserId) -> impl Iterator<Item = (Memory, Excess<'_>)> {
+        let row = self.row(user);
+        let overuse = self.entitled(user).iter().zip(&self.settled[row.clone()]).map(|(e, &held)| e.overuse(held));
+        let account = &self.accounts[user.index()];
+        let kept = account.remembers.then(|| self.decay.over(now - account.settled.time));
+        let then = self.commitment[row].iter().zip(overuse);
+        then.map(move |(c, overuse)| (kept.map_or(*c, |kept| c.after(&kept, overuse)), overuse))
+    }
+
+    /// One step of a resource over its capacity.
+    pub(crate) fn step(&self, r: usize) -> &Step {
+        &self.steps[r]
+    }
+
+    /// Whether a user's commitments are 0 and stay so; after [`settle`](Commitments::settle).
+    pub(crate) fn is_nothing(&self, user: UserId) -> bool {
+        let row = self.row(user);
+        let mut overuse = self.entitled(user).iter().zip(&self.settled[row.clone()]).map(|(e, &held)| e.overuse(held));
+        self.commitment[row].iter().all(Memory::is_zero) && overuse.all(Overuse::is_zero)
+    }
+
+    /// Whether the commitments of two users of equal weight have the same past.
+    pub(crate) fn are_alike(&self, a: UserId, b: UserId) -> bool {
+        let past = |u: UserId| {
+            (self.accounts[u.index()].settled.time, &self.settled[self.row(u)], &self.commitment[self.row(u)])
+        };
+        past(a) == past(b)
+    }
+}
