@@ -25,12 +25,12 @@ pub struct EventQueue<E> {
     /// Bucket 0 holds the instant `last`; bucket k the times whose highest bit that differs from
     /// `last` is bit k - 1. So every time in a lower bucket is earlier than any in a higher one.
     buckets: Vec<Vec<(u64, E)>>,
+    /// The earliest time in each bucket; the largest time of all where it is empty.
+    earliest: Vec<u64>,
+    /// Which buckets above 0 hold something: bit k - 1 for bucket k, the bit it is named after.
+    filled: u64,
     last: u64,
-    /// The earliest time, if it is known.
-    next: Option<u64>,
     len: usize,
-    /// Reused while a bucket is spread over the lower ones.
-    spread: Vec<(u64, E)>,
 }
 
 impl<E> Default for EventQueue<E> {
@@ -42,8 +42,9 @@ impl<E> Default for EventQueue<E> {
 impl<E> EventQueue<E> {
     /// An empty queue.
     pub fn new() -> EventQueue<E> {
-        let buckets = (0..=u64::BITS).map(|_| Vec::new()).collect();
-        EventQueue { buckets, last: 0, next: None, len: 0, spread: Vec::new() }
+        let buckets: Vec<Vec<(u64, E)>> = (0..=u64::BITS).map(|_| Vec::new()).collect();
+        let earliest = vec![u64::MAX; buckets.len()];
+        EventQueue { buckets, earliest, filled: 0, last: 0, len: 0 }
     }
 
     /// How many events are pending.
@@ -64,48 +65,52 @@ impl<E> EventQueue<E> {
     pub fn push(&mut self, time: Time, event: E) {
         let time = time.nanos();
         debug_assert!(time >= self.last, "events are added in the present or the future");
-        if self.len == 0 || self.next.is_some_and(|next| time < next) {
-            self.next = Some(time);
-        }
         self.len += 1;
-        self.buckets[bucket(time, self.last)].push((time, event));
+        self.put(time, event);
+    }
+
+    #[inline]
+    fn put(&mut self, time: u64, event: E) {
+        let differs = time ^ self.last;
+        let highest = differs.leading_zeros();
+        let bucket = (u64::BITS - highest) as usize;
+        // Nothing where no bit differs, without a branch.
+        self.filled |= ((1 << 63) >> (highest % u64::BITS)) & differs;
+        self.earliest[bucket] = self.earliest[bucket].min(time);
+        self.buckets[bucket].push((time, event));
+    }
+
+    /// The lowest bucket that holds something, if one does.
+    #[inline]
+    fn lowest(&self) -> usize {
+        if self.buckets[0].is_empty() { self.filled.trailing_zeros() as usize + 1 } else { 0 }
     }
 
     /// When the earliest event happens. Looking does not move the queue on.
     #[inline]
-    pub fn next_time(&mut self) -> Option<Time> {
-        if self.len == 0 {
-            return None;
-        }
-        if self.next.is_none() {
-            let first = self.buckets.iter().find(|b| !b.is_empty());
-            self.next = first.and_then(|b| b.iter().map(|(time, _)| *time).min());
-        }
-        self.next.map(Time::from_nanos)
+    pub fn next_time(&self) -> Option<Time> {
+        (self.len > 0).then(|| Time::from_nanos(self.earliest[self.lowest()]))
     }
 
     /// Takes every event of the earliest instant; nothing happens if there is none.
     pub fn take_next(&mut self, mut each: impl FnMut(E)) {
         let Some(now) = self.next_time() else { return };
-        let now = now.nanos();
-        let from = bucket(now, self.last);
-        self.last = now;
-        self.next = None;
+        let from = self.lowest();
+        self.last = now.nanos();
         if from > 0 {
-            let mut spread = std::mem::replace(&mut self.buckets[from], std::mem::take(&mut self.spread));
+            self.filled &= self.filled - 1;
+            self.earliest[from] = u64::MAX;
+            // All of them go to lower buckets; each bucket keeps its own room.
+            let mut spread = std::mem::take(&mut self.buckets[from]);
             for (time, event) in spread.drain(..) {
-                self.buckets[bucket(time, now)].push((time, event));
+                self.put(time, event);
             }
-            self.spread = spread;
+            self.buckets[from] = spread;
         }
+        self.earliest[0] = u64::MAX;
         self.len -= self.buckets[0].len();
         self.buckets[0].drain(..).for_each(|(_, event)| each(event));
     }
-}
-
-#[inline]
-fn bucket(time: u64, last: u64) -> usize {
-    (u64::BITS - (time ^ last).leading_zeros()) as usize
 }
 
 #[cfg(test)]
