@@ -101,10 +101,10 @@ fn all_orders_start_the_same_tasks_of_many_users() {
         (state >> 33) % n
     };
     let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
-    for i in 0..9_000u64 {
+    for i in 0..20_000u64 {
         let user = format!("user{}", below(6_000));
         let amounts = [1 + below(8), 1 + below(8)].map(|a| u128::from(a) * 125_000_000);
-        let (submit, duration) = (Time::from_nanos(i * 10_000_000), Span::from_secs(1 + below(60) * below(20)));
+        let (submit, duration) = (Time::from_nanos(i * 5_000_000), Span::from_secs(1 + below(60) * below(20)));
         builder.push(&Task { submit, duration, user: &user, amounts: &amounts, ..Task::default() });
     }
     let workload = builder.finish().unwrap();

@@ -1,5 +1,6 @@
 //! The few users who may be least for a while.
 
+use crate::decay::two_to_minus;
 use crate::kinetic::LineOrder;
 
 /// How many contenders there may be: as many as vector instructions look at in passing.
@@ -11,8 +12,6 @@ const FEW: usize = 5;
 /// Contenders who do not stay that many questions were not worth it, and so are none for some time.
 const WORTH_IT: u32 = 4;
 const REST: u32 = 64;
-/// For more users the lines kept here, all of which move with the epoch, cost more than they save.
-const MOST_USERS: usize = 4096;
 
 /// The margin grows no further.
 const WIDEST: f64 = 1e9;
@@ -29,8 +28,10 @@ pub(crate) struct Contenders {
     order: Box<dyn LineOrder>,
     branches: usize,
     enabled: bool,
-    /// Everyone's lines: a by branch, then b by branch.
+    /// Everyone's lines: a by branch, then b by branch, as of how many halvings of all slopes.
     lines: Vec<f64>,
+    as_of: Vec<u64>,
+    halvings: u64,
     /// Each user's place among the contenders.
     place: Vec<u8>,
     users: [u32; MOST],
@@ -52,15 +53,17 @@ pub(crate) struct Contenders {
 
 impl Contenders {
     /// Over an order of users 0 to n - 1, all absent, whose priorities have so many branches. Not
-    /// `enabled`, or for very many users, every question goes to the order: one that counts order
-    /// changes is to see every instant.
+    /// `enabled`, every question goes to the order: one that counts order changes is to see every
+    /// instant.
     pub(crate) fn new(n: usize, branches: usize, order: Box<dyn LineOrder>, enabled: bool) -> Contenders {
-        let enabled = enabled && n > MOST && n <= MOST_USERS;
+        let enabled = enabled && n > MOST;
         Contenders {
             order,
             branches,
             enabled,
             lines: vec![0.0; if enabled { 2 * n * branches } else { 0 }],
+            as_of: vec![0; if enabled { n } else { 0 }],
+            halvings: 0,
             place: vec![ABSENT; if enabled { n } else { 0 }],
             users: [0; MOST],
             count: 0,
@@ -79,6 +82,12 @@ impl Contenders {
         let from = user as usize * 2 * self.branches;
         self.users[place] = user;
         self.place[user as usize] = place as u8;
+        let since = self.halvings - self.as_of[user as usize];
+        if since > 0 {
+            let factor = two_to_minus(since);
+            self.lines[from + self.branches..from + 2 * self.branches].iter_mut().for_each(|b| *b *= factor);
+            self.as_of[user as usize] = self.halvings;
+        }
         for (column, line) in self.columns.iter_mut().zip(&self.lines[from..]) {
             column[place] = *line;
         }
@@ -163,6 +172,12 @@ impl Contenders {
     }
 }
 
+/// How many times 1 was halved to give `factor`, a power of two up to 1; more than there are in an
+/// `f64` for 0.
+fn halvings(factor: f64) -> u64 {
+    1023u64.saturating_sub(factor.to_bits() >> 52)
+}
+
 /// By halves: that is how vector instructions do it.
 #[inline]
 fn least_of(mut values: [f64; MOST]) -> f64 {
@@ -188,6 +203,7 @@ impl LineOrder for Contenders {
             // Not by a call, which takes longer than so few take.
             (lines[r], lines[r + self.branches]) = (a, b);
         }
+        self.as_of[user as usize] = self.halvings;
         self.steepest = b.iter().fold(self.steepest, |steepest, b| steepest.max(b.abs()));
         if !self.chosen {
             return;
@@ -242,9 +258,7 @@ impl LineOrder for Contenders {
         self.order.rebase(factor);
         self.clear();
         self.steepest *= factor;
-        for lines in self.lines.chunks_exact_mut(2 * self.branches) {
-            lines[self.branches..].iter_mut().for_each(|b| *b *= factor);
-        }
+        self.halvings += halvings(factor);
     }
 
     fn order_events(&self) -> u64 {
@@ -326,6 +340,13 @@ mod tests {
                     prop_assert_eq!(&near, &twin);
                 }
             }
+        }
+    }
+
+    #[test]
+    fn halvings_are_those_of_the_clock() {
+        for n in [0, 1, 33, 1022, 1023, 5000] {
+            assert_eq!(two_to_minus(halvings(two_to_minus(n))), two_to_minus(n));
         }
     }
 

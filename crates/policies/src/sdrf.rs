@@ -24,7 +24,7 @@ use crate::commitment::Branch;
 use crate::commitments::Commitments;
 use crate::contenders::Contenders;
 use crate::holdings::{Holdings, RelativeWeights};
-use crate::kinetic::{LineOrder, Order};
+use crate::kinetic::{LineOrder, Order, WinnerTree};
 use crate::{Policy, Registration, Setting, Standing};
 
 pub(crate) const REGISTRATION: Registration = Registration {
@@ -76,6 +76,12 @@ struct Sdrf {
     first: Vec<Time>,
     waiting: Vec<bool>,
     order: Contenders,
+    /// Waiting users who hold nothing and owe nothing: their key is 0, the least there is, so the tie
+    /// rule alone decides among them. They are not in `order`.
+    idle: WinnerTree,
+    is_idle: Vec<bool>,
+    /// Whether `order` counts order changes, and so is to see every instant.
+    counts: bool,
     /// The largest 1 / w, and the largest share there ever was, at least 1: bounds for the rounding
     /// of keys whose parts cancel.
     largest_inverse: f64,
@@ -89,6 +95,7 @@ impl Sdrf {
         let users = setting.weights.len();
         let width = setting.capacity.width();
         let weights = RelativeWeights::new(setting.weights);
+        let counts = setting.order == Order::LiveTree;
         Sdrf {
             key,
             holdings: Holdings::new(setting.capacity, users),
@@ -104,6 +111,9 @@ impl Sdrf {
                 setting.order.structure(users, width),
                 setting.order != Order::LiveTree,
             ),
+            idle: WinnerTree::new(users),
+            is_idle: vec![false; users],
+            counts,
             near: Vec::new(),
             line: (vec![0.0; width], vec![0.0; width]),
         }
@@ -111,6 +121,13 @@ impl Sdrf {
 
     fn set_lines(&mut self, user: UserId) {
         if !self.waiting[user.index()] {
+            return;
+        }
+        let idle = self.holdings.row(user).iter().all(|&held| held == 0) && self.commitments.is_nothing(user);
+        if idle || self.is_idle[user.index()] {
+            self.set_idle(user, idle);
+        }
+        if idle {
             return;
         }
         let Sdrf { key, holdings, weights, commitments, order, line: (a, b), .. } = self;
@@ -128,6 +145,16 @@ impl Sdrf {
             b[r] = slope * inverse;
         });
         order.set(user.0, a, b);
+    }
+
+    /// Whether a user waits with a key of 0.
+    fn set_idle(&mut self, user: UserId, idle: bool) {
+        if idle && !std::mem::replace(&mut self.is_idle[user.index()], idle) {
+            self.order.remove(user.0);
+        }
+        self.is_idle[user.index()] = idle;
+        let first = &self.first;
+        self.idle.touch(user.0, idle, |a, b| (first[a as usize], a) < (first[b as usize], b));
     }
 
     /// What `user` holds changes at `now`.
@@ -185,10 +212,11 @@ impl Policy for Sdrf {
         match first {
             Some(submitted) => {
                 self.first[user.index()] = submitted;
-                if !was {
+                if !was || self.is_idle[user.index()] {
                     self.set_lines(user);
                 }
             }
+            None if self.is_idle[user.index()] => self.set_idle(user, false),
             None => self.order.remove(user.0),
         }
     }
@@ -204,9 +232,16 @@ impl Policy for Sdrf {
     fn next(&mut self, now: Time) -> Option<UserId> {
         let Sdrf { holdings, commitments, order, near, .. } = self;
         commitments.advance(now);
+        let idle = self.idle.winner().map(UserId);
+        if idle.is_some() && !self.counts {
+            return idle;
+        }
         let s = commitments.s(|factor| order.rebase(factor));
         let absolute = NEAR * self.largest_inverse * self.largest_share;
         order.least(s, NEAR, absolute, near);
+        if idle.is_some() {
+            return idle;
+        }
         if let [only] = **near {
             return Some(UserId(only));
         }
