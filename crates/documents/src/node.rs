@@ -1,6 +1,7 @@
 //! Asking a document for what it should say.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 
 use evenhand_model::{Quantity, Rational};
 
@@ -134,6 +135,26 @@ impl<'d> Node<'d> {
             Kind::List(items) => Ok(items.iter().map(move |value| Node::new(document, value, what.clone()))),
             other => Err(self.error(format!("found {}, expected a list", other.noun()))),
         }
+    }
+
+    /// The tables of a list of `kind`s, each with its name, which no other of them has.
+    ///
+    /// # Errors
+    /// If it is something else, or a table has no name or that of another.
+    pub fn named_tables(&self, kind: &str) -> Result<Vec<(&'d str, Table<'d>)>, DocumentError> {
+        let mut seen: HashMap<&'d str, Node<'d>> = HashMap::new();
+        let mut tables = Vec::new();
+        for item in self.list()? {
+            let table = item.table()?.called(format!("the {kind}"));
+            let node = table.required("name", "name = \"…\"")?.called(format!("name of the {kind}"));
+            let name = node.text()?;
+            if let Some(first) = seen.insert(name, node.clone()) {
+                let problem = format!("found {name:?} a second time, expected another name for each {kind}");
+                return Err(node.error_against(problem, &first, "first here"));
+            }
+            tables.push((name, table.called(format!("{kind} {name:?}"))));
+        }
+        Ok(tables)
     }
 
     /// A table.

@@ -96,8 +96,8 @@ impl Overuse for Wide {
     }
 }
 
-/// What paper 001, Eq. 6 needs to go on from an instant, beside the overuse: the commitment c itself while it is small beside the overuse ō it moves to, or while there is none, and the gap
-/// c - ō else.
+/// What paper 001, Eq. 6 needs to go on from an instant, beside the overuse ō that the commitment c
+/// moves to: c itself while it is small beside ō, or while there is none, and the gap c - ō else.
 ///
 /// Each loses its digits in the other where it is small: a commitment just begun is a sliver of ō,
 /// and one that has settled differs from ō by a sliver. c is updated by sums of positive terms and

@@ -20,6 +20,7 @@ use evenhand_model::{Amount, Rational, Time, UserId, to_f64};
 use crate::account_usage::AccountUsage;
 use crate::billing::BillingRule;
 use crate::commitment::Branch;
+use crate::present::Present;
 use crate::usage_order::UsageOrder;
 use crate::{Policy, Registration, Setting, Standing};
 
@@ -43,8 +44,7 @@ struct ClassicFairshare {
     factor: Vec<f64>,
     exact_factor: Vec<Rational>,
     /// The users that wait, in any order, and where in that list each is.
-    present: Vec<UserId>,
-    place: Vec<Option<usize>>,
+    present: Present,
     /// The sums down to each account, with the size of their parts.
     sums: Vec<(f64, f64)>,
     /// Lower bounds of the keys of `present`.
@@ -69,8 +69,7 @@ impl ClassicFairshare {
         ClassicFairshare {
             factor: exact_factor.iter().map(to_f64).collect(),
             exact_factor,
-            present: Vec::new(),
-            place: vec![None; users],
+            present: Present::new(users),
             sums: vec![(0.0, 0.0); tree.nodes() as usize - users],
             bounds: Vec::new(),
             tree,
@@ -83,7 +82,7 @@ impl ClassicFairshare {
         let (value, size) = self.tree.usage.at(node, s);
         let factor = self.factor[node as usize];
         let (above, size_above) = match self.tree.above(node) {
-            Some(account) => self.sums[account as usize - self.place.len()],
+            Some(account) => self.sums[account as usize - self.present.everybody()],
             None => (0.0, 0.0),
         };
         (above + value * factor, size_above + size * factor)
@@ -92,7 +91,7 @@ impl ClassicFairshare {
     fn sum_accounts(&mut self, s: f64) {
         // Each after its parent.
         for account in 0..self.sums.len() {
-            self.sums[account] = self.sum((self.place.len() + account) as u32, s);
+            self.sums[account] = self.sum((self.present.everybody() + account) as u32, s);
         }
     }
 
@@ -122,20 +121,7 @@ impl ClassicFairshare {
 impl Policy for ClassicFairshare {
     fn waiting(&mut self, user: UserId, first: Option<Time>) {
         self.tree.waiting(user, first);
-        match (first, self.place[user.index()]) {
-            (Some(_), None) => {
-                self.place[user.index()] = Some(self.present.len());
-                self.present.push(user);
-            }
-            (None, Some(place)) => {
-                self.place[user.index()] = None;
-                self.present.swap_remove(place);
-                if let Some(moved) = self.present.get(place) {
-                    self.place[moved.index()] = Some(place);
-                }
-            }
-            _ => {}
-        }
+        self.present.set(user, first.is_some());
     }
 
     fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
@@ -152,12 +138,13 @@ impl Policy for ClassicFairshare {
         let mut least = f64::INFINITY;
         let mut bounds = std::mem::take(&mut self.bounds);
         bounds.clear();
-        bounds.extend(self.present.iter().map(|user| {
+        bounds.extend(self.present.users().iter().map(|user| {
             let (value, size) = self.sum(user.0, s);
             least = least.min(value + size * NEAR);
             value - size * NEAR
         }));
-        let near = self.present.iter().zip(&bounds).filter(|(_, bound)| **bound <= least).map(|(user, _)| *user);
+        let near =
+            self.present.users().iter().zip(&bounds).filter(|(_, bound)| **bound <= least).map(|(user, _)| *user);
         let first = near.reduce(|a, b| if self.before(now, b, a) { b } else { a });
         self.bounds = bounds;
         first

@@ -57,6 +57,7 @@ mod fifo;
 mod half_life;
 mod holdings;
 pub mod kinetic;
+mod present;
 mod sdrf;
 mod sdrf_tree;
 mod sdrf_window;

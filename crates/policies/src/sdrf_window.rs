@@ -15,6 +15,7 @@ use std::collections::VecDeque;
 use evenhand_model::{Amount, Rational, Time, UBig, UserId, to_f64};
 
 use crate::holdings::{Holdings, RelativeWeights};
+use crate::present::Present;
 use crate::{Policy, Registration, Setting, Standing};
 
 pub(crate) const REGISTRATION: Registration = Registration {
@@ -103,8 +104,7 @@ struct SdrfWindow {
     origin: Option<Time>,
     first: Vec<Time>,
     /// The users that wait, in any order, and where in that list each is.
-    present: Vec<UserId>,
-    place: Vec<Option<usize>>,
+    present: Present,
     keys: Vec<f64>,
     largest_inverse: f64,
 }
@@ -135,8 +135,7 @@ impl SdrfWindow {
             history: vec![History::default(); users * width],
             origin: None,
             first: vec![Time::ZERO; users],
-            present: Vec::new(),
-            place: vec![None; users],
+            present: Present::new(users),
             keys: Vec::new(),
         }
     }
@@ -218,20 +217,7 @@ impl Policy for SdrfWindow {
         if let Some(submitted) = first {
             self.first[user.index()] = submitted;
         }
-        match (first, self.place[user.index()]) {
-            (Some(_), None) => {
-                self.place[user.index()] = Some(self.present.len());
-                self.present.push(user);
-            }
-            (None, Some(place)) => {
-                self.place[user.index()] = None;
-                self.present.swap_remove(place);
-                if let Some(moved) = self.present.get(place) {
-                    self.place[moved.index()] = Some(place);
-                }
-            }
-            _ => {}
-        }
+        self.present.set(user, first.is_some());
     }
 
     fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
@@ -248,14 +234,14 @@ impl Policy for SdrfWindow {
         let now = self.since_origin(now);
         let mut keys = std::mem::take(&mut self.keys);
         keys.clear();
-        for place in 0..self.present.len() {
-            keys.push(self.key(now, self.present[place]));
+        for place in 0..self.present.users().len() {
+            keys.push(self.key(now, self.present.users()[place]));
         }
         let least = keys.iter().copied().fold(f64::INFINITY, f64::min);
         let limit = least + NEAR * (least + self.largest_inverse);
         let mut best: Option<UserId> = None;
         for (place, _) in keys.iter().enumerate().filter(|(_, key)| **key <= limit) {
-            let user = self.present[place];
+            let user = self.present.users()[place];
             if best.is_none_or(|best| self.compare(now, user, best).is_lt()) {
                 best = Some(user);
             }

@@ -140,23 +140,12 @@ pub(crate) fn weight(table: &Table<'_>, of: &str, arithmetic: Arithmetic) -> Res
 
 pub(crate) type NamedTables<'d> = Vec<(&'d str, Table<'d>)>;
 
-/// The tables of a list, each with its name, which no other of them has.
-pub(crate) fn named_tables<'d>(list: Option<Node<'d>>, kind: &'static str) -> Result<NamedTables<'d>, DocumentError> {
-    let Some(list) = list else { return Ok(Vec::new()) };
-    let mut seen: HashMap<&'d str, Node<'d>> = HashMap::new();
-    let mut tables = Vec::new();
-    for item in list.list()? {
-        let table = item.table()?.called(format!("the {kind}"));
+/// The tables of a list, each with its name, which is not empty and no other of them has.
+pub(crate) fn named_tables<'d>(list: Option<Node<'d>>, kind: &str) -> Result<NamedTables<'d>, DocumentError> {
+    let tables = list.map_or_else(|| Ok(Vec::new()), |list| list.named_tables(kind))?;
+    if let Some((_, table)) = tables.iter().find(|(name, _)| name.is_empty()) {
         let node = table.required("name", "name = \"…\"")?.called(format!("name of the {kind}"));
-        let name = node.text()?;
-        if name.is_empty() {
-            return Err(node.error("found an empty text, expected a name"));
-        }
-        if let Some(first) = seen.insert(name, node.clone()) {
-            let problem = format!("found {name:?} a second time, expected another name for each {kind}");
-            return Err(node.error_against(problem, &first, "first here"));
-        }
-        tables.push((name, table.called(format!("{kind} {name:?}"))));
+        return Err(node.error("found an empty text, expected a name"));
     }
     Ok(tables)
 }

@@ -184,22 +184,9 @@ fn account(node: &Node<'_>, number: &HashMap<&str, usize>) -> Result<usize, Docu
     })
 }
 
-/// The tables of a list, each with its name, which no other of them has.
-fn named<'d>(list: Option<Node<'d>>, kind: &'static str) -> Result<Vec<(&'d str, Table<'d>)>, DocumentError> {
-    let Some(list) = list else { return Ok(Vec::new()) };
-    let mut seen: HashMap<&'d str, Node<'d>> = HashMap::new();
-    let mut tables = Vec::new();
-    for item in list.list()? {
-        let table = item.table()?.called(format!("the {kind}"));
-        let node = table.required("name", "name = \"…\"")?.called(format!("name of the {kind}"));
-        let name = node.text()?;
-        if let Some(first) = seen.insert(name, node.clone()) {
-            let problem = format!("found {name:?} a second time, expected another name for each {kind}");
-            return Err(node.error_against(problem, &first, "first here"));
-        }
-        tables.push((name, table.called(format!("{kind} {name:?}"))));
-    }
-    Ok(tables)
+/// The tables of a list that may be missing.
+fn named<'d>(list: Option<Node<'d>>, kind: &str) -> Result<Vec<(&'d str, Table<'d>)>, DocumentError> {
+    list.map_or_else(|| Ok(Vec::new()), |list| list.named_tables(kind))
 }
 
 /// All accounts, each after its parent and else in the order given, or one that is on a circle.
