@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use dashu_int::ops::BitTest as _;
 use dashu_int::{IBig, UBig};
 use thiserror::Error;
 
@@ -34,7 +35,9 @@ pub struct QuantityError {
 
 const EXPECTED: &str =
     "a number that is not negative: an integer, a decimal, a fraction \"54/13\" or a size (18Gi, 250m)";
-/// More digits than this (or a larger exponent) is not a quantity anyone means; it bounds the work.
+/// More digits than this (or a larger exponent) is not a quantity anyone means; it bounds the work. It holds for
+/// what is written and for numerator and denominator of what that means, so that every quantity read can be
+/// written and read again.
 const MAX_DIGITS: usize = 60;
 
 impl Quantity {
@@ -43,7 +46,7 @@ impl Quantity {
     /// # Errors
     /// If the text is not a quantity, is negative, or has a zero denominator.
     pub fn parse(text: &str) -> Result<Quantity, QuantityError> {
-        parse(text.trim()).map(Quantity).ok_or_else(|| QuantityError { found: text.to_string(), expected: EXPECTED })
+        parse(text.trim()).filter(is_writable).map(Quantity).ok_or_else(|| QuantityError { found: text.to_string(), expected: EXPECTED })
     }
 
     /// The exact value.
@@ -79,6 +82,11 @@ impl fmt::Display for Quantity {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}", self.0)
     }
+}
+
+fn is_writable(quantity: &Rational) -> bool {
+    // 2^199 is the power of two next below 10^60.
+    quantity.numerator().bit_len() < 200 && quantity.denominator().bit_len() < 200
 }
 
 fn parse(text: &str) -> Option<Rational> {
@@ -141,6 +149,18 @@ mod tests {
         assert_eq!(Quantity::parse("1/3").unwrap().nano(), None);
         assert_eq!(Quantity::parse(".5").unwrap().to_f64(), 0.5);
         assert!(Quantity::parse("0/7").unwrap().is_zero());
+    }
+
+    #[test]
+    fn what_is_read_can_be_written_and_read_again() {
+        let nines = "9".repeat(59);
+        for text in [nines.clone(), format!("1/{nines}"), format!("{nines}/7"), "1e59".into(), "1e-59".into()] {
+            let quantity = Quantity::parse(&text).unwrap();
+            assert_eq!(Quantity::parse(&quantity.to_string()), Ok(quantity), "{text}");
+        }
+        for bad in [format!("0.5299/{nines}"), "1e60".into(), format!("{nines}Pi")] {
+            assert!(Quantity::parse(&bad).is_err(), "{bad}");
+        }
     }
 
     #[test]
