@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use evenhand_model::{Capacity, DemandId, NO_TIME, Span, Time, UserId, Workload};
-use evenhand_policies::Policy;
+use evenhand_policies::{Job, Policy};
 use thiserror::Error;
 
-use crate::upcoming::Upcoming;
-use crate::{EventQueue, OnMachines};
+use crate::upcoming::{Task, Upcoming};
+use crate::{EventQueue, JobOptions, Jobs, OnMachines, Site, simulate_jobs};
 
 /// How a pool is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -142,7 +142,17 @@ pub fn simulate(
     options: PoolOptions,
     progress: &Progress,
 ) -> Result<Simulated, SimulationError> {
-    Pool::new(workload, tasks, capacity).run(policy, options, progress)
+    let rejected: Vec<bool> = workload.demands().rows().map(|(_, demand)| !capacity.admits(demand)).collect();
+    if !policy.goes_by_jobs() {
+        return Pool::new(workload, tasks, capacity, rejected).run(policy, options, progress);
+    }
+    // The pool hands on no more than users and demands: that is what makes it fast.
+    let site = Site::pool(capacity);
+    let jobs = Jobs::new(workload, &site);
+    let PoolOptions { blocking, until } = options;
+    let options = JobOptions { blocking, until, ..JobOptions::default() };
+    let run = simulate_jobs(workload, tasks, &site, &jobs, policy, options, progress)?;
+    Ok(Simulated { rejected, machines: None, ..run })
 }
 
 /// Whose task runs, and what it holds: in one word, which the event queue moves faster than two.
@@ -186,8 +196,7 @@ struct Pool<'a> {
 const EVENTS_BETWEEN_LOOKS: u64 = 1 << 14;
 
 impl<'a> Pool<'a> {
-    fn new(workload: &'a Workload, tasks: &'a UserTasks, capacity: &Capacity) -> Pool<'a> {
-        let rejected: Vec<bool> = workload.demands().rows().map(|(_, demand)| !capacity.admits(demand)).collect();
+    fn new(workload: &'a Workload, tasks: &'a UserTasks, capacity: &Capacity, rejected: Vec<bool>) -> Pool<'a> {
         Pool {
             workload,
             upcoming: Upcoming::new(workload, tasks, &rejected),
@@ -228,7 +237,7 @@ impl<'a> Pool<'a> {
                 self.running.take_next(|running| {
                     let (user, demand) = (running.user(), demands.row(running.demand()));
                     free.iter_mut().zip(demand).for_each(|(f, d)| *f += d.0);
-                    policy.finished(now, user, demand);
+                    policy.finished(now, &Job::new(user, demand));
                     events += 1;
                 });
             }
@@ -263,10 +272,19 @@ impl<'a> Pool<'a> {
             if self.rejected[columns.demand[row].index()] {
                 self.done += 1;
             } else if self.upcoming.first(columns.user[row]).row == row as u32 {
-                policy.waiting(columns.user[row], Some(now));
+                let demand = self.workload.demands().row(columns.demand[row]);
+                policy.waiting(columns.user[row], Some(&Job::new(columns.user[row], demand).at(now)));
             }
         }
         (self.submitted - before) as u64
+    }
+
+    /// What the user's first waiting task is, told to the policy.
+    #[inline]
+    fn tell(&self, user: UserId, policy: &mut dyn Policy) {
+        let first = self.upcoming.first_waiting(user, self.submitted);
+        let job = |task: &Task| Job::new(user, self.workload.demands().row(task.demand)).at(task.submit);
+        policy.waiting(user, first.map(job).as_ref());
     }
 
     fn schedule(&mut self, now: Time, policy: &mut dyn Policy, blocking: bool) -> Result<(), SimulationError> {
@@ -289,11 +307,11 @@ impl<'a> Pool<'a> {
             self.starts[row] = now.nanos();
             self.done += 1;
             self.upcoming.advance(user, &self.rejected);
-            policy.started(now, user, demand);
-            policy.waiting(user, self.upcoming.first_waiting(user, self.submitted));
+            policy.started(now, &Job::new(user, demand).at(task.submit));
+            self.tell(user, policy);
         }
         for user in std::mem::take(&mut self.set_aside) {
-            policy.waiting(user, self.upcoming.first_waiting(user, self.submitted));
+            self.tell(user, policy);
         }
         Ok(())
     }

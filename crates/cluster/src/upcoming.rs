@@ -63,11 +63,11 @@ impl<'a> Upcoming<'a> {
         &self.fetched[user.index() * self.at_hand + self.places[user.index()].first as usize]
     }
 
-    /// When the user's first waiting task was submitted, if the rows before `submitted` have been.
+    /// The user's first waiting task, if the rows before `submitted` have been submitted.
     #[inline]
-    pub(crate) fn first_waiting(&self, user: UserId, submitted: usize) -> Option<Time> {
+    pub(crate) fn first_waiting(&self, user: UserId, submitted: usize) -> Option<&Task> {
         let first = self.first(user);
-        ((first.row as usize) < submitted).then_some(first.submit)
+        ((first.row as usize) < submitted).then_some(first)
     }
 
     /// The user's first task has started.

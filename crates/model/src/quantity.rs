@@ -46,7 +46,10 @@ impl Quantity {
     /// # Errors
     /// If the text is not a quantity, is negative, or has a zero denominator.
     pub fn parse(text: &str) -> Result<Quantity, QuantityError> {
-        parse(text.trim()).filter(is_writable).map(Quantity).ok_or_else(|| QuantityError { found: text.to_string(), expected: EXPECTED })
+        parse(text.trim())
+            .filter(is_writable)
+            .map(Quantity)
+            .ok_or_else(|| QuantityError { found: text.to_string(), expected: EXPECTED })
     }
 
     /// The exact value.

@@ -17,12 +17,12 @@
 
 use std::cmp::Ordering;
 
-use evenhand_model::{Amount, Rational, Time, UserId, to_f64};
+use evenhand_model::{Rational, Time, UserId, to_f64};
 
 use crate::account_usage::AccountUsage;
 use crate::billing::BillingRule;
 use crate::usage_order::UsageOrder;
-use crate::{Policy, Registration, Setting, Standing};
+use crate::{Job, Policy, Registration, Setting, Standing};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "fair-tree",
@@ -162,7 +162,8 @@ impl FairTree {
 }
 
 impl Policy for FairTree {
-    fn waiting(&mut self, user: UserId, first: Option<Time>) {
+    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+        let first = first.map(|job| job.submitted);
         let was = self.tree.waiting(user, first);
         if was == first.is_some() {
             return;
@@ -175,11 +176,13 @@ impl Policy for FairTree {
         }
     }
 
-    fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+    fn started(&mut self, now: Time, job: &Job<'_>) {
+        let Job { user, demand, .. } = *job;
         self.tree.started(now, user, demand);
     }
 
-    fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+    fn finished(&mut self, now: Time, job: &Job<'_>) {
+        let Job { user, demand, .. } = *job;
         self.tree.finished(now, user, demand);
     }
 

@@ -1,9 +1,9 @@
 //! First come, first served: the user whose first waiting task was submitted earliest.
 
-use evenhand_model::{Amount, Time, UserId};
+use evenhand_model::{Time, UserId};
 
 use crate::kinetic::WinnerTree;
-use crate::{Policy, Registration, Setting, Standing};
+use crate::{Job, Policy, Registration, Setting, Standing};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "fifo",
@@ -25,7 +25,8 @@ impl Fifo {
 }
 
 impl Policy for Fifo {
-    fn waiting(&mut self, user: UserId, first: Option<Time>) {
+    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+        let first = first.map(|job| job.submitted);
         if let Some(submitted) = first {
             self.first[user.index()] = submitted;
         }
@@ -33,9 +34,9 @@ impl Policy for Fifo {
         self.order.touch(user.0, first.is_some(), |a, b| key(a) < key(b));
     }
 
-    fn started(&mut self, _now: Time, _user: UserId, _demand: &[Amount]) {}
+    fn started(&mut self, _now: Time, _job: &Job<'_>) {}
 
-    fn finished(&mut self, _now: Time, _user: UserId, _demand: &[Amount]) {}
+    fn finished(&mut self, _now: Time, _job: &Job<'_>) {}
 
     fn next(&mut self, _now: Time) -> Option<UserId> {
         self.order.winner().map(UserId)

@@ -15,14 +15,14 @@
 //!
 //! and every usage is a straight line in s (see `usage`), so every key is one.
 
-use evenhand_model::{Amount, Rational, Time, UserId, to_f64};
+use evenhand_model::{Rational, Time, UserId, to_f64};
 
 use crate::account_usage::AccountUsage;
 use crate::billing::BillingRule;
 use crate::commitment::Branch;
 use crate::present::Present;
 use crate::usage_order::UsageOrder;
-use crate::{Policy, Registration, Setting, Standing};
+use crate::{Job, Policy, Registration, Setting, Standing};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "half-life",
@@ -119,16 +119,19 @@ impl ClassicFairshare {
 }
 
 impl Policy for ClassicFairshare {
-    fn waiting(&mut self, user: UserId, first: Option<Time>) {
+    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+        let first = first.map(|job| job.submitted);
         self.tree.waiting(user, first);
         self.present.set(user, first.is_some());
     }
 
-    fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+    fn started(&mut self, now: Time, job: &Job<'_>) {
+        let Job { user, demand, .. } = *job;
         self.tree.started(now, user, demand);
     }
 
-    fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+    fn finished(&mut self, now: Time, job: &Job<'_>) {
+        let Job { user, demand, .. } = *job;
         self.tree.finished(now, user, demand);
     }
 

@@ -26,7 +26,7 @@
 //!
 //! ```
 //! use evenhand_model::*;
-//! use evenhand_policies::{Setting, registration};
+//! use evenhand_policies::{Job, Setting, registration};
 //!
 //! let cpu = [Resource::new("cpu", "")];
 //! let capacity = Capacity::new(&cpu, vec![Rational::from(4)]).unwrap();
@@ -34,10 +34,11 @@
 //! let mut drf = (registration("drf").unwrap().build)(&Setting::new(&capacity, &weights).decay(None));
 //!
 //! let (alice, bob) = (UserId(0), UserId(1));
-//! drf.waiting(alice, Some(Time::ZERO));
-//! drf.waiting(bob, Some(Time::from_secs(1)));
+//! let demand = [Amount(1)];
+//! drf.waiting(alice, Some(&Job::new(alice, &demand)));
+//! drf.waiting(bob, Some(&Job::new(bob, &demand).at(Time::from_secs(1))));
 //! assert_eq!(drf.next(Time::from_secs(1)), Some(alice)); // a tie: submitted earlier
-//! drf.started(Time::from_secs(1), alice, &[Amount(1)]);
+//! drf.started(Time::from_secs(1), &Job::new(alice, &demand));
 //! assert_eq!(drf.next(Time::from_secs(1)), Some(bob)); // alice holds more now
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
@@ -56,6 +57,7 @@ mod fair_tree;
 mod fifo;
 mod half_life;
 mod holdings;
+mod job;
 pub mod kinetic;
 mod present;
 mod sdrf;
@@ -69,28 +71,34 @@ mod wide;
 
 pub use billing::{Billing, BillingRule};
 pub use decay::{Decay, DecayError};
-use evenhand_model::{AccountTree, Amount, Capacity, Time, UserId, Weights};
+use evenhand_model::{AccountTree, Capacity, Time, UserId, Weights};
+pub use job::Job;
 pub use kinetic::Order;
 
 /// Who goes next among users with waiting tasks.
 ///
-/// Times never decrease from call to call. Demands are in steps of [`Amount`], one entry a resource.
+/// Times never decrease from call to call.
 pub trait Policy: Send {
-    /// `user`'s first waiting task was submitted at `first`; `None`: nothing of the user's waits (or
-    /// the caller sets the user aside for now).
-    fn waiting(&mut self, user: UserId, first: Option<Time>);
+    /// `first` is what waits first of `user`'s; `None`: nothing does (or the caller sets the user aside
+    /// for now).
+    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>);
 
-    /// A task of `user` with this demand started.
-    fn started(&mut self, now: Time, user: UserId, demand: &[Amount]);
+    /// A task started.
+    fn started(&mut self, now: Time, job: &Job<'_>);
 
-    /// A task of `user` with this demand finished.
-    fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]);
+    /// A task finished.
+    fn finished(&mut self, now: Time, job: &Job<'_>);
 
     /// The waiting user whose key is least at `now`, by the tie rule of this crate.
     fn next(&mut self, now: Time) -> Option<UserId>;
 
     /// What the policy knows of `user` at `now`: the numbers behind its decisions.
     fn standing(&mut self, now: Time, user: UserId) -> Standing;
+
+    /// Whether it looks at more of a [`Job`] than user, submission and demand.
+    fn goes_by_jobs(&self) -> bool {
+        false
+    }
 
     /// What the passing of time alone changed in the ordering structure: with the live tree as paper
     /// 001 counts it ([`kinetic::LineOrder::order_events`]); 0 for structures that have none (a scan).

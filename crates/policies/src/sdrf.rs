@@ -18,14 +18,14 @@
 
 use std::cmp::Ordering;
 
-use evenhand_model::{Amount, Rational, Time, UserId};
+use evenhand_model::{Rational, Time, UserId};
 
 use crate::commitment::Branch;
 use crate::commitments::Commitments;
 use crate::contenders::Contenders;
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::{LineOrder, Order, WinnerTree};
-use crate::{Policy, Registration, Setting, Standing};
+use crate::{Job, Policy, Registration, Setting, Standing};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "sdrf",
@@ -207,7 +207,8 @@ impl Sdrf {
 }
 
 impl Policy for Sdrf {
-    fn waiting(&mut self, user: UserId, first: Option<Time>) {
+    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+        let first = first.map(|job| job.submitted);
         let was = std::mem::replace(&mut self.waiting[user.index()], first.is_some());
         match first {
             Some(submitted) => {
@@ -221,11 +222,13 @@ impl Policy for Sdrf {
         }
     }
 
-    fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+    fn started(&mut self, now: Time, job: &Job<'_>) {
+        let Job { user, demand, .. } = *job;
         self.change(now, user, |holdings| holdings.add(user, demand));
     }
 
-    fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+    fn finished(&mut self, now: Time, job: &Job<'_>) {
+        let Job { user, demand, .. } = *job;
         self.change(now, user, |holdings| holdings.remove(user, demand));
     }
 

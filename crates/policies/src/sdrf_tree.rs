@@ -21,7 +21,7 @@ use crate::commitment::{Branch, Commitment};
 use crate::decay::{Clock, Decay};
 use crate::sdrf;
 use crate::wide::Wide;
-use crate::{Policy, Registration, Setting, Standing};
+use crate::{Job, Policy, Registration, Setting, Standing};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "sdrf-tree",
@@ -225,7 +225,8 @@ impl SdrfTree {
 }
 
 impl Policy for SdrfTree {
-    fn waiting(&mut self, user: UserId, first: Option<Time>) {
+    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+        let first = first.map(|job| job.submitted);
         let was = std::mem::replace(&mut self.first[user.index()], first).is_some();
         if was == first.is_some() {
             return;
@@ -237,11 +238,13 @@ impl Policy for SdrfTree {
         }
     }
 
-    fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+    fn started(&mut self, now: Time, job: &Job<'_>) {
+        let Job { user, demand, .. } = *job;
         self.change(now, user, demand, |held, d| held + d);
     }
 
-    fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+    fn finished(&mut self, now: Time, job: &Job<'_>) {
+        let Job { user, demand, .. } = *job;
         self.change(now, user, demand, |held, d| held - d);
     }
 

@@ -12,11 +12,11 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use evenhand_model::{Amount, Rational, Time, UBig, UserId, to_f64};
+use evenhand_model::{Rational, Time, UBig, UserId, to_f64};
 
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::present::Present;
-use crate::{Policy, Registration, Setting, Standing};
+use crate::{Job, Policy, Registration, Setting, Standing};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: "sdrf-window",
@@ -213,19 +213,22 @@ impl SdrfWindow {
 }
 
 impl Policy for SdrfWindow {
-    fn waiting(&mut self, user: UserId, first: Option<Time>) {
+    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+        let first = first.map(|job| job.submitted);
         if let Some(submitted) = first {
             self.first[user.index()] = submitted;
         }
         self.present.set(user, first.is_some());
     }
 
-    fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+    fn started(&mut self, now: Time, job: &Job<'_>) {
+        let Job { user, demand, .. } = *job;
         self.settle(now, user);
         self.holdings.add(user, demand);
     }
 
-    fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+    fn finished(&mut self, now: Time, job: &Job<'_>) {
+        let Job { user, demand, .. } = *job;
         self.settle(now, user);
         self.holdings.remove(user, demand);
     }

@@ -2,11 +2,11 @@
 
 use std::cmp::Ordering;
 
-use evenhand_model::{Amount, Rational, Time, UserId, to_f64};
+use evenhand_model::{Rational, Time, UserId, to_f64};
 
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::WinnerTree;
-use crate::{Policy, Setting, Standing};
+use crate::{Job, Policy, Setting, Standing};
 
 /// Two keys nearer than this (relative to the larger) are compared exactly. A key is a handful of
 /// correctly rounded operations, each off by at most 2^-53.
@@ -92,7 +92,8 @@ fn compare_exactly<K: ShareKey>(
 }
 
 impl<K: ShareKey> Policy for ShareOrder<K> {
-    fn waiting(&mut self, user: UserId, first: Option<Time>) {
+    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+        let first = first.map(|job| job.submitted);
         self.waiting[user.index()] = first.is_some();
         if let Some(submitted) = first {
             self.first[user.index()] = submitted;
@@ -100,12 +101,14 @@ impl<K: ShareKey> Policy for ShareOrder<K> {
         self.touch(user, first.is_some());
     }
 
-    fn started(&mut self, _now: Time, user: UserId, demand: &[Amount]) {
+    fn started(&mut self, _now: Time, job: &Job<'_>) {
+        let Job { user, demand, .. } = *job;
         self.holdings.add(user, demand);
         self.update(user);
     }
 
-    fn finished(&mut self, _now: Time, user: UserId, demand: &[Amount]) {
+    fn finished(&mut self, _now: Time, job: &Job<'_>) {
+        let Job { user, demand, .. } = *job;
         self.holdings.remove(user, demand);
         self.update(user);
     }

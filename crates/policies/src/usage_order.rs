@@ -1,13 +1,13 @@
 //! Users ordered by decayed usage over weight, without accounts.
 
-use evenhand_model::{Amount, Rational, Span, Time, UserId};
+use evenhand_model::{Rational, Span, Time, UserId};
 
 use crate::billing::{Billing, BillingRule};
 use crate::commitment::Branch;
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::LineOrder;
 use crate::usage::DecayedUsage;
-use crate::{Policy, Setting, Standing};
+use crate::{Job, Policy, Setting, Standing};
 
 /// Rounding of a key, relative to its largest part: what is nearer is compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
@@ -156,7 +156,8 @@ impl UsageOrder {
 }
 
 impl Policy for UsageOrder {
-    fn waiting(&mut self, user: UserId, first: Option<Time>) {
+    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+        let first = first.map(|job| job.submitted);
         let was = std::mem::replace(&mut self.waiting[user.index()], first.is_some());
         match first {
             Some(submitted) => {
@@ -170,7 +171,8 @@ impl Policy for UsageOrder {
         }
     }
 
-    fn started(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+    fn started(&mut self, now: Time, job: &Job<'_>) {
+        let Job { user, demand, .. } = *job;
         self.advance(now);
         self.usage.started(now, user, demand);
         self.holdings.add(user, demand);
@@ -184,7 +186,8 @@ impl Policy for UsageOrder {
         }
     }
 
-    fn finished(&mut self, now: Time, user: UserId, demand: &[Amount]) {
+    fn finished(&mut self, now: Time, job: &Job<'_>) {
+        let Job { user, demand, .. } = *job;
         self.advance(now);
         self.usage.finished(now, user, demand);
         self.holdings.remove(user, demand);

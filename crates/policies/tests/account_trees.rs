@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 use evenhand_model::{Account, AccountTree, Amount, Capacity, Rational, Resource, Span, Time, UserId, Weights, to_f64};
-use evenhand_policies::{Decay, Policy, Setting, registration};
+use evenhand_policies::{Decay, Job, Policy, Setting, registration};
 use proptest::prelude::*;
 
 const HALF_LIFE_S: u64 = 8;
@@ -165,10 +165,10 @@ fn used(name: &str, tree: &AccountTree, usage: &[u64]) -> (Box<dyn Policy>, Time
     let mut policy = policy(name, tree);
     let now = Time::from_secs(HALF_LIFE_S);
     for (user, &held) in usage.iter().enumerate() {
-        policy.started(Time::ZERO, UserId(user as u32), &[Amount(held)]);
+        policy.started(Time::ZERO, &Job::new(UserId(user as u32), &[Amount(held)]));
     }
     for (user, &held) in usage.iter().enumerate() {
-        policy.finished(now, UserId(user as u32), &[Amount(held)]);
+        policy.finished(now, &Job::new(UserId(user as u32), &[Amount(held)]));
     }
     (policy, now)
 }
@@ -194,11 +194,11 @@ fn usage_in_parts_is_as_in_one() {
     let usage = |looks: &[u64]| {
         let mut policy = (registration("half-life").unwrap().build)(&setting.decay(Some(decay)));
         let user = UserId(0);
-        policy.started(Time::ZERO, user, &[Amount(CAPACITY / 2)]);
+        policy.started(Time::ZERO, &Job::new(user, &[Amount(CAPACITY / 2)]));
         for look in looks.iter().filter(|l| **l < 7_000) {
             policy.standing(Time::from_nanos(look * 1_000_000), user);
         }
-        policy.finished(Time::from_secs(7), user, &[Amount(CAPACITY / 2)]);
+        policy.finished(Time::from_secs(7), &Job::new(user, &[Amount(CAPACITY / 2)]));
         for look in looks.iter().filter(|l| **l > 7_000) {
             policy.standing(Time::from_nanos(look * 1_000_000), user);
         }
@@ -231,11 +231,11 @@ fn a_user_who_ties_with_an_account_gets_the_rank_of_its_best_user() {
     close(&factors(&t, &[400, 100, 300]), &[1.0, 1.0, 1.0 / 3.0]);
     // That the best one does not wait makes no difference: x comes before a2.
     let (mut policy, now) = used("fair-tree", &t, &[400, 100, 300]);
-    policy.waiting(UserId(2), Some(Time::ZERO));
-    policy.waiting(UserId(0), Some(Time::from_secs(1)));
+    policy.waiting(UserId(2), Some(&Job::new(UserId(2), &[]).at(Time::ZERO)));
+    policy.waiting(UserId(0), Some(&Job::new(UserId(0), &[]).at(Time::from_secs(1))));
     assert_eq!(policy.next(now), Some(UserId(0)));
     // But before a1 it is submission that decides.
-    policy.waiting(UserId(1), Some(Time::ZERO));
+    policy.waiting(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::ZERO)));
     assert_eq!(policy.next(now), Some(UserId(1)));
 }
 
@@ -356,20 +356,21 @@ fn check(name: &str, tree: AccountTree, events: &[Event]) -> Result<(), TestCase
         match *event {
             Event::Wait(u, waits) => {
                 first[u % n] = waits.then_some(now.nanos() % 3);
-                policy.waiting(UserId((u % n) as u32), first[u % n].map(Time::from_nanos));
+                let user = UserId((u % n) as u32);
+                policy.waiting(user, first[u % n].map(|t| Job::new(user, &[]).at(Time::from_nanos(t))).as_ref());
             }
             Event::Start(u, d) => {
                 running[u % n].push(d);
                 rate[u % n] += d;
                 stateful.hold(u % n, rate[u % n]);
-                policy.started(now, UserId((u % n) as u32), &[Amount(d)]);
+                policy.started(now, &Job::new(UserId((u % n) as u32), &[Amount(d)]));
             }
             Event::FinishOldest(u) => {
                 if !running[u % n].is_empty() {
                     let d = running[u % n].remove(0);
                     rate[u % n] -= d;
                     stateful.hold(u % n, rate[u % n]);
-                    policy.finished(now, UserId((u % n) as u32), &[Amount(d)]);
+                    policy.finished(now, &Job::new(UserId((u % n) as u32), &[Amount(d)]));
                 }
             }
             Event::Pass(half_lives) => {

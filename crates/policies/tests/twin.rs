@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 use evenhand_model::{Amount, Capacity, Quantity, Rational, Resource, Span, Time, UserId, Weights, to_f64};
-use evenhand_policies::{Decay, Setting, registration};
+use evenhand_policies::{Decay, Job, Setting, registration};
 use proptest::prelude::*;
 
 const USERS: usize = 5;
@@ -175,18 +175,19 @@ fn check(capacity: [&str; 2], weights: [&str; USERS], events: &[Event]) -> Resul
                     // Few distinct submission times, so that the last tie rule is reached too.
                     let first = waits.then_some(now.nanos() % 3);
                     twin.first[u] = first;
-                    policy.waiting(UserId(u as u32), first.map(Time::from_nanos));
+                    let user = UserId(u as u32);
+                    policy.waiting(user, first.map(|t| Job::new(user, &[]).at(Time::from_nanos(t))).as_ref());
                 }
                 Event::Start(u, d) => {
                     running[u].push(d);
                     twin.start(u, d);
-                    policy.started(now, UserId(u as u32), &d.map(Amount));
+                    policy.started(now, &Job::new(UserId(u as u32), &d.map(Amount)));
                 }
                 Event::FinishOldest(u) => {
                     if !running[u].is_empty() {
                         let d = running[u].remove(0);
                         twin.finish(u, d);
-                        policy.finished(now, UserId(u as u32), &d.map(Amount));
+                        policy.finished(now, &Job::new(UserId(u as u32), &d.map(Amount)));
                     }
                 }
                 Event::Pass(half_lives) => {
@@ -251,12 +252,12 @@ fn the_two_keys_of_sdrf_order_the_users_of_the_reference_differently() {
         let mut policy = (registration(name).unwrap().build)(&Setting::new(&pool, &weights).decay(decay));
         let (a, b) = (UserId(0), UserId(1));
         let (start, later) = (Time::ZERO, Time::from_secs(1));
-        policy.started(start, a, &[Amount(0), Amount(8)]);
-        policy.waiting(a, Some(start));
-        policy.waiting(b, Some(start));
-        policy.finished(later, a, &[Amount(0), Amount(8)]);
-        policy.started(later, a, &[Amount(5), Amount(1)]);
-        policy.started(later, b, &[Amount(6), Amount(0)]);
+        policy.started(start, &Job::new(a, &[Amount(0), Amount(8)]));
+        policy.waiting(a, Some(&Job::new(a, &[]).at(start)));
+        policy.waiting(b, Some(&Job::new(b, &[]).at(start)));
+        policy.finished(later, &Job::new(a, &[Amount(0), Amount(8)]));
+        policy.started(later, &Job::new(a, &[Amount(5), Amount(1)]));
+        policy.started(later, &Job::new(b, &[Amount(6), Amount(0)]));
         policy.next(later)
     };
     assert_eq!(next("sdrf"), Some(UserId(0)), ".5 against .6");

@@ -254,7 +254,7 @@ impl Engine<'_> {
         touched.dedup();
         touched.iter().for_each(|&user| policy.waiting(UserId(user), None));
         for entry in &candidates {
-            policy.waiting(UserId(entry.user), Some(self.submitted_at(entry.row)));
+            policy.waiting(UserId(entry.user), Some(&self.waits(entry.row)));
         }
         while let Some(user) = policy.next(now) {
             self.decisions += 1;
@@ -269,7 +269,7 @@ impl Engine<'_> {
                 plan.improve(self.floor.site, entry.row, kind, entry.estimate, now.nanos());
             }
             self.start_if_due(now, entry.row, policy)?;
-            policy.waiting(user, next.map(|e| self.submitted_at(e.row)));
+            policy.waiting(user, next.map(|e| self.waits(e.row)).as_ref());
         }
         candidates.iter().for_each(|c| self.place[c.user as usize] = NONE);
         for user in touched {

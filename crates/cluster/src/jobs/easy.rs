@@ -179,7 +179,7 @@ impl Engine<'_> {
         // A pass goes through several classes.
         touched.iter().for_each(|&user| self.told[user as usize] = 0);
         for entry in candidates.iter() {
-            policy.waiting(UserId(entry.user), Some(self.submitted_at(entry.row)));
+            policy.waiting(UserId(entry.user), Some(&self.waits(entry.row)));
         }
         let mut started = false;
         while let Some(user) = policy.next(now) {
@@ -190,7 +190,7 @@ impl Engine<'_> {
                 started |= self.start_beside(now, entry, policy)?;
             }
             let next = self.next_candidate(now, head, entry, reserved);
-            policy.waiting(user, next.map(|e| self.submitted_at(e.row)));
+            policy.waiting(user, next.map(|e| self.waits(e.row)).as_ref());
             if let Some(next) = next {
                 *candidate = next;
             }

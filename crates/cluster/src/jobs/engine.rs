@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
-use evenhand_policies::Policy;
+use evenhand_policies::{Job, Policy};
 
 use super::conservative::{Plan, limits_users};
 use super::floor::{Floor, Held, Reservation, Running};
@@ -180,8 +180,26 @@ impl<'a> Engine<'a> {
         self.workload.columns().user[row as usize].0
     }
 
-    pub(super) fn submitted_at(&self, row: u32) -> Time {
-        self.workload.columns().submit[row as usize]
+    /// A job as a policy sees it while it waits.
+    pub(super) fn waits(&self, row: u32) -> Job<'a> {
+        let (columns, at) = (self.workload.columns(), row as usize);
+        Job {
+            submitted: columns.submit[at],
+            chunks: self.kind(row).copies,
+            queue: columns.queue.as_ref().map(|c| c[at]),
+            requested: Span::from_nanos(self.jobs.estimate[at]),
+            ..Job::new(columns.user[at], self.workload.amounts(at))
+        }
+    }
+
+    /// A job as a policy sees it from its start on.
+    fn runs(&self, job: &Running) -> Job<'a> {
+        Job {
+            requested: Span::from_nanos(job.expected - job.start),
+            started: Time::from_nanos(job.start),
+            rate: self.floor.site.rate(&self.jobs.kinds[job.kind as usize], &job.held),
+            ..self.waits(job.row)
+        }
     }
 
     /// Adds to what each machine was used, up to `until`.
@@ -209,9 +227,8 @@ impl<'a> Engine<'a> {
                 plan.cut_short(&self.jobs.kinds[job.kind as usize], &job.held, now.nanos(), job.expected);
                 *early = true;
             }
-            let user = self.workload.columns().user[job.row as usize];
-            policy.finished(now, user, self.workload.amounts(job.row as usize));
-            self.count_limit(job.row, user, false);
+            policy.finished(now, &self.runs(&job));
+            self.count_limit(job.row, self.workload.columns().user[job.row as usize], false);
         }
         self.settled = None;
         self.finished = slots;
@@ -241,7 +258,7 @@ impl<'a> Engine<'a> {
             let alone = self.waiting.in_class(entry.class) == 1;
             // The policy is told of one class; a higher one takes its place when scheduling begins.
             if entry.class == self.class && (alone || self.waiting.first(entry.class, entry.user) == Some(entry.row)) {
-                policy.waiting(UserId(entry.user), Some(now));
+                policy.waiting(UserId(entry.user), Some(&self.waits(entry.row)));
             }
         }
         submitted
@@ -249,8 +266,8 @@ impl<'a> Engine<'a> {
 
     /// What the user's first waiting job of the present class is, told to the policy.
     pub(super) fn tell(&mut self, user: u32, policy: &mut dyn Policy) {
-        let first = self.waiting.first(self.class, user).map(|row| self.submitted_at(row));
-        policy.waiting(UserId(user), first);
+        let first = self.waiting.first(self.class, user).map(|row| self.waits(row));
+        policy.waiting(UserId(user), first.as_ref());
     }
 
     /// Tells the policy of the highest class, from `highest` on, in which a job waits; whether there
@@ -333,7 +350,7 @@ impl<'a> Engine<'a> {
         drop(later);
         self.aside.push(user);
         self.candidate[user as usize] = next.unwrap_or(first);
-        policy.waiting(UserId(user), next.map(|row| self.submitted_at(row)));
+        policy.waiting(UserId(user), next.map(|row| self.waits(row)).as_ref());
         None
     }
 
@@ -379,6 +396,7 @@ impl<'a> Engine<'a> {
         let expected = now.nanos().saturating_add(self.floor.expects(self.kind(row), &held, self.jobs.estimate[at]));
         let kind = self.jobs.kind[at];
         let job = Running { row, kind, start: now.nanos(), finish: finish.nanos(), expected, held };
+        policy.started(now, &self.runs(&job));
         let slot = self.floor.start(job);
         self.events.push(finish, slot);
         self.starts[at] = now.nanos();
@@ -387,7 +405,6 @@ impl<'a> Engine<'a> {
         self.done += 1;
         let user = columns.user[at];
         self.count_limit(row, user, true);
-        policy.started(now, user, self.workload.amounts(at));
         Ok(())
     }
 }

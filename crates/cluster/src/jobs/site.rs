@@ -1,12 +1,15 @@
 //! Where jobs run: machines in numbers, and the rules of their queues.
 
 use evenhand_model::{
-    Amount, Capacity, CapacityError, Cluster, ClusterError, Rational, Resource, Span, UBig, Workload, whole_steps,
+    Amount, Capacity, CapacityError, Cluster, ClusterError, Rational, Resource, Span, UBig, Workload, to_f64,
+    whole_steps,
 };
 use thiserror::Error;
 
+use super::floor::Held;
+
 /// Machines of one kind. The machines of a site are numbered through, group by group.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Group {
     /// The number of the first.
     pub(crate) first: u32,
@@ -16,6 +19,8 @@ pub(crate) struct Group {
     pub(crate) has: Vec<u64>,
     /// How fast they are, as a fraction.
     pub(crate) speed: (u64, u64),
+    /// The same as a number.
+    rate: f64,
     properties: Vec<String>,
 }
 
@@ -34,9 +39,10 @@ impl Group {
 }
 
 /// A queue in steps.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 struct Rules {
     name: String,
+    price: f64,
     priority: i32,
     max_wall: Option<Span>,
     max_job: Vec<u64>,
@@ -47,7 +53,7 @@ struct Rules {
 /// Where jobs run: one pool, or machines with queues.
 ///
 /// Amounts are in steps of a workload's resources, so a site goes with the workload it was made for.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Site {
     pub(crate) groups: Vec<Group>,
     queues: Vec<Rules>,
@@ -89,7 +95,7 @@ impl Site {
     /// One pool: one machine that has all of it.
     pub fn pool(capacity: &Capacity) -> Site {
         let has = capacity.fits().iter().map(|a| a.0).collect();
-        let group = Group { first: 0, count: 1, has, speed: (1, 1), properties: Vec::new() };
+        let group = Group { first: 0, count: 1, has, speed: (1, 1), rate: 1.0, properties: Vec::new() };
         Site { groups: vec![group], queues: Vec::new(), total: capacity.clone(), cpu: None, is_pool: true }
     }
 
@@ -114,6 +120,7 @@ impl Site {
                 first,
                 count: group.count,
                 has: steps(&cluster.units(group, resources)),
+                rate: to_f64(&group.speed),
                 speed: fraction(&group.speed).ok_or_else(|| SiteError::Speed { group: group.name.clone() })?,
                 properties: group.properties.clone(),
             });
@@ -128,6 +135,7 @@ impl Site {
         };
         let queues = cluster.queues.iter().map(|q| Rules {
             name: q.name.clone(),
+            price: to_f64(&q.price),
             priority: q.priority,
             max_wall: q.max_wall,
             max_job: limits(&q.max_job),
@@ -151,6 +159,17 @@ impl Site {
     /// Whether there are none.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// What a second of a job is charged at where it was put: the speed of the machines, the mean over its
+    /// chunks, times the price of its queue.
+    pub(crate) fn rate(&self, kind: &Kind, held: &Held) -> f64 {
+        let price = kind.queue.map_or(1.0, |q| self.queues[usize::from(q)].price);
+        if self.groups.len() == 1 {
+            return self.groups[0].rate * price;
+        }
+        let speeds: f64 = held.iter().map(|(m, n)| self.groups[self.group_of(m)].rate * f64::from(n)).sum();
+        speeds / f64::from(kind.copies) * price
     }
 
     /// The group of a machine.

@@ -1,0 +1,57 @@
+//! One job as a policy sees it.
+
+use evenhand_model::{Amount, Span, Time, UserId};
+
+/// A job that waits, starts or finishes: what a policy may go by.
+///
+/// Who calls fills in what it knows: a pool of tasks knows user, submission and demand, machines and live
+/// engines all of it.
+///
+/// ```
+/// use evenhand_model::{Amount, Span, UserId};
+/// use evenhand_policies::Job;
+/// let demand = [Amount(4)];
+/// let job = Job { requested: Span::from_secs(3600), ..Job::new(UserId(7), &demand) };
+/// assert_eq!((job.chunks, job.rate), (1, 1.0));
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Job<'a> {
+    /// Whose it is.
+    pub user: UserId,
+    /// When it was submitted.
+    pub submitted: Time,
+    /// What it holds of each resource, over all its chunks, in steps of [`Amount`].
+    pub demand: &'a [Amount],
+    /// On how many machines it runs at once, in equal parts.
+    pub chunks: u32,
+    /// Its queue, as an index of the workload's queues.
+    pub queue: Option<u32>,
+    /// The wall time it asked for, on the machines it runs on.
+    pub requested: Span,
+    /// When it started, once it has.
+    pub started: Time,
+    /// What a second is charged at: the speed of the machines it runs on (the mean over its chunks) times the
+    /// price of its queue.
+    pub rate: f64,
+}
+
+impl<'a> Job<'a> {
+    /// A job of one chunk, in no queue, at speed and price 1, of which no times are known.
+    pub fn new(user: UserId, demand: &'a [Amount]) -> Job<'a> {
+        Job {
+            user,
+            submitted: Time::ZERO,
+            demand,
+            chunks: 1,
+            queue: None,
+            requested: Span::ZERO,
+            started: Time::ZERO,
+            rate: 1.0,
+        }
+    }
+
+    /// The same, submitted at `submitted`.
+    pub fn at(self, submitted: Time) -> Job<'a> {
+        Job { submitted, ..self }
+    }
+}
