@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use evenhand_policies::Order;
+use evenhand_policies::equivalents::Combine;
 use evenhand_study::{BACKFILLS, Backfill, PLACEMENTS, Placement};
 use evenhand_workload::export::ExportFormat;
 use evenhand_workload::generate::Like;
@@ -63,6 +64,10 @@ fn backfill(text: &str) -> Result<Backfill, String> {
 
 fn placement(text: &str) -> Result<Placement, String> {
     named(&PLACEMENTS, text)
+}
+
+pub(crate) fn combine(text: &str) -> Result<Combine, String> {
+    named(&Combine::ALL.map(|c| (c.name(), c)), text)
 }
 
 fn named<T: Copy>(list: &[(&str, T)], text: &str) -> Result<T, String> {
@@ -236,6 +241,10 @@ pub(crate) struct StudyArgs {
     /// On machines, where a task is put: first-fit, best-fit, worst-fit, dominant
     #[arg(long, default_value = "first-fit", value_name = "RULE", value_parser = placement)]
     pub(crate) placement: Placement,
+    /// What a job is charged under the policy penalty: how GPUs and the like count beside processors and
+    /// memory: max, sum, max-plus-optional (as in `evenhand price`)
+    #[arg(long, default_value = Combine::default().name(), value_name = "HOW", value_parser = combine)]
+    pub(crate) combine: Combine,
     /// When a run stops
     #[arg(long, value_enum, default_value = "finished")]
     pub(crate) until: Until,

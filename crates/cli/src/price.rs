@@ -9,6 +9,7 @@ use evenhand_policies::equivalents::{Combine, Equivalents, Weakness};
 use evenhand_study::read_cluster;
 use serde::Serialize;
 
+use crate::args::combine;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::figure::{Figure, Named, Scale, short};
@@ -29,8 +30,8 @@ pub(crate) struct PriceArgs {
     #[arg(long, value_name = "TIME", default_value = "1h")]
     walltime: String,
     /// How GPUs and the like count: max, sum or max-plus-optional
-    #[arg(long, value_name = "HOW", default_value = "max-plus-optional")]
-    combine: String,
+    #[arg(long, value_name = "HOW", default_value = Combine::default().name(), value_parser = combine)]
+    combine: Combine,
     /// Properties its machines must have
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     property: Vec<String>,
@@ -95,8 +96,6 @@ struct Asked<'a> {
 }
 
 pub(crate) fn run(args: &PriceArgs, console: &Console) -> Result<Outcome, Failure> {
-    let combine = Combine::named(&args.combine)
-        .ok_or_else(|| Failure::unknown("--combine", &args.combine, Combine::ALL.map(Combine::name)))?;
     let chunks = Chunk::parse_all(&args.job).map_err(|e| Failure::Input(format!("JOB: {e}")))?;
     let walltime = Span::parse(&args.walltime).map_err(|e| Failure::Input(format!("--walltime: {e}"))).and_then(
         |span| match span {
@@ -107,8 +106,8 @@ pub(crate) fn run(args: &PriceArgs, console: &Console) -> Result<Outcome, Failur
     let cluster = read_cluster(&args.cluster).map_err(Failure::document)?.ok_or_else(|| {
         Failure::Input(format!("{}: found no [[machines]], expected at least one", args.cluster.display()))
     })?;
-    let asked = Asked::new(args, &cluster, &chunks, walltime, combine)?;
-    let record = asked.record(args, combine);
+    let asked = Asked::new(args, &cluster, &chunks, walltime)?;
+    let record = asked.record(args);
     if console.is_json() {
         console.json(&record)?;
     } else {
@@ -118,13 +117,7 @@ pub(crate) fn run(args: &PriceArgs, console: &Console) -> Result<Outcome, Failur
 }
 
 impl<'a> Asked<'a> {
-    fn new(
-        args: &'a PriceArgs,
-        cluster: &'a Cluster,
-        chunks: &[Chunk],
-        walltime: Span,
-        combine: Combine,
-    ) -> Result<Asked<'a>, Failure> {
+    fn new(args: &'a PriceArgs, cluster: &'a Cluster, chunks: &[Chunk], walltime: Span) -> Result<Asked<'a>, Failure> {
         let names = || cluster.resources.iter().map(String::as_str);
         let queue =
             match &args.queue {
@@ -164,7 +157,7 @@ impl<'a> Asked<'a> {
             Ok((chunk.count, row))
         };
         let chunks = chunks.iter().map(units).collect::<Result<Vec<_>, Failure>>()?;
-        let prices = Equivalents::of_cluster(cluster, &resources, combine)
+        let prices = Equivalents::of_cluster(cluster, &resources, args.combine)
             .map_err(|e| Failure::Input(format!("{}: {e}", args.cluster.display())))?;
         Ok(Asked { cluster, queue, resources, properties, prices, chunks, walltime })
     }
@@ -299,7 +292,7 @@ impl<'a> Asked<'a> {
         Some((speeds().min()?, speeds().max()?))
     }
 
-    fn record(&self, args: &PriceArgs, combine: Combine) -> PriceRecord {
+    fn record(&self, args: &PriceArgs) -> PriceRecord {
         let queue_price = self.queue.map_or(Rational::ONE, |q| q.price.clone());
         let processors = self.total(|row| Some(self.prices.least_of(row, |k| self.suits(k))?.1.processors));
         let seconds = Rational::from(self.walltime.nanos()) / Rational::from(1_000_000_000_u64);
@@ -312,7 +305,7 @@ impl<'a> Asked<'a> {
             queue: args.queue.clone(),
             queue_price: to_f64(&queue_price),
             walltime_s: self.walltime.secs_f64(),
-            combine: combine.name(),
+            combine: args.combine.name(),
             chunks: self.chunks.iter().map(|chunk| self.chunk(chunk)).collect(),
             maui_processors: self.total(|row| Some(self.prices.of_totals(row).processors)).as_ref().map_or(0.0, to_f64),
             processors: processors.as_ref().map(to_f64),

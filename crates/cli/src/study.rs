@@ -187,7 +187,7 @@ fn question(
         blocking: !args.no_blocking,
         until_trace_end: args.until == Until::TraceEnd,
         order: args.order,
-        jobs: JobRules { placement: args.placement, backfill: args.backfill },
+        jobs: JobRules { placement: args.placement, backfill: args.backfill, combine: args.combine },
     })
 }
 
@@ -290,6 +290,9 @@ fn method(args: &StudyArgs, question: &Question, common: &Common) -> MethodRecor
         ),
         parameter("structure that orders users of stateful policies", args.order.name().into()),
     ];
+    if args.policy.iter().any(|p| p == "penalty") {
+        parameters.push(parameter("resources in a penalty", args.combine.name().into()));
+    }
     if let Some(billing) = &args.billing {
         parameters.push(parameter("billing of policies that remember use", billing.clone()));
     }

@@ -40,8 +40,10 @@ struct Twin<'a> {
     usage: Vec<Rational>,
     pending: Vec<Rational>,
     running: Vec<(u64, usize)>,
+    now: u64,
     starts: Vec<Option<u64>>,
-    /// Whether two keys once differed after the thirtieth digit, which is beyond the policy.
+    /// Whether two keys once differed so little that it is beyond the policy: after the twenty-fourth digit, or
+    /// the twelfth of a penalty.
     too_near: bool,
 }
 
@@ -59,6 +61,7 @@ impl<'a> Twin<'a> {
             usage: vec![Rational::ZERO; n],
             pending: vec![Rational::ZERO; n],
             running: Vec::new(),
+            now: 0,
             starts: vec![None; jobs.len()],
             too_near: false,
         }
@@ -96,6 +99,26 @@ impl<'a> Twin<'a> {
         if self.policy == "usage-weighted" { a + b } else { a.max(b) }
     }
 
+    /// Eq. 3 of paper 004, job by job: what it asked for while it runs, then what it used, forgotten since.
+    /// A job that asks for nothing is taken to ask for what it runs, at least a nanosecond.
+    fn penalties(&self, user: usize) -> Rational {
+        let kept = |half_lives: u64| Rational::from_parts(1.into(), UBig::ONE << half_lives as usize);
+        let charged = |(i, job): (usize, &Job)| {
+            let start = self.starts[i]?;
+            let price = if self.policy == "cpu-time" { Rational::from(job.amounts[0]) } else { self.charge(job) };
+            let seconds = if self.running.iter().any(|r| r.1 == i) {
+                let least = Rational::from_parts(1.into(), UBig::from(1_000_000_000u64));
+                Rational::from(job.duration * HALF_LIFE_S).max(least)
+            } else {
+                let tau = Rational::try_from(HALF_LIFE_S as f64 / std::f64::consts::LN_2).unwrap();
+                tau * (kept(self.now - start - job.duration) - kept(self.now - start))
+            };
+            Some(price * seconds)
+        };
+        let jobs = self.jobs.iter().enumerate().filter(|(_, job)| job.user == user);
+        jobs.filter_map(charged).fold(Rational::ZERO, |sum, x| sum + x)
+    }
+
     fn key(&self, job: &Job) -> Rational {
         let ([o, p], [c, d]) = (self.shares(job.user), self.commitment[job.user].clone());
         let key = match self.policy {
@@ -109,6 +132,7 @@ impl<'a> Twin<'a> {
                 let penalty = 1.0 - 2f64.powf(-(SAMPLING_S as f64) / HALF_LIFE_S as f64);
                 &self.usage[job.user] + &self.pending[job.user] * Rational::try_from(penalty).unwrap()
             }
+            "penalty" | "cpu-time" => self.penalties(job.user),
             "sdrf-dominant" => o.max(p) + c.max(d),
             other => panic!("the twin does not know {other}: a new policy needs its definition here"),
         };
@@ -138,6 +162,7 @@ impl<'a> Twin<'a> {
                 self.pending.fill(Rational::ZERO);
             }
             last = Some(now);
+            self.now = now;
             for (_, i) in self.running.extract_if(.., |r| r.0 == now) {
                 (0..2).for_each(|r| self.held[self.jobs[i].user][r] -= self.jobs[i].amounts[r]);
             }
@@ -150,7 +175,7 @@ impl<'a> Twin<'a> {
                 let first = |i: usize| waits(i) && !(0..i).any(|k| waits(k) && self.jobs[k].user == self.jobs[i].user);
                 let candidates = (0..self.jobs.len()).filter(|&i| first(i) && !set_aside.contains(&self.jobs[i].user));
                 let candidates: Vec<usize> = candidates.collect();
-                self.too_near |= self.differ_after_thirty_digits(&candidates);
+                self.too_near |= self.differ_too_little(&candidates);
                 let least = candidates
                     .into_iter()
                     .min_by_key(|&i| (self.key(&self.jobs[i]), self.jobs[i].submit, self.jobs[i].user));
@@ -172,10 +197,12 @@ impl<'a> Twin<'a> {
         (!self.too_near).then_some(self.starts)
     }
 
-    fn differ_after_thirty_digits(&self, candidates: &[usize]) -> bool {
+    fn differ_too_little(&self, candidates: &[usize]) -> bool {
         let mut keys: Vec<Rational> = candidates.iter().map(|&i| self.key(&self.jobs[i])).collect();
         keys.sort();
-        let tiny = Rational::from_parts(1.into(), UBig::ONE << 80);
+        // Penalties are sums of f64.
+        let digits = if ["penalty", "cpu-time"].contains(&self.policy) { 40 } else { 80 };
+        let tiny = Rational::from_parts(1.into(), UBig::ONE << digits);
         keys.windows(2).any(|w| w[0] < w[1] && (&w[1] - &w[0]) < &tiny * &w[1])
     }
 }

@@ -15,6 +15,8 @@
 //! | `sdrf-tree` | max_r (o_r + c_r) / entitlement, level by level of the account tree | |
 //! | `fair-tree` | decayed usage over share, level by level of the account tree | Slurm's Fair Tree |
 //! | `half-life` | effective decayed usage over share | Slurm's classic fairshare |
+//! | `penalty` | decayed penalties over entitlement: processor equivalents, time, speed, queue price | paper 004 |
+//! | `cpu-time` | decayed processor time over entitlement | what paper 004 argues against |
 //! | `usage-weighted` | (decayed usage + entry penalty) / w | Kueue's admission fair sharing |
 //!
 //! o_r is what the user holds of resource r over capacity, c_r its commitment (Eq. 6), w its weight
@@ -59,6 +61,7 @@ mod half_life;
 mod holdings;
 mod job;
 pub mod kinetic;
+mod penalty;
 mod present;
 mod sdrf;
 mod sdrf_tree;
@@ -71,6 +74,7 @@ mod wide;
 
 pub use billing::{Billing, BillingRule};
 pub use decay::{Decay, DecayError};
+use equivalents::Equivalents;
 use evenhand_model::{AccountTree, Capacity, Time, UserId, Weights};
 pub use job::Job;
 pub use kinetic::Order;
@@ -134,12 +138,15 @@ pub struct Setting<'a> {
     pub accounts: Option<&'a AccountTree>,
     /// How use is charged, for policies that remember it; `None`: each in its own way.
     pub billing: Option<&'a Billing>,
+    /// What a job holds in processors, for policies that charge by it; `None`: its dominant share of the
+    /// pool, and the first resource is processors.
+    pub prices: Option<&'a Equivalents>,
 }
 
 impl<'a> Setting<'a> {
     /// Of what every policy needs. The rest has defaults.
     pub fn new(capacity: &'a Capacity, weights: &'a Weights) -> Setting<'a> {
-        Setting { capacity, weights, decay: None, order: Order::Auto, accounts: None, billing: None }
+        Setting { capacity, weights, decay: None, order: Order::Auto, accounts: None, billing: None, prices: None }
     }
 
     /// With a decay, or without one.
@@ -155,6 +162,11 @@ impl<'a> Setting<'a> {
     /// With a tree of accounts, or without one.
     pub fn accounts(self, accounts: Option<&'a AccountTree>) -> Setting<'a> {
         Setting { accounts, ..self }
+    }
+
+    /// With processor equivalents, or without.
+    pub fn prices(self, prices: Option<&'a Equivalents>) -> Setting<'a> {
+        Setting { prices, ..self }
     }
 
     /// With another billing than a policy's own, or without one.
@@ -186,6 +198,8 @@ pub const POLICIES: &[Registration] = &[
     fair_tree::REGISTRATION,
     half_life::REGISTRATION,
     usage_weighted::REGISTRATION,
+    penalty::REGISTRATION,
+    penalty::CPU_TIME_REGISTRATION,
     sdrf_window::REGISTRATION,
     sdrf_tree::REGISTRATION,
 ];

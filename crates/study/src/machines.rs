@@ -9,6 +9,7 @@ use evenhand_cluster::{
 };
 use evenhand_model::{Capacity, Cluster, UserId, Workload};
 use evenhand_policies::Policy;
+use evenhand_policies::equivalents::Combine;
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
@@ -17,13 +18,15 @@ use crate::record::PerResource;
 /// Changes when the same inputs give other results.
 const SIMULATION: &str = "jobs 1";
 
-/// How jobs are put on machines, and which may go before others.
+/// How jobs are put on machines, which may go before others, and what they are worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobRules {
     /// Where on a cluster of machines a chunk is put.
     pub placement: Placement,
     /// Who may start before the head of the queue.
     pub backfill: Backfill,
+    /// How resources are joined in a price, for policies that charge one.
+    pub combine: Combine,
 }
 
 impl JobRules {
@@ -63,7 +66,7 @@ impl OnSite {
     }
 
     pub(crate) fn options(&self, pool: PoolOptions) -> JobOptions {
-        let JobRules { placement, backfill } = self.rules;
+        let JobRules { placement, backfill, .. } = self.rules;
         JobOptions { placement, backfill, blocking: pool.blocking, until: pool.until }
     }
 

@@ -6,6 +6,7 @@ use evenhand_cluster::{PoolOptions, SiteError};
 use evenhand_model::{
     AccountTree, Capacity, CapacityError, Cluster, MeanUse, Quantity, Rational, Time, Weights, Workload, mean_use,
 };
+use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_policies::{Billing, Decay, Order, POLICIES, Registration, registration};
 use thiserror::Error;
 
@@ -69,6 +70,8 @@ pub struct RunPlan {
     pub(crate) capacity_factor: Option<f64>,
     /// For runs of jobs: on machines, or with backfilling.
     pub(crate) on_site: Option<Arc<OnSite>>,
+    /// What jobs hold in processors, if a resource is processors.
+    pub(crate) prices: Option<Equivalents>,
     pub(crate) digest: String,
 }
 
@@ -136,7 +139,7 @@ impl Plan {
         let mut runs: Vec<RunPlan> = Vec::new();
         for asked in &question.capacities {
             let ground = asked.ground(&workload, &mean_use, question.jobs);
-            let Ground { name, factor, capacity, on_site } = ground.map_err(|(name, source)| match source {
+            let Ground { name, factor, capacity, on_site, prices } = ground.map_err(|(name, source)| match source {
                 SiteError::Capacity(source) => PlanError::Capacity { name, source },
                 source => PlanError::Site { name, source },
             })?;
@@ -163,6 +166,7 @@ impl Plan {
                         capacity_name: name.clone(),
                         capacity_factor: factor,
                         on_site: on_site.clone(),
+                        prices: prices.clone(),
                         digest: String::new(),
                     };
                     run.digest = run_digest(&run, &digest, question, options);
@@ -225,6 +229,7 @@ pub(crate) struct Ground {
     pub(crate) factor: Option<f64>,
     pub(crate) capacity: Capacity,
     pub(crate) on_site: Option<Arc<OnSite>>,
+    pub(crate) prices: Option<Equivalents>,
 }
 
 impl CapacityAsked {
@@ -238,12 +243,16 @@ impl CapacityAsked {
             CapacityAsked::Machines(name, cluster) => {
                 let on_site = OnSite::machines(cluster, w, rules).map_err(|source| (name.clone(), source))?;
                 let capacity = on_site.site.total().clone();
-                return Ok(Ground { name: name.clone(), factor: None, capacity, on_site: Some(on_site) });
+                let prices = Equivalents::of_cluster(cluster, w.resources(), rules.combine).ok();
+                return Ok(Ground { name: name.clone(), factor: None, capacity, on_site: Some(on_site), prices });
             }
         };
         let capacity = capacity.map_err(|source| (name.clone(), source.into()))?;
         let on_site = OnSite::pool(&capacity, w, rules);
-        Ok(Ground { name: name.clone(), factor, capacity, on_site })
+        // A pool is one machine.
+        let all = (0..capacity.width()).map(|r| capacity.exact_units(r).clone()).collect();
+        let prices = Equivalents::new(w.resources(), [(1, all)], rules.combine).ok();
+        Ok(Ground { name: name.clone(), factor, capacity, on_site, prices })
     }
 }
 
@@ -275,6 +284,9 @@ fn run_digest(run: &RunPlan, workload: &str, question: &Question, options: PoolO
     // Only where they are given, so that studies without them are found again.
     if let Some(tree) = &question.accounts {
         d.text("accounts").text(&format!("{tree:?}"));
+    }
+    if question.jobs.combine != Combine::default() {
+        d.text(question.jobs.combine.name());
     }
     if let Some(billing) = &question.billing {
         d.text("billing").text(&format!("{billing:?}"));
@@ -345,6 +357,12 @@ mod tests {
             Question { accounts: AccountTree::new(vec![], vec![None], vec![Rational::ONE]).ok(), ..base.clone() },
             Question { billing: Some(Billing::shares(BillingRule::Sum)), ..base.clone() },
             Question { billing: Some(Billing::shares(BillingRule::Largest)), ..base.clone() },
+            Question { policies: vec!["penalty".into()], ..base.clone() },
+            Question {
+                policies: vec!["penalty".into()],
+                jobs: JobRules { combine: Combine::Sum, ..base.jobs },
+                ..base.clone()
+            },
             Question { jobs: JobRules { backfill: evenhand_cluster::Backfill::Easy, ..base.jobs }, ..base.clone() },
             question(&["drf"], &["1"]),
             question(&["sdrf"], &["0.9"]),

@@ -91,14 +91,15 @@ impl Prepared {
     /// If the policy needs a decay and there is none.
     pub fn run(&self, point: &Point<'_>, progress: &Progress) -> Result<RunRecord, PointError> {
         let ground = point.capacity.ground(&self.workload, &self.mean_use, JobRules::default());
-        let Ground { name, factor, capacity, on_site } = ground.map_err(|(name, source)| match source {
+        let Ground { name, factor, capacity, on_site, prices } = ground.map_err(|(name, source)| match source {
             SiteError::Capacity(source) => PointError::Capacity { name, source },
             source => PointError::Site { name, source },
         })?;
         let until = point.until_trace_end.then(|| last_event(&self.workload, &self.mean_use));
         let options = PoolOptions { blocking: point.blocking, until };
         let begun = Instant::now();
-        let setting = Setting::new(&capacity, point.weights).decay(point.decay).order(point.order);
+        let setting =
+            Setting::new(&capacity, point.weights).decay(point.decay).order(point.order).prices(prices.as_ref());
         let mut policy = (point.policy.build)(&setting);
         let on_site = on_site.as_deref();
         let run = (&self.workload, &self.tasks);

@@ -144,7 +144,8 @@ impl Plan {
             .decay(run.decay)
             .order(self.order)
             .accounts(self.accounts.as_ref())
-            .billing(self.billing.as_ref());
+            .billing(self.billing.as_ref())
+            .prices(run.prices.as_ref());
         let mut policy = (run.registration.build)(&setting);
         let on_site = run.on_site.as_deref();
         let simulated =

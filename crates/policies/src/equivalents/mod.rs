@@ -46,11 +46,6 @@ impl Combine {
             Combine::MaxPlusOptional => "max-plus-optional",
         }
     }
-
-    /// The one of this name.
-    pub fn named(name: &str) -> Option<Combine> {
-        Combine::ALL.into_iter().find(|c| c.name() == name)
-    }
 }
 
 /// Names under which processors are known.

@@ -1,0 +1,271 @@
+//! Fairshare by penalties (paper 004): the user whose decayed penalties are least for its entitlement goes
+//! first.
+//!
+//! A job is charged what it holds in processors, times the speed of the machine it runs on and the price of
+//! its queue ([`Job::rate`]), for as long as it runs (Eq. 3):
+//!
+//! * **while it runs** for the wall time it asked for, all of it as soon as it starts. So a user who starts many
+//!   jobs in one cycle feels the first before the second: the temporary usage of MetaCentrum's scheduler.
+//! * **once it has finished** for the time it used, as if charged at every instant it ran and forgotten since.
+//!
+//! What was charged halves every half-life, in continuous time: jobs that have finished are a line in
+//! s = 2^(-t / half-life), those that run a constant.
+//!
+//! What a job holds in processors is, under `penalty`, its least processor equivalents over the machines it
+//! fits on ([`Equivalents`]); under `cpu-time` its processors, at whatever speed and price: the CPU-time
+//! fairshare that the paper argues against.
+//!
+//! Entitlements come from the account tree if there is one, else from weights. **Ties**: a key is an `f64`, and
+//! one that is within [`NEAR`] of the least is as good as the least; among those it goes by the rule of this
+//! crate.
+
+use std::collections::HashMap;
+
+use evenhand_model::{Rational, Span, Time, UserId, to_f64};
+
+use crate::decay::{Clock, Decay};
+use crate::equivalents::Equivalents;
+use crate::holdings::Holdings;
+use crate::kinetic::LineOrder;
+use crate::{Job, Policy, Registration, Setting, Standing};
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: "penalty",
+    summary: "least decayed penalties (processor equivalents x time x speed x queue price) over entitlement (paper 004)",
+    needs_decay: true,
+    build: |setting| Box::new(Penalty::new(setting, Price::of_equivalents(setting))),
+};
+
+pub(crate) const CPU_TIME_REGISTRATION: Registration = Registration {
+    name: "cpu-time",
+    summary: "least decayed processor time over entitlement: fairshare that sees no memory (paper 004 argues against it)",
+    needs_decay: true,
+    build: |setting| Box::new(Penalty::new(setting, Price::of_processors(setting))),
+};
+
+/// How near to the least, relatively, a key is as good as the least: what rounding makes of it.
+const NEAR: f64 = 64.0 * f64::EPSILON;
+
+/// What a chunk holds in processors.
+enum Price {
+    /// The least processor equivalents.
+    Least(Equivalents),
+    /// Its part of the pool, of the resource of which it takes the largest.
+    Share,
+    /// Processors alone: which resource they are.
+    Processors(usize),
+}
+
+impl Price {
+    fn of_equivalents(setting: &Setting<'_>) -> Price {
+        setting.prices.cloned().map_or(Price::Share, Price::Least)
+    }
+
+    /// Where nothing says which resource is processors it is the first.
+    fn of_processors(setting: &Setting<'_>) -> Price {
+        Price::Processors(setting.prices.map_or(0, Equivalents::processors))
+    }
+
+    /// Of `chunk`, in units.
+    fn processors(&self, chunk: &[Rational], holdings: &Holdings, steps: &[u64]) -> Rational {
+        match self {
+            // A pool may take what no machine does: then at the price of the whole.
+            Price::Least(prices) => prices.least(chunk).map_or_else(|| prices.of_totals(chunk), |(_, e)| e).processors,
+            Price::Share => {
+                let share = |(r, steps): (usize, &u64)| holdings.exact_share(r, *steps);
+                steps.iter().enumerate().map(share).max().unwrap_or(Rational::ZERO)
+            }
+            Price::Processors(r) => chunk[*r].clone(),
+        }
+    }
+}
+
+struct Penalty {
+    price: Price,
+    /// Whether speed and queue price count.
+    by_rate: bool,
+    /// Units in a step, by resource.
+    unit: Vec<Rational>,
+    /// What chunks of these steps hold.
+    known: HashMap<Box<[u64]>, f64>,
+    /// How many parts a processor has in `running`: a power of two.
+    fine: f64,
+    holdings: Holdings,
+    decay: Decay,
+    clock: Clock,
+    /// 1 / (entitlement times the number of users), by user.
+    inverse: Vec<f64>,
+    /// By user: for the jobs that run, what they asked for, in parts of a processor-nanosecond. Whole numbers,
+    /// so that adding and taking away leaves nothing, whatever the order.
+    running: Vec<u128>,
+    /// By user: what was charged for jobs that have finished, in processor-seconds over s then.
+    finished: Vec<f64>,
+    now: Time,
+    s: Option<f64>,
+    first: Vec<Time>,
+    waiting: Vec<bool>,
+    order: Box<dyn LineOrder>,
+    near: Vec<u32>,
+}
+
+impl Penalty {
+    fn new(setting: &Setting<'_>, price: Price) -> Penalty {
+        let users = setting.weights.len();
+        #[allow(clippy::expect_used)]
+        let decay = setting.decay.expect("the registration says that a decay is needed");
+        let entitlement = |user: usize| match setting.accounts {
+            Some(tree) => tree.user_entitlement(user).clone(),
+            None => setting.weights.entitlement(user),
+        };
+        let capacity = setting.capacity;
+        let holdings = Holdings::new(capacity, users);
+        let all: Vec<Rational> = (0..capacity.width()).map(|r| capacity.exact_units(r).clone()).collect();
+        let whole = match &price {
+            Price::Least(prices) => to_f64(&all[prices.processors()]),
+            Price::Share => 1.0,
+            Price::Processors(r) => to_f64(&all[*r]),
+        };
+        Penalty {
+            by_rate: !matches!(price, Price::Processors(_)),
+            price,
+            unit: (0..capacity.width()).map(|r| &all[r] / capacity.exact_steps(r)).collect(),
+            known: HashMap::new(),
+            // All processors are some 2^50 parts.
+            fine: (50.0 - whole.log2().ceil()).exp2(),
+            holdings,
+            decay,
+            clock: Clock::new(decay),
+            inverse: (0..users).map(|u| to_f64(&(Rational::ONE / (entitlement(u) * Rational::from(users))))).collect(),
+            running: vec![0; users],
+            finished: vec![0.0; users],
+            now: Time::ZERO,
+            s: None,
+            first: vec![Time::ZERO; users],
+            waiting: vec![false; users],
+            order: setting.order.structure(users, 1),
+            near: Vec::new(),
+        }
+    }
+
+    /// s at `now`, which never falls.
+    fn s(&mut self, now: Time) -> f64 {
+        if now > self.now {
+            (self.now, self.s) = (now, None);
+        }
+        if let Some(s) = self.s {
+            return s;
+        }
+        let Penalty { clock, finished, order, .. } = self;
+        let s = clock.s(now, |factor| {
+            finished.iter_mut().for_each(|f| *f *= factor);
+            order.rebase(factor);
+        });
+        self.s = Some(s);
+        s
+    }
+
+    /// What a job is charged a second, in processors.
+    fn rate(&mut self, job: &Job<'_>) -> f64 {
+        let chunks = u64::from(job.chunks.max(1));
+        let steps: Box<[u64]> = job.demand.iter().map(|a| a.0.div_ceil(chunks)).collect();
+        let Penalty { price, known, unit, holdings, .. } = self;
+        let each = match known.get(&steps) {
+            Some(price) => *price,
+            None => {
+                let chunk: Vec<Rational> = steps.iter().zip(unit).map(|(c, u)| Rational::from(*c) * &*u).collect();
+                let price = to_f64(&price.processors(&chunk, holdings, &steps));
+                known.insert(steps, price);
+                price
+            }
+        };
+        let all = each * chunks as f64;
+        if self.by_rate { all * job.rate } else { all }
+    }
+
+    /// What is charged at once for a job that runs.
+    fn asked(&self, rate: f64, requested: Span) -> u128 {
+        // A thousand times everything there is: what is dearer is charged no more while it runs.
+        ((rate * self.fine).min((1_u64 << 60) as f64) as u128) * u128::from(requested.nanos())
+    }
+
+    fn set_line(&mut self, user: UserId) {
+        let u = user.index();
+        if self.waiting[u] {
+            let inverse = self.inverse[u];
+            self.order.set(user.0, &[self.constant(u) * inverse], &[self.finished[u] * inverse]);
+        }
+    }
+
+    /// Processor-seconds of the jobs that run.
+    fn constant(&self, user: usize) -> f64 {
+        self.running[user] as f64 / self.fine * 1e-9
+    }
+
+    fn key(&self, user: u32, s: f64) -> f64 {
+        let u = user as usize;
+        self.constant(u) * self.inverse[u] + self.finished[u] * self.inverse[u] * s
+    }
+}
+
+impl Policy for Penalty {
+    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+        let was = std::mem::replace(&mut self.waiting[user.index()], first.is_some());
+        match first {
+            Some(job) => {
+                self.first[user.index()] = job.submitted;
+                if !was {
+                    self.set_line(user);
+                }
+            }
+            None => self.order.remove(user.0),
+        }
+    }
+
+    fn started(&mut self, now: Time, job: &Job<'_>) {
+        self.s(now);
+        let rate = self.rate(job);
+        self.holdings.add(job.user, job.demand);
+        // Wrapping, as what goes in comes out again.
+        let asked = self.asked(rate, job.requested);
+        let running = &mut self.running[job.user.index()];
+        *running = running.wrapping_add(asked);
+        self.set_line(job.user);
+    }
+
+    fn finished(&mut self, now: Time, job: &Job<'_>) {
+        let s = self.s(now);
+        let rate = self.rate(job);
+        self.holdings.remove(job.user, job.demand);
+        let asked = self.asked(rate, job.requested);
+        let running = &mut self.running[job.user.index()];
+        *running = running.wrapping_sub(asked);
+        // rate (1 - 2^(-T / H)) H / ln 2: a charge of `rate` at every instant of T, forgotten since.
+        let lost = self.decay.over(now - job.started).lost.to_f64();
+        self.finished[job.user.index()] += rate * self.decay.tau_s() * lost / s;
+        self.set_line(job.user);
+    }
+
+    fn next(&mut self, now: Time) -> Option<UserId> {
+        let s = self.s(now);
+        let mut near = std::mem::take(&mut self.near);
+        self.order.least(s, 2.0 * NEAR, f64::MIN_POSITIVE, &mut near);
+        let least = near.iter().map(|&u| self.key(u, s)).fold(f64::INFINITY, f64::min);
+        let as_good = near.iter().filter(|&&u| self.key(u, s) <= least * (1.0 + NEAR));
+        let next = as_good.min_by_key(|&&u| (self.first[u as usize], u)).copied();
+        self.near = near;
+        next.map(UserId)
+    }
+
+    fn standing(&mut self, now: Time, user: UserId) -> Standing {
+        let s = self.s(now);
+        Standing { shares: self.holdings.shares(user), commitments: Vec::new(), key: self.key(user.0, s) }
+    }
+
+    fn goes_by_jobs(&self) -> bool {
+        true
+    }
+
+    fn order_events(&self) -> u64 {
+        self.order.order_events()
+    }
+}
