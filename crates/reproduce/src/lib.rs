@@ -14,6 +14,7 @@ mod page;
 mod paper_000;
 mod paper_001;
 mod paper_002;
+mod paper_004;
 
 pub use experiment::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};
 pub use page::{Ran, write_results};
@@ -46,6 +47,8 @@ pub static EXPERIMENTS: &[&Experiment] = &[
     &paper_002::figure_1::EXPERIMENT,
     &paper_002::figure_2::EXPERIMENT,
     &paper_002::figure_3::EXPERIMENT,
+    &paper_004::memory::EXPERIMENT,
+    &paper_004::gpus::EXPERIMENT,
 ];
 
 /// The experiments of a paper (`001`) or of a figure (`001/figure-1b`; `001/figure-1` for all its parts), in
