@@ -48,6 +48,8 @@ pub static EXPERIMENTS: &[&Experiment] = &[
     &paper_002::figure_2::EXPERIMENT,
     &paper_002::figure_3::EXPERIMENT,
     &paper_004::memory::EXPERIMENT,
+    &paper_004::placement::EXPERIMENT,
+    &paper_004::speed::EXPERIMENT,
     &paper_004::gpus::EXPERIMENT,
 ];
 

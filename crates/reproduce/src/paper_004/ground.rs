@@ -129,6 +129,16 @@ impl Ground {
         Ok(simulate_jobs(&self.workload, &self.tasks, &self.site, &self.jobs, policy, options, &progress)?)
     }
 
+    /// The kind of a machine: its group.
+    pub(super) fn kind_of(&self, machine: u32) -> usize {
+        let mut first = 0;
+        let is_in = |count: u32| {
+            first += count;
+            machine < first
+        };
+        self.cluster.groups.iter().map(|g| g.count).position(is_in).unwrap_or(0)
+    }
+
     /// What a chunk of a row holds, in units.
     pub(super) fn chunk(&self, row: usize) -> Vec<Rational> {
         let copies = u64::from(self.jobs.chunks(row).max(1));

@@ -5,3 +5,5 @@
 pub(crate) mod gpus;
 mod ground;
 pub(crate) mod memory;
+pub(crate) mod placement;
+pub(crate) mod speed;

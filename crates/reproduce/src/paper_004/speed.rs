@@ -1,0 +1,170 @@
+//! Charges normalised by the speed of machines (SPEC).
+
+use evenhand_cluster::{PLACEMENTS, Simulated};
+use evenhand_model::NO_TIME;
+use evenhand_policies::equivalents::Combine;
+use evenhand_report::chart::{Axis, BarChart, BarSeries, Caption, Scale, Unit};
+use evenhand_report::{Cell, Csv};
+
+use super::ground::{Ground, Machines, Rules, WAGAP, skipped};
+use crate::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};
+
+pub(crate) static EXPERIMENT: Experiment = Experiment {
+    paper: "004",
+    figure: "speed",
+    title: "wall time as it is, and normalised by the speed of the machine",
+    setting: "The logs and machines of 004/placement, but the small machines are half as fast again (the machine file \
+              gives no speeds). Run times scale with speed. The same work is charged once by wall time alone and once times \
+              SPEC; what a job would be charged of which only half the time scales is computed for the same placements. \
+              First fit, and for the last statement all four placement rules.",
+    run,
+};
+
+/// The small machines' speed.
+const FAST: f64 = 1.5;
+const SITE: [Machines<'static>; 2] = [WAGAP[0], ("zegox", WAGAP[1].1, WAGAP[1].2, "3/2")];
+/// A user's charge depends on the scheduler's decision if it differs so much between two of them.
+const DEPENDS: f64 = 1.01;
+
+fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
+    let mut outcome = Outcome::default();
+    let grounds = Ground::metacentrum_on(settings, &SITE)?;
+    for ground in &grounds {
+        let mut runs = Vec::new();
+        for (_, placement) in PLACEMENTS {
+            runs.push(Charged::of(ground, &ground.run(Rules { placement, ..Rules::of("penalty") })?)?);
+        }
+        let by_kind = runs[0].by_kind;
+        outcome.verdicts.extend(verdicts(ground.name, by_kind, most(&runs, 1), most(&runs, 2)));
+        outcome.drawn.push(draw(ground, by_kind));
+        outcome.notes.push(ground.about());
+    }
+    outcome.notes.extend(skipped(settings, &grounds));
+    Ok(outcome)
+}
+
+/// What a run is charged, in three ways: by wall time, times SPEC, and times SPEC if half of the time does not
+/// scale.
+struct Charged {
+    /// By way and kind of machine: what is charged for work of an hour on the slow machines, in hours.
+    by_kind: [[f64; 2]; 3],
+    /// By way and user.
+    by_user: [Vec<f64>; 3],
+}
+
+impl Charged {
+    fn of(ground: &Ground, ran: &Simulated) -> Result<Charged, ReproduceError> {
+        let least = ground.equivalents(Combine::default())?;
+        let columns = ground.workload.columns();
+        let mut charged = Charged { by_kind: [[0.0; 2]; 3], by_user: [(); 3].map(|()| vec![0.0; ground.workload.users().len()]) };
+        let mut work = [0.0; 2];
+        for placed in ran.machines.iter().flat_map(|on| &on.placed) {
+            let row = placed.row as usize;
+            // A job of several chunks runs as long as on its slowest machine: its own speed is not seen alone.
+            if ran.starts[row] == NO_TIME || ground.jobs.chunks(row) > 1 {
+                continue;
+            }
+            let kind = ground.kind_of(placed.machine);
+            let speed = [1.0, FAST][kind];
+            let (took, alone) = (ran.ran(row, columns.duration[row]).secs_f64(), columns.duration[row].secs_f64());
+            let ways = [took, took * speed, (alone / 2.0 + took / 2.0) * speed];
+            for (way, seconds) in ways.into_iter().enumerate() {
+                charged.by_kind[way][kind] += seconds;
+                charged.by_user[way][columns.user[row].index()] += seconds * least[row];
+            }
+            work[kind] += alone;
+        }
+        for way in &mut charged.by_kind {
+            way.iter_mut().zip(work).for_each(|(sum, work)| *sum /= work);
+        }
+        Ok(charged)
+    }
+}
+
+/// By how much a user's charge differs at most between two placements.
+fn most(runs: &[Charged], way: usize) -> f64 {
+    let users = runs.first().map_or(0, |r| r.by_user[way].len());
+    let of = |user: usize| {
+        let each = runs.iter().map(|r| r.by_user[way][user]);
+        let (low, high) = each.fold((f64::INFINITY, 0.0f64), |(low, high), x| (low.min(x), high.max(x)));
+        if low > 0.0 { high / low } else { 1.0 }
+    };
+    (0..users).map(of).fold(1.0, f64::max)
+}
+
+fn verdicts(name: &str, by_kind: [[f64; 2]; 3], scales: f64, half: f64) -> [Verdict; 4] {
+    let said = |way: usize| format!("an hour's work is charged {:.3} h on slow machines, {:.3} h on fast ones", by_kind[way][0], by_kind[way][1]);
+    let ratio = |way: usize| by_kind[way][0] / by_kind[way][1];
+    let percent = |most: f64| format!("at most {:.2} % between two placement rules", 100.0 * (most - 1.0));
+    [
+        Verdict::new(
+            format!("{name}: without normalization, jobs executed on slow machines would be highly penalized compared to fast ones"),
+            said(0),
+            ratio(0) >= 1.0 + (FAST - 1.0) * 0.9,
+        ),
+        Verdict::new(
+            format!("{name}: normalization captures the speedup of new, fast machines"),
+            said(1),
+            (ratio(1) - 1.0).abs() < 1e-6,
+        ),
+        Verdict::new(
+            format!("{name}: the price is independent of the scheduler's decisions, if run times scale with SPEC"),
+            percent(scales),
+            scales < DEPENDS,
+        ),
+        Verdict::new(
+            format!("{name}: and also if half of a run time does not"),
+            percent(half),
+            half < DEPENDS,
+        ),
+    ]
+}
+
+fn draw(ground: &Ground, by_kind: [[f64; 2]; 3]) -> Drawn {
+    let ways = ["wall time", "times SPEC", "times SPEC, half scales"];
+    let mut csv = Csv::new(&["charged_by", "slow", "fast"]);
+    for (way, name) in ways.iter().enumerate() {
+        csv.row(&[Cell::Text(name), Cell::Number(Some(by_kind[way][0])), Cell::Number(Some(by_kind[way][1]))]);
+    }
+    let series = ["slow machines", "fast machines"].iter().enumerate().map(|(kind, label)| BarSeries {
+        label: (*label).into(),
+        series: kind,
+        values: (0..3).map(|way| Some(by_kind[way][kind])).collect(),
+    });
+    let chart = BarChart {
+        caption: Caption {
+            name: if ground.name == "trace" { "004-speed-trace" } else { "004-speed-generated" }.into(),
+            title: format!("What an hour's work is charged, {}", ground.name),
+            description: "Hours charged for what takes an hour on a slow machine, by kind of machine.".into(),
+        },
+        groups_title: "charged by".into(),
+        groups: ways.map(String::from).to_vec(),
+        y: Axis {
+            title: "hours".into(),
+            unit: Unit::Number,
+            scale: Scale::linear(by_kind.into_iter().flatten(), true, Unit::Number),
+        },
+        series: series.collect(),
+    };
+    Drawn { figure: chart.draw(), csv: csv.finish() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_statement_can_fail() {
+        let good = [[1.0, 1.0 / 1.5], [1.0, 1.0], [1.0, 1.25]];
+        assert_eq!(verdicts("log", good, 1.0, 1.0).map(|v| v.holds), [true; 4]);
+        let bad = [[1.0, 1.0], [1.0, 1.5], [1.0, 1.0]];
+        assert_eq!(verdicts("log", bad, 1.1, 1.1).map(|v| v.holds), [false; 4]);
+    }
+
+    #[test]
+    fn speed_normalises_what_scales_and_nothing_else() {
+        let outcome = run(&Settings::new(1).tasks(Some(4000))).unwrap();
+        let holds: Vec<bool> = outcome.verdicts.iter().map(|v| v.holds).collect();
+        assert_eq!(holds, [true, true, true, false], "{:?}", outcome.verdicts);
+    }
+}
