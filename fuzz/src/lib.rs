@@ -7,6 +7,8 @@ use evenhand_processes::Program;
 use evenhand_workload::Source;
 use evenhand_workload::import::{Format, ImportError, ImportOptions, Imported, MemoryPer, import};
 
+const COLUMNS: &str = "submit=at,start=begun,end=done,wait=w,count=n,user=who,queue=q,cpu=milli*0.001,mem:B=ram";
+
 /// Imports `data` strictly and leniently, with and without the relaxations, and holds the results
 /// against each other: no panic; where strict succeeds, lenient gives the same; where strict
 /// fails on a row, lenient fails only for want of tasks.
@@ -16,10 +18,11 @@ pub fn check(format: Format, data: &[u8]) {
             format,
             relaxed,
             swf_memory_per: if relaxed { MemoryPer::Node } else { MemoryPer::Processor },
+            csv_columns: (format == Format::Csv).then(|| COLUMNS.parse().expect("columns")),
             ..ImportOptions::default()
         };
         let strict = read(data, &options);
-        let lenient = read(data, &ImportOptions { lenient: true, ..options });
+        let lenient = read(data, &ImportOptions { lenient: true, ..options.clone() });
         match (strict, lenient) {
             (Ok(strict), Ok(lenient)) => assert_eq!(strict, lenient),
             (Ok(strict), Err(lenient)) => panic!("strict read {}; lenient failed: {lenient}", strict.summary),

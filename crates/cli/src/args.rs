@@ -9,7 +9,7 @@ use evenhand_policies::equivalents::Combine;
 use evenhand_study::{BACKFILLS, Backfill, PLACEMENTS, Placement};
 use evenhand_workload::export::ExportFormat;
 use evenhand_workload::generate::Like;
-use evenhand_workload::import::{Format as TraceFormat, MemoryPer, MemoryUnit};
+use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit};
 
 use crate::history::HistoryArgs;
 use crate::price::PriceArgs;
@@ -125,12 +125,16 @@ pub(crate) enum WorkloadVerb {
 /// How a trace is read, wherever one is.
 #[derive(Args, Debug)]
 pub(crate) struct TraceArgs {
-    /// The trace's format: auto, swf, google2011, sdrf-csv, sacct or batsim
+    /// The trace's format: auto, swf, google2011, sdrf-csv, sacct, batsim or csv
     #[arg(long, default_value = "auto", value_name = "FORMAT")]
     pub(crate) from: TraceFormat,
     /// Count and skip malformed rows instead of stopping at the first
     #[arg(long)]
     pub(crate) lenient: bool,
+    /// Any table with a header: what its columns are (submit, start, end, duration, wait, requested, user,
+    /// account, queue, count; all else is a resource, with its unit): submit=created,end=done,start=begun,cpu=cores*0.001
+    #[arg(long, value_name = "WHAT=COLUMN,…")]
+    pub(crate) csv_columns: Option<CsvColumns>,
     /// SWF: accept decimals, more than 18 columns and any order of job numbers
     #[arg(long)]
     pub(crate) relaxed: bool,

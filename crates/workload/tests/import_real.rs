@@ -141,6 +141,27 @@ fn memory_of_the_wagap_log_is_bytes_a_node() {
     assert!(found.summary.assumptions.iter().any(|a| a.contains("for 17898 jobs, as used (field 7) for 0 jobs")));
 }
 
+/// Tables nobody wrote a reader for: Alibaba's GPU traces of 2023 and 2025.
+#[test]
+fn tables_of_gpu_clusters_are_read() {
+    let pods = "submit=creation_time,start=scheduled_time,end=deletion_time,user=qos,cpu=cpu_milli*0.001,mem:MiB=memory_mib,\
+        gpu=num_gpu";
+    let instances = "submit=creation_time,start=scheduled_time,end=deletion_time,user=app_name,cpu=cpu_request,\
+        gpu=gpu_request,mem:GiB=memory_request";
+    for (file, columns, rows) in [
+        ("alibaba/gpu-v2023/openb_pod_list_default.csv.zst", pods, 8152),
+        ("alibaba/gpu-v2025/disaggregated_DLRM_trace.csv.zst", instances, 23_871),
+    ] {
+        let Some(path) = data(file) else { return };
+        let options = ImportOptions { csv_columns: Some(columns.parse().unwrap()), ..ImportOptions::default() };
+        let found = read(&path, &options);
+        eprintln!("{file}: {}", found.summary);
+        let dropped: u64 = found.summary.dropped.iter().map(|(_, n)| n).sum();
+        assert_eq!((found.summary.rows_read, found.summary.tasks + dropped), (rows, rows), "{file}");
+        assert_eq!(found.workload.resources().len(), 3);
+    }
+}
+
 /// Slurm outputs were saved without their header lines, which are put back here.
 #[test]
 fn accounting_of_real_sites_is_read() {

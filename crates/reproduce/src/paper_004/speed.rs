@@ -56,7 +56,8 @@ impl Charged {
     fn of(ground: &Ground, ran: &Simulated) -> Result<Charged, ReproduceError> {
         let least = ground.equivalents(Combine::default())?;
         let columns = ground.workload.columns();
-        let mut charged = Charged { by_kind: [[0.0; 2]; 3], by_user: [(); 3].map(|()| vec![0.0; ground.workload.users().len()]) };
+        let mut charged =
+            Charged { by_kind: [[0.0; 2]; 3], by_user: [(); 3].map(|()| vec![0.0; ground.workload.users().len()]) };
         let mut work = [0.0; 2];
         for placed in ran.machines.iter().flat_map(|on| &on.placed) {
             let row = placed.row as usize;
@@ -93,12 +94,19 @@ fn most(runs: &[Charged], way: usize) -> f64 {
 }
 
 fn verdicts(name: &str, by_kind: [[f64; 2]; 3], scales: f64, half: f64) -> [Verdict; 4] {
-    let said = |way: usize| format!("an hour's work is charged {:.3} h on slow machines, {:.3} h on fast ones", by_kind[way][0], by_kind[way][1]);
+    let said = |way: usize| {
+        format!(
+            "an hour's work is charged {:.3} h on slow machines, {:.3} h on fast ones",
+            by_kind[way][0], by_kind[way][1]
+        )
+    };
     let ratio = |way: usize| by_kind[way][0] / by_kind[way][1];
     let percent = |most: f64| format!("at most {:.2} % between two placement rules", 100.0 * (most - 1.0));
     [
         Verdict::new(
-            format!("{name}: without normalization, jobs executed on slow machines would be highly penalized compared to fast ones"),
+            format!(
+                "{name}: without normalization, jobs executed on slow machines would be highly penalized compared to fast ones"
+            ),
             said(0),
             ratio(0) >= 1.0 + (FAST - 1.0) * 0.9,
         ),
@@ -112,11 +120,7 @@ fn verdicts(name: &str, by_kind: [[f64; 2]; 3], scales: f64, half: f64) -> [Verd
             percent(scales),
             scales < DEPENDS,
         ),
-        Verdict::new(
-            format!("{name}: and also if half of a run time does not"),
-            percent(half),
-            half < DEPENDS,
-        ),
+        Verdict::new(format!("{name}: and also if half of a run time does not"), percent(half), half < DEPENDS),
     ]
 }
 

@@ -16,6 +16,7 @@ use rayon::prelude::*;
 use crate::input::{Meter, Progress, Shard, Source};
 
 mod batsim;
+mod csv;
 mod detect;
 mod error;
 mod google2011;
@@ -27,6 +28,7 @@ mod sdrf_csv;
 mod summary;
 mod swf;
 
+pub use csv::{CsvColumns, CsvColumnsError};
 pub use error::{ImportError, RowError};
 pub use names::{Format, MemoryPer, MemoryUnit, ParseNameError};
 pub use summary::ImportSummary;
@@ -46,6 +48,8 @@ pub struct ImportOptions {
     pub swf_memory_unit: MemoryUnit,
     /// What the memory fields of an SWF log are for.
     pub swf_memory_per: MemoryPer,
+    /// What the columns of a table are.
+    pub csv_columns: Option<CsvColumns>,
     /// Threads to read with; as many as rayon likes when absent. The result is the same.
     pub threads: Option<NonZeroUsize>,
 }
@@ -111,6 +115,8 @@ fn read(
     let files = shards.len();
     let first = shards.first_mut().ok_or(ImportError::NoSource)?;
     let format = match options.format {
+        // Who says what the columns are says that it is a table.
+        Format::Auto if options.csv_columns.is_some() => Format::Csv,
         Format::Auto => detect::detect(&first.name.clone(), &first.head()?)?,
         known => known,
     };
@@ -119,6 +125,7 @@ fn read(
         Format::Google2011 => google2011::read(shards, options, &meter)?,
         Format::Swf => each(shards, |shard| swf::read(shard, options, &meter))?,
         Format::SdrfCsv => each(shards, |shard| sdrf_csv::read(shard, options, &meter))?,
+        Format::Csv => each(shards, |shard| csv::read(shard, options, &meter))?,
         Format::Sacct => each(shards, |shard| sacct::read(shard, options, &meter))?,
         Format::Batsim | Format::Auto => each(shards, |shard| batsim::read(shard, options, &meter))?,
     };
@@ -127,6 +134,7 @@ fn read(
         Format::Swf => swf::assumptions(&mut builder, &tally, options),
         Format::Google2011 => google2011::assumptions(&tally),
         Format::SdrfCsv => sdrf_csv::assumptions(&tally),
+        Format::Csv => csv::assumptions(&tally),
         Format::Sacct => sacct::assumptions(&mut builder, &tally),
         Format::Batsim | Format::Auto => batsim::assumptions(&tally),
     };

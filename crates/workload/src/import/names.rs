@@ -67,7 +67,9 @@ named!(
     /// What Slurm's `sacct -X -P --noconvert` prints.
     Sacct = "sacct",
     /// A Batsim JSON workload with delay profiles.
-    Batsim = "batsim"
+    Batsim = "batsim",
+    /// Any table with a header, of which [`CsvColumns`](super::CsvColumns) says what its columns are.
+    Csv = "csv"
 );
 
 named!(
@@ -98,7 +100,7 @@ impl Format {
         match self {
             Format::Auto => &["swf", "csv", "txt", "sacct", "json"],
             Format::Swf => &["swf"],
-            Format::Google2011 | Format::SdrfCsv => &["csv"],
+            Format::Google2011 | Format::SdrfCsv | Format::Csv => &["csv"],
             Format::Sacct => &["txt", "sacct", "csv", "psv", "log"],
             Format::Batsim => &["json"],
         }

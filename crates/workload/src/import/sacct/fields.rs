@@ -5,7 +5,7 @@ use evenhand_model::{Span, Time};
 use crate::import::number::{NANO, decimal, integer};
 
 /// `2023-08-31T12:29:47`, taken as UTC, in seconds since 1970.
-pub(super) fn clock(text: &[u8]) -> Option<Time> {
+pub(in crate::import) fn clock(text: &[u8]) -> Option<Time> {
     let punctuation = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
     if text.len() != 19 || punctuation.iter().any(|&(i, b)| text[i] != b) {
         return None;

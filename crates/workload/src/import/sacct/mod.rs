@@ -15,7 +15,8 @@ use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
 use crate::input::{Meter, Shard};
 use columns::{Column, Columns};
-use fields::{Amounts, clock, duration, limit, memory_request, tres};
+pub(super) use fields::clock;
+use fields::{Amounts, duration, limit, memory_request, tres};
 
 const UTC: &str = "local time";
 const NO_MEMORY: &str = "no memory";
