@@ -21,14 +21,19 @@
 mod event_queue;
 mod jobs;
 mod metrics;
+mod normalized;
 mod pool;
 mod series;
 mod upcoming;
+mod waste;
 
 pub use event_queue::EventQueue;
 pub use jobs::{
-    BACKFILLS, Backfill, JobOptions, Jobs, OnMachines, PLACEMENTS, Placement, Refusal, Site, SiteError, simulate_jobs,
+    BACKFILLS, Backfill, JobOptions, Jobs, OnMachines, PLACEMENTS, Placed, Placement, Refusal, Site, SiteError,
+    simulate_jobs,
 };
 pub use metrics::{Metrics, Totals, UserRecord};
+pub use normalized::{NormalizedWait, NuwtSpread, Sums, TaskProcessors};
 pub use pool::{PoolOptions, Progress, Simulated, SimulationError, UserTasks, simulate};
 pub use series::Series;
+pub use waste::Waste;

@@ -1,8 +1,9 @@
 //! What a simulation means for its users.
 
-use evenhand_model::{Capacity, NO_TIME, Span, Time, UserId, Workload};
+use evenhand_model::{Capacity, Span, UserId, Workload};
 use serde::{Deserialize, Serialize};
 
+use crate::normalized::{NormalizedWait, NuwtSpread, Ran, Sums, TaskProcessors};
 use crate::series::{Series, SeriesBuilder};
 use crate::{Simulated, UserTasks};
 
@@ -23,7 +24,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    fn add(&mut self, other: &Totals) {
+    pub(crate) fn add(&mut self, other: &Totals) {
         self.submitted += other.submitted;
         self.rejected += other.rejected;
         self.started += other.started;
@@ -47,6 +48,9 @@ pub struct UserRecord {
     pub mean_bounded_slowdown: Option<f64>,
     /// completed / submitted.
     pub completion_ratio: f64,
+    /// Its waits against what it used.
+    #[serde(flatten)]
+    pub normalized: NormalizedWait,
 }
 
 /// Everything measured of a run.
@@ -68,104 +72,97 @@ pub struct Metrics {
     pub utilization: Vec<f64>,
     /// From the first submission to the last instant simulated.
     pub makespan: Span,
+    /// How far the users' NUWT over CPU areas lie apart; `None` if none has one.
+    pub nuwt_per_cpu: Option<NuwtSpread>,
+    /// The same over areas in processor equivalents.
+    pub nuwt_per_pe: Option<NuwtSpread>,
     /// What happened over time.
     pub series: Series,
 }
 
 impl Metrics {
-    /// Measures a run.
-    pub fn measure(workload: &Workload, tasks: &UserTasks, capacity: &Capacity, run: &Simulated) -> Metrics {
+    /// Measures a run. Without `processors` nothing is known of areas.
+    pub fn measure(
+        workload: &Workload,
+        tasks: &UserTasks,
+        capacity: &Capacity,
+        run: &Simulated,
+        processors: Option<&TaskProcessors<'_>>,
+    ) -> Metrics {
         let origin = workload.columns().submit.first().copied().unwrap_or_default();
         let mut series = SeriesBuilder::new(workload, origin, run.end);
         let mut waits = Vec::new();
-        let mut totals = Totals::default();
-        let mut wait_sum = 0u128;
+        let mut all = Sums::default();
         let users: Vec<UserRecord> = workload
             .users()
             .iter()
             .enumerate()
             .map(|(u, name)| {
                 let rows = tasks.of(UserId(u as u32));
-                let (record, user_wait) = user_record(name, rows, workload, run, &mut waits, &mut series);
-                totals.add(&record.totals);
-                wait_sum += user_wait;
-                record
+                let mut sums = Sums::default();
+                waits.clear();
+                for row in rows.iter().map(|row| *row as usize) {
+                    let Some(ran) = sums.task(row, workload, run, processors) else { continue };
+                    let Ran { submit, start, .. } = ran;
+                    match start {
+                        None => series.waits_to_the_end(submit),
+                        Some(start) => {
+                            waits.push((start - submit).nanos());
+                            series.task(row, submit, start, ran.duration);
+                        }
+                    }
+                }
+                all.add(&sums);
+                user_record(name, &sums, &mut waits, processors)
             })
             .collect();
         let means: Vec<f64> = users.iter().filter_map(|u| u.mean_wait_s).collect();
+        let spread = |nuwt: fn(&NormalizedWait) -> Option<f64>| {
+            NuwtSpread::of(&users.iter().filter_map(|u| nuwt(&u.normalized)).collect::<Vec<_>>())
+        };
+        let (nuwt_per_cpu, nuwt_per_pe) = (spread(|n| n.nuwt_per_cpu), spread(|n| n.nuwt_per_pe));
         let makespan = run.end - origin;
         let (series, utilization) = series.finish(capacity);
         Metrics {
-            totals,
-            mean_wait_s: mean_s(wait_sum, totals.started),
+            totals: all.totals,
+            mean_wait_s: all.mean_wait_s(),
             users_mean_wait_s: (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64),
             jain_wait: jain(&means),
             max_min_wait_ratio: max_min_ratio(&means),
             utilization,
             makespan,
             users,
+            nuwt_per_cpu,
+            nuwt_per_pe,
             series,
         }
     }
 }
 
-/// One user's record and the sum of its waits in nanoseconds.
 fn user_record(
     name: &str,
-    rows: &[u32],
-    workload: &Workload,
-    run: &Simulated,
-    waits: &mut Vec<u64>,
-    series: &mut SeriesBuilder<'_>,
-) -> (UserRecord, u128) {
-    let columns = workload.columns();
-    let mut totals = Totals::default();
-    let mut slowdown = 0.0;
-    let mut sum = 0u128;
-    waits.clear();
-    for &row in rows {
-        let row = row as usize;
-        let submit = columns.submit[row];
-        // With an early end some tasks are never submitted.
-        if submit > run.end {
-            break;
-        }
-        totals.submitted += 1;
-        if run.is_rejected(row, columns.demand[row]) {
-            totals.rejected += 1;
-            continue;
-        }
-        if run.starts[row] == NO_TIME {
-            series.waits_to_the_end(submit);
-            continue;
-        }
-        let start = Time::from_nanos(run.starts[row]);
-        let (wait, duration) = (start - submit, run.ran(row, columns.duration[row]));
-        totals.started += 1;
-        totals.completed += u64::from(start + duration <= run.end);
-        sum += u128::from(wait.nanos());
-        waits.push(wait.nanos());
-        slowdown += bounded_slowdown(wait, duration);
-        series.task(row, submit, start, duration);
-    }
-    let record = UserRecord {
+    sums: &Sums,
+    waits: &mut [u64],
+    processors: Option<&TaskProcessors<'_>>,
+) -> UserRecord {
+    UserRecord {
         name: name.to_string(),
-        totals,
-        mean_wait_s: mean_s(sum, totals.started),
+        totals: sums.totals,
+        mean_wait_s: sums.mean_wait_s(),
         p95_wait_s: percentile(waits, 95).map(|ns| Span::from_nanos(ns).secs_f64()),
-        mean_bounded_slowdown: (totals.started > 0).then(|| slowdown / totals.started as f64),
-        completion_ratio: if totals.submitted == 0 { 0.0 } else { totals.completed as f64 / totals.submitted as f64 },
-    };
-    (record, sum)
+        mean_bounded_slowdown: sums.mean_bounded_slowdown(),
+        completion_ratio: sums.completion_ratio(),
+        normalized: sums.normalized(processors),
+    }
 }
 
-fn bounded_slowdown(wait: Span, run: Span) -> f64 {
+pub(crate) fn bounded_slowdown(wait: Span, run: Span) -> f64 {
     let response = (wait.nanos() + run.nanos()) as f64;
     (response / run.max(BOUND).nanos() as f64).max(1.0)
 }
 
 /// A mean of whole nanoseconds, in seconds: the sum is exact, so only the last step rounds.
-fn mean_s(sum_ns: u128, n: u64) -> Option<f64> {
+pub(crate) fn mean_s(sum_ns: u128, n: u64) -> Option<f64> {
     (n > 0).then(|| {
         let n = u128::from(n);
         (sum_ns / n) as f64 / 1e9 + (sum_ns % n) as f64 / (n as f64 * 1e9)

@@ -5,10 +5,10 @@
 
 #![allow(clippy::unwrap_used)]
 
-use evenhand_cluster::{Metrics, PoolOptions, Progress, Simulated, UserTasks, simulate};
+use evenhand_cluster::{Metrics, PoolOptions, Progress, Simulated, TaskProcessors, UserTasks, simulate};
 use evenhand_model::{
     Capacity, NO_TIME, Quantity, Rational, Resource, Span, Task, Time, UBig, Weights, Workload, WorkloadBuilder,
-    mean_use,
+    mean_use, to_f64,
 };
 use evenhand_policies::{Decay, Order, POLICIES, Registration, Setting};
 use proptest::prelude::*;
@@ -293,7 +293,7 @@ fn check_metrics(
     jobs: &[Job],
     starts: &[Option<u64>],
 ) -> Result<(), TestCaseError> {
-    let m = Metrics::measure(w, &UserTasks::new(w), pool, found);
+    let m = Metrics::measure(w, &UserTasks::new(w), pool, found, TaskProcessors::in_pool(w, pool).as_ref());
     let end = found.end.secs_f64() / HALF_LIFE_S as f64;
     let close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs().max(1.0);
     for (u, record) in m.users.iter().enumerate() {
@@ -309,6 +309,7 @@ fn check_metrics(
         let done = own.iter().filter(|&&i| starts[i].is_some_and(|s| (s + jobs[i].duration) as f64 <= end)).count();
         prop_assert_eq!(record.totals.completed, done as u64);
     }
+    check_nuwt(w, pool, &m, jobs, starts)?;
     // What was held over time, added task by task.
     let span = end - jobs[0].submit as f64;
     for (r, &utilization) in m.utilization.iter().enumerate() {
@@ -324,6 +325,63 @@ fn check_metrics(
     }
     let series_total: f64 = m.series.waiting.iter().sum::<f64>();
     prop_assert!(series_total.is_finite() && m.series.waiting.iter().all(|w| *w >= 0.0));
+    Ok(())
+}
+
+/// Waits against areas in exact fractions, and the spread of their quotients by definition.
+fn check_nuwt(
+    w: &Workload,
+    pool: &Capacity,
+    m: &Metrics,
+    jobs: &[Job],
+    starts: &[Option<u64>],
+) -> Result<(), TestCaseError> {
+    let close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs().max(1.0);
+    let whole = |n: u64| Rational::from(n);
+    let mut nuwt = [Vec::new(), Vec::new()];
+    for (u, record) in m.users.iter().enumerate() {
+        let (mut wait, mut cpu, mut pe) = (Rational::ZERO, Rational::ZERO, Rational::ZERO);
+        let mut started = 0;
+        for (job, start) in jobs.iter().zip(starts).filter(|(job, _)| job.user == u) {
+            let Some(start) = start else { continue };
+            started += 1;
+            wait += whole((start - job.submit) * HALF_LIFE_S);
+            let ran = whole(job.duration * HALF_LIFE_S);
+            let [cpus, mem] = job.amounts.map(whole);
+            let of_mem = &mem / pool.exact_units(1) * pool.exact_units(0);
+            pe += &ran * if of_mem > cpus { of_mem } else { cpus.clone() };
+            cpu += ran * cpus;
+        }
+        let n = record.normalized;
+        prop_assert!(close(n.total_wait_s, to_f64(&wait)));
+        prop_assert!(close(n.squashed_area_cpu_s.unwrap(), to_f64(&cpu)));
+        prop_assert!(close(n.squashed_area_pe_s.unwrap(), to_f64(&pe)), "{n:?}");
+        for ((area, found), all) in [(cpu, n.nuwt_per_cpu), (pe, n.nuwt_per_pe)].into_iter().zip(&mut nuwt) {
+            let per = if area > Rational::ONE { area } else { Rational::ONE };
+            prop_assert_eq!(found.is_some(), started > 0);
+            if let Some(found) = found {
+                let exact = &wait / per;
+                prop_assert!(close(found, to_f64(&exact)));
+                all.push(exact);
+            }
+        }
+    }
+    for (all, found) in nuwt.into_iter().zip([m.nuwt_per_cpu, m.nuwt_per_pe]) {
+        let Some(found) = found else {
+            prop_assert!(all.is_empty());
+            continue;
+        };
+        let n = whole(all.len() as u64);
+        let mean = all.iter().fold(Rational::ZERO, |sum, x| sum + x) / &n;
+        let square = |x: Rational| &x * &x;
+        let squares = all.iter().fold(Rational::ZERO, |sum, x| sum + square(x - &mean));
+        let fairness = all.iter().fold(Rational::ZERO, |sum, x| sum + square(Rational::ONE + &mean - x));
+        prop_assert!(close(found.mean, to_f64(&mean)));
+        prop_assert!(close(found.variance, to_f64(&(&squares / &n))));
+        prop_assert!(close(found.standard_deviation.powi(2), found.variance));
+        prop_assert!(close(found.fairness, to_f64(&fairness)));
+        prop_assert_eq!(fairness, squares + n, "F is n (1 + variance)");
+    }
     Ok(())
 }
 

@@ -9,7 +9,7 @@ use super::conservative::{Plan, limits_users};
 use super::floor::{Floor, Held, Reservation, Running};
 use super::site::{Jobs, Kind, Site};
 use super::waiting::{NONE, Waiting};
-use super::{Backfill, JobOptions, OnMachines};
+use super::{Backfill, JobOptions, OnMachines, Placed};
 use crate::{EventQueue, Progress, Simulated, SimulationError, UserTasks};
 
 /// How many events pass between looks at [`Progress`].
@@ -51,6 +51,7 @@ pub(super) struct Engine<'a> {
     pub(super) busy: Vec<u128>,
     /// By resource: the least that any job holds.
     pub(super) least: Vec<u64>,
+    pub(super) placed: Vec<Placed>,
     pub(super) finished: Vec<u32>,
     pub(super) end: u64,
     pub(super) done: u64,
@@ -105,6 +106,7 @@ impl<'a> Engine<'a> {
             settled: None,
             busy: vec![0; site.len() * width],
             least: (0..width).map(|r| least(jobs, r)).collect(),
+            placed: Vec::new(),
             finished: Vec::new(),
             end: 0,
             done: 0,
@@ -167,6 +169,7 @@ impl<'a> Engine<'a> {
                 finishes: self.finishes,
                 promised: self.promised,
                 busy: self.busy,
+                placed: self.placed,
             }),
         }
     }
@@ -395,6 +398,7 @@ impl<'a> Engine<'a> {
         let finish = finish.ok_or_else(too_long)?;
         let expected = now.nanos().saturating_add(self.floor.expects(self.kind(row), &held, self.jobs.estimate[at]));
         let kind = self.jobs.kind[at];
+        self.placed.extend(held.iter().map(|(machine, chunks)| Placed { row, machine, chunks }));
         let job = Running { row, kind, start: now.nanos(), finish: finish.nanos(), expected, held };
         policy.started(now, &self.runs(&job));
         let slot = self.floor.start(job);

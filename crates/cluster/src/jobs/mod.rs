@@ -15,6 +15,7 @@ mod waiting;
 use evenhand_model::{Resource, Span, Time, Workload};
 use evenhand_policies::Policy;
 pub use placement::{PLACEMENTS, Placement};
+pub(crate) use site::Kind;
 pub use site::{Jobs, Refusal, Site, SiteError};
 
 use crate::{Progress, Simulated, SimulationError, UserTasks};
@@ -70,6 +71,19 @@ pub struct OnMachines {
     pub promised: Vec<u64>,
     /// By machine and resource: amount times nanoseconds held.
     pub busy: Vec<u128>,
+    /// Where each job ran, in order of start: one entry a job and machine.
+    pub placed: Vec<Placed>,
+}
+
+/// Chunks of a job on a machine.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Placed {
+    /// The job.
+    pub row: u32,
+    /// The machine's number.
+    pub machine: u32,
+    /// How many of its chunks.
+    pub chunks: u32,
 }
 
 /// Replays `workload` on a site under `policy`; `jobs` are the workload's on that site.

@@ -176,7 +176,7 @@ impl Grid {
         let mut policy = (registration(name).expect("policies of this workspace").build)(&setting);
         let options = PoolOptions { blocking: true, until: Some(self.until) };
         let ran = simulate(&self.workload, &self.tasks, capacity, policy.as_mut(), options, &Progress::default())?;
-        let metrics = Metrics::measure(&self.workload, &self.tasks, capacity, &ran);
+        let metrics = Metrics::measure(&self.workload, &self.tasks, capacity, &ran, None);
         Ok(RunRecord {
             id: format!("{name}-{}", CAPACITIES[cell.capacity]),
             policy: name.into(),
