@@ -12,6 +12,7 @@ mod figure;
 mod history;
 mod lies;
 mod machines;
+mod metrics;
 mod outputs;
 mod price;
 mod processes;

@@ -17,6 +17,7 @@ use crate::console::{Console, json};
 use crate::decay;
 use crate::failure::Failure;
 use crate::machines;
+use crate::metrics;
 use crate::progress;
 use crate::table::Table;
 use crate::workload::load;
@@ -52,7 +53,9 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, console: &Console) -> Resul
         let text = json(&record.without_series())?;
         console.result(&text)?;
     } else {
-        console.result(&(summary(&record) + &machines::summary(&record)))?;
+        let names = |run: &RunRecord| [capacity_name(run), policy_name(run, &record)];
+        let text = summary(&record) + &metrics::summary(&record, names) + &machines::summary(&record);
+        console.result(&text)?;
         console.result(&format!("\nReport: {}", report.index.display()))?;
     }
     match record.missing.as_slice() {

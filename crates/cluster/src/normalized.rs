@@ -272,8 +272,8 @@ mod tests {
         };
         let groups = [("a", ["16", "64"]), ("b", ["8", "256"]), ("c", ["64", "512"])].map(group).to_vec();
         let cluster = Cluster { resources: vec!["cpu".into(), "mem".into()], groups, queues: vec![] };
-        // The last fits on no machine: it is split into 5 chunks of 16 CPUs and 8 of memory, each worth 16;
-        // and what is beyond all machines never runs.
+        // 80 CPUs are on no machine: split into 5 chunks of 16 CPUs and 8 of memory, each worth 16. What is beyond
+        // all machines never runs.
         let w = workload(&[[1, 32], [4, 4], [16, 64], [2, 200], [80, 40], [1, 1000]]);
         let site = Site::machines(&cluster, w.resources()).unwrap();
         let jobs = Jobs::new(&w, &site);

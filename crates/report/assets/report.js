@@ -27,6 +27,9 @@
     }
     return sign + group(BigInt(Math.floor(number + 0.5)).toString());
   }
+  const quotient = (number) =>
+    number !== 0 && Math.abs(number) < 0.01 ? number.toExponential(2) : threeDigits(number);
+  const orAbsent = (number, text) => (number === null ? ABSENT : text(number));
   const UNITS = [[1e-6, 1e-9, "ns"], [1e-3, 1e-6, "µs"], [1, 1e-3, "ms"], [120, 1, "s"], [7200, 60, "min"], [172800, 3600, "h"]];
   function durationParts(seconds) {
     if (seconds === null) return [ABSENT, ""];
@@ -37,6 +40,12 @@
   }
   const duration = (seconds) => durationParts(seconds).filter(Boolean).join("\u00a0");
   const ratio = (number) => (Math.floor(number * 1000 + 1e-9) / 1000).toFixed(3);
+
+  function percent(share) {
+    if (Math.abs(share) >= 10) return `${threeDigits(share * 100)}\u00a0%`;
+    const tenths = Math.floor(Math.abs(share) * 1000 + 0.5);
+    return `${share < 0 && tenths > 0 ? "−" : ""}${Math.floor(tenths / 10)}.${tenths % 10}\u00a0%`;
+  }
 
   function element(name, className, text) {
     const made = document.createElement(name);
@@ -81,17 +90,33 @@
     const name = column === "tasks" ? "submitted" : column;
     return (user) => now.run[name][user];
   }
-  function order(now) {
-    const key = keyOf(sorted.column, now);
-    const direction = sorted.rising ? 1 : -1;
-    const users = data.users.map((_, user) => user);
-    // What does not exist comes last either way; equals stay in the order of the data.
-    return users.sort((a, b) => {
+  // What does not exist comes last either way; equals stay in the order of the data.
+  function comparing(key, rising) {
+    const direction = rising ? 1 : -1;
+    return (a, b) => {
       const [x, y] = [key(a), key(b)];
       if (x === null || y === null) return (x === null) - (y === null);
       return x < y ? -direction : x > y ? direction : 0;
-    });
+    };
   }
+  const order = (now) => data.users.map((_, user) => user).sort(comparing(keyOf(sorted.column, now), sorted.rising));
+  /** Makes the headings of a table buttons, and says by which of them it is sorted. */
+  function sortable(heads, sortBy) {
+    for (const head of heads) {
+      const button = element("button", "", head.textContent);
+      button.type = "button";
+      head.replaceChildren(button);
+      button.addEventListener("click", () => sortBy(head.dataset.column));
+    }
+  }
+  function saySorted(heads, by) {
+    for (const head of heads) {
+      if (head.dataset.column === by.column) head.setAttribute("aria-sort", by.rising ? "ascending" : "descending");
+      else head.removeAttribute("aria-sort");
+    }
+  }
+  // Names begin with A, numbers with the largest; the second click turns the order.
+  const turned = (by, column) => ({ column, rising: by.column === column ? !by.rising : column === "name" });
   function row(now, user) {
     const { all, run } = now;
     const made = element("tr");
@@ -115,7 +140,7 @@
     const slowdown = run.slowdown[user];
     const completed = element("td", "", ratio(run.ratio[user]));
     completed.title = `${grouped(run.completed[user])} of ${grouped(run.submitted[user])}`;
-    made.append(durationCell(run.p95[user]), element("td", "", slowdown === null ? ABSENT : threeDigits(slowdown)), completed);
+    made.append(durationCell(run.p95[user]), element("td", "", orAbsent(slowdown, threeDigits)), element("td", "", orAbsent(run.nuwt[user], quotient)), completed);
     return made;
   }
   function showTable() {
@@ -129,10 +154,67 @@
     find("count").textContent = now.run
       ? `${grouped(users.length)} of ${grouped(data.users.length)} users`
       : "this run is missing";
-    for (const head of table.querySelectorAll("th[data-column]")) {
-      if (head.dataset.column === sorted.column) head.setAttribute("aria-sort", sorted.rising ? "ascending" : "descending");
-      else head.removeAttribute("aria-sort");
+    saySorted(table.querySelectorAll("th[data-column]"), sorted);
+  }
+
+  // The tree of accounts: what is open, and by what the accounts and users of one account are sorted (at
+  // first as in the data).
+  const tree = { table: find("account-table"), by: { column: "", rising: true }, open: new Set(), within: new Map() };
+  if (tree.table) {
+    data.accounts.parent.forEach((parent, node) => {
+      if (!tree.within.has(parent)) tree.within.set(parent, []);
+      tree.within.get(parent).push(node);
+    });
+  }
+  function openAccounts(fits) {
+    tree.open = new Set([...data.accounts.name.keys()].filter((node) => tree.within.has(node) && fits(node)));
+  }
+  function accountRow(run, node, depth) {
+    const made = element("tr", data.accounts.user[node] ? "" : "account");
+    const head = element("th", "text");
+    head.scope = "row";
+    head.style.setProperty("--depth", depth);
+    const name = element("span", "name", data.accounts.name[node]);
+    name.title = data.accounts.name[node];
+    if (tree.within.has(node)) {
+      const twist = element("button", "twist");
+      twist.type = "button";
+      twist.setAttribute("aria-expanded", tree.open.has(node));
+      twist.setAttribute("aria-label", data.accounts.name[node]);
+      twist.addEventListener("click", () => {
+        if (!tree.open.delete(node)) tree.open.add(node);
+        showAccounts();
+        tree.table.querySelector(`[data-node="${node}"] .twist`).focus();
+      });
+      head.append(twist);
     }
+    head.append(name);
+    made.dataset.node = node;
+    made.append(head, element("td", "", orAbsent(data.accounts.entitlement[node], percent)),
+      element("td", "", orAbsent(run.used[node], percent)), element("td", "", grouped(run.tasks[node])), durationCell(run.wait[node]),
+      element("td", "", orAbsent(run.nuwt[node], quotient)), element("td", "", orAbsent(run.slowdown[node], threeDigits)));
+    return made;
+  }
+  function showAccounts() {
+    if (!tree.table) return;
+    const now = asked();
+    const run = data.accounts.runs[now.capacity][now.policy];
+    const { column, rising } = tree.by;
+    const columns = { name: data.accounts.name, entitlement: data.accounts.entitlement, ...run };
+    const compare = column && comparing((node) => columns[column][node], rising);
+    const rows = [];
+    // The last in the list is the next in the table. Accounts stay before users.
+    const next = run ? [[0, 0]] : [];
+    while (next.length) {
+      const [node, depth] = next.pop();
+      rows.push(accountRow(run, node, depth));
+      if (!tree.open.has(node)) continue;
+      const within = [...tree.within.get(node)];
+      if (compare) within.sort((a, b) => data.accounts.user[a] - data.accounts.user[b] || compare(a, b));
+      next.push(...within.reverse().map((inner) => [inner, depth + 1]));
+    }
+    tree.table.tBodies[0].replaceChildren(...rows);
+    saySorted(tree.table.querySelectorAll("th[data-column]"), tree.by);
   }
 
   /** Where a value lies on an axis that the figure describes. */
@@ -178,6 +260,7 @@
     }
     for (const block of document.querySelectorAll(".capacity")) block.hidden = Number(block.dataset.capacity) !== now.capacity;
     showTable();
+    showAccounts();
     if (!find("pair")) return;
     find("pair").hidden = !now.pair;
     find("no-pair").hidden = !!now.pair;
@@ -187,15 +270,26 @@
     if (find("completion-note")) find("completion-note").textContent = now.pair.completion_note;
   }
 
-  for (const head of table.querySelectorAll("th[data-column]")) {
-    const button = element("button", "", head.textContent);
-    button.type = "button";
-    head.replaceChildren(button);
-    button.addEventListener("click", () => {
-      const { column } = head.dataset;
-      // Names begin with A, numbers with the largest.
-      sorted = { column, rising: sorted.column === column ? !sorted.rising : column === "name" };
-      showTable();
+  sortable(table.querySelectorAll("th[data-column]"), (column) => {
+    sorted = turned(sorted, column);
+    showTable();
+  });
+  if (tree.table) {
+    // Of a large tree only the accounts directly under the root.
+    openAccounts((node) => data.accounts.name.length <= 60 || node === 0);
+    sortable(tree.table.querySelectorAll("th[data-column]"), (column) => {
+      tree.by = turned(tree.by, column);
+      showAccounts();
+    });
+    for (const [id, fits] of [["open-all", () => true], ["close-all", (node) => node === 0]]) {
+      find(id).addEventListener("click", () => {
+        openAccounts(fits);
+        showAccounts();
+      });
+    }
+    addEventListener("beforeprint", () => {
+      openAccounts(() => true);
+      showAccounts();
     });
   }
   for (const select of Object.values(choice)) select.addEventListener("change", show);

@@ -56,6 +56,12 @@ pub(crate) fn three_digits(number: f64) -> String {
     format!("{sign}{}", group_digits(&format!("{:.0}", (number + 0.5).floor())))
 }
 
+/// A quotient of any size: three digits, small ones with an exponent (`1.23e-5`).
+pub(crate) fn quotient(number: f64) -> String {
+    let small = number != 0.0 && number.abs() < 0.01;
+    if small { format!("{number:.2e}") } else { three_digits(number) }
+}
+
 /// A duration in the unit that suits its size: the number and the unit.
 pub(crate) fn duration_parts(seconds: f64) -> (String, &'static str) {
     let size = seconds.abs();

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use evenhand_report::{ReportError, write_study_report};
-use evenhand_study::record::StudyRecord;
+use evenhand_study::record::{AccountRecord, StudyRecord};
 use fixture::{Wish, study};
 
 /// All files of a report by their paths within it.
@@ -273,6 +273,41 @@ fn the_answer_has_the_numbers_of_the_record() {
                     mean over users of mean waits 13.5 min (812 s) instead of 20.1 min (1 204 s) (32.6 % less); 5 complete \
                     more of their tasks, 1 fewer.";
     assert!(page.contains(sentence), "not found: {sentence}");
+}
+
+#[test]
+fn the_tree_of_accounts_is_in_the_page_and_only_if_there_is_one() {
+    let record = study(&Wish { users: 12, policies: 2, capacities: 1, ..Wish::default() });
+    let page = &report(&record)["index.html"];
+    let body = page.split("<table id=\"account-table\">").nth(1).unwrap();
+    let body = body.split("<tbody>").nth(1).unwrap().split("</tbody>").next().unwrap();
+    let text = |row: &str| row.split("\">").find_map(|part| part.split_once("</span></th>")).map(|(name, _)| name.to_owned());
+    let rows: Vec<(String, &str)> =
+        body.split("<tr").skip(1).map(|row| (text(row).unwrap(), row.split("--depth:").nth(1).unwrap().split('"').next().unwrap())).collect();
+    // Every account after the one it is in, its sub-accounts before its users.
+    let first: Vec<(&str, &str)> = rows.iter().take(6).map(|(name, depth)| (name.as_str(), *depth)).collect();
+    let particles = "&lt;b&gt;particles &amp; fields&lt;&#x2f;b&gt;";
+    assert_eq!(first[..4], [("everybody", "0"), ("science", "1"), ("physics", "2"), (particles, "3")]);
+    assert_eq!((rows.len(), rows.last().unwrap().1), (6 + 12, "1"), "who is in no account comes last");
+    // The run that is shown first is the second.
+    let all = &record.runs[1].accounts[0].figures;
+    let nuwt = format!("<td>{:.3}</td>", all.normalized.nuwt_per_pe.unwrap());
+    assert!(body.split("</tr>").next().unwrap().contains(&nuwt[..nuwt.len() - 6]), "{nuwt}");
+    let none = &report(&study(&Wish { users: 12, accounts: false, ..Wish::default() }))["index.html"];
+    assert!(!none.contains("id=\"accounts\"") && none.contains("id=\"waste\""));
+}
+
+#[test]
+fn many_accounts_are_cut_to_what_a_page_holds() {
+    let mut record = study(&Wish { users: 3000, policies: 1, capacities: 1, ..Wish::default() });
+    // A chain as deep as no page and no stack should have to follow.
+    let accounts = &mut record.runs[0].accounts;
+    for _ in 0..5000 {
+        let parent = Some(accounts.len() - 1);
+        accounts.push(AccountRecord { name: Some("deeper".into()), parent, ..AccountRecord::default() });
+    }
+    let page = &report(&record)["index.html"];
+    assert!(page.contains("The 4\u{202f}006 accounts and users with fewest tasks"), "5006 and 3000, less 4000");
 }
 
 #[test]

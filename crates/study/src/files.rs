@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use crate::Plan;
 use crate::plan::RunPlan;
-use crate::record::{RunRecord, StudyRecord};
+use crate::record::{NormalizedWait, RunRecord, StudyRecord, Totals};
 
 /// Why a study did not finish.
 #[derive(Debug, Error)]
@@ -150,10 +150,12 @@ impl<'a> Folder<'a> {
         Ok(())
     }
 
-    /// Writes `summary.json` and `users.csv`.
+    /// Writes `summary.json`, `users.csv` and `accounts.csv`.
     pub(crate) fn write_summary(&self, record: &StudyRecord) -> Result<(), StudyError> {
         write_json(&self.dir.join("summary.json"), &record.without_series())?;
-        write_whole(&self.dir.join("users.csv"), users_csv(record).as_bytes())
+        write_whole(&self.dir.join("users.csv"), users_csv(record).as_bytes())?;
+        // Also without accounts, so that those of an earlier study do not stay.
+        write_whole(&self.dir.join("accounts.csv"), accounts_csv(record).as_bytes())
     }
 }
 
@@ -168,32 +170,78 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
     evenhand_files::write_whole(path, bytes).map_err(|source| StudyError::Write { path: path.to_path_buf(), source })
 }
 
+/// The columns of counts and waits against use, which users and accounts have in common.
+const NORMALIZED: &str = "total_wait_s,squashed_area_cpu_s,squashed_area_pe_s,nuwt_per_cpu,nuwt_per_pe";
+
+fn number(value: Option<f64>) -> String {
+    value.map_or(String::new(), |v| v.to_string())
+}
+
+fn totals_csv(t: &Totals) -> String {
+    format!("{},{},{},{}", t.submitted, t.rejected, t.started, t.completed)
+}
+
+fn normalized_csv(n: &NormalizedWait) -> String {
+    let rest = [n.squashed_area_cpu_s, n.squashed_area_pe_s, n.nuwt_per_cpu, n.nuwt_per_pe].map(number);
+    format!("{},{}", n.total_wait_s, rest.join(","))
+}
+
+fn run_csv(run: &RunRecord) -> String {
+    [&run.id, &run.policy, &run.capacity_name].map(|text| csv_field(text)).join(",")
+}
+
 /// One line a run and user.
 fn users_csv(record: &StudyRecord) -> String {
-    let mut out = String::from(
-        "run,policy,capacity,user,submitted,rejected,started,completed,mean_wait_s,p95_wait_s,mean_bounded_slowdown,completion_ratio\n",
+    let mut out = format!(
+        "run,policy,capacity,user,submitted,rejected,started,completed,mean_wait_s,p95_wait_s,mean_bounded_slowdown,completion_ratio,{NORMALIZED}\n",
     );
-    let number = |v: Option<f64>| v.map_or(String::new(), |v| v.to_string());
     for run in &record.runs {
+        let of_run = run_csv(run);
         for user in &run.users {
-            let t = &user.totals;
             // Writing to a String does not fail.
             let _ = writeln!(
                 out,
-                "{},{},{},{},{},{},{},{},{},{},{},{}",
-                csv_field(&run.id),
-                csv_field(&run.policy),
-                csv_field(&run.capacity_name),
+                "{of_run},{},{},{},{},{},{},{}",
                 csv_field(&user.name),
-                t.submitted,
-                t.rejected,
-                t.started,
-                t.completed,
+                totals_csv(&user.totals),
                 number(user.mean_wait_s),
                 number(user.p95_wait_s),
                 number(user.mean_bounded_slowdown),
-                user.completion_ratio
+                user.completion_ratio,
+                normalized_csv(&user.normalized)
             );
+        }
+    }
+    out
+}
+
+/// One line a run and account, followed by one for each user directly in it. The root has no name.
+fn accounts_csv(record: &StudyRecord) -> String {
+    let mut out = format!(
+        "run,policy,capacity,account,parent,user,entitlement,use_share,submitted,rejected,started,completed,mean_wait_s,mean_bounded_slowdown,completion_ratio,{NORMALIZED}\n",
+    );
+    for run in &record.runs {
+        let of_run = run_csv(run);
+        let name = |account: Option<usize>| {
+            account.and_then(|a| run.accounts.get(a)?.name.as_deref()).map_or(String::new(), csv_field)
+        };
+        for (place, account) in run.accounts.iter().enumerate() {
+            let names = format!("{},{}", name(Some(place)), name(account.parent));
+            let own = (String::new(), account.entitlement, &account.figures);
+            let users = account.users.iter().map(|u| (csv_field(&u.name), u.entitlement, &u.figures));
+            for (user, entitlement, f) in std::iter::once(own).chain(users) {
+                let _ = writeln!(
+                    out,
+                    "{of_run},{names},{user},{},{},{},{},{},{},{}",
+                    number(entitlement),
+                    number(f.use_share),
+                    totals_csv(&f.totals),
+                    number(f.mean_wait_s),
+                    number(f.mean_bounded_slowdown),
+                    f.completion_ratio,
+                    normalized_csv(&f.normalized)
+                );
+            }
         }
     }
     out

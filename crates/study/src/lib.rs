@@ -7,6 +7,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accounts;
+mod by_account;
 mod cluster_file;
 mod compare;
 mod digest;
@@ -18,6 +19,7 @@ mod point;
 pub mod record;
 mod replay;
 mod run;
+mod waste;
 
 pub use accounts::{AccountsFile, Placed};
 pub use cluster_file::{cluster_of, read_cluster};

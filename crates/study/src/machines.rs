@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 use crate::digest::Digest;
 use crate::record::PerResource;
 
-/// Changes when the same inputs give other results.
-const SIMULATION: &str = "jobs 1";
+/// Changes when the same inputs give other results, or more of them.
+const SIMULATION: &str = "jobs 2";
 
 /// How jobs are put on machines, which may go before others, and what they are worth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub(crate) struct OnSite {
     pub(crate) site: Site,
     pub(crate) jobs: Jobs,
     pub(crate) rules: JobRules,
-    cluster: Option<Cluster>,
+    pub(crate) cluster: Option<Cluster>,
 }
 
 impl OnSite {

@@ -15,8 +15,8 @@ use crate::machines::{JobRules, OnSite};
 use crate::point::workload_record;
 use crate::record::{PerResource, WorkloadRecord};
 
-/// Changes when the same inputs give other results, so that older runs are not taken for new ones.
-const SIMULATION: &str = "pool 1";
+/// Changes when the same inputs give other results, or more of them, so that older runs are not taken for new ones.
+const SIMULATION: &str = "pool 2";
 
 /// What a study is to answer.
 #[derive(Clone, Debug)]

@@ -2,13 +2,15 @@
 
 use std::time::Instant;
 
-use evenhand_cluster::{Metrics, PoolOptions, Progress, Simulated, SimulationError, SiteError, UserTasks};
+use evenhand_cluster::{
+    Metrics, PoolOptions, Progress, Simulated, SimulationError, SiteError, TaskProcessors, UserTasks,
+};
 use evenhand_model::{Capacity, CapacityError, MeanUse, Weights, Workload, mean_use, to_f64};
 use evenhand_policies::{Decay, Order, Registration, Setting};
 use thiserror::Error;
 
 use crate::digest::workload_digest;
-use crate::machines::{JobRules, simulate_on};
+use crate::machines::{JobRules, OnSite, simulate_on};
 use crate::plan::{CapacityAsked, Ground, last_event, per_resource};
 use crate::record::{RunRecord, WorkloadRecord};
 
@@ -105,6 +107,7 @@ impl Prepared {
         let run = (&self.workload, &self.tasks);
         let simulated = simulate_on(on_site, run, &capacity, policy.as_mut(), options, progress)?;
         let elapsed_s = begun.elapsed().as_secs_f64();
+        let processors = processors(&self.workload, &capacity, on_site);
         Ok(RunRecord {
             policy: point.policy.name.to_string(),
             capacity_factor: factor,
@@ -113,8 +116,20 @@ impl Prepared {
             tau_s: point.decay.map(|d| d.tau_s()),
             elapsed_s,
             jobs: on_site.map(|on| on.record(&self.workload, &self.tasks, &simulated)),
-            ..measured(&self.workload, &self.tasks, &capacity, &simulated)
+            ..measured(&self.workload, &self.tasks, &capacity, &simulated, processors.as_ref())
         })
+    }
+}
+
+/// What tasks are worth in processors: on machines by each machine, in a pool by the pool.
+pub(crate) fn processors<'a>(
+    workload: &'a Workload,
+    capacity: &Capacity,
+    on_site: Option<&'a OnSite>,
+) -> Option<TaskProcessors<'a>> {
+    match on_site.and_then(|on| Some((on, on.cluster.as_ref()?))) {
+        Some((on, cluster)) => TaskProcessors::on_machines(workload, cluster, &on.jobs),
+        None => TaskProcessors::in_pool(workload, capacity),
     }
 }
 
@@ -124,8 +139,9 @@ pub(crate) fn measured(
     tasks: &UserTasks,
     capacity: &Capacity,
     simulated: &Simulated,
+    processors: Option<&TaskProcessors<'_>>,
 ) -> RunRecord {
-    let metrics = Metrics::measure(workload, tasks, capacity, simulated);
+    let metrics = Metrics::measure(workload, tasks, capacity, simulated, processors);
     RunRecord {
         capacity: per_resource(workload, |r| capacity.units(r)),
         mean_wait_s: metrics.mean_wait_s,
@@ -138,6 +154,8 @@ pub(crate) fn measured(
         order_events: simulated.order_events,
         totals: metrics.totals,
         users: metrics.users,
+        nuwt_per_cpu: metrics.nuwt_per_cpu,
+        nuwt_per_pe: metrics.nuwt_per_pe,
         series: metrics.series,
         ..RunRecord::default()
     }
@@ -209,6 +227,8 @@ mod tests {
                 Point { policy, decay, capacity: &capacity, weights: &weights, blocking, until_trace_end, order };
             let mut run = prepared.run(&point, &Progress::default()).unwrap();
             (run.id, run.elapsed_s) = (study.runs[0].id.clone(), study.runs[0].elapsed_s);
+            // Measured for studies only.
+            run.waste = study.runs[0].waste.clone();
             assert_eq!(run, study.runs[0]);
             assert_eq!(prepared.record("s"), study.workload);
         }

@@ -5,9 +5,11 @@
 
 use std::collections::BTreeMap;
 
-pub use evenhand_cluster::{Series, Totals, UserRecord};
+pub use evenhand_cluster::{NormalizedWait, NuwtSpread, Series, Totals, UserRecord};
 
+pub use crate::by_account::{AccountFigures, AccountRecord, AccountUserRecord};
 pub use crate::machines::{GroupRecord, JobsRecord, RefusedRecord};
+pub use crate::waste::{StrandedRecord, WasteRecord};
 use serde::{Deserialize, Serialize};
 
 /// One number a resource, by the resource's name.
@@ -97,6 +99,19 @@ pub struct RunRecord {
     pub elapsed_s: f64,
     /// Tasks submitted, rejected, started and completed, all users together.
     pub totals: Totals,
+    /// How far users' waits over squashed areas of CPUs lie apart; `None` if no resource is processors.
+    #[serde(default)]
+    pub nuwt_per_cpu: Option<NuwtSpread>,
+    /// The same over areas in processor equivalents.
+    #[serde(default)]
+    pub nuwt_per_pe: Option<NuwtSpread>,
+    /// What lay idle while tasks waited; measured for studies only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waste: Option<WasteRecord>,
+    /// The accounts, the root first and each after its parent; measured for studies only, none where there
+    /// are no accounts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub accounts: Vec<AccountRecord>,
     /// On machines or with backfilling: what that adds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<JobsRecord>,

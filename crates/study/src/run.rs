@@ -9,12 +9,14 @@ use evenhand_cluster::{Progress, SimulationError, UserTasks};
 use evenhand_policies::Setting;
 use rayon::prelude::*;
 
+use crate::by_account::by_account;
 use crate::compare::compare;
 use crate::files::{Folder, StudyError, TaskFormat};
 use crate::machines::simulate_on;
 use crate::plan::{Plan, RunPlan};
-use crate::point::measured;
+use crate::point::{measured, processors};
 use crate::record::{MethodRecord, RunRecord, StudyRecord};
+use crate::waste::waste_record;
 
 /// Where a run of a study stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -156,6 +158,9 @@ impl Plan {
             Err(source) => return Err(StudyError::Simulation { run: run.id.clone(), source }),
         };
         let elapsed_s = begun.elapsed().as_secs_f64();
+        let processors = processors(&self.workload, &run.capacity, on_site);
+        let processors = processors.as_ref();
+        let accounts = by_account(&self.workload, tasks, self.accounts.as_ref(), &simulated, processors);
         let record = RunRecord {
             id: run.id.clone(),
             policy: run.policy.clone(),
@@ -165,7 +170,9 @@ impl Plan {
             tau_s: run.decay.map(|d| d.tau_s()),
             elapsed_s,
             jobs: run.on_site.as_ref().map(|on| on.record(&self.workload, tasks, &simulated)),
-            ..measured(&self.workload, tasks, &run.capacity, &simulated)
+            waste: Some(waste_record(&self.workload, &run.capacity, on_site, &simulated)),
+            accounts,
+            ..measured(&self.workload, tasks, &run.capacity, &simulated, processors)
         };
         folder.keep(self, run, &simulated, &record)?;
         live.set(RunState::Done);

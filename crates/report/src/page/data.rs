@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use super::accounts::{AccountData, Tree, account_data};
 use super::answer::completion_note;
 use crate::ReportError;
 use crate::figures::Figures;
@@ -18,6 +19,7 @@ struct Data<'a> {
     runs: Vec<Vec<Option<Columns>>>,
     /// By capacity, by policy; `null` if there is nothing to compare.
     pairs: Vec<Vec<Option<PairText>>>,
+    accounts: Option<AccountData<'a>>,
 }
 
 /// The users of a run, a column a quantity.
@@ -29,6 +31,7 @@ struct Columns {
     wait: Vec<Option<f64>>,
     p95: Vec<Option<f64>>,
     slowdown: Vec<Option<f64>>,
+    nuwt: Vec<Option<f64>>,
 }
 
 /// What the page says of a pair of runs.
@@ -46,7 +49,7 @@ struct FigureText {
 }
 
 /// The data as JSON that can stand in a `script` element: no `<`, so no end of the element.
-pub(super) fn json(view: &View<'_>, figures: &Figures) -> Result<String, ReportError> {
+pub(super) fn json(view: &View<'_>, figures: &Figures, tree: &Tree<'_>) -> Result<String, ReportError> {
     let users = view.shown_users();
     let first = view.record.runs.first();
     let columns = |capacity: usize, policy: usize| {
@@ -60,6 +63,7 @@ pub(super) fn json(view: &View<'_>, figures: &Figures) -> Result<String, ReportE
             wait: records().map(|user| user.mean_wait_s).collect(),
             p95: records().map(|user| user.p95_wait_s).collect(),
             slowdown: records().map(|user| user.mean_bounded_slowdown.map(six_digits)).collect(),
+            nuwt: records().map(|user| user.normalized.nuwt_per_pe.map(six_digits)).collect(),
         })
     };
     let pair = |capacity: usize, policy: usize| {
@@ -79,16 +83,17 @@ pub(super) fn json(view: &View<'_>, figures: &Figures) -> Result<String, ReportE
         runs: grid(view, columns),
         pairs: grid(view, pair),
         subjects: users.clone(),
+        accounts: account_data(view, tree),
     };
     Ok(serde_json::to_string(&data)?.replace('<', "\\u003c"))
 }
 
-fn grid<T>(view: &View<'_>, cell: impl Fn(usize, usize) -> T) -> Vec<Vec<T>> {
+pub(super) fn grid<T>(view: &View<'_>, cell: impl Fn(usize, usize) -> T) -> Vec<Vec<T>> {
     let row = |capacity: usize| (0..view.policies.len()).map(|policy| cell(capacity, policy)).collect();
     (0..view.capacities.len()).map(row).collect()
 }
 
 /// Twice as many digits as are shown.
-fn six_digits(number: f64) -> f64 {
+pub(super) fn six_digits(number: f64) -> f64 {
     format!("{number:.5e}").parse().unwrap_or(number)
 }

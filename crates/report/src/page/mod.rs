@@ -1,7 +1,9 @@
 //! The page: a template, and what it shows.
 
+mod accounts;
 mod answer;
 mod data;
+mod normalized;
 mod tables;
 
 use minijinja::syntax::SyntaxConfig;
@@ -48,8 +50,11 @@ struct Page<'a> {
     completion_note: String,
     all_complete: bool,
     user_table: tables::UserTable,
+    account_table: accounts::AccountTable,
     over_time: Vec<Vec<FigureText<'a>>>,
     fairness: Vec<tables::FairnessGroup>,
+    normalized: Vec<normalized::Group<normalized::NormalizedRow>>,
+    waste: Option<normalized::WasteTable>,
     resources: Vec<&'a str>,
     simulations: Vec<tables::Simulation>,
     command: &'a str,
@@ -95,11 +100,12 @@ pub(crate) fn render(view: &View<'_>, figures: &Figures) -> Result<String, Repor
     let shown = figures.pairs.iter().find(|pair| (pair.capacity, pair.policy) == (capacity, policy));
     let (workload, method) = (&view.record.workload, &view.record.method);
     let mean_use = workload.mean_use.iter();
+    let tree = accounts::Tree::of(view);
     let page = Page {
         chart_style: chart::style(),
         style: STYLE,
         script: SCRIPT,
-        data: data::json(view, figures)?,
+        data: data::json(view, figures, &tree)?,
         source: &workload.source,
         digest: &workload.digest,
         asked: answer::asked(view),
@@ -122,8 +128,11 @@ pub(crate) fn render(view: &View<'_>, figures: &Figures) -> Result<String, Repor
         completion_note: answer::completion_note(view, capacity, policy),
         all_complete: view.record.runs.iter().all(all_complete),
         user_table: tables::user_table(view, capacity, policy),
+        account_table: accounts::account_table(view, &tree, capacity, policy),
         over_time: figures.over_time.iter().map(|drawn| drawn.iter().map(FigureText::from).collect()).collect(),
         fairness: tables::fairness(view),
+        normalized: normalized::normalized(view),
+        waste: normalized::waste(view),
         resources: view.resources(),
         simulations: tables::simulations(view),
         command: &method.command,

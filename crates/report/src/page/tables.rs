@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::format::{ABSENT, duration_parts, grouped, percent, ratio, seconds_text, three_digits};
+use super::data::six_digits;
+use crate::format::{ABSENT, duration_parts, grouped, percent, quotient, ratio, seconds_text, three_digits};
 use crate::view::View;
 
 /// The table of users at one capacity, with one policy against the first.
@@ -23,12 +24,13 @@ struct UserRow {
     difference: Cell,
     p95: Cell,
     slowdown: String,
+    nuwt: String,
     completion: Cell,
 }
 
 /// A number with its unit, its exact value for those who point at it, and a mark.
 #[derive(Clone, Default, Serialize)]
-struct Cell {
+pub(super) struct Cell {
     text: String,
     unit: &'static str,
     title: String,
@@ -40,7 +42,7 @@ impl Cell {
         Cell { text: ABSENT.into(), ..Cell::default() }
     }
 
-    fn duration(seconds: Option<f64>) -> Cell {
+    pub(super) fn duration(seconds: Option<f64>) -> Cell {
         let Some(seconds) = seconds.filter(|seconds| seconds.is_finite()) else { return Cell::absent() };
         let (text, unit) = duration_parts(seconds);
         Cell { text, unit, title: seconds_text(seconds), mark: "" }
@@ -101,6 +103,7 @@ fn user_row(view: &View<'_>, capacity: usize, policy: usize, user: usize) -> Opt
         difference: Cell::difference(difference),
         p95: Cell::duration(record.p95_wait_s),
         slowdown: record.mean_bounded_slowdown.map_or(ABSENT.into(), three_digits),
+        nuwt: record.normalized.nuwt_per_pe.map_or(ABSENT.into(), |n| quotient(six_digits(n))),
         completion: Cell { text: ratio(record.completion_ratio), title: completed, ..Cell::default() },
     })
 }

@@ -185,6 +185,85 @@ if (hasTable) {
   });
 }
 
+if ((await page.locator("#account-table").count()) > 0) {
+  const rows = (of) => of.locator("#account-table tbody").evaluate((body) => [...body.rows].map((row) => [
+    Number(row.cells[0].style.getPropertyValue("--depth")), row.classList.contains("account"), ...[...row.cells].map((cell) => cell.textContent.trim())]));
+  const flat = (of) => of.map((row) => row.join("|"));
+  /** Each row with the names above it: what stays the same however rows are sorted. */
+  const paths = (of) => {
+    const above = [];
+    return of.map(([depth, , name]) => (above.splice(depth), above.push(name), above.join("/")));
+  };
+  await page.click("#open-all");
+  const all = await rows(page);
+  await check("the tree of accounts is the same with and without script", async () => {
+    const plain = await open(index, { javaScriptEnabled: false });
+    await page.reload();
+    await page.click("#open-all");
+    const [written, given] = [flat(await rows(page)), flat(await rows(plain.page))];
+    if (await plain.page.locator("#open-all").isVisible()) return "a control that does nothing";
+    await plain.page.close();
+    const row = written.findIndex((line, at) => line !== given[at]);
+    if (row >= 0 || written.length !== given.length) return `row ${row}: ${written[row]} instead of ${given[row]}`;
+  });
+  await check("an account opens and closes, by click and by key", async () => {
+    await page.click("#close-all");
+    const closed = await rows(page);
+    if (closed.some(([depth]) => depth > 1) || closed.length >= all.length) return `closed, ${closed.length} rows are left`;
+    const at = closed.findIndex(([depth, account, name]) => depth === 1 && account && all.some((row, i) => row[2] === name && all[i + 1]?.[0] === 2));
+    if (at < 0) return "no account has anything in it";
+    const twist = page.locator("#account-table tbody tr").nth(at).locator(".twist");
+    await twist.click();
+    const open = await rows(page);
+    if (open.length <= closed.length || !open.slice(at + 1, at + 2).every(([depth]) => depth === 2)) return "the click opens nothing";
+    if ((await twist.getAttribute("aria-expanded")) !== "true") return "aria-expanded is wrong";
+    await page.keyboard.press("Enter");
+    if (flat(await rows(page)).join() !== flat(closed).join()) return "the key does not close it";
+    await page.click("#open-all");
+    if (flat(await rows(page)).length !== all.length) return "not all open again";
+  });
+  await check("every column sorts accounts and users within their account", async () => {
+    const wanted = paths(all).sort().join("\n");
+    for (const head of await page.locator("#account-table th[data-column] button").all()) {
+      for (const _ of [1, 2]) {
+        await head.click();
+        const now = await rows(page);
+        if (paths(now).sort().join("\n") !== wanted) return `${await head.textContent()} takes rows elsewhere`;
+      }
+    }
+    await page.click('#account-table th[data-column="tasks"] button');
+    const now = await rows(page);
+    const above = [];
+    for (const [depth, account, name, , , tasks] of now) {
+      above.splice(depth + 1);
+      const [before, number] = [above[depth], Number(tasks.replace(/\D/g, ""))];
+      if (before && before.account === account && before.number < number) return `${name} is not by falling number of tasks`;
+      if (before && !before.account && account) return `${name} comes after a user`;
+      above[depth] = { account, number };
+    }
+  });
+  await check("the run that is chosen is the run of the tree", async () => {
+    if (policies < 2) return;
+    await page.selectOption("#choose-policy", "0");
+    const before = await rows(page);
+    await page.selectOption("#choose-policy", "1");
+    const after = await rows(page);
+    if (flat(before).join() === flat(after).join()) return "the tree stays";
+    const same = (of) => of.map(([, , name, entitled, , tasks]) => [name, entitled, tasks].join("|")).sort().join("\n");
+    if (same(before) !== same(after)) return "names, entitlements or tasks change";
+  });
+}
+
+await check("the tables of runs have a row a run", async () => {
+  const runs = await page.locator("#fairness tbody tr").count();
+  for (const id of ["#normalized", "#waste"]) {
+    const count = await page.locator(`${id} tbody tr`).count();
+    if (count !== runs) return `${id} has ${count} rows instead of ${runs}`;
+    const empty = await page.locator(`${id} tbody td`).evaluateAll((cells) => cells.filter((cell) => !cell.textContent.trim()).length);
+    if (empty) return `${empty} empty cells in ${id}`;
+  }
+});
+
 await check("dark mode has a dark background and light text", async () => {
   const dark = await open(index, { colorScheme: "dark" });
   const light = await background(page);
