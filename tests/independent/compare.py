@@ -21,6 +21,7 @@ from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 from pathlib import Path
 
+import metrics
 import pool
 import traces
 
@@ -148,6 +149,7 @@ def number_differences(capacity, ours, record):
             yield f"capacity of {name} is {record['capacity'][name]}, expected {float(capacity[r])}"
         if not close(ours["utilization"][r], record["utilization"][name]):
             yield f"utilization of {name} is {record['utilization'][name]}, expected {ours['utilization'][r]}"
+    yield from metrics.differences(ours["metrics"], record, ["cpu", "mem"], close)
 
 
 def check(evenhand, case, trace_file=None, keep=None, undecided=None):

@@ -24,6 +24,8 @@ import sys
 from decimal import Context, Decimal, localcontext
 from fractions import Fraction
 
+import metrics
+
 DIGITS = 80
 # Two keys closer than this, relative to the parts they were computed from, are the same key: the
 # parts carry DIGITS digits, so anything this close is the rounding of equal values.
@@ -456,7 +458,8 @@ def run(trace, policy, capacity, weights=None, delta=None, half_life_s=None, blo
         ordering = POLICIES[policy](trace, capacity, weights, decay)
         end = trace.last_event() if until_trace_end else None
         starts, last = simulate(trace, capacity, ordering, blocking, end)
-        return starts, {**measure(trace, capacity, starts, last), "hair_ns": getattr(ordering, "hair", None)}
+        ours = {**measure(trace, capacity, starts, last), "hair_ns": getattr(ordering, "hair", None)}
+        return starts, {**ours, "metrics": metrics.measure(trace, capacity, starts, last)}
 
 
 def main():
@@ -483,6 +486,8 @@ def main():
     if args.starts:
         with open(args.starts, "w", encoding="utf-8") as file:
             file.writelines(f"{'' if start is None else start}\n" for start in starts)
+    # Exact fractions by pair, which JSON has not.
+    del record["metrics"]
     record = {"policy": args.policy, "capacity": [float(c) for c in capacity], **record}
     json.dump(record, sys.stdout, indent=2)
     print()

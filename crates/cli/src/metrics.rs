@@ -39,6 +39,7 @@ fn numbers(spread: &Option<NuwtSpread>) -> [String; 3] {
 /// Three digits, whatever the size.
 fn digits(value: f64) -> String {
     match value.abs() {
+        v if v >= 1e6 => format!("{value:.2e}"),
         v if v == 0.0 || v >= 100.0 => format!("{value:.0}"),
         v if v >= 10.0 => format!("{value:.1}"),
         v if v >= 1.0 => format!("{value:.2}"),

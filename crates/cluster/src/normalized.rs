@@ -181,7 +181,9 @@ impl Sums {
         let total_wait_s = mean_s(self.wait_ns, 1).unwrap_or_default();
         let Some(processors) = processors else { return NormalizedWait { total_wait_s, ..NormalizedWait::default() } };
         let steps = processors.workload.resources()[processors.processors].steps();
-        let cpu_s = self.cpu as f64 / (steps as f64 * 1e9);
+        // Whole seconds apart, so that they stay whole.
+        let second = u128::from(steps) * 1_000_000_000;
+        let cpu_s = (self.cpu / second) as f64 + (self.cpu % second) as f64 / second as f64;
         let nuwt = |area: f64| (self.totals.started > 0).then(|| total_wait_s / area.max(1.0));
         NormalizedWait {
             total_wait_s,

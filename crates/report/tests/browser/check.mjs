@@ -85,7 +85,7 @@ if (hasTable) {
   await plain.page.close();
 
   await check("sorting changes the order of rows, and says so", async () => {
-    const button = page.locator('th[data-column="name"] button');
+    const button = page.locator('#user-table th[data-column="name"] button');
     await button.click();
     const rising = await names(page);
     await button.click();
@@ -93,8 +93,8 @@ if (hasTable) {
     const sorted = [...users].sort((a, b) => (a < b ? -1 : a > b ? 1 : 0));
     if (rising.join("\n") !== sorted.join("\n")) return "not in the order of names";
     if (users.length > 1 && falling.join("\n") === rising.join("\n")) return "the second click changes nothing";
-    if ((await page.locator('th[data-column="name"]').getAttribute("aria-sort")) !== "descending") return "aria-sort is wrong";
-    await page.locator('th[data-column="tasks"] button').click();
+    if ((await page.locator('#user-table th[data-column="name"]').getAttribute("aria-sort")) !== "descending") return "aria-sort is wrong";
+    await page.locator('#user-table th[data-column="tasks"] button').click();
     const tasks = (await column(page, 1)).map((text) => Number(text.replace(/\D/g, "")));
     if (tasks.some((count, at) => at > 0 && count > tasks[at - 1])) return "not by falling number of tasks";
   });
@@ -103,7 +103,7 @@ if (hasTable) {
       await head.click();
       if ((await names(page)).length !== users.length) return `rows lost by ${await head.textContent()}`;
     }
-    await page.locator('th[data-column="tasks"] button').click();
+    await page.locator('#user-table th[data-column="tasks"] button').click();
   });
   await check("the filter keeps the users whose names fit", async () => {
     const part = users[0].slice(-3);
