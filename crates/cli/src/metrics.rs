@@ -12,7 +12,8 @@ pub(crate) fn summary(record: &StudyRecord, names: impl Fn(&RunRecord) -> [Strin
     if record.runs.iter().all(|run| run.nuwt_per_pe.is_none() && run.waste.is_none()) {
         return String::new();
     }
-    let columns = ["capacity", "policy", "NUWT/PE", "spread", "F", "NUWT/CPU", "spread", "F", "idle for want of another"];
+    let columns =
+        ["capacity", "policy", "NUWT/PE", "spread", "F", "NUWT/CPU", "spread", "F", "idle for want of another"];
     let mut table = Table::new(2, columns);
     for run in &record.runs {
         let [capacity, policy] = names(run);

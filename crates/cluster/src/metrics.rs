@@ -139,12 +139,7 @@ impl Metrics {
     }
 }
 
-fn user_record(
-    name: &str,
-    sums: &Sums,
-    waits: &mut [u64],
-    processors: Option<&TaskProcessors<'_>>,
-) -> UserRecord {
+fn user_record(name: &str, sums: &Sums, waits: &mut [u64], processors: Option<&TaskProcessors<'_>>) -> UserRecord {
     UserRecord {
         name: name.to_string(),
         totals: sums.totals,

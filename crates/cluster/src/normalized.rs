@@ -37,9 +37,8 @@ impl<'a> TaskProcessors<'a> {
         let resources = workload.resources();
         let all = (0..resources.len()).map(|r| capacity.exact_units(r).clone()).collect();
         let prices = Equivalents::new(resources, [(1, all)], Combine::default()).ok()?;
-        let of_demand = |steps: &[Amount]| {
-            to_f64(&prices.of_totals(&units(workload, steps.iter().map(|a| a.0))).processors)
-        };
+        let of_demand =
+            |steps: &[Amount]| to_f64(&prices.of_totals(&units(workload, steps.iter().map(|a| a.0))).processors);
         let equivalents = workload.demands().rows().map(|(_, demand)| of_demand(demand)).collect();
         Some(TaskProcessors { workload, processors: prices.processors(), kinds: None, equivalents })
     }
@@ -238,13 +237,7 @@ impl NuwtSpread {
         let mean = nuwt.iter().sum::<f64>() / n;
         let variance = nuwt.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / n;
         let fairness = nuwt.iter().map(|x| (1.0 + mean - x).powi(2)).sum();
-        Some(NuwtSpread {
-            users: nuwt.len() as u64,
-            mean,
-            standard_deviation: variance.sqrt(),
-            variance,
-            fairness,
-        })
+        Some(NuwtSpread { users: nuwt.len() as u64, mean, standard_deviation: variance.sqrt(), variance, fairness })
     }
 }
 

@@ -150,7 +150,7 @@ mod tests {
     use evenhand_model::{Account, Capacity, Rational, Resource, Span, Task, Time, Weights, WorkloadBuilder};
     use evenhand_policies::{Setting, registration};
 
-    /// One CPU; each task holds it for as long as said, so that each waits for all before it.
+    /// Each task holds all of the memory for as long as said, so that each waits for all before it.
     fn run(tasks: &[(&str, Option<&str>, u64)], tree: Option<AccountTree>) -> Vec<AccountRecord> {
         let mut b = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
         for (user, account, seconds) in tasks {
@@ -164,7 +164,7 @@ mod tests {
             });
         }
         let workload = b.finish().unwrap();
-        // Half of the memory is worth two CPUs.
+        // Whoever has the memory is worth all CPUs.
         let capacity = Capacity::new(workload.resources(), vec![Rational::from(4), Rational::from(1)]).unwrap();
         let weights = Weights::equal(workload.users().len());
         let mut policy = (registration("fifo").unwrap().build)(&Setting::new(&capacity, &weights));
@@ -177,26 +177,25 @@ mod tests {
 
     #[test]
     fn accounts_of_the_workload_have_what_was_charged_to_them() {
-        // Starts: 0, 10, 30, 60.
-        let tasks =
-            [("ann", Some("x"), 10), ("bob", Some("y"), 20), ("ann", Some("y"), 30), ("cid", None, 40)];
+        // All submitted at once: ann's 10 s and 30 s, then bob, then cid; starts 0, 10, 40, 60.
+        let tasks = [("ann", Some("x"), 10), ("bob", Some("y"), 20), ("ann", Some("y"), 30), ("cid", None, 40)];
         let found = run(&tasks, None);
         let named: Vec<_> = found.iter().map(|a| (a.name.as_deref(), a.parent)).collect();
         assert_eq!(named, [(None, None), (Some("x"), Some(0)), (Some("y"), Some(0))]);
         let waits: Vec<f64> = found.iter().map(|a| a.figures.normalized.total_wait_s).collect();
-        assert_eq!(waits, [100.0, 0.0, 40.0]);
+        assert_eq!(waits, [110.0, 0.0, 50.0]);
         let y = &found[2];
         let users: Vec<_> = y.users.iter().map(|u| (u.name.as_str(), u.figures.normalized.total_wait_s)).collect();
-        assert_eq!(users, [("ann", 30.0), ("bob", 10.0)]);
+        assert_eq!(users, [("ann", 10.0), ("bob", 40.0)]);
         assert_eq!(found[0].users[0].name, "cid", "under no account");
-        // 40 s over 50 CPU seconds; each task holds all memory, so it is worth 4 processors.
-        assert_eq!(y.figures.normalized.nuwt_per_cpu, Some(0.8));
+        // 50 s over 50 CPU seconds; each task holds all memory, so it is worth 4 processors.
+        assert_eq!(y.figures.normalized.nuwt_per_cpu, Some(1.0));
         assert_eq!(y.figures.normalized.squashed_area_pe_s, Some(200.0));
-        assert_eq!(y.figures.normalized.nuwt_per_pe, Some(0.2));
+        assert_eq!(y.figures.normalized.nuwt_per_pe, Some(0.25));
         assert_eq!(y.figures.use_share, Some(0.5));
-        // (10 + 20) / 20 and (30 + 30) / 30.
-        assert_eq!(y.figures.mean_bounded_slowdown, Some(1.75));
-        assert_eq!((y.figures.mean_wait_s, y.figures.totals.completed), (Some(20.0), 2));
+        // (10 + 30) / 30 and (40 + 20) / 20.
+        assert!((y.figures.mean_bounded_slowdown.unwrap() - 13.0 / 6.0).abs() < 1e-15);
+        assert_eq!((y.figures.mean_wait_s, y.figures.totals.completed), (Some(25.0), 2));
         assert_eq!(y.entitlement, None);
     }
 
@@ -208,7 +207,7 @@ mod tests {
         // What the trace says of accounts does not matter.
         let found = run(&[("ann", Some("x"), 10), ("bob", None, 20), ("ann", None, 30)], Some(tree));
         let waits: Vec<f64> = found.iter().map(|a| a.figures.normalized.total_wait_s).collect();
-        assert_eq!(waits, [40.0, 40.0, 0.0, 10.0]);
+        assert_eq!(waits, [50.0, 50.0, 0.0, 40.0]);
         let entitled: Vec<_> = found.iter().map(|a| a.entitlement.unwrap()).collect();
         assert_eq!(entitled, [1.0, 1.0, 0.0, 0.5]);
         assert_eq!(found[2].figures.mean_wait_s, None);

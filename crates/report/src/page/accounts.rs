@@ -48,7 +48,8 @@ impl<'a> Tree<'a> {
         // Those with most tasks.
         let tasks = |(account, user): &(usize, usize)| accounts[*account].users[*user].figures.totals.submitted;
         let places = accounts.iter().enumerate();
-        let mut users: Vec<(usize, usize)> = places.flat_map(|(a, of)| (0..of.users.len()).map(move |u| (a, u))).collect();
+        let mut users: Vec<(usize, usize)> =
+            places.flat_map(|(a, of)| (0..of.users.len()).map(move |u| (a, u))).collect();
         users.sort_by_key(|user| (std::cmp::Reverse(tasks(user)), *user));
         let all = users.len() + accounts.len();
         users.truncate(MOST);
