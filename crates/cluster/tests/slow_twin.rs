@@ -309,7 +309,7 @@ fn check_metrics(
         let done = own.iter().filter(|&&i| starts[i].is_some_and(|s| (s + jobs[i].duration) as f64 <= end)).count();
         prop_assert_eq!(record.totals.completed, done as u64);
     }
-    check_nuwt(w, pool, &m, jobs, starts)?;
+    check_nuwt(pool, &m, jobs, starts)?;
     // What was held over time, added task by task.
     let span = end - jobs[0].submit as f64;
     for (r, &utilization) in m.utilization.iter().enumerate() {
@@ -329,13 +329,7 @@ fn check_metrics(
 }
 
 /// Waits against areas in exact fractions, and the spread of their quotients by definition.
-fn check_nuwt(
-    w: &Workload,
-    pool: &Capacity,
-    m: &Metrics,
-    jobs: &[Job],
-    starts: &[Option<u64>],
-) -> Result<(), TestCaseError> {
+fn check_nuwt(pool: &Capacity, m: &Metrics, jobs: &[Job], starts: &[Option<u64>]) -> Result<(), TestCaseError> {
     let close = |a: f64, b: f64| (a - b).abs() <= 1e-12 * b.abs().max(1.0);
     let whole = |n: u64| Rational::from(n);
     let mut nuwt = [Vec::new(), Vec::new()];

@@ -16,6 +16,9 @@ use proptest::prelude::*;
 const RESOURCES: [&str; 3] = ["cpu", "mem", "gpu"];
 const S: u64 = 1_000_000_000;
 
+/// How many machines, what each has, and how fast they are.
+type Kind = (usize, [u64; 3], (u8, u8));
+
 /// Submission and run time in seconds, then amounts.
 type Job = (u64, u64, [u64; 3]);
 
@@ -167,7 +170,7 @@ proptest! {
         until in prop::option::of(0u64..30),
     ) {
         let w = workload(&jobs);
-        let group = |(i, (count, has, speed)): (usize, &(usize, [u64; 3], (u8, u8)))| MachineGroup {
+        let group = |(i, (count, has, speed)): (usize, &Kind)| MachineGroup {
             name: i.to_string(),
             count: *count as u32,
             has: has.map(|n| Stock::parse(&n.to_string()).unwrap()).to_vec(),
@@ -192,9 +195,9 @@ proptest! {
         // Every started job is in its places, whole.
         let mut chunks = vec![0u32; w.len()];
         run.machines.as_ref().unwrap().placed.iter().for_each(|p| chunks[p.row as usize] += p.chunks);
-        for row in 0..w.len() {
+        for (row, found) in chunks.into_iter().enumerate() {
             let expected = if run.starts[row] == NO_TIME { 0 } else { kinds.chunks(row) };
-            prop_assert_eq!(chunks[row], expected);
+            prop_assert_eq!(found, expected);
         }
     }
 }
