@@ -12,7 +12,7 @@ pub(crate) struct UserSet {
 }
 
 impl UserSet {
-    fn new(users: usize) -> UserSet {
+    pub(crate) fn new(users: usize) -> UserSet {
         UserSet { members: Vec::new(), place: vec![u32::MAX; users] }
     }
 
@@ -25,7 +25,7 @@ impl UserSet {
         self.place[user as usize] != u32::MAX
     }
 
-    fn set(&mut self, user: u32, member: bool) {
+    pub(crate) fn set(&mut self, user: u32, member: bool) {
         let place = self.place[user as usize];
         match (place != u32::MAX, member) {
             (false, true) => {

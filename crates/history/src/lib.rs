@@ -25,10 +25,14 @@
 //! Every comparison is made in integers or rationals, and durations are exact; only the share-hours of a
 //! [`Finding`] are `f64`, and they decide nothing.
 //!
+//! [`Past::entitlements`] holds what accounts and users got against what they were entitled to, week by week;
+//! its definitions are at [`Entitlements`].
+//!
 //! This room reads no file and simulates nothing.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod audit;
+mod entitlement;
 mod envy;
 mod episodes;
 mod instant;
@@ -38,5 +42,6 @@ mod scale;
 mod walk;
 
 pub use audit::{Audit, Finding, Summary, Window};
+pub use entitlement::{Calendar, Complaint, Entitlements, NAMED, Pair, Parties, PartyWeek, Use, Week};
 pub use past::{Past, PastError};
 pub use property::{Property, UnknownProperty};

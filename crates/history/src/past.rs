@@ -1,6 +1,6 @@
 //! What happened: a workload and when its tasks started.
 
-use evenhand_model::{Amount, Capacity, CapacityError, NO_TIME, Rational, Resource, UBig, Workload};
+use evenhand_model::{Amount, Capacity, CapacityError, NO_TIME, Rational, Resource, Time, UBig, Workload};
 use thiserror::Error;
 
 use crate::walk::MOST_RESOURCES;
@@ -159,14 +159,34 @@ impl<'a> Past<'a> {
     /// Each row's next of the same user in submission order, and each user's first; rows without a start
     /// are left out.
     pub(crate) fn rows_of_users(&self) -> (Vec<u32>, Vec<u32>) {
-        let mut first = vec![NO_ROW; self.workload.users().len()];
+        let users = self.workload.users().len();
+        self.rows_of(users, &(0..users as u32).collect::<Vec<_>>())
+    }
+
+    /// The same for `parties` parties, of which each user is in one.
+    pub(crate) fn rows_of(&self, parties: usize, of_user: &[u32]) -> (Vec<u32>, Vec<u32>) {
+        let mut first = vec![NO_ROW; parties];
         let mut next = vec![NO_ROW; self.starts.len()];
         for (row, user) in self.workload.columns().user.iter().enumerate().rev() {
             if self.starts[row] != NO_TIME {
-                next[row] = std::mem::replace(&mut first[user.index()], row as u32);
+                next[row] = std::mem::replace(&mut first[of_user[user.index()] as usize], row as u32);
             }
         }
         (first, next)
+    }
+
+    /// The first event and the last one.
+    pub(crate) fn ends(&self) -> (Time, Time) {
+        let started = self.by_start.iter().map(|&row| self.submit(row).min(self.start(row)));
+        let finish = self.by_finish.last().map(|&row| self.finish(row));
+        let last = self.by_start.last().map(|&row| self.start(row)).max(finish);
+        (Time::from_nanos(started.min().unwrap_or(0)), Time::from_nanos(last.unwrap_or(0)))
+    }
+
+    /// Of each resource the most held at once, and one task more.
+    pub(crate) fn most(&self) -> Vec<u64> {
+        let held = |(r, &peak): (usize, &u64)| u64::try_from(u128::from(peak) + self.largest(r)).unwrap_or(u64::MAX);
+        self.peak.iter().enumerate().map(held).collect()
     }
 
     fn measure_peak(&self) -> Result<Vec<u64>, PastError> {

@@ -1,0 +1,84 @@
+//! Weeks of a past.
+
+use evenhand_model::{Span, Time};
+
+/// Nanoseconds of a second, and of a week.
+const SECOND: i128 = 1_000_000_000;
+const WEEK: i128 = 7 * 86_400 * SECOND;
+/// The first Monday of 1970 began four days after the year did.
+const FIRST_MONDAY: i128 = 4 * 86_400 * SECOND;
+
+/// Where weeks begin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Calendar {
+    /// The workload's zero in nanoseconds since 1970 (UTC); `None` if nobody knows: then weeks are seven days
+    /// each from the first event.
+    pub origin: Option<i128>,
+    /// How far local clocks are ahead of UTC, in nanoseconds.
+    pub ahead: i128,
+}
+
+impl Calendar {
+    /// The instants within `from..until` at which a week begins, other than `from`.
+    pub(crate) fn boundaries(&self, from: Time, until: Time) -> Vec<u64> {
+        let from_ns = i128::from(from.nanos());
+        let first = match self.origin {
+            None => from_ns,
+            // A Monday, 00:00 by local clocks, in the workload's time.
+            Some(origin) => FIRST_MONDAY - self.ahead - origin,
+        };
+        let mut at = first + ((from_ns - first).div_euclid(WEEK) + 1) * WEEK;
+        let mut boundaries = Vec::new();
+        while at < i128::from(until.nanos()) {
+            // Above `from`, so not negative, and below `until`.
+            boundaries.extend(u64::try_from(at));
+            at += WEEK;
+        }
+        boundaries
+    }
+
+    /// An instant as local date and time, seconds since 1970 by local clocks; `None` if nobody knows, or before 1970.
+    pub fn local_seconds(&self, at: Time) -> Option<u64> {
+        let local = i128::from(at.nanos()) + self.origin? + self.ahead;
+        u64::try_from(local.div_euclid(SECOND)).ok()
+    }
+
+    /// How far from the Monday on which its week began `at` is; zero without a calendar.
+    pub fn since_monday(&self, at: Time) -> Span {
+        let Some(origin) = self.origin else { return Span::ZERO };
+        let local = i128::from(at.nanos()) + origin + self.ahead;
+        Span::from_nanos(u64::try_from((local - FIRST_MONDAY).rem_euclid(WEEK)).unwrap_or(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secs(boundaries: Vec<u64>) -> Vec<u64> {
+        boundaries.into_iter().map(|ns| ns / 1_000_000_000).collect()
+    }
+
+    #[test]
+    fn weeks_begin_on_mondays_or_with_the_past() {
+        // Monday, 5 January 2026, 00:00 UTC.
+        let monday = 1_767_571_200;
+        let week = 604_800;
+        let of = |calendar: Calendar, from: u64, until: u64| {
+            secs(calendar.boundaries(Time::from_secs(from), Time::from_secs(until)))
+        };
+        let utc = Calendar { origin: Some(0), ahead: 0 };
+        assert_eq!(of(utc, monday - 1, monday + 2 * week), [monday, monday + week]);
+        assert_eq!(of(utc, monday, monday + week + 1), [monday + week]);
+        // Monday begins an hour earlier where clocks are an hour ahead.
+        let ahead = Calendar { origin: Some(0), ahead: 3600 * SECOND };
+        assert_eq!(of(ahead, monday - 7200, monday + 1), [monday - 3600]);
+        assert_eq!(ahead.local_seconds(Time::from_secs(monday)), Some(monday + 3600));
+        assert_eq!(ahead.since_monday(Time::from_secs(monday)), Span::from_secs(3600));
+        let log = Calendar { origin: Some(i128::from(monday - 10) * SECOND), ahead: 0 };
+        assert_eq!(of(log, 0, 100), [10]);
+        let unknown = Calendar { origin: None, ahead: 0 };
+        assert_eq!(of(unknown, 5, 2 * week), [5 + week]);
+        assert_eq!(unknown.local_seconds(Time::ZERO), None);
+    }
+}
