@@ -7,7 +7,7 @@ use evenhand_model::{AccountTree, Quantity, Rational, Resource, Weights, Workloa
 use evenhand_policies::{Billing, BillingRule, Decay, POLICIES, Registration, registration};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
 use evenhand_study::{
-    AccountsFile, Backfill, CapacityAsked, JobRules, Live, Plan, Question, TaskFormat, read_cluster, read_pool,
+    AccountsFile, Backfill, CapacityAsked, JobRules, Live, Placed, Plan, Question, TaskFormat, read_cluster, read_pool,
     read_weights,
 };
 use evenhand_workload::generate::{GenerateOptions, Like, generate};
@@ -130,6 +130,12 @@ fn wrong(option: &str, found: &str, expected: &str) -> Failure {
 fn placed(args: &StudyArgs, workload: Workload, console: &Console) -> Result<(Workload, Option<AccountTree>), Failure> {
     let Some(path) = &args.accounts else { return Ok((workload, None)) };
     let placed = AccountsFile::read(path).and_then(|file| file.place(workload)).map_err(Failure::document)?;
+    told_placed(path, &placed, console);
+    Ok((placed.workload, Some(placed.tree)))
+}
+
+/// Notes what of the file of accounts and the workload does not match.
+pub(crate) fn told_placed(path: &Path, placed: &Placed, console: &Console) {
     let note = |what: &str, names: &[String]| {
         if !names.is_empty() {
             console.note(&format!("{}: {what}: {}", path.display(), names.join(", ")));
@@ -137,7 +143,6 @@ fn placed(args: &StudyArgs, workload: Workload, console: &Console) -> Result<(Wo
     };
     note("not in the workload", &placed.unknown);
     note("directly under the root, with 1 share each, go the workload's accounts", &placed.added);
-    Ok((placed.workload, Some(placed.tree)))
 }
 
 fn billing(text: &str, resources: &[Resource]) -> Result<Billing, Failure> {

@@ -27,12 +27,22 @@ pub(crate) fn run(verb: WorkloadVerb, common: &Common, console: &Console) -> Res
 
 /// Reads a stored workload, or imports a trace and says what was assumed.
 pub(crate) fn load(path: &Path, trace: &TraceArgs, common: &Common, console: &Console) -> Result<Workload, Failure> {
+    Ok(load_and_tell(path, trace, common, console)?.0)
+}
+
+/// The same, and what there is to say of the import if there was one.
+pub(crate) fn load_and_tell(
+    path: &Path,
+    trace: &TraceArgs,
+    common: &Common,
+    console: &Console,
+) -> Result<(Workload, Option<String>), Failure> {
     if store::is_parquet(path) {
-        return read_store(path);
+        return Ok((read_store(path)?, None));
     }
     let (workload, summary) = import_all(std::slice::from_ref(&path.to_path_buf()), trace, common, console)?;
     console.note(&summary.to_string());
-    Ok(workload)
+    Ok((workload, Some(summary.to_string())))
 }
 
 fn read_store(path: &Path) -> Result<Workload, Failure> {

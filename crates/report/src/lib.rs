@@ -5,6 +5,8 @@
 //! against the first one named), then each user, then how things went over time, then the method.
 //! Figures 4 and 5 of paper 001 (Sadok et al., "Stateful DRF") are among the figures.
 //!
+//! [`past`] shows what everybody was entitled to in a real past, and got.
+//!
 //! [`process`] shows runs of processes that alternate between resources, as in the figures of paper 000.
 //!
 //! This room computes no results: what it shows is in the record, at most rounded, sorted or
@@ -16,6 +18,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod chart;
+pub mod past;
 pub mod process;
 
 mod csv;

@@ -59,6 +59,11 @@ impl AccountsFile {
         AccountsFile::parse(Source::read(path)?, Format::of_path(path))
     }
 
+    /// A file with nothing in it: the accounts of the workload, equally entitled, and equal users within each.
+    pub fn empty() -> AccountsFile {
+        AccountsFile { source: Source::new("", ""), accounts: Vec::new(), users: BTreeMap::new() }
+    }
+
     fn parse(source: Source, format: Option<Format>) -> Result<AccountsFile, DocumentError> {
         let document = Document::of(source.clone(), Some(format.unwrap_or(Format::Toml)))?;
         let root = document.root()?;
@@ -261,6 +266,11 @@ mod tests {
 
     #[test]
     fn an_empty_file_is_the_accounts_of_the_trace() {
+        let of_trace = || workload(&[("ann", Some("x")), ("bob", Some("y")), ("cid", Some("y"))]);
+        assert_eq!(
+            AccountsFile::empty().place(of_trace()).unwrap().tree,
+            file("").unwrap().place(of_trace()).unwrap().tree
+        );
         let placed = file("").unwrap().place(workload(&[("ann", Some("x")), ("bob", Some("y")), ("cid", Some("y"))]));
         assert_eq!(entitled(&placed.unwrap()), [("ann", 0.5), ("bob", 0.25), ("cid", 0.25)]);
     }

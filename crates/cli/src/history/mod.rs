@@ -1,12 +1,15 @@
 //! `evenhand audit --history`
 
+mod entitlements;
 mod policies;
+mod shown;
 
 use std::path::{Path, PathBuf};
 
 use clap::Args;
 use evenhand_history::{Audit, Finding, Past, PastError, Property, Summary, Window};
 use evenhand_model::{Capacity, Span, Time, UserId, Workload, mean_use};
+use evenhand_report::past::{PastRecord, write_past_report};
 use evenhand_study::CapacityAsked;
 use serde::Serialize;
 
@@ -17,7 +20,7 @@ use crate::decay;
 use crate::failure::{Failure, Outcome};
 use crate::study::{self, capacity, capacity_text, short, weights};
 use crate::table::Table;
-use crate::workload::load;
+use crate::workload::load_and_tell;
 
 /// How many findings the table has.
 const SHOWN: usize = 20;
@@ -47,6 +50,17 @@ pub(crate) struct HistoryArgs {
     /// How long policies with a memory remember: 8d, 12h [default: a discount of 0.999999 a second]
     #[arg(long, value_name = "TIME", requires = "policy")]
     pub(crate) half_life: Option<String>,
+    /// Also say what accounts and users were entitled to, wanted and got, week by week, and who waited while whose
+    /// over-use ran. Accounts and shares: TOML with [[account]] and [[user]], as for study
+    #[arg(long, value_name = "FILE", requires = "history", conflicts_with = "weights")]
+    pub(crate) accounts: Option<PathBuf>,
+    /// A folder for a page about that, its figures and its data; without --accounts, the trace's own accounts share
+    /// equally
+    #[arg(long, value_name = "DIR", requires = "history")]
+    pub(crate) out: Option<PathBuf>,
+    /// Weeks begin on Mondays, 00:00 by clocks this far ahead of the trace's (+1, -05:30) [default: 0]
+    #[arg(long, value_name = "HOURS", requires = "history", allow_hyphen_values = true)]
+    pub(crate) utc_offset: Option<String>,
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
 }
@@ -68,8 +82,13 @@ pub(crate) fn run(
     }
     let policies = study::policies(&args.policy)?;
     let decay = decay::of_either(None, args.half_life.as_deref())?;
-    let workload = load(path, &args.trace, common, console)?;
-    let weights = weights(args.weights.as_deref(), &workload, console)?;
+    let ahead = entitlements::ahead(args.utc_offset.as_deref())?;
+    let (workload, told) = load_and_tell(path, &args.trace, common, console)?;
+    let (workload, shares) = entitlements::placed(args, workload, console)?;
+    let weights = match &shares {
+        Some(shares) => shares.tree.weights(),
+        None => weights(args.weights.as_deref(), &workload, console)?,
+    };
     let past = Past::original(&workload).map_err(|e| refusal(path, &e))?;
     let asked = asked.map(|asked| capacity(asked, &workload, console)).transpose()?;
     let (pool, pool_is) = pool(asked, &past)?;
@@ -78,7 +97,17 @@ pub(crate) fn run(
         Window { from: since.map_or(Time::ZERO, |s| first + s), until: until.map_or(Time::MAX, |span| first + span) };
     let audit = past.audit(&pool, &weights, &properties, window).map_err(|e| refusal(path, &e))?;
     let policies = policies::audits(&workload, &pool, &weights, &properties, window, &policies, decay)?;
-    let record = Record { policies, ..Record::new(path, &past, &pool, &pool_is, &audit) };
+    let entitlements = shares.map(|shares| {
+        let calendar = entitlements::calendar(&workload, ahead);
+        entitlements::record(&past, &shares, (&pool, &pool_is), calendar, window)
+    });
+    let entitlements = entitlements.transpose().map_err(|e| refusal(path, &e))?;
+    let record = Record { policies, entitlements, ..Record::new(path, &past, &pool, &pool_is, &audit) };
+    if let (Some(out), Some(entitlements)) = (&args.out, &record.entitlements) {
+        let page = PastRecord { facts: record.facts(told.as_deref()), ..entitlements.clone() };
+        let written = write_past_report(out, &page).map_err(|e| Failure::Environment(e.to_string()))?;
+        console.note(&format!("Wrote {} and its data.", written.index.display()));
+    }
     let text = if console.is_json() { json(&record)? } else { record.tables() };
     console.result(&text)?;
     Ok(if record.findings.is_empty() { Outcome::Done } else { Outcome::DoesNotHold })
@@ -143,6 +172,9 @@ struct Record<'a> {
     /// The same tasks under policies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     policies: Vec<PolicyRecord>,
+    /// What accounts and users were entitled to, wanted and got.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entitlements: Option<PastRecord>,
 }
 
 #[derive(Debug, Serialize)]
@@ -238,7 +270,22 @@ impl<'a> Record<'a> {
             properties: property_records(audit),
             findings: audit.findings.iter().map(finding).collect(),
             policies: Vec::new(),
+            entitlements: None,
         }
+    }
+
+    /// What is to be known of the past on its page.
+    fn facts(&self, told: Option<&str>) -> Vec<(String, String)> {
+        let days = format!("{:.1} days", (self.until_s - self.from_s) / 86_400.0);
+        let mut facts = vec![
+            ("Jobs".to_string(), format!("{} of {} users over {days}", self.tasks, self.users)),
+            ("Waiting".to_string(), format!("{} user-hours", hours(self.waiting_s))),
+        ];
+        if self.left_out > 0 {
+            facts.push(("Left out".to_string(), format!("{} rows without a start", self.left_out)));
+        }
+        facts.extend(told.map(|told| ("Import".to_string(), told.to_string())));
+        facts
     }
 
     /// What was looked at, the worst findings, then each property.
@@ -259,6 +306,9 @@ impl<'a> Record<'a> {
         )];
         if self.left_out > 0 {
             parts.push(format!("{} rows without a start are left out.", self.left_out));
+        }
+        if let Some(entitlements) = &self.entitlements {
+            parts.extend(shown::tables(entitlements));
         }
         if !self.findings.is_empty() {
             parts.push(self.worst());

@@ -32,7 +32,11 @@ impl PastRecord {
                 level.kind
             ));
         } else if short.len() > TOLD {
-            sentences.push(format!("There are {} more such weeks of {}s and resources.", short.len() - TOLD, level.kind));
+            sentences.push(format!(
+                "There are {} more such weeks of {}s and resources.",
+                short.len() - TOLD,
+                level.kind
+            ));
         }
         (0..self.resources.len()).for_each(|r| sentences.extend(self.most(level, r)));
         sentences
@@ -65,7 +69,8 @@ impl PastRecord {
         let mut by_holder = vec![0.0; level.parties.len()];
         level.pairs.iter().for_each(|pair| by_holder[pair.holder] += pair.over[r]);
         let sum: f64 = by_holder.iter().sum();
-        let (holder, over) = by_holder.iter().enumerate().fold((0, 0.0), |best, (h, &x)| if x > best.1 { (h, x) } else { best });
+        let (holder, over) =
+            by_holder.iter().enumerate().fold((0, 0.0), |best, (h, &x)| if x > best.1 { (h, x) } else { best });
         (self.part(r, sum, self.hours()) >= 0.0005).then(|| {
             format!(
                 "Of {} of {} over-use that ran while others waited for their own, {} was {}'s ({}).",

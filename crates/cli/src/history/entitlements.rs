@@ -1,0 +1,269 @@
+//! What accounts and users were entitled to, wanted and got.
+
+use evenhand_history::{Calendar, Entitlements, Parties, Past, PastError, Window};
+use evenhand_model::{AccountTree, Capacity, Rational, Workload, to_f64};
+use evenhand_report::past::{
+    Against, ComplaintOf, Level, PairOf, Party, PartyWeek, PastRecord, PastResource, PastWeek, UseOf, date,
+    date_and_time,
+};
+use evenhand_study::AccountsFile;
+
+use super::HistoryArgs;
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::study::{short, told_placed, weights};
+
+/// Nanoseconds of an hour.
+const HOUR: f64 = 3.6e12;
+/// Ten years: times since 1970 are larger, times since a trace's own beginning are not.
+const TEN_YEARS_S: u64 = 315_532_800;
+
+/// Where users are, and whose shares these are.
+pub(super) struct Shares {
+    pub(super) tree: AccountTree,
+    are: String,
+}
+
+/// The workload with its users in accounts, if that is asked for.
+pub(super) fn placed(
+    args: &HistoryArgs,
+    workload: Workload,
+    console: &Console,
+) -> Result<(Workload, Option<Shares>), Failure> {
+    if args.accounts.is_none() && args.out.is_none() {
+        return Ok((workload, None));
+    }
+    if let Some(path) = &args.weights {
+        let weights = weights(Some(path), &workload, console)?;
+        let users = workload.users().len();
+        let shares = (0..users).map(|user| weights.exact(user).clone()).collect();
+        let tree = AccountTree::new(Vec::new(), vec![None; users], shares);
+        let tree = tree.map_err(|e| Failure::Input(format!("{}: {e}", path.display())))?;
+        return Ok((
+            workload,
+            Some(Shares { tree, are: format!("Weights of users: {}; no accounts.", path.display()) }),
+        ));
+    }
+    let file = args.accounts.as_deref().map_or_else(|| Ok(AccountsFile::empty()), AccountsFile::read);
+    let placed = file.and_then(|file| file.place(workload)).map_err(Failure::document)?;
+    let has_accounts = !placed.tree.accounts().is_empty();
+    let are = match &args.accounts {
+        Some(path) => {
+            told_placed(path, &placed, console);
+            format!("Those of {}; 1 each for accounts and users it does not name.", path.display())
+        }
+        None if has_accounts => {
+            "Nobody said: the trace's accounts have equal shares, and so have the users of each.".into()
+        }
+        None => "Nobody said, and the trace has no accounts: its users have equal shares.".into(),
+    };
+    Ok((placed.workload, Some(Shares { tree: placed.tree, are })))
+}
+
+/// How far clocks are ahead, in nanoseconds.
+pub(super) fn ahead(text: Option<&str>) -> Result<i128, Failure> {
+    let Some(text) = text else { return Ok(0) };
+    let parse = || {
+        let (sign, digits) = match text.strip_prefix('-') {
+            Some(digits) => (-1, digits),
+            None => (1, text.strip_prefix('+').unwrap_or(text)),
+        };
+        let (hours, minutes) = digits.split_once(':').unwrap_or((digits, "00"));
+        let number = |text: &str| text.bytes().all(|b| b.is_ascii_digit()).then(|| text.parse::<i128>().ok()).flatten();
+        let (hours, minutes) = (number(hours)?, number(minutes).filter(|m| *m < 60)?);
+        (hours <= 14).then_some(sign * (hours * 60 + minutes) * 60_000_000_000)
+    };
+    parse().ok_or_else(|| {
+        Failure::Input(format!("--utc-offset: found {text:?}, expected hours from -14 to 14, such as +1 or -05:30"))
+    })
+}
+
+/// Whether and how the workload's times are dates.
+pub(super) fn calendar(workload: &Workload, ahead: i128) -> Calendar {
+    let start = workload.header().iter().find(|(key, _)| key.eq_ignore_ascii_case("UnixStartTime"));
+    let start = start.and_then(|(_, value)| value.split_whitespace().next()?.parse::<i64>().ok()).filter(|s| *s > 0);
+    let first = workload.columns().submit.first().map_or(0, |t| t.nanos() / 1_000_000_000);
+    let origin = match start {
+        // SWF counts from there.
+        Some(start) => Some(i128::from(start) * 1_000_000_000),
+        None => (first >= TEN_YEARS_S).then_some(0),
+    };
+    Calendar { origin, ahead }
+}
+
+/// All there is to show.
+pub(super) fn record(
+    past: &Past<'_>,
+    shares: &Shares,
+    (pool, pool_is): (&Capacity, &str),
+    calendar: Calendar,
+    window: Window,
+) -> Result<PastRecord, PastError> {
+    let workload = past.workload();
+    let names = workload.users();
+    let tree = &shares.tree;
+    let users = Parties::users(tree, names)?;
+    let has_accounts = (0..names.len()).any(|user| tree.home(user).is_some());
+    let accounts = has_accounts.then(|| Parties::accounts(tree, names)).transpose()?;
+    let mut levels = Vec::new();
+    let mut weeks = Vec::new();
+    for (kind, parties) in accounts.iter().map(|a| ("account", a)).chain([("user", &users)]) {
+        let found = past.entitlements(pool, parties, calendar, window)?;
+        weeks = found.weeks.iter().enumerate().map(|(at, week)| past_week(at, week, calendar)).collect();
+        let weeks_in_json = kind == "account" || !has_accounts;
+        levels.push(Level { weeks_in_json, ..level(kind, workload, pool, parties, &found, calendar) });
+    }
+    let amounts = workload.resources().iter().enumerate().map(|(r, resource)| {
+        format!("{} {} {}", resource.name, short(pool.units(r)), resource.unit).trim_end().to_string()
+    });
+    let amounts = amounts.collect::<Vec<_>>().join(", ");
+    let capacity_is = match pool_is {
+        "the peak use" => {
+            format!(
+                "{amounts}: the most that was held at once of each resource, as nobody named the capacity (--capacity)"
+            )
+        }
+        named => format!("{amounts} ({named})"),
+    };
+    let weeks_are = match (calendar.origin, calendar.ahead) {
+        (None, _) => "Seven days each from the first event; the trace has no dates.".to_string(),
+        (Some(_), 0) => {
+            "From Monday 00:00 to Monday 00:00 by the trace's clock (accounting without a zone: the site's own; \
+                         a Unix time: UTC). The first and the last may be part of one."
+                .to_string()
+        }
+        (Some(_), ahead) => format!(
+            "From Monday 00:00 to Monday 00:00 by clocks {:+} hours ahead of the trace's. The first and the last may be \
+             part of one.",
+            ahead as f64 / HOUR
+        ),
+    };
+    let resources = workload.resources().iter().enumerate();
+    Ok(PastRecord {
+        shares_are: shares.are.clone(),
+        weeks_are,
+        capacity_is,
+        resources: resources
+            .map(|(r, resource)| PastResource {
+                name: resource.name.clone(),
+                unit: resource.unit.clone(),
+                capacity: pool.units(r),
+            })
+            .collect(),
+        weeks,
+        levels,
+        ..PastRecord::default()
+    })
+}
+
+fn past_week(at: usize, week: &evenhand_history::Week, calendar: Calendar) -> PastWeek {
+    let monday = calendar
+        .local_seconds(week.from)
+        .map(|s| s.saturating_sub(calendar.since_monday(week.from).nanos() / 1_000_000_000));
+    PastWeek {
+        label: monday.map_or_else(|| format!("week {}", at + 1), date),
+        from_s: week.from.secs_f64(),
+        until_s: week.until.secs_f64(),
+        from: calendar.local_seconds(week.from).map(date_and_time),
+        until: calendar.local_seconds(week.until).map(date_and_time),
+    }
+}
+
+fn level(
+    kind: &'static str,
+    workload: &Workload,
+    pool: &Capacity,
+    parties: &Parties,
+    found: &Entitlements,
+    calendar: Calendar,
+) -> Level {
+    let width = workload.resources().len();
+    // Of a resource's steps times nanoseconds in its unit times hours.
+    let scale: Vec<f64> = workload.resources().iter().map(|r| r.steps() as f64 * HOUR).collect();
+    let named = |against: &[(usize, f64)], r: usize| {
+        against.iter().map(|&(party, x)| Against { party, over: x / scale[r] }).collect::<Vec<_>>()
+    };
+    let shares = parties.shares_among(&vec![true; parties.len()]);
+    let entitled = |share: &Rational, r: usize, hours: f64| to_f64(&(share * pool.exact_units(r))) * hours;
+    let mut weeks = Vec::new();
+    let mut totals = vec![vec![UseOf::default(); width]; parties.len()];
+    // Exact until the end: floating point would depend on how weeks are cut.
+    let mut sums = vec![(0u128, 0u128); parties.len() * width];
+    for (at, week) in found.weeks.iter().enumerate() {
+        let hours = week.until.since(week.from).nanos() as f64 / HOUR;
+        for (party, totals) in totals.iter_mut().enumerate() {
+            for (r, total) in totals.iter_mut().enumerate() {
+                total.entitled += entitled(&shares[party], r, hours);
+            }
+        }
+        for of in &week.parties {
+            let mut uses = Vec::new();
+            for (r, u) in of.uses.iter().enumerate() {
+                let shown = UseOf {
+                    entitled: entitled(&shares[of.party], r, hours),
+                    entitled_among_active: entitled(&of.share, r, hours),
+                    wanted: u.wanted as f64 / scale[r],
+                    got: u.got as f64 / scale[r],
+                    unmet: u.unmet / scale[r],
+                    over: u.over / scale[r],
+                    against: named(&u.against, r),
+                };
+                let (total, sum) = (&mut totals[of.party][r], &mut sums[of.party * width + r]);
+                *sum = (sum.0 + u.got, sum.1.saturating_add(u.wanted));
+                total.got = sum.0 as f64 / scale[r];
+                total.wanted = sum.1 as f64 / scale[r];
+                total.entitled_among_active += shown.entitled_among_active;
+                total.unmet += shown.unmet;
+                total.over += shown.over;
+                uses.push(shown);
+            }
+            weeks.push(PartyWeek { week: at, party: of.party, share: to_f64(&of.share), uses });
+        }
+    }
+    let mut complaints = vec![0; parties.len()];
+    found.complaints.iter().for_each(|c| complaints[c.party] += 1);
+    let named_parties = parties.names().iter().zip(totals).enumerate();
+    let pairs = found.pairs.iter().map(|pair| PairOf {
+        victim: pair.victim,
+        holder: pair.holder,
+        over: pair.over.iter().zip(&scale).map(|(x, scale)| x / scale).collect(),
+    });
+    let of_complaint = |c: &evenhand_history::Complaint| ComplaintOf {
+        party: c.party,
+        resource: c.resource,
+        from_s: c.from.secs_f64(),
+        until_s: c.until.secs_f64(),
+        from: calendar.local_seconds(c.from).map(date_and_time),
+        until: calendar.local_seconds(c.until).map(date_and_time),
+        unmet: c.unmet / scale[c.resource],
+        against: named(&c.against, c.resource),
+    };
+    Level {
+        kind,
+        weeks_in_json: true,
+        parties: named_parties
+            .map(|(p, (name, uses))| Party {
+                name: name.clone(),
+                share: to_f64(&shares[p]),
+                uses,
+                complaints: complaints[p],
+            })
+            .collect(),
+        weeks,
+        pairs: pairs.collect(),
+        complaints: found.complaints.iter().map(of_complaint).collect(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn offsets_are_hours_and_minutes() {
+        let hours = |text| ahead(Some(text)).ok().map(|ns| ns as f64 / HOUR);
+        assert_eq!(["+1", "1", "-05:30", "14", "+00:45"].map(hours), [1.0, 1.0, -5.5, 14.0, 0.75].map(Some));
+        assert_eq!(["", "x", "15", "1:60", "--1", "+ 1", "1:"].map(hours), [None; 7]);
+        assert_eq!(ahead(None).ok(), Some(0));
+    }
+}
