@@ -10,8 +10,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use evenhand_cluster::{PoolOptions, Progress, UserTasks, simulate};
-use evenhand_history::{Past, Property, Window};
-use evenhand_model::{Capacity, Quantity, Weights, Workload, mean_use};
+use evenhand_history::{Calendar, Parties, Past, Property, Window};
+use evenhand_model::{AccountTree, Capacity, Quantity, Rational, Weights, Workload, mean_use};
 use evenhand_policies::{Setting, registration};
 use evenhand_workload::Source;
 use evenhand_workload::generate::{GenerateOptions, Like, generate};
@@ -79,4 +79,21 @@ fn measure(name: &str, workload: &Workload, starts: &[u64], capacity: Option<&Ca
         let (tasks, users) = (workload.len(), workload.users().len());
         println!("{name:>40} {tasks:>10} {users:>8} {what:>10} {:>10.3} {findings:>10}", rates[RUNS / 2]);
     }
+    // What everybody was entitled to and got, by user, without accounts.
+    let users = workload.users();
+    let tree = AccountTree::new(Vec::new(), vec![None; users.len()], vec![Rational::ONE; users.len()]);
+    let parties = Parties::users(&tree.expect("a tree of users"), users).expect("equal shares");
+    let mut rates = Vec::new();
+    let mut complaints = 0;
+    for _ in 0..RUNS {
+        let begun = Instant::now();
+        let past = Past::with_starts(workload, starts).expect("it was one before");
+        let calendar = Calendar { origin: None, ahead: 0 };
+        let found = past.entitlements(capacity, &parties, calendar, Window::default());
+        complaints = black_box(found.expect("equal shares")).complaints.len();
+        rates.push(workload.len() as f64 / begun.elapsed().as_secs_f64() / 1e6);
+    }
+    rates.sort_by(f64::total_cmp);
+    let rate = rates[RUNS / 2];
+    println!("{name:>40} {:>10} {:>8} {:>10} {rate:>10.3} {complaints:>10}", workload.len(), users.len(), "entitled");
 }

@@ -11,7 +11,7 @@ use evenhand_study::AccountsFile;
 use super::HistoryArgs;
 use crate::console::Console;
 use crate::failure::Failure;
-use crate::study::{short, told_placed, weights};
+use crate::study::{told_placed, weights};
 
 /// Nanoseconds of an hour.
 const HOUR: f64 = 3.6e12;
@@ -46,7 +46,7 @@ pub(super) fn placed(
     }
     let file = args.accounts.as_deref().map_or_else(|| Ok(AccountsFile::empty()), AccountsFile::read);
     let placed = file.and_then(|file| file.place(workload)).map_err(Failure::document)?;
-    let has_accounts = !placed.tree.accounts().is_empty();
+    let has_accounts = placed.tree.accounts().len() > 1;
     let are = match &args.accounts {
         Some(path) => {
             told_placed(path, &placed, console);
@@ -55,7 +55,7 @@ pub(super) fn placed(
         None if has_accounts => {
             "Nobody said: the trace's accounts have equal shares, and so have the users of each.".into()
         }
-        None => "Nobody said, and the trace has no accounts: its users have equal shares.".into(),
+        None => "Nobody said, and the trace has no accounts to tell apart: its users have equal shares.".into(),
     };
     Ok((placed.workload, Some(Shares { tree: placed.tree, are })))
 }
@@ -103,8 +103,10 @@ pub(super) fn record(
     let names = workload.users();
     let tree = &shares.tree;
     let users = Parties::users(tree, names)?;
-    let has_accounts = (0..names.len()).any(|user| tree.home(user).is_some());
-    let accounts = has_accounts.then(|| Parties::accounts(tree, names)).transpose()?;
+    // One account for all says nothing.
+    let accounts = Some(Parties::accounts(tree, names)?)
+        .filter(|accounts| accounts.len() > 1 && (0..names.len()).any(|user| tree.home(user).is_some()));
+    let has_accounts = accounts.is_some();
     let mut levels = Vec::new();
     let mut weeks = Vec::new();
     for (kind, parties) in accounts.iter().map(|a| ("account", a)).chain([("user", &users)]) {
@@ -113,17 +115,9 @@ pub(super) fn record(
         let weeks_in_json = kind == "account" || !has_accounts;
         levels.push(Level { weeks_in_json, ..level(kind, workload, pool, parties, &found, calendar) });
     }
-    let amounts = workload.resources().iter().enumerate().map(|(r, resource)| {
-        format!("{} {} {}", resource.name, short(pool.units(r)), resource.unit).trim_end().to_string()
-    });
-    let amounts = amounts.collect::<Vec<_>>().join(", ");
     let capacity_is = match pool_is {
-        "the peak use" => {
-            format!(
-                "{amounts}: the most that was held at once of each resource, as nobody named the capacity (--capacity)"
-            )
-        }
-        named => format!("{amounts} ({named})"),
+        "the peak use" => "the most that was held at once, as nobody named it (--capacity).".to_string(),
+        named => format!("{named}."),
     };
     let weeks_are = match (calendar.origin, calendar.ahead) {
         (None, _) => "Seven days each from the first event; the trace has no dates.".to_string(),
@@ -133,8 +127,8 @@ pub(super) fn record(
                 .to_string()
         }
         (Some(_), ahead) => format!(
-            "From Monday 00:00 to Monday 00:00 by clocks {:+} hours ahead of the trace's. The first and the last may be \
-             part of one.",
+            "From Monday 00:00 to Monday 00:00 by clocks {:+} hours ahead of the trace's; the first and the last may be part \
+             of one.",
             ahead as f64 / HOUR
         ),
     };

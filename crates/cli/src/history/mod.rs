@@ -104,7 +104,8 @@ pub(crate) fn run(
     let entitlements = entitlements.transpose().map_err(|e| refusal(path, &e))?;
     let record = Record { policies, entitlements, ..Record::new(path, &past, &pool, &pool_is, &audit) };
     if let (Some(out), Some(entitlements)) = (&args.out, &record.entitlements) {
-        let page = PastRecord { facts: record.facts(told.as_deref()), ..entitlements.clone() };
+        let page =
+            PastRecord { source: record.history.clone(), facts: record.facts(told.as_deref()), ..entitlements.clone() };
         let written = write_past_report(out, &page).map_err(|e| Failure::Environment(e.to_string()))?;
         console.note(&format!("Wrote {} and its data.", written.index.display()));
     }

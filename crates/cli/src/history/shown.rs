@@ -13,10 +13,10 @@ const COMPLAINTS: usize = 8;
 /// What there is to tell first, then each level's tables.
 pub(super) fn tables(record: &PastRecord) -> Vec<String> {
     let mut parts = vec![format!(
-        "Shares: {}\nWeeks: {}\nCapacity: {}.",
+        "Shares: {}\nWeeks: {}\nCapacity: {}",
         record.shares_are,
         record.weeks_are,
-        record.capacity_is.trim_end_matches('.')
+        spaced(&record.capacity())
     )];
     let sentences = record.sentences();
     parts.push(sentences.iter().map(|s| plain(&spaced(s))).collect::<Vec<_>>().join("\n"));

@@ -53,3 +53,165 @@ fn policies_that_are_none_and_memories_of_no_policy() {
     run(&["--policy", "sdrf", "--half-life", "0s"]).refused(2, &["the half-life is 0"]);
     run(&["--half-life", "8d"]).refused(2, &["--policy"]);
 }
+
+/// Eight processors. chem fills them for two days, and asks for more; physics and bio wait for what is theirs. In the
+/// week after, bio waits for half a day. Times have no zone; one job never started.
+const ACCOUNTING: &str = "\
+JobID|User|Account|Partition|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqTRES|AllocTRES
+1|cora|chem|batch|COMPLETED|2026-03-02T08:00:00|2026-03-02T08:00:00|2026-03-04T08:00:00|172800|2880|cpu=8,node=1|cpu=8,node=1
+2|paul|physics|batch|COMPLETED|2026-03-02T20:00:00|2026-03-04T08:00:00|2026-03-05T08:00:00|86400|1440|cpu=4,node=1|cpu=4,node=1
+3|cora|chem|batch|COMPLETED|2026-03-02T21:00:00|2026-03-04T08:00:00|2026-03-06T08:00:00|172800|2880|cpu=4,node=1|cpu=4,node=1
+4|bela|bio|batch|COMPLETED|2026-03-03T08:00:00|2026-03-05T08:00:00|2026-03-05T20:00:00|43200|720|cpu=2,node=1|cpu=2,node=1
+5|pia|physics|batch|CANCELLED by 1004|2026-03-04T09:00:00|None|2026-03-04T10:00:00|0|60|cpu=1,node=1|
+6|carl|chem|batch|COMPLETED|2026-03-09T08:00:00|2026-03-09T08:00:00|2026-03-10T08:00:00|86400|1440|cpu=4,node=1|cpu=4,node=1
+7|paul|physics|batch|COMPLETED|2026-03-09T08:00:00|2026-03-09T08:00:00|2026-03-10T08:00:00|86400|1440|cpu=4,node=1|cpu=4,node=1
+8|bela|bio|batch|TIMEOUT|2026-03-09T20:00:00|2026-03-10T08:00:00|2026-03-10T14:00:00|21600|360|cpu=2,node=1|cpu=2,node=1
+";
+
+const SHARES: &str = "[[account]]\nname = \"physics\"\nshares = 2\n[[account]]\nname = \"bio\"\n";
+
+fn accounting() -> Bench {
+    let bench = Bench::with("jobs.txt", ACCOUNTING);
+    bench.write("shares.toml", SHARES);
+    bench
+}
+
+#[test]
+fn accounts_against_what_they_were_entitled_to() {
+    let bench = accounting();
+    let ran = bench.run(&["audit", "--history", "jobs.txt", "--accounts", "shares.toml", "--format", "json"]);
+    assert_eq!(ran.status, 1, "{ran:?}");
+    assert!(ran.stderr.contains("shares.toml: directly under the root, with 1 share each"), "{}", ran.stderr);
+    let found = &ran.json()["entitlements"];
+    let weeks: Vec<&Value> = found["weeks"].as_array().unwrap().iter().map(|w| &w["label"]).collect();
+    assert_eq!(weeks, ["2026-03-02", "2026-03-09"]);
+    assert_eq!(
+        (&found["weeks"][0]["from"], &found["weeks"][0]["until"]),
+        (&"2026-03-02 08:00".into(), &"2026-03-09 00:00".into())
+    );
+    let accounts = &found["levels"][0];
+    assert_eq!((&accounts["kind"], &found["levels"][1]["kind"]), (&"account".into(), &"user".into()));
+    let number = |name: &str| accounts["parties"].as_array().unwrap().iter().position(|p| p["name"] == name).unwrap();
+    let of = |week: usize, name: &str| {
+        let own = |w: &&Value| w["week"] == week && w["party"] == number(name);
+        accounts["weeks"].as_array().unwrap().iter().find(own).unwrap()["uses"][0].clone()
+    };
+    let numbers = |week, name| {
+        let u = of(week, name);
+        ["entitled", "entitled_among_active", "wanted", "got", "unmet", "over"]
+            .map(|key| u[key].as_f64().unwrap().round())
+    };
+    // The first week has 160 of its hours in this past. physics waited 36 h for 4, and ran them for 24.
+    assert_eq!(numbers(0, "physics"), [640.0, 640.0, 240.0, 96.0, 144.0, 0.0]);
+    // bio waited 48 h for 2, and ran them for 12.
+    assert_eq!(numbers(0, "bio"), [320.0, 320.0, 120.0, 24.0, 96.0, 0.0]);
+    // chem: 8 of 8 for 48 h, then 4, and 4 more waited for 35 h. It was entitled to all until Monday 20:00, to a third
+    // for 12 h, a quarter until Thursday 08:00, half until 20:00, all from then on.
+    let over = 12.0 * (8.0 - 8.0 / 3.0) + 24.0 * 6.0 + 24.0 * 2.0;
+    assert_eq!(numbers(0, "chem"), [320.0, 320.0, 576.0 + 140.0, 576.0, 0.0, over]);
+    assert_eq!(of(1, "bio")["against"], serde_json::json!([{"party": number("chem"), "over": 24.0}]));
+    let pairs: Vec<_> = accounts["waited_while"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| {
+            (
+                p["victim"].as_u64().unwrap() as usize,
+                p["holder"].as_u64().unwrap() as usize,
+                p["over"][0].as_f64().unwrap().round(),
+            )
+        })
+        .collect();
+    let mut expected = [(number("physics"), number("chem"), 144.0), (number("bio"), number("chem"), 120.0)];
+    expected.sort_by_key(|pair| pair.0);
+    assert_eq!(pairs, expected);
+    let complaints: Vec<_> = accounts["complaints"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| (c["party"].as_u64().unwrap() as usize, c["from"].as_str().unwrap(), c["until"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        complaints,
+        [
+            (number("physics"), "2026-03-02 20:00", "2026-03-04 08:00"),
+            (number("bio"), "2026-03-03 08:00", "2026-03-05 08:00"),
+            (number("bio"), "2026-03-09 20:00", "2026-03-10 08:00"),
+        ]
+    );
+    assert!(found["levels"][1].get("weeks").is_none(), "users' weeks are in the CSV");
+    // Where clocks are nine hours behind, that Monday's morning was Sunday's evening.
+    let ran = bench.run(&[
+        "audit",
+        "--history",
+        "jobs.txt",
+        "--accounts",
+        "shares.toml",
+        "--format",
+        "json",
+        "--utc-offset",
+        "-9",
+    ]);
+    let weeks = &ran.json()["entitlements"]["weeks"];
+    assert_eq!((&weeks[0]["label"], &weeks[0]["until"]), (&"2026-02-23".into(), &"2026-03-02 00:00".into()));
+    assert_eq!(weeks.as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn a_report_for_a_users_meeting() {
+    let bench = accounting();
+    let run = |out: &str| bench.run(&["audit", "--history", "jobs.txt", "--accounts", "shares.toml", "--out", out]);
+    let ran = run("one");
+    assert_eq!(ran.status, 1, "{ran:?}");
+    let sentence = "In the week of 2026-03-02 account physics was entitled to 50.0 % of cpu among those who wanted any, \
+                    wanted 18.8 %, got 7.5 %: 144 cpu-hours of its own did not come while it waited for at least as much. \
+                    Meanwhile over-use ran of chem (144 cpu-hours).";
+    assert!(ran.stdout.contains(sentence), "{}", ran.stdout);
+    assert!(ran.stderr.contains("index.html and its data"), "{}", ran.stderr);
+    let page = bench.read("one/index.html");
+    assert!(page.replace(['\u{a0}', '\u{202f}'], " ").contains(sentence));
+    assert!(page.contains("1 never started"), "what the import left out");
+    let weeks = bench.read("one/weeks.csv");
+    assert_eq!(weeks.lines().count(), 1 + 6 + 6, "{weeks}");
+    assert!(
+        weeks.contains("\naccount,physics,2026-03-02,1772438400,1773014400,cpu,,1280,0.5,0.5,640,640,240,96,144,0\n"),
+        "{weeks}"
+    );
+    assert_eq!(bench.read("one/complaints.csv").lines().count(), 1 + 3 + 3);
+    run("two");
+    for name in ["index.html", "weeks.csv", "waited-while.csv", "complaints.csv", "figures/weeks-cpu-physics.svg"] {
+        assert_eq!(bench.read(&format!("one/{name}")), bench.read(&format!("two/{name}")), "{name}");
+    }
+    // Without a file the trace's own accounts share equally.
+    let ran = bench.run(&["audit", "--history", "jobs.txt", "--out", "three"]);
+    assert!(ran.stdout.contains("Shares: Nobody said: the trace's accounts have equal shares"), "{}", ran.stdout);
+    let physics = ran.stdout.lines().find(|line| line.starts_with("physics ")).unwrap();
+    assert_eq!(physics.split_whitespace().nth(1), Some("33.3"));
+}
+
+#[test]
+fn a_trace_without_accounts_is_told_of_by_user() {
+    let bench = Bench::with("queue.swf", QUEUE);
+    let ran = bench.run(&["audit", "--history", "queue.swf", "--out", "out", "--format", "json"]);
+    let found = &ran.json()["entitlements"];
+    assert_eq!(found["levels"].as_array().unwrap().len(), 1);
+    assert_eq!((&found["levels"][0]["kind"], &found["weeks"][0]["label"]), (&"user".into(), &"week 1".into()));
+    assert!(found["weeks_are"].as_str().unwrap().contains("no dates"));
+    // bob waits from 1 to 200 for the one processor that is his, while ann holds both.
+    let complaint = &found["levels"][0]["complaints"][0];
+    assert_eq!((complaint["from_s"].as_f64(), complaint["until_s"].as_f64()), (Some(1.0), Some(200.0)));
+    bench.write("weights.csv", "user,weight\n1,3\n2,1\n");
+    let ran =
+        bench.run(&["audit", "--history", "queue.swf", "--out", "out", "--weights", "weights.csv", "--format", "json"]);
+    assert_eq!(ran.json()["entitlements"]["levels"][0]["parties"][0]["share"], 0.75);
+}
+
+#[test]
+fn what_is_no_offset_and_no_accounts() {
+    let bench = accounting();
+    let run = |args: &[&str]| bench.run(&[&["audit", "--history", "jobs.txt"], args].concat());
+    run(&["--out", "out", "--utc-offset", "noon"]).refused(2, &["--utc-offset: found \"noon\", expected hours"]);
+    run(&["--accounts", "none.toml"]).refused(2, &["none.toml"]);
+    run(&["--accounts", "shares.toml", "--weights", "shares.toml"]).refused(2, &["--weights"]);
+    bench.run(&["audit", "--accounts", "shares.toml", "problem.toml", "allocation.json"]).refused(2, &["--history"]);
+}

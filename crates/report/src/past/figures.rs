@@ -62,11 +62,12 @@ fn party_weeks(record: &PastRecord, level: &Level, r: usize, party: usize, names
         title: format!("{name}: {resource}"),
         description: format!(
             "What {name} was entitled to of {resource} among those who wanted any, what it wanted and what it got, each \
-             week, as a part of the capacity. Wanted beyond the whole capacity is cut off."
+             week, as a part of the capacity. Wanted beyond twice the others is cut off."
         ),
     };
-    // Who queues a year's work wants a hundred machines; the rest would not be seen.
-    let values = || drawing.iter().flat_map(|(_, _, values)| values.iter().flatten().map(|v| v.min(1.0)));
+    // Who queues a year's work wants a hundred machines; what it was entitled to and got would not be seen.
+    let most = [0, 2].iter().flat_map(|&at| drawing[at].2.iter().flatten()).fold(0.0f64, |most, v| most.max(*v));
+    let values = || drawing.iter().flat_map(|(_, _, values)| values.iter().flatten().map(|v| v.min(2.0 * most)));
     let y = Axis {
         title: format!("part of {resource}"),
         unit: Unit::Percent,

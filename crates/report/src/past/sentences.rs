@@ -1,7 +1,7 @@
 //! What there is to say of a past, in sentences.
 
-use super::{Against, Level, PartyWeek, PastRecord};
-use crate::format::{percent, three_digits};
+use super::{Against, Level, PartyWeek, PastRecord, PastResource};
+use crate::format::{amount, percent, three_digits};
 
 /// How many weeks are told of.
 const TOLD: usize = 6;
@@ -13,14 +13,13 @@ impl PastRecord {
         let Some(level) = self.levels.first() else { return Vec::new() };
         let mut short: Vec<(f64, &PartyWeek, usize)> = Vec::new();
         for week in &level.weeks {
-            for (r, u) in week.uses.iter().enumerate() {
-                let unmet = self.part(r, u.unmet, self.weeks[week.week].hours());
-                // What reads as 0.0 % is not worth a sentence.
-                let less = self.part(r, u.short(), self.weeks[week.week].hours());
-                if unmet >= 0.0005 && less >= 0.0005 {
-                    short.push((unmet, week, r));
-                }
-            }
+            let hours = self.weeks[week.week].hours();
+            // What reads as 0.0 % is not worth a sentence.
+            let tells = |r: usize, amount: f64| self.part(r, amount, hours) >= 0.0005;
+            let uses = week.uses.iter().enumerate().filter(|(r, u)| tells(*r, u.unmet) && tells(*r, u.short()));
+            let parts = uses.map(|(r, u)| (u.unmet / self.resources[r].capacity, week, r));
+            // The resource of which most was unmet; of equal ones the first.
+            short.extend(parts.reduce(|best, other| if other.0 > best.0 { other } else { best }));
         }
         // Stable: of equal ones the earlier week, then the first party and resource.
         short.sort_by(|a, b| b.0.total_cmp(&a.0));
@@ -32,11 +31,7 @@ impl PastRecord {
                 level.kind
             ));
         } else if short.len() > TOLD {
-            sentences.push(format!(
-                "There are {} more such weeks of {}s and resources.",
-                short.len() - TOLD,
-                level.kind
-            ));
+            sentences.push(format!("There are {} more such weeks of {}s.", short.len() - TOLD, level.kind));
         }
         (0..self.resources.len()).for_each(|r| sentences.extend(self.most(level, r)));
         sentences
@@ -53,10 +48,11 @@ impl PastRecord {
             false => format!(" ({} of the capacity among all)", part(u.entitled)),
         };
         let against = self.against(level, &u.against, r);
-        let while_ran = if against.is_empty() { String::new() } else { format!(", while over-use ran of {against}") };
+        let ran = if against.is_empty() { String::new() } else { format!(" Meanwhile over-use ran of {against}.") };
         format!(
-            "In {when} {name} was entitled to {} of {resource} among those who wanted any{all}, wanted {}, got {}: {} \
-             of its own did not come while it waited{while_ran}.",
+            "In {when} {} {name} was entitled to {} of {resource} among those who wanted any{all}, wanted {}, got {}: {} \
+             of its own did not come while it waited for at least as much.{ran}",
+            level.kind,
             part(u.entitled_among_active),
             part(u.wanted),
             part(u.got),
@@ -73,14 +69,25 @@ impl PastRecord {
             by_holder.iter().enumerate().fold((0, 0.0), |best, (h, &x)| if x > best.1 { (h, x) } else { best });
         (self.part(r, sum, self.hours()) >= 0.0005).then(|| {
             format!(
-                "Of {} of {} over-use that ran while others waited for their own, {} was {}'s ({}).",
+                "Of {} of {} over-use that ran while others waited for their own, {} was that of {} {} ({}).",
                 self.amount(r, sum),
                 self.resources[r].name,
                 self.amount(r, over),
+                level.kind,
                 level.parties[holder].name,
                 percent(over / sum)
             )
         })
+    }
+
+    /// The capacity of each resource, and where it is from.
+    pub fn capacity(&self) -> String {
+        let one = |resource: &PastResource| {
+            let (size, unit) = size(&resource.unit, resource.capacity);
+            format!("{} {} {unit}", resource.name, amount(resource.capacity / size)).trim_end().to_string()
+        };
+        let amounts: Vec<String> = self.resources.iter().map(one).collect();
+        format!("{}: {}", amounts.join(", "), self.capacity_is)
     }
 
     /// Names with amounts.
@@ -92,19 +99,23 @@ impl PastRecord {
     /// An amount of a resource times hours, in the unit that suits it.
     pub fn amount(&self, r: usize, amount: f64) -> String {
         let resource = &self.resources[r];
-        let (size, prefix) = match resource.unit.as_str() {
-            // Bytes are many.
-            "B" => binary(amount, 0),
-            "KB" => binary(amount, 1),
-            "MB" => binary(amount, 2),
-            _ => (1.0, ""),
-        };
-        let unit = match (prefix, resource.unit.as_str()) {
-            ("", "") => resource.name.as_str(),
-            ("", unit) => unit,
-            (prefix, _) => prefix,
+        let (size, unit) = size(&resource.unit, amount);
+        let unit = match unit {
+            "" => resource.name.as_str(),
+            // Processors, in processor-hours.
+            unit => unit.strip_suffix('s').unwrap_or(unit),
         };
         format!("{}\u{a0}{unit}-hours", three_digits(amount / size))
+    }
+}
+
+/// The unit that suits an amount, which is in `unit`: how large it is, and its name. Bytes are many.
+fn size(unit: &str, amount: f64) -> (f64, &str) {
+    match unit {
+        "B" => binary(amount, 0),
+        "KB" => binary(amount, 1),
+        "MB" => binary(amount, 2),
+        unit => (1.0, unit),
     }
 }
 
@@ -118,4 +129,53 @@ fn binary(amount: f64, power: usize) -> (f64, &'static str) {
         at += 1;
     }
     (size, UNITS[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::small;
+    use super::*;
+
+    fn plain(text: &str) -> String {
+        text.replace(['\u{a0}', '\u{202f}'], " ")
+    }
+
+    #[test]
+    fn the_worst_weeks_are_told_first() {
+        let told: Vec<String> = small().sentences().iter().map(|s| plain(s)).collect();
+        assert_eq!(
+            told,
+            [
+                "In the week of 2026-03-02 account <b>bio was entitled to 50.0 % of cpu among those who wanted any (25.0 % \
+                 of the capacity among all), wanted 60.0 %, got 20.0 %: 403 cpu-hours of its own did not come while it \
+                 waited for at least as much. Meanwhile over-use ran of chem (403 cpu-hours).",
+                "Of 403 cpu-hours of cpu over-use that ran while others waited for their own, 403 cpu-hours was that of \
+                 account chem (100.0 %).",
+            ]
+        );
+        let mut calm = small();
+        calm.levels[0].weeks.clear();
+        calm.levels[0].pairs.clear();
+        assert_eq!(
+            calm.sentences(),
+            ["In no week did an account get less of a resource than it wanted and was entitled to."]
+        );
+        assert!(PastRecord::default().sentences().is_empty());
+    }
+
+    #[test]
+    fn amounts_are_in_units_that_suit() {
+        let mut record = small();
+        let mut amount = |unit: &str, amount: f64| {
+            record.resources[0].unit = unit.into();
+            plain(&record.amount(0, amount))
+        };
+        assert_eq!(amount("", 12.0), "12.0 cpu-hours");
+        assert_eq!(amount("processors", 12.0), "12.0 processor-hours");
+        assert_eq!(amount("B", 3.0 * 2f64.powi(40)), "3.00 TiB-hours");
+        assert_eq!(amount("KB", 1536.0), "1.50 MiB-hours");
+        assert_eq!(amount("MB", 0.5), "0.500 MiB-hours");
+        record.resources[0] = PastResource { name: "mem".into(), unit: "B".into(), capacity: 48.0 * 2f64.powi(30) };
+        assert_eq!(plain(&record.capacity()), "mem 48 GiB: what the machine has.");
+    }
 }
