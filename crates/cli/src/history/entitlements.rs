@@ -119,18 +119,14 @@ pub(super) fn record(
         "the peak use" => "the most that was held at once, as nobody named it (--capacity).".to_string(),
         named => format!("{named}."),
     };
+    let monday = "From Monday 00:00 to Monday 00:00 by";
     let weeks_are = match (calendar.origin, calendar.ahead) {
         (None, _) => "Seven days each from the first event; the trace has no dates.".to_string(),
-        (Some(_), 0) => {
-            "From Monday 00:00 to Monday 00:00 by the trace's clock (accounting without a zone: the site's own; \
-                         a Unix time: UTC). The first and the last may be part of one."
-                .to_string()
+        (Some(_), 0) => format!("{monday} the trace's clock; the first and the last may be part of one."),
+        (Some(_), ahead) => {
+            let hours = ahead as f64 / HOUR;
+            format!("{monday} a clock {hours:+} hours ahead of the trace's; the first and the last may be part of one.")
         }
-        (Some(_), ahead) => format!(
-            "From Monday 00:00 to Monday 00:00 by clocks {:+} hours ahead of the trace's; the first and the last may be part \
-             of one.",
-            ahead as f64 / HOUR
-        ),
     };
     let resources = workload.resources().iter().enumerate();
     Ok(PastRecord {

@@ -213,5 +213,4 @@ fn what_is_no_offset_and_no_accounts() {
     run(&["--out", "out", "--utc-offset", "noon"]).refused(2, &["--utc-offset: found \"noon\", expected hours"]);
     run(&["--accounts", "none.toml"]).refused(2, &["none.toml"]);
     run(&["--accounts", "shares.toml", "--weights", "shares.toml"]).refused(2, &["--weights"]);
-    bench.run(&["audit", "--accounts", "shares.toml", "problem.toml", "allocation.json"]).refused(2, &["--history"]);
 }

@@ -68,10 +68,12 @@ fn party_weeks(record: &PastRecord, level: &Level, r: usize, party: usize, names
     // Who queues a year's work wants a hundred machines; what it was entitled to and got would not be seen.
     let most = [0, 2].iter().flat_map(|&at| drawing[at].2.iter().flatten()).fold(0.0f64, |most, v| most.max(*v));
     let values = || drawing.iter().flat_map(|(_, _, values)| values.iter().flatten().map(|v| v.min(2.0 * most)));
+    // Room for the labels of the highest bars.
+    let room = values().fold(0.0, f64::max) * 1.08;
     let y = Axis {
         title: format!("part of {resource}"),
         unit: Unit::Percent,
-        scale: Scale::linear(values(), true, Unit::Percent),
+        scale: Scale::linear([room], true, Unit::Percent),
     };
     if record.weeks.len() <= BARS {
         return BarChart {

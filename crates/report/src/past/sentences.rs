@@ -98,6 +98,9 @@ impl PastRecord {
 
     /// An amount of a resource times hours, in the unit that suits it.
     pub fn amount(&self, r: usize, amount: f64) -> String {
+        if amount == 0.0 {
+            return "0".into();
+        }
         let resource = &self.resources[r];
         let (size, unit) = size(&resource.unit, amount);
         let unit = match unit {
@@ -170,7 +173,7 @@ mod tests {
             record.resources[0].unit = unit.into();
             plain(&record.amount(0, amount))
         };
-        assert_eq!(amount("", 12.0), "12.0 cpu-hours");
+        assert_eq!((amount("", 12.0).as_str(), amount("B", 0.0).as_str()), ("12.0 cpu-hours", "0"));
         assert_eq!(amount("processors", 12.0), "12.0 processor-hours");
         assert_eq!(amount("B", 3.0 * 2f64.powi(40)), "3.00 TiB-hours");
         assert_eq!(amount("KB", 1536.0), "1.50 MiB-hours");

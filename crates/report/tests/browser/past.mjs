@@ -1,0 +1,81 @@
+// Opens the page of a past as a reader would: npm ci, then node past.mjs PAGE.html, for example the one that
+// `evenhand audit --history two-weeks.sacct --out meeting` leaves. The browser is /usr/bin/chromium, or what
+// CHROMIUM names. One line a check; the last line says how many passed. Exit status 0 if all did.
+import { resolve } from "node:path";
+import { pathToFileURL } from "node:url";
+import { chromium } from "playwright-core";
+
+const file = process.argv[2];
+if (!file) {
+  console.error("usage: node past.mjs PAGE.html");
+  process.exit(2);
+}
+const address = pathToFileURL(resolve(file)).href;
+const counts = { passed: 0, failed: 0 };
+
+/** One check: `test` throws or returns what is wrong (nothing if all is well). */
+async function check(name, test) {
+  let wrong;
+  try {
+    wrong = await test();
+  } catch (error) {
+    wrong = error.message.split("\n")[0];
+  }
+  counts[wrong ? "failed" : "passed"] += 1;
+  console.log(wrong ? `FAILED  ${name}: ${wrong}` : `ok      ${name}`);
+}
+
+const browser = await chromium.launch({
+  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
+  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
+});
+for (const [what, options] of [
+  ["wide", { viewport: { width: 1200, height: 1000 } }],
+  ["a telephone", { viewport: { width: 390, height: 800 } }],
+  ["dark", { viewport: { width: 1200, height: 1000 }, colorScheme: "dark" }],
+]) {
+  const page = await browser.newPage(options);
+  const complaints = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && complaints.push(message.text()));
+  page.on("pageerror", (error) => complaints.push(error.message));
+  page.on("request", (request) => {
+    if (request.url() !== address && !request.url().startsWith("data:")) complaints.push(`request: ${request.url()}`);
+  });
+  await page.goto(address);
+  await check(`${what}: there is a summary`, async () => ((await page.locator("#told li").count()) ? null : "no sentence"));
+  await check(`${what}: nothing is wider than the page`, () =>
+    page.evaluate(() => {
+      const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;
+      return wide > 0 ? `${wide} pixels too wide` : null;
+    }));
+  await check(`${what}: each resource's weeks open`, async () => {
+    for (const details of await page.locator("details.resource").all()) {
+      if ((await details.getAttribute("open")) === null) await details.locator("summary").click();
+      if (!(await details.locator("svg").first().isVisible())) return "a figure is not to be seen";
+    }
+  });
+  await check(`${what}: text in the matrix can be read`, () =>
+    page.evaluate(() => {
+      // Relative luminance and contrast of WCAG 2.
+      const channel = (c) => (c <= 0.04045 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4);
+      const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+      const light = (colour) => {
+        canvas.fillStyle = colour;
+        canvas.fillRect(0, 0, 1, 1);
+        const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map((c) => channel(c / 255));
+        return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+      };
+      for (const cell of document.querySelectorAll(".heat td")) {
+        const [ink, paper] = [light(getComputedStyle(cell).color), light(getComputedStyle(cell).backgroundColor)];
+        const contrast = (Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05);
+        // A cell without colour is on the page's paper.
+        if (cell.style.background && contrast < 4.5) return `contrast ${contrast.toFixed(2)} in ${cell.textContent}`;
+      }
+      return null;
+    }));
+  await check(`${what}: no complaint of the browser, no request`, () => complaints.join("; ") || null);
+  await page.close();
+}
+await browser.close();
+console.log(`${counts.passed} passed, ${counts.failed} failed`);
+process.exit(counts.failed ? 1 : 0);
