@@ -114,7 +114,7 @@ mod tests {
         let distinct: std::collections::BTreeSet<_> = identities.iter().collect();
         assert_eq!(identities.len(), distinct.len(), "{identities:?}");
         // The matrix, the complaint and its lane.
-        assert!(page.contains("var(--worse) 70.0%"), "{page}");
+        assert!(page.contains("var(--worse) 50.0%"), "{page}");
         let plain = page.replace(['\u{a0}', '\u{202f}'], " ");
         for text in
             ["403 cpu-hours", "60.0 min", "chem (403 cpu-hours)", "When accounts could rightly complain", "4000 s"]

@@ -75,7 +75,7 @@ struct MatrixRow {
 #[derive(Serialize)]
 struct MatrixCell {
     text: String,
-    /// How strong its colour is, from 0 to 70 per cent, in proportion to the largest.
+    /// How strong its colour is, from 0 to 50 per cent, in proportion to the largest.
     strength: f64,
 }
 
@@ -106,7 +106,7 @@ pub(super) fn matrix(record: &PastRecord, level: &Level, r: usize) -> Option<Mat
     let largest = cells.iter().flatten().fold(0.0f64, |a, &b| a.max(b));
     let cell = |&x: &f64| MatrixCell {
         text: if x > 0.0 { record.amount(r, x) } else { String::new() },
-        strength: if largest > 0.0 { (700.0 * x / largest).round() / 10.0 } else { 0.0 },
+        strength: if largest > 0.0 { (500.0 * x / largest).round() / 10.0 } else { 0.0 },
     };
     let rows = victims.into_iter().zip(&cells).map(|(name, cells)| MatrixRow {
         name,
