@@ -97,6 +97,9 @@ fn nothing() -> Sums {
     [Rational::ZERO, Rational::ZERO, Rational::ZERO, Rational::ZERO]
 }
 
+/// An interval in seconds, and what was unmet in it.
+type Interval = (u64, u64, Rational);
+
 #[derive(Debug, Default)]
 struct Twin {
     /// By week, party, resource; in unit-seconds.
@@ -106,7 +109,7 @@ struct Twin {
     /// By week (and once more under `None` for all), victim, holder, resource.
     pairs: BTreeMap<(Option<usize>, usize, usize, usize), Rational>,
     /// By party and resource: intervals, with what was unmet.
-    complaints: BTreeMap<(usize, usize), Vec<(u64, u64, Rational)>>,
+    complaints: BTreeMap<(usize, usize), Vec<Interval>>,
     until: u64,
 }
 
@@ -142,7 +145,7 @@ fn twin(rows: &[Row], of_user: &[usize], tree: &Leaves, capacity: &[Rational], w
         let due = |p: usize, r: usize| tree.part(p, &there) * &capacity[r];
         let unmet = |p: usize, r: usize| (due(p, r) - &held[p][r]).max(Rational::ZERO).min(sum(p, r, &waits));
         let over = |p: usize, r: usize| (&held[p][r] - due(p, r)).max(Rational::ZERO);
-        for r in 0..width {
+        (0..width).for_each(|r| {
             let add = |of: fn(Rational, Rational) -> Rational, values: &BTreeMap<usize, Rational>| {
                 values.values().cloned().fold(Rational::ZERO, of)
             };
@@ -161,7 +164,7 @@ fn twin(rows: &[Row], of_user: &[usize], tree: &Leaves, capacity: &[Rational], w
                     }
                 }
             }
-        }
+        });
         for &p in &there {
             // Rows are in submission order already.
             let Some(task) = rows.iter().find(|row| of(p, row) && waits(row)) else { continue };
