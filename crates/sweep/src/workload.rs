@@ -75,7 +75,18 @@ impl WorkloadAxis {
         d.text(READING);
         match self {
             WorkloadAxis::File { path, options, .. } => {
-                let ImportOptions { format, lenient, relaxed, swf_memory_unit, swf_memory_per, threads: _ } = **options;
+                let ImportOptions {
+                    format,
+                    lenient,
+                    relaxed,
+                    swf_memory_unit,
+                    swf_memory_per,
+                    ref csv_columns,
+                    threads: _,
+                } = **options;
+                if let Some(columns) = csv_columns {
+                    d.text(&format!("{columns:?}"));
+                }
                 d.text(format.name()).text(swf_memory_unit.name()).text(swf_memory_per.name());
                 d.number(u64::from(lenient)).number(u64::from(relaxed));
                 for part in parts(path)? {
@@ -124,7 +135,7 @@ impl WorkloadAxis {
             }),
             WorkloadAxis::File { path, options, .. } => {
                 let sources = [Source::Path(path.clone())];
-                let options = ImportOptions { threads, ..**options };
+                let options = ImportOptions { threads, ..ImportOptions::clone(options) };
                 import(&sources, &options)
                     .map(|imported| imported.workload)
                     .map_err(|e| Problem { environment: e.is_environment(), sentence: e.to_string() })
@@ -149,7 +160,8 @@ fn parts(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-const FILE_FIELDS: [&str; 6] = ["file", "from", "lenient", "relaxed", "swf-memory-unit", "swf-memory-per"];
+const FILE_FIELDS: [&str; 7] =
+    ["file", "from", "lenient", "relaxed", "swf-memory-unit", "swf-memory-per", "csv-columns"];
 const GENERATE_FIELDS: [&str; 5] = ["like", "tasks", "users", "days", "seeds"];
 
 /// The axis of workloads.
@@ -190,6 +202,7 @@ fn trace(node: &Node<'_>, base: &Path) -> Result<WorkloadAxis, DocumentError> {
         options.format = named(&table, "from")?.unwrap_or(Format::Auto);
         options.swf_memory_unit = named::<MemoryUnit>(&table, "swf-memory-unit")?.unwrap_or(options.swf_memory_unit);
         options.swf_memory_per = named::<MemoryPer>(&table, "swf-memory-per")?.unwrap_or(options.swf_memory_per);
+        options.csv_columns = named(&table, "csv-columns")?;
         file(&table.required("file", "the path of a workload or a trace")?, base)?
     };
     Ok(WorkloadAxis::File { name, path, options: Box::new(options) })
