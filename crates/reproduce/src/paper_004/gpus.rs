@@ -122,9 +122,10 @@ fn full_verdicts(gpu_jobs: &[f64], full: &[[f64; 2]]) -> [Verdict; 2] {
             gpu_jobs[0] >= 1.0,
         ),
         Verdict::new(
-            "only if GPUs are paid besides does a full machine cost the same whoever fills it",
+            "and what a full machine is charged depends on whose GPU jobs fill it; not if GPUs are paid besides, nor if all is \
+             added up",
             format!("in two ways: {}", named(&|i| format!("{:.2} and {:.2}", full[i][0], full[i][1]))),
-            same(&full[2]) && !same(&full[0]) && !same(&full[1]),
+            same(&full[2]) && same(&full[1]) && !same(&full[0]),
         ),
     ]
 }
