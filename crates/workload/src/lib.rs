@@ -8,6 +8,7 @@ pub mod export;
 pub mod generate;
 pub mod import;
 mod input;
+pub mod slurm;
 pub mod store;
 
 pub use input::{Progress, Source};

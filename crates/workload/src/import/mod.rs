@@ -21,7 +21,7 @@ mod detect;
 mod error;
 mod google2011;
 mod names;
-mod number;
+pub(crate) mod number;
 mod rows;
 mod sacct;
 mod sdrf_csv;

@@ -6,7 +6,7 @@
 use evenhand_model::Amount;
 
 /// Billionths in one.
-pub(super) const NANO: u128 = 1_000_000_000;
+pub(crate) const NANO: u128 = 1_000_000_000;
 
 /// Reads decimal digits at the start of `text`: the value and how many digits there are.
 /// The value is wrong past 19 digits; [`integer`] checks.
@@ -25,7 +25,7 @@ pub(super) fn leading_digits(text: &[u8]) -> (u64, usize) {
 
 /// A whole number that is not negative and fits `u64`.
 #[inline]
-pub(super) fn integer(text: &[u8]) -> Option<u64> {
+pub(crate) fn integer(text: &[u8]) -> Option<u64> {
     let (value, digits) = leading_digits(text);
     if digits != text.len() || digits == 0 {
         return None;
@@ -36,11 +36,11 @@ pub(super) fn integer(text: &[u8]) -> Option<u64> {
 
 /// A decimal number in billionths.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Decimal {
+pub(crate) struct Decimal {
     /// The nearest number of billionths, halves up.
-    pub(super) nano: u128,
+    pub(crate) nano: u128,
     /// Whether the text has more than nine decimals that count.
-    pub(super) rounded: bool,
+    pub(crate) rounded: bool,
 }
 
 /// Whether an amount in billionths is one that a workload can hold.
@@ -55,7 +55,7 @@ const LARGEST_EXPONENT: i32 = 60;
 
 /// `12`, `12.5`, `.5`, `3.8e-05`: not negative, no sign, below 2^128 billionths.
 #[inline]
-pub(super) fn decimal(text: &[u8]) -> Option<Decimal> {
+pub(crate) fn decimal(text: &[u8]) -> Option<Decimal> {
     // Nearly all numbers of a trace: few digits, at most nine of them after the point.
     let (whole, n) = leading_digits(text);
     if n == text.len() && (1..=19).contains(&n) {

@@ -4,7 +4,6 @@
 //! its `AllocTRES` from start to end. Resources are `cpu`, `mem` in bytes and `gpu`.
 
 mod columns;
-mod fields;
 
 use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
 
@@ -14,9 +13,8 @@ use super::rows::{for_each_line, utf8};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
 use crate::input::{Meter, Shard};
+use crate::slurm::{self, Amounts, clock, duration, limit, memory_request, tres};
 use columns::{Column, Columns};
-pub(super) use fields::clock;
-use fields::{Amounts, duration, limit, memory_request, tres};
 
 const UTC: &str = "local time";
 const NO_MEMORY: &str = "no memory";
@@ -92,7 +90,7 @@ impl<'a> Row<'a> {
 
     fn count(&self, column: Column) -> Result<Option<u128>, Box<Problem>> {
         let count = |(at, text): (usize, &[u8])| {
-            fields::count(text).ok_or_else(|| Problem::new(at, text, format!("{column:?}, a number")))
+            slurm::count(text).ok_or_else(|| Problem::new(at, text, format!("{column:?}, a number")))
         };
         self.get(column).map(count).transpose()
     }
@@ -162,7 +160,7 @@ fn times(row: &Row<'_>, tally: &mut Tally) -> Result<Option<(Time, Time, Span)>,
         return Ok(None);
     };
     let elapsed = match (row.get(Column::ElapsedRaw), row.get(Column::Elapsed)) {
-        (Some((at, text)), _) => Some((at, text, fields::seconds(text))),
+        (Some((at, text)), _) => Some((at, text, slurm::seconds(text))),
         (None, Some((at, text))) => Some((at, text, duration(text))),
         (None, None) => None,
     };

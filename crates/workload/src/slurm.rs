@@ -1,11 +1,14 @@
-//! The fields of `sacct`'s output: times, durations, memory, TRES.
+//! How Slurm's commands write times, durations, limits, sizes and TRES.
+//!
+//! What none of these is gives `None`; where it stands is for the caller to say. Amounts are in
+//! billionths, memory in billionths of a byte.
 
-use evenhand_model::{Span, Time};
+use evenhand_model::{Nano, Span, Time};
 
 use crate::import::number::{NANO, decimal, integer};
 
 /// `2023-08-31T12:29:47`, taken as UTC, in seconds since 1970.
-pub(in crate::import) fn clock(text: &[u8]) -> Option<Time> {
+pub fn clock(text: &[u8]) -> Option<Time> {
     let punctuation = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
     if text.len() != 19 || punctuation.iter().any(|&(i, b)| text[i] != b) {
         return None;
@@ -35,12 +38,12 @@ fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
 }
 
 /// Seconds as a decimal number.
-pub(super) fn seconds(text: &[u8]) -> Option<Span> {
+pub fn seconds(text: &[u8]) -> Option<Span> {
     Span::checked_from_nanos(decimal(text)?.nano)
 }
 
 /// `[DD-]HH:MM:SS[.frac]` or `MM:SS[.frac]`.
-pub(super) fn duration(text: &[u8]) -> Option<Span> {
+pub fn duration(text: &[u8]) -> Option<Span> {
     let (days, clock) = match text.iter().position(|&b| b == b'-') {
         Some(at) => (integer(&text[..at])?, &text[at + 1..]),
         None => (0, text),
@@ -58,7 +61,7 @@ pub(super) fn duration(text: &[u8]) -> Option<Span> {
 }
 
 /// A time limit: `TimelimitRaw` in minutes, `Timelimit` as a duration; `Some(None)` without limit.
-pub(super) fn limit(text: &[u8], in_minutes: bool) -> Option<Option<Span>> {
+pub fn limit(text: &[u8], in_minutes: bool) -> Option<Option<Span>> {
     const WITHOUT: [&[u8]; 5] = [b"UNLIMITED", b"Partition_Limit", b"INVALID", b"N/A", b"NONE"];
     if WITHOUT.iter().any(|w| w.eq_ignore_ascii_case(text)) {
         return Some(None);
@@ -71,45 +74,67 @@ pub(super) fn limit(text: &[u8], in_minutes: bool) -> Option<Option<Span>> {
 
 /// What a job holds, in billionths; memory in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Amounts {
-    pub(super) cpu: Option<u128>,
-    pub(super) mem: Option<u128>,
-    pub(super) gpu: Option<u128>,
+pub struct Amounts {
+    /// CPUs.
+    pub cpu: Option<Nano>,
+    /// Memory.
+    pub mem: Option<Nano>,
+    /// GPUs of all types.
+    pub gpu: Option<Nano>,
 }
 
-/// `cpu=8,mem=125000M,node=1,gres/gpu:a100=2`; if it is none, the part that is wrong and where.
-pub(super) fn tres(text: &[u8]) -> Result<Amounts, (usize, &[u8])> {
-    let mut amounts = Amounts::default();
-    let mut typed_gpus: Option<u128> = None;
+/// The part of a text of TRES that is wrong, and the byte where it begins.
+pub type WrongPart<'a> = (usize, &'a [u8]);
+
+/// Calls `take` with each name and value of `cpu=8,mem=125000M,node=1,gres/gpu:a100=2`, until it gives `None`.
+///
+/// # Errors
+/// The part that is no name with a value, or that `take` refused.
+pub fn each_tres<'a>(
+    text: &'a [u8],
+    mut take: impl FnMut(&'a [u8], &'a [u8]) -> Option<()>,
+) -> Result<(), WrongPart<'a>> {
     let mut at = 0;
     for part in text.split(|&b| b == b',') {
         let wrong = (at, part);
         at += part.len() + 1;
         let equals = part.iter().position(|&b| b == b'=').ok_or(wrong)?;
-        let (name, value) = (&part[..equals], &part[equals + 1..]);
+        take(&part[..equals], &part[equals + 1..]).ok_or(wrong)?;
+    }
+    Ok(())
+}
+
+/// CPUs, memory and GPUs of `cpu=8,mem=125000M,node=1,gres/gpu:a100=2`.
+///
+/// # Errors
+/// The part that is no name with an amount.
+pub fn tres(text: &[u8]) -> Result<Amounts, WrongPart<'_>> {
+    let mut amounts = Amounts::default();
+    let mut typed_gpus: Option<Nano> = None;
+    each_tres(text, |name, value| {
         match name {
-            b"cpu" => amounts.cpu = Some(count(value).ok_or(wrong)?),
-            b"mem" => amounts.mem = Some(memory(value).ok_or(wrong)?),
-            b"gres/gpu" => amounts.gpu = Some(count(value).ok_or(wrong)?),
+            b"cpu" => amounts.cpu = Some(count(value)?),
+            b"mem" => amounts.mem = Some(memory(value)?),
+            b"gres/gpu" => amounts.gpu = Some(count(value)?),
             // Jobs have both the sum and the types, or on some sites the types alone.
             typed if typed.starts_with(b"gres/gpu:") => {
-                let sum = typed_gpus.unwrap_or(0).checked_add(count(value).ok_or(wrong)?);
-                typed_gpus = Some(sum.ok_or(wrong)?);
+                typed_gpus = Some(typed_gpus.unwrap_or(0).checked_add(count(value)?)?);
             }
             _ => {}
         }
-    }
+        Some(())
+    })?;
     amounts.gpu = amounts.gpu.or(typed_gpus);
     Ok(amounts)
 }
 
 /// A number in billionths.
-pub(super) fn count(text: &[u8]) -> Option<u128> {
+pub fn count(text: &[u8]) -> Option<Nano> {
     decimal(text).map(|d| d.nano)
 }
 
 /// A size in billionths of a byte: `125000M`, `4.50G`; megabytes without a letter, as Slurm counts.
-fn memory(text: &[u8]) -> Option<u128> {
+pub fn memory(text: &[u8]) -> Option<Nano> {
     let (number, shift) = match text.split_last()? {
         (b'K', number) => (number, 10),
         (b'M', number) => (number, 20),
@@ -123,7 +148,7 @@ fn memory(text: &[u8]) -> Option<u128> {
 
 /// `ReqMem`: in all, or with `c` each CPU, or with `n` each node. `Some(None)` if it says nothing:
 /// 0 asks for all memory of a node, whatever that is.
-pub(super) fn memory_request(text: &[u8], cpu: u128, nodes: Option<u128>) -> Option<Option<u128>> {
+pub fn memory_request(text: &[u8], cpu: u128, nodes: Option<Nano>) -> Option<Option<Nano>> {
     let (size, copies) = match text.split_last()? {
         (b'c', size) => (size, cpu),
         (b'n', size) => (size, nodes.unwrap_or(NANO)),
@@ -184,7 +209,7 @@ mod tests {
 
     #[test]
     fn tres_hold_cpu_memory_and_gpus() {
-        let nano = |cpu: Option<u128>, mem: Option<u128>, gpu: Option<u128>| Amounts {
+        let nano = |cpu: Option<Nano>, mem: Option<Nano>, gpu: Option<Nano>| Amounts {
             cpu: cpu.map(|n| n * NANO),
             mem: mem.map(|n| n * NANO),
             gpu: gpu.map(|n| n * NANO),

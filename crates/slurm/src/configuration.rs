@@ -1,0 +1,112 @@
+//! How a site schedules: `scontrol show config`.
+
+use std::collections::BTreeMap;
+
+use crate::commands::{Call, Commands};
+use crate::error::{ReadError, TextError, quoted};
+
+/// The settings of a site by their names in slurm.conf, which `scontrol` shows to everybody.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Configuration {
+    settings: BTreeMap<String, String>,
+}
+
+impl Configuration {
+    /// The call that shows the configuration.
+    pub fn call() -> Call {
+        Call::new("scontrol", ["show", "config"])
+    }
+
+    /// Reads the configuration.
+    ///
+    /// # Errors
+    /// If `scontrol` fails, or prints no configuration.
+    pub fn read(commands: &dyn Commands) -> Result<Configuration, ReadError> {
+        Ok(Configuration::parse(&commands.run(&Configuration::call())?)?)
+    }
+
+    /// Reads lines of `Name = value`; other lines are headings.
+    ///
+    /// # Errors
+    /// If there is no such line.
+    pub fn parse(text: &str) -> Result<Configuration, TextError> {
+        let mut settings = BTreeMap::new();
+        for line in text.lines() {
+            let Some((name, value)) = line.split_once('=') else { continue };
+            let name = name.trim();
+            if !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_/".contains(c)) {
+                settings.entry(name.to_ascii_lowercase()).or_insert_with(|| value.trim().to_string());
+            }
+        }
+        if settings.is_empty() {
+            return Err(TextError {
+                source_name: "scontrol show config",
+                line: 1,
+                column: 1,
+                found: quoted(text.lines().next().unwrap_or_default()),
+                expected: "lines of Name = value".into(),
+            });
+        }
+        Ok(Configuration { settings })
+    }
+
+    /// A setting, by its name in any case; `None` if it is not there or says nothing.
+    pub fn get(&self, name: &str) -> Option<&str> {
+        let value = self.settings.get(&name.to_ascii_lowercase())?.as_str();
+        (!["", "(null)", "N/A", "none"].contains(&value)).then_some(value)
+    }
+
+    /// The cluster's name.
+    pub fn cluster(&self) -> Option<&str> {
+        self.get("ClusterName")
+    }
+
+    /// Slurm's release: `22.05.8`.
+    pub fn release(&self) -> Option<&str> {
+        self.get("SLURM_VERSION")
+    }
+
+    /// The weights of the parts of a priority that are not 0, by name: `("FairShare", 1000)`.
+    pub fn priority_weights(&self) -> Vec<(String, u64)> {
+        const PARTS: [&str; 7] = ["Age", "Assoc", "FairShare", "JobSize", "Partition", "QOS", "Site"];
+        let weight = |part: &&str| {
+            let weight = self.get(&format!("PriorityWeight{part}"))?.parse().ok()?;
+            (weight > 0).then(|| (part.to_string(), weight))
+        };
+        PARTS.iter().filter_map(weight).collect()
+    }
+
+    /// Whether jobs behind one that waits may start: with sched/backfill.
+    pub fn backfills(&self) -> bool {
+        self.get("SchedulerType").is_some_and(|t| t == "sched/backfill")
+    }
+
+    /// Whether memory is a resource that jobs hold (SelectTypeParameters with MEMORY); else it is only a wish.
+    pub fn counts_memory(&self) -> bool {
+        self.get("SelectTypeParameters").is_none_or(|t| t.to_ascii_uppercase().contains("MEMORY"))
+    }
+
+    /// What others' jobs, nodes, accounts or usage are hidden: `jobs,usage`.
+    pub fn private_data(&self) -> Vec<&str> {
+        self.get("PrivateData").map_or(Vec::new(), |text| text.split(',').map(str::trim).collect())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn settings_are_found_by_name() {
+        let text = "Configuration data as of 2026\nClusterName             = lab\nSLURM_VERSION           = 22.05.8\n\
+            PriorityWeightAge       = 10\nPriorityWeightQOS       = 0\nPriorityWeightTRES      = (null)\nPriorityWeightFairShare = 1000\n\
+            PrivateData             = jobs,usage\nSchedulerType           = sched/backfill\nSelectTypeParameters    = CR_CPU\n\
+            SchedulerParameters     = bf_interval=2,x\n\nSlurmctld(primary) at host is UP\n";
+        let c = Configuration::parse(text).unwrap();
+        assert_eq!((c.cluster(), c.release(), c.get("priorityweighttres")), (Some("lab"), Some("22.05.8"), None));
+        assert_eq!(c.priority_weights(), [("Age".to_string(), 10), ("FairShare".to_string(), 1000)]);
+        assert_eq!(c.get("SchedulerParameters"), Some("bf_interval=2,x"));
+        assert_eq!((c.backfills(), c.counts_memory(), c.private_data()), (true, false, vec!["jobs", "usage"]));
+        assert!(Configuration::parse("nothing\n").is_err());
+    }
+}

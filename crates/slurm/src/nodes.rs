@@ -1,0 +1,186 @@
+//! The machines: `scontrol show node`.
+
+use crate::commands::{Call, Commands};
+use crate::error::{ReadError, TextError};
+use crate::gres::{Gres, parse_gres};
+use crate::records::{Record, records};
+use crate::table::Field;
+use crate::tres::Tres;
+use crate::value::number;
+
+/// The machines of a site, as far as the user may see them.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Nodes {
+    /// In the order in which `scontrol` gives them.
+    pub nodes: Vec<Node>,
+}
+
+/// One machine.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// CPUs that jobs can have.
+    pub cpus: u64,
+    /// CPUs that jobs have.
+    pub allocated_cpus: u64,
+    /// Memory that jobs can have, in bytes.
+    pub memory: u64,
+    /// Memory that jobs have, in bytes.
+    pub allocated_memory: u64,
+    /// What it has besides.
+    pub gres: Vec<Gres>,
+    /// What it has, as accounting counts it.
+    pub configured: Tres,
+    /// What jobs have of that.
+    pub allocated: Tres,
+    /// What jobs may ask for, active now.
+    pub features: Vec<String>,
+    /// The partitions it is in.
+    pub partitions: Vec<String>,
+    /// Its state and flags: `["IDLE", "DRAIN"]`.
+    pub state: Vec<String>,
+    /// Slurm prefers machines of a lower weight.
+    pub weight: u64,
+}
+
+impl Node {
+    /// GPUs of all types. Of what it has and what accounting counts the larger: a node that is down may not have
+    /// told one of them.
+    pub fn gpus(&self) -> u64 {
+        let has = self.gres.iter().filter(|g| g.name == "gpu").fold(0, |sum: u64, g| sum.saturating_add(g.count));
+        has.max(self.configured.gpus())
+    }
+
+    /// Whether no job can start on it: it is down, drained, failing, being shut down or not there yet.
+    pub fn is_out(&self) -> bool {
+        const OUT: [&str; 9] = ["DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "FUTURE", "INVAL"];
+        self.state.iter().any(|word| OUT.contains(&word.as_str()))
+    }
+
+    /// Whether it is only foreseen.
+    pub fn is_future(&self) -> bool {
+        self.state.iter().any(|word| word == "FUTURE")
+    }
+}
+
+impl Nodes {
+    /// The call that shows all machines, those of hidden partitions included.
+    pub fn call() -> Call {
+        Call::new("scontrol", ["--all", "--oneliner", "show", "node"])
+    }
+
+    /// Reads the machines.
+    ///
+    /// # Errors
+    /// If `scontrol` fails, or what it prints is not understood.
+    pub fn read(commands: &dyn Commands) -> Result<Nodes, ReadError> {
+        Ok(Nodes::parse(&commands.run(&Nodes::call())?)?)
+    }
+
+    /// Reads what `scontrol show node` prints, on one line each or on several.
+    ///
+    /// # Errors
+    /// If a value is not what it should be, or a node has no CPUs.
+    pub fn parse(text: &str) -> Result<Nodes, TextError> {
+        let nodes = records("scontrol show node", text, "NodeName").iter().map(node).collect::<Result<_, _>>()?;
+        Ok(Nodes { nodes })
+    }
+}
+
+fn node(record: &Record<'_>) -> Result<Node, TextError> {
+    let count = |key: &str| record.get(key).map(|field| field.read("a whole number", number)).transpose();
+    let tres = |key: &str| match record.get(key) {
+        Some(field) => Tres::parse(field.text).map_err(|(at, part)| {
+            let text = std::str::from_utf8(part).unwrap_or_default();
+            Field { column: field.column + at, text, ..field }.error("TRES like cpu=8,mem=4G,gres/gpu=1")
+        }),
+        None => Ok(Tres::default()),
+    };
+    let list = |key: &str| record.get(key).map_or(Vec::new(), |f| f.text.split(',').map(String::from).collect());
+    let megabytes = |n: u64| n.saturating_mul(1 << 20);
+    let name = record.get("NodeName");
+    let configured = tres("CfgTRES")?;
+    // CPUEfctv leaves out what is kept for the system; 22.05 and later.
+    let cpus = match (count("CPUEfctv")?, count("CPUTot")?) {
+        (Some(cpus), _) | (None, Some(cpus)) => cpus,
+        (None, None) => configured.cpus(),
+    };
+    let memory = match count("RealMemory")? {
+        Some(all) => megabytes(all.saturating_sub(count("MemSpecLimit")?.unwrap_or(0))),
+        None => configured.bytes(),
+    };
+    if let (Some(name), 0) = (name, cpus) {
+        return Err(name.error("a node with CPUs (CPUTot or CfgTRES)"));
+    }
+    let gres = match record.get("Gres") {
+        Some(field) => field.read("generic resources like gpu:a100:4", parse_gres)?,
+        None => Vec::new(),
+    };
+    let allocated = tres("AllocTRES")?;
+    let active = list("ActiveFeatures");
+    Ok(Node {
+        name: name.map_or(String::new(), |f| f.text.to_string()),
+        cpus,
+        allocated_cpus: count("CPUAlloc")?.unwrap_or(allocated.cpus()),
+        memory,
+        allocated_memory: count("AllocMem")?.map_or(allocated.bytes(), megabytes),
+        gres,
+        configured,
+        allocated,
+        features: if active.is_empty() { list("AvailableFeatures") } else { active },
+        partitions: list("Partitions"),
+        // IDLE*+DRAIN, in old releases MIXED*: the star is a node that does not respond.
+        state: record.get("State").map_or(Vec::new(), |f| {
+            f.text
+                .split('+')
+                .map(|word| word.trim_end_matches(|c: char| !c.is_ascii_alphanumeric()).to_string())
+                .collect()
+        }),
+        weight: count("Weight")?.unwrap_or(1),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_node_is_read_in_either_form() {
+        let lines = "NodeName=g1 Arch=x86_64 CoresPerSocket=32\n   CPUAlloc=34 CPUEfctv=62 CPUTot=64 CPULoad=19.88\n   \
+            AvailableFeatures=a,b,spec_150\n   ActiveFeatures=a,spec_150\n   Gres=gpu:a100:4(S:0-3),vis:no_consume:1\n   \
+            OS=Linux 6.1 #1 SMP\n   RealMemory=386619 AllocMem=196976 MemSpecLimit=1000 Sockets=2\n   \
+            State=MIXED*+DRAIN ThreadsPerCore=2 Weight=5 Owner=N/A\n   Partitions=main,long \n   \
+            CfgTRES=cpu=62,mem=385619M,billing=136,gres/gpu=4\n   AllocTRES=cpu=34,mem=196976M,gres/gpu=3\n   Comment=State=IDLE\n";
+        let nodes = Nodes::parse(lines).unwrap();
+        let flat = Nodes::parse(&lines.replace("\n  ", "")).unwrap();
+        assert_eq!(nodes, flat);
+        let node = &nodes.nodes[0];
+        assert_eq!((node.cpus, node.allocated_cpus, node.memory), (62, 34, 385_619 << 20));
+        assert_eq!((node.gpus(), node.allocated.gpus(), node.weight), (4, 3, 5));
+        assert_eq!((node.features.join(" "), node.partitions.join(" ")), ("a spec_150".into(), "main long".into()));
+        assert_eq!((node.state.join(" "), node.is_out()), ("MIXED DRAIN".to_string(), true));
+    }
+
+    #[test]
+    fn little_is_enough() {
+        let nodes =
+            Nodes::parse("NodeName=g CfgTRES=cpu=64,mem=4G,gres/gpu=4,gres/gpu:a100=4\nNodeName=h CPUTot=2\n").unwrap();
+        assert_eq!((nodes.nodes[0].cpus, nodes.nodes[0].memory, nodes.nodes[0].gpus()), (64, 4 << 30, 4));
+        assert_eq!((nodes.nodes[1].cpus, nodes.nodes[1].memory, nodes.nodes[1].is_out()), (2, 0, false));
+        let error = |text: &str| Nodes::parse(text).unwrap_err().to_string();
+        assert_eq!(
+            error("NodeName=g CPUTot=many\n"),
+            "scontrol show node:1:19: found \"many\", expected a whole number"
+        );
+        assert!(error("NodeName=g State=IDLE\n").contains("expected a node with CPUs"));
+    }
+
+    proptest! {
+        #[test]
+        fn no_text_is_a_panic(text in "\\PC{0,60}|(NodeName=a( (CPUTot|Gres|State|CfgTRES|RealMemory)=[a-z0-9=:,(]{0,9}){0,4}\n){0,3}") {
+            let _ = Nodes::parse(&text);
+        }
+    }
+}
