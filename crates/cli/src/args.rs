@@ -13,6 +13,7 @@ use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, Me
 
 use crate::history::HistoryArgs;
 use crate::price::PriceArgs;
+use crate::slurm::SlurmVerb;
 
 /// Who should get what next, and is it fair? Replays a site's own history under many fairness
 /// policies and shows, per user, who would win and who would lose.
@@ -46,6 +47,18 @@ impl Common {
     /// The seed, 1 if none is given.
     pub(crate) fn seed(&self) -> u64 {
         self.seed.unwrap_or(1)
+    }
+
+    /// As a command line that says the same.
+    pub(crate) fn as_typed(&self) -> Vec<String> {
+        let mut typed = Vec::new();
+        if let Some(format) = self.format.and_then(|f| f.to_possible_value()) {
+            typed.extend(["--format".to_string(), format.get_name().to_string()]);
+        }
+        typed.extend(self.seed.map(|seed| format!("--seed={seed}")));
+        typed.extend(self.threads.map(|threads| format!("--threads={threads}")));
+        typed.extend(self.quiet.then(|| "--quiet".to_string()));
+        typed
     }
 
     /// The seed, if one is given: files may have their own.
@@ -96,6 +109,9 @@ pub(crate) enum Verb {
     /// What a task of a sweep's job array runs
     #[command(hide = true)]
     SweepTask(SweepTaskArgs),
+    /// Read the Slurm of this site: show it, study its history, audit it; changes nothing
+    #[command(subcommand)]
+    Slurm(SlurmVerb),
     /// Divide one capacity among users once, by one or several mechanisms
     Allocate(AllocateArgs),
     /// Hold an allocation or a real past against the fairness properties, or look for lies that pay

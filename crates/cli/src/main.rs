@@ -18,6 +18,7 @@ mod price;
 mod processes;
 mod progress;
 mod reproduce;
+mod slurm;
 mod study;
 mod sweep;
 mod table;
@@ -72,6 +73,7 @@ fn run(cli: Cli, console: &Console) -> Result<Outcome, Failure> {
         Verb::Study(arguments) => study::run(&arguments, &cli.common, console).map(|()| Outcome::Done),
         Verb::Sweep(arguments) => sweep::run(&arguments, &cli.common, console).map(|()| Outcome::Done),
         Verb::SweepTask(arguments) => sweep::task(&arguments).map(|()| Outcome::Done),
+        Verb::Slurm(verb) => slurm::run(&verb, &cli.common, console),
         Verb::Allocate(arguments) => allocate::run(&arguments, console).map(|()| Outcome::Done),
         Verb::Audit(arguments) => audit::run(&arguments, &cli.common, console),
         Verb::Timeline(arguments) => timeline::run(&arguments, console).map(|()| Outcome::Done),

@@ -82,7 +82,7 @@ fn import_all(
     Ok((imported.workload, imported.summary))
 }
 
-fn write_store(path: &Path, workload: &Workload) -> Result<(), Failure> {
+pub(crate) fn write_store(path: &Path, workload: &Workload) -> Result<(), Failure> {
     store::write(path, workload).map_err(|e| Failure::new(&e, matches!(e, store::StoreError::Io { .. })))
 }
 

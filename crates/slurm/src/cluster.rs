@@ -22,6 +22,8 @@ pub struct Described {
     /// Groups of machines that are alike, by their first machine; partitions as queues that use the machines with a
     /// property of the partition's name.
     pub cluster: Cluster,
+    /// Of each group the machines, as places in the list of nodes.
+    pub members: Vec<Vec<usize>>,
     /// Machines that are left out and why, a sentence each.
     pub notes: Vec<String>,
 }
@@ -38,45 +40,44 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
     let homeless = |n: &&Node| knows_partitions && n.partitions.is_empty();
     note(nodes.iter().filter(|n| n.is_future()).count(), "not there yet (FUTURE)");
     note(nodes.iter().filter(|n| !n.is_future()).filter(homeless).count(), "in no partition");
-    let there = || nodes.iter().filter(|n| !n.is_future() && !homeless(n));
+    let there = || nodes.iter().enumerate().filter(|(_, n)| !n.is_future() && !homeless(n));
     if options.without_out {
-        note(there().filter(|n| n.is_out()).count(), "down or drained");
+        note(there().filter(|(_, n)| n.is_out()).count(), "down or drained");
     }
-    let used: Vec<&Node> = there().filter(|n| !(options.without_out && n.is_out())).collect();
+    let used: Vec<(usize, &Node)> = there().filter(|(_, n)| !(options.without_out && n.is_out())).collect();
     let speed = |node: &Node| {
         let prefix = options.speed_feature.as_deref()?;
         let numbers = node.features.iter().filter_map(|f| f.strip_prefix(prefix)?.parse::<u32>().ok());
         numbers.filter(|n| *n > 0).max()
     };
-    let slowest = used.iter().filter_map(|n| speed(n)).min().unwrap_or(1);
+    let slowest = used.iter().filter_map(|(_, n)| speed(n)).min().unwrap_or(1);
     // Alike: the same amounts, speed and partitions.
-    let mut groups: BTreeMap<_, Vec<&Node>> = BTreeMap::new();
-    for node in used {
+    let mut alike: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (at, node) in used {
         let mut partitions = node.partitions.clone();
         partitions.sort();
         let key = (node.cpus, node.memory, node.gpus(), speed(node).unwrap_or(slowest), partitions);
-        groups.entry(key).or_default().push(node);
+        alike.entry(key).or_default().push(at);
     }
     let mut resources = vec!["cpu".to_string()];
-    let (has_memory, has_gpus) = (groups.keys().any(|k| k.1 > 0), groups.keys().any(|k| k.2 > 0));
+    let (has_memory, has_gpus) = (alike.keys().any(|k| k.1 > 0), alike.keys().any(|k| k.2 > 0));
     resources.extend(has_memory.then(|| "mem".to_string()));
     resources.extend(has_gpus.then(|| "gpu".to_string()));
     let number = |n: u64| Stock { exact: n.into(), is_bytes: false };
-    let mut groups: Vec<(&Node, MachineGroup)> = groups
-        .into_iter()
-        .map(|((cpus, memory, gpus, speed, properties), nodes)| {
-            let mut has = vec![number(cpus)];
-            has.extend(has_memory.then(|| Stock { exact: memory.into(), is_bytes: true }));
-            has.extend(has_gpus.then(|| number(gpus)));
-            let names: Vec<&str> = nodes.iter().map(|n| n.name.as_str()).collect();
-            let speed = Rational::from_parts(speed.into(), slowest.into());
-            let count = u32::try_from(nodes.len()).unwrap_or(u32::MAX);
-            (nodes[0], MachineGroup { name: shortened(&names), count, has, speed, properties })
-        })
-        .collect();
-    let place = |node: &Node| nodes.iter().position(|n| std::ptr::eq(n, node));
-    groups.sort_by_key(|(first, _)| place(first));
-    let groups: Vec<MachineGroup> = groups.into_iter().map(|(_, group)| group).collect();
+    // In the order of their first machines.
+    let mut alike: Vec<_> = alike.into_iter().collect();
+    alike.sort_by_key(|(_, members)| members[0]);
+    let (mut groups, mut members) = (Vec::new(), Vec::new());
+    for ((cpus, memory, gpus, speed, properties), nodes_of) in alike {
+        let mut has = vec![number(cpus)];
+        has.extend(has_memory.then(|| Stock { exact: memory.into(), is_bytes: true }));
+        has.extend(has_gpus.then(|| number(gpus)));
+        let names: Vec<&str> = nodes_of.iter().map(|&at| nodes[at].name.as_str()).collect();
+        let speed = Rational::from_parts(speed.into(), slowest.into());
+        let count = u32::try_from(nodes_of.len()).unwrap_or(u32::MAX);
+        groups.push(MachineGroup { name: shortened(&names), count, has, speed, properties });
+        members.push(nodes_of);
+    }
     let mut queues = Vec::new();
     for partition in partitions {
         if !groups.iter().any(|g| g.properties.contains(&partition.name)) {
@@ -92,7 +93,7 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
             ..Queue::new(partition.name.clone())
         });
     }
-    Described { cluster: Cluster { resources, groups, queues }, notes }
+    Described { cluster: Cluster { resources, groups, queues }, members, notes }
 }
 
 /// Names that differ in the number at their end, as Slurm shortens them: `n[1-3,7]`; of long lists the first.
@@ -144,12 +145,13 @@ mod tests {
 
     #[test]
     fn machines_that_are_alike_are_a_group_and_partitions_are_queues() {
-        let Described { cluster, notes } =
+        let Described { cluster, members, notes } =
             described(&ClusterOptions { speed_feature: Some("spec_".into()), ..ClusterOptions::default() });
         assert_eq!(cluster.resources, ["cpu", "mem", "gpu"]);
         let groups: Vec<(&str, u32, String)> =
             cluster.groups.iter().map(|g| (g.name.as_str(), g.count, g.speed.to_string())).collect();
         assert_eq!(groups, [("n[1-2]", 2, "1".into()), ("g1", 1, "3/2".into()), ("n3", 1, "1".into())]);
+        assert_eq!(members, [vec![0, 2], vec![1], vec![3]]);
         assert_eq!(cluster.groups[0].properties, ["main", "short"]);
         assert_eq!(
             (cluster.groups[0].has[1].exact.to_string(), cluster.groups[0].has[1].is_bytes),

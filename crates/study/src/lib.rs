@@ -20,6 +20,7 @@ pub mod record;
 mod replay;
 mod run;
 mod waste;
+mod written;
 
 pub use accounts::{AccountsFile, Placed};
 pub use cluster_file::{cluster_of, read_cluster};
@@ -33,3 +34,4 @@ pub use plan::{CapacityAsked, Plan, PlanError, Question, RunPlan};
 pub use point::{Point, PointError, Prepared};
 pub use replay::starts_under;
 pub use run::{Live, LiveRun, RunState};
+pub use written::{accounts_text, cluster_text, weights_text};

@@ -1,0 +1,208 @@
+//! The cluster file, the file of accounts and the file of weights, written as [`read_cluster`](crate::read_cluster),
+//! [`AccountsFile`](crate::AccountsFile) and [`read_weights`](crate::read_weights) read them.
+
+use std::fmt::Write as _;
+
+use evenhand_model::{Account, Cluster, Rational, Span, Stock, UBig};
+
+/// A cluster file that reads back as `cluster`.
+pub fn cluster_text(cluster: &Cluster) -> String {
+    let mut text = String::new();
+    for group in &cluster.groups {
+        line(&mut text, "[[machines]]");
+        line(&mut text, &format!("name = {}", quoted(&group.name)));
+        line(&mut text, &format!("count = {}", group.count));
+        for (resource, has) in cluster.resources.iter().zip(&group.has) {
+            line(&mut text, &format!("{} = {}", key(resource), stock(has)));
+        }
+        if group.speed != Rational::ONE {
+            line(&mut text, &format!("speed = {}", number(&group.speed)));
+        }
+        properties(&mut text, &group.properties);
+        text.push('\n');
+    }
+    for queue in &cluster.queues {
+        line(&mut text, "[[queues]]");
+        line(&mut text, &format!("name = {}", quoted(&queue.name)));
+        if queue.price != Rational::ONE {
+            line(&mut text, &format!("price = {}", number(&queue.price)));
+        }
+        if queue.priority != 0 {
+            line(&mut text, &format!("priority = {}", queue.priority));
+        }
+        if let Some(wall) = queue.max_wall {
+            line(&mut text, &format!("max_wall = {}", quoted(&span(wall))));
+        }
+        for (name, limits) in [("max_job", &queue.max_job), ("max_user", &queue.max_user)] {
+            let limits: Vec<String> =
+                limits.iter().map(|(of, most)| format!("{} = {}", key(of), stock(most))).collect();
+            if !limits.is_empty() {
+                line(&mut text, &format!("{name} = {{ {} }}", limits.join(", ")));
+            }
+        }
+        properties(&mut text, &queue.properties);
+        text.push('\n');
+    }
+    text
+}
+
+/// A file of accounts: these, each after its parent, and of users their shares.
+pub fn accounts_text(accounts: &[Account], users: &[(String, Rational)]) -> String {
+    let mut text = String::new();
+    for account in accounts {
+        line(&mut text, "[[account]]");
+        line(&mut text, &format!("name = {}", quoted(&account.name)));
+        if let Some(parent) = account.parent.and_then(|p| accounts.get(p)) {
+            line(&mut text, &format!("parent = {}", quoted(&parent.name)));
+        }
+        if account.shares != Rational::ONE {
+            line(&mut text, &format!("shares = {}", number(&account.shares)));
+        }
+        text.push('\n');
+    }
+    for (name, shares) in users {
+        line(&mut text, "[[user]]");
+        line(&mut text, &format!("name = {}", quoted(name)));
+        line(&mut text, &format!("shares = {}\n", number(shares)));
+    }
+    text
+}
+
+/// A file of weights, as [`read_weights`](crate::read_weights) reads it.
+pub fn weights_text(weights: &[(String, Rational)]) -> String {
+    let mut text = String::from("[weights]\n");
+    for (user, weight) in weights {
+        line(&mut text, &format!("{} = {}", key(user), number(weight)));
+    }
+    text
+}
+
+fn line(text: &mut String, line: &str) {
+    text.push_str(line);
+    text.push('\n');
+}
+
+fn properties(text: &mut String, properties: &[String]) {
+    if !properties.is_empty() {
+        let list: Vec<String> = properties.iter().map(|p| quoted(p)).collect();
+        line(text, &format!("properties = [{}]", list.join(", ")));
+    }
+}
+
+/// A basic string of TOML.
+fn quoted(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => {
+                // Writing into a string does not fail.
+                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
+
+fn key(name: &str) -> String {
+    let is_bare = !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-".contains(c));
+    if is_bare { name.to_string() } else { quoted(name) }
+}
+
+fn number(value: &Rational) -> String {
+    if *value.denominator() == UBig::ONE { value.to_string() } else { quoted(&value.to_string()) }
+}
+
+fn stock(stock: &Stock) -> String {
+    if !stock.is_bytes {
+        return number(&stock.exact);
+    }
+    let mebibytes = &stock.exact / Rational::from(1u32 << 20);
+    if *mebibytes.denominator() == UBig::ONE {
+        quoted(&format!("{mebibytes}MiB"))
+    } else {
+        quoted(&format!("{}B", stock.exact))
+    }
+}
+
+/// In the largest unit that holds it in whole numbers, else in decimals of a second.
+fn span(span: Span) -> String {
+    let seconds = span.nanos() / 1_000_000_000;
+    if span.nanos() % 1_000_000_000 != 0 || seconds == 0 {
+        return format!("{span}s");
+    }
+    let units = [(86_400, "d"), (3600, "h"), (60, "m")];
+    let unit = units.iter().find(|(length, _)| seconds.is_multiple_of(*length));
+    unit.map_or_else(|| format!("{seconds}s"), |(length, unit)| format!("{}{unit}", seconds / length))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{AccountsFile, cluster_of};
+    use evenhand_documents::{Document, Format};
+    use evenhand_model::{MachineGroup, Queue, Resource, Task, WorkloadBuilder};
+    use proptest::prelude::*;
+
+    fn amount(numerator: u64, denominator: u8, is_bytes: bool) -> Stock {
+        let exact = Rational::from_parts(numerator.into(), denominator.max(1).into());
+        Stock { exact: if is_bytes { Rational::from(numerator) } else { exact }, is_bytes }
+    }
+
+    proptest! {
+        #[test]
+        fn a_cluster_reads_back(
+            groups in prop::collection::vec(("\\PC{1,6}", 1u32..50, 1u64..1 << 50, 1u8..5, 0u64..9, prop::collection::vec("\\PC{1,4}", 0..3)), 1..4),
+            queues in prop::collection::vec(("[a-z]{1,5}", -5i32..5, prop::option::of(0u64..1 << 60), 1u64..1 << 40), 0..3),
+        ) {
+            let mut cluster = Cluster { resources: vec!["cpu".into(), "mem".into(), "odd name".into()], ..Cluster::default() };
+            for (at, (name, count, bytes, part, gpus, properties)) in groups.into_iter().enumerate() {
+                let has = vec![amount(bytes, part, false), amount(bytes, 1, true), amount(gpus, 1, false)];
+                let speed = Rational::from_parts(u32::from(part).into(), 3u8.into());
+                cluster.groups.push(MachineGroup { name: format!("{name}{at}"), count, has, speed, properties });
+            }
+            for (at, (name, priority, wall, most)) in queues.into_iter().enumerate() {
+                cluster.queues.push(Queue {
+                    priority,
+                    max_wall: wall.map(Span::from_nanos),
+                    max_job: vec![("mem".into(), amount(most, 1, true))],
+                    properties: cluster.groups[0].properties.clone(),
+                    ..Queue::new(format!("{name}{at}"))
+                });
+            }
+            let text = cluster_text(&cluster);
+            let document = Document::parse("c.toml", &text, Some(Format::Toml)).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
+            prop_assert_eq!(cluster_of(&document).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?, Some(cluster));
+        }
+    }
+
+    #[test]
+    fn weights_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let users = ["ann".to_string(), "b.o b".to_string()];
+        let third = Rational::from_parts(1.into(), 3u8.into());
+        let text = weights_text(&[(users[0].clone(), Rational::ONE), (users[1].clone(), third.clone())]);
+        std::fs::write(folder.path().join("w.toml"), text).unwrap();
+        let (weights, unknown) = crate::read_weights(&folder.path().join("w.toml"), &users).unwrap();
+        assert_eq!((weights.exact(0), weights.exact(1), unknown.len()), (&Rational::ONE, &third, 0));
+    }
+
+    #[test]
+    fn accounts_read_back() {
+        let account = |name: &str, parent, shares: u8| Account { name: name.into(), parent, shares: shares.into() };
+        let accounts = [account("a \"b\"", None, 1), account("c", Some(0), 3)];
+        let text = accounts_text(&accounts, &[("ann".into(), Rational::from_parts(1.into(), 3u8.into()))]);
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("a.toml"), text).unwrap();
+        let mut workload = WorkloadBuilder::new([Resource::new("cpu", "")]);
+        workload.push(&Task { user: "ann", account: Some("c"), amounts: &[1], ..Task::default() });
+        workload.push(&Task { user: "bob", account: Some("c"), amounts: &[1], ..Task::default() });
+        let placed =
+            AccountsFile::read(&folder.path().join("a.toml")).unwrap().place(workload.finish().unwrap()).unwrap();
+        assert_eq!(placed.tree.accounts(), accounts);
+        assert_eq!((placed.tree.home(0), placed.tree.shares(0).to_string()), (Some(1), "1/3".into()));
+        assert_eq!(placed.tree.shares(1), &Rational::ONE);
+    }
+}
