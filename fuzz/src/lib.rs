@@ -4,6 +4,9 @@ use evenhand_documents::{Document, DocumentError};
 use evenhand_model::Rational;
 use evenhand_problems::{AllocationFile, Arithmetic, ProblemFile, ScenarioFile};
 use evenhand_processes::Program;
+use evenhand_slurm::{
+    Accounts, ClusterOptions, Configuration, Nodes, Partitions, Priorities, Queue, ShareTable, cluster,
+};
 use evenhand_workload::Source;
 use evenhand_workload::import::{Format, ImportError, ImportOptions, Imported, MemoryPer, import};
 
@@ -99,4 +102,33 @@ pub fn check_program(data: &[u8]) {
         assert!(!program.explain().is_empty());
         assert_eq!(Program::parse("program", &program.to_string()).ok(), Some(program));
     }
+}
+
+/// Reads `data` as what each of Slurm's commands prints: no panic; an error has a place in the text; machines and
+/// partitions that are read make a cluster, and associations a tree.
+pub fn check_slurm(data: &[u8]) {
+    let Ok(text) = std::str::from_utf8(data) else { return };
+    let lines = text.lines().count().max(1);
+    let place =
+        |error: evenhand_slurm::TextError| assert!((1..=lines).contains(&error.line) && error.column >= 1, "{error}");
+    let nodes = Nodes::parse(text).map_err(place);
+    let partitions = Partitions::parse(text).map_err(place);
+    if let (Ok(nodes), Ok(partitions)) = (nodes, partitions) {
+        let described = cluster(&nodes.nodes, &partitions.partitions, &ClusterOptions::default());
+        assert_eq!(described.cluster.groups.len(), described.members.len());
+    }
+    match Queue::parse(text) {
+        Ok(queue) => queue.jobs.iter().for_each(|job| {
+            let _ =
+                (job.tasks(), job.held(), job.requested_per_node(), job.requested.to_string(), job.limit.to_string());
+        }),
+        Err(error) => place(error),
+    }
+    match Accounts::parse(text) {
+        Ok(accounts) => drop(accounts.leaves().expect("associations make a tree")),
+        Err(error) => place(error),
+    }
+    let _ = ShareTable::parse(text).map_err(place);
+    let _ = Priorities::parse(text).map_err(place);
+    let _ = Configuration::parse(text).map_err(place);
 }

@@ -1,6 +1,6 @@
 //! Reading a site and writing down what a study needs of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
 use evenhand_model::{Rational, Workload};
@@ -115,20 +115,24 @@ fn accounts(
         console.note("sacctmgr shows no account to you: everybody has the same share.");
         return Ok(None);
     }
-    // Only whom the workload has: a site's list of users is long.
+    // Only whom the workload has, in the accounts he worked under: a site's list of users is long.
+    let columns = workload.columns();
+    let mut worked = HashSet::new();
+    for (row, user) in columns.user.iter().enumerate() {
+        let account = columns.account.as_ref().and_then(|c| workload.accounts().get(c[row] as usize));
+        worked.extend(account.map(|account| (workload.users()[user.index()].as_str(), account.as_str())));
+    }
     let mut shares: BTreeMap<&str, Shares> = BTreeMap::new();
     let mut differ = Vec::new();
-    for (user, _, share) in accounts.users() {
-        if workload.user_id(user).is_none() {
-            continue;
-        }
-        if *shares.entry(user).or_insert(share) != share && !differ.contains(&user) {
+    for (user, account, share) in accounts.users() {
+        if worked.contains(&(user, account)) && *shares.entry(user).or_insert(share) != share && !differ.contains(&user)
+        {
             differ.push(user);
         }
     }
     if !differ.is_empty() {
         console.note(&format!(
-            "Users with other shares in another account, of which the first are taken: {}.",
+            "Who has other shares in another account is given those of the first: {}.",
             differ.join(", ")
         ));
     }

@@ -1,0 +1,193 @@
+#!/usr/bin/env bash
+# A real Slurm with accounting is read: what `slurm show` says, and a study and an audit of its history.
+#   tests/slurm/read.sh EVENHAND
+# Starts a Slurm of its own and stops it at the end. As root the jobs are those of two of the system's users;
+# as anybody else all are the caller's, under two accounts.
+set -uo pipefail
+
+evenhand=$(realpath "${1:?usage: tests/slurm/read.sh EVENHAND}")
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+export PATH="$PATH:/usr/sbin:/sbin"
+work=$(mktemp -d)
+chmod 755 "$work"
+trap '"$root/scripts/slurm-down.sh" "$work/slurm" --purge; rm -rf "$work"' EXIT
+passed=0
+failed=0
+
+# holds SENTENCE COMMAND…: what the command says is kept for `says`.
+holds() {
+    local sentence=$1
+    shift
+    if "$@" >"$work/said.log" 2>&1; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'does not hold: %s\n' "$sentence"
+        sed 's/^/    /' "$work/said.log" | tail -n 20
+    fi
+}
+
+# says SENTENCE PATTERN: the last command said so.
+says() { holds_in "$1" "$2" "$work/said.log"; }
+
+holds_in() {
+    if grep -q -- "$2" "$3"; then
+        passed=$((passed + 1))
+    else
+        failed=$((failed + 1))
+        printf 'does not hold: %s: there is no %s in:\n' "$1" "$2"
+        sed 's/^/    /' "$3" | tail -n 20
+    fi
+}
+
+# ends STATUS COMMAND…
+ends() {
+    local status=$1 ended=0
+    shift
+    "$@" || ended=$?
+    [ "$ended" = "$status" ]
+}
+
+# until_true SECONDS COMMAND…
+until_true() {
+    local until=$((SECONDS + $1))
+    shift
+    until "$@"; do
+        [ "$SECONDS" -lt "$until" ] || return 1
+        sleep 0.2
+    done
+}
+
+if [ "$(id -u)" = 0 ]; then
+    ann=daemon bob=games
+else
+    ann=$(id -un) bob=$ann
+    printf 'not root: all jobs are those of %s, and what others may see is not tried\n' "$ann"
+fi
+nodes='n1 8 16000 0 spec_100
+n2 8 16000 0 spec_100
+n3 4 32000 2 spec_150'
+SLURM_NODES=$nodes WITH_DB=1 SLURM_USERS="$ann" SLURM_CONF_EXTRA='PriorityWeightFairshare=1000
+PriorityWeightAge=10' "$root/scripts/slurm-up.sh" "$work/slurm" >"$work/up" || exit 1
+eval "$(cat "$work/up")"
+cd "$work" || exit 1
+
+# The root: all 1, science 3 (of which physics is all), art 1. In art bob has the account's shares.
+sacctmgr -i -Q add account science Fairshare=3 >/dev/null
+sacctmgr -i -Q add account physics parent=science Fairshare=2 >/dev/null
+sacctmgr -i -Q add account art Fairshare=1 >/dev/null
+sacctmgr -i -Q add user "$ann" account=physics Fairshare=5 >/dev/null
+sacctmgr -i -Q add user "$bob" account=art Fairshare=parent >/dev/null
+known() { sacctmgr -n -P show assoc format=account,user | grep -qx "art|$bob"; }
+until_true 10 known
+
+submit() {
+    local user=$1
+    shift
+    if [ "$(id -u)" = 0 ]; then set -- --uid="$user" "$@"; fi
+    sbatch --parsable --chdir=/ --output=/dev/null "$@"
+}
+until_true 10 eval 'submit "$ann" -A physics -n1 -c2 --mem=500M -t 5 --wrap "sleep 2" >first 2>/dev/null'
+first=$(cat first)
+array=$(submit "$bob" -A art -n1 -c4 --mem=1G -t 1:00:00 -a 0-5%2 --wrap "sleep 1")
+submit "$ann" -A physics -H -n1 --wrap true >/dev/null
+dependent=$(submit "$bob" -A art -d "afterok:$first:$array" --gpus=1 -t 2-00:00:00 --wrap true)
+submit "$ann" -A physics -N2 -n2 --mem=2G -t UNLIMITED --wrap "sleep 2" >/dev/null
+submit "$bob" -A art -a 1-1000%5 --nice=100 -c8 --mem-per-cpu=500M --begin=now+1hour --wrap true >/dev/null
+submit "$ann" -A physics --gres=gpu:2 -p express --begin=now+1hour -C 'spec_100|spec_150' --wrap true >/dev/null
+
+# field NAME VALUE: that the queue as JSON has a job with it; jobs are told apart by their numbers.
+job() {
+    "$evenhand" --format json slurm show >show.json 2>show.err || return 1
+    python3 - "$@" <<'PY'
+import json, sys
+which, *pairs = sys.argv[1:]
+jobs = [j for j in json.load(open("show.json"))["jobs"] if str(j["array"] or j["id"]) == which]
+assert jobs, f"no job {which}"
+for pair in pairs:
+    path, _, value = pair.partition("=")
+    found = jobs[0]
+    for part in path.split("."):
+        found = found[part]
+    assert json.dumps(found) == value, f"{path}: {found!r}, expected {value}"
+PY
+}
+number() { squeue -h -o '%F %o %r' | awk -v reason="$1" '$NF == reason { print $1; exit }'; }
+
+holds "show reads the site" "$evenhand" slurm show
+says "by its name" "^Cluster evenhand, Slurm "
+says "with its priorities" "Age 10, FairShare 1000"
+says "with machines that are alike as one group" "^n\[1-2\]  *2  *0  *16 "
+says "and the one with GPUs" "^n3 .* 4 .* 2 "
+says "with the partition's limit" "^express  *UP  *1  *1.0 "
+says "with what everybody is entitled to" "^physics  *$ann  *50.0 %"
+says "whoever has the account's shares included" "^art  *$bob  *16.7 %"
+if command -v python3 >/dev/null; then
+    held=$(number JobHeldUser)
+    holds "a job its user holds" job "$held" 'held_by="user"' 'priority=0' 'eligible_s=null' "user=\"$ann\""
+    holds "a job that depends" job "$dependent" "account=\"art\"" 'requested.gpu=1' 'limit_s=172800.0' 'held_by=null'
+    waiting=$(squeue -h -o '%F %K' | awk '$2 ~ /1000/ { print $1; exit }')
+    holds "an array is one record" job "$waiting" 'tasks=1000' 'at_a_time=5' 'nice=100' 'requested.cpu=8' 'requested.mem_bytes=4194304000'
+    features=$(squeue -h -o '%F %f' | awk '$2 ~ /spec/ { print $1; exit }')
+    holds "a request by node, and a bar in the features" \
+        job "$features" 'features="spec_100|spec_150"' 'per_node.gpu=2' 'partitions=["express"]'
+else
+    printf 'no python3: the fields of the JSON are not looked at\n'
+fi
+
+# Ended: the first, six of the array, the job on two nodes, the one that waited for the first two.
+ended() { [ "$(sacct -a -X -n -P -o State | grep -c COMPLETED)" = 9 ]; }
+holds "nine jobs end" until_true 60 ended
+
+holds "a study of all users" "$evenhand" slurm study --from 1d --all-users --speed-feature spec_ --site site \
+    --policy fifo,drf,fair-tree --out report
+says "says whose jobs" "sacct --allusers: the jobs of all users"
+says "has the nine" "kept 9 tasks"
+says "runs on the real machines" "held of 2 x n\[1-2\]"
+says "says how to run it again" "evenhand study site/workload.parquet --capacity site/cluster.toml"
+holds "the report is there" test -s report/index.html
+holds_in "the machines have their memory" '^mem = "16000MiB"' site/cluster.toml
+holds_in "and their speed" '^speed = "3/2"' site/cluster.toml
+holds_in "partitions are queues" '^max_wall = "1h"' site/cluster.toml
+holds_in "accounts are within accounts" '^parent = "science"' site/accounts.toml
+holds_in "users have their shares" '^shares = 5' site/accounts.toml
+cp site/workload.parquet before.parquet
+holds "the same again, from the files alone" env PATH=/nonexistent "$evenhand" study site/workload.parquet \
+    --capacity site/cluster.toml --accounts site/accounts.toml --policy fifo --out again --backfill easy
+holds "as JSON" "$evenhand" --format json slurm study --from 1d --all-users --site site --policy drf --out json
+says "which holds the runs" '"policy": "drf"'
+holds "an audit" ends 1 "$evenhand" slurm audit --from 1d --all-users --site site
+says "has the nine" "^9 tasks of "
+says "on the real machines" "capacity: cpu 20"
+holds "in which nothing was held that was not there" ends 0 "$evenhand" slurm audit --from 1d --all-users --site site --property feasible
+
+if [ "$(id -u)" = 0 ]; then
+    as() { setpriv --reuid="$1" --regid="$(id -g "$1")" --clear-groups "${@:2}"; }
+    install -d -o "$ann" own
+    # The program may stand where only root comes.
+    install -m 755 "$evenhand" "$work/evenhand"
+    holds "a user studies what is his" as "$ann" "$work/evenhand" slurm study --from 1d --site own/site --policy fifo --out own/report
+    says "and is told so" "your own jobs"
+    says "his two jobs" "kept 2 tasks"
+    holds "and, where nobody hides it, everybody's" \
+        as "$ann" "$work/evenhand" slurm study --from 1d --all-users --site own/site --policy fifo --out own/report
+    says "all nine" "kept 9 tasks"
+    holds "and looks at the site" as "$bob" "$work/evenhand" slurm show
+fi
+
+holds "a past without jobs is the input's fault" \
+    ends 2 "$evenhand" slurm study --from 2020-01-01 --to 2020-01-02 --site none
+says "with what can be done" "--all-users asks for everybody's"
+holds "options in the wrong place" ends 2 "$evenhand" slurm study --policy drf --from 1d
+says "are told where they go" "write it before --policy"
+holds "no commands" ends 3 env PATH=/nonexistent "$evenhand" slurm show
+says "are said" "there is no scontrol here"
+sed 's/^AccountingStorage.*//' "$SLURM_CONF" >"$work/without.conf"
+holds "no accounting" ends 3 env SLURM_CONF="$work/without.conf" "$evenhand" slurm study
+says "is said" "without slurmdbd there is no history"
+sed "s/^SlurmctldPort=.*/SlurmctldPort=9/" "$SLURM_CONF" >"$work/silent.conf"
+holds "a controller that does not answer" ends 3 env SLURM_CONF="$work/silent.conf" "$evenhand" slurm show
+says "is said" "does not answer"
+
+printf '%s passed, %s failed\n' "$passed" "$failed"
+[ "$failed" = 0 ]
