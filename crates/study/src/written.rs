@@ -130,7 +130,7 @@ fn stock(stock: &Stock) -> String {
 /// In the largest unit that holds it in whole numbers, else in decimals of a second.
 fn span(span: Span) -> String {
     let seconds = span.nanos() / 1_000_000_000;
-    if span.nanos() % 1_000_000_000 != 0 || seconds == 0 {
+    if !span.nanos().is_multiple_of(1_000_000_000) || seconds == 0 {
         return format!("{span}s");
     }
     let units = [(86_400, "d"), (3600, "h"), (60, "m")];
