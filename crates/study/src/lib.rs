@@ -34,4 +34,4 @@ pub use plan::{CapacityAsked, Plan, PlanError, Question, RunPlan};
 pub use point::{Point, PointError, Prepared};
 pub use replay::starts_under;
 pub use run::{Live, LiveRun, RunState};
-pub use written::{accounts_text, cluster_text, weights_text};
+pub use written::{accounts_text, cluster_text};

@@ -1,5 +1,5 @@
-//! The cluster file, the file of accounts and the file of weights, written as [`read_cluster`](crate::read_cluster),
-//! [`AccountsFile`](crate::AccountsFile) and [`read_weights`](crate::read_weights) read them.
+//! The cluster file and the file of accounts, written as [`read_cluster`](crate::read_cluster) and
+//! [`AccountsFile`](crate::AccountsFile) read them.
 
 use std::fmt::Write as _;
 
@@ -64,15 +64,6 @@ pub fn accounts_text(accounts: &[Account], users: &[(String, Rational)]) -> Stri
         line(&mut text, "[[user]]");
         line(&mut text, &format!("name = {}", quoted(name)));
         line(&mut text, &format!("shares = {}\n", number(shares)));
-    }
-    text
-}
-
-/// A file of weights, as [`read_weights`](crate::read_weights) reads it.
-pub fn weights_text(weights: &[(String, Rational)]) -> String {
-    let mut text = String::from("[weights]\n");
-    for (user, weight) in weights {
-        line(&mut text, &format!("{} = {}", key(user), number(weight)));
     }
     text
 }
@@ -176,17 +167,6 @@ mod tests {
             let document = Document::parse("c.toml", &text, Some(Format::Toml)).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?;
             prop_assert_eq!(cluster_of(&document).map_err(|e| TestCaseError::fail(format!("{e}\n{text}")))?, Some(cluster));
         }
-    }
-
-    #[test]
-    fn weights_read_back() {
-        let folder = tempfile::tempdir().unwrap();
-        let users = ["ann".to_string(), "b.o b".to_string()];
-        let third = Rational::from_parts(1.into(), 3u8.into());
-        let text = weights_text(&[(users[0].clone(), Rational::ONE), (users[1].clone(), third.clone())]);
-        std::fs::write(folder.path().join("w.toml"), text).unwrap();
-        let (weights, unknown) = crate::read_weights(&folder.path().join("w.toml"), &users).unwrap();
-        assert_eq!((weights.exact(0), weights.exact(1), unknown.len()), (&Rational::ONE, &third, 0));
     }
 
     #[test]

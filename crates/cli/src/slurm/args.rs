@@ -48,7 +48,7 @@ pub(crate) struct PastArgs {
     pub(crate) lenient: bool,
     #[command(flatten)]
     pub(crate) machines: MachineArgs,
-    /// The folder for what is read: workload.parquet, cluster.toml, accounts.toml, weights.toml
+    /// The folder for what is read: workload.parquet, cluster.toml, accounts.toml
     #[arg(long, default_value = "evenhand-slurm", value_name = "DIR")]
     pub(crate) site: PathBuf,
     /// Options of evenhand study, or of evenhand audit --history, after those above

@@ -36,8 +36,8 @@ pub(super) fn audit(args: &PastArgs, common: &Common, console: &Console) -> Resu
         if !has(&args.rest, &["--capacity"]) {
             arguments.extend(["--capacity".to_string(), text(&site.cluster)]);
         }
-        if let Some(weights) = site.weights.as_ref().filter(|_| !has(&args.rest, &["--weights", "--accounts"])) {
-            arguments.extend(["--weights".to_string(), text(weights)]);
+        if let Some(accounts) = site.accounts.as_ref().filter(|_| !has(&args.rest, &["--weights", "--accounts"])) {
+            arguments.extend(["--accounts".to_string(), text(accounts)]);
         }
         arguments
     })
@@ -53,13 +53,8 @@ fn run(
 ) -> Result<Outcome, Failure> {
     misplaced(&args.rest)?;
     // What is wrong with the verb's own options is said before a site is asked for months of history.
-    let nowhere = Site {
-        workload: "workload.parquet".into(),
-        cluster: "cluster.toml".into(),
-        accounts: None,
-        weights: None,
-        backfills: false,
-    };
+    let nowhere =
+        Site { workload: "workload.parquet".into(), cluster: "cluster.toml".into(), accounts: None, backfills: false };
     let command = |site: &Site| {
         let mut command = vec!["evenhand".to_string()];
         command.extend(common.as_typed());

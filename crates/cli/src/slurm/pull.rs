@@ -7,7 +7,7 @@ use evenhand_model::{Rational, Workload};
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, History, Nodes, Partitions, ReadError, Shares, System, Window, cluster,
 };
-use evenhand_study::{AccountsFile, accounts_text, cluster_text, weights_text};
+use evenhand_study::{accounts_text, cluster_text};
 
 use super::args::{MachineArgs, PastArgs};
 use super::{failed, when};
@@ -23,8 +23,6 @@ pub(super) struct Site {
     pub(super) cluster: PathBuf,
     /// If the site keeps accounts.
     pub(super) accounts: Option<PathBuf>,
-    /// What its users are entitled to by those.
-    pub(super) weights: Option<PathBuf>,
     /// Whether Slurm lets jobs start behind one that waits.
     pub(super) backfills: bool,
 }
@@ -73,14 +71,12 @@ pub(super) fn pull(args: &PastArgs, common: &Common, console: &Console) -> Resul
         workload: file("workload.parquet"),
         cluster: file("cluster.toml"),
         accounts: None,
-        weights: None,
         backfills: configuration.backfills(),
     };
     write_store(&site.workload, &imported.workload)?;
     write_file(&site.cluster, &cluster_text(&described.cluster))?;
-    let entitled = accounts(&slurm, &configuration, imported.workload, &args.site, console)?;
-    let (accounts, weights) = entitled.map_or((None, None), |(accounts, weights)| (Some(accounts), Some(weights)));
-    Ok(Site { accounts, weights, ..site })
+    let accounts = accounts(&slurm, &configuration, &imported.workload, &args.site, console)?;
+    Ok(Site { accounts, ..site })
 }
 
 /// Whose jobs these are.
@@ -94,14 +90,14 @@ fn scope(args: &PastArgs, configuration: &Configuration, workload: &Workload) ->
     format!("{asked}; {users} {}.", if users == 1 { "user" } else { "users" })
 }
 
-/// Writes the accounts and the weights that they give the workload's users, if the site has any.
+/// Writes the accounts with the shares of the workload's users, if the site has any.
 fn accounts(
     slurm: &System,
     configuration: &Configuration,
-    workload: Workload,
+    workload: &Workload,
     folder: &Path,
     console: &Console,
-) -> Result<Option<(PathBuf, PathBuf)>, Failure> {
+) -> Result<Option<PathBuf>, Failure> {
     let accounts = match Accounts::read(slurm, configuration.cluster()) {
         Ok(accounts) => accounts,
         // A history without shares is a history all the same.
@@ -143,17 +139,5 @@ fn accounts(
         .collect();
     let path = folder.join("accounts.toml");
     write_file(&path, &accounts_text(&accounts.accounts(), &users))?;
-    let placed = AccountsFile::read(&path).and_then(|file| file.place(workload.clone())).map_err(Failure::document)?;
-    // A user of several accounts is entitled to the sum.
-    let mut entitled: BTreeMap<(u32, u32), Rational> = BTreeMap::new();
-    for (was, is) in workload.columns().user.iter().zip(&placed.workload.columns().user) {
-        entitled.entry((was.0, is.0)).or_insert_with(|| placed.tree.user_entitlement(is.index()).clone());
-    }
-    let mut weights: Vec<(String, Rational)> = workload.users().iter().map(|u| (u.clone(), Rational::ZERO)).collect();
-    for ((was, _), part) in entitled {
-        weights[was as usize].1 += part;
-    }
-    let weights_path = folder.join("weights.toml");
-    write_file(&weights_path, &weights_text(&weights))?;
-    Ok(Some((path, weights_path)))
+    Ok(Some(path))
 }

@@ -15,10 +15,10 @@ use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
 use super::error::{Problem, quoted};
 use super::number::{Decimal, NANO, decimal, fits};
 use super::rows::{for_each_line, utf8};
-use crate::slurm::clock;
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
 use crate::input::{Meter, Shard};
+use crate::slurm::clock;
 
 const ROUNDED: &str = "rounded";
 const NO_USER: &str = "no user";
