@@ -35,10 +35,11 @@ pub struct QuantityError {
 
 const EXPECTED: &str =
     "a number that is not negative: an integer, a decimal, a fraction \"54/13\" or a size (18Gi, 250m)";
-/// More digits than this (or a larger exponent) is not a quantity anyone means; it bounds the work. It holds for
-/// what is written and for numerator and denominator of what that means, so that every quantity read can be
-/// written and read again.
+/// More digits than this (or a larger exponent) is not a quantity anyone means; it bounds the work.
 const MAX_DIGITS: usize = 60;
+/// Numerator and denominator have no more digits than this, which what is written within [`MAX_DIGITS`] keeps
+/// to. Plain whole numbers may be so long, so that every quantity read can be written and read again.
+const MAX_WHOLE_DIGITS: usize = 4 * MAX_DIGITS;
 
 impl Quantity {
     /// Reads a quantity.
@@ -88,8 +89,8 @@ impl fmt::Display for Quantity {
 }
 
 fn is_writable(quantity: &Rational) -> bool {
-    // 2^199 is the power of two next below 10^60.
-    quantity.numerator().bit_len() < 200 && quantity.denominator().bit_len() < 200
+    // 2^797 is the power of two next below 10^240.
+    quantity.numerator().bit_len() < 798 && quantity.denominator().bit_len() < 798
 }
 
 fn parse(text: &str) -> Option<Rational> {
@@ -129,7 +130,8 @@ fn decimal(text: &str) -> Option<Rational> {
     };
     let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = whole.len() + part.len();
-    if digits == 0 || digits > MAX_DIGITS || !whole.bytes().chain(part.bytes()).all(|b| b.is_ascii_digit()) {
+    let most = if whole.len() == text.len() { MAX_WHOLE_DIGITS } else { MAX_DIGITS };
+    if digits == 0 || digits > most || !whole.bytes().chain(part.bytes()).all(|b| b.is_ascii_digit()) {
         return None;
     }
     let joined = UBig::from_str_radix(&format!("{whole}{part}"), 10).ok()?;
@@ -156,12 +158,15 @@ mod tests {
 
     #[test]
     fn what_is_read_can_be_written_and_read_again() {
-        let nines = "9".repeat(59);
-        for text in [nines.clone(), format!("1/{nines}"), format!("{nines}/7"), "1e59".into(), "1e-59".into()] {
+        let nines = "9".repeat(60);
+        for text in [nines.clone(), format!("1e-60/{nines}e60"), format!("0.5299/{nines}"), format!("{nines}Pi")] {
             let quantity = Quantity::parse(&text).unwrap();
             assert_eq!(Quantity::parse(&quantity.to_string()), Ok(quantity), "{text}");
         }
-        for bad in [format!("0.5299/{nines}"), "1e60".into(), format!("{nines}Pi")] {
+        let long = "9".repeat(239);
+        for bad in
+            [format!("{nines}9.0"), "1e61".into(), format!("{long}99"), format!("{long}Pi"), format!("1e-60/{long}")]
+        {
             assert!(Quantity::parse(&bad).is_err(), "{bad}");
         }
     }
