@@ -122,7 +122,8 @@ mod tests {
         assert!(wrong("3/0.0").contains("division by 0"));
         assert!(wrong("1e999").contains("too large"));
         assert!(wrong("1e-99999999999").contains("too large"));
-        assert!(wrong(&"9".repeat(61)).contains("too large"));
+        assert!(wrong(&"9".repeat(241)).contains("too large"));
+        assert!(wrong(&format!("0.{}", "9".repeat(60))).contains("too large"));
         assert!(wrong("12 apples").contains("an integer, a decimal"));
         assert!(wrong("").contains("an integer, a decimal"));
         assert!(positive("0").unwrap_err().contains("greater than 0"));

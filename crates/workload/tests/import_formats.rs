@@ -610,7 +610,7 @@ fn folders_files_and_what_is_not_there() {
     let nothing = message(import(&[], &options(Format::Auto)));
     assert!(nothing.0.starts_with("found no input"), "{}", nothing.0);
     let unclear = message(import(&[Source::from_argument(path("README"))], &options(Format::Auto)));
-    let expected = "DIR/README: found a first line \"not a trace\" that tells no format, expected one of swf, google2011, sdrf-csv, sacct, batsim; say which it is with --from";
+    let expected = "DIR/README: found a first line \"not a trace\" that tells no format, expected one of swf, google2011, sdrf-csv, sacct, batsim, csv; say which it is with --from";
     assert_eq!(unclear, (expected.to_string(), false));
     assert_eq!(Source::from_argument("-"), Source::Stdin);
 }
@@ -680,7 +680,7 @@ fn names_of_formats_and_options_are_read_back() {
         assert_eq!(format.name().parse(), Ok(*format));
     }
     let error = "pbs".parse::<Format>().unwrap_err().to_string();
-    assert_eq!(error, "found format \"pbs\", expected one of auto, swf, google2011, sdrf-csv, sacct, batsim");
+    assert_eq!(error, "found format \"pbs\", expected one of auto, swf, google2011, sdrf-csv, sacct, batsim, csv");
     assert_eq!("MB".parse(), Ok(MemoryUnit::MB));
     assert_eq!("node".parse(), Ok(MemoryPer::Node));
 }
