@@ -38,7 +38,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
 /// Rounding of a key, relative to its parts: what is nearer is compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
 
-struct FairTree {
+pub(crate) struct FairTree {
     tree: AccountUsage,
     /// 1 / E, by node.
     inverse: Vec<f64>,
@@ -51,7 +51,7 @@ struct FairTree {
 }
 
 impl FairTree {
-    fn new(setting: &Setting<'_>) -> FairTree {
+    pub(crate) fn new(setting: &Setting<'_>) -> FairTree {
         let tree = AccountUsage::new(setting, BillingRule::Largest);
         let (users, nodes) = (tree.users(), tree.nodes());
         let mut children = vec![Vec::new(); (nodes - users) as usize + 1];
@@ -143,16 +143,43 @@ impl FairTree {
     }
 
     /// Ranks a list of siblings; `tied` are users who tie with the accounts whose children these are.
-    fn rank(&self, mut list: Vec<u32>, mut tied: Vec<u32>, ranks: &mut Vec<Vec<u32>>) {
-        while !list.is_empty() {
-            let leaders = self.leaders(&list, |_| true);
-            list.retain(|n| !leaders.contains(n));
+    fn rank(&self, list: Vec<u32>, mut tied: Vec<u32>, ranks: &mut Vec<Vec<u32>>) {
+        let list = self.sorted(list);
+        let mut rest = list.as_slice();
+        while let Some(first) = rest.first() {
+            let ties = rest.iter().take_while(|n| self.compare(**n, *first).is_eq()).count().max(1);
+            let (leaders, after) = rest.split_at(ties);
+            rest = after;
             tied.extend(leaders.iter().copied().filter(|n| self.is_user(*n)));
-            match self.children_of(&leaders) {
+            match self.children_of(leaders) {
                 below if below.is_empty() => ranks.push(std::mem::take(&mut tied)),
                 below => self.rank(below, std::mem::take(&mut tied), ranks),
             }
         }
+    }
+
+    /// In the order of V / E: by `f64`, and then neighbours exactly.
+    fn sorted(&self, mut list: Vec<u32>) -> Vec<u32> {
+        list.sort_by(|a, b| self.value(*a).0.total_cmp(&self.value(*b).0));
+        for end in 1..list.len() {
+            let mut at = end;
+            while at > 0 && self.compare(list[at], list[at - 1]).is_lt() {
+                list.swap(at, at - 1);
+                at -= 1;
+            }
+        }
+        list
+    }
+
+    /// All users by rank at `now`, the best first.
+    pub(crate) fn ranks_at(&mut self, now: Time) -> Vec<Vec<u32>> {
+        self.at(now);
+        self.ranks()
+    }
+
+    /// Usage, to charge starts and finishes to.
+    pub(crate) fn usage(&mut self) -> &mut AccountUsage {
+        &mut self.tree
     }
 
     fn at(&mut self, now: Time) {

@@ -38,7 +38,7 @@ pub(crate) const REGISTRATION: Registration = Registration {
 /// Rounding of a key, relative to its parts: what is nearer is compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
 
-struct ClassicFairshare {
+pub(crate) struct ClassicFairshare {
     tree: AccountUsage,
     /// What usage is multiplied by in the sum, by node.
     factor: Vec<f64>,
@@ -49,10 +49,13 @@ struct ClassicFairshare {
     sums: Vec<(f64, f64)>,
     /// Lower bounds of the keys of `present`.
     bounds: Vec<f64>,
+    /// s and the usage of all at the last instant that was asked for.
+    s: f64,
+    all: f64,
 }
 
 impl ClassicFairshare {
-    fn new(setting: &Setting<'_>) -> ClassicFairshare {
+    pub(crate) fn new(setting: &Setting<'_>) -> ClassicFairshare {
         let tree = AccountUsage::new(setting, BillingRule::Largest);
         let exact_factor: Vec<Rational> = (0..tree.nodes())
             .map(|node| {
@@ -72,6 +75,8 @@ impl ClassicFairshare {
             present: Present::new(users),
             sums: vec![(0.0, 0.0); tree.nodes() as usize - users],
             bounds: Vec::new(),
+            s: 1.0,
+            all: 0.0,
             tree,
         }
     }
@@ -93,6 +98,23 @@ impl ClassicFairshare {
         for account in 0..self.sums.len() {
             self.sums[account] = self.sum((self.present.everybody() + account) as u32, s);
         }
+    }
+
+    /// Makes ready for [`ratio`](ClassicFairshare::ratio) at `now`.
+    pub(crate) fn ratios_at(&mut self, now: Time) {
+        self.s = self.tree.at(now);
+        self.sum_accounts(self.s);
+        self.all = self.tree.all_usage(self.s);
+    }
+
+    /// U_E / S with usage as a part of all usage, at the instant made ready for: the factor is 2^-that.
+    pub(crate) fn ratio(&self, user: UserId) -> f64 {
+        if self.all > 0.0 { self.sum(user.0, self.s).0.max(0.0) / self.all } else { 0.0 }
+    }
+
+    /// Usage, to charge starts and finishes to.
+    pub(crate) fn usage(&mut self) -> &mut AccountUsage {
+        &mut self.tree
     }
 
     fn exactly(&self, now: Time, user: UserId) -> Branch {
@@ -155,10 +177,7 @@ impl Policy for ClassicFairshare {
 
     /// The key is U_E / S with usage as a part of all usage: the factor is 2^-key.
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
-        let s = self.tree.at(now);
-        self.sum_accounts(s);
-        let all = self.tree.all_usage(s);
-        let key = if all > 0.0 { self.sum(user.0, s).0 / all } else { 0.0 };
-        Standing { shares: self.tree.holdings.shares(user), commitments: Vec::new(), key }
+        self.ratios_at(now);
+        Standing { shares: self.tree.holdings.shares(user), commitments: Vec::new(), key: self.ratio(user) }
     }
 }

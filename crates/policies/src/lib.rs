@@ -15,6 +15,7 @@
 //! | `sdrf-tree` | max_r (o_r + c_r) / entitlement, level by level of the account tree | |
 //! | `fair-tree` | decayed usage over share, level by level of the account tree | Slurm's Fair Tree |
 //! | `half-life` | effective decayed usage over share | Slurm's classic fairshare |
+//! | `multifactor` | priority, the largest first: age, fairshare, size, partition, resources | Slurm's multifactor priority |
 //! | `penalty` | decayed penalties over entitlement: processor equivalents, time, speed, queue price | paper 004 |
 //! | `cpu-time` | decayed processor time over entitlement | what paper 004 argues against |
 //! | `usage-weighted` | (decayed usage + entry penalty) / w | Kueue's admission fair sharing |
@@ -61,6 +62,7 @@ mod half_life;
 mod holdings;
 mod job;
 pub mod kinetic;
+pub mod multifactor;
 mod penalty;
 mod present;
 mod sdrf;
@@ -141,12 +143,23 @@ pub struct Setting<'a> {
     /// What a job holds in processors, for policies that charge by it; `None`: its dominant share of the
     /// pool, and the first resource is processors.
     pub prices: Option<&'a Equivalents>,
+    /// The weights and settings of `multifactor`; `None`: those of Slurm's own example.
+    pub multifactor: Option<&'a multifactor::Settings>,
 }
 
 impl<'a> Setting<'a> {
     /// Of what every policy needs. The rest has defaults.
     pub fn new(capacity: &'a Capacity, weights: &'a Weights) -> Setting<'a> {
-        Setting { capacity, weights, decay: None, order: Order::Auto, accounts: None, billing: None, prices: None }
+        Setting {
+            capacity,
+            weights,
+            decay: None,
+            order: Order::Auto,
+            accounts: None,
+            billing: None,
+            prices: None,
+            multifactor: None,
+        }
     }
 
     /// With a decay, or without one.
@@ -167,6 +180,11 @@ impl<'a> Setting<'a> {
     /// With processor equivalents, or without.
     pub fn prices(self, prices: Option<&'a Equivalents>) -> Setting<'a> {
         Setting { prices, ..self }
+    }
+
+    /// With these settings of `multifactor`, or with its own.
+    pub fn multifactor(self, settings: Option<&'a multifactor::Settings>) -> Setting<'a> {
+        Setting { multifactor: settings, ..self }
     }
 
     /// With another billing than a policy's own, or without one.
@@ -198,6 +216,7 @@ pub const POLICIES: &[Registration] = &[
     fair_tree::REGISTRATION,
     half_life::REGISTRATION,
     usage_weighted::REGISTRATION,
+    multifactor::REGISTRATION,
     penalty::REGISTRATION,
     penalty::CPU_TIME_REGISTRATION,
     sdrf_window::REGISTRATION,

@@ -1,0 +1,289 @@
+//! Users in the order of the priority of what waits first of each.
+//!
+//! What a job asks for, its age and its user's fair-share factor move its priority; of quality of service,
+//! association, site factor and nice a workload knows nothing, so here they are the same for all and left out.
+//!
+//! **As in Slurm** priorities are whole numbers, so whose differ after the point tie. Ties go by this crate's rule,
+//! which is Slurm's: earlier submission, then the smaller number (there of the job, here of the user).
+//!
+//! **Exact**: a sum is taken in `f64`, and where rounding could make another whole number of it, in fractions. The
+//! classic and the depth-oblivious factor are powers that have no fraction: theirs is the nearest `f64`, and a sum
+//! that lacks no more than weight times 2^-40 to a whole number counts as that.
+//!
+//! **Cost.** Age moves every priority and decay every factor, each along a curve of its own, so each decision looks at
+//! all users that wait; and the first decision of an instant, under Fair Tree, ranks all users.
+
+use std::cmp::Reverse;
+use std::collections::HashMap;
+
+use evenhand_model::{AccountTree, Capacity, Rational, Span, Time, UBig, UserId, to_f64};
+
+use super::factors::to_priority;
+use super::{Factors, Fairshare, Settings, Size, age, depth_oblivious_ratio, fairshare_factor, in_minutes, tres};
+use crate::account_usage::AccountUsage;
+use crate::billing::BillingRule;
+use crate::fair_tree::FairTree;
+use crate::half_life::ClassicFairshare;
+use crate::present::Present;
+use crate::{Job, Policy, Registration, Setting, Standing};
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: "multifactor",
+    summary: "largest weighted sum of age, fairshare, size, partition and resources (Slurm's multifactor priority)",
+    needs_decay: true,
+    build: |setting| {
+        let by_default = Settings::default();
+        Box::new(Multifactor::new(setting, setting.multifactor.unwrap_or(&by_default)))
+    },
+};
+
+/// What rounding may make of a sum, relative to all weights together.
+const NEAR: f64 = 256.0 * f64::EPSILON;
+
+/// The fair-share factors of users at one instant.
+enum Source {
+    /// How many users have a better rank, by user.
+    FairTree {
+        tree: FairTree,
+        better: Vec<u32>,
+    },
+    Classic(ClassicFairshare),
+    /// R of the accounts.
+    DepthOblivious {
+        tree: AccountUsage,
+        ratio: Vec<f64>,
+        all: f64,
+        s: f64,
+    },
+}
+
+/// What does not move of a priority: size, partition, resources.
+struct Fixed {
+    exact: Rational,
+    near: f64,
+}
+
+struct Multifactor {
+    settings: Settings,
+    damping: f64,
+    /// The resource that is processors.
+    processors: usize,
+    capacity: Capacity,
+    source: Source,
+    /// Of which instant the factors are.
+    now: Option<Time>,
+    /// By what is asked for, in which queue and for how many minutes.
+    known: HashMap<Box<[u64]>, usize>,
+    fixed: Vec<Fixed>,
+    /// By user, of what waits first: submission and place in `fixed`.
+    first: Vec<(Time, Option<usize>)>,
+    present: Present,
+    /// Closer than this to a whole number a sum is taken exactly.
+    error: f64,
+}
+
+impl Multifactor {
+    fn new(setting: &Setting<'_>, settings: &Settings) -> Multifactor {
+        let users = setting.weights.len();
+        let flat;
+        let setting = match setting.accounts {
+            Some(_) => *setting,
+            None => {
+                let shares = (0..users).map(|u| setting.weights.exact(u).clone()).collect();
+                // Weights are greater than 0, so it is not refused.
+                flat = AccountTree::new(Vec::new(), vec![None; users], shares).ok();
+                setting.accounts(flat.as_ref())
+            }
+        };
+        let source = match settings.fairshare {
+            Fairshare::FairTree => Source::FairTree { tree: FairTree::new(&setting), better: vec![0; users] },
+            Fairshare::Classic => Source::Classic(ClassicFairshare::new(&setting)),
+            Fairshare::DepthOblivious => {
+                let tree = AccountUsage::new(&setting, BillingRule::Largest);
+                let ratio = vec![0.0; tree.nodes() as usize - users];
+                Source::DepthOblivious { tree, ratio, all: 0.0, s: 1.0 }
+            }
+        };
+        let weights = &settings.weights;
+        let resources: f64 = weights.tres.iter().map(|w| to_f64(w).abs()).sum();
+        let whole = [weights.age, weights.fairshare, weights.job_size, weights.partition];
+        let all = whole.into_iter().map(f64::from).sum::<f64>() + resources;
+        Multifactor {
+            damping: to_f64(&settings.damping),
+            processors: setting.prices.map_or(0, crate::equivalents::Equivalents::processors),
+            capacity: setting.capacity.clone(),
+            source,
+            now: None,
+            known: HashMap::new(),
+            fixed: Vec::new(),
+            first: vec![(Time::ZERO, None); users],
+            present: Present::new(users),
+            error: NEAR * all + to_f64(&short_of_whole(settings)),
+            settings: settings.clone(),
+        }
+    }
+
+    fn usage(&mut self) -> &mut AccountUsage {
+        match &mut self.source {
+            Source::FairTree { tree, .. } => tree.usage(),
+            Source::Classic(classic) => classic.usage(),
+            Source::DepthOblivious { tree, .. } => tree,
+        }
+    }
+
+    /// Brings the factors up to `now`. Within an instant usage does not move, and so they do not.
+    fn advance(&mut self, now: Time) {
+        if self.now == Some(now) {
+            return;
+        }
+        self.now = Some(now);
+        match &mut self.source {
+            Source::FairTree { tree, better } => {
+                let mut before = 0;
+                for rank in tree.ranks_at(now) {
+                    rank.iter().for_each(|user| better[*user as usize] = before);
+                    before += rank.len() as u32;
+                }
+            }
+            Source::Classic(classic) => classic.ratios_at(now),
+            Source::DepthOblivious { tree, ratio, all, s } => {
+                *s = tree.at(now);
+                *all = tree.all_usage(*s);
+                let users = tree.users();
+                // Each after its parent.
+                for account in users..tree.nodes() {
+                    ratio[(account - users) as usize] = depth_oblivious(tree, ratio, *all, account, *s);
+                }
+            }
+        }
+    }
+
+    /// The fair-share factor as of the last `advance`.
+    fn fairshare(&self, user: UserId) -> f64 {
+        let ratio = match &self.source {
+            Source::FairTree { better, .. } => {
+                return 1.0 - f64::from(better[user.index()]) / self.first.len() as f64;
+            }
+            Source::Classic(classic) => classic.ratio(user),
+            Source::DepthOblivious { tree, ratio, all, s } => depth_oblivious(tree, ratio, *all, user.0, *s),
+        };
+        fairshare_factor(ratio, self.damping)
+    }
+
+    fn exact_fairshare(&self, user: UserId) -> Rational {
+        match &self.source {
+            Source::FairTree { better, .. } => {
+                let users = self.first.len() as u64;
+                Rational::from_parts((users - u64::from(better[user.index()])).into(), users.into())
+            }
+            // Finite, so it is one.
+            _ => Rational::try_from(self.fairshare(user)).unwrap_or(Rational::ZERO),
+        }
+    }
+
+    fn waited(&self, now: Time, user: UserId) -> Span {
+        now.since(self.first[user.index()].0)
+    }
+
+    fn fixed(&self, user: UserId) -> Option<&Fixed> {
+        self.first[user.index()].1.map(|at| &self.fixed[at])
+    }
+
+    fn priority(&self, now: Time, user: UserId) -> u32 {
+        let (weights, max_age) = (&self.settings.weights, self.settings.max_age);
+        let waited = self.waited(now, user);
+        let old = if waited >= max_age { 1.0 } else { waited.nanos() as f64 / max_age.nanos() as f64 };
+        let sum = self.fixed(user).map_or(0.0, |fixed| fixed.near)
+            + f64::from(weights.age) * old
+            + f64::from(weights.fairshare) * self.fairshare(user);
+        let whole = (sum - self.error).floor();
+        if whole == (sum + self.error).floor() {
+            // A cast keeps to what a u32 can hold.
+            return (whole as u32).max(1);
+        }
+        let moving = Factors { age: age(waited, max_age), fairshare: self.exact_fairshare(user), ..Factors::default() };
+        let fixed = self.fixed(user).map_or(Rational::ZERO, |fixed| fixed.exact.clone());
+        to_priority(&(weights.sum(&moving) + fixed + short_of_whole(&self.settings)))
+    }
+
+    /// Where in `fixed` jobs like this one are.
+    fn sort_of(&mut self, job: &Job<'_>) -> usize {
+        let minutes = self.settings.small_relative_to_time.then(|| in_minutes(job.requested));
+        let asked = job.demand.iter().map(|a| a.0);
+        let queue = job.queue.map_or(u64::MAX, u64::from);
+        let sort: Box<[u64]> = asked.chain([queue, minutes.unwrap_or(0)]).collect();
+        if let Some(at) = self.known.get(&sort) {
+            return *at;
+        }
+        let part = |r: usize| tres(&Rational::from(job.demand[r].0), self.capacity.exact_steps(r));
+        let factors = Factors {
+            job_size: Size { processors: part(self.processors), nodes: None, minutes }
+                .factor(self.settings.favor_small),
+            partition: self.settings.partition(job.queue),
+            tres: (0..self.settings.weights.tres.len().min(job.demand.len())).map(part).collect(),
+            ..Factors::default()
+        };
+        let exact = self.settings.weights.sum(&factors);
+        self.fixed.push(Fixed { near: to_f64(&exact), exact });
+        self.known.insert(sort, self.fixed.len() - 1);
+        self.fixed.len() - 1
+    }
+}
+
+/// R of a user or account; those of `accounts` above it are known. Everything is used below some account, so that
+/// the usage of all siblings together is their parent's.
+fn depth_oblivious(tree: &AccountUsage, accounts: &[f64], all: f64, node: u32, s: f64) -> f64 {
+    let over_share = |node: u32| match tree.usage.is_nothing(node) || all <= 0.0 {
+        true => 0.0,
+        false => tree.usage.at(node, s).0.max(0.0) / all / to_f64(tree.entitlement(node)),
+    };
+    let own = over_share(node);
+    match tree.above(node) {
+        _ if own == 0.0 => 0.0,
+        None => own,
+        Some(account) => depth_oblivious_ratio(accounts[(account - tree.users()) as usize], own / over_share(account)),
+    }
+}
+
+/// By how much a sum may fall short of a whole number and still count as it.
+fn short_of_whole(settings: &Settings) -> Rational {
+    match settings.fairshare {
+        Fairshare::FairTree => Rational::ZERO,
+        _ => Rational::from_parts(settings.weights.fairshare.into(), UBig::ONE << 40),
+    }
+}
+
+impl Policy for Multifactor {
+    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+        if let Some(job) = first {
+            let sort = self.sort_of(job);
+            self.first[user.index()] = (job.submitted, Some(sort));
+        }
+        self.present.set(user, first.is_some());
+    }
+
+    fn started(&mut self, now: Time, job: &Job<'_>) {
+        self.usage().started(now, job.user, job.demand);
+    }
+
+    fn finished(&mut self, now: Time, job: &Job<'_>) {
+        self.usage().finished(now, job.user, job.demand);
+    }
+
+    fn next(&mut self, now: Time) -> Option<UserId> {
+        self.advance(now);
+        let key = |user: &&UserId| (Reverse(self.priority(now, **user)), self.first[user.index()].0, **user);
+        self.present.users().iter().min_by_key(key).copied()
+    }
+
+    /// The key is the priority with a minus, that of what waits or waited first of the user.
+    fn standing(&mut self, now: Time, user: UserId) -> Standing {
+        self.advance(now);
+        let key = -f64::from(self.priority(now, user));
+        Standing { shares: self.usage().holdings.shares(user), commitments: Vec::new(), key }
+    }
+
+    fn goes_by_jobs(&self) -> bool {
+        true
+    }
+}
