@@ -248,8 +248,8 @@ pub(crate) struct StudyArgs {
     #[arg(long, value_name = "FILE", conflicts_with = "weights")]
     pub(crate) accounts: Option<PathBuf>,
     /// What a task is charged a second, for policies that remember use: the largest or the sum of its
-    /// amounts, each times a weight per unit (cpu=1,mem=0.25) or over capacity [default: each policy's
-    /// own, over capacity]
+    /// amounts, each times a weight per unit (cpu=1,mem=0.25) or over capacity; a resource with a plus
+    /// (+license=10) belongs to no machine and is added to the largest [default: each policy's own, over capacity]
     #[arg(long, value_name = "max|sum[:RESOURCE=NUMBER,…]")]
     pub(crate) billing: Option<String>,
     /// When a user's first task does not fit, try the next user

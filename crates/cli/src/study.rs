@@ -152,23 +152,32 @@ fn billing(text: &str, resources: &[Resource]) -> Result<Billing, Failure> {
     let rule = match rule {
         "max" => BillingRule::Largest,
         "sum" => BillingRule::Sum,
-        _ => return Err(refused(rule, "max or sum, then perhaps a colon and weights as in max:cpu=1,mem=0.25".into())),
+        _ => {
+            let expected = "max or sum, then perhaps a colon and weights as in max:cpu=1,mem=0.25,+license=10";
+            return Err(refused(rule, expected.into()));
+        }
     };
     let Some(weights) = weights else { return Ok(Billing::shares(rule)) };
     // What is not named is free, as in Slurm.
     let mut per_unit = vec![Rational::ZERO; resources.len()];
+    let mut global = Vec::new();
     for part in weights.split(',') {
         let (name, weight) = part.split_once('=').unwrap_or((part, ""));
+        // Belongs to no machine: is added to the largest of the others.
+        let (name, is_global) = name.strip_prefix('+').map_or((name, false), |name| (name, true));
         let resource = resources.iter().position(|r| r.name == name);
         let resource = resource.ok_or_else(|| refused(name, format!("one of the resources {}", names())))?;
         let weight =
             Quantity::parse(weight).map_err(|e| Failure::Input(format!("--billing: weight of {name}: {e}")))?;
         per_unit[resource] = weight.exact().clone();
+        if is_global {
+            global.push(resource);
+        }
     }
     if per_unit.iter().all(Rational::is_zero) {
         return Err(refused(text, "a weight greater than 0".into()));
     }
-    Ok(Billing { rule, weights: Some(per_unit) })
+    Ok(Billing { rule, weights: Some(per_unit), global })
 }
 
 fn question(

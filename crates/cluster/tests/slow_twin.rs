@@ -10,6 +10,7 @@ use evenhand_model::{
     Capacity, NO_TIME, Quantity, Rational, Resource, Span, Task, Time, UBig, Weights, Workload, WorkloadBuilder,
     mean_use, to_f64,
 };
+use evenhand_policies::multifactor::{FactorWeights, Settings};
 use evenhand_policies::{Decay, Order, POLICIES, Registration, Setting};
 use proptest::prelude::*;
 
@@ -32,6 +33,8 @@ struct Twin<'a> {
     jobs: &'a [Job],
     capacity: &'a [Rational],
     weights: &'a Weights,
+    /// Of multifactor.
+    settings: &'a Settings,
     held: Vec<[u64; 2]>,
     commitment: Vec<[Rational; 2]>,
     /// Overuse in each of the last two half-lives, which are the window of sdrf-window.
@@ -48,13 +51,20 @@ struct Twin<'a> {
 }
 
 impl<'a> Twin<'a> {
-    fn new(policy: &'a str, jobs: &'a [Job], capacity: &'a [Rational], weights: &'a Weights) -> Twin<'a> {
+    fn new(
+        policy: &'a str,
+        jobs: &'a [Job],
+        capacity: &'a [Rational],
+        weights: &'a Weights,
+        settings: &'a Settings,
+    ) -> Twin<'a> {
         let n = weights.len();
         Twin {
             policy,
             jobs,
             capacity,
             weights,
+            settings,
             held: vec![[0; 2]; n],
             commitment: vec![[Rational::ZERO, Rational::ZERO]; n],
             window: vec![[const { [Rational::ZERO; 2] }; 2]; n],
@@ -119,10 +129,35 @@ impl<'a> Twin<'a> {
         jobs.filter_map(charged).fold(Rational::ZERO, |sum, x| sum + x)
     }
 
+    /// Slurm's priority with Fair Tree of one level, in fractions down to the whole number.
+    fn priority(&self, job: &Job) -> u32 {
+        let Settings { weights, max_age, .. } = self.settings;
+        let whole = |n: u32| Rational::from(n);
+        let waited = Rational::from((self.now - job.submit) * HALF_LIFE_S * 1_000_000_000);
+        let age = (waited / Rational::from(max_age.nanos())).min(Rational::ONE);
+        let used = |u: usize| &self.usage[u] / self.weights.exact(u);
+        let users = self.usage.len();
+        let better = (0..users).filter(|u| used(*u) < used(job.user)).count();
+        let fairshare = Rational::ONE - Rational::from(better) / Rational::from(users);
+        let share = |r: usize| Rational::from(job.amounts[r]) / &self.capacity[r];
+        let mut size = share(0);
+        if self.settings.small_relative_to_time {
+            size /= Rational::from((job.duration * HALF_LIFE_S).div_ceil(60).max(1));
+        }
+        if self.settings.favor_small {
+            size = Rational::ONE - size;
+        }
+        let tres = weights.tres.iter().enumerate().map(|(r, weight)| weight * share(r));
+        let sum = whole(weights.age) * age + whole(weights.fairshare) * fairshare + whole(weights.job_size) * size;
+        let sum = tres.fold(sum + whole(weights.partition), |sum, x| sum + x);
+        u32::try_from(sum.floor().max(1.into())).unwrap()
+    }
+
     fn key(&self, job: &Job) -> Rational {
         let ([o, p], [c, d]) = (self.shares(job.user), self.commitment[job.user].clone());
         let key = match self.policy {
             "fifo" => return Rational::from(job.submit),
+            "multifactor" => return -Rational::from(self.priority(job)),
             "drf" => o.max(p),
             "asset" => o + p,
             // Without accounts sdrf-tree is sdrf, and the two of Slurm are one.
@@ -198,7 +233,11 @@ impl<'a> Twin<'a> {
     }
 
     fn differ_too_little(&self, candidates: &[usize]) -> bool {
-        let mut keys: Vec<Rational> = candidates.iter().map(|&i| self.key(&self.jobs[i])).collect();
+        let mut keys: Vec<Rational> = match self.policy {
+            // Ranks go by everybody's usage, and all else is exact.
+            "multifactor" => (0..self.usage.len()).map(|u| &self.usage[u] / self.weights.exact(u)).collect(),
+            _ => candidates.iter().map(|&i| self.key(&self.jobs[i])).collect(),
+        };
         keys.sort();
         // Penalties are sums of f64.
         let digits = if ["penalty", "cpu-time"].contains(&self.policy) { 40 } else { 80 };
@@ -225,6 +264,30 @@ fn jobs() -> impl Strategy<Value = Vec<Job>> {
     })
 }
 
+/// Slurm's example; age, size and resources against each other; size by time with ages in large steps.
+fn settings() -> Vec<Settings> {
+    let weights = |age, fairshare, job_size, tres: [i64; 2]| FactorWeights {
+        age,
+        fairshare,
+        job_size,
+        tres: tres.map(Rational::from).into(),
+        ..FactorWeights::default()
+    };
+    let mixed = Settings {
+        weights: weights(500, 300, 200, [150, -50]),
+        max_age: Span::from_secs(5 * HALF_LIFE_S),
+        favor_small: true,
+        ..Settings::default()
+    };
+    let by_time = Settings {
+        weights: weights(3, 4, 2, [0, 2]),
+        max_age: Span::from_secs(3 * HALF_LIFE_S),
+        small_relative_to_time: true,
+        ..Settings::default()
+    };
+    vec![Settings::default(), mixed, by_time]
+}
+
 fn workload(jobs: &[Job]) -> Workload {
     let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
     for job in jobs {
@@ -243,11 +306,12 @@ fn run(
     w: &Workload,
     capacity: &Capacity,
     weights: &Weights,
-    (policy, order): (&Registration, Order),
+    (policy, order, settings): (&Registration, Order, &Settings),
     options: PoolOptions,
 ) -> Simulated {
     let decay = Some(Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap());
-    let mut policy = (policy.build)(&Setting::new(capacity, weights).decay(decay).order(order));
+    let setting = Setting::new(capacity, weights).multifactor(Some(settings));
+    let mut policy = (policy.build)(&setting.decay(decay).order(order));
     simulate(w, &UserTasks::new(w), capacity, policy.as_mut(), options, &Progress::default()).unwrap()
 }
 
@@ -262,6 +326,7 @@ proptest! {
         blocking in any::<bool>(),
         until in prop::option::of(0u64..20),
         order in prop::sample::select(Order::ALL.to_vec()),
+        settings in prop::sample::select(settings()),
     ) {
         let w = workload(&jobs);
         let units: Vec<Rational> = capacity.iter().map(|c| Quantity::parse(c).unwrap().exact().clone()).collect();
@@ -272,13 +337,13 @@ proptest! {
         let until = until.map(|u| u.max(jobs[0].submit));
         let options = PoolOptions { blocking, until: until.map(|u| Time::from_secs(u * HALF_LIFE_S)) };
         for policy in POLICIES {
-            let found = run(&w, &pool, &weights, (policy, order), options);
+            let found = run(&w, &pool, &weights, (policy, order, &settings), options);
             let starts: Vec<Option<u64>> = found
                 .starts
                 .iter()
                 .map(|&s| (s != NO_TIME).then_some(s / 1_000_000_000 / HALF_LIFE_S))
                 .collect();
-            let Some(twin) = Twin::new(policy.name, &jobs, &units, &weights).run(blocking, until) else { continue };
+            let Some(twin) = Twin::new(policy.name, &jobs, &units, &weights, &settings).run(blocking, until) else { continue };
             prop_assert_eq!(&starts, &twin, "{} {}", policy.name, order.name());
             check_metrics(&w, &pool, &found, &jobs, &twin)?;
         }
@@ -385,11 +450,13 @@ fn a_pool_of_all_that_was_ever_used_delays_nobody() {
     let w = workload(&jobs);
     let peak = Capacity::new(w.resources(), vec![Rational::from(3), Rational::from(6)]).unwrap();
     for policy in POLICIES {
-        let found = run(&w, &peak, &Weights::equal(1), (policy, Order::Auto), PoolOptions::default());
+        let found =
+            run(&w, &peak, &Weights::equal(1), (policy, Order::Auto, &Settings::default()), PoolOptions::default());
         assert_eq!(found.starts, w.columns().submit.iter().map(|t| t.nanos()).collect::<Vec<_>>(), "{}", policy.name);
     }
     let r = mean_use(&w);
     let tight = Capacity::multiple(w.resources(), &r, &Quantity::parse("0.9").unwrap()).unwrap();
-    let found = run(&w, &tight, &Weights::equal(1), (&POLICIES[0], Order::Auto), PoolOptions::default());
+    let found =
+        run(&w, &tight, &Weights::equal(1), (&POLICIES[0], Order::Auto, &Settings::default()), PoolOptions::default());
     assert!(found.starts.iter().zip(&w.columns().submit).any(|(s, t)| *s > t.nanos()));
 }

@@ -5,8 +5,8 @@ use evenhand_model::{Amount, Capacity, Rational, to_f64};
 /// How a task's amounts become one number: its charge a second while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BillingRule {
-    /// The largest of amount times weight (Slurm's `MAX_TRES`; with the default weights the task's
-    /// dominant share).
+    /// The largest of amount times weight, plus those of [global](Billing::global) resources (Slurm's
+    /// `MAX_TRES`; with the default weights the task's dominant share).
     Largest,
     /// The sum of amount times weight (Slurm's `TRESBillingWeights`, Kueue's `resourceWeights`).
     Sum,
@@ -20,23 +20,49 @@ pub struct Billing {
     /// The charge for one unit of each resource, in the workload's own units; `None`: 1 over
     /// capacity, so that a charge is a share.
     pub weights: Option<Vec<Rational>>,
+    /// Resources that belong to the whole system and to no machine, such as licences and burst buffers: they
+    /// are added whatever the rule.
+    pub global: Vec<usize>,
 }
 
 impl Billing {
     /// With each resource weighted by 1 over capacity.
     pub fn shares(rule: BillingRule) -> Billing {
-        Billing { rule, weights: None }
+        Billing { rule, weights: None, global: Vec::new() }
+    }
+
+    /// What a task with this demand is charged a second on a pool: a weighted amount, not cut to a whole number.
+    ///
+    /// ```
+    /// use evenhand_model::{Amount, Capacity, Rational, Resource};
+    /// use evenhand_policies::{Billing, BillingRule};
+    /// // CPU=1.0,Mem=0.25 (a GB): a CPU and 8 GB are billed 3, with MAX_TRES 2.
+    /// let (resources, one) = (["cpu", "mem"].map(|r| Resource::new(r, "")), Rational::ONE);
+    /// let pool = Capacity::new(&resources, vec![Rational::from(16), Rational::from(64)]).unwrap();
+    /// let weights = Some(vec![one, Rational::from_parts(1.into(), 4u8.into())]);
+    /// let sum = Billing { rule: BillingRule::Sum, weights, global: vec![] };
+    /// assert_eq!(sum.charge(&[Amount(1), Amount(8)], &pool), Rational::from(3));
+    /// let max = Billing { rule: BillingRule::Largest, ..sum };
+    /// assert_eq!(max.charge(&[Amount(1), Amount(8)], &pool), Rational::from(2));
+    /// ```
+    pub fn charge(&self, demand: &[Amount], pool: &Capacity) -> Rational {
+        let charges = Charges::new(self, pool);
+        let mut sum = Rational::ZERO;
+        charges.charged(demand, |r, steps| sum += Rational::from(steps) * &charges.per_step()[r]);
+        sum
     }
 }
 
 /// Billing prepared for a pool.
 ///
 /// With either rule the charge of many tasks is a weighted sum of whole steps, if under
-/// [`BillingRule::Largest`] each task counts with its dearest resource only. So what is accumulated is
+/// [`BillingRule::Largest`] each task counts with its dearest resource only (and those that are global). So what is accumulated is
 /// whole, and what is charged is derived from it.
 #[derive(Clone, Debug)]
 pub(crate) struct Charges {
     rule: BillingRule,
+    /// Whether a resource is added whatever the rule.
+    global: Vec<bool>,
     /// The charge for one step, by resource.
     exact: Vec<Rational>,
     approximate: Vec<f64>,
@@ -54,7 +80,8 @@ impl Charges {
                 Some(weights) => &weights[r] * capacity.exact_units(r) / capacity.exact_steps(r),
             })
             .collect();
-        Charges { rule: billing.rule, approximate: exact.iter().map(to_f64).collect(), exact }
+        let global = (0..capacity.width()).map(|r| billing.global.contains(&r)).collect();
+        Charges { rule: billing.rule, global, approximate: exact.iter().map(to_f64).collect(), exact }
     }
 
     /// The charge for one step, by resource.
@@ -62,17 +89,19 @@ impl Charges {
         &self.exact
     }
 
-    /// The steps of a task that are charged: all, or those of its dearest resource. Ties go to the first
-    /// resource; which one it is makes no difference to the charge.
+    /// The steps of a task that are charged: all, or those of its dearest resource and of those that are global.
+    /// Ties go to the first resource; which one it is makes no difference to the charge.
     pub(crate) fn charged(&self, demand: &[Amount], mut charge: impl FnMut(usize, u64)) {
-        match self.rule {
-            BillingRule::Sum => demand.iter().enumerate().for_each(|(r, d)| charge(r, d.0)),
-            BillingRule::Largest => {
-                let dearest = (1..demand.len()).fold(0, |best, r| if self.dearer(demand, r, best) { r } else { best });
-                if let Some(d) = demand.get(dearest) {
-                    charge(dearest, d.0);
-                }
+        let mut dearest = None;
+        for (r, d) in demand.iter().enumerate() {
+            if self.rule == BillingRule::Sum || self.global[r] {
+                charge(r, d.0);
+            } else if dearest.is_none_or(|best| self.dearer(demand, r, best)) {
+                dearest = Some(r);
             }
+        }
+        if let Some(r) = dearest {
+            charge(r, demand[r].0);
         }
     }
 
@@ -109,5 +138,8 @@ mod tests {
         let weighted = Billing { weights: Some(vec![Rational::ONE, Rational::ONE]), ..largest };
         assert_eq!(steps(&weighted, [2, 5]), [(1, 5)]);
         assert_eq!(steps(&Billing::shares(BillingRule::Sum), [2, 5]), [(0, 2), (1, 5)]);
+        let global = Billing { global: vec![0], ..weighted };
+        assert_eq!(steps(&global, [2, 5]), [(0, 2), (1, 5)], "one is added, the other is the largest of one");
+        assert_eq!(steps(&Billing { global: vec![0, 1], ..global }, [2, 5]), [(0, 2), (1, 5)]);
     }
 }

@@ -1,0 +1,289 @@
+//! The policy `multifactor` against Slurm's documentation, in exact rationals where there are any.
+
+#![allow(clippy::unwrap_used)]
+
+use evenhand_model::{AccountTree, Amount, Capacity, Rational, Resource, Span, Time, UserId, Weights, to_f64};
+use evenhand_policies::multifactor::{FactorWeights, Fairshare, Settings};
+use evenhand_policies::{Decay, Job, Policy, Setting, registration};
+use proptest::prelude::*;
+
+mod documented;
+use documented::{CAPACITY, HALF_LIFE_S, Node, Twin, tree};
+
+const GPUS: u64 = 7;
+
+/// What waits first of a user.
+#[derive(Clone, Debug)]
+struct Waits {
+    submitted_ms: u64,
+    demand: [u64; 2],
+    queue: Option<u32>,
+    requested_s: u64,
+}
+
+fn built(name: &str, tree: &AccountTree, settings: &Settings) -> Box<dyn Policy> {
+    let resources = ["cpu", "gpu"].map(|r| Resource::new(r, ""));
+    let capacity = Capacity::new(&resources, vec![Rational::from(CAPACITY), Rational::from(GPUS)]).unwrap();
+    let weights = Weights::equal(tree.users());
+    let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
+    let setting = Setting::new(&capacity, &weights).decay(Some(decay)).accounts(Some(tree));
+    (registration(name).unwrap().build)(&setting.multifactor(Some(settings)))
+}
+
+/// Each user has held its number of processors for the first half-life.
+fn used(name: &str, tree: &AccountTree, usage: &[u64], settings: &Settings) -> Box<dyn Policy> {
+    let mut policy = built(name, tree, settings);
+    for (user, &held) in usage.iter().enumerate() {
+        policy.started(Time::ZERO, &Job::new(UserId(user as u32), &[Amount(held), Amount(0)]));
+    }
+    for (user, &held) in usage.iter().enumerate() {
+        let now = Time::from_secs(HALF_LIFE_S);
+        policy.finished(now, &Job::new(UserId(user as u32), &[Amount(held), Amount(0)]));
+    }
+    policy
+}
+
+/// A sum before it is cut, by the words of the documentation; the fair-share factor as an exact `f64` where it is
+/// a power.
+fn by_hand(settings: &Settings, twin: &Twin, waits: &Waits, user: usize, now: Time) -> Rational {
+    let weight = |n: u32| Rational::from(n);
+    let w = &settings.weights;
+    let waited = now.since(Time::from_nanos(waits.submitted_ms * 1_000_000));
+    let age = match waited < settings.max_age {
+        true => Rational::from(waited.nanos()) / Rational::from(settings.max_age.nanos()),
+        false => Rational::ONE,
+    };
+    let cpus = Rational::from(waits.demand[0]) / Rational::from(CAPACITY);
+    let large = match settings.small_relative_to_time {
+        true => &cpus / Rational::from(waits.requested_s.div_ceil(60).max(1)),
+        false => cpus.clone(),
+    };
+    let size = if settings.favor_small { Rational::ONE - large } else { large };
+    let of_partition = waits.queue.and_then(|q| settings.partitions.get(q as usize)).copied().unwrap_or(1);
+    let partition = weight(of_partition) / weight(settings.highest_partition);
+    let gpus = Rational::from(waits.demand[1]) / Rational::from(GPUS);
+    let power = |ratio: f64| Rational::try_from((-ratio / to_f64(&settings.damping)).exp2()).unwrap();
+    let fairshare = match settings.fairshare {
+        Fairshare::FairTree => Rational::from(twin.ranks()[user]) / Rational::from(twin.usage.len()),
+        _ if twin.total().is_zero() => Rational::ONE,
+        Fairshare::Classic => power(to_f64(&twin.classic(user))),
+        Fairshare::DepthOblivious => power(twin.depth_oblivious(Node::User(user))),
+    };
+    weight(w.age) * age
+        + weight(w.fairshare) * fairshare
+        + weight(w.job_size) * size
+        + weight(w.partition) * partition
+        + &w.tres[0] * cpus
+        + &w.tres[1] * gpus
+}
+
+fn whole(sum: &Rational) -> u32 {
+    u32::try_from(sum.floor().clamp(1.into(), u32::MAX.into())).unwrap()
+}
+
+fn settings() -> impl Strategy<Value = Settings> {
+    let weight = || prop::sample::select(vec![0u32, 1, 10, 1000, 10_000, u32::MAX / 8]);
+    let tres = || prop::sample::select(vec![-1000i64, 0, 1, 3000]);
+    let weights = (weight(), weight(), weight(), weight(), tres(), tres());
+    let rest = (
+        prop::sample::select(vec![0u64, 3, 40, 604_800]),
+        prop::sample::select(Fairshare::ALL.to_vec()),
+        prop::sample::select(vec![(1i64, 1u64), (5, 1), (1, 3)]),
+        any::<bool>(),
+        any::<bool>(),
+        prop::collection::vec(0u32..20, 0..3),
+    );
+    (weights, rest).prop_map(|((age, fairshare, job_size, partition, cpu, gpu), rest)| {
+        let (max_age, kind, (damping, over), favor_small, small_relative_to_time, partitions) = rest;
+        Settings {
+            weights: FactorWeights {
+                age,
+                fairshare,
+                job_size,
+                partition,
+                tres: vec![Rational::from(cpu), Rational::from(gpu)],
+                ..FactorWeights::default()
+            },
+            max_age: Span::from_secs(max_age),
+            fairshare: kind,
+            damping: Rational::from_parts(damping.into(), over.into()),
+            favor_small,
+            small_relative_to_time,
+            highest_partition: partitions.iter().copied().max().unwrap_or(0).max(1),
+            partitions,
+        }
+    })
+}
+
+/// Accounts of up to three levels.
+fn trees() -> impl Strategy<Value = (AccountTree, Vec<u64>)> {
+    let account = (any::<prop::sample::Index>(), any::<bool>(), 1u64..4);
+    let user = (any::<prop::sample::Index>(), 1u64..4, prop_oneof![Just(0u64), 1u64..6, 1u64..5000]);
+    (prop::collection::vec(account, 0..4), prop::collection::vec(user, 1..7)).prop_map(|(accounts, users)| {
+        let accounts: Vec<(String, Option<usize>, u64)> = accounts
+            .iter()
+            .enumerate()
+            .map(|(i, (at, top, shares))| (format!("a{i}"), (i > 0 && !top).then(|| at.index(i)), *shares))
+            .collect();
+        let named: Vec<(&str, Option<usize>, u64)> = accounts.iter().map(|(n, p, s)| (n.as_str(), *p, *s)).collect();
+        let homes: Vec<(Option<usize>, u64)> =
+            users.iter().map(|(at, shares, _)| (at.index(accounts.len() + 1).checked_sub(1), *shares)).collect();
+        (tree(&named, &homes), users.iter().map(|u| u.2).collect())
+    })
+}
+
+fn waits() -> impl Strategy<Value = Option<Waits>> {
+    let queue = prop::option::of(0u32..4);
+    let demand = (prop::sample::select(vec![0, 1, 25_000, CAPACITY / 3, CAPACITY]), 0..=GPUS);
+    let job = (prop_oneof![0u64..40_000, Just(8000)], demand, queue, prop::sample::select(vec![0u64, 1, 60, 61, 7200]));
+    let job = job.prop_map(|(submitted_ms, (cpu, gpu), queue, requested_s)| Waits {
+        submitted_ms,
+        demand: [cpu, gpu],
+        queue,
+        requested_s,
+    });
+    prop::option::weighted(0.8, job)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(600))]
+
+    #[test]
+    fn priorities_are_those_of_the_documents(
+        (tree, usage) in trees(),
+        settings in settings(),
+        first in prop::collection::vec(waits(), 6),
+        half_lives in 5u64..9,
+    ) {
+        let mut policy = used("multifactor", &tree, &usage, &settings);
+        let twin = Twin { usage: usage.iter().map(|u| Rational::from(*u)).collect(), tree };
+        let now = Time::from_secs(half_lives * HALF_LIFE_S);
+        let mut best = None;
+        let mut certain = true;
+        for (user, waits) in first.iter().take(usage.len()).enumerate() {
+            let Some(waits) = waits else { continue };
+            let id = UserId(user as u32);
+            let submitted = Time::from_nanos(waits.submitted_ms * 1_000_000);
+            let demand = waits.demand.map(Amount);
+            let requested = Span::from_secs(waits.requested_s);
+            policy.waiting(id, Some(&Job { queue: waits.queue, requested, ..Job::new(id, &demand).at(submitted) }));
+            let sum = by_hand(&settings, &twin, waits, user, now);
+            let expected = whole(&sum);
+            let found = -policy.standing(now, id).key;
+            if settings.fairshare == Fairshare::FairTree {
+                prop_assert_eq!(found, f64::from(expected), "user {}", user);
+            } else {
+                // A power: what is next to a whole number may be either.
+                let slack = Rational::try_from(1e-9 * (1.0 + f64::from(settings.weights.fairshare))).unwrap();
+                let (low, high) = (whole(&(&sum - &slack)), whole(&(&sum + &slack)));
+                certain &= low == high;
+                prop_assert!(f64::from(low) <= found && found <= f64::from(high), "{} {} {}", low, found, high);
+            }
+            let key = (std::cmp::Reverse(expected), submitted, id);
+            if best.is_none_or(|b| key < b) {
+                best = Some(key);
+            }
+        }
+        if certain {
+            prop_assert_eq!(policy.next(now), best.map(|b| b.2));
+        }
+    }
+
+    /// K7: all users of a better account come before all of a worse one; factors are in (0, 1].
+    #[test]
+    fn fair_tree_keeps_accounts_apart((tree, usage) in trees()) {
+        let mut policy = used("fair-tree", &tree, &usage, &Settings::default());
+        let now = Time::from_secs(HALF_LIFE_S);
+        let factors: Vec<f64> =
+            (0..usage.len()).map(|u| 1.0 - policy.standing(now, UserId(u as u32)).key).collect();
+        let twin = Twin { usage: usage.iter().map(|u| Rational::from(*u)).collect(), tree };
+        prop_assert!(factors.iter().all(|f| *f > 0.0 && *f <= 1.0));
+        prop_assert!(factors.contains(&1.0));
+        for parent in std::iter::once(None).chain((0..twin.tree.accounts().len()).map(Some)) {
+            let siblings = twin.children(parent);
+            for (a, b) in siblings.iter().flat_map(|a| siblings.iter().map(move |b| (*a, *b))) {
+                let better = match (twin.level_fairshare(a), twin.level_fairshare(b)) {
+                    (None, Some(_)) => true,
+                    (Some(x), Some(y)) => x > y,
+                    (_, None) => false,
+                };
+                let below = |n: Node| twin.users_below(n).into_iter().map(|u| factors[u]);
+                let (worst, best) = (below(a).fold(f64::INFINITY, f64::min), below(b).fold(0.0, f64::max));
+                prop_assert!(!better || worst > best, "{:?} before {:?}: {} {}", a, b, worst, best);
+            }
+        }
+    }
+
+    /// K8: the classic factor is in (0, 1], falls with a user's own usage and grows with its shares.
+    #[test]
+    fn the_classic_factor_falls_with_usage_and_grows_with_shares((tree, usage) in trees(), more in 1u64..50) {
+        let factor = |tree: &AccountTree, usage: &[u64]| {
+            let settings = Settings::default();
+            let key = used("half-life", tree, usage, &settings).standing(Time::from_secs(HALF_LIFE_S), UserId(0)).key;
+            evenhand_policies::multifactor::fairshare_factor(key, 1.0)
+        };
+        let now = factor(&tree, &usage);
+        prop_assert!(now > 0.0 && now <= 1.0);
+        let mut heavier = usage.clone();
+        heavier[0] += more;
+        prop_assert!(factor(&tree, &heavier) <= now * (1.0 + 1e-9));
+        let homes: Vec<Option<usize>> = (0..tree.users()).map(|u| tree.home(u)).collect();
+        let mut shares: Vec<Rational> = (0..tree.users()).map(|u| tree.shares(u).clone()).collect();
+        shares[0] += Rational::from(more);
+        let richer = AccountTree::new(tree.accounts().to_vec(), homes, shares).unwrap();
+        prop_assert!(factor(&richer, &usage) >= now * (1.0 - 1e-9));
+    }
+}
+
+/// The example of the page on classic fairshare, figure 3: five users under six accounts.
+#[test]
+fn the_classic_factors_of_the_example() {
+    let t = tree(
+        &[
+            ("A", None, 40),
+            ("D", None, 60),
+            ("B", Some(0), 30),
+            ("C", Some(0), 10),
+            ("E", Some(1), 25),
+            ("F", Some(1), 35),
+        ],
+        &[(Some(2), 1), (Some(3), 1), (Some(3), 1), (Some(4), 1), (Some(5), 1)],
+    );
+    let shares: Vec<f64> = (0..5).map(|u| to_f64(t.user_entitlement(u))).collect();
+    assert_eq!(shares, [0.3, 0.05, 0.05, 0.25, 0.35]);
+    // The page: .2, .25 and .25 of the machine, of which .7 is in use. Its U is "actual usage of the machine",
+    // so the rest is put under an account of its own with next to no shares.
+    let accounts = ["A", "D", "B", "C", "E", "F", "rest"];
+    let parents = [None, None, Some(0), Some(0), Some(1), Some(1), None];
+    let raw = [40_000_000u64, 60_000_000, 30, 10, 25, 35, 1];
+    let named: Vec<(&str, Option<usize>, u64)> = (0..7).map(|i| (accounts[i], parents[i], raw[i])).collect();
+    let users = [(Some(2), 1), (Some(3), 1), (Some(3), 1), (Some(4), 1), (Some(5), 1), (Some(6), 1)];
+    let t = tree(&named, &users);
+    let mut policy = used("half-life", &t, &[200, 250, 0, 250, 0, 300], &Settings::default());
+    let expected = [0.408479, 0.022097, 0.125, 0.5, 0.749154];
+    for (user, expected) in expected.into_iter().enumerate() {
+        let ratio = policy.standing(Time::from_secs(HALF_LIFE_S), UserId(user as u32)).key;
+        let found = evenhand_policies::multifactor::fairshare_factor(ratio, 1.0);
+        assert!((found - expected).abs() < 2e-4, "user {}: {found} is not {expected}", user + 1);
+    }
+}
+
+/// Age alone is first come, first served, up to the maximal age.
+#[test]
+fn age_counts_until_it_is_the_maximal() {
+    let t = tree(&[], &[(None, 1), (None, 1)]);
+    let weights = FactorWeights { age: 1000, ..FactorWeights::default() };
+    let settings = Settings { weights, max_age: Span::from_secs(100), ..Settings::unset() };
+    let mut policy = built("multifactor", &t, &settings);
+    let demand = [Amount(1), Amount(0)];
+    let (early, late) = (UserId(1), UserId(0));
+    policy.waiting(late, Some(&Job::new(late, &demand).at(Time::from_secs(50))));
+    policy.waiting(early, Some(&Job::new(early, &demand)));
+    let key = |policy: &mut dyn Policy, at: u64, user| policy.standing(Time::from_secs(at), user).key;
+    assert_eq!((key(policy.as_mut(), 60, early), key(policy.as_mut(), 60, late)), (-600.0, -100.0));
+    assert_eq!(policy.next(Time::from_secs(60)), Some(early));
+    assert_eq!((key(policy.as_mut(), 200, early), key(policy.as_mut(), 200, late)), (-1000.0, -1000.0));
+    assert_eq!(policy.next(Time::from_secs(200)), Some(early), "a tie: submitted earlier");
+    policy.waiting(early, None);
+    assert_eq!(policy.next(Time::from_secs(200)), Some(late));
+}
