@@ -252,6 +252,10 @@ pub(crate) struct StudyArgs {
     /// (+license=10) belongs to no machine and is added to the largest [default: each policy's own, over capacity]
     #[arg(long, value_name = "max|sum[:RESOURCE=NUMBER,…]")]
     pub(crate) billing: Option<String>,
+    /// Weights and settings of the policy multifactor: TOML with [weights], [tres], [partitions] [default: the
+    /// example of Slurm's documentation]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) multifactor: Option<PathBuf>,
     /// When a user's first task does not fit, try the next user
     #[arg(long)]
     pub(crate) no_blocking: bool,

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use evenhand_model::{AccountTree, Quantity, Rational, Resource, Weights, Workload};
+use evenhand_policies::multifactor::Settings;
 use evenhand_policies::{Billing, BillingRule, Decay, POLICIES, Registration, registration};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
 use evenhand_study::{
-    AccountsFile, Backfill, CapacityAsked, JobRules, Live, Placed, Plan, Question, TaskFormat, read_cluster, read_pool,
-    read_weights,
+    AccountsFile, Backfill, CapacityAsked, JobRules, Live, Placed, Plan, Question, TaskFormat, read_cluster,
+    read_multifactor, read_pool, read_weights,
 };
 use evenhand_workload::generate::{GenerateOptions, Like, generate};
 
@@ -180,6 +181,19 @@ fn billing(text: &str, resources: &[Resource]) -> Result<Billing, Failure> {
     Ok(Billing { rule, weights: Some(per_unit), global })
 }
 
+/// The settings of the policy multifactor, if a file has them.
+fn multifactor(args: &StudyArgs, workload: &Workload, console: &Console) -> Result<Option<Settings>, Failure> {
+    let Some(path) = &args.multifactor else { return Ok(None) };
+    if !args.policy.iter().any(|p| p == "multifactor") {
+        return Err(Failure::Input("--multifactor: none of the policies is multifactor; name it in --policy".into()));
+    }
+    let (settings, unknown) = read_multifactor(path, workload).map_err(Failure::document)?;
+    if !unknown.is_empty() {
+        console.note(&format!("{}: no queue of the workload: {}", path.display(), unknown.join(", ")));
+    }
+    Ok(Some(settings))
+}
+
 fn question(
     args: &StudyArgs,
     asked: Asked,
@@ -201,6 +215,7 @@ fn question(
         weights,
         accounts,
         billing,
+        multifactor: multifactor(args, workload, console)?,
         blocking: !args.no_blocking,
         until_trace_end: args.until == Until::TraceEnd,
         order: args.order,
@@ -312,6 +327,10 @@ fn method(args: &StudyArgs, question: &Question, common: &Common) -> MethodRecor
     }
     if let Some(billing) = &args.billing {
         parameters.push(parameter("billing of policies that remember use", billing.clone()));
+    }
+    if args.policy.iter().any(|p| p == "multifactor") {
+        let settings = args.multifactor.as_ref().map_or("Slurm's example".into(), |p| p.display().to_string());
+        parameters.push(parameter("settings of multifactor", settings));
     }
     if args.workload.is_none() {
         parameters.push(parameter("seed", common.seed().to_string()));

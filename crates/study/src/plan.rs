@@ -7,6 +7,7 @@ use evenhand_model::{
     AccountTree, Capacity, CapacityError, Cluster, MeanUse, Quantity, Rational, Time, Weights, Workload, mean_use,
 };
 use evenhand_policies::equivalents::{Combine, Equivalents};
+use evenhand_policies::multifactor;
 use evenhand_policies::{Billing, Decay, Order, POLICIES, Registration, registration};
 use thiserror::Error;
 
@@ -35,6 +36,8 @@ pub struct Question {
     pub accounts: Option<AccountTree>,
     /// How use is charged, for policies that remember it; `None`: each in its own way.
     pub billing: Option<Billing>,
+    /// The settings of the policy `multifactor`; `None`: its own.
+    pub multifactor: Option<multifactor::Settings>,
     /// Whether a task that does not fit stops all scheduling.
     pub blocking: bool,
     /// Whether a run stops at the last original event.
@@ -82,6 +85,7 @@ pub struct Plan {
     pub(crate) weights: Weights,
     pub(crate) accounts: Option<AccountTree>,
     pub(crate) billing: Option<Billing>,
+    pub(crate) multifactor: Option<multifactor::Settings>,
     pub(crate) options: PoolOptions,
     pub(crate) order: Order,
     pub(crate) mean_use: MeanUse,
@@ -186,6 +190,7 @@ impl Plan {
             weights: question.weights.clone(),
             accounts: question.accounts.clone(),
             billing: question.billing.clone(),
+            multifactor: question.multifactor.clone(),
             options,
             order: question.order,
             mean_use,
@@ -291,6 +296,9 @@ fn run_digest(run: &RunPlan, workload: &str, question: &Question, options: PoolO
     if let Some(billing) = &question.billing {
         d.text("billing").text(&format!("{billing:?}"));
     }
+    if let Some(settings) = &question.multifactor {
+        d.text("multifactor").text(&format!("{settings:?}"));
+    }
     d.hex()
 }
 
@@ -318,6 +326,7 @@ mod tests {
             weights: Weights::equal(1),
             accounts: None,
             billing: None,
+            multifactor: None,
             blocking: true,
             until_trace_end: false,
             order: Order::Auto,
@@ -357,6 +366,8 @@ mod tests {
             Question { accounts: AccountTree::new(vec![], vec![None], vec![Rational::ONE]).ok(), ..base.clone() },
             Question { billing: Some(Billing::shares(BillingRule::Sum)), ..base.clone() },
             Question { billing: Some(Billing::shares(BillingRule::Largest)), ..base.clone() },
+            Question { multifactor: Some(multifactor::Settings::default()), ..base.clone() },
+            Question { multifactor: Some(multifactor::Settings::unset()), ..base.clone() },
             Question { policies: vec!["penalty".into()], ..base.clone() },
             Question {
                 policies: vec!["penalty".into()],

@@ -211,6 +211,7 @@ mod tests {
                 weights: weights.clone(),
                 accounts: None,
                 billing: None,
+                multifactor: None,
                 blocking,
                 until_trace_end,
                 order: Order::LiveTree,

@@ -147,6 +147,7 @@ impl Plan {
             .order(self.order)
             .accounts(self.accounts.as_ref())
             .billing(self.billing.as_ref())
+            .multifactor(self.multifactor.as_ref())
             .prices(run.prices.as_ref());
         let mut policy = (run.registration.build)(&setting);
         let on_site = run.on_site.as_deref();
@@ -228,6 +229,7 @@ mod tests {
             weights: Weights::equal(2),
             accounts: None,
             billing: None,
+            multifactor: None,
             blocking: true,
             until_trace_end: false,
             order: evenhand_policies::Order::Auto,
