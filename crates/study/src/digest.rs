@@ -89,8 +89,43 @@ pub fn workload_digest(workload: &Workload) -> String {
     for start in c.start.iter() {
         d.column(start.iter().copied());
     }
+    // Backfilling, queues' rules and policies that go by jobs look at these.
+    for requested in c.requested.iter() {
+        d.text("requested").column(requested.iter().copied());
+    }
+    for queue in c.queue.iter() {
+        d.text("queue").column(queue.iter().map(|q| u64::from(*q)));
+        for name in workload.queues() {
+            d.text(name);
+        }
+    }
     for (_, row) in workload.demands().rows() {
         d.column(row.iter().map(|a| a.0));
     }
     d.hex()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenhand_model::{Resource, Span, Task, WorkloadBuilder};
+
+    #[test]
+    fn what_a_job_asks_for_is_part_of_a_workload() {
+        let digest = |requested: Option<u64>, queue: Option<&str>| {
+            let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
+            let requested = requested.map(Span::from_secs);
+            b.push(&Task { user: "a", requested, queue, amounts: &[1], ..Task::default() });
+            workload_digest(&b.finish().unwrap())
+        };
+        let all = [
+            digest(None, None),
+            digest(Some(1), None),
+            digest(Some(2), None),
+            digest(None, Some("long")),
+            digest(None, Some("short")),
+        ];
+        let different: std::collections::BTreeSet<&String> = all.iter().collect();
+        assert_eq!(different.len(), all.len());
+    }
 }
