@@ -146,9 +146,9 @@ impl FairTree {
     fn rank(&self, list: Vec<u32>, mut tied: Vec<u32>, ranks: &mut Vec<Vec<u32>>) {
         let list = self.sorted(list);
         let mut rest = list.as_slice();
-        while let Some(first) = rest.first() {
-            let ties = rest.iter().take_while(|n| self.compare(**n, *first).is_eq()).count().max(1);
-            let (leaders, after) = rest.split_at(ties);
+        while let Some((first, others)) = rest.split_first() {
+            let ties = others.iter().take_while(|n| self.compare(**n, *first).is_eq()).count();
+            let (leaders, after) = rest.split_at(1 + ties);
             rest = after;
             tied.extend(leaders.iter().copied().filter(|n| self.is_user(*n)));
             match self.children_of(leaders) {

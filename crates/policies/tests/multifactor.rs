@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 use evenhand_model::{AccountTree, Amount, Capacity, Rational, Resource, Span, Time, UserId, Weights, to_f64};
-use evenhand_policies::multifactor::{FactorWeights, Fairshare, Settings};
+use evenhand_policies::multifactor::{FactorWeights, Factors, Fairshare, Settings, Size, in_minutes, normalised, tres};
 use evenhand_policies::{Decay, Job, Policy, Setting, registration};
 use proptest::prelude::*;
 
@@ -286,4 +286,58 @@ fn age_counts_until_it_is_the_maximal() {
     assert_eq!(policy.next(Time::from_secs(200)), Some(early), "a tie: submitted earlier");
     policy.waiting(early, None);
     assert_eq!(policy.next(Time::from_secs(200)), Some(late));
+}
+
+/// What `sprio` of Slurm 22.05.8 printed for jobs that waited on three nodes with 8, 4 and 8 processors and 112,000 MB
+/// together, partitions with PriorityJobFactor=4 and none: the sum is cut and not rounded, at least 1, a limit of
+/// 61 s is 2 minutes, and a partition without a factor has 1.
+#[test]
+fn priorities_that_slurm_printed() {
+    let ratio = |a: u64, b: u64| Rational::from(a) / Rational::from(b);
+    let size = |nodes: u64, processors: u64, minutes| Size {
+        processors: ratio(processors, 20),
+        nodes: Some(ratio(nodes, 3)),
+        minutes,
+    };
+    let weights = FactorWeights {
+        job_size: 100_000,
+        partition: 1000,
+        tres: vec![Rational::from(10_000), Rational::from(20_000)],
+        ..FactorWeights::default()
+    };
+    for (nodes, processors, memory, factor, nice, printed) in [
+        (3, 20, 2000, 4, 0, 111_357),
+        (1, 1, 100, 4, 0, 20_684),
+        (1, 5, 5000, 4, 0, 33_559),
+        (1, 5, 5000, 1, 0, 32_809),
+        (1, 1, 8000, 4, 50, 22_045),
+    ] {
+        let factors = Factors {
+            job_size: size(nodes, processors, None).factor(false),
+            partition: normalised(factor, 4),
+            tres: vec![
+                tres(&Rational::from(processors), &Rational::from(20)),
+                tres(&Rational::from(memory), &Rational::from(112_000)),
+            ],
+            nice,
+            ..Factors::default()
+        };
+        assert_eq!(weights.priority(&factors), printed);
+    }
+    // PriorityWeightJobSize alone; limits in seconds.
+    let weights = FactorWeights { job_size: 1_000_000, ..FactorWeights::default() };
+    let priority = |nodes, processors, limit: Option<u64>, favor_small| {
+        let minutes = limit.map(|s| in_minutes(Span::from_secs(s)));
+        let job_size = size(nodes, processors, minutes).factor(favor_small);
+        weights.priority(&Factors { job_size, ..Factors::default() })
+    };
+    assert_eq!(priority(1, 20, None, true), 333_333);
+    assert_eq!(priority(3, 20, None, true), 1);
+    let by_time = [(3, 20, 600, 100_000, 900_000), (1, 1, 600, 33_333, 966_666), (1, 5, 60, 333_333, 666_666)];
+    let by_time = by_time.into_iter().chain([(1, 5, 61, 166_666, 833_333)]);
+    for (nodes, processors, limit, large, small) in by_time {
+        assert_eq!(priority(nodes, processors, Some(limit), false), large);
+        assert_eq!(priority(nodes, processors, Some(limit), true), small);
+    }
+    assert_eq!(priority(3, 20, Some(60), true), 1);
 }

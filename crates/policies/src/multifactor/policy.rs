@@ -271,6 +271,10 @@ impl Policy for Multifactor {
     }
 
     fn next(&mut self, now: Time) -> Option<UserId> {
+        // Nobody, or who waits alone, needs no priority.
+        if let [] | [_] = self.present.users() {
+            return self.present.users().first().copied();
+        }
         self.advance(now);
         let key = |user: &&UserId| (Reverse(self.priority(now, **user)), self.first[user.index()].0, **user);
         self.present.users().iter().min_by_key(key).copied()
