@@ -110,6 +110,9 @@ impl Asked {
                 "--no-blocking: backfilling already looks behind a task that does not fit; leave one of the two out";
             return Err(Failure::Input(problem.into()));
         }
+        if args.multifactor.is_some() && !args.policy.iter().any(|p| p == "multifactor") {
+            return Err(Failure::Input("--multifactor: no policy is called so; name it in --policy too".into()));
+        }
         let capacities = args.capacity.iter().map(|text| capacity_text(text)).collect::<Result<_, _>>()?;
         Ok(Asked { capacities, decays: decays(args)? })
     }
@@ -184,9 +187,6 @@ fn billing(text: &str, resources: &[Resource]) -> Result<Billing, Failure> {
 /// The settings of the policy multifactor, if a file has them.
 fn multifactor(args: &StudyArgs, workload: &Workload, console: &Console) -> Result<Option<Settings>, Failure> {
     let Some(path) = &args.multifactor else { return Ok(None) };
-    if !args.policy.iter().any(|p| p == "multifactor") {
-        return Err(Failure::Input("--multifactor: none of the policies is multifactor; name it in --policy".into()));
-    }
     let (settings, unknown) = read_multifactor(path, workload).map_err(Failure::document)?;
     if !unknown.is_empty() {
         console.note(&format!("{}: no queue of the workload: {}", path.display(), unknown.join(", ")));

@@ -115,6 +115,27 @@ fn policies() {
 }
 
 #[test]
+fn multifactor() {
+    option(&["--multifactor", "none.toml"], &["--multifactor", "--policy"]);
+    let bench = Bench::with("w.csv", CSV);
+    let refused = |text: &str, says: &[&str]| {
+        bench.write("m.toml", text);
+        bench.refuses(&["study", "w.csv", "--policy", "multifactor", "--multifactor", "m.toml"], 2, says);
+    };
+    refused("[weights]\nage = 1.5\n", &["m.toml:2:7: weight of age", "whole number"]);
+    refused("[weights]\nfair_share = 1\n", &["m.toml:2:1: ", "did you mean \"fairshare\""]);
+    refused("[tres]\ngpu = 1\n", &["m.toml:2:1: ", "cpu, mem"]);
+    refused("[weights\n", &["m.toml:1:"]);
+}
+
+#[test]
+fn billing() {
+    option(&["--billing", "most"], &["--billing", "\"most\"", "max or sum", "+license=10"]);
+    option(&["--billing", "max:cpu=1,+gpu=2"], &["--billing", "\"gpu\"", "cpu, mem"]);
+    option(&["--billing", "max:cpu=0,+mem=0"], &["--billing", "greater than 0"]);
+}
+
+#[test]
 fn decays() {
     for bad in ["0", "1", "1.5", "-0.5", "nan", "x", ""] {
         let arg = format!("--delta={bad}");
