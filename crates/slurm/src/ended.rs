@@ -7,7 +7,7 @@ use evenhand_model::Time;
 
 use crate::commands::{Call, Commands};
 use crate::error::{ReadError, TextError};
-use crate::table::{Row, Table};
+use crate::table::{Row, SEPARATOR, Table};
 use crate::tres::Tres;
 use crate::value::{Limit, iso, number, time};
 
@@ -67,6 +67,35 @@ impl Ended {
     }
 }
 
+/// The columns of [`Ended::line`].
+const KEPT: &str = "JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES";
+
+impl Ended {
+    /// As one line of text, by which it is kept.
+    pub(crate) fn line(&self) -> String {
+        let second = |time: Time| (time.nanos() / 1_000_000_000).to_string();
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let fields = [
+            self.id.to_string(),
+            self.user.clone(),
+            text(&self.account),
+            text(&self.partition),
+            second(self.submit),
+            second(self.start),
+            second(self.end),
+            self.limit.to_string(),
+            self.held.to_string(),
+        ];
+        fields.join(&SEPARATOR.to_string())
+    }
+
+    /// What [`line`](Ended::line) said; `None` of any other text.
+    pub(crate) fn of_line(line: &str) -> Option<Ended> {
+        let text = format!("{}\n{line}\n", KEPT.replace('|', &SEPARATOR.to_string()));
+        Ended::parse(&text).ok()?.pop()
+    }
+}
+
 fn ended(row: &Row<'_, '_>) -> Result<Option<Ended>, TextError> {
     let moment = |name: &str| row.get(name).map(|field| field.read("a time", time)).transpose();
     let (Some(start), Some(end)) = (moment("Start")?, moment("End")?) else { return Ok(None) };
@@ -108,6 +137,15 @@ mod tests {
         let error = Ended::parse(&format!("{HEADER}7|a|b|c|1|2|3|x|cpu=1\n")).unwrap_err().to_string();
         assert_eq!(error, "sacct:2:15: found \"x\", expected a time limit");
         assert!(Ended::parse("JobID|User\n").is_err());
+    }
+
+    #[test]
+    fn a_line_reads_back() {
+        let text =
+            format!("{HEADER}7|ann||main|1795289080|1795289090|1795289100|UNLIMITED|cpu=2,mem=1000M,gres/gpu=1\n");
+        let job = Ended::parse(&text).unwrap().remove(0);
+        assert_eq!(Ended::of_line(&job.line()), Some(job));
+        assert_eq!(Ended::of_line("7|x"), None);
     }
 
     #[test]

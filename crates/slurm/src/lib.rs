@@ -22,6 +22,7 @@ mod accounts;
 mod cluster;
 mod commands;
 mod configuration;
+pub mod drive;
 mod ended;
 mod error;
 mod gres;

@@ -347,6 +347,9 @@ fn no_place(job: &Job, now: Time) -> Option<Unranked> {
     if let Some(hold) = job.held() {
         return Some(Unranked::Held(hold));
     }
+    if job.heterogeneous.is_some_and(|part| part.offset > 0) {
+        return Some(Unranked::NotEligible("a part of a job that starts with its first".into()));
+    }
     let reason = job.reason.clone().unwrap_or_default();
     if let Some(on) = &job.dependency
         && (reason.starts_with("Dependency") || on.contains("unfulfilled"))
