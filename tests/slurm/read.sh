@@ -7,56 +7,8 @@ set -uo pipefail
 
 evenhand=$(realpath "${1:?usage: tests/slurm/read.sh EVENHAND}")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-export PATH="$PATH:/usr/sbin:/sbin"
-work=$(mktemp -d)
-chmod 755 "$work"
-trap '"$root/scripts/slurm-down.sh" "$work/slurm" --purge; rm -rf "$work"' EXIT
-passed=0
-failed=0
-
-# holds SENTENCE COMMAND…: what the command says is kept for `says`.
-holds() {
-    local sentence=$1
-    shift
-    if "$@" >"$work/said.log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'does not hold: %s\n' "$sentence"
-        sed 's/^/    /' "$work/said.log" | tail -n 20
-    fi
-}
-
-# says SENTENCE PATTERN: the last command said so.
-says() { holds_in "$1" "$2" "$work/said.log"; }
-
-holds_in() {
-    if grep -q -- "$2" "$3"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'does not hold: %s: there is no %s in:\n' "$1" "$2"
-        sed 's/^/    /' "$3" | tail -n 20
-    fi
-}
-
-# ends STATUS COMMAND…
-ends() {
-    local status=$1 ended=0
-    shift
-    "$@" || ended=$?
-    [ "$ended" = "$status" ]
-}
-
-# until_true SECONDS COMMAND…
-until_true() {
-    local until=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        [ "$SECONDS" -lt "$until" ] || return 1
-        sleep 0.2
-    done
-}
+# shellcheck source=tests/slurm/common.sh
+source "$root/tests/slurm/common.sh"
 
 if [ "$(id -u)" = 0 ]; then
     ann=daemon bob=games
@@ -189,5 +141,4 @@ sed "s/^SlurmctldPort=.*/SlurmctldPort=9/" "$SLURM_CONF" >"$work/silent.conf"
 holds "a controller that does not answer" ends 3 env SLURM_CONF="$work/silent.conf" "$evenhand" slurm show
 says "is said" "does not answer"
 
-printf '%s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" = 0 ]
+summary

@@ -360,10 +360,10 @@ fn no_place(job: &Job, now: Time) -> Option<Unranked> {
         return Some(Unranked::Reservation(reservation.clone()));
     }
     let later = job.eligible.is_none_or(|at| at > now);
-    // Limits of associations and QOS, and states only an administrator ends, begin like these.
-    let barred =
-        ["BeginTime", "Assoc", "QOS", "Partition", "ReqNodeNotAvail", "BadConstraints", "Licenses", "Cleaning"];
-    let barred = barred.iter().any(|word| reason.starts_with(word)) && reason != "Priority";
+    // Limits of associations, QOS and partitions, and requests that nothing will ever meet, begin like these. Who
+    // waits for a machine that is down or drained has a place: it is the machine that is missing.
+    let barred = ["Assoc", "QOS", "Partition", "BadConstraints", "Cleaning"];
+    let barred = barred.iter().any(|word| reason.starts_with(word));
     (barred || (later && reason == "BeginTime")).then_some(Unranked::NotEligible(reason))
 }
 

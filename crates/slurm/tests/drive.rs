@@ -228,12 +228,13 @@ fn what_others_set_is_left_alone() {
     assert!(factors[2] > factors[4] && factors[4] > 0);
     // An administrator sets the whole priority of job 3, which then does not follow its factor.
     slurm.jobs.borrow_mut().get_mut(&3).unwrap().pinned = Some(500);
+    slurm.jobs.borrow_mut().get_mut(&3).unwrap().site_factor = 0;
     let updates = slurm.updates.get();
     assert_eq!(driver.tick(NOW + Span::from_secs(1)).unwrap().left_alone, 3);
     assert_eq!(slurm.updates.get(), updates);
     driver.release().unwrap();
     let factors = slurm.factors();
-    assert_eq!((factors[0], factors[3], factors[4]), (77, -5, 0));
+    assert_eq!((factors[0], factors[2], factors[3], factors[4]), (77, 0, -5, 0));
 }
 
 #[test]

@@ -3,6 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use evenhand_policies::equivalents::Combine;
+
+use crate::args::combine;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SlurmVerb {
@@ -10,6 +13,12 @@ pub(crate) enum SlurmVerb {
     Show(ShowArgs),
     /// Replay this site's history under policies, on its machines and with its accounts, and write a report
     Study(PastArgs),
+    /// The order in which a policy would start the jobs that wait now, each with its reason; changes nothing
+    Plan(PlanArgs),
+    /// Keep the queue in a policy's order, by site factors, as long as it runs; without --apply only say what would change
+    Run(Box<RunArgs>),
+    /// Put back what `run` wrote: the site factors of waiting jobs are 0 again
+    Release(ReleaseArgs),
     /// Hold this site's history against the fairness properties: who could complain, of whom, for how long
     Audit(PastArgs),
 }
@@ -29,6 +38,81 @@ pub(crate) struct MachineArgs {
 pub(crate) struct ShowArgs {
     #[command(flatten)]
     pub(crate) machines: MachineArgs,
+}
+
+/// Whose turn it is.
+#[derive(Args, Debug)]
+pub(crate) struct OrderArgs {
+    /// The policy, as in evenhand study
+    #[arg(long, default_value = "drf", value_name = "NAME")]
+    pub(crate) policy: String,
+    /// How fast a policy with a memory forgets: the time after which half is left
+    #[arg(long, value_name = "TIME", conflicts_with = "delta")]
+    pub(crate) half_life: Option<String>,
+    /// The same as what is left after a second
+    #[arg(long, value_name = "NUMBER")]
+    pub(crate) delta: Option<String>,
+    /// How far back what ended counts, for policies with a memory [default: ten half-lives, at most 60d]
+    #[arg(long, value_name = "TIME")]
+    pub(crate) memory: Option<String>,
+    /// Under the policy penalty: how GPUs count beside processors and memory: max, sum, max-plus-optional
+    #[arg(long, default_value = Combine::default().name(), value_name = "HOW", value_parser = combine)]
+    pub(crate) combine: Combine,
+    /// Under the policy penalty: what a second in a partition costs, where it is not 1
+    #[arg(long, value_delimiter = ',', value_name = "PARTITION=NUMBER,…")]
+    pub(crate) price: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) order: OrderArgs,
+    /// How many places of the order
+    #[arg(long, default_value_t = 1000, value_name = "N")]
+    pub(crate) depth: usize,
+    /// Only this job: its place, for which reason, and whom it waits for
+    #[arg(long, value_name = "JOBID")]
+    pub(crate) why: Option<u64>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct RunArgs {
+    #[command(flatten)]
+    pub(crate) order: OrderArgs,
+    /// Write the order; without this nothing is changed
+    #[arg(long)]
+    pub(crate) apply: bool,
+    /// How many places at the head of the queue are kept in order
+    #[arg(long, default_value_t = 60, value_name = "N")]
+    pub(crate) depth: usize,
+    /// How long from one look to the next
+    #[arg(long, default_value = "10s", value_name = "TIME")]
+    pub(crate) interval: String,
+    /// The most changes a second, in the mean
+    #[arg(long, default_value_t = 50, value_name = "N")]
+    pub(crate) rate: usize,
+    /// What is to survive a crash: one file
+    #[arg(long, default_value = "/var/lib/evenhand/slurm.redb", value_name = "FILE")]
+    pub(crate) state: PathBuf,
+    /// If the controller did not answer for so long, everything is put back once it does
+    #[arg(long, default_value = "10m", value_name = "TIME")]
+    pub(crate) give_up: String,
+    /// Answer Prometheus here: 127.0.0.1:9818
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<std::net::SocketAddr>,
+    /// Look so often, then put everything back and end
+    #[arg(long, value_name = "N")]
+    pub(crate) looks: Option<u64>,
+    /// At the end leave the order as it is
+    #[arg(long)]
+    pub(crate) keep: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct ReleaseArgs {
+    /// The file that `run` kept
+    #[arg(long, default_value = "/var/lib/evenhand/slurm.redb", value_name = "FILE")]
+    pub(crate) state: PathBuf,
 }
 
 #[derive(Args, Debug)]

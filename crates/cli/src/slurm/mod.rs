@@ -1,8 +1,12 @@
 //! `evenhand slurm`
 
 mod args;
+mod metrics;
+mod order;
 mod past;
+mod plan;
 mod pull;
+mod run;
 mod show;
 mod when;
 
@@ -18,6 +22,9 @@ pub(crate) fn run(verb: &SlurmVerb, common: &Common, console: &Console) -> Resul
     match verb {
         SlurmVerb::Show(args) => show::run(args, console).map(|()| Outcome::Done),
         SlurmVerb::Study(args) => past::study(args, common, console),
+        SlurmVerb::Plan(args) => plan::run(args, console),
+        SlurmVerb::Run(args) => run::run(args, console),
+        SlurmVerb::Release(args) => run::release(args, console),
         SlurmVerb::Audit(args) => past::audit(args, common, console),
     }
 }

@@ -113,6 +113,8 @@ pub struct Driver<'a> {
     settings_read: Option<Time>,
     /// Jobs whose priority an administrator set.
     pinned: HashSet<u64>,
+    /// Jobs that this process gave a site factor, which Slurm took.
+    given: HashSet<u64>,
 }
 
 /// Accounting is read again for so long before the last time: jobs reach it late.
@@ -139,6 +141,7 @@ impl<'a> Driver<'a> {
             accounts: None,
             settings_read: None,
             pinned: HashSet::new(),
+            given: HashSet::new(),
         })
     }
 
@@ -177,6 +180,7 @@ impl<'a> Driver<'a> {
         let waiting: BTreeMap<u64, &Job> = queue.pending().map(|job| (number(job), job)).collect();
         let site_factor = |id: u64| priorities.jobs.get(&id).map(|p| p.site_factor);
         self.pinned.retain(|id| waiting.contains_key(id));
+        self.given.retain(|id| waiting.contains_key(id));
         let mut order: Vec<Ranks> = Vec::new();
         for place in &plan.places {
             let job = &queue.jobs[place.job];
@@ -215,6 +219,13 @@ impl<'a> Driver<'a> {
             }
             self.store.set_written(&intent)?;
             tick.refused = self.write(&changes)?;
+            for change in changes.iter().filter(|_| tick.refused.is_none()) {
+                if change.value == 0 {
+                    self.given.remove(&change.job)
+                } else {
+                    self.given.insert(change.job)
+                };
+            }
         }
         tick.changes = changes;
         tick.plan = Some(plan);
@@ -233,14 +244,21 @@ impl<'a> Driver<'a> {
         let queue = Queue::read(self.commands)?;
         let priorities = Priorities::read(self.commands)?;
         let waiting: HashSet<u64> = queue.pending().map(number).collect();
-        let is_ours = |(id, given): &(&u64, &Written)| {
-            // Of held jobs no factor is shown: what was given counts.
-            let has = priorities.jobs.get(*id).map_or(given.value, |p| p.site_factor);
-            waiting.contains(*id) && has != 0 && [given.before, given.value].contains(&has)
+        let ours = |priorities: &Priorities, unseen_too: bool| -> Vec<Assigned> {
+            let is_ours = |(id, given): &(&u64, &Written)| {
+                // Of held jobs no factor is shown: what was given counts.
+                let unseen = if unseen_too { given.value } else { 0 };
+                let has = priorities.jobs.get(*id).map_or(unseen, |p| p.site_factor);
+                waiting.contains(*id) && has != 0 && [given.before, given.value].contains(&has)
+            };
+            written.iter().filter(is_ours).map(|(id, _)| Assigned { job: *id, value: 0 }).collect()
         };
-        let back: Vec<Assigned> =
-            written.iter().filter(is_ours).map(|(id, _)| Assigned { job: *id, value: 0 }).collect();
-        let refused = self.write(&back)?;
+        let back = ours(&priorities, true);
+        let mut refused = self.write(&back)?;
+        // Tasks of an array that are over are refused beside those that wait: what counts is what is left.
+        if refused.is_some() && ours(&Priorities::read(self.commands)?, false).is_empty() {
+            refused = None;
+        }
         if refused.is_none() {
             self.store.set_written(&BTreeMap::new())?;
         }
@@ -296,6 +314,10 @@ impl<'a> Driver<'a> {
     fn is_anothers(&mut self, id: u64, job: &Job, has: i64, given: Option<&Written>) -> bool {
         if has != 0 && given.is_none_or(|g| ![g.before, g.value].contains(&has)) {
             return true;
+        }
+        // Who sets a whole priority takes the site factor away; so does who takes just that away.
+        if has == 0 && self.given.contains(&id) {
+            self.pinned.insert(id);
         }
         // A priority that was set does not move with the site factor; else it is at least that, less nice.
         let least = has.saturating_sub(job.nice.unwrap_or(0).max(0));

@@ -54,7 +54,11 @@ pub(super) fn run(args: &ShowArgs, console: &Console) -> Result<(), Failure> {
 }
 
 /// What can be done without: a command that fails is a note, text that is not understood an error.
-fn unless<T>(read: Result<T, ReadError>, without: &str, notes: &mut Vec<String>) -> Result<Option<T>, Failure> {
+pub(super) fn unless<T>(
+    read: Result<T, ReadError>,
+    without: &str,
+    notes: &mut Vec<String>,
+) -> Result<Option<T>, Failure> {
     match read {
         Ok(read) => Ok(Some(read)),
         Err(ReadError::Command(error)) => {

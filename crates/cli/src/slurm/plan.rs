@@ -1,0 +1,278 @@
+//! `evenhand slurm plan`
+
+use std::collections::BTreeMap;
+
+use evenhand_model::{Nano, Time};
+use evenhand_slurm::{
+    Accounts, Configuration, Ended, Hold, Job, Lacks, Nodes, Partitions, Place, Plan, Queue, Seen, System, Unranked,
+};
+use serde::Serialize;
+
+use super::args::PlanArgs;
+use super::show::unless;
+use super::{failed, order, when};
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+use crate::study::short;
+use crate::table::{Table, plain};
+
+/// The order, for programs.
+#[derive(Debug, Serialize)]
+struct Record {
+    policy: &'static str,
+    at_s: f64,
+    places: Vec<PlaceRecord>,
+    unranked: Vec<UnrankedRecord>,
+    users: Vec<UserRecord>,
+    capacity: BTreeMap<String, f64>,
+}
+
+#[derive(Debug, Serialize)]
+struct PlaceRecord {
+    place: usize,
+    job: u64,
+    tasks: u64,
+    user: String,
+    account: Option<String>,
+    /// What decides: the least goes first.
+    key: f64,
+    /// What the user held and would hold by then, of all there is.
+    shares: BTreeMap<String, f64>,
+    commitments: BTreeMap<String, f64>,
+    /// Tasks that would start before.
+    before: u64,
+    waits_for: String,
+    /// Its place in Slurm's own order of these jobs.
+    slurm_place: usize,
+    slurm_priority: Option<u64>,
+}
+
+#[derive(Debug, Serialize)]
+struct UnrankedRecord {
+    job: u64,
+    user: String,
+    why: String,
+}
+
+#[derive(Debug, Serialize)]
+struct UserRecord {
+    user: String,
+    account: Option<String>,
+    entitlement: f64,
+}
+
+pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<Outcome, Failure> {
+    let (options, memory) = order::options(&args.order, args.depth)?;
+    let slurm = System::default();
+    let now = when::now();
+    let configuration = Configuration::read(&slurm).map_err(failed)?;
+    let nodes = Nodes::read(&slurm).map_err(failed)?.nodes;
+    let partitions = Partitions::read(&slurm).map_err(failed)?.partitions;
+    let mut notes = Vec::new();
+    let accounts = unless(
+        Accounts::read(&slurm, configuration.cluster()),
+        "Without accounts, everybody has the same share",
+        &mut notes,
+    )?;
+    let accounts = accounts.filter(|a| !a.associations.is_empty());
+    let mut ended = None;
+    if options.decay.is_some() {
+        let from = Time::from_nanos(now.nanos().saturating_sub(memory.nanos()));
+        let read = Ended::read(&slurm, from, now, true);
+        ended = unless(read, "Without accounting, what ended is not remembered", &mut notes)?;
+    }
+    notes.iter().for_each(|note| console.note(note));
+    let queue = Queue::read(&slurm).map_err(failed)?;
+    let seen = Seen {
+        nodes: &nodes,
+        partitions: &partitions,
+        accounts: accounts.as_ref(),
+        queue: &queue,
+        ended: ended.as_deref().unwrap_or_default(),
+    };
+    let plan = Plan::new(&seen, &options, now).map_err(|e| Failure::Environment(e.to_string()))?;
+    if let Some(job) = args.why {
+        return console.result(&why(&plan, &queue, job, options.policy.name)?).map(|()| Outcome::Done);
+    }
+    let record = Record::new(&plan, &queue, options.policy.name, now);
+    if console.is_json() {
+        console.json(&record)?
+    } else {
+        console.result(&table(&record))?
+    }
+    Ok(Outcome::Done)
+}
+
+/// The places of Slurm's own order among the jobs that have one here: priority, then submission, then number.
+fn own_order(plan: &Plan, queue: &Queue) -> BTreeMap<usize, usize> {
+    let mut jobs: Vec<usize> = plan.places.iter().map(|p| p.job).collect();
+    jobs.sort_by_key(|at| {
+        let job = &queue.jobs[*at];
+        (std::cmp::Reverse(job.priority), job.submit, job.id)
+    });
+    jobs.into_iter().zip(1..).collect()
+}
+
+impl Record {
+    fn new(plan: &Plan, queue: &Queue, policy: &'static str, now: Time) -> Record {
+        let own = own_order(plan, queue);
+        let named = |values: &[f64]| {
+            let names = plan.resources.iter().map(|r| r.name.clone());
+            names.zip(values.iter().copied()).collect::<BTreeMap<_, _>>()
+        };
+        let place = |(at, place): (usize, &Place)| {
+            let (job, party) = (&queue.jobs[place.job], &plan.parties[place.party]);
+            PlaceRecord {
+                place: at + 1,
+                job: job.id,
+                tasks: job.tasks(),
+                user: party.user.clone(),
+                account: party.account.clone(),
+                key: place.standing.key,
+                shares: named(&place.standing.shares),
+                commitments: named(&place.standing.commitments),
+                before: place.before,
+                waits_for: waits_for(plan, place),
+                slurm_place: own.get(&place.job).copied().unwrap_or(0),
+                slurm_priority: job.priority,
+            }
+        };
+        let unranked = plan.unranked.iter().map(|(at, why)| UnrankedRecord {
+            job: queue.jobs[*at].id,
+            user: queue.jobs[*at].user.clone(),
+            why: reason(why),
+        });
+        let users = plan.parties.iter().map(|p| UserRecord {
+            user: p.user.clone(),
+            account: p.account.clone(),
+            entitlement: p.entitlement,
+        });
+        Record {
+            policy,
+            at_s: now.secs_f64(),
+            places: plan.places.iter().enumerate().map(place).collect(),
+            unranked: unranked.collect(),
+            users: users.collect(),
+            capacity: named(&plan.capacity),
+        }
+    }
+}
+
+fn reason(why: &Unranked) -> String {
+    match why {
+        Unranked::Held(Hold::User) => "held by its owner".into(),
+        Unranked::Held(Hold::Administrator) => "held by an administrator".into(),
+        Unranked::Depends(on) => format!("depends on {on}"),
+        Unranked::NotEligible(reason) => format!("not eligible: {reason}"),
+        Unranked::Reservation(name) => format!("in the reservation {name}"),
+        Unranked::Behind => "behind the places asked for (--depth)".into(),
+    }
+}
+
+/// What stands between a job and its start.
+fn waits_for(plan: &Plan, place: &Place) -> String {
+    match &place.lacks {
+        Lacks::Nothing => "its turn".into(),
+        Lacks::OnMachines => "room on one machine".into(),
+        Lacks::AtSite(short) => {
+            let one = |(resource, asks, free): &(usize, Nano, Nano)| {
+                let amount = |nano: Nano| match plan.resources[*resource].name.as_str() {
+                    "mem" => format!("{} GiB", crate::study::short(nano as f64 / 1e9 / f64::from(1 << 30))),
+                    _ => crate::study::short(nano as f64 / 1e9),
+                };
+                format!("{} {}, {} free", amount(*asks), plan.resources[*resource].name, amount(*free))
+            };
+            short.iter().map(one).collect::<Vec<_>>().join("; ")
+        }
+    }
+}
+
+fn table(record: &Record) -> String {
+    let mut table = Table::new(3, ["job", "user", "account", "place", "Slurm's", "tasks before", "key", "waits for"]);
+    for place in &record.places {
+        let array = if place.tasks > 1 { format!(" x {}", place.tasks) } else { String::new() };
+        table.row(vec![
+            format!("{}{array}", place.job),
+            plain(&place.user),
+            plain(place.account.as_deref().unwrap_or("-")),
+            place.place.to_string(),
+            place.slurm_place.to_string(),
+            place.before.to_string(),
+            format!("{:.4}", place.key),
+            place.waits_for.clone(),
+        ]);
+    }
+    let mut text = format!("{}\n\nThe order of {}; the least key goes first.", table.render(), record.policy);
+    if !record.unranked.is_empty() {
+        let mut table = Table::new(3, ["job", "user", "not in the order"]);
+        for job in &record.unranked {
+            table.row(vec![job.job.to_string(), plain(&job.user), plain(&job.why)]);
+        }
+        text.push_str(&format!("\n\n{}", table.render()));
+    }
+    text
+}
+
+/// One job in sentences.
+fn why(plan: &Plan, queue: &Queue, id: u64, policy: &str) -> Result<String, Failure> {
+    let is = |job: &Job| job.id == id || job.array.as_ref().is_some_and(|a| a.job == id);
+    let at = queue.jobs.iter().position(is);
+    let at = at.ok_or_else(|| Failure::Input(format!("--why: there is no job {id} in the queue")))?;
+    let job = &queue.jobs[at];
+    if let Some((_, why)) = plan.unranked.iter().find(|(job, _)| *job == at) {
+        return Ok(format!("Job {id} of {} has no place in the order: {}.", plain(&job.user), reason(why)));
+    }
+    let Some(number) = plan.places.iter().position(|p| p.job == at) else {
+        return Ok(format!("Job {id} of {} does not wait: {}.", plain(&job.user), job.state.name()));
+    };
+    let place = &plan.places[number];
+    let party = &plan.parties[place.party];
+    let percent = |x: f64| format!("{:.1} %", 100.0 * x);
+    let each = |values: &[f64]| {
+        let one = |(r, x): (usize, &f64)| format!("{} {}", plan.resources[r].name, percent(*x));
+        values.iter().enumerate().map(one).collect::<Vec<_>>().join(", ")
+    };
+    let account = party.account.as_ref().map_or(String::new(), |a| format!(" in {}", plain(a)));
+    let mut said = vec![
+        format!(
+            "Job {id} of {}{account} has place {} of {} under {policy} (key {:.4}), and place {} by Slurm's own priority ({}).",
+            plain(&party.user),
+            number + 1,
+            plan.places.len(),
+            place.standing.key,
+            own_order(plan, queue).get(&at).copied().unwrap_or(0),
+            job.priority.map_or("unknown".into(), |p| p.to_string()),
+        ),
+        format!("Its owner is entitled to {} of everything.", percent(party.entitlement)),
+    ];
+    if !place.standing.shares.is_empty() {
+        let before = "when its turn comes, of all there is";
+        said.push(format!("The owner holds, {before}: {}.", each(&place.standing.shares)));
+    }
+    if place.standing.commitments.iter().any(|c| *c > 0.0) {
+        said.push(format!("Of past over-use is remembered: {}.", each(&place.standing.commitments)));
+    }
+    let mut ahead: BTreeMap<usize, (usize, f64)> = BTreeMap::new();
+    for other in &plan.places[..number] {
+        let entry = ahead.entry(other.party).or_insert((0, other.standing.key));
+        entry.0 += 1;
+        entry.1 = other.standing.key;
+    }
+    if ahead.is_empty() {
+        said.push("Nobody is before it.".into());
+    } else {
+        let mut users: Vec<(usize, (usize, f64))> = ahead.into_iter().collect();
+        users.sort_by(|a, b| b.1.0.cmp(&a.1.0).then(a.0.cmp(&b.0)));
+        let one = |(party, (jobs, key)): &(usize, (usize, f64))| {
+            let name = plain(&plan.parties[*party].user);
+            let own = if *party == place.party { " (the same user)" } else { "" };
+            format!("{name}{own}: {jobs}, last at key {}", short(*key))
+        };
+        let shown: Vec<String> = users.iter().take(8).map(one).collect();
+        let rest = users.len().saturating_sub(8);
+        let rest = if rest > 0 { format!("; and {rest} users more") } else { String::new() };
+        said.push(format!("Before it come jobs of {}{rest}.", shown.join("; ")));
+    }
+    said.push(format!("It waits for {}.", waits_for(plan, place)));
+    Ok(said.join("\n"))
+}

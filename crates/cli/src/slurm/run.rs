@@ -1,0 +1,285 @@
+//! `evenhand slurm run` and `evenhand slurm release`
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use evenhand_model::Span;
+use evenhand_slurm::drive::{DriveError, DriveOptions, Driver, Released, Store, StoreError, Tick};
+use evenhand_slurm::{Configuration, PlanOptions, System};
+use serde::Serialize;
+
+use super::args::{ReleaseArgs, RunArgs};
+use super::metrics::{Metrics, Text};
+use super::{failed, order, when};
+use crate::console::Console;
+use crate::failure::{Failure, Outcome};
+
+/// One look, for programs: a line of JSON.
+#[derive(Debug, Serialize)]
+struct Look<'a> {
+    at_s: f64,
+    waiting: usize,
+    running: usize,
+    places: usize,
+    changes: usize,
+    left: usize,
+    left_alone: usize,
+    applied: bool,
+    took_s: f64,
+    refused: Option<&'a str>,
+    error: Option<String>,
+}
+
+/// What has happened since the start.
+#[derive(Clone, Copy, Debug, Default)]
+struct Totals {
+    looks: u64,
+    changes: u64,
+    errors: u64,
+}
+
+pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure> {
+    let (plan, memory) = order::options(&args.order, args.depth)?;
+    let span = |option: &str, text: &str| {
+        let span = Span::parse(text).map_err(|e| Failure::Input(format!("{option}: {e}")))?;
+        if span < Span::from_secs(1) {
+            return Err(Failure::Input(format!("{option}: found {text}, expected at least 1s")));
+        }
+        Ok(Duration::from_nanos(span.nanos()))
+    };
+    let (interval, give_up) = (span("--interval", &args.interval)?, span("--give-up", &args.give_up)?);
+    let slurm = System { patience: Duration::from_secs(60) };
+    let configuration = Configuration::read(&slurm).map_err(failed)?;
+    if configuration.get("PriorityType").is_some_and(|t| !t.contains("multifactor")) {
+        return Err(Failure::Environment(
+            "this Slurm has no site factors (PriorityType is not priority/multifactor); nothing can be ordered".into(),
+        ));
+    }
+    let metrics = args.metrics.map(Metrics::serve).transpose()?;
+    make_folder_of(&args.state)?;
+    let store = Store::open(&args.state).map_err(store_failed)?;
+    let options = DriveOptions {
+        plan: plan.clone(),
+        apply: args.apply,
+        most_changes: args.rate.saturating_mul(interval.as_secs().max(1) as usize).max(1),
+        memory,
+        cluster: configuration.cluster().map(String::from),
+    };
+    let mut driver = Driver::new(&slurm, &store, options).map_err(store_failed)?;
+    let (stop, stopped) = channel();
+    ctrlc::set_handler(move || _ = stop.send(()))
+        .map_err(|e| Failure::Environment(format!("cannot listen for signals: {e}")))?;
+    console.note(&format!(
+        "{} {} places in the order of {} every {} s{}.",
+        if args.apply { "Keeping" } else { "Dry run, nothing is written (--apply writes): would keep" },
+        args.depth,
+        plan.policy.name,
+        interval.as_secs(),
+        if args.looks.is_some() { "" } else { ", until stopped" }
+    ));
+    let mut totals = Totals::default();
+    let mut silent_since: Option<Instant> = None;
+    loop {
+        let begun = Instant::now();
+        let looked = driver.tick(when::now());
+        totals.looks += 1;
+        let took = begun.elapsed();
+        match &looked {
+            Ok(tick) => {
+                // Silent for too long: who knows what was done meanwhile. All is put back, then ordered anew.
+                if args.apply && silent_since.take().is_some_and(|since| since.elapsed() > give_up) {
+                    let back = driver.release().map_err(drive_failed)?;
+                    console.note(&format!("The controller was silent for too long. {}", put_back(&back)));
+                }
+                totals.changes += if args.apply { tick.changes.len() as u64 } else { 0 };
+            }
+            Err(error) if error.may_pass() => {
+                totals.errors += 1;
+                silent_since.get_or_insert(begun);
+            }
+            Err(_) => {}
+        }
+        log(&looked, took, args.apply, console)?;
+        if let Some(metrics) = &metrics {
+            metrics.set(families(&looked, &plan, took, totals));
+        }
+        if let Err(error) = looked
+            && !error.may_pass()
+        {
+            finish(&mut driver, args, console)?;
+            return Err(drive_failed(error));
+        }
+        if args.looks.is_some_and(|looks| totals.looks >= looks) {
+            break;
+        }
+        match stopped.recv_timeout(interval.saturating_sub(begun.elapsed())) {
+            Err(RecvTimeoutError::Timeout) => {}
+            Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
+        }
+    }
+    finish(&mut driver, args, console)?;
+    Ok(Outcome::Done)
+}
+
+/// At the end all is put back, unless it is to stay.
+fn finish(driver: &mut Driver<'_>, args: &RunArgs, console: &Console) -> Result<(), Failure> {
+    if args.apply && !args.keep {
+        let back = driver.release().map_err(drive_failed)?;
+        console.note(&put_back(&back));
+    }
+    Ok(())
+}
+
+pub(super) fn release(args: &ReleaseArgs, console: &Console) -> Result<Outcome, Failure> {
+    if !args.state.exists() {
+        return Err(Failure::Input(format!("{}: there is no such file; nothing was written", args.state.display())));
+    }
+    let slurm = System::default();
+    let store = Store::open(&args.state).map_err(store_failed)?;
+    let options = DriveOptions {
+        plan: PlanOptions {
+            policy: &evenhand_policies::POLICIES[0],
+            decay: None,
+            combine: Default::default(),
+            prices: BTreeMap::new(),
+            depth: 0,
+        },
+        apply: true,
+        most_changes: usize::MAX,
+        memory: Span::ZERO,
+        cluster: None,
+    };
+    let back = Driver::new(&slurm, &store, options).map_err(store_failed)?.release().map_err(drive_failed)?;
+    console.result(&put_back(&back))?;
+    Ok(if back.refused.is_none() { Outcome::Done } else { Outcome::DoesNotHold })
+}
+
+fn put_back(back: &Released) -> String {
+    let jobs = if back.jobs == 1 { "1 job has".into() } else { format!("{} jobs have", back.jobs) };
+    let refused = back.refused.as_ref().map_or(String::new(), |said| format!(" Slurm said: {said}."));
+    format!("{jobs} the site factor 0 again.{refused}")
+}
+
+fn log(looked: &Result<Tick, DriveError>, took: Duration, applied: bool, console: &Console) -> Result<(), Failure> {
+    let empty = Tick::default();
+    let tick = looked.as_ref().unwrap_or(&empty);
+    let look = Look {
+        at_s: when::now().secs_f64(),
+        waiting: tick.waiting,
+        running: tick.running,
+        places: tick.ids.len(),
+        changes: tick.changes.len(),
+        left: tick.left,
+        left_alone: tick.left_alone,
+        applied,
+        took_s: took.as_secs_f64(),
+        refused: tick.refused.as_deref(),
+        error: looked.as_ref().err().map(DriveError::to_string),
+    };
+    if console.is_json() {
+        let line = serde_json::to_string(&look).map_err(|e| Failure::Environment(e.to_string()))?;
+        return console.result(&line);
+    }
+    if let Some(error) = &look.error {
+        console.complain(error);
+        return Ok(());
+    }
+    let word = if applied { "changed" } else { "would change" };
+    let mut said = format!(
+        "{} wait, {} run; {word} {} of {} places in {:.2} s",
+        look.waiting, look.running, look.changes, look.places, look.took_s
+    );
+    for (count, what) in [(look.left, "left for the next look"), (look.left_alone, "left alone, set by others")] {
+        if count > 0 {
+            said.push_str(&format!("; {count} {what}"));
+        }
+    }
+    if let Some(refused) = look.refused {
+        said.push_str(&format!("; Slurm said: {refused}"));
+    }
+    if let Some(why) = &tick.without_accounting {
+        said.push_str(&format!("; what ended is known from the queue only ({why})"));
+    }
+    console.result(&said)
+}
+
+fn families(looked: &Result<Tick, DriveError>, options: &PlanOptions, took: Duration, totals: Totals) -> String {
+    let mut text = Text::default();
+    let one = |value: f64| [(Vec::new(), value)];
+    text.family("evenhand_looks_total", "counter", "Looks at the queue.", one(totals.looks as f64));
+    text.family("evenhand_changes_total", "counter", "Site factors written.", one(totals.changes as f64));
+    text.family("evenhand_errors_total", "counter", "Looks without an answer.", one(totals.errors as f64));
+    text.family("evenhand_look_seconds", "gauge", "How long the last look took.", one(took.as_secs_f64()));
+    let up = f64::from(u8::from(looked.is_ok()));
+    text.family("evenhand_up", "gauge", "Whether the last look had an answer.", one(up));
+    let Ok(tick) = looked else { return text.finish() };
+    text.family("evenhand_jobs_waiting", "gauge", "Records of waiting jobs.", one(tick.waiting as f64));
+    text.family("evenhand_jobs_running", "gauge", "Running jobs.", one(tick.running as f64));
+    text.family("evenhand_jobs_left_alone", "gauge", "Jobs whose priority others set.", one(tick.left_alone as f64));
+    let Some(plan) = &tick.plan else { return text.finish() };
+    // Of each user who waits the standing before the first of the user's places: what holds now.
+    let mut first: BTreeMap<usize, usize> = BTreeMap::new();
+    plan.places.iter().enumerate().for_each(|(at, place)| {
+        first.entry(place.party).or_insert(at);
+    });
+    let users = || first.iter().map(|(party, at)| (&plan.parties[*party], &plan.places[*at].standing));
+    let labels = |party: &evenhand_slurm::Party| (party.user.clone(), party.account.clone().unwrap_or_default());
+    let by_resource = |of: &dyn Fn(&evenhand_policies::Standing) -> Vec<f64>| {
+        let mut values = Vec::new();
+        for (party, standing) in users() {
+            let (user, account) = labels(party);
+            for (resource, value) in plan.resources.iter().zip(of(standing)) {
+                values.push((user.clone(), account.clone(), resource.name.clone(), value));
+            }
+        }
+        values
+    };
+    for (name, help, values) in [
+        ("evenhand_share", "Held of all there is, of users who wait.", by_resource(&|s| s.shares.clone())),
+        ("evenhand_commitment", "Past over-use remembered.", by_resource(&|s| s.commitments.clone())),
+    ] {
+        let rows = values.iter().map(|(user, account, resource, value)| {
+            (vec![("user", user.as_str()), ("account", account.as_str()), ("resource", resource.as_str())], *value)
+        });
+        text.family(name, "gauge", help, rows);
+    }
+    let keys: Vec<(String, String, f64)> = users()
+        .map(|(party, standing)| {
+            let (user, account) = labels(party);
+            (user, account, standing.key)
+        })
+        .collect();
+    let rows = keys.iter().map(|(user, account, key)| {
+        let labels = vec![("policy", options.policy.name), ("user", user.as_str()), ("account", account.as_str())];
+        (labels, *key)
+    });
+    text.family("evenhand_key", "gauge", "What decides: the least goes first.", rows);
+    // How far dominant shares over entitlements are apart among those who wait: 0 is fair by the moment.
+    let over: Vec<f64> = users()
+        .filter(|(party, _)| party.entitlement > 0.0)
+        .map(|(party, s)| s.shares.iter().copied().fold(0.0, f64::max) / party.entitlement)
+        .collect();
+    let error =
+        over.iter().copied().fold(0.0, f64::max) - over.iter().copied().fold(f64::INFINITY, f64::min).min(1e300);
+    let error = if over.is_empty() { 0.0 } else { error };
+    let help = "Largest less smallest dominant share over entitlement, of users who wait.";
+    text.family("evenhand_fairness_error", "gauge", help, one(error));
+    text.finish()
+}
+
+fn make_folder_of(path: &Path) -> Result<(), Failure> {
+    match path.parent().filter(|p| !p.as_os_str().is_empty()) {
+        Some(folder) => crate::outputs::make_folder(folder),
+        None => Ok(()),
+    }
+}
+
+fn store_failed(error: StoreError) -> Failure {
+    Failure::Environment(format!("--state: {error}"))
+}
+
+fn drive_failed(error: DriveError) -> Failure {
+    Failure::Environment(error.to_string())
+}

@@ -1,0 +1,185 @@
+#!/usr/bin/env bash
+# A real Slurm is driven: plans with reasons, dominant shares under drf against Slurm's own order, what is left
+# alone, what a crash leaves, a controller that is restarted, rights that are missing.
+#   tests/slurm/drive.sh EVENHAND
+# Starts a Slurm of its own and stops it at the end. As root the jobs are those of three of the system's users;
+# as anybody else all are the caller's, under three accounts, which are parties as well.
+set -uo pipefail
+
+evenhand=$(realpath "${1:?usage: tests/slurm/drive.sh EVENHAND}")
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+# shellcheck source=tests/slurm/common.sh
+source "$root/tests/slurm/common.sh"
+
+if [ "$(id -u)" = 0 ]; then
+    alice=daemon bob=games carol=mail
+else
+    alice=$(id -un) bob=$alice carol=$alice
+    printf 'not root: all jobs are those of %s, and denied rights are not tried\n' "$alice"
+fi
+# 20 CPUs, 112,000 MB, 2 GPUs: what Slurm fills with one user's jobs if nobody drives it.
+nodes='n1 8 32000 0 spec_100
+n2 8 32000 0 spec_100
+n3 4 48000 2 spec_150'
+SLURM_NODES=$nodes WITH_DB=1 SLURM_USERS="$alice" "$root/scripts/slurm-up.sh" "$work/slurm" >"$work/up" || exit 1
+eval "$(cat "$work/up")"
+cd "$work" || exit 1
+for account in a b c; do sacctmgr -i -Q add account "$account" Fairshare=1 >/dev/null; done
+sacctmgr -i -Q add user "$alice" account=a >/dev/null
+sacctmgr -i -Q add user "$bob" account=b >/dev/null
+sacctmgr -i -Q add user "$carol" account=c >/dev/null
+known() { sacctmgr -n -P show assoc format=account,user | grep -qx "c|$carol"; }
+until_true 10 known
+
+submit() {
+    local user=$1
+    shift
+    if [ "$(id -u)" = 0 ]; then set -- --uid="$user" "$@"; fi
+    sbatch --parsable --chdir=/ --output=/dev/null "$@"
+}
+# Some sbatch are refused while slurmdbd is not yet ready to say who is who.
+until_true 10 eval 'submit "$alice" -A a -n1 --mem=100M -t 5 --wrap true >/dev/null 2>&1'
+# Three users with jobs of 4 s: a processor; a processor and 8 GB; 4 processors.
+many() {
+    for _ in $(seq "$((3 * $1))"); do submit "$alice" -A a -n1 -c1 --mem=500M -t 5 --wrap 'sleep 4'; done
+    for _ in $(seq "$1"); do submit "$bob" -A b -n1 -c1 --mem=8000M -t 5 --wrap 'sleep 4'; done
+    for _ in $(seq "$1"); do submit "$carol" -A c -n1 -c4 --mem=1000M -t 5 --wrap 'sleep 4'; done
+}
+# shares SECONDS: mean dominant shares of the three by sampling the running jobs.
+shares() {
+    local until=$((SECONDS + $1))
+    while [ "$SECONDS" -lt "$until" ]; do
+        squeue -h -t R -o %a
+        echo -
+        sleep 0.5
+    done | awk '$1 == "-" { n++ } $1 == "a" { a++ } $1 == "b" { b++ } $1 == "c" { c++ }
+        END { printf "%.3f %.3f %.3f\n", a / n / 20, b * 8000 / n / 112000, c * 4 / n / 20 }'
+}
+clear_queue() {
+    for account in a b c; do scancel -f -A "$account" 2>/dev/null; done
+    until_true 30 eval '[ -z "$(squeue -h)" ]'
+}
+factors() { sprio -h -o '%i %S' | awk '$2 != 0' | wc -l; }
+state="$work/state/slurm.redb"
+
+until_true 20 eval '[ -z "$(squeue -h)" ]'
+
+# --- What would happen: plans.
+scontrol update NodeName=n1,n2,n3 State=DRAIN Reason=test
+a1=$(submit "$alice" -A a -n1 --mem=500M -t 5 --wrap 'sleep 1')
+a2=$(submit "$alice" -A a -n1 --mem=500M -t 5 --wrap 'sleep 1')
+# Slurm knows seconds: users who submit in one tie.
+sleep 1.1
+array=$(submit "$bob" -A b -n1 --mem=8000M -t 5 -a 0-999 --wrap 'sleep 1')
+sleep 1.1
+c1=$(submit "$carol" -A c -n1 -c4 --mem=1000M -t 5 --wrap 'sleep 1')
+held=$(submit "$carol" -A c -H -n1 -t 5 --wrap true)
+holds "a plan" "$evenhand" slurm plan --policy drf
+says "knows the order" "The order of drf"
+says "leaves out what is held" "^$held .*held by its owner"
+holds "as JSON" "$evenhand" --format json slurm plan --policy drf
+says "has the array once" "\"tasks\": 1000"
+if command -v python3 >/dev/null; then
+    order() { "$evenhand" --format json slurm plan "$@" | python3 -c 'import json, sys; print(*[p["job"] for p in json.load(sys.stdin)["places"]])'; }
+    holds "each user's first, by submission, then who holds least" [ "$(order --policy drf)" = "$a1 $array $c1 $a2" ]
+    holds "first come, first served is another order" [ "$(order --policy fifo)" = "$a1 $a2 $array $c1" ]
+    sacctmgr -i -Q modify account c set Fairshare=50 >/dev/null
+    until_true 10 eval '[ "$(order --policy fair-tree | cut -d" " -f1-4)" != "" ]'
+    holds "shares of accounts count" "$evenhand" slurm plan --policy drf --why "$c1"
+    says "by what the account is entitled to" "entitled to 96.2 %"
+    sacctmgr -i -Q modify account c set Fairshare=1 >/dev/null
+fi
+holds "one job" "$evenhand" slurm plan --policy drf --why "$a2"
+says "has its place" "has place 4 of 4 under drf"
+says "and whom it waits for" "Before it come jobs of"
+holds "a job that is not there" ends 2 "$evenhand" slurm plan --why 999999
+holds "a dry run" "$evenhand" slurm run --policy drf --looks 2 --interval 1s --state "$state"
+says "says what it would change" "would change 4 of 4 places"
+holds "and changes nothing" [ "$(factors)" = 0 ]
+
+# --- What is written, and what is left alone.
+scontrol update JobId="$a2" SiteFactor=12345
+holds "one look that stays" "$evenhand" slurm run --policy drf --apply --keep --looks 1 --interval 1s --state "$state"
+says "leaves alone what another set" "1 left alone"
+holds "writes the others" [ "$(factors)" = 4 ]
+holds "an array whole" [ "$(squeue -h -A b | wc -l)" = 1 ]
+highest() { squeue -h -t PD -S -p -o '%F' | head -n 1; }
+holds "in the policy's order" [ "$(highest)" = "$a1" ]
+holds "nothing held" [ "$(squeue -h -j "$held" -o %r)" = JobHeldUser ]
+holds "a second look has nothing to do" "$evenhand" slurm run --policy drf --apply --keep --looks 1 --interval 1s --state "$state"
+says "as nothing changed" "changed 0 of 4 places"
+scontrol update JobId="$c1" Priority=77
+holds "who has a priority of an administrator's" \
+    "$evenhand" slurm run --policy drf --apply --keep --looks 2 --interval 1s --state "$state"
+says "is left alone" "2 left alone"
+holds "with it" [ "$(squeue -h -j "$c1" -o %Q)" = 77 ]
+holds "release" "$evenhand" slurm release --state "$state"
+says "puts back" "the site factor 0 again"
+holds "all but the others'" [ "$(sprio -h -o '%i %S' | awk '$2 != 0 { print $1 }')" = "$a2" ]
+if [ "$(id -u)" = 0 ]; then
+    install -d -o "$bob" own
+    install -m 755 "$evenhand" "$work/evenhand"
+    as() { setpriv --reuid="$1" --regid="$(id -g "$1")" --clear-groups "${@:2}"; }
+    holds "a user may plan" as "$bob" "$work/evenhand" slurm plan --policy drf
+    holds "and not drive" ends 3 as "$bob" "$work/evenhand" slurm run --policy drf --apply --looks 1 --state own/state
+    says "is told what it takes" "AdminLevel Operator"
+    sacctmgr -i -Q modify user "$bob" set AdminLevel=Operator >/dev/null
+    driven() { as "$bob" "$work/evenhand" slurm run --policy drf --apply --looks 1 --state own/state; }
+    holds "an operator may" until_true 10 driven
+fi
+clear_queue
+scontrol update NodeName=n1,n2,n3 State=RESUME
+
+# --- Dominant shares: Slurm's own order against drf.
+many 55 >/dev/null
+own=$(shares 6)
+"$evenhand" slurm run --policy drf --apply --interval 1s --state "$state" --metrics 127.0.0.1:0 >drive.log 2>&1 &
+driver=$!
+sleep 7
+driven=$(shares 22)
+printf 'dominant shares by themselves %s, driven by drf %s\n' "$own" "$driven"
+near() { awk '{ m = ($1 + $2 + $3) / 3; for (i = 1; i <= 3; i++) { d = $i - m; if (d < 0) d = -d; if (d > 0.05) exit 1 } }' <<<"$1"; }
+holds "by itself Slurm serves one user" awk '$1 - $2 < 0.5 { exit 1 }' <<<"$own"
+holds "drf makes dominant shares equal within 0.05" near "$driven"
+# --- A controller that goes and comes back.
+scontrol shutdown slurmctld >/dev/null 2>&1
+sleep 2
+slurmctld
+controller_is_up() { scontrol ping 2>/dev/null | grep -q 'is UP'; }
+holds "the controller comes back" until_true 30 controller_is_up
+looks=$(wc -l <drive.log)
+holds "and the driver goes on" until_true 40 eval '[ "$(tail -n +$((looks + 1)) drive.log | grep -c "changed .* places")" -ge 2 ]'
+holds "it still runs" kill -0 "$driver"
+# --- Killed, and what it wrote taken back.
+{ kill -9 "$driver" && wait "$driver"; } 2>/dev/null
+holds "killed, it leaves ranks" [ "$(factors)" -gt 0 ]
+holds "which release takes back" "$evenhand" slurm release --state "$state"
+holds "all of them" [ "$(factors)" = 0 ]
+"$evenhand" slurm run --policy drf --apply --interval 1s --state "$state" >again.log 2>&1 &
+driver=$!
+holds "a new one drives" until_true 20 eval '[ "$(factors)" -gt 0 ]'
+holds "a second is refused" ends 3 "$evenhand" slurm run --policy drf --state "$state" --looks 1
+says "as there is one" "another process keeps this queue in order"
+kill -TERM "$driver"
+holds "stopped, it ends well" wait "$driver"
+holds "and puts everything back" [ "$(factors)" = 0 ]
+clear_queue
+
+# --- Stateful: who had more than enough waits behind who had nothing.
+submit "$alice" -A a -n2 -c8 -t 5 --mem=100M --wrap 'sleep 8' >/dev/null
+sleep 10
+scontrol update NodeName=n1,n2,n3 State=DRAIN Reason=test
+for _ in 1 2 3; do submit "$alice" -A a -n1 --mem=100M -t 5 --wrap 'sleep 1'; done >/dev/null
+sleep 1.1
+for _ in 1 2 3; do submit "$bob" -A b -n1 --mem=100M -t 5 --wrap 'sleep 1'; done >/dev/null
+if command -v python3 >/dev/null; then
+    users() { "$evenhand" --format json slurm plan "$@" | python3 -c 'import json, sys; print(*[p["account"] for p in json.load(sys.stdin)["places"]])'; }
+    holds "drf forgets what ended" [ "$(users --policy drf)" = "a b a b a b" ]
+    holds "sdrf does not, while it is fresh" [ "$(users --policy sdrf --half-life 20s | cut -c1-3)" = "b b" ]
+    # 16 processors for 8 s, beside which a job that asks for 5 min is charged 300 processor-seconds at once.
+    holds "penalty neither" [ "$(users --policy penalty --half-life 1h)" = "b a b a b a" ]
+    holds "long after, less than a job's share is left" [ "$(users --policy sdrf --half-life 1s)" = "b a b a b a" ]
+fi
+holds "sdrf says what it remembers" "$evenhand" slurm plan --policy sdrf --half-life 20s --why "$(squeue -h -A a -o %F | head -n 1)"
+says "in per cent" "Of past over-use is remembered: cpu"
+summary
