@@ -203,9 +203,14 @@ fn table(record: &Record) -> String {
         ]);
     }
     let mut text = format!("{}\n\nThe order of {}; the least key goes first.", table.render(), record.policy);
-    if !record.unranked.is_empty() {
+    let behind = reason(&Unranked::Behind);
+    let named: Vec<&UnrankedRecord> = record.unranked.iter().filter(|job| job.why != behind).collect();
+    if record.unranked.len() > named.len() {
+        text.push_str(&format!("\n{} more are {behind}.", record.unranked.len() - named.len()));
+    }
+    if !named.is_empty() {
         let mut table = Table::new(3, ["job", "user", "not in the order"]);
-        for job in &record.unranked {
+        for job in named {
             table.row(vec![job.job.to_string(), plain(&job.user), plain(&job.why)]);
         }
         text.push_str(&format!("\n\n{}", table.render()));
