@@ -116,10 +116,10 @@ fn full_verdicts(gpu_jobs: &[f64], full: &[[f64; 2]]) -> [Verdict; 2] {
     let same = |of: &[f64; 2]| (of[0] - of[1]).abs() < 1e-12;
     [
         Verdict::new(
-            "a machine with fully consumed GPUs may still execute other jobs: if GPUs count like processors and memory, \
-             jobs that use all GPUs and an eighth of the rest pay for the whole machine",
-            format!("charged for it: {}", named(&|i| format!("{:.2}", gpu_jobs[i]))),
-            gpu_jobs[0] >= 1.0,
+            "a machine with fully consumed GPUs may still execute other jobs: if GPUs count like processors and memory \
+             (max), jobs that use all GPUs and an eighth of the rest pay for the whole machine, and the jobs beside them again",
+            format!("in machines: {}", named(&|i| format!("{:.2} and {:.2}", gpu_jobs[i], full[i][0] - gpu_jobs[i]))),
+            gpu_jobs[0] >= 1.0 && full[0][0] > gpu_jobs[0],
         ),
         Verdict::new(
             "and what a full machine is charged depends on whose GPU jobs fill it; not if GPUs are paid besides, nor if all is \
@@ -226,20 +226,31 @@ fn is_charged(trace: &Workload) -> bool {
 fn charges(trace: &Arc<Workload>) -> Result<Vec<String>, ReproduceError> {
     let ground = Ground::new("trace", Arc::clone(trace), cluster(&RESOURCES, &ALIBABA)?)?;
     let gpu = trace.resources().iter().position(|r| r.name == "gpu").unwrap_or(0);
+    let has_gpu = |row: usize| trace.amounts(row)[gpu].0 > 0;
+    let seconds = |row: usize| trace.columns().duration[row].secs_f64();
+    let processors = ground.processors();
+    let time = |row: &usize| processors[*row] * seconds(*row);
+    let all: f64 = (0..trace.len()).map(|row| time(&row)).sum();
+    let theirs: f64 = (0..trace.len()).filter(|row| has_gpu(*row)).map(|row| time(&row)).sum();
     let mut said = Vec::new();
     for combine in Combine::ALL {
         let rate = ground.equivalents(combine)?;
         let (mut with, mut all) = (0.0, 0.0);
         for (row, rate) in rate.iter().enumerate() {
-            let charge = rate * trace.columns().duration[row].secs_f64();
+            let charge = rate * seconds(row);
             all += charge;
-            if trace.amounts(row)[gpu].0 > 0 {
+            if has_gpu(row) {
                 with += charge;
             }
         }
         said.push(format!("{} {:.1} %", combine.name(), 100.0 * with / all));
     }
-    Ok(vec![ground.about(), format!("trace: of all charges jobs with GPUs pay {}", said.join(", "))])
+    let paid = format!(
+        "trace: jobs with GPUs have {:.1} % of all processor time and pay of all charges {}",
+        100.0 * theirs / all,
+        said.join(", ")
+    );
+    Ok(vec![ground.about(), paid])
 }
 
 #[cfg(test)]

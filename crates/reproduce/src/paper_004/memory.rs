@@ -14,7 +14,8 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
     setting: "Two users who always have jobs waiting, with equal shares, on ten machines of 16 processors and 64 GB, for \
               60 days: one's jobs hold 1 processor and 32 GB, the other's 4 processors and 4 GB. EASY backfilling, jobs \
               of one to nine hours, half-life 72 h (as in the authors' simulator), the policies cpu-time and penalty. \
-              What a user holds is counted over the second half. Then a log: what each user would be charged by either, \
+              What a user holds is counted over the second half; in equivalents both together may hold more than all, since \
+              each job counts by the larger of its two parts. Then a log: what each user would be charged by either, \
               on the machines of MetaCentrum's log of CERIT-SC.",
     run,
 };
@@ -124,8 +125,8 @@ fn two_verdicts(by_time: &Held, by_penalty: &Held) -> [Verdict; 3] {
         Verdict::new(
             "remaining CPUs cannot be utilized by remaining users since there is no free RAM left",
             format!(
-                "by processor time {} of processors idle while jobs wait; memory is full to {}, the rest in pieces below the 32 GB \
-                 of the job at the head",
+                "by processor time {} of processors idle while jobs of both wait; {} of memory is held, and the job at the head \
+                 often wants half of a machine's",
                 percent(idle),
                 percent(by_time.memory.iter().sum())
             ),
@@ -204,11 +205,20 @@ fn log_verdict(name: &str, charged: &[Vec<f64>; 2]) -> Verdict {
     let rises: Vec<f64> = rises(charged).into_iter().flatten().collect();
     let much = rises.iter().filter(|r| **r >= MUCH).count();
     let most = rises.iter().copied().fold(0.0, f64::max);
+    let theirs = |way: usize| -> f64 {
+        let is_much = |user: &usize| charged[0][*user] > 0.0 && charged[1][*user] / charged[0][*user] >= MUCH;
+        100.0 * (0..charged[way].len()).filter(is_much).map(|user| charged[way][user]).sum::<f64>()
+    };
     Verdict::new(
         format!(
             "{name}: some users' memory is worth far more than their processors: their part of all charges at least doubles"
         ),
-        format!("of {} users {much}; at most it grows {most:.1} times", rises.len()),
+        format!(
+            "of {} users {much}, together from {:.2} to {:.2} % of all; at most a part grows {most:.1} times",
+            rises.len(),
+            theirs(0),
+            theirs(1)
+        ),
         much > 0,
     )
 }
