@@ -145,7 +145,8 @@ pub(crate) fn told_placed(path: &Path, placed: &Placed, console: &Console) {
             console.note(&format!("{}: {what}: {}", path.display(), names.join(", ")));
         }
     };
-    note("not in the workload", &placed.unknown);
+    note("users that are not in the workload", &placed.unknown);
+    note("accounts in which nobody of the workload is", &placed.empty);
     note("directly under the root, with 1 share each, go the workload's accounts", &placed.added);
 }
 

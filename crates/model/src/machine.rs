@@ -131,10 +131,14 @@ pub struct Cluster {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ClusterError {
     /// No machine has any of a resource.
-    #[error("no machine has any {resource}, which the workload's tasks hold; give at least one group some")]
+    #[error(
+        "no machine has any {resource}, which the workload's tasks hold, but only {}; give at least one group some", has.join(", ")
+    )]
     Missing {
         /// The resource's name.
         resource: String,
+        /// What machines have.
+        has: Vec<String>,
     },
 }
 
@@ -171,7 +175,7 @@ impl Cluster {
             }
         }
         match total.iter().position(Rational::is_zero) {
-            Some(r) => Err(ClusterError::Missing { resource: resources[r].name.clone() }),
+            Some(r) => Err(ClusterError::Missing { resource: resources[r].name.clone(), has: self.resources.clone() }),
             None => Ok(total),
         }
     }
@@ -223,7 +227,10 @@ mod tests {
         assert_eq!(total.iter().map(Rational::to_string).collect::<Vec<_>>(), ["128", "44"]);
         assert_eq!((cluster.machines(), cluster.queue("long").map(|q| q.priority)), (5, Some(0)));
         let gpu = [Resource::new("gpu", "")];
-        assert_eq!(cluster.total(&gpu), Err(ClusterError::Missing { resource: "gpu".into() }));
+        assert_eq!(
+            cluster.total(&gpu),
+            Err(ClusterError::Missing { resource: "gpu".into(), has: vec!["cpu".into(), "mem".into()] })
+        );
     }
 
     #[test]

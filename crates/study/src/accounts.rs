@@ -47,6 +47,8 @@ pub struct Placed {
     pub unknown: Vec<String>,
     /// Accounts that the workload names and the file does not: each directly under the root, 1 share.
     pub added: Vec<String>,
+    /// Accounts of the file in which, and below which, there is nobody of the workload: perhaps misspelt.
+    pub empty: Vec<String>,
 }
 
 impl AccountsFile {
@@ -169,8 +171,19 @@ impl AccountsFile {
                 workload
             }
         };
+        let mut is_used = vec![false; accounts.len()];
+        for home in &homes {
+            let mut at = *home;
+            // Above an account that was seen all were.
+            while let Some(account) = at.filter(|a| !is_used[*a]) {
+                is_used[account] = true;
+                at = accounts[account].parent;
+            }
+        }
+        let empty =
+            self.accounts.iter().zip(&is_used).filter(|(_, used)| !**used).map(|(a, _)| a.name.clone()).collect();
         let tree = AccountTree::new(accounts, homes, shares).map_err(|e| self.source.error(0..0, e.to_string()))?;
-        Ok(Placed { workload, tree, unknown, added })
+        Ok(Placed { workload, tree, unknown, added, empty })
     }
 }
 
@@ -251,6 +264,9 @@ mod tests {
         // Root: science 3, art 1, cid 1; science: physics 1, bob 1.
         assert_eq!(entitled(&placed), [("bob", 0.3), ("ann", 0.3), ("cid", 0.2), ("dan", 0.2)]);
         assert_eq!((placed.unknown, placed.added), (vec!["zoe".to_string()], vec!["art".to_string()]));
+        assert!(placed.empty.is_empty(), "physics has ann, science bob: {:?}", placed.empty);
+        let w = workload(&[("cid", Some("physik"))]);
+        assert_eq!(file(text).unwrap().place(w).unwrap().empty, ["science", "physics"].map(String::from));
     }
 
     #[test]

@@ -26,7 +26,8 @@ pub fn read_pool(path: &Path, resources: &[Resource]) -> Result<(Vec<Rational>, 
     let names = resources.iter().map(|r| r.name.as_str()).collect::<Vec<_>>().join(", ");
     let expected = format!("one with a capacity for each of: {names}");
     let Some(pool) = document.root()?.get("pool") else {
-        return Err(document.source().error(0..0, format!("no [pool] table, expected {expected}")));
+        let expected = format!("no [pool] table, expected {expected}; or [[machines]]");
+        return Err(document.source().error(0..0, expected));
     };
     let pool = pool.called("[pool]").table()?;
     let units = resources
