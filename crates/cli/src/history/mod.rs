@@ -7,9 +7,9 @@ mod shown;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use evenhand_history::{Audit, Finding, Past, PastError, Property, Summary, Window};
+use evenhand_history::{Audit, Calendar, Finding, Past, PastError, Property, Summary, Window};
 use evenhand_model::{Capacity, Span, Time, UserId, Workload, mean_use};
-use evenhand_report::past::{PastRecord, write_past_report};
+use evenhand_report::past::{PastRecord, date_and_time, write_past_report};
 use evenhand_study::CapacityAsked;
 use serde::Serialize;
 
@@ -58,7 +58,7 @@ pub(crate) struct HistoryArgs {
     /// equally
     #[arg(long, value_name = "DIR", requires = "history")]
     pub(crate) out: Option<PathBuf>,
-    /// Weeks begin on Mondays, 00:00 by clocks this far ahead of the trace's (+1, -05:30) [default: 0]
+    /// Times are told, and weeks begin on Mondays at 00:00, by clocks this far ahead of the trace's (+1, -05:30) [default: 0]
     #[arg(long, value_name = "HOURS", requires = "history", allow_hyphen_values = true)]
     pub(crate) utc_offset: Option<String>,
     #[command(flatten)]
@@ -97,12 +97,10 @@ pub(crate) fn run(
         Window { from: since.map_or(Time::ZERO, |s| first + s), until: until.map_or(Time::MAX, |span| first + span) };
     let audit = past.audit(&pool, &weights, &properties, window).map_err(|e| refusal(path, &e))?;
     let policies = policies::audits(&workload, &pool, &weights, &properties, window, &policies, decay)?;
-    let entitlements = shares.map(|shares| {
-        let calendar = entitlements::calendar(&workload, ahead);
-        entitlements::record(&past, &shares, (&pool, &pool_is), calendar, window)
-    });
+    let calendar = entitlements::calendar(&workload, ahead);
+    let entitlements = shares.map(|shares| entitlements::record(&past, &shares, (&pool, &pool_is), calendar, window));
     let entitlements = entitlements.transpose().map_err(|e| refusal(path, &e))?;
-    let record = Record { policies, entitlements, ..Record::new(path, &past, &pool, &pool_is, &audit) };
+    let record = Record { policies, entitlements, ..Record::new(path, &past, &pool, &pool_is, &audit, calendar) };
     if let (Some(out), Some(entitlements)) = (&args.out, &record.entitlements) {
         let page =
             PastRecord { source: record.history.clone(), facts: record.facts(told.as_deref()), ..entitlements.clone() };
@@ -170,6 +168,9 @@ struct Record<'a> {
     properties: Vec<PropertyRecord>,
     /// The worst first.
     findings: Vec<FindingRecord<'a>>,
+    /// What the column of first instants is called.
+    #[serde(skip)]
+    first_is: &'static str,
     /// The same tasks under policies.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     policies: Vec<PolicyRecord>,
@@ -210,9 +211,9 @@ struct FindingRecord<'a> {
     longest_s: f64,
     first_s: f64,
     share_hours: Option<f64>,
-    /// The first instant, exactly.
+    /// The first instant as people read it: a date if the trace has any, else exact seconds.
     #[serde(skip)]
-    first: Time,
+    first: String,
 }
 
 fn seconds(ns: u128) -> f64 {
@@ -233,7 +234,14 @@ fn property_records(audit: &Audit) -> Vec<PropertyRecord> {
 }
 
 impl<'a> Record<'a> {
-    fn new(path: &Path, past: &Past<'a>, pool: &Capacity, pool_is: &'a str, audit: &Audit) -> Record<'a> {
+    fn new(
+        path: &Path,
+        past: &Past<'a>,
+        pool: &Capacity,
+        pool_is: &'a str,
+        audit: &Audit,
+        calendar: Calendar,
+    ) -> Record<'a> {
         let workload: &'a Workload = past.workload();
         let resources = workload.resources().iter().zip(past.peak()).enumerate();
         let finding = |f: &Finding| {
@@ -248,7 +256,7 @@ impl<'a> Record<'a> {
                 longest_s: f.longest.secs_f64(),
                 first_s: f.first.secs_f64(),
                 share_hours: f.share_hours,
-                first: f.first,
+                first: calendar.local_seconds(f.first).map_or(f.first.to_string(), date_and_time),
             }
         };
         Record {
@@ -270,6 +278,7 @@ impl<'a> Record<'a> {
             waiting_s: seconds(audit.waiting_ns),
             properties: property_records(audit),
             findings: audit.findings.iter().map(finding).collect(),
+            first_is: if calendar.origin.is_some() { "first at" } else { "first at s" },
             policies: Vec::new(),
             entitlements: None,
         }
@@ -327,7 +336,7 @@ impl<'a> Record<'a> {
 
     fn worst(&self) -> String {
         let header =
-            ["who", "property", "against", "on", "hours", "intervals", "longest h", "first at s", "share-hours"];
+            ["who", "property", "against", "on", "hours", "intervals", "longest h", self.first_is, "share-hours"];
         let mut table = Table::new(4, header);
         for f in self.findings.iter().take(SHOWN) {
             let name = |name: Option<&str>| name.unwrap_or("-").to_string();
@@ -339,7 +348,7 @@ impl<'a> Record<'a> {
                 hours(f.duration_s),
                 f.intervals.to_string(),
                 hours(f.longest_s),
-                f.first.to_string(),
+                f.first.clone(),
                 f.share_hours.map_or("-".into(), short),
             ]);
         }

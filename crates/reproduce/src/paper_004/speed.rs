@@ -157,7 +157,7 @@ fn placement_verdicts(name: &str, scales: &[f64], half: &[f64]) -> [Verdict; 2] 
 }
 
 fn draw(ground: &Ground, by_kind: [[f64; 2]; 3]) -> Drawn {
-    let ways = ["wall time", "times SPEC", "times SPEC, half scales"];
+    let ways = ["wall time", "times SPEC", "SPEC, half scales"];
     let mut csv = Csv::new(&["charged_by", "slow", "fast"]);
     for (way, name) in ways.iter().enumerate() {
         csv.row(&[Cell::Text(name), Cell::Number(Some(by_kind[way][0])), Cell::Number(Some(by_kind[way][1]))]);
