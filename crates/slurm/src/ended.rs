@@ -11,7 +11,7 @@ use crate::table::{Row, SEPARATOR, Table};
 use crate::tres::Tres;
 use crate::value::{Limit, iso, number, time};
 
-const COLUMNS: &str = "--format=JobIDRaw,User,Account,Partition,Submit,Start,End,Timelimit,AllocTRES";
+const COLUMNS: &str = "--format=JobIDRaw,User,Account,Partition,Submit,Start,End,Timelimit,AllocTRES,NodeList";
 
 /// A job, or a task of an array, that ran and ended.
 #[derive(Clone, Debug, PartialEq)]
@@ -34,6 +34,8 @@ pub struct Ended {
     pub limit: Limit,
     /// What it held.
     pub held: Tres,
+    /// Where it ran, as Slurm shortens it.
+    pub node_list: Option<String>,
 }
 
 impl Ended {
@@ -68,7 +70,7 @@ impl Ended {
 }
 
 /// The columns of [`Ended::line`].
-const KEPT: &str = "JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES";
+const KEPT: &str = "JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES|NodeList";
 
 impl Ended {
     /// As one line of text, by which it is kept.
@@ -85,6 +87,7 @@ impl Ended {
             second(self.end),
             self.limit.to_string(),
             self.held.to_string(),
+            text(&self.node_list),
         ];
         fields.join(&SEPARATOR.to_string())
     }
@@ -113,6 +116,7 @@ fn ended(row: &Row<'_, '_>) -> Result<Option<Ended>, TextError> {
         end: end.max(start),
         limit: row.get("Timelimit").map_or(Ok(Limit::None), |f| f.read("a time limit", Limit::parse))?,
         held: held.read("TRES like cpu=8,mem=4G,gres/gpu=1", |t| Tres::parse(t).ok())?,
+        node_list: text("NodeList"),
     }))
 }
 

@@ -15,8 +15,9 @@ use evenhand_policies::{Decay, Registration, Setting, Standing};
 use thiserror::Error;
 
 use crate::accounts::Accounts;
-use crate::cluster::{ClusterOptions, cluster};
+use crate::cluster::{ClusterOptions, Described, cluster};
 use crate::ended::Ended;
+use crate::hosts::hosts;
 use crate::nodes::Node;
 use crate::partitions::Partition;
 use crate::queue::{Hold, Job, Queue};
@@ -48,6 +49,9 @@ pub struct PlanOptions {
     pub combine: Combine,
     /// What a second in a partition costs, where it is not 1.
     pub prices: BTreeMap<String, Rational>,
+    /// Features that begin like this and go on with a number say how fast a machine is, as in
+    /// [`ClusterOptions::speed_feature`].
+    pub speed_feature: Option<String>,
     /// How many places of the order are wanted.
     pub depth: usize,
 }
@@ -143,7 +147,8 @@ impl Plan {
     /// # Errors
     /// If no machine is seen, or accounts make no tree.
     pub fn new(seen: &Seen<'_>, options: &PlanOptions, now: Time) -> Result<Plan, PlanError> {
-        let described = cluster(seen.nodes, seen.partitions, &ClusterOptions::default());
+        let machines = ClusterOptions { speed_feature: options.speed_feature.clone(), ..ClusterOptions::default() };
+        let described = cluster(seen.nodes, seen.partitions, &machines);
         if described.cluster.groups.is_empty() {
             return Err(PlanError::NoMachine);
         }
@@ -154,7 +159,8 @@ impl Plan {
         let capacity = Capacity::new(&resources, units.clone())?;
         let prices = Equivalents::of_cluster(&described.cluster, &resources, options.combine).ok();
         let mut parties = Parties::new(seen.accounts);
-        let (ran, waits, rows, unranked) = parties.jobs(seen, options, &resources, now);
+        let speeds = Speeds::of(&described, seen.nodes);
+        let (ran, waits, rows, unranked) = parties.jobs(seen, options, &speeds, &resources, now);
         let tree = parties.tree()?;
         let setting = Setting::new(&capacity, &tree.weights).decay(options.decay).prices(prices.as_ref());
         let mut policy = (options.policy.build)(&setting.accounts(tree.tree.as_ref()));
@@ -234,7 +240,14 @@ impl<'a> Parties<'a> {
     }
 
     /// What ran, what waits (each user's in the user's own order) with its place in the queue, and what has no place.
-    fn jobs(&mut self, seen: &Seen<'_>, options: &PlanOptions, resources: &[Resource], now: Time) -> Jobs {
+    fn jobs(
+        &mut self,
+        seen: &Seen<'_>,
+        options: &PlanOptions,
+        speeds: &Speeds,
+        resources: &[Resource],
+        now: Time,
+    ) -> Jobs {
         let ask = |limit: Limit, partition: Option<&str>| {
             let of = partition.and_then(|name| seen.partitions.iter().find(|p| p.name == name));
             let of = of.and_then(|p| p.default_time.span().or(p.max_time.span()));
@@ -254,7 +267,7 @@ impl<'a> Parties<'a> {
                     chunks: chunks(job.held.nodes()),
                     queue: queue(partition),
                     requested: ask(job.limit, partition),
-                    rate: rate(partition),
+                    rate: rate(partition) * speeds.mean(job.node_list.as_deref()),
                     ..Waits::new(self.of(&job.user, job.account.as_deref()), steps(&job.held.demand(), resources))
                 },
                 started: job.start,
@@ -271,7 +284,7 @@ impl<'a> Parties<'a> {
                 chunks: chunks(job.requested.nodes().or(job.nodes)),
                 queue: queue(partition),
                 requested: ask(job.limit, partition),
-                rate: rate(partition),
+                rate: rate(partition) * speeds.mean(job.node_list.as_deref()),
                 tasks: job.tasks().max(1),
                 ..Waits::new(self.of(&job.user, job.account.as_deref()), steps(&job.requested.demand(), resources))
             };
@@ -324,6 +337,31 @@ impl<'a> Parties<'a> {
         }
         let tree = AccountTree::new(all, homes, shares)?;
         Ok(Entitled { weights: tree.weights(), tree: Some(tree) })
+    }
+}
+
+/// How fast machines are that are not of speed 1.
+struct Speeds(HashMap<String, f64>);
+
+impl Speeds {
+    fn of(described: &Described, nodes: &[Node]) -> Speeds {
+        let groups = described.cluster.groups.iter().zip(&described.members);
+        let fast = groups.filter(|(group, _)| group.speed != Rational::ONE);
+        let each = fast.flat_map(|(group, members)| {
+            let speed = to_f64(&group.speed);
+            members.iter().map(move |at| (nodes[*at].name.clone(), speed))
+        });
+        Speeds(each.collect())
+    }
+
+    /// The mean over the machines of a list; 1 of those that wait for theirs.
+    fn mean(&self, list: Option<&str>) -> f64 {
+        if self.0.is_empty() {
+            return 1.0;
+        }
+        let names = list.and_then(hosts).unwrap_or_default();
+        let sum: f64 = names.iter().map(|name| self.0.get(name).copied().unwrap_or(1.0)).sum();
+        if names.is_empty() { 1.0 } else { sum / names.len() as f64 }
     }
 }
 
@@ -445,6 +483,7 @@ mod tests {
             decay: Some(Decay::from_half_life(Span::from_secs(1000)).unwrap()),
             combine: Combine::default(),
             prices: BTreeMap::new(),
+            speed_feature: Some("spec_".into()),
             depth,
         };
         Plan::new(&seen, &options, Time::from_secs(1000)).unwrap()
@@ -492,6 +531,7 @@ mod tests {
             end: Time::from_secs(900),
             limit: Limit::None,
             held: held.clone(),
+            node_list: Some("n[1-2]".into()),
         };
         // Bob had everything until a moment ago.
         assert_eq!(ids(&plan("sdrf", 10, false, &[job("bob", "art")]))[..2], [4, 2]);
@@ -504,5 +544,61 @@ mod tests {
         assert_eq!(entitled, [("cid", 0.25), ("ann", 0.375), ("bob", 0.375)]);
         // The account that used nothing goes first, in it the user who holds nothing.
         assert_eq!(ids(&with)[0], 3);
+    }
+
+    #[test]
+    fn penalties_count_gpus_speed_and_the_partition_s_price() {
+        let nodes = Nodes::parse(
+            "NodeName=n1 CPUTot=16 RealMemory=32000 Partitions=main,fast State=IDLE ActiveFeatures=spec_100\n\
+             NodeName=g1 CPUTot=16 RealMemory=32000 Gres=gpu:2 Partitions=main,fast State=IDLE ActiveFeatures=spec_150\n",
+        )
+        .unwrap();
+        let partitions = Partitions::parse("PartitionName=main\nPartitionName=fast\n").unwrap();
+        let pending = "2|2|N/A|USER|art|main|PENDING|Priority|120|120|N/A|1:00|5|0|(null)|(null)|1|cpu=1,node=1\n";
+        let queue = ["ann", "bob", "cid", "dan"].map(|user| pending.replace("USER", user)).concat();
+        let queue = Queue::parse(&format!("{HEADER}\n{queue}")).unwrap();
+        let job = |user: &str, node: &str, partition: &str, held: &str| Ended {
+            id: 1,
+            user: user.into(),
+            account: None,
+            partition: Some(partition.into()),
+            submit: Time::from_secs(0),
+            start: Time::from_secs(0),
+            end: Time::from_secs(1000),
+            limit: Limit::None,
+            held: crate::Tres::parse(held).unwrap(),
+            node_list: Some(node.into()),
+        };
+        let ended = [
+            job("ann", "n1", "main", "cpu=2,mem=1000M,node=1"),
+            job("bob", "g1", "main", "cpu=2,mem=1000M,node=1"),
+            job("cid", "n1", "fast", "cpu=2,mem=1000M,node=1"),
+            job("dan", "n1", "main", "cpu=2,mem=1000M,node=1,gres/gpu=1"),
+        ];
+        let seen = Seen {
+            nodes: &nodes.nodes,
+            partitions: &partitions.partitions,
+            accounts: None,
+            queue: &queue,
+            ended: &ended,
+        };
+        let options = PlanOptions {
+            policy: registration("penalty").unwrap(),
+            decay: Some(Decay::from_half_life(Span::from_secs(1_000_000)).unwrap()),
+            combine: Combine::default(),
+            prices: BTreeMap::from([("fast".to_string(), Rational::from(3))]),
+            speed_feature: Some("spec_".into()),
+            depth: 4,
+        };
+        let plan = Plan::new(&seen, &options, Time::from_secs(1000)).unwrap();
+        let key = |user: &str| {
+            let place = plan.places.iter().find(|p| plan.parties[p.party].user == user).unwrap();
+            place.standing.key
+        };
+        // Two processors for 1000 s; half as fast again; three times as dear; and a GPU is 32 / 2 processors.
+        for (user, times) in [("bob", 1.5), ("cid", 3.0), ("dan", 9.0)] {
+            assert!((key(user) / key("ann") - times).abs() < 1e-9, "{user}: {}", key(user) / key("ann"));
+        }
+        assert_eq!(plan.places.iter().map(|p| p.job).collect::<Vec<_>>(), [0, 1, 2, 3]);
     }
 }

@@ -158,6 +158,7 @@ fn options(policy: &str, apply: bool) -> DriveOptions {
             decay: Some(Decay::from_half_life(Span::from_secs(1000)).unwrap()),
             combine: Default::default(),
             prices: BTreeMap::new(),
+            speed_feature: None,
             depth: 60,
         },
         apply,

@@ -61,6 +61,10 @@ pub(crate) struct OrderArgs {
     /// Under the policy penalty: what a second in a partition costs, where it is not 1
     #[arg(long, value_delimiter = ',', value_name = "PARTITION=NUMBER,…")]
     pub(crate) price: Vec<String>,
+    /// Under the policy penalty: features that begin like this and go on with a number say how fast a machine is
+    /// (spec_ for spec_150); the slowest has speed 1
+    #[arg(long, value_name = "PREFIX")]
+    pub(crate) speed_feature: Option<String>,
 }
 
 #[derive(Args, Debug)]

@@ -26,7 +26,8 @@ pub(super) fn options(args: &OrderArgs, depth: usize) -> Result<(PlanOptions, Sp
     let decay = policy.needs_decay.then_some(decay);
     let memory = if decay.is_some() { memory } else { Span::ZERO };
     let prices = args.price.iter().map(|text| price(text)).collect::<Result<BTreeMap<_, _>, _>>()?;
-    Ok((PlanOptions { policy, decay, combine: args.combine, prices, depth }, memory))
+    let speed_feature = args.speed_feature.clone();
+    Ok((PlanOptions { policy, decay, combine: args.combine, prices, speed_feature, depth }, memory))
 }
 
 fn price(text: &str) -> Result<(String, Rational), Failure> {

@@ -370,5 +370,6 @@ fn ended_now(job: &Job, now: Time) -> Ended {
         end: now,
         limit: job.limit,
         held: job.requested.clone(),
+        node_list: job.node_list.clone(),
     }
 }
