@@ -1,0 +1,108 @@
+//! A weight as the kernel's interfaces take it.
+
+/// As `cpu.weight` or `io.weight` of cgroup v2: round(100 W), from 1 to 10000. Never 0. What is not a number is
+/// 100, the kernel's own default.
+pub fn cgroup_weight(weight: f64) -> u16 {
+    if weight.is_nan() { 100 } else { (100.0 * weight).round().clamp(1.0, 10_000.0) as u16 }
+}
+
+/// A weight of cgroup v2 as `io.bfq.weight`, from 1 to 1000: up to 100 as it is, above in proportion, as systemd
+/// does.
+pub fn bfq_weight(cgroup: u16) -> u16 {
+    let cgroup = u32::from(cgroup.clamp(1, 10_000));
+    let bfq = if cgroup <= 100 { cgroup } else { 100 + (cgroup - 100) * 900 / 9900 };
+    bfq as u16
+}
+
+/// Guaranteed rates of traffic classes: `total` in proportion to weights, none below `minimum`, their sum
+/// at most `total`. `None` if even the minimum is too much for all, or a weight is not above 0 and finite.
+///
+/// Who would get less than the minimum gets that, and the others divide the rest.
+pub fn rates(total: u64, minimum: u64, weights: &[f64]) -> Option<Vec<u64>> {
+    let valid = weights.iter().all(|w| *w > 0.0 && w.is_finite());
+    let fits = u128::from(minimum) * weights.len() as u128 <= u128::from(total);
+    if !valid || !fits {
+        return None;
+    }
+    let largest = weights.iter().fold(0.0_f64, |most, w| most.max(*w));
+    let mut rates = vec![minimum; weights.len()];
+    let mut order: Vec<usize> = (0..weights.len()).collect();
+    order.sort_unstable_by(|a, b| weights[*a].total_cmp(&weights[*b]).then(a.cmp(b)));
+    // From the lightest on: once one has more than the minimum, so have all after it.
+    let (mut left, mut sum) = (total, weights.iter().map(|w| w / largest).sum::<f64>());
+    for (done, &i) in order.iter().enumerate() {
+        let others = minimum * (weights.len() - 1 - done) as u64;
+        let weight = weights[i] / largest;
+        let part = if done + 1 == weights.len() { 1.0 } else { (weight / sum).clamp(0.0, 1.0) };
+        rates[i] = ((left as f64 * part) as u64).clamp(minimum, left - others);
+        left -= rates[i];
+        sum -= weight;
+    }
+    Some(rates)
+}
+
+/// Memory protections whose sum is at most the parent's: as wanted if they fit, else in proportion, rounded
+/// down.
+pub fn protections(parent: u64, wanted: &[u64]) -> Vec<u64> {
+    let sum: u128 = wanted.iter().map(|w| u128::from(*w)).sum();
+    if sum <= u128::from(parent) {
+        return wanted.to_vec();
+    }
+    wanted.iter().map(|w| (u128::from(*w) * u128::from(parent) / sum) as u64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn weights_stay_in_the_kernels_ranges() {
+        let cases = [(0.0, 1), (0.004, 1), (0.015, 2), (1.0, 100), (99.999, 10_000), (1e9, 10_000), (f64::NAN, 100)];
+        cases.into_iter().for_each(|(w, expected)| assert_eq!(cgroup_weight(w), expected, "{w}"));
+        let cases =
+            [(0, 1), (1, 1), (100, 100), (111, 101), (200, 109), (5_050, 550), (10_000, 1000), (u16::MAX, 1000)];
+        cases.into_iter().for_each(|(w, expected)| assert_eq!(bfq_weight(w), expected, "{w}"));
+    }
+
+    #[test]
+    fn rates_by_hand() {
+        assert_eq!(rates(1000, 1, &[1.0, 3.0]), Some(vec![250, 750]));
+        assert_eq!(rates(1000, 100, &[1.0, 99.0, 100.0]), Some(vec![100, 447, 453]));
+        // Equal weights are equal classes, as the authors' code does not have it.
+        assert_eq!(rates(90, 1, &[2.0, 2.0, 2.0]), Some(vec![30, 30, 30]));
+        assert_eq!(rates(5, 2, &[1.0, 1.0, 1.0]), None);
+        assert_eq!(rates(5, 0, &[0.0, 1.0]), None);
+        assert_eq!(rates(5, 0, &[]), Some(vec![]));
+    }
+
+    #[test]
+    fn protections_fit_the_parent() {
+        assert_eq!(protections(100, &[40, 60]), [40, 60]);
+        assert_eq!(protections(100, &[300, 100]), [75, 25]);
+        assert_eq!(protections(u64::MAX, &[u64::MAX, u64::MAX]), [u64::MAX / 2, u64::MAX / 2]);
+        assert_eq!(protections(0, &[1, 0]), [0, 0]);
+    }
+
+    proptest! {
+        #[test]
+        fn rates_add_up(total in 0_u64..1 << 40, minimum in 0_u64..1 << 20, weights in prop::collection::vec(0.01_f64..100.0, 1..20)) {
+            let fits = minimum * weights.len() as u64 <= total;
+            let rates = rates(total, minimum, &weights);
+            prop_assert_eq!(rates.is_some(), fits);
+            let Some(rates) = rates else { return Ok(()) };
+            prop_assert!(rates.iter().sum::<u64>() <= total);
+            prop_assert!(rates.iter().all(|r| *r >= minimum));
+            for (a, wa) in rates.iter().zip(&weights) {
+                for (b, wb) in rates.iter().zip(&weights) {
+                    prop_assert!(wa > wb || a <= &(b + weights.len() as u64), "{wa} gets {a}, {wb} gets {b}");
+                    // In proportion, but for the minimum and whole units.
+                    let apart = (*a as f64 / wa - *b as f64 / wb) * wa.min(*wb);
+                    let above = *a > minimum && *b > minimum;
+                    prop_assert!(!above || apart.abs() <= 1e-9 * total as f64 + weights.len() as f64 * 100.0);
+                }
+            }
+        }
+    }
+}

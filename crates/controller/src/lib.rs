@@ -1,0 +1,21 @@
+//! From heaviness to weights: how much of a node the kernel should give to each of its guests.
+//!
+//! [`LinearMap`] is what paper 003 does: a weight is a function of the guest's heaviness now. With that the
+//! loop from weights to use to heaviness to weights flips from one end to the other. [`Integral`] moves
+//! weights by a factor a step instead, until guests that contend are equally heavy. The functions beside them
+//! turn a weight, which is a ratio, into numbers that a kernel takes.
+//!
+//! This room does not know what heaviness is, nor which kernel it is for; it reads and writes nothing. So
+//! it stands apart from `heaviness`: a metric can be used to look at a cloud without changing any weight, and
+//! a controller is tested against any loop.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod integral;
+mod kernel;
+mod linear;
+mod stability;
+
+pub use integral::{ControllerError, Integral, Settings};
+pub use kernel::{bfq_weight, cgroup_weight, protections, rates};
+pub use linear::{LinearMap, Range, points};
+pub use stability::{gain_limit, loop_gain_bound};

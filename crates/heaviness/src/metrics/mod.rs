@@ -1,0 +1,35 @@
+//! One file a metric.
+
+mod asset;
+mod bottleneck;
+mod deviation;
+mod dominant;
+mod dominant_share;
+mod greediness;
+mod root_penalty;
+
+pub use asset::Asset;
+pub use bottleneck::Bottleneck;
+pub use deviation::Deviation;
+pub use dominant::Dominant;
+pub use dominant_share::DominantShare;
+pub use greediness::Greediness;
+pub use root_penalty::RootPenalty;
+
+use crate::Registration;
+
+/// Every metric, the default first. A new one is a file and a line here.
+pub static METRICS: &[&Registration] = &[
+    &deviation::REGISTRATION,
+    &greediness::REGISTRATION,
+    &asset::REGISTRATION,
+    &dominant::REGISTRATION,
+    &root_penalty::REGISTRATION,
+    &dominant_share::REGISTRATION,
+    &bottleneck::REGISTRATION,
+];
+
+/// The metric of that name.
+pub fn metric_named(name: &str) -> Option<&'static Registration> {
+    METRICS.iter().copied().find(|m| m.name == name)
+}

@@ -1,0 +1,75 @@
+//! What is left of all resources together, as a heaviness.
+
+use crate::{Cloud, Condition, Metric, MetricError, Parameters, Registration};
+
+pub(crate) const REGISTRATION: Registration = Registration {
+    name: NAME,
+    about: "one minus the geometric mean of what is left of each resource",
+    build,
+    build_exact: None,
+};
+
+const NAME: &str = "root-penalty";
+
+/// h_v = users x (1 - (prod_r (1 - u_r / C_r))^(1/R)), whatever the guest is endowed with: s is that of e
+/// and d = s(u) - s(e). C is the supply of the cloud and R counts the resources of which there is any. What is
+/// used beyond the supply counts as all of it.
+///
+/// The penalty is that of the authors' code, and of the simulator Alea. The factor is ours: it brings it to the
+/// scale of the others, since for small shares it is about the mean of the shares.
+///
+/// **Breaks C2**: an idle guest weighs nothing. **Breaks C3**: the endowment makes no difference. **Breaks C1, C5 and
+/// C6** at the border: who has all of one resource weighs as much as who has all of everything.
+/// Irrational, so there is no exact one; and infinitely steep near a supply, so that no gain is low enough there.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RootPenalty;
+
+fn build(parameters: &Parameters) -> Result<Box<dyn Metric<f64>>, MetricError> {
+    parameters.only(NAME, &[])?;
+    Ok(Box::new(RootPenalty))
+}
+
+/// By logarithms of what is left, so that tiny shares do not vanish against 1.
+fn penalty(cloud: &Cloud<f64>, x: &[f64]) -> f64 {
+    let (mut log, mut resources) = (0.0, 0_usize);
+    for (x, supply) in x.iter().zip(cloud.supply()).filter(|(_, supply)| **supply > 0.0) {
+        log += libm::log1p(-(x / supply).min(1.0));
+        resources += 1;
+    }
+    if resources == 0 { 0.0 } else { -libm::expm1(log / resources as f64) * cloud.users() as f64 }
+}
+
+impl Metric<f64> for RootPenalty {
+    fn static_heaviness(&self, cloud: &Cloud<f64>, endowment: &[f64]) -> f64 {
+        penalty(cloud, endowment)
+    }
+
+    fn dynamic_heaviness(&self, cloud: &Cloud<f64>, _: &[f64], endowment: &[f64], load: &[f64]) -> f64 {
+        penalty(cloud, load) - penalty(cloud, endowment)
+    }
+
+    fn guest_heaviness(&self, cloud: &Cloud<f64>, _: &[f64], _: &[f64], load: &[f64]) -> f64 {
+        penalty(cloud, load)
+    }
+
+    fn terms(&self, _: usize) -> usize {
+        1
+    }
+
+    fn add_terms(&self, cloud: &Cloud<f64>, _: &[f64], _: &[f64], load: &[f64], sums: &mut [f64]) {
+        sums.iter_mut().for_each(|sum| *sum += penalty(cloud, load));
+    }
+
+    fn user_heaviness(&self, cloud: &Cloud<f64>, user: usize, sums: &[f64], _: &[f64]) -> f64 {
+        sums.iter().sum::<f64>() - penalty(cloud, cloud.endowment(user))
+    }
+
+    fn breaks(&self) -> Vec<Condition> {
+        use Condition::{C1, C2, C3, C5, C6};
+        vec![C1, C2, C3, C5, C6]
+    }
+
+    fn steepest(&self) -> Option<f64> {
+        None
+    }
+}
