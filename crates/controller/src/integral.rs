@@ -138,6 +138,15 @@ impl Integral {
         }
     }
 
+    /// Gives a guest this weight, clamped, as one that is found again after a restart. Nothing, if it is not
+    /// there or the weight is not above 0.
+    pub fn set_weight(&mut self, guest: usize, weight: f64) {
+        if let Some(log) = self.logs.get_mut(guest).filter(|_| weight > 0.0) {
+            *log = libm::log(weight).clamp(self.ends.0, self.ends.1);
+            self.errors[guest] = 0.0;
+        }
+    }
+
     /// A guest's weight, from `least` to `most`; 1 of a guest that is not there.
     pub fn weight(&self, guest: usize) -> f64 {
         let log = self.logs.get(guest).copied().unwrap_or(0.0);
@@ -195,7 +204,8 @@ impl Integral {
         Ok(())
     }
 
-    /// The L at which sum_i a_i (L - h_i) = 0 over the guests that would move; `None` if none would.
+    /// The L at which sum_i a_i (L - h_i) = 0 over the guests that would move; the least such L, but not less
+    /// than the least h of a guest that counts. `None` if there is no guest.
     ///
     /// The sum never falls with L, whatever the ends: a guest at the upper end adds min(0, L - h), one at the
     /// lower end max(0, L - h). So L lies between two neighbours of the h of guests at an end, which a binary
@@ -229,6 +239,8 @@ impl Integral {
             (None, Some(b)) => f64::MIN.max(b - b.abs() - 1.0),
             (None, None) => 0.0,
         };
-        mean(between)
+        let least = || (0..heaviness.len()).filter(|i| weight(*i) > 0.0).map(|i| heaviness[i]).reduce(f64::min);
+        // Nobody who counts would move: all are at the lower end, for any level up to the least of their h.
+        mean(between).or_else(least)
     }
 }

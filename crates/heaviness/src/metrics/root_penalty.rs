@@ -18,8 +18,8 @@ const NAME: &str = "root-penalty";
 /// The penalty is that of the authors' code, and of the simulator Alea. The factor is ours: it brings it to the
 /// scale of the others, since for small shares it is about the mean of the shares.
 ///
-/// **Breaks C2**: an idle guest weighs nothing. **Breaks C3**: the endowment makes no difference. **Breaks C1, C5 and
-/// C6** at the border: who has all of one resource weighs as much as who has all of everything.
+/// **Breaks C2**: an idle guest weighs nothing. **Breaks C3**: the endowment makes no difference. **Breaks C1 and
+/// C5** at the border: who has all of one resource weighs as much as who has all of everything.
 /// Irrational, so there is no exact one; and infinitely steep near a supply, so that no gain is low enough there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RootPenalty;
@@ -65,8 +65,8 @@ impl Metric<f64> for RootPenalty {
     }
 
     fn breaks(&self) -> Vec<Condition> {
-        use Condition::{C1, C2, C3, C5, C6};
-        vec![C1, C2, C3, C5, C6]
+        use Condition::{C1, C2, C3, C5};
+        vec![C1, C2, C3, C5]
     }
 
     fn steepest(&self) -> Option<f64> {
