@@ -131,12 +131,12 @@ clear_queue
 scontrol update NodeName=n1,n2,n3 State=RESUME
 
 # --- Dominant shares: Slurm's own order against drf.
-many 55 >/dev/null
+many 70 >/dev/null
 own=$(shares 6)
 "$evenhand" slurm run --policy drf --apply --interval 1s --state "$state" --metrics 127.0.0.1:0 >drive.log 2>&1 &
 driver=$!
 sleep 7
-driven=$(shares 22)
+driven=$(shares 30)
 printf 'dominant shares by themselves %s, driven by drf %s\n' "$own" "$driven"
 near() { awk '{ m = ($1 + $2 + $3) / 3; for (i = 1; i <= 3; i++) { d = $i - m; if (d < 0) d = -d; if (d > 0.05) exit 1 } }' <<<"$1"; }
 holds "by itself Slurm serves one user" awk '$1 - $2 < 0.5 { exit 1 }' <<<"$own"

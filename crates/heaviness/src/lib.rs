@@ -53,3 +53,8 @@ pub use metrics::{
 };
 pub use node::{Guest, Node};
 pub use update::{Heaviness, Local, add_sums, precedence, user_heaviness};
+
+/// The examples of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/heaviness.md")]
+struct Documentation;

@@ -56,7 +56,7 @@ fn plain<N: Number>(plan: &Plan, rule: Endowment) -> (Cloud<N>, Vec<Node<N>>) {
 fn exact_metrics() -> Vec<(&'static str, Box<dyn Metric<Rational>>)> {
     let build =
         |m: &&evenhand_heaviness::Registration| Some((m.name, (m.build_exact?)(&Parameters::default()).unwrap()));
-    METRICS.iter().filter_map(|m| build(m)).collect()
+    METRICS.iter().filter_map(build).collect()
 }
 
 fn close(a: f64, b: f64) -> bool {
