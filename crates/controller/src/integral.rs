@@ -158,6 +158,11 @@ impl Integral {
         (0..self.guests()).map(|guest| self.weight(guest))
     }
 
+    /// The gain now.
+    pub fn gain(&self) -> f64 {
+        self.settings.gain
+    }
+
     /// Changes the gain, as when the [bound](Settings::bounded) of the loop has moved.
     ///
     /// # Errors

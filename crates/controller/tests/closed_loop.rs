@@ -268,7 +268,8 @@ fn a_fixed_gain_is_no_gain_for_every_cloud() {
     assert!(moves(false) && !moves(true));
 }
 
-/// Many idle guests of light users, two busy ones: the busy ones come to a rest between each other.
+/// Many idle guests of a light user, two busy ones: the busy ones come to a rest between each other. If all
+/// guests count alike (the plain mean of the reference) both sink to the lower end, and share equally there.
 #[test]
 fn idle_guests_do_not_sink_busy_ones() {
     let owners = [0, 1].into_iter().chain([2; 18]).collect();
@@ -276,13 +277,24 @@ fn idle_guests_do_not_sink_busy_ones() {
     let other = SimulatedNode { supply: vec![1.0], owners: vec![0], wanted: vec![vec![MUCH]] };
     let busy = SimulatedNode { supply: vec![2.0], owners, wanted };
     let mut it = Loop::new("deviation", 3, vec![busy, other]);
-    let mut controllers = it.controllers(Settings { dead_band: 0.0, ..Settings::default() });
+    let settings = Settings { dead_band: 0.0, ..Settings::default() };
+    let mut controllers = it.controllers(settings);
     (0..1000).for_each(|_| it.step(&mut controllers));
     let heaviness = it.heaviness(&it.loads());
     assert!((heaviness[0][0] - heaviness[0][1]).abs() < 1e-6, "{heaviness:?}");
     // User 0 has another node for itself.
     let loads = it.loads();
     assert!(loads[0][0][0] < 0.9 * loads[0][1][0], "{loads:?}");
+
+    let mut controllers = it.controllers(settings);
+    for _ in 0..1000 {
+        it.weights = controllers.iter().map(|c| c.weights().collect()).collect();
+        for (controller, h) in controllers.iter_mut().zip(it.heaviness(&it.loads())) {
+            controller.update(&h, &vec![1.0; h.len()]).unwrap();
+        }
+    }
+    let loads = it.loads();
+    assert!((loads[0][0][0] - loads[0][1][0]).abs() < 1e-6, "{loads:?}");
 }
 
 fn clouds(resources: usize, partly: bool) -> impl Strategy<Value = (usize, Vec<SimulatedNode>)> {
@@ -299,10 +311,16 @@ fn clouds(resources: usize, partly: bool) -> impl Strategy<Value = (usize, Vec<S
     })
 }
 
+/// What error is left after [`settled`]: a larger one that lasts takes a guest through all of its range, log 10^4, in
+/// log 10^4 / (gain x error) updates. (Guests with a small share of a node come to their rest slowly.)
+const LEFT: f64 = 0.05;
+
 fn settled(users: usize, nodes: Vec<SimulatedNode>, metric: &str) -> (Loop, Vec<Integral>) {
     let mut it = Loop::new(metric, users, nodes);
-    let mut controllers = it.controllers(bare(1.0, 0.0).bounded(it.bound()));
-    (0..6000).for_each(|_| it.step(&mut controllers));
+    let settings = bare(1.0, 0.0).bounded(it.bound());
+    let mut controllers = it.controllers(settings);
+    let steps = 15.0 / (settings.gain * LEFT);
+    (0..steps as usize).for_each(|_| it.step(&mut controllers));
     (it, controllers)
 }
 
@@ -324,7 +342,7 @@ proptest! {
                         let (lighter, heavier) = (controllers[n].weight(*v), controllers[n].weight(*w));
                         let lies_right = lighter > 99.999 || heavier < 0.010_001;
                         let apart = heaviness[n][*w] - heaviness[n][*v];
-                        prop_assert!(apart < 1e-6 || lies_right, "{metric} node {n}: {v} {w} {apart}");
+                        prop_assert!(apart < LEFT || lies_right, "{metric} node {n}: {v} {w} {apart}");
                     }
                 }
             }
@@ -339,7 +357,7 @@ proptest! {
             let before = it.weights.clone();
             it.step(&mut controllers);
             for (a, b) in before.iter().flatten().zip(it.weights.iter().flatten()) {
-                prop_assert!((a / b - 1.0).abs() < 1e-3, "{metric} {before:?} {:?}", it.weights);
+                prop_assert!((a / b - 1.0).abs() < LEFT * controllers[0].gain(), "{metric} {before:?} {:?}", it.weights);
             }
         }
     }
