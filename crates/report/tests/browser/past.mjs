@@ -3,7 +3,7 @@
 // CHROMIUM names. One line a check; the last line says how many passed. Exit status 0 if all did.
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { check, launched, told } from "./checks.mjs";
 
 const file = process.argv[2];
 if (!file) {
@@ -11,24 +11,8 @@ if (!file) {
   process.exit(2);
 }
 const address = pathToFileURL(resolve(file)).href;
-const counts = { passed: 0, failed: 0 };
 
-/** One check: `test` throws or returns what is wrong (nothing if all is well). */
-async function check(name, test) {
-  let wrong;
-  try {
-    wrong = await test();
-  } catch (error) {
-    wrong = error.message.split("\n")[0];
-  }
-  counts[wrong ? "failed" : "passed"] += 1;
-  console.log(wrong ? `FAILED  ${name}: ${wrong}` : `ok      ${name}`);
-}
-
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-});
+const browser = await launched();
 for (const [what, options] of [
   ["wide", { viewport: { width: 1200, height: 1000 } }],
   ["a telephone", { viewport: { width: 390, height: 800 } }],
@@ -77,5 +61,4 @@ for (const [what, options] of [
   await page.close();
 }
 await browser.close();
-console.log(`${counts.passed} passed, ${counts.failed} failed`);
-process.exit(counts.failed ? 1 : 0);
+told();

@@ -4,7 +4,7 @@
 // 0 if all did. How long a drawing after a zoom takes is printed; with MOST_MS=200 a median above that fails.
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { chromium } from "playwright-core";
+import { check, launched, told } from "./checks.mjs";
 
 const MOST_MS = Number(process.env.MOST_MS ?? Infinity);
 const file = process.argv[2];
@@ -13,24 +13,8 @@ if (!file) {
   process.exit(2);
 }
 const address = pathToFileURL(resolve(file)).href;
-const counts = { passed: 0, failed: 0 };
 
-/** One check: `test` throws or returns what is wrong (nothing if all is well). */
-async function check(name, test) {
-  let wrong;
-  try {
-    wrong = await test();
-  } catch (error) {
-    wrong = error.message.split("\n")[0];
-  }
-  counts[wrong ? "failed" : "passed"] += 1;
-  console.log(wrong ? `FAILED  ${name}: ${wrong}` : `ok      ${name}`);
-}
-
-const browser = await chromium.launch({
-  executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
-  args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
-});
+const browser = await launched();
 
 /** A page that writes down every complaint and every request beyond the page itself. */
 async function open(options = {}) {
@@ -352,5 +336,4 @@ await check("print shows figures instead of controls", async () => {
 
 await check("no complaint on the console and no request", async () => complaints[0]);
 await browser.close();
-console.log(`${counts.passed} passed, ${counts.failed} failed`);
-process.exit(counts.failed ? 1 : 0);
+told();
