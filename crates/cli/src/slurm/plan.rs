@@ -177,7 +177,7 @@ fn waits_for(plan: &Plan, place: &Place) -> String {
         Lacks::AtSite(short) => {
             let one = |(resource, asks, free): &(usize, Nano, Nano)| {
                 let amount = |nano: Nano| match plan.resources[*resource].name.as_str() {
-                    "mem" => format!("{} GiB", short(nano as f64 / 1e9 / f64::from(1 << 30))),
+                    "mem" => format!("{} GiB", crate::study::short(nano as f64 / 1e9 / f64::from(1 << 30))),
                     _ => (nano as f64 / 1e9).to_string(),
                 };
                 format!("{} {}, {} free", amount(*asks), plan.resources[*resource].name, amount(*free))
