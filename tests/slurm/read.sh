@@ -127,6 +127,61 @@ if [ "$(id -u)" = 0 ]; then
     holds "and looks at the site" as "$bob" "$work/evenhand" slurm show
 fi
 
+# The queue from slurmrestd is the queue from squeue: job by job, field by field, and so is the order.
+rest() {
+    SLURM_BITSTR_LEN=$1 setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups \
+        slurmrestd -a rest_auth/local -s openapi/v0.0.38 "unix:$work/rest/socket" >"$work/rest.log" 2>&1 &
+    rest=$!
+    until_true 10 test -S "$work/rest/socket"
+}
+rest_ends() {
+    kill "$rest"
+    wait "$rest" 2>/dev/null
+    rm -f "$work/rest/socket"
+}
+same() {
+    # Priorities grow with age and jobs start: a moment in which nothing changed between the two will come.
+    "$evenhand" --format json slurm show >by_squeue.json 2>/dev/null &&
+        "$evenhand" --format json slurm show --rest rest/socket >by_rest.json &&
+        "$evenhand" --format json slurm plan >order_by_squeue.json 2>/dev/null &&
+        "$evenhand" --format json slurm plan --rest rest/socket >order_by_rest.json || return 1
+    python3 - <<'PY'
+import json
+def jobs(name):
+    return {j["id"]: j for j in json.load(open(name))["jobs"]}
+a, b = jobs("by_squeue.json"), jobs("by_rest.json")
+assert len(a) >= 5 and a.keys() == b.keys(), (sorted(a), sorted(b))
+wrong = [(i, field, a[i][field], b[i][field]) for i in a for field in a[i] if a[i][field] != b[i][field]]
+assert not wrong, wrong
+a, b = (json.load(open(f"order_by_{name}.json")) for name in ("squeue", "rest"))
+assert a["places"] == b["places"], "another order"
+PY
+}
+if [ "$(id -u)" != 0 ] || ! type setpriv slurmrestd python3 >/dev/null 2>&1; then
+    printf 'not root, or no setpriv, slurmrestd or python3: the queue from slurmrestd is not tried\n'
+else
+    install -d -o nobody rest
+    indices=$(seq -s, 0 7 50),$(seq -s, 100 13 400)
+    submit "$bob" -A art -a "$indices%3" --nice=7 --begin=now+1hour --wrap true >/dev/null
+    submit "$ann" -A physics -n1 --mem=100M --begin=now+1hour : -n2 --mem=200M --wrap true >/dev/null
+    submit "$ann" -A physics -N1-2 -n2 --gpus-per-task=1 -p main,express --begin=now+1hour --wrap true >/dev/null
+    submit "$ann" -A physics -n1 -H -t UNLIMITED --nice=100000 --wrap true >/dev/null
+    scontrol update JobId="$(submit "$bob" -A art -n1 -d afterany:"$(submit "$bob" -A art -H --wrap true)" --wrap true)" Nice=-50
+    rest 0
+    holds "the queue by REST is the queue by squeue" until_true 20 same
+    says "and it is said" "The queue is read from slurmrestd"
+    holds "a user who may not ask" ends 3 setpriv --reuid="$bob" --regid="$(id -g "$bob")" --clear-groups \
+        "$work/evenhand" slurm show --rest rest/socket
+    says "is told" "does not answer this user: Authentication failure"
+    rest_ends
+    rest 64
+    holds "indices that are left out" ends 3 "$evenhand" slurm plan --rest rest/socket
+    says "are noticed" "start it with SLURM_BITSTR_LEN=0"
+    rest_ends
+    holds "no socket" ends 3 "$evenhand" slurm plan --rest rest/socket
+    says "is said" "there is no socket rest/socket"
+fi
+
 holds "a past without jobs is the input's fault" \
     ends 2 "$evenhand" slurm study --from 2020-01-01 --to 2020-01-02 --site none
 says "with what can be done" "--all-users asks for everybody's"

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 
+use crate::rest::RestError;
+
 /// One command to run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Call {
@@ -73,6 +75,9 @@ pub enum CommandError {
         /// What that means.
         complaint: Complaint,
     },
+    /// slurmrestd, which is asked in place of a command, does not tell.
+    #[error(transparent)]
+    Rest(#[from] RestError),
 }
 
 fn said_so_far(said: &str) -> String {
@@ -96,7 +101,7 @@ pub enum Complaint {
 
 impl Complaint {
     /// What standard error says.
-    fn of(said: &str) -> Complaint {
+    pub(crate) fn of(said: &str) -> Complaint {
         let said = said.to_ascii_lowercase();
         let says = |any: &[&str]| any.iter().any(|one| said.contains(one));
         // The words of slurm_errno.c and of the commands, 22.05 to 25.11.
@@ -124,7 +129,7 @@ impl Complaint {
         }
     }
 
-    fn remedy(self) -> &'static str {
+    pub(crate) fn remedy(self) -> &'static str {
         match self {
             Complaint::Denied => "; ask for what you may see, or run this as a user with AdminLevel Operator",
             Complaint::Unreachable => {

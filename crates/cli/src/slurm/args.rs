@@ -34,8 +34,18 @@ pub(crate) struct MachineArgs {
     pub(crate) speed_feature: Option<String>,
 }
 
+/// Who tells the queue.
+#[derive(Args, Debug)]
+pub(crate) struct QueueArgs {
+    /// Read the queue from slurmrestd at this socket, and the rest by the commands
+    #[arg(long, value_name = "SOCKET")]
+    pub(crate) rest: Option<PathBuf>,
+}
+
 #[derive(Args, Debug)]
 pub(crate) struct ShowArgs {
+    #[command(flatten)]
+    pub(crate) queue: QueueArgs,
     #[command(flatten)]
     pub(crate) machines: MachineArgs,
 }
@@ -69,6 +79,8 @@ pub(crate) struct OrderArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct PlanArgs {
+    #[command(flatten)]
+    pub(crate) queue: QueueArgs,
     #[command(flatten)]
     pub(crate) order: OrderArgs,
     /// How many places of the order

@@ -12,8 +12,9 @@ mod when;
 
 pub(crate) use args::SlurmVerb;
 
-use evenhand_slurm::ReadError;
+use evenhand_slurm::{Commands, ReadError, Rest, System};
 
+use self::args::QueueArgs;
 use crate::args::Common;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
@@ -26,6 +27,18 @@ pub(crate) fn run(verb: &SlurmVerb, common: &Common, console: &Console) -> Resul
         SlurmVerb::Run(args) => run::run(args, console),
         SlurmVerb::Release(args) => run::release(args, console),
         SlurmVerb::Audit(args) => past::audit(args, common, console),
+    }
+}
+
+/// Who answers: the commands, and for the queue slurmrestd if that is asked for.
+fn site(queue: &QueueArgs, console: &Console) -> Box<dyn Commands> {
+    match &queue.rest {
+        None => Box::new(System::default()),
+        Some(socket) => {
+            let said = "The queue is read from slurmrestd, as far as it may see it; all else by Slurm's commands.";
+            console.note(said);
+            Box::new(Rest::new(socket, None, System::default()))
+        }
     }
 }
 

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 
 use evenhand_model::{Nano, Time};
 use evenhand_slurm::{
-    Accounts, Configuration, Ended, Hold, Job, Lacks, Nodes, Partitions, Place, Plan, Queue, Seen, System, Unranked,
+    Accounts, Configuration, Ended, Hold, Job, Lacks, Nodes, Partitions, Place, Plan, Queue, Seen, Unranked,
 };
 use serde::Serialize;
 
 use super::args::PlanArgs;
 use super::show::unless;
-use super::{failed, order, when};
+use super::{failed, order, site, when};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::study::short;
@@ -63,14 +63,15 @@ struct UserRecord {
 
 pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<Outcome, Failure> {
     let (options, memory) = order::options(&args.order, args.depth)?;
-    let slurm = System::default();
+    let slurm = site(&args.queue, console);
+    let slurm = slurm.as_ref();
     let now = when::now();
-    let configuration = Configuration::read(&slurm).map_err(failed)?;
-    let nodes = Nodes::read(&slurm).map_err(failed)?.nodes;
-    let partitions = Partitions::read(&slurm).map_err(failed)?.partitions;
+    let configuration = Configuration::read(slurm).map_err(failed)?;
+    let nodes = Nodes::read(slurm).map_err(failed)?.nodes;
+    let partitions = Partitions::read(slurm).map_err(failed)?.partitions;
     let mut notes = Vec::new();
     let accounts = unless(
-        Accounts::read(&slurm, configuration.cluster()),
+        Accounts::read(slurm, configuration.cluster()),
         "Without accounts, everybody has the same share",
         &mut notes,
     )?;
@@ -78,11 +79,11 @@ pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<Outcome, Failure
     let mut ended = None;
     if options.decay.is_some() {
         let from = Time::from_nanos(now.nanos().saturating_sub(memory.nanos()));
-        let read = Ended::read(&slurm, from, now, true);
+        let read = Ended::read(slurm, from, now, true);
         ended = unless(read, "Without accounting, what ended is not remembered", &mut notes)?;
     }
     notes.iter().for_each(|note| console.note(note));
-    let queue = Queue::read(&slurm).map_err(failed)?;
+    let queue = Queue::read(slurm).map_err(failed)?;
     let seen = Seen {
         nodes: &nodes,
         partitions: &partitions,

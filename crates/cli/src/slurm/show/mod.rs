@@ -3,26 +3,27 @@
 mod record;
 
 use evenhand_slurm::{
-    Accounts, Configuration, Job, Nodes, Partitions, Priorities, Queue, ReadError, ShareTable, System, cluster,
+    Accounts, Configuration, Job, Nodes, Partitions, Priorities, Queue, ReadError, ShareTable, cluster,
 };
 
 use self::record::{AccountRecord, JobRecord, MachinesRecord, PartitionRecord, Record, users};
 use super::args::ShowArgs;
-use super::failed;
 use super::pull::options;
+use super::{failed, site};
 use crate::console::Console;
 use crate::failure::Failure;
 
 pub(super) fn run(args: &ShowArgs, console: &Console) -> Result<(), Failure> {
-    let slurm = System::default();
-    let configuration = Configuration::read(&slurm).map_err(failed)?;
-    let nodes = Nodes::read(&slurm).map_err(failed)?.nodes;
-    let partitions = Partitions::read(&slurm).map_err(failed)?.partitions;
-    let queue = Queue::read(&slurm).map_err(failed)?;
+    let slurm = site(&args.queue, console);
+    let slurm = slurm.as_ref();
+    let configuration = Configuration::read(slurm).map_err(failed)?;
+    let nodes = Nodes::read(slurm).map_err(failed)?.nodes;
+    let partitions = Partitions::read(slurm).map_err(failed)?.partitions;
+    let queue = Queue::read(slurm).map_err(failed)?;
     let mut notes = Vec::new();
-    let priorities = unless(Priorities::read(&slurm), "No site factors", &mut notes)?;
-    let accounts = unless(Accounts::read(&slurm, configuration.cluster()), "No accounts", &mut notes)?;
-    let shares = unless(ShareTable::read(&slurm, true), "No usage", &mut notes)?;
+    let priorities = unless(Priorities::read(slurm), "No site factors", &mut notes)?;
+    let accounts = unless(Accounts::read(slurm, configuration.cluster()), "No accounts", &mut notes)?;
+    let shares = unless(ShareTable::read(slurm, true), "No usage", &mut notes)?;
     let described = cluster(&nodes, &partitions, &options(&args.machines));
     notes.extend(described.notes);
     let groups = described.cluster.groups.iter().zip(&described.members);
