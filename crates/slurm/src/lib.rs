@@ -3,8 +3,8 @@
 //! Everything is read as text from the commands each site has (`squeue`, `sacct`, `scontrol`, `sacctmgr`, `sshare`,
 //! `sprio`), by the names in their header lines, so that the column order and columns of other releases (22.05 to
 //! 25.11) do not matter. Text is 10 to 20 times cheaper for the controller than `--json`, which besides changes
-//! with each release. A value that is not needed may be absent; one that is there and bad is a [`TextError`]
-//! with its place.
+//! with each release; the queue can be had as JSON all the same, from slurmrestd ([`Rest`]). A value that is not needed
+//! may be absent; one that is there and bad is a [`TextError`] with its place.
 //!
 //! This room prints nothing, decides nothing and changes nothing at the site; fairness is not its business.
 //!
