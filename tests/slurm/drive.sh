@@ -56,7 +56,7 @@ shares() {
         END { printf "%.3f %.3f %.3f\n", a / n / 20, b * 8000 / n / 112000, c * 4 / n / 20 }'
 }
 clear_queue() {
-    for account in a b c; do scancel -f -A "$account" 2>/dev/null; done
+    for account in a b c f g; do scancel -f -A "$account" 2>/dev/null; done
     until_true 30 eval '[ -z "$(squeue -h)" ]'
 }
 factors() { sprio -h -o '%i %S' | awk '$2 != 0' | wc -l; }
@@ -184,6 +184,27 @@ if command -v python3 >/dev/null; then
 fi
 holds "sdrf says what it remembers" "$evenhand" slurm plan --policy sdrf --half-life 20s --why "$(squeue -h -A a -o %F | head -n 1)"
 says "in per cent" "Of past over-use is remembered: cpu"
+clear_queue
+
+# --- What GPUs on other machines cost: who had two of them for 3 s goes behind who had as many processors.
+sacctmgr -i -Q add account f Fairshare=1 >/dev/null
+sacctmgr -i -Q add account g Fairshare=1 >/dev/null
+sacctmgr -i -Q add user "$carol" account=f >/dev/null
+sacctmgr -i -Q add user "$bob" account=g >/dev/null
+gpus_known() { sacctmgr -n -P show assoc format=account,user | grep -qx "g|$bob"; }
+until_true 10 gpus_known
+scontrol update NodeName=n1,n2,n3 State=RESUME
+submit "$carol" -A f -n1 --gpus=2 -t 5 --mem=100M --wrap 'sleep 3' >/dev/null
+submit "$bob" -A g -n1 -w n1 -t 5 --mem=100M --wrap 'sleep 3' >/dev/null
+holds "jobs with and without GPUs end" until_true 60 eval '[ -z "$(squeue -h)" ]'
+scontrol update NodeName=n1,n2,n3 State=DRAIN Reason=test
+submit "$carol" -A f -n1 --mem=100M -t 5 --wrap 'sleep 1' >/dev/null
+sleep 1.1
+submit "$bob" -A g -n1 --mem=100M -t 5 --wrap 'sleep 1' >/dev/null
+if command -v python3 >/dev/null; then
+    holds "drf goes by who came first" [ "$(users --policy drf)" = "f g" ]
+    holds "penalty by what was held" [ "$(users --policy penalty --half-life 1h --speed-feature spec_)" = "g f" ]
+fi
 clear_queue
 
 # --- The same jobs here and in the simulator: one at a time on one machine, account d entitled to twice what e is.
