@@ -342,8 +342,9 @@ fn text(record: &PriceRecord) -> String {
     let mut lines = Vec::new();
     if let (Some(processors), Some([low, high])) = (record.processors, record.penalty) {
         lines.push(format!(
-            "The job is worth {} processors (* the least a chunk is worth; Maui, with all machines taken for one: {}).",
+            "The job is worth {} processor{} (* the least a chunk is worth; Maui, with all machines taken for one: {}).",
             short(processors),
+            if processors == 1.0 { "" } else { "s" },
             short(record.maui_processors)
         ));
         let charged = if low == high { short(low) } else { format!("{} to {}", short(low), short(high)) };

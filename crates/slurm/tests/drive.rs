@@ -290,12 +290,12 @@ fn short_jobs_are_charged_by_accounting_and_survive_a_restart() {
 
 #[test]
 fn a_second_process_is_refused_and_rights_are_asked_for() {
-    let (folder, _store) = store();
+    let (folder, open) = store();
     let second = Store::open(&folder.path().join("state")).unwrap_err().to_string();
     assert!(second.contains("another process keeps this queue in order"), "{second}");
     let slurm = Slurm::with([Job::of("ann", 1)]);
     slurm.denied.set(true);
-    let error = Driver::new(&slurm, &_store, options("drf", true)).unwrap().tick(NOW).unwrap_err();
+    let error = Driver::new(&slurm, &open, options("drf", true)).unwrap().tick(NOW).unwrap_err();
     assert!(error.to_string().contains("AdminLevel Operator") && !error.may_pass(), "{error}");
 }
 
