@@ -51,6 +51,15 @@ until_true() {
     done
 }
 
+# submit USER OPTION…: a job of that user, if this is root; its number.
+submit() {
+    local user=$1
+    shift
+    if [ "$(id -u)" = 0 ]; then set -- --uid="$user" "$@"; fi
+    sbatch --parsable --chdir=/ --output=/dev/null "$@"
+}
+
+# The last line, and whether all held.
 summary() {
     printf '%s passed, %s failed\n' "$passed" "$failed"
     [ "$failed" = 0 ]

@@ -31,12 +31,6 @@ sacctmgr -i -Q add user "$carol" account=c >/dev/null
 known() { sacctmgr -n -P show assoc format=account,user | grep -qx "c|$carol"; }
 until_true 10 known
 
-submit() {
-    local user=$1
-    shift
-    if [ "$(id -u)" = 0 ]; then set -- --uid="$user" "$@"; fi
-    sbatch --parsable --chdir=/ --output=/dev/null "$@"
-}
 # Some sbatch are refused while slurmdbd is not yet ready to say who is who.
 until_true 10 eval 'submit "$alice" -A a -n1 --mem=100M -t 5 --wrap true >/dev/null 2>&1'
 # Three users with jobs of 4 s: a processor; a processor and 8 GB; 4 processors.

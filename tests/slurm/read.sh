@@ -33,12 +33,6 @@ sacctmgr -i -Q add user "$bob" account=art Fairshare=parent >/dev/null
 known() { sacctmgr -n -P show assoc format=account,user | grep -qx "art|$bob"; }
 until_true 10 known
 
-submit() {
-    local user=$1
-    shift
-    if [ "$(id -u)" = 0 ]; then set -- --uid="$user" "$@"; fi
-    sbatch --parsable --chdir=/ --output=/dev/null "$@"
-}
 until_true 10 eval 'submit "$ann" -A physics -n1 -c2 --mem=500M -t 5 --wrap "sleep 2" >first 2>/dev/null'
 first=$(cat first)
 array=$(submit "$bob" -A art -n1 -c4 --mem=1G -t 1:00:00 -a 0-5%2 --wrap "sleep 1")

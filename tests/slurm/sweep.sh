@@ -6,35 +6,8 @@ set -uo pipefail
 
 evenhand=$(realpath "${1:?usage: tests/slurm/sweep.sh EVENHAND}")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-export PATH="$PATH:/usr/sbin:/sbin"
-work=$(mktemp -d)
-trap '"$root/scripts/slurm-down.sh" "$work/slurm" --purge; rm -rf "$work"' EXIT
-passed=0
-failed=0
-
-# holds SENTENCE COMMAND…: what the command says is kept for `says`.
-holds() {
-    local sentence=$1
-    shift
-    if "$@" >"$work/said.log" 2>&1; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'does not hold: %s\n' "$sentence"
-        sed 's/^/    /' "$work/said.log" | tail -n 20
-    fi
-}
-
-# says SENTENCE PATTERN: the last command that held said so.
-says() {
-    if grep -q -- "$2" "$work/said.log"; then
-        passed=$((passed + 1))
-    else
-        failed=$((failed + 1))
-        printf 'does not hold: %s: there is no %s in:\n' "$1" "$2"
-        sed 's/^/    /' "$work/said.log" | tail -n 20
-    fi
-}
+# shellcheck source=tests/slurm/common.sh
+source "$root/tests/slurm/common.sh"
 
 # refuses STATUS WORDS COMMAND…: ends with that status and says those words.
 refuses() {
@@ -43,16 +16,6 @@ refuses() {
     "$@" >"$work/refused.log" 2>&1 || ended=$?
     cat "$work/refused.log"
     [ "$ended" = "$status" ] && grep -qF -- "$words" "$work/refused.log"
-}
-
-# until_true SECONDS COMMAND…
-until_true() {
-    local until=$((SECONDS + $1))
-    shift
-    until "$@"; do
-        [ "$SECONDS" -lt "$until" ] || return 1
-        sleep 0.2
-    done
 }
 
 # same A B: all results but the times are the same bytes.
@@ -167,5 +130,4 @@ printf '"2" = 3\n' >>weights.toml
 for chunk in 0 1 2 3 4 5 6 7; do "$evenhand" sweep-task one "$chunk" || true; done >"$work/changed.log" 2>&1
 holds "is seen by the task" grep -qF "was changed since it was planned" "$work/changed.log"
 
-printf '%s passed, %s failed\n' "$passed" "$failed"
-[ "$failed" = 0 ]
+summary
