@@ -1,0 +1,198 @@
+//! Users of accounts by number, and a site's jobs as a policy is told of them.
+
+use std::collections::HashMap;
+
+use evenhand_model::{Account, AccountTree, Amount, Nano, Rational, Resource, Span, Time, UserId, Weights, to_f64};
+use evenhand_order::{Ran, Waits};
+
+use super::speeds::Speeds;
+use super::{PlanError, PlanOptions, Seen, Unranked};
+use crate::accounts::Accounts;
+use crate::queue::{Job, JobState};
+use crate::value::Limit;
+
+pub(super) const NANO: Nano = 1_000_000_000;
+/// What a job is taken to ask for that may run as long as it likes.
+const UNLIMITED: Span = Span::from_secs(30 * 86_400);
+
+/// Users of accounts by number.
+pub(super) struct Parties<'a> {
+    accounts: Option<&'a Accounts>,
+    pub(super) names: Vec<(String, Option<String>)>,
+    numbers: HashMap<(String, Option<String>), u32>,
+}
+
+/// Entitlements of everybody seen.
+pub(super) struct Entitled {
+    pub(super) tree: Option<AccountTree>,
+    pub(super) weights: Weights,
+}
+
+impl Entitled {
+    pub(super) fn entitled(&self) -> Vec<f64> {
+        (0..self.weights.len())
+            .map(|u| match &self.tree {
+                Some(tree) => to_f64(tree.user_entitlement(u)),
+                None => to_f64(&self.weights.entitlement(u)),
+            })
+            .collect()
+    }
+}
+
+pub(super) type Jobs = (Vec<Ran>, Vec<Waits>, Vec<usize>, Vec<(usize, Unranked)>);
+
+impl<'a> Parties<'a> {
+    pub(super) fn new(accounts: Option<&'a Accounts>) -> Parties<'a> {
+        Parties { accounts, names: Vec::new(), numbers: HashMap::new() }
+    }
+
+    fn of(&mut self, user: &str, account: Option<&str>) -> UserId {
+        let account = account.filter(|_| self.accounts.is_some());
+        let key = (user.to_string(), account.map(String::from));
+        let number = *self.numbers.entry(key.clone()).or_insert(self.names.len() as u32);
+        if number as usize == self.names.len() {
+            self.names.push(key);
+        }
+        UserId(number)
+    }
+
+    /// What ran, what waits (each user's in the user's own order) with its place in the queue, and what has no place.
+    pub(super) fn jobs(
+        &mut self,
+        seen: &Seen<'_>,
+        options: &PlanOptions,
+        speeds: &Speeds,
+        resources: &[Resource],
+        now: Time,
+    ) -> Jobs {
+        let ask = |limit: Limit, partition: Option<&str>| {
+            let of = partition.and_then(|name| seen.partitions.iter().find(|p| p.name == name));
+            let of = of.and_then(|p| p.default_time.span().or(p.max_time.span()));
+            limit.span().or(of).unwrap_or(UNLIMITED)
+        };
+        let rate = |partition: Option<&str>| partition.and_then(|name| options.prices.get(name)).map_or(1.0, to_f64);
+        let queue = |partition: Option<&str>| {
+            let at = seen.partitions.iter().position(|p| Some(p.name.as_str()) == partition);
+            at.map(|at| at as u32)
+        };
+        let mut ran = Vec::new();
+        for job in seen.ended {
+            let partition = job.partition.as_deref();
+            ran.push(Ran {
+                job: Waits {
+                    submitted: job.submit,
+                    chunks: chunks(job.held.nodes()),
+                    queue: queue(partition),
+                    requested: ask(job.limit, partition),
+                    rate: rate(partition) * speeds.mean(job.node_list.as_deref()),
+                    ..Waits::new(self.of(&job.user, job.account.as_deref()), steps(&job.held.demand(), resources))
+                },
+                started: job.start,
+                ended: Some(job.end),
+            });
+        }
+        let mut rows: Vec<usize> = Vec::new();
+        let mut unranked = Vec::new();
+        let mut told: Vec<Option<Waits>> = vec![None; seen.queue.jobs.len()];
+        for (at, job) in seen.queue.jobs.iter().enumerate() {
+            let partition = job.partitions.first().map(String::as_str);
+            let waits = Waits {
+                submitted: job.submit.unwrap_or(now),
+                chunks: chunks(job.requested.nodes().or(job.nodes)),
+                queue: queue(partition),
+                requested: ask(job.limit, partition),
+                rate: rate(partition) * speeds.mean(job.node_list.as_deref()),
+                tasks: job.tasks().max(1),
+                ..Waits::new(self.of(&job.user, job.account.as_deref()), steps(&job.requested.demand(), resources))
+            };
+            if job.state.holds_resources() {
+                let started = job.start.unwrap_or(now).min(now);
+                ran.push(Ran { job: Waits { tasks: 1, ..waits }, started, ended: None });
+            } else if job.state == JobState::Pending {
+                match no_place(job, now) {
+                    Some(why) => unranked.push((at, why)),
+                    None => rows.push(at),
+                }
+                told[at] = Some(waits);
+            }
+        }
+        // A user's own order: nice as the user set it, then submission.
+        rows.sort_by_key(|at| {
+            let job = &seen.queue.jobs[*at];
+            (job.nice.unwrap_or(0), job.submit, job.id)
+        });
+        let waits = rows.iter().filter_map(|at| told[*at].take()).collect();
+        (ran, waits, rows, unranked)
+    }
+
+    /// The tree of those seen; equal shares without accounts.
+    pub(super) fn tree(&self) -> Result<Entitled, PlanError> {
+        let users = self.names.len().max(1);
+        let Some(accounts) = self.accounts.filter(|_| !self.names.is_empty()) else {
+            return Ok(Entitled { tree: None, weights: Weights::equal(users) });
+        };
+        let leaves = accounts.leaves()?;
+        let known: HashMap<(&str, &str), usize> =
+            leaves.users.iter().enumerate().map(|(at, (u, a))| ((u.as_str(), a.as_str()), at)).collect();
+        let all: Vec<Account> = leaves.tree.accounts().to_vec();
+        let named: HashMap<&str, usize> = all.iter().enumerate().map(|(at, a)| (a.name.as_str(), at)).collect();
+        let mut homes = Vec::new();
+        let mut shares = Vec::new();
+        for (user, account) in &self.names {
+            let account = account.as_deref().unwrap_or("root");
+            match known.get(&(user.as_str(), account)) {
+                Some(&leaf) => {
+                    homes.push(leaves.tree.home(leaf));
+                    shares.push(leaves.tree.shares(leaf).clone());
+                }
+                // Gone since, or not shown: one of the account's users.
+                None => {
+                    homes.push(named.get(account).copied());
+                    shares.push(Rational::ONE);
+                }
+            }
+        }
+        let tree = AccountTree::new(all, homes, shares)?;
+        Ok(Entitled { weights: tree.weights(), tree: Some(tree) })
+    }
+}
+
+fn chunks(nodes: Option<u64>) -> u32 {
+    nodes.and_then(|n| u32::try_from(n).ok()).unwrap_or(1).max(1)
+}
+
+/// Whole units of each resource, rounded up.
+fn steps(demand: &[Nano; 3], resources: &[Resource]) -> Vec<Amount> {
+    let of = |resource: &Resource| match resource.name.as_str() {
+        "cpu" => demand[0],
+        "mem" => demand[1],
+        _ => demand[2],
+    };
+    let whole = |nano: Nano| Amount(u64::try_from(nano.div_ceil(NANO)).unwrap_or(u64::MAX).min(Amount::MAX.0));
+    resources.iter().map(|r| whole(of(r))).collect()
+}
+
+/// Why a job that waits is not to be ordered.
+fn no_place(job: &Job, now: Time) -> Option<Unranked> {
+    if let Some(hold) = job.held() {
+        return Some(Unranked::Held(hold));
+    }
+    if job.heterogeneous.is_some_and(|part| part.offset > 0) {
+        return Some(Unranked::NotEligible("a part of a job that starts with its first".into()));
+    }
+    let reason = job.reason.clone().unwrap_or_default();
+    if let Some(on) = &job.dependency
+        && (reason.starts_with("Dependency") || on.contains("unfulfilled"))
+    {
+        return Some(Unranked::Depends(on.clone()));
+    }
+    if let Some(reservation) = &job.reservation {
+        return Some(Unranked::Reservation(reservation.clone()));
+    }
+    let later = job.eligible.is_none_or(|at| at > now);
+    // Limits of associations, QOS and partitions, and requests that nothing will ever meet, begin like these. Who
+    // waits for a machine that is down or drained has a place: it is the machine that is missing.
+    let barred = ["Assoc", "QOS", "Partition", "BadConstraints", "Cleaning"];
+    let barred = barred.iter().any(|word| reason.starts_with(word));
+    (barred || (later && reason == "BeginTime")).then_some(Unranked::NotEligible(reason))
+}
