@@ -86,6 +86,17 @@ impl Time {
         Span(self.0.saturating_sub(earlier.0))
     }
 
+    /// The instant `span` earlier; the beginning of time if there is none.
+    ///
+    /// ```
+    /// use evenhand_model::{Span, Time};
+    /// assert_eq!(Time::from_secs(60).before(Span::from_secs(50)), Time::from_secs(10));
+    /// assert_eq!(Time::from_secs(60).before(Span::from_secs(70)), Time::ZERO);
+    /// ```
+    pub fn before(self, span: Span) -> Time {
+        Time(self.0.saturating_sub(span.0))
+    }
+
     /// `self + span`, or `None` above [`Time::MAX`].
     pub fn checked_add(self, span: Span) -> Option<Time> {
         // Both are at most 2^62, so the sum fits u64.

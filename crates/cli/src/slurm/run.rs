@@ -6,8 +6,9 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use evenhand_model::Span;
+use evenhand_policies::Standing;
 use evenhand_slurm::drive::{DriveError, DriveOptions, Driver, Released, Store, StoreError, Tick};
-use evenhand_slurm::{Configuration, PlanOptions, System};
+use evenhand_slurm::{Configuration, Party, PlanOptions, System};
 use serde::Serialize;
 
 use super::args::{ReleaseArgs, RunArgs};
@@ -170,7 +171,7 @@ fn log(looked: &Result<Tick, DriveError>, took: Duration, applied: bool, console
         at_s: when::now().secs_f64(),
         waiting: tick.waiting,
         running: tick.running,
-        places: tick.ids.len(),
+        places: tick.plan.as_ref().map_or(0, |plan| plan.places.len()),
         changes: tick.changes.len(),
         left: tick.left,
         left_alone: tick.left_alone,
@@ -221,40 +222,23 @@ fn families(looked: &Result<Tick, DriveError>, options: &PlanOptions, took: Dura
     text.family("evenhand_jobs_left_alone", "gauge", "Jobs whose priority others set.", one(tick.left_alone as f64));
     let Some(plan) = &tick.plan else { return text.finish() };
     // Of each user who waits the standing before the first of the user's places: what holds now.
-    let mut first: BTreeMap<usize, usize> = BTreeMap::new();
-    plan.places.iter().enumerate().for_each(|(at, place)| {
-        first.entry(place.party).or_insert(at);
-    });
-    let users = || first.iter().map(|(party, at)| (&plan.parties[*party], &plan.places[*at].standing));
-    let labels = |party: &evenhand_slurm::Party| (party.user.clone(), party.account.clone().unwrap_or_default());
-    let by_resource = |of: &dyn Fn(&evenhand_policies::Standing) -> Vec<f64>| {
-        let mut values = Vec::new();
-        for (party, standing) in users() {
-            let (user, account) = labels(party);
-            for (resource, value) in plan.resources.iter().zip(of(standing)) {
-                values.push((user.clone(), account.clone(), resource.name.clone(), value));
-            }
-        }
-        values
-    };
-    for (name, help, values) in [
-        ("evenhand_share", "Held of all there is, of users who wait.", by_resource(&|s| s.shares.clone())),
-        ("evenhand_commitment", "Past over-use remembered.", by_resource(&|s| s.commitments.clone())),
+    let mut first: BTreeMap<usize, &Standing> = BTreeMap::new();
+    plan.places.iter().for_each(|place| _ = first.entry(place.party).or_insert(&place.standing));
+    let users = || first.iter().map(|(party, standing)| (&plan.parties[*party], *standing));
+    for (name, help, of) in [
+        ("evenhand_share", "Held of all there is, of users who wait.", (|s| &s.shares) as fn(&Standing) -> &Vec<f64>),
+        ("evenhand_commitment", "Past over-use remembered.", |s| &s.commitments),
     ] {
-        let rows = values.iter().map(|(user, account, resource, value)| {
-            (vec![("user", user.as_str()), ("account", account.as_str()), ("resource", resource.as_str())], *value)
+        let rows = users().flat_map(|(party, standing)| {
+            let [user, account] = labels(party);
+            let values = plan.resources.iter().zip(of(standing));
+            values.map(move |(resource, value)| (vec![user, account, ("resource", &*resource.name)], *value))
         });
         text.family(name, "gauge", help, rows);
     }
-    let keys: Vec<(String, String, f64)> = users()
-        .map(|(party, standing)| {
-            let (user, account) = labels(party);
-            (user, account, standing.key)
-        })
-        .collect();
-    let rows = keys.iter().map(|(user, account, key)| {
-        let labels = vec![("policy", options.policy.name), ("user", user.as_str()), ("account", account.as_str())];
-        (labels, *key)
+    let rows = users().map(|(party, standing)| {
+        let [user, account] = labels(party);
+        (vec![("policy", options.policy.name), user, account], standing.key)
     });
     text.family("evenhand_key", "gauge", "What decides: the least goes first.", rows);
     // How far dominant shares over entitlements are apart among those who wait: 0 is fair by the moment.
@@ -262,12 +246,16 @@ fn families(looked: &Result<Tick, DriveError>, options: &PlanOptions, took: Dura
         .filter(|(party, _)| party.entitlement > 0.0)
         .map(|(party, s)| s.shares.iter().copied().fold(0.0, f64::max) / party.entitlement)
         .collect();
-    let error =
-        over.iter().copied().fold(0.0, f64::max) - over.iter().copied().fold(f64::INFINITY, f64::min).min(1e300);
-    let error = if over.is_empty() { 0.0 } else { error };
+    let (low, high) = over.iter().fold((f64::INFINITY, 0.0f64), |(low, high), x| (low.min(*x), high.max(*x)));
+    let error = if over.is_empty() { 0.0 } else { high - low };
     let help = "Largest less smallest dominant share over entitlement, of users who wait.";
     text.family("evenhand_fairness_error", "gauge", help, one(error));
     text.finish()
+}
+
+/// Who a number is about.
+fn labels(party: &Party) -> [(&'static str, &str); 2] {
+    [("user", &party.user), ("account", party.account.as_deref().unwrap_or(""))]
 }
 
 fn make_folder_of(path: &Path) -> Result<(), Failure> {

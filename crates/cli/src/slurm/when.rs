@@ -12,7 +12,7 @@ pub(super) fn when(option: &str, text: &str, now: Time) -> Result<Time, Failure>
         16 => format!("{text}:00"),
         _ => text.to_string(),
     };
-    let ago = || Span::parse(text).ok().map(|span| Time::ZERO + now.since(Time::ZERO + span));
+    let ago = || Span::parse(text).ok().map(|span| now.before(span));
     clock(whole.as_bytes()).or_else(ago).ok_or_else(|| {
         Failure::Input(format!(
             "{option}: found {text:?}, expected a date or time in UTC (2026-01-31, 2026-01-31T12:00), or so long ago (30d, 12h)"

@@ -67,16 +67,12 @@ impl DriveError {
 /// What one look found and did.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tick {
-    /// When.
-    pub at: Time,
     /// Jobs that wait, records of them.
     pub waiting: usize,
     /// Jobs that run.
     pub running: usize,
     /// The order.
     pub plan: Option<Plan>,
-    /// The numbers by which the jobs of the places are changed, in their order.
-    pub ids: Vec<u64>,
     /// What was changed, or would be.
     pub changes: Vec<Assigned>,
     /// Changes left for the next look.
@@ -103,7 +99,8 @@ pub struct Driver<'a> {
     commands: &'a dyn Commands,
     store: &'a Store,
     options: DriveOptions,
-    ended: HashMap<(u64, Time), Ended>,
+    /// What ended, by start and number.
+    ended: Vec<Ended>,
     read_until: Option<Time>,
     /// What ran at the last look, for sites without accounting.
     running: HashMap<u64, Ended>,
@@ -128,7 +125,8 @@ impl<'a> Driver<'a> {
     /// # Errors
     /// If the store cannot be read.
     pub fn new(commands: &'a dyn Commands, store: &'a Store, options: DriveOptions) -> Result<Driver<'a>, StoreError> {
-        let ended = store.ended()?.into_iter().map(|job| ((job.id, job.start), job)).collect();
+        let mut ended = store.ended()?;
+        ended.sort_by_key(place);
         let read_until = store.read_until()?;
         Ok(Driver {
             commands,
@@ -159,19 +157,16 @@ impl<'a> Driver<'a> {
         if accounting.is_some() {
             self.follow_queue(&queue, now)?;
         }
-        let mut ended: Vec<Ended> = self.ended.values().cloned().collect();
-        ended.sort_by_key(|job| (job.start, job.id));
         let seen = Seen {
             nodes: &nodes,
             partitions: &self.partitions,
             accounts: self.accounts.as_ref(),
             queue: &queue,
-            ended: &ended,
+            ended: &self.ended,
         };
         let plan = Plan::new(&seen, &self.options.plan, now)?;
         let written = self.store.written()?;
         let mut tick = Tick {
-            at: now,
             waiting: queue.pending().count(),
             running: queue.running().count(),
             without_accounting: accounting,
@@ -182,23 +177,23 @@ impl<'a> Driver<'a> {
         self.pinned.retain(|id| waiting.contains_key(id));
         self.given.retain(|id| waiting.contains_key(id));
         let mut order: Vec<Ranks> = Vec::new();
+        let mut placed: HashSet<u64> = HashSet::new();
         for place in &plan.places {
             let job = &queue.jobs[place.job];
             let id = number(job);
             let has = site_factor(id).unwrap_or(0);
-            if order.iter().any(|r| r.job == id) {
+            if placed.contains(&id) {
                 continue;
             }
             if self.is_anothers(id, job, has, written.get(&id)) {
                 tick.left_alone += 1;
                 continue;
             }
+            placed.insert(id);
             order.push(Ranks { job: id, now: has });
         }
-        tick.ids = plan.places.iter().map(|place| number(&queue.jobs[place.job])).collect();
         let mut changes = assign(&order);
         // What has a place no more, and a value still.
-        let placed: HashSet<u64> = order.iter().map(|r| r.job).collect();
         for (id, given) in &written {
             let ours = [given.before, given.value];
             if waiting.contains_key(id) && !placed.contains(id) && !self.pinned.contains(id) {
@@ -280,15 +275,11 @@ impl<'a> Driver<'a> {
 
     /// Reads what ended since; why not, if there is no accounting.
     fn follow_accounting(&mut self, now: Time) -> Result<Option<String>, DriveError> {
-        let oldest = before(now, self.options.memory);
-        let from = self.read_until.map_or(oldest, |until| before(until, OVERLAP).max(oldest));
+        let oldest = now.before(self.options.memory);
+        let from = self.read_until.map_or(oldest, |until| until.before(OVERLAP).max(oldest));
         match Ended::read(self.commands, from, now, true) {
             Ok(ended) => {
-                let new: Vec<Ended> =
-                    ended.into_iter().filter(|job| self.ended.get(&(job.id, job.start)) != Some(job)).collect();
-                self.store.add_ended(&new, oldest, now)?;
-                self.ended.retain(|_, job| job.end >= oldest);
-                self.ended.extend(new.into_iter().map(|job| ((job.id, job.start), job)));
+                self.remember(ended, now, now)?;
                 self.read_until = Some(now);
                 Ok(None)
             }
@@ -303,10 +294,27 @@ impl<'a> Driver<'a> {
         let gone = self.running.drain().filter(|(id, _)| !running.contains_key(id));
         let gone: Vec<Ended> = gone.map(|(_, job)| Ended { end: now.max(job.start), ..job }).collect();
         self.running = running;
-        let oldest = before(now, self.options.memory);
-        self.store.add_ended(&gone, oldest, before(now, OVERLAP))?;
-        self.ended.retain(|_, job| job.end >= oldest);
-        self.ended.extend(gone.into_iter().map(|job| ((job.id, job.start), job)));
+        self.remember(gone, now, now.before(OVERLAP))
+    }
+
+    /// Keeps what is new of jobs that ended, forgets what is too old to count, here and in the store.
+    fn remember(&mut self, mut ended: Vec<Ended>, now: Time, read_until: Time) -> Result<(), DriveError> {
+        ended.retain(|job| {
+            self.ended.binary_search_by_key(&place(job), place).map_or(true, |at| self.ended[at] != *job)
+        });
+        let oldest = now.before(self.options.memory);
+        let forgotten: Vec<Ended> = self.ended.extract_if(.., |job| job.end < oldest).collect();
+        self.store.change_ended(&ended, &forgotten, read_until)?;
+        self.ended.extend(ended);
+        // Of the same job what was read last counts; the sort keeps their order.
+        self.ended.sort_by_key(place);
+        self.ended.dedup_by(|later, earlier| {
+            let same = place(later) == place(earlier);
+            if same {
+                std::mem::swap(later, earlier);
+            }
+            same
+        });
         Ok(())
     }
 
@@ -354,8 +362,9 @@ fn number(job: &Job) -> u64 {
     }
 }
 
-fn before(time: Time, span: Span) -> Time {
-    Time::from_nanos(time.nanos().saturating_sub(span.nanos()))
+/// A job's place among those that ended.
+fn place(job: &Ended) -> (Time, u64) {
+    (job.start, job.id)
 }
 
 fn ended_now(job: &Job, now: Time) -> Ended {

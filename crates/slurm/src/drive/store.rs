@@ -84,18 +84,20 @@ impl Store {
         all().map_err(wrong(&self.path))
     }
 
-    /// Adds jobs that ended, those already there once, forgets those that ended before `since`, and keeps until when
-    /// accounting was read.
+    /// Adds jobs that ended, in place of what was known of the same, forgets others, and keeps until when accounting
+    /// was read.
     ///
     /// # Errors
     /// If it cannot be written; then nothing of it is.
-    pub fn add_ended(&self, ended: &[Ended], since: Time, read_until: Time) -> Result<(), StoreError> {
+    pub fn change_ended(&self, added: &[Ended], forgotten: &[Ended], read_until: Time) -> Result<(), StoreError> {
         self.change(|transaction| {
             let mut table = transaction.open_table(ENDED)?;
-            for job in ended {
+            for job in added {
                 table.insert((job.id, seconds(job.start)), job.line().as_str())?;
             }
-            table.retain(|_, line| Ended::of_line(line).is_some_and(|job| job.end >= since))?;
+            for job in forgotten {
+                table.remove((job.id, seconds(job.start)))?;
+            }
             transaction.open_table(READ)?.insert("until", seconds(read_until))?;
             Ok(())
         })
