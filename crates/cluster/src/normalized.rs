@@ -44,9 +44,14 @@ impl<'a> TaskProcessors<'a> {
     }
 
     /// On machines: the equivalent of a job is the sum over its chunks of the least on any group of machines
-    /// it may use (min-PE, Eq. 3). `None` if no resource is processors.
-    pub fn on_machines(workload: &'a Workload, cluster: &Cluster, jobs: &'a Jobs) -> Option<TaskProcessors<'a>> {
-        let prices = Equivalents::of_cluster(cluster, workload.resources(), Combine::default()).ok()?;
+    /// it may use (min-PE, Eq. 3), resources joined as `combine` says. `None` if no resource is processors.
+    pub fn on_machines(
+        workload: &'a Workload,
+        cluster: &Cluster,
+        jobs: &'a Jobs,
+        combine: Combine,
+    ) -> Option<TaskProcessors<'a>> {
+        let prices = Equivalents::of_cluster(cluster, workload.resources(), combine).ok()?;
         let of_kind = |kind: &Kind| {
             let chunk = units(workload, kind.chunk.iter().copied());
             let least = prices.least_of(&chunk, |group| kind.groups.iter().any(|g| usize::from(*g) == group));
@@ -273,7 +278,7 @@ mod tests {
         let site = Site::machines(&cluster, w.resources()).unwrap();
         let jobs = Jobs::new(&w, &site);
         assert_eq!(jobs.chunks(4), 5);
-        let worth = TaskProcessors::on_machines(&w, &cluster, &jobs).unwrap();
+        let worth = TaskProcessors::on_machines(&w, &cluster, &jobs, Combine::default()).unwrap();
         let all: Vec<f64> = (0..w.len()).map(|row| worth.equivalent(row)).collect();
         assert_eq!(all, [1.0, 4.0, 16.0, 6.25, 80.0, 0.0]);
         let pool = TaskProcessors::in_pool(&w, site.total()).unwrap();

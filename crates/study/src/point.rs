@@ -6,6 +6,7 @@ use evenhand_cluster::{
     Metrics, PoolOptions, Progress, Simulated, SimulationError, SiteError, TaskProcessors, UserTasks,
 };
 use evenhand_model::{Capacity, CapacityError, MeanUse, Weights, Workload, mean_use, to_f64};
+use evenhand_policies::equivalents::Combine;
 use evenhand_policies::{Decay, Order, Registration, Setting};
 use thiserror::Error;
 
@@ -128,7 +129,7 @@ pub(crate) fn processors<'a>(
     on_site: Option<&'a OnSite>,
 ) -> Option<TaskProcessors<'a>> {
     match on_site.and_then(|on| Some((on, on.cluster.as_ref()?))) {
-        Some((on, cluster)) => TaskProcessors::on_machines(workload, cluster, &on.jobs),
+        Some((on, cluster)) => TaskProcessors::on_machines(workload, cluster, &on.jobs, Combine::default()),
         None => TaskProcessors::in_pool(workload, capacity),
     }
 }

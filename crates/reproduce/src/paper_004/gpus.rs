@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evenhand_model::{NO_TIME, Rational, Resource, Span, Task, Time, Workload, WorkloadBuilder, to_f64};
+use evenhand_model::{Rational, Resource, Span, Task, Time, Workload, WorkloadBuilder, to_f64};
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Caption, Scale, Unit};
 use evenhand_report::{Cell, Csv};
@@ -159,15 +159,9 @@ struct Held {
 impl Held {
     fn of(ground: &Ground, combine: Combine) -> Result<Held, ReproduceError> {
         let ran = ground.run(Rules { combine, ..Rules::of("penalty") })?;
-        let (from, to) = (DAYS * 43_200, DAYS * 86_400);
-        let mut seconds = [0.0; 3];
-        for (row, &start) in ran.starts.iter().enumerate().filter(|(_, s)| **s != NO_TIME) {
-            let start = start as f64 * 1e-9;
-            let end = start + ground.workload.columns().duration[row].secs_f64();
-            let user = ground.workload.columns().user[row].index();
-            seconds[user] += (end.min(to as f64) - start.max(from as f64)).max(0.0);
-        }
-        let held = |r: usize, of: f64| [0, 1, 2].map(|u| seconds[u] / (to - from) as f64 * DEMANDS[u][r] as f64 / of);
+        let (from, to) = (DAYS as f64 * 43_200.0, DAYS as f64 * 86_400.0);
+        let seconds = ground.held_seconds(&ran, [from, to]);
+        let held = |r: usize, of: f64| [0, 1, 2].map(|u| seconds[u] / (to - from) * DEMANDS[u][r] as f64 / of);
         Ok(Held { combine, processors: held(0, 1024.0), gpus: held(2, 32.0) })
     }
 

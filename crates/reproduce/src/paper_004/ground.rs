@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
-use evenhand_cluster::{Backfill, JobOptions, Jobs, Placement, Progress, Simulated, Site, UserTasks, simulate_jobs};
-use evenhand_model::{Cluster, MachineGroup, NO_TIME, Rational, Span, Stock, Weights, Workload, to_f64};
+use evenhand_cluster::{
+    Backfill, JobOptions, Jobs, Placement, Progress, Simulated, Site, TaskProcessors, UserTasks, simulate_jobs,
+};
+use evenhand_model::{Amount, Cluster, MachineGroup, NO_TIME, Rational, Span, Stock, Weights, Workload};
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_policies::{Decay, Setting, registration};
 use evenhand_workload::generate::{GenerateOptions, Like, generate};
@@ -142,32 +144,22 @@ impl Ground {
     /// What a chunk of a row holds, in units.
     pub(super) fn chunk(&self, row: usize) -> Vec<Rational> {
         let copies = u64::from(self.jobs.chunks(row).max(1));
-        let steps = |r: usize| Rational::from(self.workload.resources()[r].steps());
-        let amounts = self.workload.amounts(row).iter().enumerate();
-        amounts.map(|(r, a)| Rational::from(a.0.div_ceil(copies)) / steps(r)).collect()
+        let amounts = self.workload.amounts(row).iter().zip(self.workload.resources());
+        amounts.map(|(a, resource)| resource.exact(Amount(a.0.div_ceil(copies)))).collect()
     }
 
-    /// Least processor equivalents of each row, over all chunks; 0 of those that fit nowhere. Equal rows are
-    /// computed once.
+    /// Least processor equivalents of each row, over all chunks; 0 of those that fit nowhere.
     pub(super) fn equivalents(&self, combine: Combine) -> Result<Vec<f64>, ReproduceError> {
-        let prices = self.prices(combine)?;
-        let mut known = std::collections::HashMap::new();
-        let of = |row: usize| {
-            let copies = self.jobs.chunks(row);
-            let key = (self.workload.columns().demand[row], copies);
-            *known.entry(key).or_insert_with(|| {
-                let least = prices.least(&self.chunk(row));
-                least.map_or(0.0, |(_, e)| to_f64(&e.processors) * f64::from(copies))
-            })
-        };
-        Ok((0..self.workload.len()).map(of).collect())
+        let processors = TaskProcessors::on_machines(&self.workload, &self.cluster, &self.jobs, combine)
+            .ok_or_else(|| ReproduceError::Setup("no resource is processors".into()))?;
+        Ok((0..self.workload.len()).map(|row| processors.equivalent(row)).collect())
     }
 
     /// The processors of each row.
     pub(super) fn processors(&self) -> Vec<f64> {
         let cpu = self.workload.resources().iter().position(|r| r.name == "cpu").unwrap_or(0);
-        let step = self.workload.resources()[cpu].steps() as f64;
-        (0..self.workload.len()).map(|row| self.workload.amounts(row)[cpu].0 as f64 / step).collect()
+        let resource = &self.workload.resources()[cpu];
+        (0..self.workload.len()).map(|row| resource.value(self.workload.amounts(row)[cpu])).collect()
     }
 
     /// By user: the sum over what ran of `rate` times seconds.
@@ -178,6 +170,18 @@ impl Ground {
             sums[columns.user[row].index()] += rate * run.ran(row, columns.duration[row]).secs_f64();
         }
         sums
+    }
+
+    /// By user: how long its jobs ran between two instants, in seconds, several at once counted each; at speed 1.
+    pub(super) fn held_seconds(&self, run: &Simulated, [from, to]: [f64; 2]) -> Vec<f64> {
+        let columns = self.workload.columns();
+        let mut seconds = vec![0.0; self.workload.users().len()];
+        for (row, &start) in run.starts.iter().enumerate().filter(|(_, start)| **start != NO_TIME) {
+            let start = start as f64 * 1e-9;
+            let end = start + columns.duration[row].secs_f64();
+            seconds[columns.user[row].index()] += (end.min(to) - start.max(from)).max(0.0);
+        }
+        seconds
     }
 
     /// By user: how long its jobs waited on average, in seconds.

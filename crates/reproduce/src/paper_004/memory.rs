@@ -98,16 +98,10 @@ struct Held {
 impl Held {
     fn of(ground: &Ground, policy: &'static str) -> Result<Held, ReproduceError> {
         let ran = ground.run(Rules::of(policy))?;
-        let (from, to) = (DAYS * 43_200, DAYS * 86_400);
-        let mut seconds = [0.0; 2];
-        for (row, &start) in ran.starts.iter().enumerate() {
-            let user = ground.workload.columns().user[row].index();
-            let start = start as f64 * 1e-9;
-            let end = start + ground.workload.columns().duration[row].secs_f64();
-            seconds[user] += (end.min(to as f64) - start.max(from as f64)).max(0.0);
-        }
+        let (from, to) = (DAYS as f64 * 43_200.0, DAYS as f64 * 86_400.0);
+        let seconds = ground.held_seconds(&ran, [from, to]);
         let equivalents = ground.equivalents(Default::default())?;
-        let each = [0, 1].map(|user| seconds[user] / (to - from) as f64 / f64::from(MACHINES));
+        let each = [0, 1].map(|user| seconds[user] / (to - from) / f64::from(MACHINES));
         let row = |user: usize| ground.workload.columns().user.iter().position(|u| u.index() == user).unwrap_or(0);
         Ok(Held {
             processors: [0, 1].map(|u| each[u] * DEMANDS[u][0] as f64 / 16.0),
