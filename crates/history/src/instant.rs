@@ -1,6 +1,7 @@
 //! Who holds and who wants what at one instant, kept up from event to event.
 
 use crate::Past;
+use crate::events::{Event, Events};
 use crate::past::NO_ROW;
 use crate::scale::Scale;
 
@@ -49,9 +50,7 @@ impl UserSet {
 pub(crate) struct Instant<'a> {
     past: &'a Past<'a>,
     width: usize,
-    started: usize,
-    finished: usize,
-    submitted: usize,
+    events: Events<'a>,
     /// Each user's first row that has not started, submitted or not, and each row's next of its user.
     first: Vec<u32>,
     next: Vec<u32>,
@@ -83,9 +82,7 @@ impl<'a> Instant<'a> {
         Instant {
             past,
             width,
-            started: 0,
-            finished: 0,
-            submitted: 0,
+            events: Events::new(past),
             first,
             next,
             runs: vec![0; n],
@@ -121,37 +118,26 @@ impl<'a> Instant<'a> {
 
     /// When the next event is.
     pub(crate) fn next_event(&self) -> Option<u64> {
-        let start = self.past.by_start().get(self.started).map(|&row| self.past.start(row));
-        let finish = self.past.by_finish().get(self.finished).map(|&row| self.past.finish(row));
-        [start, finish, self.next_submission()].into_iter().flatten().min()
-    }
-
-    fn next_submission(&self) -> Option<u64> {
-        let columns = self.past.workload().columns();
-        columns.submit.get(self.submitted).map(|t| t.nanos())
+        self.events.next_time()
     }
 
     /// Makes everything of the instant `now` happen, which is the next event.
     pub(crate) fn advance(&mut self, now: u64, scale: &Scale) {
-        while let Some(&row) = self.past.by_finish().get(self.finished).filter(|&&row| self.past.finish(row) == now) {
-            self.finished += 1;
-            self.hold(row, false);
-        }
-        while let Some(&row) = self.past.by_start().get(self.started).filter(|&&row| self.past.start(row) == now) {
-            self.started += 1;
-            if self.past.workload().columns().duration[row as usize].nanos() > 0 {
-                self.hold(row, true);
-            } else {
-                self.touch(self.user(row));
-            }
-        }
-        while self.next_submission() == Some(now) {
-            let row = self.submitted;
-            self.submitted += 1;
-            // Behind a task that waits already it changes nothing; if that one starts now, that is seen to above.
-            let user = self.user(row as u32);
-            if self.past.has_start(row as u32) && !self.waiting.has(user) {
-                self.touch(user);
+        while let Some(event) = self.events.take(now) {
+            match event {
+                Event::Finish(row) => self.hold(row, false),
+                Event::Start(row) if self.past.workload().columns().duration[row as usize].nanos() > 0 => {
+                    self.hold(row, true);
+                }
+                Event::Start(row) => self.touch(self.user(row)),
+                Event::Submit(row) => {
+                    // Behind a task that waits already it changes nothing; if that one starts now, that is seen to
+                    // above.
+                    let user = self.user(row);
+                    if self.past.has_start(row) && !self.waiting.has(user) {
+                        self.touch(user);
+                    }
+                }
             }
         }
         // Those touched at an earlier instant and not yet taken are looked at again, which changes nothing

@@ -35,6 +35,7 @@ mod audit;
 mod entitlement;
 mod envy;
 mod episodes;
+mod events;
 mod instant;
 mod past;
 mod property;

@@ -4,6 +4,7 @@ use evenhand_model::{Capacity, Time, UBig};
 
 use super::parties::{Claims, Parties};
 use super::{Complaint, Entitlements, NAMED, Pair, PartyWeek, Use, Week};
+use crate::events::{Event, Events};
 use crate::instant::UserSet;
 use crate::past::NO_ROW;
 use crate::{Past, PastError};
@@ -66,9 +67,7 @@ pub(super) struct Ledger<'a> {
     past: &'a Past<'a>,
     parties: &'a Parties,
     width: usize,
-    started: usize,
-    finished: usize,
-    submitted: usize,
+    events: Events<'a>,
     /// Each party's first row that has not started, submitted or not, and each row's next of its party.
     first: Vec<u32>,
     next: Vec<u32>,
@@ -124,9 +123,7 @@ impl<'a> Ledger<'a> {
             past,
             parties,
             width,
-            started: 0,
-            finished: 0,
-            submitted: 0,
+            events: Events::new(past),
             first,
             next,
             runs: vec![0; n],
@@ -157,7 +154,7 @@ impl<'a> Ledger<'a> {
     pub(super) fn run(mut self, boundaries: &[u64], until: Time) -> Result<Entitlements, PastError> {
         let until = until.nanos();
         let mut boundaries = boundaries.iter().copied().peekable();
-        while let Some(event) = self.next_event() {
+        while let Some(event) = self.events.next_time() {
             let to = event.clamp(self.at, until.max(self.at));
             while let Some(week) = boundaries.next_if(|&week| week <= to) {
                 self.pass(week);
@@ -181,13 +178,6 @@ impl<'a> Ledger<'a> {
         Ok(Entitlements { weeks: self.weeks, pairs, complaints: self.complaints })
     }
 
-    fn next_event(&self) -> Option<u64> {
-        let start = self.past.by_start().get(self.started).map(|&row| self.past.start(row));
-        let finish = self.past.by_finish().get(self.finished).map(|&row| self.past.finish(row));
-        let submit = self.past.workload().columns().submit.get(self.submitted).map(|t| t.nanos());
-        [start, finish, submit].into_iter().flatten().min()
-    }
-
     /// What is the case lasts until `to`.
     fn pass(&mut self, to: u64) {
         let length = u128::from(to - self.at);
@@ -198,36 +188,30 @@ impl<'a> Ledger<'a> {
         }
     }
 
-    /// Makes everything of the instant `event` happen.
-    fn advance(&mut self, event: u64) {
-        while let Some(&row) = self.past.by_finish().get(self.finished).filter(|&&row| self.past.finish(row) == event) {
-            self.finished += 1;
-            self.hold(row, false);
-        }
-        while let Some(&row) = self.past.by_start().get(self.started).filter(|&&row| self.past.start(row) == event) {
-            self.started += 1;
-            if self.past.submit(row) < event {
-                self.wait(row, false);
-            }
-            if self.past.workload().columns().duration[row as usize].nanos() > 0 {
-                self.hold(row, true);
-            }
-        }
-        let submit = &self.past.workload().columns().submit;
-        while submit.get(self.submitted).is_some_and(|t| t.nanos() == event) {
-            let row = self.submitted as u32;
-            self.submitted += 1;
-            if self.past.has_start(row) && self.past.start(row) > event {
-                self.wait(row, true);
+    /// Makes everything of the instant `now` happen.
+    fn advance(&mut self, now: u64) {
+        while let Some(event) = self.events.take(now) {
+            match event {
+                Event::Finish(row) => self.hold(row, false),
+                Event::Start(row) => {
+                    if self.past.submit(row) < now {
+                        self.wait(row, false);
+                    }
+                    if self.past.workload().columns().duration[row as usize].nanos() > 0 {
+                        self.hold(row, true);
+                    }
+                }
+                Event::Submit(row) if self.past.has_start(row) && self.past.start(row) > now => self.wait(row, true),
+                Event::Submit(_) => {}
             }
         }
         for at in 0..self.touched.len() {
             let party = self.touched[at];
             let first = &mut self.first[party as usize];
-            while *first != NO_ROW && self.past.start(*first) <= event {
+            while *first != NO_ROW && self.past.start(*first) <= now {
                 *first = self.next[*first as usize];
             }
-            self.waiting.set(party, *first != NO_ROW && self.past.submit(*first) <= event);
+            self.waiting.set(party, *first != NO_ROW && self.past.submit(*first) <= now);
         }
     }
 
