@@ -111,7 +111,6 @@ struct Penalty {
 impl Penalty {
     fn new(setting: &Setting<'_>, price: Price) -> Penalty {
         let users = setting.weights.len();
-        #[allow(clippy::expect_used)]
         let decay = setting.decay.expect("the registration says that a decay is needed");
         let entitlement = |user: usize| match setting.accounts {
             Some(tree) => tree.user_entitlement(user).clone(),

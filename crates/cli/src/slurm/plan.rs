@@ -174,15 +174,15 @@ fn waits_for(plan: &Plan, place: &Place) -> String {
     match &place.lacks {
         Lacks::Nothing => "its turn".into(),
         Lacks::OnMachines => "room on one machine".into(),
-        Lacks::AtSite(short) => {
+        Lacks::AtSite(lacking) => {
             let one = |(resource, asks, free): &(usize, Nano, Nano)| {
                 let amount = |nano: Nano| match plan.resources[*resource].name.as_str() {
-                    "mem" => format!("{} GiB", crate::study::short(nano as f64 / 1e9 / f64::from(1 << 30))),
+                    "mem" => format!("{} GiB", short(nano as f64 / 1e9 / f64::from(1 << 30))),
                     _ => (nano as f64 / 1e9).to_string(),
                 };
                 format!("{} {}, {} free", amount(*asks), plan.resources[*resource].name, amount(*free))
             };
-            short.iter().map(one).collect::<Vec<_>>().join("; ")
+            lacking.iter().map(one).collect::<Vec<_>>().join("; ")
         }
     }
 }
