@@ -41,6 +41,10 @@ pub trait Metric<N: Number>: Debug + Send + Sync {
     /// Adds what a guest contributes to its owner's sums.
     fn add_terms(&self, cloud: &Cloud<N>, factors: &[N], endowment: &[N], load: &[N], sums: &mut [N]);
 
+    /// The most that the guests of a node with this supply, in units of the reference node, can add to each
+    /// term, all users together, without regard to signs. A node that says more has not measured it.
+    fn most_terms(&self, cloud: &Cloud<N>, supply: &[N]) -> Vec<N>;
+
     /// h_u (Eq. 3), from a user's sums over all nodes; `totals` are the sums over all users.
     fn user_heaviness(&self, cloud: &Cloud<N>, user: usize, sums: &[N], totals: &[N]) -> N;
 

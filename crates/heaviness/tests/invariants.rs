@@ -2,7 +2,9 @@
 //! named after.
 #![allow(clippy::unwrap_used)]
 
-use evenhand_heaviness::{Cloud, Endowment, Guest, Heaviness, METRICS, Metric, Node, Number, Parameters, metric_named};
+use evenhand_heaviness::{
+    Cloud, Endowment, Guest, Heaviness, Local, METRICS, Metric, Node, Number, Parameters, metric_named,
+};
 use evenhand_mechanisms::{Options, Problem, User, mechanism_named, property_named};
 use evenhand_model::Rational;
 use proptest::prelude::*;
@@ -146,6 +148,34 @@ proptest! {
                 }
             }
             prop_assert!(users.iter().zip(&found.users).all(|(a, b)| close(*a, *b)), "{users:?} {:?}", found.users);
+        }
+    }
+
+    /// What a node can say of its users is bounded by what it supplies.
+    #[test]
+    fn terms_are_at_most_what_a_supply_allows(plan in plans()) {
+        for rule in [Endowment::Proportional, Endowment::CappedProportional] {
+            let (cloud, mut nodes) = plain::<f64>(&plan, rule);
+            for node in &mut nodes {
+                // Nobody uses more than there is.
+                let used: Vec<f64> = (0..plan.width).map(|r| (0..node.guests()).map(|g| node.load(g)[r]).sum()).collect();
+                for guest in 0..node.guests() {
+                    let part = |r: usize| if used[r] > 0.0 { (node.supply()[r] / used[r]).min(1.0) } else { 1.0 };
+                    let load: Vec<f64> = (0..plan.width).map(|r| node.load(guest)[r] * part(r)).collect();
+                    node.set_load(guest, &load).unwrap();
+                }
+                for metric in METRICS {
+                    let metric = (metric.build)(&Parameters::default()).unwrap();
+                    let mut local = Local::default();
+                    local.update(metric.as_ref(), &cloud, node).unwrap();
+                    let most = metric.most_terms(&cloud, node.supply());
+                    prop_assert_eq!(most.len(), metric.terms(plan.width));
+                    for (term, most) in most.iter().enumerate() {
+                        let said: f64 = local.sums.iter().skip(term).step_by(metric.terms(plan.width)).map(|s| s.abs()).sum();
+                        prop_assert!(said <= most * (1.0 + 1e-9), "{:?}: {} > {}", metric, said, most);
+                    }
+                }
+            }
         }
     }
 

@@ -42,6 +42,10 @@ impl<N: Number> Metric<N> for Asset {
         sums.iter_mut().zip(load).for_each(|(sum, u)| *sum += u);
     }
 
+    fn most_terms(&self, _: &Cloud<N>, supply: &[N]) -> Vec<N> {
+        supply.to_vec()
+    }
+
     fn user_heaviness(&self, cloud: &Cloud<N>, user: usize, sums: &[N], _: &[N]) -> N {
         cloud.weigh(sums) - cloud.weigh(cloud.endowment(user))
     }

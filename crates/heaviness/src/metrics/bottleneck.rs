@@ -83,6 +83,10 @@ impl<N: Number> Metric<N> for Bottleneck<N> {
         }
     }
 
+    fn most_terms(&self, _: &Cloud<N>, supply: &[N]) -> Vec<N> {
+        supply.to_vec()
+    }
+
     fn user_heaviness(&self, cloud: &Cloud<N>, user: usize, sums: &[N], totals: &[N]) -> N {
         largest_excess(cloud, user, sums, |r| totals[r].is_positive())
     }

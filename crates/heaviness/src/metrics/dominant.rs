@@ -49,6 +49,11 @@ impl<N: Number> Metric<N> for Dominant {
         sums.iter_mut().for_each(|sum| *sum += &cloud.weigh_largest(load));
     }
 
+    fn most_terms(&self, cloud: &Cloud<N>, supply: &[N]) -> Vec<N> {
+        // The largest of a guest's shares is at most their sum.
+        vec![cloud.weigh(supply)]
+    }
+
     fn user_heaviness(&self, cloud: &Cloud<N>, user: usize, sums: &[N], _: &[N]) -> N {
         let sum = sums.iter().fold(N::zero(), |all, sum| all + sum);
         sum - cloud.weigh_largest(cloud.endowment(user))

@@ -120,6 +120,11 @@ impl<N: Number> Metric<N> for Greediness<N> {
         }
     }
 
+    fn most_terms(&self, _: &Cloud<N>, supply: &[N]) -> Vec<N> {
+        // One guest that uses everything and is endowed with nothing, another the other way round.
+        supply.iter().map(|s| s.clone() * &(self.over.clone() + &N::one())).collect()
+    }
+
     fn user_heaviness(&self, cloud: &Cloud<N>, user: usize, sums: &[N], _: &[N]) -> N {
         cloud.weigh(sums) - cloud.weigh(cloud.endowment(user))
     }
