@@ -34,8 +34,19 @@ impl Settings {
     /// takes the steepest mode to its rest in one update, without damping.
     #[must_use]
     pub fn bounded(self, loop_gain: f64) -> Settings {
-        let half = crate::gain_limit(loop_gain, self.damping) / 2.0;
-        if half < self.gain { Settings { gain: half, ..self } } else { self }
+        self.at_most(crate::gain_limit(loop_gain, self.damping) / 2.0)
+    }
+
+    /// The same where what is measured is `delay` updates old. Damping counts as the delay that it is in the
+    /// mean, damping / (1 - damping) updates.
+    #[must_use]
+    pub fn bounded_with_delay(self, loop_gain: f64, delay: u32) -> Settings {
+        let lag = (self.damping / (1.0 - self.damping)).ceil().min(1e6) as u32;
+        self.at_most(crate::delayed_gain_limit(loop_gain, delay.saturating_add(lag)) / 2.0)
+    }
+
+    fn at_most(self, gain: f64) -> Settings {
+        if gain < self.gain { Settings { gain, ..self } } else { self }
     }
 }
 

@@ -30,4 +30,4 @@ mod stability;
 pub use integral::{ControllerError, Integral, Settings};
 pub use kernel::{bfq_weight, cgroup_weight, protections, rates};
 pub use linear::{LinearMap, Range, points};
-pub use stability::{gain_limit, loop_gain_bound};
+pub use stability::{delayed_gain_limit, elasticity, gain_limit, loop_gain_bound, row_gain};

@@ -3,7 +3,7 @@
 //! Nodes share each resource by weights among guests that want more (weighted max-min), as the kernel's schedulers do.
 #![allow(clippy::unwrap_used)]
 
-use evenhand_controller::{Integral, LinearMap, Range, Settings, gain_limit, loop_gain_bound};
+use evenhand_controller::{Integral, LinearMap, Range, Settings, elasticity, gain_limit, loop_gain_bound, row_gain};
 use evenhand_heaviness::{Cloud, Endowment, Guest, Heaviness, Metric, Node, Parameters, metric_named};
 use proptest::prelude::*;
 
@@ -268,6 +268,60 @@ fn a_fixed_gain_is_no_gain_for_every_cloud() {
     assert!(moves(false) && !moves(true));
 }
 
+/// By node, the largest row of the loop's matrix, as an agent works it out from shares.
+fn rows(it: &Loop) -> Vec<f64> {
+    let loads = it.loads();
+    let resources = it.nodes[0].supply.len();
+    let total = |r: usize| it.nodes.iter().map(|n| n.supply[r]).sum::<f64>();
+    let norm: Vec<f64> = (0..resources).map(|r| it.users as f64 / resources as f64 / total(r)).collect();
+    let mut owners = vec![0.0; it.users];
+    for (node, loads) in it.nodes.iter().zip(&loads) {
+        for (user, sum) in owners.iter_mut().enumerate() {
+            for r in 0..resources {
+                let of = loads.iter().zip(&node.owners).filter(|(_, owner)| **owner == user).map(|(load, _)| load[r]);
+                *sum += norm[r] * node.supply[r] * elasticity(of.sum::<f64>() / node.supply[r]);
+            }
+        }
+    }
+    let of = |(node, loads): (&SimulatedNode, &Vec<Vec<f64>>)| {
+        let guest = |(load, owner): (&Vec<f64>, &usize)| {
+            let own = (0..resources).map(|r| norm[r] * node.supply[r] * elasticity(load[r] / node.supply[r])).sum();
+            row_gain(it.metric.steepest().unwrap(), own, owners[*owner])
+        };
+        loads.iter().zip(&node.owners).map(guest).fold(0.0, f64::max)
+    };
+    it.nodes.iter().zip(&loads).map(of).collect()
+}
+
+/// Twenty users with five guests each on one node, one of them with five more: what is known of shares allows
+/// a gain fifteen times that of what is known without, and the loop settles, also if all that is measured is old.
+#[test]
+fn shares_allow_a_larger_gain() {
+    for delay in [0, 1, 3] {
+        let owners: Vec<usize> = (0..100).map(|g| g / 5).chain([0; 5]).collect();
+        let wanted = vec![vec![MUCH]; owners.len()];
+        let mut it = Loop::new("deviation", 20, vec![SimulatedNode { supply: vec![16.0], owners, wanted }]);
+        let by_shares = bare(1.0, 0.0).bounded_with_delay(rows(&it)[0], delay).gain;
+        let without = bare(1.0, 0.0).bounded(it.bound()).gain;
+        assert!(delay > 0 || by_shares > 15.0 * without, "{by_shares} {without}");
+        let mut controllers = it.controllers(bare(1.0, 0.0));
+        let mut past = vec![it.loads(); delay as usize + 1];
+        for _ in 0..4000 {
+            let gain = bare(1.0, 0.0).bounded_with_delay(rows(&it)[0], delay).gain;
+            controllers[0].set_gain(gain).unwrap();
+            past.rotate_left(1);
+            *past.last_mut().unwrap() = it.loads();
+            let heaviness = it.heaviness(&past[0]);
+            let activity: Vec<f64> = past[0][0].iter().map(|load| it.activity(0, load)).collect();
+            controllers[0].update(&heaviness[0], &activity).unwrap();
+            it.weights[0] = controllers[0].weights().collect();
+        }
+        let h = &it.heaviness(&it.loads())[0];
+        let (least, most) = h.iter().fold((f64::MAX, f64::MIN), |(a, b), h| (a.min(*h), b.max(*h)));
+        assert!(most - least < 0.02, "{delay} {least} {most}");
+    }
+}
+
 /// Many idle guests of a light user, two busy ones: the busy ones come to a rest between each other. If all
 /// guests count alike (the plain mean of the reference) both sink to the lower end, and share equally there.
 #[test]
@@ -345,6 +399,28 @@ proptest! {
                         prop_assert!(apart < LEFT || lies_right, "{metric} node {n}: {v} {w} {apart}");
                     }
                 }
+            }
+        }
+    }
+
+    /// The same with a gain for each node, at each update what shares allow.
+    #[test]
+    fn gains_by_shares_settle((users, nodes) in clouds(2, true)) {
+        for metric in ["deviation", "greediness"] {
+            let mut it = Loop::new(metric, users, nodes.clone());
+            let mut controllers = it.controllers(bare(1.0, 0.0));
+            let mut gains = |it: &mut Loop| {
+                for (controller, row) in controllers.iter_mut().zip(rows(it)) {
+                    controller.set_gain(bare(1.0, 0.0).bounded(row).gain).unwrap();
+                }
+                it.step(&mut controllers);
+                controllers.iter().map(Integral::gain).fold(0.0, f64::max)
+            };
+            (0..4000).for_each(|_| _ = gains(&mut it));
+            let before = it.weights.clone();
+            let gain = gains(&mut it);
+            for (a, b) in before.iter().flatten().zip(it.weights.iter().flatten()) {
+                prop_assert!((a / b - 1.0).abs() < LEFT * gain, "{metric} {before:?} {:?}", it.weights);
             }
         }
     }
