@@ -42,8 +42,9 @@ pub trait Metric<N: Number>: Debug + Send + Sync {
     fn add_terms(&self, cloud: &Cloud<N>, factors: &[N], endowment: &[N], load: &[N], sums: &mut [N]);
 
     /// The most that the guests of a node with this supply, in units of the reference node, can add to each
-    /// term, all users together, without regard to signs. A node that says more has not measured it.
-    fn most_terms(&self, cloud: &Cloud<N>, supply: &[N]) -> Vec<N>;
+    /// term, all users together, without regard to signs, in a cloud of so many users. A node that says more has
+    /// not measured it.
+    fn most_terms(&self, users: usize, supply: &[N]) -> Vec<N>;
 
     /// h_u (Eq. 3), from a user's sums over all nodes; `totals` are the sums over all users.
     fn user_heaviness(&self, cloud: &Cloud<N>, user: usize, sums: &[N], totals: &[N]) -> N;

@@ -168,7 +168,7 @@ proptest! {
                     let metric = (metric.build)(&Parameters::default()).unwrap();
                     let mut local = Local::default();
                     local.update(metric.as_ref(), &cloud, node).unwrap();
-                    let most = metric.most_terms(&cloud, node.supply());
+                    let most = metric.most_terms(cloud.users(), node.supply());
                     prop_assert_eq!(most.len(), metric.terms(plan.width));
                     for (term, most) in most.iter().enumerate() {
                         let said: f64 = local.sums.iter().skip(term).step_by(metric.terms(plan.width)).map(|s| s.abs()).sum();

@@ -83,7 +83,7 @@ impl<N: Number> Metric<N> for Bottleneck<N> {
         }
     }
 
-    fn most_terms(&self, _: &Cloud<N>, supply: &[N]) -> Vec<N> {
+    fn most_terms(&self, _: usize, supply: &[N]) -> Vec<N> {
         supply.to_vec()
     }
 

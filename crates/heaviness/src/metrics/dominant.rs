@@ -49,9 +49,9 @@ impl<N: Number> Metric<N> for Dominant {
         sums.iter_mut().for_each(|sum| *sum += &cloud.weigh_largest(load));
     }
 
-    fn most_terms(&self, cloud: &Cloud<N>, supply: &[N]) -> Vec<N> {
-        // The largest of a guest's shares is at most their sum.
-        vec![cloud.weigh(supply)]
+    fn most_terms(&self, users: usize, _: &[N]) -> Vec<N> {
+        // A guest's largest share is at most the sum of its shares, and no node has more than the cloud.
+        vec![N::from_count(users)]
     }
 
     fn user_heaviness(&self, cloud: &Cloud<N>, user: usize, sums: &[N], _: &[N]) -> N {

@@ -48,7 +48,7 @@ impl<N: Number> Metric<N> for DominantShare {
         sums.iter_mut().zip(load).for_each(|(sum, u)| *sum += u);
     }
 
-    fn most_terms(&self, _: &Cloud<N>, supply: &[N]) -> Vec<N> {
+    fn most_terms(&self, _: usize, supply: &[N]) -> Vec<N> {
         supply.to_vec()
     }
 

@@ -120,7 +120,7 @@ impl<N: Number> Metric<N> for Greediness<N> {
         }
     }
 
-    fn most_terms(&self, _: &Cloud<N>, supply: &[N]) -> Vec<N> {
+    fn most_terms(&self, _: usize, supply: &[N]) -> Vec<N> {
         // One guest that uses everything and is endowed with nothing, another the other way round.
         supply.iter().map(|s| s.clone() * &(self.over.clone() + &N::one())).collect()
     }

@@ -60,9 +60,10 @@ impl Metric<f64> for RootPenalty {
         sums.iter_mut().for_each(|sum| *sum += penalty(cloud, load));
     }
 
-    fn most_terms(&self, cloud: &Cloud<f64>, supply: &[f64]) -> Vec<f64> {
-        // A guest's is at most its largest share of a resource, so at most the sum of its shares.
-        vec![cloud.weigh(supply) * cloud.resources() as f64]
+    fn most_terms(&self, users: usize, supply: &[f64]) -> Vec<f64> {
+        // A guest's is at most its largest share of a resource, so at most the sum of its shares; and no node
+        // has more than the cloud.
+        vec![users as f64 * supply.len() as f64]
     }
 
     fn user_heaviness(&self, cloud: &Cloud<f64>, user: usize, sums: &[f64], _: &[f64]) -> f64 {
