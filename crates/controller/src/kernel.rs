@@ -14,6 +14,41 @@ pub fn bfq_weight(cgroup: u16) -> u16 {
     bfq as u16
 }
 
+/// As `cpu.shares` of cgroup v1: round(1024 W), from 2 to 262144. What is not a number is 1024, the kernel's own
+/// default.
+pub fn cpu_shares(weight: f64) -> u32 {
+    if weight.is_nan() { 1024 } else { (1024.0 * weight).round().clamp(2.0, 262_144.0) as u32 }
+}
+
+/// How software that speaks of `cpu.shares` turns them into `cpu.weight` of cgroup v2. They do not agree: what
+/// one calls the default is less than half of another's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SharesConversion {
+    /// In proportion, so that 1024 is 100.
+    Systemd,
+    /// A straight line from (2, 1) to (262144, 10000), so that 1024 is 39: the OCI runtimes until 2025.
+    Line,
+    /// A parabola of logarithms through (2, 1), (1024, 100) and (262144, 10000): runc and crun since.
+    Curve,
+}
+
+impl SharesConversion {
+    /// The `cpu.weight`, from 1 to 10000. Shares beyond the kernel's range are taken for its ends.
+    pub fn weight(self, shares: u64) -> u16 {
+        let shares = shares.clamp(2, 262_144);
+        let weight = match self {
+            SharesConversion::Systemd => (shares * 100 / 1024).clamp(1, 10_000),
+            SharesConversion::Line => 1 + (shares - 2) * 9_999 / 262_142,
+            SharesConversion::Curve => {
+                let l = libm::log2(shares as f64);
+                // One fraction: at the default it is 2 without rounding, where the ceiling would show it.
+                libm::pow(10.0, (l * l + 125.0 * l - 126.0) / 612.0).ceil().clamp(1.0, 10_000.0) as u64
+            }
+        };
+        weight as u16
+    }
+}
+
 /// Guaranteed rates of traffic classes: `total` in proportion to weights, none below `minimum`, their sum
 /// at most `total`. `None` if even the minimum is too much for all, or a weight is not above 0 and finite.
 ///
@@ -64,6 +99,38 @@ mod tests {
         let cases =
             [(0, 1), (1, 1), (100, 100), (111, 101), (200, 109), (5_050, 550), (10_000, 1000), (u16::MAX, 1000)];
         cases.into_iter().for_each(|(w, expected)| assert_eq!(bfq_weight(w), expected, "{w}"));
+    }
+
+    #[test]
+    fn shares_stay_in_the_kernels_range() {
+        for (weight, shares) in
+            [(0.0, 2), (0.001, 2), (0.25, 256), (1.0, 1024), (4.0, 4096), (256.0, 262_144), (1e9, 262_144), (-1.0, 2)]
+        {
+            assert_eq!(cpu_shares(weight), shares, "{weight}");
+        }
+        assert_eq!(cpu_shares(f64::NAN), 1024);
+    }
+
+    #[test]
+    fn shares_as_weights() {
+        use SharesConversion::{Curve, Line, Systemd};
+        for (shares, systemd, line, curve) in [
+            (0, 1, 1, 1),
+            (2, 1, 1, 1),
+            (100, 9, 4, 17),
+            (512, 50, 20, 59),
+            (1024, 100, 39, 100),
+            (2048, 200, 79, 174),
+            (10_240, 1000, 391, 639),
+            (262_144, 10_000, 10_000, 10_000),
+            (u64::MAX, 10_000, 10_000, 10_000),
+        ] {
+            assert_eq!([Systemd, Line, Curve].map(|c| c.weight(shares)), [systemd, line, curve], "{shares}");
+        }
+        for conversion in [Systemd, Line, Curve] {
+            let all: Vec<u16> = (2..=262_144).map(|s| conversion.weight(s)).collect();
+            assert!(all.is_sorted() && all[0] == 1, "{conversion:?}");
+        }
     }
 
     #[test]

@@ -28,6 +28,6 @@ mod linear;
 mod stability;
 
 pub use integral::{ControllerError, Integral, Settings};
-pub use kernel::{bfq_weight, cgroup_weight, protections, rates};
+pub use kernel::{SharesConversion, bfq_weight, cgroup_weight, cpu_shares, protections, rates};
 pub use linear::{LinearMap, Range, points};
 pub use stability::{delayed_gain_limit, elasticity, gain_limit, loop_gain_bound, row_gain};

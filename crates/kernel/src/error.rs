@@ -28,6 +28,12 @@ pub enum KernelError {
     /// A path that is none: empty, absolute, or leading out of the hierarchy.
     #[error("{0:?} is not the path of a group")]
     Path(String),
+    /// A group in which this process itself runs, or around such a group.
+    #[error("this process itself runs in {0}")]
+    Own(String),
+    /// Somebody else weighs the groups there.
+    #[error("another agent is at work on {0}")]
+    Locked(String),
     /// A file or call that failed.
     #[error("{what}: {source}")]
     Io {

@@ -8,20 +8,39 @@
 //! This room decides nothing about who should get what, and touches no group that it was not handed.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod attributes;
+mod counters;
+mod descriptors;
 mod dry_run;
 mod enforcer;
 mod error;
 mod group;
 mod hierarchies;
 mod levels;
+mod lock;
 mod meter;
+mod own;
+mod pressure;
+mod probe;
 mod recorder;
+mod several;
+mod sources;
+mod v1;
+mod v2;
 
+pub use descriptors::Budget;
 pub use dry_run::DryRun;
 pub use enforcer::{Before, Change, Enforcer};
 pub use error::KernelError;
 pub use group::{Group, GroupId};
 pub use hierarchies::{Hierarchies, Listed};
 pub use levels::{Control, Levels};
+pub use lock::HostLock;
 pub use meter::{Meter, Usage};
+pub use own::Own;
+pub use pressure::{Pressure, Stall};
+pub use probe::{Bfq, Disk, Finding, Findings, Places, Remark, probe};
 pub use recorder::{Recorder, Recording};
+pub use several::{Meters, Several, Whom};
+pub use v1::{CgroupV1, CgroupV1Meter};
+pub use v2::{CgroupV2, CgroupV2Meter, DiskWeight, Protection};

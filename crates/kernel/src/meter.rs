@@ -1,6 +1,6 @@
 //! What groups have used.
 
-use crate::{Group, GroupId, KernelError};
+use crate::{Group, GroupId, KernelError, Pressure};
 
 /// What a group has used. `None` where the kernel does not say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -39,8 +39,17 @@ pub trait Meter: Send {
     /// What it has used up to now.
     ///
     /// # Errors
-    /// [`KernelError::Gone`] if it is not there any more.
+    /// [`KernelError::Gone`] if it is not there any more. [`KernelError::Withdrawn`] once if one of the numbers
+    /// is no longer to be had; after that the others are read without it.
     fn read(&mut self, id: GroupId) -> Result<Usage, KernelError>;
+
+    /// How long it waited up to now; nothing if this meter cannot say.
+    ///
+    /// # Errors
+    /// As [`read`](Meter::read).
+    fn pressure(&mut self, _: GroupId) -> Result<Pressure, KernelError> {
+        Ok(Pressure::default())
+    }
 
     /// Lets go of it. Nothing happens if it was not admitted.
     fn dismiss(&mut self, id: GroupId);

@@ -1,0 +1,115 @@
+//! Control groups, version 1: each controller has a hierarchy of its own, and a group may be in some of them only.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use evenhand_controller::{bfq_weight, cgroup_weight, cpu_shares};
+
+use crate::attributes::{Attribute, Attributes, whole_pages};
+use crate::counters;
+use crate::sources::{Source, Sources};
+use crate::{
+    Before, Budget, Change, Control, Enforcer, Group, GroupId, Hierarchies, KernelError, Levels, Meter, Own, Usage,
+};
+
+/// Weighs groups by `cpu.shares`, `blkio.bfq.weight` and `memory.soft_limit_in_bytes`.
+///
+/// A soft limit is the nearest that version 1 has to a protection: who holds more than theirs loses memory before
+/// those who do not. A group without one has no excess, so it only works among groups that all have one.
+#[derive(Debug)]
+pub struct CgroupV1(Attributes);
+
+impl CgroupV1 {
+    /// For those of `controls` whose hierarchies are mounted.
+    pub fn new(hierarchies: &Hierarchies, controls: &[Control], own: Own, budget: &Budget) -> CgroupV1 {
+        let all: [(Control, &str, &'static str, fn(&Levels) -> Option<u64>, Option<&'static str>); 3] = [
+            (Control::Cpu, "cpu", "cpu.shares", |l| l.cpu.map(|w| cpu_shares(w).into()), None),
+            (Control::Memory, "memory", "memory.soft_limit_in_bytes", |l| l.memory.map(whole_pages), None),
+            (
+                Control::Disk,
+                "blkio",
+                "blkio.bfq.weight",
+                |l| l.disk.map(|w| bfq_weight(cgroup_weight(w)).into()),
+                Some("blkio.bfq.weight_device"),
+            ),
+        ];
+        let attributes = all.into_iter().filter(|(control, ..)| controls.contains(control));
+        let attributes = attributes.filter_map(|(control, controller, name, scale, devices)| {
+            let root: Arc<Path> = Arc::from(hierarchies.legacy.get(controller)?.as_path());
+            Some(Attribute { control, root, name, scale, devices })
+        });
+        CgroupV1(Attributes::new(attributes.collect(), own, budget))
+    }
+}
+
+impl Enforcer for CgroupV1 {
+    fn name(&self) -> &'static str {
+        "cgroup-v1"
+    }
+
+    fn controls(&self) -> &[Control] {
+        self.0.controls()
+    }
+
+    fn admit(&mut self, id: GroupId, group: &Group) -> Result<Before, KernelError> {
+        self.0.admit(id, group)
+    }
+
+    fn apply(&mut self, group: GroupId, levels: &Levels, changes: &mut Vec<Change>) -> Result<(), KernelError> {
+        self.0.apply(group, levels, changes)
+    }
+
+    fn dismiss(&mut self, id: GroupId) {
+        self.0.dismiss(id);
+    }
+
+    fn restore(&mut self, group: &Group, before: &Before) -> Result<(), KernelError> {
+        self.0.restore(group, before)
+    }
+}
+
+/// Reads groups from `cpuacct.usage`, `memory.usage_in_bytes` and the byte counts of `blkio`.
+///
+/// All of them include the groups below. Bytes of disks are counted twice by the kernel, by its throttle and by BFQ,
+/// and neither always counts: BFQ only for its disks, the throttle of new kernels (6.10) only for disks that have
+/// ever had a limit. So the larger of the two sums counts; a disk that neither counts is not seen at all.
+#[derive(Debug)]
+pub struct CgroupV1Meter(Sources);
+
+impl CgroupV1Meter {
+    /// From the hierarchies that are mounted.
+    pub fn new(hierarchies: &Hierarchies, budget: &Budget) -> CgroupV1Meter {
+        let single = (counters::single as fn(&[u8]) -> Option<u64>, "one number");
+        let total = (counters::service_bytes as fn(&[u8]) -> Option<u64>, "a line Total with a number");
+        let all: [(Control, &str, &'static [&'static str], _); 4] = [
+            (Control::Cpu, "cpuacct", &["cpuacct.usage"], single),
+            (Control::Memory, "memory", &["memory.usage_in_bytes"], single),
+            (Control::Disk, "blkio", &["blkio.bfq.io_service_bytes_recursive", "blkio.bfq.io_service_bytes"], total),
+            (
+                Control::Disk,
+                "blkio",
+                &["blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes"],
+                total,
+            ),
+        ];
+        let sources = all.into_iter().filter_map(|(control, controller, names, (parse, expected))| {
+            let root = Arc::from(hierarchies.legacy.get(controller)?.as_path());
+            Some(Source { control, root, names, parse, expected })
+        });
+        CgroupV1Meter(Sources::new(sources.collect(), budget))
+    }
+}
+
+impl Meter for CgroupV1Meter {
+    fn admit(&mut self, id: GroupId, group: &Group) -> Result<(), KernelError> {
+        self.0.admit(id, group)
+    }
+
+    fn read(&mut self, id: GroupId) -> Result<Usage, KernelError> {
+        self.0.read(id)
+    }
+
+    fn dismiss(&mut self, id: GroupId) {
+        self.0.dismiss(id);
+    }
+}
