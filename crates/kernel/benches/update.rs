@@ -1,1 +1,185 @@
-fn main() {}
+//! What an update costs on this machine's own control groups of version 1. Medians, in microseconds a group.
+//!
+//! `cargo bench -p evenhand-kernel --bench update [-- GROUPS…]`
+//!
+//! An update reads what each group has used of processors, memory and disks, and gives it three levels: the same
+//! as before, or all others. Beside it what a plain program does, which opens, reads and closes each file, and
+//! opens, writes and closes each again whether or not anything changed. The groups are made before and removed
+//! after.
+
+#![allow(clippy::print_stdout, reason = "a benchmark prints")]
+
+use std::fs;
+use std::hint::black_box;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use evenhand_controller::{bfq_weight, cgroup_weight, cpu_shares};
+use evenhand_kernel::{
+    Budget, CgroupV1, CgroupV1Meter, Control, Enforcer, Group, GroupId, Hierarchies, Levels, Meter, Own,
+};
+
+const RUNS: usize = 15;
+
+/// The groups of a run; removed when dropped.
+struct Groups {
+    folders: Vec<PathBuf>,
+    groups: Vec<Group>,
+}
+
+impl Groups {
+    fn new(hierarchies: &Hierarchies, count: usize) -> std::io::Result<Groups> {
+        let parent = format!("evenhand-bench-{}", std::process::id());
+        let mut made = Groups { folders: Vec::new(), groups: Vec::new() };
+        let mut roots: Vec<&PathBuf> =
+            ["cpu", "cpuacct", "memory", "blkio"].iter().filter_map(|c| hierarchies.legacy.get(*c)).collect();
+        roots.dedup();
+        for name in
+            std::iter::once(parent.clone()).chain((0..count).map(|i| format!("{parent}/machine-qemu-{i}.scope")))
+        {
+            for root in &roots {
+                fs::create_dir(root.join(&name))?;
+                made.folders.push(root.join(&name));
+            }
+            if name != parent {
+                made.groups.push(Group { path: name, ..Group::default() });
+            }
+        }
+        Ok(made)
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        self.folders.iter().rev().for_each(|folder| drop(fs::remove_dir(folder)));
+    }
+}
+
+fn main() {
+    let mut counts: Vec<usize> = std::env::args().skip(1).filter_map(|a| a.parse().ok()).collect();
+    if counts.is_empty() {
+        counts = vec![10, 100, 1000, 5000];
+    }
+    let hierarchies = Hierarchies::detect().expect("mounts");
+    let missing = ["cpu", "cpuacct", "memory", "blkio"].into_iter().find(|c| !hierarchies.legacy.contains_key(*c));
+    if let Some(missing) = missing {
+        return println!("skipped: version 1 has no controller {missing} here");
+    }
+    Budget::raise_limit();
+    println!("microseconds a group and update, median of {RUNS} runs; bytes a group");
+    println!("groups    read  unchanged  changed |  naive read  naive write |  memory  descriptors");
+    for count in counts {
+        match Groups::new(&hierarchies, count) {
+            Ok(groups) => row(&hierarchies, &groups.groups),
+            Err(error) => return println!("skipped: no group can be made: {error}"),
+        }
+    }
+}
+
+fn row(hierarchies: &Hierarchies, groups: &[Group]) {
+    let budget = Budget::of_process();
+    let left = budget.left();
+    let resident = resident();
+    let mut meter = CgroupV1Meter::new(hierarchies, &budget);
+    let mut enforcer = CgroupV1::new(hierarchies, &Control::ALL, Own::default(), &budget);
+    for (id, group) in ids(groups) {
+        meter.admit(id, group).expect("a group");
+        enforcer.admit(id, group).expect("a group");
+    }
+    let memory = self::resident().saturating_sub(resident) / groups.len();
+    let kept = (left - budget.left()) as f64 / groups.len() as f64;
+    let mut changes = Vec::with_capacity(3 * groups.len());
+    let read = median(groups.len(), |_| {
+        for (id, _) in ids(groups) {
+            black_box(meter.read(id).expect("a group"));
+        }
+    });
+    let mut update = |run: usize, varied: bool| {
+        changes.clear();
+        for (id, _) in ids(groups) {
+            black_box(meter.read(id).expect("a group"));
+            enforcer.apply(id, &levels(if varied { run } else { 0 }, id), &mut changes).expect("a group");
+        }
+        assert_eq!(changes.len(), if varied { 3 * groups.len() } else { 0 });
+    };
+    update(1, true);
+    let changed = median(groups.len(), |run| update(run + 2, true));
+    // From a state that is known.
+    for (id, _) in ids(groups) {
+        enforcer.apply(id, &levels(0, id), &mut Vec::new()).expect("a group");
+    }
+    let mut update = |_| {
+        changes.clear();
+        for (id, _) in ids(groups) {
+            black_box(meter.read(id).expect("a group"));
+            enforcer.apply(id, &levels(0, id), &mut changes).expect("a group");
+        }
+        assert_eq!(changes.len(), 0);
+    };
+    let unchanged = median(groups.len(), &mut update);
+    let naive_read = median(groups.len(), |_| {
+        for (_, group) in ids(groups) {
+            for (controller, file) in [
+                ("cpuacct", "cpuacct.usage"),
+                ("memory", "memory.usage_in_bytes"),
+                ("blkio", "blkio.bfq.io_service_bytes_recursive"),
+                ("blkio", "blkio.throttle.io_service_bytes_recursive"),
+            ] {
+                black_box(fs::read_to_string(hierarchies.legacy[controller].join(&group.path).join(file)).ok());
+            }
+        }
+    });
+    let naive_write = median(groups.len(), |_| {
+        for (id, group) in ids(groups) {
+            let Levels { cpu: Some(cpu), disk: Some(disk), memory: Some(memory), .. } = levels(0, id) else { return };
+            for (controller, file, value) in [
+                ("cpu", "cpu.shares", u64::from(cpu_shares(cpu))),
+                ("memory", "memory.soft_limit_in_bytes", memory),
+                ("blkio", "blkio.bfq.weight", bfq_weight(cgroup_weight(disk)).into()),
+            ] {
+                let path = hierarchies.legacy[controller].join(&group.path).join(file);
+                fs::write(path, value.to_string()).expect("a group");
+            }
+        }
+    });
+    let n = groups.len();
+    println!(
+        "{n:>6} {read:>7.2} {unchanged:>10.2} {changed:>8.2} | {naive_read:>11.2} {naive_write:>12.2} | {memory:>7} {kept:>12.1}"
+    );
+}
+
+/// Others at each run, and no two neighbours alike.
+fn levels(run: usize, id: GroupId) -> Levels {
+    let step = (run % 7 + id.0 as usize % 5) as f64;
+    Levels { memory: Some(((run % 7 + 1) as u64) << 20), ..Levels::weight(0.5 + step / 4.0) }
+}
+
+fn ids(groups: &[Group]) -> impl Iterator<Item = (GroupId, &Group)> {
+    (0..).map(GroupId).zip(groups)
+}
+
+/// Microseconds a group.
+fn median(groups: usize, mut run: impl FnMut(usize)) -> f64 {
+    // At least some thousand groups a run, or the clock and the first touch count.
+    let repeat = (2000 / groups).max(1);
+    let mut step = 0;
+    let mut times: Vec<f64> = (0..RUNS)
+        .map(|_| {
+            let begun = Instant::now();
+            for _ in 0..repeat {
+                run(step);
+                step += 1;
+            }
+            begun.elapsed().as_nanos() as f64 / 1000.0 / (repeat * groups) as f64
+        })
+        .collect();
+    times.sort_unstable_by(f64::total_cmp);
+    times[RUNS / 2]
+}
+
+/// Bytes of memory that this process has touched.
+fn resident() -> usize {
+    let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: usize = text.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);
+    pages * 4096
+}

@@ -222,27 +222,25 @@ impl Meters {
         self
     }
 
-    /// Gone is what all say is gone; any other error is passed on.
-    fn each<T: Default>(
+    /// Gone is what one says is gone and of which no other says a number: some have none to say. Any other error is
+    /// passed on.
+    fn each<T: Default + PartialEq>(
         &mut self,
         id: GroupId,
         read: impl Fn(&mut dyn Meter) -> Result<T, KernelError>,
         or: impl Fn(T, T) -> T,
     ) -> Result<T, KernelError> {
         let known = self.known.get(&id).ok_or(KernelError::Unknown(id))?;
-        let (mut all, mut gone, mut alive) = (T::default(), None, false);
+        let (mut all, mut gone) = (T::default(), None);
         for &part in known {
             match read(self.parts[usize::from(part)].as_mut()) {
-                Ok(one) => {
-                    all = or(all, one);
-                    alive = true;
-                }
+                Ok(one) => all = or(all, one),
                 Err(KernelError::Gone(who)) => gone = Some(KernelError::Gone(who)),
                 Err(other) => return Err(other),
             }
         }
         match gone {
-            Some(gone) if !alive => Err(gone),
+            Some(gone) if all == T::default() => Err(gone),
             _ => Ok(all),
         }
     }

@@ -32,14 +32,16 @@ struct Entry {
 #[derive(Debug)]
 pub(crate) struct Sources {
     sources: Vec<Source>,
+    /// Where groups are looked for.
+    roots: Vec<Arc<Path>>,
     budget: Budget,
     entries: HashMap<GroupId, Entry>,
     buffer: Vec<u8>,
 }
 
 impl Sources {
-    pub(crate) fn new(sources: Vec<Source>, budget: &Budget) -> Sources {
-        Sources { sources, budget: budget.clone(), entries: HashMap::new(), buffer: Vec::new() }
+    pub(crate) fn new(sources: Vec<Source>, roots: Vec<Arc<Path>>, budget: &Budget) -> Sources {
+        Sources { sources, roots, budget: budget.clone(), entries: HashMap::new(), buffer: Vec::new() }
     }
 
     pub(crate) fn admit(&mut self, id: GroupId, group: &Group) -> Result<(), KernelError> {
@@ -58,7 +60,7 @@ impl Sources {
             }
             kept.push(found);
         }
-        if kept.iter().all(Option::is_none) && !self.sources.iter().any(|s| s.root.join(&*path).is_dir()) {
+        if kept.iter().all(Option::is_none) && !self.roots.iter().any(|root| root.join(&*path).is_dir()) {
             return Err(KernelError::Gone(group.path.clone()));
         }
         self.entries.insert(id, Entry { group: path, kept: kept.into() });
@@ -75,7 +77,7 @@ impl Sources {
                 Err(error) if vanished(&error) => {
                     let name = kept.name();
                     entry.kept[i] = None;
-                    let roots = self.sources.iter().map(|s| &*s.root);
+                    let roots = self.roots.iter().map(|root| &**root);
                     return Err(lost(&source.root, roots, &entry.group, source.control, name));
                 }
                 Err(error) => return Err(failed(&kept.path(), error)),

@@ -96,7 +96,9 @@ impl CgroupV1Meter {
             let root = Arc::from(hierarchies.legacy.get(controller)?.as_path());
             Some(Source { control, root, names, parse, expected })
         });
-        CgroupV1Meter(Sources::new(sources.collect(), budget))
+        let sources: Vec<Source> = sources.collect();
+        let roots = sources.iter().map(|source| Arc::clone(&source.root)).collect();
+        CgroupV1Meter(Sources::new(sources, roots, budget))
     }
 }
 

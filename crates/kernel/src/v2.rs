@@ -134,8 +134,8 @@ impl CgroupV2Meter {
                 Source { control, root, names, parse, expected }
             }));
         }
-        let (waits, buffer) = (HashMap::new(), Vec::new());
-        CgroupV2Meter { root, sources: Sources::new(sources, budget), waits, budget: budget.clone(), buffer }
+        let sources = Sources::new(sources, root.iter().cloned().collect(), budget);
+        CgroupV2Meter { root, sources, waits: HashMap::new(), budget: budget.clone(), buffer: Vec::new() }
     }
 }
 

@@ -24,7 +24,7 @@ pub struct Disk {
 /// Settings of BFQ on which it depends whether weights are kept.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Bfq {
-    /// Whether it waits for the next request of who has a turn. If not, weights are void.
+    /// Whether it waits for the next request of who has a turn (`slice_idle`).
     pub idles: bool,
     /// Whether it guesses which tasks are interactive and favours them, against their weights.
     pub low_latency: bool,
@@ -33,9 +33,9 @@ pub struct Bfq {
 }
 
 impl Disk {
-    /// Whether BFQ keeps weights here.
+    /// Whether BFQ keeps weights here. They are void if it waits for nobody, unless it is told to be strict.
     pub fn weighed_by_bfq(&self) -> bool {
-        self.bfq.is_some_and(|bfq| bfq.idles)
+        self.bfq.is_some_and(|bfq| bfq.idles || bfq.strict)
     }
 }
 

@@ -64,7 +64,7 @@ pub(super) fn remarks(look: &Look<'_>, findings: &Findings) -> Vec<Remark> {
                 "not divided: where another disk has bfq, only weights for bfq are written",
             ),
             None => add(format!("scheduler {}", disk.scheduler), "not divided: weights do nothing there"),
-            Some(bfq) if !bfq.idles => {
+            Some(_) if !disk.weighed_by_bfq() => {
                 add("scheduler bfq, slice_idle 0".into(), "not divided: bfq keeps weights only if it waits");
             }
             Some(bfq) if bfq.low_latency && !bfq.strict => add(
