@@ -3,7 +3,7 @@
 use evenhand_documents::{DocumentError, Table};
 use evenhand_kernel::Hierarchies;
 
-use crate::{Guest, GuestError};
+use crate::{Guest, GuestError, sources};
 
 /// One way of finding guests.
 pub trait Source: Send {
@@ -13,6 +13,12 @@ pub trait Source: Send {
     /// # Errors
     /// If somebody who has to be asked does not answer. Those found last then stay what they were.
     fn look(&mut self) -> Result<Vec<Guest>, GuestError>;
+
+    /// What an operator should hear of the last look: files that cannot be read just now, groups that nobody is
+    /// known to own. What still holds is said again, in the same words.
+    fn remarks(&self) -> Vec<String> {
+        Vec::new()
+    }
 }
 
 /// Makes a source from its table in the configuration.
@@ -29,7 +35,14 @@ pub struct Registration {
 }
 
 /// All of them.
-pub const SOURCES: &[Registration] = &[];
+pub const SOURCES: &[Registration] = &[
+    sources::user_slices::SOURCE,
+    sources::libvirt::SOURCE,
+    sources::slurm::SOURCE,
+    sources::containers::SOURCE,
+    sources::pattern::SOURCE,
+    sources::table::SOURCE,
+];
 
 /// The one of this name.
 pub fn source_named(name: &str) -> Option<&'static Registration> {
