@@ -6,6 +6,7 @@ mod codec;
 mod fixed;
 mod limits;
 mod record;
+pub mod ring;
 mod totals;
 
 pub use board::{Ageing, Board, Heard};
