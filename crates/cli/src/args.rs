@@ -11,6 +11,7 @@ use evenhand_workload::export::ExportFormat;
 use evenhand_workload::generate::Like;
 use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit};
 
+use crate::agent::{AgentVerb, TopArgs};
 use crate::history::HistoryArgs;
 use crate::price::PriceArgs;
 use crate::slurm::SlurmVerb;
@@ -112,6 +113,11 @@ pub(crate) enum Verb {
     /// Read the Slurm of this site: show it, study its history, audit it; changes nothing
     #[command(subcommand)]
     Slurm(SlurmVerb),
+    /// Weigh running guests (machines, containers, users' slices) on every node by how much their users burden all nodes
+    #[command(subcommand)]
+    Agent(AgentVerb),
+    /// The running agent's view: users by heaviness, their guests, shares against entitlement, what was changed
+    Top(TopArgs),
     /// Divide one capacity among users once, by one or several mechanisms
     Allocate(AllocateArgs),
     /// Hold an allocation or a real past against the fairness properties, or look for lies that pay

@@ -1,5 +1,6 @@
 //! The command `evenhand`: arguments, progress, exit codes. Everything else has its own room.
 
+mod agent;
 mod allocate;
 mod args;
 mod audit;
@@ -7,6 +8,7 @@ mod bars;
 mod console;
 mod decay;
 mod division;
+mod exposition;
 mod failure;
 mod figure;
 mod history;
@@ -23,6 +25,7 @@ mod study;
 mod sweep;
 mod table;
 mod timeline;
+mod top;
 mod workload;
 
 use std::any::Any;
@@ -74,6 +77,8 @@ fn run(cli: Cli, console: &Console) -> Result<Outcome, Failure> {
         Verb::Sweep(arguments) => sweep::run(&arguments, &cli.common, console).map(|()| Outcome::Done),
         Verb::SweepTask(arguments) => sweep::task(&arguments).map(|()| Outcome::Done),
         Verb::Slurm(verb) => slurm::run(&verb, &cli.common, console),
+        Verb::Agent(verb) => agent::run(&verb, console),
+        Verb::Top(arguments) => top::run(&arguments, console).map(|()| Outcome::Done),
         Verb::Allocate(arguments) => allocate::run(&arguments, console).map(|()| Outcome::Done),
         Verb::Audit(arguments) => audit::run(&arguments, &cli.common, console),
         Verb::Timeline(arguments) => timeline::run(&arguments, console).map(|()| Outcome::Done),

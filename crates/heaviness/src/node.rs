@@ -107,6 +107,16 @@ impl<N: Number> Node<N> {
         Ok(())
     }
 
+    /// Says whose the guests are, as when the users of the cloud are numbered anew.
+    ///
+    /// # Errors
+    /// If there is not one owner a guest; then they stay what they were.
+    pub fn set_owners(&mut self, owners: Vec<usize>) -> Result<(), HeavinessError> {
+        width("the owners of a node's guests", owners.len(), self.owners.len())?;
+        self.owners = owners;
+        Ok(())
+    }
+
     /// How many resources there are.
     pub fn resources(&self) -> usize {
         self.supply.len()

@@ -65,6 +65,13 @@ impl Hierarchies {
         self.legacy.get("cpu").or(self.unified.as_ref()).map(PathBuf::as_path)
     }
 
+    /// The [identity](Listed::identity) of the group that is there now; `None` if none is.
+    pub fn identity(&self, path: &str) -> Option<u64> {
+        crate::own::check_path(path).ok()?;
+        let metadata = fs::metadata(self.main()?.join(path)).ok()?;
+        metadata.is_dir().then(|| metadata.ino())
+    }
+
     /// The groups right below `parent` ("" is the root) in the [main](Hierarchies::main) hierarchy, by name.
     ///
     /// # Errors
@@ -122,6 +129,8 @@ mod tests {
         let paths = |parent| all.below(parent).unwrap().into_iter().map(|l| l.path).collect::<Vec<_>>();
         assert_eq!(paths(""), ["a.slice", "b.slice"]);
         assert_eq!(paths("a.slice"), ["a.slice/inner"]);
+        assert_eq!(all.identity("a.slice/inner"), Some(all.below("a.slice").unwrap()[0].identity));
+        assert_eq!((all.identity("nobody"), all.identity("cpu.weight"), all.identity("../x")), (None, None, None));
         assert!(matches!(all.below("nobody"), Err(KernelError::Gone(_))));
     }
 }

@@ -1,7 +1,6 @@
 //! `evenhand slurm`
 
 mod args;
-mod metrics;
 mod order;
 mod past;
 mod plan;

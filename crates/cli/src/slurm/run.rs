@@ -12,9 +12,9 @@ use evenhand_slurm::{Configuration, Party, PlanOptions, System};
 use serde::Serialize;
 
 use super::args::{ReleaseArgs, RunArgs};
-use super::metrics::{Metrics, Text};
 use super::{failed, order, when};
 use crate::console::Console;
+use crate::exposition::{self, Page, Text};
 use crate::failure::{Failure, Outcome};
 
 /// One look, for programs: a line of JSON.
@@ -58,7 +58,11 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
             "this Slurm has no site factors (PriorityType is not priority/multifactor); nothing can be ordered".into(),
         ));
     }
-    let metrics = args.metrics.map(Metrics::serve).transpose()?;
+    let page = Page::default();
+    if let Some(address) = args.metrics {
+        let shown = page.clone();
+        exposition::serve("--metrics", address, move || shown.get())?;
+    }
     make_folder_of(&args.state)?;
     let store = Store::open(&args.state).map_err(store_failed)?;
     let options = DriveOptions {
@@ -103,8 +107,8 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
             Err(_) => {}
         }
         log(&looked, took, args.apply, console)?;
-        if let Some(metrics) = &metrics {
-            metrics.set(families(&looked, &plan, took, totals));
+        if args.metrics.is_some() {
+            page.set(families(&looked, &plan, took, totals));
         }
         if let Err(error) = looked
             && !error.may_pass()

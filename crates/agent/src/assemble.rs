@@ -1,0 +1,187 @@
+//! An agent from its configuration: what works on this machine, and with that an [`Agent`] that uses it.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use evenhand_documents::DocumentError;
+use evenhand_exchange::{Fixed, Limits};
+use evenhand_guests::Quotas;
+use evenhand_heaviness::Metric;
+use evenhand_kernel::{
+    Budget, Control, DryRun, Enforcer, Findings, HostLock, KernelError, Own, Places, Several, Whom, probe,
+};
+use evenhand_peers::{Alone, Config, Mode, Peers, PeersError};
+use thiserror::Error;
+
+use crate::agent::{Agent, AgentError, Parts, digest};
+use crate::configuration::{Configuration, PeersSection};
+use crate::journal::{Journal, JournalError};
+use crate::round::{Round, Terms};
+use crate::supply::{SupplyError, speed, supply};
+
+/// An agent, and what it stands on.
+pub struct Assembly {
+    /// The agent.
+    pub agent: Agent,
+    /// What works here.
+    pub findings: Findings,
+    /// Held for as long as the agent may write.
+    pub lock: Option<HostLock>,
+}
+
+/// Why there is no agent.
+#[derive(Debug, Error)]
+pub enum AssembleError {
+    /// The quotas are none.
+    #[error(transparent)]
+    Quotas(Box<DocumentError>),
+    /// The kernel's files say something else, or somebody else writes there.
+    #[error(transparent)]
+    Kernel(#[from] KernelError),
+    /// It is not known what this machine has.
+    #[error(transparent)]
+    Supply(#[from] SupplyError),
+    /// What groups have cannot be kept.
+    #[error(transparent)]
+    Journal(#[from] JournalError),
+    /// Other nodes cannot be reached.
+    #[error(transparent)]
+    Peers(#[from] PeersError),
+    /// The key cannot be read.
+    #[error("{0}")]
+    Key(String),
+    /// The agent's own.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// The folder for what has to survive cannot be made.
+    #[error("{folder}: {source}")]
+    State {
+        /// The folder.
+        folder: String,
+        /// Why.
+        source: std::io::Error,
+    },
+}
+
+/// What works here, for these settings. Changes nothing.
+///
+/// # Errors
+/// If it cannot be found out.
+pub fn doctor(configuration: Option<&Configuration>, places: &Places) -> Result<Findings, KernelError> {
+    let under = configuration.map_or("", |c| c.node.under.as_str());
+    probe(places, under)
+}
+
+/// An agent of this machine. If it may write, nobody else may, where it works.
+///
+/// # Errors
+/// If anything that it needs is not there.
+pub fn assemble(configuration: Configuration, apply: bool, places: &Places) -> Result<Assembly, AssembleError> {
+    let findings = doctor(Some(&configuration), places)?;
+    let Configuration { node, heaviness, control, network: _, peers, quotas, guests, .. } = configuration;
+    let lock = apply.then(|| HostLock::take(&findings.hierarchies, &node.under)).transpose()?;
+    let quotas = quotas.map(|path| Quotas::open(&path)).transpose().map_err(|e| AssembleError::Quotas(Box::new(e)))?;
+    let quotas = quotas.unwrap_or_default();
+    Budget::raise_limit();
+    let budget = Budget::of_process();
+    let enforcer: Box<dyn Enforcer> = if apply { enforcers(&findings, &budget)? } else { Box::new(DryRun::default()) };
+    let enforced_by =
+        Control::ALL.map(|control| findings.row(control).filter(|row| row.able).map(|row| row.by.clone()));
+    let journal = if apply {
+        std::fs::create_dir_all(&node.state)
+            .map_err(|source| AssembleError::State { folder: node.state.display().to_string(), source })?;
+        Some(Journal::open(&node.state.join("agent.redb"))?)
+    } else {
+        None
+    };
+    let root = Path::new("/");
+    let terms = Terms {
+        metric: heaviness.metric.into(),
+        endowment: heaviness.endowment,
+        supply: supply(&node, root)?,
+        speed: speed(node.speed, root, &node.state)?,
+        law: control.law,
+        // A word is told, and heard, between two updates.
+        delay: peers.as_ref().map_or(0, |peers| if peers.ring { 2 } else { 1 }),
+        resources: heaviness.resources,
+        quotas,
+    };
+    let resources: Vec<&str> = terms.resources.iter().map(|c| c.resource()).collect();
+    let digest =
+        digest([&heaviness.said, &resources.join(","), &terms.quotas.digest().to_string()].map(|s| s.as_str()));
+    let name = node.name.clone().unwrap_or_else(host_name);
+    let peers: Box<dyn Peers> = match &peers {
+        None => Box::new(Alone),
+        Some(section) => evenhand_peers::start(config(section, &name, &terms, control.interval)?)?,
+    };
+    let hierarchies = findings.hierarchies.clone();
+    let parts = Parts {
+        node: name,
+        metric: heaviness.name.into(),
+        terms,
+        control,
+        guests,
+        meter: Box::new(findings.meters(&budget)),
+        enforcer,
+        enforced_by,
+        peers,
+        journal,
+        identity: Box::new(move |path| hierarchies.identity(path)),
+        digest,
+        incarnation: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64),
+    };
+    Ok(Assembly { agent: Agent::start(parts)?, findings, lock })
+}
+
+/// Everything that can write here, each to what is its own.
+fn enforcers(findings: &Findings, budget: &Budget) -> Result<Box<dyn Enforcer>, KernelError> {
+    let own = Own::detect(&findings.hierarchies)?;
+    let mut all = Several::new();
+    for enforcer in findings.enforcers(&own, budget) {
+        all = all.with(Whom::All, enforcer);
+    }
+    Ok(Box::new(all))
+}
+
+/// No word counts for more than a user's worth of so many users, under metrics whose sums have no other bound.
+const USERS: usize = 1024;
+
+fn config(
+    section: &PeersSection,
+    node: &str,
+    terms: &Terms,
+    interval: std::time::Duration,
+) -> Result<Config, AssembleError> {
+    let key = std::fs::read(&section.key).map_err(|e| AssembleError::Key(e.to_string()))?;
+    let key: [u8; 32] = key.try_into().map_err(|_| AssembleError::Key("32 bytes".into()))?; // TEMPORARY
+    let metric: Arc<dyn Metric<f64>> = Arc::clone(&terms.metric);
+    let users = terms.quotas.users().len().max(USERS);
+    let bounds = move |supply: &[Fixed]| {
+        let supply: Vec<f64> = supply.iter().map(|s| s.to_f64()).collect();
+        // A little more than what is there: clocks and meters are not exact.
+        let most = Round::most(metric.as_ref(), users, &supply);
+        most.into_iter().map(|most| Fixed::from_f64(1.001 * most + 1e-9).unwrap_or(Fixed::MAX)).collect()
+    };
+    let most = terms.resources.iter().map(|c| section.largest[*c as usize]);
+    let known = section.largest.iter().any(Option::is_some);
+    let most = most.map(|most| most.map_or(Fixed::MAX, |most| Fixed::from_f64(most).unwrap_or(Fixed::MAX)));
+    let limits =
+        Limits { supply: known.then(|| most.collect()), terms: Arc::new(bounds), users: evenhand_exchange::MOST_USERS };
+    Ok(Config {
+        node: node.to_owned(),
+        listen: section.listen,
+        advertise: section.advertise,
+        seeds: section.seeds.clone(),
+        key,
+        interval,
+        mode: if section.ring { Mode::Ring } else { Mode::Gossip },
+        limits,
+        age_limit: section.fresh,
+        halvings: section.lost - section.fresh,
+    })
+}
+
+fn host_name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}

@@ -1,0 +1,130 @@
+//! `[heaviness]` and `[control]`: how heavy is heavy, and how weights follow.
+
+use std::time::Duration;
+
+use evenhand_controller::{Integral, Settings};
+use evenhand_documents::{DocumentError, Table};
+use evenhand_heaviness::{Endowment, METRICS, Metric, Parameters, metric_named};
+use evenhand_kernel::Control;
+
+use super::fields::{choice, number, span};
+
+/// What heaviness is.
+#[derive(Debug)]
+pub struct HeavinessSection {
+    /// The name of the metric.
+    pub name: &'static str,
+    /// The metric.
+    pub metric: Box<dyn Metric<f64>>,
+    /// The metric and its parameters as written, so that nodes can tell whether they mean the same.
+    pub said: String,
+    /// How endowments come from sizes.
+    pub endowment: Endowment,
+    /// What is counted, in the order of [`Control::ALL`]. The same on all nodes.
+    pub resources: Vec<Control>,
+}
+
+impl HeavinessSection {
+    pub(super) fn read(table: &Table<'_>) -> Result<HeavinessSection, DocumentError> {
+        table.deny_unknown(&["metric", "k", "beta", "gamma", "saturation", "endowment", "resources"])?;
+        let names: Vec<(&str, &str)> = METRICS.iter().map(|m| (m.name, m.name)).collect();
+        let name = table.get("metric").map(|node| choice(&node, &names)).transpose()?.unwrap_or("deviation");
+        let exact = |key| table.get(key).map(|node| node.quantity().map(|q| q.exact().clone())).transpose();
+        let parameters = Parameters {
+            k: exact("k")?,
+            beta: exact("beta")?,
+            gamma: exact("gamma")?,
+            saturation: exact("saturation")?,
+        };
+        let registration = metric_named(name).unwrap_or(METRICS[0]);
+        let metric = (registration.build)(&parameters).map_err(|e| table.error(e.to_string()))?;
+        let rules = [("proportional", Endowment::Proportional), ("capped", Endowment::CappedProportional)];
+        let endowment = table.get("endowment").map(|node| choice(&node, &rules)).transpose()?.unwrap_or_default();
+        let resources = match table.get("resources") {
+            None => Control::ALL.to_vec(),
+            Some(node) => controls(&node)?,
+        };
+        let said = format!("{name} {parameters:?} {endowment:?}");
+        Ok(HeavinessSection { name: registration.name, metric, said, endowment, resources })
+    }
+}
+
+/// How weights follow from heaviness.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ControlSection {
+    /// From one update to the next.
+    pub interval: Duration,
+    /// Which law.
+    pub law: Law,
+    /// What is written. Resources that are counted but not written only make their users heavier.
+    pub controls: Vec<Control>,
+    /// The part of the machine's memory that is protected for guests, by weight. 0: memory is not touched.
+    pub protected: f64,
+    /// The part of the load of the last update that is kept in the next.
+    pub smoothing: f64,
+}
+
+/// From heaviness to weights.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Law {
+    /// Weights move until those who contend are equally heavy.
+    Integral(Settings),
+    /// A weight is a function of heaviness now, as in the paper. It oscillates under contention.
+    Linear,
+}
+
+impl ControlSection {
+    pub(super) fn read(table: &Table<'_>) -> Result<ControlSection, DocumentError> {
+        const INTEGRAL: [&str; 6] = ["gain", "damping", "dead_band", "slew", "least", "most"];
+        let known = ["interval", "law", "controls", "protected", "smoothing"];
+        table.deny_unknown(&[&known[..], &INTEGRAL[..]].concat())?;
+        let linear = [("integral", false), ("linear", true)];
+        let linear = table.get("law").map(|node| choice(&node, &linear)).transpose()?.unwrap_or(false);
+        let law = if linear {
+            if let Some(node) = INTEGRAL.iter().find_map(|key| table.get(key)) {
+                return Err(node.error("law = \"linear\" has no such setting"));
+            }
+            Law::Linear
+        } else {
+            let any = |key, default| number(table, key, default, "a number", |_| true);
+            let standard = Settings::default();
+            let settings = Settings {
+                gain: any("gain", standard.gain)?,
+                damping: any("damping", standard.damping)?,
+                dead_band: any("dead_band", standard.dead_band)?,
+                slew: any("slew", standard.slew)?,
+                least: any("least", standard.least)?,
+                most: any("most", standard.most)?,
+            };
+            Integral::new(settings).map_err(|e| table.error(e.to_string()))?;
+            Law::Integral(settings)
+        };
+        let part = "a number of at least 0 and less than 1";
+        let below_one = |n: f64| (0.0..1.0).contains(&n);
+        Ok(ControlSection {
+            interval: span(table, "interval", Duration::from_secs(10), Duration::from_millis(100))?,
+            law,
+            controls: table.get("controls").map_or_else(|| Ok(Control::ALL.to_vec()), |node| controls(&node))?,
+            protected: number(table, "protected", 0.5, part, below_one)?,
+            smoothing: number(table, "smoothing", 0.0, part, below_one)?,
+        })
+    }
+}
+
+/// Names of resources, put into the order of [`Control::ALL`].
+fn controls(node: &evenhand_documents::Node<'_>) -> Result<Vec<Control>, DocumentError> {
+    let names = Control::ALL.map(|control| (control.resource(), control));
+    let mut found = Vec::new();
+    for entry in node.list()? {
+        let control = choice(&entry, &names)?;
+        if found.contains(&control) {
+            return Err(entry.error(format!("{control} is there twice")));
+        }
+        found.push(control);
+    }
+    if found.is_empty() {
+        return Err(node.error("expected at least one resource"));
+    }
+    found.sort();
+    Ok(found)
+}

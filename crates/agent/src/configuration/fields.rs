@@ -1,0 +1,62 @@
+//! What fields of a configuration have in common.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use evenhand_documents::{DocumentError, Node, Table, did_you_mean};
+use evenhand_model::Span;
+
+/// A time such as `10s`, at least `least`.
+pub(super) fn span(
+    table: &Table<'_>,
+    key: &str,
+    default: Duration,
+    least: Duration,
+) -> Result<Duration, DocumentError> {
+    let Some(node) = table.get(key) else { return Ok(default) };
+    let span = Span::parse(node.text()?).map_err(|e| node.error(e.to_string()))?;
+    let span = Duration::from_nanos(span.nanos());
+    if span < least {
+        return Err(node.error(format!("found {}, expected at least {} s", node.text()?, least.as_secs_f64())));
+    }
+    Ok(span)
+}
+
+/// A number that the check accepts.
+pub(super) fn number(
+    table: &Table<'_>,
+    key: &str,
+    default: f64,
+    expected: &str,
+    accepts: impl Fn(f64) -> bool,
+) -> Result<f64, DocumentError> {
+    let Some(node) = table.get(key) else { return Ok(default) };
+    let found = node.quantity()?.to_f64();
+    if accepts(found) { Ok(found) } else { Err(node.error(format!("found {}, expected {expected}", node.written()?))) }
+}
+
+/// One of several names.
+pub(super) fn choice<T: Copy>(node: &Node<'_>, choices: &[(&str, T)]) -> Result<T, DocumentError> {
+    let found = node.text()?;
+    choices.iter().find(|(name, _)| *name == found).map(|(_, choice)| *choice).ok_or_else(|| {
+        let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        let near = did_you_mean(found, names.iter().copied());
+        node.error(format!("found {found:?}, expected one of: {}{near}", names.join(", ")))
+    })
+}
+
+/// A path, as written.
+pub(super) fn path(table: &Table<'_>, key: &str) -> Result<Option<PathBuf>, DocumentError> {
+    table.get(key).map(|node| node.text().map(PathBuf::from)).transpose()
+}
+
+/// Something that its type reads from text.
+pub(super) fn parsed<T: std::str::FromStr>(node: &Node<'_>, expected: &str) -> Result<T, DocumentError> {
+    let text = node.text()?;
+    text.parse().map_err(|_| node.error(format!("found {text:?}, expected {expected}")))
+}
+
+/// A table that need not be there.
+pub(super) fn section<'d>(root: &Table<'d>, key: &str) -> Result<Option<Table<'d>>, DocumentError> {
+    root.get(key).map(|node| node.table()).transpose()
+}

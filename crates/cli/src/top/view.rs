@@ -1,0 +1,242 @@
+//! What is drawn, from a status and a selection.
+
+use evenhand_agent::Status;
+use evenhand_kernel::Control;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Style, Stylize};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, Cell, Paragraph, Row, Table, TableState, Wrap};
+
+use crate::agent::{amount, guest_row, headline};
+use crate::table::plain;
+
+/// The state of the screen.
+pub(super) struct View {
+    status: Status,
+    /// Why what is shown is old.
+    silent: Option<String>,
+    /// The user about whom the lower part is.
+    selected: usize,
+}
+
+impl View {
+    pub(super) fn new(status: Status) -> View {
+        View { status, silent: None, selected: 0 }
+    }
+
+    /// A new status; the selection stays with its user.
+    pub(super) fn take_in(&mut self, status: Result<Status, String>) {
+        match status {
+            Ok(status) => {
+                let name = self.status.users.get(self.selected).map(|user| user.name.clone());
+                let place = status.users.iter().position(|user| Some(&user.name) == name.as_ref());
+                self.selected = place.unwrap_or(self.selected);
+                (self.status, self.silent) = (status, None);
+                self.move_by(0);
+            }
+            Err(why) => self.silent = Some(why),
+        }
+    }
+
+    pub(super) fn move_by(&mut self, users: isize) {
+        let last = self.status.users.len().saturating_sub(1);
+        self.selected = self.selected.saturating_add_signed(users).min(last);
+    }
+
+    pub(super) fn draw(&self, frame: &mut Frame<'_>) {
+        let why = self.why();
+        let lower = (why.lines().count() as u16 + 2).clamp(3, 12);
+        let areas = Layout::vertical([
+            Constraint::Length(2),
+            Constraint::Length(6),
+            Constraint::Min(4),
+            Constraint::Min(4),
+            Constraint::Length(lower),
+            Constraint::Length(1),
+        ]);
+        let [head, resources, users, guests, reason, foot] = areas.areas(frame.area());
+        self.head(frame, head);
+        self.resources(frame, resources);
+        self.users(frame, users);
+        self.guests(frame, guests);
+        let title =
+            self.status.users.get(self.selected).map_or("why".into(), |user| format!("why {}", plain(&user.name)));
+        let why = Paragraph::new(why).wrap(Wrap { trim: false }).block(Block::bordered().title(title));
+        frame.render_widget(why, reason);
+        frame.render_widget(Line::from("up/down: another user   q: end").dim(), foot);
+    }
+
+    fn why(&self) -> String {
+        let user = self.status.users.get(self.selected);
+        user.and_then(|user| self.status.why(&user.name)).unwrap_or_else(|| "nobody has guests".into())
+    }
+
+    fn head(&self, frame: &mut Frame<'_>, area: Rect) {
+        let second = match (&self.silent, self.status.remarks.first()) {
+            (Some(why), _) => Line::from(why.clone()).red(),
+            (None, Some(remark)) => Line::from(plain(remark)).yellow(),
+            (None, None) => {
+                let totals = self.status.totals;
+                let took = format!(
+                    "update {}, {} values written, {} errors; the last took {:.2} ms",
+                    self.status.updates,
+                    totals.changes,
+                    totals.errors,
+                    1e3 * totals.update_s
+                );
+                Line::from(took).dim()
+            }
+        };
+        frame.render_widget(Paragraph::new(vec![Line::from(headline(&self.status)).bold(), second]), area);
+    }
+
+    fn resources(&self, frame: &mut Frame<'_>, area: Rect) {
+        const WIDTH: usize = 30;
+        let row = |control: Control| {
+            let of = self.status.resources.get(control.resource())?;
+            let part = if of.supply > 0.0 { (of.used / of.supply).clamp(0.0, 1.0) } else { 0.0 };
+            let full = (part * WIDTH as f64).round() as usize;
+            let bar = format!("{}{}", "#".repeat(full), ".".repeat(WIDTH - full));
+            let bar = if of.bottleneck { Span::from(bar).red() } else { Span::from(bar).green() };
+            let there = if of.supply > 0.0 { amount(control, of.supply) } else { "unknown".into() };
+            let by = of.enforced_by.clone().unwrap_or_else(|| "not divided".into());
+            Some(Row::new(vec![
+                Cell::from(control.resource()),
+                Cell::from(bar),
+                Cell::from(format!("{} of {there}", amount(control, of.used))),
+                Cell::from(if of.bottleneck { "bottleneck" } else { "" }).red(),
+                Cell::from(by).dim(),
+            ]))
+        };
+        let widths = [5, WIDTH as u16, 24, 10, 40].map(Constraint::Length);
+        let table = Table::new(Control::ALL.into_iter().filter_map(row), widths)
+            .block(Block::bordered().title(format!("{} has", plain(&self.status.node))));
+        frame.render_widget(table, area);
+    }
+
+    fn users(&self, frame: &mut Frame<'_>, area: Rect) {
+        let names: Vec<&String> =
+            self.status.users.first().map(|user| user.shares.keys().collect()).unwrap_or_default();
+        let header = ["user".to_owned(), "heaviness".into(), "guests".into()];
+        let header = header.into_iter().chain(names.iter().map(|name| format!("{name} has/due %")));
+        let rows = self.status.users.iter().map(|user| {
+            let shares = names.iter().map(|name| {
+                let part = |of: &std::collections::BTreeMap<String, f64>| 100.0 * of.get(*name).copied().unwrap_or(0.0);
+                let (has, due) = (part(&user.shares), part(&user.entitlements));
+                let cell = Cell::from(format!("{has:.1}/{due:.1}"));
+                if has > due + 1.0 { cell.red() } else { cell }
+            });
+            let first = [plain(&user.name), format!("{:+.3}", user.heaviness), user.guests.to_string()];
+            Row::new(first.into_iter().map(Cell::from).chain(shares).collect::<Vec<_>>())
+        });
+        let widths = [Constraint::Min(12), Constraint::Length(9), Constraint::Length(6)];
+        let widths: Vec<Constraint> = widths.into_iter().chain(names.iter().map(|_| Constraint::Length(15))).collect();
+        let table = Table::new(rows, widths)
+            .header(Row::new(header.collect::<Vec<_>>()).bold())
+            .row_highlight_style(Style::new().reversed())
+            .block(Block::bordered().title("users, the heaviest first"));
+        let mut state = TableState::new().with_selected((!self.status.users.is_empty()).then_some(self.selected));
+        frame.render_stateful_widget(table, area, &mut state);
+    }
+
+    fn guests(&self, frame: &mut Frame<'_>, area: Rect) {
+        let header = ["guest", "user", "h_p", "weight", "cpu", "mem", "disk/s", "net/s", "written"];
+        let chosen = self.status.users.get(self.selected).map(|user| &user.name);
+        // Those of the chosen user first.
+        let (mine, others): (Vec<_>, Vec<_>) =
+            self.status.guests.iter().partition(|guest| Some(&guest.owner) == chosen);
+        let rows = mine.iter().map(|guest| Row::new(guest_row(guest)).bold());
+        let rows = rows.chain(others.iter().map(|guest| Row::new(guest_row(guest))));
+        let widths = [Constraint::Min(14), Constraint::Min(8)].into_iter();
+        let widths = widths.chain([7, 7, 6, 10, 10, 10].map(Constraint::Length)).chain([Constraint::Min(20)]);
+        let elsewhere = self.status.users.iter().map(|user| u64::from(user.guests)).sum::<u64>();
+        let elsewhere = elsewhere.saturating_sub(self.status.guests.len() as u64);
+        let table = Table::new(rows, widths.collect::<Vec<_>>())
+            .header(Row::new(header.to_vec()).bold())
+            .block(Block::bordered().title(format!("guests on {}; {elsewhere} elsewhere", plain(&self.status.node))));
+        frame.render_widget(table, area);
+    }
+
+    /// The screen as text, as wide and high as said.
+    pub(super) fn text(&mut self, width: u16, height: u16) -> String {
+        let backend = ratatui::backend::TestBackend::new(width, height);
+        let Ok(mut terminal) = ratatui::Terminal::new(backend);
+        let Ok(_) = terminal.draw(|frame| self.draw(frame));
+        let buffer = terminal.backend().buffer();
+        let line = |y: u16| {
+            let line: String = (0..width).map(|x| buffer[(x, y)].symbol()).collect();
+            line.trim_end().to_owned()
+        };
+        (0..height).map(line).collect::<Vec<_>>().join("\n").trim_end().to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use evenhand_agent::{GuestStatus, ResourceStatus, UserStatus};
+
+    use super::*;
+
+    fn status() -> Status {
+        let parts = |part: f64| [("cpu".to_owned(), part)].into();
+        let user = |name: &str, heaviness, share| UserStatus {
+            name: name.into(),
+            heaviness,
+            shares: parts(share),
+            entitlements: parts(0.5),
+            guests: 2,
+        };
+        let guest = |name: &str, owner: &str| GuestStatus {
+            name: name.into(),
+            owner: owner.into(),
+            path: format!("fair/{name}"),
+            weight: 0.5,
+            load: [("cpu".to_owned(), 1.25)].into(),
+            written: [("cpu".to_owned(), 50)].into(),
+            ..GuestStatus::default()
+        };
+        let cpu = ResourceStatus { supply: 2.0, used: 2.0, bottleneck: true, enforced_by: Some("cpu.weight".into()) };
+        Status {
+            node: "a".into(),
+            metric: "deviation".into(),
+            law: "integral".into(),
+            applied: true,
+            resources: [("cpu".to_owned(), cpu)].into(),
+            users: vec![user("dora", 0.4, 0.6), user("emil", -0.4, 0.4)],
+            guests: vec![guest("d.1", "dora"), guest("e.1", "emil")],
+            ..Status::default()
+        }
+    }
+
+    #[test]
+    fn the_screen_says_who_is_heavy_and_why() {
+        let mut view = View::new(status());
+        let text = view.text(110, 34);
+        for part in [
+            "weights are written",
+            "2.00 of 2.00",
+            "bottleneck",
+            "dora",
+            "60.0/50.0",
+            "cpu=50",
+            "why dora",
+            "guests on a; 2 elsewhere",
+            "used up on a: cpu",
+        ] {
+            assert!(text.contains(part), "{part}\n{text}");
+        }
+        view.move_by(1);
+        assert!(view.text(110, 34).contains("why emil"));
+        view.move_by(9);
+        view.take_in(Ok(Status { users: status().users.into_iter().rev().collect(), ..status() }));
+        // The selection went with emil.
+        assert!(view.text(110, 34).contains("why emil"));
+        view.take_in(Err("no agent answers there".into()));
+        assert!(view.text(110, 34).contains("no agent answers there"));
+        view.take_in(Ok(Status::default()));
+        assert!(view.text(110, 34).contains("nobody has guests"));
+        // However small the terminal is.
+        view.text(3, 2);
+    }
+}
