@@ -101,6 +101,9 @@ impl Attributes {
 
     pub(crate) fn apply(&mut self, id: GroupId, levels: &Levels, changes: &mut Vec<Change>) -> Result<(), KernelError> {
         let entry = self.entries.get_mut(&id).ok_or(KernelError::Unknown(id))?;
+        if self.budget.pressed() {
+            entry.slots.iter_mut().flatten().for_each(|slot| slot.kept.release());
+        }
         let mut first = None;
         for (i, attribute) in self.attributes.iter().enumerate() {
             let (Some(value), Some(slot)) = ((attribute.scale)(levels), &mut entry.slots[i]) else { continue };

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit, setrlimit};
@@ -13,21 +13,29 @@ use rustix::process::{Resource, getrlimit, setrlimit};
 /// How many files may be kept open. Clones share one count.
 ///
 /// A kept file is read in a tenth of the time that opening, reading and closing takes. When the budget is used
-/// up, that is what is done instead, so a small budget costs time and nothing else.
+/// up, that is what is done instead, so a small budget costs time and nothing else. Reading comes first: what is
+/// read at each update is better kept than what is written now and then.
 #[derive(Clone, Debug)]
-pub struct Budget(Arc<AtomicUsize>);
+pub struct Budget(Arc<Count>);
+
+#[derive(Debug)]
+struct Count {
+    left: AtomicUsize,
+    /// Whether somebody who reads found nothing left.
+    pressed: AtomicBool,
+}
 
 impl Budget {
     /// This many.
     pub fn of(files: usize) -> Budget {
-        Budget(Arc::new(AtomicUsize::new(files)))
+        Budget(Arc::new(Count { left: AtomicUsize::new(files), pressed: AtomicBool::new(false) }))
     }
 
-    /// Three quarters of what this process may have open now (`RLIMIT_NOFILE`); the rest is for everything
+    /// Seven eighths of what this process may have open now (`RLIMIT_NOFILE`); the rest is for everything
     /// else that it does.
     pub fn of_process() -> Budget {
         let most = getrlimit(Resource::Nofile).current.unwrap_or(1 << 20);
-        Budget::of(usize::try_from(most / 4 * 3).unwrap_or(usize::MAX))
+        Budget::of(usize::try_from(most / 8 * 7).unwrap_or(usize::MAX))
     }
 
     /// Lets this process have as many files open as it is allowed to allow itself. A service starts with 1024
@@ -40,12 +48,23 @@ impl Budget {
 
     /// How many more may be kept.
     pub fn left(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.0.left.load(Ordering::Relaxed)
     }
 
-    fn take(&self) -> Option<Slot> {
-        self.0.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1)).ok()?;
-        Some(Slot(self.clone()))
+    /// Whether those who write are to give back what they keep.
+    pub(crate) fn pressed(&self) -> bool {
+        self.0.pressed.load(Ordering::Relaxed)
+    }
+
+    fn take(&self, purpose: For) -> Option<Slot> {
+        if purpose == For::Writing && self.pressed() {
+            return None;
+        }
+        let taken = self.0.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| left.checked_sub(1));
+        if taken.is_err() && purpose == For::Reading {
+            self.0.pressed.store(true, Ordering::Relaxed);
+        }
+        taken.is_ok().then(|| Slot(self.clone()))
     }
 }
 
@@ -55,7 +74,7 @@ struct Slot(Budget);
 
 impl Drop for Slot {
     fn drop(&mut self) {
-        self.0.0.fetch_add(1, Ordering::Relaxed);
+        self.0.0.left.fetch_add(1, Ordering::Relaxed);
     }
 }
 
@@ -91,7 +110,7 @@ impl Kept {
             Err(error) if vanished(&error) => return Ok(None),
             Err(error) => return Err(error),
         };
-        kept.open = budget.take().map(|slot| (file, slot));
+        kept.open = budget.take(purpose).map(|slot| (file, slot));
         Ok(Some(kept))
     }
 
@@ -111,12 +130,23 @@ impl Kept {
     }
 
     /// What it says now. The buffer grows as far as needed, and is used again.
-    pub(crate) fn read<'b>(&self, buffer: &'b mut Vec<u8>) -> io::Result<&'b [u8]> {
+    pub(crate) fn read<'b>(&mut self, buffer: &'b mut Vec<u8>, budget: &Budget) -> io::Result<&'b [u8]> {
         let length = match &self.open {
             Some((file, _)) => read(file, buffer),
-            None => read(&self.open()?, buffer),
+            None => {
+                let file = self.open()?;
+                let length = read(&file, buffer);
+                // Others may have given back meanwhile.
+                self.open = budget.take(self.purpose).map(|slot| (file, slot));
+                length
+            }
         }?;
         Ok(&buffer[..length])
+    }
+
+    /// Gives back what is kept.
+    pub(crate) fn release(&mut self) {
+        self.open = None;
     }
 
     /// Writes all of it in one call: the kernel takes each call as a whole value.
@@ -175,16 +205,21 @@ mod tests {
     fn a_budget_is_taken_and_given_back() {
         let (_folder, root, group) = file("1\n");
         let budget = Budget::of(1);
-        let kept = |b: &Budget| Kept::find(&root, &group, "io.stat", For::Reading, b).unwrap().unwrap();
+        let kept = |purpose| Kept::find(&root, &group, "io.stat", purpose, &budget).unwrap().unwrap();
         let mut buffer = Vec::new();
-        let (first, second) = (kept(&budget), kept(&budget));
-        assert_eq!((first.open.is_some(), second.open.is_some(), budget.left()), (true, false, 0));
-        for one in [&first, &second] {
-            assert_eq!(one.read(&mut buffer).unwrap(), b"1\n");
-        }
-        drop(second);
-        assert_eq!(budget.left(), 0);
-        drop(first);
+        let mut writer = kept(For::Writing);
+        assert_eq!((writer.open.is_some(), budget.left(), budget.pressed()), (true, 0, false));
+        // Who reads comes first, once the other hears of it.
+        let mut reader = kept(For::Reading);
+        assert_eq!((reader.open.is_some(), budget.pressed()), (false, true));
+        assert_eq!(reader.read(&mut buffer, &budget).unwrap(), b"1\n");
+        writer.release();
+        assert_eq!(budget.left(), 1);
+        assert_eq!(reader.read(&mut buffer, &budget).unwrap(), b"1\n");
+        assert_eq!((reader.open.is_some(), budget.left()), (true, 0));
+        writer.write(b"2\n").unwrap();
+        assert_eq!(reader.read(&mut buffer, &budget).unwrap(), b"2\n");
+        drop(reader);
         assert_eq!(budget.left(), 1);
         assert!(Kept::find(&root, &group, "none", For::Reading, &budget).unwrap().is_none());
         assert_eq!(budget.left(), 1);
@@ -195,19 +230,20 @@ mod tests {
     fn a_file_longer_than_the_buffer_is_read_whole() {
         let text: String = (0..5_000).map(|i| format!("8:{i} rbytes=1\n")).collect();
         let (_folder, root, group) = file(&text);
-        for budget in [0, 1] {
-            let kept = Kept::find(&root, &group, "io.stat", For::Reading, &Budget::of(budget)).unwrap().unwrap();
+        for budget in [0, 1].map(Budget::of) {
+            let mut kept = Kept::find(&root, &group, "io.stat", For::Reading, &budget).unwrap().unwrap();
             let mut buffer = Vec::new();
-            assert_eq!(kept.read(&mut buffer).unwrap(), text.as_bytes());
-            assert_eq!(kept.read(&mut buffer).unwrap(), text.as_bytes());
+            assert_eq!(kept.read(&mut buffer, &budget).unwrap(), text.as_bytes());
+            assert_eq!(kept.read(&mut buffer, &budget).unwrap(), text.as_bytes());
         }
     }
 
     #[test]
     fn without_a_kept_descriptor_a_vanished_file_is_seen() {
         let (folder, root, group) = file("1\n");
-        let kept = Kept::find(&root, &group, "io.stat", For::Reading, &Budget::of(0)).unwrap().unwrap();
+        let budget = Budget::of(0);
+        let mut kept = Kept::find(&root, &group, "io.stat", For::Reading, &budget).unwrap().unwrap();
         fs::remove_file(folder.path().join("g/io.stat")).unwrap();
-        assert!(vanished(&kept.read(&mut Vec::new()).unwrap_err()));
+        assert!(vanished(&kept.read(&mut Vec::new(), &budget).unwrap_err()));
     }
 }

@@ -1,8 +1,9 @@
 //! Reading groups: what the meters of both versions of control groups share.
 
 use std::collections::HashMap;
+use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use crate::descriptors::{For, Kept, vanished};
@@ -19,6 +20,15 @@ pub(crate) struct Source {
     pub(crate) names: &'static [&'static str],
     pub(crate) parse: fn(&[u8]) -> Option<u64>,
     pub(crate) expected: &'static str,
+    /// A file that has to say more than 0 for this one to count.
+    pub(crate) only_if: Option<PathBuf>,
+}
+
+impl Source {
+    fn counts(&self) -> bool {
+        let Some(path) = &self.only_if else { return true };
+        fs::read(path).ok().and_then(|text| (self.parse)(&text)).is_some_and(|value| value > 0)
+    }
 }
 
 #[derive(Debug)]
@@ -51,7 +61,7 @@ impl Sources {
         let mut kept = Vec::with_capacity(self.sources.len());
         for source in &self.sources {
             let mut found = None;
-            for name in source.names {
+            for name in source.names.iter().filter(|_| source.counts()) {
                 found = Kept::find(&source.root, &path, name, For::Reading, &self.budget)
                     .map_err(|error| failed(&source.root.join(&*path).join(name), error))?;
                 if found.is_some() {
@@ -71,8 +81,8 @@ impl Sources {
         let entry = self.entries.get_mut(&id).ok_or(KernelError::Unknown(id))?;
         let mut usage = Usage::default();
         for (i, source) in self.sources.iter().enumerate() {
-            let Some(kept) = &entry.kept[i] else { continue };
-            let text = match kept.read(&mut self.buffer) {
+            let Some(kept) = &mut entry.kept[i] else { continue };
+            let text = match kept.read(&mut self.buffer, &self.budget) {
                 Ok(text) => text,
                 Err(error) if vanished(&error) => {
                     let name = kept.name();

@@ -70,9 +70,10 @@ impl Enforcer for CgroupV1 {
 
 /// Reads groups from `cpuacct.usage`, `memory.usage_in_bytes` and the byte counts of `blkio`.
 ///
-/// All of them include the groups below. Bytes of disks are counted twice by the kernel, by its throttle and by BFQ,
+/// All of them include the groups below. Bytes of disks are counted twice by the kernel, by BFQ and by its throttle,
 /// and neither always counts: BFQ only for its disks, the throttle of new kernels (6.10) only for disks that have
-/// ever had a limit. So the larger of the two sums counts; a disk that neither counts is not seen at all.
+/// ever had a limit. So the larger of the two sums counts; a disk that neither counts is not seen at all. The
+/// throttle is left out for a group that is admitted while it has counted nothing on the whole machine.
 #[derive(Debug)]
 pub struct CgroupV1Meter(Sources);
 
@@ -93,8 +94,9 @@ impl CgroupV1Meter {
             ),
         ];
         let sources = all.into_iter().filter_map(|(control, controller, names, (parse, expected))| {
-            let root = Arc::from(hierarchies.legacy.get(controller)?.as_path());
-            Some(Source { control, root, names, parse, expected })
+            let root: Arc<Path> = Arc::from(hierarchies.legacy.get(controller)?.as_path());
+            let only_if = names[0].starts_with("blkio.throttle").then(|| root.join(names[0]));
+            Some(Source { control, root, names, parse, expected, only_if })
         });
         let sources: Vec<Source> = sources.collect();
         let roots = sources.iter().map(|source| Arc::clone(&source.root)).collect();

@@ -131,7 +131,7 @@ impl CgroupV2Meter {
             let here = all.into_iter().filter(|(_, legacy, ..)| !hierarchies.legacy.contains_key(*legacy));
             sources.extend(here.map(|(control, _, names, parse, expected)| {
                 let root = Arc::clone(root);
-                Source { control, root, names, parse, expected }
+                Source { control, root, names, parse, expected, only_if: None }
             }));
         }
         let sources = Sources::new(sources, root.iter().cloned().collect(), budget);
@@ -164,9 +164,9 @@ impl Meter for CgroupV2Meter {
             self.waits.insert(id, kept);
         }
         let mut stalls = [None; 3];
-        for (stall, kept) in stalls.iter_mut().zip(&self.waits[&id]) {
+        for (stall, kept) in stalls.iter_mut().zip(self.waits.get_mut(&id).into_iter().flatten()) {
             let Some(kept) = kept else { continue };
-            match kept.read(&mut self.buffer) {
+            match kept.read(&mut self.buffer, &self.budget) {
                 Ok(text) => *stall = Stall::parse(text),
                 Err(error) if vanished(&error) && !root.join(&**group).is_dir() => {
                     return Err(KernelError::Gone(group.to_string()));

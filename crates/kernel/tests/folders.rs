@@ -250,7 +250,7 @@ fn number(path: &Path) -> u64 {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(64))]
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
     /// Whatever is asked for, what is written is in the kernel's range, and said.
     #[test]

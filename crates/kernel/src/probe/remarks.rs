@@ -13,8 +13,8 @@ pub(super) fn generations(places: &Places) -> bool {
     u64::from_str_radix(digits, 16).is_ok_and(|bits| bits & 1 == 1)
 }
 
-/// Files that are kept open for a group, at most: four to read, three to write, three of pressure.
-const FILES: u64 = 10;
+/// Files that are kept open for a group that is only read, and for one that is written as well.
+const FILES: [u64; 2] = [3, 6];
 
 pub(super) fn remarks(look: &Look<'_>, findings: &Findings) -> Vec<Remark> {
     let mut all = Vec::new();
@@ -48,8 +48,11 @@ pub(super) fn remarks(look: &Look<'_>, findings: &Findings) -> Vec<Remark> {
     };
     add("pressure", found.into(), matters.into());
     if let Some((soft, hard)) = open_files(look.places) {
-        let matters =
-            format!("enough for {} groups; more are opened each time, which takes ten times as long", hard / FILES);
+        let [read, written] = FILES.map(|files| hard / 8 * 7 / files);
+        let matters = format!(
+            "for {written} groups all files stay open, for {read} those that are read; reading others takes ten times \
+             as long"
+        );
         let show = |n: u64| if n == u64::MAX { String::from("unlimited") } else { n.to_string() };
         add("open files", format!("{}, at most {}", show(soft), show(hard)), matters);
     }
