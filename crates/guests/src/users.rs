@@ -1,6 +1,6 @@
 //! Names of this machine's users.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use nix::unistd::{Uid, User};
 
@@ -16,6 +16,8 @@ pub(crate) enum Called {
 #[derive(Default)]
 pub(crate) struct Users {
     names: HashMap<u32, String>,
+    /// Of this look.
+    unknown: HashSet<u32>,
     silent: Option<String>,
 }
 
@@ -23,6 +25,7 @@ impl Users {
     /// A look begins: it may be asked again.
     pub(crate) fn begin(&mut self) {
         self.silent = None;
+        self.unknown.clear();
     }
 
     /// The name of a user. After one failure nobody is asked until the next look: a directory that is down
@@ -30,6 +33,9 @@ impl Users {
     pub(crate) fn name(&mut self, uid: u32) -> Called {
         if let Some(name) = self.names.get(&uid) {
             return Called::So(name.clone());
+        }
+        if self.unknown.contains(&uid) {
+            return Called::So(uid.to_string());
         }
         if self.silent.is_some() {
             return Called::ForNow(uid.to_string());
@@ -39,7 +45,10 @@ impl Users {
                 self.names.insert(uid, user.name.clone());
                 Called::So(user.name)
             }
-            Ok(None) => Called::So(uid.to_string()),
+            Ok(None) => {
+                self.unknown.insert(uid);
+                Called::So(uid.to_string())
+            }
             Err(error) => {
                 self.silent = Some(format!("the name of user {uid} cannot be found out now: {error}"));
                 Called::ForNow(uid.to_string())

@@ -185,7 +185,7 @@ fn without_control_groups_nobody_is_found_and_that_is_said() {
 
 #[test]
 fn ten_thousand_users() {
-    let machine = Machine::unified();
+    let machine = Machine::large();
     for uid in 0..10_000_u64 {
         machine.group(&format!("user.slice/user-{}.slice", 3_000_000_000 + uid));
     }

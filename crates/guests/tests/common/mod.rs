@@ -18,7 +18,15 @@ pub(crate) struct Machine {
 impl Machine {
     /// With version 2 only.
     pub(crate) fn unified() -> Machine {
-        let folder = tempfile::tempdir().unwrap();
+        Machine::unified_in(tempfile::tempdir().unwrap())
+    }
+
+    /// The same in memory, if there is such a file system: for thousands of groups.
+    pub(crate) fn large() -> Machine {
+        Machine::unified_in(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
+    }
+
+    fn unified_in(folder: TempDir) -> Machine {
         let root = folder.path().join("cgroup");
         fs::create_dir(&root).unwrap();
         let hierarchies = Hierarchies { unified: Some(root), ..Hierarchies::default() };
