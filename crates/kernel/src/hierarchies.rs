@@ -86,7 +86,7 @@ impl Hierarchies {
         let mut found = Vec::new();
         for entry in fs::read_dir(&folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            // What the listing itself says of each entry is enough: asking for each would cost four times as much.
+            // What the listing itself says of each entry is enough: to ask for each costs several times as much.
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             if let (true, Some(name)) = (is_folder, entry.file_name().to_str()) {
                 let path = if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") };
