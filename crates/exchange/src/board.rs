@@ -88,13 +88,17 @@ pub struct Board {
 struct Entry {
     /// Of the newest that was heard, in bounds or not.
     version: (u64, u64),
-    /// When the last came that was in bounds, or else the first.
+    /// When the last came that was in bounds, or else the first, less the age that it came with; on a clock that
+    /// is [`START`] ahead of the caller's.
     heard: Duration,
     /// The newest that was in bounds.
     record: Option<Record>,
     /// Why the newest was not.
     refusal: Option<Refusal>,
 }
+
+/// What was said before the caller's clock began has a time, too.
+const START: Duration = Duration::from_secs(1 << 32);
 
 /// What became of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -117,12 +121,20 @@ impl Board {
     /// Takes this node's own newest record. Its digest is what others' are compared with.
     pub fn publish(&mut self, now: Duration, own: Record) {
         self.digest = Some(own.digest);
-        let entry = Entry { version: own.version(), heard: now, record: Some(own), refusal: None };
+        let heard = now.saturating_add(START);
+        let entry = Entry { version: own.version(), heard, record: Some(own), refusal: None };
         self.entries.insert(self.node.clone(), entry);
     }
 
     /// Takes another node's record, from wherever it comes, in whatever order and however often.
     pub fn hear(&mut self, now: Duration, record: Record) -> Heard {
+        self.hear_aged(now, record, Duration::ZERO)
+    }
+
+    /// Takes another node's record from somebody else, who has had it for so long. Without that, what nodes that
+    /// are gone have said would be fresh to every node that comes.
+    pub fn hear_aged(&mut self, now: Duration, record: Record, age: Duration) -> Heard {
+        let heard = now.saturating_add(START).saturating_sub(age);
         if record.node == self.node {
             // What others have heard of this node comes back to it. Only another version than any of its
             // own shows a second node of its name.
@@ -140,16 +152,12 @@ impl Board {
         if !self.entries.contains_key(&record.node) {
             self.make_room();
         }
-        let entry = self.entries.entry(record.node.clone()).or_insert(Entry {
-            version,
-            heard: now,
-            record: None,
-            refusal: None,
-        });
+        let entry =
+            self.entries.entry(record.node.clone()).or_insert(Entry { version, heard, record: None, refusal: None });
         entry.version = version;
         match checked {
             Ok(()) => {
-                *entry = Entry { version, heard: now, record: Some(record), refusal: None };
+                *entry = Entry { version, heard, record: Some(record), refusal: None };
                 Heard::Newer
             }
             Err(refusal) => {
@@ -165,15 +173,18 @@ impl Board {
         self.entries.get(node).map(|entry| entry.version)
     }
 
-    /// The records that count at all, to pass on.
-    pub fn records(&self) -> impl Iterator<Item = &Record> {
-        self.entries.values().filter_map(|entry| entry.record.as_ref())
+    /// The records that count at all with their ages, to pass on.
+    pub fn records(&self, now: Duration) -> impl Iterator<Item = (&Record, Duration)> {
+        let now = now.saturating_add(START);
+        let known = move |entry: &'_ Entry| now.saturating_sub(entry.heard);
+        self.entries.values().filter_map(move |entry| Some((entry.record.as_ref()?, known(entry))))
     }
 
     /// The sums over all nodes that count now.
     ///
     /// Nodes that have heard the same records at the same age answer the same, to the last bit.
     pub fn totals(&mut self, now: Duration) -> Totals {
+        let now = now.saturating_add(START);
         let mut totals = Totals::default();
         let mut latest = None;
         let mut alone = true;
@@ -207,7 +218,7 @@ impl Board {
             totals.nodes.push(NodeStatus { name: name.clone(), age, state });
         }
         if alone {
-            let since = latest.unwrap_or(now).min(now);
+            let since = latest.unwrap_or(now).min(now).saturating_sub(START);
             self.alone_since.get_or_insert(since);
         } else {
             self.alone_since = None;

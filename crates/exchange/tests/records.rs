@@ -180,6 +180,19 @@ fn it_ages_by_halves_and_is_then_lost() {
 }
 
 #[test]
+fn what_is_passed_on_keeps_its_age() {
+    let (mut first, mut second) = (board(), board());
+    first.hear(SECOND, one("b", 1, 8.0));
+    let passed: Vec<(Record, Duration)> = first.records(SECOND * 6).map(|(r, age)| (r.clone(), age)).collect();
+    assert_eq!(passed, [(one("b", 1, 8.0), SECOND * 5)]);
+    // The second's clock has begun later.
+    second.hear_aged(SECOND, passed[0].0.clone(), passed[0].1);
+    assert_eq!(second.totals(SECOND).state("b"), Some(&NodeState::Ageing { halvings: 3 }));
+    assert_eq!(second.totals(SECOND).alone_since, Some(Duration::ZERO));
+    assert_eq!(second.totals(SECOND * 7).state("b"), Some(&NodeState::Lost));
+}
+
+#[test]
 fn a_second_node_of_the_same_name_is_said() {
     let mut board = board();
     board.publish(Duration::ZERO, one("me", 5, 1.0));

@@ -18,7 +18,7 @@ fn seconds(seconds: f64) -> Duration {
 fn of(nodes: usize, steps: Vec<(f64, Step)>) -> Rings {
     let mut all = vec![(0.0, Step::Start((0..nodes).collect()))];
     all.extend(steps);
-    Rings::new(&Scenario { seed: 2, nodes, steps: all }, 0)
+    Rings::new(&Scenario { seed: 2, nodes, steps: all }, network::record)
 }
 
 /// By how long after the last fault all is well again; see `docs/exchange.md`.
@@ -90,9 +90,9 @@ fn whoever_is_cut_off_knows_that_it_is_alone() {
 #[test]
 fn a_thousand_random_schedules() {
     let mut longest = Duration::ZERO;
-    for seed in 0..1000 {
+    for seed in 0..network::schedules() {
         let scenario = Scenario::random(seed, 12);
-        let mut rings = Rings::new(&scenario, 0);
+        let mut rings = Rings::new(&scenario, network::record);
         rings.weigh = seed % 50 == 0;
         // Until all that was late has come, and the rounds that it met are over.
         rings.run(seconds(25.0));

@@ -8,7 +8,7 @@ impl Ring {
     /// Begins one, for this node.
     pub(super) fn elect(&mut self, now: Duration, out: &mut Vec<Output>) {
         // Should it get lost: another time.
-        self.heard(now);
+        self.postpone_election(now);
         self.token = None;
         self.candidate = Some((self.me.node.clone(), now));
         self.suspects.insert(self.view.id.leader.clone());
@@ -34,13 +34,16 @@ impl Ring {
         }
         let of = Of::Election(candidate.clone());
         let ack = Message::Ack { view: view.clone(), of, from: self.me.node.clone() };
-        out.push(Output::Send { to: from.address, message: ack });
+        out.push(Output::Send { to: from.address.clone(), message: ack });
         // A leader that lives needs no other: its next token ends the election.
         if self.leads() {
             return;
         }
         self.suspects.extend(suspects.iter().cloned());
-        self.suspects.remove(&self.me.node);
+        // Whoever is spoken of as living is tried again, or the election would pass by its own candidate.
+        for name in [&self.me.node, &from.node, &candidate] {
+            self.suspects.remove(name);
+        }
         // An election may have ended with its candidate: what was passed on long ago does not count.
         let valid = self.settings.round_time(self.view.members.len());
         self.candidate.take_if(|(_, at)| now.saturating_sub(*at) > valid);
@@ -51,7 +54,7 @@ impl Ring {
             self.candidate = Some((best.clone(), now));
             self.pass_on(now, best, suspects, out);
         }
-        self.heard(now);
+        self.postpone_election(now);
     }
 
     fn pass_on(&mut self, now: Duration, candidate: String, suspects: Vec<String>, out: &mut Vec<Output>) {

@@ -359,6 +359,10 @@ impl Ring {
     /// A sign that the view lives.
     fn heard(&mut self, now: Duration) {
         self.seen = now;
+        self.postpone_election(now);
+    }
+
+    fn postpone_election(&mut self, now: Duration) {
         let rank = self.view.position(&self.me.node).unwrap_or(0);
         let stagger = self.settings.stagger.saturating_mul(u32::try_from(rank).unwrap_or(u32::MAX));
         self.elect_at = now + 2 * self.settings.round_time(self.view.members.len()) + stagger;

@@ -183,6 +183,11 @@ impl<E: Clone> Network<E> {
     }
 }
 
+/// How many random schedules to try: a thousand, or what `EVENHAND_SCHEDULES` says.
+pub fn schedules() -> u64 {
+    std::env::var("EVENHAND_SCHEDULES").ok().and_then(|text| text.parse().ok()).unwrap_or(1000)
+}
+
 pub fn name(node: usize) -> String {
     format!("n{node:04}")
 }
@@ -193,13 +198,10 @@ pub fn number(units: u64) -> Fixed {
 
 /// A record that tells in whatever sum it is in that it is there, once, and which it is: a user of its own, and
 /// a part of a user that all have.
-pub fn record(node: usize, incarnation: u64, sequence: u64, with_users: usize) -> Record {
+pub fn record(node: usize, incarnation: u64, sequence: u64) -> Record {
     let sums = |term| UserSums { terms: vec![term], guests: 1 };
     let mut users = BTreeMap::from([("shared".to_owned(), sums(share(node, incarnation, sequence)))]);
     users.insert(name(node), sums(number(incarnation * 1_000_000 + sequence)));
-    for user in 0..with_users {
-        users.insert(format!("user{user:05}"), sums(Fixed::from_units(1 << 33)));
-    }
     Record { node: name(node), incarnation, sequence, digest: 7, supply: vec![number(node as u64 + 1)], users }
 }
 

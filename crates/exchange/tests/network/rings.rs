@@ -6,9 +6,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenhand_exchange::ring::{Input, Message, Output, Ring, RingSettings, Sums, ViewId};
-use evenhand_exchange::{Ageing, Limits};
+use evenhand_exchange::{Ageing, Limits, Record};
 
-use crate::network::{Network, Scenario, Step, contributors, name, record};
+use crate::network::{Network, Scenario, Step, contributors, name};
 
 pub const INTERVAL: Duration = Duration::from_secs(1);
 
@@ -34,7 +34,7 @@ pub struct Rings {
     lives: Vec<u64>,
     sequences: Vec<u64>,
     ticks: Vec<Duration>,
-    users: usize,
+    make: fn(usize, u64, u64) -> Record,
     settings: RingSettings,
     /// Every result that any node took, by its round.
     pub results: HashMap<(ViewId, u64), Sums>,
@@ -42,14 +42,14 @@ pub struct Rings {
     /// Bytes are counted; it takes time.
     pub weigh: bool,
     pub check: bool,
-    pub trace: bool,
 }
 
 impl Rings {
-    pub fn new(scenario: &Scenario, users: usize) -> Rings {
+    pub fn new(scenario: &Scenario, make: fn(usize, u64, u64) -> Record) -> Rings {
         let n = scenario.nodes;
         // Some know all, some only the first two.
-        let seeds = if scenario.seed % 2 == 0 { (0..n.min(50)).map(name).collect() } else { vec![name(0), name(1)] };
+        let seeds =
+            if scenario.seed.is_multiple_of(2) { (0..n.min(50)).map(name).collect() } else { vec![name(0), name(1)] };
         let any = Limits {
             supply: None,
             terms: Arc::new(|_| vec![evenhand_exchange::Fixed::from_units(i128::MAX)]),
@@ -65,13 +65,12 @@ impl Rings {
             lives: vec![0; n],
             sequences: vec![0; n],
             ticks: vec![Duration::MAX; n],
-            users,
+            make,
             settings: RingSettings::new(Ageing::new(INTERVAL), any, seeds),
             results: HashMap::new(),
             traffic: vec![Traffic::default(); n],
             weigh: false,
             check: true,
-            trace: false,
         }
     }
 
@@ -89,7 +88,7 @@ impl Rings {
                 }
                 Event::Publish { node, life } if life == self.lives[node] && self.nodes[node].is_some() => {
                     self.sequences[node] += 1;
-                    let own = record(node, life, self.sequences[node], self.users);
+                    let own = (self.make)(node, life, self.sequences[node]);
                     self.step(node, Input::Own(own));
                     self.network.at(self.network.now + INTERVAL, Event::Publish { node, life });
                 }
@@ -125,19 +124,6 @@ impl Rings {
         for output in ring.step(now, input) {
             match output {
                 Output::Send { to, message } => {
-                    if self.trace {
-                        let m = match &message {
-                            Message::Token(t) => format!(
-                                "TOKEN {} round {} members {} missing {:?}",
-                                t.view,
-                                t.round,
-                                t.members.is_some(),
-                                t.collect.missing
-                            ),
-                            m => format!("{m:?}").replace("incarnation", "inc"),
-                        };
-                        println!("{:?} {node} -> {to}: {m}", now);
-                    }
                     let traffic = &mut self.traffic[node];
                     match &message {
                         Message::Token(_) => traffic.tokens += 1,
