@@ -49,6 +49,7 @@ mod meter;
 mod minors;
 mod nft;
 mod probe;
+mod rules;
 mod settings;
 mod socket;
 mod traffic;

@@ -1,6 +1,6 @@
 //! The enforcer: one class a group, made when it first gets a weight.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::HashMap;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,15 +9,14 @@ use evenhand_kernel::{Before, Change, Control, Enforcer, Group, GroupId, Hierarc
 use nix::errno::Errno;
 
 use crate::minors::Minors;
-use crate::nft::{self, Cgroup, Transaction};
+use crate::nft::{self, Cgroup};
+use crate::rules::{Rules, Target};
 use crate::socket::{Socket, refused};
 use crate::wire::Messages;
 use crate::{NEUTRAL, Settings, TrafficError, TrafficMeter, htb, link, quantum};
 
 /// Messages in one send: the answers to as many refusals fit into a socket's buffer of the usual size.
 const CLASSES: usize = 128;
-/// Groups in one transaction of rules: what is sent in one piece must fit into the buffer too.
-const RULES: usize = 256;
 
 /// Divides what one device sends by giving each group an HTB class. See the [crate's text](crate).
 #[derive(Debug)]
@@ -29,13 +28,9 @@ pub struct Traffic {
     stood: String,
     index: u32,
     route: Socket,
-    filter: Socket,
     /// Whether our queue stands, with the class of all the rest.
     queue: bool,
-    /// Whether our tables stand.
-    tables: bool,
-    /// The depths that have a map.
-    levels: BTreeSet<u32>,
+    rules: Rules,
     members: HashMap<GroupId, Member>,
     /// Whose class is to be sent, in the order in which levels were given.
     pending: Vec<GroupId>,
@@ -67,6 +62,18 @@ struct Leaving {
     rules: bool,
     /// Whether the number is free afterwards.
     frees: bool,
+}
+
+impl Member {
+    fn target(&self) -> Target<'_> {
+        Target { path: &self.group.path, minor: self.minor, cgroup: self.cgroup, devices: &self.group.devices }
+    }
+}
+
+impl Leaving {
+    fn target(&self) -> Target<'_> {
+        Target { path: &self.group.path, minor: self.minor, cgroup: self.cgroup, devices: &self.group.devices }
+    }
 }
 
 /// What the meter needs to know.
@@ -119,10 +126,8 @@ impl Traffic {
             stood: found.map_or_else(|| "none".into(), |queue| queue.to_string()),
             index,
             route,
-            filter,
             queue: false,
-            tables: false,
-            levels: BTreeSet::new(),
+            rules: Rules::new(filter),
             members: HashMap::new(),
             pending: Vec::new(),
             leaving: Vec::new(),
@@ -151,11 +156,11 @@ impl Traffic {
     /// # Errors
     /// If the kernel refuses.
     pub fn remove_all(&mut self) -> Result<(), TrafficError> {
-        remove_leftovers(&mut self.route, &mut self.filter, self.index)?;
+        remove_leftovers(&mut self.route, self.rules.socket(), self.index)?;
         for left in self.leaving.drain(..).filter(|left| left.frees) {
             self.minors.free(left.minor);
         }
-        self.forget_tables();
+        self.forget_rules();
         self.forget_queue();
         Ok(())
     }
@@ -179,9 +184,8 @@ impl Traffic {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn forget_tables(&mut self) {
-        self.tables = false;
-        self.levels.clear();
+    fn forget_rules(&mut self) {
+        self.rules.forget();
         for member in self.members.values_mut() {
             member.ruled = false;
         }
@@ -202,13 +206,7 @@ impl Traffic {
         self.seen().device = self.index;
         let found = htb::root(&mut self.route, self.index)?;
         refuse_foreign(&self.settings, found.as_ref())?;
-        if !self.tables {
-            nft::check_owner(&mut self.filter)?;
-            let mut transaction = Transaction::begin(&mut self.filter);
-            transaction.make_tables(&mut self.filter);
-            transaction.commit(&mut self.filter).map_err(crate::socket::failed("making the tables of rules"))?;
-            self.tables = true;
-        }
+        self.rules.stand()?;
         let mut out = Messages::default();
         let first = self.route.number();
         // Also over ours, if somebody took classes out of it.
@@ -229,22 +227,8 @@ impl Traffic {
     /// Takes away what dismissed and restored groups had.
     fn leave(&mut self, trouble: &mut First) {
         let leaving = std::mem::take(&mut self.leaving);
-        let ruled: Vec<&Leaving> = leaving.iter().filter(|left| left.rules && self.tables).collect();
-        for some in ruled.chunks(RULES) {
-            if self.remove_rules(some).is_ok() {
-                continue;
-            }
-            // One of them is gone already, with its device. The others one by one, and each piece by itself.
-            for left in some {
-                let pieces = left.group.devices.iter().map(|device| (None, std::slice::from_ref(device)));
-                for (cgroup, devices) in pieces.chain([(left.cgroup, &[][..])]) {
-                    match self.remove_pieces(cgroup, devices) {
-                        Ok(()) | Err(Errno::ENOENT) => {}
-                        Err(errno) => trouble.note(refused("removing a rule", errno as i32).of(&left.group.path)),
-                    }
-                }
-            }
-        }
+        let ruled: Vec<Target<'_>> = leaving.iter().filter(|left| left.rules).map(Leaving::target).collect();
+        self.rules.remove(&ruled, &mut |path, errno| trouble.note(refused("removing a rule", errno as i32).of(path)));
         let classed: Vec<&Leaving> = leaving.iter().filter(|left| left.class && self.queue).collect();
         for some in classed.chunks(CLASSES) {
             let (mut out, mut first) = (Messages::default(), 0);
@@ -268,30 +252,6 @@ impl Traffic {
         for left in leaving.iter().filter(|left| left.frees) {
             self.minors.free(left.minor);
         }
-    }
-
-    fn remove_rules(&mut self, some: &[&Leaving]) -> nix::Result<()> {
-        let mut transaction = Transaction::begin(&mut self.filter);
-        for left in some {
-            for device in &left.group.devices {
-                transaction.remove_device(&mut self.filter, device);
-            }
-            if let Some(cgroup) = left.cgroup {
-                transaction.remove_cgroup(&mut self.filter, cgroup);
-            }
-        }
-        transaction.commit(&mut self.filter)
-    }
-
-    fn remove_pieces(&mut self, cgroup: Option<Cgroup>, devices: &[String]) -> nix::Result<()> {
-        let mut transaction = Transaction::begin(&mut self.filter);
-        for device in devices {
-            transaction.remove_device(&mut self.filter, device);
-        }
-        if let Some(cgroup) = cgroup {
-            transaction.remove_cgroup(&mut self.filter, cgroup);
-        }
-        transaction.commit(&mut self.filter)
     }
 
     /// Sends the classes of `ids`, and that of all the rest, by which a queue that somebody took away is noticed.
@@ -349,54 +309,22 @@ impl Traffic {
 
     /// Makes the rules of those that have a class and none yet.
     fn send_rules(&mut self, ids: &[GroupId], trouble: &mut First) {
-        let new = |id: &&GroupId| self.members.get(id).is_some_and(|m| m.written.is_some() && !m.ruled);
-        let ids: Vec<GroupId> = ids.iter().filter(new).copied().collect();
-        for some in ids.chunks(RULES) {
-            if self.add_rules(some).is_ok() {
-                continue;
-            }
-            for id in some {
-                let Err(errno) = self.add_rules(std::slice::from_ref(id)) else { continue };
-                let path = self.members.get(id).map_or("", |member| member.group.path.as_str());
-                // The device or the group went away since it was admitted.
-                let gone = matches!(errno, Errno::ENOENT | Errno::ENODEV);
-                trouble.note(match gone {
-                    true => KernelError::Gone(path.into()),
-                    false => refused("making a rule", errno as i32).of(path),
-                });
-            }
-        }
-    }
-
-    fn add_rules(&mut self, ids: &[GroupId]) -> nix::Result<()> {
-        let mut levels = self.levels.clone();
-        let mut transaction = Transaction::begin(&mut self.filter);
-        let members: Vec<&Member> = ids.iter().filter_map(|id| self.members.get(id)).collect();
-        for cgroup in members.iter().filter_map(|member| member.cgroup) {
-            if levels.insert(cgroup.level) {
-                transaction.make_level(&mut self.filter, cgroup.level);
-            }
-        }
-        if levels.len() > self.levels.len() {
-            transaction.set_levels(&mut self.filter, levels.iter().copied());
-        }
-        for member in members {
-            let class = htb::handle(member.minor);
-            if let Some(cgroup) = member.cgroup {
-                transaction.add_cgroup(&mut self.filter, cgroup, class);
-            }
-            for device in &member.group.devices {
-                transaction.add_device(&mut self.filter, device, class);
-            }
-        }
-        transaction.commit(&mut self.filter)?;
-        self.levels = levels;
-        for id in ids {
-            if let Some(member) = self.members.get_mut(id) {
+        let new =
+            |id: &GroupId| self.members.get(id).filter(|m| m.written.is_some() && !m.ruled).map(|m| (*id, m.target()));
+        let (ids, targets): (Vec<GroupId>, Vec<Target<'_>>) = ids.iter().filter_map(new).unzip();
+        let made = self.rules.add(&targets, &mut |path, errno| {
+            // The device or the group went away since it was admitted.
+            let gone = matches!(errno, Errno::ENOENT | Errno::ENODEV);
+            trouble.note(match gone {
+                true => KernelError::Gone(path.into()),
+                false => refused("making a rule", errno as i32).of(path),
+            });
+        });
+        for (id, _) in ids.into_iter().zip(made).filter(|(_, made)| *made) {
+            if let Some(member) = self.members.get_mut(&id) {
                 member.ruled = true;
             }
         }
-        Ok(())
     }
 
     /// The group of version 2 as rules know it.
@@ -525,7 +453,7 @@ impl Enforcer for Traffic {
         }
         let mut trouble = First::default();
         self.leave(&mut trouble);
-        if (self.queue || self.tables) && self.members.values().all(|m| m.written.is_none()) {
+        if (self.queue || self.rules.stands()) && self.members.values().all(|m| m.written.is_none()) {
             self.remove_all().map_err(|error| error.of(&self.settings.device))?;
         }
         trouble.done()
