@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# Paper 003's experiments in guests, in a tenth of its time.
+#   tests/agent/experiment.sh one|two off|on OUT KERNEL IMAGE [AGENT FILE…]
+# OUT gets a recording a guest: one-off.csv, or two-off-a.csv and two-off-b.csv for the nodes n_a and n_b.
+# AGENT is the script that a guest runs for `on`, with the files that it needs. SECONDS_OF_RUN: 90, of which 18 are d's alone.
+set -euo pipefail
+[ $# -ge 5 ] || { sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+experiment=$1 mode=$2 out=$(realpath -m "$3") kernel=$4 image=$5
+shift 5
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+work=$(mktemp -d)
+guests=()
+# Only what was started here.
+trap '[ ${#guests[@]} = 0 ] || kill "${guests[@]}" 2>/dev/null || true; rm -rf "$work"' EXIT
+mkdir -p "$out"
+
+nodes=(1)
+[ "$experiment" = one ] || nodes=(1 2)
+port=$((20000 + RANDOM % 20000))
+for node in "${nodes[@]}"; do
+    NODE=$node PORT=$port ROLE_ARGS="experiment=$experiment mode=$mode seconds=${SECONDS_OF_RUN:-90}" \
+        "$here/guest.sh" "$work/$node" "$kernel" "$image" "$here/roles/experiment" "$@" &
+    guests+=($!)
+done
+wait "${guests[@]}"
+guests=()
+for node in "${nodes[@]}"; do
+    name=$experiment-$mode
+    [ "$experiment" = one ] || name+=$([ "$node" = 1 ] && echo -a || echo -b)
+    cp "$work/$node/console" "$out/$name.console"
+    cp "$work/$node/recording.csv" "$out/$name.csv"
+    grep -q '^role ended: 0' "$work/$node/console" || { tail -n 20 "$work/$node/console"; exit 1; }
+done
