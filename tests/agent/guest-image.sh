@@ -34,7 +34,8 @@ busybox --list | while read -r applet; do
 done
 for program in "$(command -v tc)" "$(command -v nft)" "$@"; do
     rm -f "$tree/bin/$(basename "$program")"
-    cp -L "$program" "$tree/bin/"
+    # What a debugger wants is most of a program's size.
+    strip -o "$tree/bin/$(basename "$program")" "$program" 2>/dev/null || cp -L "$program" "$tree/bin/"
     # `name => path (address)`, and the loader's own line.
     ldd "$program" | awk '/=> \// { print $3 } $1 ~ /ld-linux/ { print $1 }' || true
 done | sort -u | while read -r library; do

@@ -3,8 +3,7 @@
 //!
 //! ```text
 //! guest_load burn                              one processor, for ever
-//! guest_load read DEVICE THREADS [ROUNDS]      128 KiB a read, past the page cache; ROUNDS of work on each
-//! guest_load calibrate                         how many ROUNDS a millisecond of this processor does
+//! guest_load read DEVICE THREADS [MS]          128 KiB a read, past the page cache, and MS of processor time on each
 //! guest_load sample FOLDER SECONDS             a CSV row a second and group below FOLDER, for SECONDS
 //! ```
 //!
@@ -33,10 +32,9 @@ fn main() -> Result<(), Box<dyn Error>> {
             work(1 << 20);
         },
         ["read", device, threads] => read(device, threads.parse()?, 0),
-        ["read", device, threads, rounds] => read(device, threads.parse()?, rounds.parse()?),
-        ["calibrate"] => Ok(writeln!(stdout(), "{}", calibrate())?),
+        ["read", device, threads, ms] => read(device, threads.parse()?, ms.parse()?),
         ["sample", folder, seconds] => sample(Path::new(folder), seconds.parse()?),
-        _ => Err("usage: guest_load burn | read DEVICE THREADS [ROUNDS] | calibrate | sample FOLDER SECONDS".into()),
+        _ => Err("usage: guest_load burn | read DEVICE THREADS [MS] | sample FOLDER SECONDS".into()),
     }
 }
 
@@ -48,20 +46,15 @@ fn work(rounds: u64) {
     }
 }
 
-/// The best of several tries, as others may run.
-fn calibrate() -> u64 {
-    const TRIED: u64 = 1 << 20;
-    let once = || {
-        let begun = Instant::now();
-        work(TRIED);
-        begun.elapsed()
-    };
-    let best = (0..20).map(|_| once()).min().unwrap_or_default().as_secs_f64();
-    (TRIED as f64 / (1000.0 * best).max(1e-9)) as u64
+/// What this thread has had of a processor, ns, to the last tick: in the guest's own time, so that it does not matter
+/// how fast the guest is emulated.
+fn had() -> std::io::Result<u64> {
+    let text = fs::read_to_string("/proc/thread-self/schedstat")?;
+    text.split(' ').next().and_then(|n| n.parse().ok()).ok_or_else(|| std::io::Error::other(text))
 }
 
 /// Each thread reads a part of the device of its own, over and over.
-fn read(device: &str, threads: u64, rounds: u64) -> Result<(), Box<dyn Error>> {
+fn read(device: &str, threads: u64, ms: u64) -> Result<(), Box<dyn Error>> {
     let file = OpenOptions::new().read(true).custom_flags(DIRECT).open(device)?;
     let sectors: u64 = fs::read_to_string(format!("/sys/class/block/{}/size", device.trim_start_matches("/dev/")))?
         .trim()
@@ -71,10 +64,15 @@ fn read(device: &str, threads: u64, rounds: u64) -> Result<(), Box<dyn Error>> {
         let mut buffer = vec![0u8; BLOCK + ALIGNED];
         let aligned = buffer.as_ptr().align_offset(ALIGNED);
         let block = &mut buffer[aligned..aligned + BLOCK];
+        let mut due = if ms == 0 { 0 } else { had()? };
         loop {
             for at in (first..first + part).step_by(BLOCK) {
                 file.read_exact_at(block, at)?;
-                work(rounds);
+                // Not from now on: what a tick was late for one read is less for the next.
+                due += 1_000_000 * ms;
+                while ms > 0 && had()? < due {
+                    work(10_000);
+                }
             }
         }
     };

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# The agent and what it builds on, with real controllers of cgroup v2, in guests under software emulation: the kernel's
+# facts, and paper 003's experiments 1 and 2, off and on, in a tenth of its time.
+#   tests/agent/guests.sh EVENHAND GUEST_LOAD [KEPT]
+# GUEST_LOAD is the example of that name in crates/kernel. need_guests of scripts/tools.sh must have been there. KEPT: a
+# folder for the recordings, as `evenhand reproduce 003 --data` reads them.
+# GUEST_KERNEL: 6.12, or 6.1. PAPER_TIME=1: an interval of 10 s and 15 minutes, as in the paper.
+set -uo pipefail
+[ $# -ge 2 ] || { sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+evenhand=$(realpath "$1") guest_load=$(realpath "$2")
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+version=${GUEST_KERNEL:-6.12}
+kernel=$root/.tools/guests/$version
+here=$root/tests/agent
+# shellcheck source=tests/agent/common.sh
+source "$here/common.sh"
+kept=${3:-$work/recordings}
+mkdir -p "$kept"
+
+"$here/guest-image.sh" "$kernel" "$work/image" "$guest_load" "$evenhand" || exit 1
+
+# A guest with a role and its disk's speed; the guest's console is kept.
+facts() {
+    DISK=$2 MEMORY=512 "$here/guest.sh" "$work/$1" "$kernel" "$work/image" "$here/roles/$1"
+}
+experiment() {
+    "$here/experiment.sh" "$1" "$2" "$kept" "$kernel" "$work/image" >"$work/$1-$2.log" 2>&1
+}
+
+# At most two guests at a time, as they are meant to get a processor each.
+scale=1
+[ -z "${PAPER_TIME:-}" ] || scale=10
+export INTERVAL=$scale
+long=$((90 * scale)) short=$((30 * scale))
+if agent_is_there; then
+    # Itself, not a function, so that what ends this shell ends it.
+    SECONDS_OF_RUN=$long "$here/experiment.sh" one on "$kept" "$kernel" "$work/image" >"$work/one-on.log" 2>&1 &
+fi
+facts memory 209715200
+facts weights 20971520
+SECONDS_OF_RUN=$short experiment one off
+wait
+SECONDS_OF_RUN=$short experiment two off
+if agent_is_there; then
+    SECONDS_OF_RUN=$long experiment two on
+fi
+
+tail -n 20 "$work"/*.log
+
+within "$version: cpu.weight 400 against 100" "$(fact weights cpu.weight)" 3.6 4.4
+within "$version: io.bfq.weight 400 against 100" "$(fact weights io.bfq.weight)" 2.5 6
+within "$version: io.bfq.weight made equal while both read" "$(fact weights io.bfq.weight.equal)" 0.8 1.25
+# Of 200 MiB.
+within "$version: memory.low without the multi-generational LRU" "$(fact memory lru.low)" 190 205
+within "$version: memory.min without it" "$(fact memory lru.min)" 190 205
+within "$version: no protection" "$(fact memory lru.none)" 0 150
+if [ -n "$(fact memory mglru)" ]; then
+    # What doctor warns of. Should a kernel come that keeps it, this says so, and doctor is to be told.
+    within "$version: memory.low with the multi-generational LRU is not kept" "$(fact memory mglru.low)" 0 180
+    within "$version: memory.min with it" "$(fact memory mglru.min)" 190 205
+fi
+
+# Shares of what was used, once all run and the agent has settled; without it they are settled at once.
+settled=$((long * 2 / 3))
+begun=$((short / 5 + 3 * scale))
+within "one off: d.1" "$(share one-off cpu d.1 $begun)" 0.31 0.355
+within "one off: d.2" "$(share one-off cpu d.2 $begun)" 0.31 0.355
+within "one off: e.1" "$(share one-off cpu e.1 $begun)" 0.31 0.355
+within "one off: d.1 alone has the processor" "$(mean one-off cpu d.1 $((2 * scale)) $((short / 5 - scale)))" 0.9 1.05
+within "two off: d.1's processor on node a" "$(share two-off-a cpu d.1 $begun)" 0.47 0.53
+within "two off: d.1's disk on node a" "$(share two-off-a disk d.1 $begun)" 0.46 0.54
+within "two off: f.1's processor on node b" "$(share two-off-b cpu f.1 $begun)" 0.47 0.53
+within "two off: e.2 does not use the disk" "$(share two-off-b disk e.2 $begun)" 0 0.001
+if agent_is_there; then
+    # 28/33 of 2, 19/33 of 2: the fixed point of equal heaviness.
+    within "one on: e.1" "$(share one-on cpu e.1 $settled)" 0.40 0.45
+    within "one on: d.1" "$(share one-on cpu d.1 $settled)" 0.265 0.31
+    within "one on: d.2" "$(share one-on cpu d.2 $settled)" 0.265 0.31
+    within "one on: d.1 alone has the processor" "$(mean one-on cpu d.1 $((2 * scale)) $((long / 5 - scale)))" 0.9 1.05
+    within "two on: d.1 before e.1, processor" "$(share two-on-a cpu d.1 $settled)" 0.53 0.75
+    within "two on: d.1 before e.1, disk" "$(share two-on-a disk d.1 $settled)" 0.51 0.75
+    within "two on: e.2 yields to f.1, and is not starved" "$(share two-on-b cpu e.2 $settled)" 0.2 0.47
+    off=$(mean two-off-b disk f.1 $begun) on=$(mean two-on-b disk f.1 $settled)
+    within "two: f.1's disk with the agent against without" "$(ratio "$on" "$off")" 1.1 2
+else
+    printf 'skipped: this evenhand has no agent, so that nothing is tried with it\n'
+fi
+summary
