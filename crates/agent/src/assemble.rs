@@ -9,13 +9,15 @@ use evenhand_exchange::{Fixed, Limits};
 use evenhand_guests::Quotas;
 use evenhand_heaviness::Metric;
 use evenhand_kernel::{
-    Budget, Control, DryRun, Enforcer, Findings, HostLock, KernelError, Own, Places, Several, Whom, probe,
+    Budget, Control, DryRun, Enforcer, Finding, Findings, Hierarchies, HostLock, KernelError, Own, Places, Several,
+    Whom, probe,
 };
 use evenhand_peers::{Alone, Config, Mode, Peers, PeersError};
+use evenhand_traffic::{Settings, Traffic, TrafficError, TrafficMeter};
 use thiserror::Error;
 
 use crate::agent::{Agent, AgentError, Parts, digest};
-use crate::configuration::{Configuration, PeersSection};
+use crate::configuration::{Configuration, NetworkSection, NodeSection, PeersSection};
 use crate::journal::{Journal, JournalError};
 use crate::round::{Round, Terms};
 use crate::supply::{SupplyError, speed, supply};
@@ -45,6 +47,9 @@ pub enum AssembleError {
     /// What groups have cannot be kept.
     #[error(transparent)]
     Journal(#[from] JournalError),
+    /// What guests send cannot be divided.
+    #[error(transparent)]
+    Traffic(#[from] TrafficError),
     /// Other nodes cannot be reached.
     #[error(transparent)]
     Peers(#[from] PeersError),
@@ -70,7 +75,44 @@ pub enum AssembleError {
 /// If it cannot be found out.
 pub fn doctor(configuration: Option<&Configuration>, places: &Places) -> Result<Findings, KernelError> {
     let under = configuration.map_or("", |c| c.node.under.as_str());
-    probe(places, under)
+    let mut findings = probe(places, under)?;
+    let row = match configuration.and_then(|c| Some((c, c.network.as_ref()?))) {
+        Some((configuration, section)) => network(&settings(section, &configuration.node), &findings.hierarchies),
+        None => Finding {
+            control: Control::Network,
+            able: false,
+            by: String::new(),
+            why: "no device is named".into(),
+            advice: Some("name the device by which the machine sends: [network] device = \"eth0\"".into()),
+        },
+    };
+    findings.set(row);
+    Ok(findings)
+}
+
+fn settings(section: &NetworkSection, node: &NodeSection) -> Settings {
+    let link = node.supply[Control::Network as usize].map(|bytes| bytes as u64);
+    Settings { device: section.device.clone(), link, force: section.replace }
+}
+
+fn network(settings: &Settings, hierarchies: &Hierarchies) -> Finding {
+    let tried = evenhand_traffic::probe(settings, hierarchies);
+    // By group or by device: one is enough.
+    let rules = |what: &str| what.starts_with("rules");
+    let able = tried.iter().filter(|found| !rules(found.what)).all(|found| found.works == Some(true))
+        && tried.iter().any(|found| rules(found.what) && found.works == Some(true));
+    let (works, not): (Vec<_>, Vec<_>) = tried.iter().partition(|found| found.works == Some(true));
+    let sentences =
+        |of: &[&evenhand_traffic::Finding]| of.iter().map(|f| f.sentence.as_str()).collect::<Vec<_>>().join(" ");
+    Finding {
+        control: Control::Network,
+        able,
+        by: if able { format!("classes of {}", settings.device) } else { String::new() },
+        why: if able { format!("{} is divided by HTB", settings.device) } else { sentences(&not) },
+        advice: (able && !not.is_empty())
+            .then(|| sentences(&not))
+            .or_else(|| (!able && works.is_empty()).then(|| "run as root".into())),
+    }
 }
 
 /// An agent of this machine. If it may write, nobody else may, where it works.
@@ -79,13 +121,26 @@ pub fn doctor(configuration: Option<&Configuration>, places: &Places) -> Result<
 /// If anything that it needs is not there.
 pub fn assemble(configuration: Configuration, apply: bool, places: &Places) -> Result<Assembly, AssembleError> {
     let findings = doctor(Some(&configuration), places)?;
-    let Configuration { node, heaviness, control, network: _, peers, quotas, guests, .. } = configuration;
+    let Configuration { mut node, heaviness, control, network, peers, quotas, guests, .. } = configuration;
     let lock = apply.then(|| HostLock::take(&findings.hierarchies, &node.under)).transpose()?;
     let quotas = quotas.map(|path| Quotas::open(&path)).transpose().map_err(|e| AssembleError::Quotas(Box::new(e)))?;
     let quotas = quotas.unwrap_or_default();
     Budget::raise_limit();
     let budget = Budget::of_process();
-    let enforcer: Box<dyn Enforcer> = if apply { enforcers(&findings, &budget)? } else { Box::new(DryRun::default()) };
+    let able = |control| findings.row(control).is_some_and(|row| row.able);
+    let mut meter = findings.meters(&budget);
+    let mut traffic = None;
+    match network.as_ref().filter(|_| apply && able(Control::Network)) {
+        Some(section) => {
+            let opened = Traffic::open(settings(section, &node), &findings.hierarchies)?;
+            node.supply[Control::Network as usize].get_or_insert(opened.link() as f64);
+            meter = meter.with(Box::new(opened.meter()?));
+            traffic = Some(opened);
+        }
+        None => meter = meter.with(Box::new(TrafficMeter::of_devices()?)),
+    }
+    let enforcer: Box<dyn Enforcer> =
+        if apply { enforcers(&findings, traffic, &budget)? } else { Box::new(DryRun::default()) };
     let enforced_by =
         Control::ALL.map(|control| findings.row(control).filter(|row| row.able).map(|row| row.by.clone()));
     let journal = if apply {
@@ -122,7 +177,7 @@ pub fn assemble(configuration: Configuration, apply: bool, places: &Places) -> R
         terms,
         control,
         guests,
-        meter: Box::new(findings.meters(&budget)),
+        meter: Box::new(meter),
         enforcer,
         enforced_by,
         peers,
@@ -135,11 +190,14 @@ pub fn assemble(configuration: Configuration, apply: bool, places: &Places) -> R
 }
 
 /// Everything that can write here, each to what is its own.
-fn enforcers(findings: &Findings, budget: &Budget) -> Result<Box<dyn Enforcer>, KernelError> {
+fn enforcers(findings: &Findings, traffic: Option<Traffic>, budget: &Budget) -> Result<Box<dyn Enforcer>, KernelError> {
     let own = Own::detect(&findings.hierarchies)?;
     let mut all = Several::new();
     for enforcer in findings.enforcers(&own, budget) {
         all = all.with(Whom::All, enforcer);
+    }
+    if let Some(traffic) = traffic {
+        all = all.with(Whom::All, Box::new(traffic));
     }
     Ok(Box::new(all))
 }

@@ -56,9 +56,8 @@ fn had() -> std::io::Result<u64> {
 /// Each thread reads a part of the device of its own, over and over.
 fn read(device: &str, threads: u64, ms: u64) -> Result<(), Box<dyn Error>> {
     let file = OpenOptions::new().read(true).custom_flags(DIRECT).open(device)?;
-    let sectors: u64 = fs::read_to_string(format!("/sys/class/block/{}/size", device.trim_start_matches("/dev/")))?
-        .trim()
-        .parse()?;
+    let sectors: u64 =
+        fs::read_to_string(format!("/sys/class/block/{}/size", device.trim_start_matches("/dev/")))?.trim().parse()?;
     let part = sectors * 512 / threads.max(1) / BLOCK as u64 * BLOCK as u64;
     let one = |file: File, first: u64| -> std::io::Result<()> {
         let mut buffer = vec![0u8; BLOCK + ALIGNED];
