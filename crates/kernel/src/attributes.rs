@@ -13,14 +13,16 @@ use crate::descriptors::{For, Kept, vanished};
 use crate::sources::{failed, lost};
 use crate::{Before, Budget, Change, Control, Group, GroupId, KernelError, Levels, Own};
 
+/// What a file takes for these levels.
+pub(crate) type Scale = fn(&Levels) -> Option<u64>;
+
 /// One file through which groups are weighed.
 #[derive(Debug)]
 pub(crate) struct Attribute {
     pub(crate) control: Control,
     pub(crate) root: Arc<Path>,
     pub(crate) name: &'static str,
-    /// What it takes for these levels.
-    pub(crate) scale: fn(&Levels) -> Option<u64>,
+    pub(crate) scale: Scale,
     /// A file of weights for single disks, which the kernel forgets when the weight for all is written: so they are
     /// put back after it.
     pub(crate) devices: Option<&'static str>,

@@ -10,6 +10,9 @@ use crate::descriptors::{For, Kept, vanished};
 use crate::own::check_path;
 use crate::{Budget, Control, Group, GroupId, KernelError, Usage};
 
+/// The number that a text says.
+pub(crate) type Parse = fn(&[u8]) -> Option<u64>;
+
 /// One number of a group.
 #[derive(Debug)]
 pub(crate) struct Source {
@@ -18,7 +21,7 @@ pub(crate) struct Source {
     pub(crate) root: Arc<Path>,
     /// The file; of several the first that is there.
     pub(crate) names: &'static [&'static str],
-    pub(crate) parse: fn(&[u8]) -> Option<u64>,
+    pub(crate) parse: Parse,
     pub(crate) expected: &'static str,
     /// A file that has to say more than 0 for this one to count.
     pub(crate) only_if: Option<PathBuf>,

@@ -1,13 +1,12 @@
 //! Control groups, version 1: each controller has a hierarchy of its own, and a group may be in some of them only.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use evenhand_controller::{bfq_weight, cgroup_weight, cpu_shares};
 
-use crate::attributes::{Attribute, Attributes, whole_pages};
+use crate::attributes::{Attribute, Attributes, Scale, whole_pages};
 use crate::counters;
-use crate::sources::{Source, Sources};
+use crate::sources::{Parse, Source, Sources};
 use crate::{
     Before, Budget, Change, Control, Enforcer, Group, GroupId, Hierarchies, KernelError, Levels, Meter, Own, Usage,
 };
@@ -22,23 +21,17 @@ pub struct CgroupV1(Attributes);
 impl CgroupV1 {
     /// For those of `controls` whose hierarchies are mounted.
     pub fn new(hierarchies: &Hierarchies, controls: &[Control], own: Own, budget: &Budget) -> CgroupV1 {
-        let all: [(Control, &str, &'static str, fn(&Levels) -> Option<u64>, Option<&'static str>); 3] = [
-            (Control::Cpu, "cpu", "cpu.shares", |l| l.cpu.map(|w| cpu_shares(w).into()), None),
-            (Control::Memory, "memory", "memory.soft_limit_in_bytes", |l| l.memory.map(whole_pages), None),
-            (
-                Control::Disk,
-                "blkio",
-                "blkio.bfq.weight",
-                |l| l.disk.map(|w| bfq_weight(cgroup_weight(w)).into()),
-                Some("blkio.bfq.weight_device"),
-            ),
-        ];
-        let attributes = all.into_iter().filter(|(control, ..)| controls.contains(control));
-        let attributes = attributes.filter_map(|(control, controller, name, scale, devices)| {
-            let root: Arc<Path> = Arc::from(hierarchies.legacy.get(controller)?.as_path());
-            Some(Attribute { control, root, name, scale, devices })
-        });
-        CgroupV1(Attributes::new(attributes.collect(), own, budget))
+        let mut attributes = Vec::new();
+        let mut add = |control, controller, name, scale: Scale, devices| {
+            if let Some(root) = hierarchies.legacy.get(controller).filter(|_| controls.contains(&control)) {
+                attributes.push(Attribute { control, root: Arc::from(root.as_path()), name, scale, devices });
+            }
+        };
+        add(Control::Cpu, "cpu", "cpu.shares", |l| l.cpu.map(|w| cpu_shares(w).into()), None);
+        add(Control::Memory, "memory", "memory.soft_limit_in_bytes", |l| l.memory.map(whole_pages), None);
+        let disk: Scale = |l| l.disk.map(|w| bfq_weight(cgroup_weight(w)).into());
+        add(Control::Disk, "blkio", "blkio.bfq.weight", disk, Some("blkio.bfq.weight_device"));
+        CgroupV1(Attributes::new(attributes, own, budget))
     }
 }
 
@@ -80,25 +73,19 @@ pub struct CgroupV1Meter(Sources);
 impl CgroupV1Meter {
     /// From the hierarchies that are mounted.
     pub fn new(hierarchies: &Hierarchies, budget: &Budget) -> CgroupV1Meter {
-        let single = (counters::single as fn(&[u8]) -> Option<u64>, "one number");
-        let total = (counters::service_bytes as fn(&[u8]) -> Option<u64>, "a line Total with a number");
-        let all: [(Control, &str, &'static [&'static str], _); 4] = [
-            (Control::Cpu, "cpuacct", &["cpuacct.usage"], single),
-            (Control::Memory, "memory", &["memory.usage_in_bytes"], single),
-            (Control::Disk, "blkio", &["blkio.bfq.io_service_bytes_recursive", "blkio.bfq.io_service_bytes"], total),
-            (
-                Control::Disk,
-                "blkio",
-                &["blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes"],
-                total,
-            ),
-        ];
-        let sources = all.into_iter().filter_map(|(control, controller, names, (parse, expected))| {
-            let root: Arc<Path> = Arc::from(hierarchies.legacy.get(controller)?.as_path());
-            let only_if = names[0].starts_with("blkio.throttle").then(|| root.join(names[0]));
-            Some(Source { control, root, names, parse, expected, only_if })
-        });
-        let sources: Vec<Source> = sources.collect();
+        let mut sources: Vec<Source> = Vec::new();
+        let mut add = |control, controller, names: &'static [&'static str], parse: Parse, expected| {
+            if let Some(root) = hierarchies.legacy.get(controller) {
+                let only_if = names[0].starts_with("blkio.throttle").then(|| root.join(names[0]));
+                sources.push(Source { control, root: Arc::from(root.as_path()), names, parse, expected, only_if });
+            }
+        };
+        add(Control::Cpu, "cpuacct", &["cpuacct.usage"], counters::single, "one number");
+        add(Control::Memory, "memory", &["memory.usage_in_bytes"], counters::single, "one number");
+        let bfq = &["blkio.bfq.io_service_bytes_recursive", "blkio.bfq.io_service_bytes"];
+        let throttle = &["blkio.throttle.io_service_bytes_recursive", "blkio.throttle.io_service_bytes"];
+        add(Control::Disk, "blkio", bfq, counters::service_bytes, "a line Total with a number");
+        add(Control::Disk, "blkio", throttle, counters::service_bytes, "a line Total with a number");
         let roots = sources.iter().map(|source| Arc::clone(&source.root)).collect();
         CgroupV1Meter(Sources::new(sources, roots, budget))
     }

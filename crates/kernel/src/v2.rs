@@ -8,10 +8,10 @@ use std::sync::Arc;
 use evenhand_controller::{bfq_weight, cgroup_weight};
 use rustix::io::Errno;
 
-use crate::attributes::{Attribute, Attributes, whole_pages};
+use crate::attributes::{Attribute, Attributes, Scale, whole_pages};
 use crate::counters;
 use crate::descriptors::{For, Kept, vanished};
-use crate::sources::{Source, Sources, failed};
+use crate::sources::{Parse, Source, Sources, failed};
 use crate::{
     Before, Budget, Change, Control, Enforcer, Group, GroupId, Hierarchies, KernelError, Levels, Meter, Own, Pressure,
     Stall, Usage,
@@ -52,7 +52,7 @@ impl CgroupV2 {
         let mut attributes = Vec::new();
         if let Some(root) = &hierarchies.unified {
             let root: Arc<Path> = Arc::from(root.as_path());
-            let mut add = |control, name, scale: fn(&Levels) -> Option<u64>| {
+            let mut add = |control, name, scale: Scale| {
                 attributes.push(Attribute { control, root: Arc::clone(&root), name, scale, devices: None });
             };
             if cpu {
@@ -121,19 +121,16 @@ impl CgroupV2Meter {
     /// From version 2 if that is mounted.
     pub fn new(hierarchies: &Hierarchies, budget: &Budget) -> CgroupV2Meter {
         let root: Option<Arc<Path>> = hierarchies.unified.as_deref().map(Arc::from);
-        let all: [(Control, &str, &'static [&'static str], fn(&[u8]) -> Option<u64>, _); 3] = [
-            (Control::Cpu, "cpuacct", &["cpu.stat"], counters::cpu_stat, "a line usage_usec with a number"),
-            (Control::Memory, "memory", &["memory.current"], counters::single, "one number"),
-            (Control::Disk, "blkio", &["io.stat"], counters::io_stat, "lines with rbytes= and wbytes="),
-        ];
         let mut sources = Vec::new();
-        if let Some(root) = &root {
-            let here = all.into_iter().filter(|(_, legacy, ..)| !hierarchies.legacy.contains_key(*legacy));
-            sources.extend(here.map(|(control, _, names, parse, expected)| {
+        let mut add = |control, legacy, names, parse: Parse, expected| {
+            if let Some(root) = root.as_ref().filter(|_| !hierarchies.legacy.contains_key(legacy)) {
                 let root = Arc::clone(root);
-                Source { control, root, names, parse, expected, only_if: None }
-            }));
-        }
+                sources.push(Source { control, root, names, parse, expected, only_if: None });
+            }
+        };
+        add(Control::Cpu, "cpuacct", &["cpu.stat"], counters::cpu_stat, "a line usage_usec with a number");
+        add(Control::Memory, "memory", &["memory.current"], counters::single, "one number");
+        add(Control::Disk, "blkio", &["io.stat"], counters::io_stat, "lines with rbytes= and wbytes=");
         let sources = Sources::new(sources, root.iter().cloned().collect(), budget);
         CgroupV2Meter { root, sources, waits: HashMap::new(), budget: budget.clone(), buffer: Vec::new() }
     }

@@ -94,7 +94,7 @@ fn debian_12_divides_processors_only_until_it_is_told() {
     );
     let (able, _, why, advice) = row(&found, Control::Memory);
     assert_eq!((able, why), (false, "memory.low of machine.slice is 0, so nothing below it is protected"));
-    assert!(advice.unwrap().ends_with("/sys/fs/cgroup/machine.slice/memory.low"), "{advice:?}");
+    assert!(advice.unwrap().starts_with("systemctl set-property machine.slice MemoryLow=BYTES, "), "{advice:?}");
     assert_eq!(
         row(&found, Control::Disk),
         (
@@ -114,8 +114,11 @@ fn debian_12_divides_processors_only_until_it_is_told() {
     let top = machine.probe("");
     assert_eq!(row(&top, Control::Memory).1, "cgroup-v2 memory.low");
     assert_eq!(top.memory, Some(Protection::Low));
-    let told = machine.with("sys/fs/cgroup/machine.slice/memory.low", "max\n").probe("machine.slice");
-    assert_eq!(row(&told, Control::Memory).1, "cgroup-v2 memory.low");
+    let machine = machine.with("sys/fs/cgroup/machine.slice/memory.low", "1073741824\n");
+    let told = machine.probe("machine.slice");
+    assert_eq!((row(&told, Control::Memory).1, told.protected), ("cgroup-v2 memory.low", Some(1 << 30)));
+    let machine = machine.with("sys/fs/cgroup/machine.slice/memory.low", "max\n");
+    assert_eq!(machine.probe("machine.slice").protected, None);
 }
 
 #[test]

@@ -53,13 +53,23 @@ impl Look<'_> {
         } else {
             ("memory.low", Protection::Low, self.mounted("memory", &root))
         };
-        // What is protected within a group is at most what is protected of the group.
+        // What is protected within a group is at most what is protected of the group. What is left of that goes to
+        // all within by use (memory_recursiveprot), so it should not be more than they are to have.
         for around in around(self.under).filter(|around| !around.is_empty()) {
             let path = root.join(around).join(file);
-            if Places::text(&path).is_some_and(|text| text == "0") {
-                let advice = format!("write max, or what all below it are to have, to {}", self.places.name(&path));
+            let Some(bytes) = Places::text(&path).and_then(|text| text.parse::<u64>().ok()) else { continue };
+            if bytes == 0 {
+                let setting = if self.generations { "MemoryMin" } else { "MemoryLow" };
+                let unit = around.rsplit('/').next().unwrap_or(around);
+                let how = if findings.systemd {
+                    format!("systemctl set-property {unit} {setting}=BYTES")
+                } else {
+                    format!("echo BYTES > {}", self.places.name(&path))
+                };
+                let advice = format!("{how}, as much as all below it are to have together");
                 return Err((format!("{file} of {around} is 0, so nothing below it is protected"), Some(advice)));
             }
+            findings.protected = Some(findings.protected.map_or(bytes, |least| least.min(bytes)));
         }
         findings.memory = Some(protection);
         Ok((format!("cgroup-v2 {file}"), why))

@@ -59,6 +59,8 @@ pub struct Findings {
     pub disk: Option<DiskWeight>,
     /// By which file version 2 protects memory.
     pub memory: Option<Protection>,
+    /// Bytes that are protected of all groups below `under` together, where the groups around them bound that.
+    pub protected: Option<u64>,
 }
 
 /// Looks what can be enforced for the groups right below `under` ("" is the root). Writes nothing. Says nothing about
