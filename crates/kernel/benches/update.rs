@@ -4,13 +4,15 @@
 //!
 //! An update reads what each group has used of processors, memory and disks, and gives it three levels: the same
 //! as before, or all others. Beside it what a plain program does, which opens, reads and closes each file, and
-//! opens, writes and closes each again whether or not anything changed. The groups are made before and removed
+//! opens, writes and closes each again whether or not anything changed; and the floor, which is to read the three files
+//! of a group that are open already and do nothing with them. The groups are made before and removed
 //! after.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
-use std::fs;
+use std::fs::{self, File};
 use std::hint::black_box;
+use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use evenhand_controller::{bfq_weight, cgroup_weight, cpu_shares};
@@ -20,6 +22,11 @@ use evenhand_kernel::{
 use rustix::time::{ClockId, clock_gettime};
 
 const RUNS: usize = 15;
+const READ: [(&str, &str); 3] = [
+    ("cpuacct", "cpuacct.usage"),
+    ("memory", "memory.usage_in_bytes"),
+    ("blkio", "blkio.bfq.io_service_bytes_recursive"),
+];
 
 /// The groups of a run; removed when dropped.
 struct Groups {
@@ -68,7 +75,7 @@ fn main() {
     Budget::raise_limit();
     println!("microseconds of a processor a group and update, median of {RUNS} runs (and least); bytes a group");
     println!(
-        "groups           read      unchanged        changed |     naive read    naive write |  memory  descriptors"
+        "groups          floor           read      unchanged        changed |     naive read    naive write | memory  descriptors"
     );
     for count in counts {
         match Groups::new(&hierarchies, count) {
@@ -117,13 +124,22 @@ fn row(hierarchies: &Hierarchies, groups: &[Group]) {
     let changed = times(groups.len(), |run| assert_eq!(update(run + 2), 3 * groups.len()));
     update(0);
     let unchanged = times(groups.len(), |_| assert_eq!(update(0), 0));
+    drop((meter, enforcer));
+    let files = |group: &Group| {
+        READ.map(|(controller, file)| File::open(hierarchies.legacy[controller].join(&group.path).join(file)))
+    };
+    let open: Vec<File> = groups.iter().flat_map(files).filter_map(Result::ok).collect();
+    let mut buffer = [0; 4096];
+    let floor = times(groups.len(), |_| {
+        for file in &open {
+            black_box(file.read_at(&mut buffer, 0).ok());
+        }
+    });
+    let whole = open.len() == READ.len() * groups.len();
+    drop(open);
     let naive_read = times(groups.len(), |_| {
         for (_, group) in ids(groups) {
-            for (controller, file) in [
-                ("cpuacct", "cpuacct.usage"),
-                ("memory", "memory.usage_in_bytes"),
-                ("blkio", "blkio.bfq.io_service_bytes_recursive"),
-            ] {
+            for (controller, file) in READ {
                 black_box(fs::read_to_string(hierarchies.legacy[controller].join(&group.path).join(file)).ok());
             }
         }
@@ -142,8 +158,9 @@ fn row(hierarchies: &Hierarchies, groups: &[Group]) {
         }
     });
     let n = groups.len();
+    assert!(whole, "no descriptors left for the floor");
     println!(
-        "{n:>6} {read:>14} {unchanged:>14} {changed:>14} | {naive_read:>14} {naive_write:>14} | {memory:>7} {kept:>12.1}"
+        "{n:>6} {floor:>14} {read:>14} {unchanged:>14} {changed:>14} | {naive_read:>14} {naive_write:>14} | {memory:>6} {kept:>12.1}"
     );
 }
 

@@ -162,7 +162,7 @@ fn bfq_that_does_not_wait_keeps_no_weights() {
 fn one_disk_with_bfq_is_enough_and_the_others_are_named() {
     let machine = Machine::debian_12()
         .bfq("sdb", "8:16", ["8", "1", "0"])
-        .bfq("sda", "8:0", ["8", "0", "0"])
+        .bfq("sda", "8:0", ["8", "0", "1"])
         // None of these is a disk of its own.
         .disk("dm-0", "253:0", "none")
         .with("sys/block/dm-0/slaves/sda/x", "")

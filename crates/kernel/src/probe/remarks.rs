@@ -70,10 +70,9 @@ pub(super) fn remarks(look: &Look<'_>, findings: &Findings) -> Vec<Remark> {
             Some(_) if !disk.weighed_by_bfq() => {
                 add("scheduler bfq, slice_idle 0".into(), "not divided: bfq keeps weights only if it waits");
             }
-            Some(bfq) if bfq.low_latency && !bfq.strict => add(
-                "scheduler bfq, low_latency 1, strict_guarantees 0".into(),
-                "who has one request at a time may get more or less than its weight; low_latency 0 or \
-                 strict_guarantees 1 is exact",
+            Some(bfq) if !bfq.strict => add(
+                format!("scheduler bfq, low_latency {}, strict_guarantees 0", u8::from(bfq.low_latency)),
+                "who has one request at a time may get less than its weight says; strict_guarantees 1 changes that",
             ),
             Some(_) => {}
         }
