@@ -34,7 +34,7 @@ pub(super) fn remarks(look: &Look<'_>, findings: &Findings) -> Vec<Remark> {
         add("systemd", "runs this machine".into(), matters.into());
     }
     if look.generations {
-        let matters = if findings.memory.is_some() {
+        let matters = if !hierarchies.legacy.contains_key("memory") {
             "memory.low is not honoured; memory.min is, and is never taken away: the sum must fit the machine"
         } else {
             "soft limits only say who is looked at first when memory is short"
