@@ -42,6 +42,12 @@ fn remove(path: &Path) {
     let _ = fs::remove_dir(path);
 }
 
+/// Bytes that this process holds.
+fn held() -> f64 {
+    let text = fs::read_to_string("/proc/self/statm").unwrap();
+    4096.0 * text.split(' ').nth(1).unwrap().parse::<f64>().unwrap()
+}
+
 fn median(mut look: impl FnMut()) -> f64 {
     look();
     let mut times: Vec<f64> = (0..RUNS)
@@ -99,21 +105,23 @@ fn main() {
         ("table", "tenants.slice", format!("file = {:?}", state.path().join("rows"))),
     ];
     println!("{count} guests, nanoseconds a guest, median of {RUNS}: {}", above.display());
-    println!("source        first look   unchanged     listing");
+    println!("source        first look   unchanged     listing   bytes held");
     for (name, parent, more) in tables.into_iter().filter(|(name, ..)| !real || *name != "slurm") {
         let text = format!("[[guests]]\nfrom = {name:?}\n{more}\n");
         let document = Document::parse("bench", &text, Some(Format::Toml)).unwrap();
         let list = document.root().unwrap().required("guests", "").unwrap();
         let tables = list.list().unwrap().map(|node| node.table().unwrap());
         let mut guests = Guests::read(tables, &hierarchies, Own::default()).unwrap();
+        let before = held();
         let start = Instant::now();
         let found = guests.look().guests.len();
         let first = start.elapsed().as_secs_f64() * 1e9;
         assert_eq!(found, count, "{name}: {:?}", guests.seen().remarks);
         let unchanged = median(|| assert_eq!(black_box(guests.look().guests.len()), count));
+        let bytes = held() - before;
         let listing = median(|| drop(black_box(hierarchies.below(parent).unwrap())));
         let of = |total: f64| total / count as f64;
-        println!("{name:12} {:11.0} {:11.0} {:11.0}", of(first), of(unchanged), of(listing));
+        println!("{name:12} {:11.0} {:11.0} {:11.0} {:12.0}", of(first), of(unchanged), of(listing), of(bytes));
     }
     process.kill().unwrap();
     process.wait().unwrap();

@@ -1,5 +1,6 @@
 //! Paths of groups, names of units, and names that were escaped.
 
+use std::io;
 use std::path::Path;
 
 use evenhand_kernel::{Hierarchies, KernelError, Listed};
@@ -18,10 +19,13 @@ pub(crate) fn last(path: &str) -> &str {
     path.rsplit_once('/').map_or(path, |(_, last)| last)
 }
 
-/// The groups right below `parent`; none if there is no such parent.
+/// The groups right below `parent`; none if there is no such parent, or if it goes while it is listed.
 pub(crate) fn children(hierarchies: &Hierarchies, parent: &str) -> Result<Vec<Listed>, GuestError> {
+    // What the kernel says of a file or folder whose group is gone.
+    let gone = |error: &io::Error| error.raw_os_error() == Some(nix::libc::ENODEV);
     match hierarchies.below(parent) {
         Err(KernelError::Gone(_)) => Ok(Vec::new()),
+        Err(KernelError::Io { source, .. }) if gone(&source) => Ok(Vec::new()),
         other => Ok(other?),
     }
 }

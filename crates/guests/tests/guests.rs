@@ -5,6 +5,8 @@ mod common;
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Machine, lines, remarks};
 use evenhand_guests::{Guest, GuestError, Guests, Own, Refusal, Remark, Source};
@@ -198,6 +200,33 @@ fn ten_thousand_users() {
     let seen = guests.look();
     assert_eq!((seen.guests.len(), seen.added.as_slice(), seen.removed.len()), (9_999, &[9_998][..], 2));
     assert!(seen.guests.is_sorted_by(|a, b| a.group.path < b.group.path));
+}
+
+#[test]
+fn groups_come_and_go_while_it_looks() {
+    let machine = Machine::large();
+    machine.group("t/stays");
+    let root = machine.root().to_owned();
+    let over = Arc::new(AtomicBool::new(false));
+    let stop = Arc::clone(&over);
+    let maker = std::thread::spawn(move || {
+        let mut made = 0_u32;
+        while !stop.load(Ordering::Relaxed) {
+            let path = root.join(format!("t/{}/x/y", made % 7));
+            std::fs::create_dir_all(&path).unwrap();
+            std::fs::remove_dir_all(root.join(format!("t/{}", (made + 3) % 7))).unwrap_or(());
+            made += 1;
+        }
+        made
+    });
+    let mut guests = machine.guests(&pattern("t/stays|t/./x/y", "x"));
+    for _ in 0..2000 {
+        let seen = guests.look();
+        assert!(seen.remarks.is_empty(), "{:?}", seen.remarks);
+        assert!(seen.guests.iter().any(|g| g.name == "stays") && seen.guests.len() <= 8);
+    }
+    over.store(true, Ordering::Relaxed);
+    assert!(maker.join().unwrap() > 0);
 }
 
 /// What `Guests` does, told simply: of all that is found, in order of rules, what is not within something else.
