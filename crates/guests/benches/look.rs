@@ -48,17 +48,17 @@ fn held() -> f64 {
     4096.0 * text.split(' ').nth(1).unwrap().parse::<f64>().unwrap()
 }
 
-fn median(mut look: impl FnMut()) -> f64 {
+/// The shortest: whatever else runs only adds to it.
+fn best(mut look: impl FnMut()) -> f64 {
     look();
-    let mut times: Vec<f64> = (0..RUNS)
+    let times: Vec<f64> = (0..RUNS)
         .map(|_| {
             let start = Instant::now();
             look();
             start.elapsed().as_secs_f64() * 1e9
         })
         .collect();
-    times.sort_by(f64::total_cmp);
-    times[RUNS / 2]
+    times.into_iter().fold(f64::INFINITY, f64::min)
 }
 
 fn main() {
@@ -104,7 +104,7 @@ fn main() {
         ("pattern", "tenants.slice", r"pattern = 'tenants\.slice/(?<owner>[a-z]+)-(?<name>.*)\.service'".to_owned()),
         ("table", "tenants.slice", format!("file = {:?}", state.path().join("rows"))),
     ];
-    println!("{count} guests, nanoseconds a guest, median of {RUNS}: {}", above.display());
+    println!("{count} guests, nanoseconds a guest, best of {RUNS}: {}", above.display());
     println!("source        first look   unchanged     listing   bytes held");
     for (name, parent, more) in tables.into_iter().filter(|(name, ..)| !real || *name != "slurm") {
         let text = format!("[[guests]]\nfrom = {name:?}\n{more}\n");
@@ -117,9 +117,9 @@ fn main() {
         let found = guests.look().guests.len();
         let first = start.elapsed().as_secs_f64() * 1e9;
         assert_eq!(found, count, "{name}: {:?}", guests.seen().remarks);
-        let unchanged = median(|| assert_eq!(black_box(guests.look().guests.len()), count));
+        let unchanged = best(|| assert_eq!(black_box(guests.look().guests.len()), count));
         let bytes = held() - before;
-        let listing = median(|| drop(black_box(hierarchies.below(parent).unwrap())));
+        let listing = best(|| drop(black_box(hierarchies.below(parent).unwrap())));
         let of = |total: f64| total / count as f64;
         println!("{name:12} {:11.0} {:11.0} {:11.0} {:12.0}", of(first), of(unchanged), of(listing), of(bytes));
     }

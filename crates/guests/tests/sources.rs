@@ -423,3 +423,30 @@ fn files_that_name_groups() {
         guests.seen().remarks
     );
 }
+
+#[test]
+fn many_rows_of_one_folder_are_found_as_few_are() {
+    let machine = Machine::unified();
+    // Some are not there, some are files, some of the folder are in no row.
+    let numbers = 0..40;
+    for n in numbers.clone().filter(|n| n % 3 != 0) {
+        machine.group(&format!("many/{n}"));
+        machine.group(&format!("many/{n}/few{}", n % 2));
+    }
+    machine.write("cgroup/many/3", "");
+    let rows: String = numbers.rev().filter(|n| n % 5 != 0).map(|n| format!("many/{n}/few1 x\n")).collect();
+    let wide: String = (0..40).rev().filter(|n| n % 5 != 0).map(|n| format!("many/{n} x\n")).collect();
+    let expected = |suffix: &str, keep: fn(&i32) -> bool| {
+        let mut paths: Vec<String> =
+            (0..40).filter(|n| n % 3 != 0 && n % 5 != 0).filter(keep).map(|n| format!("many/{n}{suffix}")).collect();
+        paths.sort();
+        paths
+    };
+    for (text, expected) in [(wide, expected("", |_| true)), (rows, expected("/few1", |n| n % 2 == 1))] {
+        let file = machine.write("rows", text);
+        let mut guests = machine.guests(&format!("[[guests]]\nfrom = 'table'\nfile = {file:?}\n"));
+        let paths: Vec<String> = guests.look().guests.iter().map(|g| g.group.path.clone()).collect();
+        assert_eq!(paths, expected);
+        assert!(guests.look().added.is_empty());
+    }
+}

@@ -9,7 +9,7 @@ use evenhand_documents::{Document, DocumentError, Format, Source as Text, Table}
 use evenhand_kernel::Hierarchies;
 
 use crate::lines::{Field, lines};
-use crate::paths::{is_path, last};
+use crate::paths::{children, is_path, last};
 use crate::roll::{Found, Roll, bytes, file, whole_bytes};
 use crate::watched::Watched;
 use crate::{Guest, GuestError, Registration, Source};
@@ -20,8 +20,12 @@ pub(crate) const SOURCE: Registration = Registration {
     build,
 };
 
+/// From so many rows on within one folder, it is listed: to look for each group costs several times as much.
+const MANY: usize = 8;
+
 struct Listing {
     hierarchies: Hierarchies,
+    /// In order of parents, then of names.
     rows: Watched<Vec<(String, Found)>>,
     roll: Roll,
 }
@@ -35,10 +39,12 @@ fn build(table: &Table<'_>, hierarchies: &Hierarchies) -> Result<Box<dyn Source>
 
 fn read(path: &Path) -> Result<Vec<(String, Found)>, DocumentError> {
     let text = Text::read(path)?;
-    match Format::of_path(path) {
+    let mut rows = match Format::of_path(path) {
         Some(format) => tables(&Document::of(text, Some(format))?),
         None => rows(&text),
-    }
+    }?;
+    rows.sort_by(|(a, _), (b, _)| parent(a).cmp(parent(b)).then_with(|| a.cmp(b)));
+    Ok(rows)
 }
 
 const WRONG_PATH: &str = "expected the path of a group below the root, such as machine.slice/a.scope";
@@ -114,25 +120,55 @@ fn tables(document: &Document) -> Result<Vec<(String, Found)>, DocumentError> {
     Ok(rows)
 }
 
+impl Listing {
+    /// The groups of the rows that are here, with their rows' numbers.
+    fn here(&self) -> Result<Vec<(usize, u64)>, GuestError> {
+        let Some(root) = self.hierarchies.main() else { return Ok(Vec::new()) };
+        let rows = self.rows.value();
+        let mut found = Vec::with_capacity(rows.len());
+        let (mut path, mut begin) = (root.to_path_buf(), 0);
+        while begin < rows.len() {
+            // Rows are in order of parents.
+            let parent = parent(&rows[begin].0);
+            let end = begin + rows[begin..].iter().take_while(|row| self::parent(&row.0) == parent).count();
+            if end - begin >= MANY {
+                let mut listed = children(&self.hierarchies, parent)?.into_iter().peekable();
+                for (number, (group, _)) in (begin..).zip(&rows[begin..end]) {
+                    while listed.next_if(|l| l.path < *group).is_some() {}
+                    found.extend(listed.next_if(|l| l.path == *group).map(|l| (number, l.identity)));
+                }
+            } else {
+                for (number, (group, _)) in (begin..).zip(&rows[begin..end]) {
+                    path.push(group);
+                    // A row whose group is not there waits for it.
+                    let folder = fs::metadata(&path).ok().filter(fs::Metadata::is_dir);
+                    found.extend(folder.map(|folder| (number, folder.ino())));
+                    path.clear();
+                    path.push(root);
+                }
+            }
+            begin = end;
+        }
+        Ok(found)
+    }
+}
+
+fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
+}
+
 impl Source for Listing {
     fn look(&mut self) -> Result<Vec<Guest>, GuestError> {
         self.roll.begin();
         if self.rows.refresh() {
             self.roll.clear();
         }
-        let Some(root) = self.hierarchies.main() else { return Ok(Vec::new()) };
-        let mut path = root.to_path_buf();
-        for (group, found) in self.rows.value() {
-            path.push(group);
-            // A row whose group is not there waits for it.
-            if let Ok(folder) = fs::metadata(&path)
-                && folder.is_dir()
-                && !self.roll.has(group, folder.ino())
-            {
-                self.roll.keep(group.clone(), folder.ino(), Some(found.clone()));
+        let here = self.here()?;
+        let rows = self.rows.value();
+        for (group, found, identity) in here.into_iter().map(|(number, id)| (&rows[number].0, &rows[number].1, id)) {
+            if !self.roll.has(group, identity) {
+                self.roll.keep(group.clone(), identity, Some(found.clone()));
             }
-            path.clear();
-            path.push(root);
         }
         Ok(self.roll.end())
     }
