@@ -139,14 +139,14 @@ fn read(path: &Path, owner: &OwnerPath) -> Result<Domain, String> {
 }
 
 impl Libvirt {
-    /// The groups of machines below `parent`, and in the partitions there.
-    fn list(&self, parent: &str, depth: usize, found: &mut Vec<(Listed, Machine)>) -> Result<(), GuestError> {
+    /// The groups below `parent`, and in the partitions there: machines and what else stands among them.
+    fn list(&self, parent: &str, depth: usize, found: &mut Vec<Listed>) -> Result<(), GuestError> {
         const DEEPEST: usize = 16;
         for group in children(&self.hierarchies, parent)? {
             let name = last(&group.path);
-            if let Some(machine) = machine_of(name) {
-                found.push((group, machine));
-            } else if is_partition(name) && depth < DEEPEST {
+            if !is_partition(name) {
+                found.push(group);
+            } else if depth < DEEPEST {
                 self.list(&group.path, depth + 1, found)?;
             }
         }
@@ -173,10 +173,11 @@ impl Source for Libvirt {
             self.roll.clear();
         }
         let (mut unknown, mut first) = (0, String::new());
-        for (group, machine) in groups {
+        for group in groups {
             if self.roll.has(&group.path, group.identity) {
                 continue;
             }
+            let Some(machine) = machine_of(last(&group.path)) else { continue };
             let driver = self.drivers.iter().find(|driver| driver.name == machine.driver);
             let Some(domain) = driver.and_then(|driver| driver.domain(&machine)) else {
                 if unknown == 0 {
