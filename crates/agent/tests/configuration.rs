@@ -1,0 +1,133 @@
+//! What a configuration may say, and what is said of one that is wrong.
+#![allow(clippy::unwrap_used)]
+
+use std::time::Duration;
+
+use evenhand_agent::{Configuration, Law, NodeSection, Speed};
+use evenhand_documents::{Document, Format};
+use evenhand_guests::Own;
+use evenhand_kernel::{Control, Hierarchies};
+use proptest::prelude::*;
+
+const GUESTS: &str = "[[guests]]\nfrom = \"pattern\"\npattern = 'lab/(?<owner>.*)'\n";
+
+fn read(text: &str) -> Result<Configuration, String> {
+    let document = Document::parse("agent.toml", text, Some(Format::Toml)).map_err(|e| e.to_string())?;
+    Configuration::read(&document, &Hierarchies::default(), Own::from_text("")).map_err(|e| e.to_string())
+}
+
+#[test]
+fn what_is_not_said_has_its_default() {
+    let it = read(GUESTS).unwrap();
+    assert_eq!(it.node, NodeSection::default());
+    assert_eq!((it.heaviness.name, &*it.heaviness.resources), ("deviation", &Control::ALL[..]));
+    assert_eq!((it.control.interval, it.control.controls.len()), (Duration::from_secs(10), 4));
+    assert!(matches!(it.control.law, Law::Integral(_)));
+    assert!(it.peers.is_none() && it.network.is_none() && it.quotas.is_none() && it.metrics.is_none());
+}
+
+#[test]
+fn everything_that_can_be_said() {
+    let text = format!(
+        "{GUESTS}
+        [node]
+        name = \"n1\"
+        cpu = 8
+        mem = \"32Gi\"
+        disk = \"150Mi\"
+        net = \"125M\"
+        speed = \"bogomips\"
+        reference = 5000
+        state = \"/var/lib/x\"
+        socket = \"/run/x.sock\"
+        under = \"/lab/\"
+        [heaviness]
+        metric = \"greediness\"
+        k = \"1/2\"
+        endowment = \"capped\"
+        resources = [\"disk\", \"cpu\"]
+        [control]
+        interval = \"2.5s\"
+        gain = 0.1
+        damping = 0.5
+        dead_band = 0
+        slew = 1
+        least = 0.1
+        most = 10
+        controls = [\"net\"]
+        protected = 0.25
+        smoothing = 0.5
+        [quotas]
+        file = \"quotas.toml\"
+        [network]
+        device = \"eth0\"
+        replace = true
+        [peers]
+        listen = \"192.0.2.1:9751\"
+        advertise = \"192.0.2.2:9751\"
+        seeds = [\"192.0.2.3:9751\"]
+        key = \"/etc/evenhand/key\"
+        exchange = \"ring\"
+        fresh = 2
+        lost = 5
+        largest = {{ cpu = 128 }}
+        [metrics]
+        listen = \"127.0.0.1:9750\"
+        "
+    );
+    let it = read(&text).unwrap();
+    assert_eq!(it.node.supply, [Some(8.0), Some(34_359_738_368.0), Some(157_286_400.0), Some(125e6)]);
+    assert_eq!((it.node.speed, &*it.node.under), (Speed::BogoMips { reference: 5000.0 }, "lab"));
+    assert_eq!(it.heaviness.resources, [Control::Cpu, Control::Disk]);
+    assert_eq!((it.control.interval, it.control.protected), (Duration::from_millis(2500), 0.25));
+    let Law::Integral(settings) = it.control.law else { panic!("{:?}", it.control.law) };
+    assert_eq!((settings.gain, settings.damping, settings.least, settings.most), (0.1, 0.5, 0.1, 10.0));
+    let peers = it.peers.unwrap();
+    assert!(peers.ring && (peers.fresh, peers.lost) == (2, 5) && peers.seeds.len() == 1);
+    assert_eq!(peers.largest, [Some(128.0), None, None, None]);
+    assert!(it.network.unwrap().replace);
+}
+
+/// Each wrong line, and what is said of it.
+#[test]
+fn what_is_wrong_is_said_with_its_place() {
+    let cases = [
+        ("", "agent.toml:1:1: the document: found no guests, expected a [[guests]]"),
+        ("guests = []", "expected at least one [[guests]]: only what is named there is touched"),
+        ("[[guests]]\nfrom = \"user-slice\"", "agent.toml:2:8: guests[0].from: found \"user-slice\", expected one of"),
+        ("[nodes]", "agent.toml:1:2: nodes"),
+        ("[node]\ncpu = 0", "agent.toml:2:7: node.cpu: found 0, expected a number greater than 0"),
+        ("[node]\ncpus = 4", "agent.toml:2:1"),
+        ("[node]\nspeed = \"bogomips\"", "the BogoMIPS of the reference node"),
+        ("[node]\nspeed = 2\nreference = 3", "only needed with speed"),
+        ("[node]\nunder = \"a/../b\"", "without . and .."),
+        ("[node]\nname = \"\"", "expected a name"),
+        ("[heaviness]\nmetric = \"deviaton\"", "did you mean \"deviation\"?"),
+        ("[heaviness]\nbeta = 1", "beta"),
+        ("[heaviness]\nresources = []", "expected at least one resource"),
+        ("[heaviness]\nresources = [\"cpu\", \"cpu\"]", "cpu is there twice"),
+        ("[control]\ninterval = \"10\"", "agent.toml:2:12: control.interval"),
+        ("[control]\ninterval = \"0.05s\"", "expected at least 0.1 s"),
+        ("[control]\ngain = 0", "the controller's gain is 0, expected a finite number above 0"),
+        ("[control]\nlaw = \"linear\"\ngain = 0.1", "law = \"linear\" has no such setting"),
+        ("[control]\nprotected = 1", "expected a number of at least 0 and less than 1"),
+        ("[peers]\nlisten = \"x\"\nkey = \"k\"", "expected an address and a port"),
+        ("[peers]\nlisten = \"192.0.2.1:1\"", "the file with the key"),
+        ("[peers]\nlisten = \"192.0.2.1:1\"\nkey = \"k\"\nlost = 3", "found lost = 3 and fresh = 3"),
+        ("[network]\ndevice = \"a b\"", "expected the name of a network device"),
+        ("[metrics]\nport = 1", "agent.toml:2:1"),
+    ];
+    for (lines, expected) in cases {
+        let text = if lines.contains("guests") || lines.is_empty() { lines.to_owned() } else { format!("{lines}\n{GUESTS}") };
+        let said = read(&text).unwrap_err();
+        assert!(said.contains(expected), "{lines}\n{said}\nexpected: {expected}");
+    }
+}
+
+proptest! {
+    #[test]
+    fn whatever_a_file_says_nothing_panics(section in "(node|heaviness|control|peers|network|quotas|metrics|guests)", key in "[a-z_]{1,10}", value in "\\PC{0,12}") {
+        let _ = read(&format!("[{section}]\n{key} = {value}\n{GUESTS}"));
+        let _ = read(&format!("[{section}]\n{key} = '{value}'\n{GUESTS}"));
+    }
+}
