@@ -352,15 +352,9 @@ impl Enforcer for Traffic {
     fn admit(&mut self, id: GroupId, group: &Group) -> Result<Before, KernelError> {
         Enforcer::dismiss(self, id);
         let cgroup = self.resolve(group)?;
+        // Nothing to tell its packets by. Not a fault of the group's: others may divide what else it uses.
         if cgroup.is_none() && group.devices.is_empty() {
-            return Err(match self.unified {
-                Some(_) => KernelError::Gone(group.path.clone()),
-                None => KernelError::Withdrawn {
-                    control: Control::Network,
-                    group: group.path.clone(),
-                    why: "it has no device of its own, and control groups of version 2 are not mounted".into(),
-                },
-            });
+            return Err(KernelError::Gone(group.path.clone()));
         }
         for device in &group.devices {
             link::index(&mut self.route, device).map_err(|error| match error {

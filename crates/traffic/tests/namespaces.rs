@@ -343,6 +343,10 @@ fn what_somebody_takes_away_is_made_again() {
     assert_eq!(near.run("tc class show dev e0").lines().count(), made);
     let error = Enforcer::admit(&mut traffic, GroupId(7), &group(&groups.path("nobody"))).unwrap_err();
     assert!(matches!(error, KernelError::Gone(_)));
+    let other = Namespace::new();
+    let mut blind = other.within(|| Traffic::open(settings("lo"), &Hierarchies::default()).unwrap());
+    let error = Enforcer::admit(&mut blind, GroupId(0), &group(&groups.path("a"))).unwrap_err();
+    assert!(matches!(error, KernelError::Gone(_)), "without version 2 nothing tells its packets: {error}");
     for bad in ["", "/a", "a/../b", "a//b"] {
         let error = Enforcer::admit(&mut traffic, GroupId(7), &group(bad)).unwrap_err();
         assert!(matches!(error, KernelError::Path(_)), "{bad}");
