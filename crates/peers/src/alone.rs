@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use evenhand_exchange::{NodeState, NodeStatus, Record, Totals};
 
-use crate::Peers;
+use crate::{Peers, Traffic};
 
 /// A cloud of one node, by choice: no socket, and nothing ages.
 #[derive(Clone, Copy, Debug, Default)]
@@ -20,5 +20,9 @@ impl Peers for Alone {
 
     fn local_addr(&self) -> Option<SocketAddr> {
         None
+    }
+
+    fn traffic(&self) -> Traffic {
+        Traffic::default()
     }
 }
