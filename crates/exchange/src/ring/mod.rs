@@ -55,10 +55,10 @@ pub struct RingSettings {
 }
 
 impl RingSettings {
-    /// For an interval: a hop is tried four times within a quarter of it, and at most a second.
+    /// For an interval: a hop is tried four times within a quarter of it; at least a tenth of a second, and at most one.
     #[must_use]
     pub fn new(ageing: Ageing, limits: Limits, seeds: Vec<String>) -> RingSettings {
-        let hop_timeout = (ageing.interval / 16).min(Duration::from_millis(250));
+        let hop_timeout = (ageing.interval / 16).clamp(Duration::from_millis(25), Duration::from_millis(250));
         RingSettings {
             ageing,
             hop_timeout,
@@ -249,10 +249,14 @@ impl Ring {
         } else if now >= self.elect_at {
             self.elect(now, out);
         }
+        self.look_around(now);
+    }
+
+    fn look_around(&mut self, now: Duration) {
         if self.view.members.len() > 1 {
             self.alone_since = None;
-        } else if self.alone_since.is_none() {
-            self.alone_since = Some(now);
+        } else {
+            self.alone_since.get_or_insert(now);
         }
     }
 
@@ -353,6 +357,7 @@ impl Ring {
         if self.leads() {
             self.lead.joins = joins;
         }
+        self.look_around(now);
         self.heard(now);
     }
 
