@@ -55,3 +55,8 @@ pub use fixed::{Fixed, add_to};
 pub use limits::{Bounds, Limits, Refusal};
 pub use record::{MOST_NAME, MOST_NODES, MOST_TERMS, MOST_USERS, Record, UserSums};
 pub use totals::{NodeState, NodeStatus, Totals};
+
+/// The examples of the documentation.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/exchange.md")]
+struct Documentation;

@@ -149,10 +149,13 @@ fn version(text: &str) -> Option<(u64, u64)> {
     Some((incarnation.parse().ok()?, sequence.parse().ok()?))
 }
 
+/// What came for chitchat: from whom, and the bytes.
+type Post = mpsc::Receiver<(SocketAddr, Vec<u8>)>;
+
 /// What chitchat sends and receives by.
 struct LinkTransport {
     link: Link,
-    received: Mutex<Option<mpsc::Receiver<(SocketAddr, Vec<u8>)>>>,
+    received: Mutex<Option<Post>>,
 }
 
 #[async_trait]
@@ -166,7 +169,7 @@ impl Transport for LinkTransport {
 
 struct LinkSocket {
     link: Link,
-    received: mpsc::Receiver<(SocketAddr, Vec<u8>)>,
+    received: Post,
 }
 
 #[async_trait]
