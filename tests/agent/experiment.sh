@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Paper 003's experiments in guests, in a tenth of its time.
-#   tests/agent/experiment.sh one|two off|on OUT KERNEL IMAGE [AGENT FILE…]
-# OUT gets a recording a guest: one-off.csv, or two-off-a.csv and two-off-b.csv for the nodes n_a and n_b.
-# AGENT is the script that a guest runs for `on`, with the files that it needs. SECONDS_OF_RUN: 90, of which 18 are d's alone.
+#   tests/agent/experiment.sh one|two off|on OUT KERNEL IMAGE [FILE…]
+# OUT gets a recording a guest: one-off.csv, or two-off-a.csv and two-off-b.csv for the nodes n_a and n_b. FILEs go into guests.
+# SECONDS_OF_RUN (90): in experiment one d's first guest is alone for a fifth of it. INTERVAL (1s): between updates.
 set -euo pipefail
 [ $# -ge 5 ] || { sed -n '2,6s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 experiment=$1 mode=$2 out=$(realpath -m "$3") kernel=$4 image=$5
@@ -18,8 +18,8 @@ nodes=(1)
 [ "$experiment" = one ] || nodes=(1 2)
 port=$((20000 + RANDOM % 20000))
 for node in "${nodes[@]}"; do
-    NODE=$node PORT=$port ROLE_ARGS="experiment=$experiment mode=$mode seconds=${SECONDS_OF_RUN:-90}" \
-        "$here/guest.sh" "$work/$node" "$kernel" "$image" "$here/roles/experiment" "$@" &
+    NODE=$node PORT=$port ROLE_ARGS="experiment=$experiment mode=$mode seconds=${SECONDS_OF_RUN:-90} interval=${INTERVAL:-1s}" \
+        "$here/guest.sh" "$work/$node" "$kernel" "$image" "$here/roles/experiment" "$here/roles/agent" "$@" &
     guests+=($!)
 done
 wait "${guests[@]}"

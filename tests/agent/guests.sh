@@ -3,7 +3,7 @@
 # facts, and paper 003's experiments 1 and 2, off and on, in a tenth of its time.
 #   tests/agent/guests.sh EVENHAND GUEST_LOAD [KEPT]
 # GUEST_LOAD is the example of that name in crates/kernel. need_guests of scripts/tools.sh must have been there. KEPT: a
-# folder for the recordings, as `evenhand reproduce 003 --data` reads them.
+# folder for the recordings, as `evenhand reproduce 003 --data` reads them; with it runs without the agent are as long as others.
 # GUEST_KERNEL: 6.12, or 6.1. PAPER_TIME=1: an interval of 10 s and 15 minutes, as in the paper.
 set -uo pipefail
 [ $# -ge 2 ] || { sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
@@ -30,8 +30,9 @@ experiment() {
 # At most two guests at a time, as they are meant to get a processor each.
 scale=1
 [ -z "${PAPER_TIME:-}" ] || scale=10
-export INTERVAL=$scale
+export INTERVAL=${scale}s
 long=$((90 * scale)) short=$((30 * scale))
+[ -z "${3:-}" ] || short=$long
 if agent_is_there; then
     # Itself, not a function, so that what ends this shell ends it.
     SECONDS_OF_RUN=$long "$here/experiment.sh" one on "$kept" "$kernel" "$work/image" >"$work/one-on.log" 2>&1 &
@@ -62,7 +63,7 @@ fi
 
 # Shares of what was used, once all run and the agent has settled; without it they are settled at once.
 settled=$((long * 2 / 3))
-begun=$((short / 5 + 3 * scale))
+begun=$((short / 5 + 4 * scale))
 within "one off: d.1" "$(share one-off cpu d.1 $begun)" 0.31 0.355
 within "one off: d.2" "$(share one-off cpu d.2 $begun)" 0.31 0.355
 within "one off: e.1" "$(share one-off cpu e.1 $begun)" 0.31 0.355
