@@ -14,7 +14,8 @@ kept=$work
 agent_is_there || { printf 'skipped: this evenhand has no agent\n'; exit 0; }
 "$here/guest-image.sh" "$kernel" "$work/image" "$guest_load" "$evenhand" || exit 1
 
-# Seconds of the recording. A node that has heard nobody for ten updates puts back what it wrote.
+# Seconds of the recording; an update is half of one. Who hears nobody ages its weights for some ten updates each, twice, and
+# then puts back what it found: 15 s are enough.
 cut=15 joined=33 frozen=45 thawed=60 killed=72 seconds=90
 port=$((20000 + RANDOM % 20000))
 guests=()
