@@ -97,16 +97,16 @@ pub struct Agent {
     pub(crate) remarks: Vec<String>,
     pub(crate) counts: TotalStatus,
     pub(crate) updates: u64,
-    pub(crate) at: Duration,
     loads: Loads,
     /// What an earlier life of the agent wrote down and did not put back.
     kept: BTreeMap<String, Entry>,
     /// For how many updates no other node was heard, although some should be.
-    alone: u32,
+    pub(crate) alone: u32,
 }
 
-/// So many updates without any other node take a weight of 100 to within one step of the kernel's scale.
-const AGED: u32 = 12;
+/// After so many updates without any other node everything is put back. Before, words of others have aged, and at
+/// each of these updates weights go half of the way to neutral, so that nothing jumps far.
+const AGED: u32 = 5;
 
 impl Agent {
     /// That has not done anything yet.
@@ -124,7 +124,6 @@ impl Agent {
             remarks: Vec::new(),
             counts: TotalStatus::default(),
             updates: 0,
-            at: Duration::ZERO,
             alone: 0,
             parts,
         })
@@ -137,7 +136,6 @@ impl Agent {
     pub fn update(&mut self, at: Duration) -> Result<Update, AgentError> {
         let begun = (Instant::now(), thread_cpu());
         let mut remarks = Vec::new();
-        self.at = at;
         self.updates += 1;
         let mut changed = self.take_in(&mut remarks)?;
         changed |= self.read(at, &mut remarks);

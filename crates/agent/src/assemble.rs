@@ -12,7 +12,8 @@ use evenhand_kernel::{
     Budget, Control, DryRun, Enforcer, Finding, Findings, Hierarchies, HostLock, KernelError, Own, Places, Several,
     Whom, probe,
 };
-use evenhand_peers::{Alone, Config, Mode, Peers, PeersError};
+use evenhand_peers::{Alone, Config, KeyError, Mode, Peers, PeersError};
+use evenhand_systemd::SystemdDbus;
 use evenhand_traffic::{Settings, Traffic, TrafficError, TrafficMeter};
 use thiserror::Error;
 
@@ -54,8 +55,13 @@ pub enum AssembleError {
     #[error(transparent)]
     Peers(#[from] PeersError),
     /// The key cannot be read.
-    #[error("{0}")]
-    Key(String),
+    #[error("{path}: {source}")]
+    Key {
+        /// The file.
+        path: String,
+        /// Why.
+        source: KeyError,
+    },
     /// The agent's own.
     #[error(transparent)]
     Agent(#[from] AgentError),
@@ -166,9 +172,10 @@ pub fn assemble(configuration: Configuration, apply: bool, places: &Places) -> R
     let digest =
         digest([&heaviness.said, &resources.join(","), &terms.quotas.digest().to_string()].map(|s| s.as_str()));
     let name = node.name.clone().unwrap_or_else(host_name);
+    let incarnation = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
     let peers: Box<dyn Peers> = match &peers {
         None => Box::new(Alone),
-        Some(section) => evenhand_peers::start(config(section, &name, &terms, control.interval)?)?,
+        Some(section) => evenhand_peers::start(config(section, (&name, incarnation), &terms, control.interval)?)?,
     };
     let hierarchies = findings.hierarchies.clone();
     let parts = Parts {
@@ -184,7 +191,7 @@ pub fn assemble(configuration: Configuration, apply: bool, places: &Places) -> R
         journal,
         identity: Box::new(move |path| hierarchies.identity(path)),
         digest,
-        incarnation: SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64),
+        incarnation,
     };
     Ok(Assembly { agent: Agent::start(parts)?, findings, lock })
 }
@@ -193,8 +200,13 @@ pub fn assemble(configuration: Configuration, apply: bool, places: &Places) -> R
 fn enforcers(findings: &Findings, traffic: Option<Traffic>, budget: &Budget) -> Result<Box<dyn Enforcer>, KernelError> {
     let own = Own::detect(&findings.hierarchies)?;
     let mut all = Several::new();
+    if findings.systemd {
+        // Units are systemd's to write (its single-writer rule), also where a file would do.
+        let settings = evenhand_systemd::Settings { memory: findings.memory, ..Default::default() };
+        all = all.with(Whom::Units, Box::new(SystemdDbus::new(settings, own.clone())?));
+    }
     for enforcer in findings.enforcers(&own, budget) {
-        all = all.with(Whom::All, enforcer);
+        all = all.with(if findings.systemd { Whom::Others } else { Whom::All }, enforcer);
     }
     if let Some(traffic) = traffic {
         all = all.with(Whom::All, Box::new(traffic));
@@ -207,12 +219,12 @@ const USERS: usize = 1024;
 
 fn config(
     section: &PeersSection,
-    node: &str,
+    (node, incarnation): (&str, u64),
     terms: &Terms,
     interval: std::time::Duration,
 ) -> Result<Config, AssembleError> {
-    let key = std::fs::read(&section.key).map_err(|e| AssembleError::Key(e.to_string()))?;
-    let key: [u8; 32] = key.try_into().map_err(|_| AssembleError::Key("32 bytes".into()))?; // TEMPORARY
+    let key = evenhand_peers::read_key(&section.key)
+        .map_err(|e| AssembleError::Key { path: section.key.display().to_string(), source: e })?;
     let metric: Arc<dyn Metric<f64>> = Arc::clone(&terms.metric);
     let users = terms.quotas.users().len().max(USERS);
     let bounds = move |supply: &[Fixed]| {
@@ -226,17 +238,15 @@ fn config(
     let most = most.map(|most| most.map_or(Fixed::MAX, |most| Fixed::from_f64(most).unwrap_or(Fixed::MAX)));
     let limits =
         Limits { supply: known.then(|| most.collect()), terms: Arc::new(bounds), users: evenhand_exchange::MOST_USERS };
+    let mode = if section.ring { Mode::Ring } else { Mode::Gossip };
     Ok(Config {
-        node: node.to_owned(),
-        listen: section.listen,
+        incarnation,
         advertise: section.advertise,
         seeds: section.seeds.clone(),
-        key,
-        interval,
-        mode: if section.ring { Mode::Ring } else { Mode::Gossip },
-        limits,
+        mode,
         age_limit: section.fresh,
         halvings: section.lost - section.fresh,
+        ..Config::new(node, section.listen, key, interval, limits)
     })
 }
 

@@ -60,7 +60,7 @@ impl Agent {
             metric: self.parts.metric.clone(),
             law: if integral { "integral" } else { "linear" }.into(),
             gain: self.round.gains().filter(|_| integral).reduce(f64::min),
-            alone_s: self.totals.alone_since.map(|since| self.at.saturating_sub(since).as_secs_f64()),
+            alone_s: (self.alone > 0).then(|| f64::from(self.alone) * self.parts.control.interval.as_secs_f64()),
             resources: Control::ALL.iter().map(|c| (c.resource().to_owned(), self.resource(*c))).collect(),
             users,
             guests,

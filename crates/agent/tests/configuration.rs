@@ -94,7 +94,7 @@ fn what_is_wrong_is_said_with_its_place() {
     let cases = [
         ("", "agent.toml:1:1: the document: found no guests, expected a [[guests]]"),
         ("guests = []", "expected at least one [[guests]]: only what is named there is touched"),
-        ("[[guests]]\nfrom = \"user-slice\"", "agent.toml:2:8: guests[0].from: found \"user-slice\", expected one of"),
+        ("[[guests]]\nfrom = \"user-slice\"", "agent.toml:2:8: from: found \"user-slice\", expected one of"),
         ("[nodes]", "agent.toml:1:2: nodes"),
         ("[node]\ncpu = 0", "agent.toml:2:7: node.cpu: found 0, expected a number greater than 0"),
         ("[node]\ncpus = 4", "agent.toml:2:1"),
@@ -118,7 +118,8 @@ fn what_is_wrong_is_said_with_its_place() {
         ("[metrics]\nport = 1", "agent.toml:2:1"),
     ];
     for (lines, expected) in cases {
-        let text = if lines.contains("guests") || lines.is_empty() { lines.to_owned() } else { format!("{lines}\n{GUESTS}") };
+        let text =
+            if lines.contains("guests") || lines.is_empty() { lines.to_owned() } else { format!("{lines}\n{GUESTS}") };
         let said = read(&text).unwrap_err();
         assert!(said.contains(expected), "{lines}\n{said}\nexpected: {expected}");
     }

@@ -252,6 +252,10 @@ impl Peers for BusPeers {
     fn local_addr(&self) -> Option<std::net::SocketAddr> {
         None
     }
+
+    fn traffic(&self) -> evenhand_peers::Traffic {
+        evenhand_peers::Traffic::default()
+    }
 }
 
 /// Settings of an agent in a test.

@@ -47,7 +47,7 @@ fn kernel(error: KernelError) -> Failure {
 fn assembled(error: AssembleError) -> Failure {
     match error {
         AssembleError::Quotas(error) => Failure::document(*error),
-        AssembleError::Key(_) => Failure::input(error),
+        AssembleError::Key { .. } => Failure::input(error),
         other => Failure::Environment(other.to_string()),
     }
 }
