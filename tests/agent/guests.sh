@@ -56,8 +56,11 @@ within "$version: memory.low without the multi-generational LRU" "$(fact memory 
 within "$version: memory.min without it" "$(fact memory lru.min)" 190 205
 within "$version: no protection" "$(fact memory lru.none)" 0 150
 if [ -n "$(fact memory mglru)" ]; then
-    # What doctor warns of. Should a kernel come that keeps it, this says so, and doctor is to be told.
-    within "$version: memory.low with the multi-generational LRU is not kept" "$(fact memory mglru.low)" 0 180
+    # What doctor warns of, but of 6.1, which keeps it. Should a kernel come that does again, doctor is to be told.
+    case $version in
+    6.1) within "$version: memory.low with the multi-generational LRU" "$(fact memory mglru.low)" 190 205 ;;
+    *) within "$version: memory.low with the multi-generational LRU is not kept" "$(fact memory mglru.low)" 0 180 ;;
+    esac
     within "$version: memory.min with it" "$(fact memory mglru.min)" 190 205
 fi
 
