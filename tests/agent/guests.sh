@@ -46,7 +46,8 @@ if agent_is_there; then
     SECONDS_OF_RUN=$long experiment two on
 fi
 
-tail -n 20 "$work"/*.log
+# What went wrong with a guest, if anything did.
+cat "$work"/*.log
 
 within "$version: cpu.weight 400 against 100" "$(fact weights cpu.weight)" 3.6 4.4
 within "$version: io.bfq.weight 400 against 100" "$(fact weights io.bfq.weight)" 2.5 6
