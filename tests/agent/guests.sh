@@ -81,7 +81,7 @@ if agent_is_there; then
     within "one on: e.1" "$(share one-on cpu e.1 $settled)" 0.40 0.45
     within "one on: d.1" "$(share one-on cpu d.1 $settled)" 0.265 0.31
     within "one on: d.2" "$(share one-on cpu d.2 $settled)" 0.265 0.31
-    within "one on: d.1 alone has the processor" "$(mean one-on cpu d.1 $((2 * scale)) $((long / 5 - scale)))" 0.9 1.05
+    within "one on: d.1 alone has the processor" "$(mean one-on cpu d.1 $((5 * scale)) $((long / 5 - scale)))" 0.9 1.05
     within "two on: d.1 before e.1, processor" "$(share two-on-a cpu d.1 $settled)" 0.53 0.75
     within "two on: d.1 before e.1, disk" "$(share two-on-a disk d.1 $settled)" 0.51 0.75
     within "two on: e.2 yields to f.1, and is not starved" "$(share two-on-b cpu e.2 $settled)" 0.2 0.47
