@@ -21,7 +21,7 @@ use crate::seal::{CHALLENGE, SALT, Seal, TAG};
 
 /// The longest message: totals of the most users there may be, twice.
 const MOST_BYTES: usize = 64 << 20;
-/// The longest first message: two addresses and a name.
+/// The longest first message: an address and a name.
 const MOST_GREETING: usize = 1024;
 /// How many connections may be without a greeting at a time.
 const MOST_STRANGERS: usize = 64;
@@ -158,7 +158,7 @@ async fn outgoing(link: &Link, to: SocketAddr, messages: &mut mpsc::Receiver<Vec
     let mut salt = [0; SALT];
     getrandom::fill(&mut salt).map_err(io::Error::other)?;
     let mut seal = Seal::new(&inner.key, challenge, salt);
-    let greeting = Greeting { from: inner.address, to, node: inner.node.clone() }.encode();
+    let greeting = Greeting { from: inner.address, node: inner.node.clone() }.encode();
     let mut first = salt.to_vec();
     first.extend(framed(&mut seal, greeting)?);
     timeout(PATIENCE, stream.write_all(&first)).await??;
@@ -266,24 +266,22 @@ async fn read(stream: &mut TcpStream, seal: &mut Seal, most: usize) -> io::Resul
     Ok(message)
 }
 
-/// Who sends, from where, to where.
+/// Who sends, and from where.
 struct Greeting {
     from: SocketAddr,
-    to: SocketAddr,
     node: String,
 }
 
 impl Greeting {
     fn encode(&self) -> Vec<u8> {
-        format!("evenhand 1\n{}\n{}\n{}", self.from, self.to, self.node).into_bytes()
+        format!("evenhand 1\n{}\n{}", self.from, self.node).into_bytes()
     }
 
     fn decode(bytes: &[u8]) -> Option<Greeting> {
-        let mut lines = std::str::from_utf8(bytes).ok()?.splitn(4, '\n');
+        let mut lines = std::str::from_utf8(bytes).ok()?.splitn(3, '\n');
         if lines.next()? != "evenhand 1" {
             return None;
         }
-        let (from, to) = (lines.next()?.parse().ok()?, lines.next()?.parse().ok()?);
-        Some(Greeting { from, to, node: lines.next()?.to_owned() })
+        Some(Greeting { from: lines.next()?.parse().ok()?, node: lines.next()?.to_owned() })
     }
 }
