@@ -1,8 +1,10 @@
-//! Bytes as text: keys are written so, and gossip carries text only.
+//! Bytes as text: keys are written so.
 
+#[cfg(test)]
 const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
 
 /// Four letters for three bytes (RFC 4648), without padding.
+#[cfg(test)]
 pub(crate) fn encode(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {
