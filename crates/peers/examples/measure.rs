@@ -18,7 +18,7 @@ use evenhand_peers::{Config, Mode, Peers, start};
 
 const USERS: usize = 50;
 const INTERVAL: Duration = Duration::from_secs(1);
-const TICKS: usize = 9;
+const TICKS: usize = 15;
 const SUPPLY: [f64; 4] = [64.0, 512.0, 1e3, 1.25e3];
 
 fn main() {
