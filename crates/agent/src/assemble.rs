@@ -9,8 +9,8 @@ use evenhand_exchange::{Fixed, Limits};
 use evenhand_guests::Quotas;
 use evenhand_heaviness::Metric;
 use evenhand_kernel::{
-    Budget, Control, DryRun, Enforcer, Finding, Findings, Hierarchies, HostLock, KernelError, Own, Places, Several,
-    Whom, probe,
+    Budget, Control, DiskWeight, DryRun, Enforcer, Finding, Findings, Hierarchies, HostLock, KernelError, Own, Places,
+    Several, Whom, probe,
 };
 use evenhand_peers::{Alone, Config, KeyError, Mode, Peers, PeersError};
 use evenhand_systemd::SystemdDbus;
@@ -172,7 +172,8 @@ pub fn assemble(configuration: Configuration, apply: bool, places: &Places) -> R
     let digest =
         digest([&heaviness.said, &resources.join(","), &terms.quotas.digest().to_string()].map(|s| s.as_str()));
     let name = node.name.clone().unwrap_or_else(host_name);
-    let incarnation = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
+    let incarnation = journal.as_ref().map_or(Ok(now), |journal| journal.incarnation(now))?;
     let peers: Box<dyn Peers> = match &peers {
         None => Box::new(Alone),
         Some(section) => evenhand_peers::start(config(section, (&name, incarnation), &terms, control.interval)?)?,
@@ -202,7 +203,8 @@ fn enforcers(findings: &Findings, traffic: Option<Traffic>, budget: &Budget) -> 
     let mut all = Several::new();
     if findings.systemd {
         // Units are systemd's to write (its single-writer rule), also where a file would do.
-        let settings = evenhand_systemd::Settings { memory: findings.memory, ..Default::default() };
+        let disk = findings.disk.unwrap_or(DiskWeight::Cost);
+        let settings = evenhand_systemd::Settings { disk, memory: findings.memory, ..Default::default() };
         all = all.with(Whom::Units, Box::new(SystemdDbus::new(settings, own.clone())?));
     }
     for enforcer in findings.enforcers(&own, budget) {

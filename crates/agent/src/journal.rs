@@ -11,6 +11,9 @@ use thiserror::Error;
 /// By the path of the group.
 const GROUPS: TableDefinition<'_, &str, &str> = TableDefinition::new("groups");
 
+/// Which life of the agent this is.
+const LIVES: TableDefinition<'_, &str, u64> = TableDefinition::new("lives");
+
 /// A group that was, or was about to be, written to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
@@ -90,6 +93,25 @@ impl Journal {
             let transaction = self.database.begin_write()?;
             with(&mut transaction.open_table(GROUPS)?)?;
             Ok(transaction.commit()?)
+        };
+        all().map_err(wrong(&self.path))
+    }
+
+    /// A number for this life of the agent: this one, if it is larger than those of all lives before, else one more than
+    /// the largest. So other nodes see a new life also when the clock was set back.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn incarnation(&self, at_least: u64) -> Result<u64, JournalError> {
+        let all = || -> Result<u64, redb::Error> {
+            let transaction = self.database.begin_write()?;
+            let mut table = transaction.open_table(LIVES)?;
+            let last = table.get("last")?.map_or(0, |last| last.value());
+            let this = at_least.max(last.saturating_add(1));
+            table.insert("last", this)?;
+            drop(table);
+            transaction.commit()?;
+            Ok(this)
         };
         all().map_err(wrong(&self.path))
     }
@@ -190,6 +212,14 @@ mod tests {
         journal.forget(["c", "not there"]).unwrap();
         drop(journal);
         assert_eq!(Journal::open(&path).unwrap().entries().unwrap(), [entry("a", "2"), entry("b", "4")]);
+    }
+
+    #[test]
+    fn lives_are_numbered_upwards_whatever_the_clock_says() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent.redb");
+        let next = |at_least| Journal::open(&path).unwrap().incarnation(at_least).unwrap();
+        assert_eq!([100, 50, 50, 200].map(next), [100, 101, 102, 200]);
     }
 
     #[test]

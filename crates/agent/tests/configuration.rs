@@ -95,7 +95,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ("", "agent.toml:1:1: the document: found no guests, expected a [[guests]]"),
         ("guests = []", "expected at least one [[guests]]: only what is named there is touched"),
         ("[[guests]]\nfrom = \"user-slice\"", "agent.toml:2:8: from: found \"user-slice\", expected one of"),
-        ("[nodes]", "agent.toml:1:2: nodes"),
+        ("[nodes]", "agent.toml:1:2: unknown field \"nodes\""),
         ("[node]\ncpu = 0", "agent.toml:2:7: node.cpu: found 0, expected a number greater than 0"),
         ("[node]\ncpus = 4", "agent.toml:2:1"),
         ("[node]\nspeed = \"bogomips\"", "the BogoMIPS of the reference node"),

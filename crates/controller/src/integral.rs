@@ -2,6 +2,9 @@
 
 use thiserror::Error;
 
+/// A guest does nothing if its activity is at most this part of an equal part.
+const IDLE: f64 = 0.05;
+
 /// How an [`Integral`] moves.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Settings {
@@ -14,6 +17,8 @@ pub struct Settings {
     pub dead_band: f64,
     /// The most that log W moves in an update; may be infinite. Above 0.
     pub slew: f64,
+    /// How far log W of a guest that does nothing may rise above that of those who do. At least 0; may be infinite.
+    pub idle: f64,
     /// The least weight, above 0.
     pub least: f64,
     /// The largest weight, finite. 1, where guests begin, lies between the two.
@@ -21,11 +26,11 @@ pub struct Settings {
 }
 
 impl Default for Settings {
-    /// eta = 0.3 (reference), no damping, a dead band of 0.01, at most a doubling an update, and all of
-    /// `cpu.weight`: 1/100 to 100.
+    /// eta = 0.3 (reference), no damping, a dead band of 0.01, at most a doubling an update, idle guests at most
+    /// twice those who are busy, and 1/10 to 10: what all of the kernel's scales hold, and as far as it keeps ratios.
     fn default() -> Settings {
-        let slew = std::f64::consts::LN_2;
-        Settings { gain: 0.3, damping: 0.0, dead_band: 0.01, slew, least: 0.01, most: 100.0 }
+        let double = std::f64::consts::LN_2;
+        Settings { gain: 0.3, damping: 0.0, dead_band: 0.01, slew: double, idle: double, least: 0.1, most: 10.0 }
     }
 }
 
@@ -95,6 +100,11 @@ pub enum ControllerError {
 /// two guests. But were idle guests to count as much as busy ones, many idle and light guests would pull the level
 /// down, and the busy guests of a node would all sink to the lower end, where nothing tells them apart.
 /// With equal activities, and no guest at an end, it is the plain mean.
+///
+/// A guest that does nothing is no part of the loop: nothing that its weight does makes it heavier, and a light
+/// user's would rise to the upper end. When it wakes, those who were busy would be shut out until it has come down
+/// again. So it rises to at most `idle` above those who are busy. (It may fall as far as it goes: a guest that is
+/// held down looks idle too.)
 #[derive(Clone, Debug, PartialEq)]
 pub struct Integral {
     settings: Settings,
@@ -111,13 +121,14 @@ impl Integral {
     /// # Errors
     /// If a setting is out of its range.
     pub fn new(settings: Settings) -> Result<Integral, ControllerError> {
-        let Settings { gain, damping, dead_band, slew, least, most } = settings;
+        let Settings { gain, damping, dead_band, slew, idle, least, most } = settings;
         let finite = |n: f64| n.is_finite();
         for (ok, setting, found, expected) in [
             (finite(gain) && gain > 0.0, "gain", gain, "a finite number above 0"),
             ((0.0..1.0).contains(&damping), "damping", damping, "at least 0 and below 1"),
             (finite(dead_band) && dead_band >= 0.0, "dead band", dead_band, "a finite number of at least 0"),
             (slew > 0.0, "slew limit", slew, "above 0"),
+            (idle >= 0.0, "idle limit", idle, "at least 0"),
             (least > 0.0 && least <= 1.0, "least weight", least, "above 0 and at most 1"),
             (finite(most) && most >= 1.0, "largest weight", most, "a finite number of at least 1"),
         ] {
@@ -208,13 +219,22 @@ impl Integral {
             }
         }
         let Some(level) = self.level(heaviness, activity) else { return Ok(()) };
-        let Settings { gain, damping, dead_band, slew, .. } = self.settings;
-        for ((log, error), h) in self.logs.iter_mut().zip(&mut self.errors).zip(heaviness) {
+        let Settings { gain, damping, dead_band, slew, idle, .. } = self.settings;
+        // What those who do something have, in the mean; neutral if nobody does.
+        let all: f64 = activity.iter().sum();
+        let busy = self.logs.iter().zip(activity).map(|(log, a)| log * (a / all)).sum::<f64>();
+        let roof = if all > 0.0 && busy.is_finite() { busy } else { 0.0 } + idle;
+        let idles = |a: f64| a * guests as f64 <= IDLE * all;
+        for (((log, error), h), a) in self.logs.iter_mut().zip(&mut self.errors).zip(heaviness).zip(activity) {
             // Differences of two huge numbers may be infinite.
             let now = (h - level).clamp(-f64::MAX, f64::MAX);
             *error = damping * *error + (1.0 - damping) * now;
+            let before = *log;
             if error.abs() > dead_band {
                 *log = (*log - (gain * *error).clamp(-slew, slew)).clamp(self.ends.0, self.ends.1);
+            }
+            if idles(*a) && *log > roof {
+                *log = roof.max(before - slew).min(*log).clamp(self.ends.0, self.ends.1);
             }
         }
         Ok(())

@@ -6,12 +6,24 @@ pub fn cgroup_weight(weight: f64) -> u16 {
     if weight.is_nan() { 100 } else { (100.0 * weight).round().clamp(1.0, 10_000.0) as u16 }
 }
 
-/// A weight of cgroup v2 as `io.bfq.weight`, from 1 to 1000: up to 100 as it is, above in proportion, as systemd
-/// does.
-pub fn bfq_weight(cgroup: u16) -> u16 {
-    let cgroup = u32::from(cgroup.clamp(1, 10_000));
-    let bfq = if cgroup <= 100 { cgroup } else { 100 + (cgroup - 100) * 900 / 9900 };
+/// As `io.bfq.weight` or `blkio.bfq.weight`: round(100 W), from 1 to 1000. So ratios stay what they are, up to 10.
+/// What is not a number is 100.
+pub fn bfq_weight(weight: f64) -> u16 {
+    if weight.is_nan() { 100 } else { (100.0 * weight).round().clamp(1.0, 1000.0) as u16 }
+}
+
+/// What systemd makes of its `IOWeight` for disks with BFQ: up to 100 as it is, above in proportion, so that
+/// 10000 becomes 1000. It bends ratios: 179 : 102 becomes 107 : 100.
+pub fn systemd_bfq_weight(io_weight: u16) -> u16 {
+    let io_weight = u32::from(io_weight.clamp(1, 10_000));
+    let bfq = if io_weight <= 100 { io_weight } else { 100 + (io_weight - 100) * 900 / 9900 };
     bfq as u16
+}
+
+/// The `IOWeight` of which systemd makes [`bfq_weight`].
+pub fn systemd_io_weight(weight: f64) -> u16 {
+    let bfq = bfq_weight(weight);
+    if bfq <= 100 { bfq } else { 100 + (bfq - 100) * 11 }
 }
 
 /// As `cpu.shares` of cgroup v1: round(1024 W), from 2 to 262144. What is not a number is 1024, the kernel's own
@@ -98,7 +110,12 @@ mod tests {
         cases.into_iter().for_each(|(w, expected)| assert_eq!(cgroup_weight(w), expected, "{w}"));
         let cases =
             [(0, 1), (1, 1), (100, 100), (111, 101), (200, 109), (5_050, 550), (10_000, 1000), (u16::MAX, 1000)];
+        cases.into_iter().for_each(|(w, expected)| assert_eq!(systemd_bfq_weight(w), expected, "{w}"));
+        let cases = [(0.0, 1), (0.5, 50), (1.79, 179), (10.0, 1000), (50.0, 1000), (f64::NAN, 100)];
         cases.into_iter().for_each(|(w, expected)| assert_eq!(bfq_weight(w), expected, "{w}"));
+        for w in (1..=1100).map(|w| f64::from(w) / 100.0) {
+            assert_eq!(systemd_bfq_weight(systemd_io_weight(w)), bfq_weight(w), "{w}");
+        }
     }
 
     #[test]

@@ -28,6 +28,8 @@ mod linear;
 mod stability;
 
 pub use integral::{ControllerError, Integral, Settings};
-pub use kernel::{SharesConversion, bfq_weight, cgroup_weight, cpu_shares, protections, rates};
+pub use kernel::{
+    SharesConversion, bfq_weight, cgroup_weight, cpu_shares, protections, rates, systemd_bfq_weight, systemd_io_weight,
+};
 pub use linear::{LinearMap, Range, points};
 pub use stability::{delayed_gain_limit, elasticity, gain_limit, loop_gain_bound, row_gain};

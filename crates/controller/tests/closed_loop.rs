@@ -129,9 +129,9 @@ impl Loop {
     }
 }
 
-/// Nothing but the law: no dead band and no slew limit, so that only the gain decides.
+/// Nothing but the law: no dead band and no limits but the ends of `cpu.weight`, so that only the gain decides.
 fn bare(gain: f64, damping: f64) -> Settings {
-    Settings { gain, damping, dead_band: 0.0, slew: f64::INFINITY, ..Settings::default() }
+    Settings { gain, damping, dead_band: 0.0, slew: f64::INFINITY, idle: f64::INFINITY, least: 0.01, most: 100.0 }
 }
 
 fn experiment_1(metric: &str) -> Loop {
@@ -190,10 +190,13 @@ fn guests_that_come_later() {
         it.step(&mut controllers);
         assert_eq!(flat(&it.loads()), [2.0, 0.0, 0.0]);
     }
-    // The lighter users' guest waits with more weight than that of the one who has everything.
-    assert!(it.weights[0][2] > 2.0 * it.weights[0][0], "{:?}", it.weights);
+    // The lighter users' guest waits with twice the weight of the one who has everything.
+    assert!((it.weights[0][2] / it.weights[0][0] - 2.0).abs() < 1e-9, "{:?}", it.weights);
     (1..3).for_each(|v| it.nodes[0].wanted[v] = vec![MUCH]);
-    (0..72).for_each(|_| it.step(&mut controllers));
+    // Nobody is shut out when they come.
+    it.step(&mut controllers);
+    assert!(it.loads()[0].iter().all(|load| load[0] > 0.3), "{:?}", it.loads());
+    (0..20).for_each(|_| it.step(&mut controllers));
     let rest = [19.0 / 33.0, 19.0 / 33.0, 28.0 / 33.0];
     // As near as the dead band lets it.
     assert!(near(&flat(&it.loads()), &rest, 0.02), "{:?}", it.loads());
@@ -331,7 +334,7 @@ fn idle_guests_do_not_sink_busy_ones() {
     let other = SimulatedNode { supply: vec![1.0], owners: vec![0], wanted: vec![vec![MUCH]] };
     let busy = SimulatedNode { supply: vec![2.0], owners, wanted };
     let mut it = Loop::new("deviation", 3, vec![busy, other]);
-    let settings = Settings { dead_band: 0.0, ..Settings::default() };
+    let settings = Settings { slew: Settings::default().slew, ..bare(0.3, 0.0) };
     let mut controllers = it.controllers(settings);
     (0..1000).for_each(|_| it.step(&mut controllers));
     let heaviness = it.heaviness(&it.loads());

@@ -5,7 +5,8 @@ use evenhand_controller::{ControllerError, Integral, Settings, gain_limit};
 use proptest::prelude::*;
 
 fn bare() -> Settings {
-    Settings { dead_band: 0.0, slew: f64::INFINITY, ..Settings::default() }
+    let limits = Settings { slew: f64::INFINITY, idle: f64::INFINITY, ..Settings::default() };
+    Settings { dead_band: 0.0, least: 0.01, most: 100.0, ..limits }
 }
 
 fn with(settings: Settings, weights: &[f64]) -> Integral {
@@ -89,7 +90,7 @@ fn guests_come_and_go() {
         assert_eq!(controller.weight(0), 1.0);
     }
     controller.set_weight(0, f64::INFINITY);
-    assert!(close(controller.weight(0), 100.0) && controller.weight(0) <= 100.0);
+    assert!(close(controller.weight(0), 10.0) && controller.weight(0) <= 10.0);
     let mut none = Integral::new(Settings::default()).unwrap();
     none.update(&[], &[]).unwrap();
 }
@@ -196,4 +197,24 @@ proptest! {
             prop_assert!(before.iter().zip(logs(&controller)).all(|(a, b)| (a - b).abs() <= 0.5 + 1e-12));
         }
     }
+}
+
+/// The second does nothing and is lighter: it rises to twice what the busy one has, and no further; when it was
+/// higher, it comes down to that. A heavier one falls freely.
+#[test]
+fn who_does_nothing_waits_just_above_those_who_are_busy() {
+    let settings = Settings { dead_band: 0.0, ..Settings::default() };
+    let mut controller = with(settings, &[0.5, 1.0, 1.0]);
+    for _ in 0..100 {
+        controller.update(&[1.0, 0.0, 2.0], &[1.0, 0.0, 0.0]).unwrap();
+    }
+    let busy = controller.weight(0);
+    assert!(close(controller.weight(1), 2.0 * busy) && close(controller.weight(2), 0.1), "{controller:?}");
+    let mut controller = with(settings, &[0.5, 8.0]);
+    controller.update(&[1.0, 0.0], &[1.0, 0.02]).unwrap();
+    // At most a halving an update; 0.02 of 1.02 is less than a twentieth of an equal part, 0.03 is not.
+    assert!(controller.weight(1) < 8.0, "{controller:?}");
+    let mut controller = with(settings, &[0.5, 8.0]);
+    controller.update(&[1.0, 0.0], &[1.0, 0.03]).unwrap();
+    assert!(controller.weight(1) > 8.0, "{controller:?}");
 }

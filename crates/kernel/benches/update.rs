@@ -150,7 +150,7 @@ fn row(hierarchies: &Hierarchies, groups: &[Group]) {
             for (controller, file, value) in [
                 ("cpu", "cpu.shares", u64::from(cpu_shares(cpu))),
                 ("memory", "memory.soft_limit_in_bytes", memory),
-                ("blkio", "blkio.bfq.weight", bfq_weight(cgroup_weight(disk)).into()),
+                ("blkio", "blkio.bfq.weight", bfq_weight(disk).into()),
             ] {
                 let path = hierarchies.legacy[controller].join(&group.path).join(file);
                 fs::write(path, value.to_string()).expect("a group");

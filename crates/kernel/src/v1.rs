@@ -29,7 +29,7 @@ impl CgroupV1 {
         };
         add(Control::Cpu, "cpu", "cpu.shares", |l| l.cpu.map(|w| cpu_shares(w).into()), None);
         add(Control::Memory, "memory", "memory.soft_limit_in_bytes", |l| l.memory.map(whole_pages), None);
-        let disk: Scale = |l| l.disk.map(|w| bfq_weight(cgroup_weight(w)).into());
+        let disk: Scale = |l| l.disk.map(|w| bfq_weight(w).into());
         add(Control::Disk, "blkio", "blkio.bfq.weight", disk, Some("blkio.bfq.weight_device"));
         CgroupV1(Attributes::new(attributes, own, budget))
     }

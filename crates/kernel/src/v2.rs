@@ -65,7 +65,7 @@ impl CgroupV2 {
             }
             match disk {
                 Some(DiskWeight::Bfq) => {
-                    add(Control::Disk, "io.bfq.weight", |l| l.disk.map(|w| bfq_weight(cgroup_weight(w)).into()));
+                    add(Control::Disk, "io.bfq.weight", |l| l.disk.map(|w| bfq_weight(w).into()));
                 }
                 Some(DiskWeight::Cost) => {
                     add(Control::Disk, "io.weight", |l| l.disk.map(|w| cgroup_weight(w).into()));

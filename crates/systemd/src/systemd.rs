@@ -4,7 +4,9 @@ use std::collections::HashMap;
 use std::io;
 use std::time::Duration;
 
-use evenhand_kernel::{Before, Change, Control, Enforcer, Group, GroupId, KernelError, Levels, Own, Protection};
+use evenhand_kernel::{
+    Before, Change, Control, DiskWeight, Enforcer, Group, GroupId, KernelError, Levels, Own, Protection,
+};
 
 use crate::bus::{Fault, Values, Write};
 use crate::unit::{self, Property};
@@ -15,6 +17,8 @@ use crate::worker::Worker;
 pub struct Settings {
     /// The bus, as a D-Bus address. Not given: the system's.
     pub address: Option<String>,
+    /// By what the kernel weighs disks, which decides how `IOWeight` has to be said.
+    pub disk: DiskWeight,
     /// How memory is protected: by `MemoryLow` or `MemoryMin`. Not given: not at all.
     pub memory: Option<Protection>,
     /// How long an answer may take.
@@ -23,7 +27,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { address: None, memory: None, patience: Duration::from_secs(5) }
+        Settings { address: None, disk: DiskWeight::Cost, memory: None, patience: Duration::from_secs(5) }
     }
 }
 
@@ -76,7 +80,7 @@ impl SystemdDbus {
         let what = || "starting the thread that speaks to systemd".to_owned();
         let worker = Worker::start(settings.address, settings.patience)
             .map_err(|source| KernelError::Io { what: what(), source })?;
-        let properties = Property::all(settings.memory);
+        let properties = Property::all(settings.disk, settings.memory);
         let controls = properties.iter().map(|property| property.control()).collect();
         Ok(SystemdDbus { worker, own, properties, controls, members: HashMap::new(), pending: Vec::new() })
     }
@@ -218,7 +222,8 @@ impl Enforcer for SystemdDbus {
         let (mut values, mut trouble) = (Vec::new(), None);
         // Also a way of protecting memory that is no longer the configured one.
         let memory = [Protection::Low, Protection::Min].map(Property::Memory);
-        for property in [Property::Cpu, Property::Disk].into_iter().chain(memory) {
+        let disk = Property::Disk(DiskWeight::Cost);
+        for property in [Property::Cpu, disk].into_iter().chain(memory) {
             let Some(text) = before.0.get(property.name()) else { continue };
             match property.parse(text) {
                 // What is so already needs no file of systemd's that says so.

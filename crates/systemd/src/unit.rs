@@ -1,6 +1,6 @@
 //! Units and their properties, by systemd's names.
 
-use evenhand_kernel::{Control, KernelError, Levels, Protection};
+use evenhand_kernel::{Control, DiskWeight, KernelError, Levels, Protection};
 
 /// The value of a weight that is not set.
 pub(crate) const NOT_SET: u64 = u64::MAX;
@@ -9,21 +9,21 @@ pub(crate) const NOT_SET: u64 = u64::MAX;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Property {
     Cpu,
-    Disk,
+    Disk(DiskWeight),
     Memory(Protection),
 }
 
 impl Property {
-    /// Those that are written with a way to protect memory, or with none.
-    pub(crate) fn all(memory: Option<Protection>) -> Vec<Property> {
+    /// Those that are written with this way to weigh disks, and a way to protect memory or none.
+    pub(crate) fn all(disk: DiskWeight, memory: Option<Protection>) -> Vec<Property> {
         let memory = memory.map(Property::Memory);
-        [Some(Property::Cpu), memory, Some(Property::Disk)].into_iter().flatten().collect()
+        [Some(Property::Cpu), memory, Some(Property::Disk(disk))].into_iter().flatten().collect()
     }
 
     pub(crate) fn name(self) -> &'static str {
         match self {
             Property::Cpu => "CPUWeight",
-            Property::Disk => "IOWeight",
+            Property::Disk(_) => "IOWeight",
             Property::Memory(Protection::Low) => "MemoryLow",
             Property::Memory(Protection::Min) => "MemoryMin",
         }
@@ -32,17 +32,19 @@ impl Property {
     pub(crate) fn control(self) -> Control {
         match self {
             Property::Cpu => Control::Cpu,
-            Property::Disk => Control::Disk,
+            Property::Disk(_) => Control::Disk,
             Property::Memory(_) => Control::Memory,
         }
     }
 
-    /// What levels say of it, on systemd's scale: that of `cpu.weight` for both weights, bytes for memory.
+    /// What levels say of it, on systemd's scale: that of `cpu.weight` for both weights, or what becomes a weight of BFQ's; bytes for memory.
     pub(crate) fn value(self, levels: &Levels) -> Option<u64> {
         let weight = |w: Option<f64>| w.map(|w| u64::from(evenhand_controller::cgroup_weight(w)));
         match self {
             Property::Cpu => weight(levels.cpu),
-            Property::Disk => weight(levels.disk),
+            Property::Disk(DiskWeight::Cost) => weight(levels.disk),
+            // So that ratios are kept by what systemd makes of it.
+            Property::Disk(DiskWeight::Bfq) => levels.disk.map(|w| evenhand_controller::systemd_io_weight(w).into()),
             // The largest number stands for all there is, which nobody meant who gave a number.
             Property::Memory(_) => levels.memory.map(|bytes| bytes.min(u64::MAX - 1)),
         }
@@ -51,7 +53,7 @@ impl Property {
     /// As it is kept in a file.
     pub(crate) fn to_text(self, value: u64) -> String {
         match self {
-            Property::Cpu | Property::Disk if value == NOT_SET => "not set".into(),
+            Property::Cpu | Property::Disk(_) if value == NOT_SET => "not set".into(),
             _ => value.to_string(),
         }
     }
@@ -100,7 +102,7 @@ mod tests {
 
     #[test]
     fn values_come_back_from_text() {
-        for property in Property::all(Some(Protection::Min)) {
+        for property in Property::all(DiskWeight::Cost, Some(Protection::Min)) {
             for value in [0, 1, 100, NOT_SET - 1, NOT_SET] {
                 assert_eq!(property.parse(&property.to_text(value)).unwrap(), value);
             }
@@ -112,8 +114,12 @@ mod tests {
     #[test]
     fn levels_are_on_systemds_scale() {
         let levels = Levels { memory: Some(u64::MAX), ..Levels::weight(1e9) };
-        let values: Vec<_> = Property::all(Some(Protection::Low)).iter().map(|p| p.value(&levels).unwrap()).collect();
+        let values: Vec<_> =
+            Property::all(DiskWeight::Cost, Some(Protection::Low)).iter().map(|p| p.value(&levels).unwrap()).collect();
         assert_eq!(values, [10_000, u64::MAX - 1, 10_000]);
-        assert_eq!(Property::all(None).len(), 2);
+        assert_eq!(Property::all(DiskWeight::Cost, None).len(), 2);
+        // BFQ's 300, as systemd makes it of 2300.
+        let three = Levels { disk: Some(3.0), ..Levels::default() };
+        assert_eq!(Property::Disk(DiskWeight::Bfq).value(&three), Some(2300));
     }
 }

@@ -33,7 +33,7 @@ fn enforcer(daemon: &Daemon) -> SystemdDbus {
     let patience = Duration::from_secs(2);
     let unified = Some("/u".into());
     let own = Own::from_text("0::/system.slice/agent.service\n", &Hierarchies { unified, ..Hierarchies::default() });
-    SystemdDbus::new(Settings { address, memory: Some(Protection::Low), patience }, own).unwrap()
+    SystemdDbus::new(Settings { address, memory: Some(Protection::Low), patience, ..Settings::default() }, own).unwrap()
 }
 
 fn group(unit: &str) -> Group {

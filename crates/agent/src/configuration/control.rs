@@ -75,7 +75,7 @@ pub enum Law {
 
 impl ControlSection {
     pub(super) fn read(table: &Table<'_>) -> Result<ControlSection, DocumentError> {
-        const INTEGRAL: [&str; 6] = ["gain", "damping", "dead_band", "slew", "least", "most"];
+        const INTEGRAL: [&str; 7] = ["gain", "damping", "dead_band", "slew", "idle", "least", "most"];
         let known = ["interval", "law", "controls", "protected", "smoothing"];
         table.deny_unknown(&[&known[..], &INTEGRAL[..]].concat())?;
         let linear = [("integral", false), ("linear", true)];
@@ -93,6 +93,7 @@ impl ControlSection {
                 damping: any("damping", standard.damping)?,
                 dead_band: any("dead_band", standard.dead_band)?,
                 slew: any("slew", standard.slew)?,
+                idle: any("idle", standard.idle)?,
                 least: any("least", standard.least)?,
                 most: any("most", standard.most)?,
             };
