@@ -1,0 +1,254 @@
+#!/usr/bin/env bash
+# The agent on this machine's own control groups: groups that this test makes, weighed, put back, and what goes wrong.
+#   tests/agent/host.sh EVENHAND
+# Touches only groups below evenhand-host, which it makes and removes, and sends only to 127.0.0.1.
+set -uo pipefail
+
+evenhand=$(realpath "${1:?usage: tests/agent/host.sh EVENHAND}")
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+work=$(mktemp -d)
+# shellcheck source=tests/sentences.sh
+source "$root/tests/sentences.sh"
+
+skip() {
+    printf 'skipped: %s\n' "$*"
+    exit 77
+}
+[ "$(id -u)" = 0 ] || skip "not root: control groups cannot be made"
+top=evenhand-host
+if [ -d /sys/fs/cgroup/cpu/ ] && [ -f /sys/fs/cgroup/cpu/cpu.shares ] || mkdir /sys/fs/cgroup/cpu/$top 2>/dev/null; then
+    roots="/sys/fs/cgroup/cpu /sys/fs/cgroup/cpuacct" file=cpu.shares neutral=1024
+elif grep -qw cpu /sys/fs/cgroup/cgroup.controllers 2>/dev/null; then
+    roots=/sys/fs/cgroup file=cpu.weight neutral=100
+else
+    skip "no controller for processors is mounted where it is looked for"
+fi
+main=${roots%% *}
+
+remove_groups() {
+    local folder
+    for folder in $roots; do
+        [ -d "$folder/$top" ] && find "$folder/$top" -depth -type d -exec rmdir {} \; 2>/dev/null
+    done
+}
+spinning=()
+finish() {
+    kill -9 "${spinning[@]}" 2>/dev/null
+    jobs -p | xargs -r kill -9 2>/dev/null
+    wait 2>/dev/null
+    # What was killed leaves its group a little later.
+    sleep 0.2
+    remove_groups
+    rm -rf "$work"
+}
+trap finish EXIT
+
+# group PATH: below $top.
+group() {
+    local folder
+    for folder in $roots; do
+        mkdir -p "$folder/$top/$1"
+        [ "$file" = cpu.shares ] || for up in "$folder" "$folder/$top" "$folder/$top/${1%/*}"; do
+            echo +cpu >"$up/cgroup.subtree_control" 2>/dev/null
+        done
+    done
+}
+# inside PATH COMMAND…: a process in that group.
+inside() {
+    local path=$1 folder
+    shift
+    (
+        for folder in $roots; do echo "$BASHPID" >"$folder/$top/$path/cgroup.procs"; done
+        exec "$@"
+    ) &
+}
+weight() { cat "$main/$top/$1/$file"; }
+used() {
+    if [ "$file" = cpu.shares ]; then cat "/sys/fs/cgroup/cpuacct/$top/$1/cpuacct.usage"; else
+        awk '/^usage_usec/ { print $2 }' "$main/$top/$1/cpu.stat"
+    fi
+}
+spin() {
+    inside "$1" taskset -c "$cpu" sh -c 'while :; do :; done'
+    spinning+=($!)
+    # The shell need not say that it was killed.
+    disown
+}
+cpu=$(($(nproc) - 1))
+
+# configuration NAME PARENT [LINES…]: of a node whose guests are below $top/PARENT.
+configuration() {
+    local name=$1 parent=$2
+    shift 2
+    cat >"$work/$name.toml" <<END
+[node]
+name = "$name"
+cpu = 1
+state = "$work/$name.state"
+socket = "$work/$name.sock"
+under = "$top/$parent"
+[heaviness]
+resources = ["cpu"]
+[control]
+interval = "0.5s"
+controls = ["cpu"]
+[[guests]]
+from = "pattern"
+pattern = '$top/$parent/(?<owner>[a-z])\.(?<name>.*)'
+processors = 1
+END
+    printf '%s\n' "$@" >>"$work/$name.toml"
+}
+# start NAME [OPTION…]: the agent in the background; its number is $agent.
+start() {
+    local name=$1
+    shift
+    "$evenhand" agent run --config "$work/$name.toml" --format json "$@" >"$work/$name.out" 2>"$work/$name.err" &
+    agent=$!
+    until_true 20 answers "$name"
+}
+answers() { "$evenhand" agent status --socket "$work/$1.sock" >/dev/null 2>&1; }
+status() { "$evenhand" agent status --socket "$work/$1.sock" --format json; }
+updates() { [ "$(status "$1" | awk -F'[:,]' '/"updates"/ { print $2 }')" -ge "$2" ]; }
+# stops SIGNAL: the agent, and waits for it.
+stops() {
+    kill "-$1" "$agent"
+    wait "$agent" 2>/dev/null
+}
+
+# What works here.
+holds "doctor ends with 0 where processors can be divided" "$evenhand" agent doctor
+says "doctor names the file" "$file"
+holds "doctor speaks JSON" "$evenhand" agent doctor --format json
+says "with a row a resource" '"resource": "net"'
+
+# Nobody is there yet.
+for name in d.1 d.2 e.1; do group "a/$name"; done
+echo $((neutral / 2)) >"$main/$top/a/d.2/$file"
+configuration a a '[metrics]' 'listen = "127.0.0.1:9759"'
+holds "status without an agent ends with 3" ends 3 "$evenhand" agent status --socket "$work/a.sock"
+says "and says so" "no agent answers there"
+holds "release without a journal ends with 2" ends 2 "$evenhand" agent release --config "$work/a.toml"
+sed 's/^interval.*/intervall = 3/' "$work/a.toml" >"$work/wrong.toml"
+holds "a wrong configuration ends with 2" ends 2 "$evenhand" agent run --config "$work/wrong.toml"
+says "with line and column" "wrong.toml:10:1: unknown field \"intervall\".*did you mean \"interval\""
+sed '/guests/,$d' "$work/a.toml" >"$work/none.toml"
+holds "a configuration without guests ends with 2" ends 2 "$evenhand" agent run --config "$work/none.toml"
+
+for name in d.1 d.2 e.1; do spin "a/$name"; done
+
+# A dry run.
+holds "a dry run of a few updates" "$evenhand" agent run --config "$work/a.toml" --updates 6
+says "says what it would do" "would change .* of cpu"
+holds "and writes nothing" test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" = "$neutral $((neutral / 2)) $neutral"
+
+# Applied.
+start a --apply
+holds "it runs" until_true 60 updates a 40
+holds "a second agent is refused" ends 3 "$evenhand" agent run --config "$work/a.toml" --apply --updates 1
+says "with a sentence" "another agent"
+before=$(used a/e.1) all=$(($(used a/d.1) + $(used a/d.2) + $(used a/e.1)))
+sleep 4
+mine=$(($(used a/e.1) - before)) all=$(($(used a/d.1) + $(used a/d.2) + $(used a/e.1) - all))
+# 28/66 at the rest; machines on which tests run are noisy.
+printf "e's part: %s of %s\n" "$mine" "$all"
+holds "e has about what the fixed point gives, 42.4 %" test $((mine * 100)) -ge $((all * 36)) -a $((mine * 100)) -le $((all * 50))
+holds "weights say so" test "$(weight a/e.1)" -gt $((2 * $(weight a/d.1) * 6 / 10))
+holds "status shows everybody" "$evenhand" agent status --socket "$work/a.sock"
+says "with what divides processors" "$file"
+says "and users by heaviness" "^d .*+*[0-9.]* *2 "
+holds "why" "$evenhand" agent why e --socket "$work/a.sock"
+says "with its numbers" "h_v .* + h_u .* = h_p"
+holds "why nobody ends with 2" ends 2 "$evenhand" agent why f --socket "$work/a.sock"
+holds "top as text" "$evenhand" top --once --socket "$work/a.sock"
+says "with the screen's parts" "users, the heaviest first"
+exec 3<>/dev/tcp/127.0.0.1/9759
+printf 'GET /metrics HTTP/1.1\r\n\r\n' >&3
+cat <&3 >"$work/metrics" 2>/dev/null
+exec 3>&-
+holds_in "Prometheus is answered" 'evenhand_guest_weight{guest="1",user="e",path="evenhand-host/a/e.1"}' "$work/metrics"
+holds_in "the log is JSON lines with reasons" '"resource":"cpu","value":[0-9]*,"precedence"' "$work/a.out"
+
+# A guest comes, and ends.
+group a/f.1
+spin a/f.1
+sees() { status a | grep -q "\"$1\""; }
+holds "a guest that comes is weighed" until_true 10 sees "$top/a/f.1"
+kill -9 "${spinning[-1]}"
+ends_group() { for folder in $roots; do rmdir "$folder/$top/a/f.1" 2>/dev/null || [ ! -d "$folder/$top/a/f.1" ]; done; }
+until_true 5 ends_group
+misses() { ! sees "$1"; }
+holds "one that ends is forgotten" until_true 10 misses "$top/a/f.1"
+errors() { status a | grep -q '"errors": 0'; }
+holds "which is no error" errors
+
+# A crash.
+holds "it is killed" ends 137 stops KILL
+changed=$(weight a/d.2)
+holds "and leaves what it wrote" test "$changed" != $((neutral / 2))
+start a --apply
+holds "started again" until_true 20 updates a 4
+holds "it ends on SIGTERM" ends 0 stops TERM
+holds "everything is as it was before the first life" \
+    test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" = "$neutral $((neutral / 2)) $neutral"
+start a --apply
+holds "once more" until_true 20 updates a 6
+ends 137 stops KILL
+holds "release after a crash" "$evenhand" agent release --config "$work/a.toml"
+says "says how many" "groups have what they had"
+holds "and all is as it was" test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" = "$neutral $((neutral / 2)) $neutral"
+start a --apply
+until_true 20 updates a 6
+holds "release of a running agent" "$evenhand" agent release --config "$work/a.toml"
+says "says how many, too" "groups have what they had"
+holds "the agent ends" ends 0 wait "$agent"
+holds "and all is as it was again" test "$(weight a/d.1) $(weight a/d.2)" = "$neutral $((neutral / 2))"
+
+# Itself.
+group a/x.1
+inside a/x.1 "$evenhand" agent run --config "$work/a.toml" --updates 2 >"$work/own" 2>&1
+wait $!
+holds_in "the agent does not weigh itself" "this process itself runs there" "$work/own"
+
+# Two nodes that talk, with a key; then one is gone.
+head -c 32 /dev/urandom | base64 >"$work/key"
+chmod 600 "$work/key"
+head -c 32 /dev/urandom | base64 >"$work/other-key"
+chmod 600 "$work/other-key"
+for name in d.1 e.1; do group "b/$name"; done
+for name in e.2 f.1; do group "c/$name"; done
+group g/z.1
+peers() {
+    printf '%s\n' '[peers]' "listen = \"127.0.0.1:$1\"" "seeds = [\"127.0.0.1:$2\"]" "key = \"$work/$3\"" 'fresh = 2' 'lost = 4' "exchange = \"$4\""
+}
+fresh() { [ "$(status "$1" | grep -c '"fresh": true')" = "$2" ]; }
+for exchange in gossip ring; do
+    configuration b b "$(peers 9761 9762 key $exchange)"
+    configuration c c "$(peers 9762 9761 key $exchange)"
+    configuration g g "$(peers 9763 9761 other-key $exchange)"
+    start b --apply
+    on_b=$agent
+    start c --apply
+    on_c=$agent
+    start g
+    on_g=$agent
+    holds "$exchange: b hears c" until_true 30 fresh b 2
+    holds "$exchange: c hears b" until_true 30 fresh c 2
+    users() { status b | grep -q '"name": "f"'; }
+    holds "$exchange: b knows c's users" until_true 20 users
+    holds "$exchange: who has another key hears nobody" fresh g 1
+    stranger() { status "$1" | grep -q '"name": "z"'; }
+    holds "$exchange: and nobody hears of its users" ends 1 stranger b
+    agent=$on_c
+    ends 137 stops KILL
+    holds "$exchange: b no longer counts c" until_true 20 fresh b 1
+    alone() { status b | grep -q 'no other node is heard: what was written is as it was'; }
+    holds "$exchange: and puts everything back" until_true 20 alone
+    holds "$exchange: really" test "$(weight b/d.1) $(weight b/e.1)" = "$neutral $neutral"
+    agent=$on_b
+    holds "$exchange: b ends" ends 0 stops TERM
+    agent=$on_g
+    holds "$exchange: the stranger ends" ends 0 stops TERM
+    "$evenhand" agent release --config "$work/c.toml" >/dev/null
+done
+summary
