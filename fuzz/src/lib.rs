@@ -1,6 +1,8 @@
 //! What every reader must keep, whatever the bytes.
 
 use evenhand_documents::{Document, DocumentError};
+use evenhand_exchange::Record;
+use evenhand_exchange::ring::Message;
 use evenhand_model::Rational;
 use evenhand_problems::{AllocationFile, Arithmetic, ProblemFile, ScenarioFile};
 use evenhand_processes::Program;
@@ -131,4 +133,17 @@ pub fn check_slurm(data: &[u8]) {
     let _ = ShareTable::parse(text).map_err(place);
     let _ = Priorities::parse(text).map_err(place);
     let _ = Configuration::parse(text).map_err(place);
+}
+
+/// Reads `data` as what another node says: no panic; what is read is written as it was, or at least read again
+/// as the same.
+pub fn check_exchange(data: &[u8]) {
+    match Record::decode(data) {
+        Ok(record) => assert_eq!(Record::decode(&record.encode()).as_ref(), Ok(&record)),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
+    match Message::decode(data) {
+        Ok(message) => assert_eq!(Message::decode(&message.encode()).as_ref(), Ok(&message)),
+        Err(error) => assert!(!error.to_string().is_empty()),
+    }
 }
