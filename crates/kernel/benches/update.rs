@@ -15,7 +15,7 @@ use std::hint::black_box;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
-use evenhand_controller::{bfq_weight, cgroup_weight, cpu_shares};
+use evenhand_controller::{bfq_weight, cpu_shares};
 use evenhand_kernel::{
     Budget, CgroupV1, CgroupV1Meter, Control, Enforcer, Group, GroupId, Hierarchies, Levels, Meter, Own,
 };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evenhand_controller::{bfq_weight, cgroup_weight, cpu_shares};
+use evenhand_controller::{bfq_weight, cpu_shares};
 
 use crate::attributes::{Attribute, Attributes, Scale, whole_pages};
 use crate::counters;

@@ -1,9 +1,10 @@
 //! `evenhand agent run`
 
+use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use evenhand_agent::{Agent, Answers, Released, Status, Update, assemble};
+use evenhand_agent::{Agent, Answers, GuestStatus, Released, Status, Update, assemble};
 use evenhand_kernel::{Control, Places};
 use serde::Serialize;
 
@@ -160,9 +161,10 @@ fn put_back(back: &Released) -> String {
 fn log(agent: &Agent, update: &Update, console: &Console) -> Result<(), Failure> {
     if console.is_json() {
         let status = agent.status(since_1970());
+        let guests: HashMap<&str, &GuestStatus> = status.guests.iter().map(|of| (of.path.as_str(), of)).collect();
         let changes = update.changes.iter().filter_map(|change| {
             let guest = agent.guest_of(change.group)?;
-            let of = status.guests.iter().find(|of| of.path == guest.group.path)?;
+            let of = guests.get(guest.group.path.as_str())?;
             Some(ChangeLine {
                 guest: &guest.name,
                 owner: &guest.owner,
