@@ -438,7 +438,8 @@ pub(crate) struct ReproduceArgs {
     /// A folder for the figures, their data and a page
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
-    /// Google's trace of 2011, where the paper draws from it (default: generate a workload like it)
+    /// Google's trace of 2011, where the paper draws from it (default: generate a workload like it); for paper 003 a folder
+    /// of recordings, as tests/agent/guests.sh leaves them
     #[arg(long, value_name = "WORKLOAD")]
     pub(crate) data: Option<PathBuf>,
     /// How many tasks the generated month of paper 001 has (the paper's: 32000000) [default: 1000000]

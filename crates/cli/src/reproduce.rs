@@ -1,6 +1,11 @@
 //! `evenhand reproduce`
 
-use evenhand_reproduce::{EXPERIMENTS, Experiment, Ran, Settings, Verdict, experiments_named, write_results};
+use std::path::Path;
+use std::{fs, io};
+
+use evenhand_reproduce::{
+    EXPERIMENTS, Experiment, Ran, Recordings, Settings, Verdict, experiments_named, write_results,
+};
 use serde::Serialize;
 
 use crate::args::{Common, ReproduceArgs};
@@ -22,8 +27,12 @@ pub(crate) fn run(args: &ReproduceArgs, common: &Common, console: &Console) -> R
             known.join(", ")
         )));
     }
-    let trace = args.data.as_ref().map(|path| load(path, &args.trace, common, console)).transpose()?;
-    let settings = Settings::new(common.seed()).trace(trace).tasks(args.tasks);
+    let settings = Settings::new(common.seed()).tasks(args.tasks);
+    let settings = match &args.data {
+        None => settings,
+        Some(folder) if experiments.iter().all(|e| e.paper == "003") => settings.recordings(recordings(folder)?),
+        Some(path) => settings.trace(Some(load(path, &args.trace, common, console)?)),
+    };
     let mut ran: Vec<Ran> = Vec::new();
     for experiment in experiments {
         let outcome = experiment
@@ -44,6 +53,24 @@ pub(crate) fn run(args: &ReproduceArgs, common: &Common, console: &Console) -> R
     }
     let all_hold = ran.iter().all(|(_, outcome)| outcome.verdicts.iter().all(|verdict| verdict.holds));
     Ok(if all_hold { Outcome::Done } else { Outcome::DoesNotHold })
+}
+
+/// What tests in guests leave: a file of comma-separated values a node and run.
+fn recordings(folder: &Path) -> Result<Recordings, Failure> {
+    let failed = |path: &Path, e: io::Error| {
+        let environment = e.kind() != io::ErrorKind::NotFound && e.kind() != io::ErrorKind::NotADirectory;
+        Failure::new(format!("{}: {e}", path.display()), environment)
+    };
+    let mut texts = Vec::new();
+    for entry in fs::read_dir(folder).map_err(|e| failed(folder, e))? {
+        let path = entry.map_err(|e| failed(folder, e))?.path();
+        if path.extension().is_some_and(|e| e == "csv") {
+            let text = fs::read_to_string(&path).map_err(|e| failed(&path, e))?;
+            texts.push((path.file_stem().unwrap_or_default().to_string_lossy().into_owned(), text));
+        }
+    }
+    let texts = texts.iter().map(|(name, text)| (name.as_str(), text.as_str()));
+    Recordings::read(texts).map_err(|e| Failure::Input(format!("{}: {e}", folder.display())))
 }
 
 fn list(console: &Console) -> Result<(), Failure> {

@@ -12,6 +12,7 @@ use evenhand_workload::generate::GenerateError;
 use thiserror::Error;
 
 use crate::paper_001::Grid;
+use crate::paper_003::{RecordingError, Recordings};
 
 /// One figure of a paper.
 pub struct Experiment {
@@ -49,6 +50,7 @@ pub struct Settings {
     pub(crate) trace: Option<Arc<Workload>>,
     pub(crate) tasks: u64,
     pub(crate) grids: OnceLock<Vec<Grid>>,
+    recordings: OnceLock<Recordings>,
 }
 
 /// How many tasks a generated month has if nothing else is said: what some ninety runs do in a minute or two.
@@ -57,12 +59,25 @@ const TASKS: u64 = 1_000_000;
 impl Settings {
     /// With the seed of what is random, no trace, and a month of a million tasks.
     pub fn new(seed: u64) -> Settings {
-        Settings { seed, trace: None, tasks: TASKS, grids: OnceLock::new() }
+        Settings { seed, trace: None, tasks: TASKS, grids: OnceLock::new(), recordings: OnceLock::new() }
     }
 
     /// With the trace to use where a paper uses one.
     pub fn trace(self, trace: Option<Workload>) -> Settings {
         Settings { trace: trace.map(|trace| Arc::new(trace.expanded())), grids: OnceLock::new(), ..self }
+    }
+
+    /// With recordings of paper 003's experiments other than ours.
+    pub fn recordings(self, recordings: Recordings) -> Settings {
+        Settings { recordings: OnceLock::from(recordings), ..self }
+    }
+
+    /// What paper 003's figures are drawn from.
+    pub(crate) fn recorded(&self) -> Result<&Recordings, RecordingError> {
+        match self.recordings.get() {
+            Some(recordings) => Ok(recordings),
+            None => Recordings::ours().map(|ours| self.recordings.get_or_init(|| ours)),
+        }
     }
 
     /// With so many tasks in a generated month; the paper's has 32 million.
@@ -143,6 +158,9 @@ pub enum ReproduceError {
     /// A workload that cannot be simulated.
     #[error("the simulation: {0}")]
     Simulation(#[from] SimulationError),
+    /// A recording of paper 003's experiments that is none.
+    #[error(transparent)]
+    Recording(#[from] RecordingError),
     /// Likewise a mistake.
     #[error("the experiment's set-up: {0}")]
     Setup(String),

@@ -14,10 +14,12 @@ mod page;
 mod paper_000;
 mod paper_001;
 mod paper_002;
+mod paper_003;
 mod paper_004;
 
 pub use experiment::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};
 pub use page::{Ran, write_results};
+pub use paper_003::{RecordingError, Recordings};
 
 /// Every experiment, by paper and figure. A new one is a file and a line here.
 pub static EXPERIMENTS: &[&Experiment] = &[
@@ -47,6 +49,8 @@ pub static EXPERIMENTS: &[&Experiment] = &[
     &paper_002::figure_1::EXPERIMENT,
     &paper_002::figure_2::EXPERIMENT,
     &paper_002::figure_3::EXPERIMENT,
+    &paper_003::figure_4::EXPERIMENT,
+    &paper_003::figure_5::EXPERIMENT,
     &paper_004::memory::EXPERIMENT,
     &paper_004::placement::EXPERIMENT,
     &paper_004::speed::EXPERIMENT,
@@ -78,7 +82,7 @@ mod tests {
         }
         assert_eq!(names("001/figure-1"), ["001/figure-1a", "001/figure-1b"]);
         assert_eq!(names("002"), ["002/figure-1", "002/figure-2", "002/figure-3"]);
-        for none in ["", "00", "001/figure-9", "003", "/"] {
+        for none in ["", "00", "001/figure-9", "005", "/"] {
             assert!(names(none).is_empty(), "{none}");
         }
     }
