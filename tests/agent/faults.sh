@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # Two nodes under the agent, one cut off, then frozen; an agent killed and started again. In guests under emulation.
-#   tests/agent/faults.sh EVENHAND GUEST_LOAD
-# As guests.sh otherwise.
+#   tests/agent/faults.sh EVENHAND GUEST_LOAD [KEPT]
+# As guests.sh otherwise; KEPT gets node-1.csv, node-2.csv and what guests said.
 set -uo pipefail
-[ $# = 2 ] || { sed -n '2,4s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
+[ $# -ge 2 ] || { sed -n '2,4s/^# \{0,1\}//p' "${BASH_SOURCE[0]}"; exit 2; }
 evenhand=$(realpath "$1") guest_load=$(realpath "$2")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 here=$root/tests/agent
 kernel=$root/.tools/guests/${GUEST_KERNEL:-6.12}
 # shellcheck source=tests/agent/common.sh
 source "$here/common.sh"
-kept=$work
+kept=${3:-$work}
+mkdir -p "$kept"
 agent_is_there || { printf 'skipped: this evenhand has no agent\n'; exit 0; }
 "$here/guest-image.sh" "$kernel" "$work/image" "$guest_load" "$evenhand" || exit 1
 
@@ -42,16 +43,19 @@ until_recorded $frozen && kill -STOP "${guests[1]}"
 until_recorded $thawed
 kill -CONT "${guests[1]}"
 wait "${guests[@]}"
-for node in 1 2; do cp "$work/$node/recording.csv" "$work/node-$node.csv"; done
+for node in 1 2; do
+    cp "$work/$node/recording.csv" "$kept/node-$node.csv"
+    cp "$work/$node/console" "$kept/node-$node.console"
+done
 
 # weights NODE GROUP FROM TO: the mean of cpu.weight.
 weights() {
     awk -F, -v group="$2" -v from="$3" -v to="$4" '
-        NR > 1 && $2 == group && $1 >= from && $1 <= to { n++; sum += $6 } END { if (n) printf "%.2f", sum / n }' "$work/node-$1.csv"
+        NR > 1 && $2 == group && $1 >= from && $1 <= to { n++; sum += $6 } END { if (n) printf "%.2f", sum / n }' "$kept/node-$1.csv"
 }
 # apart FROM TO: d.1's weight over e.1's on node 1, where d comes first as long as it is known what e does on node 2.
 apart() { ratio "$(weights 1 d.1 "$1" "$2")" "$(weights 1 e.1 "$1" "$2")"; }
-samples() { awk -F, -v from="$2" -v to="$3" 'NR > 1 && $1 >= from && $1 <= to { print int($1) }' "$work/node-$1.csv" | sort -u | wc -l; }
+samples() { awk -F, -v from="$2" -v to="$3" 'NR > 1 && $1 >= from && $1 <= to { print int($1) }' "$kept/node-$1.csv" | sort -u | wc -l; }
 
 within "d.1 before e.1" "$(apart $((cut - 4)) $cut)" 1.1 10
 within "cut off for long, d.1 has what it had" "$(weights 1 d.1 $((joined - 3)) $((joined - 1)))" 150 150

@@ -46,6 +46,17 @@ if agent_is_there; then
     SECONDS_OF_RUN=$long experiment two on
 fi
 
+# heavier GUEST OTHER BESIDES: by how much GUEST is heavier than OTHER in experiment two at its end, h_p of docs/heaviness.md under
+# deviation, worked out from the recordings. OTHER's owner has the guest BESIDES on the other node, and all quotas are equal. There are
+# three users and two nodes of two resources, each of which weighs 3 / (2 x 2); each guest is endowed with half of its node.
+heavier() {
+    cat "$kept"/two-on-[ab].csv | awk -F, -v from=$settled -v guest="$1" -v other="$2" -v besides="$3" '
+        $1 + 0 >= from { n[$2]++; cpu[$2] += $4; disk[$2] += $5 / 20971520 }
+        function d(x) { x -= 0.5; return 0.5 + (x > 0 ? 4 : 2) / 3 * x }
+        function h(g) { return 0.75 * (d(cpu[g] / n[g]) + d(disk[g] / n[g])) }
+        END { if (n[guest] && n[other] && n[besides]) printf "%.4f", 2 * h(guest) - 2 * h(other) - h(besides) }'
+}
+
 # What went wrong with a guest, if anything did.
 cat "$work"/*.log
 
@@ -77,16 +88,24 @@ within "two off: d.1's disk on node a" "$(share two-off-a disk d.1 $begun)" 0.46
 within "two off: f.1's processor on node b" "$(share two-off-b cpu f.1 $begun)" 0.47 0.53
 within "two off: e.2 does not use the disk" "$(share two-off-b disk e.2 $begun)" 0 0.001
 if agent_is_there; then
-    # 28/33 of 2, 19/33 of 2: the fixed point of equal heaviness.
-    within "one on: e.1" "$(share one-on cpu e.1 $settled)" 0.40 0.45
-    within "one on: d.1" "$(share one-on cpu d.1 $settled)" 0.265 0.31
-    within "one on: d.2" "$(share one-on cpu d.2 $settled)" 0.265 0.31
+    # Where all are equally heavy, e has 28/33 of 2 and d's have 19/33 each: 42.4 % and 28.8 %. Measured: within 0.5 %.
+    within "one on: e.1" "$(share one-on cpu e.1 $settled)" 0.404 0.444
+    within "one on: d.1" "$(share one-on cpu d.1 $settled)" 0.268 0.308
+    within "one on: d.2" "$(share one-on cpu d.2 $settled)" 0.268 0.308
     within "one on: d.1 alone has the processor" "$(mean one-on cpu d.1 $((5 * scale)) $((long / 5 - scale)))" 0.9 1.05
-    within "two on: d.1 before e.1, processor" "$(share two-on-a cpu d.1 $settled)" 0.53 0.75
-    within "two on: d.1 before e.1, disk" "$(share two-on-a disk d.1 $settled)" 0.51 0.75
-    within "two on: e.2 yields to f.1, and is not starved" "$(share two-on-b cpu e.2 $settled)" 0.2 0.47
+    # At rest the guests of a node are equally heavy, but for a dead band of 0.01 each. With equal weights it is -0.48 and
+    # -0.42.
+    within "two on: d.1 is as heavy as e.1" "$(heavier d.1 e.1 e.2)" -0.06 0.06
+    within "two on: f.1 is as heavy as e.2" "$(heavier f.1 e.2 e.1)" -0.06 0.06
+    # That is with 57.5 % of the processor for d if the disk is divided likewise, and with 65 % if it is halved whatever the
+    # weights: readers wait for the processor, too, and ask for less than they are due. And with 5 % more if the guest's
+    # kernel and the agent take 15 % of it.
+    within "two on: d.1 before e.1, processor" "$(share two-on-a cpu d.1 $settled)" 0.56 0.7
+    within "two on: d.1 before e.1, disk" "$(share two-on-a disk d.1 $settled)" 0.51 0.6
+    # f's part of node b is 60 %, and more if less is left to the two.
+    within "two on: e.2 yields to f.1, and is not starved" "$(share two-on-b cpu e.2 $settled)" 0.33 0.42
     off=$(mean two-off-b disk f.1 $begun) on=$(mean two-on-b disk f.1 $settled)
-    within "two: f.1's disk with the agent against without" "$(ratio "$on" "$off")" 1.1 2
+    within "two: f.1's disk with the agent against without" "$(ratio "$on" "$off")" 1.1 1.3
 else
     printf 'skipped: this evenhand has no agent, so that nothing is tried with it\n'
 fi

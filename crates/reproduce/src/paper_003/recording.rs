@@ -6,10 +6,14 @@ use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit}
 use evenhand_report::{Cell, Csv};
 use thiserror::Error;
 
+use super::overhead::Overhead;
 use crate::{Drawn, ReproduceError};
 
+/// What has to be there. What the agent costs, `overhead`, may be.
+const NEEDED: [&str; 6] = ["one-off", "one-on", "two-off-a", "two-off-b", "two-on-a", "two-on-b"];
+
 /// A run of the paper's experiments in guests under emulation, in a tenth of the paper's time.
-const OURS: [(&str, &str); 6] = [
+const OURS: &[(&str, &str)] = &[
     ("one-off", include_str!("../../data/003/one-off.csv")),
     ("one-on", include_str!("../../data/003/one-on.csv")),
     ("two-off-a", include_str!("../../data/003/two-off-a.csv")),
@@ -44,10 +48,11 @@ pub enum RecordingError {
 }
 
 /// Recordings by name: `one-off`, `one-on`, and `two-off-a`, `two-off-b`, `two-on-a`, `two-on-b`, of which a and b are
-/// the nodes.
+/// the nodes; and, if it was measured, what the agent costs: `overhead`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recordings {
     by_name: BTreeMap<String, Recording>,
+    overhead: Option<Overhead>,
 }
 
 impl Recordings {
@@ -56,7 +61,7 @@ impl Recordings {
     /// # Errors
     /// None, if the tests of this room pass.
     pub fn ours() -> Result<Recordings, RecordingError> {
-        Recordings::read(OURS)
+        Recordings::read(OURS.iter().copied())
     }
 
     /// From the text of files, by their names without `.csv`. Others are left aside.
@@ -69,7 +74,12 @@ impl Recordings {
             let text = texts.get(name).ok_or_else(|| RecordingError::Missing { name: name.into() })?;
             Ok((name.to_owned(), Recording::read(name, text)?))
         };
-        Ok(Recordings { by_name: OURS.iter().map(|(name, _)| of(name)).collect::<Result<_, _>>()? })
+        let overhead = texts.get("overhead").map(|text| Overhead::read("overhead", text)).transpose()?;
+        Ok(Recordings { by_name: NEEDED.iter().map(|name| of(name)).collect::<Result<_, _>>()?, overhead })
+    }
+
+    pub(super) fn overhead(&self) -> Option<&Overhead> {
+        self.overhead.as_ref()
     }
 
     pub(super) fn get(&self, name: &str) -> Result<&Recording, ReproduceError> {
@@ -236,7 +246,7 @@ mod tests {
     #[test]
     fn our_own_recordings_can_be_read() {
         let ours = Recordings::ours().unwrap();
-        OURS.iter().for_each(|(name, _)| assert!(ours.get(name).unwrap().end() > 25.0, "{name}"));
+        NEEDED.iter().for_each(|name| assert!(ours.get(name).unwrap().end() > 25.0, "{name}"));
     }
 
     #[test]
