@@ -4,8 +4,8 @@ export PATH="$PATH:/usr/sbin:/sbin"
 work=$(mktemp -d)
 # Each experiment ends its own guests. What is left are those that this shell started itself.
 trap 'jobs -p | xargs -r kill 2>/dev/null; wait; rm -rf "$work"' EXIT
-passed=0
-failed=0
+# shellcheck source=tests/sentences.sh
+source "$(dirname "${BASH_SOURCE[0]}")/../sentences.sh"
 
 agent_is_there() { "$evenhand" agent --help >/dev/null 2>&1; }
 
@@ -38,9 +38,3 @@ share() {
 }
 
 ratio() { awk -v a="$1" -v b="$2" 'BEGIN { if (b > 0) printf "%.4f", a / b }'; }
-
-# The last line, and whether all held.
-summary() {
-    printf '%s passed, %s failed\n' "$passed" "$failed"
-    [ "$failed" = 0 ]
-}

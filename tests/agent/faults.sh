@@ -61,6 +61,8 @@ within "d.1 before e.1" "$(apart $((cut - 4)) $cut)" 1.1 10
 within "cut off for long, d.1 has what it had" "$(weights 1 d.1 $((joined - 3)) $((joined - 1)))" 150 150
 within "and e.1" "$(weights 1 e.1 $((joined - 3)) $((joined - 1)))" 150 150
 within "and f.1 on the node that was cut off" "$(weights 2 f.1 $((joined - 3)) $((joined - 1)))" 150 150
+# Some seconds to find each other, and two to move weights.
+within "not long after d.1 is before e.1 again" "$(apart $((joined + 7)) $((joined + 9)))" 1.02 10
 within "together again d.1 is before e.1" "$(apart $((frozen - 3)) $frozen)" 1.1 10
 within "while node 2 is frozen node 1 goes on" "$(samples 1 $frozen $thawed)" 14 16
 within "and in the end has what it had" "$(weights 1 d.1 $((thawed - 2)) $thawed)" 150 150
