@@ -16,8 +16,10 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
 };
 
 const SETTLED: std::ops::Range<f64> = 0.67..1.0;
-/// Of shares.
+/// Of shares of the processor.
 const TOLERANCE: f64 = 0.02;
+/// Of shares of the disk: in three runs without the agent the halves were 46.4, 46.8 and 50.8 %.
+const DISK_TOLERANCE: f64 = 0.04;
 /// What counts as a rise.
 const MORE: f64 = 1.05;
 
@@ -32,6 +34,7 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
     let mean = |r: &Recording, guest, what| r.mean(guest, what, SETTLED);
     let (f_off, f_on) = (mean(off_b, "f.1", What::Disk), mean(on_b, "f.1", What::Disk));
     let (e_off, e_on) = (mean(off_b, "e.2", What::Cpu), mean(on_b, "e.2", What::Cpu));
+    let f_cpu = [off_b, on_b].map(|r| mean(r, "f.1", What::Cpu));
     let e_starved = mean(on_a, "e.1", What::Cpu).min(e_on);
     let rise = f_on / f_off.max(f64::MIN_POSITIVE);
     Ok(Outcome {
@@ -39,12 +42,12 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             Verdict::new(
                 "without it both guests on node a receive the same amount of CPU and disk",
                 format!("d's has {} of the CPU and {} of the disk", percent(off_cpu), percent(off_disk)),
-                (off_cpu - 0.5).abs() <= TOLERANCE && (off_disk - 0.5).abs() <= TOLERANCE,
+                (off_cpu - 0.5).abs() <= TOLERANCE && (off_disk - 0.5).abs() <= DISK_TOLERANCE,
             ),
             Verdict::new(
                 "with it e's CPU and disk on node a decrease in favour of d's",
                 format!("d's has {} of the CPU and {} of the disk", percent(on_cpu), percent(on_disk)),
-                on_cpu > 0.5 + TOLERANCE && on_disk > 0.5 + TOLERANCE,
+                on_cpu > 0.5 + TOLERANCE && on_disk > 0.5 + DISK_TOLERANCE,
             ),
             Verdict::new(
                 "f's disk allocation on node b rises",
@@ -77,6 +80,12 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             "the paper's nodes have two processors, so that e's and f's guests on node b need not wait for each other's; here \
              they share one, and what f gains there e loses"
                 .into(),
+            format!(
+                "of node b's processor the two have {:.2} without it and {:.2} with it: under emulation the rest is what updates and messages take, \
+                 each second",
+                f_cpu[0] + e_off,
+                f_cpu[1] + e_on
+            ),
         ],
     })
 }
