@@ -1,0 +1,328 @@
+//! What an update of the whole agent costs on this machine's own control groups of version 1.
+//!
+//! `cargo bench -p evenhand-agent --bench update [-- GUESTS…]` \
+//! `cargo bench -p evenhand-agent --bench update -- --figure-2 FILE`
+//!
+//! The agent looks who is here (the source `pattern`), reads what they use, works out weights, alone in its cloud,
+//! and writes those that are others: none, or by an enforcer around the real one that asks for others at each
+//! update, all three of every guest. Beside it the floor, which is to read three open files of each group and do
+//! nothing with them, and what a plain program does, which opens, reads and closes three files and opens, writes and
+//! closes three. The groups are made before and removed after.
+
+#![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and stops at what is wrong")]
+
+use std::fmt::Write as _;
+use std::fs::{self, File};
+use std::hint::black_box;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::Duration;
+
+use evenhand_agent::{Agent, ControlSection, Journal, Law, NodeSection, Parts, Terms, supply};
+use evenhand_documents::{Document, Format};
+use evenhand_guests::{Guests, Own, Quotas};
+use evenhand_heaviness::{Parameters, metric_named};
+use evenhand_kernel::{
+    Before, Budget, CgroupV1, Change, Control, Enforcer, Group, GroupId, Hierarchies, KernelError, Levels, Places,
+    Several, Whom, probe,
+};
+use evenhand_peers::Alone;
+use evenhand_traffic::TrafficMeter;
+use rustix::time::{ClockId, clock_gettime};
+
+const RUNS: usize = 15;
+const READ: [(&str, &str); 3] = [
+    ("cpuacct", "cpuacct.usage"),
+    ("memory", "memory.usage_in_bytes"),
+    ("blkio", "blkio.bfq.io_service_bytes_recursive"),
+];
+const WRITTEN: [(&str, &str); 3] =
+    [("cpu", "cpu.shares"), ("memory", "memory.soft_limit_in_bytes"), ("blkio", "blkio.bfq.weight")];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
+    let hierarchies = Hierarchies::detect().unwrap();
+    let missing = ["cpu", "cpuacct", "memory", "blkio"].into_iter().find(|c| !hierarchies.legacy.contains_key(*c));
+    if let Some(missing) = missing {
+        return println!("skipped: version 1 has no controller {missing} here");
+    }
+    Budget::raise_limit();
+    let numbers = || arguments.iter().filter_map(|a| a.parse().ok());
+    match arguments.first().map(String::as_str) {
+        Some("--memory") => println!("{}", numbers().next().map_or(0, |guests| memory(&hierarchies, guests))),
+        Some("--figure-2") => figure_2(&hierarchies, Path::new(&arguments[1])),
+        _ => table(&hierarchies, &numbers().collect::<Vec<_>>()),
+    }
+}
+
+fn table(hierarchies: &Hierarchies, counts: &[usize]) {
+    println!("microseconds of a processor a guest and update, median of {RUNS} runs (and least); bytes a guest");
+    println!(
+        "guests  users          floor    unchanged (x floor)          changed          naive | memory"
+    );
+    for &guests in if counts.is_empty() { &[10, 100, 1000, 5000] } else { counts } {
+        for shared_by in [1, 10] {
+            let Ok(groups) = Groups::new(hierarchies, guests, shared_by) else {
+                return println!("skipped: no group can be made");
+            };
+            let floor = floor(hierarchies, &groups, false);
+            let of = |changing| agent_cost(hierarchies, &groups, changing, false);
+            let (unchanged, changed) = (of(false), of(true));
+            let naive = naive(hierarchies, &groups, false);
+            drop(groups);
+            // In a process of its own: what another agent has left is used again.
+            let memory = Command::new(std::env::current_exe().unwrap()).args(["--memory", &guests.to_string()]).output();
+            let memory = String::from_utf8_lossy(&memory.unwrap().stdout).trim().to_owned();
+            let (users, ratio) = (guests.div_ceil(shared_by), unchanged.median / floor.median);
+            println!(
+                "{guests:>6} {users:>6} {floor:>14} {unchanged:>14} {ratio:>7.2} {changed:>16} {naive:>14} | {memory:>6}"
+            );
+        }
+    }
+}
+
+/// Bytes a guest that this process touches for an agent with so many, beyond those for an agent with one.
+fn memory(hierarchies: &Hierarchies, guests: usize) -> usize {
+    let run = |count| {
+        let groups = Groups::new(hierarchies, count, 1).unwrap();
+        let before = resident();
+        let mut made = Made::new(hierarchies, &groups, false);
+        (0..3).for_each(|_| drop(made.update()));
+        resident().saturating_sub(before)
+    };
+    let one = run(1);
+    run(guests).saturating_sub(one) / guests
+}
+
+/// CPU time of four minutes, as in paper 003's Figure 2: that of an update, times how many there are.
+///
+/// Between updates a real agent sleeps and others use the caches; so here they are emptied before each.
+fn figure_2(hierarchies: &Hierarchies, file: &Path) {
+    let mut text = String::from("guests,interval_s,loaded,variant,cpu_s_per_4min\n");
+    for guests in [1, 2, 5, 10, 15, 20, 25, 30, 100, 300, 1000] {
+        let groups = Groups::new(hierarchies, guests, 1).unwrap();
+        let of = |changing| agent_cost(hierarchies, &groups, changing, true).median;
+        let (floor, naive) = (floor(hierarchies, &groups, true).median, naive(hierarchies, &groups, true).median);
+        for (loaded, agent) in [(false, of(false)), (true, of(true))] {
+            for interval in [1, 2, 5, 10, 20] {
+                for (variant, us) in [("agent", agent), ("floor", floor), ("naive", naive)] {
+                    let seconds = us / 1e6 * guests as f64 * f64::from(240 / interval);
+                    writeln!(text, "{guests},{interval},{loaded},{variant},{seconds:.6}").unwrap();
+                }
+            }
+        }
+        println!("{guests} guests: {:.1} us an update without changes", of(false) * guests as f64);
+    }
+    fs::write(file, text).unwrap();
+}
+
+/// An agent that gives these groups weights, and the folder of its journal.
+struct Made {
+    agent: Agent,
+    updates: u64,
+    _journal: tempfile::TempDir,
+}
+
+impl Made {
+    fn new(hierarchies: &Hierarchies, groups: &Groups, changing: bool) -> Made {
+        let text = format!(
+            "[[guests]]\nfrom = 'pattern'\npattern = '{}/(?<owner>u[0-9]+)-(?<name>.*)\\.scope'\nprocessors = 2\nmemory = '4Gi'\nunit = false\n",
+            groups.parent
+        );
+        let document = Document::parse("bench.toml", &text, Some(Format::Toml)).unwrap();
+        let root = document.root().unwrap();
+        let tables: Vec<_> = root.required("guests", "").unwrap().list().unwrap().map(|t| t.table().unwrap()).collect();
+        let guests = Guests::read(tables, hierarchies, Own::detect().unwrap()).unwrap();
+        let budget = Budget::of_process();
+        let meter = probe(&Places::default(), &groups.parent).unwrap().meters(&budget);
+        let files = CgroupV1::new(hierarchies, &Control::ALL, Default::default(), &budget);
+        let real = Several::new().with(Whom::All, Box::new(files));
+        let law = Law::Integral(Default::default());
+        let journal = tempfile::tempdir().unwrap();
+        let node = NodeSection { supply: [None, None, Some(1.5e8), None], ..Default::default() };
+        let hierarchies = hierarchies.clone();
+        let agent = Agent::start(Parts {
+            node: "bench".into(),
+            metric: "deviation".into(),
+            terms: Terms {
+                metric: (metric_named("deviation").unwrap().build)(&Parameters::default()).unwrap().into(),
+                endowment: Default::default(),
+                resources: Control::ALL.to_vec(),
+                supply: supply(&node, Path::new("/")).unwrap(),
+                speed: 1.0,
+                quotas: Quotas::default(),
+                law,
+                delay: 0,
+            },
+            control: ControlSection {
+                interval: Duration::from_secs(10),
+                law,
+                controls: Control::ALL.to_vec(),
+                protected: 0.5,
+                smoothing: 0.0,
+            },
+            guests,
+            meter: Box::new(meter.with(Box::new(TrafficMeter::of_devices().unwrap()))),
+            enforcer: if changing { Box::new(Restless { real, round: 0 }) } else { Box::new(real) },
+            enforced_by: Default::default(),
+            peers: Box::new(Alone),
+            journal: Some(Journal::open(&journal.path().join("agent.redb")).unwrap()),
+            identity: Box::new(move |path| hierarchies.identity(path)),
+            digest: 0,
+            incarnation: 1,
+        });
+        let mut made = Made { agent: agent.unwrap(), updates: 0, _journal: journal };
+        // The first takes all in, the next have no rates yet or write what follows from those that there are.
+        let last = (0..4).map(|_| made.update()).last();
+        assert_eq!(last.unwrap().1, groups.paths.len(), "not all of the groups are guests");
+        made
+    }
+
+    /// How many values were written, and how many guests there are.
+    fn update(&mut self) -> (usize, usize) {
+        self.updates += 1;
+        let update = self.agent.update(Duration::from_secs(10 * self.updates)).unwrap();
+        (update.changes.len(), update.guests)
+    }
+}
+
+/// Gives every guest another level of everything each time.
+struct Restless<E> {
+    real: E,
+    round: usize,
+}
+
+impl<E: Enforcer> Enforcer for Restless<E> {
+    fn name(&self) -> &'static str {
+        self.real.name()
+    }
+    fn controls(&self) -> &[Control] {
+        self.real.controls()
+    }
+    fn admit(&mut self, id: GroupId, group: &Group) -> Result<Before, KernelError> {
+        self.real.admit(id, group)
+    }
+    fn apply(&mut self, id: GroupId, levels: &Levels, changes: &mut Vec<Change>) -> Result<(), KernelError> {
+        let (more, memory) = (1.0 + (self.round % 7) as f64 / 8.0, ((self.round % 7 + 1) as u64) << 20);
+        let more = |weight: Option<f64>| weight.map(|weight| weight * more);
+        let (cpu, disk, network) = (more(levels.cpu), more(levels.disk), more(levels.network));
+        self.real.apply(id, &Levels { cpu, disk, network, memory: levels.memory.map(|m| m + memory) }, changes)
+    }
+    fn flush(&mut self) -> Result<(), KernelError> {
+        self.round += 1;
+        self.real.flush()
+    }
+    fn dismiss(&mut self, id: GroupId) {
+        self.real.dismiss(id);
+    }
+    fn restore(&mut self, group: &Group, before: &Before) -> Result<(), KernelError> {
+        self.real.restore(group, before)
+    }
+}
+
+fn agent_cost(hierarchies: &Hierarchies, groups: &Groups, changing: bool, cold: bool) -> Times {
+    let mut made = Made::new(hierarchies, groups, changing);
+    let written = if changing { 3 * groups.paths.len() } else { 0 };
+    times(groups.paths.len(), cold, || assert_eq!(made.update().0, written))
+}
+
+fn floor(hierarchies: &Hierarchies, groups: &Groups, cold: bool) -> Times {
+    let files = |path: &String| READ.map(|(controller, file)| File::open(hierarchies.legacy[controller].join(path).join(file)));
+    let open: Vec<File> = groups.paths.iter().flat_map(files).map(Result::unwrap).collect();
+    let mut buffer = [0; 4096];
+    times(groups.paths.len(), cold, || {
+        for file in &open {
+            black_box(file.read_at(&mut buffer, 0).unwrap());
+        }
+    })
+}
+
+fn naive(hierarchies: &Hierarchies, groups: &Groups, cold: bool) -> Times {
+    let values = ["1024", "1048576", "100"];
+    times(groups.paths.len(), cold, || {
+        for path in &groups.paths {
+            for (controller, file) in READ {
+                black_box(fs::read_to_string(hierarchies.legacy[controller].join(path).join(file)).unwrap());
+            }
+            for ((controller, file), value) in WRITTEN.into_iter().zip(values) {
+                fs::write(hierarchies.legacy[controller].join(path).join(file), value).unwrap();
+            }
+        }
+    })
+}
+
+/// The groups of a run; removed when dropped.
+struct Groups {
+    parent: String,
+    folders: Vec<PathBuf>,
+    paths: Vec<String>,
+}
+
+impl Groups {
+    /// So many, each user with `shared_by` of them.
+    fn new(hierarchies: &Hierarchies, count: usize, shared_by: usize) -> std::io::Result<Groups> {
+        let parent = format!("evenhand-bench-{}", std::process::id());
+        let path = |i: usize| format!("{parent}/u{:05}-{i}.scope", i / shared_by);
+        let paths: Vec<String> = (0..count).map(path).collect();
+        let mut made = Groups { parent: parent.clone(), folders: Vec::new(), paths };
+        let mut roots: Vec<&PathBuf> =
+            ["cpu", "cpuacct", "memory", "blkio"].iter().filter_map(|c| hierarchies.legacy.get(*c)).collect();
+        roots.dedup();
+        for name in std::iter::once(&parent).chain(&made.paths) {
+            for root in &roots {
+                fs::create_dir(root.join(name))?;
+                made.folders.push(root.join(name));
+            }
+        }
+        Ok(made)
+    }
+}
+
+impl Drop for Groups {
+    fn drop(&mut self) {
+        self.folders.iter().rev().for_each(|folder| drop(fs::remove_dir(folder)));
+    }
+}
+
+/// Microseconds a guest; with `cold` every repetition finds caches that others have used.
+fn times(guests: usize, cold: bool, mut run: impl FnMut()) -> Times {
+    let mut others = vec![0_u8; if cold { 48 << 20 } else { 0 }];
+    // At least some thousand guests a run, or the clock and the first touch count.
+    let repeat = if cold { 1 } else { (2000 / guests).max(1) };
+    let mut once = || {
+        others.iter_mut().step_by(64).for_each(|byte| *byte = byte.wrapping_add(1));
+        black_box(&others);
+        let begun = processor_ns();
+        (0..repeat).for_each(|_| run());
+        (processor_ns() - begun) as f64 / 1000.0 / (repeat * guests) as f64
+    };
+    once();
+    let mut times: Vec<f64> = (0..RUNS).map(|_| once()).collect();
+    times.sort_unstable_by(f64::total_cmp);
+    Times { median: times[RUNS / 2], least: times[0] }
+}
+
+struct Times {
+    median: f64,
+    least: f64,
+}
+
+impl std::fmt::Display for Times {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(&format!("{:.2} ({:.2})", self.median, self.least))
+    }
+}
+
+/// Nanoseconds that this thread has had a processor: what others do meanwhile does not count, but for the caches.
+fn processor_ns() -> i64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec * 1_000_000_000 + time.tv_nsec
+}
+
+/// Bytes of memory that this process has touched.
+fn resident() -> usize {
+    let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
+    let pages: usize = text.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);
+    pages * 4096
+}
