@@ -1,7 +1,8 @@
 //! What an update of the whole agent costs on this machine's own control groups of version 1.
 //!
 //! `cargo bench -p evenhand-agent --bench update [-- GUESTS…]` \
-//! `cargo bench -p evenhand-agent --bench update -- --figure-2 FILE`
+//! `cargo bench -p evenhand-agent --bench update -- --figure-2 FILE` \
+//! `cargo bench -p evenhand-agent --bench update -- --unchanged GUESTS`, for a profiler: ten seconds
 //!
 //! The agent looks who is here (the source `pattern`), reads what they use, works out weights, alone in its cloud,
 //! and writes those that are others: none, or by an enforcer around the real one that asks for others at each
@@ -51,6 +52,7 @@ fn main() {
     let numbers = || arguments.iter().filter_map(|a| a.parse().ok());
     match arguments.first().map(String::as_str) {
         Some("--memory") => println!("{}", numbers().next().map_or(0, |guests| memory(&hierarchies, guests))),
+        Some("--unchanged") => unchanged(&hierarchies, numbers().next().unwrap_or(1000)),
         Some("--figure-2") => figure_2(&hierarchies, Path::new(&arguments[1])),
         _ => table(&hierarchies, &numbers().collect::<Vec<_>>()),
     }
@@ -58,9 +60,7 @@ fn main() {
 
 fn table(hierarchies: &Hierarchies, counts: &[usize]) {
     println!("microseconds of a processor a guest and update, median of {RUNS} runs (and least); bytes a guest");
-    println!(
-        "guests  users          floor    unchanged (x floor)          changed          naive | memory"
-    );
+    println!("guests  users          floor    unchanged (x floor)          changed          naive | memory");
     for &guests in if counts.is_empty() { &[10, 100, 1000, 5000] } else { counts } {
         for shared_by in [1, 10] {
             let Ok(groups) = Groups::new(hierarchies, guests, shared_by) else {
@@ -72,7 +72,8 @@ fn table(hierarchies: &Hierarchies, counts: &[usize]) {
             let naive = naive(hierarchies, &groups, false);
             drop(groups);
             // In a process of its own: what another agent has left is used again.
-            let memory = Command::new(std::env::current_exe().unwrap()).args(["--memory", &guests.to_string()]).output();
+            let memory =
+                Command::new(std::env::current_exe().unwrap()).args(["--memory", &guests.to_string()]).output();
             let memory = String::from_utf8_lossy(&memory.unwrap().stdout).trim().to_owned();
             let (users, ratio) = (guests.div_ceil(shared_by), unchanged.median / floor.median);
             println!(
@@ -82,13 +83,23 @@ fn table(hierarchies: &Hierarchies, counts: &[usize]) {
     }
 }
 
+/// Updates without changes for ten seconds, for a profiler.
+fn unchanged(hierarchies: &Hierarchies, guests: usize) {
+    let groups = Groups::new(hierarchies, guests, 1).unwrap();
+    let mut made = Made::new(hierarchies, &groups, false);
+    let begun = std::time::Instant::now();
+    while begun.elapsed() < Duration::from_secs(10) {
+        made.update();
+    }
+}
+
 /// Bytes a guest that this process touches for an agent with so many, beyond those for an agent with one.
 fn memory(hierarchies: &Hierarchies, guests: usize) -> usize {
     let run = |count| {
         let groups = Groups::new(hierarchies, count, 1).unwrap();
         let before = resident();
         let mut made = Made::new(hierarchies, &groups, false);
-        (0..3).for_each(|_| drop(made.update()));
+        (0..3).for_each(|_| _ = made.update());
         resident().saturating_sub(before)
     };
     let one = run(1);
@@ -228,7 +239,8 @@ fn agent_cost(hierarchies: &Hierarchies, groups: &Groups, changing: bool, cold: 
 }
 
 fn floor(hierarchies: &Hierarchies, groups: &Groups, cold: bool) -> Times {
-    let files = |path: &String| READ.map(|(controller, file)| File::open(hierarchies.legacy[controller].join(path).join(file)));
+    let files =
+        |path: &String| READ.map(|(controller, file)| File::open(hierarchies.legacy[controller].join(path).join(file)));
     let open: Vec<File> = groups.paths.iter().flat_map(files).map(Result::unwrap).collect();
     let mut buffer = [0; 4096];
     times(groups.paths.len(), cold, || {

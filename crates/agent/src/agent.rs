@@ -201,7 +201,10 @@ impl Agent {
             loads: &mut self.loads,
             journal: self.parts.journal.as_ref(),
         };
-        let changed = self.slots.become_those(&seen.guests, &mut self.kept, &mut hands, remarks)?;
+        // At most updates nothing is another, and all that are here were taken in.
+        let same = seen.added.is_empty() && seen.changed.is_empty() && seen.removed.is_empty();
+        let changed = !(same && self.slots.iter().len() == seen.guests.len())
+            && self.slots.become_those(&seen.guests, &mut self.kept, &mut hands, remarks)?;
         // What an earlier life wrote to groups that are nobody's guests now.
         for (path, entry) in std::mem::take(&mut self.kept) {
             if (self.parts.identity)(&path) == Some(entry.identity) {

@@ -76,6 +76,8 @@ pub struct Round {
     facts: Vec<Facts>,
     /// The number of each user in `cloud`, in the order of their names.
     users: BTreeMap<String, usize>,
+    /// Of each user, whether this node alone is enough to know of them.
+    own: Vec<bool>,
     cloud: Cloud<f64>,
     node: Node<f64>,
     local: Local<f64>,
@@ -113,6 +115,7 @@ impl Round {
             terms,
             facts: Vec::new(),
             users: BTreeMap::new(),
+            own: Vec::new(),
             cloud,
             node,
             local: Local::default(),
@@ -201,7 +204,10 @@ impl Round {
         let quota = |name: &String| self.terms.resources.iter().map(|c| of(name, c)).collect();
         self.cloud = Cloud::new(supply, names.iter().map(quota).collect())?;
         self.users = names.into_iter().enumerate().map(|(user, name)| (name, user)).collect();
-        let owners = self.facts.iter().map(|facts| self.users[&facts.owner]).collect();
+        let owners: Vec<usize> = self.facts.iter().map(|facts| self.users[&facts.owner]).collect();
+        self.own = vec![false; self.users.len()];
+        let quotas = self.terms.quotas.users().filter_map(|name| self.users.get(name));
+        owners.iter().chain(quotas).for_each(|user| self.own[*user] = true);
         self.node.set_owners(owners)
     }
 
@@ -239,21 +245,20 @@ impl Round {
     fn user_sums(&self) -> BTreeMap<String, UserSums> {
         let (resources, terms) = (self.resources(), self.terms.metric.terms(self.resources()));
         // By number: of each resource the user's part of the node; how many guests.
-        let mut used: BTreeMap<usize, (Vec<f64>, u32)> = BTreeMap::new();
+        let (mut used, mut guests) = (vec![0.0; self.users.len() * resources], vec![0_u32; self.users.len()]);
         for (guest, owner) in self.node.owners().iter().enumerate() {
-            let (sum, guests) = used.entry(*owner).or_insert_with(|| (vec![0.0; resources], 0));
+            let sum = &mut used[owner * resources..][..resources];
             sum.iter_mut().zip(self.node.load(guest)).for_each(|(sum, load)| *sum += load);
-            *guests += 1;
+            guests[*owner] += 1;
         }
-        let mut found = BTreeMap::new();
-        for (name, user) in &self.users {
-            let Some((used, guests)) = used.get(user) else { continue };
-            let mut of: Vec<f64> = self.local.sums[user * terms..][..terms].to_vec();
-            of.extend(used.iter().zip(self.node.supply()).map(|(used, supply)| supply * swing(*used, *supply)));
-            of.extend(used);
-            found.insert(name.clone(), UserSums { terms: fixed(&of), guests: *guests });
-        }
-        found
+        let here = self.users.iter().filter(|(_, user)| guests[**user] > 0);
+        let sums = |(name, user): (&String, &usize)| {
+            let (of, used) = (&self.local.sums[user * terms..][..terms], &used[user * resources..][..resources]);
+            let swings = used.iter().zip(self.node.supply()).map(|(used, supply)| supply * swing(*used, *supply));
+            let terms = of.iter().copied().chain(swings).chain(used.iter().copied()).map(number).collect();
+            (name.clone(), UserSums { terms, guests: guests[*user] })
+        };
+        here.map(sums).collect()
     }
 
     /// Takes in what all nodes have said, and moves the weights.
@@ -279,11 +284,12 @@ impl Round {
     /// If the totals are of other resources.
     pub fn hear(&mut self, totals: &Totals) -> Result<(), HeavinessError> {
         let supply: Vec<f64> = totals.supply.iter().map(|s| s.to_f64()).collect();
-        let mine = self.facts.iter().map(|facts| facts.owner.as_str()).chain(self.terms.quotas.users());
-        let names: BTreeSet<&str> = totals.users.keys().map(String::as_str).chain(mine).collect();
-        if supply != self.cloud.supply() || !names.iter().copied().eq(self.users.keys().map(String::as_str)) {
-            let names = names.into_iter().map(str::to_owned).collect();
-            self.set_cloud(supply, names)?;
+        let mut heard = totals.users.keys().peekable();
+        let known =
+            |(name, user): (&String, &usize)| heard.next_if(|heard| *heard == name).is_some() || self.own[*user];
+        let same = self.users.iter().all(known) && heard.next().is_none();
+        if supply != self.cloud.supply() || !same {
+            self.set_cloud(supply, totals.users.keys().cloned().collect())?;
             // By the new norm, which some metrics use in their terms.
             self.local.update(self.terms.metric.as_ref(), &self.cloud, &self.node)?;
         }
@@ -292,8 +298,10 @@ impl Round {
         self.sums.resize(self.users.len() * terms, 0.0);
         self.swings.clear();
         self.swings.resize(self.users.len(), 0.0);
+        // Both are in the order of names, and who is heard of is among the users.
+        let mut users = self.users.iter();
         for (name, sums) in &totals.users {
-            let Some(user) = self.users.get(name) else { continue };
+            let Some((_, user)) = users.find(|(user, _)| *user == name) else { break };
             let (of, extra) = sums.terms.split_at(terms.min(sums.terms.len()));
             self.sums[user * terms..][..terms].iter_mut().zip(of).for_each(|(sum, of)| *sum = of.to_f64());
             let swings = self.cloud.norm().iter().zip(extra);
@@ -393,5 +401,9 @@ fn swing(used: f64, supply: f64) -> f64 {
 }
 
 fn fixed(numbers: &[f64]) -> Vec<Fixed> {
-    numbers.iter().map(|n| Fixed::from_f64(*n).unwrap_or(Fixed::ZERO)).collect()
+    numbers.iter().copied().map(number).collect()
+}
+
+fn number(number: f64) -> Fixed {
+    Fixed::from_f64(number).unwrap_or(Fixed::ZERO)
 }
