@@ -1,6 +1,7 @@
 //! Who has been taken in: each guest has a number by which its meter and enforcer know it.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use evenhand_guests::Guest;
 use evenhand_kernel::{Before, Change, Enforcer, GroupId, KernelError, Meter};
@@ -13,7 +14,7 @@ use crate::round::Facts;
 #[derive(Debug)]
 pub(crate) struct Slot {
     pub(crate) id: GroupId,
-    pub(crate) guest: Guest,
+    pub(crate) guest: Arc<Guest>,
     /// What it had before the first write; `None` if it cannot be weighed.
     pub(crate) before: Option<Before>,
     /// What it uses.
@@ -82,12 +83,12 @@ impl Slots {
     /// Answers whether anybody came, went, or is of another owner or size. Who cannot be read or weighed is said.
     pub(crate) fn become_those(
         &mut self,
-        guests: &[Guest],
+        guests: &[Arc<Guest>],
         kept: &mut BTreeMap<String, Entry>,
         hands: &mut Hands<'_>,
         remarks: &mut Vec<String>,
     ) -> Result<bool, JournalError> {
-        let here: BTreeMap<&str, &Guest> = guests.iter().map(|guest| (guest.group.path.as_str(), guest)).collect();
+        let here: BTreeMap<&str, &Arc<Guest>> = guests.iter().map(|guest| (guest.group.path.as_str(), guest)).collect();
         let same = |slot: &Slot| here.get(slot.guest.group.path.as_str()).is_some_and(|guest| **guest == slot.guest);
         // A group with another unit or device is another way of writing: taken in anew.
         let gone: Vec<String> =
@@ -100,7 +101,7 @@ impl Slots {
             match slot.before {
                 // Only its owner, size or unit is another: what it had before is still that.
                 Some(before) if stays => {
-                    let (group, identity) = (slot.guest.group, slot.guest.identity);
+                    let (group, identity) = (slot.guest.group.clone(), slot.guest.identity);
                     kept.insert(path, Entry { group, identity, before });
                 }
                 _ => ended.push(path),
@@ -138,7 +139,7 @@ impl Slots {
                     None
                 }
             };
-            let slot = Slot { id, guest: guest.clone(), before, load: [0.0; 4], written: [None; 4] };
+            let slot = Slot { id, guest: Arc::clone(guest), before, load: [0.0; 4], written: [None; 4] };
             self.paths.insert(id, path.clone());
             self.by_path.insert(path.clone(), slot);
             changed = true;

@@ -2,6 +2,7 @@
 
 use std::cmp::Ordering;
 use std::fmt;
+use std::sync::Arc;
 
 use evenhand_documents::{DocumentError, Table, did_you_mean};
 use evenhand_kernel::Hierarchies;
@@ -15,14 +16,14 @@ use crate::{Guest, Own, SOURCES, Source, source_named};
 #[derive(Debug, Default)]
 pub struct Seen {
     /// All guests, in order of their groups' paths.
-    pub guests: Vec<Guest>,
+    pub guests: Vec<Arc<Guest>>,
     /// Which of them were not there before: by path and identity.
     pub added: Vec<usize>,
     /// Which of them were there, but with another name, owner, size, unit or device.
     pub changed: Vec<usize>,
     /// Those that are not there any more, in order of their paths. A group that was made anew under the same
     /// path is here with its old identity and among those added with its new one.
-    pub removed: Vec<Guest>,
+    pub removed: Vec<Arc<Guest>>,
     /// What an operator should hear of. What still holds is said again at each look, in the same words.
     pub remarks: Vec<Remark>,
 }
@@ -102,7 +103,7 @@ impl fmt::Display for Remark {
 struct Rule {
     name: String,
     source: Box<dyn Source>,
-    last: Vec<Guest>,
+    last: Vec<Arc<Guest>>,
 }
 
 /// Several sources as one: the guests of all, each group at most once.
@@ -180,13 +181,13 @@ impl Guests {
     }
 
     /// All that the sources found, but each group once, and none that may not be one.
-    fn select(&self, remarks: &mut Vec<Remark>) -> Vec<Guest> {
+    fn select(&self, remarks: &mut Vec<Remark>) -> Vec<Arc<Guest>> {
         let all = self.rules.iter().enumerate().flat_map(|(rule, r)| r.last.iter().map(move |guest| (rule, guest)));
-        let mut found: Vec<(usize, &Guest)> = all.collect();
+        let mut found: Vec<(usize, &Arc<Guest>)> = all.collect();
         // Stable: of the same path, the first rule's comes first. What is within a group comes right behind it.
         found.sort_by(|a, b| within_first(&a.1.group.path, &b.1.group.path));
         let mut refused = vec![[(0_usize, ""); 4]; self.rules.len()];
-        let mut kept: Vec<Guest> = Vec::with_capacity(found.len());
+        let mut kept: Vec<Arc<Guest>> = Vec::with_capacity(found.len());
         for (rule, guest) in found {
             let path = guest.group.path.as_str();
             let why = if is_whole(path) {
@@ -204,7 +205,7 @@ impl Guests {
                 }
             };
             match why {
-                None => kept.push(guest.clone()),
+                None => kept.push(Arc::clone(guest)),
                 Some(why) => {
                     let (count, first) = &mut refused[rule][why as usize];
                     if *count == 0 {
@@ -238,7 +239,7 @@ fn within_first(a: &str, b: &str) -> Ordering {
 }
 
 /// What changed from `before` to `guests`, both in order of paths.
-fn compared(before: Vec<Guest>, guests: Vec<Guest>) -> Seen {
+fn compared(before: Vec<Arc<Guest>>, guests: Vec<Arc<Guest>>) -> Seen {
     let mut seen = Seen::default();
     let mut before = before.into_iter().peekable();
     for (number, guest) in guests.iter().enumerate() {
@@ -248,7 +249,7 @@ fn compared(before: Vec<Guest>, guests: Vec<Guest>) -> Seen {
         }
         match before.next_if(|b| key(b).is_eq()) {
             Some(same) if same.identity == guest.identity => {
-                if same != *guest {
+                if !Arc::ptr_eq(&same, guest) && same != *guest {
                     seen.changed.push(number);
                 }
             }

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use evenhand_documents::{DocumentError, Node, Table};
 use evenhand_kernel::Group;
@@ -39,7 +40,7 @@ pub(crate) struct Roll {
     known: HashMap<String, Entry>,
     round: u32,
     marked: usize,
-    here: Vec<Guest>,
+    here: Vec<Arc<Guest>>,
     unowned: usize,
     first_unowned: String,
 }
@@ -50,7 +51,7 @@ struct Entry {
     /// `None` if the group is none of this source's.
     found: Option<Found>,
     /// `None` if nobody knows whose it is.
-    guest: Option<Guest>,
+    guest: Option<Arc<Guest>>,
 }
 
 /// Keys of every source's table.
@@ -102,7 +103,7 @@ impl Roll {
             (entry.round, self.marked) = (self.round, self.marked + 1);
         }
         match (&entry.guest, &entry.found) {
-            (Some(guest), _) => self.here.push(guest.clone()),
+            (Some(guest), _) => self.here.push(Arc::clone(guest)),
             (None, Some(_)) => unowned(&mut self.unowned, &mut self.first_unowned, path),
             (None, None) => {}
         }
@@ -138,7 +139,7 @@ impl Roll {
     }
 
     /// Those that are here, by path. The answers about others are forgotten.
-    pub(crate) fn end(&mut self) -> Vec<Guest> {
+    pub(crate) fn end(&mut self) -> Vec<Arc<Guest>> {
         if self.marked != self.known.len() {
             let round = self.round;
             self.known.retain(|_, entry| entry.round == round);
@@ -173,20 +174,20 @@ pub(crate) fn such_as(count: usize, first: &str) -> String {
 }
 
 impl Common {
-    fn guest(&self, path: &str, identity: u64, found: &Found) -> Option<Guest> {
+    fn guest(&self, path: &str, identity: u64, found: &Found) -> Option<Arc<Guest>> {
         let owner = match &self.owners {
             Some(owners) => owners.value().of(found.owner.as_deref(), &found.name),
             None => found.owner.clone(),
         };
         let unit = if self.unit { paths::unit_of(path) } else { None };
-        Some(Guest {
+        Some(Arc::new(Guest {
             name: found.name.clone(),
             owner: owner.filter(|owner| !owner.is_empty())?,
             group: Group { path: path.to_owned(), unit, devices: found.devices.clone() },
             identity,
             processors: found.processors.or(self.processors),
             memory_bytes: found.memory_bytes.or(self.memory_bytes),
-        })
+        }))
     }
 }
 

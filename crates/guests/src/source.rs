@@ -1,5 +1,7 @@
 //! What every source looks like from outside.
 
+use std::sync::Arc;
+
 use evenhand_documents::{DocumentError, Table};
 use evenhand_kernel::Hierarchies;
 
@@ -12,7 +14,7 @@ pub trait Source: Send {
     ///
     /// # Errors
     /// If somebody who has to be asked does not answer. Those found last then stay what they were.
-    fn look(&mut self) -> Result<Vec<Guest>, GuestError>;
+    fn look(&mut self) -> Result<Vec<Arc<Guest>>, GuestError>;
 
     /// What an operator should hear of the last look: files that cannot be read just now, groups that nobody is
     /// known to own. What still holds is said again, in the same words.

@@ -71,18 +71,18 @@ fn neither_wholes_nor_ones_own() {
 }
 
 /// Says what it was told to.
-struct Told(Vec<Option<Vec<Guest>>>);
+struct Told(Vec<Option<Vec<Arc<Guest>>>>);
 
 impl Source for Told {
-    fn look(&mut self) -> Result<Vec<Guest>, GuestError> {
+    fn look(&mut self) -> Result<Vec<Arc<Guest>>, GuestError> {
         let silent = || GuestError::NoAnswer { whom: "it".into(), why: "no".into() };
         self.0.remove(0).ok_or_else(silent)
     }
 }
 
-fn guest(path: &str, identity: u64, owner: &str) -> Guest {
+fn guest(path: &str, identity: u64, owner: &str) -> Arc<Guest> {
     let group = Group { path: path.into(), ..Group::default() };
-    Guest { name: path.into(), owner: owner.into(), group, identity, processors: None, memory_bytes: None }
+    Arc::new(Guest { name: path.into(), owner: owner.into(), group, identity, processors: None, memory_bytes: None })
 }
 
 #[test]
@@ -260,7 +260,7 @@ proptest! {
         let of = |look: &std::collections::BTreeMap<String, (u64, u8)>| Some(look.iter().map(|(p, (i, o))| guest(p, *i, &o.to_string())).collect());
         let told = Told(looks.iter().map(of).collect());
         let mut guests = Guests::new([("told".to_owned(), Box::new(told) as Box<dyn Source>)], Own::default());
-        let mut here: Vec<Guest> = Vec::new();
+        let mut here: Vec<Arc<Guest>> = Vec::new();
         for _ in &looks {
             let seen = guests.look();
             here.retain(|g| !seen.removed.contains(g));

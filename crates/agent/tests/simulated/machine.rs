@@ -107,10 +107,10 @@ fn described(name: &str, sim: &Sim) -> Guest {
 struct Listing(Machine);
 
 impl Source for Listing {
-    fn look(&mut self) -> Result<Vec<Guest>, GuestError> {
+    fn look(&mut self) -> Result<Vec<Arc<Guest>>, GuestError> {
         let world = self.0.world();
         let here = world.guests.iter().map(|(name, sim)| described(name, sim));
-        let mut all: Vec<Guest> = here.chain(world.ghosts.iter().cloned()).collect();
+        let mut all: Vec<Arc<Guest>> = here.chain(world.ghosts.iter().cloned()).map(Arc::new).collect();
         all.sort_by(|a, b| a.group.path.cmp(&b.group.path));
         Ok(all)
     }

@@ -1,5 +1,7 @@
 //! Groups whose paths match a regular expression.
 
+use std::sync::Arc;
+
 use evenhand_documents::{DocumentError, Table};
 use evenhand_kernel::Hierarchies;
 use regex_lite::Regex;
@@ -95,7 +97,7 @@ fn found(pattern: &Regex, owner: Option<&str>, path: &str) -> Option<Found> {
 }
 
 impl Source for Pattern {
-    fn look(&mut self) -> Result<Vec<Guest>, GuestError> {
+    fn look(&mut self) -> Result<Vec<Arc<Guest>>, GuestError> {
         self.roll.begin();
         let within = self.within.clone();
         self.walk(&within, 0)?;

@@ -9,6 +9,7 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use evenhand_documents::{DocumentError, Table};
 use evenhand_kernel::{Hierarchies, Listed};
@@ -114,7 +115,7 @@ impl Slurm {
 }
 
 impl Source for Slurm {
-    fn look(&mut self) -> Result<Vec<Guest>, GuestError> {
+    fn look(&mut self) -> Result<Vec<Arc<Guest>>, GuestError> {
         self.users.begin();
         self.roll.begin();
         self.without.0 = 0;

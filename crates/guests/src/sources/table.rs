@@ -4,6 +4,7 @@ use std::collections::HashMap;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
+use std::sync::Arc;
 
 use evenhand_documents::{Document, DocumentError, Format, Source as Text, Table};
 use evenhand_kernel::Hierarchies;
@@ -158,7 +159,7 @@ fn parent(path: &str) -> &str {
 }
 
 impl Source for Listing {
-    fn look(&mut self) -> Result<Vec<Guest>, GuestError> {
+    fn look(&mut self) -> Result<Vec<Arc<Guest>>, GuestError> {
         self.roll.begin();
         if self.rows.refresh() {
             self.roll.clear();

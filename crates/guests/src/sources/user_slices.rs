@@ -1,5 +1,7 @@
 //! Slices that systemd makes for users who are logged in: `user.slice/user-1000.slice`.
 
+use std::sync::Arc;
+
 use evenhand_documents::{DocumentError, Table};
 use evenhand_kernel::Hierarchies;
 
@@ -40,7 +42,7 @@ pub(crate) fn uid_of_slice(name: &str) -> Option<u32> {
 }
 
 impl Source for UserSlices {
-    fn look(&mut self) -> Result<Vec<Guest>, GuestError> {
+    fn look(&mut self) -> Result<Vec<Arc<Guest>>, GuestError> {
         self.users.begin();
         self.roll.begin();
         for slice in children(&self.hierarchies, "user.slice")? {

@@ -11,6 +11,7 @@
 mod engine;
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 
 use evenhand_documents::{DocumentError, Table};
 use evenhand_kernel::{Hierarchies, Listed};
@@ -212,7 +213,7 @@ impl Asked {
 }
 
 impl Source for Containers {
-    fn look(&mut self) -> Result<Vec<Guest>, GuestError> {
+    fn look(&mut self) -> Result<Vec<Arc<Guest>>, GuestError> {
         self.remarks.clear();
         self.users.begin();
         self.roll.begin();

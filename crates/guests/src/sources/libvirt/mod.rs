@@ -10,6 +10,7 @@ mod names;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::{fs, io};
 
 use evenhand_documents::{DocumentError, Table};
@@ -155,7 +156,7 @@ impl Libvirt {
 }
 
 impl Source for Libvirt {
-    fn look(&mut self) -> Result<Vec<Guest>, GuestError> {
+    fn look(&mut self) -> Result<Vec<Arc<Guest>>, GuestError> {
         self.remarks.clear();
         self.roll.begin();
         // First the groups: a machine that starts in between is then among the domains, and not the reverse.
