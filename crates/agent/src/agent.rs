@@ -205,13 +205,18 @@ impl Agent {
         let same = seen.added.is_empty() && seen.changed.is_empty() && seen.removed.is_empty();
         let changed = !(same && self.slots.iter().len() == seen.guests.len())
             && self.slots.become_those(&seen.guests, &mut self.kept, &mut hands, remarks)?;
+        if !changed {
+            self.slots.weigh_late(&mut hands, remarks)?;
+        }
         // What an earlier life wrote to groups that are nobody's guests now.
         for (path, entry) in std::mem::take(&mut self.kept) {
-            if (self.parts.identity)(&path) == Some(entry.identity) {
-                match self.parts.enforcer.restore(&entry.group, &entry.before) {
-                    Ok(()) => {}
-                    Err(error) => said(remarks, &error),
-                }
+            if (self.parts.identity)(&path) == Some(entry.identity)
+                && let Err(error) = self.parts.enforcer.restore(&entry.group, &entry.before)
+            {
+                // Tried again at the next update.
+                said(remarks, &error);
+                self.kept.insert(path, entry);
+                continue;
             }
             if let Some(journal) = &self.parts.journal {
                 journal.forget([path.as_str()])?;

@@ -1,13 +1,13 @@
 //! One update of a node, without the machine: from loads to what other nodes are told, from what all have told to weights.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use evenhand_controller::{Integral, LinearMap, Range, Settings, elasticity, row_gain};
 use evenhand_exchange::{Fixed, Totals, UserSums};
 use evenhand_guests::Quotas;
 use evenhand_heaviness::{Cloud, Endowment, Guest, HeavinessError, Local, Metric, Node, precedence, user_heaviness};
-use evenhand_kernel::{Control, GroupId};
+use evenhand_kernel::Control;
 
 use crate::configuration::Law;
 use crate::loads::Load;
@@ -36,12 +36,12 @@ pub struct Terms {
 /// What has to be known about a guest.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Facts {
-    /// Its number.
-    pub id: GroupId,
+    /// The path of its control group. It is weighed against those with the same parent.
+    pub path: String,
+    /// Which group of that path it is.
+    pub identity: u64,
     /// Whose it is.
     pub owner: String,
-    /// Whom it is weighed against: those with the same text here.
-    pub siblings: String,
     /// How large it was sized, by [`Control::ALL`].
     pub sizes: [Option<f64>; 4],
 }
@@ -154,8 +154,8 @@ impl Round {
     /// # Errors
     /// If a size is none.
     pub fn set_guests(&mut self, facts: Vec<Facts>) -> Result<(), HeavinessError> {
-        let weights: BTreeMap<GroupId, f64> =
-            self.facts.iter().enumerate().map(|(guest, facts)| (facts.id, self.weight(guest))).collect();
+        let of = |(guest, facts): (usize, &Facts)| ((facts.path.clone(), facts.identity), self.weight(guest));
+        let weights: HashMap<(String, u64), f64> = self.facts.iter().enumerate().map(of).collect();
         let settings = match self.terms.law {
             Law::Integral(settings) => settings,
             Law::Linear => Settings::default(),
@@ -163,7 +163,8 @@ impl Round {
         let mut sets: BTreeMap<&str, usize> = BTreeMap::new();
         let (mut members, mut places) = (Vec::<Vec<usize>>::new(), Vec::new());
         for (guest, facts) in facts.iter().enumerate() {
-            let set = *sets.entry(&facts.siblings).or_insert(members.len());
+            let parent = facts.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+            let set = *sets.entry(parent).or_insert(members.len());
             members.resize_with(members.len().max(set + 1), Vec::new);
             places.push((set, members[set].len()));
             members[set].push(guest);
@@ -175,7 +176,8 @@ impl Round {
         for set in &mut self.sets {
             for guest in &set.members {
                 let place = set.controller.add();
-                set.controller.set_weight(place, weights.get(&facts[*guest].id).copied().unwrap_or(1.0));
+                let Facts { path, identity, .. } = &facts[*guest];
+                set.controller.set_weight(place, weights.get(&(path.clone(), *identity)).copied().unwrap_or(1.0));
             }
         }
         let mut speed = vec![1.0; self.resources()];

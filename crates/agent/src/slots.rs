@@ -27,9 +27,9 @@ impl Slot {
     pub(crate) fn facts(&self) -> Facts {
         let memory = self.guest.memory_bytes.map(|bytes| bytes as f64);
         Facts {
-            id: self.id,
+            path: self.guest.group.path.clone(),
+            identity: self.guest.identity,
             owner: self.guest.owner.clone(),
-            siblings: self.guest.group.parent().to_owned(),
             sizes: [self.guest.processors, memory, None, None],
         }
     }
@@ -149,6 +149,24 @@ impl Slots {
             journal.forget(ended.iter().map(String::as_str).filter(|path| !self.by_path.contains_key(*path)))?;
         }
         Ok(changed)
+    }
+
+    /// Tries again to weigh those who could not be weighed when they came, as when systemd did not answer. Who still
+    /// cannot is said again.
+    pub(crate) fn weigh_late(&mut self, hands: &mut Hands<'_>, remarks: &mut Vec<String>) -> Result<(), JournalError> {
+        for slot in self.by_path.values_mut().filter(|slot| slot.before.is_none()) {
+            match hands.enforcer.admit(slot.id, &slot.guest.group) {
+                Ok(before) => {
+                    if let Some(journal) = hands.journal {
+                        let (group, identity) = (slot.guest.group.clone(), slot.guest.identity);
+                        journal.put(&[Entry { group, identity, before: before.clone() }])?;
+                    }
+                    slot.before = Some(before);
+                }
+                Err(error) => said(remarks, &error),
+            }
+        }
+        Ok(())
     }
 
     /// Lets go of a guest.

@@ -171,6 +171,13 @@ impl Enforcer for Hand {
     fn admit(&mut self, id: GroupId, group: &Group) -> Result<Before, KernelError> {
         let world = self.machine.world();
         let sim = world.guests.get(name(&group.path)).ok_or_else(|| gone(&group.path))?;
+        if sim.fails == Some("admit") {
+            return Err(KernelError::Content {
+                what: "the bus".into(),
+                found: "nothing".into(),
+                expected: "an answer",
+            });
+        }
         self.known.insert(id, name(&group.path).into());
         self.last.insert(id, sim.weights);
         let [cpu, disk] = sim.weights.map(|w| w.to_string());
@@ -207,6 +214,13 @@ impl Enforcer for Hand {
     fn restore(&mut self, group: &Group, before: &Before) -> Result<(), KernelError> {
         let mut world = self.machine.world();
         let Some(sim) = world.guests.get_mut(name(&group.path)) else { return Ok(()) };
+        if sim.fails == Some("restore") {
+            return Err(KernelError::Content {
+                what: "the bus".into(),
+                found: "nothing".into(),
+                expected: "an answer",
+            });
+        }
         sim.weights = ["cpu", "disk"].map(|key| before.0[key].parse().unwrap());
         Ok(())
     }

@@ -244,6 +244,64 @@ fn what_cannot_be_read_or_written_is_said_and_the_rest_goes_on() {
 }
 
 #[test]
+fn who_could_not_be_weighed_at_first_is_later() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = experiment_1();
+    machine.world().guests.get_mut("e.1").unwrap().fails = Some("admit");
+    let mut agent = Setting::in_folder(folder.path()).start(&machine);
+    run(&mut [(&machine, &mut agent)], 0, 10);
+    assert!(agent.status(0.0).remarks.iter().any(|r| r.contains("the bus")), "{:?}", agent.status(0.0).remarks);
+    assert_eq!(machine.weights()[2], [100; 2]);
+    machine.world().guests.get_mut("e.1").unwrap().fails = None;
+    run(&mut [(&machine, &mut agent)], 10, 60);
+    assert!(near(&machine.gets(0), &[19.0 / 33.0, 19.0 / 33.0, 28.0 / 33.0], 0.02), "{:?}", machine.gets(0));
+    drop(agent);
+    // What it had was written down then.
+    Setting::in_folder(folder.path()).start(&machine).release();
+    assert_eq!(machine.weights(), [[100, 100]; 3]);
+}
+
+#[test]
+fn what_cannot_be_put_back_is_tried_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = experiment_1();
+    let mut agent = Setting::in_folder(folder.path()).start(&machine);
+    run(&mut [(&machine, &mut agent)], 0, 20);
+    machine.world().guests.get_mut("e.1").unwrap().fails = Some("restore");
+    let released = agent.release();
+    assert_eq!((released.failed.len(), released.left.len()), (1, 1));
+    assert_ne!(machine.weights()[2], [100; 2]);
+    drop(agent);
+    // The next life does not know it as a guest, and tries at each update.
+    let elsewhere = Machine::new([2.0, 0.0], []);
+    let mut agent = Setting::in_folder(folder.path()).start_with(&elsewhere, &machine);
+    agent.update(SECOND).unwrap();
+    assert_ne!(machine.weights()[2], [100; 2]);
+    machine.world().guests.get_mut("e.1").unwrap().fails = None;
+    agent.update(2 * SECOND).unwrap();
+    assert_eq!(machine.weights(), [[100; 2]; 3]);
+}
+
+/// A guest that ends and another that comes at the same look: the new one has nothing of the old one's weight.
+#[test]
+fn a_new_guest_begins_at_neutral() {
+    let folder = tempfile::tempdir().unwrap();
+    let machine = experiment_1();
+    let mut agent = Setting::in_folder(folder.path()).start(&machine);
+    run(&mut [(&machine, &mut agent)], 0, 60);
+    {
+        let mut world = machine.world();
+        let new = guest("f", [0.0; 2]);
+        world.guests.remove("d.1");
+        world.guests.insert("f.1".into(), new);
+    }
+    agent.update(Duration::from_secs(60)).unwrap();
+    let weight = |name: &str| agent.status(0.0).guests.iter().find(|g| g.name == name).unwrap().weight;
+    // One update away from 1.
+    assert!((0.5..=1.5).contains(&weight("f.1")) && weight("e.1") > 1.0, "{} {}", weight("f.1"), weight("e.1"));
+}
+
+#[test]
 fn counters_that_go_backwards_are_counted() {
     let folder = tempfile::tempdir().unwrap();
     let machine = experiment_1();
