@@ -1,5 +1,7 @@
 //! Figure 5: several nodes and resources.
 
+use std::ops::Range;
+
 use super::recording::{Recording, What, percent};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
@@ -15,10 +17,12 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-const SETTLED: std::ops::Range<f64> = 0.67..1.0;
+const SETTLED: Range<f64> = 0.67..1.0;
+/// Without the agent nothing has to settle, and the more time the better: how the disk is divided wanders.
+const STEADY: Range<f64> = 0.1..1.0;
 /// Of shares of the processor.
 const TOLERANCE: f64 = 0.02;
-/// Of shares of the disk: in three runs without the agent the halves were 46.4, 46.8 and 50.8 %.
+/// Of shares of the disk: in three runs without the agent d's half was 46.8, 47.4 and 50.8 %.
 const DISK_TOLERANCE: f64 = 0.04;
 /// What counts as a rise.
 const MORE: f64 = 1.05;
@@ -28,14 +32,13 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
     let of = |name| recordings.get(name);
     let (off_a, off_b, on_a, on_b) = (of("two-off-a")?, of("two-off-b")?, of("two-on-a")?, of("two-on-b")?);
     // d's part of node a; f's and e's on node b.
-    let part = |r: &Recording, what| r.share("d.1", what, SETTLED);
-    let [off_cpu, off_disk, on_cpu, on_disk] =
-        [part(off_a, What::Cpu), part(off_a, What::Disk), part(on_a, What::Cpu), part(on_a, What::Disk)];
-    let mean = |r: &Recording, guest, what| r.mean(guest, what, SETTLED);
-    let (f_off, f_on) = (mean(off_b, "f.1", What::Disk), mean(on_b, "f.1", What::Disk));
-    let (e_off, e_on) = (mean(off_b, "e.2", What::Cpu), mean(on_b, "e.2", What::Cpu));
-    let f_cpu = [off_b, on_b].map(|r| mean(r, "f.1", What::Cpu));
-    let e_starved = mean(on_a, "e.1", What::Cpu).min(e_on);
+    let part = |r: &Recording, what, when: &Range<f64>| r.share("d.1", what, when.clone());
+    let [off_cpu, off_disk] = [What::Cpu, What::Disk].map(|what| part(off_a, what, &STEADY));
+    let [on_cpu, on_disk] = [What::Cpu, What::Disk].map(|what| part(on_a, what, &SETTLED));
+    let both = |guest, what| (off_b.mean(guest, what, STEADY), on_b.mean(guest, what, SETTLED));
+    let ((f_off, f_on), (e_off, e_on)) = (both("f.1", What::Disk), both("e.2", What::Cpu));
+    let f_cpu = both("f.1", What::Cpu);
+    let e_starved = on_a.mean("e.1", What::Cpu, SETTLED).min(e_on);
     let rise = f_on / f_off.max(f64::MIN_POSITIVE);
     Ok(Outcome {
         verdicts: vec![
@@ -83,8 +86,8 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             format!(
                 "of node b's processor the two have {:.2} without it and {:.2} with it: under emulation the rest is what updates and messages take, \
                  each second",
-                f_cpu[0] + e_off,
-                f_cpu[1] + e_on
+                f_cpu.0 + e_off,
+                f_cpu.1 + e_on
             ),
         ],
     })
