@@ -11,7 +11,7 @@ pub(super) enum Variant {
     Agent,
     /// What only reads the same counters, from kept descriptors: less cannot be.
     Floor,
-    /// The same, but opens and closes each file each time.
+    /// The same, but opens and closes each file each time, and writes each value.
     Naive,
 }
 

@@ -20,6 +20,7 @@ const OURS: &[(&str, &str)] = &[
     ("two-off-b", include_str!("../../data/003/two-off-b.csv")),
     ("two-on-a", include_str!("../../data/003/two-on-a.csv")),
     ("two-on-b", include_str!("../../data/003/two-on-b.csv")),
+    ("overhead", include_str!("../../data/003/overhead.csv")),
 ];
 
 const COLUMNS: &str = "time_s,group,owner,cpu_cores,disk_bytes_per_s,cpu_weight,io_weight";
