@@ -74,9 +74,9 @@ fn weights_are_written_once_and_put_back() {
         assert_eq!(said(&mut changes), [(Control::Disk, 100)]);
         let levels = Levels { memory: Some(1 << 20), ..Levels::weight(2.0) };
         enforcer.apply(ID, &levels, &mut changes).unwrap();
-        assert_eq!(said(&mut changes), [(Control::Cpu, 200), (Control::Memory, 1 << 20), (Control::Disk, 109)]);
+        assert_eq!(said(&mut changes), [(Control::Cpu, 200), (Control::Memory, 1 << 20), (Control::Disk, 200)]);
         let lines = ["cpu.weight", "memory.low", "io.bfq.weight"].map(|n| tree.line(n));
-        assert_eq!(lines, ["200", "1048576", "109"]);
+        assert_eq!(lines, ["200", "1048576", "200"]);
         enforcer.apply(ID, &levels, &mut changes).unwrap();
         enforcer.apply(ID, &Levels::default(), &mut changes).unwrap();
         assert_eq!(said(&mut changes), []);

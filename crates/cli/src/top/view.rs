@@ -46,7 +46,10 @@ impl View {
 
     pub(super) fn draw(&self, frame: &mut Frame<'_>) {
         let why = self.why();
-        let lower = (why.lines().count() as u16 + 2).clamp(3, 12);
+        // As many lines as the text takes when it is wrapped, and one to spare: words are not cut.
+        let width = usize::from(frame.area().width.saturating_sub(2)).max(1);
+        let wrapped: usize = why.lines().map(|line| line.chars().count().div_ceil(width).max(1)).sum();
+        let lower = (wrapped as u16).saturating_add(3).clamp(3, 14);
         let areas = Layout::vertical([
             Constraint::Length(2),
             Constraint::Length(6),

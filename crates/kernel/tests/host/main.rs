@@ -76,7 +76,7 @@ fn what_was_there_is_put_back() {
         assert_eq!(written[0].as_deref(), Some("4096\n"));
         assert_eq!(written[1].as_deref(), Some("67108864\n"));
         if rig.has("blkio", &a, "blkio.bfq.weight") {
-            assert_eq!((said[2], written[2].as_deref()), ((Control::Disk, 127), Some("127\n")));
+            assert_eq!((said[2], written[2].as_deref()), ((Control::Disk, 400), Some("400\n")));
         }
         enforcer.apply(A, &levels, &mut changes).unwrap();
         assert_eq!(changes, []);
