@@ -15,7 +15,7 @@ use crate::journal::{Entry, Journal, JournalError};
 use crate::levels::{Claim, of_points, of_weight, protections};
 use crate::loads::{Load, Loads};
 use crate::round::{Round, Terms};
-use crate::slots::{Hands, Slots, said};
+use crate::slots::{Hands, Slot, Slots, said};
 use crate::status::TotalStatus;
 
 /// The number of the folder of a group that is there now, by its path.
@@ -168,13 +168,14 @@ impl Agent {
             self.alone = 0;
             self.round.weigh(&self.totals)?;
         }
-        match self.alone {
-            AGED => {
+        if self.alone < AGED {
+            self.write(&mut changes, &mut remarks);
+        } else {
+            // Once: from then on nothing is written that would have to go back.
+            if self.alone == AGED {
                 remarks.extend(self.put_back().failed);
-                remarks.push("no other node is heard: what was written is as it was, until one is".into());
             }
-            0..AGED => self.write(&mut changes, &mut remarks),
-            _ => remarks.push("no other node is heard: what was written is as it was, until one is".into()),
+            remarks.push("no other node is heard: what was written is as it was, until one is".into());
         }
         self.counts.changes += changes.len() as u64;
         let news = remarks.iter().filter(|remark| !self.remarks.contains(remark)).cloned().collect();
@@ -281,19 +282,15 @@ impl Agent {
     fn levels(&self) -> Vec<Levels> {
         let ControlSection { law, controls, protected, .. } = &self.parts.control;
         if *law == Law::Linear {
-            let of = |(guest, slot): (usize, &crate::slots::Slot)| {
-                let size = slot.guest.memory_bytes.map(|bytes| bytes as f64);
-                of_points(|range| self.round.mapped(guest, range), size, controls)
+            let of = |(guest, slot): (usize, &Slot)| {
+                of_points(|range| self.round.mapped(guest, range), slot.memory(), controls)
             };
             return self.slots.iter().enumerate().map(of).collect();
         }
         let weights: Vec<f64> = self.round.outcomes().map(|outcome| outcome.weight).collect();
         let mut levels: Vec<Levels> = weights.iter().map(|weight| of_weight(*weight, controls)).collect();
         if controls.contains(&Control::Memory) && *protected > 0.0 {
-            let claim = |(slot, weight): (&crate::slots::Slot, &f64)| Claim {
-                weight: *weight,
-                size: slot.guest.memory_bytes.map(|bytes| bytes as f64),
-            };
+            let claim = |(slot, weight): (&Slot, &f64)| Claim { weight: *weight, size: slot.memory() };
             let claims: Vec<Claim> = self.slots.iter().zip(&weights).map(claim).collect();
             let total = protected * self.parts.terms.supply[Control::Memory as usize];
             levels.iter_mut().zip(protections(total, &claims)).for_each(|(l, bytes)| l.memory = Some(bytes));

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use evenhand_exchange::NodeState;
 use evenhand_guests::Guest;
-use evenhand_kernel::{Control, GroupId};
+use evenhand_kernel::{Control, GroupId, parent};
 
 use crate::agent::Agent;
 use crate::configuration::Law;
@@ -129,7 +129,6 @@ impl Status {
             let _ = writeln!(text, "On {} nothing of {name}'s runs; {} run elsewhere.", self.node, user.guests);
         }
         for guest in mine {
-            let parent = |path: &str| path.rsplit_once('/').map_or(String::new(), |(parent, _)| parent.to_owned());
             let siblings = self.guests.iter().filter(|other| parent(&other.path) == parent(&guest.path));
             let lighter = siblings.clone().filter(|other| other.precedence < guest.precedence).count();
             let all = siblings.count().saturating_sub(1);

@@ -7,7 +7,7 @@ use evenhand_controller::{Integral, LinearMap, Range, Settings, elasticity, row_
 use evenhand_exchange::{Fixed, Totals, UserSums};
 use evenhand_guests::Quotas;
 use evenhand_heaviness::{Cloud, Endowment, Guest, HeavinessError, Local, Metric, Node, precedence, user_heaviness};
-use evenhand_kernel::Control;
+use evenhand_kernel::{Control, parent};
 
 use crate::configuration::Law;
 use crate::loads::Load;
@@ -163,8 +163,7 @@ impl Round {
         let mut sets: BTreeMap<&str, usize> = BTreeMap::new();
         let (mut members, mut places) = (Vec::<Vec<usize>>::new(), Vec::new());
         for (guest, facts) in facts.iter().enumerate() {
-            let parent = facts.path.rsplit_once('/').map_or("", |(parent, _)| parent);
-            let set = *sets.entry(parent).or_insert(members.len());
+            let set = *sets.entry(parent(&facts.path)).or_insert(members.len());
             members.resize_with(members.len().max(set + 1), Vec::new);
             places.push((set, members[set].len()));
             members[set].push(guest);

@@ -25,13 +25,17 @@ pub(crate) struct Slot {
 
 impl Slot {
     pub(crate) fn facts(&self) -> Facts {
-        let memory = self.guest.memory_bytes.map(|bytes| bytes as f64);
         Facts {
             path: self.guest.group.path.clone(),
             identity: self.guest.identity,
             owner: self.guest.owner.clone(),
-            sizes: [self.guest.processors, memory, None, None],
+            sizes: [self.guest.processors, self.memory(), None, None],
         }
+    }
+
+    /// Bytes of memory it was sized for, if anybody said.
+    pub(crate) fn memory(&self) -> Option<f64> {
+        self.guest.memory_bytes.map(|bytes| bytes as f64)
     }
 }
 

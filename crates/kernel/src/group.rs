@@ -12,11 +12,9 @@ pub struct Group {
     pub devices: Vec<String>,
 }
 
-impl Group {
-    /// The path of what it is weighed within: the parent's, empty at the top.
-    pub fn parent(&self) -> &str {
-        self.path.rsplit_once('/').map_or("", |(parent, _)| parent)
-    }
+/// The path of what a group of this path is weighed within; empty at the top.
+pub fn parent(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
 /// A group's number for as long as it is there; numbers are used again after [`dismiss`](crate::Enforcer::dismiss).

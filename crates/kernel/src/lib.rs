@@ -32,7 +32,7 @@ pub use descriptors::Budget;
 pub use dry_run::DryRun;
 pub use enforcer::{Before, Change, Enforcer};
 pub use error::KernelError;
-pub use group::{Group, GroupId};
+pub use group::{Group, GroupId, parent};
 pub use hierarchies::{Hierarchies, Listed};
 pub use levels::{Control, Levels};
 pub use lock::HostLock;

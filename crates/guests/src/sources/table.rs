@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use evenhand_documents::{Document, DocumentError, Format, Source as Text, Table};
-use evenhand_kernel::Hierarchies;
+use evenhand_kernel::{Hierarchies, parent};
 
 use crate::lines::{Field, lines};
 use crate::paths::{children, is_path, last};
@@ -130,10 +130,10 @@ impl Listing {
         let (mut path, mut begin) = (root.to_path_buf(), 0);
         while begin < rows.len() {
             // Rows are in order of parents.
-            let parent = parent(&rows[begin].0);
-            let end = begin + rows[begin..].iter().take_while(|row| self::parent(&row.0) == parent).count();
+            let within = parent(&rows[begin].0);
+            let end = begin + rows[begin..].iter().take_while(|row| parent(&row.0) == within).count();
             if end - begin >= MANY {
-                let mut listed = children(&self.hierarchies, parent)?.into_iter().peekable();
+                let mut listed = children(&self.hierarchies, within)?.into_iter().peekable();
                 for (number, (group, _)) in (begin..).zip(&rows[begin..end]) {
                     while listed.next_if(|l| l.path < *group).is_some() {}
                     found.extend(listed.next_if(|l| l.path == *group).map(|l| (number, l.identity)));
@@ -152,10 +152,6 @@ impl Listing {
         }
         Ok(found)
     }
-}
-
-fn parent(path: &str) -> &str {
-    path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
 impl Source for Listing {
