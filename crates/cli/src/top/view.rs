@@ -82,9 +82,10 @@ impl View {
             (None, None) => {
                 let totals = self.status.totals;
                 let took = format!(
-                    "update {}, {} values written, {} errors; the last took {:.2} ms",
+                    "update {}, {} values {}, {} errors; the last took {:.2} ms",
                     self.status.updates,
                     totals.changes,
+                    if self.status.applied { "written" } else { "to be written" },
                     totals.errors,
                     1e3 * totals.update_s
                 );
