@@ -21,19 +21,19 @@
 mod event_queue;
 mod jobs;
 mod metrics;
-mod normalized;
+mod normalized_wait;
 mod pool;
 mod series;
-mod upcoming;
-mod waste;
+mod pending_tasks;
+mod idle_while_waiting;
 
 pub use event_queue::EventQueue;
 pub use jobs::{
-    BACKFILLS, Backfill, JobOptions, Jobs, OnMachines, PLACEMENTS, Placed, Placement, Refusal, Site, SiteError,
+    BACKFILLS, Backfill, JobOptions, Jobs, MachineResults, PLACEMENTS, Assignment, Placement, Rejection, Site, SiteError,
     simulate_jobs,
 };
 pub use metrics::{Metrics, Totals, UserRecord};
-pub use normalized::{NormalizedWait, NuwtSpread, Sums, TaskProcessors};
+pub use normalized_wait::{NormalizedWait, NuwtSpread, Sums, TaskProcessors};
 pub use pool::{PoolOptions, Progress, Simulated, SimulationError, UserTasks, simulate};
 pub use series::Series;
-pub use waste::Waste;
+pub use idle_while_waiting::IdleWhileWaiting;

@@ -3,7 +3,7 @@
 use evenhand_model::{Capacity, Span, UserId, Workload};
 use serde::{Deserialize, Serialize};
 
-use crate::normalized::{NormalizedWait, NuwtSpread, Ran, Sums, TaskProcessors};
+use crate::normalized_wait::{NormalizedWait, NuwtSpread, AcceptedTask, Sums, TaskProcessors};
 use crate::series::{Series, SeriesBuilder};
 use crate::{Simulated, UserTasks};
 
@@ -103,9 +103,9 @@ impl Metrics {
                 waits.clear();
                 for row in rows.iter().map(|row| *row as usize) {
                     let Some(ran) = sums.task(row, workload, run, processors) else { continue };
-                    let Ran { submit, start, .. } = ran;
+                    let AcceptedTask { submit, start, .. } = ran;
                     match start {
-                        None => series.waits_to_the_end(submit),
+                        None => series.task_still_pending(submit),
                         Some(start) => {
                             waits.push((start - submit).nanos());
                             series.task(row, submit, start, ran.duration);

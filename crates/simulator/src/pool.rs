@@ -6,8 +6,8 @@ use evenhand_model::{Capacity, DemandId, NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::{Job, Policy};
 use thiserror::Error;
 
-use crate::upcoming::{Task, Upcoming};
-use crate::{EventQueue, JobOptions, Jobs, OnMachines, Site, simulate_jobs};
+use crate::pending_tasks::{Task, PendingTasks};
+use crate::{EventQueue, JobOptions, Jobs, MachineResults, Site, simulate_jobs};
 
 /// How a pool is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -86,7 +86,7 @@ pub struct Simulated {
     /// The policy's [`order_events`](Policy::order_events).
     pub order_events: u64,
     /// What a [simulation of jobs](crate::simulate_jobs) adds; `rejected` is empty then.
-    pub machines: Option<OnMachines>,
+    pub machines: Option<MachineResults>,
 }
 
 impl Simulated {
@@ -182,7 +182,7 @@ struct Pool<'a> {
     /// Free amounts, in steps.
     free: Vec<u64>,
     /// Each user's tasks that have neither started nor been rejected.
-    upcoming: Upcoming<'a>,
+    upcoming: PendingTasks<'a>,
     starts: Vec<u64>,
     running: EventQueue<Running>,
     /// Rows below this are submitted.
@@ -193,13 +193,13 @@ struct Pool<'a> {
 }
 
 /// How many events pass between looks at [`Progress`].
-const EVENTS_BETWEEN_LOOKS: u64 = 1 << 14;
+const EVENTS_BETWEEN_PROGRESS_CHECKS: u64 = 1 << 14;
 
 impl<'a> Pool<'a> {
     fn new(workload: &'a Workload, tasks: &'a UserTasks, capacity: &Capacity, rejected: Vec<bool>) -> Pool<'a> {
         Pool {
             workload,
-            upcoming: Upcoming::new(workload, tasks, &rejected),
+            upcoming: PendingTasks::new(workload, tasks, &rejected),
             rejected,
             free: capacity.fits().iter().map(|c| c.0).collect(),
             starts: vec![NO_TIME; workload.len()],
@@ -243,7 +243,7 @@ impl<'a> Pool<'a> {
             }
             events += self.submit(now, policy);
             self.schedule(now, policy, options.blocking)?;
-            if events >= EVENTS_BETWEEN_LOOKS {
+            if events >= EVENTS_BETWEEN_PROGRESS_CHECKS {
                 events = 0;
                 progress.tasks.store(self.done, Ordering::Relaxed);
                 if progress.cancel.load(Ordering::Relaxed) {
@@ -281,7 +281,7 @@ impl<'a> Pool<'a> {
 
     /// What the user's first waiting task is, told to the policy.
     #[inline]
-    fn tell(&self, user: UserId, policy: &mut dyn Policy) {
+    fn notify_first_pending(&self, user: UserId, policy: &mut dyn Policy) {
         let first = self.upcoming.first_waiting(user, self.submitted);
         let job = |task: &Task| Job::new(user, self.workload.demands().row(task.demand)).at(task.submit);
         policy.waiting(user, first.map(job).as_ref());
@@ -308,10 +308,10 @@ impl<'a> Pool<'a> {
             self.done += 1;
             self.upcoming.advance(user, &self.rejected);
             policy.started(now, &Job::new(user, demand).at(task.submit));
-            self.tell(user, policy);
+            self.notify_first_pending(user, policy);
         }
         for user in std::mem::take(&mut self.set_aside) {
-            self.tell(user, policy);
+            self.notify_first_pending(user, policy);
         }
         Ok(())
     }

@@ -2,21 +2,21 @@
 //!
 //! What exactly happens is in docs/backfilling.md, to the tie rule.
 
-mod conservative;
-mod easy;
+mod conservative_backfill;
+mod easy_backfill;
 mod engine;
-mod floor;
-mod free;
+mod machine_state;
+mod free_capacity_tree;
 mod placement;
-mod profile;
+mod availability_profile;
 mod site;
-mod waiting;
+mod pending_jobs;
 
 use evenhand_model::{Resource, Span, Time, Workload};
 use evenhand_policies::Policy;
 pub use placement::{PLACEMENTS, Placement};
 pub(crate) use site::Kind;
-pub use site::{Jobs, Refusal, Site, SiteError};
+pub use site::{Jobs, Rejection, Site, SiteError};
 
 use crate::{Progress, Simulated, SimulationError, UserTasks};
 
@@ -60,9 +60,9 @@ impl Default for JobOptions {
 
 /// What a simulation of jobs finds beside their starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OnMachines {
+pub struct MachineResults {
     /// By row: why it was refused, if it was.
-    pub refused: Vec<Option<Refusal>>,
+    pub refused: Vec<Option<Rejection>>,
     /// By row: when it finishes, in nanoseconds, or [`NO_TIME`](evenhand_model::NO_TIME).
     pub finishes: Vec<u64>,
     /// By row: the start it was first promised, in nanoseconds, or `NO_TIME`. EASY promises when a
@@ -72,12 +72,12 @@ pub struct OnMachines {
     /// By machine and resource: amount times nanoseconds held.
     pub busy: Vec<u128>,
     /// Where each job ran, in order of start: one entry a job and machine.
-    pub placed: Vec<Placed>,
+    pub placed: Vec<Assignment>,
 }
 
 /// Chunks of a job on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct Assignment {
     /// The job.
     pub row: u32,
     /// The machine's number.
@@ -102,7 +102,7 @@ pub fn simulate_jobs(
     engine::Engine::new(workload, tasks, site, jobs, options).run(policy, progress)
 }
 
-impl OnMachines {
+impl MachineResults {
     /// Of each group of machines the time mean of what was held over what there is, by resource, over
     /// `span`; `None` of what the group does not have.
     pub fn group_utilization(&self, site: &Site, span: Span) -> Vec<Vec<Option<f64>>> {
@@ -117,16 +117,16 @@ impl OnMachines {
     }
 }
 
-impl Refusal {
+impl Rejection {
     /// In words.
     pub fn describe(self, resources: &[Resource]) -> String {
         let name = |r: u8| resources.get(usize::from(r)).map_or("a resource", |r| r.name.as_str());
         match self {
-            Refusal::Resource(r) => format!("no machine it may use has so much {}", name(r)),
-            Refusal::Together => "no machine it may use has enough of all it asks for at once".into(),
-            Refusal::Wall => "its queue allows less wall time".into(),
-            Refusal::JobLimit(r) => format!("its queue allows a job less {}", name(r)),
-            Refusal::UserLimit(r) => format!("its queue allows a user less {}", name(r)),
+            Rejection::Resource(r) => format!("no machine it may use has so much {}", name(r)),
+            Rejection::Together => "no machine it may use has enough of all it asks for at once".into(),
+            Rejection::Wall => "its queue allows less wall time".into(),
+            Rejection::JobLimit(r) => format!("its queue allows a job less {}", name(r)),
+            Rejection::UserLimit(r) => format!("its queue allows a user less {}", name(r)),
         }
     }
 }

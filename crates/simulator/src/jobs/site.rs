@@ -6,7 +6,7 @@ use evenhand_model::{
 };
 use thiserror::Error;
 
-use super::floor::Held;
+use super::machine_state::Placements;
 
 /// Machines of one kind. The machines of a site are numbered through, group by group.
 #[derive(Clone, Debug, PartialEq)]
@@ -40,7 +40,7 @@ impl Group {
 
 /// A queue in steps.
 #[derive(Clone, Debug, PartialEq)]
-struct Rules {
+struct QueueLimits {
     name: String,
     price: f64,
     priority: i32,
@@ -56,7 +56,7 @@ struct Rules {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
     pub(crate) groups: Vec<Group>,
-    queues: Vec<Rules>,
+    queues: Vec<QueueLimits>,
     total: Capacity,
     /// Which resource is CPUs and how many steps one is: jobs are split into whole CPUs.
     cpu: Option<(usize, u64)>,
@@ -80,14 +80,14 @@ pub enum SiteError {
         group: String,
     },
     /// More machines than can be numbered.
-    #[error("there are {machines} machines; at most {most} can be simulated", most = MOST_MACHINES)]
+    #[error("there are {machines} machines; at most {largest} can be simulated", largest = MAX_MACHINES)]
     TooMany {
         /// How many there are.
         machines: u64,
     },
 }
 
-const MOST_MACHINES: u64 = 1 << 24;
+const MAX_MACHINES: u64 = 1 << 24;
 /// No limit.
 pub(crate) const NO_LIMIT: u64 = u64::MAX;
 
@@ -106,7 +106,7 @@ impl Site {
     pub fn machines(cluster: &Cluster, resources: &[Resource]) -> Result<Site, SiteError> {
         // Groups and queues are numbered with 16 bits; each group has a machine.
         let parts = cluster.groups.len().max(cluster.queues.len());
-        if cluster.machines() > MOST_MACHINES || parts > usize::from(u16::MAX) {
+        if cluster.machines() > MAX_MACHINES || parts > usize::from(u16::MAX) {
             return Err(SiteError::TooMany { machines: cluster.machines() });
         }
         let total = Capacity::new(resources, cluster.total(resources)?)?;
@@ -133,7 +133,7 @@ impl Site {
             };
             resources.iter().map(of).collect()
         };
-        let queues = cluster.queues.iter().map(|q| Rules {
+        let queues = cluster.queues.iter().map(|q| QueueLimits {
             name: q.name.clone(),
             price: to_f64(&q.price),
             priority: q.priority,
@@ -163,7 +163,7 @@ impl Site {
 
     /// What a second of a job is charged at where it was put: the speed of the machines, the mean over its
     /// chunks, times the price of its queue.
-    pub(crate) fn rate(&self, kind: &Kind, held: &Held) -> f64 {
+    pub(crate) fn rate(&self, kind: &Kind, held: &Placements) -> f64 {
         let price = kind.queue.map_or(1.0, |q| self.queues[usize::from(q)].price);
         if self.groups.len() == 1 {
             return self.groups[0].rate * price;
@@ -190,7 +190,7 @@ fn fraction(speed: &Rational) -> Option<(u64, u64)> {
 
 /// Why a job can never run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Refusal {
+pub enum Rejection {
     /// No machine it may use, or all of them together where it may be split, have so much of a
     /// resource: the first such resource.
     Resource(u8),
@@ -219,7 +219,7 @@ pub(crate) struct Kind {
     pub(crate) queue: Option<u16>,
     /// Its place among the queues' priorities, 0 the highest.
     pub(crate) class: u8,
-    pub(crate) refused: Option<Refusal>,
+    pub(crate) refused: Option<Rejection>,
 }
 
 /// Every job of a workload on a site: made once, shared by all runs.
@@ -231,14 +231,14 @@ pub struct Jobs {
     /// By row: the wall time it is expected to take at speed 1, never less than its run time.
     pub(crate) estimate: Vec<u64>,
     /// By row, `None` if it can run.
-    pub(crate) refused: Vec<Option<Refusal>>,
+    pub(crate) refused: Vec<Option<Rejection>>,
     /// How many different priorities the queues have.
     pub(crate) classes: usize,
     pub(crate) max_user: Vec<Vec<u64>>,
     /// Rows that asked for no wall time: their run time stands for it.
-    pub unasked: u64,
+    pub without_request: u64,
     /// Rows that ran longer than they asked: their run time stands for what they asked.
-    pub overran: u64,
+    pub exceeded_request: u64,
 }
 
 impl Jobs {
@@ -271,8 +271,8 @@ impl Jobs {
             refused: Vec::with_capacity(workload.len()),
             classes: priorities.len().min(255),
             max_user: site.queues.iter().map(|q| q.max_user.clone()).collect(),
-            unasked: 0,
-            overran: 0,
+            without_request: 0,
+            exceeded_request: 0,
         };
         for row in 0..workload.len() {
             let queue = columns.queue.as_ref().and_then(|c| queue_of.get(c[row] as usize).copied().flatten());
@@ -287,11 +287,11 @@ impl Jobs {
             // Nobody asks for no time at all.
             let asked = workload.requested(row).map_or(0, Span::nanos);
             let ran = columns.duration[row].nanos();
-            jobs.unasked += u64::from(asked == 0);
-            jobs.overran += u64::from(asked != 0 && asked < ran);
+            jobs.without_request += u64::from(asked == 0);
+            jobs.exceeded_request += u64::from(asked != 0 && asked < ran);
             let limit = queue.and_then(|q| site.queues[usize::from(q)].max_wall);
             let wants = if asked == 0 { ran } else { asked };
-            let too_long = limit.filter(|l| wants > l.nanos()).map(|_| Refusal::Wall);
+            let too_long = limit.filter(|l| wants > l.nanos()).map(|_| Rejection::Wall);
             jobs.refused.push(kind.refused.or(too_long));
             // At least a nanosecond: also a job of no duration needs its room when it starts.
             jobs.estimate.push(asked.max(ran).max(1));
@@ -301,7 +301,7 @@ impl Jobs {
     }
 
     /// Why a row is refused, if it is.
-    pub fn refusal(&self, row: usize) -> Option<Refusal> {
+    pub fn refusal(&self, row: usize) -> Option<Rejection> {
         self.refused[row]
     }
 
@@ -320,7 +320,7 @@ impl Site {
             .map(|g| g as u16)
             .collect();
         let mut kind = Kind { chunk: demand, copies: 1, groups: allowed, slowest: 0, queue, class, refused: None };
-        kind.refused = match rules.and_then(|q| beyond(q, &kind.chunk)) {
+        kind.refused = match rules.and_then(|q| exceeded_limit(q, &kind.chunk)) {
             Some(limit) => Some(limit),
             None => self.split(&mut kind),
         };
@@ -340,7 +340,7 @@ impl Site {
     }
 
     /// Splits a job as far as it must be; or says why it can never run.
-    fn split(&self, kind: &mut Kind) -> Option<Refusal> {
+    fn split(&self, kind: &mut Kind) -> Option<Rejection> {
         let groups = || kind.groups.iter().map(|&g| &self.groups[usize::from(g)]);
         let held = |chunk: &[u64]| -> u128 { groups().map(|g| u128::from(g.count) * copies(chunk, &g.has)).sum() };
         if held(&kind.chunk) > 0 {
@@ -362,22 +362,22 @@ impl Site {
                 return None;
             }
         }
-        let most = |r: usize| -> u128 {
+        let largest = |r: usize| -> u128 {
             if cpus > 1 {
                 groups().map(|g| u128::from(g.count) * u128::from(g.has[r])).sum()
             } else {
                 groups().map(|g| u128::from(g.has[r])).max().unwrap_or(0)
             }
         };
-        let lacking = (0..kind.chunk.len()).find(|&r| u128::from(kind.chunk[r]) > most(r));
-        Some(lacking.map_or(Refusal::Together, |r| Refusal::Resource(r.min(255) as u8)))
+        let kinds_not_fitting = (0..kind.chunk.len()).find(|&r| u128::from(kind.chunk[r]) > largest(r));
+        Some(kinds_not_fitting.map_or(Rejection::Together, |r| Rejection::Resource(r.min(255) as u8)))
     }
 }
 
 /// The limit of its queue that a demand is beyond.
-fn beyond(rules: &Rules, demand: &[u64]) -> Option<Refusal> {
+fn exceeded_limit(rules: &QueueLimits, demand: &[u64]) -> Option<Rejection> {
     let over = |limits: &[u64]| demand.iter().zip(limits).position(|(d, l)| d > l).map(|r| r.min(255) as u8);
-    over(&rules.max_job).map(Refusal::JobLimit).or_else(|| over(&rules.max_user).map(Refusal::UserLimit))
+    over(&rules.max_job).map(Rejection::JobLimit).or_else(|| over(&rules.max_user).map(Rejection::UserLimit))
 }
 
 /// Whether a chunk fits in what is free.

@@ -1,8 +1,8 @@
 //! Jobs on machines against an obvious program, and what must hold of every schedule.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-mod twin;
-mod vector;
+mod reference_model;
+mod documented_example;
 
 use evenhand_model::{
     Capacity, Cluster, MachineGroup, NO_TIME, Queue, Rational, Resource, Span, Stock, Task, Time, Weights, Workload,
@@ -11,7 +11,7 @@ use evenhand_model::{
 use evenhand_policies::{Setting, registration};
 use evenhand_simulator::{Backfill, JobOptions, Jobs, PLACEMENTS, Progress, Simulated, Site, UserTasks, simulate_jobs};
 use proptest::prelude::*;
-use twin::{Job, Machines, Rules, Twin, World};
+use reference::{Job, Machines, QueueLimits, ReferenceModel, World};
 
 fn workload(world: &World) -> Workload {
     let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
@@ -43,7 +43,7 @@ fn site(world: &World, w: &Workload) -> Site {
         properties: g.properties.iter().map(|p| p.to_string()).collect(),
     };
     let cpus = |limit: Option<u64>| limit.map(|l| ("cpu".to_string(), number(l))).into_iter().collect();
-    let queue = |(i, q): (usize, &Rules)| Queue {
+    let queue = |(i, q): (usize, &QueueLimits)| Queue {
         priority: q.priority,
         max_wall: q.max_wall.map(Span::from_nanos),
         max_job: cpus(q.max_job),
@@ -103,13 +103,13 @@ fn machines() -> impl Strategy<Value = Machines> {
     })
 }
 
-fn rules(any: bool) -> impl Strategy<Value = Rules> {
+fn rules(any: bool) -> impl Strategy<Value = QueueLimits> {
     let limit = |from: u64, to: u64| prop_oneof![3 => Just(None), 1 => (from..to).prop_map(Some)];
     let properties = prop::sample::select(vec![vec![], vec![], vec!["a"]]);
     (-1i32..2, limit(2, 12), limit(2, 6), limit(3, 8), properties).prop_map(
         move |(priority, max_wall, max_job, max_user, properties)| {
             let max_user = max_user.filter(|_| any);
-            Rules { priority, max_wall, max_job, max_user, properties }
+            QueueLimits { priority, max_wall, max_job, max_user, properties }
         },
     )
 }
@@ -146,12 +146,12 @@ fn optional(times: &[u64]) -> Vec<Option<u64>> {
 fn as_the_twin(world: &World) -> Result<(), TestCaseError> {
     let (_, found) = run(world);
     let on = found.machines.as_ref().unwrap();
-    let twin = Twin::new(world).run();
-    prop_assert_eq!(&on.refused, &twin.refused);
-    prop_assert_eq!(optional(&found.starts), twin.starts);
-    prop_assert_eq!(optional(&on.finishes), twin.finishes);
+    let reference = ReferenceModel::new(world).run();
+    prop_assert_eq!(&on.refused, &reference.refused);
+    prop_assert_eq!(optional(&found.starts), reference.starts);
+    prop_assert_eq!(optional(&on.finishes), reference.finishes);
     if world.backfill != Backfill::None {
-        prop_assert_eq!(optional(&on.promised), twin.promised);
+        prop_assert_eq!(optional(&on.promised), reference.promised);
     }
     prop_assert_eq!(run(world).1, found, "the same again");
     Ok(())

@@ -5,9 +5,9 @@ use evenhand_model::{DemandId, Span, Time, UserId, Workload};
 use crate::UserTasks;
 
 /// How many tasks of each user are kept at hand, unless there are very many users.
-const AT_HAND: usize = 8;
+const MAX_PREFETCHED_PER_USER: usize = 8;
 /// No more than so many in all: 6 MB, which stays in a processor's cache.
-const AT_HAND_IN_ALL: usize = 1 << 18;
+const MAX_PREFETCHED_TOTAL: usize = 1 << 18;
 
 /// What the pool needs to know of a task to start it.
 #[derive(Clone, Copy, Debug)]
@@ -26,10 +26,10 @@ const NO_TASK: Task = Task { submit: Time::ZERO, duration: Span::ZERO, row: u32:
 /// In an overloaded pool a user's next task was submitted long before the present rows of the trace,
 /// so each of its columns is a miss of the cache. Tasks are therefore fetched some at a time: the
 /// processor then waits for all of them at once.
-pub(crate) struct Upcoming<'a> {
+pub(crate) struct PendingTasks<'a> {
     workload: &'a Workload,
     tasks: &'a UserTasks,
-    at_hand: usize,
+    prefetched_per_user: usize,
     /// Each user's tasks at hand.
     fetched: Vec<Task>,
     /// Each user's place: of its first task among those at hand, how many of those there are, and of
@@ -44,12 +44,12 @@ struct Place {
     next: usize,
 }
 
-impl<'a> Upcoming<'a> {
-    pub(crate) fn new(workload: &'a Workload, tasks: &'a UserTasks, rejected: &[bool]) -> Upcoming<'a> {
+impl<'a> PendingTasks<'a> {
+    pub(crate) fn new(workload: &'a Workload, tasks: &'a UserTasks, rejected: &[bool]) -> PendingTasks<'a> {
         let users = workload.users().len();
-        let at_hand = (AT_HAND_IN_ALL / users.max(1)).clamp(1, AT_HAND);
+        let prefetched_per_user = (MAX_PREFETCHED_TOTAL / users.max(1)).clamp(1, MAX_PREFETCHED_PER_USER);
         let places = tasks.offsets[..users].iter().map(|&next| Place { first: 0, fetched: 0, next }).collect();
-        let mut upcoming = Upcoming { workload, tasks, at_hand, fetched: vec![NO_TASK; users * at_hand], places };
+        let mut upcoming = PendingTasks { workload, tasks, prefetched_per_user, fetched: vec![NO_TASK; users * prefetched_per_user], places };
         for user in (0..users as u32).map(UserId) {
             upcoming.fetch(user);
             upcoming.skip_rejected(user, rejected);
@@ -60,7 +60,7 @@ impl<'a> Upcoming<'a> {
     /// The user's first task, submitted or not; of row `u32::MAX` if none is left.
     #[inline]
     pub(crate) fn first(&self, user: UserId) -> &Task {
-        &self.fetched[user.index() * self.at_hand + self.places[user.index()].first as usize]
+        &self.fetched[user.index() * self.prefetched_per_user + self.places[user.index()].first as usize]
     }
 
     /// The user's first waiting task, if the rows before `submitted` have been submitted.
@@ -96,9 +96,9 @@ impl<'a> Upcoming<'a> {
     /// Fetches the user's next tasks; none is at hand.
     fn fetch(&mut self, user: UserId) {
         let (columns, place) = (self.workload.columns(), &mut self.places[user.index()]);
-        let end = self.tasks.offsets[user.index() + 1].min(place.next + self.at_hand);
+        let end = self.tasks.offsets[user.index() + 1].min(place.next + self.prefetched_per_user);
         let rows = &self.tasks.rows[place.next..end];
-        let fetched = &mut self.fetched[user.index() * self.at_hand..][..self.at_hand];
+        let fetched = &mut self.fetched[user.index() * self.prefetched_per_user..][..self.prefetched_per_user];
         for (task, &row) in fetched.iter_mut().zip(rows) {
             let at = row as usize;
             *task =

@@ -8,7 +8,7 @@ use evenhand_model::{
 };
 use evenhand_policies::{Setting, registration};
 use evenhand_simulator::{
-    BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, PoolOptions, Progress, Simulated, Site, UserTasks, Waste,
+    BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, PoolOptions, Progress, Simulated, Site, UserTasks, IdleWhileWaiting,
     simulate, simulate_jobs,
 };
 use proptest::prelude::*;
@@ -46,7 +46,7 @@ fn in_pool(w: &Workload, has: [u64; 3], blocking: bool, until: Option<u64>) -> (
 }
 
 /// By definition: at every instant, on every machine, from all that was ever put there.
-fn twin(w: &Workload, machines: &[[u64; 3]], jobs: Option<&Jobs>, run: &Simulated) -> Waste {
+fn reference(w: &Workload, machines: &[[u64; 3]], jobs: Option<&Jobs>, run: &Simulated) -> IdleWhileWaiting {
     let columns = w.columns();
     let rows = || (0..w.len()).filter(|&row| columns.submit[row] <= run.end);
     let started = |row: usize| (run.starts[row] != NO_TIME).then_some(run.starts[row]);
@@ -67,7 +67,7 @@ fn twin(w: &Workload, machines: &[[u64; 3]], jobs: Option<&Jobs>, run: &Simulate
         }
     };
     let nothing = || vec![Rational::ZERO; 3];
-    let mut waste = Waste { queued: Span::ZERO, idle: nothing(), stranded: vec![nothing(), nothing(), nothing()] };
+    let mut waste = IdleWhileWaiting { queued: Span::ZERO, idle: nothing(), stranded: vec![nothing(), nothing(), nothing()] };
     for pair in instants.windows(2) {
         let (t, length) = (pair[0], pair[1] - pair[0]);
         let waits = |row: usize| {
@@ -109,7 +109,7 @@ fn by_hand() {
     let w = workload(&[(0, 10, [1, 6, 0]), (0, 5, [2, 4, 0])]);
     let (site, run) = in_pool(&w, [4, 8, 1], true, None);
     assert_eq!(run.starts, [0, 10 * S]);
-    let found = Waste::measure(&w, &site, None, &run);
+    let found = IdleWhileWaiting::measure(&w, &site, None, &run);
     let times = |n: u64| Rational::from(n * S);
     assert_eq!(found.queued, Span::from_secs(10));
     assert_eq!(found.idle, [times(30), times(20), times(10)]);
@@ -132,9 +132,9 @@ fn many_tasks_in_a_pool() {
         (0..1500).map(|_| (next(900) + next(900), next(9), [next(5), next(4), next(12) / 11])).collect();
     let w = workload(&in_order(jobs));
     let (site, run) = in_pool(&w, [8, 6, 1], false, None);
-    let found = Waste::measure(&w, &site, None, &run);
+    let found = IdleWhileWaiting::measure(&w, &site, None, &run);
     assert!(found.queued > Span::from_secs(100) && found.stranded[1][0] > Rational::ZERO);
-    assert_eq!(found, twin(&w, &[[8, 6, 1]], None, &run));
+    assert_eq!(found, reference(&w, &[[8, 6, 1]], None, &run));
 }
 
 fn job() -> impl Strategy<Value = Job> {
@@ -158,7 +158,7 @@ proptest! {
     ) {
         let w = workload(&jobs);
         let (site, run) = in_pool(&w, has, blocking, until.map(|u| u.max(jobs[0].0)));
-        prop_assert_eq!(Waste::measure(&w, &site, None, &run), twin(&w, &[has], None, &run));
+        prop_assert_eq!(IdleWhileWaiting::measure(&w, &site, None, &run), reference(&w, &[has], None, &run));
     }
 
     #[test]
@@ -191,7 +191,7 @@ proptest! {
         let tasks = UserTasks::new(&w);
         let run = simulate_jobs(&w, &tasks, &site, &kinds, policy.as_mut(), options, &Progress::default()).unwrap();
         let machines: Vec<[u64; 3]> = groups.iter().flat_map(|g| vec![g.1; g.0]).collect();
-        prop_assert_eq!(Waste::measure(&w, &site, Some(&kinds), &run), twin(&w, &machines, Some(&kinds), &run));
+        prop_assert_eq!(IdleWhileWaiting::measure(&w, &site, Some(&kinds), &run), reference(&w, &machines, Some(&kinds), &run));
         // Every started job is in its places, whole.
         let mut chunks = vec![0u32; w.len()];
         run.machines.as_ref().unwrap().placed.iter().for_each(|p| chunks[p.row as usize] += p.chunks);

@@ -6,12 +6,12 @@ use super::site::{Jobs, Kind};
 use crate::UserTasks;
 
 /// No row.
-pub(crate) const NONE: u32 = u32::MAX;
+pub(crate) const NO_ROW: u32 = u32::MAX;
 
 /// What is looked at of every waiting job again and again, side by side in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
-    /// The row, or [`NONE`] once it has started.
+    /// The row, or [`NO_ROW`] once it has started.
     pub(crate) row: u32,
     pub(crate) user: u32,
     pub(crate) kind: u32,
@@ -22,7 +22,7 @@ pub(crate) struct Entry {
 }
 
 /// The waiting jobs and each user's first.
-pub(crate) struct Waiting<'a> {
+pub(crate) struct PendingJobs<'a> {
     workload: &'a Workload,
     tasks: &'a UserTasks,
     jobs: &'a Jobs,
@@ -40,15 +40,15 @@ pub(crate) struct Waiting<'a> {
     count: Vec<usize>,
 }
 
-impl<'a> Waiting<'a> {
-    pub(crate) fn new(workload: &'a Workload, tasks: &'a UserTasks, jobs: &'a Jobs) -> Waiting<'a> {
-        Waiting {
+impl<'a> PendingJobs<'a> {
+    pub(crate) fn new(workload: &'a Workload, tasks: &'a UserTasks, jobs: &'a Jobs) -> PendingJobs<'a> {
+        PendingJobs {
             workload,
             tasks,
             jobs,
             submitted: 0,
             entries: Vec::new(),
-            place: vec![NONE; workload.len()],
+            place: vec![NO_ROW; workload.len()],
             gone: 0,
             done: jobs.refused.iter().map(Option::is_some).collect(),
             next_of: vec![0; jobs.classes * workload.users().len()],
@@ -62,11 +62,11 @@ impl<'a> Waiting<'a> {
     }
 
     /// Leaves out what has started, if that is most of the entries: places move.
-    pub(crate) fn tidy(&mut self) {
+    pub(crate) fn compact(&mut self) {
         if self.gone <= 8 || self.gone <= self.entries.len() / 2 {
             return;
         }
-        self.entries.retain(|e| e.row != NONE);
+        self.entries.retain(|e| e.row != NO_ROW);
         self.gone = 0;
         for (at, e) in self.entries.iter().enumerate() {
             self.place[e.row as usize] = at as u32;
@@ -101,10 +101,10 @@ impl<'a> Waiting<'a> {
     pub(crate) fn take(&mut self, row: u32) {
         let entry = &mut self.entries[self.place[row as usize] as usize];
         self.count[usize::from(entry.class)] -= 1;
-        entry.row = NONE;
+        entry.row = NO_ROW;
         self.done[row as usize] = true;
         self.gone += 1;
-        while self.entries.last().is_some_and(|e| e.row == NONE) {
+        while self.entries.last().is_some_and(|e| e.row == NO_ROW) {
             self.entries.pop();
             self.gone -= 1;
         }

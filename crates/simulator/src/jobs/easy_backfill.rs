@@ -4,7 +4,7 @@ use evenhand_model::{NO_TIME, Time, UserId};
 use evenhand_policies::Policy;
 
 use super::engine::{Engine, Memo};
-use super::waiting::{Entry, NONE};
+use super::pending_jobs::{Entry, NO_ROW};
 use crate::SimulationError;
 
 impl Engine<'_> {
@@ -18,7 +18,7 @@ impl Engine<'_> {
     ) -> Result<(), SimulationError> {
         // Nothing has finished or started since the same head was reserved for: what could not
         // start then cannot start now, and the reservation stands.
-        let only_new = self.settled == Some(head);
+        let only_new = self.reserved_for == Some(head);
         let from = if only_new { first_new } else { 0 };
         self.pass += 1;
         let mut reserved = only_new;
@@ -26,25 +26,25 @@ impl Engine<'_> {
             self.reserve(head, &mut reserved);
             self.promised[head as usize] = self.reservation.shadow;
         }
-        if !self.floor.has_in_all(&self.least) {
-            self.settled = reserved.then_some(head);
+        if !self.machines.fits_in_total(&self.smallest_demand) {
+            self.reserved_for = reserved.then_some(head);
             return Ok(());
         }
         let mut started = false;
         for class in self.class..self.jobs.classes as u8 {
-            if self.waiting.in_class(class) > 0 {
+            if self.pending.in_class(class) > 0 {
                 started |= self.backfill_class(now, head, class, from, &mut reserved, policy)?;
             }
         }
         // On one machine a job that starts beside the reservation changes nothing about it.
-        self.settled = (reserved && (!started || self.floor.site.len() == 1)).then_some(head);
+        self.reserved_for = (reserved && (!started || self.machines.site.len() == 1)).then_some(head);
         Ok(())
     }
 
     fn reserve(&mut self, head: u32, reserved: &mut bool) {
         if !std::mem::replace(reserved, true) {
             let kind = self.kind(head);
-            self.floor.reserve(kind, &self.jobs.kinds, &mut self.reservation);
+            self.machines.reserve(kind, &self.jobs.kinds, &mut self.reservation);
         }
     }
 
@@ -54,18 +54,18 @@ impl Engine<'_> {
         if memo.pass != self.pass {
             *memo = Memo { pass: self.pass, fails_from: u64::MAX };
         }
-        let fails = entry.estimate >= memo.fails_from || self.no_room[entry.kind as usize];
+        let fails = entry.estimate >= memo.fails_from || self.does_not_fit[entry.kind as usize];
         if fails || self.is_over_limit(entry.row, entry.user) {
             return false;
         }
         let kind = &self.jobs.kinds[entry.kind as usize];
-        if !self.floor.has_room(kind) {
-            self.no_room[entry.kind as usize] = true;
-            self.lacking.push(entry.kind);
+        if !self.machines.fits_now(kind) {
+            self.does_not_fit[entry.kind as usize] = true;
+            self.kinds_not_fitting.push(entry.kind);
             return false;
         }
         self.reserve(head, reserved);
-        let could = self.floor.has_room_beside(kind, now.nanos(), entry.estimate, &self.reservation);
+        let could = self.machines.fits_beside_reservation(kind, now.nanos(), entry.estimate, &self.reservation);
         if !could {
             self.memo[entry.kind as usize].fails_from = entry.estimate;
         }
@@ -74,17 +74,17 @@ impl Engine<'_> {
 
     /// The first entry of a class, from the place `at` on, that is not yet known to lack room; and
     /// the place after it.
-    fn hopeful(&self, at: usize, class: u8) -> Option<(Entry, usize)> {
-        let free = self.floor.free_of_first();
-        let entries = &self.waiting.entries()[at..];
-        let hopeful = entries.iter().position(|e| e.row != NONE && e.class == class && self.is_hopeful(e, free))?;
-        Some((entries[hopeful], at + hopeful + 1))
+    fn next_possible(&self, at: usize, class: u8) -> Option<(Entry, usize)> {
+        let free = self.machines.free_of_first_resource();
+        let entries = &self.pending.entries()[at..];
+        let next_possible = entries.iter().position(|e| e.row != NO_ROW && e.class == class && self.is_possible(e, free))?;
+        Some((entries[next_possible], at + next_possible + 1))
     }
 
     /// Starts a job that [could](Engine::could_start); whether anything came of it.
-    fn start_beside(&mut self, now: Time, entry: Entry, policy: &mut dyn Policy) -> Result<bool, SimulationError> {
+    fn start_beside_reservation(&mut self, now: Time, entry: Entry, policy: &mut dyn Policy) -> Result<bool, SimulationError> {
         let kind = &self.jobs.kinds[entry.kind as usize];
-        match self.floor.take_beside(kind, now.nanos(), entry.estimate, &mut self.reservation) {
+        match self.machines.place_beside_reservation(kind, now.nanos(), entry.estimate, &mut self.reservation) {
             Some(held) => self.start(now, entry.row, held, policy).map(|()| true),
             None => Ok(false),
         }
@@ -94,9 +94,9 @@ impl Engine<'_> {
     fn next_candidate(&mut self, now: Time, head: u32, entry: Entry, reserved: &mut bool) -> Option<Entry> {
         let mut row = entry.row;
         loop {
-            let free = self.floor.free_of_first();
-            let mut later = self.waiting.after(entry.class, entry.user, row);
-            let next = later.find(|e| e.row != head && self.is_hopeful(e, free))?;
+            let free = self.machines.free_of_first_resource();
+            let mut later = self.pending.after(entry.class, entry.user, row);
+            let next = later.find(|e| e.row != head && self.is_possible(e, free))?;
             drop(later);
             if self.could_start(now, head, next, reserved) {
                 return Some(next);
@@ -106,8 +106,8 @@ impl Engine<'_> {
     }
 
     /// Whether a job is not yet known to lack room, of the first resource or otherwise.
-    fn is_hopeful(&self, entry: &Entry, free: u64) -> bool {
-        if entry.needs > free || self.no_room[entry.kind as usize] {
+    fn is_possible(&self, entry: &Entry, free: u64) -> bool {
+        if entry.needs > free || self.does_not_fit[entry.kind as usize] {
             return false;
         }
         let memo = &self.memo[entry.kind as usize];
@@ -131,9 +131,9 @@ impl Engine<'_> {
     ) -> Result<bool, SimulationError> {
         let mut candidates: Vec<Entry> = Vec::new();
         let mut at = from;
-        while let Some((entry, next)) = self.hopeful(at, class) {
+        while let Some((entry, next)) = self.next_possible(at, class) {
             at = next;
-            if entry.row == head || self.place[entry.user as usize] != NONE {
+            if entry.row == head || self.place[entry.user as usize] != NO_ROW {
                 continue;
             }
             if self.could_start(now, head, entry, reserved) {
@@ -142,7 +142,7 @@ impl Engine<'_> {
             }
         }
         let started = self.backfill_candidates(now, head, &mut candidates, reserved, policy);
-        candidates.iter().for_each(|c| self.place[c.user as usize] = NONE);
+        candidates.iter().for_each(|c| self.place[c.user as usize] = NO_ROW);
         started
     }
 
@@ -160,26 +160,26 @@ impl Engine<'_> {
             [only] => {
                 let (mut next, mut started) = (Some(*only), false);
                 while let Some(entry) = next {
-                    started |= self.start_beside(now, entry, policy)?;
+                    started |= self.start_beside_reservation(now, entry, policy)?;
                     next = self.next_candidate(now, head, entry, reserved);
                 }
-                self.tell(only.user, policy);
+                self.notify_first_pending(only.user, policy);
                 return Ok(started);
             }
             _ => {}
         }
         let mut touched: Vec<u32> = candidates.iter().map(|c| c.user).collect();
-        touched.iter().for_each(|&user| self.told[user as usize] = self.pass);
-        for entry in self.waiting.entries().iter().filter(|e| e.row != NONE && e.class == self.class) {
-            if std::mem::replace(&mut self.told[entry.user as usize], self.pass) != self.pass {
+        touched.iter().for_each(|&user| self.notified_in_pass[user as usize] = self.pass);
+        for entry in self.pending.entries().iter().filter(|e| e.row != NO_ROW && e.class == self.class) {
+            if std::mem::replace(&mut self.notified_in_pass[entry.user as usize], self.pass) != self.pass {
                 policy.waiting(UserId(entry.user), None);
                 touched.push(entry.user);
             }
         }
         // A pass goes through several classes.
-        touched.iter().for_each(|&user| self.told[user as usize] = 0);
+        touched.iter().for_each(|&user| self.notified_in_pass[user as usize] = 0);
         for entry in candidates.iter() {
-            policy.waiting(UserId(entry.user), Some(&self.waits(entry.row)));
+            policy.waiting(UserId(entry.user), Some(&self.pending_job(entry.row)));
         }
         let mut started = false;
         while let Some(user) = policy.next(now) {
@@ -187,16 +187,16 @@ impl Engine<'_> {
             let Some(candidate) = candidates.get_mut(self.place[user.index()] as usize) else { break };
             let entry = *candidate;
             if self.could_start(now, head, entry, reserved) {
-                started |= self.start_beside(now, entry, policy)?;
+                started |= self.start_beside_reservation(now, entry, policy)?;
             }
             let next = self.next_candidate(now, head, entry, reserved);
-            policy.waiting(user, next.map(|e| self.waits(e.row)).as_ref());
+            policy.waiting(user, next.map(|e| self.pending_job(e.row)).as_ref());
             if let Some(next) = next {
                 *candidate = next;
             }
         }
         for user in touched {
-            self.tell(user, policy);
+            self.notify_first_pending(user, policy);
         }
         Ok(started)
     }

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use super::free::FreeTree;
+use super::free_capacity_tree::FreeCapacityTree;
 use super::placement::{Placement, Scores};
 use super::site::{Kind, Site, copies, fits};
 
 /// Which machines hold how many chunks of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Held {
+pub(crate) struct Placements {
     first: (u32, u32),
     more: Vec<(u32, u32)>,
 }
 
-impl Held {
+impl Placements {
     pub(crate) fn add(&mut self, machine: u32, chunks: u32) {
         match (&mut self.first, self.more.last_mut()) {
             (first, _) if first.1 == 0 => *first = (machine, chunks),
@@ -37,7 +37,7 @@ pub(crate) struct Running {
     pub(crate) finish: u64,
     /// When it must have finished by its estimate.
     pub(crate) expected: u64,
-    pub(crate) held: Held,
+    pub(crate) held: Placements,
 }
 
 /// Room kept for the job at the head of the queue.
@@ -51,11 +51,11 @@ pub(crate) struct Reservation {
 
 /// The machines of a site and what runs on them.
 #[derive(Clone, Debug)]
-pub(crate) struct Floor<'a> {
+pub(crate) struct MachineState<'a> {
     pub(crate) site: &'a Site,
     width: usize,
-    free: FreeTree,
-    free_in_all: Vec<u64>,
+    free: FreeCapacityTree,
+    free_total: Vec<u64>,
     scores: Scores,
     running: Vec<Running>,
     unused: Vec<u32>,
@@ -74,25 +74,25 @@ struct Guard<'a> {
 
 impl Guard<'_> {
     /// A job of several chunks takes as long as on the slowest machine it might use.
-    fn in_time(&self, site: &Site, group: usize) -> bool {
+    fn finishes_in_time(&self, site: &Site, group: usize) -> bool {
         let group = if self.kind.copies > 1 { usize::from(self.kind.slowest) } else { group };
         self.now.saturating_add(site.groups[group].scale(self.estimate)) <= self.shadow
     }
 }
 
-impl<'a> Floor<'a> {
-    pub(crate) fn new(site: &'a Site, width: usize, rule: Placement, reserves: bool) -> Floor<'a> {
-        let mut free_in_all = vec![0u64; width];
+impl<'a> MachineState<'a> {
+    pub(crate) fn new(site: &'a Site, width: usize, rule: Placement, reserves: bool) -> MachineState<'a> {
+        let mut free_total = vec![0u64; width];
         for group in &site.groups {
-            for (sum, has) in free_in_all.iter_mut().zip(&group.has) {
+            for (sum, has) in free_total.iter_mut().zip(&group.has) {
                 *sum = sum.saturating_add(has.saturating_mul(u64::from(group.count)));
             }
         }
-        Floor {
+        MachineState {
             site,
             width,
-            free: FreeTree::new(site, width),
-            free_in_all,
+            free: FreeCapacityTree::new(site, width),
+            free_total,
             scores: Scores::new(rule, site, width),
             running: Vec::new(),
             unused: Vec::new(),
@@ -112,33 +112,33 @@ impl<'a> Floor<'a> {
     }
 
     /// Takes the room that was promised to a job.
-    pub(crate) fn take_held(&mut self, kind: &Kind, held: &Held) {
+    pub(crate) fn take_placements(&mut self, kind: &Kind, held: &Placements) {
         held.iter().for_each(|(machine, chunks)| self.free.take(machine, &kind.chunk, chunks));
         let all = u64::from(kind.copies);
-        self.free_in_all.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f -= c * all);
+        self.free_total.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f -= c * all);
     }
 
     /// Takes room for a job that may start now, wherever its rule puts it.
-    pub(crate) fn take(&mut self, kind: &Kind) -> Option<Held> {
-        self.take_guarded(kind, None)
+    pub(crate) fn take(&mut self, kind: &Kind) -> Option<Placements> {
+        self.place_guarded(kind, None)
     }
 
     /// Takes room for a job that delays nobody: on every machine it uses it has finished by the
     /// shadow time, or leaves what is reserved.
-    pub(crate) fn take_beside(
+    pub(crate) fn place_beside_reservation(
         &mut self,
         kind: &Kind,
         now: u64,
         estimate: u64,
         reservation: &mut Reservation,
-    ) -> Option<Held> {
+    ) -> Option<Placements> {
         let guard = Guard { kind, now, estimate, shadow: reservation.shadow };
-        self.take_guarded(kind, Some((guard, &mut reservation.extra)))
+        self.place_guarded(kind, Some((guard, &mut reservation.extra)))
     }
 
     /// How much of the first resource is free, on all machines together.
-    pub(crate) fn free_of_first(&self) -> u64 {
-        self.free_in_all.first().copied().unwrap_or(u64::MAX)
+    pub(crate) fn free_of_first_resource(&self) -> u64 {
+        self.free_total.first().copied().unwrap_or(u64::MAX)
     }
 
     /// Whether a chunk fits on a machine now.
@@ -147,38 +147,38 @@ impl<'a> Floor<'a> {
     }
 
     /// Whether so much of each resource is free in all, on whatever machines.
-    pub(crate) fn has_in_all(&self, least: &[u64]) -> bool {
-        fits(least, &self.free_in_all)
+    pub(crate) fn fits_in_total(&self, demand: &[u64]) -> bool {
+        fits(demand, &self.free_total)
     }
 
     /// Whether a job could start now if nothing were reserved.
-    pub(crate) fn has_room(&self, kind: &Kind) -> bool {
+    pub(crate) fn fits_now(&self, kind: &Kind) -> bool {
         let wanted = u64::from(kind.copies);
-        if kind.chunk.iter().zip(&self.free_in_all).any(|(c, f)| c.saturating_mul(wanted) > *f) {
+        if kind.chunk.iter().zip(&self.free_total).any(|(c, f)| c.saturating_mul(wanted) > *f) {
             return false;
         }
-        self.room(kind, |machine| match kind.copies {
+        self.has_capacity(kind, |machine| match kind.copies {
             1 => 1,
             _ => copies(&kind.chunk, self.free.of(machine)),
         })
     }
 
-    /// Whether [`take_beside`](Floor::take_beside) would find room.
-    pub(crate) fn has_room_beside(&self, kind: &Kind, now: u64, estimate: u64, reservation: &Reservation) -> bool {
+    /// Whether [`place_beside_reservation`](Floor::place_beside_reservation) would find room.
+    pub(crate) fn fits_beside_reservation(&self, kind: &Kind, now: u64, estimate: u64, reservation: &Reservation) -> bool {
         let guard = Guard { kind, now, estimate, shadow: reservation.shadow };
-        self.room(kind, |machine| {
-            let in_time = guard.in_time(self.site, self.site.group_of(machine));
+        self.has_capacity(kind, |machine| {
+            let finishes_in_time = guard.finishes_in_time(self.site, self.site.group_of(machine));
             let extra = self.row(&reservation.extra, machine);
             match kind.copies {
-                1 => u128::from(in_time || fits(&kind.chunk, extra)),
-                _ if in_time => copies(&kind.chunk, self.free.of(machine)),
+                1 => u128::from(finishes_in_time || fits(&kind.chunk, extra)),
+                _ if finishes_in_time => copies(&kind.chunk, self.free.of(machine)),
                 _ => copies(&kind.chunk, self.free.of(machine)).min(copies(&kind.chunk, extra)),
             }
         })
     }
 
     /// Whether the machines on which a chunk fits have room for all, with so much on each.
-    fn room(&self, kind: &Kind, on: impl Fn(u32) -> u128) -> bool {
+    fn has_capacity(&self, kind: &Kind, on: impl Fn(u32) -> u128) -> bool {
         let mut left = u128::from(kind.copies);
         for &g in &kind.groups {
             let group = &self.site.groups[usize::from(g)];
@@ -194,18 +194,18 @@ impl<'a> Floor<'a> {
         false
     }
 
-    fn take_guarded(&mut self, kind: &Kind, mut guard: Option<(Guard<'_>, &mut Vec<u64>)>) -> Option<Held> {
+    fn place_guarded(&mut self, kind: &Kind, mut guard: Option<(Guard<'_>, &mut Vec<u64>)>) -> Option<Placements> {
         let wanted = u64::from(kind.copies);
-        if kind.chunk.iter().zip(&self.free_in_all).any(|(c, f)| c.saturating_mul(wanted) > *f) {
+        if kind.chunk.iter().zip(&self.free_total).any(|(c, f)| c.saturating_mul(wanted) > *f) {
             return None;
         }
-        let mut held = Held::default();
+        let mut held = Placements::default();
         let mut left = kind.copies;
         self.scores.of_chunk(&kind.chunk);
         while left > 0 {
-            let Some(machine) = self.choose(kind, &guard) else {
+            let Some(machine) = self.choose_machine(kind, &guard) else {
                 held.iter().for_each(|(machine, chunks)| self.free.give(machine, &kind.chunk, chunks));
-                self.put_back(kind, &held, &mut guard);
+                self.undo_guarded(kind, &held, &mut guard);
                 return None;
             };
             // One rule puts the next chunk on the same machine for as long as it fits.
@@ -214,7 +214,7 @@ impl<'a> Floor<'a> {
             if together && left > 1 {
                 let mut most = copies(&kind.chunk, self.free.of(machine));
                 if let Some((guard, extra)) = &guard
-                    && !guard.in_time(self.site, self.site.group_of(machine))
+                    && !guard.finishes_in_time(self.site, self.site.group_of(machine))
                 {
                     most = most.min(copies(&kind.chunk, self.row(extra, machine)));
                 }
@@ -222,7 +222,7 @@ impl<'a> Floor<'a> {
             }
             self.free.take(machine, &kind.chunk, chunks);
             if let Some((guard, extra)) = &mut guard
-                && !guard.in_time(self.site, self.site.group_of(machine))
+                && !guard.finishes_in_time(self.site, self.site.group_of(machine))
             {
                 let at = machine as usize * self.width;
                 extra[at..at + self.width].iter_mut().zip(&kind.chunk).for_each(|(e, c)| *e -= c * u64::from(chunks));
@@ -230,14 +230,14 @@ impl<'a> Floor<'a> {
             held.add(machine, chunks);
             left -= chunks;
         }
-        self.free_in_all.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f -= c * wanted);
+        self.free_total.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f -= c * wanted);
         Some(held)
     }
 
-    fn put_back(&self, kind: &Kind, held: &Held, guard: &mut Option<(Guard<'_>, &mut Vec<u64>)>) {
+    fn undo_guarded(&self, kind: &Kind, held: &Placements, guard: &mut Option<(Guard<'_>, &mut Vec<u64>)>) {
         let Some((guard, extra)) = guard else { return };
         for (machine, chunks) in held.iter() {
-            if !guard.in_time(self.site, self.site.group_of(machine)) {
+            if !guard.finishes_in_time(self.site, self.site.group_of(machine)) {
                 let at = machine as usize * self.width;
                 extra[at..at + self.width].iter_mut().zip(&kind.chunk).for_each(|(e, c)| *e += c * u64::from(chunks));
             }
@@ -249,11 +249,11 @@ impl<'a> Floor<'a> {
     }
 
     /// The machine for the next chunk.
-    fn choose(&mut self, kind: &Kind, guard: &Option<(Guard<'_>, &mut Vec<u64>)>) -> Option<u32> {
+    fn choose_machine(&mut self, kind: &Kind, guard: &Option<(Guard<'_>, &mut Vec<u64>)>) -> Option<u32> {
         let mut best: Option<(u64, u32)> = None;
         for &g in &kind.groups {
             let group = &self.site.groups[usize::from(g)];
-            let held_back = guard.as_ref().filter(|(guard, _)| !guard.in_time(self.site, usize::from(g)));
+            let held_back = guard.as_ref().filter(|(guard, _)| !guard.finishes_in_time(self.site, usize::from(g)));
             let (mut from, to) = (group.first, group.first + group.count);
             while let Some(machine) = self.free.next(from, to, &kind.chunk) {
                 from = machine + 1;
@@ -273,13 +273,13 @@ impl<'a> Floor<'a> {
     }
 
     /// How long a job runs where it was put: as long as on the slowest of its machines.
-    pub(crate) fn scaled(&self, held: &Held, span: u64) -> u64 {
+    pub(crate) fn scaled(&self, held: &Placements, span: u64) -> u64 {
         held.iter().map(|(m, _)| self.site.groups[self.site.group_of(m)].scale(span)).max().unwrap_or(span)
     }
 
     /// How long a job is expected to take where it was put: one of several chunks as long as on the
     /// slowest machine it might use.
-    pub(crate) fn expects(&self, kind: &Kind, held: &Held, estimate: u64) -> u64 {
+    pub(crate) fn expected_duration(&self, kind: &Kind, held: &Placements, estimate: u64) -> u64 {
         match kind.copies {
             1 => self.scaled(held, estimate),
             _ => self.site.groups[usize::from(kind.slowest)].scale(estimate),
@@ -309,7 +309,7 @@ impl<'a> Floor<'a> {
         let kind = &kinds[job.kind as usize];
         job.held.iter().for_each(|(machine, chunks)| self.free.give(machine, &kind.chunk, chunks));
         let all = u64::from(kind.copies);
-        self.free_in_all.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f += c * all);
+        self.free_total.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f += c * all);
         job
     }
 
@@ -321,7 +321,7 @@ impl<'a> Floor<'a> {
         later.clear();
         later.extend_from_slice(self.free.all());
         let allowed = |machine: u32| head.groups.iter().any(|&g| usize::from(g) == self.site.group_of(machine));
-        let mut room: u128 = if head.copies == 1 {
+        let mut has_capacity: u128 = if head.copies == 1 {
             0
         } else {
             let groups = head.groups.iter().map(|&g| &self.site.groups[usize::from(g)]);
@@ -330,7 +330,7 @@ impl<'a> Floor<'a> {
         };
         reservation.shadow = 0;
         for &(expected, slot) in self.expected.iter().flatten() {
-            if room >= u128::from(head.copies) && expected > reservation.shadow {
+            if has_capacity >= u128::from(head.copies) && expected > reservation.shadow {
                 break;
             }
             reservation.shadow = expected;
@@ -341,8 +341,8 @@ impl<'a> Floor<'a> {
                 let row = &mut later[at..at + width];
                 if head.copies == 1 {
                     row.iter_mut().zip(&kind.chunk).for_each(|(l, c)| *l += c * u64::from(chunks));
-                    if room == 0 && fits(&head.chunk, row) && allowed(machine) {
-                        room = 1;
+                    if has_capacity == 0 && fits(&head.chunk, row) && allowed(machine) {
+                        has_capacity = 1;
                     }
                     continue;
                 }
@@ -350,7 +350,7 @@ impl<'a> Floor<'a> {
                 let before = if counts { copies(&head.chunk, row) } else { 0 };
                 row.iter_mut().zip(&kind.chunk).for_each(|(l, c)| *l += c * u64::from(chunks));
                 if counts {
-                    room += copies(&head.chunk, row) - before;
+                    has_capacity += copies(&head.chunk, row) - before;
                 }
             }
         }

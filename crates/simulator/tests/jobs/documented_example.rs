@@ -2,7 +2,7 @@
 
 use evenhand_simulator::{Backfill, Placement};
 
-use crate::twin::{Job, Machines, Twin, World};
+use crate::reference::{Job, Machines, ReferenceModel, World};
 use crate::{optional, run};
 
 fn lines(name: &str) -> Vec<Vec<String>> {
@@ -41,7 +41,7 @@ fn the_documented_log_has_the_documented_schedule() {
         };
         let documented: Vec<Option<u64>> = starts.iter().map(|f| Some(field(f, column + 1))).collect();
         assert_eq!(optional(&run(&world).1.starts), documented, "{backfill:?}");
-        assert_eq!(Twin::new(&world).run().starts, documented, "{backfill:?}, the obvious program");
+        assert_eq!(ReferenceModel::new(&world).run().starts, documented, "{backfill:?}, the obvious program");
         // On machines of one processor each a reservation is of two of them, not of any two: job 8 would be in the
         // way of job 7's.
         let four = Machines { count: 4, has: [1, 1], ..world.machines[0].clone() };

@@ -8,7 +8,7 @@ use super::site::{Site, fits};
 /// does not fit in that, it fits on none of them; so the first machine on which it fits is found
 /// without looking at most of the others.
 #[derive(Clone, Debug)]
-pub(crate) struct FreeTree {
+pub(crate) struct FreeCapacityTree {
     width: usize,
     machines: usize,
     /// Leaves begin here: the least power of two that is not below the number of machines.
@@ -16,12 +16,12 @@ pub(crate) struct FreeTree {
     nodes: Vec<u64>,
 }
 
-impl FreeTree {
+impl FreeCapacityTree {
     /// All machines empty.
-    pub(crate) fn new(site: &Site, width: usize) -> FreeTree {
+    pub(crate) fn new(site: &Site, width: usize) -> FreeCapacityTree {
         let machines = site.len();
         let leaves = machines.next_power_of_two();
-        let mut tree = FreeTree { width, machines, leaves, nodes: vec![0; 2 * leaves * width] };
+        let mut tree = FreeCapacityTree { width, machines, leaves, nodes: vec![0; 2 * leaves * width] };
         for group in &site.groups {
             for m in group.first..group.first + group.count {
                 let at = (leaves + m as usize) * width;
@@ -147,7 +147,7 @@ mod tests {
             takes in prop::collection::vec((0u32..20, [0u64..3, 0u64..3], any::<bool>()), 0..60),
             asks in prop::collection::vec((0u32..22, 0u32..22, [0u64..6, 0u64..6]), 1..10),
         ) {
-            let mut tree = FreeTree::new(&site(machines), 2);
+            let mut tree = FreeCapacityTree::new(&site(machines), 2);
             let mut plain = vec![[4u64; 2]; machines as usize];
             let mut taken: Vec<(u32, [u64; 2])> = Vec::new();
             for (m, chunk, give) in takes {

@@ -6,28 +6,28 @@ use evenhand_model::{Time, UserId};
 use evenhand_policies::Policy;
 
 use super::engine::Engine;
-use super::floor::Held;
+use super::machine_state::Placements;
 use super::placement::{Placement, Scores};
-use super::profile::Profile;
+use super::availability_profile::Profile;
 use super::site::{Kind, Site, copies, fits};
-use super::waiting::{Entry, NONE};
+use super::pending_jobs::{Entry, NO_ROW};
 use crate::SimulationError;
 
 /// A job's place in the plan.
 #[derive(Clone, Debug)]
-struct Promise {
+struct Reservation {
     start: u64,
     end: u64,
-    held: Held,
+    held: Placements,
     /// The plan's count of changes when it was last looked for an earlier one.
-    looked: u64,
+    searched_at: u64,
 }
 
 /// All promises, and what they leave free.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     profiles: Vec<Profile>,
-    promises: HashMap<u32, Promise>,
+    reservations: HashMap<u32, Reservation>,
     by_start: BTreeSet<(u64, u32)>,
     scores: Scores,
     /// Counts what is given back.
@@ -39,7 +39,7 @@ impl Plan {
         let each = |g: &super::site::Group| vec![Profile::new(&g.has); g.count as usize];
         Plan {
             profiles: site.groups.iter().flat_map(each).collect(),
-            promises: HashMap::new(),
+            reservations: HashMap::new(),
             by_start: BTreeSet::new(),
             scores: Scores::new(rule, site, width),
             changes: 0,
@@ -52,7 +52,7 @@ impl Plan {
     }
 
     /// Gives back what a job that finished before its time no longer needs.
-    pub(super) fn cut_short(&mut self, kind: &Kind, held: &Held, now: u64, expected: u64) {
+    pub(super) fn release_early(&mut self, kind: &Kind, held: &Placements, now: u64, expected: u64) {
         self.changes += 1;
         for (machine, chunks) in held.iter() {
             let profile = &mut self.profiles[machine as usize];
@@ -61,35 +61,35 @@ impl Plan {
         }
     }
 
-    fn keep(&mut self, row: u32, kind: &Kind, promise: Promise) {
-        for (machine, chunks) in promise.held.iter() {
-            self.profiles[machine as usize].take(promise.start, promise.end, &kind.chunk, chunks);
+    fn insert(&mut self, row: u32, kind: &Kind, reservation: Reservation) {
+        for (machine, chunks) in reservation.held.iter() {
+            self.profiles[machine as usize].take(reservation.start, reservation.end, &kind.chunk, chunks);
         }
-        self.by_start.insert((promise.start, row));
-        self.promises.insert(row, promise);
+        self.by_start.insert((reservation.start, row));
+        self.reservations.insert(row, reservation);
     }
 
-    fn drop(&mut self, row: u32, kind: &Kind) -> Option<Promise> {
-        let promise = self.promises.remove(&row)?;
-        self.by_start.remove(&(promise.start, row));
-        for (machine, chunks) in promise.held.iter() {
-            self.profiles[machine as usize].give(promise.start, promise.end, &kind.chunk, chunks);
+    fn remove(&mut self, row: u32, kind: &Kind) -> Option<Reservation> {
+        let reservation = self.reservations.remove(&row)?;
+        self.by_start.remove(&(reservation.start, row));
+        for (machine, chunks) in reservation.held.iter() {
+            self.profiles[machine as usize].give(reservation.start, reservation.end, &kind.chunk, chunks);
         }
-        Some(promise)
+        Some(reservation)
     }
 
     /// The earliest start that breaks no promise, and where its rule puts the job then. Machines on
-    /// which nothing was given back since `looked` are left out.
-    fn earliest(&mut self, site: &Site, kind: &Kind, estimate: u64, now: u64, looked: Option<u64>) -> Option<Promise> {
-        let news = |p: &Profile| looked.is_none_or(|looked| p.changed > looked);
+    /// which nothing was given back since `searched_at` are left out.
+    fn earliest(&mut self, site: &Site, kind: &Kind, estimate: u64, now: u64, searched_at: Option<u64>) -> Option<Reservation> {
+        let changed_since = |p: &Profile| searched_at.is_none_or(|searched_at| p.changed > searched_at);
         if kind.copies == 1 {
-            return self.earliest_of_one(site, kind, estimate, now, news);
+            return self.earliest_of_one(site, kind, estimate, now, changed_since);
         }
         let machines = || {
             let groups = kind.groups.iter().map(|&g| &site.groups[usize::from(g)]);
             groups.flat_map(|g| g.first..g.first + g.count)
         };
-        if !machines().any(|m| news(&self.profiles[m as usize])) {
+        if !machines().any(|m| changed_since(&self.profiles[m as usize])) {
             return None;
         }
         let length = site.groups[usize::from(kind.slowest)].scale(estimate);
@@ -109,9 +109,9 @@ impl Plan {
         let numbers: Vec<u32> = machines().collect();
         let mut free = vec![0; numbers.len() * width];
         for (row, m) in free.chunks_exact_mut(width).zip(&numbers) {
-            profiles[*m as usize].least(start, length, row);
+            profiles[*m as usize].min_free(start, length, row);
         }
-        let mut held = Held::default();
+        let mut held = Placements::default();
         let mut left = kind.copies;
         self.scores.of_chunk(&kind.chunk);
         while left > 0 {
@@ -127,7 +127,7 @@ impl Plan {
             held.add(numbers[at], chunks);
             left -= chunks;
         }
-        Some(Promise { start, end: start.saturating_add(length), held, looked: self.changes })
+        Some(Reservation { start, end: start.saturating_add(length), held, searched_at: self.changes })
     }
 
     fn earliest_of_one(
@@ -136,8 +136,8 @@ impl Plan {
         kind: &Kind,
         estimate: u64,
         now: u64,
-        news: impl Fn(&Profile) -> bool,
-    ) -> Option<Promise> {
+        changed_since: impl Fn(&Profile) -> bool,
+    ) -> Option<Reservation> {
         let mut best: Option<(u64, u64, u32)> = None;
         let mut length = 0;
         let mut free = vec![0; kind.chunk.len()];
@@ -147,14 +147,14 @@ impl Plan {
             let takes = group.scale(estimate);
             for machine in group.first..group.first + group.count {
                 let profile = &self.profiles[machine as usize];
-                if !news(profile) {
+                if !changed_since(profile) {
                     continue;
                 }
                 let start = profile.earliest(now, takes, &kind.chunk);
                 if best.is_some_and(|b| start > b.0) {
                     continue;
                 }
-                profile.least(start, takes, &mut free);
+                profile.min_free(start, takes, &mut free);
                 let score = self.scores.score(&free);
                 if best.is_none_or(|b| (start, score, machine) < b) {
                     best = Some((start, score, machine));
@@ -163,26 +163,26 @@ impl Plan {
             }
         }
         let (start, _, machine) = best?;
-        let mut held = Held::default();
+        let mut held = Placements::default();
         held.add(machine, 1);
-        Some(Promise { start, end: start.saturating_add(length), held, looked: self.changes })
+        Some(Reservation { start, end: start.saturating_add(length), held, searched_at: self.changes })
     }
 
     /// Moves a job to an earlier start, if there is one.
-    fn improve(&mut self, site: &Site, row: u32, kind: &Kind, estimate: u64, now: u64) {
-        let Some(old) = self.drop(row, kind) else { return };
-        let found = self.earliest(site, kind, estimate, now, Some(old.looked));
+    fn move_earlier(&mut self, site: &Site, row: u32, kind: &Kind, estimate: u64, now: u64) {
+        let Some(old) = self.remove(row, kind) else { return };
+        let found = self.earliest(site, kind, estimate, now, Some(old.searched_at));
         match found.filter(|f| f.start < old.start) {
             Some(new) => {
                 self.changes += 1;
                 for (machine, _) in old.held.iter() {
                     self.profiles[machine as usize].changed = self.changes;
                 }
-                self.keep(row, kind, Promise { looked: self.changes, ..new });
+                self.insert(row, kind, Reservation { searched_at: self.changes, ..new });
             }
             None => {
-                let looked = self.changes;
-                self.keep(row, kind, Promise { looked, ..old });
+                let searched_at = self.changes;
+                self.insert(row, kind, Reservation { searched_at, ..old });
             }
         }
     }
@@ -191,7 +191,7 @@ impl Plan {
 impl Engine<'_> {
     /// What conservative backfilling does in an instant, after its finishes and submissions: the
     /// entries from `first_new` on are new.
-    pub(super) fn keep_promises(
+    pub(super) fn schedule_conservatively(
         &mut self,
         now: Time,
         early: bool,
@@ -200,19 +200,19 @@ impl Engine<'_> {
     ) -> Result<(), SimulationError> {
         if early {
             for class in 0..self.jobs.classes as u8 {
-                self.improve_class(now, class, first_new, policy)?;
+                self.move_class_earlier(now, class, first_new, policy)?;
             }
         }
         // Behind the new ones nothing has started yet, so they are where they were.
-        let new: Vec<Entry> = self.waiting.entries().iter().skip(first_new).copied().collect();
-        for entry in new.into_iter().filter(|e| e.row != NONE) {
+        let new: Vec<Entry> = self.pending.entries().iter().skip(first_new).copied().collect();
+        for entry in new.into_iter().filter(|e| e.row != NO_ROW) {
             let kind = &self.jobs.kinds[entry.kind as usize];
             let Some(plan) = self.plan.as_mut() else { break };
-            let found = plan.earliest(self.floor.site, kind, entry.estimate, now.nanos(), None);
+            let found = plan.earliest(self.machines.site, kind, entry.estimate, now.nanos(), None);
             // A job that is not refused fits on empty machines.
-            let Some(promise) = found else { continue };
-            self.promised[entry.row as usize] = promise.start;
-            plan.keep(entry.row, kind, promise);
+            let Some(reservation) = found else { continue };
+            self.promised[entry.row as usize] = reservation.start;
+            plan.insert(entry.row, kind, reservation);
         }
         let due: Vec<u32> =
             self.plan.iter().flat_map(|p| p.by_start.iter()).take_while(|d| d.0 == now.nanos()).map(|d| d.1).collect();
@@ -223,81 +223,81 @@ impl Engine<'_> {
     }
 
     /// Looks for earlier starts, in the order in which the policy names the jobs.
-    fn improve_class(
+    fn move_class_earlier(
         &mut self,
         now: Time,
         class: u8,
         first_new: usize,
         policy: &mut dyn Policy,
     ) -> Result<(), SimulationError> {
-        if self.waiting.in_class(class) == 0 {
+        if self.pending.in_class(class) == 0 {
             return Ok(());
         }
-        let old = self.waiting.entries().iter().take(first_new).filter(|e| e.row != NONE);
+        let old = self.pending.entries().iter().take(first_new).filter(|e| e.row != NO_ROW);
         let mut touched: Vec<u32> = Vec::new();
         let mut candidates: Vec<Entry> = Vec::new();
         for entry in old {
             if entry.class == self.class {
                 touched.push(entry.user);
             }
-            if entry.class == class && self.place[entry.user as usize] == NONE {
+            if entry.class == class && self.place[entry.user as usize] == NO_ROW {
                 self.place[entry.user as usize] = candidates.len() as u32;
                 candidates.push(*entry);
             }
         }
-        let last_old = self.waiting.entries().iter().take(first_new).rev().find(|e| e.row != NONE).map_or(0, |e| e.row);
+        let last_old = self.pending.entries().iter().take(first_new).rev().find(|e| e.row != NO_ROW).map_or(0, |e| e.row);
         // The new ones too are known to the policy.
-        let new = self.waiting.entries().iter().skip(first_new).filter(|e| e.row != NONE && e.class == self.class);
+        let new = self.pending.entries().iter().skip(first_new).filter(|e| e.row != NO_ROW && e.class == self.class);
         touched.extend(new.map(|e| e.user));
         touched.extend(candidates.iter().map(|c| c.user));
         touched.sort_unstable();
         touched.dedup();
         touched.iter().for_each(|&user| policy.waiting(UserId(user), None));
         for entry in &candidates {
-            policy.waiting(UserId(entry.user), Some(&self.waits(entry.row)));
+            policy.waiting(UserId(entry.user), Some(&self.pending_job(entry.row)));
         }
         while let Some(user) = policy.next(now) {
             self.decisions += 1;
             let Some(candidate) = candidates.get_mut(self.place[user.index()] as usize) else { break };
             let entry = *candidate;
-            let next = self.waiting.after(class, user.0, entry.row).next().filter(|e| e.row <= last_old);
+            let next = self.pending.after(class, user.0, entry.row).next().filter(|e| e.row <= last_old);
             if let Some(next) = next {
                 *candidate = next;
             }
             let kind = &self.jobs.kinds[entry.kind as usize];
             if let Some(plan) = &mut self.plan {
-                plan.improve(self.floor.site, entry.row, kind, entry.estimate, now.nanos());
+                plan.move_earlier(self.machines.site, entry.row, kind, entry.estimate, now.nanos());
             }
             self.start_if_due(now, entry.row, policy)?;
-            policy.waiting(user, next.map(|e| self.waits(e.row)).as_ref());
+            policy.waiting(user, next.map(|e| self.pending_job(e.row)).as_ref());
         }
-        candidates.iter().for_each(|c| self.place[c.user as usize] = NONE);
+        candidates.iter().for_each(|c| self.place[c.user as usize] = NO_ROW);
         for user in touched {
-            self.tell(user, policy);
+            self.notify_first_pending(user, policy);
         }
         Ok(())
     }
 
     fn start_if_due(&mut self, now: Time, row: u32, policy: &mut dyn Policy) -> Result<(), SimulationError> {
         let Some(plan) = &mut self.plan else { return Ok(()) };
-        let Some(promise) = plan.promises.get(&row).filter(|p| p.start == now.nanos()) else { return Ok(()) };
-        let held = promise.held.clone();
+        let Some(reservation) = plan.reservations.get(&row).filter(|p| p.start == now.nanos()) else { return Ok(()) };
+        let held = reservation.held.clone();
         // Its room stays taken in the plan until it has finished.
-        plan.promises.remove(&row);
+        plan.reservations.remove(&row);
         plan.by_start.remove(&(now.nanos(), row));
         let kind = &self.jobs.kinds[self.jobs.kind[row as usize] as usize];
         for (machine, _) in held.iter() {
             plan.profiles[machine as usize].forget(now.nanos());
         }
-        self.floor.take_held(kind, &held);
+        self.machines.take_placements(kind, &held);
         self.start(now, row, held, policy)?;
         let user = self.user_of(row);
-        self.tell(user, policy);
+        self.notify_first_pending(user, policy);
         Ok(())
     }
 }
 
 /// Whether a queue limits what a user holds, which promises cannot know.
-pub(super) fn limits_users(limits: &[Vec<u64>]) -> bool {
+pub(super) fn has_user_limits(limits: &[Vec<u64>]) -> bool {
     limits.iter().flatten().any(|l| *l != super::site::NO_LIMIT)
 }

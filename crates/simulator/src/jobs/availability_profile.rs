@@ -97,7 +97,7 @@ impl Profile {
     }
 
     /// The least of each resource that is free from `from` on for so long.
-    pub(crate) fn least(&self, from: u64, length: u64, out: &mut [u64]) {
+    pub(crate) fn min_free(&self, from: u64, length: u64, out: &mut [u64]) {
         out.copy_from_slice(self.step(self.at(from)));
         for i in self.at(from) + 1..self.times.len() {
             if self.times[i] - from >= length {
@@ -109,14 +109,14 @@ impl Profile {
 
     /// How many chunks there is room for from `from` on for so long.
     pub(crate) fn copies(&self, from: u64, length: u64, chunk: &[u64]) -> u128 {
-        let mut most = copies(chunk, self.step(self.at(from)));
+        let mut max_copies = copies(chunk, self.step(self.at(from)));
         for i in self.at(from) + 1..self.times.len() {
-            if most == 0 || self.times[i] - from >= length {
+            if max_copies == 0 || self.times[i] - from >= length {
                 break;
             }
-            most = most.min(copies(chunk, self.step(i)));
+            max_copies = max_copies.min(copies(chunk, self.step(i)));
         }
-        most
+        max_copies
     }
 
     /// Where steps begin after `now`.

@@ -17,7 +17,7 @@ use crate::{Jobs, Simulated, Site};
 
 /// What lay idle while something waited. Amounts times time are in steps times nanoseconds, exact.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Waste {
+pub struct IdleWhileWaiting {
     /// How long something waited: accepted, submitted and not started.
     pub queued: Span,
     /// By resource: what was free of it then, whatever else was free.
@@ -26,18 +26,18 @@ pub struct Waste {
     pub stranded: Vec<Vec<Rational>>,
 }
 
-impl Waste {
+impl IdleWhileWaiting {
     /// Measures a run on a site; without `jobs` every task is one chunk on the site's first machine, as
     /// in the simulation of a pool.
     ///
     /// # Panics
     /// If jobs were put in 2^32 places or more.
-    pub fn measure(workload: &Workload, site: &Site, jobs: Option<&Jobs>, run: &Simulated) -> Waste {
+    pub fn measure(workload: &Workload, site: &Site, jobs: Option<&Jobs>, run: &Simulated) -> IdleWhileWaiting {
         let width = workload.resources().len();
-        let queue = Queued::of(workload, run);
-        let places = Places { workload, jobs, run };
+        let queue = WaitingPeriods::of(workload, run);
+        let places = HeldCapacity { workload, jobs, run };
         let events = Events::of(&places, site.len());
-        let mut waste = Waste {
+        let mut waste = IdleWhileWaiting {
             queued: Span::from_nanos(queue.total),
             idle: vec![Rational::ZERO; width],
             stranded: vec![vec![Rational::ZERO; width]; width],
@@ -55,14 +55,14 @@ impl Waste {
 }
 
 /// The times at which something waits.
-struct Queued {
+struct WaitingPeriods {
     /// From, to, and how long something waited before.
     stretches: Vec<(u64, u64, u64)>,
     total: u64,
 }
 
-impl Queued {
-    fn of(workload: &Workload, run: &Simulated) -> Queued {
+impl WaitingPeriods {
+    fn of(workload: &Workload, run: &Simulated) -> WaitingPeriods {
         let columns = workload.columns();
         let end = run.end.nanos();
         let mut stretches: Vec<(u64, u64, u64)> = Vec::new();
@@ -85,7 +85,7 @@ impl Queued {
             *before = total;
             total += *to - *from;
         }
-        Queued { stretches, total }
+        WaitingPeriods { stretches, total }
     }
 
     /// How long something has waited until `t`. `at` is where the last answer was found; `t` never falls.
@@ -106,13 +106,13 @@ impl Queued {
 }
 
 /// What was put where.
-struct Places<'a> {
+struct HeldCapacity<'a> {
     workload: &'a Workload,
     jobs: Option<&'a Jobs>,
     run: &'a Simulated,
 }
 
-impl<'a> Places<'a> {
+impl<'a> HeldCapacity<'a> {
     fn len(&self) -> usize {
         match &self.run.machines {
             Some(on) => on.placed.len(),
@@ -160,15 +160,15 @@ struct Events {
 }
 
 /// So many events a stretch, about: few enough to be sorted in the nearest cache.
-const A_FEW: usize = 512;
+const EVENTS_PER_INTERVAL: usize = 512;
 
 impl Events {
-    fn of(places: &Places<'_>, machines: usize) -> Events {
+    fn of(places: &HeldCapacity<'_>, machines: usize) -> Events {
         let count = places.len();
         assert!(u32::try_from(count).is_ok(), "fewer than 2^32 places");
         let origin = places.workload.columns().submit.first().map_or(0, |t| t.nanos());
         let span = places.run.end.nanos() - origin;
-        let per_machine = (2 * count / A_FEW / machines.max(1)).max(1);
+        let per_machine = (2 * count / EVENTS_PER_INTERVAL / machines.max(1)).max(1);
         let width = (span / per_machine as u64).max(1);
         let empty = || vec![0usize; machines * per_machine + 1];
         let mut events =
@@ -259,7 +259,7 @@ impl Sweep {
         self.group_beyond = vec![UBig::ZERO; has.len() * has.len()];
     }
 
-    fn machine(&mut self, machine: u32, places: &Places<'_>, events: &Events, queue: &Queued) {
+    fn machine(&mut self, machine: u32, places: &HeldCapacity<'_>, events: &Events, queue: &WaitingPeriods) {
         self.free.clone_from(&self.has);
         let (mut at, mut queued) = (0, 0);
         let first = machine as usize * events.per_machine;
@@ -312,7 +312,7 @@ impl Sweep {
         }
     }
 
-    fn add_to(&self, waste: &mut Waste) {
+    fn add_to(&self, waste: &mut IdleWhileWaiting) {
         let width = self.has.len();
         for a in 0..width {
             waste.idle[a] += Rational::from(self.group_idle[a].clone());
@@ -333,12 +333,12 @@ mod tests {
         #[test]
         fn sums_keep_every_digit(terms in prop::collection::vec((any::<u128>(), 0u64..1 << 58), 0..16)) {
             let mut sum = Sum::default();
-            let mut twin = UBig::ZERO;
+            let mut reference = UBig::ZERO;
             for (number, times) in terms {
                 sum.add(number, times);
-                twin += UBig::from(number) * UBig::from(times);
+                reference += UBig::from(number) * UBig::from(times);
             }
-            prop_assert_eq!(sum.whole(), twin);
+            prop_assert_eq!(sum.whole(), reference);
         }
 
         /// Against looking through all stretches for each instant.
@@ -347,7 +347,7 @@ mod tests {
             lengths in prop::collection::vec((1u64..5, 1u64..5), 0..30),
             mut times in prop::collection::vec(0u64..200, 0..20),
         ) {
-            let mut queue = Queued { stretches: Vec::new(), total: 0 };
+            let mut queue = WaitingPeriods { stretches: Vec::new(), total: 0 };
             let mut t = 0;
             for (idle, waits) in lengths {
                 queue.stretches.push((t + idle, t + idle + waits, queue.total));

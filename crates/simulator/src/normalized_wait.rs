@@ -96,7 +96,7 @@ pub struct Sums {
 
 /// A task that was accepted.
 #[derive(Clone, Copy)]
-pub(crate) struct Ran {
+pub(crate) struct AcceptedTask {
     pub(crate) submit: Time,
     /// `None` if it was still waiting at the end.
     pub(crate) start: Option<Time>,
@@ -112,7 +112,7 @@ impl Sums {
         workload: &Workload,
         run: &Simulated,
         processors: Option<&TaskProcessors<'_>>,
-    ) -> Option<Ran> {
+    ) -> Option<AcceptedTask> {
         let columns = workload.columns();
         let submit = columns.submit[row];
         if submit > run.end {
@@ -125,7 +125,7 @@ impl Sums {
         }
         let duration = run.ran(row, columns.duration[row]);
         if run.starts[row] == NO_TIME {
-            return Some(Ran { submit, start: None, duration });
+            return Some(AcceptedTask { submit, start: None, duration });
         }
         let start = Time::from_nanos(run.starts[row]);
         let wait = start - submit;
@@ -138,7 +138,7 @@ impl Sums {
             self.cpu = self.cpu.saturating_add(u128::from(cpus) * u128::from(duration.nanos()));
             self.equivalent_s += processors.equivalent(row) * duration.secs_f64();
         }
-        Some(Ran { submit, start: Some(start), duration })
+        Some(AcceptedTask { submit, start: Some(start), duration })
     }
 
     /// Adds the tasks of these rows, which are in order of submission.

@@ -1,6 +1,6 @@
 //! The obvious program: lists gone through from end to end, everything computed anew each time.
 
-use evenhand_simulator::{Backfill, Placement, Refusal};
+use evenhand_simulator::{Backfill, Placement, Rejection};
 
 /// Machines of one kind.
 #[derive(Clone, Debug)]
@@ -13,7 +13,7 @@ pub(crate) struct Machines {
 }
 
 #[derive(Clone, Debug)]
-pub(crate) struct Rules {
+pub(crate) struct QueueLimits {
     pub(crate) priority: i32,
     pub(crate) max_wall: Option<u64>,
     pub(crate) max_job: Option<u64>,
@@ -35,7 +35,7 @@ pub(crate) struct Job {
 #[derive(Clone, Debug)]
 pub(crate) struct World {
     pub(crate) machines: Vec<Machines>,
-    pub(crate) queues: Vec<Rules>,
+    pub(crate) queues: Vec<QueueLimits>,
     pub(crate) jobs: Vec<Job>,
     pub(crate) is_pool: bool,
     /// `fifo` or `drf`.
@@ -57,11 +57,11 @@ struct Runs {
 pub(crate) struct Found {
     pub(crate) starts: Vec<Option<u64>>,
     pub(crate) finishes: Vec<Option<u64>>,
-    pub(crate) refused: Vec<Option<Refusal>>,
+    pub(crate) refused: Vec<Option<Rejection>>,
     pub(crate) promised: Vec<Option<u64>>,
 }
 
-pub(crate) struct Twin<'a> {
+pub(crate) struct ReferenceModel<'a> {
     world: &'a World,
     /// By machine.
     has: Vec<[u64; 2]>,
@@ -87,13 +87,13 @@ fn minus(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
     [a[0] - b[0], a[1] - b[1]]
 }
 
-impl<'a> Twin<'a> {
-    pub(crate) fn new(world: &'a World) -> Twin<'a> {
+impl<'a> ReferenceModel<'a> {
+    pub(crate) fn new(world: &'a World) -> ReferenceModel<'a> {
         let each = |g: &Machines| vec![g.clone(); g.count];
         let machines: Vec<Machines> = world.machines.iter().flat_map(each).collect();
         let n = world.jobs.len();
         let nothing = || vec![None; n];
-        let mut twin = Twin {
+        let mut reference = ReferenceModel {
             world,
             has: machines.iter().map(|m| m.has).collect(),
             speed: machines.iter().map(|m| m.speed).collect(),
@@ -106,12 +106,12 @@ impl<'a> Twin<'a> {
             planned: vec![None; n],
         };
         for i in 0..n {
-            twin.found.refused[i] = twin.split(i);
+            reference.found.refused[i] = reference.split(i);
         }
-        twin
+        reference
     }
 
-    fn rules(&self, i: usize) -> Option<&Rules> {
+    fn rules(&self, i: usize) -> Option<&QueueLimits> {
         self.world.queues.get(self.world.jobs[i].queue)
     }
 
@@ -121,14 +121,14 @@ impl<'a> Twin<'a> {
         (0..self.has.len()).filter(|&m| wants.iter().all(|p| self.properties[m].contains(p))).collect()
     }
 
-    fn split(&mut self, i: usize) -> Option<Refusal> {
+    fn split(&mut self, i: usize) -> Option<Rejection> {
         let job = &self.world.jobs[i];
         if let Some(rules) = self.rules(i) {
             if rules.max_job.is_some_and(|l| job.amounts[0] > l) {
-                return Some(Refusal::JobLimit(0));
+                return Some(Rejection::JobLimit(0));
             }
             if rules.max_user.is_some_and(|l| job.amounts[0] > l) {
-                return Some(Refusal::UserLimit(0));
+                return Some(Rejection::UserLimit(0));
             }
         }
         let cpus = if self.world.is_pool { 1 } else { job.amounts[0].max(1) };
@@ -151,14 +151,14 @@ impl<'a> Twin<'a> {
             }
         }
         if !splits {
-            let lacking = (0..2).find(|&r| {
+            let kinds_not_fitting = (0..2).find(|&r| {
                 let each = allowed.iter().map(|&m| self.has[m][r]);
                 job.amounts[r] > if cpus > 1 { each.sum() } else { each.max().unwrap_or(0) }
             });
-            return Some(lacking.map_or(Refusal::Together, |r| Refusal::Resource(r as u8)));
+            return Some(kinds_not_fitting.map_or(Rejection::Together, |r| Rejection::Resource(r as u8)));
         }
         let limit = self.rules(i).and_then(|q| q.max_wall);
-        limit.filter(|l| job.asked.unwrap_or(job.run) > *l).map(|_| Refusal::Wall)
+        limit.filter(|l| job.asked.unwrap_or(job.run) > *l).map(|_| Rejection::Wall)
     }
 
     fn estimate(&self, i: usize) -> u64 {
@@ -166,7 +166,7 @@ impl<'a> Twin<'a> {
     }
 
     /// How long job `i` is expected to take on machine `m`.
-    fn expects(&self, i: usize, m: usize) -> u64 {
+    fn expected_duration(&self, i: usize, m: usize) -> u64 {
         if self.chunks[i] == 1 {
             return scale(self.estimate(i), self.speed[m]);
         }
@@ -195,7 +195,7 @@ impl<'a> Twin<'a> {
         x.map(|v| Self::part(v, x[0].max(x[1])))
     }
 
-    fn choose(&self, i: usize, free: &[[u64; 2]], may: impl Fn(usize) -> bool) -> Option<usize> {
+    fn choose_machine(&self, i: usize, free: &[[u64; 2]], may: impl Fn(usize) -> bool) -> Option<usize> {
         let mut machines = self.allowed(i);
         machines.retain(|&m| fits(self.chunk[i], free[m]) && may(m));
         let size = |m: usize| self.parts(free[m]).iter().sum::<u64>();
@@ -217,7 +217,7 @@ impl<'a> Twin<'a> {
     fn put(&self, i: usize, mut free: Vec<[u64; 2]>) -> Option<Vec<usize>> {
         let mut on = Vec::new();
         for _ in 0..self.chunks[i] {
-            let m = self.choose(i, &free, |_| true)?;
+            let m = self.choose_machine(i, &free, |_| true)?;
             free[m] = minus(free[m], self.chunk[i]);
             on.push(m);
         }
@@ -245,10 +245,10 @@ impl<'a> Twin<'a> {
         let (mut free, mut left) = (self.free(), extra.clone());
         let mut on = Vec::new();
         for _ in 0..self.chunks[i] {
-            let in_time = |m: usize| now + self.expects(i, m) <= shadow;
-            let m = self.choose(i, &free, |m| in_time(m) || fits(self.chunk[i], left[m]))?;
+            let finishes_in_time = |m: usize| now + self.expected_duration(i, m) <= shadow;
+            let m = self.choose_machine(i, &free, |m| finishes_in_time(m) || fits(self.chunk[i], left[m]))?;
             free[m] = minus(free[m], self.chunk[i]);
-            if !in_time(m) {
+            if !finishes_in_time(m) {
                 left[m] = minus(left[m], self.chunk[i]);
             }
             on.push(m);
@@ -289,7 +289,7 @@ impl<'a> Twin<'a> {
     /// Who goes next: the highest priority first, in it each user's first job.
     fn next(&self, out: &[usize]) -> Option<usize> {
         let here: Vec<usize> =
-            self.waiting.iter().copied().filter(|&i| !out.contains(&i) && !self.over_limit(i)).collect();
+            self.pending.iter().copied().filter(|&i| !out.contains(&i) && !self.over_limit(i)).collect();
         let top = here.iter().map(|&i| self.priority(i)).max()?;
         let user = |i: usize| self.world.jobs[i].user;
         let here: Vec<usize> = here.into_iter().filter(|&i| self.priority(i) == top).collect();
@@ -299,10 +299,10 @@ impl<'a> Twin<'a> {
 
     fn start(&mut self, i: usize, now: u64, on: Vec<usize>) {
         let took = on.iter().map(|&m| scale(self.world.jobs[i].run, self.speed[m])).max().unwrap();
-        let expected = now + on.iter().map(|&m| self.expects(i, m)).max().unwrap();
+        let expected = now + on.iter().map(|&m| self.expected_duration(i, m)).max().unwrap();
         self.found.starts[i] = Some(now);
         self.found.finishes[i] = Some(now + took);
-        self.waiting.retain(|&w| w != i);
+        self.pending.retain(|&w| w != i);
         self.running.push(Runs { job: i, finish: now + took, expected, on });
         self.check();
     }
@@ -315,22 +315,22 @@ impl<'a> Twin<'a> {
     pub(crate) fn run(mut self) -> Found {
         let mut submitted = 0;
         loop {
-            let planned = self.waiting.iter().filter_map(|&i| self.planned[i].as_ref().map(|p| p.0));
+            let planned = self.pending.iter().filter_map(|&i| self.planned[i].as_ref().map(|p| p.0));
             let ends = self.running.iter().map(|r| r.finish).chain(planned);
             let Some(now) = ends.chain(self.world.jobs.get(submitted).map(|j| j.submit)).min() else { break };
             let early = self.running.iter().any(|r| r.finish == now && r.expected > now);
             self.running.retain(|r| r.finish != now);
-            let before = self.waiting.clone();
+            let before = self.pending.clone();
             let mut new = Vec::new();
             while self.world.jobs.get(submitted).is_some_and(|j| j.submit == now) {
                 if self.found.refused[submitted].is_none() {
-                    self.waiting.push(submitted);
+                    self.pending.push(submitted);
                     new.push(submitted);
                 }
                 submitted += 1;
             }
             match self.world.backfill {
-                Backfill::Conservative => self.keep_promises(now, early, before, new),
+                Backfill::Conservative => self.schedule_conservatively(now, early, before, new),
                 _ => self.schedule(now),
             }
         }
@@ -351,7 +351,7 @@ impl<'a> Twin<'a> {
                 return;
             }
             // The user is set aside: all of its jobs of this priority.
-            let set: Vec<usize> = self.waiting.clone();
+            let set: Vec<usize> = self.pending.clone();
             let same =
                 |&k: &usize| self.world.jobs[k].user == self.world.jobs[i].user && self.priority(k) == self.priority(i);
             out.extend(set.into_iter().filter(same));
@@ -398,9 +398,9 @@ impl<'a> Twin<'a> {
         for r in &self.running {
             taken.extend(r.on.iter().map(|&m| (0, r.expected, m, r.job)));
         }
-        for &w in self.waiting.iter().filter(|&&w| w != i) {
+        for &w in self.pending.iter().filter(|&&w| w != i) {
             if let Some((start, on)) = &self.planned[w] {
-                let to = start + on.iter().map(|&m| self.expects(w, m)).max().unwrap();
+                let to = start + on.iter().map(|&m| self.expected_duration(w, m)).max().unwrap();
                 taken.extend(on.iter().map(|&m| (*start, to, m, w)));
             }
         }
@@ -413,7 +413,7 @@ impl<'a> Twin<'a> {
         times.push(now);
         times.sort_unstable();
         for t in times {
-            let free = self.free_between(i, t, |m| t + self.expects(i, m));
+            let free = self.free_between(i, t, |m| t + self.expected_duration(i, m));
             if let Some(on) = self.put(i, free) {
                 return (t, on);
             }
@@ -421,7 +421,7 @@ impl<'a> Twin<'a> {
         unreachable!("after the last promise all machines are empty");
     }
 
-    fn keep_promises(&mut self, now: u64, early: bool, before: Vec<usize>, new: Vec<usize>) {
+    fn schedule_conservatively(&mut self, now: u64, early: bool, before: Vec<usize>, new: Vec<usize>) {
         if early {
             let mut out = new.clone();
             while let Some(i) = self.next(&out) {
@@ -441,13 +441,13 @@ impl<'a> Twin<'a> {
             self.found.promised[i] = Some(plan.0);
             self.planned[i] = Some(plan);
         }
-        for i in self.waiting.clone() {
+        for i in self.pending.clone() {
             self.start_if_due(i, now);
         }
     }
 
     fn start_if_due(&mut self, i: usize, now: u64) {
-        let Some((start, on)) = self.planned[i].clone().filter(|_| self.waiting.contains(&i)) else { return };
+        let Some((start, on)) = self.planned[i].clone().filter(|_| self.pending.contains(&i)) else { return };
         if start == now {
             self.start(i, now, on);
         }
