@@ -1,12 +1,12 @@
-//! Resource waste: what lies idle of one resource because another is gone, while jobs wait.
+//! Stranded capacity: amounts of one resource that stay idle while jobs wait because another resource is exhausted.
 //!
-//! On a machine of T_a and T_b of which f_a and f_b are free, f_b T_a / T_b of a would go with what is
-//! free of b at the machine's own ratio. What is free of a beyond that,
+//! Let a machine have T_a and T_b, of which f_a and f_b are free. At the machine's own ratio, f_b T_a / T_b of a
+//! pairs with the free amount of b. The free amount of a beyond that,
 //!
 //! max(0, f_a - f_b T_a / T_b),
 //!
 //! is of no use to a job shaped like the machine: b is gone first. It is counted only while something
-//! waits. A machine that has none of b at all is not short of it and adds nothing to that pair.
+//! waits. A machine without b is not short of it and adds nothing to that pair.
 //!
 //! Measured afterwards, from when and where each task ran, so that a simulation pays nothing for it: machine
 //! by machine, in order of time, looking again only at the machine that something started or ended on.
@@ -15,14 +15,14 @@ use evenhand_model::{NO_TIME, Rational, Span, Time, UBig, Workload};
 
 use crate::{Jobs, Simulated, Site};
 
-/// What lay idle while something waited. Amounts times time are in steps times nanoseconds, exact.
+/// Idle and stranded amounts while tasks waited. Amounts times time are in steps times nanoseconds, exact.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IdleWhileWaiting {
     /// How long something waited: accepted, submitted and not started.
     pub queued: Span,
-    /// By resource: what was free of it then, whatever else was free.
+    /// By resource: its free amount in that time, whatever else was free.
     pub idle: Vec<Rational>,
-    /// By resource a, then by resource b: what was free of a beyond what goes with what was free of b.
+    /// By resource a, then by resource b: the free amount of a beyond the amount that pairs with the free b.
     pub stranded: Vec<Vec<Rational>>,
 }
 
@@ -72,7 +72,7 @@ impl WaitingPeriods {
                 break;
             }
             let until = run.starts[row].min(end);
-            if until <= submit || run.is_rejected(row, columns.demand[row]) {
+            if until <= submit || run.is_rejected(row) {
                 continue;
             }
             match stretches.last_mut() {
@@ -105,7 +105,7 @@ impl WaitingPeriods {
     }
 }
 
-/// What was put where.
+/// Which capacity each task or job part held.
 struct HeldCapacity<'a> {
     workload: &'a Workload,
     jobs: Option<&'a Jobs>,
@@ -127,12 +127,13 @@ impl<'a> HeldCapacity<'a> {
         }
     }
 
-    /// When it was taken and given back, and on which machine; `None` if it never was.
+    /// Returns start, finish and machine; `None` if it never started.
     fn held(&self, place: u32) -> Option<(u64, u64, u32)> {
         let row = self.row(place);
         let start = self.run.starts[row];
         let machine = self.run.machines.as_ref().map_or(0, |on| on.placed[place as usize].machine);
-        let finish = || (Time::from_nanos(start) + self.run.ran(row, self.workload.columns().duration[row])).nanos();
+        let finish =
+            || (Time::from_nanos(start) + self.run.run_time(row, self.workload.columns().duration[row])).nanos();
         (start != NO_TIME).then(|| (start, finish(), machine))
     }
 
@@ -148,18 +149,18 @@ impl<'a> HeldCapacity<'a> {
     }
 }
 
-/// When room was taken and given back, by machine and, within a machine, by stretches of time of equal width:
-/// what is left is to sort a few in each.
+/// Start and finish events by machine and, within a machine, by intervals of equal length; each interval
+/// holds few enough events to sort quickly.
 struct Events {
     origin: u64,
     width: u64,
     per_machine: usize,
-    /// By machine and stretch: where its places begin in the lists, taken and given back apart.
+    /// By machine and interval: index of the first event, starts and finishes apart.
     offsets: [Vec<usize>; 2],
     places: [Vec<u32>; 2],
 }
 
-/// So many events a stretch, about: few enough to be sorted in the nearest cache.
+/// Target number of events per interval: few enough to sort within the first-level cache.
 const EVENTS_PER_INTERVAL: usize = 512;
 
 impl Events {
@@ -218,7 +219,7 @@ impl Sum {
         let (number_high, number_low) = (number >> 64, number & u128::from(u64::MAX));
         let low = self.low + number_low * u128::from(times);
         self.low = low & u128::from(u64::MAX);
-        // Of one machine: below 2^64 times all of time, with what is carried.
+        // For one machine: below 2^64 times the whole time range, including carries.
         self.high += number_high * u128::from(times) + (low >> 64);
     }
 
@@ -231,7 +232,7 @@ impl Sum {
 struct Sweep {
     has: Vec<u64>,
     free: Vec<u64>,
-    /// By resource: what is free, times how long something waited.
+    /// By resource: free amount times waiting time.
     idle: Vec<Sum>,
     /// By pair: f_a T_b - f_b T_a, if above 0, times the same.
     beyond: Vec<Sum>,
@@ -277,7 +278,7 @@ impl Sweep {
                 let until = queue.until(t, &mut at);
                 self.count(until - queued);
                 queued = until;
-                // In whatever order within an instant: what is free is looked at only when it is over.
+                // The order within an instant does not matter: free amounts are read only after it.
                 for (free, amount) in self.free.iter_mut().zip(places.amounts(place)) {
                     *free = if gives { free.wrapping_add(amount) } else { free.wrapping_sub(amount) };
                 }
@@ -292,7 +293,7 @@ impl Sweep {
         flush(&mut self.beyond, &mut self.group_beyond);
     }
 
-    /// Adds what is free now for as long as something waited since.
+    /// Adds the current free amounts for the waiting time since the last event.
     fn count(&mut self, waited: u64) {
         if waited == 0 {
             return;

@@ -1,14 +1,14 @@
-//! Waits held against what was used: the metrics with which paper 004's authors judge fairness.
+//! Waits relative to resource use: the fairness metrics of Klusáček and Rudová.
 //!
-//! Of a user, an account or whatever else has tasks:
+//! For a user, an account or any other set of tasks:
 //!
 //! - TUWT, total user wait time: the sum of the waits;
 //! - TUSA, total user squashed area: the sum of run time times CPUs, or, for several resources, of run time
 //!   times processor equivalent;
 //! - NUWT, normalized user wait time: TUWT / max(1, TUSA).
 //!
-//! Klusacek and Rudova, "Performance and fairness for users in parallel job scheduling" (JSSPP 2012); paper
-//! 004 brings in the processor equivalent. All of them are over started tasks, each with the time it ran in the
+//! Klusáček and Rudová, "Performance and fairness for users in parallel job scheduling" (JSSPP 2012); Klusáček and
+//! Rudová (2013) add the processor equivalent. All sums are over started tasks, each with its run time in the
 //! simulation.
 
 use evenhand_model::{Amount, Capacity, Cluster, NO_TIME, Rational, Span, Time, Workload, to_f64};
@@ -19,19 +19,19 @@ use crate::jobs::Kind;
 use crate::metrics::{bounded_slowdown, mean_s};
 use crate::{Jobs, Simulated, Totals};
 
-/// What the tasks of a workload are worth in processors.
+/// Processor equivalents of the tasks of a workload.
 #[derive(Clone, Debug)]
 pub struct TaskProcessors<'a> {
     workload: &'a Workload,
     processors: usize,
-    /// The kind of each row's job, where jobs are told apart by more than their demand.
+    /// The kind of each row's job, where jobs differ by more than their demand.
     kinds: Option<&'a [u32]>,
     /// Processor equivalent, by kind of job or by demand.
     equivalents: Vec<f64>,
 }
 
 impl<'a> TaskProcessors<'a> {
-    /// In a pool: the equivalent of a task is Maui's (paper 004, Eq. 1), the pool taken for one machine.
+    /// For a pool: the equivalent of a task is Maui's (Klusáček and Rudová 2013, Eq. 1), with the pool as one machine.
     /// `None` if no resource is processors.
     pub fn in_pool(workload: &'a Workload, capacity: &Capacity) -> Option<TaskProcessors<'a>> {
         let resources = workload.resources();
@@ -43,7 +43,7 @@ impl<'a> TaskProcessors<'a> {
         Some(TaskProcessors { workload, processors: prices.processors(), kinds: None, equivalents })
     }
 
-    /// On machines: the equivalent of a job is the sum over its chunks of the least on any group of machines
+    /// For machines: the equivalent of a job is the sum over its chunks of the minimum on any group of machines
     /// it may use (min-PE, Eq. 3), resources joined as `combine` says. `None` if no resource is processors.
     pub fn on_machines(
         workload: &'a Workload,
@@ -55,7 +55,7 @@ impl<'a> TaskProcessors<'a> {
         let of_kind = |kind: &Kind| {
             let chunk = units(workload, kind.chunk.iter().copied());
             let least = prices.least_of(&chunk, |group| kind.groups.iter().any(|g| usize::from(*g) == group));
-            // What no machine takes never runs.
+            // A job that fits on no machine never runs.
             least.map_or(0.0, |(_, e)| to_f64(&(e.processors * Rational::from(kind.copies))))
         };
         let equivalents = jobs.kinds.iter().map(of_kind).collect();
@@ -79,7 +79,7 @@ fn units(workload: &Workload, steps: impl Iterator<Item = u64>) -> Vec<Rational>
     steps.zip(workload.resources()).map(|(s, r)| Rational::from_parts(s.into(), r.steps().into())).collect()
 }
 
-/// What started tasks add up to.
+/// Sums over started tasks.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Sums {
     /// Counts of tasks.
@@ -98,13 +98,13 @@ pub struct Sums {
 #[derive(Clone, Copy)]
 pub(crate) struct AcceptedTask {
     pub(crate) submit: Time,
-    /// `None` if it was still waiting at the end.
+    /// `None` if it was still pending at the end.
     pub(crate) start: Option<Time>,
     pub(crate) duration: Span,
 }
 
 impl Sums {
-    /// Adds the task of a row. `None` if it was never submitted, as after an early end, or was rejected.
+    /// Adds the task of a row. Returns `None` if it was never submitted, as after an early end, or was rejected.
     #[inline]
     pub(crate) fn task(
         &mut self,
@@ -119,11 +119,11 @@ impl Sums {
             return None;
         }
         self.totals.submitted += 1;
-        if run.is_rejected(row, columns.demand[row]) {
+        if run.is_rejected(row) {
             self.totals.rejected += 1;
             return None;
         }
-        let duration = run.ran(row, columns.duration[row]);
+        let duration = run.run_time(row, columns.duration[row]);
         if run.starts[row] == NO_TIME {
             return Some(AcceptedTask { submit, start: None, duration });
         }
@@ -155,7 +155,7 @@ impl Sums {
         sums
     }
 
-    /// Adds what others add up to.
+    /// Adds the sums of other tasks.
     pub fn add(&mut self, other: &Sums) {
         self.totals.add(&other.totals);
         self.wait_ns += other.wait_ns;
@@ -180,7 +180,7 @@ impl Sums {
         (self.totals.started > 0).then(|| self.slowdown / self.totals.started as f64)
     }
 
-    /// The waits against the areas, if it is known what processors are.
+    /// Returns the waits relative to the areas, if the workload has processors.
     pub fn normalized(&self, processors: Option<&TaskProcessors<'_>>) -> NormalizedWait {
         let total_wait_s = mean_s(self.wait_ns, 1).unwrap_or_default();
         let Some(processors) = processors else { return NormalizedWait { total_wait_s, ..NormalizedWait::default() } };
@@ -199,7 +199,7 @@ impl Sums {
     }
 }
 
-/// Waits against what was used, of a user or an account. The areas are absent if no resource is processors,
+/// Waits relative to use, of a user or an account. The areas are absent if no resource is processors,
 /// the quotients also if no task started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
@@ -233,7 +233,7 @@ pub struct NuwtSpread {
 }
 
 impl NuwtSpread {
-    /// Of these NUWT; `None` if there are none.
+    /// Computes the spread of these NUWT values; `None` if there are none.
     pub fn of(nuwt: &[f64]) -> Option<NuwtSpread> {
         if nuwt.is_empty() {
             return None;

@@ -1,15 +1,15 @@
-//! The tasks each user will start next.
+//! The next tasks of each user.
 
 use evenhand_model::{DemandId, Span, Time, UserId, Workload};
 
-use crate::UserTasks;
+use crate::{Rejection, UserTasks};
 
-/// How many tasks of each user are kept at hand, unless there are very many users.
+/// How many tasks of each user are prefetched, unless there are very many users.
 const MAX_PREFETCHED_PER_USER: usize = 8;
-/// No more than so many in all: 6 MB, which stays in a processor's cache.
+/// Maximum number of prefetched tasks of all users: 6 MB, which stays in a processor's cache.
 const MAX_PREFETCHED_TOTAL: usize = 1 << 18;
 
-/// What the pool needs to know of a task to start it.
+/// The fields of a task that starting it needs.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Task {
     pub(crate) submit: Time,
@@ -18,21 +18,21 @@ pub(crate) struct Task {
     pub(crate) demand: DemandId,
 }
 
-/// Stands for a task where there is none: no workload has so many rows.
+/// Marks the absence of a task: no workload has so many rows.
 const NO_TASK: Task = Task { submit: Time::ZERO, duration: Span::ZERO, row: u32::MAX, demand: DemandId(0) };
 
 /// Every user's tasks that have neither started nor been rejected, in submission order.
 ///
-/// In an overloaded pool a user's next task was submitted long before the present rows of the trace,
-/// so each of its columns is a miss of the cache. Tasks are therefore fetched some at a time: the
-/// processor then waits for all of them at once.
+/// In an overloaded pool a user's next task was submitted long before the current rows of the trace,
+/// so each of its columns is a cache miss. Fetching several tasks at a time lets these misses
+/// overlap.
 pub(crate) struct PendingTasks<'a> {
     workload: &'a Workload,
     tasks: &'a UserTasks,
     prefetched_per_user: usize,
-    /// Each user's tasks at hand.
+    /// Each user's prefetched tasks.
     fetched: Vec<Task>,
-    /// Each user's place: of its first task among those at hand, how many of those there are, and of
+    /// Each user's position: of its first task among the prefetched ones, how many of those there are, and of
     /// the first task not yet fetched among its rows.
     places: Vec<Place>,
 }
@@ -45,11 +45,21 @@ struct Place {
 }
 
 impl<'a> PendingTasks<'a> {
-    pub(crate) fn new(workload: &'a Workload, tasks: &'a UserTasks, rejected: &[bool]) -> PendingTasks<'a> {
+    pub(crate) fn new(
+        workload: &'a Workload,
+        tasks: &'a UserTasks,
+        rejected: &[Option<Rejection>],
+    ) -> PendingTasks<'a> {
         let users = workload.users().len();
         let prefetched_per_user = (MAX_PREFETCHED_TOTAL / users.max(1)).clamp(1, MAX_PREFETCHED_PER_USER);
         let places = tasks.offsets[..users].iter().map(|&next| Place { first: 0, fetched: 0, next }).collect();
-        let mut upcoming = PendingTasks { workload, tasks, prefetched_per_user, fetched: vec![NO_TASK; users * prefetched_per_user], places };
+        let mut upcoming = PendingTasks {
+            workload,
+            tasks,
+            prefetched_per_user,
+            fetched: vec![NO_TASK; users * prefetched_per_user],
+            places,
+        };
         for user in (0..users as u32).map(UserId) {
             upcoming.fetch(user);
             upcoming.skip_rejected(user, rejected);
@@ -57,22 +67,22 @@ impl<'a> PendingTasks<'a> {
         upcoming
     }
 
-    /// The user's first task, submitted or not; of row `u32::MAX` if none is left.
+    /// Returns the user's first task, submitted or not; its row is `u32::MAX` if none is left.
     #[inline]
     pub(crate) fn first(&self, user: UserId) -> &Task {
         &self.fetched[user.index() * self.prefetched_per_user + self.places[user.index()].first as usize]
     }
 
-    /// The user's first waiting task, if the rows before `submitted` have been submitted.
+    /// Returns the user's first pending task, given that the rows before `submitted` have been submitted.
     #[inline]
     pub(crate) fn first_waiting(&self, user: UserId, submitted: usize) -> Option<&Task> {
         let first = self.first(user);
         ((first.row as usize) < submitted).then_some(first)
     }
 
-    /// The user's first task has started.
+    /// Advances past the user's first task, which has started.
     #[inline]
-    pub(crate) fn advance(&mut self, user: UserId, rejected: &[bool]) {
+    pub(crate) fn advance(&mut self, user: UserId, rejected: &[Option<Rejection>]) {
         self.step(user);
         self.skip_rejected(user, rejected);
     }
@@ -87,13 +97,13 @@ impl<'a> PendingTasks<'a> {
     }
 
     #[inline]
-    fn skip_rejected(&mut self, user: UserId, rejected: &[bool]) {
-        while self.first(user).row != NO_TASK.row && rejected[self.first(user).demand.index()] {
+    fn skip_rejected(&mut self, user: UserId, rejected: &[Option<Rejection>]) {
+        while self.first(user).row != NO_TASK.row && rejected[self.first(user).demand.index()].is_some() {
             self.step(user);
         }
     }
 
-    /// Fetches the user's next tasks; none is at hand.
+    /// Fetches the user's next tasks, once no prefetched one is left.
     fn fetch(&mut self, user: UserId) {
         let (columns, place) = (self.workload.columns(), &mut self.places[user.index()]);
         let end = self.tasks.offsets[user.index() + 1].min(place.next + self.prefetched_per_user);

@@ -1,4 +1,4 @@
-//! What happened over time.
+//! Curves over time: waits, queue length, utilisation.
 
 use std::collections::BTreeMap;
 
@@ -90,7 +90,7 @@ impl<'a> SeriesBuilder<'a> {
     pub(crate) fn new(workload: &'a Workload, origin: Time, end: Time) -> SeriesBuilder<'a> {
         let span = (end - origin).nanos();
         let width = span.div_ceil(BINS).max(1);
-        // An instant has one bin, so that what was submitted in it has a place.
+        // An instant has one bin, so that tasks submitted in it have one.
         let bins = span.div_ceil(width).max(1) as usize;
         SeriesBuilder {
             workload,
@@ -98,7 +98,7 @@ impl<'a> SeriesBuilder<'a> {
             end,
             width,
             bins,
-            // One more: what happens at the very end.
+            // One more bin for the very end.
             wait_sum: vec![0; bins + 1],
             wait_count: vec![0; bins + 1],
             waiting: Integral::new(bins),
@@ -133,7 +133,7 @@ impl<'a> SeriesBuilder<'a> {
 
     /// The curves, and the overall utilisation of each resource.
     pub(crate) fn finish(mut self, capacity: &Capacity) -> (Series, Vec<f64>) {
-        // What was submitted at the very end counts to the last bin.
+        // Submissions at the very end count in the last bin.
         let (sum, count) = (self.wait_sum[self.bins], self.wait_count[self.bins]);
         self.wait_sum[self.bins - 1] += sum;
         self.wait_count[self.bins - 1] += count;

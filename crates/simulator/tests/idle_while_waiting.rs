@@ -8,8 +8,8 @@ use evenhand_model::{
 };
 use evenhand_policies::{Setting, registration};
 use evenhand_simulator::{
-    BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, PoolOptions, Progress, Simulated, Site, UserTasks, IdleWhileWaiting,
-    simulate, simulate_jobs,
+    BACKFILLS, Backfill, IdleWhileWaiting, JobOptions, Jobs, PLACEMENTS, PoolOptions, Progress, Simulated, Site,
+    UserTasks, simulate, simulate_jobs,
 };
 use proptest::prelude::*;
 
@@ -50,7 +50,7 @@ fn reference(w: &Workload, machines: &[[u64; 3]], jobs: Option<&Jobs>, run: &Sim
     let columns = w.columns();
     let rows = || (0..w.len()).filter(|&row| columns.submit[row] <= run.end);
     let started = |row: usize| (run.starts[row] != NO_TIME).then_some(run.starts[row]);
-    let finish = |row: usize| run.starts[row] + run.ran(row, columns.duration[row]).nanos();
+    let finish = |row: usize| run.starts[row] + run.run_time(row, columns.duration[row]).nanos();
     let mut instants: Vec<u64> = rows().map(|row| columns.submit[row].nanos()).chain([run.end.nanos()]).collect();
     instants.extend(rows().filter_map(started));
     instants.extend(rows().filter(|&row| started(row).is_some()).map(finish));
@@ -67,13 +67,12 @@ fn reference(w: &Workload, machines: &[[u64; 3]], jobs: Option<&Jobs>, run: &Sim
         }
     };
     let nothing = || vec![Rational::ZERO; 3];
-    let mut waste = IdleWhileWaiting { queued: Span::ZERO, idle: nothing(), stranded: vec![nothing(), nothing(), nothing()] };
+    let mut waste =
+        IdleWhileWaiting { queued: Span::ZERO, idle: nothing(), stranded: vec![nothing(), nothing(), nothing()] };
     for pair in instants.windows(2) {
         let (t, length) = (pair[0], pair[1] - pair[0]);
         let waits = |row: usize| {
-            columns.submit[row].nanos() <= t
-                && !run.is_rejected(row, columns.demand[row])
-                && started(row).is_none_or(|start| start > t)
+            columns.submit[row].nanos() <= t && !run.is_rejected(row) && started(row).is_none_or(|start| start > t)
         };
         if !rows().any(waits) {
             continue;

@@ -117,7 +117,7 @@ impl OnSite {
             let mut why: BTreeMap<Rejection, u64> = BTreeMap::new();
             for &row in tasks.of(UserId(user as u32)) {
                 let submitted = workload.columns().submit[row as usize] <= run.end;
-                if let Some(refusal) = on.refused[row as usize].filter(|_| submitted) {
+                if let Some(refusal) = run.rejections[row as usize].filter(|_| submitted) {
                     *why.entry(refusal).or_default() += 1;
                 }
             }

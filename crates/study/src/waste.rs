@@ -1,7 +1,7 @@
 //! Resource waste as a study records it.
 
 use evenhand_model::{Capacity, Rational, Span, Workload, to_f64};
-use evenhand_simulator::{Simulated, Site, IdleWhileWaiting};
+use evenhand_simulator::{IdleWhileWaiting, Simulated, Site};
 use serde::{Deserialize, Serialize};
 
 use crate::machines::OnSite;

@@ -102,7 +102,7 @@ impl Ground {
 
     /// In words.
     pub(super) fn about(&self) -> String {
-        let refused = (0..self.workload.len()).filter(|row| self.jobs.refusal(*row).is_some()).count();
+        let refused = (0..self.workload.len()).filter(|row| self.jobs.rejection(*row).is_some()).count();
         format!(
             "{}: {} jobs of {} users on {} machines; {refused} fit on none",
             self.name,
@@ -167,7 +167,7 @@ impl Ground {
         let columns = self.workload.columns();
         let mut sums = vec![0.0; self.workload.users().len()];
         for (row, rate) in rate.iter().enumerate().filter(|(row, _)| run.starts[*row] != NO_TIME) {
-            sums[columns.user[row].index()] += rate * run.ran(row, columns.duration[row]).secs_f64();
+            sums[columns.user[row].index()] += rate * run.run_time(row, columns.duration[row]).secs_f64();
         }
         sums
     }

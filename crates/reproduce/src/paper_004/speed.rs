@@ -77,7 +77,7 @@ impl Charged {
             }
             let kind = ground.kind_of(placed.machine);
             let speed = [1.0, FAST][kind];
-            let (took, alone) = (ran.ran(row, columns.duration[row]).secs_f64(), columns.duration[row].secs_f64());
+            let (took, alone) = (ran.run_time(row, columns.duration[row]).secs_f64(), columns.duration[row].secs_f64());
             let ways = [took, took * speed, (alone / 2.0 + took / 2.0) * speed];
             for (way, seconds) in ways.into_iter().enumerate() {
                 charged.by_kind[way][kind] += seconds;

@@ -1,4 +1,4 @@
-//! What is free on a machine from now on, by promise.
+//! Free capacity of a machine over future time, given the reservations.
 
 use super::site::{copies, fits};
 
@@ -8,9 +8,9 @@ pub(crate) struct Profile {
     width: usize,
     /// Where steps begin, increasing.
     times: Vec<u64>,
-    /// What is free in each step.
+    /// Free amounts in each step, `width` values a step.
     free: Vec<u64>,
-    /// When more was last given back, as a count kept by the caller.
+    /// Counter value, kept by the caller, when capacity was last released.
     pub(crate) changed: u64,
 }
 
@@ -72,7 +72,7 @@ impl Profile {
         }
     }
 
-    /// Forgets what was before `now`.
+    /// Drops the steps before `now`.
     pub(crate) fn forget(&mut self, now: u64) {
         let past = self.at(now);
         if past > 32 {
@@ -96,7 +96,7 @@ impl Profile {
         start
     }
 
-    /// The least of each resource that is free from `from` on for so long.
+    /// Writes to `out` the minimum free amount of each resource over `length` from `from` on.
     pub(crate) fn min_free(&self, from: u64, length: u64, out: &mut [u64]) {
         out.copy_from_slice(self.step(self.at(from)));
         for i in self.at(from) + 1..self.times.len() {
@@ -107,7 +107,7 @@ impl Profile {
         }
     }
 
-    /// How many chunks there is room for from `from` on for so long.
+    /// Returns how many chunks fit throughout `length` from `from` on.
     pub(crate) fn copies(&self, from: u64, length: u64, chunk: &[u64]) -> u128 {
         let mut max_copies = copies(chunk, self.step(self.at(from)));
         for i in self.at(from) + 1..self.times.len() {

@@ -1,16 +1,16 @@
-//! Conservative backfilling: every job has a promised start from its submission on.
+//! Conservative backfilling (Mu'alem and Feitelson 2001): every job has a reserved start from its submission on.
 
 use std::collections::{BTreeSet, HashMap};
 
 use evenhand_model::{Time, UserId};
 use evenhand_policies::Policy;
 
+use super::availability_profile::Profile;
 use super::engine::Engine;
 use super::machine_state::Placements;
-use super::placement::{Placement, Scores};
-use super::availability_profile::Profile;
-use super::site::{Kind, Site, copies, fits};
 use super::pending_jobs::{Entry, NO_ROW};
+use super::placement::{Placement, Scores};
+use super::site::{Kind, Site, copies, fits};
 use crate::SimulationError;
 
 /// A job's place in the plan.
@@ -23,14 +23,14 @@ struct Reservation {
     searched_at: u64,
 }
 
-/// All promises, and what they leave free.
+/// All reservations and the capacity that they leave free.
 #[derive(Clone, Debug)]
 pub(super) struct Plan {
     profiles: Vec<Profile>,
     reservations: HashMap<u32, Reservation>,
     by_start: BTreeSet<(u64, u32)>,
     scores: Scores,
-    /// Counts what is given back.
+    /// Number of times capacity was released.
     changes: u64,
 }
 
@@ -51,7 +51,7 @@ impl Plan {
         self.by_start.first().map(|(start, _)| Time::from_nanos(*start))
     }
 
-    /// Gives back what a job that finished before its time no longer needs.
+    /// Releases what a job that finished before its estimate no longer needs.
     pub(super) fn release_early(&mut self, kind: &Kind, held: &Placements, now: u64, expected: u64) {
         self.changes += 1;
         for (machine, chunks) in held.iter() {
@@ -79,8 +79,15 @@ impl Plan {
     }
 
     /// The earliest start that breaks no promise, and where its rule puts the job then. Machines on
-    /// which nothing was given back since `searched_at` are left out.
-    fn earliest(&mut self, site: &Site, kind: &Kind, estimate: u64, now: u64, searched_at: Option<u64>) -> Option<Reservation> {
+    /// on which nothing was released since `searched_at` are skipped.
+    fn earliest(
+        &mut self,
+        site: &Site,
+        kind: &Kind,
+        estimate: u64,
+        now: u64,
+        searched_at: Option<u64>,
+    ) -> Option<Reservation> {
         let changed_since = |p: &Profile| searched_at.is_none_or(|searched_at| p.changed > searched_at);
         if kind.copies == 1 {
             return self.earliest_of_one(site, kind, estimate, now, changed_since);
@@ -189,7 +196,7 @@ impl Plan {
 }
 
 impl Engine<'_> {
-    /// What conservative backfilling does in an instant, after its finishes and submissions: the
+    /// Schedules an instant under conservative backfilling, after its finishes and submissions: the
     /// entries from `first_new` on are new.
     pub(super) fn schedule_conservatively(
         &mut self,
@@ -211,7 +218,7 @@ impl Engine<'_> {
             let found = plan.earliest(self.machines.site, kind, entry.estimate, now.nanos(), None);
             // A job that is not refused fits on empty machines.
             let Some(reservation) = found else { continue };
-            self.promised[entry.row as usize] = reservation.start;
+            self.first_reservation[entry.row as usize] = reservation.start;
             plan.insert(entry.row, kind, reservation);
         }
         let due: Vec<u32> =
@@ -222,7 +229,7 @@ impl Engine<'_> {
         Ok(())
     }
 
-    /// Looks for earlier starts, in the order in which the policy names the jobs.
+    /// Moves reservations to earlier starts, in the order in which the policy chooses the jobs.
     fn move_class_earlier(
         &mut self,
         now: Time,
@@ -245,7 +252,8 @@ impl Engine<'_> {
                 candidates.push(*entry);
             }
         }
-        let last_old = self.pending.entries().iter().take(first_new).rev().find(|e| e.row != NO_ROW).map_or(0, |e| e.row);
+        let last_old =
+            self.pending.entries().iter().take(first_new).rev().find(|e| e.row != NO_ROW).map_or(0, |e| e.row);
         // The new ones too are known to the policy.
         let new = self.pending.entries().iter().skip(first_new).filter(|e| e.row != NO_ROW && e.class == self.class);
         touched.extend(new.map(|e| e.user));
@@ -282,7 +290,7 @@ impl Engine<'_> {
         let Some(plan) = &mut self.plan else { return Ok(()) };
         let Some(reservation) = plan.reservations.get(&row).filter(|p| p.start == now.nanos()) else { return Ok(()) };
         let held = reservation.held.clone();
-        // Its room stays taken in the plan until it has finished.
+        // Its capacity stays taken in the plan until it has finished.
         plan.reservations.remove(&row);
         plan.by_start.remove(&(now.nanos(), row));
         let kind = &self.jobs.kinds[self.jobs.kind[row as usize] as usize];
@@ -297,7 +305,7 @@ impl Engine<'_> {
     }
 }
 
-/// Whether a queue limits what a user holds, which promises cannot know.
+/// Returns whether a queue limits what a user holds; reservations cannot respect such limits.
 pub(super) fn has_user_limits(limits: &[Vec<u64>]) -> bool {
     limits.iter().flatten().any(|l| *l != super::site::NO_LIMIT)
 }

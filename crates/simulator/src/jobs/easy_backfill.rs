@@ -1,4 +1,4 @@
-//! EASY backfilling: who may start before the head of the queue.
+//! EASY backfilling (Lifka 1995): which jobs start before the head of the queue.
 
 use evenhand_model::{NO_TIME, Time, UserId};
 use evenhand_policies::Policy;
@@ -16,15 +16,15 @@ impl Engine<'_> {
         policy: &mut dyn Policy,
         first_new: usize,
     ) -> Result<(), SimulationError> {
-        // Nothing has finished or started since the same head was reserved for: what could not
-        // start then cannot start now, and the reservation stands.
+        // Nothing has finished or started since the reservation for the same head was made: jobs that could
+        // not start then cannot start now, and the reservation stays valid.
         let only_new = self.reserved_for == Some(head);
         let from = if only_new { first_new } else { 0 };
         self.pass += 1;
         let mut reserved = only_new;
-        if self.promised[head as usize] == NO_TIME {
+        if self.first_reservation[head as usize] == NO_TIME {
             self.reserve(head, &mut reserved);
-            self.promised[head as usize] = self.reservation.shadow;
+            self.first_reservation[head as usize] = self.reservation.shadow;
         }
         if !self.machines.fits_in_total(&self.smallest_demand) {
             self.reserved_for = reserved.then_some(head);
@@ -72,17 +72,23 @@ impl Engine<'_> {
         could
     }
 
-    /// The first entry of a class, from the place `at` on, that is not yet known to lack room; and
+    /// Returns the first entry of a class, from index `at` on, that is not known to lack capacity, and
     /// the place after it.
     fn next_possible(&self, at: usize, class: u8) -> Option<(Entry, usize)> {
         let free = self.machines.free_of_first_resource();
         let entries = &self.pending.entries()[at..];
-        let next_possible = entries.iter().position(|e| e.row != NO_ROW && e.class == class && self.is_possible(e, free))?;
+        let next_possible =
+            entries.iter().position(|e| e.row != NO_ROW && e.class == class && self.is_possible(e, free))?;
         Some((entries[next_possible], at + next_possible + 1))
     }
 
     /// Starts a job that [could](Engine::could_start); whether anything came of it.
-    fn start_beside_reservation(&mut self, now: Time, entry: Entry, policy: &mut dyn Policy) -> Result<bool, SimulationError> {
+    fn start_beside_reservation(
+        &mut self,
+        now: Time,
+        entry: Entry,
+        policy: &mut dyn Policy,
+    ) -> Result<bool, SimulationError> {
         let kind = &self.jobs.kinds[entry.kind as usize];
         match self.machines.place_beside_reservation(kind, now.nanos(), entry.estimate, &mut self.reservation) {
             Some(held) => self.start(now, entry.row, held, policy).map(|()| true),
@@ -105,7 +111,7 @@ impl Engine<'_> {
         }
     }
 
-    /// Whether a job is not yet known to lack room, of the first resource or otherwise.
+    /// Returns whether a job is not yet known to lack capacity, of the first resource or of any.
     fn is_possible(&self, entry: &Entry, free: u64) -> bool {
         if entry.needs > free || self.does_not_fit[entry.kind as usize] {
             return false;
@@ -114,11 +120,11 @@ impl Engine<'_> {
         memo.pass != self.pass || entry.estimate < memo.fails_from
     }
 
-    /// Goes through the jobs of a class behind the head in the order in which the policy names
+    /// Considers the jobs of a class behind the head in the order in which the policy chooses
     /// them; whether any started.
     ///
     /// Of each user only the first job that could start is shown to the policy. Jobs that cannot
-    /// start now cannot start later in the pass either, as room only shrinks: leaving them out
+    /// start now cannot start later in the pass either, as free capacity only shrinks: leaving them out
     /// changes nothing about the others.
     fn backfill_class(
         &mut self,
@@ -156,7 +162,7 @@ impl Engine<'_> {
     ) -> Result<bool, SimulationError> {
         match candidates {
             [] => return Ok(false),
-            // Whom the policy would name is known.
+            // Only one user is left to choose from.
             [only] => {
                 let (mut next, mut started) = (Some(*only), false);
                 while let Some(entry) = next {
@@ -176,7 +182,7 @@ impl Engine<'_> {
                 touched.push(entry.user);
             }
         }
-        // A pass goes through several classes.
+        // A pass covers several classes.
         touched.iter().for_each(|&user| self.notified_in_pass[user as usize] = 0);
         for entry in candidates.iter() {
             policy.waiting(UserId(entry.user), Some(&self.pending_job(entry.row)));

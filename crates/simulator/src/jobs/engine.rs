@@ -1,4 +1,4 @@
-//! The run of a simulation of jobs, and strict order.
+//! The event loop of a job simulation, and scheduling in strict order.
 
 use std::sync::atomic::Ordering;
 
@@ -7,12 +7,12 @@ use evenhand_policies::{Job, Policy};
 
 use super::conservative_backfill::{Plan, has_user_limits};
 use super::machine_state::{MachineState, Placements, Reservation, Running};
-use super::site::{Jobs, Kind, Site};
 use super::pending_jobs::{NO_ROW, PendingJobs};
-use super::{Backfill, JobOptions, MachineResults, Assignment};
+use super::site::{Jobs, Kind, Site};
+use super::{Assignment, Backfill, JobOptions, MachineResults};
 use crate::{EventQueue, Progress, Simulated, SimulationError, UserTasks};
 
-/// How many events pass between looks at [`Progress`].
+/// How many events pass between checks of [`Progress`].
 const EVENTS_BETWEEN_PROGRESS_CHECKS: u64 = 1 << 12;
 
 pub(super) struct Engine<'a> {
@@ -25,31 +25,31 @@ pub(super) struct Engine<'a> {
     pub(super) options: JobOptions,
     pub(super) starts: Vec<u64>,
     pub(super) finishes: Vec<u64>,
-    pub(super) promised: Vec<u64>,
+    pub(super) first_reservation: Vec<u64>,
     pub(super) events: EventQueue<u32>,
-    /// The class whose users the policy knows to wait.
+    /// The priority class whose users the policy knows as pending.
     pub(super) class: u8,
-    /// By queue and user: what its running jobs hold, where a queue limits that.
+    /// Amounts held by running jobs, by queue and user; empty for queues without a limit a user.
     pub(super) used: Vec<Vec<u64>>,
-    /// By user: the row that stands for it in this instant, its first being held back by its
-    /// queue's limit, else [`NO_ROW`].
+    /// By user: the row that represents the user in this instant because a queue limit holds back its
+    /// first job, or [`NO_ROW`].
     pub(super) candidate: Vec<u32>,
     /// By user: its place among the candidates behind the head, else [`NO_ROW`].
     pub(super) place: Vec<u32>,
     pub(super) set_aside: Vec<u32>,
     pub(super) reservation: Reservation,
-    /// What was found out about kinds in this pass.
+    /// What this pass has established about each kind of job.
     pub(super) memo: Vec<Memo>,
-    /// By user: the pass in which the policy was told to leave it aside.
+    /// By user: the last pass in which the policy was notified to leave it out.
     pub(super) notified_in_pass: Vec<u32>,
-    /// By kind: whether it is known that no machine has room for it. That stays so until something
-    /// finishes on one that then has.
+    /// By kind: whether no machine is known to have capacity for it. This holds until a job finishes on
+    /// a machine on which the kind then fits.
     pub(super) does_not_fit: Vec<bool>,
     pub(super) kinds_not_fitting: Vec<u32>,
     pub(super) pass: u32,
     pub(super) reserved_for: Option<u32>,
     pub(super) busy: Vec<u128>,
-    /// By resource: the least that any job holds.
+    /// By resource: the smallest demand of any job.
     pub(super) smallest_demand: Vec<u64>,
     pub(super) placed: Vec<Assignment>,
     pub(super) finished: Vec<u32>,
@@ -65,9 +65,9 @@ pub(super) struct Memo {
     pub(super) fails_from: u64,
 }
 
-/// The least of a resource that any job holds which can run.
+/// The smallest demand for a resource among the jobs that can run.
 fn smallest_demand(jobs: &Jobs, resource: usize) -> u64 {
-    let able = jobs.kinds.iter().filter(|k| k.refused.is_none());
+    let able = jobs.kinds.iter().filter(|k| k.rejection.is_none());
     able.map(|k| k.chunk[resource].saturating_mul(u64::from(k.copies))).min().unwrap_or(0)
 }
 
@@ -90,7 +90,7 @@ impl<'a> Engine<'a> {
             options,
             starts: vec![NO_TIME; workload.len()],
             finishes: vec![NO_TIME; workload.len()],
-            promised: vec![NO_TIME; if options.backfill == Backfill::None { 0 } else { workload.len() }],
+            first_reservation: vec![NO_TIME; if options.backfill == Backfill::None { 0 } else { workload.len() }],
             events: EventQueue::new(),
             class: 0,
             used: jobs.max_user.iter().map(|l| if limited(l) { vec![0; users * width] } else { Vec::new() }).collect(),
@@ -160,14 +160,13 @@ impl<'a> Engine<'a> {
         }
         Simulated {
             starts: self.starts,
-            rejected: Vec::new(),
+            rejections: self.jobs.rejections.clone(),
             end: Time::from_nanos(self.end),
             decisions: self.decisions,
             order_events: policy.order_events(),
             machines: Some(MachineResults {
-                refused: self.jobs.refused.clone(),
                 finishes: self.finishes,
-                promised: self.promised,
+                first_reservation: self.first_reservation,
                 busy: self.busy,
                 placed: self.placed,
             }),
@@ -205,7 +204,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Adds to what each machine was used, up to `until`.
+    /// Adds the job's use to each of its machines, up to `until`.
     fn count_use(&mut self, job: &Running, until: u64) {
         let kind = &self.jobs.kinds[job.kind as usize];
         let ran = u128::from(until.saturating_sub(job.start));
@@ -238,7 +237,7 @@ impl<'a> Engine<'a> {
         self.finished.len() as u64
     }
 
-    /// Forgets that there is no room for kinds for which there may be now.
+    /// Clears the not-fitting mark of kinds that fit on the machines of a finished job.
     fn recheck_fit(&mut self, job: &Running) {
         let Engine { kinds_not_fitting, does_not_fit, machines, jobs, .. } = self;
         kinds_not_fitting.retain(|&kind| {
@@ -259,7 +258,7 @@ impl<'a> Engine<'a> {
                 continue;
             };
             let alone = self.pending.in_class(entry.class) == 1;
-            // The policy is told of one class; a higher one takes its place when scheduling begins.
+            // The policy knows one class; a higher class replaces it when scheduling begins.
             if entry.class == self.class && (alone || self.pending.first(entry.class, entry.user) == Some(entry.row)) {
                 policy.waiting(UserId(entry.user), Some(&self.pending_job(entry.row)));
             }
@@ -267,14 +266,14 @@ impl<'a> Engine<'a> {
         submitted
     }
 
-    /// What the user's first waiting job of the present class is, told to the policy.
+    /// Notifies the policy of the user's first pending job in the current class.
     pub(super) fn notify_first_pending(&mut self, user: u32, policy: &mut dyn Policy) {
         let first = self.pending.first(self.class, user).map(|row| self.pending_job(row));
         policy.waiting(UserId(user), first.as_ref());
     }
 
-    /// Tells the policy of the highest class, from `highest` on, in which a job waits; whether there
-    /// is one.
+    /// Makes the highest class with a pending job, from `highest` on, known to the policy. Returns whether
+    /// there is one.
     fn turn_to_class(&mut self, highest: u8, policy: &mut dyn Policy) -> bool {
         let Some(top) = self.pending.top_class(highest) else { return false };
         if top == self.class {
@@ -295,7 +294,7 @@ impl<'a> Engine<'a> {
         true
     }
 
-    /// Undoes what was told of users set aside.
+    /// Makes the users that were set aside known to the policy again.
     fn restore(&mut self, policy: &mut dyn Policy) {
         for user in std::mem::take(&mut self.set_aside) {
             self.candidate[user as usize] = NO_ROW;
@@ -317,7 +316,7 @@ impl<'a> Engine<'a> {
             if let Some(held) = self.machines.take(kind) {
                 self.start(now, first, held, policy)?;
                 self.reserved_for = None;
-                // What it holds now may bring the user over a limit: looked at again.
+                // The started job may bring the user over a limit: check again.
                 self.candidate[user.index()] = NO_ROW;
                 self.notify_first_pending(user.0, policy);
                 continue;
@@ -338,8 +337,8 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// The job with which a user that the policy named has its turn; `None` if another one has to
-    /// be named, as what its queue's limit holds back does not wait.
+    /// Returns the job that represents a user named by the policy, or `None` if the policy must choose again
+    /// because a queue limit holds the user's jobs back.
     fn eligible_job(&mut self, user: u32, policy: &mut dyn Policy) -> Option<u32> {
         let first = match self.candidate[user as usize] {
             NO_ROW => self.pending.first(self.class, user)?,
@@ -365,7 +364,7 @@ impl<'a> Engine<'a> {
         (!self.used[queue].is_empty()).then(|| (queue, self.jobs.max_user[queue].as_slice()))
     }
 
-    /// Whether the job would bring its user over what its queue allows.
+    /// Returns whether starting the job would exceed what its queue allows its user.
     pub(super) fn is_over_limit(&self, row: u32, user: u32) -> bool {
         let Some((queue, limits)) = self.limits(row) else { return false };
         let used = &self.used[queue][user as usize * limits.len()..];
@@ -382,7 +381,7 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Starts a job for which room was taken.
+    /// Starts a job whose capacity has been taken.
     pub(super) fn start(
         &mut self,
         now: Time,
@@ -396,7 +395,8 @@ impl<'a> Engine<'a> {
         let finish = ran.and_then(|ran| now.checked_add(ran));
         let too_long = || SimulationError::TooLong { row: at, start: now, duration: columns.duration[at] };
         let finish = finish.ok_or_else(too_long)?;
-        let expected = now.nanos().saturating_add(self.machines.expected_duration(self.kind(row), &held, self.jobs.estimate[at]));
+        let expected =
+            now.nanos().saturating_add(self.machines.expected_duration(self.kind(row), &held, self.jobs.estimate[at]));
         let kind = self.jobs.kind[at];
         self.placed.extend(held.iter().map(|(machine, chunks)| Assignment { row, machine, chunks }));
         let job = Running { row, kind, start: now.nanos(), finish: finish.nanos(), expected, held };

@@ -1,17 +1,17 @@
-//! What is free on every machine, and the next machine on which something fits.
+//! A segment tree over the free capacity of machines: finds the next machine on which a chunk fits.
 
 use super::site::{Site, fits};
 
 /// A tree of maxima over the machines' free amounts.
 ///
-/// A node holds, for each resource, the most that is free on any machine below it. Where a chunk
-/// does not fit in that, it fits on none of them; so the first machine on which it fits is found
-/// without looking at most of the others.
+/// A node holds, for each resource, the maximum that is free on any machine below it. A chunk that does
+/// not fit in that maximum fits on none of those machines, so the search for the first machine skips
+/// whole subtrees.
 #[derive(Clone, Debug)]
 pub(crate) struct FreeCapacityTree {
     width: usize,
     machines: usize,
-    /// Leaves begin here: the least power of two that is not below the number of machines.
+    /// Index of the first leaf: the number of machines rounded up to a power of two.
     leaves: usize,
     nodes: Vec<u64>,
 }
@@ -34,14 +34,14 @@ impl FreeCapacityTree {
         tree
     }
 
-    /// What is free on a machine.
+    /// Returns what is free on a machine.
     #[inline]
     pub(crate) fn of(&self, machine: u32) -> &[u64] {
         let at = (self.leaves + machine as usize) * self.width;
         &self.nodes[at..at + self.width]
     }
 
-    /// What is free on every machine, one after another.
+    /// Returns what is free on all machines, machine by machine.
     pub(crate) fn all(&self) -> &[u64] {
         let at = self.leaves * self.width;
         &self.nodes[at..at + self.machines * self.width]
@@ -100,7 +100,7 @@ impl FreeCapacityTree {
                 node *= 2;
                 continue;
             }
-            // On to what lies to the right; up where that is below another parent.
+            // Continue with the next node to the right, climbing while the node is a right child.
             while node % 2 == 1 {
                 node /= 2;
             }

@@ -1,4 +1,4 @@
-//! Jobs on machines: putting them there, taking them away, reserving room for one.
+//! State of the machines: placing jobs, removing them, reserving capacity for the head of the queue.
 
 use std::collections::BTreeSet;
 
@@ -40,16 +40,16 @@ pub(crate) struct Running {
     pub(crate) held: Placements,
 }
 
-/// Room kept for the job at the head of the queue.
+/// Capacity reserved for the job at the head of the queue (Lifka 1995: shadow time and extra nodes).
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Reservation {
     /// When the head is expected to start at the latest.
     pub(crate) shadow: u64,
-    /// By machine and resource: what is free from then on once the head has started.
+    /// By machine and resource: what remains free at the shadow time once the head has started.
     extra: Vec<u64>,
 }
 
-/// The machines of a site and what runs on them.
+/// The machines of a site and the jobs that run on them.
 #[derive(Clone, Debug)]
 pub(crate) struct MachineState<'a> {
     pub(crate) site: &'a Site,
@@ -63,7 +63,7 @@ pub(crate) struct MachineState<'a> {
     expected: Option<BTreeSet<(u64, u32)>>,
 }
 
-/// When a candidate may use what is reserved: on which groups it has finished by then.
+/// Decides where a candidate may use reserved capacity: on groups on which it finishes by the shadow time.
 #[derive(Clone, Copy)]
 struct Guard<'a> {
     kind: &'a Kind,
@@ -73,7 +73,7 @@ struct Guard<'a> {
 }
 
 impl Guard<'_> {
-    /// A job of several chunks takes as long as on the slowest machine it might use.
+    /// A job of several chunks takes as long as on the slowest machine that it may use.
     fn finishes_in_time(&self, site: &Site, group: usize) -> bool {
         let group = if self.kind.copies > 1 { usize::from(self.kind.slowest) } else { group };
         self.now.saturating_add(site.groups[group].scale(self.estimate)) <= self.shadow
@@ -111,20 +111,20 @@ impl<'a> MachineState<'a> {
         (0..self.running.len() as u32).filter(move |s| !idle[*s as usize])
     }
 
-    /// Takes the room that was promised to a job.
+    /// Takes the capacity of a reservation that is due.
     pub(crate) fn take_placements(&mut self, kind: &Kind, held: &Placements) {
         held.iter().for_each(|(machine, chunks)| self.free.take(machine, &kind.chunk, chunks));
         let all = u64::from(kind.copies);
         self.free_total.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f -= c * all);
     }
 
-    /// Takes room for a job that may start now, wherever its rule puts it.
+    /// Takes capacity for a job that starts now, placed by the placement rule.
     pub(crate) fn take(&mut self, kind: &Kind) -> Option<Placements> {
         self.place_guarded(kind, None)
     }
 
-    /// Takes room for a job that delays nobody: on every machine it uses it has finished by the
-    /// shadow time, or leaves what is reserved.
+    /// Takes capacity for a job that delays no reservation: on every machine that it uses, it finishes by the
+    /// shadow time or leaves the reserved amount free.
     pub(crate) fn place_beside_reservation(
         &mut self,
         kind: &Kind,
@@ -146,7 +146,7 @@ impl<'a> MachineState<'a> {
         fits(chunk, self.free.of(machine))
     }
 
-    /// Whether so much of each resource is free in all, on whatever machines.
+    /// Returns whether the machines together have this much of each resource free.
     pub(crate) fn fits_in_total(&self, demand: &[u64]) -> bool {
         fits(demand, &self.free_total)
     }
@@ -163,8 +163,14 @@ impl<'a> MachineState<'a> {
         })
     }
 
-    /// Whether [`place_beside_reservation`](Floor::place_beside_reservation) would find room.
-    pub(crate) fn fits_beside_reservation(&self, kind: &Kind, now: u64, estimate: u64, reservation: &Reservation) -> bool {
+    /// Returns whether [`place_beside_reservation`](MachineState::place_beside_reservation) would succeed.
+    pub(crate) fn fits_beside_reservation(
+        &self,
+        kind: &Kind,
+        now: u64,
+        estimate: u64,
+        reservation: &Reservation,
+    ) -> bool {
         let guard = Guard { kind, now, estimate, shadow: reservation.shadow };
         self.has_capacity(kind, |machine| {
             let finishes_in_time = guard.finishes_in_time(self.site, self.site.group_of(machine));
@@ -177,7 +183,7 @@ impl<'a> MachineState<'a> {
         })
     }
 
-    /// Whether the machines on which a chunk fits have room for all, with so much on each.
+    /// Returns whether the machines hold all chunks of a job; `on` gives how many each machine takes.
     fn has_capacity(&self, kind: &Kind, on: impl Fn(u32) -> u128) -> bool {
         let mut left = u128::from(kind.copies);
         for &g in &kind.groups {
@@ -208,7 +214,7 @@ impl<'a> MachineState<'a> {
                 self.undo_guarded(kind, &held, &mut guard);
                 return None;
             };
-            // One rule puts the next chunk on the same machine for as long as it fits.
+            // First fit and best fit put further chunks on the same machine while they fit.
             let together = matches!(self.scores.rule, Placement::FirstFit | Placement::BestFit);
             let mut chunks = 1;
             if together && left > 1 {
@@ -272,12 +278,12 @@ impl<'a> MachineState<'a> {
         best.map(|b| b.1)
     }
 
-    /// How long a job runs where it was put: as long as on the slowest of its machines.
+    /// The run time of a job on its machines: that of the slowest of them.
     pub(crate) fn scaled(&self, held: &Placements, span: u64) -> u64 {
         held.iter().map(|(m, _)| self.site.groups[self.site.group_of(m)].scale(span)).max().unwrap_or(span)
     }
 
-    /// How long a job is expected to take where it was put: one of several chunks as long as on the
+    /// The expected run time of a job on its machines; a job of several chunks counts as on the
     /// slowest machine it might use.
     pub(crate) fn expected_duration(&self, kind: &Kind, held: &Placements, estimate: u64) -> u64 {
         match kind.copies {
@@ -286,7 +292,7 @@ impl<'a> MachineState<'a> {
         }
     }
 
-    /// Lets a job run for which room was taken; returns its slot.
+    /// Starts a job whose capacity has been taken. Returns its slot.
     pub(crate) fn start(&mut self, job: Running) -> u32 {
         let slot = self.unused.pop().unwrap_or_else(|| {
             self.running.push(Running::default());
@@ -313,8 +319,8 @@ impl<'a> MachineState<'a> {
         job
     }
 
-    /// Reserves room for a job that does not fit now: at the earliest expected finish after which
-    /// its rule finds room for it, all jobs that are expected to have finished by then gone.
+    /// Reserves capacity for a job that does not fit now: at the earliest expected finish after which the
+    /// placement rule finds capacity for it, with every job expected to have finished by then gone.
     pub(crate) fn reserve(&mut self, head: &Kind, kinds: &[Kind], reservation: &mut Reservation) {
         let width = self.width;
         let later = &mut reservation.extra;

@@ -1,16 +1,16 @@
 //! Jobs that ask for a wall time, on a pool or on machines: strict order and backfilling.
 //!
-//! What exactly happens is in docs/backfilling.md, to the tie rule.
+//! docs/src/reference/backfilling.md defines the behaviour exactly, including tie rules.
 
+mod availability_profile;
 mod conservative_backfill;
 mod easy_backfill;
 mod engine;
-mod machine_state;
 mod free_capacity_tree;
-mod placement;
-mod availability_profile;
-mod site;
+mod machine_state;
 mod pending_jobs;
+mod placement;
+mod site;
 
 use evenhand_model::{Resource, Span, Time, Workload};
 use evenhand_policies::Policy;
@@ -23,7 +23,7 @@ use crate::{Progress, Simulated, SimulationError, UserTasks};
 /// Which jobs may start before the head of the queue, which does not fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backfill {
-    /// None.
+    /// No backfilling.
     #[default]
     None,
     /// Those that do not delay the head, by estimates (Lifka, The ANL/IBM SP Scheduling System,
@@ -58,17 +58,15 @@ impl Default for JobOptions {
     }
 }
 
-/// What a simulation of jobs finds beside their starts.
+/// Results of a job simulation beside the start times.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MachineResults {
-    /// By row: why it was refused, if it was.
-    pub refused: Vec<Option<Rejection>>,
     /// By row: when it finishes, in nanoseconds, or [`NO_TIME`](evenhand_model::NO_TIME).
     pub finishes: Vec<u64>,
-    /// By row: the start it was first promised, in nanoseconds, or `NO_TIME`. EASY promises when a
-    /// job first stands at the head and does not fit, conservative backfilling at submission. Empty
+    /// By row: the first start reserved for it, in nanoseconds, or `NO_TIME`. EASY reserves the first
+    /// time a job reaches the head of the queue and does not fit, conservative backfilling at submission. Empty
     /// without backfilling.
-    pub promised: Vec<u64>,
+    pub first_reservation: Vec<u64>,
     /// By machine and resource: amount times nanoseconds held.
     pub busy: Vec<u128>,
     /// Where each job ran, in order of start: one entry a job and machine.
@@ -103,8 +101,8 @@ pub fn simulate_jobs(
 }
 
 impl MachineResults {
-    /// Of each group of machines the time mean of what was held over what there is, by resource, over
-    /// `span`; `None` of what the group does not have.
+    /// Returns the time mean of amount held over amount present, by group of machines and resource, over
+    /// `span`; `None` for resources that a group does not have.
     pub fn group_utilization(&self, site: &Site, span: Span) -> Vec<Vec<Option<f64>>> {
         let width = site.groups.first().map_or(0, |g| g.has.len());
         let of = |group: &site::Group, r: usize| {
@@ -118,7 +116,7 @@ impl MachineResults {
 }
 
 impl Rejection {
-    /// In words.
+    /// Describes it to users; `resources` are those of the workload.
     pub fn describe(self, resources: &[Resource]) -> String {
         let name = |r: u8| resources.get(usize::from(r)).map_or("a resource", |r| r.name.as_str());
         match self {

@@ -1,4 +1,4 @@
-//! The jobs that wait, in the order of submission.
+//! Pending jobs in the order of submission.
 
 use evenhand_model::{Time, UserId, Workload};
 
@@ -8,7 +8,7 @@ use crate::UserTasks;
 /// No row.
 pub(crate) const NO_ROW: u32 = u32::MAX;
 
-/// What is looked at of every waiting job again and again, side by side in memory.
+/// The fields of a pending job that scheduling scans, side by side in memory.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     /// The row, or [`NO_ROW`] once it has started.
@@ -17,7 +17,7 @@ pub(crate) struct Entry {
     pub(crate) kind: u32,
     pub(crate) class: u8,
     pub(crate) estimate: u64,
-    /// How much of the first resource it holds: most jobs that do not fit lack that.
+    /// Its demand for the first resource: most jobs that do not fit lack that one.
     pub(crate) needs: u64,
 }
 
@@ -50,7 +50,7 @@ impl<'a> PendingJobs<'a> {
             entries: Vec::new(),
             place: vec![NO_ROW; workload.len()],
             gone: 0,
-            done: jobs.refused.iter().map(Option::is_some).collect(),
+            done: jobs.rejections.iter().map(Option::is_some).collect(),
             next_of: vec![0; jobs.classes * workload.users().len()],
             count: vec![0; jobs.classes],
         }
@@ -61,7 +61,7 @@ impl<'a> PendingJobs<'a> {
         self.workload.columns().submit.get(self.submitted).copied()
     }
 
-    /// Leaves out what has started, if that is most of the entries: places move.
+    /// Removes the entries of started jobs once they are the majority; entries move.
     pub(crate) fn compact(&mut self) {
         if self.gone <= 8 || self.gone <= self.entries.len() / 2 {
             return;

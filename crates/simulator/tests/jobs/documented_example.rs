@@ -2,7 +2,7 @@
 
 use evenhand_simulator::{Backfill, Placement};
 
-use crate::reference::{Job, Machines, ReferenceModel, World};
+use crate::reference_model::{Job, Machines, ReferenceModel, World};
 use crate::{optional, run};
 
 fn lines(name: &str) -> Vec<Vec<String>> {

@@ -289,7 +289,7 @@ impl<'a> ReferenceModel<'a> {
     /// Who goes next: the highest priority first, in it each user's first job.
     fn next(&self, out: &[usize]) -> Option<usize> {
         let here: Vec<usize> =
-            self.pending.iter().copied().filter(|&i| !out.contains(&i) && !self.over_limit(i)).collect();
+            self.waiting.iter().copied().filter(|&i| !out.contains(&i) && !self.over_limit(i)).collect();
         let top = here.iter().map(|&i| self.priority(i)).max()?;
         let user = |i: usize| self.world.jobs[i].user;
         let here: Vec<usize> = here.into_iter().filter(|&i| self.priority(i) == top).collect();
@@ -302,7 +302,7 @@ impl<'a> ReferenceModel<'a> {
         let expected = now + on.iter().map(|&m| self.expected_duration(i, m)).max().unwrap();
         self.found.starts[i] = Some(now);
         self.found.finishes[i] = Some(now + took);
-        self.pending.retain(|&w| w != i);
+        self.waiting.retain(|&w| w != i);
         self.running.push(Runs { job: i, finish: now + took, expected, on });
         self.check();
     }
@@ -315,16 +315,16 @@ impl<'a> ReferenceModel<'a> {
     pub(crate) fn run(mut self) -> Found {
         let mut submitted = 0;
         loop {
-            let planned = self.pending.iter().filter_map(|&i| self.planned[i].as_ref().map(|p| p.0));
+            let planned = self.waiting.iter().filter_map(|&i| self.planned[i].as_ref().map(|p| p.0));
             let ends = self.running.iter().map(|r| r.finish).chain(planned);
             let Some(now) = ends.chain(self.world.jobs.get(submitted).map(|j| j.submit)).min() else { break };
             let early = self.running.iter().any(|r| r.finish == now && r.expected > now);
             self.running.retain(|r| r.finish != now);
-            let before = self.pending.clone();
+            let before = self.waiting.clone();
             let mut new = Vec::new();
             while self.world.jobs.get(submitted).is_some_and(|j| j.submit == now) {
                 if self.found.refused[submitted].is_none() {
-                    self.pending.push(submitted);
+                    self.waiting.push(submitted);
                     new.push(submitted);
                 }
                 submitted += 1;
@@ -351,7 +351,7 @@ impl<'a> ReferenceModel<'a> {
                 return;
             }
             // The user is set aside: all of its jobs of this priority.
-            let set: Vec<usize> = self.pending.clone();
+            let set: Vec<usize> = self.waiting.clone();
             let same =
                 |&k: &usize| self.world.jobs[k].user == self.world.jobs[i].user && self.priority(k) == self.priority(i);
             out.extend(set.into_iter().filter(same));
@@ -398,7 +398,7 @@ impl<'a> ReferenceModel<'a> {
         for r in &self.running {
             taken.extend(r.on.iter().map(|&m| (0, r.expected, m, r.job)));
         }
-        for &w in self.pending.iter().filter(|&&w| w != i) {
+        for &w in self.waiting.iter().filter(|&&w| w != i) {
             if let Some((start, on)) = &self.planned[w] {
                 let to = start + on.iter().map(|&m| self.expected_duration(w, m)).max().unwrap();
                 taken.extend(on.iter().map(|&m| (*start, to, m, w)));
@@ -441,13 +441,13 @@ impl<'a> ReferenceModel<'a> {
             self.found.promised[i] = Some(plan.0);
             self.planned[i] = Some(plan);
         }
-        for i in self.pending.clone() {
+        for i in self.waiting.clone() {
             self.start_if_due(i, now);
         }
     }
 
     fn start_if_due(&mut self, i: usize, now: u64) {
-        let Some((start, on)) = self.planned[i].clone().filter(|_| self.pending.contains(&i)) else { return };
+        let Some((start, on)) = self.planned[i].clone().filter(|_| self.waiting.contains(&i)) else { return };
         if start == now {
             self.start(i, now, on);
         }

@@ -28,7 +28,7 @@ struct Job {
 /// How often Kueue samples usage.
 const SAMPLING_S: u64 = 300;
 
-struct ReferenceModel<'a> {
+struct Twin<'a> {
     policy: &'a str,
     jobs: &'a [Job],
     capacity: &'a [Rational],
@@ -50,16 +50,16 @@ struct ReferenceModel<'a> {
     too_near: bool,
 }
 
-impl<'a> ReferenceModel<'a> {
+impl<'a> Twin<'a> {
     fn new(
         policy: &'a str,
         jobs: &'a [Job],
         capacity: &'a [Rational],
         weights: &'a Weights,
         settings: &'a Settings,
-    ) -> ReferenceModel<'a> {
+    ) -> Twin<'a> {
         let n = weights.len();
-        ReferenceModel {
+        Twin {
             policy,
             jobs,
             capacity,
@@ -150,7 +150,7 @@ impl<'a> ReferenceModel<'a> {
         let tres = weights.tres.iter().enumerate().map(|(r, weight)| weight * share(r));
         let sum = whole(weights.age) * age + whole(weights.fairshare) * fairshare + whole(weights.job_size) * size;
         let sum = tres.fold(sum + whole(weights.partition), |sum, x| sum + x);
-        u32::try_from(sum.machines().max(1.into())).unwrap()
+        u32::try_from(sum.floor().max(1.into())).unwrap()
     }
 
     fn key(&self, job: &Job) -> Rational {
@@ -343,9 +343,9 @@ proptest! {
                 .iter()
                 .map(|&s| (s != NO_TIME).then_some(s / 1_000_000_000 / HALF_LIFE_S))
                 .collect();
-            let Some(reference) = ReferenceModel::new(policy.name, &jobs, &units, &weights, &settings).run(blocking, until) else { continue };
-            prop_assert_eq!(&starts, &reference, "{} {}", policy.name, order.name());
-            check_metrics(&w, &pool, &found, &jobs, &reference)?;
+            let Some(twin) = Twin::new(policy.name, &jobs, &units, &weights, &settings).run(blocking, until) else { continue };
+            prop_assert_eq!(&starts, &twin, "{} {}", policy.name, order.name());
+            check_metrics(&w, &pool, &found, &jobs, &twin)?;
         }
     }
 }
