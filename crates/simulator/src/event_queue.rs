@@ -6,7 +6,7 @@ use evenhand_model::Time;
 ///
 /// Nothing may be added before the instant last taken, which is what a simulation never does
 /// anyway. In return an event costs a few sequential moves however many are pending (some 40 ns at
-/// 150,000, a third of what a binary heap takes: docs/performance.md). Events of one instant come out together, in no
+/// 150,000, a third of what a binary heap takes: docs/src/explanation/performance.md). Events of one instant come out together, in no
 /// promised order: what follows an instant must not depend on it.
 ///
 /// ```

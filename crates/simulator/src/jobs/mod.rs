@@ -1,6 +1,6 @@
 //! Jobs that ask for a wall time, on a pool or on machines: strict order and backfilling.
 //!
-//! What exactly happens is in docs/backfilling.md, to the tie rule.
+//! What exactly happens is in docs/src/reference/backfilling.md, to the tie rule.
 
 mod conservative;
 mod easy;
