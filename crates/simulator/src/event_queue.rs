@@ -6,8 +6,13 @@ use evenhand_model::Time;
 ///
 /// No event may be added before the instant last taken, which a simulation never does
 /// anyway. In return an event costs a few sequential moves however many are pending (some 40 ns at
+<<<<<<< HEAD
 /// 150,000, a third of what a binary heap takes: docs/performance.md). Events of one instant come out together, in no
 /// unspecified order: the caller must not depend on it.
+=======
+/// 150,000, a third of what a binary heap takes: docs/src/explanation/performance.md). Events of one instant come out together, in no
+/// promised order: what follows an instant must not depend on it.
+>>>>>>> docs
 ///
 /// ```
 /// use evenhand_simulator::EventQueue;

@@ -4,7 +4,7 @@
 //! and returns when every task started; [`Metrics`] turns that into waits per user, utilisation
 //! and curves over time. This crate knows no file format and no policy by name.
 //!
-//! [`simulate_jobs`] does so on machines, and with backfilling; its rules are in docs/backfilling.md.
+//! [`simulate_jobs`] does so on machines, and with backfilling; its rules are in docs/src/reference/backfilling.md.
 //!
 //! The exact meaning of the pool, so that an independent program gives the same numbers:
 //!

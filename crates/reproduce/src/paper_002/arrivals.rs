@@ -13,7 +13,7 @@ use crate::{Drawn, ReproduceError, Settings, Verdict};
 pub(super) const SETTING: &str = "1000 users come one by one, each with the demand vector of a task drawn at random from \
      Google's trace (or, without --data, from a workload generated like it), as shares of Google's cell. Each brings \
      a thousandth of CPU and memory. The paper's algorithms cannot be run: Algorithm 3 does not end \
-     (docs/errata.md), so both meaningful restatements are: T1 divides what has been brought anew at every \
+     (docs/src/explanation/errata.md), so both meaningful restatements are: T1 divides what has been brought anew at every \
      arrival, T3 never takes back what it gave. D are the users who need CPU most, S those who need memory most.";
 
 /// As many as in the paper.

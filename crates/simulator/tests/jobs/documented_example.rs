@@ -1,4 +1,4 @@
-//! The small log in docs/examples and its exact schedule, worked out by hand in docs/backfilling.md.
+//! The small log in docs/examples and its exact schedule, worked out by hand in docs/src/reference/backfilling.md.
 
 use evenhand_simulator::{Backfill, Placement};
 
