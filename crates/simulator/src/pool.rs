@@ -201,7 +201,7 @@ impl<'a> Pool<'a> {
             workload,
             upcoming: Upcoming::new(workload, tasks, &rejected),
             rejected,
-            free: capacity.fits().iter().map(|c| c.0).collect(),
+            free: capacity.amounts().iter().map(|c| c.0).collect(),
             starts: vec![NO_TIME; workload.len()],
             running: EventQueue::new(),
             submitted: 0,

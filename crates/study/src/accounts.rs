@@ -189,7 +189,7 @@ impl AccountsFile {
 
 fn shares(table: &Table<'_>, of: &str) -> Result<Rational, DocumentError> {
     let Some(node) = table.get("shares") else { return Ok(Rational::ONE) };
-    Ok(node.called(format!("shares of {of:?}")).positive()?.exact().clone())
+    Ok(node.with_label(format!("shares of {of:?}")).positive()?.exact().clone())
 }
 
 fn account(node: &Node<'_>, number: &HashMap<&str, usize>) -> Result<usize, DocumentError> {

@@ -3,39 +3,9 @@
 //! What none of these is gives `None`; where it stands is for the caller to say. Amounts are in
 //! billionths, memory in billionths of a byte.
 
-use evenhand_model::{Nano, Span, Time};
+use evenhand_model::{Nano, Span};
 
 use crate::import::number::{NANO, decimal, integer};
-
-/// `2023-08-31T12:29:47`, taken as UTC, in seconds since 1970.
-pub fn clock(text: &[u8]) -> Option<Time> {
-    let punctuation = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
-    if text.len() != 19 || punctuation.iter().any(|&(i, b)| text[i] != b) {
-        return None;
-    }
-    let part = |from: usize, to: usize| integer(&text[from..to]);
-    let (year, month, day) = (part(0, 4)?, part(5, 7)?, part(8, 10)?);
-    let (hour, minute, second) = (part(11, 13)?, part(14, 16)?, part(17, 19)?);
-    if hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    let days = days_since_1970(year, month, day)?;
-    Time::checked_from_secs(((days * 24 + hour) * 60 + minute) * 60 + second)
-}
-
-/// Proleptic Gregorian calendar.
-fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
-    let leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
-    let lengths = [31, if leap(year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let month = usize::try_from(month).ok()?.checked_sub(1).filter(|m| *m < 12)?;
-    if year < 1970 || day == 0 || day > lengths[month] {
-        return None;
-    }
-    let before = year - 1;
-    let leaps_before = |y: u64| y / 4 - y / 100 + y / 400;
-    let years = (year - 1970) * 365 + leaps_before(before) - leaps_before(1969);
-    Some(years + lengths[..month].iter().sum::<u64>() + day - 1)
-}
 
 /// Seconds as a decimal number.
 pub fn seconds(text: &[u8]) -> Option<Span> {
@@ -161,32 +131,6 @@ pub fn memory_request(text: &[u8], cpu: u128, nodes: Option<Nano>) -> Option<Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_seconds_since_1970() {
-        // By GNU date -u -d … +%s.
-        for (text, seconds) in [
-            ("1970-01-01T00:00:00", 0),
-            ("2000-02-29T23:59:59", 951_868_799),
-            ("2023-08-31T12:29:47", 1_693_484_987),
-            ("2024-12-31T00:00:00", 1_735_603_200),
-            ("2100-03-01T00:00:00", 4_107_542_400),
-        ] {
-            assert_eq!(clock(text.as_bytes()), Time::checked_from_secs(seconds), "{text}");
-        }
-        for bad in [
-            "2023-02-29T00:00:00",
-            "2100-02-29T00:00:00",
-            "1969-12-31T00:00:00",
-            "2023-13-01T00:00:00",
-            "2023-08-31 12:29:47",
-            "2023-8-31T12:29:47",
-            "",
-            "9999-12-31T23:59:59",
-        ] {
-            assert_eq!(clock(bad.as_bytes()), None, "{bad}");
-        }
-    }
 
     #[test]
     fn durations_and_limits() {

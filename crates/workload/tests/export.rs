@@ -20,7 +20,7 @@ fn lines() -> impl Strategy<Value = Vec<Line>> {
 
 fn build(lines: &[Line], unit_ns: u64, cpu_step: Nano) -> Workload {
     let mut b = WorkloadBuilder::new([Resource::new("mem", "MB"), Resource::new("cpu", "")]);
-    b.header("Computer", "a machine\nwith a line break");
+    b.add_header("Computer", "a machine\nwith a line break");
     for &(submit, wait, run, user, count, cpu, mem) in lines {
         b.push(&Task {
             submit: Time::from_nanos(submit * unit_ns),

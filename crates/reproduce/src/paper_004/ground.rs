@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use evenhand_model::{Amount, Cluster, MachineGroup, NO_TIME, Rational, Span, Stock, Weights, Workload};
+use evenhand_model::{Amount, Cluster, MachineGroup, NO_TIME, Rational, ResourceQuantity, Span, Weights, Workload};
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_policies::{Decay, Setting, registration};
 use evenhand_simulator::{
@@ -24,12 +24,12 @@ pub(super) const WAGAP: [Machines<'static>; 2] =
 
 /// Machines with these resources.
 pub(super) fn cluster(resources: &[&str], groups: &[Machines<'_>]) -> Result<Cluster, ReproduceError> {
-    let stock = |text: &str| Stock::parse(text).map_err(|e| ReproduceError::Setup(e.to_string()));
+    let stock = |text: &str| ResourceQuantity::parse(text).map_err(|e| ReproduceError::Setup(e.to_string()));
     let group = |(name, count, has, speed): &Machines<'_>| {
         Ok(MachineGroup {
             name: (*name).into(),
             count: *count,
-            has: has.iter().map(|text| stock(text)).collect::<Result<_, ReproduceError>>()?,
+            capacity: has.iter().map(|text| stock(text)).collect::<Result<_, ReproduceError>>()?,
             speed: stock(speed)?.exact,
             properties: Vec::new(),
         })

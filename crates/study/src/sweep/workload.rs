@@ -176,7 +176,7 @@ pub(crate) fn read_workloads(root: &Table<'_>, base: &Path, seed: u64) -> Result
             let workload = WorkloadAxis::Generated(options);
             let key = (workload.name(), options.seed);
             if seen.contains(&key) {
-                return Err(node.error(format!("{} with seed {} is here a second time, expected once", key.0, key.1)));
+                return Err(node.error(format!("{} with seed {} occurs a second time, expected once", key.0, key.1)));
             }
             seen.push(key);
             workloads.push(workload);

@@ -4,16 +4,32 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Write;
 
-use evenhand_model::{Time, Workload};
+use evenhand_documents::{Cell, push_record};
+use evenhand_model::{Span, Time, Workload};
 
 use super::processors::{IntervalSet, Processors};
 use super::swf::whole_processors;
-use super::text::{push_csv, push_integer, push_seconds};
 use super::{ExportError, ExportFormat, Exported, Losses, processors};
 
-const COLUMNS: &str = "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,\
-                       success,final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,\
-                       stretch,allocated_resources,consumed_energy,metadata\n";
+const COLUMNS: [&str; 17] = [
+    "job_id",
+    "workload_name",
+    "profile",
+    "submission_time",
+    "requested_number_of_resources",
+    "requested_time",
+    "success",
+    "final_state",
+    "starting_time",
+    "execution_time",
+    "finish_time",
+    "waiting_time",
+    "turnaround_time",
+    "stretch",
+    "allocated_resources",
+    "consumed_energy",
+    "metadata",
+];
 
 /// Writes the columns of Batsim's `jobs.csv`: times in seconds, exactly; the user in `metadata`.
 ///
@@ -34,37 +50,47 @@ pub fn evalys_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportE
     if fractions > 0 {
         losses.say(format!("{fractions} rows ask for a fraction of a processor and got a whole one"));
     }
-    out.write_all(COLUMNS.as_bytes())?;
+    let mut line = Vec::new();
+    push_record(&mut line, &COLUMNS.map(Cell::Text));
+    out.write_all(&line)?;
     let allocated = allocate(w, cpu);
     let mut job = 0;
-    let mut line = Vec::new();
     for (row, sets) in allocated.iter().enumerate() {
         let submit = c.submit[row];
         let start = start(w, row);
         let run = c.duration[row];
         let finish = start + run;
         let (wait, turnaround) = (start - submit, finish - submit);
+        // Batsim's stretch is turnaround over run time; it is 1 for a task that neither waits nor runs.
+        let stretch = if turnaround == run { 1.0 } else { turnaround.secs_f64() / run.secs_f64() };
+        let stretch = stretch.to_string();
         for set in sets {
             job += 1;
             line.clear();
-            push_integer(&mut line, job);
-            line.extend_from_slice(b",evenhand,delay,");
-            push_seconds(&mut line, submit.nanos());
-            write!(line, ",{},", whole_processors(w, row, cpu).0)?;
-            match w.requested(row) {
-                Some(t) => push_seconds(&mut line, t.nanos()),
-                None => line.extend_from_slice(b"-1"),
-            }
-            line.extend_from_slice(b",1,COMPLETED_SUCCESSFULLY");
-            for ns in [start.nanos(), run.nanos(), finish.nanos(), wait.nanos(), turnaround.nanos()] {
-                line.push(b',');
-                push_seconds(&mut line, ns);
-            }
-            // Batsim's stretch is turnaround over run time; of nothing waited for nothing it is 1.
-            let stretch = if turnaround == run { 1.0 } else { turnaround.secs_f64() / run.secs_f64() };
-            write!(line, ",{stretch},{set},-1,")?;
-            push_csv(&mut line, &w.users()[c.user[row].index()]);
-            line.push(b'\n');
+            let seconds = |span: Span| Cell::Seconds(Some(span.nanos()));
+            let at = |time: Time| Cell::Seconds(Some(time.nanos()));
+            push_record(
+                &mut line,
+                &[
+                    Cell::Count(job),
+                    Cell::Text("evenhand"),
+                    Cell::Text("delay"),
+                    at(submit),
+                    Cell::Count(whole_processors(w, row, cpu).0),
+                    w.requested(row).map_or(Cell::Text("-1"), seconds),
+                    Cell::Count(1),
+                    Cell::Text("COMPLETED_SUCCESSFULLY"),
+                    at(start),
+                    seconds(run),
+                    at(finish),
+                    seconds(wait),
+                    seconds(turnaround),
+                    Cell::Text(&stretch),
+                    Cell::Text(&set.to_string()),
+                    Cell::Text("-1"),
+                    Cell::Text(&w.users()[c.user[row].index()]),
+                ],
+            );
             out.write_all(&line)?;
         }
     }

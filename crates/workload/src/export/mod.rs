@@ -5,7 +5,6 @@ mod evalys;
 mod processors;
 mod sdrf;
 mod swf;
-pub(crate) mod text;
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};

@@ -2,9 +2,9 @@
 
 use std::io::Write;
 
+use evenhand_documents::{Cell, push_record};
 use evenhand_model::Workload;
 
-use super::text::push_integer;
 use super::{ExportError, ExportFormat, Exported, Losses, lacking, resource};
 
 const MICROSECOND: u64 = 1000;
@@ -39,14 +39,13 @@ pub fn sdrf_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportErr
         let submit = losses.rounded(c.submit[row].nanos(), MICROSECOND);
         let start = w.start(row).map_or(submit, |t| losses.rounded(t.nanos(), MICROSECOND));
         let finish = start + losses.rounded(c.duration[row].nanos(), MICROSECOND);
+        let amounts = [cpu, mem].map(|r| w.resources()[r].format(w.amounts(row)[r]));
         for _ in 0..w.count(row) {
             line.clear();
-            for n in [submit, start, finish, u64::from(c.user[row].0), task] {
-                push_integer(&mut line, n);
-                line.push(b',');
-            }
-            let amount = |r: usize| w.resources()[r].format(w.amounts(row)[r]);
-            writeln!(line, "{},{}", amount(cpu), amount(mem))?;
+            let [submit, start, finish] = [submit, start, finish].map(Cell::Count);
+            let (user, task_number) = (Cell::Count(u64::from(c.user[row].0)), Cell::Count(task));
+            let amounts = [Cell::Text(&amounts[0]), Cell::Text(&amounts[1])];
+            push_record(&mut line, &[submit, start, finish, user, task_number, amounts[0], amounts[1]]);
             out.write_all(&line)?;
             task += 1;
         }

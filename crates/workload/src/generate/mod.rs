@@ -147,7 +147,7 @@ impl GenerateOptions {
     fn build(&self, mut builder: WorkloadBuilder, batch: Batch) -> Workload {
         builder.append_batch(batch);
         for (key, value) in self.header() {
-            builder.header(key, &value);
+            builder.add_header(key, &value);
         }
         builder.finish().expect("generated amounts have few digits and there is at least one task")
     }

@@ -75,7 +75,7 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
         Ok(())
     })?;
     for (key, value) in &log.header {
-        log.builder.header(key, value);
+        log.builder.add_header(key, value);
     }
     log.counts.give(&mut tally);
     Ok(Part { builder: log.builder, tally })
@@ -385,7 +385,7 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
             jobs(bent(NO_MEMORY)),
         ));
     }
-    builder.drop_unused("mem");
+    builder.remove_unused("mem");
     for (n, what) in [
         (bent(PARTITION_AS_QUEUE), "no queue; the partition (field 16) stands in for it."),
         (

@@ -58,7 +58,7 @@ pub fn read(path: &Path) -> Result<Workload, StoreError> {
     let layout = Layout::of(path, bytes, &metadata)?;
     let mut builder = WorkloadBuilder::new(layout.resources()?);
     for (key, value) in layout.header()? {
-        builder.header(&key, &value);
+        builder.add_header(&key, &value);
     }
     let mut first_row = 0;
     let groups: Vec<(usize, usize, usize)> = (0..metadata.num_row_groups())

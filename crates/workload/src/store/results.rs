@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use evenhand_documents::{Cell, push_record};
 use evenhand_model::files::replace_file;
 use evenhand_model::{NO_TIME, Span, Time, UserId};
 use parquet::basic::Compression;
@@ -11,7 +12,6 @@ use parquet::data_type::ByteArray;
 use super::encode::{Column, Packing, byte_arrays, write_file};
 use super::write::WriteError;
 use super::{StoreError, name};
-use crate::export::text::{push_csv, push_seconds};
 
 /// How a task ended up when its run stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -120,31 +120,16 @@ pub fn write_task_results_csv(path: &Path, t: &TaskResults<'_>) -> Result<(), St
 }
 
 fn csv(out: &mut impl Write, t: &TaskResults<'_>) -> io::Result<()> {
-    out.write_all(b"row,user,submit_s,start_s,duration_s,wait_s,state\n")?;
-    let users: Vec<Vec<u8>> = t
-        .users
-        .iter()
-        .map(|u| {
-            let mut field = Vec::new();
-            push_csv(&mut field, u);
-            field
-        })
-        .collect();
     let mut line = Vec::new();
+    let columns = ["row", "user", "submit_s", "start_s", "duration_s", "wait_s", "state"];
+    push_record(&mut line, &columns.map(Cell::Text));
+    out.write_all(&line)?;
     for i in 0..t.len() {
-        line.clear();
-        write!(line, "{},", t.row[i])?;
-        line.extend_from_slice(&users[t.user[i].index()]);
         let times = [Some(t.submit[i].nanos()), t.start(i), Some(t.duration[i].nanos()), t.wait(i)];
-        for ns in times {
-            line.push(b',');
-            if let Some(ns) = ns {
-                push_seconds(&mut line, ns);
-            }
-        }
-        line.push(b',');
-        line.extend_from_slice(t.state[i].name().as_bytes());
-        line.push(b'\n');
+        let [submit, start, duration, wait] = times.map(Cell::Seconds);
+        let (row, user) = (Cell::Count(u64::from(t.row[i])), Cell::Text(&t.users[t.user[i].index()]));
+        line.clear();
+        push_record(&mut line, &[row, user, submit, start, duration, wait, Cell::Text(t.state[i].name())]);
         out.write_all(&line)?;
     }
     out.flush()

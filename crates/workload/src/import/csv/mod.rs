@@ -10,6 +10,7 @@ use std::borrow::Cow;
 
 use columns::{Column, Field};
 pub use columns::{CsvColumns, CsvColumnsError};
+use evenhand_model::calendar::parse_date_time;
 use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
 
 use super::error::{Problem, quoted};
@@ -18,7 +19,6 @@ use super::rows::{for_each_line, utf8};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
 use crate::input::{Meter, Shard};
-use crate::slurm::clock;
 
 const ROUNDED: &str = "rounded";
 const NO_USER: &str = "no user";
@@ -162,7 +162,7 @@ fn date(text: &[u8]) -> Option<Time> {
     if let Some(blank) = text.get_mut(10).filter(|b| **b == b' ') {
         *blank = b'T';
     }
-    clock(&text)
+    parse_date_time(&text)
 }
 
 fn row(table: &Table<'_>, line: &[u8], builder: &mut WorkloadBuilder, tally: &mut Tally) -> Result<(), Box<Problem>> {

@@ -5,6 +5,7 @@
 
 mod columns;
 
+use evenhand_model::calendar::parse_date_time;
 use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
 
 use super::error::Problem;
@@ -13,7 +14,7 @@ use super::rows::{for_each_line, utf8};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
 use crate::input::{Meter, Shard};
-use crate::slurm::{self, Amounts, clock, duration, limit, memory_request, tres};
+use crate::slurm::{self, Amounts, duration, limit, memory_request, tres};
 use columns::{Column, Columns};
 
 const UTC: &str = "local time";
@@ -83,7 +84,7 @@ impl<'a> Row<'a> {
         known
             .map(|(at, text)| {
                 let what = "a time like 2023-08-31T12:29:47, from 1970 on";
-                clock(text).ok_or_else(|| Problem::new(at, text, what))
+                parse_date_time(text).ok_or_else(|| Problem::new(at, text, what))
             })
             .transpose()
     }
@@ -234,7 +235,7 @@ fn amounts(row: &Row<'_>, tally: &mut Tally) -> Result<Option<[u128; 3]>, Box<Pr
 
 /// What was assumed, in sentences; takes away memory and GPUs if no job has any.
 pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally) -> Vec<String> {
-    ["mem", "gpu"].iter().for_each(|name| builder.drop_unused(name));
+    ["mem", "gpu"].iter().for_each(|name| builder.remove_unused(name));
     let mut sentences = Vec::new();
     for (what, sentence) in [
         (UTC, "times without a zone, which are taken as UTC."),
