@@ -19,7 +19,7 @@ pub struct Chunk {
 pub struct ChunkError {
     /// The whole text.
     pub text: String,
-    /// The part that is wrong.
+    /// The faulty part.
     pub found: String,
     /// What is expected in its place.
     pub expected: &'static str,

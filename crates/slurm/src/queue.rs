@@ -1,7 +1,7 @@
 //! The jobs that wait and run: `squeue -O`.
 
 use evenhand_model::{Nano, Time};
-use evenhand_workload::slurm::memory;
+use evenhand_workload::slurm_notation::memory;
 
 use crate::commands::{Call, Commands};
 use crate::error::{ReadError, TextError};

@@ -4,7 +4,7 @@ use std::fmt;
 
 use evenhand_model::calendar::parse_date_time;
 use evenhand_model::{Span, Time};
-use evenhand_workload::slurm::limit;
+use evenhand_workload::slurm_notation::limit;
 
 /// A whole number, with K for 1024 and M for 1024 K, as `squeue` shortens 2048 to 2K.
 pub(crate) fn number(text: &str) -> Option<u64> {

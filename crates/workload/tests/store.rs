@@ -1,4 +1,4 @@
-//! The store: what is written is read back equal, and what cannot be read is said.
+//! Stores workloads and reads them back; invalid files are reported.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};

@@ -8,7 +8,7 @@ use evenhand_policies::{Decay, Setting, registration};
 use evenhand_simulator::{
     Backfill, JobOptions, Jobs, Placement, Progress, Simulated, Site, TaskProcessors, UserTasks, simulate_jobs,
 };
-use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
 use crate::{ReproduceError, Settings};
 
@@ -83,7 +83,7 @@ impl Ground {
         // The log has 17,900 jobs of 75 users in 89 days; fewer jobs at the same rate.
         let tasks = settings.tasks.min(18_000);
         let options = GenerateOptions {
-            like: Like::MetaCentrum,
+            model: TraceModel::MetaCentrum,
             tasks,
             users: 75,
             days: 89.0 * tasks as f64 / 18_000.0,

@@ -1,4 +1,4 @@
-//! Batsim's `jobs.csv`, which evalys reads.
+//! Writes Batsim's `jobs.csv`, which evalys reads.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -7,7 +7,7 @@ use std::io::Write;
 use evenhand_documents::{Cell, push_record};
 use evenhand_model::{Span, Time, Workload};
 
-use super::processors::{IntervalSet, Processors};
+use super::assign_processors::{IntervalSet, Processors};
 use super::swf::whole_processors;
 use super::{ExportError, ExportFormat, Exported, Losses, processors};
 
@@ -31,24 +31,23 @@ const COLUMNS: [&str; 17] = [
     "metadata",
 ];
 
-/// Writes the columns of Batsim's `jobs.csv`: times in seconds, exactly; the user in `metadata`.
+/// Writes Batsim's `jobs.csv`: exact times in seconds, and the user in `metadata`.
 ///
-/// `allocated_resources` is an interval set (`1-3 5`). A trace does not know it, so each task gets
-/// the lowest processors that are free at its original start (without one: at its submission); a
-/// fraction of a processor takes a whole one.
+/// `allocated_resources` is an interval set (`1-3 5`). A trace does not contain it, so each task gets the lowest-numbered
+/// processors that are free at its original start, or else at its submission. A fraction of a processor is rounded up.
 ///
 /// # Errors
-/// If the workload has no processors, or writing fails.
+/// Returns an error if the workload has no processors, or if writing fails.
 pub fn evalys_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
     let cpu = processors(w, ExportFormat::EvalysCsv)?;
     let c = w.columns();
     let mut losses = Losses::default();
     losses.left_out(w, &[cpu], &[("accounts", c.account.is_some()), ("queues", c.queue.is_some())]);
-    losses.starts(w, "they start when submitted");
-    losses.say("processor numbers are assigned, lowest free first; the trace has none");
+    losses.unknown_starts(w, "they start when submitted");
+    losses.add("processors are assigned, the lowest free number first; the trace has no processor numbers");
     let fractions = (0..w.len()).filter(|&row| whole_processors(w, row, cpu).1).count();
     if fractions > 0 {
-        losses.say(format!("{fractions} rows ask for a fraction of a processor and got a whole one"));
+        losses.add(format!("{fractions} rows request a fraction of a processor and get a whole one"));
     }
     let mut line = Vec::new();
     push_record(&mut line, &COLUMNS.map(Cell::Text));
@@ -98,14 +97,14 @@ pub fn evalys_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportE
     Ok(losses.finish(job, "seconds"))
 }
 
-/// When a task starts here; an original start before the submission counts as the submission.
+/// Returns the start of a task; an original start before the submission counts as the submission.
 fn start(w: &Workload, row: usize) -> Time {
     let submit = w.columns().submit[row];
     w.start(row).map_or(submit, |t| t.max(submit))
 }
 
-/// The processors of every copy of every row. At one instant what finishes goes first; then starts
-/// in order of rows.
+/// Assigns processors to every copy of every row. At the same instant, tasks finish before others start, and start in the
+/// order of rows.
 fn allocate(w: &Workload, cpu: usize) -> Vec<Vec<IntervalSet>> {
     let mut order: Vec<usize> = (0..w.len()).collect();
     order.sort_by_key(|&row| start(w, row));
@@ -117,7 +116,7 @@ fn allocate(w: &Workload, cpu: usize) -> Vec<Vec<IntervalSet>> {
         while let Some(&Reverse((_, done))) = running.peek().filter(|r| r.0.0 <= now) {
             running.pop();
             let sets: &Vec<IntervalSet> = &allocated[done];
-            sets.iter().for_each(|set| free.give(set));
+            sets.iter().for_each(|set| free.release(set));
         }
         let n = u128::from(whole_processors(w, row, cpu).0);
         allocated[row] = (0..w.count(row)).map(|_| free.take(n)).collect();

@@ -1,24 +1,24 @@
-//! The CSV of the SDRF authors' simulator.
+//! Writes the CSV of the SDRF authors' simulator.
 
 use std::io::Write;
 
 use evenhand_documents::{Cell, push_record};
 use evenhand_model::Workload;
 
-use super::{ExportError, ExportFormat, Exported, Losses, lacking, resource};
+use super::{ExportError, ExportFormat, Exported, Losses, missing_resources, resource};
 
 const MICROSECOND: u64 = 1000;
 
-/// Writes `submit_us,start_us,finish_us,user,task,cpu,mem` without a header, in order of
-/// submission: users by their numbers, tasks numbered from 0, rows with a count written out. A task
-/// without an original start starts when submitted.
+/// Writes `submit_us,start_us,finish_us,user,task,cpu,mem` without a header, in the order of submission. Users are written
+/// as their indexes, tasks are numbered from 0, and rows with a count are expanded. A task without an original start starts
+/// at its submission.
 ///
 /// # Errors
-/// If the workload has no resource named `cpu` or none named `mem`, or writing fails.
+/// Returns an error if the workload has no resource named `cpu` or none named `mem`, or if writing fails.
 pub fn sdrf_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
     let (Some(cpu), Some(mem)) = (resource(w, &["cpu"]), resource(w, &["mem"])) else {
         let missing: Vec<&str> = ["cpu", "mem"].into_iter().filter(|n| resource(w, &[n]).is_none()).collect();
-        return Err(lacking(w, ExportFormat::SdrfCsv, missing.join(" and ")));
+        return Err(missing_resources(w, ExportFormat::SdrfCsv, missing.join(" and ")));
     };
     let c = w.columns();
     let mut losses = Losses::default();
@@ -26,13 +26,13 @@ pub fn sdrf_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportErr
         w,
         &[cpu, mem],
         &[
-            ("users' names (their numbers stand for them)", true),
+            ("names of users (numbers replace them)", true),
             ("accounts", c.account.is_some()),
             ("queues", c.queue.is_some()),
             ("requested times", c.requested.is_some()),
         ],
     );
-    losses.starts(w, "they start when submitted");
+    losses.unknown_starts(w, "they start when submitted");
     let mut line = Vec::new();
     let mut task = 0;
     for row in 0..w.len() {
