@@ -1,7 +1,7 @@
 //! Parses JSON to a tree.
 //!
-//! `serde_json` validates the text and returns every value as a slice of it ([`RawValue`]): numbers keep their digits, and
-//! the address of a slice is its place.
+//! `serde_json` validates the text and returns every value as a slice of it ([`RawValue`]): numbers keep their digits,
+//! and the address of a slice is its place.
 
 use std::collections::HashMap;
 use std::fmt;

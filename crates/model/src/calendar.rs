@@ -1,7 +1,7 @@
 //! Dates and times of day of the Gregorian calendar.
 //!
-//! The functions know no time zones: they take and return clock time in UTC. A caller whose clocks are ahead of UTC adds
-//! the offset first.
+//! The functions know no time zones: they take and return clock time in UTC. A caller whose clocks are ahead of UTC
+//! adds the offset first.
 
 use jiff::Timestamp;
 use jiff::civil::DateTime;

@@ -26,8 +26,8 @@ pub struct ChunkError {
 }
 
 impl Chunk {
-    /// Parses chunks in the notation of PBS: `2:cpu=4:mem=8Gi+cpu=1:gpu=2` is two chunks of 4 processors and 8 GiB each,
-    /// and one of a processor and two GPUs. Commas and colons are equivalent.
+    /// Parses chunks in the notation of PBS: `2:cpu=4:mem=8Gi+cpu=1:gpu=2` is two chunks of 4 processors and 8 GiB
+    /// each, and one of a processor and two GPUs. Commas and colons are equivalent.
     ///
     /// ```
     /// use evenhand_model::Chunk;

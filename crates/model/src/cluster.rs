@@ -95,8 +95,8 @@ impl Cluster {
         self.queues.iter().find(|q| q.name == name)
     }
 
-    /// Returns the exact capacity of each machine of a group, one entry per resource in the resource's own unit; 0 for a
-    /// resource that the group does not have.
+    /// Returns the exact capacity of each machine of a group, one entry per resource in the resource's own unit; 0 for
+    /// a resource that the group does not have.
     pub fn units(&self, group: &MachineGroup, resources: &[Resource]) -> Vec<Rational> {
         let of = |r: &Resource| {
             let at = self.resources.iter().position(|name| *name == r.name);

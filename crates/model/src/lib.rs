@@ -3,8 +3,8 @@
 //! [calendar](calendar).
 //!
 //! The crate knows no policy and no file format. One rule makes everything above it reproducible: **amounts and times
-//! are integers**. Shares and priorities are derived from them, as `f64`, or exactly as [`Rational`] where a tie must be
-//! distinguished from rounding; they are never accumulated.
+//! are integers**. Shares and priorities are derived from them, as `f64`, or exactly as [`Rational`] where a tie must
+//! be distinguished from rounding; they are never accumulated.
 //!
 //! ```
 //! use evenhand_model::{Quantity, Resource, Task, Time, Span, WorkloadBuilder};

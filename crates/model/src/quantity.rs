@@ -37,8 +37,8 @@ const EXPECTED: &str =
     "a number that is not negative: an integer, a decimal, a fraction \"54/13\" or a size (18Gi, 250m)";
 /// The longest decimal number and the largest exponent that are accepted. The limit bounds the work.
 const MAX_DIGITS: usize = 60;
-/// The most digits of a numerator or denominator; every text within [`MAX_DIGITS`] satisfies it. Plain whole numbers may
-/// be as long, so that every parsed quantity can be printed and parsed again.
+/// The most digits of a numerator or denominator; every text within [`MAX_DIGITS`] satisfies it. Plain whole numbers
+/// may be as long, so that every parsed quantity can be printed and parsed again.
 const MAX_WHOLE_DIGITS: usize = 4 * MAX_DIGITS;
 
 impl Quantity {

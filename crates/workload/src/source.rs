@@ -78,8 +78,8 @@ pub(crate) struct Shard {
 }
 
 impl Shard {
-    /// Returns the streams of `sources`; of folders, the files that end in one of `extensions` (before `.gz` or `.zst`),
-    /// in the order of their names.
+    /// Returns the streams of `sources`; of folders, the files that end in one of `extensions` (before `.gz` or
+    /// `.zst`), in the order of their names.
     pub(crate) fn of(sources: &[Source], extensions: &[&str]) -> Result<Vec<Shard>, ImportError> {
         let mut shards = Vec::new();
         let mut add = |name: String, origin| shards.push(Shard { name, origin, open: None });

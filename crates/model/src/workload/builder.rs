@@ -141,8 +141,8 @@ impl WorkloadBuilder {
         }
     }
 
-    /// Adds many rows at once. Equivalent to calling [`push`](WorkloadBuilder::push) for each, but names and vectors are
-    /// looked up once per batch, not once per row.
+    /// Adds many rows at once. Equivalent to calling [`push`](WorkloadBuilder::push) for each, but names and vectors
+    /// are looked up once per batch, not once per row.
     ///
     /// # Panics
     /// Panics if the columns differ in length, an id has no entry in the batch, or a count is 0.
@@ -178,8 +178,8 @@ impl WorkloadBuilder {
         append_optional(&mut c.count, added.count, n, rows, 1);
     }
 
-    /// Builds the workload: sorts rows by submission (a stable sort), numbers users, accounts, queues and demand vectors
-    /// by first appearance, and sets the decimals of each resource.
+    /// Builds the workload: sorts rows by submission (a stable sort), numbers users, accounts, queues and demand
+    /// vectors by first appearance, and sets the decimals of each resource.
     ///
     /// The same rows in the same order within each submission time give equal workloads, however they were added. Takes
     /// O(n log n) for n rows, O(n) if they are already sorted.

@@ -12,8 +12,9 @@ pub use columns::{Batch, Columns, NO_ID, NO_TIME, Nano, UserId};
 
 /// A trace in memory, of about 36 bytes per row.
 ///
-/// Rows are sorted by submission; rows of the same time keep the order of the source. Users, accounts, queues and demand
-/// vectors are numbered by first appearance in that order. Methods that take a row panic if there is no such row.
+/// Rows are sorted by submission; rows of the same time keep the order of the source. Users, accounts, queues and
+/// demand vectors are numbered by first appearance in that order. Methods that take a row panic if there is no such
+/// row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Workload {
     resources: Vec<Resource>,

@@ -120,8 +120,8 @@ fn largest_shares(held: &[Vec<f64>]) -> Vec<f64> {
     held.iter().map(|h| h.iter().zip(&totals).map(share).fold(0.0, f64::max)).collect()
 }
 
-/// Returns, for each resource, the fraction of the weight of vectors whose dominant resource (the largest entry relative to
-/// R) it is. Ties go to the first resource.
+/// Returns, for each resource, the fraction of the weight of vectors whose dominant resource (the largest entry
+/// relative to R) it is. Ties go to the first resource.
 fn dominant(width: usize, r: &[f64], vectors: impl Iterator<Item = (Vec<f64>, f64)>) -> Vec<f64> {
     let mut on = vec![0.0; width];
     for (vector, weight) in vectors {
@@ -156,8 +156,8 @@ pub(super) fn held_from_to(w: &Workload, row: usize) -> (u64, u64) {
     (start.nanos(), (start + c.duration[row]).nanos())
 }
 
-/// Returns the largest amount of each resource held at one time, in steps. At the same instant, tasks finish before others
-/// start.
+/// Returns the largest amount of each resource held at one time, in steps. At the same instant, tasks finish before
+/// others start.
 fn peak_use(w: &Workload) -> Vec<u128> {
     let mut starts: Vec<(u64, u32)> = Vec::with_capacity(w.len());
     let mut ends: Vec<(u64, u32)> = Vec::with_capacity(w.len());

@@ -43,8 +43,8 @@ pub struct Description {
     pub tasks_per_user: Tail,
     /// The concentration of tasks on users.
     pub task_shares: Concentration,
-    /// The concentration of use on users. The use of a user is the largest of its fractions of the resource-time, over all
-    /// resources.
+    /// The concentration of use on users. The use of a user is the largest of its fractions of the resource-time, over
+    /// all resources.
     pub use_shares: Concentration,
     /// The run times.
     pub duration_s: Distribution,
@@ -77,8 +77,8 @@ pub struct ResourceDescription {
     pub dominant_users: f64,
 }
 
-/// Quantiles and mean of a distribution. The quantile for a fraction p is the smallest value that at least the fraction p
-/// of the tasks does not exceed.
+/// Quantiles and mean of a distribution. The quantile for a fraction p is the smallest value that at least the fraction
+/// p of the tasks does not exceed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
 #[allow(missing_docs, reason = "qNN is the quantile for NN per cent")]
 pub struct Distribution {

@@ -15,7 +15,8 @@ const VECTORS: usize = 500;
 /// The data of the figures of a description.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DescriptionPlots {
-    /// The rank of a user, from 1, and its tasks, in decreasing order; evenly spaced in log rank if there are many users.
+    /// The rank of a user, from 1, and its tasks, in decreasing order; evenly spaced in log rank if there are many
+    /// users.
     pub tasks_by_rank: Vec<(u64, u64)>,
     /// The start of the first bin, which is the first start of a task, in seconds.
     pub use_start_s: f64,

@@ -33,8 +33,9 @@ const COLUMNS: [&str; 17] = [
 
 /// Writes Batsim's `jobs.csv`: exact times in seconds, and the user in `metadata`.
 ///
-/// `allocated_resources` is an interval set (`1-3 5`). A trace does not contain it, so each task gets the lowest-numbered
-/// processors that are free at its original start, or else at its submission. A fraction of a processor is rounded up.
+/// `allocated_resources` is an interval set (`1-3 5`). A trace does not contain it, so each task gets the
+/// lowest-numbered processors that are free at its original start, or else at its submission. A fraction of a processor
+/// is rounded up.
 ///
 /// # Errors
 /// Returns an error if the workload has no processors, or if writing fails.
@@ -103,8 +104,8 @@ fn start(w: &Workload, row: usize) -> Time {
     w.start(row).map_or(submit, |t| t.max(submit))
 }
 
-/// Assigns processors to every copy of every row. At the same instant, tasks finish before others start, and start in the
-/// order of rows.
+/// Assigns processors to every copy of every row. At the same instant, tasks finish before others start, and start in
+/// the order of rows.
 fn allocate(w: &Workload, cpu: usize) -> Vec<Vec<IntervalSet>> {
     let mut order: Vec<usize> = (0..w.len()).collect();
     order.sort_by_key(|&row| start(w, row));

@@ -1,5 +1,5 @@
-//! Exports workloads to the formats of other tools: the CSV of the SDRF authors' simulator, the Standard Workload Format,
-//! and Batsim's `jobs.csv`, which evalys reads.
+//! Exports workloads to the formats of other tools: the CSV of the SDRF authors' simulator, the Standard Workload
+//! Format, and Batsim's `jobs.csv`, which evalys reads.
 
 mod assign_processors;
 mod evalys;

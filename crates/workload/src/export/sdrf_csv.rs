@@ -9,9 +9,9 @@ use super::{ExportError, ExportFormat, Exported, Losses, missing_resources, reso
 
 const MICROSECOND: u64 = 1000;
 
-/// Writes `submit_us,start_us,finish_us,user,task,cpu,mem` without a header, in the order of submission. Users are written
-/// as their indexes, tasks are numbered from 0, and rows with a count are expanded. A task without an original start starts
-/// at its submission.
+/// Writes `submit_us,start_us,finish_us,user,task,cpu,mem` without a header, in the order of submission. Users are
+/// written as their indexes, tasks are numbered from 0, and rows with a count are expanded. A task without an original
+/// start starts at its submission.
 ///
 /// # Errors
 /// Returns an error if the workload has no resource named `cpu` or none named `mem`, or if writing fails.

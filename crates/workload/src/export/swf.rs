@@ -8,8 +8,8 @@ use super::{ExportError, ExportFormat, Exported, Losses, last_finish_s, processo
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Writes header comments and one line of 18 fields per job: whole seconds, whole processors (a fraction is rounded up),
-/// memory per processor in KB, users, accounts and queues as numbers from 1, and -1 for unknown values.
+/// Writes header comments and one line of 18 fields per job: whole seconds, whole processors (a fraction is rounded
+/// up), memory per processor in KB, users, accounts and queues as numbers from 1, and -1 for unknown values.
 ///
 /// # Errors
 /// Returns an error if the workload has no processors, or if writing fails.

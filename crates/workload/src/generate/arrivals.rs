@@ -2,7 +2,8 @@
 
 use evenhand_model::random::Stream;
 
-/// Jobs per hour of the day over their mean, from the start of Google's trace (19:00 local time), measured over 29 days.
+/// Jobs per hour of the day over their mean, from the start of Google's trace (19:00 local time), measured over 29
+/// days.
 const HOURS: [f64; 24] = [
     1.04, 1.02, 0.94, 0.88, 0.84, 1.10, 1.00, 0.97, 0.94, 1.10, 0.84, 0.83, 0.88, 0.95, 0.93, 1.05, 1.01, 0.97, 0.98,
     0.93, 1.07, 1.18, 1.15, 1.05,

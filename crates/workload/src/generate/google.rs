@@ -1,10 +1,10 @@
 //! Generates workloads that resemble Google's ClusterData2011_2 (Reiss, Wilkes, Hellerstein, 2011; CC-BY 4.0).
 //!
 //! Calibrated on the first 19.65 hours of its task events and, for jobs, on all 29 days: see the constants below. The
-//! generator reproduces tasks per user (quantiles and concentration), jobs that submit all their tasks microseconds apart
-//! with one demand vector, tasks per job, the most common vectors, few vectors per user, run times, and the daily and
-//! weekly profile. Some tasks are submitted hours after their job, like resubmissions after evictions and failures in the
-//! trace.
+//! generator reproduces tasks per user (quantiles and concentration), jobs that submit all their tasks microseconds
+//! apart with one demand vector, tasks per job, the most common vectors, few vectors per user, run times, and the daily
+//! and weekly profile. Some tasks are submitted hours after their job, like resubmissions after evictions and failures
+//! in the trace.
 
 use evenhand_model::{Batch, Columns, DemandId, Nano, Resource, Span, Time, UserId, Workload, WorkloadBuilder};
 use rayon::prelude::*;
@@ -122,8 +122,8 @@ const VECTORS: [(u32, u32, f64); 30] = [
 ];
 /// Log10 of CPU and memory of the median vector of a user: means, standard deviations, correlation.
 const USER_VECTOR: ([f64; 2], [f64; 2], f64) = ([-1.51, -1.77], [0.47, 0.52], 0.55);
-/// The largest distance of a user's median vector above the mean, in standard deviations. Users beyond it have few tasks in
-/// the trace: 99 % of the tasks request at most 0.125 CPU.
+/// The largest distance of a user's median vector above the mean, in standard deviations. Users beyond it have few
+/// tasks in the trace: 99 % of the tasks request at most 0.125 CPU.
 const LARGEST_CENTRE: f64 = 0.9;
 /// The standard deviation of log10 between the vectors of one user.
 const VECTOR_SPREAD: f64 = 0.2;

@@ -1,9 +1,9 @@
-//! Generates workloads that resemble MetaCentrum: CERIT-SC, server wagap, January to March 2013 (Klusáček, in the data sets
-//! of the Alea simulator).
+//! Generates workloads that resemble MetaCentrum: CERIT-SC, server wagap, January to March 2013 (Klusáček, in the data
+//! sets of the Alea simulator).
 //!
-//! Calibrated on its 17,900 jobs of 75 users over 89 days. The generator reproduces jobs per user; the queues with their
-//! limits of wall time and, for each queue, run times, processors and memory; arrays of similar jobs that are submitted
-//! together; and few users with most of the processor time.
+//! Calibrated on its 17,900 jobs of 75 users over 89 days. The generator reproduces jobs per user; the queues with
+//! their limits of wall time and, for each queue, run times, processors and memory; arrays of similar jobs that are
+//! submitted together; and few users with most of the processor time.
 
 use evenhand_model::{Batch, Columns, DemandId, Nano, Resource, Span, Time, UserId, Workload, WorkloadBuilder};
 use rayon::prelude::*;

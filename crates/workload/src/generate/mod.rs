@@ -1,8 +1,8 @@
 //! Generates synthetic workloads that resemble measured ones.
 //!
 //! Each generator is calibrated on a published trace. It reproduces the features that decide who waits for whom: a few
-//! users with most of the tasks, few demand vectors, bursts, and run times over four orders of magnitude. The same options
-//! give the same workload on every machine.
+//! users with most of the tasks, few demand vectors, bursts, and run times over four orders of magnitude. The same
+//! options give the same workload on every machine.
 
 mod arrivals;
 mod google;

@@ -2,9 +2,9 @@
 
 use evenhand_model::random::{Stream, normal_quantile};
 
-/// The quantile function of a positive quantity, interpolated as the logarithm of the value over the normal score; for a
-/// log-normal distribution it is a straight line. It is constant below the first and above the last measured quantile, so
-/// that no value exceeds the measured ones.
+/// The quantile function of a positive quantity, interpolated as the logarithm of the value over the normal score; for
+/// a log-normal distribution it is a straight line. It is constant below the first and above the last measured
+/// quantile, so that no value exceeds the measured ones.
 #[derive(Clone, Debug)]
 pub(super) struct QuantileFunction {
     knots: Vec<(f64, f64)>,

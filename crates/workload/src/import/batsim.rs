@@ -1,8 +1,8 @@
 //! Reads the JSON workloads of Batsim, whose jobs refer to profiles by name.
 //!
-//! Only delay profiles define a run time (`"delay"` in Batsim 4, `"DelayProfile"` in 5); the others depend on a platform
-//! and are errors. Times are parsed from their decimal digits, not through binary floating point. Batsim has no users;
-//! the `user_id` or `user` of a job is used if it is there.
+//! Only delay profiles define a run time (`"delay"` in Batsim 4, `"DelayProfile"` in 5); the others depend on a
+//! platform and are errors. Times are parsed from their decimal digits, not through binary floating point. Batsim has
+//! no users; the `user_id` or `user` of a job is used if it is there.
 
 use std::collections::HashMap;
 

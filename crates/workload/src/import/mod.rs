@@ -76,8 +76,8 @@ pub struct Imported {
 /// ```
 ///
 /// # Errors
-/// Returns an error if a source cannot be read or is damaged, if a row is malformed (unless `lenient`), or if no task is
-/// left. Every [`ImportError`] prints the place, what was found and expected, and a remedy.
+/// Returns an error if a source cannot be read or is damaged, if a row is malformed (unless `lenient`), or if no task
+/// is left. Every [`ImportError`] prints the place, what was found and expected, and a remedy.
 pub fn import(sources: &[Source], options: &ImportOptions) -> Result<Imported, ImportError> {
     run(sources, options, None)
 }
@@ -155,8 +155,8 @@ struct Part {
     tally: Tally,
 }
 
-/// Reads every shard separately, in parallel, and appends them in their order. Of several errors, the first in that order
-/// is returned.
+/// Reads every shard separately, in parallel, and appends them in their order. Of several errors, the first in that
+/// order is returned.
 fn each(
     shards: Vec<Shard>,
     read: impl Fn(Shard) -> Result<Part, ImportError> + Sync + Send,

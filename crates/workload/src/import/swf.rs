@@ -1,8 +1,8 @@
-//! Reads the Standard Workload Format, version 2.2, of the Parallel Workloads Archive (Chapin et al., JSSPP 1999): 18 whole
-//! numbers per job, -1 for unknown values, header comments `; Key: value`.
+//! Reads the Standard Workload Format, version 2.2, of the Parallel Workloads Archive (Chapin et al., JSSPP 1999): 18
+//! whole numbers per job, -1 for unknown values, header comments `; Key: value`.
 //!
-//! Real logs deviate from it: MetaCentrum's have 21 columns and memory in bytes per node; ALCF's have a 19th column. (The
-//! standard itself allows decimals in fields 6 and 7.) A deviation is an error that offers `--relaxed`, with which
+//! Real logs deviate from it: MetaCentrum's have 21 columns and memory in bytes per node; ALCF's have a 19th column.
+//! (The standard itself allows decimals in fields 6 and 7.) A deviation is an error that offers `--relaxed`, with which
 //! deviations are counted and reported.
 
 use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};

@@ -42,12 +42,12 @@ pub fn rows(path: &Path) -> Result<u64, StoreError> {
 
 /// Reads a stored workload.
 ///
-/// Rows need not be sorted. Integers can have 32 bits or be decimals of any width, and numbers can be floating point if they
-/// are exact, because pandas, polars and DuckDB write such columns after an edit.
+/// Rows need not be sorted. Integers can have 32 bits or be decimals of any width, and numbers can be floating point if
+/// they are exact, because pandas, polars and DuckDB write such columns after an edit.
 ///
 /// # Errors
-/// Returns an error if the file cannot be read, is not Parquet, lacks a column, or holds an invalid value; the error names
-/// file, column and row.
+/// Returns an error if the file cannot be read, is not Parquet, lacks a column, or holds an invalid value; the error
+/// names file, column and row.
 pub fn read(path: &Path) -> Result<Workload, StoreError> {
     let io = |source| StoreError::Io { path: path.into(), source };
     let damaged = |e: ParquetError| StoreError::Parquet { path: path.into(), reason: e.to_string() };

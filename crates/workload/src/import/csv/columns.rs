@@ -9,10 +9,10 @@ use crate::import::parse_number::NANO;
 
 /// Defines the meaning of the columns of a table with a header.
 ///
-/// In `submit=created,start=started,end=finished,user=owner,cpu=cores,mem:GiB=ram*0.5`, the left side is an attribute of a
-/// task and the right side the name of the column in the header. The attributes are `submit`, `start`, `end`, `duration`,
-/// `wait`, `requested`, `user`, `account`, `queue` and `count`; any other name is a resource, with its unit after a colon.
-/// A column can be multiplied by a number.
+/// In `submit=created,start=started,end=finished,user=owner,cpu=cores,mem:GiB=ram*0.5`, the left side is an attribute
+/// of a task and the right side the name of the column in the header. The attributes are `submit`, `start`, `end`,
+/// `duration`, `wait`, `requested`, `user`, `account`, `queue` and `count`; any other name is a resource, with its unit
+/// after a colon. A column can be multiplied by a number.
 ///
 /// ```
 /// use evenhand_workload::import::CsvColumns;

@@ -79,8 +79,8 @@ pub(super) struct Attempts {
 }
 
 impl Attempts {
-    /// Processes one event; returns the attempt that it ends, if that is kept. `user` maps the user of the event to that of
-    /// the trace.
+    /// Processes one event; returns the attempt that it ends, if that is kept. `user` maps the user of the event to
+    /// that of the trace.
     pub(super) fn process(&mut self, event: &Event, user: impl Fn(u32) -> u32) -> Option<Kept> {
         self.rows += 1;
         let key = (event.job, event.index);
@@ -169,8 +169,8 @@ impl Attempt {
     }
 }
 
-/// Hashes jobs and indexes, which are counters of the trace: one multiplication distributes them well enough, at a third
-/// of the cost of the standard hasher.
+/// Hashes jobs and indexes, which are counters of the trace: one multiplication distributes them well enough, at a
+/// third of the cost of the standard hasher.
 #[derive(Default)]
 struct KeyHasher(u64);
 

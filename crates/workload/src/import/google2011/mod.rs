@@ -5,8 +5,8 @@
 //! FINISH or, while running, by FAIL. The request is that of the SUBMIT row; the start is the time of the SCHEDULE row.
 //! See [`attempts`].
 //!
-//! Shards are parsed in parallel to [`Event`]s, one batch at a time, while the state machine processes the batch before.
-//! Memory holds the unfinished tasks, the kept ones, and two batches.
+//! Shards are parsed in parallel to [`Event`]s, one batch at a time, while the state machine processes the batch
+//! before. Memory holds the unfinished tasks, the kept ones, and two batches.
 
 mod attempts;
 mod parse_event;

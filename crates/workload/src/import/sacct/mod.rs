@@ -1,7 +1,7 @@
 //! Reads Slurm accounting as text: the output of `sacct -X -P --noconvert` with its header, from Slurm 22.05 to 25.11.
 //!
-//! Columns are located by name; their order and additional columns do not matter. A job holds its `AllocTRES` from start
-//! to end. The resources are `cpu`, `mem` in bytes, and `gpu`.
+//! Columns are located by name; their order and additional columns do not matter. A job holds its `AllocTRES` from
+//! start to end. The resources are `cpu`, `mem` in bytes, and `gpu`.
 
 mod columns;
 

@@ -1,7 +1,7 @@
 //! Looks up the ids of names and demand vectors through a direct-mapped cache.
 //!
-//! A trace of millions of rows has a few hundred users and a few thousand vectors. A cache hit costs one comparison; the
-//! hash map behind the cache is used only on a miss.
+//! A trace of millions of rows has a few hundred users and a few thousand vectors. A cache hit costs one comparison;
+//! the hash map behind the cache is used only on a miss.
 
 use std::collections::HashMap;
 
