@@ -8,7 +8,7 @@ use evenhand_policies::Order;
 use evenhand_policies::equivalents::Combine;
 use evenhand_study::{BACKFILLS, Backfill, PLACEMENTS, Placement};
 use evenhand_workload::export::ExportFormat;
-use evenhand_workload::generate::Like;
+use evenhand_workload::generate::TraceModel;
 use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit};
 
 use crate::agent::{AgentVerb, TopArgs};
@@ -195,7 +195,7 @@ pub(crate) struct DescribeArgs {
 pub(crate) struct GenerateArgs {
     /// Which trace it should look like: google2011 or metacentrum
     #[arg(long, default_value = "google2011")]
-    pub(crate) like: Like,
+    pub(crate) like: TraceModel,
     /// How many tasks
     #[arg(long, default_value_t = 200_000)]
     pub(crate) tasks: u64,

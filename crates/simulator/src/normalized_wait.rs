@@ -250,7 +250,7 @@ impl NuwtSpread {
 mod tests {
     use super::*;
     use crate::Site;
-    use evenhand_model::{MachineGroup, Resource, Stock, Task, WorkloadBuilder};
+    use evenhand_model::{MachineGroup, Resource, ResourceQuantity, Task, WorkloadBuilder};
 
     fn workload(demands: &[[u128; 2]]) -> Workload {
         let mut b = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
@@ -266,7 +266,7 @@ mod tests {
         let group = |(name, has): (&str, [&str; 2])| MachineGroup {
             name: name.into(),
             count: 1,
-            has: has.map(|n| Stock::parse(n).unwrap()).to_vec(),
+            capacity: has.map(|n| ResourceQuantity::parse(n).unwrap()).to_vec(),
             speed: Rational::ONE,
             properties: vec![],
         };

@@ -156,7 +156,7 @@ pub fn simulate(
 
 /// Returns the first resource of which `demand` exceeds the pool, as a rejection.
 fn larger_than_pool(capacity: &Capacity, demand: &[Amount]) -> Option<Rejection> {
-    let resource = demand.iter().zip(capacity.fits()).position(|(d, c)| d > c)?;
+    let resource = demand.iter().zip(capacity.amounts()).position(|(d, c)| d > c)?;
     Some(Rejection::Resource(resource.min(255) as u8))
 }
 
@@ -212,7 +212,7 @@ impl<'a> Pool<'a> {
             workload,
             upcoming: PendingTasks::new(workload, tasks, &rejected),
             rejected,
-            free: capacity.fits().iter().map(|c| c.0).collect(),
+            free: capacity.amounts().iter().map(|c| c.0).collect(),
             starts: vec![NO_TIME; workload.len()],
             running: EventQueue::new(),
             submitted: 0,

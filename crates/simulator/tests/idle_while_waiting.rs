@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used)]
 
 use evenhand_model::{
-    Capacity, Cluster, MachineGroup, NO_TIME, Rational, Resource, Span, Stock, Task, Time, Weights, Workload,
-    WorkloadBuilder,
+    Capacity, Cluster, MachineGroup, NO_TIME, Rational, Resource, ResourceQuantity, Span, Task, Time, Weights,
+    Workload, WorkloadBuilder,
 };
 use evenhand_policies::{Setting, registration};
 use evenhand_simulator::{
@@ -172,7 +172,7 @@ proptest! {
         let group = |(i, (count, has, speed)): (usize, &Kind)| MachineGroup {
             name: i.to_string(),
             count: *count as u32,
-            has: has.map(|n| Stock::parse(&n.to_string()).unwrap()).to_vec(),
+            capacity: has.map(|n| ResourceQuantity::parse(&n.to_string()).unwrap()).to_vec(),
             speed: Rational::from_parts(speed.0.into(), speed.1.into()),
             properties: vec![],
         };

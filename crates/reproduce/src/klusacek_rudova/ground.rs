@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use evenhand_model::{Amount, Cluster, MachineGroup, NO_TIME, Rational, Span, Stock, Weights, Workload};
+use evenhand_model::{Amount, Cluster, MachineGroup, NO_TIME, Rational, ResourceQuantity, Span, Weights, Workload};
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_policies::{Decay, Setting, registration};
 use evenhand_simulator::{
     Backfill, JobOptions, Jobs, Placement, Progress, Simulated, Site, TaskProcessors, UserTasks, simulate_jobs,
 };
-use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
 use crate::{ReproduceError, Settings};
 
@@ -24,12 +24,12 @@ pub(super) const WAGAP: [Machines<'static>; 2] =
 
 /// Machines with these resources.
 pub(super) fn cluster(resources: &[&str], groups: &[Machines<'_>]) -> Result<Cluster, ReproduceError> {
-    let stock = |text: &str| Stock::parse(text).map_err(|e| ReproduceError::Setup(e.to_string()));
+    let stock = |text: &str| ResourceQuantity::parse(text).map_err(|e| ReproduceError::Setup(e.to_string()));
     let group = |(name, count, has, speed): &Machines<'_>| {
         Ok(MachineGroup {
             name: (*name).into(),
             count: *count,
-            has: has.iter().map(|text| stock(text)).collect::<Result<_, ReproduceError>>()?,
+            capacity: has.iter().map(|text| stock(text)).collect::<Result<_, ReproduceError>>()?,
             speed: stock(speed)?.exact,
             properties: Vec::new(),
         })
@@ -83,7 +83,7 @@ impl Ground {
         // The log has 17,900 jobs of 75 users in 89 days; fewer jobs at the same rate.
         let tasks = settings.tasks.min(18_000);
         let options = GenerateOptions {
-            like: Like::MetaCentrum,
+            model: TraceModel::MetaCentrum,
             tasks,
             users: 75,
             days: 89.0 * tasks as f64 / 18_000.0,

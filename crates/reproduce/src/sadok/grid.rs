@@ -9,7 +9,7 @@ use evenhand_report::chart::{Scale, Unit};
 use evenhand_simulator::{Metrics, PoolOptions, Progress, SimulationError, UserTasks, simulate};
 use evenhand_study::compare;
 use evenhand_study::record::{ComparisonRecord, RunRecord};
-use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 use rayon::prelude::*;
 
 use crate::{ReproduceError, Settings};
@@ -99,7 +99,7 @@ pub(super) fn grids(settings: &Settings) -> Result<&[Grid], ReproduceError> {
         return Ok(grids);
     }
     let options = GenerateOptions {
-        like: Like::Google2011,
+        model: TraceModel::Google2011,
         tasks: settings.tasks,
         users: USERS,
         days: DAYS,

@@ -1,4 +1,4 @@
-//! From a workload's columns to its figures.
+//! Computes the statistics of a workload.
 
 use evenhand_model::{Amount, NO_TIME, Workload, mean_use, to_f64};
 use rayon::prelude::*;
@@ -6,12 +6,12 @@ use rayon::prelude::*;
 use super::statistics::{Gaps, Sorted, concentration, spearman, tail};
 use super::{Bursts, CommonVector, Description, Distribution, ResourceDescription};
 
-/// Nanoseconds in a second.
+/// The nanoseconds in a second.
 const SECOND: f64 = 1e9;
-/// Tasks of a burst follow each other within so many nanoseconds.
+/// The longest time between consecutive tasks of a burst, in nanoseconds.
 const BURST_GAP: u64 = 1_000_000;
 
-/// Describes a workload.
+/// Computes the statistics of a workload, in O(n log n) for n rows, in parallel.
 pub fn describe(w: &Workload) -> Description {
     let c = w.columns();
     let r = mean_use(w);
@@ -79,14 +79,14 @@ pub fn describe(w: &Workload) -> Description {
     }
 }
 
-/// How many tasks fall on each of `ids` ids.
+/// Counts the tasks of each of `ids` ids.
 fn tasks_per(w: &Workload, ids: usize, id: impl Fn(usize) -> usize) -> Vec<u64> {
     let mut tasks = vec![0; ids];
     (0..w.len()).for_each(|row| tasks[id(row)] += u64::from(w.count(row)));
     tasks
 }
 
-/// The values of the rows that have one, sorted.
+/// Returns the values of the rows that have one, sorted.
 pub(super) fn sorted(w: &Workload, value: impl Fn(usize) -> Option<u64>) -> Sorted {
     let rows = 0..w.len();
     if w.columns().count.is_none() {
@@ -99,7 +99,7 @@ fn known(w: &Workload, value: Option<impl Fn(usize) -> Option<u64>>) -> Option<D
     Some(sorted(w, value?)).filter(|s| s.tasks() > 0).map(|s| s.distribution(SECOND))
 }
 
-/// Amount-steps times seconds of each resource, by user.
+/// Returns the resource-time of each user, in steps times seconds, one entry per resource.
 fn held_per_user(w: &Workload) -> Vec<Vec<f64>> {
     let c = w.columns();
     let mut held = vec![vec![0.0; w.resources().len()]; w.users().len()];
@@ -112,7 +112,7 @@ fn held_per_user(w: &Workload) -> Vec<Vec<f64>> {
     held
 }
 
-/// Of each user the largest share of all that is held of one resource.
+/// Returns the largest fraction of the resource-time of each user, over all resources.
 fn largest_shares(held: &[Vec<f64>]) -> Vec<f64> {
     let width = held.first().map_or(0, Vec::len);
     let totals: Vec<f64> = (0..width).map(|r| held.iter().map(|h| h[r]).sum()).collect();
@@ -120,8 +120,8 @@ fn largest_shares(held: &[Vec<f64>]) -> Vec<f64> {
     held.iter().map(|h| h.iter().zip(&totals).map(share).fold(0.0, f64::max)).collect()
 }
 
-/// The share of the weight on each resource that is the largest relative to R; ties go to the
-/// first resource.
+/// Returns, for each resource, the fraction of the weight of vectors whose dominant resource (the largest entry
+/// relative to R) it is. Ties go to the first resource.
 fn dominant(width: usize, r: &[f64], vectors: impl Iterator<Item = (Vec<f64>, f64)>) -> Vec<f64> {
     let mut on = vec![0.0; width];
     for (vector, weight) in vectors {
@@ -133,15 +133,15 @@ fn dominant(width: usize, r: &[f64], vectors: impl Iterator<Item = (Vec<f64>, f6
     on.into_iter().map(|w| if sum > 0.0 { w / sum } else { 0.0 }).collect()
 }
 
-/// The vectors most tasks have; ties go to the smaller id.
-pub(super) fn common_vectors(w: &Workload, per_demand: &[u64], most: usize) -> Vec<CommonVector> {
+/// Returns the most common vectors, at most `limit`; ties go to the smaller id.
+pub(super) fn common_vectors(w: &Workload, per_demand: &[u64], limit: usize) -> Vec<CommonVector> {
     let mut order: Vec<usize> = (0..per_demand.len()).collect();
     order.sort_by_key(|&id| (std::cmp::Reverse(per_demand[id]), id));
     let value = |row: &[Amount]| w.resources().iter().zip(row).map(|(r, &a)| r.value(a)).collect();
     let all = w.tasks().max(1) as f64;
     order
         .into_iter()
-        .take(most)
+        .take(limit)
         .map(|id| CommonVector {
             amounts: value(w.demands().row(evenhand_model::DemandId(id as u32))),
             share: per_demand[id] as f64 / all,
@@ -149,14 +149,15 @@ pub(super) fn common_vectors(w: &Workload, per_demand: &[u64], most: usize) -> V
         .collect()
 }
 
-/// When a row held its amounts, in nanoseconds.
+/// Returns the interval in which a row held its amounts, in nanoseconds.
 pub(super) fn held_from_to(w: &Workload, row: usize) -> (u64, u64) {
     let c = w.columns();
     let start = w.start(row).unwrap_or(c.submit[row]);
     (start.nanos(), (start + c.duration[row]).nanos())
 }
 
-/// The most of each resource held at once, in steps. At one instant what finishes goes first.
+/// Returns the largest amount of each resource held at one time, in steps. At the same instant, tasks finish before
+/// others start.
 fn peak_use(w: &Workload) -> Vec<u128> {
     let mut starts: Vec<(u64, u32)> = Vec::with_capacity(w.len());
     let mut ends: Vec<(u64, u32)> = Vec::with_capacity(w.len());
@@ -187,7 +188,7 @@ fn peak_use(w: &Workload) -> Vec<u128> {
 
 fn bursts(w: &Workload) -> Bursts {
     let c = w.columns();
-    // The open burst of each user: last submission, vector, tasks.
+    // The current burst of each user: last submission, vector, tasks.
     let mut open: Vec<Option<(u64, u32, u64)>> = vec![None; w.users().len()];
     let mut sizes = Vec::new();
     let mut gaps = Gaps::default();

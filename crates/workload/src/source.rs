@@ -1,5 +1,5 @@
-//! Where a trace is read from: files, folders of shards, standard input, bytes in memory; plain,
-//! gzip or zstd, told apart by their first bytes.
+//! Sources of a trace: files, folders of shards, standard input, bytes in memory. They are plain, gzip or zstd, which
+//! the first bytes decide.
 
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
@@ -9,16 +9,16 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::import::ImportError;
 
-/// Where one trace, or one part of it, is read from.
+/// The source of a trace, or of one part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Source {
-    /// A file, or a folder whose fitting files are read in the order of their names.
+    /// A file, or a folder whose files with a matching extension are read in the order of their names.
     Path(PathBuf),
     /// Standard input.
     Stdin,
     /// Bytes in memory.
     Bytes {
-        /// What messages call it.
+        /// The name in messages.
         name: String,
         /// The content, compressed or not.
         data: Vec<u8>,
@@ -26,39 +26,39 @@ pub enum Source {
 }
 
 impl Source {
-    /// A source as a command line names it: `-` is standard input, all else a path.
+    /// Creates a source from an argument of a command line: `-` is standard input, anything else is a path.
     pub fn from_argument(argument: impl Into<PathBuf>) -> Source {
         let path = argument.into();
         if path.as_os_str() == "-" { Source::Stdin } else { Source::Path(path) }
     }
 }
 
-/// How far reading has come, for a progress bar.
+/// The progress of reading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
-    /// Bytes read so far, as stored (compressed).
+    /// The bytes read so far, before decompression.
     pub read: u64,
-    /// Bytes of all sources, when all are plain files or in memory.
+    /// The bytes of all sources, if all are regular files or in memory.
     pub total: Option<u64>,
 }
 
-/// Tells a caller how many bytes have been read.
+/// Reports to a callback how many bytes have been read.
 pub(crate) struct Meter<'a> {
-    tell: Option<&'a (dyn Fn(Progress) + Sync)>,
+    report: Option<&'a (dyn Fn(Progress) + Sync)>,
     read: AtomicU64,
     total: Option<u64>,
 }
 
 impl<'a> Meter<'a> {
-    pub(crate) fn new(tell: Option<&'a (dyn Fn(Progress) + Sync)>, shards: &[Shard]) -> Meter<'a> {
+    pub(crate) fn new(report: Option<&'a (dyn Fn(Progress) + Sync)>, shards: &[Shard]) -> Meter<'a> {
         let total = shards.iter().map(Shard::size).sum();
-        Meter { tell, read: AtomicU64::new(0), total }
+        Meter { report, read: AtomicU64::new(0), total }
     }
 
     fn add(&self, bytes: u64) {
-        if let Some(tell) = self.tell {
+        if let Some(report) = self.report {
             let read = self.read.fetch_add(bytes, Ordering::Relaxed) + bytes;
-            tell(Progress { read, total: self.total });
+            report(Progress { read, total: self.total });
         }
     }
 }
@@ -73,13 +73,13 @@ enum Origin {
 pub(crate) struct Shard {
     pub(crate) name: String,
     origin: Origin,
-    /// Kept open after a look at its head when it cannot be opened again (pipes).
+    /// The stream after its head was read, if it cannot be opened again (pipes).
     open: Option<Blocks>,
 }
 
 impl Shard {
-    /// The streams that `sources` stand for; in folders, the files that end in one of
-    /// `extensions` (before `.gz` or `.zst`), in the order of their names.
+    /// Returns the streams of `sources`; of folders, the files that end in one of `extensions` (before `.gz` or
+    /// `.zst`), in the order of their names.
     pub(crate) fn of(sources: &[Source], extensions: &[&str]) -> Result<Vec<Shard>, ImportError> {
         let mut shards = Vec::new();
         let mut add = |name: String, origin| shards.push(Shard { name, origin, open: None });
@@ -113,7 +113,7 @@ impl Shard {
         }
     }
 
-    /// The first whole lines of the stream, decompressed.
+    /// Returns the first kilobytes of the stream, decompressed, which remain to be read.
     pub(crate) fn head(&mut self) -> Result<Vec<u8>, ImportError> {
         let mut blocks = self.take()?;
         let head = blocks.head()?.to_vec();
@@ -173,26 +173,26 @@ fn files_in(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// A block is long enough that finding its last line end costs nothing, and fits the L2 cache.
+/// The size of a block: large enough that the search for its last line end is negligible, and within the L2 cache.
 const BLOCK: usize = 256 * 1024;
-/// Enough to tell the format, and the time of the first row.
+/// The size of a head: enough to detect the format and to read the time of the first row.
 const HEAD: usize = 8 * 1024;
-/// No format here has lines this long; a file without line ends must not fill the memory.
+/// The longest line. No format has longer ones, and a file without line ends must not fill the memory.
 const LONGEST_LINE: usize = 16 * 1024 * 1024;
 
-/// Reads a stream, decompressed, in blocks of whole lines: the part of a line at a block's end
-/// is carried over, so nothing but one block is ever held.
+/// Reads a stream, decompressed, in blocks of whole lines. The partial line at the end of a block is moved to the next
+/// block, so memory holds one block.
 pub(crate) struct Blocks {
     name: String,
     compression: Option<&'static str>,
     reader: Box<dyn Read + Send>,
     block: usize,
     buffer: Vec<u8>,
-    /// `buffer[given..filled]` is read and not yet handed out.
+    /// `buffer[given..filled]` has been read and not yet returned.
     given: usize,
     filled: usize,
     ended: bool,
-    /// Stored bytes read since the meter last heard of them.
+    /// Stored bytes read since the last report to the meter.
     unmetered: Arc<AtomicU64>,
 }
 
@@ -248,7 +248,7 @@ impl Blocks {
         Ok(())
     }
 
-    /// An error of the decompressor is the input's fault, one of the operating system is not.
+    /// Classifies an error: of the decompressor, which means a damaged input, or of the operating system.
     fn failed(&self, source: io::Error) -> ImportError {
         let file = self.name.clone();
         match self.compression {
@@ -260,13 +260,13 @@ impl Blocks {
         }
     }
 
-    /// The first few kilobytes, which [`next`](Blocks::next) will hand out again.
+    /// Returns the first few kilobytes, which [`next`](Blocks::next) returns again.
     fn head(&mut self) -> Result<&[u8], ImportError> {
         self.fill(HEAD)?;
         Ok(&self.buffer[..self.filled])
     }
 
-    /// The next whole lines, or `None` at the end; a last line may lack its line end.
+    /// Returns the next whole lines, or `None` at the end. The last line may lack its line end.
     pub(crate) fn next(&mut self, meter: &Meter<'_>) -> Result<Option<&[u8]>, ImportError> {
         self.buffer.copy_within(self.given..self.filled, 0);
         (self.filled, self.given) = (self.filled - self.given, 0);
@@ -287,7 +287,7 @@ impl Blocks {
         }
     }
 
-    /// Everything that is left, for formats that are one document.
+    /// Returns the rest of the stream, for formats that are one document.
     pub(crate) fn rest(mut self, meter: &Meter<'_>) -> Result<Vec<u8>, ImportError> {
         while !self.ended {
             self.fill((self.filled + 1).next_power_of_two().max(self.block))?;

@@ -1,18 +1,18 @@
-//! The format of a trace, told from its first lines.
+//! Detects the format of a trace from its first lines.
 
 use super::error::quoted;
-use super::number::decimal;
-use super::rows::BYTE_ORDER_MARK;
+use super::lines::BYTE_ORDER_MARK;
+use super::parse_number::decimal;
 use super::{Format, ImportError};
 
-/// The format of the stream that starts with `head`.
+/// Returns the format of the stream that starts with `head`.
 pub(super) fn detect(file: &str, head: &[u8]) -> Result<Format, ImportError> {
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let mut lines = head.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).filter(|l| !l.is_empty());
     let Some(first) = lines.next() else {
         return Err(match head.is_empty() {
             true => ImportError::EmptyFile { file: file.to_string() },
-            false => unclear(file, b""),
+            false => unknown_format(file, b""),
         });
     };
     if first[0] == b'{' {
@@ -27,7 +27,7 @@ pub(super) fn detect(file: &str, head: &[u8]) -> Result<Format, ImportError> {
         return Ok(Format::Google2011);
     }
     let is_sdrf = |line: &[u8]| commas(line) == 6 && starts_with_number(line);
-    // A header may come first; then the second line decides.
+    // The first line may be a header; then the second line decides.
     if is_sdrf(first) || commas(first) == 6 && lines.next().is_some_and(is_sdrf) {
         return Ok(Format::SdrfCsv);
     }
@@ -35,7 +35,7 @@ pub(super) fn detect(file: &str, head: &[u8]) -> Result<Format, ImportError> {
     if words.any(|w| w.eq_ignore_ascii_case(b"JobID") || w.eq_ignore_ascii_case(b"JobIDRaw")) {
         return Ok(Format::Sacct);
     }
-    Err(unclear(file, first))
+    Err(unknown_format(file, first))
 }
 
 fn is_swf(line: &[u8]) -> bool {
@@ -44,7 +44,7 @@ fn is_swf(line: &[u8]) -> bool {
     (0..18).all(|_| fields.next().is_some_and(number))
 }
 
-fn unclear(file: &str, first: &[u8]) -> ImportError {
+fn unknown_format(file: &str, first: &[u8]) -> ImportError {
     let expected: Vec<&str> = Format::ALL.iter().filter(|f| **f != Format::Auto).map(|f| f.name()).collect();
     ImportError::UnclearFormat { file: file.to_string(), found: quoted(first), expected: expected.join(", ") }
 }
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn formats_are_told_by_their_first_lines() {
+    fn formats_are_detected_from_their_first_lines() {
         let swf = "1 0 5 10 4 -1 -1 4 60 -1 1 3 1 -1 1 -1 -1 -1\n";
         let cases = [
             ("; Version: 2.2\n", Some(Format::Swf)),

@@ -1,21 +1,21 @@
-//! The loop over the lines of a stream that every text format shares.
+//! Iterates over the lines of a stream, for all text formats.
 
 use std::borrow::Cow;
 
-use super::error::Problem;
+use super::error::FieldError;
 use super::summary::Tally;
 use super::{ImportError, ImportOptions};
-use crate::input::{Meter, Shard};
+use crate::source::{Meter, Shard};
 
 /// Calls `row` with each line of `shard` that is not blank and its number, counted from 1.
 ///
-/// A problem ends the reading, or with `lenient` is counted.
+/// An error ends the reading; with `lenient`, the row is counted as malformed.
 pub(super) fn for_each_line(
     shard: Shard,
     options: &ImportOptions,
     meter: &Meter<'_>,
     tally: &mut Tally,
-    mut row: impl FnMut(&[u8], u64, &mut Tally) -> Result<(), Box<Problem>>,
+    mut row: impl FnMut(&[u8], u64, &mut Tally) -> Result<(), Box<FieldError>>,
 ) -> Result<(), ImportError> {
     let file = shard.name.clone();
     let mut blocks = shard.open()?;
@@ -34,26 +34,26 @@ pub(super) fn for_each_line(
             if line.iter().all(u8::is_ascii_whitespace) {
                 continue;
             }
-            if let Err(problem) = row(line, number, tally) {
+            if let Err(error) = row(line, number, tally) {
                 if !options.lenient {
-                    return Err(problem.located(&file, number).into());
+                    return Err(error.located(&file, number).into());
                 }
-                malformed(tally, &problem);
+                malformed(tally, &error);
             }
         }
     }
     if number == 0 { Err(ImportError::EmptyFile { file }) } else { Ok(()) }
 }
 
-/// Counts a row that `lenient` skips.
-pub(super) fn malformed(tally: &mut Tally, problem: &Problem) {
-    tally.dropped.add(Cow::Owned(format!("malformed (expected {})", problem.expected)), 1);
+/// Counts a malformed row that `lenient` skips.
+pub(super) fn malformed(tally: &mut Tally, error: &FieldError) {
+    tally.dropped.add(Cow::Owned(format!("malformed, expected {}", error.expected)), 1);
 }
 
-/// What editors of another platform put before the first character.
+/// The byte order mark, which some editors write at the beginning of a file.
 pub(super) const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
 
-/// The text of a field that must be UTF-8, such as a user's name.
-pub(super) fn utf8<'a>(field: &'a [u8], at: usize, what: &'static str) -> Result<&'a str, Box<Problem>> {
-    std::str::from_utf8(field).map_err(|e| Problem::new(at + e.valid_up_to(), field, format!("{what} in UTF-8")))
+/// Returns a field as text, which must be UTF-8.
+pub(super) fn utf8<'a>(field: &'a [u8], at: usize, what: &'static str) -> Result<&'a str, Box<FieldError>> {
+    std::str::from_utf8(field).map_err(|e| FieldError::new(at + e.valid_up_to(), field, format!("{what} in UTF-8")))
 }

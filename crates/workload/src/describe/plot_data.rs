@@ -1,44 +1,45 @@
-//! Points for the figures of a description; drawing them is the report's room.
+//! Computes the points of the figures of a description; the report crate draws them.
 
 use evenhand_model::Workload;
 use serde::Serialize;
 
-use super::measure::{common_vectors, held_from_to, sorted};
+use super::compute::{common_vectors, held_from_to, sorted};
 
-/// Bins of time in [`DescriptionPlots::use_over_time`].
+/// The number of bins in [`DescriptionPlots::use_over_time`].
 const BINS: usize = 400;
-/// Points of a curve that has one a user or a task.
+/// The largest number of points of a curve over users or tasks.
 const POINTS: usize = 400;
-/// Vectors in the picture of demands.
+/// The largest number of vectors in the figure of demands.
 const VECTORS: usize = 500;
 
-/// What the figures of a description show.
+/// The data of the figures of a description.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct DescriptionPlots {
-    /// Rank from 1 and tasks of users, the largest first; evenly spaced in log rank if there are many.
+    /// The rank of a user, from 1, and its tasks, in decreasing order; evenly spaced in log rank if there are many
+    /// users.
     pub tasks_by_rank: Vec<(u64, u64)>,
-    /// When the first bin begins: the first start, in seconds.
+    /// The start of the first bin, which is the first start of a task, in seconds.
     pub use_start_s: f64,
     /// The width of a bin of [`use_over_time`](DescriptionPlots::use_over_time), in seconds.
     pub use_bin_s: f64,
-    /// For each resource the time mean of what tasks hold in each bin, in its unit.
+    /// For each resource, the time mean of the amount held in each bin, in its unit.
     pub use_over_time: Vec<Vec<f64>>,
     /// The most common demand vectors.
     pub vectors: Vec<VectorPoint>,
-    /// Run time in seconds and the share of tasks that run no longer.
+    /// The cumulative distribution of run times: seconds, and the fraction of tasks that run at most that long.
     pub duration_cdf: Vec<(f64, f64)>,
 }
 
-/// One demand vector in the picture of demands.
+/// A demand vector in the figure of demands.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct VectorPoint {
     /// The amounts, in the order of the resources.
     pub amounts: Vec<f64>,
-    /// How many tasks have it.
+    /// The number of tasks with this vector.
     pub tasks: u64,
 }
 
-/// The points of a workload's figures.
+/// Computes the data of the figures of a workload.
 pub fn describe_plots(w: &Workload) -> DescriptionPlots {
     let c = w.columns();
     let (mut per_user, mut per_demand) = (vec![0u64; w.users().len()], vec![0u64; w.demands().len()]);
@@ -65,7 +66,7 @@ pub fn describe_plots(w: &Workload) -> DescriptionPlots {
     }
 }
 
-/// At most about [`POINTS`] indices below `n`, the first and the last among them.
+/// Returns about [`POINTS`] indexes below `n`, evenly spaced in their logarithm, among them the first and the last.
 fn log_spaced(n: usize) -> impl Iterator<Item = usize> {
     let step = (n.max(2) as f64).ln() / POINTS as f64;
     let mut last = None;
@@ -79,8 +80,8 @@ fn use_over_time(w: &Workload) -> (f64, f64, Vec<Vec<f64>>) {
         (0..w.len()).map(|row| held_from_to(w, row)).fold((u64::MAX, 0), |(a, b), (from, to)| (a.min(from), b.max(to)));
     let width = last.saturating_sub(first).div_ceil(BINS as u64).max(1);
     let demands = w.demands().len();
-    // Per bin and vector first, since a row touches up to two ends and a change that lasts: the
-    // area in a bin is (tasks running throughout) x width + what the ends add.
+    // The area of a bin is (tasks that run throughout the bin) x width + (parts of tasks that start or end in it). So a
+    // row changes at most two bins and one running sum.
     let m = w.resources().len();
     let (mut area, mut lasting) = (vec![0.0; BINS * m], vec![0.0; (BINS + 1) * m]);
     let values: Vec<f64> =
@@ -110,7 +111,7 @@ fn use_over_time(w: &Workload) -> (f64, f64, Vec<Vec<f64>>) {
             (0..BINS)
                 .map(|b| {
                     running += lasting[b * m + r];
-                    // Cancelling sums of floats may leave a little less than nothing.
+                    // Cancellation can leave a small negative number.
                     (running + area[b * m + r] / width as f64).max(0.0)
                 })
                 .collect()

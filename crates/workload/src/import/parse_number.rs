@@ -1,15 +1,14 @@
-//! Numbers from bytes, without a `String`: the parsers' inner loop.
+//! Parses numbers from bytes, without a `String`, in the inner loop of the readers.
 //!
-//! The slow, obvious twin is [`evenhand_model::Quantity::parse`]; a property test holds one
-//! against the other.
+//! The reference model is [`evenhand_model::Quantity::parse`]; a property test compares the two.
 
 use evenhand_model::Amount;
 
-/// Billionths in one.
+/// The billionths in one.
 pub(crate) const NANO: u128 = 1_000_000_000;
 
-/// Reads decimal digits at the start of `text`: the value and how many digits there are.
-/// The value is wrong past 19 digits; [`integer`] checks.
+/// Parses the decimal digits at the start of `text`; returns the value and the number of digits. The value overflows
+/// after 19 digits, which [`integer`] checks.
 #[inline]
 pub(super) fn leading_digits(text: &[u8]) -> (u64, usize) {
     let mut value = 0u64;
@@ -23,14 +22,14 @@ pub(super) fn leading_digits(text: &[u8]) -> (u64, usize) {
     (value, text.len())
 }
 
-/// A whole number that is not negative and fits `u64`.
+/// Parses a whole number that is not negative and fits `u64`.
 #[inline]
 pub(crate) fn integer(text: &[u8]) -> Option<u64> {
     let (value, digits) = leading_digits(text);
     if digits != text.len() || digits == 0 {
         return None;
     }
-    // 19 digits always fit; longer ones are rare enough for the checked way of std.
+    // 19 digits always fit. Longer numbers are rare, and std checks them.
     if digits <= 19 { Some(value) } else { std::str::from_utf8(text).ok()?.parse().ok() }
 }
 
@@ -39,24 +38,24 @@ pub(crate) fn integer(text: &[u8]) -> Option<u64> {
 pub(crate) struct Decimal {
     /// The nearest number of billionths, halves up.
     pub(crate) nano: u128,
-    /// Whether the text has more than nine decimals that count.
+    /// Whether the text has more than nine significant decimals.
     pub(crate) rounded: bool,
 }
 
-/// Whether an amount in billionths is one that a workload can hold.
+/// Returns whether a workload can hold an amount, given in billionths.
 pub(super) fn fits(nano: u128) -> bool {
     nano <= u128::from(Amount::MAX.0) * NANO
 }
 
-/// Powers of ten that fit u128.
+/// The largest power of ten that fits `u128`.
 const LARGEST_POWER: u32 = 38;
-/// As in `Quantity`: a larger exponent is not a number anyone means.
+/// The largest exponent, as in `Quantity`.
 const LARGEST_EXPONENT: i32 = 60;
 
-/// `12`, `12.5`, `.5`, `3.8e-05`: not negative, no sign, below 2^128 billionths.
+/// Parses `12`, `12.5`, `.5` or `3.8e-05`: without a sign, below 2^128 billionths.
 #[inline]
 pub(crate) fn decimal(text: &[u8]) -> Option<Decimal> {
-    // Nearly all numbers of a trace: few digits, at most nine of them after the point.
+    // The fast path for nearly all numbers of a trace: few digits, at most nine of them after the point.
     let (whole, n) = leading_digits(text);
     if n == text.len() && (1..=19).contains(&n) {
         return Some(Decimal { nano: u128::from(whole) * NANO, rounded: false });
@@ -72,7 +71,7 @@ pub(crate) fn decimal(text: &[u8]) -> Option<Decimal> {
 }
 
 fn any_decimal(text: &[u8]) -> Option<Decimal> {
-    // The digits without the point are `mantissa`; those that no longer fit are `rest`.
+    // `mantissa` holds the digits without the point; `rest` is whether a digit that no longer fits is not 0.
     let (mut mantissa, mut rest, mut digits) = (0u128, false, 0usize);
     // value = mantissa * 10^scale
     let mut scale = 0i32;
@@ -82,7 +81,7 @@ fn any_decimal(text: &[u8]) -> Option<Decimal> {
         match b {
             b'0'..=b'9' => {
                 digits += 1;
-                // The exponent can shift at most 60 places, so longer texts are not meant.
+                // The exponent shifts by at most 60 places, so longer texts are not numbers of a trace.
                 if digits > LARGEST_EXPONENT as usize {
                     return None;
                 }
@@ -112,7 +111,7 @@ fn any_decimal(text: &[u8]) -> Option<Decimal> {
     }
     let shift = scale + 9;
     if shift >= 0 {
-        // With a rest the number has some 28 digits before the point.
+        // With a rest, the number has about 28 digits before the point.
         if rest {
             return None;
         }
@@ -142,7 +141,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn decimals_are_what_quantities_are(text in "[0-9]{0,40}(\\.[0-9]{0,20})?([eE][+-]?[0-9]{1,2})?") {
+        fn decimals_equal_quantities(text in "[0-9]{0,40}(\\.[0-9]{0,20})?([eE][+-]?[0-9]{1,2})?") {
             let exact = Quantity::parse(&text).ok();
             match decimal(text.as_bytes()) {
                 Some(found) => {
@@ -163,14 +162,14 @@ mod tests {
         }
 
         #[test]
-        fn integers_are_what_std_says(text in "[0-9]{0,22}|[0-9a.+-]{1,4}") {
+        fn integers_equal_those_of_std(text in "[0-9]{0,22}|[0-9a.+-]{1,4}") {
             let std = text.parse::<u64>().ok().filter(|_| !text.starts_with('+'));
             prop_assert_eq!(integer(text.as_bytes()), std);
         }
     }
 
     #[test]
-    fn junk_is_no_number() {
+    fn texts_that_are_not_numbers_are_rejected() {
         for bad in ["", ".", "-1", "+1", "1 ", "nan", "1e", "e5", "1.2.3", "1e999", "0x10", "1,5", "1e+-5"] {
             assert_eq!(decimal(bad.as_bytes()), None, "{bad}");
         }

@@ -1,48 +1,18 @@
-//! How Slurm's commands write times, durations, limits, sizes and TRES.
+//! Parses durations, limits, sizes and TRES in the notation of Slurm's commands.
 //!
-//! What none of these is gives `None`; where it stands is for the caller to say. Amounts are in
-//! billionths, memory in billionths of a byte.
+//! Functions return `None` for a text of another form; the caller knows its place. Amounts are in billionths, memory is
+//! in billionths of a byte. Dates are parsed by [`evenhand_model::calendar`].
 
-use evenhand_model::{Nano, Span, Time};
+use evenhand_model::{Nano, Span};
 
-use crate::import::number::{NANO, decimal, integer};
+use crate::import::parse_number::{NANO, decimal, integer};
 
-/// `2023-08-31T12:29:47`, taken as UTC, in seconds since 1970.
-pub fn clock(text: &[u8]) -> Option<Time> {
-    let punctuation = [(4, b'-'), (7, b'-'), (10, b'T'), (13, b':'), (16, b':')];
-    if text.len() != 19 || punctuation.iter().any(|&(i, b)| text[i] != b) {
-        return None;
-    }
-    let part = |from: usize, to: usize| integer(&text[from..to]);
-    let (year, month, day) = (part(0, 4)?, part(5, 7)?, part(8, 10)?);
-    let (hour, minute, second) = (part(11, 13)?, part(14, 16)?, part(17, 19)?);
-    if hour > 23 || minute > 59 || second > 60 {
-        return None;
-    }
-    let days = days_since_1970(year, month, day)?;
-    Time::checked_from_secs(((days * 24 + hour) * 60 + minute) * 60 + second)
-}
-
-/// Proleptic Gregorian calendar.
-fn days_since_1970(year: u64, month: u64, day: u64) -> Option<u64> {
-    let leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
-    let lengths = [31, if leap(year) { 29 } else { 28 }, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
-    let month = usize::try_from(month).ok()?.checked_sub(1).filter(|m| *m < 12)?;
-    if year < 1970 || day == 0 || day > lengths[month] {
-        return None;
-    }
-    let before = year - 1;
-    let leaps_before = |y: u64| y / 4 - y / 100 + y / 400;
-    let years = (year - 1970) * 365 + leaps_before(before) - leaps_before(1969);
-    Some(years + lengths[..month].iter().sum::<u64>() + day - 1)
-}
-
-/// Seconds as a decimal number.
+/// Parses seconds as a decimal number.
 pub fn seconds(text: &[u8]) -> Option<Span> {
     Span::checked_from_nanos(decimal(text)?.nano)
 }
 
-/// `[DD-]HH:MM:SS[.frac]` or `MM:SS[.frac]`.
+/// Parses a duration: `[DD-]HH:MM:SS[.frac]` or `MM:SS[.frac]`.
 pub fn duration(text: &[u8]) -> Option<Span> {
     let (days, clock) = match text.iter().position(|&b| b == b'-') {
         Some(at) => (integer(&text[..at])?, &text[at + 1..]),
@@ -60,10 +30,10 @@ pub fn duration(text: &[u8]) -> Option<Span> {
     Span::checked_from_nanos(u128::from(whole).checked_mul(NANO)?.checked_add(seconds)?)
 }
 
-/// A time limit: `TimelimitRaw` in minutes, `Timelimit` as a duration; `Some(None)` without limit.
+/// Parses a time limit: `TimelimitRaw` in minutes, `Timelimit` as a duration. Returns `Some(None)` for no limit.
 pub fn limit(text: &[u8], in_minutes: bool) -> Option<Option<Span>> {
-    const WITHOUT: [&[u8]; 5] = [b"UNLIMITED", b"Partition_Limit", b"INVALID", b"N/A", b"NONE"];
-    if WITHOUT.iter().any(|w| w.eq_ignore_ascii_case(text)) {
+    const NO_LIMIT: [&[u8]; 5] = [b"UNLIMITED", b"Partition_Limit", b"INVALID", b"N/A", b"NONE"];
+    if NO_LIMIT.iter().any(|w| w.eq_ignore_ascii_case(text)) {
         return Some(None);
     }
     if !in_minutes && text.contains(&b':') {
@@ -72,51 +42,57 @@ pub fn limit(text: &[u8], in_minutes: bool) -> Option<Option<Span>> {
     Span::checked_from_nanos(decimal(text)?.nano.checked_mul(60)?).map(Some)
 }
 
-/// What a job holds, in billionths; memory in bytes.
+/// The amounts that a job holds, in billionths of a CPU, a byte and a GPU.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Amounts {
-    /// CPUs.
+    /// The CPUs.
     pub cpu: Option<Nano>,
-    /// Memory.
+    /// The memory.
     pub mem: Option<Nano>,
-    /// GPUs of all types.
+    /// The GPUs of all types.
     pub gpu: Option<Nano>,
 }
 
-/// The part of a text of TRES that is wrong, and the byte where it begins.
-pub type WrongPart<'a> = (usize, &'a [u8]);
+/// A part of a TRES text that is not a name with an amount.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TresError<'a> {
+    /// The byte of the text where the part begins.
+    pub at: usize,
+    /// The part.
+    pub found: &'a [u8],
+}
 
-/// Calls `take` with each name and value of `cpu=8,mem=125000M,node=1,gres/gpu:a100=2`, until it gives `None`.
+/// Calls `take` with each name and value of `cpu=8,mem=125000M,node=1,gres/gpu:a100=2`.
 ///
 /// # Errors
-/// The part that is no name with a value, or that `take` refused.
-pub fn each_tres<'a>(
+/// Returns the first part that is not a name with a value, or for which `take` returns `None`.
+pub fn for_each_tres<'a>(
     text: &'a [u8],
     mut take: impl FnMut(&'a [u8], &'a [u8]) -> Option<()>,
-) -> Result<(), WrongPart<'a>> {
+) -> Result<(), TresError<'a>> {
     let mut at = 0;
     for part in text.split(|&b| b == b',') {
-        let wrong = (at, part);
+        let error = TresError { at, found: part };
         at += part.len() + 1;
-        let equals = part.iter().position(|&b| b == b'=').ok_or(wrong)?;
-        take(&part[..equals], &part[equals + 1..]).ok_or(wrong)?;
+        let equals = part.iter().position(|&b| b == b'=').ok_or(error)?;
+        take(&part[..equals], &part[equals + 1..]).ok_or(error)?;
     }
     Ok(())
 }
 
-/// CPUs, memory and GPUs of `cpu=8,mem=125000M,node=1,gres/gpu:a100=2`.
+/// Parses the CPUs, memory and GPUs of `cpu=8,mem=125000M,node=1,gres/gpu:a100=2`. Other names are ignored.
 ///
 /// # Errors
-/// The part that is no name with an amount.
-pub fn tres(text: &[u8]) -> Result<Amounts, WrongPart<'_>> {
+/// Returns the first part that is not a name with an amount.
+pub fn tres(text: &[u8]) -> Result<Amounts, TresError<'_>> {
     let mut amounts = Amounts::default();
     let mut typed_gpus: Option<Nano> = None;
-    each_tres(text, |name, value| {
+    for_each_tres(text, |name, value| {
         match name {
             b"cpu" => amounts.cpu = Some(count(value)?),
             b"mem" => amounts.mem = Some(memory(value)?),
             b"gres/gpu" => amounts.gpu = Some(count(value)?),
-            // Jobs have both the sum and the types, or on some sites the types alone.
+            // Jobs have both the sum and the types, or, at some sites, the types alone.
             typed if typed.starts_with(b"gres/gpu:") => {
                 typed_gpus = Some(typed_gpus.unwrap_or(0).checked_add(count(value)?)?);
             }
@@ -128,12 +104,12 @@ pub fn tres(text: &[u8]) -> Result<Amounts, WrongPart<'_>> {
     Ok(amounts)
 }
 
-/// A number in billionths.
+/// Parses a number to billionths.
 pub fn count(text: &[u8]) -> Option<Nano> {
     decimal(text).map(|d| d.nano)
 }
 
-/// A size in billionths of a byte: `125000M`, `4.50G`; megabytes without a letter, as Slurm counts.
+/// Parses a size to billionths of a byte: `125000M`, `4.50G`. Without a letter, the unit is M, as in Slurm.
 pub fn memory(text: &[u8]) -> Option<Nano> {
     let (number, shift) = match text.split_last()? {
         (b'K', number) => (number, 10),
@@ -146,8 +122,8 @@ pub fn memory(text: &[u8]) -> Option<Nano> {
     decimal(number)?.nano.checked_mul(1 << shift)
 }
 
-/// `ReqMem`: in all, or with `c` each CPU, or with `n` each node. `Some(None)` if it says nothing:
-/// 0 asks for all memory of a node, whatever that is.
+/// Parses `ReqMem` to billionths of a byte: the memory of the job, or with `c` of each CPU, or with `n` of each node.
+/// `cpu` and `nodes` are in billionths. Returns `Some(None)` for 0, which requests all memory of a node.
 pub fn memory_request(text: &[u8], cpu: u128, nodes: Option<Nano>) -> Option<Option<Nano>> {
     let (size, copies) = match text.split_last()? {
         (b'c', size) => (size, cpu),
@@ -161,32 +137,6 @@ pub fn memory_request(text: &[u8], cpu: u128, nodes: Option<Nano>) -> Option<Opt
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn times_are_seconds_since_1970() {
-        // By GNU date -u -d … +%s.
-        for (text, seconds) in [
-            ("1970-01-01T00:00:00", 0),
-            ("2000-02-29T23:59:59", 951_868_799),
-            ("2023-08-31T12:29:47", 1_693_484_987),
-            ("2024-12-31T00:00:00", 1_735_603_200),
-            ("2100-03-01T00:00:00", 4_107_542_400),
-        ] {
-            assert_eq!(clock(text.as_bytes()), Time::checked_from_secs(seconds), "{text}");
-        }
-        for bad in [
-            "2023-02-29T00:00:00",
-            "2100-02-29T00:00:00",
-            "1969-12-31T00:00:00",
-            "2023-13-01T00:00:00",
-            "2023-08-31 12:29:47",
-            "2023-8-31T12:29:47",
-            "",
-            "9999-12-31T23:59:59",
-        ] {
-            assert_eq!(clock(bad.as_bytes()), None, "{bad}");
-        }
-    }
 
     #[test]
     fn durations_and_limits() {
@@ -220,8 +170,8 @@ mod tests {
         assert_eq!(held("cpu=1,gres/gpu:a100=1,gres/gpu:l4=2"), Ok(nano(Some(1), None, Some(3))));
         assert_eq!(held("mem=4.50G"), Ok(nano(None, Some(9 << 29), None)));
         assert_eq!(held("mem=7"), Ok(nano(None, Some(7 << 20), None)));
-        assert_eq!(held("cpu=8,mem"), Err((6, &b"mem"[..])));
-        assert_eq!(held("cpu=x"), Err((0, &b"cpu=x"[..])));
+        assert_eq!(held("cpu=8,mem"), Err(TresError { at: 6, found: b"mem" }));
+        assert_eq!(held("cpu=x"), Err(TresError { at: 0, found: b"cpu=x" }));
         let asked = |text: &str, nodes| memory_request(text.as_bytes(), 4 * NANO, nodes);
         assert_eq!(asked("100Mc", None), Some(Some(NANO * (400 << 20))));
         assert_eq!(asked("2Gn", Some(3 * NANO)), Some(Some(NANO * (6 << 30))));

@@ -1,12 +1,12 @@
-//! A row of `task_events` to a compact event.
+//! Parses a row of `task_events` to a compact event.
 
 use std::collections::HashMap;
 
-use crate::import::error::Problem;
-use crate::import::number::{decimal, leading_digits};
-use crate::import::rows::{BYTE_ORDER_MARK, utf8};
+use crate::import::error::FieldError;
+use crate::import::lines::{BYTE_ORDER_MARK, utf8};
+use crate::import::parse_number::{decimal, leading_digits};
 
-/// What happened to a task. UPDATE rows change nothing that is kept, so they make no event.
+/// The kind of an event of a task. UPDATE rows change nothing that is kept, so they are no events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Kind {
     Submit,
@@ -18,20 +18,20 @@ pub(super) enum Kind {
     Lost,
 }
 
-/// One row, as far as the state machine needs it.
+/// The parts of a row that the state machine needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Event {
-    /// Microseconds.
+    /// The time in microseconds.
     pub(super) time: u64,
     pub(super) job: u64,
-    /// Of the task in its job.
+    /// The index of the task in its job.
     pub(super) index: u32,
     pub(super) kind: Kind,
-    /// Whether the trace says that information is missing about this row.
+    /// Whether the row is marked as having missing information.
     pub(super) missing: bool,
-    /// The shard's own number of the user; of SUBMIT rows only.
+    /// The index of the user within the shard; set in SUBMIT rows only.
     pub(super) user: u32,
-    /// Requests in billionths, 0 if there is none; of SUBMIT rows only.
+    /// The CPU request in billionths, like `mem`; 0 if there is none. Set in SUBMIT rows only.
     pub(super) cpu: u64,
     pub(super) mem: u64,
     /// Whether a request had more than nine decimals.
@@ -43,30 +43,30 @@ pub(super) struct Row {
     pub(super) event: Option<Event>,
 }
 
-/// "After the end of the trace", in the trace's own words.
+/// The time of events after the end of the trace, by the schema.
 const AFTER_THE_END: u64 = i64::MAX as u64;
-/// 2^62 ns, what a `Time` holds.
+/// The largest `Time`, 2^62 ns, in microseconds.
 const LATEST: u64 = (1 << 62) / 1000;
 
 #[derive(Default)]
 pub(super) struct Parser {
     users: HashMap<Box<[u8]>, u32>,
     names: Vec<String>,
-    /// Tasks of one job are submitted in a burst, all by one user.
+    /// The latest user: the tasks of one job are submitted together by one user.
     latest: u32,
 }
 
-/// Walks over the fields of a line.
+/// Iterates over the fields of a line.
 struct Fields<'a> {
     line: &'a [u8],
     at: usize,
-    /// How many fields have been taken.
+    /// The number of fields returned so far.
     taken: usize,
 }
 
 impl<'a> Fields<'a> {
-    /// The next field, with the byte where it starts.
-    fn next(&mut self) -> Result<(usize, &'a [u8]), Box<Problem>> {
+    /// Returns the next field, with the byte where it starts.
+    fn next(&mut self) -> Result<(usize, &'a [u8]), Box<FieldError>> {
         let start = self.start()?;
         let rest = &self.line[start..];
         let length = rest.iter().position(|&b| b == b',').unwrap_or(rest.len());
@@ -74,8 +74,8 @@ impl<'a> Fields<'a> {
         Ok((start, &rest[..length]))
     }
 
-    /// As `next`, for long fields.
-    fn next_long(&mut self) -> Result<(usize, &'a [u8]), Box<Problem>> {
+    /// Returns the next field as `next` does, faster for long fields.
+    fn next_long(&mut self) -> Result<(usize, &'a [u8]), Box<FieldError>> {
         let start = self.start()?;
         let rest = &self.line[start..];
         let length = memchr::memchr(b',', rest).unwrap_or(rest.len());
@@ -83,17 +83,17 @@ impl<'a> Fields<'a> {
         Ok((start, &rest[..length]))
     }
 
-    fn start(&mut self) -> Result<usize, Box<Problem>> {
-        // `at` is one past the comma; a line that ends has it one past the end.
+    fn start(&mut self) -> Result<usize, Box<FieldError>> {
+        // `at` is one past the last comma, or one past the end after the last field.
         if self.at > self.line.len() {
             let found = format!("{} columns", self.taken);
-            return Err(Problem::of(self.line.len(), found, COLUMNS));
+            return Err(FieldError::described(self.line.len(), found, COLUMNS));
         }
         self.taken += 1;
         Ok(self.at)
     }
 
-    fn number(&mut self, below: u64, what: &'static str) -> Result<u64, Box<Problem>> {
+    fn number(&mut self, below: u64, what: &'static str) -> Result<u64, Box<FieldError>> {
         let start = self.start()?;
         let (value, digits) = leading_digits(&self.line[start..]);
         let end = start + digits;
@@ -103,23 +103,23 @@ impl<'a> Fields<'a> {
         }
         let rest = &self.line[start..];
         let length = rest.iter().position(|&b| b == b',').unwrap_or(rest.len());
-        Err(Problem::new(start, &rest[..length], what))
+        Err(FieldError::new(start, &rest[..length], what))
     }
 
-    /// A request in billionths; nothing is 0.
-    fn request(&mut self, what: &'static str) -> Result<(u64, bool), Box<Problem>> {
+    /// Parses a request to billionths; an empty field is 0.
+    fn request(&mut self, what: &'static str) -> Result<(u64, bool), Box<FieldError>> {
         let (at, text) = self.next()?;
         if text.is_empty() {
             return Ok((0, false));
         }
         let number = decimal(text).and_then(|d| Some((u64::try_from(d.nano).ok()?, d.rounded)));
-        number.ok_or_else(|| Problem::new(at, text, what))
+        number.ok_or_else(|| FieldError::new(at, text, what))
     }
 
-    fn end(&self) -> Result<(), Box<Problem>> {
+    fn end(&self) -> Result<(), Box<FieldError>> {
         if self.at <= self.line.len() {
             let columns = self.line.iter().filter(|&&b| b == b',').count() + 1;
-            return Err(Problem::of(self.at - 1, format!("{columns} columns"), COLUMNS));
+            return Err(FieldError::described(self.at - 1, format!("{columns} columns"), COLUMNS));
         }
         Ok(())
     }
@@ -128,12 +128,12 @@ impl<'a> Fields<'a> {
 const COLUMNS: &str = "13 columns of task_events";
 
 impl Parser {
-    /// Reads one line.
-    pub(super) fn row(&mut self, line: &[u8]) -> Result<Row, Box<Problem>> {
+    /// Parses one line.
+    pub(super) fn row(&mut self, line: &[u8]) -> Result<Row, Box<FieldError>> {
         let mut fields = Fields { line, at: 0, taken: 0 };
         let time = fields.number(u64::MAX, "a time in whole microseconds (column 1)")?;
         if time > LATEST && time != AFTER_THE_END {
-            return Err(Problem::of(0, time, "a time below 4.6e15 microseconds (column 1)"));
+            return Err(FieldError::described(0, time, "a time below 4.6e15 microseconds (column 1)"));
         }
         let (_, missing) = fields.next()?;
         let job = fields.number(u64::MAX, "a job number (column 3)")?;
@@ -159,7 +159,7 @@ impl Parser {
             _ => None,
         };
         let submitted = kind == Some(Kind::Submit);
-        // Whatever happened after the end was not seen.
+        // Events after the end of the trace were not recorded.
         let kind = kind.filter(|_| time != AFTER_THE_END);
         let user = if submitted { self.user(user, user_at)? } else { 0 };
         let (missing, rounded) = (!missing.is_empty(), cpu_rounded || mem_rounded);
@@ -167,7 +167,7 @@ impl Parser {
         Ok(Row { time, event })
     }
 
-    fn user(&mut self, name: &[u8], at: usize) -> Result<u32, Box<Problem>> {
+    fn user(&mut self, name: &[u8], at: usize) -> Result<u32, Box<FieldError>> {
         if self.names.get(self.latest as usize).is_some_and(|latest| latest.as_bytes() == name) {
             return Ok(self.latest);
         }
@@ -185,13 +185,13 @@ impl Parser {
         Ok(id)
     }
 
-    /// The users' names, by number.
+    /// Returns the names of the users, indexed by their numbers.
     pub(super) fn into_users(self) -> Vec<String> {
         self.names
     }
 }
 
-/// The time of the first row that has one; rows without any are reported when they are parsed.
+/// Returns the time of the first row; a row without one is an error when it is parsed.
 pub(super) fn first_time(head: &[u8]) -> u64 {
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head).trim_ascii_start();
     leading_digits(head).0
@@ -204,7 +204,7 @@ mod tests {
 
     use super::*;
 
-    /// The slow, obvious twin: split at commas, parse with std and `Quantity`.
+    /// The reference model: split at commas, parse with std and `Quantity`.
     fn naive(line: &str) -> Option<(u64, Option<Event>)> {
         let f: Vec<&str> = line.split(',').collect();
         let number = |i: usize| f[i].bytes().all(|b| b.is_ascii_digit()).then(|| f[i].parse::<u64>().ok()).flatten();
@@ -234,7 +234,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn rows_are_what_splitting_says(
+        fn rows_equal_those_of_the_reference_model(
             times in "[0-9]{1,15}|x",
             missing in "|2",
             ids in "[0-9]{1,18},[0-9]{1,11}|,0|5,",

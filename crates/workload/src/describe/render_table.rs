@@ -1,10 +1,10 @@
-//! A description for people.
+//! Prints a description as a table.
 
 use std::fmt;
 
 use super::{Concentration, Description, Distribution};
 
-/// Five significant digits, no exponent for ordinary sizes, no trailing zeros.
+/// Formats a number with five significant digits, without trailing zeros, and without an exponent at usual sizes.
 fn number(v: f64) -> String {
     if v == 0.0 || !v.is_finite() {
         return v.to_string();

@@ -1,22 +1,22 @@
-//! Which processors a task ran on, when the trace does not say.
+//! Assigns processor numbers to tasks, for traces without them.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-/// Processors in use, numbered from 0; there is always a higher one that is free.
+/// The processors in use, numbered from 0. There are infinitely many.
 #[derive(Debug, Default)]
 pub(super) struct Processors {
-    /// Free intervals below `end`: first and one past the last.
+    /// The free intervals below `end`: first and one past the last.
     free: BTreeMap<u128, u128>,
     end: u128,
 }
 
-/// Disjoint intervals in growing order: first and last, both included.
+/// Disjoint intervals in increasing order: first and last, both inclusive.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct IntervalSet(pub(super) Vec<(u128, u128)>);
 
 impl Processors {
-    /// Takes the `n` lowest free processors.
+    /// Takes the `n` lowest-numbered free processors.
     pub(super) fn take(&mut self, mut n: u128) -> IntervalSet {
         let mut taken: Vec<(u128, u128)> = Vec::new();
         let mut add = |first: u128, last: u128| match taken.last_mut() {
@@ -39,8 +39,8 @@ impl Processors {
         IntervalSet(taken)
     }
 
-    /// Gives processors back.
-    pub(super) fn give(&mut self, set: &IntervalSet) {
+    /// Releases processors.
+    pub(super) fn release(&mut self, set: &IntervalSet) {
         for &(first, last) in &set.0 {
             let (mut first, mut past) = (first, last + 1);
             if let Some((&before, &end)) = self.free.range(..first).next_back()
@@ -56,7 +56,7 @@ impl Processors {
 }
 
 impl fmt::Display for IntervalSet {
-    /// As evalys reads it: `1-3 5`.
+    /// Formats the set as evalys reads it: `1-3 5`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (i, &(first, last)) in self.0.iter().enumerate() {
             let space = if i > 0 { " " } else { "" };
@@ -88,7 +88,7 @@ mod tests {
                 if give && !held.is_empty() {
                     let set = held.swap_remove(which.index(held.len()));
                     set.0.iter().flat_map(|&(a, b)| a..=b).for_each(|i| { used.remove(&i); });
-                    p.give(&set);
+                    p.release(&set);
                     continue;
                 }
                 let expected: Vec<u128> = (0..).filter(|i| !used.contains(i)).take(n as usize).collect();

@@ -1,51 +1,29 @@
-//! A workload: the tasks of a trace as columns, sorted by submission.
+//! Builds a workload from tasks in any order.
 
-use thiserror::Error;
-
+use super::{Batch, Columns, NO_ID, NO_TIME, Nano, UserId, Workload, WorkloadError};
 use crate::demand::DemandBuilder;
-use crate::{Amount, DemandId, DemandTable, Names, Resource, Span, Time};
+use crate::{DemandId, Names, Resource, Span, Time};
 
-/// An amount in billionths of a unit, as importers read it: any size, nine decimals.
-pub type Nano = u128;
-
-/// In an optional id column: this task has none.
-pub const NO_ID: u32 = u32::MAX;
-
-/// In an optional time column: unknown. Larger than every [`Time`] and [`Span`].
-pub const NO_TIME: u64 = u64::MAX;
-
-/// A user's number: users are numbered in the order in which they first appear in the workload.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-#[repr(transparent)]
-pub struct UserId(pub u32);
-
-impl UserId {
-    /// As an index.
-    pub fn index(self) -> usize {
-        self.0 as usize
-    }
-}
-
-/// One line of a trace, as importers and generators hand it over.
+/// One task, or several identical ones, for [`WorkloadBuilder::push`].
 #[derive(Clone, Copy, Debug)]
 pub struct Task<'a> {
-    /// When it was submitted.
+    /// The time of submission.
     pub submit: Time,
-    /// When it originally started, if the trace says so.
+    /// The original start, if it is known.
     pub start: Option<Time>,
-    /// How long it ran.
+    /// The run time.
     pub duration: Span,
-    /// The wall time it asked for, if the trace says so.
+    /// The requested wall time, if it is known.
     pub requested: Option<Span>,
-    /// Its user's name.
+    /// The name of the user.
     pub user: &'a str,
-    /// Its account (group, project), if the trace has them.
+    /// The name of the account (group, project), if it has one.
     pub account: Option<&'a str>,
-    /// Its queue (partition), if the trace has them.
+    /// The name of the queue (partition), if it has one.
     pub queue: Option<&'a str>,
-    /// The amount of each resource it holds while it runs, in the builder's order of resources.
+    /// The amounts that the task holds while it runs, in the order of the builder's resources.
     pub amounts: &'a [Nano],
-    /// How many identical copies of it were submitted together; at least 1.
+    /// The number of identical tasks that were submitted together, at least 1.
     pub count: u32,
 }
 
@@ -65,226 +43,10 @@ impl Default for Task<'_> {
     }
 }
 
-/// The columns of a [`Workload`], one entry a row, all of one length.
+/// Collects tasks in any order and builds a [`Workload`].
 ///
-/// Optional columns are absent when no row has a value.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Columns {
-    /// Submission, never decreasing.
-    pub submit: Vec<Time>,
-    /// Original start in nanoseconds, or [`NO_TIME`].
-    pub start: Option<Vec<u64>>,
-    /// Run time.
-    pub duration: Vec<Span>,
-    /// Requested wall time in nanoseconds, or [`NO_TIME`].
-    pub requested: Option<Vec<u64>>,
-    /// Who submitted it.
-    pub user: Vec<UserId>,
-    /// Index into [`Workload::accounts`], or [`NO_ID`].
-    pub account: Option<Vec<u32>>,
-    /// Index into [`Workload::queues`], or [`NO_ID`].
-    pub queue: Option<Vec<u32>>,
-    /// What it holds while it runs.
-    pub demand: Vec<DemandId>,
-    /// Identical copies, at least 1; absent when every row is one task.
-    pub count: Option<Vec<u32>>,
-}
-
-impl Columns {
-    fn assert_len(&self, rows: usize) {
-        let optional = [&self.account, &self.queue, &self.count].map(|c| c.as_ref().map_or(rows, Vec::len));
-        let times = [&self.start, &self.requested].map(|c| c.as_ref().map_or(rows, Vec::len));
-        let lens = [self.duration.len(), self.user.len(), self.demand.len()];
-        assert!(lens.iter().chain(&optional).chain(&times).all(|&l| l == rows), "columns of one length");
-    }
-}
-
-/// Tasks whose names and demand vectors are already numbered, for
-/// [`WorkloadBuilder::append_batch`].
-#[derive(Clone, Debug, Default)]
-pub struct Batch {
-    /// The users' names, by the ids in `columns`.
-    pub users: Vec<String>,
-    /// The accounts' names, by the ids in `columns`.
-    pub accounts: Vec<String>,
-    /// The queues' names, by the ids in `columns`.
-    pub queues: Vec<String>,
-    /// Demand vectors in billionths, one after another, by the ids in `columns`.
-    pub demands: Vec<Nano>,
-    /// The tasks, in any order.
-    pub columns: Columns,
-}
-
-/// A trace in memory: some 36 bytes a row.
-///
-/// Rows are sorted by submission time, equal times in the order of the source. Users, accounts,
-/// queues and demand vectors are numbered by first appearance in that order.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Workload {
-    resources: Vec<Resource>,
-    users: Names,
-    accounts: Names,
-    queues: Names,
-    demands: DemandTable,
-    columns: Columns,
-    header: Vec<(String, String)>,
-}
-
-/// Why a workload cannot be built.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub enum WorkloadError {
-    /// An amount is too large to be held exactly with its column's decimals.
-    #[error("an amount of {resource} needs more than 18 digits; give the trace in a larger unit")]
-    TooLarge {
-        /// The resource's name.
-        resource: String,
-    },
-    /// There are no tasks.
-    #[error("no task is left in the workload")]
-    Empty,
-}
-
-impl Workload {
-    /// The resources, in the order of every demand vector.
-    pub fn resources(&self) -> &[Resource] {
-        &self.resources
-    }
-
-    /// The users' names, by [`UserId`].
-    pub fn users(&self) -> &[String] {
-        self.users.list()
-    }
-
-    /// The number of the user called `name`.
-    pub fn user_id(&self, name: &str) -> Option<UserId> {
-        self.users.id(name).map(UserId)
-    }
-
-    /// The accounts' names.
-    pub fn accounts(&self) -> &[String] {
-        self.accounts.list()
-    }
-
-    /// The queues' names.
-    pub fn queues(&self) -> &[String] {
-        self.queues.list()
-    }
-
-    /// The distinct demand vectors.
-    pub fn demands(&self) -> &DemandTable {
-        &self.demands
-    }
-
-    /// The columns.
-    pub fn columns(&self) -> &Columns {
-        &self.columns
-    }
-
-    /// What the trace says of itself (SWF header comments), in its order.
-    pub fn header(&self) -> &[(String, String)] {
-        &self.header
-    }
-
-    /// How many rows there are.
-    pub fn len(&self) -> usize {
-        self.columns.submit.len()
-    }
-
-    /// Whether there are none.
-    pub fn is_empty(&self) -> bool {
-        self.columns.submit.is_empty()
-    }
-
-    /// How many tasks there are: rows times their counts.
-    pub fn tasks(&self) -> u64 {
-        match &self.columns.count {
-            None => self.len() as u64,
-            Some(counts) => counts.iter().map(|&c| u64::from(c)).sum(),
-        }
-    }
-
-    /// The amounts row `row` holds while it runs.
-    pub fn amounts(&self, row: usize) -> &[Amount] {
-        self.demands.row(self.columns.demand[row])
-    }
-
-    /// How many identical tasks row `row` stands for.
-    pub fn count(&self, row: usize) -> u32 {
-        self.columns.count.as_ref().map_or(1, |c| c[row])
-    }
-
-    /// When row `row` originally started, if the trace says so.
-    pub fn start(&self, row: usize) -> Option<Time> {
-        optional(self.columns.start.as_deref(), row, NO_TIME).map(Time::from_nanos)
-    }
-
-    /// The wall time row `row` asked for, if the trace says so.
-    pub fn requested(&self, row: usize) -> Option<Span> {
-        optional(self.columns.requested.as_deref(), row, NO_TIME).map(Span::from_nanos)
-    }
-
-    /// The name of row `row`'s account, if it has one.
-    pub fn account(&self, row: usize) -> Option<&str> {
-        optional(self.columns.account.as_deref(), row, NO_ID).map(|id| self.accounts()[id as usize].as_str())
-    }
-
-    /// The name of row `row`'s queue, if it has one.
-    pub fn queue(&self, row: usize) -> Option<&str> {
-        optional(self.columns.queue.as_deref(), row, NO_ID).map(|id| self.queues()[id as usize].as_str())
-    }
-
-    /// The same tasks with other users: `user` names that of each row. They are numbered anew, in the
-    /// order in which they first appear.
-    ///
-    /// ```
-    /// # use evenhand_model::*;
-    /// # let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
-    /// # for account in ["x", "y"] {
-    /// #     b.push(&Task { user: "ann", account: Some(account), amounts: &[1], ..Task::default() });
-    /// # }
-    /// # let w = b.finish().unwrap();
-    /// assert_eq!(w.users(), ["ann"]);
-    /// let w = w.with_users(|w, row| w.account(row).unwrap().to_string());
-    /// assert_eq!(w.users(), ["x", "y"]);
-    /// ```
-    pub fn with_users(mut self, mut user: impl FnMut(&Workload, usize) -> String) -> Workload {
-        let mut names = Names::default();
-        let column = (0..self.len()).map(|row| UserId(names.intern(&user(&self, row)))).collect();
-        self.columns.user = column;
-        self.users = names;
-        self
-    }
-
-    /// The same workload with every row one task: rows with a count are written out.
-    pub fn expanded(self) -> Workload {
-        let mut c = self.columns;
-        let Some(counts) = c.count.take() else { return Workload { columns: c, ..self } };
-        fn repeat<T: Copy>(column: Vec<T>, counts: &[u32]) -> Vec<T> {
-            column.into_iter().zip(counts).flat_map(|(v, &c)| std::iter::repeat_n(v, c as usize)).collect()
-        }
-        let columns = Columns {
-            submit: repeat(c.submit, &counts),
-            start: c.start.map(|v| repeat(v, &counts)),
-            duration: repeat(c.duration, &counts),
-            requested: c.requested.map(|v| repeat(v, &counts)),
-            user: repeat(c.user, &counts),
-            account: c.account.map(|v| repeat(v, &counts)),
-            queue: c.queue.map(|v| repeat(v, &counts)),
-            demand: repeat(c.demand, &counts),
-            count: None,
-        };
-        Workload { columns, ..self }
-    }
-}
-
-fn optional<T: Copy + PartialEq>(column: Option<&[T]>, row: usize, none: T) -> Option<T> {
-    column.map(|c| c[row]).filter(|v| *v != none)
-}
-
-/// Collects tasks in any order and makes a [`Workload`] of them.
-///
-/// Amounts come in billionths ([`Nano`]); [`finish`](WorkloadBuilder::finish) gives each resource
-/// the fewest decimals that hold all its amounts exactly.
+/// Amounts are given in billionths ([`Nano`]); [`finish`](WorkloadBuilder::finish) gives each resource the fewest
+/// decimals with which all its amounts are exact.
 #[derive(Clone, Debug)]
 pub struct WorkloadBuilder {
     resources: Vec<Resource>,
@@ -297,7 +59,10 @@ pub struct WorkloadBuilder {
 }
 
 impl WorkloadBuilder {
-    /// A builder for tasks that hold these resources (whose `decimals` are set at the end).
+    /// Creates a builder for tasks that hold these resources, whose `decimals` are set at the end.
+    ///
+    /// # Panics
+    /// Panics if there is no resource.
     pub fn new(resources: impl IntoIterator<Item = Resource>) -> WorkloadBuilder {
         let resources: Vec<Resource> = resources.into_iter().collect();
         assert!(!resources.is_empty(), "a workload has at least one resource");
@@ -312,27 +77,27 @@ impl WorkloadBuilder {
         }
     }
 
-    /// Adds one header entry.
-    pub fn header(&mut self, key: &str, value: &str) {
+    /// Adds an entry to the header.
+    pub fn add_header(&mut self, key: &str, value: &str) {
         self.header.push((key.to_string(), value.to_string()));
     }
 
-    /// How many rows there are so far.
+    /// Returns the number of rows so far.
     pub fn len(&self) -> usize {
         self.columns.submit.len()
     }
 
-    /// Whether there are none so far.
+    /// Returns whether there is no row so far.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// Adds one task.
+    /// Adds one row.
     ///
     /// # Panics
-    /// If `task.amounts` has not one entry a resource, or `task.count` is 0.
+    /// Panics if `task.amounts` does not have one entry per resource, or if `task.count` is 0.
     pub fn push(&mut self, task: &Task<'_>) {
-        assert_eq!(task.amounts.len(), self.resources.len(), "one amount a resource");
+        assert_eq!(task.amounts.len(), self.resources.len(), "one amount per resource");
         assert!(task.count > 0, "a count is at least 1");
         let n = self.len();
         let user = UserId(self.users.intern(task.user));
@@ -351,10 +116,10 @@ impl WorkloadBuilder {
         push_optional(&mut c.count, n, Some(task.count).filter(|&k| k > 1), 1);
     }
 
-    /// Adds every task of `other` after those of `self`, and its header entries.
+    /// Appends the rows and the header of `other`.
     ///
     /// # Panics
-    /// If the two have not the same resources.
+    /// Panics if the two builders differ in their resources.
     pub fn append(&mut self, other: WorkloadBuilder) {
         assert_eq!(self.resources, other.resources, "the same resources");
         self.append_batch(Batch {
@@ -367,20 +132,20 @@ impl WorkloadBuilder {
         self.header.extend(other.header);
     }
 
-    /// Takes away the resource called `name` if no task holds any of it and another is left: a
-    /// format that may say how much memory a job has does not always.
-    pub fn drop_unused(&mut self, name: &str) {
+    /// Removes the resource named `name` if no task holds any of it and another resource is left. For formats in which
+    /// a resource is optional.
+    pub fn remove_unused(&mut self, name: &str) {
         let Some(r) = self.resources.iter().position(|r| r.name == name) else { return };
-        if self.resources.len() > 1 && self.demands.drop_unused(r) {
+        if self.resources.len() > 1 && self.demands.remove_if_unused(r) {
             self.resources.remove(r);
         }
     }
 
-    /// Adds many tasks at once: what [`push`](WorkloadBuilder::push) would do one by one, without
-    /// looking up a name and a vector for every task.
+    /// Adds many rows at once. Equivalent to calling [`push`](WorkloadBuilder::push) for each, but names and vectors
+    /// are looked up once per batch, not once per row.
     ///
     /// # Panics
-    /// If the columns differ in length, an id has no entry in the batch, or a count is 0.
+    /// Panics if the columns differ in length, an id has no entry in the batch, or a count is 0.
     pub fn append_batch(&mut self, batch: Batch) {
         let n = self.len();
         let Batch { users, accounts, queues, demands, columns: mut added } = batch;
@@ -413,14 +178,14 @@ impl WorkloadBuilder {
         append_optional(&mut c.count, added.count, n, rows, 1);
     }
 
-    /// Sorts by submission (equal times keep their order), numbers users, accounts, queues and
-    /// demand vectors by first appearance, and fixes the decimals of each resource.
+    /// Builds the workload: sorts rows by submission (a stable sort), numbers users, accounts, queues and demand
+    /// vectors by first appearance, and sets the decimals of each resource.
     ///
-    /// The same tasks with the same order of equal submission times give the same (`==`)
-    /// workload, however they were collected.
+    /// The same rows in the same order within each submission time give equal workloads, however they were added. Takes
+    /// O(n log n) for n rows, O(n) if they are already sorted.
     ///
     /// # Errors
-    /// If there are no tasks, or an amount has more than 18 digits in its column's decimals.
+    /// Returns an error if there is no row, or if an amount has more than 18 digits with the decimals of its resource.
     pub fn finish(mut self) -> Result<Workload, WorkloadError> {
         if self.is_empty() {
             return Err(WorkloadError::Empty);
@@ -459,7 +224,7 @@ impl WorkloadBuilder {
     }
 }
 
-/// Pushes onto an optional column, which comes into being with its first value.
+/// Pushes onto an optional column, which is created with its first value.
 fn push_optional<T: Copy>(column: &mut Option<Vec<T>>, rows_before: usize, value: Option<T>, none: T) {
     match (column.as_mut(), value) {
         (Some(c), v) => c.push(v.unwrap_or(none)),
@@ -508,7 +273,7 @@ fn sort_by_submission(c: &mut Columns) {
     }
 }
 
-/// Renumbers ids by first appearance; returns the old ids in their new order.
+/// Renumbers ids by first appearance and returns the old ids in their new order.
 fn renumber<'a>(ids: usize, column: impl Iterator<Item = &'a mut u32>) -> Vec<u32> {
     let mut new_id = vec![NO_ID; ids];
     let mut order = Vec::new();
@@ -526,6 +291,7 @@ fn renumber<'a>(ids: usize, column: impl Iterator<Item = &'a mut u32>) -> Vec<u3
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Amount;
 
     fn task<'a>(submit: u64, user: &'a str, amounts: &'a [Nano]) -> Task<'a> {
         Task { submit: Time::from_secs(submit), duration: Span::from_secs(1), user, amounts, ..Task::default() }
@@ -547,7 +313,7 @@ mod tests {
     }
 
     #[test]
-    fn appending_is_pushing_in_turn() {
+    fn appending_equals_pushing_each_task() {
         let tasks = [
             task(3, "a", &[1]),
             Task { account: Some("x"), start: Some(Time::from_secs(9)), ..task(2, "b", &[2]) },
@@ -579,12 +345,12 @@ mod tests {
     }
 
     #[test]
-    fn a_resource_that_no_task_holds_can_be_dropped() {
+    fn a_resource_that_no_task_holds_can_be_removed() {
         let builder = |mem: Nano| {
             let mut b = WorkloadBuilder::new(["cpu", "mem", "gpu"].map(|name| Resource::new(name, "")));
             b.push(&task(1, "a", &[3, mem, 5]));
             b.push(&task(2, "a", &[4, 0, 6]));
-            ["mem", "gpu", "disk"].iter().for_each(|name| b.drop_unused(name));
+            ["mem", "gpu", "disk"].iter().for_each(|name| b.remove_unused(name));
             // The index of demand vectors follows.
             b.push(&task(3, "a", if mem == 0 { &[3, 5] } else { &[3, 7, 5] }));
             b.finish().unwrap()

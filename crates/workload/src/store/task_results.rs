@@ -1,8 +1,9 @@
-//! What became of every task of a run.
+//! Writes the results of all tasks of a run.
 
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
+use evenhand_documents::{Cell, push_record};
 use evenhand_model::files::replace_file;
 use evenhand_model::{NO_TIME, Span, Time, UserId};
 use parquet::basic::Compression;
@@ -11,26 +12,25 @@ use parquet::data_type::ByteArray;
 use super::encode::{Column, Packing, byte_arrays, write_file};
 use super::write::WriteError;
 use super::{StoreError, name};
-use crate::export::text::{push_csv, push_seconds};
 
-/// How a task ended up when its run stopped.
+/// The state of a task at the end of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum TaskState {
-    /// It started and finished.
+    /// The task finished.
     Completed,
-    /// It started and had not finished.
+    /// The task started and did not finish.
     Running,
-    /// It had not started.
+    /// The task did not start.
     Waiting,
-    /// It was larger than the pool.
+    /// The task is larger than the pool.
     Rejected,
 }
 
 impl TaskState {
     const ALL: [TaskState; 4] = [TaskState::Completed, TaskState::Running, TaskState::Waiting, TaskState::Rejected];
 
-    /// As written: `completed`, `running`, `waiting`, `rejected`.
+    /// Returns the name in files: `completed`, `running`, `waiting`, `rejected`.
     pub fn name(self) -> &'static str {
         match self {
             TaskState::Completed => "completed",
@@ -41,22 +41,22 @@ impl TaskState {
     }
 }
 
-/// The tasks of a run as columns of one length, one entry a task.
+/// The tasks of a run as columns of the same length, one entry per task.
 #[derive(Clone, Copy, Debug)]
 pub struct TaskResults<'a> {
-    /// The users' names, by [`UserId`].
+    /// The names of the users, indexed by [`UserId`].
     pub users: &'a [String],
-    /// Which row of the workload the task is.
+    /// The row of the task in the workload.
     pub row: &'a [u32],
-    /// Who submitted it.
+    /// The user.
     pub user: &'a [UserId],
-    /// When it was submitted.
+    /// The time of submission.
     pub submit: &'a [Time],
-    /// When the run started it, in nanoseconds, or [`NO_TIME`] if it did not.
+    /// The start in the run, in nanoseconds, or [`NO_TIME`] if the task did not start.
     pub start: &'a [u64],
-    /// How long it runs.
+    /// The run time.
     pub duration: &'a [Span],
-    /// How it ended up.
+    /// The state at the end of the run.
     pub state: &'a [TaskState],
 }
 
@@ -64,7 +64,7 @@ impl TaskResults<'_> {
     fn len(&self) -> usize {
         let rows = self.row.len();
         let lens = [self.user.len(), self.submit.len(), self.start.len(), self.duration.len(), self.state.len()];
-        assert!(lens.iter().all(|&l| l == rows), "columns of one length");
+        assert!(lens.iter().all(|&l| l == rows), "columns of the same length");
         rows
     }
 
@@ -80,13 +80,13 @@ impl TaskResults<'_> {
 /// Writes results as Parquet: `row`, `user`, `submit_ns`, `start_ns` (null: not started),
 /// `duration_ns`, `wait_ns` (null: not started), `state`.
 ///
-/// Packed for speed, not size: a study writes one such file a run.
+/// The encoding favours speed over size: a study writes one such file per run.
 ///
 /// # Errors
-/// If the file system refuses; nothing is left behind then.
+/// Returns an error if the file cannot be written; an older file is unchanged then.
 ///
 /// # Panics
-/// If the columns differ in length or name a user who is not there.
+/// Panics if the columns differ in length or refer to a user who does not exist.
 pub fn write_task_results(path: &Path, t: &TaskResults<'_>) -> Result<(), StoreError> {
     let rows = t.len();
     replace_file(path, |file| {
@@ -106,45 +106,30 @@ pub fn write_task_results(path: &Path, t: &TaskResults<'_>) -> Result<(), StoreE
     .map_err(|e: WriteError| e.at(path))
 }
 
-/// Writes results as CSV with times in seconds, exactly, with nine decimals: `row`, `user`,
-/// `submit_s`, `start_s`, `duration_s`, `wait_s`, `state`; what has not started has no start.
+/// Writes results as CSV with times in seconds and nine decimals: `row`, `user`, `submit_s`, `start_s`, `duration_s`,
+/// `wait_s`, `state`. The start and wait of a task that did not start are empty.
 ///
 /// # Errors
-/// If the file system refuses; nothing is left behind then.
+/// Returns an error if the file cannot be written; an older file is unchanged then.
 ///
 /// # Panics
-/// If the columns differ in length or name a user who is not there.
+/// Panics if the columns differ in length or refer to a user who does not exist.
 pub fn write_task_results_csv(path: &Path, t: &TaskResults<'_>) -> Result<(), StoreError> {
     replace_file(path, |file| csv(&mut BufWriter::new(file), t))
         .map_err(|source: io::Error| StoreError::Io { path: path.into(), source })
 }
 
 fn csv(out: &mut impl Write, t: &TaskResults<'_>) -> io::Result<()> {
-    out.write_all(b"row,user,submit_s,start_s,duration_s,wait_s,state\n")?;
-    let users: Vec<Vec<u8>> = t
-        .users
-        .iter()
-        .map(|u| {
-            let mut field = Vec::new();
-            push_csv(&mut field, u);
-            field
-        })
-        .collect();
     let mut line = Vec::new();
+    let columns = ["row", "user", "submit_s", "start_s", "duration_s", "wait_s", "state"];
+    push_record(&mut line, &columns.map(Cell::Text));
+    out.write_all(&line)?;
     for i in 0..t.len() {
-        line.clear();
-        write!(line, "{},", t.row[i])?;
-        line.extend_from_slice(&users[t.user[i].index()]);
         let times = [Some(t.submit[i].nanos()), t.start(i), Some(t.duration[i].nanos()), t.wait(i)];
-        for ns in times {
-            line.push(b',');
-            if let Some(ns) = ns {
-                push_seconds(&mut line, ns);
-            }
-        }
-        line.push(b',');
-        line.extend_from_slice(t.state[i].name().as_bytes());
-        line.push(b'\n');
+        let [submit, start, duration, wait] = times.map(Cell::Seconds);
+        let (row, user) = (Cell::Count(u64::from(t.row[i])), Cell::Text(&t.users[t.user[i].index()]));
+        line.clear();
+        push_record(&mut line, &[row, user, submit, start, duration, wait, Cell::Text(t.state[i].name())]);
         out.write_all(&line)?;
     }
     out.flush()

@@ -1,11 +1,11 @@
-//! The names of formats and options, as users type them.
+//! The formats of traces, and the options of SWF, by their names on the command line.
 
 use std::fmt;
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// A name that is none of those expected.
+/// A name that is not one of the expected ones.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("found {what} {found:?}, expected one of {expected}")]
 pub struct ParseNameError {
@@ -23,10 +23,10 @@ macro_rules! named {
         }
 
         impl $T {
-            /// Every value, in the order in which they are documented.
+            /// All values, in the order of the documentation.
             pub const ALL: &[$T] = &[$($T::$variant),+];
 
-            /// Its name, as users type it.
+            /// Returns the name on the command line.
             pub const fn name(self) -> &'static str {
                 match self {
                     $($T::$variant => $name),+
@@ -56,7 +56,7 @@ macro_rules! named {
 named!(
     /// The format of a trace.
     Format, "format",
-    /// Told from the content.
+    /// Detected from the content.
     #[default] Auto = "auto",
     /// The Standard Workload Format of the Parallel Workloads Archive, version 2.2.
     Swf = "swf",
@@ -68,12 +68,12 @@ named!(
     Sacct = "sacct",
     /// A Batsim JSON workload with delay profiles.
     Batsim = "batsim",
-    /// Any table with a header, of which [`CsvColumns`](super::CsvColumns) says what its columns are.
+    /// Any table with a header, whose columns [`CsvColumns`](super::CsvColumns) defines.
     Csv = "csv"
 );
 
 named!(
-    /// What the memory fields of an SWF log count; the standard says kilobytes.
+    /// The unit of the memory fields of an SWF log; kilobytes in the standard.
     MemoryUnit, "memory unit",
     /// Bytes.
     B = "B",
@@ -84,18 +84,18 @@ named!(
 );
 
 named!(
-    /// What the memory fields of an SWF log are for; the standard says each processor.
-    MemoryPer, "what memory is for",
+    /// What the memory fields of an SWF log refer to; each processor in the standard.
+    MemoryPer, "memory per",
     /// Each processor.
     #[default] Processor = "processor",
-    /// Each node; how many the job has is read from a column 21 like `2:ppn=8`, else 1.
+    /// Each node; column 21 gives the number of nodes (`2:ppn=8`), which is 1 without it.
     Node = "node",
     /// The whole job.
     Job = "job"
 );
 
 impl Format {
-    /// How the names of its files end, before `.gz` or `.zst`.
+    /// Returns the extensions of its files, before `.gz` or `.zst`.
     pub(crate) const fn extensions(self) -> &'static [&'static str] {
         match self {
             Format::Auto => &["swf", "csv", "txt", "sacct", "json"],

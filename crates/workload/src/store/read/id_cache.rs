@@ -1,23 +1,23 @@
-//! Ids of names and demand vectors, guessed from where an equal one was seen before.
+//! Looks up the ids of names and demand vectors through a direct-mapped cache.
 //!
-//! A trace of millions of rows has a few hundred users and a few thousand vectors. A guess that is
-//! checked costs a comparison; the hash map behind it is asked only when the guess is wrong.
+//! A trace of millions of rows has a few hundred users and a few thousand vectors. A cache hit costs one comparison;
+//! the hash map behind the cache is used only on a miss.
 
 use std::collections::HashMap;
 
 use evenhand_model::{DemandId, NO_ID, Names, Nano};
 
-/// Slots of guesses: a power of two, some times more than a trace has users or vectors.
+/// The slots of the cache: a power of two, several times the users or vectors of a trace.
 const SLOTS: usize = 1 << 13;
 
-struct Guesses(Vec<u32>);
+struct Cache(Vec<u32>);
 
-impl Guesses {
-    fn new() -> Guesses {
-        Guesses(vec![NO_ID; SLOTS])
+impl Cache {
+    fn new() -> Cache {
+        Cache(vec![NO_ID; SLOTS])
     }
 
-    /// The slot of a key; multiplication by a large odd number mixes into the upper bits.
+    /// Returns the slot of a key. Multiplication with a large odd number mixes the upper bits.
     fn slot(&mut self, key: u64) -> &mut u32 {
         const BITS: u32 = SLOTS.trailing_zeros();
         &mut self.0[(key.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - BITS)) as usize]
@@ -26,21 +26,21 @@ impl Guesses {
 
 pub(super) struct NameIds {
     names: Names,
-    guesses: Guesses,
+    cache: Cache,
 }
 
 impl Default for NameIds {
     fn default() -> NameIds {
-        NameIds { names: Names::default(), guesses: Guesses::new() }
+        NameIds { names: Names::default(), cache: Cache::new() }
     }
 }
 
 impl NameIds {
-    /// The id of a name, or `None` if it is not UTF-8.
+    /// Returns the id of a name; `None` if it is not UTF-8.
     pub(super) fn id(&mut self, name: &[u8]) -> Option<u32> {
         let eight = |bytes: &[u8]| bytes.iter().fold(0u64, |key, &b| key << 8 | u64::from(b));
         let (head, tail) = (&name[..name.len().min(8)], &name[name.len().saturating_sub(8)..]);
-        let slot = self.guesses.slot(eight(head) ^ eight(tail).rotate_left(29) ^ name.len() as u64);
+        let slot = self.cache.slot(eight(head) ^ eight(tail).rotate_left(29) ^ name.len() as u64);
         if *slot != NO_ID && self.names.list()[*slot as usize].as_bytes() == name {
             return Some(*slot);
         }
@@ -57,17 +57,17 @@ pub(super) struct DemandIds {
     width: usize,
     rows: Vec<Nano>,
     ids: HashMap<Box<[Nano]>, u32>,
-    guesses: Guesses,
+    cache: Cache,
 }
 
 impl DemandIds {
     pub(super) fn new(width: usize) -> DemandIds {
-        DemandIds { width, rows: Vec::new(), ids: HashMap::new(), guesses: Guesses::new() }
+        DemandIds { width, rows: Vec::new(), ids: HashMap::new(), cache: Cache::new() }
     }
 
     pub(super) fn id(&mut self, row: &[Nano]) -> DemandId {
         let key = row.iter().fold(0u64, |key, &v| key.rotate_left(21).wrapping_mul(0x2545_f491_4f6c_dd1d) ^ v as u64);
-        let slot = self.guesses.slot(key);
+        let slot = self.cache.slot(key);
         if *slot != NO_ID && self.rows[*slot as usize * self.width..][..self.width] == *row {
             return DemandId(*slot);
         }
