@@ -23,7 +23,18 @@ debian_packages() {
     [ "$(id -u)" = 0 ] || { say "not root, so no package can be installed: apt-get install $*"; return 1; }
     local DEBIAN_FRONTEND=noninteractive
     export DEBIAN_FRONTEND
-    apt-get update -qq && apt-get install -qq -y --no-install-recommends "$@" >/dev/null
+    apt-get -o DPkg::Lock::Timeout=300 update -qq && apt-get -o DPkg::Lock::Timeout=300 install -qq -y --no-install-recommends "$@" >/dev/null
+}
+
+# The programs that Rust tests call. On a new machine there is no nft, without which tests of network traffic fail, and
+# perhaps none of the others.
+need_test_programs() {
+    local PATH="$PATH:/usr/sbin:/sbin" pair packages=()
+    for pair in nft:nftables tc:iproute2 ip:iproute2 nsenter:util-linux losetup:mount mount:mount renice:bsdutils \
+        kill:procps dbus-daemon:dbus-daemon python3:python3-minimal xz:xz-utils zstd:zstd gzip:gzip; do
+        has "${pair%:*}" || packages+=("${pair#*:}")
+    done
+    [ ${#packages[@]} = 0 ] || debian_packages "${packages[@]}"
 }
 
 # Prints the browser's path.
