@@ -1,10 +1,10 @@
 //! What every reader must keep, whatever the bytes.
 
 use evenhand_documents::{Document, DocumentError};
-use evenhand_exchange::Record;
-use evenhand_exchange::ring::Message;
+use evenhand_protocol::exchange::Record;
+use evenhand_protocol::exchange::ring::Message;
 use evenhand_model::Rational;
-use evenhand_problems::{AllocationFile, Arithmetic, ProblemFile, ScenarioFile};
+use evenhand_mechanisms::problem_files::{AllocationFile, Arithmetic, ProblemFile, ScenarioFile};
 use evenhand_processes::Program;
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, Nodes, Partitions, Priorities, Queue, ShareTable, cluster,

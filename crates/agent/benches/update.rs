@@ -20,16 +20,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
+use evenhand_agent::discovery::{Guests, Own, Quotas};
 use evenhand_agent::{Agent, ControlSection, Journal, Law, NodeSection, Parts, Terms, supply};
 use evenhand_documents::{Document, Format};
-use evenhand_guests::{Guests, Own, Quotas};
-use evenhand_heaviness::{Parameters, metric_named};
-use evenhand_kernel::{
+use evenhand_enforcers::cgroups::{
     Before, Budget, CgroupV1, Change, Control, Enforcer, Group, GroupId, Hierarchies, KernelError, Levels, Places,
     Several, Whom, probe,
 };
-use evenhand_peers::Alone;
-use evenhand_traffic::TrafficMeter;
+use evenhand_enforcers::traffic::TrafficMeter;
+use evenhand_heaviness::{Parameters, metric_named};
+use evenhand_protocol::transport::Alone;
 use rustix::time::{ClockId, clock_gettime};
 
 const RUNS: usize = 15;

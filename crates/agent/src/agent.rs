@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use evenhand_exchange::{Record, Totals};
-use evenhand_guests::Guests;
+use crate::discovery::Guests;
+use evenhand_enforcers::cgroups::{Change, Control, Enforcer, KernelError, Levels, Meter};
 use evenhand_heaviness::HeavinessError;
-use evenhand_kernel::{Change, Control, Enforcer, KernelError, Levels, Meter};
-use evenhand_peers::Peers;
+use evenhand_protocol::exchange::{Record, Totals};
+use evenhand_protocol::transport::Peers;
 use thiserror::Error;
 
 use crate::configuration::{ControlSection, Law};
@@ -182,7 +182,9 @@ impl Agent {
         self.remarks = remarks;
         self.counts.update_s = begun.0.elapsed().as_secs_f64();
         self.counts.update_cpu_s = thread_cpu().saturating_sub(begun.1).as_secs_f64();
-        let fresh = |node: &&evenhand_exchange::NodeStatus| node.state == evenhand_exchange::NodeState::Fresh;
+        let fresh = |node: &&evenhand_protocol::exchange::NodeStatus| {
+            node.state == evenhand_protocol::exchange::NodeState::Fresh
+        };
         Ok(Update {
             changes,
             guests: self.slots.iter().len(),

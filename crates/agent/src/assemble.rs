@@ -4,17 +4,17 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
+use crate::discovery::Quotas;
 use evenhand_documents::DocumentError;
-use evenhand_exchange::{Fixed, Limits};
-use evenhand_guests::Quotas;
-use evenhand_heaviness::Metric;
-use evenhand_kernel::{
+use evenhand_enforcers::cgroups::{
     Budget, Control, DiskWeight, DryRun, Enforcer, Finding, Findings, Hierarchies, HostLock, KernelError, Own, Places,
     Several, Whom, probe,
 };
-use evenhand_peers::{Alone, Config, KeyError, Mode, Peers, PeersError};
-use evenhand_systemd::SystemdDbus;
-use evenhand_traffic::{Settings, Traffic, TrafficError, TrafficMeter};
+use evenhand_enforcers::systemd::SystemdDbus;
+use evenhand_enforcers::traffic::{Settings, Traffic, TrafficError, TrafficMeter};
+use evenhand_heaviness::Metric;
+use evenhand_protocol::exchange::{Fixed, Limits};
+use evenhand_protocol::transport::{Alone, Config, KeyError, Mode, Peers, PeersError};
 use thiserror::Error;
 
 use crate::agent::{Agent, AgentError, Parts, digest};
@@ -102,14 +102,15 @@ fn settings(section: &NetworkSection, node: &NodeSection) -> Settings {
 }
 
 fn network(settings: &Settings, hierarchies: &Hierarchies) -> Finding {
-    let tried = evenhand_traffic::probe(settings, hierarchies);
+    let tried = evenhand_enforcers::traffic::probe(settings, hierarchies);
     // By group or by device: one is enough.
     let rules = |what: &str| what.starts_with("rules");
     let able = tried.iter().filter(|found| !rules(found.what)).all(|found| found.works == Some(true))
         && tried.iter().any(|found| rules(found.what) && found.works == Some(true));
     let (works, not): (Vec<_>, Vec<_>) = tried.iter().partition(|found| found.works == Some(true));
-    let sentences =
-        |of: &[&evenhand_traffic::Finding]| of.iter().map(|f| f.sentence.as_str()).collect::<Vec<_>>().join(" ");
+    let sentences = |of: &[&evenhand_enforcers::traffic::Finding]| {
+        of.iter().map(|f| f.sentence.as_str()).collect::<Vec<_>>().join(" ")
+    };
     Finding {
         control: Control::Network,
         able,
@@ -176,7 +177,9 @@ pub fn assemble(configuration: Configuration, apply: bool, places: &Places) -> R
     let incarnation = journal.as_ref().map_or(Ok(now), |journal| journal.incarnation(now))?;
     let peers: Box<dyn Peers> = match &peers {
         None => Box::new(Alone),
-        Some(section) => evenhand_peers::start(config(section, (&name, incarnation), &terms, control.interval)?)?,
+        Some(section) => {
+            evenhand_protocol::transport::start(config(section, (&name, incarnation), &terms, control.interval)?)?
+        }
     };
     let hierarchies = findings.hierarchies.clone();
     let parts = Parts {
@@ -204,7 +207,7 @@ fn enforcers(findings: &Findings, traffic: Option<Traffic>, budget: &Budget) -> 
     if findings.systemd {
         // Units are systemd's to write (its single-writer rule), also where a file would do.
         let disk = findings.disk.unwrap_or(DiskWeight::Cost);
-        let settings = evenhand_systemd::Settings { disk, memory: findings.memory, ..Default::default() };
+        let settings = evenhand_enforcers::systemd::Settings { disk, memory: findings.memory, ..Default::default() };
         all = all.with(Whom::Units, Box::new(SystemdDbus::new(settings, own.clone())?));
     }
     for enforcer in findings.enforcers(&own, budget) {
@@ -225,7 +228,7 @@ fn config(
     terms: &Terms,
     interval: std::time::Duration,
 ) -> Result<Config, AssembleError> {
-    let key = evenhand_peers::read_key(&section.key)
+    let key = evenhand_protocol::transport::read_key(&section.key)
         .map_err(|e| AssembleError::Key { path: section.key.display().to_string(), source: e })?;
     let metric: Arc<dyn Metric<f64>> = Arc::clone(&terms.metric);
     let users = terms.quotas.users().len().max(USERS);
@@ -238,8 +241,11 @@ fn config(
     let most = terms.resources.iter().map(|c| section.largest[*c as usize]);
     let known = section.largest.iter().any(Option::is_some);
     let most = most.map(|most| most.map_or(Fixed::MAX, |most| Fixed::from_f64(most).unwrap_or(Fixed::MAX)));
-    let limits =
-        Limits { supply: known.then(|| most.collect()), terms: Arc::new(bounds), users: evenhand_exchange::MOST_USERS };
+    let limits = Limits {
+        supply: known.then(|| most.collect()),
+        terms: Arc::new(bounds),
+        users: evenhand_protocol::exchange::MOST_USERS,
+    };
     let mode = if section.ring { Mode::Ring } else { Mode::Gossip };
     Ok(Config {
         incarnation,

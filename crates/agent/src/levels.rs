@@ -1,7 +1,7 @@
 //! From weights to what an enforcer is asked for.
 
-use evenhand_controller::Range;
-use evenhand_kernel::{Control, Levels};
+use evenhand_enforcers::cgroups::{Control, Levels};
+use evenhand_heaviness::controller::Range;
 
 /// A guest as memory is divided.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -9,8 +9,8 @@
 //! ```
 //! use evenhand_agent::Configuration;
 //! use evenhand_documents::Document;
-//! use evenhand_guests::Own;
-//! use evenhand_kernel::Hierarchies;
+//! use evenhand_agent::discovery::Own;
+//! use evenhand_enforcers::cgroups::Hierarchies;
 //!
 //! let text = "[control]\ninterval = \"5s\"\n[[guests]]\nfrom = \"user-slices\"\n";
 //! let document = Document::parse("agent.toml", text, None)?;
@@ -26,6 +26,7 @@
 mod agent;
 mod assemble;
 mod configuration;
+pub mod discovery;
 mod journal;
 mod levels;
 mod loads;

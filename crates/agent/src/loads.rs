@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use evenhand_kernel::{Control, GroupId, Usage};
+use evenhand_enforcers::cgroups::{Control, GroupId, Usage};
 
 /// What guests use: processors, bytes held, and bytes a second, by [`Control::ALL`].
 pub type Load = [f64; 4];

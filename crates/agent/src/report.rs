@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use evenhand_exchange::NodeState;
-use evenhand_guests::Guest;
-use evenhand_kernel::{Control, GroupId, parent};
+use crate::discovery::Guest;
+use evenhand_enforcers::cgroups::{Control, GroupId, parent};
+use evenhand_protocol::exchange::NodeState;
 
 use crate::agent::Agent;
 use crate::configuration::Law;
@@ -93,7 +93,7 @@ impl Agent {
     }
 }
 
-fn node(status: &evenhand_exchange::NodeStatus) -> NodeStatus {
+fn node(status: &evenhand_protocol::exchange::NodeStatus) -> NodeStatus {
     let state = match &status.state {
         NodeState::Fresh => "counts in full".into(),
         NodeState::Ageing { halvings } => format!("late: halved {halvings} times"),

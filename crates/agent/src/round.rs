@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
-use evenhand_controller::{Integral, LinearMap, Range, Settings, elasticity, row_gain};
-use evenhand_exchange::{Fixed, Totals, UserSums};
-use evenhand_guests::Quotas;
+use crate::discovery::Quotas;
+use evenhand_enforcers::cgroups::{Control, parent};
+use evenhand_heaviness::controller::{Integral, LinearMap, Range, Settings, elasticity, row_gain};
 use evenhand_heaviness::{Cloud, Endowment, Guest, HeavinessError, Local, Metric, Node, precedence, user_heaviness};
-use evenhand_kernel::{Control, parent};
+use evenhand_protocol::exchange::{Fixed, Totals, UserSums};
 
 use crate::configuration::Law;
 use crate::loads::Load;

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenhand_guests::Guest;
-use evenhand_kernel::{Before, Change, Enforcer, GroupId, KernelError, Meter};
+use crate::discovery::Guest;
+use evenhand_enforcers::cgroups::{Before, Change, Enforcer, GroupId, KernelError, Meter};
 
 use crate::journal::{Entry, Journal, JournalError};
 use crate::loads::{Load, Loads};

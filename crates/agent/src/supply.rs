@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use evenhand_kernel::Control;
+use evenhand_enforcers::cgroups::Control;
 use thiserror::Error;
 
 use crate::configuration::{NodeSection, Speed};

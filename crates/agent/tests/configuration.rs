@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
+use evenhand_agent::discovery::Own;
 use evenhand_agent::{Configuration, Law, NodeSection, Speed};
 use evenhand_documents::{Document, Format};
-use evenhand_guests::Own;
-use evenhand_kernel::{Control, Hierarchies};
+use evenhand_enforcers::cgroups::{Control, Hierarchies};
 use proptest::prelude::*;
 
 const GUESTS: &str = "[[guests]]\nfrom = \"pattern\"\npattern = 'lab/(?<owner>.*)'\n";

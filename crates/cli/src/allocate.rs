@@ -3,9 +3,9 @@
 mod record;
 mod tables;
 
+use evenhand_mechanisms::problem_files::{Arithmetic, ProblemFile};
 use evenhand_mechanisms::{Mechanism, Problem};
 use evenhand_model::Rational;
-use evenhand_problems::{Arithmetic, ProblemFile};
 
 use self::record::AllocationRecord;
 use crate::args::AllocateArgs;

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use evenhand_documents::Document;
+use evenhand_mechanisms::problem_files::{AllocationFile, Arithmetic, ProblemFile};
 use evenhand_mechanisms::{Finding, Measure, PROPERTIES, Problem, Property, property_named};
 use evenhand_model::{Quantity, Rational, to_f64};
-use evenhand_problems::{AllocationFile, Arithmetic, ProblemFile};
 use serde::Serialize;
 
 use crate::args::{AuditArgs, Common};

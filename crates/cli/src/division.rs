@@ -3,11 +3,11 @@
 use std::path::Path;
 
 use evenhand_documents::Document;
+use evenhand_mechanisms::problem_files::{Arithmetic, ProblemFile};
 use evenhand_mechanisms::{
     Allocation, Finding, MECHANISMS, Mechanism, MechanismError, Options, Problem, Property, mechanism_named,
 };
 use evenhand_model::Rational;
-use evenhand_problems::{Arithmetic, ProblemFile};
 
 use crate::args::MechanismArgs;
 use crate::failure::Failure;

@@ -1,9 +1,9 @@
 //! `evenhand audit --search-lies`
 
 use evenhand_documents::did_you_mean;
+use evenhand_mechanisms::problem_files::{Arithmetic, ProblemFile};
 use evenhand_mechanisms::{Lie, LieSearch, Problem, search_lies};
 use evenhand_model::{Rational, to_f64};
-use evenhand_problems::{Arithmetic, ProblemFile};
 use serde::Serialize;
 
 use crate::args::{AuditArgs, Common};

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use evenhand_model::Quantity;
-use evenhand_sweep::record::SweepRecord;
-use evenhand_sweep::slurm::{self, LostPoint, SlurmError, Status, quoted};
-use evenhand_sweep::{Folder, Grid, Need, Point, PointFailure, Summary, SweepError, Watch, layout, local, summarize};
+use evenhand_study::sweep::record::SweepRecord;
+use evenhand_study::sweep::slurm::{self, LostPoint, SlurmError, Status, quoted};
+use evenhand_study::sweep::{Folder, Grid, Need, Point, PointFailure, SweepError, Watch, layout, local, summarize};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
@@ -34,9 +34,9 @@ pub(crate) fn run(args: &SweepArgs, common: &Common, console: &Console) -> Resul
         Some(SweepVerb::Cancel(folder)) => cancel(&folder.dir, console),
         Some(SweepVerb::Gather(folder)) => {
             let sweep = Sweep::planned(Folder::open(&folder.dir).map_err(sweep_failure)?)?;
-            let summary = sweep.summarize()?;
-            report(&sweep, &summary, &folder.dir, console)?;
-            sweep.complain_of_missing(&summary.record, &[])
+            let record = sweep.summarize()?;
+            report(&sweep, &record, &folder.dir, console)?;
+            sweep.complain_of_missing(&record, &[])
         }
         None => start(args, common, console),
     }
@@ -69,8 +69,12 @@ impl Sweep {
         Ok(Sweep { grid, points, digests, folder })
     }
 
-    fn summarize(&self) -> Result<Summary, Failure> {
-        summarize(&self.grid, &self.points, &self.digests, &self.folder).map_err(sweep_failure)
+    /// Writes the summary files and the page.
+    fn summarize(&self) -> Result<SweepRecord, Failure> {
+        let record = summarize(&self.grid, &self.points, &self.digests, &self.folder).map_err(sweep_failure)?;
+        evenhand_report::write_sweep_report(self.folder.dir(), &self.grid, &self.points, &record)
+            .map_err(|e| Failure::Environment(e.to_string()))?;
+        Ok(record)
     }
 
     /// A failure that names what has no result, if there is something.
@@ -177,16 +181,16 @@ fn start_local(sweep: &Sweep, out: &Path, memory: Option<u64>, console: &Console
         local::run(&sweep.grid, &sweep.points, &sweep.digests, &all, &sweep.folder, options, &watch)
     })
     .map_err(sweep_failure)?;
-    let summary = sweep.summarize()?;
-    report(sweep, &summary, out, console)?;
+    let record = sweep.summarize()?;
+    report(sweep, &record, out, console)?;
     if watch.is_cancelled() && failures.is_empty() {
-        let done = summary.record.points.len();
+        let done = record.points.len();
         return Err(Failure::Environment(format!(
             "interrupted; {done} of {} points have a result. Run the same command again to finish: finished points are kept",
             sweep.points.len()
         )));
     }
-    sweep.complain_of_missing(&summary.record, &failures)
+    sweep.complain_of_missing(&record, &failures)
 }
 
 fn start_slurm(sweep: &Sweep, args: &SweepArgs, memory: Option<u64>, console: &Console) -> Result<(), Failure> {
@@ -229,9 +233,9 @@ fn start_slurm(sweep: &Sweep, args: &SweepArgs, memory: Option<u64>, console: &C
             follow(sweep, &dir, console)?;
         }
     }
-    let summary = sweep.summarize()?;
-    report(sweep, &summary, &args.out, console)?;
-    sweep.complain_of_missing(&summary.record, &[])
+    let record = sweep.summarize()?;
+    report(sweep, &record, &args.out, console)?;
+    sweep.complain_of_missing(&record, &[])
 }
 
 /// Until nothing of the sweep is in the queue.
@@ -340,11 +344,11 @@ fn lost_lines(lost: &[LostPoint]) -> String {
     lines.join("\n")
 }
 
-fn report(sweep: &Sweep, summary: &Summary, out: &Path, console: &Console) -> Result<(), Failure> {
+fn report(sweep: &Sweep, record: &SweepRecord, out: &Path, console: &Console) -> Result<(), Failure> {
     if console.is_json() {
-        return console.json(&summary.record);
+        return console.json(record);
     }
-    let points = &summary.record.points;
+    let points = &record.points;
     if points.len() <= MOST_ROWS {
         let header =
             ["workload", "capacity", "policy", "mean wait s", "users' mean s", "Jain", "better", "worse", "completed"];

@@ -1,9 +1,9 @@
 //! `evenhand timeline`
 
 use evenhand_documents::Document;
+use evenhand_mechanisms::problem_files::{Arithmetic, ScenarioFile};
 use evenhand_mechanisms::{Mechanism, MechanismError};
 use evenhand_model::{Quantity, Rational, Span};
-use evenhand_problems::{Arithmetic, ScenarioFile};
 use evenhand_report::chart::Caption;
 use evenhand_report::{Held, draw_timeline};
 use evenhand_timeline::{

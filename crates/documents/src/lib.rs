@@ -22,6 +22,7 @@
 //! This room never decides what a field means, and never loses where it stood.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod csv;
 mod document;
 mod error;
 mod json;
@@ -31,6 +32,7 @@ mod number;
 mod toml;
 mod tree;
 
+pub use csv::{Cell, Csv};
 pub use document::{Document, Format, STDIN, Source};
 pub use error::{ContentError, DocumentError};
 pub use near::{did_you_mean, nearest};

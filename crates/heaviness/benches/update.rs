@@ -13,7 +13,7 @@ use std::time::Instant;
 use evenhand_heaviness::{
     Cloud, Endowment, Guest, Local, METRICS, Metric, Node, Parameters, precedence, user_heaviness,
 };
-use evenhand_random::Stream;
+use evenhand_model::random::Stream;
 
 const RESOURCES: usize = 4;
 /// Updates with each of which the loads are others.

@@ -35,6 +35,7 @@
 
 mod cloud;
 mod condition;
+pub mod controller;
 mod endowment;
 mod error;
 mod metric;

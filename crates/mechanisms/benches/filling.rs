@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use evenhand_mechanisms::{Account, Mechanism, Options, Problem, Tree, User, mechanism_named};
-use evenhand_random::Stream;
+use evenhand_model::random::Stream;
 
 const RUNS: usize = 15;
 const RESOURCES: usize = 4;

@@ -27,6 +27,7 @@ mod mechanism;
 mod number;
 mod pareto;
 mod problem;
+pub mod problem_files;
 mod property;
 mod sdrf;
 mod sharing_incentive;

@@ -4,7 +4,7 @@
 //! search proves that; this one looks where profitable lies of the known non-strategy-proof mechanisms
 //! are, and reports the best it finds.
 
-use evenhand_random::Stream;
+use evenhand_model::random::Stream;
 
 use crate::{Mechanism, MechanismError, Options, Problem, User};
 

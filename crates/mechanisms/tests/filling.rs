@@ -8,7 +8,7 @@ mod common;
 use common::{Kind, assert_near, dominant_share, exact, extreme, float, mechanism, problems, ratio, users_of};
 use evenhand_mechanisms::{Options, Problem, User, property_named, search_lies};
 use evenhand_model::Rational;
-use evenhand_random::Stream;
+use evenhand_model::random::Stream;
 use proptest::prelude::*;
 
 /// The level advances from event to event (a user begins, has all he wants, or a resource is used up), each

@@ -8,7 +8,7 @@ mod common;
 use common::{Kind, assert_near, dominant_share, exact, extreme, float, near, problems, users_of, with_trees};
 use evenhand_mechanisms::{Account, MechanismError, Options, Problem, Tree, User, property_named, search_lies};
 use evenhand_model::Rational;
-use evenhand_random::Stream;
+use evenhand_model::random::Stream;
 use proptest::prelude::*;
 
 const KIND: Kind = Kind { commitments: false, ..Kind::ANY };

@@ -65,6 +65,7 @@ pub mod kinetic;
 pub mod multifactor;
 mod penalty;
 mod present;
+pub mod queue_order;
 mod sdrf;
 mod sdrf_tree;
 mod sdrf_window;

@@ -289,7 +289,7 @@ impl Column {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenhand_random::Stream;
+    use evenhand_model::random::Stream;
 
     /// O3 and O4: what all accrue in a window is the time in it in which anybody was active (times the
     /// servers), and nobody accrues less than nothing or more than that.

@@ -1,7 +1,7 @@
 //! Many runs of one scenario, each with its own seed.
 
+use evenhand_model::random::Stream;
 use evenhand_model::{Span, Time};
-use evenhand_random::Stream;
 use rayon::prelude::*;
 
 use crate::record::{Observer, Service, Silent};

@@ -1,6 +1,6 @@
 //! A thread on its way through its program.
 
-use evenhand_random::Stream;
+use evenhand_model::random::Stream;
 
 use crate::program::{Distribution, IDLE, Program, draw};
 use crate::scenario::{Asynchronous, Scenario};

@@ -2,8 +2,8 @@
 
 use std::fmt;
 
+use evenhand_model::random::Stream;
 use evenhand_model::{Quantity, Span};
-use evenhand_random::Stream;
 
 /// The name that stands for a pure delay: no resource, no queue, no accounting.
 pub const IDLE: &str = "idle";

@@ -5,10 +5,10 @@ mod common;
 
 use common::{at, client, paper, progress, scenario, seconds, until, used};
 use evenhand_model::Span;
+use evenhand_model::random::Stream;
 use evenhand_processes::{
     Client, Outcome, Parameters, Reading, Recording, SCHEDULERS, Scenario, Steady, Ties, compare_offline, ensemble,
 };
-use evenhand_random::Stream;
 
 fn finish(outcome: &Outcome) -> Vec<f64> {
     outcome.finish.iter().map(|f| f.unwrap().secs_f64()).collect()

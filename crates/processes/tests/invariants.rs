@@ -4,12 +4,12 @@
 mod common;
 
 use common::{at, client, paper, scenario, until, used};
+use evenhand_model::random::Stream;
 use evenhand_model::{Span, Time};
 use evenhand_processes::{
     Asynchronous, Client, Parameters, Program, Reading, Recording, ResourceSettings, SCHEDULERS, Scenario, Service,
     ensemble,
 };
-use evenhand_random::Stream;
 
 /// Clients without delays, so that whoever is not served waits.
 fn busy_clients(stream: &mut Stream, random: bool) -> Vec<Client> {

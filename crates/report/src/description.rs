@@ -6,8 +6,8 @@ use evenhand_workload::describe::{Description, DescriptionPlots};
 
 use crate::ReportError;
 use crate::chart::{Axis, Caption, Figure, Line, LineChart, Scale, Shape, Unit};
-use crate::csv::{Cell, Csv};
 use crate::write::{make_folder, write_whole};
+use evenhand_documents::{Cell, Csv};
 
 /// Draws a described workload: tasks of users by rank, run times, and the use of each resource over
 /// time, each as `NAME.svg` with its data as `NAME.csv`. Returns the drawings' paths.

@@ -5,10 +5,10 @@ use evenhand_study::record::{RunRecord, UserRecord};
 use crate::chart::{
     Axis, BarChart, BarSeries, Bubble, Caption, Figure, Line, LineChart, Scale, ScatterChart, Shape, Side, Unit,
 };
-use crate::csv::{Cell, Csv};
 use crate::format::{ABSENT, duration, grouped, ratio};
 use crate::names::Names;
 use crate::view::{Pair, View};
+use evenhand_documents::{Cell, Csv};
 
 /// A figure, its data, and a sentence or two that say how to read it.
 pub(crate) struct Drawn {

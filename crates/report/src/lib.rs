@@ -21,21 +21,21 @@ pub mod chart;
 pub mod past;
 pub mod process;
 
-mod csv;
 mod description;
 mod figures;
 mod format;
 mod names;
 mod page;
+mod sweep;
 mod timeline;
 mod view;
 mod write;
 
 use std::path::{Path, PathBuf};
 
-pub use csv::{Cell, Csv};
 pub use description::write_description_figures;
 use evenhand_study::record::StudyRecord;
+pub use sweep::write_sweep_report;
 pub use timeline::{Held, draw_timeline};
 
 use crate::figures::{Drawn, draw_figures};

@@ -3,7 +3,7 @@
 use evenhand_timeline::{Scenario, Timeline};
 
 use crate::chart::{Axis, Caption, Figure, Layer, Scale, StackChart, Unit};
-use crate::csv::{Cell, Csv};
+use evenhand_documents::{Cell, Csv};
 
 /// Of what a user's part is drawn.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -3,10 +3,10 @@
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
-use evenhand_cluster::SimulationError;
 use evenhand_mechanisms::{MechanismError, ProblemError};
 use evenhand_model::{CapacityError, Workload};
 use evenhand_report::chart::Figure;
+use evenhand_simulator::SimulationError;
 use evenhand_timeline::{ScenarioError, TimelineError};
 use evenhand_workload::generate::GenerateError;
 use thiserror::Error;

@@ -10,12 +10,12 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use evenhand_cluster::{BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Progress, Site, UserTasks, simulate_jobs};
 use evenhand_model::{
     Capacity, Cluster, MachineGroup, NO_TIME, Quantity, Rational, Resource, Span, Stock, Task, Time, Weights, Workload,
     WorkloadBuilder,
 };
 use evenhand_policies::{Decay, Setting, registration};
+use evenhand_simulator::{BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Progress, Site, UserTasks, simulate_jobs};
 use evenhand_workload::Source;
 use evenhand_workload::import::{ImportOptions, import};
 

@@ -8,9 +8,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use evenhand_cluster::{PoolOptions, Progress, UserTasks, simulate};
 use evenhand_model::{Capacity, Quantity, Weights, Workload, mean_use};
 use evenhand_policies::{Decay, POLICIES, Registration, Setting, registration};
+use evenhand_simulator::{PoolOptions, Progress, UserTasks, simulate};
 use evenhand_workload::Source;
 use evenhand_workload::import::{ImportOptions, import};
 

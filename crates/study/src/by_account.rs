@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_cluster::{NormalizedWait, Simulated, Sums, TaskProcessors, Totals, UserTasks};
 use evenhand_model::{AccountTree, NO_ID, UserId, Workload, to_f64};
+use evenhand_simulator::{NormalizedWait, Simulated, Sums, TaskProcessors, Totals, UserTasks};
 use serde::{Deserialize, Serialize};
 
 /// An account, with all in it: its users' tasks and those of the accounts within it.
@@ -146,9 +146,9 @@ fn figures(sums: &Sums, processors: Option<&TaskProcessors<'_>>) -> AccountFigur
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenhand_cluster::{PoolOptions, Progress, simulate};
     use evenhand_model::{Account, Capacity, Rational, Resource, Span, Task, Time, Weights, WorkloadBuilder};
     use evenhand_policies::{Setting, registration};
+    use evenhand_simulator::{PoolOptions, Progress, simulate};
 
     /// Each task holds all of the memory for as long as said, so that each waits for all before it.
     fn run(tasks: &[(&str, Option<&str>, u64)], tree: Option<AccountTree>) -> Vec<AccountRecord> {

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-use evenhand_cluster::{Simulated, SimulationError};
 use evenhand_model::{NO_TIME, Span, Time};
+use evenhand_simulator::{Simulated, SimulationError};
 use evenhand_workload::store::{StoreError, TaskResults, TaskState, write_task_results, write_task_results_csv};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -167,7 +167,8 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StudyError> {
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
-    evenhand_files::write_whole(path, bytes).map_err(|source| StudyError::Write { path: path.to_path_buf(), source })
+    evenhand_model::files::write_whole(path, bytes)
+        .map_err(|source| StudyError::Write { path: path.to_path_buf(), source })
 }
 
 /// The columns of counts and waits against use, which users and accounts have in common.

@@ -20,6 +20,7 @@ mod point;
 pub mod record;
 mod replay;
 mod run;
+pub mod sweep;
 mod waste;
 mod written;
 
@@ -27,7 +28,7 @@ pub use accounts::{AccountsFile, Placed};
 pub use cluster_file::{cluster_of, read_cluster};
 pub use compare::compare;
 pub use digest::{Digest, workload_digest};
-pub use evenhand_cluster::{BACKFILLS, Backfill, PLACEMENTS, Placement};
+pub use evenhand_simulator::{BACKFILLS, Backfill, PLACEMENTS, Placement};
 pub use files::{StudyError, TaskFormat};
 pub use inputs::{read_pool, read_weights};
 pub use machines::{GroupRecord, JobRules, JobsRecord, RefusedRecord};

@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use evenhand_cluster::{
-    BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Placement, PoolOptions, Progress, Refusal, Simulated,
-    SimulationError, Site, SiteError, UserTasks, simulate, simulate_jobs,
-};
 use evenhand_model::{Capacity, Cluster, UserId, Workload};
 use evenhand_policies::Policy;
 use evenhand_policies::equivalents::Combine;
+use evenhand_simulator::{
+    BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Placement, PoolOptions, Progress, Refusal, Simulated,
+    SimulationError, Site, SiteError, UserTasks, simulate, simulate_jobs,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;

@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use evenhand_cluster::{PoolOptions, SiteError};
 use evenhand_model::{
     AccountTree, Capacity, CapacityError, Cluster, MeanUse, Quantity, Rational, Time, Weights, Workload, mean_use,
 };
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_policies::multifactor;
 use evenhand_policies::{Billing, Decay, Order, POLICIES, Registration, registration};
+use evenhand_simulator::{PoolOptions, SiteError};
 use thiserror::Error;
 
 use crate::digest::{Digest, workload_digest};
@@ -374,7 +374,7 @@ mod tests {
                 jobs: JobRules { combine: Combine::Sum, ..base.jobs },
                 ..base.clone()
             },
-            Question { jobs: JobRules { backfill: evenhand_cluster::Backfill::Easy, ..base.jobs }, ..base.clone() },
+            Question { jobs: JobRules { backfill: evenhand_simulator::Backfill::Easy, ..base.jobs }, ..base.clone() },
             question(&["drf"], &["1"]),
             question(&["sdrf"], &["0.9"]),
         ];

@@ -2,12 +2,12 @@
 
 use std::time::Instant;
 
-use evenhand_cluster::{
-    Metrics, PoolOptions, Progress, Simulated, SimulationError, SiteError, TaskProcessors, UserTasks,
-};
 use evenhand_model::{Capacity, CapacityError, MeanUse, Weights, Workload, mean_use, to_f64};
 use evenhand_policies::equivalents::Combine;
 use evenhand_policies::{Decay, Order, Registration, Setting};
+use evenhand_simulator::{
+    Metrics, PoolOptions, Progress, Simulated, SimulationError, SiteError, TaskProcessors, UserTasks,
+};
 use thiserror::Error;
 
 use crate::digest::workload_digest;

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-pub use evenhand_cluster::{NormalizedWait, NuwtSpread, Series, Totals, UserRecord};
+pub use evenhand_simulator::{NormalizedWait, NuwtSpread, Series, Totals, UserRecord};
 
 pub use crate::by_account::{AccountFigures, AccountRecord, AccountUserRecord};
 pub use crate::machines::{GroupRecord, JobsRecord, RefusedRecord};

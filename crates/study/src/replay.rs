@@ -1,8 +1,8 @@
 //! One run without a folder: what a policy would have done.
 
-use evenhand_cluster::{PoolOptions, Progress, SimulationError, UserTasks, simulate};
 use evenhand_model::{Capacity, Weights, Workload};
 use evenhand_policies::{Decay, Registration, Setting};
+use evenhand_simulator::{PoolOptions, Progress, SimulationError, UserTasks, simulate};
 
 /// When each row of `workload` would have started on the pool under the policy, in nanoseconds, or
 /// [`NO_TIME`](evenhand_model::NO_TIME) for rows larger than the pool; every accepted task runs to its end.

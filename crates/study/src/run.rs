@@ -5,8 +5,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
-use evenhand_cluster::{Progress, SimulationError, UserTasks};
 use evenhand_policies::Setting;
+use evenhand_simulator::{Progress, SimulationError, UserTasks};
 use rayon::prelude::*;
 
 use crate::by_account::by_account;

@@ -1,7 +1,7 @@
 //! Resource waste as a study records it.
 
-use evenhand_cluster::{Simulated, Site, Waste};
 use evenhand_model::{Capacity, Rational, Span, Workload, to_f64};
+use evenhand_simulator::{Simulated, Site, Waste};
 use serde::{Deserialize, Serialize};
 
 use crate::machines::OnSite;

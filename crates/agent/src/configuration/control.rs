@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use evenhand_controller::{Integral, Settings};
 use evenhand_documents::{DocumentError, Table};
+use evenhand_enforcers::cgroups::Control;
+use evenhand_heaviness::controller::{Integral, Settings};
 use evenhand_heaviness::{Endowment, METRICS, Metric, Parameters, metric_named};
-use evenhand_kernel::Control;
 
 use super::fields::{choice, number, span};
 

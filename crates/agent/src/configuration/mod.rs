@@ -9,9 +9,9 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use crate::discovery::{Guests, Own};
 use evenhand_documents::{Document, DocumentError};
-use evenhand_guests::{Guests, Own};
-use evenhand_kernel::Hierarchies;
+use evenhand_enforcers::cgroups::Hierarchies;
 
 pub use self::control::{ControlSection, HeavinessSection, Law};
 pub use self::node::{NodeSection, Speed};

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use evenhand_documents::{DocumentError, Table};
-use evenhand_kernel::Control;
+use evenhand_enforcers::cgroups::Control;
 
 use super::fields::{number, path};
 

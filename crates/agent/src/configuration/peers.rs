@@ -52,8 +52,8 @@ impl PeersSection {
         let mut largest = [None; 4];
         if let Some(node) = table.get("largest") {
             let of = node.table()?;
-            of.deny_unknown(&evenhand_kernel::Control::ALL.map(|c| c.resource()))?;
-            for control in evenhand_kernel::Control::ALL {
+            of.deny_unknown(&evenhand_enforcers::cgroups::Control::ALL.map(|c| c.resource()))?;
+            for control in evenhand_enforcers::cgroups::Control::ALL {
                 let most = of.get(control.resource()).map(|node| node.positive().map(|q| q.to_f64())).transpose()?;
                 largest[control as usize] = most;
             }

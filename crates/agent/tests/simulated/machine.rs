@@ -4,13 +4,15 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
+use evenhand_agent::discovery::{Guest, GuestError, Guests, Own, Quotas, Source};
 use evenhand_agent::{Agent, ControlSection, Journal, Law, Parts, Terms, digest};
-use evenhand_controller::Settings;
-use evenhand_exchange::{NodeState, NodeStatus, Record, Totals, add_to};
-use evenhand_guests::{Guest, GuestError, Guests, Own, Quotas, Source};
+use evenhand_enforcers::cgroups::{
+    Before, Change, Control, Enforcer, Group, GroupId, KernelError, Levels, Meter, Usage,
+};
+use evenhand_heaviness::controller::Settings;
 use evenhand_heaviness::{Parameters, metric_named};
-use evenhand_kernel::{Before, Change, Control, Enforcer, Group, GroupId, KernelError, Levels, Meter, Usage};
-use evenhand_peers::{Alone, Peers};
+use evenhand_protocol::exchange::{NodeState, NodeStatus, Record, Totals, add_to};
+use evenhand_protocol::transport::{Alone, Peers};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const MUCH: f64 = 1e12;
@@ -195,7 +197,9 @@ impl Enforcer for Hand {
         let last = self.last.get_mut(&id).unwrap();
         for (r, (control, level)) in [(Control::Cpu, levels.cpu), (Control::Disk, levels.disk)].into_iter().enumerate()
         {
-            let Some(value) = level.map(|w| u64::from(evenhand_controller::cgroup_weight(w))) else { continue };
+            let Some(value) = level.map(|w| u64::from(evenhand_heaviness::controller::cgroup_weight(w))) else {
+                continue;
+            };
             if last[r] != value {
                 (last[r], sim.weights[r]) = (value, value);
                 wrote += 1;
@@ -267,8 +271,8 @@ impl Peers for BusPeers {
         None
     }
 
-    fn traffic(&self) -> evenhand_peers::Traffic {
-        evenhand_peers::Traffic::default()
+    fn traffic(&self) -> evenhand_protocol::transport::Traffic {
+        evenhand_protocol::transport::Traffic::default()
     }
 }
 
@@ -332,7 +336,7 @@ impl Setting {
             meter: Box::new(Hand::of(machine)),
             enforcer: match self.journal {
                 Some(_) => Box::new(Hand::of(machine)),
-                None => Box::new(evenhand_kernel::DryRun::default()),
+                None => Box::new(evenhand_enforcers::cgroups::DryRun::default()),
             },
             enforced_by: [Some("simulated".into()), None, Some("simulated".into()), None],
             peers: self.peers,

@@ -6,8 +6,8 @@ mod machine;
 use std::time::Duration;
 
 use evenhand_agent::{Journal, Law, digest};
-use evenhand_controller::Settings;
-use evenhand_kernel::Control;
+use evenhand_enforcers::cgroups::Control;
+use evenhand_heaviness::controller::Settings;
 
 use crate::machine::{Bus, MUCH, Machine, SECOND, Setting, guest, run};
 
@@ -197,10 +197,10 @@ fn guests_come_and_go_and_vanish_between_the_look_and_the_reading() {
     let mut agent = Setting::in_folder(folder.path()).start(&machine);
     run(&mut [(&machine, &mut agent)], 0, 10);
     // Listed, but gone when it is read; and one that was never there when it was to be taken in.
-    let ghost = |name: &str| evenhand_guests::Guest {
+    let ghost = |name: &str| evenhand_agent::discovery::Guest {
         name: name.into(),
         owner: "d".into(),
-        group: evenhand_kernel::Group { path: format!("fair/{name}"), ..Default::default() },
+        group: evenhand_enforcers::cgroups::Group { path: format!("fair/{name}"), ..Default::default() },
         identity: 1,
         processors: Some(1.0),
         memory_bytes: None,

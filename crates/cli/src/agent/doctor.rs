@@ -1,6 +1,6 @@
 //! `evenhand agent doctor`
 
-use evenhand_kernel::{Findings, Places};
+use evenhand_enforcers::cgroups::{Findings, Places};
 
 use super::args::DoctorArgs;
 use super::{configuration, kernel};

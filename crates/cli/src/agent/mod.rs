@@ -14,10 +14,10 @@ pub(crate) use shown::{amount, headline, row as guest_row};
 
 use std::path::Path;
 
+use evenhand_agent::discovery::Own;
 use evenhand_agent::{AssembleError, Configuration};
 use evenhand_documents::Document;
-use evenhand_guests::Own;
-use evenhand_kernel::{Hierarchies, KernelError};
+use evenhand_enforcers::cgroups::{Hierarchies, KernelError};
 
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};

@@ -1,7 +1,7 @@
 //! `evenhand agent release`
 
 use evenhand_agent::{ask, assemble};
-use evenhand_kernel::Places;
+use evenhand_enforcers::cgroups::Places;
 
 use super::args::ReleaseArgs;
 use super::{assembled, configuration};

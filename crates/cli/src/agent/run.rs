@@ -5,7 +5,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use evenhand_agent::{Agent, Answers, GuestStatus, Released, Status, Update, assemble};
-use evenhand_kernel::{Control, Places};
+use evenhand_enforcers::cgroups::{Control, Places};
 use serde::Serialize;
 
 use super::args::RunArgs;

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use evenhand_agent::{GuestStatus, Status};
-use evenhand_kernel::Control;
+use evenhand_enforcers::cgroups::Control;
 
 use super::ask::status;
 use crate::console::Console;

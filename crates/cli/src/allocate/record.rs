@@ -1,7 +1,7 @@
 //! What `allocate` prints as JSON.
 
+use evenhand_mechanisms::problem_files::ProblemFile;
 use evenhand_mechanisms::{Allocation, PROPERTIES, Problem};
-use evenhand_problems::ProblemFile;
 use serde::Serialize;
 
 use crate::division::Computed;

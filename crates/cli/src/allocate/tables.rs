@@ -1,7 +1,7 @@
 //! What `allocate` prints for people.
 
 use evenhand_mechanisms::Mechanism;
-use evenhand_problems::ProblemFile;
+use evenhand_mechanisms::problem_files::ProblemFile;
 
 use super::record::{AllocationRecord, ResourceRecord};
 use crate::bars::{bar, percent};

@@ -1,6 +1,6 @@
 //! What accounts and users were entitled to, wanted and got.
 
-use evenhand_history::{Calendar, Entitlements, Parties, Past, PastError, Window};
+use evenhand_audit::{Calendar, Entitlements, Parties, Past, PastError, Window};
 use evenhand_model::{AccountTree, Capacity, Rational, Workload, to_f64};
 use evenhand_report::past::{
     Against, ComplaintOf, Level, PairOf, Party, PartyWeek, PastRecord, PastResource, PastWeek, UseOf, date,
@@ -146,7 +146,7 @@ pub(super) fn record(
     })
 }
 
-fn past_week(at: usize, week: &evenhand_history::Week, calendar: Calendar) -> PastWeek {
+fn past_week(at: usize, week: &evenhand_audit::Week, calendar: Calendar) -> PastWeek {
     let monday = calendar
         .local_seconds(week.from)
         .map(|s| s.saturating_sub(calendar.since_monday(week.from).nanos() / 1_000_000_000));
@@ -218,7 +218,7 @@ fn level(
         holder: pair.holder,
         over: pair.over.iter().zip(&scale).map(|(x, scale)| x / scale).collect(),
     });
-    let of_complaint = |c: &evenhand_history::Complaint| ComplaintOf {
+    let of_complaint = |c: &evenhand_audit::Complaint| ComplaintOf {
         party: c.party,
         resource: c.resource,
         from_s: c.from.secs_f64(),

@@ -7,7 +7,7 @@ mod shown;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use evenhand_history::{Audit, Calendar, Finding, Past, PastError, Property, Summary, Window};
+use evenhand_audit::{Audit, Calendar, Finding, Past, PastError, Property, Summary, Window};
 use evenhand_model::{Capacity, Span, Time, UserId, Workload, mean_use};
 use evenhand_report::past::{PastRecord, date_and_time, write_past_report};
 use evenhand_study::CapacityAsked;

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use evenhand_history::{Audit, Past, Property, Window};
+use evenhand_audit::{Audit, Past, Property, Window};
 use evenhand_model::{Capacity, Weights, Workload};
 use evenhand_policies::{Decay, Registration};
 use evenhand_study::starts_under;

@@ -2,12 +2,12 @@
 
 use std::path::Path;
 
+use evenhand_documents::{Cell, Csv};
 use evenhand_processes::Recording;
 use evenhand_report::chart::{Caption, Figure};
 use evenhand_report::process::{
     ProcessRun, draw_gantt, draw_mean_use, draw_priorities, draw_use, means, priorities, process_page,
 };
-use evenhand_report::{Cell, Csv};
 
 use super::Ran;
 use crate::failure::Failure;

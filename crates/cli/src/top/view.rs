@@ -1,7 +1,7 @@
 //! What is drawn, from a status and a selection.
 
 use evenhand_agent::Status;
-use evenhand_kernel::Control;
+use evenhand_enforcers::cgroups::Control;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Style, Stylize};

@@ -3,7 +3,7 @@
 //!
 //! A client has the same tickets however many of its requests wait; the first of them is served.
 
-use evenhand_random::Stream;
+use evenhand_model::random::Stream;
 
 use crate::scheduler::{Scheduler, Setting, View, Waiting};
 

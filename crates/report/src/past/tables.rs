@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::Serialize;
 
 use super::{Against, Level, PastRecord, UseOf};
-use crate::csv::{Cell, Csv};
 use crate::format::{duration, percent};
+use evenhand_documents::{Cell, Csv};
 
 /// The most rows and columns of a matrix, pairs, complaints, and parties of a table on the page.
 const MATRIX: usize = 14;

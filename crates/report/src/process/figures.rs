@@ -5,7 +5,7 @@ use super::{ProcessRun, RunError, seconds};
 use crate::chart::{
     Axis, Caption, Figure, GanttChart, GanttClient, Interval, Lane, Line, LineChart, Mean, Scale, Shape, Unit, thinned,
 };
-use crate::csv::{Cell, Csv};
+use evenhand_documents::{Cell, Csv};
 
 /// Clients with a colour of their own in a Gantt chart; the others share one.
 const OWN_COLOUR: usize = 7;

@@ -1,9 +1,9 @@
 //! The claim of sections 2 and 5: one priority for all resources, against schedulers that see one each.
 
+use evenhand_documents::{Cell, Csv};
 use evenhand_model::{Span, Time};
 use evenhand_processes::{Client, Parameters, SCHEDULERS, Scenario, Steady, compare_offline};
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Caption, Scale, Unit};
-use evenhand_report::{Cell, Csv};
 
 use super::runs::percent;
 use super::setup::{Process, process, scenario, until};

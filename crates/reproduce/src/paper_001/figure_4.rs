@@ -1,7 +1,7 @@
 //! Figure 4: by how much sdrf makes users wait less than drf.
 
+use evenhand_documents::{Cell as Value, Csv};
 use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit};
-use evenhand_report::{Cell as Value, Csv};
 use evenhand_study::record::{ComparisonRecord, RunRecord};
 
 use super::grid::{

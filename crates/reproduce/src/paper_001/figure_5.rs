@@ -1,8 +1,8 @@
 //! Figure 5: who completes how much of his tasks, under drf and under sdrf.
 
-use evenhand_cluster::UserRecord;
+use evenhand_documents::{Cell as Value, Csv};
 use evenhand_report::chart::{Axis, Bubble, Caption, Scale, ScatterChart, Side, Unit};
-use evenhand_report::{Cell as Value, Csv};
+use evenhand_simulator::UserRecord;
 use evenhand_study::compare;
 use evenhand_study::record::RunRecord;
 
@@ -142,7 +142,7 @@ fn draw(grid: &Grid, drf: &RunRecord, sdrf: &RunRecord) -> Drawn {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenhand_cluster::Totals;
+    use evenhand_simulator::Totals;
 
     fn run(completed: &[u64]) -> RunRecord {
         let user = |&completed: &u64| UserRecord {

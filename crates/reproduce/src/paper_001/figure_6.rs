@@ -1,7 +1,7 @@
 //! Figure 6: how often the order of users changes by the passing of time alone, as the live tree counts it.
 
+use evenhand_documents::{Cell as Value, Csv};
 use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit};
-use evenhand_report::{Cell as Value, Csv};
 
 use super::grid::{
     BEST, CAPACITIES, Cell, EXPONENTS, Grid, HALF, Key, SETTING, capacity_named, delta_axis, delta_named, grids,

@@ -1,9 +1,9 @@
 //! What Figures 1a and 2a share: four users of one resource, as tanks.
 
+use evenhand_documents::{Cell, Csv};
 use evenhand_mechanisms::{Allocation, Options, Problem, User, mechanism_named};
 use evenhand_model::{Rational, to_f64};
 use evenhand_report::chart::{Axis, Caption, Scale, Tank, TankChart, Unit};
-use evenhand_report::{Cell, Csv};
 
 use crate::{Drawn, ReproduceError};
 

@@ -2,11 +2,11 @@
 
 use std::sync::{Arc, OnceLock};
 
-use evenhand_cluster::{Metrics, PoolOptions, Progress, SimulationError, UserTasks, simulate};
 use evenhand_model::{Capacity, MeanUse, Quantity, Time, Weights, Workload, mean_use};
 use evenhand_policies::{Decay, Order, Setting, registration};
 use evenhand_report::chart::Axis;
 use evenhand_report::chart::{Scale, Unit};
+use evenhand_simulator::{Metrics, PoolOptions, Progress, SimulationError, UserTasks, simulate};
 use evenhand_study::compare;
 use evenhand_study::record::{ComparisonRecord, RunRecord};
 use evenhand_workload::generate::{GenerateOptions, Like, generate};

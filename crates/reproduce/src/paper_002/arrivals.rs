@@ -1,10 +1,10 @@
 //! What Figures 1 to 3 share: a thousand users who come one by one.
 
+use evenhand_documents::{Cell, Csv};
 use evenhand_mechanisms::mechanism_named;
+use evenhand_model::random::Stream;
 use evenhand_model::{Rational, Workload, to_f64};
-use evenhand_random::Stream;
 use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit};
-use evenhand_report::{Cell, Csv};
 use evenhand_timeline::{Participant, Phase, Scenario, TimelineOptions, divide_over_time};
 use evenhand_workload::generate::{GenerateOptions, Like, generate};
 

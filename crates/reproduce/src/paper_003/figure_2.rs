@@ -1,7 +1,7 @@
 //! Figure 2: what updates cost.
 
+use evenhand_documents::{Cell, Csv};
 use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit};
-use evenhand_report::{Cell, Csv};
 
 use super::overhead::{Fit, Overhead, Variant, fit};
 use crate::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};

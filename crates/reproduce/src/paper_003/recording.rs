@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use evenhand_documents::{Cell, Csv};
 use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit};
-use evenhand_report::{Cell, Csv};
 use thiserror::Error;
 
 use super::overhead::Overhead;

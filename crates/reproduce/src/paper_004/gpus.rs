@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
+use evenhand_documents::{Cell, Csv};
 use evenhand_model::{Rational, Resource, Span, Task, Time, Workload, WorkloadBuilder, to_f64};
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Caption, Scale, Unit};
-use evenhand_report::{Cell, Csv};
 
 use super::ground::{Ground, Machines, Rules, cluster};
 use crate::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use evenhand_cluster::{
-    Backfill, JobOptions, Jobs, Placement, Progress, Simulated, Site, TaskProcessors, UserTasks, simulate_jobs,
-};
 use evenhand_model::{Amount, Cluster, MachineGroup, NO_TIME, Rational, Span, Stock, Weights, Workload};
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_policies::{Decay, Setting, registration};
+use evenhand_simulator::{
+    Backfill, JobOptions, Jobs, Placement, Progress, Simulated, Site, TaskProcessors, UserTasks, simulate_jobs,
+};
 use evenhand_workload::generate::{GenerateOptions, Like, generate};
 
 use crate::{ReproduceError, Settings};

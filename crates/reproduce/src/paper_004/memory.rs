@@ -1,8 +1,8 @@
 //! Processor time sees no memory.
 
+use evenhand_documents::{Cell, Csv};
 use evenhand_model::{Resource, Span, Task, Time, Workload, WorkloadBuilder};
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Bubble, Caption, Scale, ScatterChart, Side, Unit};
-use evenhand_report::{Cell, Csv};
 
 use super::ground::{Ground, Rules, cluster, skipped};
 use crate::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};

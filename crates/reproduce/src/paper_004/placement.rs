@@ -1,10 +1,10 @@
 //! Where the scheduler puts a job, and what that does to its price.
 
-use evenhand_cluster::{PLACEMENTS, Simulated};
+use evenhand_documents::{Cell, Csv};
 use evenhand_model::to_f64;
 use evenhand_policies::equivalents::Combine;
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Caption, Scale, Unit};
-use evenhand_report::{Cell, Csv};
+use evenhand_simulator::{PLACEMENTS, Simulated};
 
 use super::ground::{Ground, Rules, WAGAP, skipped};
 use crate::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};

@@ -1,10 +1,10 @@
 //! Charges normalised by the speed of machines (SPEC).
 
-use evenhand_cluster::{PLACEMENTS, Simulated};
+use evenhand_documents::{Cell, Csv};
 use evenhand_model::NO_TIME;
 use evenhand_policies::equivalents::Combine;
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Caption, Scale, Unit};
-use evenhand_report::{Cell, Csv};
+use evenhand_simulator::{PLACEMENTS, Simulated};
 
 use super::ground::{Ground, Machines, Rules, WAGAP, skipped};
 use crate::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};

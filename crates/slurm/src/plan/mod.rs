@@ -1,7 +1,7 @@
 //! In which order a policy would start the jobs of this site that wait now.
 //!
 //! Here a site becomes what a policy knows: users of accounts with their entitlements, amounts of resources over
-//! what all machines have, jobs that ran and run. The order itself is [`evenhand_order::order`]'s.
+//! what all machines have, jobs that ran and run. The order itself is [`evenhand_policies::queue_order::order`]'s.
 
 mod free;
 mod parties;
@@ -10,8 +10,8 @@ mod speeds;
 use std::collections::BTreeMap;
 
 use evenhand_model::{AccountsError, Capacity, CapacityError, Nano, Rational, Resource, Time, to_f64};
-use evenhand_order::{Turn, order};
 use evenhand_policies::equivalents::{Combine, Equivalents};
+use evenhand_policies::queue_order::{Turn, order};
 use evenhand_policies::{Decay, Registration, Setting, Standing};
 use thiserror::Error;
 

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use evenhand_model::{Account, AccountTree, Amount, Nano, Rational, Resource, Span, Time, UserId, Weights, to_f64};
-use evenhand_order::{Ran, Waits};
+use evenhand_policies::queue_order::{Ran, Waits};
 
 use super::speeds::Speeds;
 use super::{PlanError, PlanOptions, Seen, Unranked};

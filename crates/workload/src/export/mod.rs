@@ -12,7 +12,7 @@ use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use evenhand_files::replace_file;
+use evenhand_model::files::replace_file;
 use evenhand_model::{Workload, mean_use};
 use thiserror::Error;
 

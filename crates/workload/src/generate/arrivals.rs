@@ -1,6 +1,6 @@
 //! When users submit: sessions of work, more of them by day and in the week.
 
-use evenhand_random::Stream;
+use evenhand_model::random::Stream;
 
 /// Jobs per hour of the day over their mean, from the start of Google's trace (19:00 local time);
 /// measured over 29 days.

@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::arrivals::{Habit, Rhythm, submissions};
 use super::law::{Quantiles, four_digits, tasks_per_user};
 use super::{GenerateOptions, names};
-use evenhand_random::Stream;
+use evenhand_model::random::Stream;
 
 /// The trace's first task was submitted 600 s after its zero.
 const FIRST_US: u64 = 600_000_000;

@@ -1,6 +1,6 @@
 //! Laws given by measured quantiles.
 
-use evenhand_random::{Stream, normal_quantile};
+use evenhand_model::random::{Stream, normal_quantile};
 
 /// A positive quantity known by its quantiles, interpolated as log value over normal score: a
 /// log-normal law would be a straight line. Beyond the first and last quantile it is constant, so

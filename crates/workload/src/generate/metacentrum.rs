@@ -11,7 +11,7 @@ use rayon::prelude::*;
 use super::arrivals::{Habit, Rhythm, submissions};
 use super::law::{Quantiles, tasks_per_user};
 use super::{GenerateOptions, names};
-use evenhand_random::Stream;
+use evenhand_model::random::Stream;
 
 /// Jobs per user.
 const JOBS_PER_USER: [(f64, f64); 7] =

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use evenhand_files::replace_file;
+use evenhand_model::files::replace_file;
 use evenhand_model::{NO_TIME, Span, Time, UserId};
 use parquet::basic::Compression;
 use parquet::data_type::ByteArray;

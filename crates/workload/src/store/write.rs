@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::path::Path;
 
-use evenhand_files::replace_file;
+use evenhand_model::files::replace_file;
 use evenhand_model::{NO_ID, NO_TIME, Workload};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;

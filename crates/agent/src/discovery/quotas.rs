@@ -1,0 +1,319 @@
+//! What each user is due in the whole cloud.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use evenhand_documents::{Document, DocumentError, Format, Node, Source, Table};
+use twox_hash::XxHash3_128;
+
+use crate::discovery::lines::lines;
+
+/// What each user is due in the whole cloud: amounts of resources, a weight, or both.
+///
+/// Only ratios of a resource's amounts between users count (paper 003, Eq. 2). A user who has no amount of a
+/// resource is due its weight times the default's amount; where neither the default nor anybody has an amount of
+/// it, just its weight. All nodes must have the same quotas: [`digest`](Quotas::digest) shows whether they do.
+///
+/// ```
+/// use evenhand_documents::{Document, Format};
+/// let text = "
+///     [default]
+///     cpu = 4
+///     mem = \"16Gi\"
+///     [users]
+///     alice = { cpu = 16 }
+///     bob = { weight = 2 }
+/// ";
+/// let quotas = evenhand_agent::discovery::Quotas::read(&Document::parse("quotas.toml", text, Some(Format::Toml))?)?;
+/// assert_eq!(quotas.of("alice", "cpu"), Some(16.0));
+/// assert_eq!(quotas.of("bob", "cpu"), Some(8.0));
+/// assert_eq!(quotas.of("somebody", "cpu"), Some(4.0));
+/// assert_eq!(quotas.of("bob", "net"), Some(2.0));
+/// # Ok::<(), evenhand_documents::DocumentError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Quotas {
+    default: Quota,
+    users: BTreeMap<String, Quota>,
+    /// Resources of which somebody has an amount, but not the default.
+    partly: BTreeSet<String>,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+struct Quota {
+    weight: f64,
+    amounts: BTreeMap<String, f64>,
+}
+
+impl Default for Quota {
+    fn default() -> Quota {
+        Quota { weight: 1.0, amounts: BTreeMap::new() }
+    }
+}
+
+const WEIGHT: &str = "weight";
+/// In lines, the user who is everybody else.
+const OTHERS: &str = "*";
+
+impl Quotas {
+    /// Reads a file: TOML or JSON by its ending, else lines of which the first says what the others hold,
+    /// `user weight cpu mem`, and in which `*` stands for all users who are not named.
+    ///
+    /// # Errors
+    /// If it cannot be read, or says something else.
+    pub fn open(path: &Path) -> Result<Quotas, DocumentError> {
+        let source = Source::read(path)?;
+        match Format::of_path(path) {
+            Some(format) => Quotas::read(&Document::of(source, Some(format))?),
+            None => Quotas::read_lines(&source),
+        }
+    }
+
+    /// Reads the tables `default` and `users` of a document.
+    ///
+    /// # Errors
+    /// If it says something else, or gives a user a weight that is a multiple of nothing.
+    pub fn read(document: &Document) -> Result<Quotas, DocumentError> {
+        Quotas::of_table(&document.root()?)
+    }
+
+    /// Reads the tables `default` and `users` of a table.
+    ///
+    /// # Errors
+    /// As [`read`](Quotas::read).
+    pub fn of_table(table: &Table<'_>) -> Result<Quotas, DocumentError> {
+        table.deny_unknown(&["default", "users"])?;
+        let mut quotas = Quotas::default();
+        if let Some(node) = table.get("default") {
+            quotas.default = quota(&node)?;
+        }
+        let mut weights = Vec::new();
+        if let Some(users) = table.get("users") {
+            for (key, node) in users.table()?.entries() {
+                if key.name().is_empty() {
+                    return Err(key.error("found \"\", expected the name of a user"));
+                }
+                quotas.users.insert(key.name().to_owned(), quota(&node)?);
+                weights.extend(node.table()?.get(WEIGHT).map(|weight| (key.name(), weight)));
+            }
+        }
+        quotas.note_partly();
+        for (user, weight) in weights {
+            quotas.check_weight(user).map_err(|problem| weight.error(problem))?;
+        }
+        Ok(quotas)
+    }
+
+    fn read_lines(source: &Source) -> Result<Quotas, DocumentError> {
+        let mut lines = lines(source.text());
+        let mut quotas = Quotas::default();
+        let Some(heading) = lines.next() else { return Ok(quotas) };
+        let mut names = BTreeSet::new();
+        for (number, field) in heading.iter().enumerate() {
+            if number == 0 && field.text != "user" {
+                return Err(field.error(source, format!("found {:?}, expected user, and then resources", field.text)));
+            }
+            if field.text.is_empty() || !names.insert(field.text) {
+                return Err(field.error(source, format!("found {:?}, expected each resource once", field.text)));
+            }
+        }
+        let mut weights = Vec::new();
+        for row in lines {
+            let Some(user) = row.first().copied().filter(|field| !field.text.is_empty()) else {
+                let at = row.first().map_or(0..0, |field| field.span());
+                return Err(source.error(at, "found no user, expected a name, or * for all others"));
+            };
+            if let Some(more) = row.get(heading.len()) {
+                return Err(
+                    more.error(source, format!("found field {}, expected {}", heading.len() + 1, heading.len()))
+                );
+            }
+            let mut quota = Quota::default();
+            for (name, field) in heading.iter().zip(&row).skip(1).filter(|(_, field)| !field.text.is_empty()) {
+                let amount = field.positive(source, name.text)?;
+                match name.text {
+                    WEIGHT => {
+                        quota.weight = amount;
+                        weights.push((user, field.span()));
+                    }
+                    resource => drop(quota.amounts.insert(resource.to_owned(), amount)),
+                }
+            }
+            let before = match user.text {
+                OTHERS => Some(std::mem::replace(&mut quotas.default, quota)).filter(|d| *d != Quota::default()),
+                name => quotas.users.insert(name.to_owned(), quota),
+            };
+            if before.is_some() {
+                return Err(user.error(source, format!("{:?} is here a second time, expected once", user.text)));
+            }
+        }
+        quotas.note_partly();
+        for (user, span) in weights.into_iter().filter(|(user, _)| user.text != OTHERS) {
+            quotas.check_weight(user.text).map_err(|problem| source.error(span, problem))?;
+        }
+        Ok(quotas)
+    }
+
+    fn note_partly(&mut self) {
+        let named = self.users.values().flat_map(|quota| quota.amounts.keys());
+        self.partly = named.filter(|resource| !self.default.amounts.contains_key(*resource)).cloned().collect();
+    }
+
+    /// Whether the user's weight is a multiple of something known, wherever it counts.
+    fn check_weight(&self, user: &str) -> Result<(), String> {
+        let Some(quota) = self.users.get(user) else { return Ok(()) };
+        match self.partly.iter().find(|resource| !quota.amounts.contains_key(*resource)) {
+            Some(r) => Err(format!(
+                "others have amounts of {r:?} and the default has none, so that a weight is a multiple of nothing; expected default.{r}, or {user}'s own"
+            )),
+            None => Ok(()),
+        }
+    }
+
+    /// What the user is due of the resource, on a scale of that resource's own; `None` if others have amounts and
+    /// neither this user nor the default has.
+    pub fn of(&self, user: &str, resource: &str) -> Option<f64> {
+        let quota = self.users.get(user).unwrap_or(&self.default);
+        let own = quota.amounts.get(resource).copied();
+        let multiple = || match self.default.amounts.get(resource) {
+            // The default's own weight is that of those who have none, not of what it names.
+            Some(amount) => Some(quota.weight * amount),
+            None => (!self.partly.contains(resource)).then_some(quota.weight),
+        };
+        own.or_else(multiple)
+    }
+
+    /// The users who are named, in order.
+    pub fn users(&self) -> impl ExactSizeIterator<Item = &str> {
+        self.users.keys().map(String::as_str)
+    }
+
+    /// A number that is the same for the same quotas, on every machine, and hardly ever for others.
+    pub fn digest(&self) -> u64 {
+        let mut bytes = Vec::new();
+        let text = |bytes: &mut Vec<u8>, text: &str| {
+            bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
+            bytes.extend_from_slice(text.as_bytes());
+        };
+        // The default first, under a name that no user has.
+        for (user, quota) in [("", &self.default)].into_iter().chain(self.users.iter().map(|(u, q)| (u.as_str(), q))) {
+            text(&mut bytes, user);
+            bytes.extend_from_slice(&quota.weight.to_bits().to_le_bytes());
+            bytes.extend_from_slice(&(quota.amounts.len() as u64).to_le_bytes());
+            for (resource, amount) in &quota.amounts {
+                text(&mut bytes, resource);
+                bytes.extend_from_slice(&amount.to_bits().to_le_bytes());
+            }
+        }
+        (XxHash3_128::oneshot(&bytes) & u128::from(u64::MAX)) as u64
+    }
+}
+
+fn quota(node: &Node<'_>) -> Result<Quota, DocumentError> {
+    let mut quota = Quota::default();
+    for (key, value) in node.table()?.entries() {
+        let amount = value.positive()?.to_f64();
+        match key.name() {
+            WEIGHT => quota.weight = amount,
+            "" => return Err(key.error("found \"\", expected the name of a resource, or weight")),
+            resource => drop(quota.amounts.insert(resource.to_owned(), amount)),
+        }
+    }
+    Ok(quota)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn toml(text: &str) -> Result<Quotas, String> {
+        let document = Document::parse("q.toml", text, Some(Format::Toml)).map_err(|e| e.to_string())?;
+        Quotas::read(&document).map_err(|e| e.to_string())
+    }
+
+    fn said(result: Result<Quotas, impl ToString>) -> String {
+        result.unwrap_err().to_string().lines().next().unwrap().to_owned()
+    }
+
+    fn rows(text: &str) -> Result<Quotas, DocumentError> {
+        Quotas::read_lines(&Source::new("q", text))
+    }
+
+    #[test]
+    fn both_forms_say_the_same() {
+        let tables = toml(
+            "[default]\ncpu = 4\nmem = '16Gi'\n[users]\nbob = { weight = 2 }\nalice = { mem = 1024, cpu = 1.5 }\n",
+        )
+        .unwrap();
+        let lines = rows("# what is due\nuser, mem, weight, cpu\n*, 16Gi,, 4\nalice, 1024, , 3/2\nbob,,2,\n").unwrap();
+        assert_eq!(tables, lines);
+        assert_eq!(tables.digest(), lines.digest());
+        assert_eq!(
+            (tables.of("bob", "mem"), tables.of("alice", "cpu")),
+            (Some(2.0 * 16.0 * 1024.0_f64.powi(3)), Some(1.5))
+        );
+        assert_eq!(tables.users().collect::<Vec<_>>(), ["alice", "bob"]);
+        // Written down once: nodes of another build and machine must have the same.
+        assert_eq!(Quotas::default().digest(), rows("").unwrap().digest());
+        assert_eq!(format!("{:016x}", tables.digest()), "465c9d7b83fcbc5e");
+    }
+
+    #[test]
+    fn without_a_default_amounts_stay_unknown_and_weights_are_refused() {
+        let quotas = toml("[users]\nalice = { cpu = 4 }\nbob = { net = 1, cpu = 1 }\n").unwrap();
+        assert_eq!(
+            (quotas.of("carol", "cpu"), quotas.of("alice", "net"), quotas.of("carol", "disk")),
+            (None, None, Some(1.0))
+        );
+        let wrong = said(toml("[users]\nalice = { cpu = 4 }\nbob = { weight = 2 }\n"));
+        assert!(wrong.starts_with("q.toml:3:18: weight: others have amounts of \"cpu\""), "{wrong}");
+        let wrong = said(rows("user weight cpu\nbob,2,\nalice,,4\n"));
+        assert!(wrong.starts_with("q:2:5: others have amounts of \"cpu\""), "{wrong}");
+        let only = toml("[default]\nweight = 3\n[users]\nbob = { weight = 2 }\n").unwrap();
+        assert_eq!((only.of("bob", "cpu"), only.of("carol", "cpu")), (Some(2.0), Some(3.0)));
+    }
+
+    #[test]
+    fn what_is_wrong_has_a_place() {
+        assert!(said(toml("[user]\n")).contains("q.toml:1:2: unknown field \"user\""));
+        assert!(said(toml("[users]\na = { cpu = 0 }\n")).contains("q.toml:2:13: cpu: found \"0\""));
+        assert!(said(toml("[users]\na = 3\n")).contains("q.toml:2:5: a: found a number, expected a table"));
+        assert!(said(toml("[users]\n'' = {}\n")).contains("q.toml:2:1: found \"\""));
+        assert!(said(rows("name cpu\n")).contains("q:1:1: found \"name\", expected user"));
+        assert!(said(rows("user cpu cpu\n")).contains("q:1:10: found \"cpu\", expected each resource once"));
+        assert!(said(rows("user cpu\na 1\na 2\n")).contains("q:3:1: \"a\" is here a second time"));
+        assert!(said(rows("user cpu\n* 1\n* 2\n")).contains("q:3:1: \"*\" is here a second time"));
+        assert!(said(rows("user cpu\na 1 2\n")).contains("q:2:5: found field 3, expected 2"));
+        assert!(said(rows("user cpu\n,1\n")).contains("q:2:1: found no user"));
+        assert!(said(rows("user cpu\na x\n")).contains("q:2:3: cpu: found \"x\""));
+    }
+
+    #[test]
+    fn another_quota_has_another_digest() {
+        let texts = [
+            "",
+            "[default]\ncpu = 1\n",
+            "[default]\nmem = 1\n",
+            "[default]\ncpu = 2\n",
+            "[users.a]\ncpu = 1\n",
+            "[users.acpu]\n",
+            "[users.a]\nweight = 2\n",
+            "[users.a]\n",
+        ];
+        let digests: BTreeSet<u64> = texts.iter().map(|text| toml(text).unwrap().digest()).collect();
+        assert_eq!(digests.len(), texts.len());
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_read_or_refused(text in "(user|weight|cpu|\\*|,| |\n|#|1|-1|16Gi|users|default|=|\\{|\\}|\\[|\\]|\"|\\PC){0,24}") {
+            let _ = toml(&text);
+            if let Ok(quotas) = rows(&text) {
+                for user in quotas.users().chain(["nobody"]) {
+                    prop_assert!(quotas.of(user, "cpu").is_none_or(|amount| amount > 0.0));
+                }
+            }
+        }
+    }
+}

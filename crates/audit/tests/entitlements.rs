@@ -1,0 +1,459 @@
+//! Entitlements by hand, against an obvious twin (each elementary interval worked out anew, in exact rationals,
+//! over all tasks), and against the audit, which finds the same complaints by other means.
+#![allow(clippy::unwrap_used)]
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use evenhand_audit::{Calendar, Entitlements, NAMED, Parties, Past, Property, Window};
+use evenhand_model::{
+    Account, AccountTree, Capacity, Quantity, Rational, Resource, Span, Task, Time, Workload, WorkloadBuilder, to_f64,
+};
+use proptest::prelude::*;
+
+const CALENDAR: Calendar = Calendar { origin: None, ahead: 0 };
+const WEEK: u64 = 604_800;
+
+/// A task; times in seconds.
+#[derive(Clone, Debug)]
+struct Row {
+    user: usize,
+    submit: u64,
+    start: Option<u64>,
+    duration: u64,
+    amounts: Vec<u64>,
+    count: u32,
+}
+
+fn row(user: usize, [submit, start, duration]: [u64; 3], amounts: &[u64]) -> Row {
+    Row { user, submit, start: Some(start), duration, amounts: amounts.to_vec(), count: 1 }
+}
+
+fn workload(rows: &[Row], users: usize, width: usize) -> Workload {
+    let mut b = WorkloadBuilder::new((0..width).map(|r| Resource::new(format!("r{r}"), "")));
+    // A row of every user first, without a start, so that users keep their numbers.
+    for user in 0..users {
+        b.push(&Task { user: &user.to_string(), amounts: &vec![0; width], ..Task::default() });
+    }
+    for row in rows {
+        let amounts: Vec<u128> = row.amounts.iter().map(|&a| u128::from(a) * 1_000_000_000).collect();
+        b.push(&Task {
+            submit: Time::from_secs(row.submit),
+            start: row.start.map(Time::from_secs),
+            duration: Span::from_secs(row.duration),
+            user: &row.user.to_string(),
+            amounts: &amounts,
+            count: row.count,
+            ..Task::default()
+        });
+    }
+    b.finish().unwrap()
+}
+
+fn number(n: u64) -> Rational {
+    Rational::from(n)
+}
+
+/// The parts of a tree's leaves, worked out from the definition: one child after another, from the root.
+#[derive(Clone, Debug)]
+struct Leaves {
+    accounts: Vec<(Option<usize>, Rational)>,
+    leaves: Vec<(Option<usize>, Rational)>,
+}
+
+impl Leaves {
+    fn part(&self, leaf: usize, there: &BTreeSet<usize>) -> Rational {
+        let lives = |account: usize| {
+            there.iter().any(|&l| {
+                let mut at = self.leaves[l].0;
+                while let Some(a) = at {
+                    if a == account {
+                        return true;
+                    }
+                    at = self.accounts[a].0;
+                }
+                false
+            })
+        };
+        let siblings = |parent: Option<usize>| {
+            let of_leaves = there.iter().filter(|&&l| self.leaves[l].0 == parent).map(|&l| &self.leaves[l].1);
+            let accounts = self.accounts.iter().enumerate().filter(|(a, account)| account.0 == parent && lives(*a));
+            of_leaves.chain(accounts.map(|(_, a)| &a.1)).fold(Rational::ZERO, |sum, s| sum + s)
+        };
+        let &(mut at, ref shares) = &self.leaves[leaf];
+        let mut part = shares / siblings(at);
+        while let Some(account) = at {
+            let (parent, shares) = &self.accounts[account];
+            part *= shares / siblings(*parent);
+            at = *parent;
+        }
+        part
+    }
+}
+
+/// Got, wanted, unmet, over-use.
+type Sums = [Rational; 4];
+
+fn nothing() -> Sums {
+    [Rational::ZERO, Rational::ZERO, Rational::ZERO, Rational::ZERO]
+}
+
+/// An interval in seconds, and what was unmet in it.
+type Interval = (u64, u64, Rational);
+
+#[derive(Debug, Default)]
+struct Twin {
+    /// By week, party, resource; in unit-seconds.
+    sums: BTreeMap<(usize, usize, usize), Sums>,
+    /// Who had a claim for some time of each week.
+    claims: BTreeMap<usize, BTreeSet<usize>>,
+    /// By week (and once more under `None` for all), victim, holder, resource.
+    pairs: BTreeMap<(Option<usize>, usize, usize, usize), Rational>,
+    /// By party and resource: intervals, with what was unmet.
+    complaints: BTreeMap<(usize, usize), Vec<Interval>>,
+    until: u64,
+}
+
+fn twin(rows: &[Row], of_user: &[usize], tree: &Leaves, capacity: &[Rational], window: (u64, u64)) -> Twin {
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.start.is_some()).collect();
+    let start = |row: &Row| row.start.unwrap();
+    let first = rows.iter().map(|row| row.submit.min(start(row))).min().unwrap();
+    let last = rows.iter().map(|row| start(row) + row.duration).max().unwrap();
+    let from = window.0.max(first).min(last);
+    let until = window.1.min(last).max(from);
+    let mut events = BTreeSet::from([from, until]);
+    events.extend(rows.iter().flat_map(|row| [row.submit, start(row), start(row) + row.duration]));
+    events.extend((1..).map(|k| from + k * WEEK).take_while(|t| *t < until));
+    let events: Vec<u64> = events.into_iter().filter(|t| (from..=until).contains(t)).collect();
+    let (n, width) = (tree.leaves.len(), capacity.len());
+    let mut twin = Twin { until, ..Twin::default() };
+    for step in events.windows(2) {
+        let (now, next) = (step[0], step[1]);
+        let week = ((now - from) / WEEK) as usize;
+        let seconds = number(next - now);
+        let of = |p: usize, row: &Row| of_user[row.user] == p;
+        let runs = |row: &Row| start(row) <= now && now < start(row) + row.duration;
+        let waits = |row: &Row| row.submit <= now && now < start(row);
+        let sum = |p: usize, r: usize, which: &dyn Fn(&Row) -> bool| {
+            let own = rows.iter().filter(|row| of(p, row) && which(row));
+            own.fold(Rational::ZERO, |sum, row| sum + number(row.amounts[r] * u64::from(row.count)))
+        };
+        let there: BTreeSet<usize> =
+            (0..n).filter(|&p| rows.iter().any(|row| of(p, row) && (runs(row) || waits(row)))).collect();
+        twin.claims.entry(week).or_default().extend(&there);
+        let held: Vec<Vec<Rational>> = (0..n).map(|p| (0..width).map(|r| sum(p, r, &runs)).collect()).collect();
+        let total = |r: usize| held.iter().fold(Rational::ZERO, |sum, h| sum + &h[r]);
+        let due = |p: usize, r: usize| tree.part(p, &there) * &capacity[r];
+        let unmet = |p: usize, r: usize| (due(p, r) - &held[p][r]).max(Rational::ZERO).min(sum(p, r, &waits));
+        let over = |p: usize, r: usize| (&held[p][r] - due(p, r)).max(Rational::ZERO);
+        (0..width).for_each(|r| {
+            let add = |of: fn(Rational, Rational) -> Rational, values: &BTreeMap<usize, Rational>| {
+                values.values().cloned().fold(Rational::ZERO, of)
+            };
+            let lacks: BTreeMap<usize, Rational> = there.iter().map(|&p| (p, unmet(p, r))).collect();
+            let has: BTreeMap<usize, Rational> = there.iter().map(|&p| (p, over(p, r))).collect();
+            let most = add(|a, b| a + b, &lacks).max(add(|a, b| a + b, &has));
+            for &p in &there {
+                let wanted = &held[p][r] + sum(p, r, &waits);
+                let values = [held[p][r].clone(), wanted, lacks[&p].clone(), has[&p].clone()];
+                let sums = twin.sums.entry((week, p, r)).or_insert_with(nothing);
+                sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value * &seconds);
+                for (&h, theirs) in &has {
+                    let x = if most.is_zero() { Rational::ZERO } else { &lacks[&p] * theirs / &most * &seconds };
+                    for week in [Some(week), None] {
+                        *twin.pairs.entry((week, p, h, r)).or_insert(Rational::ZERO) += &x;
+                    }
+                }
+            }
+        });
+        for &p in &there {
+            // Rows are in submission order already.
+            let Some(task) = rows.iter().find(|row| of(p, row) && waits(row)) else { continue };
+            let d = |r: usize| number(task.amounts[r]);
+            let blocking: Vec<usize> =
+                (0..width).filter(|&r| task.amounts[r] > 0 && total(r) + d(r) > capacity[r]).collect();
+            if !blocking.is_empty() && blocking.iter().all(|&r| &held[p][r] + d(r) <= due(p, r)) {
+                for r in blocking {
+                    let amount = unmet(p, r) * &seconds;
+                    let intervals = twin.complaints.entry((p, r)).or_default();
+                    match intervals.last_mut().filter(|last| last.1 == now) {
+                        Some(last) => (last.1, last.2) = (next, &last.2 + amount),
+                        None => intervals.push((now, next, amount)),
+                    }
+                }
+            }
+        }
+    }
+    twin
+}
+
+/// Steps times nanoseconds as unit-seconds; amounts have no decimals here.
+fn seconds(x: f64) -> f64 {
+    x / 1e9
+}
+
+fn near(found: f64, exact: &Rational, what: &str) {
+    let exact = to_f64(exact);
+    // Entitlements are cut to 2^-20 of a step, over some weeks.
+    assert!((seconds(found) - exact).abs() <= 1e-6 * 2e6 + 1e-9 * exact, "{what}: {} against {exact}", seconds(found));
+}
+
+/// Those with most, as far as they can be told apart.
+fn named(found: &[(usize, f64)], exact: &BTreeMap<usize, Rational>, what: &str) {
+    found.iter().for_each(|(h, x)| near(*x, &exact[h], what));
+    assert!(found.windows(2).all(|w| w[0].1 > w[1].1 || (w[0].1 == w[1].1 && w[0].0 < w[1].0)), "{what}: {found:?}");
+    let least = found.last().filter(|_| found.len() == NAMED).map_or(0.0, |last| seconds(last.1));
+    for (h, x) in exact.iter().filter(|(h, _)| !found.iter().any(|f| f.0 == **h)) {
+        assert!(to_f64(x) <= least + 4.0, "{what}: {h} is left out with {x}");
+    }
+}
+
+fn agree(found: &Entitlements, twin: &Twin, tree: &Leaves, width: usize) {
+    for (k, week) in found.weeks.iter().enumerate() {
+        let claims = twin.claims.get(&k).cloned().unwrap_or_default();
+        assert_eq!(week.parties.iter().map(|p| p.party).collect::<BTreeSet<_>>(), claims, "week {k}");
+        for party in &week.parties {
+            assert_eq!(party.share, tree.part(party.party, &claims), "week {k}, {}", party.party);
+            for (r, u) in party.uses.iter().enumerate() {
+                let what = format!("week {k}, party {}, resource {r}", party.party);
+                let [got, wanted, unmet, over] = &twin.sums[&(k, party.party, r)];
+                assert_eq!(Rational::from(u.got), got * number(1_000_000_000), "{what}");
+                assert_eq!(Rational::from(u.wanted), wanted * number(1_000_000_000), "{what}");
+                near(u.unmet, unmet, &what);
+                near(u.over, over, &what);
+                let own = twin.pairs.iter().filter(|(key, _)| (key.0, key.1, key.3) == (Some(k), party.party, r));
+                named(&u.against, &own.map(|(key, x)| (key.2, x.clone())).collect(), &what);
+            }
+        }
+    }
+    assert_eq!(found.weeks.last().unwrap().until, Time::from_secs(twin.until));
+    assert!(found.weeks.windows(2).all(|w| w[0].until == w[1].from));
+    for (&(week, v, h, r), exact) in &twin.pairs {
+        if week.is_none() {
+            let pair = found.pairs.iter().find(|p| (p.victim, p.holder) == (v, h));
+            near(pair.map_or(0.0, |pair| pair.over[r]), exact, &format!("{v} against {h} on {r}"));
+        }
+    }
+    assert!(found.pairs.iter().all(|p| twin.pairs.contains_key(&(None, p.victim, p.holder, 0))));
+    assert!(found.pairs.is_sorted_by_key(|p| (p.victim, p.holder)));
+    let mut intervals: BTreeMap<(usize, usize), Vec<_>> = BTreeMap::new();
+    for c in &found.complaints {
+        assert!(!c.against.is_empty(), "somebody holds what is not his: {c:?}");
+        intervals.entry((c.party, c.resource)).or_default().push(c);
+    }
+    assert!(intervals.keys().eq(twin.complaints.keys()), "{intervals:?} {:?}", twin.complaints);
+    for (key, exact) in &twin.complaints {
+        let found = &intervals[key];
+        assert_eq!(found.len(), exact.len(), "{key:?}");
+        for (c, (from, until, unmet)) in found.iter().zip(exact) {
+            assert_eq!((c.from, c.until), (Time::from_secs(*from), Time::from_secs(*until)), "{key:?}");
+            near(c.unmet, unmet, &format!("{c:?}"));
+        }
+    }
+    assert_eq!(width, found.weeks[0].parties.first().map_or(width, |p| p.uses.len()));
+}
+
+/// The tree as the crate takes it, with the users' homes and shares.
+fn account_tree(accounts: &[(Option<usize>, Rational)], users: &[(Option<usize>, Rational)]) -> AccountTree {
+    let account = |(i, (parent, shares)): (usize, &(Option<usize>, Rational))| Account {
+        name: format!("a{i}"),
+        parent: *parent,
+        shares: shares.clone(),
+    };
+    let accounts = accounts.iter().enumerate().map(account).collect();
+    AccountTree::new(accounts, users.iter().map(|u| u.0).collect(), users.iter().map(|u| u.1.clone()).collect())
+        .unwrap()
+}
+
+#[test]
+fn a_week_by_hand() {
+    // Four processors. x and y have an account each, equally entitled; z is in y's.
+    // x holds 4 from 0 to 100. y asks for 1 at 20, starts at 100 for 50. z asks for 3 at 60, starts at 100 for 20.
+    let rows = [row(0, [0, 0, 100], &[4]), row(1, [20, 100, 50], &[1]), row(2, [60, 100, 20], &[3])];
+    let w = workload(&rows, 3, 1);
+    let one = || Rational::ONE;
+    let tree = account_tree(&[(None, one()), (None, one())], &[(Some(0), one()), (Some(1), one()), (Some(1), one())]);
+    let past = Past::original(&w).unwrap();
+    let pool = Capacity::new(w.resources(), vec![number(4)]).unwrap();
+    let all = Window::default();
+
+    let accounts = Parties::accounts(&tree, w.users()).unwrap();
+    let found = past.entitlements(&pool, &accounts, CALENDAR, all).unwrap();
+    let [week] = &found.weeks[..] else { panic!() };
+    let numbers = |p: usize| {
+        let u = &week.parties[p].uses[0];
+        [u.got as f64, u.wanted as f64, u.unmet, u.over].map(seconds)
+    };
+    // x: from 20 on it is due 2 and holds 4.
+    assert_eq!(numbers(0), [400.0, 400.0, 0.0, 160.0]);
+    // Account 1 wants 1 from 20 and 4 from 60, of which 2 are its own: 40 x 1 + 40 x 2. From 100 it holds 4, and all is
+    // its own.
+    assert_eq!(numbers(1), [110.0, 110.0 + 40.0 + 160.0, 120.0, 0.0]);
+    // Until 60, 1 of x's 2 too many runs while account 1 waits for 1; then 2 of 2.
+    assert_eq!(
+        found.pairs.iter().map(|p| (p.victim, p.holder, seconds(p.over[0]))).collect::<Vec<_>>(),
+        [(1, 0, 120.0)]
+    );
+    assert_eq!(week.parties[1].uses[0].against, [(0, 120e9)]);
+    let [complaint] = &found.complaints[..] else { panic!("{found:?}") };
+    assert_eq!((complaint.party, complaint.from, complaint.until), (1, Time::from_secs(20), Time::from_secs(100)));
+    assert_eq!((seconds(complaint.unmet), &complaint.against[..]), (120.0, &[(0, 120e9)][..]));
+
+    let users = Parties::users(&tree, w.users()).unwrap();
+    let found = past.entitlements(&pool, &users, CALENDAR, all).unwrap();
+    // From 60 on y and z are due 1 each: z's 3 at once are more than its own, y's 1 is not. Both lack 1, and x has 2.
+    let pairs: Vec<_> = found.pairs.iter().map(|p| (p.victim, p.holder, seconds(p.over[0]))).collect();
+    assert_eq!(pairs[..2], [(1, 0, 80.0), (2, 0, 40.0)]);
+    let complaints: Vec<_> = found.complaints.iter().map(|c| (c.party, c.from.nanos(), seconds(c.unmet))).collect();
+    assert_eq!(complaints, [(1, 20_000_000_000, 80.0)]);
+    // From 100 to 120 z holds 3 and y 1 of two each: 1 too many, but nobody waits.
+    let z = found.weeks[0].parties[2].uses[0].clone();
+    assert_eq!(seconds(z.over), 20.0);
+
+    // Of the second half only that.
+    let late = Window { from: Time::from_secs(50), until: Time::from_secs(90) };
+    let found = past.entitlements(&pool, &accounts, CALENDAR, late).unwrap();
+    let week = &found.weeks[0];
+    assert_eq!((week.from, week.until, found.weeks.len()), (Time::from_secs(50), Time::from_secs(90), 1));
+    assert_eq!(seconds(week.parties[1].uses[0].unmet), 10.0 + 60.0);
+    assert_eq!((found.complaints[0].from, found.complaints[0].until), (Time::from_secs(50), Time::from_secs(90)));
+}
+
+#[test]
+fn unmet_claims_and_over_use_are_divided_in_proportion() {
+    // Twelve processors, four users: 3 each. 0 holds 8 (5 too many), 1 holds 4 (1 too many), 2 waits for 1 and 3 for 9:
+    // 1 and 3 below. 6 too many against 4 below: 2 meets 5/6 of 0 and 1/6 of 1.
+    let rows = [row(0, [0, 0, 60], &[8]), row(1, [0, 0, 60], &[4]), row(2, [0, 60, 1], &[1]), row(3, [0, 60, 1], &[9])];
+    let w = workload(&rows, 4, 1);
+    let past = Past::original(&w).unwrap();
+    let equal = (0..4).map(|_| (None, Rational::ONE)).collect::<Vec<_>>();
+    let users = Parties::users(&account_tree(&[], &equal), w.users()).unwrap();
+    let pool = Capacity::new(w.resources(), vec![number(12)]).unwrap();
+    let found = past.entitlements(&pool, &users, CALENDAR, Window::default()).unwrap();
+    let pairs: Vec<_> =
+        found.pairs.iter().map(|p| (p.victim, p.holder, (seconds(p.over[0]) * 1e6).round() / 1e6)).collect();
+    assert_eq!(pairs, [(2, 0, 50.0), (2, 1, 10.0), (3, 0, 150.0), (3, 1, 30.0)]);
+    assert_eq!(found.weeks[0].parties[3].uses[0].against.iter().map(|a| a.0).collect::<Vec<_>>(), [0, 1]);
+    // 3's nine are more than its own: only 2 can complain.
+    assert_eq!(found.complaints.iter().map(|c| c.party).collect::<Vec<_>>(), [2]);
+}
+
+fn rational() -> impl Strategy<Value = Rational> {
+    prop::sample::select(&["1", "1", "1", "2", "1/3", "0.5", "1000003"][..])
+        .prop_map(|text| Quantity::parse(text).unwrap().exact().clone())
+}
+
+fn any_row(users: usize, width: usize) -> impl Strategy<Value = Row> {
+    // Few values: ties in time and in amounts are the rule. A sixth of a week is no whole number of them.
+    let time = |t: u64| t * 100_003;
+    let start = prop_oneof![1 => Just(None), 9 => (0u64..16).prop_map(Some)];
+    let amounts = prop::collection::vec(prop_oneof![1 => Just(0u64), 4 => 1u64..4], width);
+    let count = prop_oneof![4 => Just(1u32), 1 => 2u32..4];
+    (0..users, 0u64..8, start, 0u64..8, amounts, count).prop_map(
+        move |(user, submit, start, duration, amounts, count)| Row {
+            user,
+            submit: time(submit),
+            start: start.map(time),
+            duration: time(duration),
+            amounts,
+            count,
+        },
+    )
+}
+
+#[derive(Clone, Debug)]
+struct Case {
+    rows: Vec<Row>,
+    accounts: Vec<(Option<usize>, Rational)>,
+    users: Vec<(Option<usize>, Rational)>,
+    capacity: Vec<Rational>,
+    window: (u64, u64),
+}
+
+fn case() -> impl Strategy<Value = Case> {
+    (1usize..6, 1usize..3, 0usize..4).prop_flat_map(|(users, width, accounts)| {
+        let capacity = prop::sample::select(&["1", "3", "4", "6", "13/2", "12", "1e30"][..])
+            .prop_map(|text| Quantity::parse(text).unwrap().exact().clone());
+        // A parent is an earlier account, or the root.
+        let parents: Vec<_> = (0..accounts).map(|a| (prop::option::of(0..a.max(1)), rational())).collect();
+        let homes = prop::collection::vec((prop::option::of(0..accounts.max(1)), rational()), users);
+        let window = prop_oneof![
+            Just((0u64, 1_000_000_000u64)),
+            (0u64..12, 0u64..12).prop_map(|(a, l)| (a * 100_003, (a + l) * 100_003 + 17))
+        ];
+        (
+            prop::collection::vec(any_row(users, width), 1..16),
+            parents,
+            homes,
+            prop::collection::vec(capacity, width),
+            window,
+        )
+            .prop_filter("somebody starts", |case| case.0.iter().any(|row| row.start.is_some()))
+            .prop_map(move |(mut rows, mut parents, mut homes, capacity, window)| {
+                rows.sort_by_key(|row| row.submit);
+                if let Some(first) = parents.first_mut() {
+                    first.0 = None;
+                }
+                if accounts == 0 {
+                    homes.iter_mut().for_each(|home| home.0 = None);
+                }
+                Case { rows, accounts: parents, users: homes, capacity, window }
+            })
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn the_walk_finds_what_its_twin_finds(case in case()) {
+        let n = case.users.len();
+        let w = workload(&case.rows, n, case.capacity.len());
+        let past = Past::original(&w).unwrap();
+        let pool = Capacity::new(w.resources(), case.capacity.clone()).unwrap();
+        let tree = account_tree(&case.accounts, &case.users);
+        let window = Window { from: Time::from_secs(case.window.0), until: Time::from_secs(case.window.1) };
+
+        let leaves = Leaves { accounts: case.accounts.clone(), leaves: case.users.clone() };
+        let users = Parties::users(&tree, w.users()).unwrap();
+        let found = past.entitlements(&pool, &users, CALENDAR, window).unwrap();
+        let own: Vec<usize> = (0..n).collect();
+        agree(&found, &twin(&case.rows, &own, &leaves, &case.capacity, case.window), &leaves, case.capacity.len());
+
+        let accounts = Parties::accounts(&tree, w.users()).unwrap();
+        let of_user: Vec<usize> = accounts.of_user().iter().map(|&p| p as usize).collect();
+        let leaf = |p: usize| {
+            let members = (0..n).filter(|&u| of_user[u] == p);
+            let shares = members.clone().fold(Rational::ZERO, |sum, u| sum + &case.users[u].1);
+            (case.users[members.min().unwrap()].0, shares)
+        };
+        let leaves = Leaves { accounts: case.accounts.clone(), leaves: (0..accounts.len()).map(leaf).collect() };
+        let found = past.entitlements(&pool, &accounts, CALENDAR, window).unwrap();
+        agree(&found, &twin(&case.rows, &of_user, &leaves, &case.capacity, case.window), &leaves, case.capacity.len());
+    }
+
+    #[test]
+    fn complaints_are_those_of_the_audit(case in case()) {
+        // Users without accounts: the audit, with their shares as weights.
+        let n = case.users.len();
+        let w = workload(&case.rows, n, case.capacity.len());
+        let past = Past::original(&w).unwrap();
+        let pool = Capacity::new(w.resources(), case.capacity.clone()).unwrap();
+        let flat: Vec<_> = case.users.iter().map(|user| (None, user.1.clone())).collect();
+        let tree = account_tree(&[], &flat);
+        let window = Window { from: Time::from_secs(case.window.0), until: Time::from_secs(case.window.1) };
+        let users = Parties::users(&tree, w.users()).unwrap();
+        let found = past.entitlements(&pool, &users, CALENDAR, window).unwrap();
+        let audit = past.audit(&pool, &tree.weights(), &[Property::NoJustifiedComplaint], window).unwrap();
+        let mut seen = 0;
+        for f in &audit.findings {
+            let (who, on) = (f.who.unwrap().index(), f.on.unwrap());
+            let own: Vec<_> = found.complaints.iter().filter(|c| (c.party, c.resource) == (who, on)).collect();
+            let lengths = || own.iter().map(|c| c.until.since(c.from));
+            let total: u64 = lengths().map(|l| l.nanos()).sum();
+            prop_assert_eq!((f.intervals, f.first, f.longest), (own.len() as u64, own[0].from, lengths().max().unwrap()));
+            prop_assert_eq!(f.duration.nanos(), total);
+            seen += own.len();
+        }
+        prop_assert_eq!(seen, found.complaints.len());
+    }
+}

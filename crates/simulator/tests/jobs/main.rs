@@ -1,0 +1,190 @@
+//! Jobs on machines against an obvious program, and what must hold of every schedule.
+#![allow(clippy::unwrap_used, missing_docs)]
+
+mod twin;
+mod vector;
+
+use evenhand_model::{
+    Capacity, Cluster, MachineGroup, NO_TIME, Queue, Rational, Resource, Span, Stock, Task, Time, Weights, Workload,
+    WorkloadBuilder,
+};
+use evenhand_policies::{Setting, registration};
+use evenhand_simulator::{Backfill, JobOptions, Jobs, PLACEMENTS, Progress, Simulated, Site, UserTasks, simulate_jobs};
+use proptest::prelude::*;
+use twin::{Job, Machines, Rules, Twin, World};
+
+fn workload(world: &World) -> Workload {
+    let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
+    for job in &world.jobs {
+        builder.push(&Task {
+            submit: Time::from_nanos(job.submit),
+            duration: Span::from_nanos(job.run),
+            requested: job.asked.map(Span::from_nanos),
+            user: &format!("user{}", job.user),
+            queue: Some(&format!("queue{}", job.queue)),
+            amounts: &job.amounts.map(|a| u128::from(a) * 1_000_000_000),
+            ..Task::default()
+        });
+    }
+    builder.finish().unwrap()
+}
+
+fn site(world: &World, w: &Workload) -> Site {
+    let number = |n: u64| Stock::parse(&n.to_string()).unwrap();
+    if world.is_pool {
+        let has = world.machines[0].has.map(Rational::from);
+        return Site::pool(&Capacity::new(w.resources(), has.to_vec()).unwrap());
+    }
+    let group = |(i, g): (usize, &Machines)| MachineGroup {
+        name: i.to_string(),
+        count: g.count as u32,
+        has: g.has.map(number).to_vec(),
+        speed: Rational::from_parts(g.speed.0.into(), g.speed.1.into()),
+        properties: g.properties.iter().map(|p| p.to_string()).collect(),
+    };
+    let cpus = |limit: Option<u64>| limit.map(|l| ("cpu".to_string(), number(l))).into_iter().collect();
+    let queue = |(i, q): (usize, &Rules)| Queue {
+        priority: q.priority,
+        max_wall: q.max_wall.map(Span::from_nanos),
+        max_job: cpus(q.max_job),
+        max_user: cpus(q.max_user),
+        properties: q.properties.iter().map(|p| p.to_string()).collect(),
+        ..Queue::new(format!("queue{i}"))
+    };
+    let cluster = Cluster {
+        resources: vec!["cpu".into(), "mem".into()],
+        groups: world.machines.iter().enumerate().map(group).collect(),
+        queues: world.queues.iter().enumerate().map(queue).collect(),
+    };
+    Site::machines(&cluster, w.resources()).unwrap()
+}
+
+fn run(world: &World) -> (Workload, Simulated) {
+    let w = workload(world);
+    let site = site(world, &w);
+    let jobs = Jobs::new(&w, &site);
+    let weights = Weights::equal(w.users().len());
+    let mut policy = (registration(world.policy).unwrap().build)(&Setting::new(site.total(), &weights));
+    let options =
+        JobOptions { placement: world.placement, backfill: world.backfill, blocking: world.blocking, until: None };
+    let tasks = UserTasks::new(&w);
+    let found = simulate_jobs(&w, &tasks, &site, &jobs, policy.as_mut(), options, &Progress::default()).unwrap();
+    (w, found)
+}
+
+fn job(users: usize) -> impl Strategy<Value = Job> {
+    let asked = prop_oneof![2 => Just(None), 3 => (1u64..12).prop_map(Some)];
+    let amounts = [0u64..7, 0u64..5];
+    (0u64..14, 0u64..7, asked, 0..users, 0usize..3, amounts)
+        .prop_map(|(submit, run, asked, user, queue, amounts)| Job { submit, run, asked, user, queue, amounts })
+}
+
+/// Users numbered by first appearance, jobs in the order of submission.
+fn in_order(mut jobs: Vec<Job>) -> Vec<Job> {
+    jobs.sort_by_key(|j| j.submit);
+    let mut seen = Vec::new();
+    for job in &mut jobs {
+        job.user = seen.iter().position(|&u| u == job.user).unwrap_or_else(|| {
+            seen.push(job.user);
+            seen.len() - 1
+        });
+    }
+    jobs
+}
+
+fn machines() -> impl Strategy<Value = Machines> {
+    let speed = prop::sample::select(vec![(1u64, 1u64), (1, 1), (2, 1), (2, 3)]);
+    let properties = prop::sample::select(vec![vec![], vec!["a"], vec!["a", "b"]]);
+    (1usize..4, [1u64..6, 1u64..6], speed, properties).prop_map(|(count, has, speed, properties)| Machines {
+        count,
+        has,
+        speed,
+        properties,
+    })
+}
+
+fn rules(any: bool) -> impl Strategy<Value = Rules> {
+    let limit = |from: u64, to: u64| prop_oneof![3 => Just(None), 1 => (from..to).prop_map(Some)];
+    let properties = prop::sample::select(vec![vec![], vec![], vec!["a"]]);
+    (-1i32..2, limit(2, 12), limit(2, 6), limit(3, 8), properties).prop_map(
+        move |(priority, max_wall, max_job, max_user, properties)| {
+            let max_user = max_user.filter(|_| any);
+            Rules { priority, max_wall, max_job, max_user, properties }
+        },
+    )
+}
+
+fn world(backfill: Backfill) -> impl Strategy<Value = World> {
+    let jobs = prop::collection::vec(job(3), 1..22).prop_map(in_order);
+    let park = prop_oneof![
+        1 => [2u64..6, 2u64..6].prop_map(|has| {
+            (true, vec![Machines { count: 1, has, speed: (1, 1), properties: vec![] }], vec![])
+        }),
+        3 => (prop::collection::vec(machines(), 1..4), prop::collection::vec(rules(backfill != Backfill::Conservative), 0..3))
+            .prop_map(|(machines, queues)| (false, machines, queues)),
+    ];
+    let policy = prop::sample::select(vec!["fifo", "drf"]);
+    let placement = prop::sample::select(PLACEMENTS.map(|p| p.1).to_vec());
+    (jobs, park, policy, placement, any::<bool>()).prop_map(
+        move |(jobs, (is_pool, machines, queues), policy, placement, blocking)| World {
+            machines,
+            queues,
+            jobs,
+            is_pool,
+            policy,
+            placement,
+            backfill,
+            blocking,
+        },
+    )
+}
+
+fn optional(times: &[u64]) -> Vec<Option<u64>> {
+    times.iter().map(|&t| (t != NO_TIME).then_some(t)).collect()
+}
+
+fn as_the_twin(world: &World) -> Result<(), TestCaseError> {
+    let (_, found) = run(world);
+    let on = found.machines.as_ref().unwrap();
+    let twin = Twin::new(world).run();
+    prop_assert_eq!(&on.refused, &twin.refused);
+    prop_assert_eq!(optional(&found.starts), twin.starts);
+    prop_assert_eq!(optional(&on.finishes), twin.finishes);
+    if world.backfill != Backfill::None {
+        prop_assert_eq!(optional(&on.promised), twin.promised);
+    }
+    prop_assert_eq!(run(world).1, found, "the same again");
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(1500))]
+
+    #[test]
+    fn strict_order_is_the_twin_s(world in world(Backfill::None)) {
+        as_the_twin(&world)?;
+    }
+
+    #[test]
+    fn easy_is_the_twin_s(world in world(Backfill::Easy)) {
+        as_the_twin(&world)?;
+    }
+
+    #[test]
+    fn conservative_is_the_twin_s(world in world(Backfill::Conservative)) {
+        as_the_twin(&world)?;
+    }
+
+    /// Nobody waits longer than promised, whatever came later.
+    #[test]
+    fn promises_are_kept(world in prop_oneof![world(Backfill::Easy), world(Backfill::Conservative)]) {
+        // EASY promises the head only, and only while it is the head: in the order of submission it stays that.
+        let world = World { policy: "fifo", queues: vec![], ..world };
+        let (_, found) = run(&world);
+        let on = found.machines.as_ref().unwrap();
+        for (row, (start, promised)) in found.starts.iter().zip(&on.promised).enumerate() {
+            prop_assert!(on.refused[row].is_some() == (*start == NO_TIME));
+            prop_assert!(*promised == NO_TIME || start <= promised, "row {row}");
+        }
+    }
+}

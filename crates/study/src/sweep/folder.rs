@@ -1,0 +1,260 @@
+//! The folder of a sweep: what is written, and never half.
+
+use std::collections::BTreeSet;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::record::{RunRecord, WorkloadRecord};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::sweep::grid::Grid;
+use crate::sweep::point::{Point, layout};
+
+/// Why a sweep did not finish.
+#[derive(Debug, Error)]
+pub enum SweepError {
+    /// A file or folder cannot be written.
+    #[error("cannot write {}: {source}", path.display())]
+    Write {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// A file cannot be read.
+    #[error("cannot read {}: {source}", path.display())]
+    Read {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+    /// The folder is not one of a sweep.
+    #[error("{} is not the folder of a sweep: there is no {PLAN} in it; expected what --out named", dir.display())]
+    NoSweep {
+        /// The folder.
+        dir: PathBuf,
+    },
+    /// The plan is not one.
+    #[error("{}: {reason}; run evenhand sweep with the grid again", path.display())]
+    Plan {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        reason: String,
+    },
+    /// One run does not fit.
+    #[error("{workload} needs about {} for one run (it has {tasks} tasks), and --memory allows {}", in_units(*need), in_units(*budget))]
+    Memory {
+        /// The workload.
+        workload: String,
+        /// How many tasks it has or may have.
+        tasks: u64,
+        /// The bytes needed.
+        need: u64,
+        /// The bytes allowed.
+        budget: u64,
+    },
+    /// Results of one workload are of two.
+    #[error(
+        "results of {workload} in {} are of different contents (points {first} and {second}); delete the folder {POINTS} in it and run the sweep again",
+        dir.display()
+    )]
+    Mixed {
+        /// The workload.
+        workload: String,
+        /// The folder.
+        dir: PathBuf,
+        /// A point.
+        first: usize,
+        /// Another point.
+        second: usize,
+    },
+    /// The figures cannot be drawn or written.
+    #[error("the page cannot be put together: {0}; please report this")]
+    Page(#[from] serde_json::Error),
+}
+
+impl SweepError {
+    /// Whether the environment is at fault (a full disk, no permission) and not the input.
+    pub fn is_environment(&self) -> bool {
+        match self {
+            SweepError::Read { source, .. } => source.kind() != io::ErrorKind::NotFound,
+            SweepError::NoSweep { .. } | SweepError::Memory { .. } | SweepError::Plan { .. } => false,
+            SweepError::Write { .. } | SweepError::Mixed { .. } | SweepError::Page(_) => true,
+        }
+    }
+}
+
+/// Bytes for people.
+pub(crate) fn in_units(bytes: u64) -> String {
+    let (unit, name) = match bytes {
+        0..0x4000_0000 => (1u64 << 20, "MiB"),
+        _ => (1 << 30, "GiB"),
+    };
+    format!("{:.1} {name}", bytes as f64 / unit as f64)
+}
+
+pub(crate) const PLAN: &str = "plan.json";
+const POINTS: &str = "points";
+
+/// What was asked, as whoever runs a part of it elsewhere needs it.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Plan {
+    pub(crate) version: String,
+    pub(crate) grid: String,
+    pub(crate) base: PathBuf,
+    pub(crate) seed: u64,
+    pub(crate) text: String,
+    /// One a point.
+    pub(crate) digests: Vec<String>,
+}
+
+/// The result of a point, with the digest that says what it is the result of.
+#[derive(Debug, Deserialize, Serialize)]
+pub(crate) struct Kept {
+    pub(crate) digest: String,
+    pub(crate) workload: WorkloadRecord,
+    pub(crate) run: RunRecord,
+}
+
+/// The folder of a sweep.
+#[derive(Clone, Debug)]
+pub struct Folder {
+    dir: PathBuf,
+}
+
+impl Folder {
+    /// Makes the folder if it is not there.
+    ///
+    /// # Errors
+    /// If it cannot be made.
+    pub fn create(dir: &Path) -> Result<Folder, SweepError> {
+        let points = dir.join(POINTS);
+        std::fs::create_dir_all(&points).map_err(|source| SweepError::Write { path: points, source })?;
+        Ok(Folder { dir: absolute(dir) })
+    }
+
+    /// One that holds a sweep.
+    ///
+    /// # Errors
+    /// If it does not.
+    pub fn open(dir: &Path) -> Result<Folder, SweepError> {
+        match dir.join(PLAN).is_file() {
+            true => Ok(Folder { dir: absolute(dir) }),
+            false => Err(SweepError::NoSweep { dir: dir.to_path_buf() }),
+        }
+    }
+
+    /// Where it is, from the root.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Lays out `grid`, takes the digest of every point and writes both down, for whoever runs a part of it.
+    ///
+    /// # Errors
+    /// If a file the grid names cannot be read, or the folder cannot be written.
+    pub fn plan(&self, grid: &Grid, seed: u64) -> Result<(Vec<Point>, Vec<String>), SweepError> {
+        let points = layout(grid);
+        let digests = points
+            .iter()
+            .map(|point| grid.digest(point).map_err(|(path, source)| SweepError::Read { path, source }))
+            .collect::<Result<Vec<String>, SweepError>>()?;
+        let plan = Plan {
+            version: env!("CARGO_PKG_VERSION").to_string(),
+            grid: grid.name.clone(),
+            base: grid.base.clone(),
+            seed,
+            text: grid.text.clone(),
+            digests,
+        };
+        self.write_json(PLAN, &plan)?;
+        Ok((points, plan.digests))
+    }
+
+    /// The sweep as it was planned.
+    ///
+    /// # Errors
+    /// If the plan cannot be read, is another version's, or a file it names is no longer there.
+    pub fn planned(&self) -> Result<(Grid, Vec<Point>, Vec<String>), SweepError> {
+        let path = self.dir.join(PLAN);
+        let wrong = |reason: String| SweepError::Plan { path: path.clone(), reason };
+        let text = std::fs::read(&path).map_err(|source| SweepError::Read { path: path.clone(), source })?;
+        let plan: Plan = serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))?;
+        if plan.version != env!("CARGO_PKG_VERSION") {
+            let ours = env!("CARGO_PKG_VERSION");
+            return Err(wrong(format!("written by version {} and read by version {ours}", plan.version)));
+        }
+        let grid = Grid::parse(&plan.grid, &plan.text, &plan.base, plan.seed).map_err(|e| wrong(e.to_string()))?;
+        let points = layout(&grid);
+        if points.len() != plan.digests.len() {
+            return Err(wrong(format!("has {} digests for {} points", plan.digests.len(), points.len())));
+        }
+        Ok((grid, points, plan.digests))
+    }
+
+    fn point_path(&self, digest: &str) -> PathBuf {
+        self.dir.join(POINTS).join(format!("{digest}.json"))
+    }
+
+    /// The result of a point, if it is there and whole.
+    pub(crate) fn kept(&self, digest: &str) -> Option<Kept> {
+        // What cannot be read is run again: an older version wrote it, or the disk is at fault.
+        let text = std::fs::read(self.point_path(digest)).ok()?;
+        let kept: Kept = serde_json::from_slice(&text).ok()?;
+        (kept.digest == digest).then_some(kept)
+    }
+
+    pub(crate) fn keep(&self, kept: &Kept) -> Result<(), SweepError> {
+        let path = self.point_path(&kept.digest);
+        let text = serde_json::to_vec(kept)?;
+        evenhand_model::files::write_whole(&path, &text).map_err(|source| SweepError::Write { path, source })
+    }
+
+    /// Numbers of the points whose result is not there or not whole.
+    pub fn missing(&self, digests: &[String]) -> Vec<usize> {
+        self.missing_of(digests, &(0..digests.len()).collect::<Vec<_>>())
+    }
+
+    /// Of points with these numbers, those whose result is not there or not whole.
+    pub(crate) fn missing_of(&self, digests: &[String], numbers: &[usize]) -> Vec<usize> {
+        let there = self.there();
+        let is_missing = |number: &usize| {
+            digests.get(*number).is_none_or(|digest| !there.contains(digest) || self.kept(digest).is_none())
+        };
+        numbers.iter().copied().filter(is_missing).collect()
+    }
+
+    /// How many of the points have a result, by the names of the files alone.
+    pub fn done(&self, digests: &[String]) -> usize {
+        let there = self.there();
+        digests.iter().filter(|digest| there.contains(*digest)).count()
+    }
+
+    fn there(&self) -> BTreeSet<String> {
+        let Ok(entries) = std::fs::read_dir(self.dir.join(POINTS)) else { return BTreeSet::new() };
+        let name = |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
+        entries.filter_map(name).filter_map(|n| n.strip_suffix(".json").map(String::from)).collect()
+    }
+
+    pub(crate) fn write_json(&self, name: &str, value: &impl Serialize) -> Result<(), SweepError> {
+        let mut text = serde_json::to_vec_pretty(value)?;
+        text.push(b'\n');
+        self.write(name, &text)
+    }
+
+    /// Writes a file below the folder, whole; folders on the way are made.
+    pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), SweepError> {
+        let path = self.dir.join(name);
+        let folder = path.parent().unwrap_or(&self.dir);
+        std::fs::create_dir_all(folder)
+            .and_then(|()| evenhand_model::files::write_whole(&path, bytes))
+            .map_err(|source| SweepError::Write { path, source })
+    }
+}
+
+fn absolute(dir: &Path) -> PathBuf {
+    std::path::absolute(dir).unwrap_or_else(|_| dir.to_path_buf())
+}

@@ -1,0 +1,322 @@
+//! The file that says what is swept.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Mutex;
+
+use crate::{read_pool, read_weights};
+use evenhand_documents::{Document, DocumentError, Format, Node, Source, did_you_mean};
+use evenhand_model::{Quantity, Span};
+use evenhand_policies::{Decay, Order, POLICIES, Registration, registration};
+
+use crate::sweep::workload::{WorkloadAxis, read_workloads};
+
+/// What is swept: every axis in the order of the file.
+#[derive(Debug)]
+pub struct Grid {
+    /// What errors and results call the file.
+    pub name: String,
+    /// The text it was read from.
+    pub text: String,
+    /// The folder that relative paths in it start from.
+    pub base: PathBuf,
+    /// Files as written, then what is generated: a table after the other, seed after seed.
+    pub workloads: Vec<WorkloadAxis>,
+    /// Policies by name; the first is what the others are held against.
+    pub policies: Vec<&'static Registration>,
+    /// Multiples of R or files with a pool.
+    pub capacities: Vec<CapacityAxis>,
+    /// For policies that need one.
+    pub decays: Vec<DecayAxis>,
+    /// Equal ones, or files.
+    pub weights: Vec<WeightsAxis>,
+    /// For `sdrf`.
+    pub sdrf_keys: Vec<SdrfKey>,
+    /// Whether a task that does not fit is passed over.
+    pub no_blocking: Vec<bool>,
+    /// Whether runs stop at the end of the trace.
+    pub until_trace_end: Vec<bool>,
+    /// Which structure keeps users of stateful policies ordered: one for all points, since results do not depend on it.
+    pub order: Order,
+    /// Digests of files, so that each is read once.
+    pub(crate) digests: Mutex<BTreeMap<PathBuf, String>>,
+}
+
+/// One capacity.
+#[derive(Clone, Debug, PartialEq)]
+pub enum CapacityAxis {
+    /// A multiple of R, with its text.
+    Multiple(String, Quantity),
+    /// A file with a `[pool]`, as written and as found.
+    File(String, PathBuf),
+}
+
+impl CapacityAxis {
+    /// As written.
+    pub fn name(&self) -> &str {
+        match self {
+            CapacityAxis::Multiple(name, _) | CapacityAxis::File(name, _) => name,
+        }
+    }
+}
+
+/// How fast the past is forgotten.
+#[derive(Clone, Debug)]
+pub struct DecayAxis {
+    /// As written: `0.999999`, or `8d` for a half-life.
+    pub name: String,
+    /// What it means.
+    pub decay: Decay,
+}
+
+/// Users' weights.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum WeightsAxis {
+    /// 1 each, written `equal`.
+    Equal,
+    /// A file, as written and as found.
+    File(String, PathBuf),
+}
+
+impl WeightsAxis {
+    /// As written.
+    pub fn name(&self) -> &str {
+        match self {
+            WeightsAxis::Equal => EQUAL,
+            WeightsAxis::File(name, _) => name,
+        }
+    }
+}
+
+/// Which key `sdrf` orders users by.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SdrfKey {
+    /// The largest sum of share and commitment: paper 001, Algorithm 1.
+    Sum,
+    /// The sum of the largest of each: paper 001, Eq. 5.
+    Dominant,
+}
+
+impl SdrfKey {
+    /// As written.
+    pub fn name(self) -> &'static str {
+        match self {
+            SdrfKey::Sum => "sum",
+            SdrfKey::Dominant => "dominant",
+        }
+    }
+}
+
+const EQUAL: &str = "equal";
+/// Paper 001 finds it best at every load; as for a study.
+const DEFAULT_DELTA: &str = "0.999999";
+const FIELDS: [&str; 11] = [
+    "workload",
+    "generate",
+    "policy",
+    "capacity",
+    "delta",
+    "half-life",
+    "weights",
+    "sdrf-key",
+    "no-blocking",
+    "until",
+    "order",
+];
+
+impl Grid {
+    /// Reads a grid. Paths in it start from the folder of the file; files it names are looked at, so that what is
+    /// wrong is said before anything runs.
+    ///
+    /// # Errors
+    /// If the file or one it names cannot be read, or something in it is not what it should be.
+    pub fn read(path: &Path, seed: u64) -> Result<Grid, DocumentError> {
+        let source = Source::read(path)?;
+        // Absolute: a job on another machine starts in another folder.
+        let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let base = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
+        Grid::parse(source.name(), source.text(), &base, seed)
+    }
+
+    /// As [`Grid::read`], from a text. `seed` is for generated workloads without seeds of their own.
+    ///
+    /// # Errors
+    /// As [`Grid::read`].
+    pub fn parse(name: &str, text: &str, base: &Path, seed: u64) -> Result<Grid, DocumentError> {
+        let format = Format::of_path(Path::new(name)).unwrap_or(Format::Toml);
+        let document = Document::parse(name, text, Some(format))?;
+        let root = document.root()?;
+        root.deny_unknown(&FIELDS)?;
+        let workloads = read_workloads(&root, base, seed)?;
+        let policies = match axis(&root, "policy")? {
+            Some(nodes) => distinct(nodes, policy, |p| p.name.to_string())?,
+            None => return Err(root.error("found no policy, expected a list of names such as [\"fifo\", \"drf\"]")),
+        };
+        let Some(nodes) = axis(&root, "capacity")? else {
+            return Err(root.error("found no capacity, expected a list such as [0.5, 1, \"pool.toml\"]"));
+        };
+        let capacities = distinct(nodes, |node| capacity(node, base), |c| c.name().to_string())?;
+        let decays = decays(&root)?;
+        let weights = match axis(&root, "weights")? {
+            Some(nodes) => distinct(nodes, |node| weights(node, base), |w| w.name().to_string())?,
+            None => vec![WeightsAxis::Equal],
+        };
+        let sdrf_keys = match axis(&root, "sdrf-key")? {
+            Some(nodes) => distinct(
+                nodes,
+                |node| choice(node, &[("sum", SdrfKey::Sum), ("dominant", SdrfKey::Dominant)]),
+                |k| k.name().to_string(),
+            )?,
+            None => vec![SdrfKey::Sum],
+        };
+        let no_blocking = match axis(&root, "no-blocking")? {
+            Some(nodes) => distinct(nodes, |node| node.flag(), bool::to_string)?,
+            None => vec![false],
+        };
+        let until_trace_end = match axis(&root, "until")? {
+            Some(nodes) => {
+                distinct(nodes, |node| choice(node, &[("finished", false), ("trace-end", true)]), bool::to_string)?
+            }
+            None => vec![false],
+        };
+        let order = match root.get("order") {
+            Some(node) => {
+                let found: Result<Order, _> = node.text()?.parse();
+                found.map_err(|e| node.error(e.to_string()))?
+            }
+            None => Order::Auto,
+        };
+        Ok(Grid {
+            name: name.to_string(),
+            text: text.to_string(),
+            base: base.to_path_buf(),
+            workloads,
+            policies,
+            capacities,
+            decays,
+            weights,
+            sdrf_keys,
+            no_blocking,
+            until_trace_end,
+            order,
+            digests: Mutex::default(),
+        })
+    }
+}
+
+/// The values of an axis: a list that is not empty, or one value.
+pub(crate) fn axis<'d>(
+    table: &evenhand_documents::Table<'d>,
+    key: &str,
+) -> Result<Option<Vec<Node<'d>>>, DocumentError> {
+    let Some(node) = table.get(key) else { return Ok(None) };
+    if !node.is_list() {
+        return Ok(Some(vec![node]));
+    }
+    let nodes: Vec<Node<'d>> = node.list()?.collect();
+    if nodes.is_empty() {
+        return Err(node.error("found an empty list, expected one value or more"));
+    }
+    Ok(Some(nodes))
+}
+
+/// Reads the values of an axis, each of which may stand there once.
+pub(crate) fn distinct<'d, T>(
+    nodes: Vec<Node<'d>>,
+    mut read: impl FnMut(&Node<'d>) -> Result<T, DocumentError>,
+    name: impl Fn(&T) -> String,
+) -> Result<Vec<T>, DocumentError> {
+    let mut values: Vec<T> = Vec::new();
+    for (at, node) in nodes.iter().enumerate() {
+        let value = read(node)?;
+        if let Some(first) = values.iter().position(|v| name(v) == name(&value)) {
+            let problem = format!("found {} a second time, expected each value once", name(&value));
+            return Err(nodes[at].error_against(problem, &nodes[first], "first here"));
+        }
+        values.push(value);
+    }
+    Ok(values)
+}
+
+fn choice<T: Copy>(node: &Node<'_>, choices: &[(&str, T)]) -> Result<T, DocumentError> {
+    let found = node.text()?;
+    choices.iter().find(|(name, _)| *name == found).map(|(_, value)| *value).ok_or_else(|| {
+        let known: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+        node.error(format!("found {found:?}, expected {}{}", known.join(" or "), did_you_mean(found, known.clone())))
+    })
+}
+
+fn policy(node: &Node<'_>) -> Result<&'static Registration, DocumentError> {
+    let found = node.text()?;
+    registration(found).ok_or_else(|| {
+        let known: Vec<&str> = POLICIES.iter().map(|p| p.name).collect();
+        let near = did_you_mean(found, known.iter().copied());
+        node.error(format!("found {found:?}, expected one of: {}{near}", known.join(", ")))
+    })
+}
+
+/// A file that a value names.
+pub(crate) fn file(node: &Node<'_>, base: &Path) -> Result<(String, PathBuf), DocumentError> {
+    let name = node.text()?;
+    let path = base.join(name);
+    if path.exists() {
+        Ok((name.to_string(), path))
+    } else {
+        Err(node.error(format!("there is no {}", path.display())))
+    }
+}
+
+fn capacity(node: &Node<'_>, base: &Path) -> Result<CapacityAxis, DocumentError> {
+    let text = node.written()?;
+    if Quantity::parse(text).is_ok() {
+        return Ok(CapacityAxis::Multiple(text.to_string(), node.positive()?));
+    }
+    if !base.join(text).exists() {
+        return Err(node.error(format!(
+            "found {text:?}, expected a number greater than 0 (a multiple of the workload's mean use) or a file with a \
+             [pool]; there is no {}",
+            base.join(text).display()
+        )));
+    }
+    let (name, path) = file(node, base)?;
+    // Which resources it must hold is known when the workload is.
+    read_pool(&path, &[])?;
+    Ok(CapacityAxis::File(name, path))
+}
+
+fn weights(node: &Node<'_>, base: &Path) -> Result<WeightsAxis, DocumentError> {
+    if node.text()? == EQUAL {
+        return Ok(WeightsAxis::Equal);
+    }
+    let (name, path) = file(node, base)?;
+    read_weights(&path, &[String::new()])?;
+    Ok(WeightsAxis::File(name, path))
+}
+
+fn decays(root: &evenhand_documents::Table<'_>) -> Result<Vec<DecayAxis>, DocumentError> {
+    let axis_of = |nodes, read: fn(&Node<'_>) -> Result<Decay, DocumentError>| {
+        let named = |node: &Node<'_>| Ok(DecayAxis { name: node.written()?.to_string(), decay: read(node)? });
+        distinct(nodes, named, |d| d.name.clone())
+    };
+    match (axis(root, "delta")?, axis(root, "half-life")?) {
+        (Some(delta), Some(half_life)) => {
+            let problem = "found both, expected delta or half-life: they say the same";
+            Err(half_life[0].error_against(problem, &delta[0], "delta is here"))
+        }
+        (Some(nodes), None) => axis_of(nodes, delta),
+        (None, Some(nodes)) => axis_of(nodes, half_life),
+        (None, None) => {
+            let decay = Quantity::parse(DEFAULT_DELTA).ok().and_then(|d| Decay::from_delta(&d).ok());
+            Ok(decay.map(|decay| DecayAxis { name: DEFAULT_DELTA.to_string(), decay }).into_iter().collect())
+        }
+    }
+}
+
+fn delta(node: &Node<'_>) -> Result<Decay, DocumentError> {
+    Decay::from_delta(&node.positive()?).map_err(|e| node.error(e.to_string()))
+}
+
+fn half_life(node: &Node<'_>) -> Result<Decay, DocumentError> {
+    let span = Span::parse(node.text()?).map_err(|e| node.error(e.to_string()))?;
+    Decay::from_half_life(span).map_err(|e| node.error(e.to_string()))
+}

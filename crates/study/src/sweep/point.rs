@@ -1,0 +1,184 @@
+//! The points of a grid and their order.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::PoisonError;
+
+use crate::Digest;
+use evenhand_policies::{Registration, registration};
+
+use crate::sweep::grid::{CapacityAxis, DecayAxis, Grid, SdrfKey, WeightsAxis};
+
+/// Changes when the same point gives another result.
+const SWEEP: &str = "sweep 1, pool 1";
+
+/// One run, as places on the axes of its [`Grid`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Point {
+    /// Its place in the layout.
+    pub number: usize,
+    /// Place in [`Grid::workloads`].
+    pub workload: usize,
+    /// Place in [`Grid::weights`].
+    pub weights: usize,
+    /// Whether the run stops at the end of the trace.
+    pub until_trace_end: bool,
+    /// Whether a task that does not fit is passed over.
+    pub no_blocking: bool,
+    /// Place in [`Grid::capacities`].
+    pub capacity: usize,
+    /// Place in [`Grid::policies`].
+    pub policy: usize,
+    /// The key, of `sdrf`.
+    pub sdrf_key: Option<SdrfKey>,
+    /// Place in [`Grid::decays`], of policies that need a decay.
+    pub decay: Option<usize>,
+    /// Number of the first point that has the same workload, weights, end, blocking and capacity: the first policy,
+    /// which this point is held against.
+    pub base: usize,
+}
+
+/// Lays out a grid. The last axis changes fastest: workload, weights, until, no-blocking, capacity, policy, sdrf-key,
+/// decay; each in the order of the file. Keys and decays are axes only of policies that have them.
+pub fn layout(grid: &Grid) -> Vec<Point> {
+    let mut points: Vec<Point> = Vec::new();
+    for workload in 0..grid.workloads.len() {
+        for weights in 0..grid.weights.len() {
+            for &until_trace_end in &grid.until_trace_end {
+                for &no_blocking in &grid.no_blocking {
+                    for capacity in 0..grid.capacities.len() {
+                        let base = points.len();
+                        for (policy, sdrf_key, decay) in variants(grid) {
+                            let number = points.len();
+                            points.push(Point {
+                                number,
+                                workload,
+                                weights,
+                                until_trace_end,
+                                no_blocking,
+                                capacity,
+                                policy,
+                                sdrf_key,
+                                decay,
+                                base,
+                            });
+                        }
+                    }
+                }
+            }
+        }
+    }
+    points
+}
+
+/// Policies with their keys and decays.
+fn variants(grid: &Grid) -> impl Iterator<Item = (usize, Option<SdrfKey>, Option<usize>)> {
+    grid.policies.iter().enumerate().flat_map(|(at, policy)| {
+        let keys: Vec<Option<SdrfKey>> =
+            if policy.name == "sdrf" { grid.sdrf_keys.iter().copied().map(Some).collect() } else { vec![None] };
+        let decays: Vec<Option<usize>> =
+            if policy.needs_decay { (0..grid.decays.len()).map(Some).collect() } else { vec![None] };
+        keys.into_iter().flat_map(move |key| decays.clone().into_iter().map(move |decay| (at, key, decay)))
+    })
+}
+
+impl Point {
+    /// The policy that runs.
+    pub(crate) fn registration(&self, grid: &Grid) -> &'static Registration {
+        let named = grid.policies[self.policy];
+        match self.sdrf_key {
+            Some(SdrfKey::Dominant) => registration("sdrf-dominant").unwrap_or(named),
+            _ => named,
+        }
+    }
+
+    /// The decay, if it has one.
+    pub(crate) fn decay<'g>(&self, grid: &'g Grid) -> Option<&'g DecayAxis> {
+        self.decay.map(|at| &grid.decays[at])
+    }
+
+    /// Its axes in words, for people.
+    pub fn describe(&self, grid: &Grid) -> String {
+        let workload = &grid.workloads[self.workload];
+        let mut words = vec![workload.name()];
+        words.extend(workload.seed().map(|seed| format!("seed {seed}")));
+        if grid.weights.len() > 1 {
+            words.push(format!("weights {}", grid.weights[self.weights].name()));
+        }
+        if grid.until_trace_end.len() > 1 {
+            words.push(format!("until {}", if self.until_trace_end { "trace-end" } else { "finished" }));
+        }
+        if grid.no_blocking.len() > 1 {
+            words.push(if self.no_blocking { "no blocking" } else { "blocking" }.to_string());
+        }
+        words.push(format!("capacity {}", grid.capacities[self.capacity].name()));
+        words.push(self.variant(grid));
+        words.join(", ")
+    }
+
+    /// Its policy, with key and decay where the grid has several.
+    pub fn variant(&self, grid: &Grid) -> String {
+        let mut words = vec![grid.policies[self.policy].name.to_string()];
+        words.extend(self.sdrf_key.filter(|_| grid.sdrf_keys.len() > 1).map(|k| k.name().to_string()));
+        words.extend(self.decay(grid).filter(|_| grid.decays.len() > 1).map(|d| d.name.clone()));
+        words.join(" ")
+    }
+}
+
+impl Grid {
+    /// The digest of everything that the result of a point depends on. Files are read once.
+    ///
+    /// # Errors
+    /// If a file cannot be read, with its path.
+    pub fn digest(&self, point: &Point) -> Result<String, (PathBuf, io::Error)> {
+        let mut d = Digest::new();
+        d.text(SWEEP).text(env!("CARGO_PKG_VERSION"));
+        let workload = &self.workloads[point.workload];
+        match workload {
+            crate::sweep::WorkloadAxis::File { path, .. } => d.text(&self.cached(path, || workload.digest())?),
+            // A name no file has.
+            crate::sweep::WorkloadAxis::Generated(_) => d.text(&self.cached(Path::new(""), || workload.digest())?),
+        };
+        match &self.weights[point.weights] {
+            WeightsAxis::Equal => d.text("equal"),
+            // How a weights file is read hangs on its ending.
+            WeightsAxis::File(_, path) => {
+                let ending = path.extension().unwrap_or_default().to_string_lossy();
+                d.text(&ending).text(&self.cached(path, || file_digest(path))?)
+            }
+        };
+        d.number(u64::from(point.until_trace_end)).number(u64::from(point.no_blocking));
+        match &self.capacities[point.capacity] {
+            CapacityAxis::Multiple(_, quantity) => d.text("multiple").text(&quantity.to_string()),
+            CapacityAxis::File(_, path) => d.text("pool").text(&self.cached(path, || file_digest(path))?),
+        };
+        d.text(point.registration(self).name);
+        match point.decay(self) {
+            None => d.text(""),
+            // As written: two ways to write one decay are two results.
+            Some(axis) => d.text(&axis.name).number(axis.decay.tau_s().to_bits()).text(self.order.name()),
+        };
+        Ok(d.hex())
+    }
+
+    fn cached(&self, path: &Path, digest: impl FnOnce() -> io::Result<String>) -> Result<String, (PathBuf, io::Error)> {
+        if path.as_os_str().is_empty() {
+            return digest().map_err(|e| (path.to_path_buf(), e));
+        }
+        let mut known: std::sync::MutexGuard<'_, BTreeMap<PathBuf, String>> =
+            self.digests.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(digest) = known.get(path) {
+            return Ok(digest.clone());
+        }
+        let new = digest().map_err(|e| (path.to_path_buf(), e))?;
+        known.insert(path.to_path_buf(), new.clone());
+        Ok(new)
+    }
+}
+
+fn file_digest(path: &Path) -> io::Result<String> {
+    let mut d = Digest::new();
+    d.file(path)?;
+    Ok(d.hex())
+}

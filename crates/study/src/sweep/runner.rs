@@ -1,0 +1,145 @@
+//! One point after another, whoever asks for it, and those who watch.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::record::RunRecord;
+use crate::{CapacityAsked, Point as StudyPoint, PointError, Prepared, read_pool, read_weights};
+use evenhand_model::Weights;
+use evenhand_simulator::{Progress, SimulationError};
+
+use crate::sweep::grid::{CapacityAxis, Grid, WeightsAxis};
+use crate::sweep::point::Point;
+
+/// What went wrong, in words, and whether the environment is at fault.
+#[derive(Clone, Debug)]
+pub(crate) struct Problem {
+    pub(crate) sentence: String,
+    pub(crate) environment: bool,
+}
+
+impl Problem {
+    pub(crate) fn input(error: impl std::fmt::Display) -> Problem {
+        Problem { sentence: error.to_string(), environment: false }
+    }
+}
+
+/// Points without a result, and why.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PointFailure {
+    /// Their numbers.
+    pub points: Vec<usize>,
+    /// What went wrong.
+    pub sentence: String,
+    /// Whether the environment is at fault and not the input.
+    pub environment: bool,
+}
+
+/// A sweep as those who watch see it, and the way to stop it.
+#[derive(Debug, Default)]
+pub struct Watch {
+    cancel: AtomicBool,
+    points: AtomicUsize,
+    points_done: AtomicUsize,
+    tasks: AtomicU64,
+    tasks_done: AtomicU64,
+    running: Mutex<Vec<Arc<Progress>>>,
+}
+
+impl Watch {
+    /// Stops the points that run soon. What is finished stays.
+    pub fn cancel(&self) {
+        self.cancel.store(true, Ordering::Relaxed);
+        self.running().iter().for_each(|p| p.cancel.store(true, Ordering::Relaxed));
+    }
+
+    /// Whether it was stopped.
+    pub fn is_cancelled(&self) -> bool {
+        self.cancel.load(Ordering::Relaxed)
+    }
+
+    /// How many points there are to run, and how many of them are done.
+    pub fn points(&self) -> (usize, usize) {
+        (self.points.load(Ordering::Relaxed), self.points_done.load(Ordering::Relaxed))
+    }
+
+    /// How many tasks all points together simulate, as far as that is known, and how many are done.
+    pub fn tasks(&self) -> (u64, u64) {
+        let running: u64 = self.running().iter().map(|p| p.tasks.load(Ordering::Relaxed)).sum();
+        (self.tasks.load(Ordering::Relaxed), self.tasks_done.load(Ordering::Relaxed) + running)
+    }
+
+    /// Says how much there is to do.
+    pub(crate) fn expect(&self, points: usize, tasks: u64) {
+        self.points.store(points, Ordering::Relaxed);
+        self.tasks.store(tasks, Ordering::Relaxed);
+    }
+
+    /// Says that points turned out to have another number of tasks.
+    pub(crate) fn correct(&self, points: u64, expected: u64, found: u64) {
+        self.tasks.fetch_add(points.wrapping_mul(found.wrapping_sub(expected)), Ordering::Relaxed);
+    }
+
+    fn running(&self) -> MutexGuard<'_, Vec<Arc<Progress>>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn begin(&self) -> Arc<Progress> {
+        let progress = Arc::new(Progress::default());
+        self.running().push(Arc::clone(&progress));
+        // After it is in the list: whoever cancels now finds it there, or is seen here.
+        progress.cancel.store(self.is_cancelled(), Ordering::Relaxed);
+        progress
+    }
+
+    fn end(&self, progress: &Arc<Progress>, tasks: Option<u64>) {
+        let mut running = self.running();
+        running.retain(|p| !Arc::ptr_eq(p, progress));
+        if let Some(tasks) = tasks {
+            self.tasks_done.fetch_add(tasks, Ordering::Relaxed);
+            self.points_done.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Runs a point; `None` if it was cancelled. The record has no curves.
+pub(crate) fn run_point(
+    grid: &Grid,
+    point: &Point,
+    prepared: &Prepared,
+    watch: &Watch,
+) -> Result<Option<RunRecord>, Problem> {
+    let workload = prepared.workload();
+    let document =
+        |e: evenhand_documents::DocumentError| Problem { environment: e.is_environment(), sentence: e.to_string() };
+    let weights = match &grid.weights[point.weights] {
+        WeightsAxis::Equal => Weights::equal(workload.users().len()),
+        WeightsAxis::File(_, path) => read_weights(path, workload.users()).map_err(document)?.0,
+    };
+    let capacity = match &grid.capacities[point.capacity] {
+        CapacityAxis::Multiple(name, factor) => CapacityAsked::Multiple(name.clone(), factor.clone()),
+        CapacityAxis::File(name, path) => {
+            CapacityAsked::Pool(name.clone(), read_pool(path, workload.resources()).map_err(document)?.0)
+        }
+    };
+    let asked = StudyPoint {
+        policy: point.registration(grid),
+        decay: point.decay(grid).map(|axis| axis.decay),
+        capacity: &capacity,
+        weights: &weights,
+        blocking: !point.no_blocking,
+        until_trace_end: point.until_trace_end,
+        order: grid.order,
+    };
+    let progress = watch.begin();
+    let ran = prepared.run(&asked, &progress);
+    watch.end(&progress, ran.is_ok().then(|| prepared.workload().tasks()));
+    match ran {
+        Ok(mut record) => {
+            record.series = Default::default();
+            Ok(Some(record))
+        }
+        Err(PointError::Simulation(SimulationError::Cancelled)) => Ok(None),
+        Err(error) => Err(Problem::input(error)),
+    }
+}

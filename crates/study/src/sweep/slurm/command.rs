@@ -1,0 +1,236 @@
+//! Slurm's commands and what they refuse.
+
+use std::ffi::OsStr;
+use std::io;
+use std::process::{Command, Stdio};
+
+use thiserror::Error;
+
+use crate::sweep::folder::SweepError;
+
+/// Why Slurm does not do what it should.
+#[derive(Debug, Error)]
+pub enum SlurmError {
+    /// The command is not there.
+    #[error("there is no {command} here: run this where Slurm's commands are (a login node), or take --engine local")]
+    Absent {
+        /// The command.
+        command: &'static str,
+    },
+    /// The command cannot be run.
+    #[error("cannot run {command}: {source}")]
+    Run {
+        /// The command.
+        command: &'static str,
+        /// Why.
+        source: io::Error,
+    },
+    /// There is no such partition.
+    #[error("Slurm has no partition {found:?}; it has: {known}")]
+    Partition {
+        /// What was asked for.
+        found: String,
+        /// Those there are.
+        known: String,
+    },
+    /// The command refused.
+    #[error("{command} refused: {said}")]
+    Refused {
+        /// The command.
+        command: &'static str,
+        /// What it said.
+        said: String,
+    },
+    /// The command said something that is not understood.
+    #[error("{command} answered {said:?}, expected {expected}")]
+    Answer {
+        /// The command.
+        command: &'static str,
+        /// What it said.
+        said: String,
+        /// What was expected.
+        expected: &'static str,
+    },
+    /// Job arrays are switched off.
+    #[error("this Slurm takes no job arrays (MaxArraySize is {0}); take --engine local inside a job of your own")]
+    NoArrays(usize),
+    /// The sweep is under way.
+    #[error(
+        "jobs {jobs} of this sweep are in the queue; wait for them, or stop them with: evenhand sweep cancel {dir}"
+    )]
+    UnderWay {
+        /// The jobs.
+        jobs: String,
+        /// The folder, quoted for a shell.
+        dir: String,
+    },
+    /// The folder is at fault.
+    #[error(transparent)]
+    Sweep(#[from] SweepError),
+}
+
+impl SlurmError {
+    /// Whether the environment is at fault (Slurm, a disk) and not the input.
+    pub fn is_environment(&self) -> bool {
+        match self {
+            SlurmError::Sweep(error) => error.is_environment(),
+            _ => true,
+        }
+    }
+}
+
+/// Runs a command of Slurm's and returns what it printed.
+pub(super) fn run<A: AsRef<OsStr>>(
+    command: &'static str,
+    arguments: impl IntoIterator<Item = A>,
+) -> Result<String, SlurmError> {
+    let output = Command::new(command)
+        .args(arguments)
+        // Times, states and errors in the words that are looked for; ranges of indices in full.
+        .env("LC_ALL", "C")
+        .env("SLURM_BITSTR_LEN", "0")
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|source| match source.kind() {
+            io::ErrorKind::NotFound => SlurmError::Absent { command },
+            _ => SlurmError::Run { command, source },
+        })?;
+    if output.status.success() {
+        return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+    }
+    Err(SlurmError::Refused { command, said: said(command, &String::from_utf8_lossy(&output.stderr)) })
+}
+
+/// What a command complains of, without its own name before each line.
+fn said(command: &str, stderr: &str) -> String {
+    let prefix = format!("{command}: ");
+    let lines = stderr.lines().map(|line| {
+        let line = line.strip_prefix(&prefix).unwrap_or(line);
+        line.strip_prefix("error: ").unwrap_or(line).trim()
+    });
+    let said = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    if said.is_empty() { "it gives no reason".to_string() } else { said }
+}
+
+/// What limits job arrays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Limits {
+    pub(super) max_array_size: usize,
+    pub(super) max_array_tasks: Option<usize>,
+}
+
+impl Limits {
+    /// Asks the controller.
+    pub(super) fn ask() -> Result<Limits, SlurmError> {
+        let said = run("scontrol", ["show", "config"])?;
+        Limits::parse(&said).ok_or_else(|| SlurmError::Answer {
+            command: "scontrol show config",
+            said: said.lines().next().unwrap_or_default().to_string(),
+            expected: "a line MaxArraySize = N",
+        })
+    }
+
+    fn parse(text: &str) -> Option<Limits> {
+        let value = |key: &str| {
+            let lines = text.lines().filter_map(|line| line.split_once('='));
+            lines.into_iter().find(|(name, _)| name.trim() == key).map(|(_, value)| value.trim())
+        };
+        let max_array_tasks = value("SchedulerParameters")
+            .and_then(|all| all.split(',').find_map(|one| one.strip_prefix("max_array_tasks=")))
+            .and_then(|number| number.parse().ok());
+        Some(Limits { max_array_size: value("MaxArraySize")?.parse().ok()?, max_array_tasks })
+    }
+}
+
+/// One line of the queue.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Queued {
+    /// The job, of an array the array's.
+    pub(super) job: u64,
+    /// How many tasks the line stands for.
+    pub(super) tasks: usize,
+    pub(super) state: String,
+    /// Why it waits.
+    pub(super) reason: String,
+}
+
+/// What of jobs with this name is in the queue.
+pub(super) fn queue(name: &str) -> Result<Vec<Queued>, SlurmError> {
+    let said = run("squeue", ["-h", "-n", name, "-o", "%F|%K|%T|%r"])?;
+    let lines = said.lines().filter(|line| !line.trim().is_empty());
+    lines
+        .map(|line| {
+            parse_queued(line).ok_or_else(|| SlurmError::Answer {
+                command: "squeue",
+                said: line.to_string(),
+                expected: "job|tasks|state|reason",
+            })
+        })
+        .collect()
+}
+
+fn parse_queued(line: &str) -> Option<Queued> {
+    let mut fields = line.splitn(4, '|');
+    let job = fields.next()?.trim().parse().ok()?;
+    let tasks = count_indices(fields.next()?);
+    Some(Queued { job, tasks, state: fields.next()?.to_string(), reason: fields.next()?.to_string() })
+}
+
+/// How many indices `0-3,7,9-20:2%4` has; 1 for what is no array.
+fn count_indices(text: &str) -> usize {
+    let list = text.trim().trim_matches(['[', ']']);
+    let list = list.split_once('%').map_or(list, |(list, _)| list);
+    let count = |part: &str| -> Option<usize> {
+        let (range, step) = part.split_once(':').unwrap_or((part, "1"));
+        let Some((from, to)) = range.split_once('-') else { return range.parse::<usize>().ok().map(|_| 1) };
+        let (from, to, step): (usize, usize, usize) = (from.parse().ok()?, to.parse().ok()?, step.parse().ok()?);
+        Some(to.checked_sub(from)? / step.max(1) + 1)
+    };
+    list.split(',').map(count).sum::<Option<usize>>().unwrap_or(1)
+}
+
+/// The partitions there are.
+pub(super) fn partitions() -> Result<Vec<String>, SlurmError> {
+    let mut names: Vec<String> = run("sinfo", ["-h", "-o", "%R"])?.lines().map(|l| l.trim().to_string()).collect();
+    names.sort();
+    names.dedup();
+    Ok(names)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn limits_are_read_from_the_configuration() {
+        let config = "Configuration data as of 2026-01-01T00:00:00\nMaxArraySize            = 1001\n\
+                      SchedulerParameters     = bf_interval=2,max_array_tasks=500,x\nSlurmUser = root(0)\n";
+        assert_eq!(Limits::parse(config), Some(Limits { max_array_size: 1001, max_array_tasks: Some(500) }));
+        let config = "MaxArraySize = 5\nSchedulerParameters = (null)\n";
+        assert_eq!(Limits::parse(config), Some(Limits { max_array_size: 5, max_array_tasks: None }));
+        assert_eq!(Limits::parse("MaxJobCount = 5\n"), None);
+    }
+
+    #[test]
+    fn tasks_of_an_array_are_counted() {
+        let counts = ["7", "[0-3]", "[0-3,7,9-20:2%4]", "N/A", "1-1", "[5,9%1]", ""].map(count_indices);
+        assert_eq!(counts, [1, 4, 11, 1, 1, 2, 1]);
+        let queued = parse_queued("42|[3-9]|PENDING|Resources").unwrap();
+        assert_eq!((queued.job, queued.tasks, queued.state.as_str()), (42, 7, "PENDING"));
+        assert_eq!(parse_queued("no job"), None);
+    }
+
+    #[test]
+    fn complaints_lose_the_name_of_the_command() {
+        let stderr = "sbatch: error: invalid partition specified: x\nsbatch: error: Batch job submission failed: no\n";
+        assert_eq!(said("sbatch", stderr), "invalid partition specified: x; Batch job submission failed: no");
+        assert_eq!(said("sbatch", "\n"), "it gives no reason");
+    }
+
+    #[test]
+    fn a_command_that_is_not_there_is_said() {
+        let error = run("no-such-command-of-slurm", ["x"]).unwrap_err();
+        assert!(error.to_string().starts_with("there is no no-such-command-of-slurm here"), "{error}");
+        assert!(error.is_environment());
+    }
+}

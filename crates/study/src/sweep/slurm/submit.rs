@@ -1,0 +1,284 @@
+//! Submitting, and what a submitted task does.
+
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+
+use crate::Digest;
+use serde::{Deserialize, Serialize};
+
+use super::command::{Limits, partitions, queue, run};
+use super::{Options, SlurmError, quoted, script};
+use crate::sweep::chunks::{ArrayPlan, Chunk, arrays, chunks};
+use crate::sweep::folder::{Folder, SweepError};
+use crate::sweep::grid::Grid;
+use crate::sweep::local;
+use crate::sweep::memory::Need;
+use crate::sweep::point::Point;
+use crate::sweep::runner::{PointFailure, Watch};
+
+const SUBMISSION: &str = "slurm/submission.json";
+const TASK: &str = "task.sh";
+const GATHER: &str = "gather.sh";
+/// What a process takes that simulates nothing.
+const PROCESS_BYTES: u64 = 64 << 20;
+const GATHER_MEMORY: &str = "512M";
+
+/// What was submitted.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Submission {
+    /// What all its jobs are called.
+    pub name: String,
+    /// The job of each array, and its place among the chunks.
+    pub arrays: Vec<Submitted>,
+    /// The job that gathers.
+    pub gather: Option<u64>,
+    /// The points of each chunk.
+    pub chunks: Vec<Chunk>,
+}
+
+/// One array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Submitted {
+    /// Slurm's number.
+    pub job: u64,
+    /// The chunk of its task 0.
+    pub first: usize,
+    /// How many tasks it has.
+    pub tasks: usize,
+}
+
+impl Submission {
+    /// What was submitted last from this folder; `None` if nothing was.
+    pub(super) fn read(folder: &Folder) -> Result<Option<Submission>, SweepError> {
+        let path = folder.dir().join(SUBMISSION);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let text = std::fs::read(&path).map_err(|source| SweepError::Read { path: path.clone(), source })?;
+        serde_json::from_slice(&text).map(Some).map_err(|e| SweepError::Plan { path, reason: e.to_string() })
+    }
+
+    /// Every job, the one that gathers last.
+    pub fn jobs(&self) -> Vec<u64> {
+        self.arrays.iter().map(|a| a.job).chain(self.gather).collect()
+    }
+
+    /// The task that runs a point, and where it writes what it has to say.
+    pub(super) fn task_of(&self, point: usize) -> Option<(String, PathBuf)> {
+        let chunk = self.chunks.iter().position(|chunk| chunk.contains(&point))?;
+        let array = self.arrays.iter().find(|a| (a.first..a.first + a.tasks).contains(&chunk))?;
+        let task = format!("{}_{}", array.job, chunk - array.first);
+        let log = PathBuf::from(format!("slurm/logs/{task}.log"));
+        Some((task, log))
+    }
+}
+
+/// What the jobs of a folder are called: the same for each submission, so that those of an earlier one are found.
+pub(super) fn name_of(folder: &Folder) -> String {
+    let mut d = Digest::new();
+    d.text(&folder.dir().to_string_lossy());
+    format!("evenhand-{}", &d.hex()[..12])
+}
+
+/// Nothing, if no job of this folder is in the queue.
+///
+/// # Errors
+/// If one is, or Slurm cannot be asked.
+pub fn refuse_under_way(folder: &Folder) -> Result<(), SlurmError> {
+    let mut jobs: Vec<u64> = queue(&name_of(folder))?.iter().map(|q| q.job).collect();
+    jobs.sort_unstable();
+    jobs.dedup();
+    if jobs.is_empty() {
+        return Ok(());
+    }
+    let jobs = jobs.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+    Err(SlurmError::UnderWay { jobs, dir: quoted(&folder.dir().to_string_lossy()) })
+}
+
+/// Submits what the folder does not hold yet: arrays, and after them a job that gathers. `None` if nothing is
+/// missing. The folder's plan is what they run: it must not change while they are [under way](refuse_under_way).
+///
+/// # Errors
+/// If a workload cannot be looked at, the folder cannot be written, or Slurm
+/// refuses; then what was submitted before is cancelled.
+pub fn submit(
+    grid: &Grid,
+    points: &[Point],
+    digests: &[String],
+    folder: &Folder,
+    options: &Options,
+    program: &Path,
+) -> Result<Option<Submission>, SlurmError> {
+    let pending: Vec<&Point> = folder.missing(digests).into_iter().filter_map(|n| points.get(n)).collect();
+    if pending.is_empty() {
+        return Ok(None);
+    }
+    let tasks = local::sizes(grid, &pending)?;
+    let limits = Limits::ask()?;
+    let chunks =
+        chunks(&pending.iter().map(|p| (p.number, p.workload, tasks[&p.workload])).collect::<Vec<_>>(), options.chunk);
+    let plans = arrays(chunks.len(), limits.max_array_size, limits.max_array_tasks);
+    if plans.is_empty() {
+        return Err(SlurmError::NoArrays(limits.max_array_size));
+    }
+    let need = tasks.values().map(|t| Need::of_tasks(*t).least()).max().unwrap_or(0);
+    let memory = match options.memory {
+        Some(0) => None,
+        Some(bytes) => Some(bytes),
+        None => Some(need.saturating_add(PROCESS_BYTES)),
+    };
+    write_scripts(folder, program)?;
+    let mut submission = Submission { name: name_of(folder), chunks, ..Submission::default() };
+    folder.write_json(SUBMISSION, &submission)?;
+    let submitted = submit_all(folder, options, memory, &plans, &mut submission);
+    // Written also when it failed half-way: then it says what there was to cancel.
+    folder.write_json(SUBMISSION, &submission)?;
+    match submitted {
+        Ok(()) => Ok(Some(submission)),
+        Err(error) => {
+            let jobs: Vec<String> = submission.jobs().iter().map(u64::to_string).collect();
+            if !jobs.is_empty() {
+                // The first refusal is what is to be said.
+                let _ = run("scancel", jobs);
+            }
+            Err(error)
+        }
+    }
+}
+
+fn submit_all(
+    folder: &Folder,
+    options: &Options,
+    memory: Option<u64>,
+    plans: &[ArrayPlan],
+    submission: &mut Submission,
+) -> Result<(), SlurmError> {
+    for plan in plans {
+        let at_a_time = options.at_a_time.map_or(String::new(), |n| format!("%{n}"));
+        let mut arguments = common(folder, options, &submission.name);
+        arguments.push(format!("--array=0-{}{at_a_time}", plan.tasks - 1));
+        arguments.extend(memory.map(|bytes| format!("--mem={}M", bytes.div_ceil(1 << 20).max(1))));
+        arguments.extend(options.time_limit.as_ref().map(|limit| format!("--time={limit}")));
+        arguments.push(log(folder, "%A_%a"));
+        arguments.push(path_below(folder, TASK)?);
+        arguments.push(plan.first.to_string());
+        let job = sbatch(&arguments, options)?;
+        submission.arrays.push(Submitted { job, first: plan.first, tasks: plan.tasks });
+    }
+    let after: Vec<String> = submission.arrays.iter().map(|a| a.job.to_string()).collect();
+    let mut arguments = common(folder, options, &submission.name);
+    // Also after failures: then it names what is missing.
+    arguments.push(format!("--dependency=afterany:{}", after.join(":")));
+    if memory.is_some() {
+        arguments.push(format!("--mem={GATHER_MEMORY}"));
+    }
+    arguments.push(log(folder, "gather-%j"));
+    arguments.push(path_below(folder, GATHER)?);
+    submission.gather = Some(sbatch(&arguments, options)?);
+    Ok(())
+}
+
+fn common(folder: &Folder, options: &Options, name: &str) -> Vec<String> {
+    let mut arguments: Vec<String> =
+        ["--parsable", "--ntasks=1", "--cpus-per-task=1", "--open-mode=truncate"].map(String::from).into();
+    arguments.push(format!("--job-name={name}"));
+    arguments.push(format!("--chdir={}", folder.dir().join("slurm").display()));
+    arguments.extend(options.partition.as_ref().map(|p| format!("--partition={p}")));
+    arguments.extend(options.account.as_ref().map(|a| format!("--account={a}")));
+    arguments
+}
+
+/// Where a job writes what it has to say. Two percent signs stand for one that is the folder's own.
+fn log(folder: &Folder, name: &str) -> String {
+    let dir = folder.dir().display().to_string().replace('%', "%%");
+    format!("--output={dir}/slurm/logs/{name}.log")
+}
+
+fn sbatch(arguments: &[String], options: &Options) -> Result<u64, SlurmError> {
+    match run("sbatch", arguments) {
+        Ok(said) => {
+            // job, or job;cluster
+            let number = said.trim().split(';').next().and_then(|job| job.parse().ok());
+            number.ok_or(SlurmError::Answer { command: "sbatch", said, expected: "a job number" })
+        }
+        Err(SlurmError::Refused { said, .. })
+            if options.partition.is_some() && said.to_lowercase().contains("invalid partition") =>
+        {
+            let found = options.partition.clone().unwrap_or_default();
+            Err(SlurmError::Partition { found, known: partitions()?.join(", ") })
+        }
+        Err(error) => Err(error),
+    }
+}
+
+fn path_below(folder: &Folder, name: &str) -> Result<String, SweepError> {
+    let path = folder.dir().join("slurm").join(name);
+    let text = path.to_str().map(String::from);
+    text.ok_or_else(|| not_text(&path))
+}
+
+fn not_text(path: &Path) -> SweepError {
+    let source =
+        std::io::Error::new(std::io::ErrorKind::InvalidInput, "the path is not UTF-8, which Slurm's scripts need");
+    SweepError::Write { path: path.to_path_buf(), source }
+}
+
+fn write_scripts(folder: &Folder, program: &Path) -> Result<(), SweepError> {
+    let logs = folder.dir().join("slurm/logs");
+    std::fs::create_dir_all(&logs).map_err(|source| SweepError::Write { path: logs, source })?;
+    for (name, script) in [(TASK, script::task(program, folder.dir())), (GATHER, script::gather(program, folder.dir()))]
+    {
+        let script = script.ok_or_else(|| not_text(folder.dir()))?;
+        folder.write(&format!("slurm/{name}"), script.as_bytes())?;
+    }
+    Ok(())
+}
+
+/// What a task of an array does: runs the points of one chunk that have no result yet.
+///
+/// # Errors
+/// If the folder does not hold that chunk, a file of the grid was changed since, or a result cannot be written.
+pub fn run_chunk(
+    folder: &Folder,
+    chunk: usize,
+    threads: NonZeroUsize,
+    watch: &Watch,
+) -> Result<Vec<PointFailure>, SweepError> {
+    let (grid, points, digests) = folder.planned()?;
+    let wrong = |reason: String| SweepError::Plan { path: folder.dir().join(SUBMISSION), reason };
+    let submission = Submission::read(folder)?.ok_or_else(|| wrong("nothing was submitted".into()))?;
+    let numbers = submission
+        .chunks
+        .get(chunk)
+        .ok_or_else(|| wrong(format!("it has {} chunks, and no {chunk}", submission.chunks.len())))?;
+    for &number in numbers {
+        let point = points.get(number).ok_or_else(|| wrong(format!("there is no point {number}")))?;
+        let now = grid.digest(point).map_err(|(path, source)| SweepError::Read { path, source })?;
+        if now != digests[number] {
+            let reason =
+                format!("a file of point {number} ({}) was changed since it was planned", point.describe(&grid));
+            return Err(SweepError::Plan { path: folder.dir().join(crate::sweep::folder::PLAN), reason });
+        }
+    }
+    let options = local::Options { threads, memory: u64::MAX };
+    local::run(&grid, &points, &digests, numbers, folder, options, watch)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_point_is_found_in_its_array() {
+        let submission = Submission {
+            arrays: vec![Submitted { job: 7, first: 0, tasks: 2 }, Submitted { job: 9, first: 2, tasks: 1 }],
+            chunks: vec![vec![0, 1], vec![4], vec![5, 6]],
+            gather: Some(10),
+            ..Submission::default()
+        };
+        let task = |point| submission.task_of(point).map(|(task, _)| task);
+        assert_eq!((task(1), task(4)), (Some("7_0".into()), Some("7_1".into())));
+        assert_eq!((task(6), task(2)), (Some("9_0".into()), None));
+        assert_eq!(submission.jobs(), [7, 9, 10]);
+    }
+}

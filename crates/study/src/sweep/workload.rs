@@ -1,0 +1,251 @@
+//! The workloads of a sweep: where they come from, how large they are, how they are loaded.
+
+use std::fs;
+use std::io;
+use std::num::NonZeroUsize;
+use std::path::{Path, PathBuf};
+use std::str::FromStr;
+
+use crate::{Digest, Prepared};
+use evenhand_documents::{DocumentError, Node, Table};
+use evenhand_model::Workload;
+use evenhand_workload::Source;
+use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_workload::import::{Format, ImportOptions, MemoryPer, MemoryUnit, import};
+use evenhand_workload::store::{self, StoreError};
+
+use crate::sweep::grid::{axis, distinct, file};
+use crate::sweep::runner::Problem;
+
+/// Changes when the same file or the same parameters give another workload, so that older results are not taken for
+/// new ones.
+const READING: &str = "workloads 1";
+
+/// One workload of the grid.
+#[derive(Clone, Debug)]
+pub enum WorkloadAxis {
+    /// A stored workload, or a trace in a format that can be imported.
+    File {
+        /// As written.
+        name: String,
+        /// As found.
+        path: PathBuf,
+        /// How a trace is read.
+        options: Box<ImportOptions>,
+    },
+    /// Made when needed.
+    Generated(GenerateOptions),
+}
+
+/// How many tasks a workload has, as far as that is known before it is loaded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Size {
+    /// How many.
+    pub tasks: u64,
+    /// Whether that is known, or guessed from the size of a text.
+    pub exact: bool,
+}
+
+/// A line of a trace has at least about so many bytes, plain and packed: a guess that errs on the side of many tasks.
+const LINE_BYTES: u64 = 40;
+const PACKED_LINE_BYTES: u64 = 8;
+
+impl WorkloadAxis {
+    /// What results call it: the file as written, or what it was made to look like.
+    pub fn name(&self) -> String {
+        match self {
+            WorkloadAxis::File { name, .. } => name.clone(),
+            WorkloadAxis::Generated(g) => {
+                format!("{}, {} tasks, {} users, {} days", g.like, g.tasks, g.users, g.days)
+            }
+        }
+    }
+
+    /// The seed it is generated from.
+    pub fn seed(&self) -> Option<u64> {
+        match self {
+            WorkloadAxis::File { .. } => None,
+            WorkloadAxis::Generated(g) => Some(g.seed),
+        }
+    }
+
+    /// Digest of what it is made from: all bytes of the file, or the parameters.
+    pub(crate) fn digest(&self) -> io::Result<String> {
+        let mut d = Digest::new();
+        d.text(READING);
+        match self {
+            WorkloadAxis::File { path, options, .. } => {
+                let ImportOptions {
+                    format,
+                    lenient,
+                    relaxed,
+                    swf_memory_unit,
+                    swf_memory_per,
+                    ref csv_columns,
+                    threads: _,
+                } = **options;
+                if let Some(columns) = csv_columns {
+                    d.text(&format!("{columns:?}"));
+                }
+                d.text(format.name()).text(swf_memory_unit.name()).text(swf_memory_per.name());
+                d.number(u64::from(lenient)).number(u64::from(relaxed));
+                for part in parts(path)? {
+                    d.file(&part)?;
+                }
+            }
+            WorkloadAxis::Generated(g) => {
+                d.text(g.like.name()).number(g.tasks).number(u64::from(g.users)).number(g.days.to_bits());
+                d.number(g.seed);
+            }
+        }
+        Ok(d.hex())
+    }
+
+    /// How large it is, without loading it.
+    pub fn size(&self) -> io::Result<Size> {
+        match self {
+            WorkloadAxis::Generated(g) => Ok(Size { tasks: g.tasks, exact: true }),
+            WorkloadAxis::File { path, .. } if store::is_parquet(path) => {
+                let tasks = store::rows(path).map_err(|e| io::Error::other(e.to_string()))?;
+                Ok(Size { tasks, exact: true })
+            }
+            WorkloadAxis::File { path, .. } => {
+                let mut tasks = 0;
+                for part in parts(path)? {
+                    let packed = part.extension().is_some_and(|e| e == "gz" || e == "zst");
+                    tasks += fs::metadata(&part)?.len() / if packed { PACKED_LINE_BYTES } else { LINE_BYTES };
+                }
+                Ok(Size { tasks: tasks.max(1), exact: false })
+            }
+        }
+    }
+
+    /// Loads it and makes it ready for runs.
+    pub(crate) fn load(&self, threads: Option<NonZeroUsize>) -> Result<Prepared, Problem> {
+        Ok(Prepared::new(self.read(threads)?))
+    }
+
+    fn read(&self, threads: Option<NonZeroUsize>) -> Result<Workload, Problem> {
+        match self {
+            WorkloadAxis::Generated(options) => generate(options).map_err(Problem::input),
+            WorkloadAxis::File { path, .. } if store::is_parquet(path) => store::read(path).map_err(|e| {
+                let environment =
+                    matches!(&e, StoreError::Io { source, .. } if source.kind() != io::ErrorKind::NotFound);
+                Problem { sentence: e.to_string(), environment }
+            }),
+            WorkloadAxis::File { path, options, .. } => {
+                let sources = [Source::Path(path.clone())];
+                let options = ImportOptions { threads, ..ImportOptions::clone(options) };
+                import(&sources, &options)
+                    .map(|imported| imported.workload)
+                    .map_err(|e| Problem { environment: e.is_environment(), sentence: e.to_string() })
+            }
+        }
+    }
+}
+
+/// The file, or the files of a folder by name.
+fn parts(path: &Path) -> io::Result<Vec<PathBuf>> {
+    if !fs::metadata(path)?.is_dir() {
+        return Ok(vec![path.to_path_buf()]);
+    }
+    let mut files = Vec::new();
+    for entry in fs::read_dir(path)? {
+        let entry = entry?.path();
+        if entry.is_file() {
+            files.push(entry);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+const FILE_FIELDS: [&str; 7] =
+    ["file", "from", "lenient", "relaxed", "swf-memory-unit", "swf-memory-per", "csv-columns"];
+const GENERATE_FIELDS: [&str; 5] = ["like", "tasks", "users", "days", "seeds"];
+
+/// The axis of workloads.
+pub(crate) fn read_workloads(root: &Table<'_>, base: &Path, seed: u64) -> Result<Vec<WorkloadAxis>, DocumentError> {
+    let mut workloads = match axis(root, "workload")? {
+        Some(nodes) => distinct(nodes, |node| trace(node, base), WorkloadAxis::name)?,
+        None => Vec::new(),
+    };
+    let mut seen: Vec<(String, u64)> = Vec::new();
+    for node in axis(root, "generate")?.unwrap_or_default() {
+        for options in generated(&node, seed)? {
+            let workload = WorkloadAxis::Generated(options);
+            let key = (workload.name(), options.seed);
+            if seen.contains(&key) {
+                return Err(node.error(format!("{} with seed {} is here a second time, expected once", key.0, key.1)));
+            }
+            seen.push(key);
+            workloads.push(workload);
+        }
+    }
+    if workloads.is_empty() {
+        return Err(root.error(
+            "found no workload, expected a list of files as workload, or generate = { like = \"google2011\", tasks = 200000 }",
+        ));
+    }
+    Ok(workloads)
+}
+
+fn trace(node: &Node<'_>, base: &Path) -> Result<WorkloadAxis, DocumentError> {
+    let mut options = ImportOptions::default();
+    let (name, path) = if node.is_text() {
+        file(node, base)?
+    } else {
+        let table = node.table()?;
+        table.deny_unknown(&FILE_FIELDS)?;
+        let flag = |key| table.get(key).map_or(Ok(false), |n| n.flag());
+        (options.lenient, options.relaxed) = (flag("lenient")?, flag("relaxed")?);
+        options.format = named(&table, "from")?.unwrap_or(Format::Auto);
+        options.swf_memory_unit = named::<MemoryUnit>(&table, "swf-memory-unit")?.unwrap_or(options.swf_memory_unit);
+        options.swf_memory_per = named::<MemoryPer>(&table, "swf-memory-per")?.unwrap_or(options.swf_memory_per);
+        options.csv_columns = named(&table, "csv-columns")?;
+        file(&table.required("file", "the path of a workload or a trace")?, base)?
+    };
+    Ok(WorkloadAxis::File { name, path, options: Box::new(options) })
+}
+
+fn named<T: FromStr<Err: std::fmt::Display>>(table: &Table<'_>, key: &str) -> Result<Option<T>, DocumentError> {
+    let Some(node) = table.get(key) else { return Ok(None) };
+    node.text()?.parse().map(Some).map_err(|e: T::Err| node.error(e.to_string()))
+}
+
+/// One for each seed.
+fn generated(node: &Node<'_>, seed: u64) -> Result<Vec<GenerateOptions>, DocumentError> {
+    let table = node.table()?;
+    table.deny_unknown(&GENERATE_FIELDS)?;
+    let whole = |key: &str, default: u64, least: u64, most: u64| match table.get(key) {
+        Some(node) => whole_number(&node, least, most),
+        None => Ok(default),
+    };
+    // The defaults of `evenhand workload generate`.
+    let like = named(&table, "like")?.unwrap_or(Like::Google2011);
+    let tasks = whole("tasks", 200_000, 1, u64::from(u32::MAX))?;
+    let users = whole("users", 100, 1, tasks)?;
+    let days = match table.get("days") {
+        Some(node) => {
+            let days = node.positive()?.to_f64();
+            if days > 36_525.0 {
+                return Err(node.error(format!("found {days}, expected at most 36525 days")));
+            }
+            days
+        }
+        None => 29.0,
+    };
+    let seeds = match axis(&table, "seeds")? {
+        Some(nodes) => distinct(nodes, |node| whole_number(node, 0, u64::MAX), u64::to_string)?,
+        None => vec![seed],
+    };
+    let users = u32::try_from(users).unwrap_or(u32::MAX);
+    Ok(seeds.into_iter().map(|seed| GenerateOptions { like, tasks, users, days, seed }).collect())
+}
+
+fn whole_number(node: &Node<'_>, least: u64, most: u64) -> Result<u64, DocumentError> {
+    let text = node.written()?;
+    let number = text.parse().ok().filter(|n| (least..=most).contains(n));
+    let range = if most == u64::MAX { format!("{least} or more") } else { format!("{least} to {most}") };
+    number.ok_or_else(|| node.error(format!("found {text}, expected a whole number, {range}")))
+}
