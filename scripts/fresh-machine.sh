@@ -27,8 +27,8 @@ mirror=$(apt-get indextargets --format '$(RELEASE) $(SITE)' 'Created-By: Package
 
 if [ ! -e "$machine/etc/debian_version" ]; then
     printf 'making Debian %s\n' "$release"
-    # A C compiler, and what TLS needs.
-    debootstrap --variant=minbase --include=gcc,libc6-dev,ca-certificates "$release" "$machine" "$mirror" >"$machine.log" 2>&1 ||
+    # A C compiler, and what TLS needs. Programs of the new system are started by name, so with a PATH that it has.
+    PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin debootstrap --variant=minbase --include=gcc,libc6-dev,ca-certificates "$release" "$machine" "$mirror" >"$machine.log" 2>&1 ||
         { tail -n 20 "$machine.log"; exit 1; }
     rm "$machine.log"
     # No service starts in it, as in a container.

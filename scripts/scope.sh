@@ -7,6 +7,14 @@ default_steps() {
     for id in "${STEPS[@]}"; do [ -n "${ON_REQUEST[$id]:-}" ] || say "$id"; done
 }
 
+are_steps() {
+    local step
+    [ $# != 0 ] || { say "which step? ./check list shows them" >&2; exit 2; }
+    for step; do
+        [ -n "${TITLE[$step]:-}" ] || { say "there is no step $step; ./check list shows them" >&2; exit 2; }
+    done
+}
+
 list_steps() {
     local id
     printf '%-14s %-32s %-10s %s\n' step '' 'at most' 'runs after'

@@ -1,5 +1,6 @@
 # Installs what the checks need beyond Rust and what scripts/programs.txt cannot describe; sourced by ./check.
 # All of it is kept in the checkout (.tools, .venv, node_modules) but Debian's packages, which are the system's.
+# What installs things runs with the whole PATH ($PROGRAMS_SEARCH), since it calls programs of its own.
 # shellcheck shell=bash
 
 CARGO_DENY=0.20.2
@@ -15,7 +16,7 @@ cargo_tool() {
     # Apart from the workspace, which has other profiles and features. The tools run for seconds and compile for minutes:
     # optimised code is not worth its time.
     CARGO_TARGET_DIR="$PWD/.tools/target/$1" CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
-        CARGO_PROFILE_RELEASE_CODEGEN_UNITS=256 \
+        CARGO_PROFILE_RELEASE_CODEGEN_UNITS=256 PATH=$PROGRAMS_SEARCH \
         cargo install --quiet --root .tools --locked --version "$2" "$1" || return 1
     rm -rf ".tools/target/$1"
 }
@@ -56,7 +57,7 @@ need_evalys() {
     cmp -s "$wanted" .venv/requirements.txt && return 0
     rm -rf .venv
     python3 -m venv .venv || return 1
-    .venv/bin/pip install --quiet --disable-pip-version-check -r "$wanted" || return 1
+    PATH=$PROGRAMS_SEARCH .venv/bin/pip install --quiet --disable-pip-version-check -r "$wanted" || return 1
     cp "$wanted" .venv/requirements.txt
 }
 
@@ -77,7 +78,7 @@ need_guests() {
 guest_kernel() {
     local package kept="$PWD/.tools/guests/$1" work
     private_apt_lists || return 1
-    package=$(apt-cache "${PRIVATE_APT[@]}" search --names-only "^linux-image-${1//./\\.}\\..*-cloud-amd64\$" |
+    package=$(PATH=$PROGRAMS_SEARCH apt-cache "${PRIVATE_APT[@]}" search --names-only "^linux-image-${1//./\\.}\\..*-cloud-amd64\$" |
         cut -d' ' -f1 | sort -V | tail -n 1)
     [ -n "$package" ] || { say "no kernel $1 among Debian's packages for this release"; return 1; }
     work=$(mktemp -d "$PWD/.tools/guests/new.XXXXXX")
@@ -94,7 +95,7 @@ guest_kernel() {
 
 # apt with lists of its own, so that /etc/apt need not know backports: the mirrors that it has for this release of Debian.
 PRIVATE_APT=()
-private_apt() { apt-get "${PRIVATE_APT[@]}" "$@"; }
+private_apt() { PATH=$PROGRAMS_SEARCH apt-get "${PRIVATE_APT[@]}" "$@"; }
 
 private_apt_lists() {
     [ ${#PRIVATE_APT[@]} = 0 ] || return 0
