@@ -43,6 +43,7 @@ named_crates() {
         package=$(package_of "$name") || exit 2
         scope+=(-p "$package")
     done
+    linted=("${scope[@]}")
 }
 
 # changed_files: prints what differs from HEAD; if nothing does, what the last commit changed.
@@ -74,7 +75,7 @@ packages_of_files() {
 # depends on them, but for those that took longer than a second in the last run of all tests, whose times are in TIMES.
 quick_filter() {
     local package any='none()'
-    while read -r package; do
+    while read -r package || [ -n "$package" ]; do
         [ "$package" != all ] || { any='all()'; break; }
         any="$any | rdeps(=$package)"
     done
@@ -89,9 +90,13 @@ slow_tests() {
 
 # changed_crates: the scope are the tests of what changed.
 changed_crates() {
-    local packages times="$target/nextest/full/junit.xml"
+    local package packages times="$target/nextest/full/junit.xml"
     packages=$(changed_files | packages_of_files)
-    filter=$(quick_filter "$times" <<<"$packages")
+    filter=$(printf '%s' "$packages" | quick_filter "$times")
+    if [[ $'\n'$packages$'\n' != *$'\n'all$'\n'* ]]; then
+        linted=()
+        for package in $packages; do linted+=(-p "$package"); done
+    fi
     say "crates that changed, which are tested with all that depend on them: ${packages//$'\n'/, }"
     say "slow tests left out: $(slow_tests "$times" | wc -l); ./check tests runs them"
 }

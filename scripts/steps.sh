@@ -9,9 +9,9 @@ declare -A TITLE=() KIND=() LANE=() LIMIT=() AFTER=() ON_REQUEST=()
 # define_step ID KIND LANE LIMIT AFTER TITLE
 # The step's function is ID with _ for -. LIMIT is in seconds. AFTER lists the steps that must have ended before it, with
 # commas; - for none. At most one step of a lane runs at a time; - for no lane. Kinds:
-#   build    compiles or computes: takes a core, at low priority
+#   build    compiles or computes: takes a core; at low priority if others may run beside it
 #   timed    has tests that measure time or shares: takes a core; one such step runs at a time
-#   waiting  mostly waits for other programs: takes no core
+#   waiting  mostly waits, or takes a second: counts as no core
 define_step() {
     local id=$1
     STEPS+=("$id")
@@ -74,8 +74,6 @@ run_steps() {
     # Where one step runs at a time, its output is shown as it comes; otherwise when the step ends, so that it is readable.
     LIVE=0
     [ $# != 1 ] && [ "${JOBS:-$(nproc)}" != 1 ] || LIVE=1
-    # Every step is a process group, which can be stopped as a whole.
-    set -m
     trap 'stop_all; exit 130' INT TERM HUP
     while [ ${#pending[@]} != 0 ] || [ ${#RUNNING[@]} != 0 ]; do
         left=()
@@ -94,7 +92,6 @@ run_steps() {
         end_steps
     done
     trap - INT TERM HUP
-    set +m
     for id; do [ "${RESULT[$id]}" != FAILED ] || return 1; done
 }
 
@@ -126,6 +123,8 @@ start_step() {
     local id=$1
     rm -f "$LOGS/$id".*
     STARTED[$id]=$SECONDS
+    # With job control every step is a process group, which can be stopped as a whole.
+    set -m
     if [ "$LIVE" = 1 ]; then
         printf '\n== %s\n' "${TITLE[$id]}"
         { perform "$id" 2>&1 | tee "$LOGS/$id.log"; exit "${PIPESTATUS[0]}"; } &
@@ -134,6 +133,7 @@ start_step() {
         perform "$id" >"$LOGS/$id.log" 2>&1 &
     fi
     RUNNING[$id]=$!
+    set +m
 }
 
 # perform ID: runs the step's function in a subshell that stops at the first error, with the programs that the table lists
@@ -144,7 +144,7 @@ perform() (
     exec </dev/null
     # shellcheck disable=SC2064
     trap "times >$(printf %q "$LOGS/$1.times")" EXIT
-    [ "${KIND[$1]}" != build ] || renice -n 10 -p "$BASHPID" >/dev/null
+    [ "${KIND[$1]}" != build ] || [ "$LIVE" = 1 ] || renice -n 10 -p "$BASHPID" >/dev/null
     lacking=$(programs_lacking "$1")
     [ -z "$lacking" ] || { missing "these programs are not here and cannot be installed: $lacking"; exit; }
     programs_path "$1" "$work/path/$1"
@@ -172,7 +172,7 @@ end_steps() {
             RESULT[$id]=FAILED REASON[$id]="stopped: it took longer than its limit of ${LIMIT[$id]} s"
         else
             status=0
-            wait "${RUNNING[$id]}" || status=$?
+            wait "${RUNNING[$id]}" 2>/dev/null || status=$?
             judge "$id" "$status"
         fi
         unset "RUNNING[$id]"
