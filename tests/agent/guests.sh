@@ -46,7 +46,7 @@ if agent_is_there; then
     SECONDS_OF_RUN=$long experiment two on
 fi
 
-# heavier GUEST OTHER BESIDES: by how much GUEST is heavier than OTHER in experiment two at its end, h_p of docs/heaviness.md under
+# heavier GUEST OTHER BESIDES: by how much GUEST is heavier than OTHER in experiment two at its end, h_p of docs/src/reference/heaviness.md under
 # deviation, worked out from the recordings. OTHER's owner has the guest BESIDES on the other node, and all quotas are equal. There are
 # three users and two nodes of two resources, each of which weighs 3 / (2 x 2); each guest is endowed with half of its node.
 heavier() {

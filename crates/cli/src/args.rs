@@ -433,7 +433,7 @@ pub(crate) struct ProcessesArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ReproduceArgs {
-    /// list, a paper (001), or a figure of one (001/figure-1b; 001/figure-1 for all its parts)
+    /// list, a paper (sadok, or its number 001), or a figure (sadok/figure-1b; sadok/figure-1 for all its parts)
     pub(crate) what: String,
     /// A folder for the figures, their data and a page
     #[arg(long, value_name = "DIR")]

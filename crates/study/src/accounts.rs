@@ -38,7 +38,7 @@ struct UserEntry {
 
 /// A workload whose users are those of a tree of accounts.
 #[derive(Clone, Debug)]
-pub struct Placed {
+pub struct Assignment {
     /// The workload; a user who works under several accounts has become one user for each.
     pub workload: Workload,
     /// Where its users are.
@@ -111,7 +111,7 @@ impl AccountsFile {
     ///
     /// # Errors
     /// If the tree is refused, which what was read does not cause.
-    pub fn place(&self, workload: Workload) -> Result<Placed, DocumentError> {
+    pub fn place(&self, workload: Workload) -> Result<Assignment, DocumentError> {
         let mut accounts = self.accounts.clone();
         let mut number: HashMap<String, usize> =
             accounts.iter().enumerate().map(|(i, a)| (a.name.clone(), i)).collect();
@@ -183,7 +183,7 @@ impl AccountsFile {
         let empty =
             self.accounts.iter().zip(&is_used).filter(|(_, used)| !**used).map(|(a, _)| a.name.clone()).collect();
         let tree = AccountTree::new(accounts, homes, shares).map_err(|e| self.source.error(0..0, e.to_string()))?;
-        Ok(Placed { workload, tree, unknown, added, empty })
+        Ok(Assignment { workload, tree, unknown, added, empty })
     }
 }
 
@@ -248,7 +248,7 @@ mod tests {
         b.finish().unwrap()
     }
 
-    fn entitled(placed: &Placed) -> Vec<(&str, f64)> {
+    fn entitled(placed: &Assignment) -> Vec<(&str, f64)> {
         let names = placed.workload.users().iter().map(String::as_str);
         names.enumerate().map(|(u, name)| (name, to_f64(placed.tree.user_entitlement(u)))).collect()
     }

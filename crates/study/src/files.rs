@@ -117,12 +117,12 @@ impl<'a> Folder<'a> {
     fn write_tasks(&self, path: &Path, plan: &Plan, simulated: &Simulated) -> Result<(), StudyError> {
         let c = plan.workload.columns();
         let state = |row: usize| {
-            if simulated.is_rejected(row, c.demand[row]) {
+            if simulated.is_rejected(row) {
                 return TaskState::Rejected;
             }
             match simulated.starts[row] {
                 NO_TIME => TaskState::Waiting,
-                start if Time::from_nanos(start) + simulated.ran(row, c.duration[row]) <= simulated.end => {
+                start if Time::from_nanos(start) + simulated.run_time(row, c.duration[row]) <= simulated.end => {
                     TaskState::Completed
                 }
                 _ => TaskState::Running,
@@ -133,7 +133,7 @@ impl<'a> Folder<'a> {
         let states: Vec<TaskState> = (0..rows).map(state).collect();
         let row: Vec<u32> = (0..rows as u32).collect();
         // On machines of different speeds.
-        let ran: Vec<Span> = (0..rows).map(|row| simulated.ran(row, c.duration[row])).collect();
+        let ran: Vec<Span> = (0..rows).map(|row| simulated.run_time(row, c.duration[row])).collect();
         let results = TaskResults {
             users: plan.workload.users(),
             row: &row,
