@@ -14,10 +14,10 @@ python3 scripts/docs.py sources
 
 if [ "$(mdbook --version 2>/dev/null)" != "mdbook v$MDBOOK" ]; then
     echo "installing mdbook $MDBOOK into .tools"
-    # Only what a searchable book needs, and unoptimised: that takes 75 s of a processor to compile, and 2 s to build the book.
-    CARGO_TARGET_DIR="$PWD/.tools/target" CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --debug --root .tools --locked \
+    # Only what building a searchable book needs; unoptimised, as compiling takes longer than building the book.
+    CARGO_TARGET_DIR="$PWD/.tools/target/mdbook" CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --debug --root .tools --locked \
         --version "$MDBOOK" --no-default-features --features search mdbook
-    rm -rf .tools/target
+    rm -rf .tools/target/mdbook
 fi
 
 book=${CARGO_TARGET_DIR:-$PWD/target}/book
