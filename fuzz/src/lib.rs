@@ -4,7 +4,7 @@ use evenhand_documents::{Document, DocumentError};
 use evenhand_protocol::exchange::Record;
 use evenhand_protocol::exchange::ring::Message;
 use evenhand_model::Rational;
-use evenhand_mechanisms::problem_files::{AllocationFile, Arithmetic, ProblemFile, ScenarioFile};
+use evenhand_mechanisms::{Arithmetic, problem_files::{AllocationFile, ProblemFile, ScenarioFile}};
 use evenhand_processes::Program;
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, Nodes, Partitions, Priorities, Queue, ShareTable, cluster,

@@ -1,8 +1,8 @@
 //! Asset fairness.
 
-use crate::filling::{Line, fill};
 use crate::mechanism::{MechanismError, mechanism};
-use crate::{Allocation, Number, Options, Problem};
+use crate::solvers::progressive_filling::{Ramp, fill};
+use crate::{Allocation, MechanismOptions, Number, Problem};
 
 /// Asset fairness (Ghodsi et al., NSDI'11, section 4.1): everybody's *sum* of shares rises in proportion
 /// to weights. It has no sharing incentive: some may get less than an equal split would give. As with
@@ -13,15 +13,18 @@ pub struct Asset;
 mechanism!(Asset, "asset", "raise everybody's sum of shares for his weight until nobody can get more");
 
 impl Asset {
-    pub(crate) fn solve<N: Number>(problem: &Problem<N>, _: &Options) -> Result<Allocation<N>, MechanismError> {
-        if problem.tree().is_some() {
-            return Err(MechanismError::NoAccounts { mechanism: "asset" });
+    pub(crate) fn solve<N: Number>(
+        problem: &Problem<N>,
+        _: &MechanismOptions,
+    ) -> Result<Allocation<N>, MechanismError> {
+        if problem.account_tree().is_some() {
+            return Err(MechanismError::AccountsUnsupported { mechanism: "asset" });
         }
         Ok(fill(problem, |i| {
             let mut sum = N::zero();
             problem.demand(i).iter().for_each(|d| sum += d);
             let slope = problem.weight(i).clone() / sum;
-            Line { begin: N::zero(), end: problem.limit(i).map(|most| most.clone() / &slope), slope }
+            Ramp { start: N::zero(), end: problem.limit(i).map(|most| most.clone() / &slope), slope }
         }))
     }
 }

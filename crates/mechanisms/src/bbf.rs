@@ -3,9 +3,9 @@
 use evenhand_model::Rational;
 
 use crate::ceei::{market, no_accounts};
-use crate::mechanism::{MechanismError, Options};
-use crate::property::has_all_wanted;
-use crate::{Allocation, Bound, Feasible, LinearProgram, Mechanism, NoJustifiedComplaint, Optimum, Problem};
+use crate::mechanism::{MechanismError, MechanismOptions};
+use crate::properties::has_all_wanted;
+use crate::{Allocation, Feasible, LinearProgram, Mechanism, NoJustifiedComplaint, Optimum, Problem, Relation};
 
 /// Bottleneck-based fairness (Dolev et al., ITCS'12): who wants more has his entitlement of a resource
 /// that is used up. Many allocations are so.
@@ -41,7 +41,7 @@ impl Mechanism for Bbf {
         "give whoever wants more his entitlement of a resource that is used up (no justified complaints)"
     }
 
-    fn divide(&self, problem: &Problem<f64>, _: &Options) -> Result<Allocation<f64>, MechanismError> {
+    fn divide(&self, problem: &Problem<f64>, _: &MechanismOptions) -> Result<Allocation<f64>, MechanismError> {
         let allocation = market(NAME, problem)?;
         let complaints = NoJustifiedComplaint::check(problem, &allocation.tasks, &TOLERANCE).len();
         if complaints > 0 {
@@ -51,17 +51,23 @@ impl Mechanism for Bbf {
         Ok(allocation)
     }
 
-    fn divide_exact(&self, problem: &Problem<Rational>, _: &Options) -> Result<Allocation<Rational>, MechanismError> {
-        no_accounts(NAME, problem.tree().is_some())?;
+    fn divide_exact(
+        &self,
+        problem: &Problem<Rational>,
+        _: &MechanismOptions,
+    ) -> Result<Allocation<Rational>, MechanismError> {
+        no_accounts(NAME, problem.account_tree().is_some())?;
         let why = "a number is too large or too near to 0";
-        let float = problem.to_f64().ok_or(MechanismError::Range { mechanism: NAME, why })?;
+        let float = problem.to_f64().ok_or(MechanismError::OutOfRange { mechanism: NAME, why })?;
         let (guesses, about) = match market(NAME, &float) {
             Ok(equilibrium) => {
                 let loads = float.loads(&equilibrium.tasks);
                 let about = (0..loads.len()).filter(|r| loads[*r] > 1.0 - ABOUT).collect();
                 (guesses(&float, &equilibrium, &loads), about)
             }
-            Err(MechanismError::NotCertified { .. }) => (Vec::new(), (0..problem.width()).collect::<Vec<usize>>()),
+            Err(MechanismError::NotCertified { .. }) => {
+                (Vec::new(), (0..problem.resource_count()).collect::<Vec<usize>>())
+            }
             Err(error) => return Err(error),
         };
         let guessed = guesses.iter().find_map(|guess| certified(problem, guess));
@@ -106,7 +112,7 @@ fn every_set(problem: &Problem<Rational>, among: &[usize]) -> Option<Vec<Rationa
         return None;
     }
     (0..1_u32 << among.len()).find_map(|set| {
-        let mut used_up = vec![false; problem.width()];
+        let mut used_up = vec![false; problem.resource_count()];
         for (digit, &r) in among.iter().enumerate() {
             used_up[r] = set >> digit & 1 == 1;
         }
@@ -154,28 +160,28 @@ fn best_point(problem: &Problem<Rational>, pattern: &Pattern) -> Option<Vec<Rati
         }
         let mut row: Vec<Rational> = variables.iter().map(|i| problem.demand(*i)[r].clone()).collect();
         row.push(Rational::ZERO);
-        program.row(row, if pattern.used_up[r] { Bound::Equal } else { Bound::AtMost }, free);
+        program.constrain(row, if pattern.used_up[r] { Relation::Equal } else { Relation::AtMost }, free);
     }
     for (v, &i) in variables.iter().enumerate() {
         if let Some(most) = problem.limit(i) {
-            program.limit(v, most - &tasks[i]);
+            program.bound_above(v, most - &tasks[i]);
         }
         let for_weight = problem.dominant_demand(i) / problem.weight(i);
         let mut row = zeros.clone();
         row[v] = -for_weight.clone();
         row[least] = Rational::ONE;
-        program.row(row, Bound::AtMost, for_weight * &tasks[i]);
+        program.constrain(row, Relation::AtMost, for_weight * &tasks[i]);
     }
     let mut sum: Vec<Rational> = variables.iter().map(|i| problem.dominant_demand(*i).clone()).collect();
     sum.push(Rational::ZERO);
-    program.maximise(sum);
+    program.maximize(sum);
     let mut worst_off = zeros;
     worst_off[least] = Rational::ONE;
-    program.maximise(worst_off);
+    program.maximize(worst_off);
     if variables.is_empty() {
-        program.limit(least, Rational::ZERO);
+        program.bound_above(least, Rational::ZERO);
     }
-    program.maximise_each();
+    program.maximize_each_variable();
     let Optimum::Found(more) = program.solve() else { return None };
     // The last one is no user's.
     for (i, more) in variables.into_iter().zip(more) {

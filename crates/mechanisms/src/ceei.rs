@@ -2,8 +2,8 @@
 
 use evenhand_model::Rational;
 
-use crate::eisenberg_gale::{TOO_FAR_APART, equilibrium};
-use crate::{Allocation, Mechanism, MechanismError, Options, Problem};
+use crate::solvers::eisenberg_gale::{TOO_FAR_APART, equilibrium};
+use crate::{Allocation, Mechanism, MechanismError, MechanismOptions, Problem};
 
 /// Competitive equilibrium from equal incomes (Varian; for tasks in the DRF paper, section 4.2): everybody
 /// gets his entitlement as money, and prices are such that what all buy is what there is. That maximises
@@ -26,21 +26,25 @@ impl Mechanism for Ceei {
         "let everybody spend his entitlement at prices that clear the market (proportional fairness)"
     }
 
-    fn divide(&self, problem: &Problem<f64>, _: &Options) -> Result<Allocation<f64>, MechanismError> {
+    fn divide(&self, problem: &Problem<f64>, _: &MechanismOptions) -> Result<Allocation<f64>, MechanismError> {
         market("ceei", problem)
     }
 
-    fn divide_exact(&self, problem: &Problem<Rational>, _: &Options) -> Result<Allocation<Rational>, MechanismError> {
-        no_accounts("ceei", problem.tree().is_some())?;
+    fn divide_exact(
+        &self,
+        problem: &Problem<Rational>,
+        _: &MechanismOptions,
+    ) -> Result<Allocation<Rational>, MechanismError> {
+        no_accounts("ceei", problem.account_tree().is_some())?;
         let instead = "bbf gives an exact point without justified complaints";
-        Err(MechanismError::Irrational { mechanism: "ceei", instead })
+        Err(MechanismError::IrrationalAnswer { mechanism: "ceei", instead })
     }
 }
 
 /// The equilibrium, on behalf of a mechanism.
 pub(crate) fn market(mechanism: &'static str, problem: &Problem<f64>) -> Result<Allocation<f64>, MechanismError> {
-    no_accounts(mechanism, problem.tree().is_some())?;
-    let found = equilibrium(problem).ok_or(MechanismError::Range { mechanism, why: TOO_FAR_APART })?;
+    no_accounts(mechanism, problem.account_tree().is_some())?;
+    let found = equilibrium(problem).ok_or(MechanismError::OutOfRange { mechanism, why: TOO_FAR_APART })?;
     if found.residual > ACCURACY {
         let why = format!("loads are still {:.1e} from capacity after {} steps", found.residual, found.steps);
         return Err(MechanismError::NotCertified { mechanism, why });
@@ -51,5 +55,5 @@ pub(crate) fn market(mechanism: &'static str, problem: &Problem<f64>) -> Result<
 
 /// Refuses account trees.
 pub(crate) fn no_accounts(mechanism: &'static str, accounts: bool) -> Result<(), MechanismError> {
-    if accounts { Err(MechanismError::NoAccounts { mechanism }) } else { Ok(()) }
+    if accounts { Err(MechanismError::AccountsUnsupported { mechanism }) } else { Ok(()) }
 }

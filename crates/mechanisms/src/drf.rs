@@ -1,9 +1,9 @@
 //! Dominant resource fairness.
 
-use crate::filling::{Line, fill};
-use crate::hierarchy::fill_accounts;
 use crate::mechanism::mechanism;
-use crate::{Allocation, MechanismError, Number, Options, Problem};
+use crate::solvers::hierarchical_filling::fill_accounts;
+use crate::solvers::progressive_filling::{Ramp, fill};
+use crate::{Allocation, MechanismError, MechanismOptions, Number, Problem};
 
 /// Dominant resource fairness (Ghodsi et al., NSDI'11) by progressive filling: everybody's dominant
 /// share rises in proportion to weights. When a resource is used up, who demands some of it stays, and
@@ -23,13 +23,16 @@ pub struct Drf;
 mechanism!(Drf, "drf", "raise everybody's dominant share for his weight until nobody can get more");
 
 impl Drf {
-    pub(crate) fn solve<N: Number>(problem: &Problem<N>, _: &Options) -> Result<Allocation<N>, MechanismError> {
-        if let Some(tree) = problem.tree() {
+    pub(crate) fn solve<N: Number>(
+        problem: &Problem<N>,
+        _: &MechanismOptions,
+    ) -> Result<Allocation<N>, MechanismError> {
+        if let Some(tree) = problem.account_tree() {
             return Ok(fill_accounts(problem, tree));
         }
         Ok(fill(problem, |i| {
             let slope = problem.weight(i).clone() / problem.dominant_demand(i);
-            Line { begin: N::zero(), end: problem.limit(i).map(|most| most.clone() / &slope), slope }
+            Ramp { start: N::zero(), end: problem.limit(i).map(|most| most.clone() / &slope), slope }
         }))
     }
 }

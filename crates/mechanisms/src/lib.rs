@@ -7,52 +7,38 @@
 //! This room knows nothing of time, files or threads.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod account_tree;
 mod asset;
 mod baa;
 mod bbf;
 mod bmf;
-mod bottleneck;
 mod ceei;
-mod complaint;
 mod drf;
-mod eisenberg_gale;
-mod envy;
-mod feasible;
-mod filling;
-mod hierarchy;
-mod lies;
-mod local_rules;
 mod max_min;
 mod mechanism;
+mod misreports;
 mod number;
-mod pareto;
 mod problem;
 pub mod problem_files;
-mod property;
+mod properties;
 mod sdrf;
-mod sharing_incentive;
-mod simplex;
-mod tree;
+mod solvers;
 
+pub use account_tree::{Account, AccountTree};
 pub use asset::Asset;
 pub use baa::Baa;
 pub use bbf::Bbf;
-pub use bmf::{Bmf, BmfSolutions, bmf_by_levels, bmf_solutions};
-pub use bottleneck::BottleneckMaxFair;
+pub use bmf::{Bmf, BmfSolutions, bmf_by_iteration, bmf_solutions};
 pub use ceei::Ceei;
-pub use complaint::NoJustifiedComplaint;
 pub use drf::Drf;
-pub use envy::EnvyFree;
-pub use feasible::Feasible;
-pub use lies::{Lie, LieSearch, search_lies};
-pub use local_rules::LocalRules;
 pub use max_min::MaxMin;
-pub use mechanism::{Allocation, MECHANISMS, Mechanism, MechanismError, Options, mechanism_named};
-pub use number::Number;
-pub use pareto::Pareto;
+pub use mechanism::{Allocation, MECHANISMS, Mechanism, MechanismError, MechanismOptions, mechanism_named};
+pub use misreports::{Misreport, MisreportSearch, search_misreports};
+pub use number::{Arithmetic, Computation, Number};
 pub use problem::{Problem, ProblemError, User};
-pub use property::{Finding, Measure, PROPERTIES, Property, property_named};
+pub use properties::{
+    BaaLocalRules, BottleneckMaxFair, EnvyFree, Feasible, Finding, Measure, NoJustifiedComplaint, PROPERTIES,
+    ParetoEfficient, Property, SharingIncentive, property_named,
+};
 pub use sdrf::Sdrf;
-pub use sharing_incentive::SharingIncentive;
-pub use simplex::{Bound, LinearProgram, Optimum};
-pub use tree::{Account, Tree};
+pub use solvers::simplex::{LinearProgram, Optimum, Relation};

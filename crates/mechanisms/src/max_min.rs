@@ -1,7 +1,7 @@
 //! Weighted max-min fairness of one resource.
 
 use crate::mechanism::mechanism;
-use crate::{Allocation, Drf, MechanismError, Number, Options, Problem};
+use crate::{Allocation, Drf, MechanismError, MechanismOptions, Number, Problem};
 
 /// One resource: nobody can get more without somebody getting less who has, for his weight, no more.
 ///
@@ -14,10 +14,13 @@ pub struct MaxMin;
 mechanism!(MaxMin, "max-min", "one resource: raise everybody's share for his weight until the resource is used up");
 
 impl MaxMin {
-    pub(crate) fn solve<N: Number>(problem: &Problem<N>, options: &Options) -> Result<Allocation<N>, MechanismError> {
-        match problem.width() {
+    pub(crate) fn solve<N: Number>(
+        problem: &Problem<N>,
+        options: &MechanismOptions,
+    ) -> Result<Allocation<N>, MechanismError> {
+        match problem.resource_count() {
             1 => Drf::solve(problem, options),
-            found => Err(MechanismError::OneResource { mechanism: "max-min", found }),
+            found => Err(MechanismError::SingleResourceOnly { mechanism: "max-min", found }),
         }
     }
 }

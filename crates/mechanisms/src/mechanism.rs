@@ -33,7 +33,7 @@ impl<N: Number> Allocation<N> {
 
 /// What can be chosen about some mechanisms.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
+pub struct MechanismOptions {
     /// `baa`: whether nobody may get less than an equal split of everything. Unless said, it is
     /// demanded for three resources and more, and holds by itself for two.
     pub sharing_incentive: Option<bool>,
@@ -44,7 +44,7 @@ pub struct Options {
 pub enum MechanismError {
     /// `max-min` with several resources.
     #[error("{mechanism} divides one resource, found {found}; drf is its generalisation to several")]
-    OneResource {
+    SingleResourceOnly {
         /// Which one.
         mechanism: &'static str,
         /// How many resources there are.
@@ -52,7 +52,7 @@ pub enum MechanismError {
     },
     /// An exact answer that may be irrational.
     #[error("the answer of {mechanism} can be irrational, so there is no exact one; {instead}")]
-    Irrational {
+    IrrationalAnswer {
         /// Which one.
         mechanism: &'static str,
         /// What can be done.
@@ -60,7 +60,7 @@ pub enum MechanismError {
     },
     /// Accounts where the mechanism knows none.
     #[error("{mechanism} knows no accounts, found some; drf and max-min divide by accounts")]
-    NoAccounts {
+    AccountsUnsupported {
         /// Which one.
         mechanism: &'static str,
     },
@@ -74,7 +74,7 @@ pub enum MechanismError {
     },
     /// A problem whose numbers f64 does not hold apart.
     #[error("{mechanism} cannot be computed in 64-bit numbers: {why}")]
-    Range {
+    OutOfRange {
         /// Which one.
         mechanism: &'static str,
         /// Which numbers.
@@ -96,7 +96,7 @@ pub trait Mechanism: Sync {
     ///
     /// # Errors
     /// If the mechanism does not apply to the problem, or reached no certified answer.
-    fn divide(&self, problem: &Problem<f64>, options: &Options) -> Result<Allocation<f64>, MechanismError>;
+    fn divide(&self, problem: &Problem<f64>, options: &MechanismOptions) -> Result<Allocation<f64>, MechanismError>;
 
     /// Divides exactly.
     ///
@@ -105,11 +105,11 @@ pub trait Mechanism: Sync {
     fn divide_exact(
         &self,
         problem: &Problem<Rational>,
-        options: &Options,
+        options: &MechanismOptions,
     ) -> Result<Allocation<Rational>, MechanismError>;
 }
 
-/// Gives [`Mechanism`] to a type whose `fn solve<N: Number>(&Problem<N>, &Options)` does both kinds.
+/// Gives [`Mechanism`] to a type whose `fn solve<N: Number>(&Problem<N>, &MechanismOptions)` does both kinds.
 macro_rules! mechanism {
     ($type:ident, $name:literal, $about:literal) => {
         impl $crate::Mechanism for $type {
@@ -122,14 +122,14 @@ macro_rules! mechanism {
             fn divide(
                 &self,
                 problem: &$crate::Problem<f64>,
-                options: &$crate::Options,
+                options: &$crate::MechanismOptions,
             ) -> Result<$crate::Allocation<f64>, $crate::MechanismError> {
                 $type::solve(problem, options)
             }
             fn divide_exact(
                 &self,
                 problem: &$crate::Problem<evenhand_model::Rational>,
-                options: &$crate::Options,
+                options: &$crate::MechanismOptions,
             ) -> Result<$crate::Allocation<evenhand_model::Rational>, $crate::MechanismError> {
                 $type::solve(problem, options)
             }

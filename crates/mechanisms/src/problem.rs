@@ -4,7 +4,7 @@ use evenhand_model::Rational;
 use thiserror::Error;
 
 use crate::Number;
-use crate::tree::Tree;
+use crate::account_tree::AccountTree;
 
 /// One user of a problem, in shares of capacity.
 #[derive(Clone, Debug, PartialEq)]
@@ -52,10 +52,10 @@ impl<N: Number> User<N> {
 /// `x` tasks holds `x * demand[r]` of every resource r, no more (Leontief: "no waste").
 ///
 /// ```
-/// use evenhand_mechanisms::{Drf, Mechanism, Options, Problem, User};
+/// use evenhand_mechanisms::{Drf, Mechanism, MechanismOptions, Problem, User};
 /// // The DRF paper's example: 9 CPUs and 18 GB, A's tasks take (1, 4), B's (3, 1).
 /// let problem = Problem::new(2, [User::new([1.0 / 9.0, 4.0 / 18.0]), User::new([3.0 / 9.0, 1.0 / 18.0])]).unwrap();
-/// let x = Drf.divide(&problem, &Options::default()).unwrap().tasks;
+/// let x = Drf.divide(&problem, &MechanismOptions::default()).unwrap().tasks;
 /// assert!((x[0] - 3.0).abs() < 1e-12 && (x[1] - 2.0).abs() < 1e-12);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -69,7 +69,7 @@ pub struct Problem<N> {
     /// User after user, or empty if nobody has any.
     commitments: Vec<N>,
     weight_sum: N,
-    tree: Option<Tree<N>>,
+    tree: Option<AccountTree<N>>,
     /// What a unit of weight is entitled to, under the root and in each account; empty without a tree.
     entitlements: Vec<N>,
 }
@@ -82,7 +82,7 @@ pub enum ProblemError {
     NoResource,
     /// A user names more or fewer resources than there are.
     #[error("user {user} has {found} quantities, expected one for each of {expected} resources")]
-    Width {
+    WrongLength {
         /// Who.
         user: usize,
         /// How many demands or commitments the user has.
@@ -92,7 +92,7 @@ pub enum ProblemError {
     },
     /// A number that is negative, infinite or none at all.
     #[error("{what} of user {user} must be a finite number that is not negative")]
-    NotAQuantity {
+    InvalidNumber {
         /// Who.
         user: usize,
         /// Which number.
@@ -112,7 +112,7 @@ pub enum ProblemError {
     },
     /// An account that is not there, or a tree that is none.
     #[error("the account tree does not fit the problem: {0}")]
-    Tree(&'static str),
+    Accounts(&'static str),
 }
 
 impl<N: Number> Problem<N> {
@@ -153,12 +153,12 @@ impl<N: Number> Problem<N> {
             if *n >= N::zero() && (n.clone() - n).is_zero() {
                 Ok(())
             } else {
-                Err(ProblemError::NotAQuantity { user: i, what })
+                Err(ProblemError::InvalidNumber { user: i, what })
             }
         };
         for (row, what) in [(&user.demand, "a demand"), (&user.commitment, "a commitment")] {
             if row.len() != self.width && !(what == "a commitment" && row.is_empty()) {
-                return Err(ProblemError::Width { user: i, found: row.len(), expected: self.width });
+                return Err(ProblemError::WrongLength { user: i, found: row.len(), expected: self.width });
             }
             row.iter().try_for_each(|n| quantity(n, what))?;
         }
@@ -188,9 +188,9 @@ impl<N: Number> Problem<N> {
     ///
     /// # Errors
     /// If the tree was made for another number of users.
-    pub fn with_tree(mut self, tree: Tree<N>) -> Result<Problem<N>, ProblemError> {
+    pub fn with_accounts(mut self, tree: AccountTree<N>) -> Result<Problem<N>, ProblemError> {
         if tree.users() != self.users() {
-            return Err(ProblemError::Tree("it places another number of users"));
+            return Err(ProblemError::Accounts("it places another number of users"));
         }
         self.entitlements = tree.entitlements(&self.weights);
         self.tree = Some(tree);
@@ -203,7 +203,7 @@ impl<N: Number> Problem<N> {
     }
 
     /// How many resources there are.
-    pub fn width(&self) -> usize {
+    pub fn resource_count(&self) -> usize {
         self.width
     }
 
@@ -245,7 +245,7 @@ impl<N: Number> Problem<N> {
     }
 
     /// The accounts the users belong to, if they do.
-    pub fn tree(&self) -> Option<&Tree<N>> {
+    pub fn account_tree(&self) -> Option<&AccountTree<N>> {
         self.tree.as_ref()
     }
 
@@ -255,7 +255,7 @@ impl<N: Number> Problem<N> {
     pub fn entitlement(&self, user: usize) -> N {
         match &self.tree {
             Some(tree) => {
-                self.weights[user].clone() * &self.entitlements[tree.home(user).map_or(0, |account| account + 1)]
+                self.weights[user].clone() * &self.entitlements[tree.account_of(user).map_or(0, |account| account + 1)]
             }
             None => self.weights[user].clone() / &self.weight_sum,
         }
@@ -287,9 +287,9 @@ impl<N: Number> Problem<N> {
         loads
     }
 
-    /// Whether the user has all the tasks wanted (within [`Number::slack`]).
+    /// Whether the user has all the tasks wanted (within [`Number::rounding`]).
     pub fn is_satisfied(&self, user: usize, tasks: &N) -> bool {
-        self.limits[user].as_ref().is_some_and(|most| *tasks >= most.clone() * (N::one() - N::slack()))
+        self.limits[user].as_ref().is_some_and(|most| *tasks >= most.clone() * (N::one() - N::rounding()))
     }
 
     /// The user as pushed.
@@ -308,7 +308,7 @@ impl<N: Number> Problem<N> {
         users[user] = declared;
         let replaced = Problem::new(self.width, users).ok()?;
         match &self.tree {
-            Some(tree) => replaced.with_tree(tree.clone()).ok(),
+            Some(tree) => replaced.with_accounts(tree.clone()).ok(),
             None => Some(replaced),
         }
     }
@@ -338,19 +338,27 @@ impl<N: Number> Problem<N> {
         })
     }
 
-    /// The same problem in `f64`, every number rounded once. `None` if one that is above 0 rounds to 0
-    /// or one is too large: such a problem is another one in `f64`.
-    pub fn to_f64(&self) -> Option<Problem<f64>> {
-        self.map(|n| {
-            let float = n.to_f64();
-            (float.is_finite() && (float == 0.0) == n.is_zero()).then_some(float)
+    /// Returns the same problem in exact numbers.
+    pub fn to_exact(&self) -> Problem<Rational> {
+        let exact = self.map(N::to_exact).expect("numbers of a problem are finite");
+        let weight_sum = exact.weights.iter().fold(Rational::ZERO, |a, w| a + w);
+        Problem { weight_sum, ..exact }
+    }
+}
+
+impl Problem<Rational> {
+    /// Returns the same problem in another arithmetic, every number rounded once, or `None` if a number above 0
+    /// rounds to 0 or one is too large: in that arithmetic it would be another problem.
+    pub fn convert<M: Number>(&self) -> Option<Problem<M>> {
+        self.map(|exact| {
+            let rounded = M::from_exact(exact);
+            let is_in_range = M::EXACT || rounded.to_f64().is_finite();
+            (is_in_range && rounded.is_zero() == exact.is_zero()).then_some(rounded)
         })
     }
 
-    /// The same problem in exact numbers.
-    pub fn to_exact(&self) -> Problem<Rational> {
-        let exact = self.map(N::exact).expect("numbers of a problem are finite");
-        let weight_sum = exact.weights.iter().fold(Rational::ZERO, |a, w| a + w);
-        Problem { weight_sum, ..exact }
+    /// Returns the same problem in `f64`; see [`convert`](Self::convert).
+    pub fn to_f64(&self) -> Option<Problem<f64>> {
+        self.convert()
     }
 }

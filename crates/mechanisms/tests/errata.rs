@@ -2,7 +2,9 @@
 
 #![allow(clippy::unwrap_used)]
 
-use evenhand_mechanisms::{Mechanism, Options, Problem, Sdrf, User, mechanism_named, property_named, search_lies};
+use evenhand_mechanisms::{
+    Mechanism, MechanismOptions, Problem, Sdrf, User, mechanism_named, property_named, search_misreports,
+};
 
 /// Paper 001, Proposition 3: SDRF is said to be strategy-proof in the repeated game, whatever the users'
 /// discounts. Where demands vary over time it is not: utility is measured relative to the demand of the
@@ -21,7 +23,7 @@ fn stateful_drf_rewards_a_lie_in_the_repeated_game() {
                 _ => 0.3,
             };
             let users = (0..4).map(|i| User::new([1.0]).limit(wanted(i)).commitment([commitments[i]]));
-            let held = Sdrf.divide(&Problem::new(1, users).unwrap(), &Options::default()).unwrap().tasks;
+            let held = Sdrf.divide(&Problem::new(1, users).unwrap(), &MechanismOptions::default()).unwrap().tasks;
             let true_demand = if t == 0 { 1.0 } else { 0.3 };
             total += factor * (held[0] / true_demand).min(1.0);
             factor *= discount;
@@ -58,7 +60,7 @@ fn the_causal_recursion_is_equation_6_at_every_grid_point() {
 #[test]
 fn the_water_level_is_unbounded_if_all_are_satisfied() {
     let problem = Problem::new(1, [User::new([1.0]).limit(0.25), User::new([1.0]).limit(0.5)]).unwrap();
-    let given = Sdrf.divide(&problem, &Options::default()).unwrap();
+    let given = Sdrf.divide(&problem, &MechanismOptions::default()).unwrap();
     assert_eq!((given.tasks, given.level), (vec![0.25, 0.5], None));
 }
 
@@ -66,7 +68,7 @@ fn the_water_level_is_unbounded_if_all_are_satisfied() {
 #[test]
 fn who_used_more_before_gets_less_than_an_equal_split() {
     let problem = Problem::new(1, [User::new([1.0]).commitment([0.2]), User::new([1.0])]).unwrap();
-    let given = Sdrf.divide(&problem, &Options::default()).unwrap();
+    let given = Sdrf.divide(&problem, &MechanismOptions::default()).unwrap();
     assert!((given.tasks[0] - 0.4).abs() < 1e-12 && (given.tasks[1] - 0.6).abs() < 1e-12);
 }
 
@@ -89,7 +91,7 @@ fn two(capacity: [f64; 2], parts: &[f64]) -> Problem<f64> {
 }
 
 fn baa(problem: &Problem<f64>, sharing_incentive: Option<bool>) -> Vec<f64> {
-    mechanism_named("baa").unwrap().divide(problem, &Options { sharing_incentive }).unwrap().tasks
+    mechanism_named("baa").unwrap().divide(problem, &MechanismOptions { sharing_incentive }).unwrap().tasks
 }
 
 fn near(found: &[f64], expected: &[f64]) -> bool {
@@ -135,7 +137,7 @@ fn bottleneck_aware_allocation_rewards_a_lie() {
     let held = baa(&two([1.0, 2.0], &[0.2, 0.4]), None)[1];
     let runs = (held * 0.4 / 0.9).min(held * 0.6 / 0.1);
     assert!((runs - 20.0 / 27.0).abs() < 1e-12);
-    let found = search_lies(mechanism, &truth, &Options::default(), 1, 400, None).unwrap().best.unwrap();
+    let found = search_misreports(mechanism, &truth, &MechanismOptions::default(), 1, 400, None).unwrap().best.unwrap();
     assert!(found.gain() >= 8.0 / 27.0 - 1e-3, "{found:?}");
 }
 

@@ -4,7 +4,7 @@ use evenhand_model::random::Stream;
 use evenhand_model::{Span, Time};
 use rayon::prelude::*;
 
-use crate::record::{Observer, Service, Silent};
+use crate::recording::{NoObserver, Observer, Service};
 use crate::scenario::Scenario;
 use crate::simulation::Outcome;
 
@@ -73,7 +73,7 @@ pub fn ensemble(scenario: &Scenario, runs: usize, step: Option<Span>) -> Ensembl
     let run = |run: usize| {
         let seed = scenario.run_seed(run);
         match step {
-            None => (scenario.observe(seed, &mut Silent), Samples::default()),
+            None => (scenario.observe(seed, &mut NoObserver), Samples::default()),
             Some(step) => {
                 let mut samples = Samples::new(scenario, step);
                 let outcome = scenario.observe(seed, &mut samples);

@@ -24,30 +24,30 @@
 //! programs and scenarios.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod accrual;
 mod ensemble;
-mod flow;
-mod offline;
-mod parse;
+mod entitlement_accrual;
+mod integer_weights;
+mod offline_comparison;
+mod parse_program;
 mod program;
-mod record;
+mod read_scenario;
+mod recording;
 mod scenario;
-mod scenario_file;
 mod scheduler;
 mod schedulers;
-mod settled;
 mod simulation;
-mod weights;
-mod window;
+mod steady_state;
+mod thread;
+mod usage_window;
 
 pub use ensemble::{Curves, Ensemble, Statistic, ensemble};
-pub use offline::{Comparison, OfflineError, Steady, compare_offline};
+pub use offline_comparison::{OfflineComparison, OfflineError, SteadyInterval, compare_offline};
 pub use program::{Distribution, IDLE, Phase, Program, Step};
-pub use record::{BottleneckInterval, Observer, Recording, Service, Silent};
+pub use read_scenario::{read_programs, read_scenario};
+pub use recording::{BottleneckInterval, NoObserver, Observer, Recording, Service};
 pub use scenario::{
-    Asynchronous, Client, PREEMPTIVE_ENDING, Parameters, Reading, ResourceSettings, Scenario, ScenarioError, Ties,
+    Asynchronous, Client, PREEMPTIVE_SUFFIX, Parameters, Reading, ResourceSettings, Scenario, ScenarioError, TieBreak,
 };
-pub use scenario_file::{read_programs, read_scenario};
-pub use scheduler::{Registration, SCHEDULERS, scheduler_named};
-pub use settled::{SettleError, Settled, settled};
+pub use scheduler::{SCHEDULERS, SchedulerRegistration, scheduler_named};
 pub use simulation::Outcome;
+pub use steady_state::{SteadyState, SteadyStateError, compare_steady_state};

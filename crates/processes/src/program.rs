@@ -144,7 +144,7 @@ fn explain_step(step: &Step) -> String {
     if step.resource == IDLE {
         return format!("idle for {time}");
     }
-    if !step.resource.ends_with(crate::scenario::PREEMPTIVE_ENDING) {
+    if !step.resource.ends_with(crate::scenario::PREEMPTIVE_SUFFIX) {
         return format!("{} for {time}", step.resource);
     }
     match time.strip_suffix(')') {

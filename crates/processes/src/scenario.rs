@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::program::{IDLE, Program};
 
 /// Resources whose names end so serve in quanta ("allows context switching", paper 000, section 4.1).
-pub const PREEMPTIVE_ENDING: &str = "_CS";
+pub const PREEMPTIVE_SUFFIX: &str = "_CS";
 
 /// Processes, resources and rules: everything that decides a run, except the seed of an ensemble's runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -90,8 +90,8 @@ impl Reading {
 
 /// Who goes first among clients of equal priority (paper 000: "local considerations").
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ties {
-    /// Who lags most on this resource since it first came there, then as [`Fifo`](Ties::Fifo). With a
+pub enum TieBreak {
+    /// Who lags most on this resource since it first came there, then as [`Fifo`](TieBreak::Fifo). With a
     /// sliding window an imbalance of one quantum would else repeat for ever.
     #[default]
     Lag,
@@ -99,15 +99,15 @@ pub enum Ties {
     Fifo,
 }
 
-impl Ties {
+impl TieBreak {
     /// Both of them.
-    pub const ALL: [Ties; 2] = [Ties::Lag, Ties::Fifo];
+    pub const ALL: [TieBreak; 2] = [TieBreak::Lag, TieBreak::Fifo];
 
     /// What users type.
     pub fn name(self) -> &'static str {
         match self {
-            Ties::Lag => "lag",
-            Ties::Fifo => "fifo",
+            TieBreak::Lag => "lag",
+            TieBreak::Fifo => "fifo",
         }
     }
 }
@@ -127,8 +127,8 @@ pub struct Parameters {
     pub recalculation: Option<Span>,
     /// Which reading of the algorithm.
     pub reading: Reading,
-    /// Ties.
-    pub ties: Ties,
+    /// TieBreak.
+    pub ties: TieBreak,
     /// Who schedules, by name in [`SCHEDULERS`](crate::SCHEDULERS).
     pub scheduler: String,
     /// The seed of everything random.
@@ -146,7 +146,7 @@ impl Default for Parameters {
             quantum: Span::from_nanos(100_000_000),
             recalculation: None,
             reading: Reading::default(),
-            ties: Ties::default(),
+            ties: TieBreak::default(),
             scheduler: "bottleneck".to_string(),
             seed: 1,
             horizon: None,
@@ -169,7 +169,7 @@ pub enum ScenarioError {
     NoClient,
     /// Two have one name.
     #[error("two {what} are called {name:?}, expected different names")]
-    Twice {
+    DuplicateName {
         /// Clients or resources.
         what: &'static str,
         /// What both are called.
@@ -268,7 +268,7 @@ impl Scenario {
         let mut names = BTreeSet::new();
         for client in &clients {
             if !names.insert(&client.name) {
-                return Err(ScenarioError::Twice { what: "clients", name: client.name.clone() });
+                return Err(ScenarioError::DuplicateName { what: "clients", name: client.name.clone() });
             }
             client.check().map_err(|problem| ScenarioError::Client { client: client.name.clone(), problem })?;
         }
@@ -283,7 +283,7 @@ impl Scenario {
         resources.sort_by(|a, b| a.name.cmp(&b.name));
         for pair in resources.windows(2) {
             if pair[0].name == pair[1].name {
-                return Err(ScenarioError::Twice { what: "resources", name: pair[0].name.clone() });
+                return Err(ScenarioError::DuplicateName { what: "resources", name: pair[0].name.clone() });
             }
         }
         for resource in &resources {
@@ -336,7 +336,7 @@ impl Scenario {
     /// need wider sums, and nobody could see the difference.
     pub(crate) fn weights(&self) -> Vec<u64> {
         let all: Vec<&Rational> = self.clients.iter().map(|c| c.entitlement.exact()).collect();
-        crate::weights::whole(&all)
+        crate::integer_weights::integer_weights(&all)
     }
 }
 
@@ -345,7 +345,7 @@ impl ResourceSettings {
     pub fn named(name: &str, parameters: &Parameters) -> ResourceSettings {
         ResourceSettings {
             name: name.to_string(),
-            preemptive: name.ends_with(PREEMPTIVE_ENDING),
+            preemptive: name.ends_with(PREEMPTIVE_SUFFIX),
             quantum: parameters.quantum,
             servers: 1,
         }

@@ -1,12 +1,12 @@
 //! What every scheduler looks like to the simulator, and the list of all of them.
 
-use crate::record::Observer;
-use crate::scenario::{Reading, Scenario, Ties};
+use crate::recording::Observer;
+use crate::scenario::{Reading, Scenario, TieBreak};
 use crate::simulation::{Outcome, simulate};
-use crate::window::Use;
+use crate::usage_window::ResourceUsage;
 
 /// A scheduler that can be chosen by name.
-pub struct Registration {
+pub struct SchedulerRegistration {
     /// What users type.
     pub name: &'static str,
     /// Who goes first, in one line.
@@ -15,34 +15,34 @@ pub struct Registration {
 }
 
 /// Every scheduler, the paper's first. A new one is a file and a line here.
-pub static SCHEDULERS: &[Registration] = &[
-    Registration {
+pub static SCHEDULERS: &[SchedulerRegistration] = &[
+    SchedulerRegistration {
         name: "bottleneck",
         about: "one priority for all resources: the least gap between entitlement and use among the bottlenecks, \
                 largest first (paper 000)",
-        run: simulate::<crate::schedulers::bottleneck::Bottleneck>,
+        run: simulate::<crate::schedulers::bottleneck_priority::BottleneckPriority>,
     },
-    Registration {
+    SchedulerRegistration {
         name: "round-robin",
         about: "each resource by itself: who queued first",
         run: simulate::<crate::schedulers::round_robin::RoundRobin>,
     },
-    Registration {
+    SchedulerRegistration {
         name: "lottery",
         about: "each resource by itself: at random, with chances in proportion to entitlements",
         run: simulate::<crate::schedulers::lottery::Lottery>,
     },
-    Registration {
+    SchedulerRegistration {
         name: "stride",
         about: "each resource by itself: the least virtual time, which grows by use over entitlement",
         run: simulate::<crate::schedulers::stride::Stride>,
     },
-    Registration {
+    SchedulerRegistration {
         name: "least-use",
         about: "each resource by itself: the least use of it over entitlement in the window (max-min)",
-        run: simulate::<crate::schedulers::least_use::LeastUse>,
+        run: simulate::<crate::schedulers::minimal_consumption::MinimalConsumption>,
     },
-    Registration {
+    SchedulerRegistration {
         name: "dominant-share",
         about: "all resources alike: the least dominant share of time over entitlement in the window (as DRF)",
         run: simulate::<crate::schedulers::dominant_share::DominantShare>,
@@ -50,12 +50,12 @@ pub static SCHEDULERS: &[Registration] = &[
 ];
 
 /// The scheduler of that name.
-pub fn scheduler_named(name: &str) -> Option<&'static Registration> {
+pub fn scheduler_named(name: &str) -> Option<&'static SchedulerRegistration> {
     SCHEDULERS.iter().find(|s| s.name == name)
 }
 
 /// What a scheduler is built from.
-pub(crate) struct Setting<'s> {
+pub(crate) struct SchedulerContext<'s> {
     /// Entitlements, as whole numbers.
     pub(crate) weights: &'s [u64],
     /// Servers of each resource.
@@ -63,23 +63,23 @@ pub(crate) struct Setting<'s> {
     pub(crate) window: u64,
     pub(crate) grace: u64,
     pub(crate) reading: Reading,
-    pub(crate) ties: Ties,
+    pub(crate) ties: TieBreak,
     pub(crate) seed: u64,
 }
 
 /// What a scheduler may look at when it decides.
-pub(crate) struct View<'s> {
+pub(crate) struct SchedulerView<'s> {
     pub(crate) now: u64,
-    /// Use; the window is that of the last recalculation, or of now for schedulers that are
-    /// [`LIVE`](Scheduler::LIVE).
-    pub(crate) used: &'s Use,
+    /// ResourceUsage; the window is that of the last recalculation, or of now for schedulers that are
+    /// [`NEEDS_CURRENT_USAGE`](Scheduler::NEEDS_CURRENT_USAGE).
+    pub(crate) used: &'s ResourceUsage,
     /// Which resources are bottlenecks, as of the last recalculation.
     pub(crate) bottlenecks: &'s [bool],
 }
 
 /// A request in a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Waiting {
+pub(crate) struct QueuedRequest {
     pub(crate) client: u32,
     /// Which of the requests that can be under way at once; those of a client are numbered by thread.
     pub(crate) slot: u32,
@@ -87,49 +87,49 @@ pub(crate) struct Waiting {
     pub(crate) arrived: u64,
 }
 
-impl Waiting {
+impl QueuedRequest {
     /// First come first; at one instant the smaller client, then the smaller request.
-    pub(crate) fn before(&self, other: &Waiting) -> bool {
+    pub(crate) fn precedes(&self, other: &QueuedRequest) -> bool {
         (self.arrived, self.client, self.slot) < (other.arrived, other.client, other.slot)
     }
 }
 
 /// The request that came first; 0 if there is none.
-pub(crate) fn first_come(queue: &[Waiting]) -> usize {
-    (1..queue.len()).fold(0, |best, at| if queue[at].before(&queue[best]) { at } else { best })
+pub(crate) fn first_in_queue(queue: &[QueuedRequest]) -> usize {
+    (1..queue.len()).fold(0, |best, at| if queue[at].precedes(&queue[best]) { at } else { best })
 }
 
 /// Who is served next on each resource.
 ///
 /// Times never decrease from call to call. Whatever it decides by, requests that it holds equal go in the
-/// order of [`Waiting::before`].
+/// order of [`QueuedRequest::before`].
 pub(crate) trait Scheduler {
     /// Whether the window of use is brought to the present before every choice, not only every g.
-    const LIVE: bool = false;
+    const NEEDS_CURRENT_USAGE: bool = false;
 
     /// Whether it must be asked even if only one request waits, because it notes whom it chose.
-    const CLOCKED: bool = false;
+    const TRACKS_CHOICES: bool = false;
 
-    fn new(setting: &Setting<'_>) -> Self;
+    fn new(context: &SchedulerContext<'_>) -> Self;
 
     /// A request of the client came to the resource. (A client has several at once only if it has several
     /// threads or does not wait for some. A change of resource is told as coming first and leaving then.)
-    fn enters(&mut self, _now: u64, _client: usize, _resource: usize) {}
+    fn request_arrives(&mut self, _now: u64, _client: usize, _resource: usize) {}
 
     /// A request of the client left the resource.
-    fn leaves(&mut self, _now: u64, _client: usize, _resource: usize) {}
+    fn request_leaves(&mut self, _now: u64, _client: usize, _resource: usize) {}
 
     /// The client has finished.
-    fn ends(&mut self, _now: u64, _client: usize) {}
+    fn client_finishes(&mut self, _now: u64, _client: usize) {}
 
     /// The client was served so long.
-    fn served(&mut self, _client: usize, _resource: usize, _time: u64) {}
+    fn request_served(&mut self, _client: usize, _resource: usize, _time: u64) {}
 
     /// A dispatch comes, and the last recalculation is at least g ago.
-    fn recalculate(&mut self, _view: &View<'_>) {}
+    fn recalculate(&mut self, _view: &SchedulerView<'_>) {}
 
     /// The place in the queue (which is not empty and in no order) of who goes next.
-    fn choose(&mut self, view: &View<'_>, resource: usize, queue: &[Waiting]) -> usize;
+    fn choose(&mut self, view: &SchedulerView<'_>, resource: usize, queue: &[QueuedRequest]) -> usize;
 
     /// The clients' priorities as of the last recalculation, in nanoseconds, `i64::MAX` for infinite; empty
     /// if it has none.

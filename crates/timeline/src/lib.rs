@@ -12,15 +12,13 @@
 //! This room knows no files and draws nothing; what is divided at one instant is `mechanisms`' affair.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod commitments;
 mod divider;
-mod integrate;
-mod irrevocable;
+mod event_loop;
+mod irrevocable_baa;
+mod runge_kutta;
 mod scenario;
+mod stateful_drf;
 mod timeline;
-mod walk;
 
 pub use scenario::{Participant, Phase, Scenario, ScenarioError};
-pub use timeline::{
-    Ending, Interval, Share, Timeline, TimelineError, TimelineOptions, divide_over_time, divide_over_time_exact,
-};
+pub use timeline::{Interval, IntervalEnd, Timeline, TimelineError, TimelineOptions, UserShare, divide_over_time};

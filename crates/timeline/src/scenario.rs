@@ -1,6 +1,6 @@
 //! Who wants what, and when.
 
-use evenhand_mechanisms::{Account, Number, Problem, ProblemError, Tree, User};
+use evenhand_mechanisms::{Account, AccountTree, Number, Problem, ProblemError, User};
 use evenhand_model::Rational;
 use thiserror::Error;
 
@@ -81,7 +81,7 @@ pub struct Scenario {
 #[derive(Clone, Debug, PartialEq)]
 struct Accounts {
     accounts: Vec<Account<Rational>>,
-    homes: Vec<Option<usize>>,
+    user_accounts: Vec<Option<usize>>,
 }
 
 /// Why users do not make a scenario. Users and phases by number, from 0.
@@ -162,7 +162,8 @@ impl Scenario {
         // Every phase as a problem of its own: the same numbers are refused, with the user's number.
         for (user, participant) in scenario.users.iter().enumerate() {
             for phase in 0..participant.phases.len() {
-                Problem::new(width, [scenario.wants::<Rational>(user, phase)]).map_err(|e| numbered(e, user))?;
+                Problem::new(width, [scenario.user_in_phase::<Rational>(user, phase)])
+                    .map_err(|e| numbered(e, user))?;
             }
         }
         Ok(scenario)
@@ -172,17 +173,17 @@ impl Scenario {
     /// root. An account has a claim while one of its users is there.
     ///
     /// # Errors
-    /// If [`Tree::new`] refuses them, or there are not as many homes as users.
+    /// If [`AccountTree::new`] refuses them, or there are not as many user_accounts as users.
     pub fn with_accounts(
         mut self,
         accounts: Vec<Account<Rational>>,
-        homes: Vec<Option<usize>>,
+        user_accounts: Vec<Option<usize>>,
     ) -> Result<Scenario, ScenarioError> {
-        let tree = Tree::new(accounts.clone(), homes.clone())?;
+        let tree = AccountTree::new(accounts.clone(), user_accounts.clone())?;
         if tree.users() != self.users.len() {
-            return Err(ProblemError::Tree("it places another number of users").into());
+            return Err(ProblemError::Accounts("it places another number of users").into());
         }
-        self.accounts = Some(Accounts { accounts, homes });
+        self.accounts = Some(Accounts { accounts, user_accounts });
         Ok(self)
     }
 
@@ -195,11 +196,11 @@ impl Scenario {
     pub(crate) fn tree<N: Number>(
         &self,
         present: impl Iterator<Item = usize>,
-    ) -> Option<Result<Tree<N>, ProblemError>> {
-        let Accounts { accounts, homes } = self.accounts.as_ref()?;
-        let homes: Vec<Option<usize>> = present.map(|user| homes[user]).collect();
+    ) -> Option<Result<AccountTree<N>, ProblemError>> {
+        let Accounts { accounts, user_accounts } = self.accounts.as_ref()?;
+        let user_accounts: Vec<Option<usize>> = present.map(|user| user_accounts[user]).collect();
         let mut is_used = vec![false; accounts.len()];
-        homes.iter().flatten().for_each(|home| is_used[*home] = true);
+        user_accounts.iter().flatten().for_each(|home| is_used[*home] = true);
         // Parents come first, so one pass from the end reaches all of them.
         for (i, account) in accounts.iter().enumerate().rev() {
             if let (true, Some(parent)) = (is_used[i], account.parent) {
@@ -212,11 +213,11 @@ impl Scenario {
             .zip(&is_used)
             .filter(|(_, used)| **used)
             .map(|(account, _)| Account { parent: account.parent.map(number), weight: N::from_exact(&account.weight) });
-        Some(Tree::new(used.collect(), homes.iter().map(|home| home.map(number)).collect()))
+        Some(AccountTree::new(used.collect(), user_accounts.iter().map(|home| home.map(number)).collect()))
     }
 
     /// How many resources there are.
-    pub fn width(&self) -> usize {
+    pub fn resource_count(&self) -> usize {
         self.width
     }
 
@@ -233,7 +234,7 @@ impl Scenario {
     }
 
     /// A user in a phase, as a mechanism sees it.
-    pub(crate) fn wants<N: Number>(&self, user: usize, phase: usize) -> User<N> {
+    pub(crate) fn user_in_phase<N: Number>(&self, user: usize, phase: usize) -> User<N> {
         let Participant { weight, phases, commitment } = &self.users[user];
         let Phase { demand, limit, .. } = &phases[phase];
         let row = |row: &[Rational]| row.iter().map(N::from_exact).collect::<Vec<_>>();
@@ -249,8 +250,8 @@ impl Scenario {
 /// The same complaint, about this user.
 fn numbered(error: ProblemError, user: usize) -> ProblemError {
     match error {
-        ProblemError::Width { found, expected, .. } => ProblemError::Width { user, found, expected },
-        ProblemError::NotAQuantity { what, .. } => ProblemError::NotAQuantity { user, what },
+        ProblemError::WrongLength { found, expected, .. } => ProblemError::WrongLength { user, found, expected },
+        ProblemError::InvalidNumber { what, .. } => ProblemError::InvalidNumber { user, what },
         ProblemError::ZeroWeight { .. } => ProblemError::ZeroWeight { user },
         ProblemError::NoDemand { .. } => ProblemError::NoDemand { user },
         other => other,

@@ -1,19 +1,19 @@
 //! What a division over time looks like, and how to ask for one.
 
-use evenhand_mechanisms::{Mechanism, MechanismError, Number, Options, ProblemError};
+use evenhand_mechanisms::{Mechanism, MechanismError, MechanismOptions, Number, ProblemError};
 use evenhand_model::Rational;
 use evenhand_policies::Decay;
 use thiserror::Error;
 
 use crate::Scenario;
-use crate::commitments::{Committed, CommittedExactly};
-use crate::divider::{AtEvents, Divider, Quotient};
-use crate::irrevocable::Irrevocable;
-use crate::walk::walk;
+use crate::divider::{Divider, Memoryless};
+use crate::event_loop;
+use crate::irrevocable_baa::IrrevocableBaa;
+use crate::stateful_drf::{ExactStatefulDrf, StatefulDrf};
 
 /// What one user has during an interval.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Share<N> {
+pub struct UserShare<N> {
     /// Which of the user's phases it is, from 0.
     pub phase: usize,
     /// Tasks at the interval's begin.
@@ -22,7 +22,7 @@ pub struct Share<N> {
 
 /// What an interval over which tasks move ends with.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ending<N> {
+pub struct IntervalEnd<N> {
     /// Tasks of each user; `None` for those away.
     pub tasks: Vec<Option<N>>,
     /// The share of each resource that is given away.
@@ -39,7 +39,7 @@ pub struct Interval<N> {
     /// Its end, in seconds; `None` if nothing happens any more.
     pub until: Option<N>,
     /// What each user has; `None` for those away.
-    pub users: Vec<Option<Share<N>>>,
+    pub users: Vec<Option<UserShare<N>>>,
     /// The share of each resource that is given away.
     pub loads: Vec<N>,
     /// The level, of mechanisms that have one; see [`Allocation::level`](evenhand_mechanisms::Allocation).
@@ -50,7 +50,7 @@ pub struct Interval<N> {
     pub commitments: Vec<N>,
     /// If tasks move between begin and end: what they have come to. They move smoothly; an interval ends
     /// wherever they have a corner.
-    pub ending: Option<Ending<N>>,
+    pub ending: Option<IntervalEnd<N>>,
 }
 
 impl<N: Number> Interval<N> {
@@ -79,7 +79,7 @@ impl<N: Number> Interval<N> {
                 let demand = &scenario.users()[user].phases[share.phase].demand;
                 demand.iter().map(|d| N::from_exact(d) * tasks).collect()
             }
-            _ => vec![N::zero(); scenario.width()],
+            _ => vec![N::zero(); scenario.resource_count()],
         }
     }
 }
@@ -95,11 +95,39 @@ pub struct Timeline<N> {
     pub left: Vec<Option<N>>,
 }
 
+impl Timeline<f64> {
+    /// Converts every number; the identity where `N` is `f64`.
+    fn convert<N: Number>(self) -> Timeline<N> {
+        let all = |numbers: Vec<f64>| numbers.into_iter().map(N::from_f64).collect::<Vec<N>>();
+        let options = |numbers: Vec<Option<f64>>| numbers.into_iter().map(|n| n.map(N::from_f64)).collect::<Vec<_>>();
+        let share = |share: UserShare<f64>| UserShare { phase: share.phase, tasks: N::from_f64(share.tasks) };
+        let interval = |interval: Interval<f64>| Interval {
+            from: N::from_f64(interval.from),
+            until: interval.until.map(N::from_f64),
+            users: interval.users.into_iter().map(|user| user.map(share)).collect(),
+            loads: all(interval.loads),
+            level: interval.level.map(N::from_f64),
+            levels: options(interval.levels),
+            commitments: all(interval.commitments),
+            ending: interval.ending.map(|ending| IntervalEnd {
+                tasks: options(ending.tasks),
+                loads: all(ending.loads),
+                level: ending.level.map(N::from_f64),
+            }),
+        };
+        Timeline {
+            mechanism: self.mechanism,
+            intervals: self.intervals.into_iter().map(interval).collect(),
+            left: options(self.left),
+        }
+    }
+}
+
 /// How to divide over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimelineOptions {
     /// What can be chosen about some mechanisms.
-    pub mechanism: Options,
+    pub mechanism: MechanismOptions,
     /// How fast commitments fade; `sdrf` needs it, no other heeds it.
     pub decay: Option<Decay>,
     /// `baa` of two resources: each user brings his share of capacity, and nobody ever gets less than he
@@ -119,7 +147,7 @@ pub struct TimelineOptions {
 impl Default for TimelineOptions {
     fn default() -> TimelineOptions {
         TimelineOptions {
-            mechanism: Options::default(),
+            mechanism: MechanismOptions::default(),
             decay: None,
             irrevocable: false,
             until: None,
@@ -181,19 +209,19 @@ pub enum TimelineError {
     },
     /// The irrevocable division among users who go, change or have enough.
     #[error("the irrevocable division is among users who come once, stay, and want no limit; user {user} does not")]
-    NotOpen {
+    NotPermanent {
         /// The first such user, by number.
         user: usize,
     },
     /// A number among the options that is none.
     #[error("{what} must be a number above 0")]
-    Option {
+    InvalidOption {
         /// Which one.
         what: &'static str,
     },
     /// The integration made no headway.
     #[error("the commitments cannot be followed from second {from} on: steps get too short at tolerance {tolerance}")]
-    Stuck {
+    NoProgress {
         /// Where, in seconds.
         from: f64,
         /// The tolerance asked for.
@@ -206,64 +234,45 @@ const STATEFUL: &str = "sdrf";
 /// The rule that can be irrevocable.
 const BAA: &str = "baa";
 
-/// Divides over time in `f64`.
+/// Divides capacity over time among the users of a scenario.
+///
+/// In `f64`, the answer of every mechanism is computed. In exact numbers a mechanism whose answer can be irrational
+/// is refused, and so is `sdrf` once commitments change.
 ///
 /// ```
 /// use evenhand_mechanisms::mechanism_named;
 /// use evenhand_model::Quantity;
-/// use evenhand_timeline::{Participant, Phase, Scenario, TimelineOptions, divide_over_time};
+/// use evenhand_timeline::{Participant, Phase, Scenario, Timeline, TimelineOptions, divide_over_time};
 /// let q = |text: &str| Quantity::parse(text).unwrap().exact().clone();
-/// // One is there all the time; another comes at second 10 and goes when 2 task-seconds are done.
+/// // One user is present all the time; another arrives at second 10 and leaves when 2 task-seconds are done.
 /// let a = Participant::new([Phase::new(q("0"), [q("1")])]);
 /// let b = Participant::new([Phase::new(q("10"), [q("1")]).work(q("2"))]);
 /// let scenario = Scenario::new(1, [a, b]).unwrap();
 /// let drf = mechanism_named("drf").unwrap();
-/// let timeline = divide_over_time(&scenario, drf, &TimelineOptions::default()).unwrap();
-/// let begins: Vec<f64> = timeline.intervals.iter().map(|i| i.from).collect();
-/// assert_eq!(begins, [0.0, 10.0, 14.0]);
+/// let timeline: Timeline<f64> = divide_over_time(&scenario, drf, &TimelineOptions::default()).unwrap();
+/// let starts: Vec<f64> = timeline.intervals.iter().map(|i| i.from).collect();
+/// assert_eq!(starts, [0.0, 10.0, 14.0]);
 /// assert_eq!(timeline.intervals[1].users[1].as_ref().unwrap().tasks, 0.5);
 /// ```
 ///
 /// # Errors
-/// If the mechanism refuses an interval, or an option it needs is missing or no number.
-pub fn divide_over_time(
-    scenario: &Scenario,
-    mechanism: &'static dyn Mechanism,
-    options: &TimelineOptions,
-) -> Result<Timeline<f64>, TimelineError> {
-    if mechanism.name() == STATEFUL {
-        let mut divider = Committed::new(scenario, mechanism, options)?;
-        return walk(scenario, mechanism.name(), options, &mut divider);
-    }
-    divide(scenario, mechanism, options)
-}
-
-/// Divides over time exactly.
-///
-/// # Errors
-/// Likewise; and if an answer can be irrational, as `sdrf`'s is once commitments move.
-pub fn divide_over_time_exact(
-    scenario: &Scenario,
-    mechanism: &'static dyn Mechanism,
-    options: &TimelineOptions,
-) -> Result<Timeline<Rational>, TimelineError> {
-    if mechanism.name() == STATEFUL {
-        let mut divider = CommittedExactly::new(scenario, mechanism, options)?;
-        return walk(scenario, mechanism.name(), options, &mut divider);
-    }
-    divide(scenario, mechanism, options)
-}
-
-/// The mechanisms without commitments.
-fn divide<N: Quotient>(
+/// Returns an error if the mechanism refuses the problem of an interval, if an option that it needs is missing or
+/// out of range, or, in exact numbers, if the answer can be irrational.
+pub fn divide_over_time<N: Number>(
     scenario: &Scenario,
     mechanism: &'static dyn Mechanism,
     options: &TimelineOptions,
 ) -> Result<Timeline<N>, TimelineError> {
-    let mut divider: Box<dyn Divider<N> + '_> = match (options.irrevocable, mechanism.name()) {
-        (false, _) => Box::new(AtEvents::new(scenario, mechanism, options)),
-        (true, BAA) => Box::new(Irrevocable::new(scenario, &options.mechanism)?),
-        (true, mechanism) => return Err(TimelineError::NotIrrevocable { mechanism }),
+    let name = mechanism.name();
+    let mut divider: Box<dyn Divider<N> + '_> = match (name, options.irrevocable) {
+        (STATEFUL, _) if N::EXACT => Box::new(ExactStatefulDrf::new(scenario, mechanism, options)?),
+        (STATEFUL, _) => {
+            let mut divider = StatefulDrf::new(scenario, mechanism, options)?;
+            return Ok(event_loop::run::<f64>(scenario, name, options, &mut divider)?.convert());
+        }
+        (BAA, true) => Box::new(IrrevocableBaa::new(scenario, &options.mechanism)?),
+        (mechanism, true) => return Err(TimelineError::NotIrrevocable { mechanism }),
+        (_, false) => Box::new(Memoryless::new(scenario, mechanism, options)),
     };
-    walk(scenario, mechanism.name(), options, divider.as_mut())
+    event_loop::run(scenario, name, options, divider.as_mut())
 }

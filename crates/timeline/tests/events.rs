@@ -4,9 +4,7 @@
 
 use evenhand_mechanisms::{Account, MECHANISMS, Mechanism, MechanismError, mechanism_named};
 use evenhand_model::{Quantity, Rational, to_f64};
-use evenhand_timeline::{
-    Participant, Phase, Scenario, Share, TimelineError, TimelineOptions, divide_over_time, divide_over_time_exact,
-};
+use evenhand_timeline::{Participant, Phase, Scenario, TimelineError, TimelineOptions, UserShare, divide_over_time};
 use proptest::prelude::*;
 
 fn q(text: &str) -> Rational {
@@ -30,7 +28,7 @@ fn two() -> Scenario {
 
 #[test]
 fn each_event_divides_anew() {
-    let timeline = divide_over_time_exact(&two(), mechanism("drf"), &TimelineOptions::default()).unwrap();
+    let timeline = divide_over_time::<Rational>(&two(), mechanism("drf"), &TimelineOptions::default()).unwrap();
     let rows: Vec<_> = timeline
         .intervals
         .iter()
@@ -61,19 +59,19 @@ fn each_event_divides_anew() {
 #[test]
 fn a_stop_cuts_the_last_interval_and_all_after_it() {
     let stop = TimelineOptions { until: Some(q("30")), ..TimelineOptions::default() };
-    let timeline = divide_over_time_exact(&two(), mechanism("drf"), &stop).unwrap();
+    let timeline = divide_over_time::<Rational>(&two(), mechanism("drf"), &stop).unwrap();
     assert_eq!(timeline.intervals.len(), 3);
     assert_eq!(timeline.intervals[2].until, Some(q("30")));
     assert_eq!(timeline.left, [None, None]);
     let before = TimelineOptions { until: Some(q("0")), ..TimelineOptions::default() };
-    assert!(divide_over_time_exact(&two(), mechanism("drf"), &before).unwrap().intervals.is_empty());
+    assert!(divide_over_time::<Rational>(&two(), mechanism("drf"), &before).unwrap().intervals.is_empty());
 }
 
 #[test]
 fn work_in_exact_seconds() {
     let user = |from: &str, work: &str| Participant::new([Phase::new(q(from), [q("1/3")]).work(q(work))]);
     let scenario = Scenario::new(1, [user("0", "7"), user("1", "2"), user("1", "2")]).unwrap();
-    let timeline = divide_over_time_exact(&scenario, mechanism("max-min"), &TimelineOptions::default()).unwrap();
+    let timeline = divide_over_time::<Rational>(&scenario, mechanism("max-min"), &TimelineOptions::default()).unwrap();
     // Three tasks a second; alone for one, then one each until the small ones are done.
     assert_eq!(timeline.left, [Some(q("11/3")), Some(q("3")), Some(q("3"))]);
     assert_eq!(timeline.intervals.len(), 3);
@@ -87,15 +85,15 @@ fn an_account_has_a_claim_while_one_of_its_users_is_there() {
     let scenario = Scenario::new(1, [user("0"), user("10"), user("20"), user("0")]).unwrap();
     let accounts = vec![account(None), account(None), account(Some(1))];
     let scenario = scenario.with_accounts(accounts, vec![Some(2), Some(2), Some(0), None]).unwrap();
-    let timeline = divide_over_time_exact(&scenario, mechanism("drf"), &TimelineOptions::default()).unwrap();
+    let timeline = divide_over_time::<Rational>(&scenario, mechanism("drf"), &TimelineOptions::default()).unwrap();
     let tasks = |i: usize| -> Vec<String> {
-        let tasks = |u: &Option<Share<Rational>>| u.as_ref().map_or("-".into(), |s| s.tasks.to_string());
+        let tasks = |u: &Option<UserShare<Rational>>| u.as_ref().map_or("-".into(), |s| s.tasks.to_string());
         timeline.intervals[i].users.iter().map(tasks).collect()
     };
     assert_eq!(tasks(0), ["1/2", "-", "-", "1/2"]);
     assert_eq!(tasks(1), ["1/4", "1/4", "-", "1/2"]);
     assert_eq!(tasks(2), ["1/6", "1/6", "1/3", "1/3"]);
-    let error = divide_over_time(&scenario, mechanism("asset"), &TimelineOptions::default()).unwrap_err();
+    let error = divide_over_time::<f64>(&scenario, mechanism("asset"), &TimelineOptions::default()).unwrap_err();
     assert!(error.to_string().contains("asset knows no accounts"), "{error}");
 }
 
@@ -113,7 +111,7 @@ fn baa_treats_a_class_alike_over_common_presence() {
         user("40", "80", ["1/2", "1/10"]),
     ];
     let scenario = Scenario::new(2, users.clone()).unwrap();
-    let timeline = divide_over_time_exact(&scenario, mechanism("baa"), &TimelineOptions::default()).unwrap();
+    let timeline = divide_over_time::<Rational>(&scenario, mechanism("baa"), &TimelineOptions::default()).unwrap();
     let together = |u: usize, v: usize, r: usize| -> Rational {
         let both = timeline.intervals.iter().filter(|i| i.users[u].is_some() && i.users[v].is_some());
         both.map(|i| &i.held(&scenario, u)[r] * i.length().unwrap()).fold(Rational::ZERO, |a, b| a + b)
@@ -138,7 +136,7 @@ fn under_t1_the_order_of_arrival_is_forgotten() {
         let users = demands.iter().zip(order).map(|(d, from)| Participant::new([Phase::new(from.into(), d.map(q))]));
         let scenario = Scenario::new(2, users.collect::<Vec<_>>()).unwrap();
         let options = TimelineOptions { irrevocable, ..TimelineOptions::default() };
-        let timeline = divide_over_time_exact(&scenario, mechanism("baa"), &options).unwrap();
+        let timeline = divide_over_time::<Rational>(&scenario, mechanism("baa"), &options).unwrap();
         timeline.intervals.last().unwrap().held(&scenario, 0)
     };
     assert_eq!(last([0, 1, 2, 3], false), last([3, 2, 1, 0], false));
@@ -149,11 +147,11 @@ fn under_t1_the_order_of_arrival_is_forgotten() {
 
 #[test]
 fn a_mechanism_that_refuses_says_from_when_on() {
-    let error = divide_over_time(&two(), mechanism("max-min"), &TimelineOptions::default()).unwrap_err();
-    let source = MechanismError::OneResource { mechanism: "max-min", found: 2 };
+    let error = divide_over_time::<f64>(&two(), mechanism("max-min"), &TimelineOptions::default()).unwrap_err();
+    let source = MechanismError::SingleResourceOnly { mechanism: "max-min", found: 2 };
     assert_eq!(error, TimelineError::Mechanism { from: 0.0, source });
     let options = TimelineOptions { irrevocable: true, ..TimelineOptions::default() };
-    let error = divide_over_time(&two(), mechanism("drf"), &options).unwrap_err();
+    let error = divide_over_time::<f64>(&two(), mechanism("drf"), &options).unwrap_err();
     assert_eq!(error, TimelineError::NotIrrevocable { mechanism: "drf" });
 }
 
@@ -183,7 +181,7 @@ proptest! {
         let reversed = Scenario::new(2, reversed).unwrap();
         let options = TimelineOptions::default();
         for mechanism in MECHANISMS.iter().filter(|m| !["max-min", "sdrf"].contains(&m.name())) {
-            let Ok(exact) = divide_over_time_exact(&scenario, *mechanism, &options) else { continue };
+            let Ok(exact) = divide_over_time::<Rational>(&scenario, *mechanism, &options) else { continue };
             for pair in exact.intervals.windows(2) {
                 prop_assert_eq!(pair[0].until.as_ref(), Some(&pair[1].from));
             }
@@ -209,12 +207,12 @@ proptest! {
                 // Several points have no justified complaint; which one it is depends on the users' order.
                 continue;
             }
-            let mirrored = divide_over_time_exact(&reversed, *mechanism, &options).unwrap();
+            let mirrored = divide_over_time::<Rational>(&reversed, *mechanism, &options).unwrap();
             for (a, b) in exact.intervals.iter().zip(&mirrored.intervals) {
                 prop_assert_eq!((&a.from, &a.loads), (&b.from, &b.loads));
                 prop_assert!(a.users.iter().eq(b.users.iter().rev()), "{}", mechanism.name());
             }
-            let float = divide_over_time(&scenario, *mechanism, &options).unwrap();
+            let float = divide_over_time::<f64>(&scenario, *mechanism, &options).unwrap();
             for (f, e) in float.left.iter().zip(&exact.left) {
                 let (f, e) = (f.unwrap(), to_f64(e.as_ref().unwrap()));
                 prop_assert!((f - e).abs() <= 1e-9 * e, "{}: {} {}", mechanism.name(), f, e);

@@ -1,6 +1,6 @@
 //! What is printed of runs: tables for people, one JSON document for programs.
 
-use evenhand_processes::{Scenario, Settled, Statistic};
+use evenhand_processes::{Scenario, Statistic, SteadyState};
 use serde_json::{Value, json};
 
 use super::Ran;
@@ -84,7 +84,7 @@ fn compared(all: &[Ran]) -> String {
     table.render()
 }
 
-fn complainers(ran: &Ran, settled: &Settled) -> String {
+fn complainers(ran: &Ran, settled: &SteadyState) -> String {
     let name = |user: usize| plain(&ran.scenario.clients()[settled.comparison.clients[user]].name);
     let names: Vec<String> = settled.comparison.complaints.iter().filter_map(|f| f.who).map(name).collect();
     if names.is_empty() { "nobody".into() } else { names.join(", ") }
@@ -160,8 +160,8 @@ fn waited(ran: &Ran, client: usize) -> Statistic {
 }
 
 /// What the run settled into, beside what the theory divides.
-fn long_run(ran: &Ran, settled: &Settled) -> String {
-    let Settled { from, until, comparison, tolerance } = settled;
+fn long_run(ran: &Ran, settled: &SteadyState) -> String {
+    let SteadyState { from, until, comparison, tolerance } = settled;
     let resources = ran.scenario.resources();
     let mut header = vec!["process".to_string()];
     header.extend(resources.iter().flat_map(|r| [r.name.clone(), "off line".to_string()]));
@@ -244,7 +244,7 @@ fn record(ran: &Ran) -> Value {
     })
 }
 
-fn long_run_record(ran: &Ran, settled: &Settled) -> Value {
+fn long_run_record(ran: &Ran, settled: &SteadyState) -> Value {
     let comparison = &settled.comparison;
     let name = |user: usize| ran.scenario.clients()[comparison.clients[user]].name.clone();
     let resource = |r: usize| ran.scenario.resources()[r].name.clone();

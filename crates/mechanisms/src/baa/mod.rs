@@ -1,12 +1,12 @@
 //! Bottleneck-aware allocation: one level for each class of users.
 
-mod classes;
-mod program;
-mod two;
+mod linear_program;
+mod two_resources;
+mod user_classes;
 
 use crate::mechanism::mechanism;
-use crate::{Allocation, MechanismError, Number, Options, Problem};
-use classes::{Classes, Queues};
+use crate::{Allocation, MechanismError, MechanismOptions, Number, Problem};
+use user_classes::{ClassQueues, ClassSums};
 
 /// Bottleneck-aware allocation (Wang and Varman, FAST'14; paper 002, section 2; reference 4.1 to 4.3).
 ///
@@ -20,7 +20,7 @@ use classes::{Classes, Queues};
 /// * More: a linear program with a level a class, after O(n m) for summing up the classes. Its best point
 ///   can leave a user below an equal split (in 225 of 6000 random instances with three resources,
 ///   reference 4.2), so `rho_b >= 1 / sum w` is a constraint unless
-///   [`Options::sharing_incentive`] says otherwise. Among points of equal use it takes the one whose
+///   [`MechanismOptions::sharing_incentive`] says otherwise. Among points of equal use it takes the one whose
 ///   least level is highest, then the highest level of the first resource, of the second, and so on.
 ///   That settles everything, since a point is nothing but its levels.
 ///
@@ -50,20 +50,23 @@ mechanism!(
 );
 
 impl Baa {
-    pub(crate) fn solve<N: Number>(problem: &Problem<N>, options: &Options) -> Result<Allocation<N>, MechanismError> {
-        if problem.tree().is_some() {
-            return Err(MechanismError::NoAccounts { mechanism: "baa" });
+    pub(crate) fn solve<N: Number>(
+        problem: &Problem<N>,
+        options: &MechanismOptions,
+    ) -> Result<Allocation<N>, MechanismError> {
+        if problem.account_tree().is_some() {
+            return Err(MechanismError::AccountsUnsupported { mechanism: "baa" });
         }
         if problem.users() == 0 {
-            return Ok(Allocation { levels: vec![None; problem.width()], ..Allocation::new(Vec::new()) });
+            return Ok(Allocation { levels: vec![None; problem.resource_count()], ..Allocation::new(Vec::new()) });
         }
         if !N::EXACT && problem.users() <= MOST_EXACT_USERS {
             let exact = Baa::solve(&problem.to_exact(), options)?;
             let levels = exact.levels.iter().map(|l| l.as_ref().map(N::from_exact)).collect();
             return Ok(Allocation { levels, ..Allocation::new(exact.tasks.iter().map(N::from_exact).collect()) });
         }
-        if problem.width() == 2 && !problem.has_limits() {
-            return Ok(two::divide_unlimited(problem));
+        if problem.resource_count() == 2 && !problem.has_limits() {
+            return Ok(two_resources::divide_unlimited(problem));
         }
         in_rounds(problem, options)
     }
@@ -75,9 +78,9 @@ impl Baa {
 const MOST_EXACT_USERS: usize = 32;
 
 /// Divides, takes out who is satisfied, and divides again.
-fn in_rounds<N: Number>(problem: &Problem<N>, options: &Options) -> Result<Allocation<N>, MechanismError> {
-    let width = problem.width();
-    let mut queues = Queues::new(problem);
+fn in_rounds<N: Number>(problem: &Problem<N>, options: &MechanismOptions) -> Result<Allocation<N>, MechanismError> {
+    let width = problem.resource_count();
+    let mut queues = ClassQueues::new(problem);
     let mut used = vec![N::zero(); width];
     let incentive = width > 2 && options.sharing_incentive.unwrap_or(true);
     let first = if incentive { N::one() / queues.weight_sum() } else { N::zero() };
@@ -87,11 +90,11 @@ fn in_rounds<N: Number>(problem: &Problem<N>, options: &Options) -> Result<Alloc
         if classes.is_empty() {
             break;
         }
-        let free: Vec<N> = used.iter().map(|u| (N::one() - u).or_more(N::zero())).collect();
+        let free: Vec<N> = used.iter().map(|u| (N::one() - u).larger(N::zero())).collect();
         levels = match width {
-            1 => vec![(free[0].clone() / classes.weight(0)).or_more(levels[0].clone())],
-            2 => two::levels(&classes, &free, &levels),
-            _ => program::levels(&classes, &free, &levels)?,
+            1 => vec![(free[0].clone() / classes.weight(0)).larger(levels[0].clone())],
+            2 => two_resources::levels(&classes, &free, &levels),
+            _ => linear_program::levels(&classes, &free, &levels)?,
         };
         if !queues.satisfy(problem, &levels, &mut used) {
             break;
@@ -104,7 +107,7 @@ fn in_rounds<N: Number>(problem: &Problem<N>, options: &Options) -> Result<Alloc
 }
 
 /// What a level of each class uses of each resource.
-fn loads<N: Number>(classes: &Classes<N>, levels: &[N]) -> Vec<N> {
+fn loads<N: Number>(classes: &ClassSums<N>, levels: &[N]) -> Vec<N> {
     let load = |r: usize| (0..levels.len()).fold(N::zero(), |sum, b| sum + classes.load(r, b).clone() * &levels[b]);
     (0..levels.len()).map(load).collect()
 }

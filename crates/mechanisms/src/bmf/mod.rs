@@ -1,16 +1,16 @@
 //! Bottleneck max fairness: everybody has the largest share of something that is used up.
 
-mod enumeration;
-mod iteration;
-mod pattern;
+mod binding_pattern;
+mod enumerate_solutions;
+mod iterate_levels;
 
 use evenhand_model::Rational;
 
-use crate::bottleneck::{BottleneckMaxFair, largest_shares};
-use crate::feasible::Feasible;
-use crate::property::has_all_wanted;
-use crate::{Allocation, Mechanism, MechanismError, Number, Options, Problem};
-pub use enumeration::{BmfSolutions, bmf_solutions};
+use crate::properties::bottleneck_max_fair::{BottleneckMaxFair, largest_shares};
+use crate::properties::feasible::Feasible;
+use crate::properties::has_all_wanted;
+use crate::{Allocation, Mechanism, MechanismError, MechanismOptions, Number, Problem};
+pub use enumerate_solutions::{BmfSolutions, bmf_solutions};
 
 /// Bottleneck max fairness (Bonald and Roberts, SIGMETRICS'15; weighted, with limits: reference 2.5).
 ///
@@ -26,7 +26,7 @@ pub use enumeration::{BmfSolutions, bmf_solutions};
 ///   vectors of dominant shares over weight, sorted from the least up, are compared from the first
 ///   entry on, and the largest wins; if two are equal, the vectors by the order of users. Shares within
 ///   1e-9 of each other count as equal here, so that f64 chooses as exact numbers do.
-/// * Larger ones: the point that [`bmf_by_levels`] reaches from its start.
+/// * Larger ones: the point that [`bmf_by_iteration`] reaches from its start.
 ///
 /// Every answer is held against the property itself before it is given: exact ones without tolerance,
 /// computed ones with 1e-9. An exact answer of a large problem comes from who is bound by what at the
@@ -45,22 +45,26 @@ impl Mechanism for Bmf {
         "everybody who wants more has, for his weight, the largest share of some resource that is used up"
     }
 
-    fn divide(&self, problem: &Problem<f64>, _: &Options) -> Result<Allocation<f64>, MechanismError> {
+    fn divide(&self, problem: &Problem<f64>, _: &MechanismOptions) -> Result<Allocation<f64>, MechanismError> {
         no_accounts(problem)?;
-        if !enumeration::is_small(problem) {
-            return bmf_by_levels(problem);
+        if !enumerate_solutions::is_small(problem) {
+            return bmf_by_iteration(problem);
         }
         // Where rounding leaves open whether a point solves the problem, exact numbers decide.
-        let tasks = match enumeration::solutions(problem) {
+        let tasks = match enumerate_solutions::solutions(problem) {
             Some(found) => fairest(problem, found.points),
             None => fairest_exact(&problem.to_exact())?.map(|x| x.iter().map(Number::to_f64).collect()),
         };
         certified(problem, tasks.ok_or_else(no_point)?, &TOLERANCE)
     }
 
-    fn divide_exact(&self, problem: &Problem<Rational>, _: &Options) -> Result<Allocation<Rational>, MechanismError> {
+    fn divide_exact(
+        &self,
+        problem: &Problem<Rational>,
+        _: &MechanismOptions,
+    ) -> Result<Allocation<Rational>, MechanismError> {
         no_accounts(problem)?;
-        let tasks = if enumeration::is_small(problem) {
+        let tasks = if enumerate_solutions::is_small(problem) {
             fairest_exact(problem)?.ok_or_else(no_point)?
         } else {
             exact_by_levels(problem)?
@@ -73,8 +77,8 @@ impl Mechanism for Bmf {
 const TOLERANCE: f64 = 1e-9;
 
 fn no_accounts<N: Number>(problem: &Problem<N>) -> Result<(), MechanismError> {
-    match problem.tree() {
-        Some(_) => Err(MechanismError::NoAccounts { mechanism: "bmf" }),
+    match problem.account_tree() {
+        Some(_) => Err(MechanismError::AccountsUnsupported { mechanism: "bmf" }),
         None => Ok(()),
     }
 }
@@ -102,10 +106,10 @@ fn no_point() -> MechanismError {
 ///
 /// # Errors
 /// If the problem has accounts, or no point was reached that the property accepts within 1e-9.
-pub fn bmf_by_levels(problem: &Problem<f64>) -> Result<Allocation<f64>, MechanismError> {
+pub fn bmf_by_iteration(problem: &Problem<f64>) -> Result<Allocation<f64>, MechanismError> {
     no_accounts(problem)?;
-    let mu = iteration::levels(problem)?;
-    certified(problem, pattern::tasks(problem, &mu), &TOLERANCE)
+    let mu = iterate_levels::levels(problem)?;
+    certified(problem, binding_pattern::tasks(problem, &mu), &TOLERANCE)
 }
 
 /// Reads from the point in `f64` who is bound by what, and solves for it; where that was misread, the exact
@@ -113,16 +117,16 @@ pub fn bmf_by_levels(problem: &Problem<f64>) -> Result<Allocation<f64>, Mechanis
 fn exact_by_levels(problem: &Problem<Rational>) -> Result<Vec<Rational>, MechanismError> {
     const CORRECTIONS: usize = 16;
     let why = "numbers that f64 does not hold apart from 0 or infinity";
-    let float = problem.to_f64().ok_or(MechanismError::Range { mechanism: "bmf", why })?;
-    let mu = iteration::levels(&float)?;
-    let mut bound = pattern::bound_by(&float, &mu);
+    let float = problem.to_f64().ok_or(MechanismError::OutOfRange { mechanism: "bmf", why })?;
+    let mu = iterate_levels::levels(&float)?;
+    let mut bound = binding_pattern::bound_by(&float, &mu);
     for _ in 0..CORRECTIONS {
-        let pattern::Solved::Levels(mu) = pattern::solve(problem, &bound) else { break };
-        let tasks = pattern::tasks(problem, &mu);
+        let binding_pattern::Solved::Levels(mu) = binding_pattern::solve(problem, &bound) else { break };
+        let tasks = binding_pattern::tasks(problem, &mu);
         if violations(problem, &tasks, &Rational::ZERO) == 0 {
             return Ok(tasks);
         }
-        let next = pattern::bound_by(problem, &mu);
+        let next = binding_pattern::bound_by(problem, &mu);
         if next == bound {
             break;
         }
@@ -177,7 +181,7 @@ fn levels_at<N: Number>(problem: &Problem<N>, tasks: &[N], tolerance: &N) -> Vec
     let near = N::one() - tolerance;
     let largest: Vec<N> = largest_shares(problem, tasks).into_iter().map(|(share, _)| share).collect();
     let full: Vec<bool> = problem.loads(tasks).into_iter().map(|load| load >= near).collect();
-    let mut decides = vec![false; problem.width()];
+    let mut decides = vec![false; problem.resource_count()];
     for (i, x) in tasks.iter().enumerate() {
         if has_all_wanted(problem, i, x, tolerance) {
             continue;

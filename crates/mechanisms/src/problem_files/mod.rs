@@ -22,14 +22,13 @@
 //! ```
 //!
 //! This room divides nothing and judges nothing.
-mod account;
-mod allocation;
-mod ground;
-mod problem;
-mod scenario;
+mod read_accounts;
+mod read_allocation;
+mod read_problem;
+mod read_scenario;
+mod read_shared_sections;
 
-pub use account::AccountEntry;
-pub use allocation::AllocationFile;
-pub use ground::Arithmetic;
-pub use problem::{ProblemFile, UserEntry};
-pub use scenario::{Phase, ScenarioFile, ScenarioUser};
+pub use read_accounts::AccountEntry;
+pub use read_allocation::AllocationFile;
+pub use read_problem::{ProblemFile, UserEntry};
+pub use read_scenario::{Phase, ScenarioFile, ScenarioUser};

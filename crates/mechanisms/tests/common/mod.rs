@@ -2,7 +2,9 @@
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
-use evenhand_mechanisms::{Account, Allocation, Mechanism, Options, Problem, Tree, User, mechanism_named};
+use evenhand_mechanisms::{
+    Account, AccountTree, Allocation, Mechanism, MechanismOptions, Problem, User, mechanism_named,
+};
 use evenhand_model::Rational;
 use proptest::prelude::*;
 
@@ -15,11 +17,11 @@ pub fn mechanism(name: &str) -> &'static dyn Mechanism {
 }
 
 pub fn exact(name: &str, problem: &Problem<Rational>) -> Allocation<Rational> {
-    mechanism(name).divide_exact(problem, &Options::default()).unwrap()
+    mechanism(name).divide_exact(problem, &MechanismOptions::default()).unwrap()
 }
 
 pub fn float(name: &str, problem: &Problem<f64>) -> Allocation<f64> {
-    mechanism(name).divide(problem, &Options::default()).unwrap()
+    mechanism(name).divide(problem, &MechanismOptions::default()).unwrap()
 }
 
 pub fn users_of(problem: &Problem<Rational>) -> Vec<User<Rational>> {
@@ -137,16 +139,19 @@ pub fn extreme(users: usize, width: usize) -> BoxedStrategy<Problem<f64>> {
 /// Trees over the users of a problem: up to six accounts, some without users, up to six deep.
 pub fn with_trees(problems: BoxedStrategy<Problem<Rational>>) -> BoxedStrategy<Problem<Rational>> {
     let accounts = proptest::collection::vec((0..8_usize, 1..=8_u64), 0..=6);
-    let homes = proptest::collection::vec(0..8_usize, 16);
-    (problems, accounts, homes)
-        .prop_map(|(problem, accounts, homes)| {
+    let user_accounts = proptest::collection::vec(0..8_usize, 16);
+    (problems, accounts, user_accounts)
+        .prop_map(|(problem, accounts, user_accounts)| {
             let one_of = |draw: usize, of: usize| (draw > 1 && of > 0).then(|| draw % of.max(1));
             let count = accounts.len();
             let accounts = accounts.into_iter().enumerate();
             let accounts =
                 accounts.map(|(a, (parent, weight))| Account { parent: one_of(parent, a), weight: ratio(weight, 4) });
-            let tree = Tree::new(accounts.collect(), (0..problem.users()).map(|u| one_of(homes[u], count)).collect());
-            problem.with_tree(tree.unwrap()).unwrap()
+            let tree = AccountTree::new(
+                accounts.collect(),
+                (0..problem.users()).map(|u| one_of(user_accounts[u], count)).collect(),
+            );
+            problem.with_accounts(tree.unwrap()).unwrap()
         })
         .boxed()
 }

@@ -5,7 +5,7 @@
 
 use evenhand_model::random::Stream;
 
-use crate::scheduler::{Scheduler, Setting, View, Waiting};
+use crate::scheduler::{QueuedRequest, Scheduler, SchedulerContext, SchedulerView};
 
 pub(crate) struct Lottery {
     weights: Vec<u64>,
@@ -15,12 +15,12 @@ pub(crate) struct Lottery {
 }
 
 impl Scheduler for Lottery {
-    fn new(setting: &Setting<'_>) -> Lottery {
-        let stream = Stream::new(setting.seed, "lottery", 0);
-        Lottery { weights: setting.weights.to_vec(), stream, first: Vec::new() }
+    fn new(context: &SchedulerContext<'_>) -> Lottery {
+        let stream = Stream::new(context.seed, "lottery", 0);
+        Lottery { weights: context.weights.to_vec(), stream, first: Vec::new() }
     }
 
-    fn choose(&mut self, _: &View<'_>, _: usize, queue: &[Waiting]) -> usize {
+    fn choose(&mut self, _: &SchedulerView<'_>, _: usize, queue: &[QueuedRequest]) -> usize {
         if queue.len() == 1 {
             return 0;
         }

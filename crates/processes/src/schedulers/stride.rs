@@ -4,7 +4,7 @@
 //! A client's virtual time on a resource grows by use over weight; the least goes first. Who comes to a
 //! resource begins no earlier than whom it served last, so that absence earns nothing.
 
-use crate::scheduler::{Scheduler, Setting, View, Waiting};
+use crate::scheduler::{QueuedRequest, Scheduler, SchedulerContext, SchedulerView};
 
 pub(crate) struct Stride {
     weights: Vec<u64>,
@@ -24,15 +24,15 @@ struct Clock {
 const FRACTION: u32 = 40;
 
 impl Scheduler for Stride {
-    const CLOCKED: bool = true;
+    const TRACKS_CHOICES: bool = true;
 
-    fn new(setting: &Setting<'_>) -> Stride {
-        let n = setting.weights.len();
+    fn new(context: &SchedulerContext<'_>) -> Stride {
+        let n = context.weights.len();
         let clock = |_: &u32| Clock { now: 0, clients: vec![0; n], present: vec![0; n] };
-        Stride { weights: setting.weights.to_vec(), resources: setting.servers.iter().map(clock).collect() }
+        Stride { weights: context.weights.to_vec(), resources: context.servers.iter().map(clock).collect() }
     }
 
-    fn enters(&mut self, _: u64, client: usize, resource: usize) {
+    fn request_arrives(&mut self, _: u64, client: usize, resource: usize) {
         let clock = &mut self.resources[resource];
         if clock.present[client] == 0 {
             clock.clients[client] = clock.clients[client].max(clock.now);
@@ -40,18 +40,18 @@ impl Scheduler for Stride {
         clock.present[client] += 1;
     }
 
-    fn leaves(&mut self, _: u64, client: usize, resource: usize) {
+    fn request_leaves(&mut self, _: u64, client: usize, resource: usize) {
         self.resources[resource].present[client] -= 1;
     }
 
-    fn served(&mut self, client: usize, resource: usize, time: u64) {
+    fn request_served(&mut self, client: usize, resource: usize, time: u64) {
         self.resources[resource].clients[client] += (u128::from(time) << FRACTION) / u128::from(self.weights[client]);
     }
 
-    fn choose(&mut self, _: &View<'_>, resource: usize, queue: &[Waiting]) -> usize {
+    fn choose(&mut self, _: &SchedulerView<'_>, resource: usize, queue: &[QueuedRequest]) -> usize {
         let clock = &mut self.resources[resource];
         let time = |at: usize| clock.clients[queue[at].client as usize];
-        let ahead = |a: usize, b: usize| time(a) < time(b) || (time(a) == time(b) && queue[a].before(&queue[b]));
+        let ahead = |a: usize, b: usize| time(a) < time(b) || (time(a) == time(b) && queue[a].precedes(&queue[b]));
         let best = (1..queue.len()).fold(0, |best, at| if ahead(at, best) { at } else { best });
         clock.now = time(best);
         best

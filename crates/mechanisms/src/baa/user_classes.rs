@@ -1,0 +1,157 @@
+//! Users summed up by the resource they need most.
+
+use evenhand_model::Rational;
+
+use crate::{Number, Problem};
+
+/// For each class b, in rows of `1 + 2 m` numbers: the sum of weights, what a level of 1 uses of each
+/// resource, and the largest share for weight any one user then has of each resource.
+///
+/// A row of all zeros is a class without users.
+#[derive(Clone, Debug)]
+pub(super) struct ClassSums<N> {
+    width: usize,
+    rows: Vec<Vec<N>>,
+}
+
+impl<N: Number> ClassSums<N> {
+    /// The same in exact numbers; `None` if one is not finite.
+    pub(super) fn exact(&self) -> Option<ClassSums<Rational>> {
+        let row = |row: &Vec<N>| row.iter().map(N::to_exact).collect::<Option<Vec<Rational>>>();
+        Some(ClassSums { width: self.width, rows: self.rows.iter().map(row).collect::<Option<_>>()? })
+    }
+
+    /// The sum of the weights of class b.
+    pub(super) fn weight(&self, b: usize) -> &N {
+        &self.rows[b][0]
+    }
+
+    /// Whether class b has a user.
+    pub(super) fn has(&self, b: usize) -> bool {
+        self.rows[b][0].is_positive()
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        (0..self.width).all(|b| !self.has(b))
+    }
+
+    /// What a level of 1 for class b uses of resource r.
+    pub(super) fn load(&self, r: usize, b: usize) -> &N {
+        &self.rows[b][1 + r]
+    }
+
+    /// The largest share for weight of resource r that a level of 1 for class b gives one of its users.
+    pub(super) fn most(&self, r: usize, b: usize) -> &N {
+        &self.rows[b][1 + self.width + r]
+    }
+}
+
+/// The users of each class in the order in which rising levels satisfy them.
+///
+/// What remains of a class when its first users are satisfied is kept for every position, summed from the
+/// end: subtracting the satisfied from the whole would leave rounding where little remains.
+#[derive(Debug)]
+pub(super) struct ClassQueues<N> {
+    width: usize,
+    dominant: Vec<u32>,
+    /// For each class, users with limits by the level that satisfies them (ties: by number), and that level.
+    limited: Vec<Vec<(u32, N)>>,
+    /// For each class and each position in `limited`, and for its end, a row of [`ClassSums`].
+    remaining: Vec<Vec<N>>,
+    next: Vec<usize>,
+}
+
+impl<N: Number> ClassQueues<N> {
+    pub(super) fn new(problem: &Problem<N>) -> ClassQueues<N> {
+        let (n, width) = (problem.users(), problem.resource_count());
+        let row = 1 + 2 * width;
+        let dominant: Vec<u32> = (0..n).map(|i| problem.dominant_resource(i) as u32).collect();
+        let mut limited: Vec<Vec<(u32, N)>> = vec![Vec::new(); width];
+        let mut ends = vec![vec![N::zero(); row]; width];
+        for (i, b) in dominant.iter().map(|b| *b as usize).enumerate() {
+            match problem.limit(i) {
+                Some(limit) => {
+                    let satisfied_at = limit.clone() * &problem.demand(i)[b] / problem.weight(i);
+                    limited[b].push((i as u32, satisfied_at));
+                }
+                None => add(problem, i, b, &mut ends[b]),
+            }
+        }
+        let mut remaining = Vec::with_capacity(width);
+        for (b, (queue, mut total)) in limited.iter_mut().zip(ends).enumerate() {
+            queue.sort_unstable_by(|a, b| a.1.compare(&b.1).then(a.0.cmp(&b.0)));
+            let mut rows = vec![N::zero(); (queue.len() + 1) * row];
+            rows[queue.len() * row..].clone_from_slice(&total);
+            for (position, (i, _)) in queue.iter().enumerate().rev() {
+                add(problem, *i as usize, b, &mut total);
+                rows[position * row..][..row].clone_from_slice(&total);
+            }
+            remaining.push(rows);
+        }
+        ClassQueues { width, dominant, limited, remaining, next: vec![0; width] }
+    }
+
+    /// The sum of the weights of all users who are not satisfied yet.
+    pub(super) fn weight_sum(&self) -> N {
+        let classes = self.classes();
+        (0..self.width).fold(N::zero(), |sum, b| sum + classes.weight(b))
+    }
+
+    /// Those not satisfied yet, summed up.
+    pub(super) fn classes(&self) -> ClassSums<N> {
+        let row = 1 + 2 * self.width;
+        let rows = self.remaining.iter().zip(&self.next).map(|(rows, next)| rows[next * row..][..row].to_vec());
+        ClassSums { width: self.width, rows: rows.collect() }
+    }
+
+    /// Takes out whoever these levels satisfy, adds what they use, and says whether there was anybody.
+    pub(super) fn satisfy(&mut self, problem: &Problem<N>, levels: &[N], used: &mut [N]) -> bool {
+        let mut any = false;
+        for ((queue, next), level) in self.limited.iter().zip(&mut self.next).zip(levels) {
+            while let Some((i, at)) = queue.get(*next)
+                && at <= level
+            {
+                let user = *i as usize;
+                if let Some(limit) = problem.limit(user) {
+                    for (used, d) in used.iter_mut().zip(problem.demand(user)).filter(|(_, d)| !d.is_zero()) {
+                        *used += &(limit.clone() * d);
+                    }
+                }
+                *next += 1;
+                any = true;
+            }
+        }
+        any
+    }
+
+    /// What everybody has: the limit of who is satisfied, and what the level gives to the others.
+    pub(super) fn tasks(&self, problem: &Problem<N>, levels: &[N]) -> Vec<N> {
+        let at_level = |(i, b): (usize, &u32)| {
+            let b = *b as usize;
+            problem.weight(i).clone() * &levels[b] / &problem.demand(i)[b]
+        };
+        let mut tasks: Vec<N> = self.dominant.iter().enumerate().map(at_level).collect();
+        for (queue, next) in self.limited.iter().zip(&self.next) {
+            for (i, _) in &queue[..*next] {
+                if let Some(limit) = problem.limit(*i as usize) {
+                    tasks[*i as usize] = limit.clone();
+                }
+            }
+        }
+        tasks
+    }
+}
+
+/// Adds a user of class b to the sums of it.
+fn add<N: Number>(problem: &Problem<N>, user: usize, b: usize, row: &mut [N]) {
+    let (weight, demand) = (problem.weight(user), problem.demand(user));
+    row[0] += weight;
+    let (loads, most) = row[1..].split_at_mut(demand.len());
+    for ((load, most), d) in loads.iter_mut().zip(most).zip(demand).filter(|(_, d)| !d.is_zero()) {
+        let share = d.clone() / &demand[b];
+        *load += &(share.clone() * weight);
+        if share > *most {
+            *most = share;
+        }
+    }
+}

@@ -1,0 +1,399 @@
+//! Every point, for small problems.
+//!
+//! A point is a pattern: which resources bind somebody, and which of them binds each user (or that he has all
+//! he wants). Levels decide that, so of the m^n patterns only those count that some levels give: a user
+//! bound by j and not by k says that `mu_j / mu_k <= d_ij / d_ik`. Such bounds on ratios are kept closed
+//! (each at most the product of those along any way round), and a pattern whose bounds leave no room is
+//! given up with all that would follow from it. What is left are the cells of an arrangement, at most
+//! C(n+k-1, k-1) for k resources instead of k^n. A point on the border of cells belongs to one that has an
+//! inside, so cells without inside, which equal users give rise to, need not be looked at.
+//!
+//! Further, at a solution each level lies between 1 / (weights of all who demand the resource) and
+//! 1 / (weights of those it binds), since the resource is full and nobody has more of it for his weight.
+
+use evenhand_model::Rational;
+
+use crate::solvers::simplex::{LinearProgram, Optimum, Relation};
+use crate::{MechanismError, Number, Problem};
+
+use super::binding_pattern::{Binding, Solved, System, solve, tasks};
+
+/// Every bottleneck max fair division of a problem.
+#[derive(Clone, Debug, PartialEq)]
+pub struct BmfSolutions<N> {
+    /// Tasks of each user, the least tasks of the first user first; each point once.
+    pub points: Vec<Vec<N>>,
+    /// How many patterns have infinitely many points, because their equations depend on each other. Of each,
+    /// `points` holds the one where the worst off is best off.
+    pub families: usize,
+}
+
+/// Every bottleneck max fair division, exactly.
+///
+/// Takes time in proportion to the number of ways in which levels can bind users: at most about
+/// C(n+m-1, m-1), with limits C(n+m, m). [`Bmf`](crate::Bmf) asks for it up to about 100 000 steps.
+///
+/// # Errors
+/// If the problem has accounts.
+pub fn bmf_solutions(problem: &Problem<Rational>) -> Result<BmfSolutions<Rational>, MechanismError> {
+    super::no_accounts(problem)?;
+    solutions(problem).ok_or_else(super::no_point)
+}
+
+/// Whether there are so few patterns that looking at all of them takes a fraction of a second.
+pub(super) fn is_small<N: Number>(problem: &Problem<N>) -> bool {
+    const MOST_STEPS: f64 = 1e5;
+    let (n, m) = (problem.users(), problem.resource_count());
+    let limited = usize::from(problem.has_limits());
+    let steps = |k: usize| choose(m, k) * choose(n + k + limited - 1, k + limited - 1) * n as f64;
+    (1..=m).map(steps).sum::<f64>() <= MOST_STEPS
+}
+
+fn choose(of: usize, some: usize) -> f64 {
+    (0..some).map(|i| (of - i) as f64 / (i + 1) as f64).product()
+}
+
+/// Every point; `None` if rounding leaves open whether something is one.
+pub(super) fn solutions<N: Number>(problem: &Problem<N>) -> Option<BmfSolutions<N>> {
+    let m = problem.resource_count();
+    let mut found = BmfSolutions { points: Vec::new(), families: 0 };
+    if m >= usize::BITS as usize {
+        return None;
+    }
+    for set in 0..1_usize << m {
+        let resources: Vec<usize> = (0..m).filter(|j| set >> j & 1 == 1).collect();
+        Search::new(problem, resources, problem.has_limits()).run(&mut found)?;
+    }
+    let order = |a: &Vec<N>, b: &Vec<N>| {
+        a.iter().zip(b).map(|(a, b)| a.compare(b)).find(|o| o.is_ne()).unwrap_or(std::cmp::Ordering::Equal)
+    };
+    found.points.sort_unstable_by(order);
+    found.points.dedup();
+    Some(found)
+}
+
+/// The patterns in which exactly these resources bind somebody.
+struct Search<'a, N> {
+    problem: &'a Problem<N>,
+    resources: Vec<usize>,
+    /// Resources and, if anybody has a limit, one node more for those who have all they want.
+    nodes: usize,
+    /// For each user and node, how much of the node's level a task takes: d_ij / w_i, and 1 / X_i against the
+    /// fixed level 1. `None` if the node cannot bind the user.
+    takes: Vec<Option<N>>,
+    /// The least each level can be.
+    least: Vec<N>,
+}
+
+/// What is certain after some users have been assigned.
+struct Frame<N> {
+    /// Row p, column q: the most that mu_p / mu_q can be; `None` for no bound.
+    ratios: Vec<Option<N>>,
+    /// The weights bound by each resource so far.
+    weights: Vec<N>,
+    /// Which node the next user is tried with next.
+    next: usize,
+}
+
+impl<'a, N: Number> Search<'a, N> {
+    fn new(problem: &'a Problem<N>, resources: Vec<usize>, has_limits: bool) -> Search<'a, N> {
+        let nodes = resources.len() + usize::from(has_limits);
+        let mut takes = Vec::with_capacity(problem.users() * nodes);
+        let mut demanded = vec![N::zero(); resources.len()];
+        for i in 0..problem.users() {
+            for (j, demanded) in resources.iter().zip(&mut demanded) {
+                let d = &problem.demand(i)[*j];
+                takes.push((!d.is_zero()).then(|| d.clone() / problem.weight(i)));
+                if !d.is_zero() {
+                    *demanded += problem.weight(i);
+                }
+            }
+            if has_limits {
+                // Who wants nothing has it at any level.
+                takes.push(problem.limit(i).filter(|x| !x.is_zero()).map(|x| N::one() / x));
+            }
+        }
+        let mut least: Vec<N> =
+            demanded.into_iter().map(|w| if w.is_zero() { N::zero() } else { N::one() / w }).collect();
+        least.resize(nodes, N::one());
+        Search { problem, resources, nodes, takes, least }
+    }
+
+    fn takes(&self, user: usize, node: usize) -> Option<&N> {
+        self.takes[user * self.nodes + node].as_ref()
+    }
+
+    fn wants_nothing(&self, user: usize) -> bool {
+        self.problem.limit(user).is_some_and(N::is_zero)
+    }
+
+    /// Adds what is found. `None` if rounding leaves something open.
+    fn run(&self, found: &mut BmfSolutions<N>) -> Option<()> {
+        let n = self.problem.users();
+        let mut bound: Vec<Binding> = Vec::with_capacity(n);
+        let ratios = vec![None; self.nodes * self.nodes];
+        let mut frames = vec![Frame { ratios, weights: vec![N::zero(); self.resources.len()], next: 0 }];
+        while let Some(frame) = frames.last_mut() {
+            let user = bound.len();
+            let node = frame.next;
+            frame.next += 1;
+            if user == n {
+                if frame.weights.iter().all(N::is_positive) {
+                    self.leaf(&bound, &frame.ratios, found)?;
+                }
+                frame.next = self.nodes;
+            }
+            if user == n || node >= self.nodes.max(1) {
+                frames.pop();
+                bound.pop();
+                continue;
+            }
+            if self.wants_nothing(user) {
+                frame.next = self.nodes.max(1);
+                let (ratios, weights) = (frame.ratios.clone(), frame.weights.clone());
+                frames.push(Frame { ratios, weights, next: 0 });
+                bound.push(None);
+            } else if let Some(next) = self.assign(frame, user, node) {
+                frames.push(next);
+                bound.push(self.resources.get(node).copied());
+            }
+        }
+        Some(())
+    }
+
+    /// What is certain if the node binds the user; `None` if that cannot be.
+    fn assign(&self, frame: &Frame<N>, user: usize, node: usize) -> Option<Frame<N>> {
+        if node >= self.nodes {
+            return None;
+        }
+        let own = self.takes(user, node)?;
+        let (nodes, mut ratios) = (self.nodes, frame.ratios.clone());
+        let mut changed = false;
+        for other in (0..nodes).filter(|q| *q != node) {
+            let Some(theirs) = self.takes(user, other) else { continue };
+            let bound = own.clone() / theirs;
+            let at = node * nodes + other;
+            if ratios[at].as_ref().is_some_and(|b| *b <= bound) {
+                continue;
+            }
+            if let Some(back) = &ratios[other * nodes + node]
+                && back.clone() * &bound <= N::one() + N::rounding()
+            {
+                return None;
+            }
+            changed = true;
+            ratios[at] = Some(bound.clone());
+            close(&mut ratios, nodes, node, other, &bound);
+        }
+        let mut weights = frame.weights.clone();
+        if let Some(weight) = weights.get_mut(node) {
+            *weight += self.problem.weight(user);
+            changed = true;
+        }
+        // Each of the resources must bind somebody.
+        let unbound = weights.iter().filter(|w| w.is_zero()).count();
+        if unbound >= self.problem.users() - user || changed && !self.has_room(&ratios, &weights) {
+            return None;
+        }
+        Some(Frame { ratios, weights, next: 0 })
+    }
+
+    /// Whether levels between the least and the most each can be agree with the ratios.
+    fn has_room(&self, ratios: &[Option<N>], weights: &[N]) -> bool {
+        let least = N::one() - N::rounding() * N::from_count(1000);
+        for (q, most) in (0..self.nodes).filter_map(|q| Some((q, self.most(q, weights)?))) {
+            for p in 0..self.nodes {
+                let reach = match &ratios[p * self.nodes + q] {
+                    Some(ratio) => ratio.clone() * &most,
+                    None if p == q => most.clone(),
+                    None => continue,
+                };
+                if reach < self.least[p].clone() * &least {
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    fn most(&self, node: usize, weights: &[N]) -> Option<N> {
+        match weights.get(node) {
+            Some(weight) => weight.is_positive().then(|| N::one() / weight),
+            None => Some(N::one()),
+        }
+    }
+
+    /// A whole pattern: its levels, if they are in its cell and leave no resource overfull.
+    fn leaf(&self, bound: &[Binding], ratios: &[Option<N>], found: &mut BmfSolutions<N>) -> Option<()> {
+        // What counts as 1, and what as certainly not 1.
+        let (near, far) = (N::rounding() * N::from_count(10), N::rounding() * N::from_count(100_000));
+        let Solved::Levels(mu) = solve(self.problem, bound) else {
+            if !N::EXACT {
+                return None;
+            }
+            if let Some(mu) = self.fairest_of_family(bound, ratios) {
+                found.families += 1;
+                found.points.push(tasks(self.problem, &mu));
+            }
+            return Some(());
+        };
+        if !mu.iter().flatten().all(N::is_positive) || !self.is_in_cell(&mu, ratios, &far) {
+            return Some(());
+        }
+        // Who is bound elsewhere than the pattern says has less than it says, and a resource is not full.
+        let point = tasks(self.problem, &mu);
+        let mut error = N::zero();
+        for (load, mu) in self.problem.loads(&point).into_iter().zip(&mu) {
+            error = error.larger(load.clone() - N::one());
+            if mu.is_some() {
+                error = error.larger(N::one() - load);
+            }
+        }
+        if error <= near {
+            found.points.push(point);
+        } else if error <= far {
+            return None;
+        }
+        Some(())
+    }
+
+    fn is_in_cell(&self, mu: &[Option<N>], ratios: &[Option<N>], tolerance: &N) -> bool {
+        let one = N::one();
+        let level = |node: usize| match self.resources.get(node) {
+            Some(j) => mu[*j].as_ref().unwrap_or(&one),
+            None => &one,
+        };
+        let holds = |p: usize, q: usize| {
+            let most = ratios[p * self.nodes + q].as_ref();
+            most.is_none_or(|most| level(p).clone() * (N::one() - tolerance) <= most.clone() * level(q))
+        };
+        (0..self.nodes).all(|p| (0..self.nodes).all(|q| holds(p, q)))
+    }
+
+    /// Of infinitely many levels that fill the resources of a pattern, those where the worst off is best off,
+    /// then the second worst, and so on. `None` if there are none.
+    fn fairest_of_family(&self, bound: &[Binding], ratios: &[Option<N>]) -> Option<Vec<Option<N>>> {
+        let size = self.resources.len();
+        // Levels, and the least dominant share for weight of those that can still rise.
+        let mut program = LinearProgram::new(size + 1);
+        let unit = |at: usize, factor: N| {
+            let mut row = vec![N::zero(); size + 1];
+            row[at] = factor;
+            row
+        };
+        let system = System::new(self.problem, bound);
+        for mut row in system.rows {
+            let right = std::mem::replace(&mut row[size], N::zero());
+            program.constrain(row, Relation::Equal, right);
+        }
+        for p in 0..size {
+            program.constrain(unit(p, N::one()), Relation::AtLeast, self.least[p].clone());
+        }
+        for p in 0..self.nodes {
+            for q in 0..self.nodes {
+                let Some(ratio) = &ratios[p * self.nodes + q] else { continue };
+                let mut row = vec![N::zero(); size + 1];
+                let mut right = N::zero();
+                match p < size {
+                    true => row[p] = N::one(),
+                    false => right -= &N::one(),
+                }
+                match q < size {
+                    true => row[q] -= ratio,
+                    false => right += ratio,
+                }
+                program.constrain(row, Relation::AtMost, right);
+            }
+        }
+        for r in (0..self.problem.resource_count()).filter(|r| !self.resources.contains(r)) {
+            let (mut row, mut right) = (vec![N::zero(); size + 1], N::one());
+            for (i, bound) in bound.iter().enumerate() {
+                let demand = self.problem.demand(i);
+                match bound.and_then(|k| self.resources.iter().position(|j| *j == k).map(|at| (at, k))) {
+                    Some((at, k)) => row[at] += &(self.problem.weight(i).clone() * &demand[r] / &demand[k]),
+                    None => right -= &(self.problem.limit(i)?.clone() * &demand[r]),
+                }
+            }
+            program.constrain(row, Relation::AtMost, right);
+        }
+        // The least dominant share for weight of those whom each resource binds, at a level of 1.
+        let mut least: Vec<Option<N>> = vec![None; size];
+        for (i, bound) in bound.iter().enumerate() {
+            let Some(k) = bound else { continue };
+            let at = self.resources.iter().position(|j| j == k)?;
+            let share = self.problem.dominant_demand(i).clone() / &self.problem.demand(i)[*k];
+            least[at] = Some(match least[at].take() {
+                Some(least) => least.smaller(share),
+                None => share,
+            });
+        }
+        let least: Vec<N> = least.into_iter().collect::<Option<_>>()?;
+        let mut rising: Vec<usize> = (0..size).collect();
+        let mut point = Vec::new();
+        while !rising.is_empty() {
+            let mut round = program.clone();
+            for at in &rising {
+                let mut row = unit(*at, least[*at].clone());
+                row[size] = -N::one();
+                round.constrain(row, Relation::AtLeast, N::zero());
+            }
+            let mut worst = round.clone();
+            worst.maximize(unit(size, N::one()));
+            let Optimum::Found(best) = worst.solve() else { return None };
+            let share = best[size].clone();
+            round.constrain(unit(size, N::one()), Relation::Equal, share.clone());
+            let mut stays = Vec::new();
+            for at in &rising {
+                let mut higher = round.clone();
+                higher.maximize(unit(*at, N::one()));
+                if let Optimum::Found(other) = higher.solve()
+                    && other[*at].clone() * &least[*at] <= share
+                {
+                    stays.push(*at);
+                }
+            }
+            if stays.is_empty() {
+                return None;
+            }
+            for at in &stays {
+                program.constrain(unit(*at, N::one()), Relation::Equal, share.clone() / &least[*at]);
+            }
+            rising.retain(|at| !stays.contains(at));
+            point = best;
+        }
+        let mut mu = vec![None; self.problem.resource_count()];
+        for (j, level) in self.resources.iter().zip(point) {
+            mu[*j] = Some(level);
+        }
+        Some(mu)
+    }
+}
+
+/// Lowers every bound that a way through p to q, now at most `bound`, makes lower.
+fn close<N: Number>(ratios: &mut [Option<N>], nodes: usize, p: usize, q: usize, bound: &N) {
+    for from in 0..nodes {
+        let to_p = if from == p {
+            N::one()
+        } else {
+            match &ratios[from * nodes + p] {
+                Some(ratio) => ratio.clone(),
+                None => continue,
+            }
+        };
+        let to_q = to_p * bound;
+        for to in (0..nodes).filter(|to| *to != from) {
+            let whole = if to == q {
+                to_q.clone()
+            } else {
+                match &ratios[q * nodes + to] {
+                    Some(ratio) => to_q.clone() * ratio,
+                    None => continue,
+                }
+            };
+            let at = from * nodes + to;
+            if ratios[at].as_ref().is_none_or(|ratio| whole < *ratio) {
+                ratios[at] = Some(whole);
+            }
+        }
+    }
+}
