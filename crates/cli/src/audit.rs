@@ -178,8 +178,10 @@ fn sentences(
         lines.push(String::new());
     }
     for property in properties {
-        let verdict = if held.contains(&property.name()) { "holds" } else { "violated" };
-        lines.push(format!("{} {verdict}: {}", property.name(), property.about()));
+        lines.push(match held.contains(&property.name()) {
+            true => format!("{} holds: {}", property.name(), property.about()),
+            false => format!("{} violated: {}", property.name(), property.violation()),
+        });
     }
     lines.join("\n")
 }

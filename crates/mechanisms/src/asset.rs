@@ -4,13 +4,16 @@ use crate::mechanism::{MechanismError, mechanism};
 use crate::solvers::progressive_filling::{Ramp, fill};
 use crate::{Allocation, MechanismOptions, Number, Problem};
 
-/// Asset fairness (Ghodsi et al., NSDI'11, section 4.1): everybody's *sum* of shares rises in proportion
-/// to weights. It has no sharing incentive: some may get less than an equal split would give. As with
-/// [`Drf`](crate::Drf), who demands nothing of what is used up goes on.
+/// Asset fairness (Ghodsi et al., NSDI'11, section 4.1): every user's *sum* of resource shares rises in proportion to
+/// its weight.
+///
+/// It does not guarantee the sharing incentive: a user may get less than an equal split would give. As with
+/// [`Drf`](crate::Drf), a user who demands nothing of a saturated resource continues to rise. Trees of accounts are not
+/// supported. Expected O(users × resources) for each resource that saturates.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asset;
 
-mechanism!(Asset, "asset", "raise everybody's sum of shares for his weight until nobody can get more");
+mechanism!(Asset, "asset", "raise every user's sum of resource shares in proportion to its weight until none can rise");
 
 impl Asset {
     pub(crate) fn solve<N: Number>(
@@ -24,7 +27,7 @@ impl Asset {
             let mut sum = N::zero();
             problem.demand(i).iter().for_each(|d| sum += d);
             let slope = problem.weight(i).clone() / sum;
-            Ramp { start: N::zero(), end: problem.limit(i).map(|most| most.clone() / &slope), slope }
+            Ramp { start: N::zero(), end: problem.limit(i).map(|limit| limit.clone() / &slope), slope }
         }))
     }
 }

@@ -1,10 +1,12 @@
-//! Dividing capacity at one instant: one file a mechanism, one file a property.
+//! Division of capacity at one instant: mechanisms, each in a file of its own, and the fairness properties that
+//! allocations are checked against.
 //!
-//! A [`Problem`] says what one task of each user takes of each resource, as a share of capacity. A
-//! [`Mechanism`] answers with tasks per user. Most are written once, generic over [`Number`]: in exact
-//! rationals they are the reference, in `f64` the product.
+//! A [`Problem`] gives the share of every resource's capacity that one task of each user takes. A [`Mechanism`] returns
+//! the number of tasks per user ([`Allocation`]); a [`Property`] returns what is wrong with an allocation
+//! ([`Finding`]). Most are written once, generic over [`Number`]: in exact rationals they are the reference, in `f64`
+//! the product. [`problem_files`] reads problems, allocations and scenarios.
 //!
-//! This room knows nothing of time, files or threads.
+//! The crate knows nothing of time or threads, nor of how the caller obtains a problem.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod account_tree;

@@ -1,24 +1,25 @@
-//! What bottleneck-aware allocation promises each user about the resource he needs most.
+//! Local rules of bottleneck-aware allocation: what it guarantees each user about its dominant resource.
 
 use crate::properties::bottleneck_max_fair::largest_shares;
 use crate::properties::{exceeds, has_all_wanted, property};
 use crate::{Finding, Measure, Number, Problem};
 
-/// The local rules of bottleneck-aware allocation (Wang and Varman, FAST'14; paper 002, 2.1 to 2.3; weighted
-/// and for any number of resources: reference 4.1, 4.2). Users whose tasks take the largest share of the
-/// same resource (the first of several) are a class. Within a class everybody has the same share of that
-/// resource for his weight (rules 1 and 2), and nobody of another class has more of it (rule 3).
+/// Local rules of bottleneck-aware allocation (Wang and Varman, FAST'14; Bao, 2015, 2.1 to 2.3; here with weights and
+/// any number of resources). Users with the same dominant resource (the first of several) form a class. Within a class
+/// all users have the same share of that resource per weight (rules 1 and 2), and no user of another class has more of
+/// it (rule 3).
 ///
-/// Both say that nobody has a larger share, for his weight, of the resource a user needs most; who has all
-/// he wants does not complain of having less. The finding names who has the largest one (the first of
-/// several): one of the same class breaks rule 1 or 2, one of another breaks rule 3.
+/// Together: no user has a larger share per weight of a user's dominant resource, unless that user has all it wants.
+/// The finding names the first user with the largest share: one of the same class violates rule 1 or 2, one of another
+/// class rule 3. O(users × resources).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BaaLocalRules;
 
 property!(
     BaaLocalRules,
     "baa_local_rules",
-    "nobody has, for his weight, a larger share of the resource that a user's tasks take most of"
+    "no user has, per weight, a larger share of another user's dominant resource",
+    "a user has, per weight, a larger share of another user's dominant resource"
 );
 
 impl BaaLocalRules {

@@ -1,23 +1,23 @@
-//! Everybody has the largest share of something that is used up.
+//! Bottleneck max fairness: every user has the largest share of some bottleneck.
 
 use crate::properties::{exceeds, has_all_wanted, property};
 use crate::{Finding, Measure, Number, Problem};
 
-/// Bottleneck max fairness (Bonald and Roberts, SIGMETRICS'15; weighted: reference 2.5): everybody who wants
-/// more has, on some resource that is used up, a share for his weight that nobody exceeds.
+/// Bottleneck max fairness (Bonald and Roberts, SIGMETRICS'15, here with weights): every user who wants more has, of
+/// some saturated resource, a share per weight that no user exceeds.
 ///
-/// Of a user for whom that holds nowhere, the finding names the used up resource where his share comes
-/// nearest to the largest one (as a ratio; the first of several) and who has that one (the first of
-/// several). Where he demands nothing that is used up, it names the resource that would stop him next and
-/// what his share of it could be. Whether more is given away than there is, [`Feasible`](crate::Feasible)
-/// says.
+/// The finding names the saturated resource on which the user's share comes nearest to the largest one (as a ratio; the
+/// first of several) and the first user who has the largest one. If the user demands no saturated resource, the finding
+/// names the resource that would limit it next and the share it could have. Whether allocations exceed capacity is
+/// checked by [`Feasible`](crate::Feasible). O(users × resources).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct BottleneckMaxFair;
 
 property!(
     BottleneckMaxFair,
     "bottleneck_max_fair",
-    "everybody has, for his weight, the largest share of some resource that is used up"
+    "every user who wants more has, per weight, the largest share of some saturated resource",
+    "a user who wants more has, per weight, the largest share of no saturated resource"
 );
 
 impl BottleneckMaxFair {
@@ -77,7 +77,7 @@ impl BottleneckMaxFair {
     }
 }
 
-/// The largest share for weight of each resource, and the first user who has it.
+/// Returns, for each resource, the largest share per weight and the first user who has it.
 pub(crate) fn largest_shares<N: Number>(problem: &Problem<N>, tasks: &[N]) -> Vec<(N, usize)> {
     let mut largest = vec![(N::zero(), 0); problem.resource_count()];
     for (user, x) in tasks.iter().enumerate() {

@@ -1,15 +1,22 @@
-//! Nobody would rather have what another got.
+//! Envy-freeness: no user would prefer what another holds.
 
 use crate::properties::{exceeds, has_all_wanted, property};
 use crate::{Finding, Measure, Number, Problem};
 
-/// Envy-freeness: what another holds, scaled to one's own entitlement, would not give more tasks than one
-/// has. Of all whom a user envies, the finding names the one whose share would give him most (the first of
-/// several).
+/// Envy-freeness: what another user holds, scaled to one's own entitlement, would not run more tasks than one has. Of
+/// all users whom a user envies, the finding names the one whose holding would run most tasks (the first of several).
+///
+/// O(users² × resources) in the worst case; users who hold at least as much of some needed resource, relative to their
+/// entitlement, as every other user are excluded in O(users × resources).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct EnvyFree;
 
-property!(EnvyFree, "envy_free", "nobody would get more tasks from what another holds, scaled to his own weight");
+property!(
+    EnvyFree,
+    "envy_free",
+    "no user would run more tasks with what another holds, scaled to its own weight",
+    "a user would run more tasks with what another holds, scaled to its own weight"
+);
 
 impl EnvyFree {
     pub(crate) fn check<N: Number>(problem: &Problem<N>, tasks: &[N], tolerance: &N) -> Vec<Finding<N>> {
@@ -65,8 +72,9 @@ impl EnvyFree {
     }
 }
 
-/// Who could envy anybody at all: not those who hold, of some resource they need, as much for their entitlement
-/// as anybody. Under most mechanisms that is nearly everybody, and of 100,000 users there are too many pairs.
+/// Returns which users may envy another at all. A user who holds, of some resource it needs, as much for its
+/// entitlement as any user does not. Under most mechanisms that excludes nearly all users; 100,000 users have too many
+/// pairs to compare.
 fn may_envy<N: Number>(problem: &Problem<N>, tasks: &[N], tolerance: &N, entitlements: &[N]) -> Vec<bool> {
     let mut most = vec![N::zero(); problem.resource_count()];
     for (user, x) in tasks.iter().enumerate() {
@@ -84,7 +92,7 @@ fn may_envy<N: Number>(problem: &Problem<N>, tasks: &[N], tolerance: &N, entitle
     tasks.iter().enumerate().map(may).collect()
 }
 
-/// How many tasks the user could run with what `other` holds, and the resource that would stop him.
+/// Returns the number of tasks that the user could run with what `other` holds, and the resource that would limit it.
 fn tasks_from<N: Number>(problem: &Problem<N>, user: usize, other: usize, held: &N) -> Option<(N, usize)> {
     let theirs = problem.demand(other);
     let ratios = problem.demand(user).iter().zip(theirs).enumerate().filter(|(_, (own, _))| !own.is_zero());
@@ -92,19 +100,19 @@ fn tasks_from<N: Number>(problem: &Problem<N>, user: usize, other: usize, held: 
     ratios.reduce(|a, b| if b.0 < a.0 { b } else { a })
 }
 
-/// The same in `f64`, to leave out of exact comparisons what is far from envy: of 10,000 users there are
+/// Approximation in `f64` by which exact comparisons are skipped where envy is out of the question: 10,000 users have
 /// 100 million pairs.
 struct Near {
     width: usize,
     demands: Vec<f64>,
-    /// What each user holds of each resource, over his entitlement.
+    /// Holding of each resource over the user's entitlement, user-major.
     held: Vec<f64>,
-    /// Tasks over entitlement.
+    /// Tasks over entitlement, for each user.
     tasks: Vec<f64>,
 }
 
 impl Near {
-    /// `None` if `f64` does not hold every number to 15 digits.
+    /// Returns `None` unless `f64` holds every number to 15 digits.
     fn new<N: Number>(problem: &Problem<N>, tasks: &[N], entitlements: &[N]) -> Option<Near> {
         let width = problem.resource_count();
         let float = |n: &N| Some(n.to_f64()).filter(|x| x.is_normal() || n.is_zero());
@@ -119,7 +127,7 @@ impl Near {
         Some(near)
     }
 
-    /// Whether the other's share certainly gives fewer tasks than the user has: by more than rounding.
+    /// Returns whether the other's holding certainly runs fewer tasks than the user has, by more than rounding.
     fn surely_gives_less(&self, user: usize, other: usize) -> bool {
         const ROUNDING: f64 = 1e-12;
         let row = |u: usize| u * self.width..(u + 1) * self.width;
@@ -140,15 +148,15 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(300))]
 
-        /// What is left out of exact comparisons changes no finding; ties and hairs' breadths on purpose.
+        /// Skipping comparisons changes no finding; demands, tasks and weights tie or differ by 10^-18 on purpose.
         #[test]
-        fn leaving_out_what_is_far_from_envy_changes_nothing(
+        fn skipped_comparisons_change_no_finding(
             users in prop::collection::vec((prop::collection::vec(0u8..4, 2), 1u8..3, 0u8..5, 0u8..3), 1..7),
         ) {
             let third = |n: u8| Rational::from(n) / Rational::from(3u8);
-            // A 10^-18th more: nothing that f64 could see.
-            let hair = Rational::ONE / Rational::from(10u64.pow(18));
-            let tasks: Vec<Rational> = users.iter().map(|(_, _, x, h)| third(*x) + Rational::from(*h) * &hair).collect();
+            // 10^-18: below the resolution of f64.
+            let epsilon = Rational::ONE / Rational::from(10u64.pow(18));
+            let tasks: Vec<Rational> = users.iter().map(|(_, _, x, h)| third(*x) + Rational::from(*h) * &epsilon).collect();
             let users = users.iter().map(|(d, w, ..)| {
                 let demand: Vec<Rational> = d.iter().map(|d| third(*d)).collect();
                 let demand = if d.iter().all(|d| *d == 0) { vec![Rational::ONE; 2] } else { demand };
@@ -157,7 +165,7 @@ mod tests {
             let problem = Problem::new(2, users).unwrap();
             let entitlements: Vec<Rational> = (0..problem.users()).map(|u| problem.entitlement(u)).collect();
             prop_assert!(Near::new(&problem, &tasks, &entitlements).is_some());
-            for tolerance in [Rational::ZERO, hair.clone()] {
+            for tolerance in [Rational::ZERO, epsilon.clone()] {
                 let all = EnvyFree::compare(&problem, &tasks, &tolerance, &entitlements, None, None);
                 prop_assert_eq!(EnvyFree::check(&problem, &tasks, &tolerance), all);
             }

@@ -1,14 +1,19 @@
-//! Nothing is given away twice.
+//! Feasibility: no resource is allocated beyond its capacity.
 
 use crate::properties::{exceeds, property};
 use crate::{Finding, Measure, Number, Problem};
 
-/// No resource is given away more than once, and nobody gets a negative number of tasks or more than he
-/// wants.
+/// Feasibility: no resource is allocated beyond its capacity, and every user gets at least 0 and at most all the tasks
+/// it wants. O(users × resources).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Feasible;
 
-property!(Feasible, "feasible", "no resource is given away more than once, and nobody gets more than he wants");
+property!(
+    Feasible,
+    "feasible",
+    "no resource is allocated beyond its capacity, and no user gets more tasks than it wants",
+    "a resource is allocated beyond its capacity, or a user gets more tasks than it wants"
+);
 
 impl Feasible {
     pub(crate) fn check<N: Number>(problem: &Problem<N>, tasks: &[N], tolerance: &N) -> Vec<Finding<N>> {
@@ -23,9 +28,9 @@ impl Feasible {
         };
         let mut findings = Vec::new();
         for (user, x) in tasks.iter().enumerate() {
-            let most = problem.limit(user).filter(|most| exceeds(x, most, tolerance));
+            let limit = problem.limit(user).filter(|limit| exceeds(x, limit, tolerance));
             let zero = N::zero();
-            if let Some(due) = most.or((*x < zero).then_some(&zero)) {
+            if let Some(due) = limit.or((*x < zero).then_some(&zero)) {
                 findings.push(finding(Some(user), None, x, due, Measure::Tasks));
             }
         }

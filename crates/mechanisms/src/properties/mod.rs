@@ -1,4 +1,4 @@
-//! What can be held against an allocation: one file a property, each a function that returns findings.
+//! Fairness properties, each in a file of its own, as functions from an allocation to findings.
 
 mod baa_local_rules;
 pub(crate) mod bottleneck_max_fair;
@@ -20,59 +20,61 @@ pub use sharing_incentive::SharingIncentive;
 
 use crate::{Number, Problem};
 
-/// One thing that is wrong with an allocation: who, against whom, on what, by how much.
+/// Violation of a property: which user, in comparison with whom, of which resource, by how much.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding<N> {
-    /// The property that does not hold.
+    /// Name of the property that is violated.
     pub property: &'static str,
-    /// The user who can complain; `None` if it is about a resource only.
+    /// User who is worse off than the property allows; `None` if the finding concerns a resource only.
     pub who: Option<usize>,
-    /// The user who has what `who` misses, where there is one.
+    /// User who has what `who` lacks, if the property compares users.
     pub against: Option<usize>,
-    /// The resource it is about, where there is one.
+    /// Resource concerned, if there is one.
     pub on: Option<usize>,
-    /// What there is, in the measure of the property.
+    /// Actual value, in `measure`.
     pub has: N,
-    /// What there should be, in the same measure.
+    /// Value that the property requires, in `measure`.
     pub due: N,
-    /// That measure.
+    /// Measure of `has` and `due`.
     pub measure: Measure,
 }
 
-/// What `has` and `due` of a [`Finding`] count.
+/// Measure of the `has` and `due` of a [`Finding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Measure {
-    /// Tasks of the user.
+    /// Number of the user's tasks.
     Tasks,
-    /// Share of a resource's capacity.
+    /// Share of a resource's capacity, in [0, 1].
     Share,
     /// Share of a resource's capacity over the user's weight.
     SharePerWeight,
 }
 
 impl<N: Number> Finding<N> {
-    /// By how much: `due - has` if too little, else `has - due`; never negative.
+    /// Returns the absolute difference between `due` and `has`.
     pub fn amount(&self) -> N {
         if self.due >= self.has { self.due.clone() - &self.has } else { self.has.clone() - &self.due }
     }
 }
 
-/// A property of allocations.
+/// Fairness property of allocations.
 ///
-/// `tolerance` says how far apart two quantities (shares of capacity; tasks relative to the larger) may
-/// be and count as equal: 0 for exact allocations, about 1e-9 for computed ones.
+/// `tolerance` is the largest difference at which two quantities still count as equal (absolute for shares of capacity,
+/// relative for tasks): 0 for exact allocations, about 1e-9 for computed ones. `tasks` has one number per user.
 pub trait Property: Sync {
-    /// What users type.
+    /// Returns the name that users type.
     fn name(&self) -> &'static str;
 
-    /// What it says, in one line.
+    /// Returns what the property requires, in one line.
     fn about(&self) -> &'static str;
 
-    /// Everything that is wrong, ordered by user (of each, the worst finding only, where several users
-    /// or resources give rise to one), then by resource. Empty if the property holds.
+    /// Returns what is the case where the property is violated, in one line.
+    fn violation(&self) -> &'static str;
+
+    /// Returns all violations, by user (the worst one for each user), then by resource; empty if the property holds.
     fn findings(&self, problem: &Problem<f64>, tasks: &[f64], tolerance: f64) -> Vec<Finding<f64>>;
 
-    /// Likewise, in exact numbers.
+    /// Returns all violations, computed in exact numbers.
     fn findings_exact(
         &self,
         problem: &Problem<Rational>,
@@ -81,10 +83,9 @@ pub trait Property: Sync {
     ) -> Vec<Finding<Rational>>;
 }
 
-/// Gives [`Property`] to a type whose `fn check<N: Number>(&Problem<N>, &[N], &N) -> Vec<Finding<N>>` does
-/// both kinds.
+/// Implements [`Property`] for a type by its `fn check<N: Number>(&Problem<N>, &[N], &N) -> Vec<Finding<N>>`.
 macro_rules! property {
-    ($type:ident, $name:literal, $about:literal) => {
+    ($type:ident, $name:literal, $about:literal, $violation:literal) => {
         impl $type {
             pub(crate) const NAME: &'static str = $name;
         }
@@ -95,6 +96,9 @@ macro_rules! property {
             }
             fn about(&self) -> &'static str {
                 $about
+            }
+            fn violation(&self) -> &'static str {
+                $violation
             }
             fn findings(
                 &self,
@@ -117,7 +121,7 @@ macro_rules! property {
 }
 pub(crate) use property;
 
-/// Every property, in the order in which they are reported. A new one is a file and a line here.
+/// All properties, in the order in which they are reported. A new property is a file and a line here.
 pub static PROPERTIES: &[&dyn Property] = &[
     &feasible::Feasible,
     &pareto_efficient::ParetoEfficient,
@@ -128,17 +132,17 @@ pub static PROPERTIES: &[&dyn Property] = &[
     &baa_local_rules::BaaLocalRules,
 ];
 
-/// The property of that name.
+/// Returns the property of that name.
 pub fn property_named(name: &str) -> Option<&'static dyn Property> {
     PROPERTIES.iter().copied().find(|p| p.name() == name)
 }
 
-/// Whether `tasks` is all the user wants, or so near that it counts.
+/// Returns whether `tasks` is all that the user wants, within the tolerance.
 pub(crate) fn has_all_wanted<N: Number>(problem: &Problem<N>, user: usize, tasks: &N, tolerance: &N) -> bool {
-    problem.limit(user).is_some_and(|most| *tasks >= most.clone() * (N::one() - tolerance))
+    problem.limit(user).is_some_and(|limit| *tasks >= limit.clone() * (N::one() - tolerance))
 }
 
-/// Whether `more` is above `less` by more than the tolerance, relative to `more`.
+/// Returns whether `more` exceeds `less` by more than the tolerance, relative to `more`.
 pub(crate) fn exceeds<N: Number>(more: &N, less: &N, tolerance: &N) -> bool {
     more.clone() * (N::one() - tolerance) > *less
 }

@@ -1,25 +1,27 @@
-//! Nobody who wants more has less than his entitlement where it counts.
+//! No justified complaint: every user who wants more holds its entitlement of a bottleneck.
 
 use crate::properties::{exceeds, has_all_wanted, property};
 use crate::{Finding, Measure, Number, Problem};
 
-/// No justified complaint (Dolev, Feitelson, Halpern, Kupferman and Linial, ITCS'12; "bottleneck-based
-/// fairness" in paper 000): who wants more holds at least his entitlement of some resource that is used
-/// up. Where that fails, the finding names the used-up resource on which he is nearest to it (the first
-/// of several). If nothing that he demands is used up he can complain whatever he holds, and the finding
-/// names the resource he holds most of, with the share he has: it may exceed what is due.
+/// No justified complaint (Dolev, Feitelson, Halpern, Kupferman and Linial, ITCS'12; "bottleneck-based fairness" in
+/// Zeldes and Feitelson, 2013): a user who wants more holds at least its entitlement of some saturated resource.
+///
+/// The finding names the saturated resource on which the user is nearest to its entitlement (the first of several). A
+/// user for whom no demanded resource is saturated can complain whatever it holds; the finding then names the resource
+/// of which it holds most, and the share it has may exceed what is due. O(users × resources).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoJustifiedComplaint;
 
 property!(
     NoJustifiedComplaint,
     "no_justified_complaint",
-    "who wants more holds his entitlement of a resource that is used up"
+    "every user who wants more holds its entitlement of a saturated resource",
+    "a user who wants more holds less than its entitlement of every saturated resource that it demands"
 );
 
 impl NoJustifiedComplaint {
     pub(crate) fn check<N: Number>(problem: &Problem<N>, tasks: &[N], tolerance: &N) -> Vec<Finding<N>> {
-        let used_up: Vec<bool> = problem.loads(tasks).into_iter().map(|load| load + tolerance >= N::one()).collect();
+        let saturated: Vec<bool> = problem.loads(tasks).into_iter().map(|load| load + tolerance >= N::one()).collect();
         let mut findings = Vec::new();
         for (user, x) in tasks.iter().enumerate() {
             if has_all_wanted(problem, user, x, tolerance) {
@@ -31,7 +33,7 @@ impl NoJustifiedComplaint {
                 among.reduce(|best, r| if demand[r] > demand[best] { r } else { best })
             };
             let due = problem.entitlement(user);
-            let (on, complains) = match most(&|r| used_up[r]) {
+            let (on, complains) = match most(&|r| saturated[r]) {
                 Some(on) => (on, exceeds(&due, &(demand[on].clone() * x), tolerance)),
                 None => (problem.dominant_resource(user), true),
             };

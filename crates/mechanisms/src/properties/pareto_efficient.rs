@@ -1,14 +1,20 @@
-//! Nothing lies idle that somebody could use.
+//! Pareto efficiency: no capacity that a user could use remains idle.
 
 use crate::properties::{exceeds, has_all_wanted, property};
 use crate::{Finding, Measure, Number, Problem};
 
-/// Pareto efficiency: nobody could get more without somebody getting less. Since tasks take resources in
-/// fixed proportions, that is: who wants more demands something of a resource that is used up.
+/// Pareto efficiency: no user could get more without another getting less. Since tasks take resources in fixed
+/// proportions, this means that every user who wants more demands some of a saturated resource. The finding names the
+/// resource that would limit the user next, and the number of tasks it could have. O(users × resources).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ParetoEfficient;
 
-property!(ParetoEfficient, "pareto", "nobody could get more without somebody getting less");
+property!(
+    ParetoEfficient,
+    "pareto",
+    "no user could get more without another getting less",
+    "a user could get more although no other would get less"
+);
 
 impl ParetoEfficient {
     pub(crate) fn check<N: Number>(problem: &Problem<N>, tasks: &[N], tolerance: &N) -> Vec<Finding<N>> {
@@ -23,7 +29,7 @@ impl ParetoEfficient {
             if demanded().any(|r| free[r] <= *tolerance) {
                 continue;
             }
-            // The resource that would stop him next.
+            // The resource that would limit the user next.
             let more = |r: usize| free[r].clone() / &demand[r];
             let Some(on) = demanded().reduce(|a, b| if more(b) < more(a) { b } else { a }) else { continue };
             let possible = x.clone() + more(on);

@@ -1,17 +1,18 @@
-//! Nobody is worse off than with a part of everything for himself.
+//! Sharing incentive: no user is worse off than with its entitlement of every resource for itself.
 
 use crate::properties::{exceeds, property};
 use crate::{Finding, Measure, Number, Problem};
 
-/// Sharing incentive: everybody gets at least the tasks that fit into his entitlement of every resource
-/// (for equal users an n-th of everything), or all he wants.
+/// Sharing incentive: every user gets at least the tasks that fit into its entitlement of every resource (for equal
+/// users one n-th of everything), or all it wants. O(users × resources).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SharingIncentive;
 
 property!(
     SharingIncentive,
     "sharing_incentive",
-    "nobody has less than his entitlement of every resource would give him"
+    "every user has at least what its entitlement of every resource would give it",
+    "a user has less than its entitlement of every resource would give it"
 );
 
 impl SharingIncentive {
