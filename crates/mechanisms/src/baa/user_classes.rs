@@ -1,13 +1,12 @@
-//! Users summed up by the resource they need most.
+//! Classes of users by dominant resource, summed up.
 
 use evenhand_model::Rational;
 
 use crate::{Number, Problem};
 
-/// For each class b, in rows of `1 + 2 m` numbers: the sum of weights, what a level of 1 uses of each
-/// resource, and the largest share for weight any one user then has of each resource.
-///
-/// A row of all zeros is a class without users.
+/// Sums over the users of each class. The row of class b has `1 + 2 m` numbers: the sum of weights; for each resource,
+/// the load at a level of 1; and for each resource, the largest share per weight that one user then has. The row of a
+/// class without users is all zeros.
 #[derive(Clone, Debug)]
 pub(super) struct ClassSums<N> {
     width: usize,
@@ -15,48 +14,49 @@ pub(super) struct ClassSums<N> {
 }
 
 impl<N: Number> ClassSums<N> {
-    /// The same in exact numbers; `None` if one is not finite.
+    /// Converts to exact numbers; `None` if one is not finite.
     pub(super) fn exact(&self) -> Option<ClassSums<Rational>> {
         let row = |row: &Vec<N>| row.iter().map(N::to_exact).collect::<Option<Vec<Rational>>>();
         Some(ClassSums { width: self.width, rows: self.rows.iter().map(row).collect::<Option<_>>()? })
     }
 
-    /// The sum of the weights of class b.
+    /// Returns the sum of the weights of class b.
     pub(super) fn weight(&self, b: usize) -> &N {
         &self.rows[b][0]
     }
 
-    /// Whether class b has a user.
-    pub(super) fn has(&self, b: usize) -> bool {
+    /// Returns whether class b has a user.
+    pub(super) fn has_users(&self, b: usize) -> bool {
         self.rows[b][0].is_positive()
     }
 
+    /// Returns whether no class has a user.
     pub(super) fn is_empty(&self) -> bool {
-        (0..self.width).all(|b| !self.has(b))
+        (0..self.width).all(|b| !self.has_users(b))
     }
 
-    /// What a level of 1 for class b uses of resource r.
+    /// Returns the load of resource r at a level of 1 for class b.
     pub(super) fn load(&self, r: usize, b: usize) -> &N {
         &self.rows[b][1 + r]
     }
 
-    /// The largest share for weight of resource r that a level of 1 for class b gives one of its users.
-    pub(super) fn most(&self, r: usize, b: usize) -> &N {
+    /// Returns the largest share per weight of resource r that one user of class b has at a level of 1.
+    pub(super) fn largest_share(&self, r: usize, b: usize) -> &N {
         &self.rows[b][1 + self.width + r]
     }
 }
 
-/// The users of each class in the order in which rising levels satisfy them.
+/// Users of each class, in the order in which rising levels satisfy them.
 ///
-/// What remains of a class when its first users are satisfied is kept for every position, summed from the
-/// end: subtracting the satisfied from the whole would leave rounding where little remains.
+/// The sums over the users that remain are kept for every position of a queue and computed from its end: subtracting
+/// the satisfied users from the whole would leave rounding errors where little remains.
 #[derive(Debug)]
 pub(super) struct ClassQueues<N> {
     width: usize,
     dominant: Vec<u32>,
-    /// For each class, users with limits by the level that satisfies them (ties: by number), and that level.
+    /// For each class, the users with limits and the level that satisfies each, by level (ties: by number).
     limited: Vec<Vec<(u32, N)>>,
-    /// For each class and each position in `limited`, and for its end, a row of [`ClassSums`].
+    /// For each class, a row of [`ClassSums`] for each position in `limited` and for its end.
     remaining: Vec<Vec<N>>,
     next: Vec<usize>,
 }
@@ -91,20 +91,20 @@ impl<N: Number> ClassQueues<N> {
         ClassQueues { width, dominant, limited, remaining, next: vec![0; width] }
     }
 
-    /// The sum of the weights of all users who are not satisfied yet.
+    /// Returns the sum of the weights of all users who are not satisfied.
     pub(super) fn weight_sum(&self) -> N {
         let classes = self.classes();
         (0..self.width).fold(N::zero(), |sum, b| sum + classes.weight(b))
     }
 
-    /// Those not satisfied yet, summed up.
+    /// Returns the sums over the users who are not satisfied.
     pub(super) fn classes(&self) -> ClassSums<N> {
         let row = 1 + 2 * self.width;
         let rows = self.remaining.iter().zip(&self.next).map(|(rows, next)| rows[next * row..][..row].to_vec());
         ClassSums { width: self.width, rows: rows.collect() }
     }
 
-    /// Takes out whoever these levels satisfy, adds what they use, and says whether there was anybody.
+    /// Removes the users whom these levels satisfy and adds their use to `used`; returns whether there were any.
     pub(super) fn satisfy(&mut self, problem: &Problem<N>, levels: &[N], used: &mut [N]) -> bool {
         let mut any = false;
         for ((queue, next), level) in self.limited.iter().zip(&mut self.next).zip(levels) {
@@ -124,7 +124,7 @@ impl<N: Number> ClassQueues<N> {
         any
     }
 
-    /// What everybody has: the limit of who is satisfied, and what the level gives to the others.
+    /// Returns the tasks of all users: the limits of the satisfied ones, and what the levels give the others.
     pub(super) fn tasks(&self, problem: &Problem<N>, levels: &[N]) -> Vec<N> {
         let at_level = |(i, b): (usize, &u32)| {
             let b = *b as usize;
@@ -142,16 +142,16 @@ impl<N: Number> ClassQueues<N> {
     }
 }
 
-/// Adds a user of class b to the sums of it.
+/// Adds a user of class b to the class's row.
 fn add<N: Number>(problem: &Problem<N>, user: usize, b: usize, row: &mut [N]) {
     let (weight, demand) = (problem.weight(user), problem.demand(user));
     row[0] += weight;
-    let (loads, most) = row[1..].split_at_mut(demand.len());
-    for ((load, most), d) in loads.iter_mut().zip(most).zip(demand).filter(|(_, d)| !d.is_zero()) {
+    let (loads, largest) = row[1..].split_at_mut(demand.len());
+    for ((load, largest), d) in loads.iter_mut().zip(largest).zip(demand).filter(|(_, d)| !d.is_zero()) {
         let share = d.clone() / &demand[b];
         *load += &(share.clone() * weight);
-        if share > *most {
-            *most = share;
+        if share > *largest {
+            *largest = share;
         }
     }
 }

@@ -1,44 +1,44 @@
-//! Who is bound by what, and the levels that follow.
+//! Binding patterns: which resource binds each user, and the levels that follow.
 
 use crate::{Number, Problem};
 
-/// The resource that binds a user; `None` for one who has all he wants.
+/// Resource that binds a user; `None` for a user who has all it wants.
 pub(super) type Binding = Option<usize>;
 
-/// What a pattern says about the levels.
+/// Solution of a pattern's equations.
 pub(super) enum Solved<N> {
-    /// One level for each resource that binds somebody; `None` for the others.
+    /// One level for each resource that binds a user; `None` for the others.
     Levels(Vec<Option<N>>),
-    /// Several levels or none fit: the resources' equations are not independent.
+    /// The equations are not independent: several levels or none satisfy them.
     Singular,
 }
 
-/// The tasks each user has at these levels: x_i = min(X_i, min_j w_i mu_j / d_ij). `None` is infinite.
+/// Returns the tasks of each user at these levels: x_i = min(X_i, min_j w_i mu_j / d_ij). `None` is infinite.
 pub(super) fn tasks<N: Number>(problem: &Problem<N>, mu: &[Option<N>]) -> Vec<N> {
     (0..problem.users()).map(|i| binding(problem, mu, i).1).collect()
 }
 
-/// What binds each user at these levels; the first resource of several, a limit before resources.
+/// Returns what binds each user at these levels; the first resource of several, a limit before resources.
 pub(super) fn bound_by<N: Number>(problem: &Problem<N>, mu: &[Option<N>]) -> Vec<Binding> {
     (0..problem.users()).map(|i| binding(problem, mu, i).0).collect()
 }
 
 fn binding<N: Number>(problem: &Problem<N>, mu: &[Option<N>], user: usize) -> (Binding, N) {
-    let mut least = problem.limit(user).map(|limit| (None, limit.clone()));
+    let mut smallest = problem.limit(user).map(|limit| (None, limit.clone()));
     for (j, d) in problem.demand(user).iter().enumerate().filter(|(_, d)| !d.is_zero()) {
         let Some(mu) = &mu[j] else { continue };
         let tasks = problem.weight(user).clone() * mu / d;
-        if least.as_ref().is_none_or(|(_, least)| tasks < *least) {
-            least = Some((Some(j), tasks));
+        if smallest.as_ref().is_none_or(|(_, smallest)| tasks < *smallest) {
+            smallest = Some((Some(j), tasks));
         }
     }
-    least.unwrap_or_else(|| (None, N::zero()))
+    smallest.unwrap_or_else(|| (None, N::zero()))
 }
 
-/// The levels at which every resource that binds somebody is full, if users are bound as `bound` says:
-/// the sum over k of mu_k * (sum over the users i bound by k of w_i d_ij / d_ik) is what the satisfied leave.
+/// Returns the levels that saturate every binding resource if users are bound as `bound` describes: the sum over k of
+/// mu_k * (sum over the users i bound by k of w_i d_ij / d_ik) equals what the satisfied users leave of resource j.
 pub(super) fn solve<N: Number>(problem: &Problem<N>, bound: &[Binding]) -> Solved<N> {
-    let system = System::new(problem, bound);
+    let system = LevelEquations::new(problem, bound);
     match eliminate(system.rows) {
         Some(solution) => {
             let mut mu = vec![None; problem.resource_count()];
@@ -51,14 +51,14 @@ pub(super) fn solve<N: Number>(problem: &Problem<N>, bound: &[Binding]) -> Solve
     }
 }
 
-/// One equation for each resource that binds somebody, in their levels, with the right side at the end.
-pub(super) struct System<N> {
+/// One equation for each resource that binds a user, in the levels of these resources, with the right side at the end.
+pub(super) struct LevelEquations<N> {
     pub(super) resources: Vec<usize>,
     pub(super) rows: Vec<Vec<N>>,
 }
 
-impl<N: Number> System<N> {
-    pub(super) fn new(problem: &Problem<N>, bound: &[Binding]) -> System<N> {
+impl<N: Number> LevelEquations<N> {
+    pub(super) fn new(problem: &Problem<N>, bound: &[Binding]) -> LevelEquations<N> {
         let width = problem.resource_count();
         let mut place = vec![None; width];
         for j in bound.iter().flatten() {
@@ -69,9 +69,9 @@ impl<N: Number> System<N> {
         for (at, j) in resources.iter().enumerate() {
             place[*j] = Some(at);
         }
-        // What each user takes at a level of 1 (or what the satisfied take), summed in halves: exact
-        // fractions stay short for longer.
-        let mut sums = Sums::new(size * (size + 1));
+        // Use of each user at a level of 1 (or of the satisfied users), summed pairwise: exact fractions then stay
+        // short for longer.
+        let mut sums = PairwiseSums::new(size * (size + 1));
         for (i, bound) in bound.iter().enumerate() {
             let (column, per_level) = match bound {
                 Some(k) => (place[*k].unwrap_or(size), problem.weight(i).clone() / &problem.demand(i)[*k]),
@@ -90,18 +90,18 @@ impl<N: Number> System<N> {
             row[size] = N::one() - &row[size];
             row
         });
-        System { rows: rows.collect(), resources }
+        LevelEquations { rows: rows.collect(), resources }
     }
 }
 
-/// Sums that add numbers of like size: each slot is a binary counter of partial sums.
-struct Sums<N> {
+/// Sums of numbers of similar size: each slot is a binary counter of partial sums.
+struct PairwiseSums<N> {
     slots: Vec<Vec<Option<N>>>,
 }
 
-impl<N: Number> Sums<N> {
-    fn new(slots: usize) -> Sums<N> {
-        Sums { slots: vec![vec![None]; slots] }
+impl<N: Number> PairwiseSums<N> {
+    fn new(slots: usize) -> PairwiseSums<N> {
+        PairwiseSums { slots: vec![vec![None]; slots] }
     }
 
     fn add(&mut self, slot: usize, value: N) {
@@ -128,14 +128,14 @@ impl<N: Number> Sums<N> {
     }
 }
 
-/// Solves a square system given with its right side; `None` if it is singular, or so near that rounding
-/// would decide.
+/// Solves a square linear system, given with its right side, by Gaussian elimination with partial pivoting; `None` if
+/// it is singular, or so nearly that rounding would decide.
 pub(super) fn eliminate<N: Number>(mut rows: Vec<Vec<N>>) -> Option<Vec<N>> {
     let size = rows.len();
     let magnitude = |n: &N| if *n < N::zero() { -n.clone() } else { n.clone() };
-    // A thousand times what counts as equal: what is left of a row after subtracting others.
-    let least = N::rounding() * N::from_count(1000);
-    // The factors of a column are of the size of the weights bound there, so each counts against its own.
+    // A thousand times the rounding of one number: the residue of a row after subtracting others.
+    let threshold = N::rounding() * N::from_count(1000);
+    // The coefficients of a column have the size of the weights bound there, so each is compared with its own column.
     let scale: Vec<N> =
         (0..size).map(|c| rows.iter().map(|row| magnitude(&row[c])).fold(N::zero(), N::larger)).collect();
     for step in 0..size {
@@ -145,7 +145,7 @@ pub(super) fn eliminate<N: Number>(mut rows: Vec<Vec<N>>) -> Option<Vec<N>> {
                 best = r;
             }
         }
-        if magnitude(&rows[best][step]) <= scale[step].clone() * &least {
+        if magnitude(&rows[best][step]) <= scale[step].clone() * &threshold {
             return None;
         }
         rows.swap(step, best);

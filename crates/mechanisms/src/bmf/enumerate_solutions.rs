@@ -1,59 +1,59 @@
-//! Every point, for small problems.
+//! Enumeration of all solutions, for small problems.
 //!
-//! A point is a pattern: which resources bind somebody, and which of them binds each user (or that he has all
-//! he wants). Levels decide that, so of the m^n patterns only those count that some levels give: a user
-//! bound by j and not by k says that `mu_j / mu_k <= d_ij / d_ik`. Such bounds on ratios are kept closed
-//! (each at most the product of those along any way round), and a pattern whose bounds leave no room is
-//! given up with all that would follow from it. What is left are the cells of an arrangement, at most
-//! C(n+k-1, k-1) for k resources instead of k^n. A point on the border of cells belongs to one that has an
-//! inside, so cells without inside, which equal users give rise to, need not be looked at.
+//! A solution has a pattern: which resources bind some user, and which of them binds each user (or that it has all it
+//! wants). The levels determine the pattern, so of the m^n patterns only those count that some levels produce: a user
+//! bound by j and not by k implies `mu_j / mu_k <= d_ij / d_ik`. Such bounds on ratios are kept transitively closed,
+//! and a pattern whose bounds are contradictory is abandoned with all its extensions. The remaining patterns are the
+//! cells of an arrangement, at most C(n+k-1, k-1) for k resources instead of k^n. A point on the border of cells
+//! belongs to one with interior, so cells without interior, which equal users cause, need not be visited.
 //!
-//! Further, at a solution each level lies between 1 / (weights of all who demand the resource) and
-//! 1 / (weights of those it binds), since the resource is full and nobody has more of it for his weight.
+//! At a solution each level also lies between 1 / (weights of all users who demand the resource) and 1 / (weights of
+//! those it binds), since the resource is saturated and no user has more of it per weight.
 
 use evenhand_model::Rational;
 
 use crate::solvers::simplex::{LinearProgram, Optimum, Relation};
 use crate::{MechanismError, Number, Problem};
 
-use super::binding_pattern::{Binding, Solved, System, solve, tasks};
+use super::binding_pattern::{Binding, LevelEquations, Solved, solve, tasks};
 
-/// Every bottleneck max fair division of a problem.
+/// All bottleneck max fair allocations of a problem.
 #[derive(Clone, Debug, PartialEq)]
 pub struct BmfSolutions<N> {
-    /// Tasks of each user, the least tasks of the first user first; each point once.
+    /// Tasks of each user, in lexicographic order; each solution once.
     pub points: Vec<Vec<N>>,
-    /// How many patterns have infinitely many points, because their equations depend on each other. Of each,
-    /// `points` holds the one where the worst off is best off.
+    /// Number of patterns with infinitely many solutions, because their equations depend on each other. For each of
+    /// these, `points` holds the solution in which the worst-off user is best off.
     pub families: usize,
 }
 
-/// Every bottleneck max fair division, exactly.
+/// Returns every bottleneck max fair allocation, exactly.
 ///
-/// Takes time in proportion to the number of ways in which levels can bind users: at most about
-/// C(n+m-1, m-1), with limits C(n+m, m). [`Bmf`](crate::Bmf) asks for it up to about 100 000 steps.
+/// Time is proportional to the number of ways in which levels can bind users: at most about C(n+m-1, m-1) for n users
+/// and m resources, with limits C(n+m, m). [`Bmf`](crate::Bmf) uses it up to about 100 000 steps.
 ///
 /// # Errors
-/// If the problem has accounts.
+/// Returns an error if the problem has accounts.
 pub fn bmf_solutions(problem: &Problem<Rational>) -> Result<BmfSolutions<Rational>, MechanismError> {
     super::no_accounts(problem)?;
     solutions(problem).ok_or_else(super::no_point)
 }
 
-/// Whether there are so few patterns that looking at all of them takes a fraction of a second.
+/// Returns whether there are few enough patterns to enumerate in a fraction of a second.
 pub(super) fn is_small<N: Number>(problem: &Problem<N>) -> bool {
-    const MOST_STEPS: f64 = 1e5;
+    const MAX_STEPS: f64 = 1e5;
     let (n, m) = (problem.users(), problem.resource_count());
     let limited = usize::from(problem.has_limits());
     let steps = |k: usize| choose(m, k) * choose(n + k + limited - 1, k + limited - 1) * n as f64;
-    (1..=m).map(steps).sum::<f64>() <= MOST_STEPS
+    (1..=m).map(steps).sum::<f64>() <= MAX_STEPS
 }
 
+/// Returns the binomial coefficient.
 fn choose(of: usize, some: usize) -> f64 {
     (0..some).map(|i| (of - i) as f64 / (i + 1) as f64).product()
 }
 
-/// Every point; `None` if rounding leaves open whether something is one.
+/// Returns every solution; `None` if rounding leaves open whether a point is one.
 pub(super) fn solutions<N: Number>(problem: &Problem<N>) -> Option<BmfSolutions<N>> {
     let m = problem.resource_count();
     let mut found = BmfSolutions { points: Vec::new(), families: 0 };
@@ -72,26 +72,26 @@ pub(super) fn solutions<N: Number>(problem: &Problem<N>) -> Option<BmfSolutions<
     Some(found)
 }
 
-/// The patterns in which exactly these resources bind somebody.
+/// Search over the patterns in which exactly these resources bind users.
 struct Search<'a, N> {
     problem: &'a Problem<N>,
     resources: Vec<usize>,
-    /// Resources and, if anybody has a limit, one node more for those who have all they want.
+    /// Number of nodes: the resources and, if any user has a limit, one more for users who have all they want.
     nodes: usize,
-    /// For each user and node, how much of the node's level a task takes: d_ij / w_i, and 1 / X_i against the
-    /// fixed level 1. `None` if the node cannot bind the user.
+    /// For each user and node, the part of the node's level that one task takes: d_ij / w_i, and 1 / X_i relative to
+    /// the fixed level 1. `None` if the node cannot bind the user.
     takes: Vec<Option<N>>,
-    /// The least each level can be.
-    least: Vec<N>,
+    /// Lower bound of each level.
+    lower_bounds: Vec<N>,
 }
 
-/// What is certain after some users have been assigned.
+/// Constraints that follow from the users assigned so far.
 struct Frame<N> {
-    /// Row p, column q: the most that mu_p / mu_q can be; `None` for no bound.
+    /// Row p, column q: upper bound of mu_p / mu_q; `None` for no bound.
     ratios: Vec<Option<N>>,
-    /// The weights bound by each resource so far.
+    /// Sum of the weights bound by each resource so far.
     weights: Vec<N>,
-    /// Which node the next user is tried with next.
+    /// Node to try next for the next user.
     next: usize,
 }
 
@@ -109,14 +109,14 @@ impl<'a, N: Number> Search<'a, N> {
                 }
             }
             if has_limits {
-                // Who wants nothing has it at any level.
+                // A user who wants nothing is satisfied at any level.
                 takes.push(problem.limit(i).filter(|x| !x.is_zero()).map(|x| N::one() / x));
             }
         }
-        let mut least: Vec<N> =
+        let mut lower_bounds: Vec<N> =
             demanded.into_iter().map(|w| if w.is_zero() { N::zero() } else { N::one() / w }).collect();
-        least.resize(nodes, N::one());
-        Search { problem, resources, nodes, takes, least }
+        lower_bounds.resize(nodes, N::one());
+        Search { problem, resources, nodes, takes, lower_bounds }
     }
 
     fn takes(&self, user: usize, node: usize) -> Option<&N> {
@@ -127,7 +127,7 @@ impl<'a, N: Number> Search<'a, N> {
         self.problem.limit(user).is_some_and(N::is_zero)
     }
 
-    /// Adds what is found. `None` if rounding leaves something open.
+    /// Adds the solutions found; returns `None` if rounding leaves one open.
     fn run(&self, found: &mut BmfSolutions<N>) -> Option<()> {
         let n = self.problem.users();
         let mut bound: Vec<Binding> = Vec::with_capacity(n);
@@ -161,7 +161,7 @@ impl<'a, N: Number> Search<'a, N> {
         Some(())
     }
 
-    /// What is certain if the node binds the user; `None` if that cannot be.
+    /// Returns the constraints if the node binds the user; `None` if that is impossible.
     fn assign(&self, frame: &Frame<N>, user: usize, node: usize) -> Option<Frame<N>> {
         if node >= self.nodes {
             return None;
@@ -190,25 +190,25 @@ impl<'a, N: Number> Search<'a, N> {
             *weight += self.problem.weight(user);
             changed = true;
         }
-        // Each of the resources must bind somebody.
+        // Each of the resources must bind some user.
         let unbound = weights.iter().filter(|w| w.is_zero()).count();
-        if unbound >= self.problem.users() - user || changed && !self.has_room(&ratios, &weights) {
+        if unbound >= self.problem.users() - user || changed && !self.is_consistent(&ratios, &weights) {
             return None;
         }
         Some(Frame { ratios, weights, next: 0 })
     }
 
-    /// Whether levels between the least and the most each can be agree with the ratios.
-    fn has_room(&self, ratios: &[Option<N>], weights: &[N]) -> bool {
-        let least = N::one() - N::rounding() * N::from_count(1000);
-        for (q, most) in (0..self.nodes).filter_map(|q| Some((q, self.most(q, weights)?))) {
+    /// Returns whether levels within their bounds can satisfy the ratios.
+    fn is_consistent(&self, ratios: &[Option<N>], weights: &[N]) -> bool {
+        let margin = N::one() - N::rounding() * N::from_count(1000);
+        for (q, highest) in (0..self.nodes).filter_map(|q| Some((q, self.upper_bound(q, weights)?))) {
             for p in 0..self.nodes {
                 let reach = match &ratios[p * self.nodes + q] {
-                    Some(ratio) => ratio.clone() * &most,
-                    None if p == q => most.clone(),
+                    Some(ratio) => ratio.clone() * &highest,
+                    None if p == q => highest.clone(),
                     None => continue,
                 };
-                if reach < self.least[p].clone() * &least {
+                if reach < self.lower_bounds[p].clone() * &margin {
                     return false;
                 }
             }
@@ -216,16 +216,17 @@ impl<'a, N: Number> Search<'a, N> {
         true
     }
 
-    fn most(&self, node: usize, weights: &[N]) -> Option<N> {
+    /// Returns the upper bound of a node's level, if there is one yet.
+    fn upper_bound(&self, node: usize, weights: &[N]) -> Option<N> {
         match weights.get(node) {
             Some(weight) => weight.is_positive().then(|| N::one() / weight),
             None => Some(N::one()),
         }
     }
 
-    /// A whole pattern: its levels, if they are in its cell and leave no resource overfull.
+    /// Adds the solution of a complete pattern, if its levels are in its cell and exceed no capacity.
     fn leaf(&self, bound: &[Binding], ratios: &[Option<N>], found: &mut BmfSolutions<N>) -> Option<()> {
-        // What counts as 1, and what as certainly not 1.
+        // Errors that count as 0, and errors that certainly do not.
         let (near, far) = (N::rounding() * N::from_count(10), N::rounding() * N::from_count(100_000));
         let Solved::Levels(mu) = solve(self.problem, bound) else {
             if !N::EXACT {
@@ -240,7 +241,7 @@ impl<'a, N: Number> Search<'a, N> {
         if !mu.iter().flatten().all(N::is_positive) || !self.is_in_cell(&mu, ratios, &far) {
             return Some(());
         }
-        // Who is bound elsewhere than the pattern says has less than it says, and a resource is not full.
+        // A user bound elsewhere than the pattern states has less than it states, so that a resource is not saturated.
         let point = tasks(self.problem, &mu);
         let mut error = N::zero();
         for (load, mu) in self.problem.loads(&point).into_iter().zip(&mu) {
@@ -257,6 +258,7 @@ impl<'a, N: Number> Search<'a, N> {
         Some(())
     }
 
+    /// Returns whether the levels satisfy the bounds on their ratios.
     fn is_in_cell(&self, mu: &[Option<N>], ratios: &[Option<N>], tolerance: &N) -> bool {
         let one = N::one();
         let level = |node: usize| match self.resources.get(node) {
@@ -270,24 +272,24 @@ impl<'a, N: Number> Search<'a, N> {
         (0..self.nodes).all(|p| (0..self.nodes).all(|q| holds(p, q)))
     }
 
-    /// Of infinitely many levels that fill the resources of a pattern, those where the worst off is best off,
-    /// then the second worst, and so on. `None` if there are none.
+    /// Of infinitely many solutions of a pattern, returns the levels at which the worst-off user is best off, then the
+    /// second worst-off, and so on; `None` if there are none.
     fn fairest_of_family(&self, bound: &[Binding], ratios: &[Option<N>]) -> Option<Vec<Option<N>>> {
         let size = self.resources.len();
-        // Levels, and the least dominant share for weight of those that can still rise.
+        // Levels, and the smallest dominant share per weight of those that can still rise.
         let mut program = LinearProgram::new(size + 1);
         let unit = |at: usize, factor: N| {
             let mut row = vec![N::zero(); size + 1];
             row[at] = factor;
             row
         };
-        let system = System::new(self.problem, bound);
+        let system = LevelEquations::new(self.problem, bound);
         for mut row in system.rows {
             let right = std::mem::replace(&mut row[size], N::zero());
             program.constrain(row, Relation::Equal, right);
         }
         for p in 0..size {
-            program.constrain(unit(p, N::one()), Relation::AtLeast, self.least[p].clone());
+            program.constrain(unit(p, N::one()), Relation::AtLeast, self.lower_bounds[p].clone());
         }
         for p in 0..self.nodes {
             for q in 0..self.nodes {
@@ -316,24 +318,24 @@ impl<'a, N: Number> Search<'a, N> {
             }
             program.constrain(row, Relation::AtMost, right);
         }
-        // The least dominant share for weight of those whom each resource binds, at a level of 1.
-        let mut least: Vec<Option<N>> = vec![None; size];
+        // Smallest dominant share per weight of the users whom each resource binds, at a level of 1.
+        let mut smallest: Vec<Option<N>> = vec![None; size];
         for (i, bound) in bound.iter().enumerate() {
             let Some(k) = bound else { continue };
             let at = self.resources.iter().position(|j| j == k)?;
             let share = self.problem.dominant_demand(i).clone() / &self.problem.demand(i)[*k];
-            least[at] = Some(match least[at].take() {
-                Some(least) => least.smaller(share),
+            smallest[at] = Some(match smallest[at].take() {
+                Some(smallest) => smallest.smaller(share),
                 None => share,
             });
         }
-        let least: Vec<N> = least.into_iter().collect::<Option<_>>()?;
+        let smallest: Vec<N> = smallest.into_iter().collect::<Option<_>>()?;
         let mut rising: Vec<usize> = (0..size).collect();
         let mut point = Vec::new();
         while !rising.is_empty() {
             let mut round = program.clone();
             for at in &rising {
-                let mut row = unit(*at, least[*at].clone());
+                let mut row = unit(*at, smallest[*at].clone());
                 row[size] = -N::one();
                 round.constrain(row, Relation::AtLeast, N::zero());
             }
@@ -347,7 +349,7 @@ impl<'a, N: Number> Search<'a, N> {
                 let mut higher = round.clone();
                 higher.maximize(unit(*at, N::one()));
                 if let Optimum::Found(other) = higher.solve()
-                    && other[*at].clone() * &least[*at] <= share
+                    && other[*at].clone() * &smallest[*at] <= share
                 {
                     stays.push(*at);
                 }
@@ -356,7 +358,7 @@ impl<'a, N: Number> Search<'a, N> {
                 return None;
             }
             for at in &stays {
-                program.constrain(unit(*at, N::one()), Relation::Equal, share.clone() / &least[*at]);
+                program.constrain(unit(*at, N::one()), Relation::Equal, share.clone() / &smallest[*at]);
             }
             rising.retain(|at| !stays.contains(at));
             point = best;
@@ -369,7 +371,7 @@ impl<'a, N: Number> Search<'a, N> {
     }
 }
 
-/// Lowers every bound that a way through p to q, now at most `bound`, makes lower.
+/// Lowers every bound that a path through p to q, whose ratio is now at most `bound`, makes lower.
 fn close<N: Number>(ratios: &mut [Option<N>], nodes: usize, p: usize, q: usize, bound: &N) {
     for from in 0..nodes {
         let to_p = if from == p {

@@ -1,33 +1,34 @@
-//! Levels by iteration, in `f64`: passes that come near slowly from anywhere, then active sets that finish in
-//! a few steps from nearby.
+//! Levels by iteration, in `f64`: multiplicative passes that converge slowly from anywhere, then active sets that
+//! converge in a few steps from nearby.
 
 use crate::{MechanismError, Problem};
 
 use super::binding_pattern::eliminate;
 
-/// How near 1 the load of a resource that binds somebody must come, and how little above 1 any may be: above
-/// the rounding of sums over a million users, a hundredth of what the answer is held against.
+/// Largest distance from 1 of the load of a binding resource, and largest excess of any load over 1: above the rounding
+/// of sums over a million users, and a hundredth of the tolerance that answers are checked with.
 const FULL: f64 = 1e-11;
-/// How many rounds of passes and active sets before giving up; every so many rounds from another start.
+/// Rounds of passes and active sets before giving up.
 const ROUNDS: usize = 96;
-const ROUNDS_A_START: usize = 4;
-/// How many passes and at most how many active sets a round has.
+/// Rounds from each start.
+const ROUNDS_PER_START: usize = 4;
+/// Passes, and at most so many active sets, in a round.
 const PASSES: usize = 40;
 const ACTIVE_SETS: usize = 24;
 
-/// Levels that fill every resource that binds somebody; `None` for the others.
+/// Returns levels that saturate every binding resource; `None` for the others.
 pub(super) fn levels(problem: &Problem<f64>) -> Result<Vec<Option<f64>>, MechanismError> {
     let users = Users::new(problem);
     let mut mu = users.start(0);
     let mut halvings = 1;
     for round in 0..ROUNDS {
-        if round > 0 && round % ROUNDS_A_START == 0 {
-            mu = users.start(round / ROUNDS_A_START);
+        if round > 0 && round % ROUNDS_PER_START == 0 {
+            mu = users.start(round / ROUNDS_PER_START);
             halvings = 1;
         }
         for _ in 0..PASSES {
             let measured = users.measure(&mu);
-            if let Some(done) = measured.arrived(&mu) {
+            if let Some(done) = measured.converged(&mu) {
                 return Ok(done);
             }
             measured.pass(&mut mu, halvings);
@@ -37,16 +38,17 @@ pub(super) fn levels(problem: &Problem<f64>) -> Result<Vec<Option<f64>>, Mechani
         }
         halvings += 1;
     }
-    let why = format!("{ROUNDS} rounds of {PASSES} passes and {ACTIVE_SETS} active sets did not fill the resources");
+    let why =
+        format!("{ROUNDS} rounds of {PASSES} passes and {ACTIVE_SETS} active sets did not saturate the resources");
     Err(MechanismError::NotCertified { mechanism: "bmf", why })
 }
 
-/// Solves for the levels at which those whom each resource binds now would fill it, again and again. A level
-/// moves by a factor of four at most in a step: what binds few users now may ask for anything.
+/// Repeatedly solves for the levels at which the users whom each resource binds now would saturate it. A level changes
+/// by at most a factor of four in a step: a resource that binds few users may ask for anything.
 fn active_sets(users: &Users, mut mu: Vec<f64>) -> Option<Vec<Option<f64>>> {
     for _ in 0..ACTIVE_SETS {
         let measured = users.measure(&mu);
-        if let Some(done) = measured.arrived(&mu) {
+        if let Some(done) = measured.converged(&mu) {
             return Some(done);
         }
         let next = measured.solved()?;
@@ -61,13 +63,13 @@ fn active_sets(users: &Users, mut mu: Vec<f64>) -> Option<Vec<Option<f64>>> {
     None
 }
 
-/// The problem as the iteration reads it.
+/// Problem in the form that the iteration reads.
 struct Users<'a> {
     problem: &'a Problem<f64>,
-    /// w_i / d_ij, infinite for no demand: tasks of user i at a level of 1.
+    /// w_i / d_ij, the tasks of user i at a level of 1; infinite for no demand. User-major.
     per_level: Vec<f64>,
     limits: Vec<f64>,
-    /// 1 / (sum of the weights of all who demand j); 1 if nobody does.
+    /// 1 / (sum of the weights of all users who demand j); 1 if there are none.
     first: Vec<f64>,
 }
 
@@ -88,14 +90,15 @@ impl<'a> Users<'a> {
         Users { problem, per_level, limits, first }
     }
 
-    /// The levels to start from: at first as documented, then above that by up to a factor of two, spread
-    /// by the golden ratio.
+    /// Returns the levels to start from: `first` at the first attempt, then up to twice that, spread by the golden
+    /// ratio.
     fn start(&self, attempt: usize) -> Vec<f64> {
         const GOLDEN: f64 = 0.618_033_988_749_894_9;
         let spread = |j: usize| if attempt == 0 { 1.0 } else { 1.0 + (GOLDEN * (attempt * (j + 1)) as f64).fract() };
         self.first.iter().enumerate().map(|(j, mu)| mu * spread(j)).collect()
     }
 
+    /// Computes loads and binding resources at these levels.
     fn measure(&self, mu: &[f64]) -> Measured {
         let m = mu.len();
         let mut used = vec![0.0; (m + 1) * m];
@@ -129,41 +132,41 @@ impl<'a> Users<'a> {
         Measured { used, binds, loads, largest }
     }
 
-    /// The largest share for weight of resource j.
+    /// Returns the largest share per weight of resource j.
     fn largest(&self, mu: &[f64], j: usize) -> f64 {
         let m = mu.len();
         let mut largest = 0.0_f64;
         for (per_level, limit) in self.per_level.chunks_exact(m).zip(&self.limits) {
-            let tasks = mu.iter().zip(per_level).fold(*limit, |least, (mu, per_level)| least.min(mu * per_level));
+            let tasks = mu.iter().zip(per_level).fold(*limit, |tasks, (mu, per_level)| tasks.min(mu * per_level));
             largest = largest.max(tasks / per_level[j]);
         }
         largest
     }
 }
 
-/// What users take at some levels.
+/// Loads and binding resources at some levels.
 struct Measured {
-    /// For each resource k, what a level of 1 for those it binds uses of each resource; then what the satisfied
-    /// use.
+    /// For each resource k, the use of each resource at a level of 1 by the users that k binds; then the use of the
+    /// satisfied users.
     used: Vec<f64>,
-    /// Which resources bind somebody; then whether anybody is satisfied.
+    /// Whether each resource binds a user; then whether any user is satisfied.
     binds: Vec<bool>,
     loads: Vec<f64>,
-    /// The largest share for weight of each resource that is overfull and binds nobody; else 0.
+    /// Largest share per weight of each overloaded resource that binds no user; else 0.
     largest: Vec<f64>,
 }
 
 impl Measured {
-    /// The levels, if the resources are as they should be.
-    fn arrived(&self, mu: &[f64]) -> Option<Vec<Option<f64>>> {
+    /// Returns the levels if they solve the problem.
+    fn converged(&self, mu: &[f64]) -> Option<Vec<Option<f64>>> {
         let good = |(j, load): (usize, &f64)| *load <= 1.0 + FULL && (!self.binds[j] || *load >= 1.0 - FULL);
         let all = self.loads.iter().enumerate().all(good);
         all.then(|| mu.iter().zip(&self.binds).map(|(mu, binds)| binds.then_some(*mu)).collect())
     }
 
-    /// mu_j <- mu_j / load_j^eta, with eta = 2^-halvings: roots are the same bits on every platform. What binds
-    /// nobody and is not overfull stays: its level has no effect, and must not run away from where it may be
-    /// needed.
+    /// Sets mu_j <- mu_j / load_j^eta, with eta = 2^-halvings: square roots have the same bits on every platform. A
+    /// resource that binds no user and is not overloaded keeps its level: the level has no effect, and must not drift
+    /// from where it may be needed.
     fn pass(&self, mu: &mut [f64], halvings: u32) {
         for (j, mu) in mu.iter_mut().enumerate() {
             let root = (0..halvings).fold(self.loads[j], |root, _| root.sqrt());
@@ -175,8 +178,8 @@ impl Measured {
         }
     }
 
-    /// The levels at which those bound now would fill what binds them; `None` for what binds nobody. Nothing
-    /// at all if the equations depend on each other.
+    /// Returns the levels at which the users bound now would saturate what binds them; `None` within for resources that
+    /// bind no user, and `None` as a whole if the equations depend on each other.
     fn solved(&self) -> Option<Vec<Option<f64>>> {
         let m = self.loads.len();
         let binding: Vec<usize> = (0..m).filter(|j| self.binds[*j]).collect();

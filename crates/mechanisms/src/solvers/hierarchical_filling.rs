@@ -1,33 +1,33 @@
-//! Filling down a tree of accounts: hierarchical DRF.
+//! Progressive filling of a tree of accounts: hierarchical DRF.
 //!
-//! Everybody's children rise in proportion to their weights, and an account's own share rises by the
-//! largest component of what its children get together. An account thus pays for what it takes of the
-//! resource it takes most of, however its users' demands complement each other, and never for the sum.
-//! With U the children of p that can still get more,
+//! The children of every account rise in proportion to their weights, and an account's own share rises by the largest
+//! component of what its children get together. An account is thus charged for what it takes of the resource it takes
+//! most of, however its users' demands complement each other, and never for the sum. With U the children of p that can
+//! still get more,
 //!
 //! ```text
 //! direction_p = sum over U of w_j direction_j / kappa_p,   kappa_p = the largest component of that sum
 //! d share_p = kappa_p d level_p,   share_j = w_j level_p for j in U
 //! ```
 //!
-//! and the direction of a user is his demand at dominant share 1. While nobody stops, that is the H-DRF of
-//! Bhattacharya et al. (SoCC'13): children are rescaled to the least of them, their vectors added, and
-//! the largest component taken. When a user has all he wants, or a resource he demands is used up, he no
-//! longer counts in the direction, but what his account was charged for him stays: shares never fall.
+//! and the direction of a user is its demand at dominant share 1. While no user stops, this is the H-DRF of
+//! Bhattacharya et al. (SoCC'13): children are rescaled to the smallest of them, their vectors added, and the largest
+//! component taken. When a user has all it wants, or a resource it demands is saturated, it no longer counts in the
+//! direction, but its account remains charged for it: shares never fall.
 //!
-//! Naive hierarchical DRF takes an account's share to be the largest component of all its users hold. An
-//! account in which one user alone holds a resource that nobody else wants then counts as served, and its
-//! other users starve. Leaving out whoever stopped (with all he holds, as if he had never been served) is
-//! wrong the other way: with limits, his account gets what he holds on top of its share, and its siblings
-//! get less than their weights entitle them to.
+//! Naive hierarchical DRF takes an account's share as the largest component of all that its users hold. An account in
+//! which one user alone holds a resource that no other user demands then counts as served, and its other users starve.
+//! Excluding users who stopped (with all they hold, as if they had never been served) errs in the other direction: with
+//! limits, their account gets what they hold on top of its share, and its siblings get less than their weights entitle
+//! them to.
 //!
-//! Every direction has components of at most 1, so kappa_p is at most the sum of the weights of U: at root
-//! share 1, before which nothing can be used up, everybody has his entitlement or his limit. With one
-//! resource all directions are 1 and shares are what is held: max-min fairness, account by account.
+//! Every direction has components of at most 1, so kappa_p is at most the sum of the weights of U: at root share 1,
+//! before which nothing can be saturated, every user has its entitlement or its limit. With one resource all directions
+//! are 1 and shares are what is held: max-min fairness, account by account.
 //!
-//! One event a user at most, and one a resource. Each node keeps the sum of its children's directions and
-//! the level of the next event below it in a binary tree over its children; an event changes the path to
-//! the root only: O(depth m log n). When a resource is used up everything is built anew: O(n m).
+//! There is at most one event per user and one per resource. Each node keeps the sum of its children's directions and
+//! the level of the next event below it in a binary tree over its children; an event changes only the path to the root:
+//! O(depth × resources × log users). When a resource saturates everything is rebuilt: O(users × resources).
 
 use crate::{AccountTree, Allocation, Number, Problem};
 
@@ -44,24 +44,25 @@ enum Child {
 
 /// The root, or an account.
 struct Node<N> {
-    /// The parent, and the place among its children; `None` for the root.
+    /// Parent, and place among its children; `None` for the root.
     parent: Option<(usize, usize)>,
     weight: N,
     children: Vec<Child>,
-    /// Where it stood at the last event below it; in between, share rises by kappa a level.
+    /// Level at the last event below it; in between, the share rises by kappa per level.
     level: N,
     share: N,
     active: ActiveChildren<N>,
 }
 
 impl<N: Number> Node<N> {
+    /// Raises the level.
     fn rise_to(&mut self, level: N) {
         let level = self.level.clone().larger(level);
         self.share += &((level.clone() - &self.level) * self.active.kappa());
         self.level = level;
     }
 
-    /// The same for a share.
+    /// Raises the share.
     fn rise_to_share(&mut self, share: N) {
         let rise = (share - &self.share).larger(N::zero());
         self.level += &(rise.clone() / self.active.kappa());
@@ -69,8 +70,8 @@ impl<N: Number> Node<N> {
     }
 }
 
-/// The children that can still get more: a binary tree of sums of directions and least event levels. The
-/// children are places `size..2 * size`; place 1 is the whole.
+/// Children that can still get more: a binary tree of sums of directions and lowest event levels. The children are at
+/// places `size..2 * size`; place 1 is the root of the tree.
 struct ActiveChildren<N> {
     width: usize,
     size: usize,
@@ -138,7 +139,7 @@ impl<N: Number> ActiveChildren<N> {
         (1..self.size).rev().for_each(|place| self.combine(place));
     }
 
-    /// The child whose event is next.
+    /// Returns the child whose event is next.
     fn next(&self) -> usize {
         let mut place = 1;
         while place < self.size {
@@ -181,7 +182,7 @@ impl<'a, N: Number> HierarchicalFilling<'a, N> {
                 let Child::User(user) = *child else { continue };
                 let (weight, dominant) = (problem.weight(user), problem.dominant_demand(user));
                 let rate = weight.clone() / dominant;
-                let event = problem.limit(user).map(|most| most.clone() / &rate);
+                let event = problem.limit(user).map(|limit| limit.clone() / &rate);
                 node.active.set(place, problem.demand(user).iter().map(|d| d.clone() * &rate), event);
             }
         }
@@ -216,7 +217,7 @@ impl<'a, N: Number> HierarchicalFilling<'a, N> {
         Allocation { level, ..Allocation::new(self.tasks) }
     }
 
-    /// Raises the root; those below it follow when something happens to them.
+    /// Raises the root; nodes below it follow at their own events.
     fn rise_to(&mut self, level: N) {
         let root = &mut self.nodes[0];
         let rise = (level.clone() - &root.level).larger(N::zero());
@@ -228,7 +229,7 @@ impl<'a, N: Number> HierarchicalFilling<'a, N> {
         root.rise_to(level);
     }
 
-    /// Rises to the next level at which somebody has all he wants, who then stops.
+    /// Rises to the next level at which a user has all it wants, and stops that user.
     fn satisfy_next(&mut self) {
         let mut at = 0;
         let place = loop {
@@ -254,7 +255,7 @@ impl<'a, N: Number> HierarchicalFilling<'a, N> {
         }
     }
 
-    /// Tells the parent of a node how it rises, and when next something happens below it.
+    /// Updates the parent's entry of a node: how it rises, and the next event below it.
     fn update_parent(&mut self, node: usize) -> Option<(usize, usize)> {
         let node = &self.nodes[node];
         let (parent, place) = node.parent?;
@@ -277,8 +278,8 @@ impl<'a, N: Number> HierarchicalFilling<'a, N> {
         }
     }
 
-    /// Who demands something of what is used up stops where he is. The resource that ended the rise is full
-    /// even if rounding leaves a trace in it.
+    /// Stops the users who demand some of a saturated resource. The resource that ended the rise is saturated even if
+    /// rounding leaves a residue.
     fn stop_at_full_resources(&mut self, resource: usize) {
         let is_full: Vec<bool> =
             (0..self.loads.len()).map(|r| r == resource || N::one() - &self.loads[r] <= N::rounding()).collect();
@@ -298,7 +299,7 @@ impl<'a, N: Number> HierarchicalFilling<'a, N> {
                     let rate = self.problem.weight(user).clone() / self.problem.dominant_demand(user);
                     let tasks = rate * &*level;
                     self.tasks[user] = match self.problem.limit(user) {
-                        Some(most) => tasks.smaller(most.clone()),
+                        Some(limit) => tasks.smaller(limit.clone()),
                         None => tasks,
                     };
                     active.close(place);

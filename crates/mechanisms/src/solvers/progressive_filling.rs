@@ -1,20 +1,21 @@
-//! Progressive filling: a water level rises, everybody gets more, and who demands something of a
-//! resource that is used up stays where he is.
+//! Progressive filling: a level rises, and with it what each user gets, until a resource that the user demands is
+//! saturated.
 //!
-//! Max-min fairness, DRF (also where demands are zero: Parkes, Procaccia and Shah's extension), asset
-//! fairness and paper 001's Eq. 5 differ only in how many tasks a user has at a level. At level x
-//! that is `slope * clamp(x, start, end) - intercept`, so what is used of a resource is a piecewise
-//! linear function that never falls, with two breakpoints a user. The level at which some resource is
-//! full is found by selection: a pivot among the breakpoints that are still in question is either
-//! reachable or not, and users whose breakpoints all lie on one side become part of a straight ramp.
-//! Many users are first bracketed between the levels at which a sample of them would fill a little less
-//! and a little more than there is, which one pass over all confirms or refutes. Expected O(n m) a
-//! stage, without sorting; each stage fills at least one resource, so there are at most m, and only one
-//! if every demand is above zero.
+//! Max-min fairness, DRF (with zero demands: the extension by Parkes, Procaccia and Shah), asset fairness and stateful
+//! DRF (Sadok et al., 2021, Eq. 5) differ only in how many tasks a user has at a level. At level x that is a ramp,
+//! `slope * (clamp(x, start, end) - start)`, so that the load of a resource is a piecewise linear, non-decreasing
+//! function with two breakpoints per user. The level at which some resource saturates is found by selection: a pivot
+//! among the breakpoints that remain in question either is reachable or is not, and users whose breakpoints all lie on
+//! one side become part of a straight line.
+//!
+//! Many users are first bracketed between the levels at which a sample of them would use a little less and a little
+//! more than the capacity, which one pass over all users confirms or refutes. Expected O(users × resources) per stage,
+//! without sorting. Each stage saturates at least one resource, so there are at most as many stages as resources, and
+//! only one if every demand is above zero.
 
 use crate::{Allocation, Number, Problem};
 
-/// How many tasks a user has at a level: none up to `start`, then more by `slope` a level, up to `end`.
+/// Number of tasks of a user as a function of the level: 0 up to `start`, then `slope` more per level up to `end`.
 #[derive(Clone, Debug)]
 pub(crate) struct Ramp<N> {
     pub(crate) start: N,
@@ -23,6 +24,7 @@ pub(crate) struct Ramp<N> {
 }
 
 impl<N: Number> Ramp<N> {
+    /// Returns the number of tasks at a level.
     fn at(&self, level: &N) -> N {
         let level = match &self.end {
             Some(end) if end < level => end,
@@ -31,18 +33,20 @@ impl<N: Number> Ramp<N> {
         if *level <= self.start { N::zero() } else { self.slope.clone() * (level.clone() - &self.start) }
     }
 
+    /// Returns whether the ramp ends at or below a level.
     fn has_ended(&self, level: &N) -> bool {
         self.end.as_ref().is_some_and(|end| end <= level)
     }
 }
 
-/// Fills until nobody can get more. `ramp` gives the ramp of each user.
+/// Raises the level until no user can get more. `ramp` returns the ramp of each user. The level of the result is the
+/// last at which a resource saturated that a rising user demands.
 pub(crate) fn fill<N: Number>(problem: &Problem<N>, ramp: impl Fn(usize) -> Ramp<N>) -> Allocation<N> {
     let n = problem.users();
     let ramps: Vec<Ramp<N>> = (0..n).map(ramp).collect();
     let users = UserRamps { width: problem.resource_count(), ramps: &ramps, demands: problem.demands() };
     let mut tasks = vec![N::zero(); n];
-    // What is left of each resource; `None` once it is used up and nobody who rises demands it.
+    // Capacity left of each resource; `None` once it is saturated, when no rising user demands it.
     let mut free: Vec<Option<N>> = vec![Some(N::one()); problem.resource_count()];
     let mut rising: Vec<u32> = (0..n as u32).collect();
     let mut level = N::zero();
@@ -56,7 +60,7 @@ pub(crate) fn fill<N: Number>(problem: &Problem<N>, ramp: impl Fn(usize) -> Ramp
         };
         level = stage.level;
         full = Some(level.clone());
-        // The resource that ended the stage is full even if rounding leaves a trace in it.
+        // The resource that ended the stage is saturated even if rounding leaves a residue.
         let is_full: Vec<bool> = free
             .iter()
             .zip(&stage.used)
@@ -89,7 +93,7 @@ pub(crate) fn fill<N: Number>(problem: &Problem<N>, ramp: impl Fn(usize) -> Ramp
     Allocation { level: full, ..Allocation::new(tasks) }
 }
 
-/// The limit itself, not what its breakpoint rounds to.
+/// Returns the user's limit itself, rather than what its breakpoint rounds to.
 fn satisfied_tasks<N: Number>(problem: &Problem<N>, ramp: &Ramp<N>, user: usize) -> N {
     match problem.limit(user) {
         Some(limit) => limit.clone(),
@@ -97,6 +101,7 @@ fn satisfied_tasks<N: Number>(problem: &Problem<N>, ramp: &Ramp<N>, user: usize)
     }
 }
 
+/// Adds the use of a user with these tasks.
 fn add<N: Number>(loads: &mut [N], demand: &[N], tasks: &N) {
     for (load, d) in loads.iter_mut().zip(demand) {
         if !d.is_zero() {
@@ -105,23 +110,23 @@ fn add<N: Number>(loads: &mut [N], demand: &[N], tasks: &N) {
     }
 }
 
-/// Where a stage of the filling ends.
+/// End of a stage: the level at which a resource saturates.
 struct Saturation<N> {
     level: N,
-    /// The resource that is full there; the first of several.
+    /// Resource that saturates there; the first of several.
     resource: usize,
-    /// What those who rose in it have of each resource.
+    /// Use of each resource by the users who rose.
     used: Vec<N>,
 }
 
-/// Users: their ramps, and their demands one after the other.
+/// Ramps of users, with their demands (user-major).
 struct UserRamps<'a, N> {
     width: usize,
     ramps: &'a [Ramp<N>],
     demands: &'a [N],
 }
 
-// Whatever the numbers: derived, they would have to be Copy.
+// Implemented by hand: derived, `Clone` and `Copy` would require them of `N`.
 impl<N> Clone for UserRamps<'_, N> {
     fn clone(&self) -> Self {
         *self
@@ -139,18 +144,18 @@ impl<'a, N: Number> UserRamps<'a, N> {
         &self.demands[user as usize * self.width..][..self.width]
     }
 
-    /// Copies of some users, side by side: they will be looked at again and again, and memory is slow.
+    /// Copies some users side by side, since they will be read again and again.
     fn gathered(&self, users: impl Iterator<Item = u32> + Clone) -> (Vec<Ramp<N>>, Vec<N>) {
         let ramps = users.clone().map(|i| self.ramp(i).clone()).collect();
         (ramps, users.flat_map(|i| self.demand(i)).cloned().collect())
     }
 }
 
-/// From how many users on a sample of them pays.
-const MANY: usize = 20_000;
+/// Number of users from which on sampling pays.
+const SAMPLING_THRESHOLD: usize = 20_000;
 
-/// The least level, at or above `from`, at which `rising` users fill the left left in a resource. `None` if
-/// they never do.
+/// Returns the lowest level, at or above `from`, at which the `rising` users saturate a resource; `None` if they never
+/// do.
 fn next_saturation<N: Number>(
     users: UserRamps<'_, N>,
     rising: &[u32],
@@ -158,7 +163,7 @@ fn next_saturation<N: Number>(
     from: N,
 ) -> Option<Saturation<N>> {
     let mut search = LevelSearch::new(users, free, from.clone(), None);
-    if rising.len() < MANY {
+    if rising.len() < SAMPLING_THRESHOLD {
         let open = search.fold_settled(rising.iter().copied());
         return search.finish(open);
     }
@@ -186,11 +191,11 @@ fn next_saturation<N: Number>(
     LevelSearch { users, ..search }.finish((0..open.len() as u32).collect())
 }
 
-/// A level that is probably reachable and one that is probably not, from a sample of many users: where they,
-/// each standing for several, fill a little less and a little more than there is left.
+/// Returns a level that is probably reachable and one that is probably not: those at which a sample of the users,
+/// scaled up, uses a little less and a little more than the free capacity.
 fn sampled_bracket<N: Number>(users: UserRamps<'_, N>, rising: &[u32], free: &[Option<N>], from: &N) -> Option<(N, N)> {
-    // The load of so many users deviates by less than a 125th if they are about alike: a fiftieth more and
-    // less holds nearly always, and leaves a small part of the users in question.
+    // The load of so many users deviates by less than a 125th if the users are similar: a fiftieth more and less holds
+    // nearly always, and leaves few users in question.
     const SAMPLE: usize = 16_000;
     const SPREAD: usize = 50;
     let (ramps, demands) = users.gathered(rising.iter().step_by(rising.len() / SAMPLE).copied());
@@ -207,15 +212,15 @@ fn sampled_bracket<N: Number>(users: UserRamps<'_, N>, rising: &[u32], free: &[O
     (*from < low && low < high).then_some((low, high))
 }
 
-/// What is certain about levels between `low` and `high`.
+/// Search for the level of saturation between `low` and `high`.
 struct LevelSearch<'a, N> {
     users: UserRamps<'a, N>,
     free: &'a [Option<N>],
-    /// Fills nothing.
+    /// Level at which no resource is saturated.
     low: N,
-    /// Fills this resource.
+    /// Level at which this resource is saturated.
     high: Option<(N, usize)>,
-    /// Users without a breakpoint in between have base + slope * (level - low).
+    /// Use by the users without a breakpoint in between: base + slope * (level - low).
     base: Vec<N>,
     slope: Vec<N>,
 }
@@ -226,7 +231,7 @@ impl<'a, N: Number> LevelSearch<'a, N> {
         LevelSearch { users, free, low, high, base: zeros.clone(), slope: zeros }
     }
 
-    /// Makes those who have no breakpoint in between part of the straight ramp, and returns the others.
+    /// Adds the users without a breakpoint in between to the straight line, and returns the others.
     fn fold_settled(&mut self, users: impl Iterator<Item = u32>) -> Vec<u32> {
         let high = self.high.as_ref().map(|(high, _)| high);
         let above = |b: &N| high.is_some_and(|h| b >= h);
@@ -249,7 +254,7 @@ impl<'a, N: Number> LevelSearch<'a, N> {
         open
     }
 
-    /// Halves the levels in question until nobody has a breakpoint among them.
+    /// Bisects the levels in question until no user has a breakpoint among them.
     fn finish(mut self, mut open: Vec<u32>) -> Option<Saturation<N>> {
         while !open.is_empty() {
             let pivot = self.pivot(&open);
@@ -265,7 +270,7 @@ impl<'a, N: Number> LevelSearch<'a, N> {
         self.end()
     }
 
-    /// What everybody together has at a level.
+    /// Returns the use of all users at a level.
     fn used(&self, open: &[u32], level: &N) -> Vec<N> {
         let rise = level.clone() - &self.low;
         let mut used: Vec<N> = self.base.iter().zip(&self.slope).map(|(b, s)| b.clone() + s.clone() * &rise).collect();
@@ -275,13 +280,13 @@ impl<'a, N: Number> LevelSearch<'a, N> {
         used
     }
 
-    /// The first resource that is full at a level.
+    /// Returns the first resource that is saturated at a level.
     fn fills(&self, open: &[u32], level: &N) -> Option<usize> {
         let used = self.used(open, level);
         (0..used.len()).find(|r| self.free[*r].as_ref().is_some_and(|left| used[*r] >= *left))
     }
 
-    /// A breakpoint in between, about in the middle of those of the `open` users.
+    /// Returns a breakpoint in between, about the median of those of the `open` users.
     fn pivot(&self, open: &[u32]) -> N {
         const SAMPLE: usize = 63;
         let high = self.high.as_ref().map(|(high, _)| high);
@@ -295,12 +300,12 @@ impl<'a, N: Number> LevelSearch<'a, N> {
             })
             .filter(|b| inside(b))
             .collect();
-        // An open user has a breakpoint inside, so the first of the sample has.
+        // Every open user has a breakpoint in between, so the sample is not empty.
         let middle = sample.len() / 2;
         sample.select_nth_unstable_by(middle, |a, b| a.compare(b)).1.clone()
     }
 
-    /// The end of the stage, once nobody has a breakpoint in between.
+    /// Returns the end of the stage, once no user has a breakpoint in between.
     fn end(self) -> Option<Saturation<N>> {
         let mut first = self.high.clone();
         for (r, slope) in self.slope.iter().enumerate().filter(|(_, s)| s.is_positive()) {

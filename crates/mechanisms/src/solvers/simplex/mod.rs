@@ -1,14 +1,14 @@
 //! Linear programs, small and exact.
 //!
-//! The mechanisms that need one (`baa` for more than two resources: as many variables as resources;
-//! `bbf`: a vertex of one pattern) need an exact answer and a deterministic one among several, which
-//! the solvers in floating point do not give. This is the textbook method: a dense tableau, two phases,
-//! Bland's rule, so that it ends even where many constraints meet in a point. A variable at its upper limit
-//! is counted from there downwards, so that every variable outside the basis is 0.
+//! The mechanisms that need them (`baa` for more than two resources: as many variables as resources; `bbf`: a vertex of
+//! one pattern) need an exact answer, and a deterministic one among several, which floating-point solvers do not give.
+//! This is the textbook method: a dense tableau, two phases, and Bland's rule, which guarantees termination under
+//! degeneracy. A variable at its upper bound is replaced by its distance from that bound, so that every non-basic
+//! variable is 0.
 
 use crate::Number;
 
-/// How a row is bounded.
+/// Relation of a constraint's left side to its right side.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Relation {
     /// sum <= right side
@@ -19,16 +19,17 @@ pub enum Relation {
     Equal,
 }
 
-/// Variables at least 0, linear rows, objectives to be maximised one after another.
+/// Linear program over non-negative variables, with objectives that are maximized one after another
+/// (lexicographically).
 ///
 /// ```
-/// use evenhand_mechanisms::{Relation, LinearProgram, Optimum};
+/// use evenhand_mechanisms::{LinearProgram, Optimum, Relation};
 /// // x + y <= 1: the largest sum, and among those the largest y
-/// let mut lp = LinearProgram::new(2);
-/// lp.constrain([1.0, 1.0], Relation::AtMost, 1.0);
-/// lp.maximize([1.0, 1.0]);
-/// lp.maximize([0.0, 1.0]);
-/// assert_eq!(lp.solve(), Optimum::Found(vec![0.0, 1.0]));
+/// let mut program = LinearProgram::new(2);
+/// program.constrain([1.0, 1.0], Relation::AtMost, 1.0);
+/// program.maximize([1.0, 1.0]);
+/// program.maximize([0.0, 1.0]);
+/// assert_eq!(program.solve(), Optimum::Found(vec![0.0, 1.0]));
 /// ```
 #[derive(Clone, Debug)]
 pub struct LinearProgram<N> {
@@ -39,32 +40,38 @@ pub struct LinearProgram<N> {
     each: bool,
 }
 
-/// What there is to be found.
+/// Result of a linear program.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Optimum<N> {
-    /// A best point.
+    /// An optimal point.
     Found(Vec<N>),
-    /// No point satisfies every row.
+    /// No point satisfies every constraint.
     Infeasible,
-    /// An objective grows for ever.
+    /// An objective is unbounded.
     Unbounded,
 }
 
 impl<N: Number> LinearProgram<N> {
-    /// Over so many variables, with no row and no objective.
+    /// Creates a program over so many variables, without constraints and objectives.
     pub fn new(variables: usize) -> LinearProgram<N> {
         LinearProgram { variables, most: vec![None; variables], rows: Vec::new(), objectives: Vec::new(), each: false }
     }
 
-    /// Demands a row.
+    /// Adds a linear constraint, `factors · x` in `relation` to `right`.
+    ///
+    /// # Panics
+    /// Panics unless there is one factor per variable.
     pub fn constrain(&mut self, factors: impl Into<Vec<N>>, bound: Relation, right: N) {
         let factors = factors.into();
         assert_eq!(factors.len(), self.variables, "one factor a variable");
         self.rows.push((factors, bound, right));
     }
 
-    /// Demands that a variable be at most `most`, which is at least 0. Cheaper than a row: the tableau does
-    /// not grow.
+    /// Bounds a variable above by `bound`, which must be at least 0. Cheaper than a constraint: the tableau does not
+    /// grow.
+    ///
+    /// # Panics
+    /// Panics if there is no such variable.
     pub fn bound_above(&mut self, variable: usize, most: N) {
         let least = match self.most[variable].take() {
             Some(before) => before.smaller(most),
@@ -73,19 +80,23 @@ impl<N: Number> LinearProgram<N> {
         self.most[variable] = Some(least);
     }
 
-    /// Adds an objective: among the best points of the objectives before it, the best of this one.
+    /// Adds an objective: among the optimal points of the objectives before it, those that maximize this one.
+    ///
+    /// # Panics
+    /// Panics unless there is one factor per variable.
     pub fn maximize(&mut self, factors: impl Into<Vec<N>>) {
         let factors = factors.into();
         assert_eq!(factors.len(), self.variables, "one factor a variable");
         self.objectives.push(factors);
     }
 
-    /// Adds the variables themselves, one after another, after all other objectives.
+    /// Adds each variable as an objective, one after another, after all other objectives.
     pub fn maximize_each_variable(&mut self) {
         self.each = true;
     }
 
-    /// A best point; the same one every time.
+    /// Returns an optimal point: the same one every time. Each pivot takes O(constraints × (variables + constraints));
+    /// the number of pivots is exponential in the worst case and small in practice.
     pub fn solve(&self) -> Optimum<N> {
         let mut tableau = Tableau::new(self);
         let artificial: Vec<N> =
@@ -115,7 +126,7 @@ impl<N: Number> LinearProgram<N> {
     }
 }
 
-/// Rows of factors and right side, each solved for its basic variable.
+/// Coefficients and right sides, each row solved for its basic variable.
 struct Tableau<N> {
     /// Each row with its right side at the end.
     rows: Vec<Vec<N>>,
@@ -123,7 +134,7 @@ struct Tableau<N> {
     columns: usize,
     first_artificial: usize,
     allowed: Vec<bool>,
-    /// The upper limit of each column, and whether it is counted from there downwards.
+    /// Upper bound of each column, and whether the column stands for the distance from it.
     most: Vec<Option<N>>,
     turned: Vec<bool>,
 }
@@ -131,11 +142,11 @@ struct Tableau<N> {
 /// What ends the rise of a column.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// Its own upper limit.
-    Own,
+    /// Its own upper bound.
+    UpperBound,
     /// The basic variable of a row falls to 0.
     Falls(usize),
-    /// The basic variable of a row rises to its upper limit.
+    /// The basic variable of a row rises to its upper bound.
     Rises(usize),
 }
 
@@ -143,7 +154,7 @@ impl<N: Number> Tableau<N> {
     fn new(lp: &LinearProgram<N>) -> Tableau<N> {
         let slacks = lp.rows.iter().filter(|(_, bound, _)| *bound != Relation::Equal).count();
         let first_artificial = lp.variables + slacks;
-        // A row whose slack can start as basic needs no artificial variable.
+        // A row whose slack can start as basic variable needs no artificial variable.
         let positive: Vec<bool> = lp.rows.iter().map(|(_, _, right)| *right >= N::zero()).collect();
         let starts_with_slack = |bound: Relation, positive: bool| match bound {
             Relation::AtMost => positive,
@@ -186,8 +197,8 @@ impl<N: Number> Tableau<N> {
         Tableau { rows, basis, columns, first_artificial, allowed, most, turned }
     }
 
-    /// Moves to a best point by Bland's rule. Returns the reduced objective (0 for every column that can
-    /// still move without loss, below 0 for the others), or `None` if there is no best point.
+    /// Moves to an optimal point by Bland's rule. Returns the reduced objective (0 for columns that can still change
+    /// without loss, below 0 for the others), or `None` if the objective is unbounded.
     fn maximize(&mut self, objective: &[N]) -> Option<Vec<N>> {
         let mut reduced = objective.to_vec();
         reduced.push(N::zero());
@@ -202,7 +213,7 @@ impl<N: Number> Tableau<N> {
             let enters = (0..self.columns).find(|&c| self.allowed[c] && reduced[c] > N::rounding());
             let Some(column) = enters else { return Some(reduced) };
             let row = match self.end(column)? {
-                End::Own => {
+                End::UpperBound => {
                     self.turn(column);
                     reduced[column] = -reduced[column].clone();
                     continue;
@@ -220,9 +231,9 @@ impl<N: Number> Tableau<N> {
         }
     }
 
-    /// What first ends the rise of a column; of several, what the variable of the least number does.
+    /// Returns what first ends the rise of a column; ties go to the variable with the smallest number.
     fn end(&self, column: usize) -> Option<End> {
-        let mut first: Option<(N, usize, End)> = self.most[column].clone().map(|most| (most, column, End::Own));
+        let mut first: Option<(N, usize, End)> = self.most[column].clone().map(|most| (most, column, End::UpperBound));
         for (r, row) in self.rows.iter().enumerate() {
             let (factor, right, basic) = (&row[column], &row[self.columns], self.basis[r]);
             let (at, end) = if *factor > N::rounding() {
@@ -241,7 +252,7 @@ impl<N: Number> Tableau<N> {
         first.map(|(_, _, end)| end)
     }
 
-    /// Counts a column outside the basis from its other limit.
+    /// Replaces a non-basic variable by its distance from its other bound.
     fn turn(&mut self, column: usize) {
         let Some(most) = self.most[column].clone() else { return };
         let columns = self.columns;
@@ -253,7 +264,7 @@ impl<N: Number> Tableau<N> {
         self.turned[column] = !self.turned[column];
     }
 
-    /// Counts the basic variable of a row from its other limit.
+    /// Replaces the basic variable of a row by its distance from its other bound.
     fn turn_basic(&mut self, row: usize) {
         let basic = self.basis[row];
         let Some(most) = self.most[basic].clone() else { return };
@@ -281,15 +292,15 @@ impl<N: Number> Tableau<N> {
         self.basis[row] = column;
     }
 
-    /// Whether every artificial variable is 0, that is, whether the rows can all hold.
+    /// Returns whether every artificial variable is 0, that is, whether the constraints are feasible.
     fn artificials_are_gone(&self) -> bool {
-        // Sums of hundreds of rounded terms: a thousand times the slack of one comparison.
+        // Sums of hundreds of rounded terms: a thousand times the rounding of one comparison.
         let slack = N::rounding() * N::from_count(1000);
         let left = self.rows.iter().zip(&self.basis).filter(|(_, basic)| **basic >= self.first_artificial);
         left.into_iter().all(|(row, _)| row[self.columns] <= slack)
     }
 
-    /// Takes artificial variables out of the basis where another can stand for them, and out of the game.
+    /// Removes artificial variables from the basis where another variable can replace them, and from further pivots.
     fn forbid_artificials(&mut self) {
         for r in 0..self.rows.len() {
             if self.basis[r] >= self.first_artificial {
@@ -303,14 +314,14 @@ impl<N: Number> Tableau<N> {
         self.allowed[self.first_artificial..].fill(false);
     }
 
-    /// Holds every column at 0 that cannot rise without loss.
+    /// Fixes every column at 0 that cannot rise without loss.
     fn forbid(&mut self, reduced: &[N]) {
         for (allowed, value) in self.allowed.iter_mut().zip(reduced) {
             *allowed &= -value.clone() <= N::rounding();
         }
     }
 
-    /// Whether nothing can change any more, so that the objectives that are left do not matter.
+    /// Returns whether the optimum is unique, so that further objectives do not matter.
     fn is_a_point(&self) -> bool {
         let mut moves = self.allowed.clone();
         for &basic in &self.basis {
