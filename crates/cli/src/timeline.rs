@@ -117,7 +117,7 @@ fn scenario(file: &ScenarioFile) -> Result<Scenario, ScenarioError> {
             .collect(),
     });
     let scenario = Scenario::new(file.resources.len(), users.collect::<Vec<_>>())?;
-    match file.tree()? {
+    match file.account_tree()? {
         Some(tree) => {
             let homes = (0..tree.users()).map(|user| tree.account_of(user)).collect();
             scenario.with_accounts(tree.accounts().to_vec(), homes)

@@ -1,4 +1,4 @@
-//! Accounts within accounts, by name and in any order.
+//! Reads `[[account]]` sections: accounts within accounts, by name and in any order.
 
 use std::collections::HashMap;
 
@@ -8,19 +8,21 @@ use evenhand_model::Rational;
 
 use crate::problem_files::read_shared_sections::{named_tables, weight};
 
-/// One account of a file.
+/// Account of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AccountEntry {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// The account it is part of, by its place in the file's list; `None` for one at the top.
+    /// Account that it is part of, by its place in the file's list; `None` at the top.
     pub parent: Option<usize>,
     /// Weight among accounts and users of the same parent, greater than 0.
     pub weight: Rational,
 }
 
+/// Accounts by name.
 type ByName<'d> = HashMap<&'d str, usize>;
 
+/// Reads the accounts of a document, and returns them with their indices by name.
 pub(crate) fn read_accounts<'d>(
     root: &Table<'d>,
     arithmetic: Arithmetic,
@@ -33,17 +35,17 @@ pub(crate) fn read_accounts<'d>(
         let parent = table.get("parent").map(|node| account_named(&node, &numbers)).transpose()?;
         accounts.push(AccountEntry { name: name.to_string(), parent, weight: weight(table, name, arithmetic)? });
     }
-    if let Some(circle) = circle(&accounts) {
-        let names: Vec<&str> = circle.iter().map(|a| accounts[*a].name.as_str()).collect();
-        let (name, table) = &tables[circle[0]];
+    if let Some(cycle) = cycle(&accounts) {
+        let names: Vec<&str> = cycle.iter().map(|a| accounts[*a].name.as_str()).collect();
+        let (name, table) = &tables[cycle[0]];
         let node = table.required("parent", "a parent")?.called(format!("parent of {name:?}"));
-        let way = names.join(", in ");
-        return Err(node.error(format!("found a circle ({way}, in {name}), expected accounts that end at the top")));
+        let path = names.join(", in ");
+        return Err(node.error(format!("found a cycle ({path}, in {name}), expected parents that end at the top")));
     }
     Ok((accounts, numbers))
 }
 
-/// The account a value names.
+/// Returns the account that a value names.
 pub(crate) fn account_named(node: &Node<'_>, numbers: &ByName<'_>) -> Result<usize, DocumentError> {
     let name = node.text()?;
     numbers.get(name).copied().ok_or_else(|| {
@@ -54,9 +56,9 @@ pub(crate) fn account_named(node: &Node<'_>, numbers: &ByName<'_>) -> Result<usi
     })
 }
 
-/// The accounts of a circle, each before its parent, if there is one.
-fn circle(accounts: &[AccountEntry]) -> Option<Vec<usize>> {
-    // The walk from which an account was first reached.
+/// Returns the accounts of a cycle, each before its parent, if there is one.
+fn cycle(accounts: &[AccountEntry]) -> Option<Vec<usize>> {
+    // For each account, the start of the walk that first reached it.
     let mut reached = vec![usize::MAX; accounts.len()];
     for start in 0..accounts.len() {
         let mut at = Some(start);
@@ -65,17 +67,18 @@ fn circle(accounts: &[AccountEntry]) -> Option<Vec<usize>> {
             at = accounts[account].parent;
         }
         if let Some(first) = at.filter(|a| reached[*a] == start) {
-            let mut circle = vec![first];
-            while let Some(next) = circle.last().and_then(|a| accounts[*a].parent).filter(|p| *p != first) {
-                circle.push(next);
+            let mut cycle = vec![first];
+            while let Some(next) = cycle.last().and_then(|a| accounts[*a].parent).filter(|p| *p != first) {
+                cycle.push(next);
             }
-            return Some(circle);
+            return Some(cycle);
         }
     }
     None
 }
 
-/// The tree of the accounts in which there are users: one in which there is nobody has no claim.
+/// Returns the tree of the accounts that have users below them, each after its parent; `None` if no user belongs to an
+/// account. Accounts without users have no entitlement.
 pub(crate) fn tree(
     accounts: &[AccountEntry],
     user_accounts: &[Option<usize>],
@@ -86,17 +89,17 @@ pub(crate) fn tree(
     let mut numbers: Vec<Option<usize>> = vec![None; accounts.len()];
     let mut kept: Vec<Account<Rational>> = Vec::new();
     for home in user_accounts.iter().flatten() {
-        // From the first ancestor that is kept already down to the user's own account.
-        let mut way = Vec::new();
+        // From the first ancestor that is already kept down to the user's own account.
+        let mut path = Vec::new();
         let mut at = Some(*home);
         while let Some(account) = at.filter(|a| numbers[*a].is_none()) {
-            if way.len() > accounts.len() {
+            if path.len() > accounts.len() {
                 return Err(ProblemError::Accounts("accounts are parts of each other"));
             }
-            way.push(account);
+            path.push(account);
             at = accounts[account].parent;
         }
-        for account in way.into_iter().rev() {
+        for account in path.into_iter().rev() {
             let entry = &accounts[account];
             let parent = entry.parent.and_then(|p| numbers[p]);
             numbers[account] = Some(kept.len());

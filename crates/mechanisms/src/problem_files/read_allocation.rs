@@ -1,4 +1,4 @@
-//! An allocation as `allocate` prints it, or as anybody else writes it.
+//! Reads allocations, as `allocate` prints them or in the same form from elsewhere.
 
 use std::collections::HashMap;
 
@@ -7,22 +7,22 @@ use evenhand_model::Rational;
 
 use crate::problem_files::read_problem::ProblemFile;
 
-/// How many tasks each user of a problem has.
+/// Number of tasks of each user of a problem.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AllocationFile {
-    /// The mechanism that the file says gave it.
+    /// Mechanism that the file names.
     pub mechanism: Option<String>,
-    /// Tasks of each user, in the problem's order. May be negative, which is for an audit to find.
+    /// Tasks of each user, in the problem's order. Negative numbers are read as well; an audit finds them.
     pub tasks: Vec<Rational>,
 }
 
 impl AllocationFile {
-    /// Reads `{"users": [{"name": …, "tasks": …}]}`, or a list of such objects that each name their
-    /// `mechanism`, of which `mechanism` says which one is meant. Other fields are left alone.
+    /// Reads `{"users": [{"name": …, "tasks": …}]}`, or a list of such objects that each name their `mechanism`, from
+    /// which the argument `mechanism` chooses. Other fields are ignored.
     ///
     /// # Errors
-    /// If it is neither, if several mechanisms are there and none is meant, or if a user of the problem
-    /// is missing, unknown or there twice.
+    /// Returns an error if the document has neither form, if it has several allocations and none is chosen, or if a
+    /// user of the problem is missing, unknown or listed twice.
     pub fn read(
         document: &Document,
         problem: &ProblemFile,
@@ -66,7 +66,7 @@ impl AllocationFile {
     }
 }
 
-/// The object that is meant.
+/// Returns the object of the chosen mechanism.
 fn chosen<'d>(document: &'d Document, mechanism: Option<&str>) -> Result<Table<'d>, DocumentError> {
     let all = document.node().called("the allocation");
     let tables = if all.is_list() {
@@ -81,7 +81,7 @@ fn chosen<'d>(document: &'d Document, mechanism: Option<&str>) -> Result<Table<'
     }
     let known = named.iter().filter_map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
     if let Some(mechanism) = mechanism {
-        // What does not say who made it may be meant.
+        // An object that names no mechanism may be the one.
         named.retain(|(name, _)| name.is_none_or(|name| name == mechanism));
         if named.is_empty() {
             return Err(all.error(format!("found no allocation of {mechanism}, expected one; there are: {known}")));

@@ -1,4 +1,4 @@
-//! A problem as people write it.
+//! Reads problems.
 
 use crate::{Arithmetic, Problem, ProblemError, User};
 use evenhand_documents::{Document, DocumentError, Table};
@@ -7,44 +7,44 @@ use evenhand_model::Rational;
 use crate::problem_files::read_accounts::{AccountEntry, account_named, tree};
 use crate::problem_files::read_shared_sections::{SharedSections, users_of, weight};
 
-/// What is to be divided among whom, in the units of the file.
+/// Problem in the units of its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ProblemFile {
-    /// The names of the resources, in the order of the file (which decides ties).
+    /// Names of the resources, in the order of the file, which breaks ties.
     pub resources: Vec<String>,
-    /// How much there is of each.
+    /// Capacity of each.
     pub capacity: Vec<Rational>,
-    /// The users, in the order of the file.
+    /// Users, in the order of the file.
     pub users: Vec<UserEntry>,
-    /// The accounts, in the order of the file.
+    /// Accounts, in the order of the file.
     pub accounts: Vec<AccountEntry>,
 }
 
-/// One user of a file.
+/// User of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct UserEntry {
-    /// What the user is called.
+    /// Name.
     pub name: String,
     /// Weight, greater than 0.
     pub weight: Rational,
-    /// The most tasks wanted; `None` for no limit.
+    /// Largest number of tasks wanted; `None` for no limit.
     pub tasks: Option<Rational>,
-    /// What one task takes of each resource, in the units of the capacities.
+    /// Amount of each resource that one task takes, in the units of the capacities.
     pub demand: Vec<Rational>,
-    /// The share of each capacity that past over-use committed.
+    /// Share of each capacity that past overuse committed.
     pub commitment: Vec<Rational>,
-    /// The account the user belongs to, by its place in the file's list.
+    /// Account that the user belongs to, by its place in the file's list.
     pub account: Option<usize>,
 }
 
 impl ProblemFile {
-    /// Reads a problem that is to be computed in this arithmetic.
+    /// Reads a problem that will be computed in `arithmetic`.
     ///
     /// # Errors
-    /// If the document is no problem: a field or resource is unknown, a number is negative, infinite or
-    /// no number, a weight is 0, a demand is all 0 or demands something of which there is nothing, a
-    /// name stands twice, there are no users or no resources, accounts are unknown or parts of each
-    /// other; in floating point also if a quantity becomes 0 or infinite.
+    /// Returns an error if a field or resource is unknown, a number is negative, infinite or not a number, a weight is
+    /// 0, the demands of a user are all 0 or name a resource of capacity 0, a name occurs twice, there are no users or
+    /// no resources, or accounts are unknown or form a cycle; in floating point also if a quantity would become 0 or
+    /// infinite.
     pub fn read(document: &Document, arithmetic: Arithmetic) -> Result<ProblemFile, DocumentError> {
         let (root, tables) = users_of(document)?;
         let shared = SharedSections::read(&root, arithmetic)?;
@@ -60,10 +60,10 @@ impl ProblemFile {
         Ok(ProblemFile { resources, capacity, users, accounts })
     }
 
-    /// The problem in shares of capacity. Accounts without users have no claim and are left out.
+    /// Converts to shares of capacity. Accounts without users have no entitlement and are left out.
     ///
     /// # Errors
-    /// None for a file as read; else what the changes made of it.
+    /// Returns an error if the fields were changed after reading to values that do not form a valid problem.
     pub fn problem(&self) -> Result<Problem<Rational>, ProblemError> {
         let share = |(d, c): (&Rational, &Rational)| if d.is_zero() { Rational::ZERO } else { d / c };
         let problem = Problem::new(
@@ -83,7 +83,7 @@ impl ProblemFile {
     }
 }
 
-/// What every user has, without tasks and demand.
+/// Reads the fields of a user other than tasks and demand.
 pub(crate) fn user_of<'d>(
     name: &str,
     table: &Table<'d>,

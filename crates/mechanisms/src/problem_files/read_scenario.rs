@@ -1,4 +1,4 @@
-//! A problem whose users come and go.
+//! Reads scenarios: problems whose users arrive and leave.
 
 use crate::{AccountTree, Arithmetic, ProblemError};
 use evenhand_documents::{Document, DocumentError, Node, Table};
@@ -8,62 +8,62 @@ use crate::problem_files::read_accounts::{AccountEntry, tree};
 use crate::problem_files::read_problem::{ProblemFile, UserEntry, user_of};
 use crate::problem_files::read_shared_sections::{SharedSections, users_of};
 
-/// What is to be divided, and who wants what of it when.
+/// Scenario in the units of its file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioFile {
-    /// The names of the resources, in the order of the file (which decides ties).
+    /// Names of the resources, in the order of the file, which breaks ties.
     pub resources: Vec<String>,
-    /// How much there is of each.
+    /// Capacity of each.
     pub capacity: Vec<Rational>,
-    /// The users, in the order of the file.
+    /// Users, in the order of the file.
     pub users: Vec<ScenarioUser>,
-    /// The accounts, in the order of the file.
+    /// Accounts, in the order of the file.
     pub accounts: Vec<AccountEntry>,
 }
 
-/// One user of a scenario.
+/// User of a scenario.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ScenarioUser {
-    /// What the user is called.
+    /// Name.
     pub name: String,
     /// Weight, greater than 0.
     pub weight: Rational,
-    /// The share of each capacity that over-use before the scenario committed.
+    /// Share of each capacity that overuse before the scenario committed.
     pub commitment: Vec<Rational>,
-    /// The account the user belongs to, by its place in the file's list.
+    /// Account that the user belongs to, by its place in the file's list.
     pub account: Option<usize>,
-    /// When the user is there, by time; no two at once.
+    /// Periods of presence, in order of time; they do not overlap.
     pub phases: Vec<Phase>,
 }
 
-/// A time in which a user wants something.
+/// Period in which a user is present and wants something.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
-    /// When it begins, in seconds.
+    /// Start, in seconds.
     pub from: Rational,
-    /// When it has ended, in seconds; `None` if never.
+    /// End, in seconds, exclusive; `None` if it does not end.
     pub until: Option<Rational>,
-    /// The most tasks wanted meanwhile; `None` for no limit.
+    /// Largest number of tasks wanted meanwhile; `None` for no limit.
     pub tasks: Option<Rational>,
-    /// What one task takes of each resource meanwhile, in the units of the capacities.
+    /// Amount of each resource that one task takes meanwhile, in the units of the capacities.
     pub demand: Vec<Rational>,
 }
 
 impl Phase {
-    /// Whether it lasts at an instant: from its beginning to just before its end.
-    pub fn holds_at(&self, at: &Rational) -> bool {
+    /// Returns whether the phase includes an instant: from its start to just before its end.
+    pub fn includes(&self, at: &Rational) -> bool {
         self.from <= *at && self.until.as_ref().is_none_or(|until| at < until)
     }
 }
 
 impl ScenarioFile {
-    /// Reads a scenario that is to be computed in this arithmetic: a problem whose users may have
-    /// `arrive` (default 0) and `leave`, or else `phases` with `from`, `until`, `tasks` and `demand`,
-    /// of which the last two are the user's own where they are not said. Times are numbers of seconds or
-    /// durations (`"90s"`, `"8h"`, `"1.5d"`).
+    /// Reads a scenario that will be computed in `arithmetic`: a problem whose users may have `arrive` (default 0) and
+    /// `leave`, or else `phases` with `from`, `until`, `tasks` and `demand`, of which the last two default to those of
+    /// the user. Times are numbers of seconds or durations (`"90s"`, `"8h"`, `"1.5d"`).
     ///
     /// # Errors
-    /// As for a [`ProblemFile`]; and if a user has both, a time ends before it begins, or phases overlap.
+    /// Returns an error as [`ProblemFile::read`] does, and if a user has both forms, a time ends before it starts, or
+    /// phases overlap.
     pub fn read(document: &Document, arithmetic: Arithmetic) -> Result<ScenarioFile, DocumentError> {
         let (root, tables) = users_of(document)?;
         let shared = SharedSections::read(&root, arithmetic)?;
@@ -79,16 +79,16 @@ impl ScenarioFile {
         Ok(ScenarioFile { resources, capacity, users, accounts })
     }
 
-    /// The accounts that users belong to, each after its parent; `None` if nobody belongs to one.
+    /// Returns the accounts that users belong to, each after its parent; `None` if no user belongs to one.
     ///
     /// # Errors
-    /// If accounts are parts of each other, which no file that was read says.
-    pub fn tree(&self) -> Result<Option<AccountTree<Rational>>, ProblemError> {
+    /// Returns an error if accounts form a cycle, which [`read`](Self::read) excludes.
+    pub fn account_tree(&self) -> Result<Option<AccountTree<Rational>>, ProblemError> {
         let user_accounts: Vec<Option<usize>> = self.users.iter().map(|user| user.account).collect();
         tree(&self.accounts, &user_accounts)
     }
 
-    /// Every instant at which a phase begins or ends, by time.
+    /// Returns all instants at which a phase starts or ends, in order of time.
     pub fn instants(&self) -> Vec<Rational> {
         let phases = self.users.iter().flat_map(|user| &user.phases);
         let mut instants: Vec<Rational> =
@@ -98,13 +98,12 @@ impl ScenarioFile {
         instants
     }
 
-    /// The problem of those who are there at an instant, and which users of the scenario they are. A
-    /// phase that ends at the instant is over.
+    /// Returns the problem of the users who are present at an instant, and their indices in the scenario.
     pub fn at(&self, instant: &Rational) -> (Vec<usize>, ProblemFile) {
         let mut present = Vec::new();
         let mut users = Vec::new();
         for (number, user) in self.users.iter().enumerate() {
-            let Some(phase) = user.phases.iter().find(|phase| phase.holds_at(instant)) else { continue };
+            let Some(phase) = user.phases.iter().find(|phase| phase.includes(instant)) else { continue };
             present.push(number);
             users.push(UserEntry {
                 name: user.name.clone(),
@@ -120,7 +119,7 @@ impl ScenarioFile {
     }
 }
 
-/// When a user is there and what is wanted then.
+/// Reads the phases of a user.
 fn phases<'d>(name: &str, table: &Table<'d>, shared: &SharedSections<'d>) -> Result<Vec<Phase>, DocumentError> {
     let own_tasks = table.get("tasks").map(|node| shared.tasks(&node, name)).transpose()?;
     let own_demand = table.get("demand").map(|node| shared.demand(&node, name)).transpose()?;
@@ -170,9 +169,10 @@ fn phases<'d>(name: &str, table: &Table<'d>, shared: &SharedSections<'d>) -> Res
     Ok(read.into_iter().map(|(phase, _)| phase).collect())
 }
 
+/// Start with its node, and end.
 type Times<'d> = (Option<(Rational, Node<'d>)>, Option<Rational>);
 
-/// Beginning and end, as far as they are said.
+/// Reads start and end, where they are given.
 fn times<'d>(table: &Table<'d>, user: &str, begin: &str, end: &str) -> Result<Times<'d>, DocumentError> {
     let named = |key: &str| table.get(key).map(|node| node.called(format!("{key} of {user:?}")));
     let begins = named(begin).map(|node| Ok::<_, DocumentError>((time(&node)?, node))).transpose()?;
@@ -189,7 +189,7 @@ fn times<'d>(table: &Table<'d>, user: &str, begin: &str, end: &str) -> Result<Ti
     }
 }
 
-/// Seconds: a number, or a duration with its unit.
+/// Reads a number of seconds, or a duration with its unit.
 fn time(node: &Node<'_>) -> Result<Rational, DocumentError> {
     let nanos = |span: Span| Rational::from(span.nanos()) / Rational::from(1_000_000_000u64);
     match node.is_text().then(|| node.text()).transpose()?.map(Span::parse) {

@@ -1,4 +1,4 @@
-//! What problems and scenarios have in common: resources, capacities, quantities of each.
+//! Reads the sections that problems and scenarios share: `[capacity]`, `[[account]]` and the heads of `[[user]]`.
 
 use std::collections::HashMap;
 
@@ -20,20 +20,21 @@ fn check_range(arithmetic: Arithmetic, value: &Rational, node: &Node<'_>, what: 
     Err(node.error(format!("{what} is too {end} for 64-bit numbers, expected a usual one, or --exact")))
 }
 
-/// Resources, their capacities, accounts.
+/// Resources, their capacities, and accounts.
 pub(crate) struct SharedSections<'d> {
     pub(crate) resources: Vec<String>,
     pub(crate) capacity: Vec<Rational>,
     pub(crate) accounts: Vec<AccountEntry>,
     pub(crate) arithmetic: Arithmetic,
-    /// The accounts by name.
+    /// Accounts by name.
     pub(crate) account_numbers: HashMap<&'d str, usize>,
-    /// The resources by name.
+    /// Resources by name.
     numbers: HashMap<&'d str, usize>,
     capacity_nodes: Vec<Node<'d>>,
 }
 
 impl<'d> SharedSections<'d> {
+    /// Reads `[capacity]` and the accounts.
     pub(crate) fn read(root: &Table<'d>, arithmetic: Arithmetic) -> Result<SharedSections<'d>, DocumentError> {
         let table = root.required("capacity", CAPACITY)?.table()?;
         if table.is_empty() {
@@ -61,7 +62,7 @@ impl<'d> SharedSections<'d> {
         Ok(shared)
     }
 
-    /// A quantity of each resource, 0 where none is named, and the nodes of those that are.
+    /// Reads a quantity of each resource, 0 where none is given; returns each with its node.
     fn quantities(&self, node: &Node<'d>, of: &str) -> Result<Vec<(Rational, Option<Node<'d>>)>, DocumentError> {
         let mut row = vec![(Rational::ZERO, None); self.resources.len()];
         for (key, value) in node.clone().called(of.to_string()).table()?.entries() {
@@ -79,7 +80,7 @@ impl<'d> SharedSections<'d> {
         Ok(row)
     }
 
-    /// What one task takes of each resource, in the file's units.
+    /// Reads what one task takes of each resource, in the file's units.
     pub(crate) fn demand(&self, node: &Node<'d>, user: &str) -> Result<Vec<Rational>, DocumentError> {
         let of = format!("demand of {user:?}");
         let row = self.quantities(node, &of)?;
@@ -100,7 +101,7 @@ impl<'d> SharedSections<'d> {
         Ok(row.into_iter().map(|(demand, _)| demand).collect())
     }
 
-    /// What past over-use committed of each resource, as shares of capacity.
+    /// Reads the share of each resource that past overuse committed.
     pub(crate) fn commitment(&self, node: &Node<'d>, user: &str) -> Result<Vec<Rational>, DocumentError> {
         let row = self.quantities(node, &format!("commitment of {user:?}"))?;
         let held = row.into_iter().map(|(share, value)| {
@@ -110,7 +111,7 @@ impl<'d> SharedSections<'d> {
         held.collect()
     }
 
-    /// How many tasks are wanted.
+    /// Reads the largest number of tasks wanted.
     pub(crate) fn tasks(&self, node: &Node<'d>, user: &str) -> Result<Rational, DocumentError> {
         let node = node.clone().called(format!("tasks of {user:?}"));
         let tasks = node.quantity()?.exact().clone();
@@ -119,7 +120,7 @@ impl<'d> SharedSections<'d> {
     }
 }
 
-/// A weight, 1 if there is none.
+/// Reads a weight; the default is 1.
 pub(crate) fn weight(table: &Table<'_>, of: &str, arithmetic: Arithmetic) -> Result<Rational, DocumentError> {
     let Some(node) = table.get("weight") else { return Ok(Rational::ONE) };
     let node = node.called(format!("weight of {of:?}"));
@@ -128,9 +129,10 @@ pub(crate) fn weight(table: &Table<'_>, of: &str, arithmetic: Arithmetic) -> Res
     Ok(weight)
 }
 
+/// Tables with their names.
 pub(crate) type NamedTables<'d> = Vec<(&'d str, Table<'d>)>;
 
-/// The tables of a list, each with its name, which is not empty and no other of them has.
+/// Reads a list of tables, each with a name that is not empty and unique in the list.
 pub(crate) fn named_tables<'d>(list: Option<Node<'d>>, kind: &str) -> Result<NamedTables<'d>, DocumentError> {
     let tables = list.map_or_else(|| Ok(Vec::new()), |list| list.named_tables(kind))?;
     if let Some((_, table)) = tables.iter().find(|(name, _)| name.is_empty()) {
@@ -140,10 +142,10 @@ pub(crate) fn named_tables<'d>(list: Option<Node<'d>>, kind: &str) -> Result<Nam
     Ok(tables)
 }
 
-/// The root and the users of a document; at least one.
+/// Returns the root and the users of a document, of which there must be at least one.
 pub(crate) fn users_of<'d>(document: &'d Document) -> Result<(Table<'d>, NamedTables<'d>), DocumentError> {
     let root = document.root()?;
-    // Before the users, so that a file of another kind is called one.
+    // Before the users, so that the error for a file of another kind names its unknown fields.
     root.deny_unknown(&["capacity", "user", "account"])?;
     root.required("capacity", CAPACITY)?;
     let users = named_tables(root.get("user"), "user")?;

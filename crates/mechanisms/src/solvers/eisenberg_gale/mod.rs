@@ -1,25 +1,26 @@
 //! The Eisenberg-Gale program, in `f64`.
 //!
-//! max sum e_i log x_i over what is feasible: proportional fairness, and by its prices the competitive
-//! equilibrium of a market in which user i has the budget e_i and buys resources in fixed proportions.
-//! At prices p a user buys x_i(p) = min(X_i, e_i / sum_j p_j r_ij) tasks, and the prices minimize the convex
+//! max sum e_i log x_i over the feasible allocations: proportional fairness, and by its prices the competitive
+//! equilibrium of a market in which user i has the budget e_i and buys resources in fixed proportions. At prices p a
+//! user buys x_i(p) = min(X_i, e_i / sum_j p_j r_ij) tasks, and the prices minimize the convex function
 //!
 //! g(p) = sum_j p_j + sum_i (e_i log x_i(p) - x_i(p) sum_j p_j r_ij),   dg/dp_j = 1 - load_j(p),
 //!
-//! in as many variables as there are resources. Two steps alternate:
+//! in as many variables as there are resources. Two kinds of step alternate:
 //!
-//! - p_j becomes p_j load_j. That never raises g: by convexity, phi_i(sum_j p_j r_ij) is at most
-//!   sum_j w_ij phi_i(pi_i p'_j / p_j), w_ij being the part of i's spending that goes to j, and the step goes
-//!   from p_j towards the least p'_j of that bound without passing it. (Without limits it is
-//!   the EM step for mixture proportions, and Newton's method with a constrained model is what that
-//!   literature found fast: Kim, Carbonetto, Stephens and Anitescu, JCGS 29(2), 2020.) It mends the
-//!   magnitude of a price at once, however far off.
-//! - A Newton step: the second-order model of g, minimised over p >= 0, then as much of the
-//!   way as g falls. It converges quadratically where the first crawls, and sets prices to 0 exactly.
+//! - A multiplicative step: p_j becomes p_j load_j. It never raises g: by convexity, phi_i(sum_j p_j r_ij) is at most
+//!   sum_j w_ij phi_i(pi_i p'_j / p_j), where w_ij is the part of i's spending on j, and the step moves from p_j
+//!   towards the minimizer of that bound without passing it. (Without limits it is the EM step for mixture proportions,
+//!   for which that literature found Newton's method with a constrained model to be fast: Kim, Carbonetto, Stephens and
+//!   Anitescu, JCGS 29(2), 2020.) It corrects the magnitude of a price at once, however far off.
+//! - A Newton step: the second-order model of g, minimized over p >= 0, then as much of the way as g falls. It
+//!   converges quadratically where the first kind is slow, and sets prices to exactly 0.
 
+mod market;
 mod newton_model;
 
 use crate::Problem;
+use market::Market;
 use newton_model::NewtonModel;
 
 /// Prices, and what is bought at them.
@@ -27,32 +28,33 @@ use newton_model::NewtonModel;
 pub(crate) struct Equilibrium {
     /// Tasks of each user: feasible, up to the rounding of a sum.
     pub(crate) tasks: Vec<f64>,
-    /// Of all of each resource.
+    /// Price of the whole capacity of each resource.
     pub(crate) prices: Vec<f64>,
-    /// At least the difference between the greatest sum of e_i log x_i and that of `tasks`.
+    /// Upper bound on the difference between the maximum of sum e_i log x_i and its value at `tasks`.
     pub(crate) duality_gap: f64,
-    /// How far from 1 the load of a resource with a price is, or how far above 1 any load.
+    /// Largest distance from 1 of the load of a resource with a price, and largest excess of any load over 1.
     pub(crate) residual: f64,
-    /// How many times the prices were changed, for tests.
+    /// Number of times the prices were changed.
     pub(crate) steps: usize,
 }
 
-/// Why there is none.
+/// Reason given where no equilibrium can be computed.
 pub(crate) const TOO_FAR_APART: &str = "its demands, weights and limits are too far apart";
 
-/// Loads that differ from 1 by no more than this are as good as sums of rounded numbers allow.
+/// Distance of loads from 1 that rounded sums cannot improve.
 const ROUNDING: f64 = 2e-15;
-/// Loads that differ from 1 by less are good enough, if the steps make no progress any more.
+/// Distance of loads from 1 that suffices if steps make no more progress.
 const GOOD: f64 = 1e-10;
+/// Steps without progress after which a good solution is accepted.
 const PATIENCE: usize = 6;
-/// Steps of the first kind before those of the second begin.
+/// Multiplicative steps before the first Newton step.
 const FIRST_STEPS: usize = 8;
-/// Steps after which to start anew. Most problems take a dozen. Of 900,000 random ones with demands over 18
-/// decimal powers, most with limits exactly where the equilibrium is, 643 creep along the edge where
-/// somebody's limit begins. They start anew with soft limits, and of 9,000,000 such problems 3 fail.
+/// Steps before a restart. Most problems take a dozen. Of 900,000 random ones with demands over 18 orders of magnitude,
+/// most with limits exactly at the equilibrium, 643 creep along the edge where a user's limit begins. They restart with
+/// soft limits, and of 9,000,000 such problems 3 fail.
 const STEPS: usize = 60;
-/// How soft limits are at the second start ([`Market::soft`]), what becomes of that whenever loads are as near to
-/// capacity, and what is as good as hard. And all steps from then on.
+/// Softness of limits at the restart ([`Market::soft`]); its factor whenever loads are as close to capacity; and the
+/// softness that counts as hard. Then the number of steps after a restart.
 const SOFT: f64 = 0.1;
 const HARDENING: f64 = 0.2;
 const HARD: f64 = 1e-13;
@@ -61,22 +63,21 @@ const SOFT_STEPS: usize = 400;
 const TRIES: usize = 6;
 const SHORT: f64 = 0.1;
 
-/// Solves the program. Users with a limit of 0 are no part of it. `None` if a number leaves the range of
-/// `f64`.
+/// Solves the program. Users with a limit of 0 do not take part. Returns `None` if a number leaves the range of `f64`.
 pub(crate) fn equilibrium(problem: &Problem<f64>) -> Option<Equilibrium> {
     let mut market = Market::new(problem)?;
     let width = market.width;
     let prices = vec![0.0; width];
     let mut loads = vec![0.0; width];
     if market.loads(&prices, &mut loads) && loads.iter().all(|l| *l <= 1.0 + ROUNDING) {
-        // Everybody can have all he wants.
+        // Every user can have all it wants.
         return market.equilibrium(problem, prices, 0);
     }
     let mut best = Best { residual: f64::INFINITY, prices: prices.clone(), soft: 0.0 };
     let mut steps = 0;
-    for (soft, most) in [(0.0, STEPS), (SOFT, SOFT_STEPS)] {
+    for (soft, max_steps) in [(0.0, STEPS), (SOFT, SOFT_STEPS)] {
         market.soft = soft;
-        let is_found = market.settle(most, &mut best, &mut steps);
+        let is_found = market.iterate(max_steps, &mut best, &mut steps);
         if is_found {
             break;
         }
@@ -85,95 +86,40 @@ pub(crate) fn equilibrium(problem: &Problem<f64>) -> Option<Equilibrium> {
     market.equilibrium(problem, best.prices, steps)
 }
 
-/// The prices whose loads were nearest to 1, with limits as good as hard.
+/// Prices whose loads were closest to 1, with limits as good as hard.
 struct Best {
     residual: f64,
     prices: Vec<f64>,
     soft: f64,
 }
 
+/// Returns the largest distance of loads from the equilibrium conditions.
 fn residual(prices: &[f64], loads: &[f64]) -> f64 {
     let off = |(p, load): (&f64, &f64)| if *p > 0.0 { (load - 1.0).abs() } else { (load - 1.0).max(0.0) };
     prices.iter().zip(loads).map(off).fold(0.0, f64::max)
 }
 
-/// How fast g changes along a step.
+/// Returns the derivative of g along a step.
 fn slope(loads: &[f64], step: &[f64]) -> f64 {
     step.iter().zip(loads).map(|(d, load)| d * (1.0 - load)).sum()
 }
 
-fn go(from: &[f64], step: &[f64], length: f64, to: &mut [f64]) {
+/// Sets `to` to `from + length * step`, at least 0.
+fn move_along(from: &[f64], step: &[f64], length: f64, to: &mut [f64]) {
     for ((to, from), d) in to.iter_mut().zip(from).zip(step) {
         *to = (from + length * d).max(0.0);
     }
 }
 
-/// The users who take part, each counting in units of his dominant share, so that tiny and huge tasks
-/// look alike.
-struct Market {
-    width: usize,
-    /// User after user, the largest of each 1.
-    demands: Vec<f64>,
-    /// Entitlement and limit.
-    buyers: Vec<(f64, f64)>,
-    /// The number of each in the problem.
-    users: Vec<usize>,
-    budgets: f64,
-    /// How soft limits are: somebody who is stopped by his limit X as if it cost him l more a task has
-    /// l (X - x) = soft e. With 0 nothing is felt before a limit is reached, and g has an edge there; with more
-    /// g is smooth.
-    soft: f64,
-}
-
-/// Users whose terms are added before they are added to the rest: the error of a sum of n terms is then
-/// of n / BLOCK + BLOCK roundings, not n.
-const BLOCK: usize = 64;
-
 impl Market {
-    fn new(problem: &Problem<f64>) -> Option<Market> {
-        let width = problem.resource_count();
-        let mut market =
-            Market { width, demands: Vec::new(), buyers: Vec::new(), users: Vec::new(), budgets: 0.0, soft: 0.0 };
-        for i in 0..problem.users() {
-            let dominant = *problem.dominant_demand(i);
-            let budget = problem.entitlement(i);
-            let most = problem.limit(i).map_or(f64::INFINITY, |most| most * dominant);
-            if !budget.is_normal() || !(1.0 / dominant).is_finite() {
-                return None;
-            }
-            if most == 0.0 {
-                continue;
-            }
-            market.users.push(i);
-            market.buyers.push((budget, most));
-            market.demands.extend(problem.demand(i).iter().map(|d| d / dominant));
-            market.budgets += budget;
-        }
-        Some(market)
-    }
-
-    fn rows(&self) -> impl Iterator<Item = (&[f64], &(f64, f64))> {
-        self.demands.chunks_exact(self.width).zip(&self.buyers)
-    }
-
-    /// The same price for every resource that somebody demands, in sum all budgets.
-    fn start(&self, prices: &mut [f64]) {
-        prices.fill(0.0);
-        for (row, _) in self.rows() {
-            prices.iter_mut().zip(row).filter(|(_, d)| **d > 0.0).for_each(|(p, _)| *p = self.budgets);
-        }
-        let priced = prices.iter().filter(|p| **p > 0.0).count().max(1) as f64;
-        prices.iter_mut().for_each(|p| *p /= priced);
-    }
-
-    /// Changes prices from the start on until loads are near 1, or as many times as are allowed.
-    fn settle(&mut self, most: usize, best: &mut Best, steps: &mut usize) -> bool {
+    /// Changes prices from the start on until loads are near 1, or `max_steps` times. Returns whether they are.
+    fn iterate(&mut self, max_steps: usize, best: &mut Best, steps: &mut usize) -> bool {
         let (mut prices, mut loads) = (vec![0.0; self.width], vec![0.0; self.width]);
         self.start(&mut prices);
         self.loads(&prices, &mut loads);
         let mut model = NewtonModel::new(self.width);
         let mut patience = PATIENCE;
-        for step in 0..most {
+        for step in 0..max_steps {
             if step >= FIRST_STEPS {
                 self.newton_step(&mut prices, &mut loads, &mut model);
             }
@@ -186,7 +132,7 @@ impl Market {
             } else {
                 patience = patience.saturating_sub(1);
                 if residual < best.residual {
-                    // Down by a good part, or it may be rounding that shrinks.
+                    // A reduction by less than half may be shrinking rounding errors.
                     patience = if residual < 0.5 * best.residual { PATIENCE } else { patience };
                     *best = Best { residual, prices: prices.clone(), soft: self.soft };
                 }
@@ -203,44 +149,7 @@ impl Market {
         false
     }
 
-    /// What is bought of each resource at these prices. False if somebody would buy without end.
-    fn loads(&self, prices: &[f64], loads: &mut [f64]) -> bool {
-        loads.fill(0.0);
-        let mut block = vec![0.0; self.width];
-        let mut finite = true;
-        for (rows, buyers) in self.demands.chunks(BLOCK * self.width).zip(self.buyers.chunks(BLOCK)) {
-            block.fill(0.0);
-            for (row, &(budget, most)) in rows.chunks_exact(self.width).zip(buyers) {
-                let (bought, _) = bought(budget, most, cost(row, prices), self.soft);
-                finite &= bought < f64::INFINITY;
-                block.iter_mut().zip(row).for_each(|(load, d)| *load += bought * d);
-            }
-            loads.iter_mut().zip(&block).for_each(|(load, b)| *load += b);
-        }
-        finite
-    }
-
-    /// The second derivatives of g: sum r_ij r_ik times how fast x_i falls with the cost of a task, which is
-    /// x_i^2 / e_i or, for who is stopped by a hard limit, 0. The lower triangle, row after row.
-    fn second_order(&self, prices: &[f64], curvature: &mut [f64]) {
-        curvature.fill(0.0);
-        for (row, &(budget, most)) in self.rows() {
-            let (_, fall) = bought(budget, most, cost(row, prices), self.soft);
-            if fall == 0.0 {
-                continue;
-            }
-            let mut at = 0;
-            for (j, d) in row.iter().enumerate() {
-                let scaled = d * fall;
-                for (h, other) in curvature[at..=at + j].iter_mut().zip(row) {
-                    *h += scaled * other;
-                }
-                at += j + 1;
-            }
-        }
-    }
-
-    /// Goes from `prices` towards the minimum of the model as far as g falls, or stays. `loads` follow.
+    /// Moves from `prices` towards the minimum of the model as far as g falls, or stays. Updates `loads`.
     fn newton_step(&self, prices: &mut [f64], loads: &mut [f64], model: &mut NewtonModel) {
         let off = residual(prices, loads);
         self.second_order(prices, &mut model.curvature);
@@ -252,16 +161,16 @@ impl Market {
             if self.descend(prices, loads, &model.step, &mut tried) > SHORT {
                 return;
             }
-            // Somebody's limit changes the second derivatives so near that the price that meets it holds
-            // up all others. Believe what was seen on the way.
+            // A user's limit changes the second derivatives so close by that the price which reaches it holds up all
+            // others. Use the curvature observed on the way.
             for (j, d) in model.step.iter().enumerate().filter(|(_, d)| **d != 0.0) {
-                let seen = (before[j] - tried[j]) / d;
-                if seen.is_finite() {
-                    model.stiffness[j] = model.stiffness[j].max(seen - model.curvature[newton_model::at(j, j)]);
+                let observed = (before[j] - tried[j]) / d;
+                if observed.is_finite() {
+                    model.stiffness[j] = model.stiffness[j].max(observed - model.curvature[newton_model::at(j, j)]);
                 }
             }
         }
-        // Price by price, then.
+        // Otherwise, price by price.
         for j in 0..self.width {
             model.step.fill(0.0);
             if (1.0 - loads[j]).abs() > ROUNDING {
@@ -271,26 +180,26 @@ impl Market {
         }
     }
 
-    /// Goes along the step, at most all of it, to about where g is least. Returns the part of it that was
-    /// gone, and in `tried` the loads at its end.
+    /// Moves along the step, at most all of it, to about where g is minimal. Returns the part of it that was taken, and
+    /// in `tried` the loads at its end.
     fn descend(&self, prices: &mut [f64], loads: &mut [f64], step: &[f64], tried: &mut [f64]) -> f64 {
         let first = slope(loads, step);
         if first.is_nan() || first >= 0.0 {
             return 0.0;
         }
         let from = prices.to_vec();
-        // The slope of g along the step never falls; g is least where it is 0.
+        // The slope of g along the step never falls; g is minimal where it is 0.
         let (mut low, mut low_slope) = (0.0, first);
         let (mut high, mut high_slope) = (f64::INFINITY, f64::INFINITY);
         let mut length = 1.0;
         for _ in 0..40 {
-            go(&from, step, length, prices);
+            move_along(&from, step, length, prices);
             let is_finite = self.loads(prices, loads);
             let slope = if is_finite { slope(loads, step) } else { f64::INFINITY };
             if length == 1.0 {
                 tried.copy_from_slice(loads);
             }
-            // A Newton step that goes a little too far is good.
+            // A Newton step that overshoots a little is accepted.
             let enough = if length == 1.0 { f64::NEG_INFINITY } else { 0.5 * first };
             if slope <= 0.1 * first.abs() && slope >= enough {
                 return length;
@@ -301,8 +210,8 @@ impl Market {
             } else {
                 (high, high_slope) = (length, slope);
             }
-            // Where the slope would be 0 if it were a line. If the last length did not halve what is left,
-            // the next one does: prices may be far smaller than the step.
+            // The zero of the slope if it were linear. If the last length did not halve the interval, the next one
+            // does: prices may be far smaller than the step.
             let chord = if high_slope.is_finite() { low_slope / (low_slope - high_slope) } else { 0.5 };
             length = match high - low > 0.5 * left {
                 true if low == 0.0 => 1e-3 * high,
@@ -310,56 +219,15 @@ impl Market {
                 false => low + (high - low) * chord.clamp(0.01, 0.99),
             };
         }
-        go(&from, step, low, prices);
+        move_along(&from, step, low, prices);
         self.loads(prices, loads);
         low
     }
-
-    /// What is bought at these prices, scaled down until it fits.
-    fn equilibrium(&self, problem: &Problem<f64>, prices: Vec<f64>, steps: usize) -> Option<Equilibrium> {
-        let mut loads = vec![0.0; self.width];
-        let finite = self.loads(&prices, &mut loads);
-        let over = loads.iter().copied().fold(1.0, f64::max);
-        let mut tasks = vec![0.0; problem.users()];
-        for ((row, &(budget, most)), &user) in self.rows().zip(&self.users) {
-            let (bought, _) = bought(budget, most, cost(row, &prices), self.soft);
-            let all = problem.limit(user).filter(|_| bought == most);
-            tasks[user] = all.map_or_else(|| bought / problem.dominant_demand(user), |all| *all) / over;
-        }
-        if !finite || !tasks.iter().all(|x| x.is_finite()) {
-            return None;
-        }
-        // g(p) - sum e_i log x_i with x_i = x_i(p) / over is sum_j p_j (1 - load_j) + sum_i e_i log over, and soft
-        // e_i of whoever has a limit; the logarithm is at most over - 1. Then the rounding of all that.
-        let spent: f64 = prices.iter().zip(&loads).map(|(p, load)| p * (1.0 - load)).sum();
-        let roundings = (BLOCK + self.users.len() / BLOCK + 4 * self.width + 8) as f64;
-        let money = self.budgets + prices.iter().zip(&loads).map(|(p, load)| p * load.max(1.0)).sum::<f64>();
-        let duality_gap = spent.max(0.0) + self.budgets * (over - 1.0 + self.soft) + roundings * f64::EPSILON * money;
-        Some(Equilibrium { tasks, residual: residual(&prices, &loads), prices, duality_gap, steps })
-    }
-}
-
-fn cost(row: &[f64], prices: &[f64]) -> f64 {
-    row.iter().zip(prices).map(|(d, p)| d * p).sum()
-}
-
-/// What somebody buys, and how fast that falls with the cost of a task. With limits that are `soft` by s:
-/// of e/x = c + l and l (X - x) = s e the root c x^2 - (c X + e + s e) x + e X = 0 below X.
-fn bought(budget: f64, most: f64, cost: f64, soft: f64) -> (f64, f64) {
-    let free = budget / cost;
-    if soft == 0.0 || most == f64::INFINITY {
-        return if free > most { (most, 0.0) } else { (free, free / cost) };
-    }
-    let (all, soft) = (cost * most, soft * budget);
-    let root = ((all - budget) * (all - budget) + soft * (soft + 2.0 * (all + budget))).sqrt();
-    let bought = 2.0 * budget * most / (all + budget + soft + root);
-    // X - x is s e / l, where the difference would be all rounding.
-    let left = if all > budget { most - bought } else { soft / (budget / bought - cost) };
-    (bought, bought * left.min(most) / root)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::market::{bought, cost};
     use super::*;
     use crate::User;
 
@@ -419,10 +287,10 @@ mod tests {
         assert!(steps[1500] <= 12 && steps[2999] < STEPS, "{} {}", steps[1500], steps[2999]);
     }
 
-    /// One of the problems that creep (see [`STEPS`]), found by chance: demands over 18 decimal powers, and
-    /// the limits of three users exactly where they stop.
+    /// One of the problems that creep (see [`STEPS`]), found by chance: demands over 18 orders of magnitude, and the
+    /// limits of three users exactly where they stop.
     #[test]
-    fn who_creeps_starts_anew() {
+    fn a_slow_iteration_restarts_with_soft_limits() {
         let user = |weight, demand: [f64; 5], limit: Option<f64>| {
             let user = User::new(demand).weight(weight);
             User { limit, ..user }
@@ -478,7 +346,7 @@ mod tests {
         assert!(found.steps > STEPS && found.residual < 1e-10, "{found:?}");
     }
 
-    /// Both starts end at the same tasks, of which there is one choice only.
+    /// Both starts end at the same tasks: the equilibrium is unique.
     #[test]
     fn soft_limits_harden() {
         for seed in 0..2000_u64 {
@@ -497,7 +365,7 @@ mod tests {
             if hard.prices.iter().all(|p| *p == 0.0) {
                 continue;
             }
-            assert!(market.settle(SOFT_STEPS, &mut best, &mut 0), "seed {seed}");
+            assert!(market.iterate(SOFT_STEPS, &mut best, &mut 0), "seed {seed}");
             assert!(best.soft > 0.0 && best.soft <= HARD);
             market.soft = best.soft;
             let soft = market.equilibrium(&problem, best.prices, 0).unwrap();

@@ -34,7 +34,7 @@ pub enum Relation {
 #[derive(Clone, Debug)]
 pub struct LinearProgram<N> {
     variables: usize,
-    most: Vec<Option<N>>,
+    upper: Vec<Option<N>>,
     rows: Vec<(Vec<N>, Relation, N)>,
     objectives: Vec<Vec<N>>,
     each: bool,
@@ -54,7 +54,7 @@ pub enum Optimum<N> {
 impl<N: Number> LinearProgram<N> {
     /// Creates a program over so many variables, without constraints and objectives.
     pub fn new(variables: usize) -> LinearProgram<N> {
-        LinearProgram { variables, most: vec![None; variables], rows: Vec::new(), objectives: Vec::new(), each: false }
+        LinearProgram { variables, upper: vec![None; variables], rows: Vec::new(), objectives: Vec::new(), each: false }
     }
 
     /// Adds a linear constraint, `factors · x` in `relation` to `right`.
@@ -67,17 +67,17 @@ impl<N: Number> LinearProgram<N> {
         self.rows.push((factors, bound, right));
     }
 
-    /// Bounds a variable above by `bound`, which must be at least 0. Cheaper than a constraint: the tableau does not
+    /// Bounds a variable above by `upper`, which must be at least 0. Cheaper than a constraint: the tableau does not
     /// grow.
     ///
     /// # Panics
     /// Panics if there is no such variable.
-    pub fn bound_above(&mut self, variable: usize, most: N) {
-        let least = match self.most[variable].take() {
-            Some(before) => before.smaller(most),
-            None => most,
+    pub fn bound_above(&mut self, variable: usize, upper: N) {
+        let tighter = match self.upper[variable].take() {
+            Some(bound) => bound.smaller(upper),
+            None => upper,
         };
-        self.most[variable] = Some(least);
+        self.upper[variable] = Some(tighter);
     }
 
     /// Adds an objective: among the optimal points of the objectives before it, those that maximize this one.
@@ -135,7 +135,7 @@ struct Tableau<N> {
     first_artificial: usize,
     allowed: Vec<bool>,
     /// Upper bound of each column, and whether the column stands for the distance from it.
-    most: Vec<Option<N>>,
+    upper: Vec<Option<N>>,
     turned: Vec<bool>,
 }
 
@@ -191,10 +191,10 @@ impl<N: Number> Tableau<N> {
             });
             rows.push(row);
         }
-        let mut most = lp.most.clone();
-        most.resize(columns, None);
+        let mut upper = lp.upper.clone();
+        upper.resize(columns, None);
         let (allowed, turned) = (vec![true; columns], vec![false; columns]);
-        Tableau { rows, basis, columns, first_artificial, allowed, most, turned }
+        Tableau { rows, basis, columns, first_artificial, allowed, upper, turned }
     }
 
     /// Moves to an optimal point by Bland's rule. Returns the reduced objective (0 for columns that can still change
@@ -233,18 +233,21 @@ impl<N: Number> Tableau<N> {
 
     /// Returns what first ends the rise of a column; ties go to the variable with the smallest number.
     fn end(&self, column: usize) -> Option<End> {
-        let mut first: Option<(N, usize, End)> = self.most[column].clone().map(|most| (most, column, End::UpperBound));
+        let mut first: Option<(N, usize, End)> =
+            self.upper[column].clone().map(|upper| (upper, column, End::UpperBound));
         for (r, row) in self.rows.iter().enumerate() {
             let (factor, right, basic) = (&row[column], &row[self.columns], self.basis[r]);
             let (at, end) = if *factor > N::rounding() {
                 (right.clone() / factor, End::Falls(r))
             } else if -factor.clone() > N::rounding() {
-                let Some(most) = &self.most[basic] else { continue };
-                ((most.clone() - right) / &-factor.clone(), End::Rises(r))
+                let Some(upper) = &self.upper[basic] else { continue };
+                ((upper.clone() - right) / &-factor.clone(), End::Rises(r))
             } else {
                 continue;
             };
-            let is_first = first.as_ref().is_none_or(|(least, who, _)| at < *least || (at == *least && basic < *who));
+            let is_first = first
+                .as_ref()
+                .is_none_or(|(earliest, variable, _)| at < *earliest || (at == *earliest && basic < *variable));
             if is_first {
                 first = Some((at, basic, end));
             }
@@ -254,10 +257,10 @@ impl<N: Number> Tableau<N> {
 
     /// Replaces a non-basic variable by its distance from its other bound.
     fn turn(&mut self, column: usize) {
-        let Some(most) = self.most[column].clone() else { return };
+        let Some(upper) = self.upper[column].clone() else { return };
         let columns = self.columns;
         for row in self.rows.iter_mut().filter(|row| !row[column].is_zero()) {
-            let moved = row[column].clone() * &most;
+            let moved = row[column].clone() * &upper;
             row[columns] -= &moved;
             row[column] = -row[column].clone();
         }
@@ -267,12 +270,12 @@ impl<N: Number> Tableau<N> {
     /// Replaces the basic variable of a row by its distance from its other bound.
     fn turn_basic(&mut self, row: usize) {
         let basic = self.basis[row];
-        let Some(most) = self.most[basic].clone() else { return };
+        let Some(upper) = self.upper[basic].clone() else { return };
         for value in self.rows[row].iter_mut().filter(|v| !v.is_zero()) {
             *value = -value.clone();
         }
         self.rows[row][basic] = N::one();
-        self.rows[row][self.columns] += &most;
+        self.rows[row][self.columns] += &upper;
         self.turned[basic] = !self.turned[basic];
     }
 
@@ -335,9 +338,9 @@ impl<N: Number> Tableau<N> {
         for (row, &basic) in self.rows.iter().zip(&self.basis).filter(|(_, basic)| **basic < variables) {
             point[basic] = row[self.columns].clone().larger(N::zero());
         }
-        for (value, (most, turned)) in point.iter_mut().zip(self.most.iter().zip(&self.turned)) {
-            if let Some(most) = most.as_ref().filter(|_| *turned) {
-                *value = (most.clone() - &*value).larger(N::zero());
+        for (value, (upper, turned)) in point.iter_mut().zip(self.upper.iter().zip(&self.turned)) {
+            if let Some(upper) = upper.as_ref().filter(|_| *turned) {
+                *value = (upper.clone() - &*value).larger(N::zero());
             }
         }
         point
@@ -397,7 +400,7 @@ mod tests {
 
     #[test]
     fn limits_are_rows_that_cost_nothing() {
-        // max x + y + z with x + y + z <= 2, x + 2 y = 3/2, everything at most 1, then the least x.
+        // max x + y + z with x + y + z <= 2, x + 2 y = 3/2, each at most 1, then the smallest x.
         let lp = |as_rows: bool| {
             let mut lp = LinearProgram::new(3);
             lp.constrain(row(&[1, 1, 1]), Relation::AtMost, q(2, 1));
