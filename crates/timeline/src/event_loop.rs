@@ -1,11 +1,11 @@
-//! From event to event.
+//! The loop from event to event: arrivals, departures, changes of phase, and completed work.
 
 use evenhand_mechanisms::Number;
 
 use crate::divider::{Divider, PresentUser};
 use crate::{Interval, IntervalEnd, Scenario, Timeline, TimelineError, TimelineOptions, UserShare};
 
-/// Divides from the first arrival until nobody is there any more or nothing happens any more.
+/// Divides from the first arrival until no user is present, nothing more happens, or `options.until`.
 pub(crate) fn run<N: Number>(
     scenario: &Scenario,
     mechanism: &'static str,
@@ -47,7 +47,7 @@ pub(crate) fn run<N: Number>(
         let mut from = now.clone();
         let mut passed = N::zero();
         for (index, segment) in period.segments.into_iter().enumerate() {
-            // The event itself, not the sum of what led to it.
+            // The time of the event itself, without the rounding of a sum.
             let until = if index == last && period.reached {
                 next.clone()
             } else {
@@ -65,7 +65,7 @@ pub(crate) fn run<N: Number>(
                 present.iter().zip(tasks).for_each(|(p, x)| all[p.user] = Some(x));
                 IntervalEnd { tasks: all, loads, level }
             });
-            // What is shorter than time itself can tell is no interval.
+            // Durations below the resolution of time make no interval.
             if until.as_ref().is_none_or(|until| *until > from) {
                 timeline.intervals.push(Interval {
                     from,
@@ -87,19 +87,19 @@ pub(crate) fn run<N: Number>(
     }
 }
 
-/// The times of a phase, and the work to be done in it.
+/// Times of a phase, and its work.
 struct Times<N> {
     from: N,
     until: Option<N>,
     work: Option<N>,
 }
 
-/// A user on his way through his phases.
+/// Position of a user in its phases.
 struct UserProgress<N> {
     phases: Vec<Times<N>>,
-    /// The present phase, or the next one.
+    /// Current phase, or the next one.
     phase: usize,
-    /// What is left of its work.
+    /// Work left in it.
     work: Option<N>,
 }
 
@@ -118,7 +118,7 @@ impl<N: Number> UserProgress<N> {
         UserProgress { phases, phase: 0, work }
     }
 
-    /// Leaves the phases that are over. Whether the last one is among them.
+    /// Leaves the phases that are over; returns whether the last one is among them.
     fn advance(&mut self, now: &N) -> bool {
         let before = self.phase;
         while let Some(phase) = self.phases.get(self.phase) {

@@ -1,36 +1,36 @@
-//! Bottleneck-aware allocation that never takes back (reference: T3).
+//! Irrevocable bottleneck-aware allocation: no user's allocation is ever reduced.
 //!
-//! The experiment of paper 002: every user brings his share of capacity when he comes, and stays. With
-//! k of n users of equal weight there, k/n of each resource is given away, and nobody may get less than
-//! he had: A_i = max(A_i before, level of his class). The two levels obey the rule between the classes
-//! (of a resource the larger share to those whose bottleneck it is), and among such levels those are
-//! taken that use most.
+//! The experiment of Bao (2015): every user brings its share of capacity when it arrives, and stays. With k of n users
+//! of equal weight present, k/n of each resource is allocated, and no user may get less than before: A_i = max(A_i
+//! before, level of its class). The two levels satisfy the rule between the classes (users whose dominant resource it
+//! is have the larger share of it), and among such levels those with the highest utilization are taken.
 //!
-//! The rule between the classes makes a cone: rho_s >= alpha rho_d, rho_d >= gamma rho_s. What is used of
-//! a resource never falls as a level rises; and along the line of levels on which the first resource is
-//! full, more of the second is used the higher rho_s, since nobody uses more of another resource than
-//! of his bottleneck. So either both resources are full at a point of that line within the cone, or the
-//! best point lies on the edge of the cone that the line violates, as in the closed form of `baa`.
+//! The rule between the classes forms a cone: rho_s >= alpha rho_d, rho_d >= gamma rho_s. The use of a resource never
+//! falls as a level rises; and along the line of levels on which the first resource is saturated, the use of the second
+//! rises with rho_s, since no user uses more of another resource than of its dominant one. So either both resources are
+//! saturated at a point of that line within the cone, or the optimum lies on the edge of the cone that the line
+//! violates, as in the closed form of `baa`.
 //!
-//! Using most alone would give a newcomer less than he brings where somebody who was there before makes
-//! more of it, which cannot happen in `baa` itself. So nobody's level starts below an equal split of
-//! everything among all who will ever come, unless the sharing incentive is given up. There is always
-//! room for that: the old ones need no more than they have, and a newcomer no more than he brings.
+//! The highest utilization alone would give a newcomer less than it brings where a user present before makes better use
+//! of it, which cannot happen in `baa` itself. Therefore no user's level starts below an equal split of everything
+//! among all users who will ever arrive, unless the sharing incentive is given up. This is always feasible: the users
+//! present before need no more than they have, and a newcomer no more than it brings.
 
 use evenhand_mechanisms::{MechanismError, MechanismOptions, Number, Problem};
 
 use crate::divider::{Divider, Period, PresentUser, Segment};
 use crate::{Scenario, TimelineError};
 
-/// Levels of class D (the first resource is the bottleneck, also where both are) and of class S.
+/// Levels of class D (whose dominant resource is the first, also in case of a tie) and of class S.
 type Levels<N> = [N; 2];
 
+/// Divider that never reduces an allocation. Two resources, users who stay.
 pub(crate) struct IrrevocableBaa<'a, N> {
     scenario: &'a Scenario,
     weights: N,
-    /// What everybody is promised.
+    /// Guaranteed level of every user.
     start: N,
-    /// By user: the highest level of his class since he came, and what he is promised before.
+    /// For each user, the highest level of its class since it arrived, at first `start`.
     highest: Vec<N>,
 }
 
@@ -81,7 +81,7 @@ impl<N: Number> Divider<N> for IrrevocableBaa<'_, N> {
             members[problem.dominant_resource(i)].push(Member { level: self.highest[p.user].clone(), rise });
         }
         let is_there = [0, 1].map(|class: usize| !members[class].is_empty());
-        let levels = most_used(&members.map(Class::new), &(brought / &self.weights));
+        let levels = highest_use(&members.map(Class::new), &(brought / &self.weights));
         let mut tasks = Vec::with_capacity(present.len());
         for (i, p) in present.iter().enumerate() {
             let highest = &mut self.highest[p.user];
@@ -89,7 +89,7 @@ impl<N: Number> Divider<N> for IrrevocableBaa<'_, N> {
             tasks.push(problem.weight(i).clone() * &*highest / problem.dominant_demand(i));
         }
         let loads = problem.loads(&tasks);
-        // What a newcomer gets; below what he is promised a level is nobody's.
+        // What a newcomer gets: no user is below the guaranteed level.
         let levels = levels.map(|level| level.larger(self.start.clone()));
         let levels = levels.into_iter().zip(is_there).map(|(level, there)| there.then_some(level)).collect();
         let segment = Segment {
@@ -105,24 +105,23 @@ impl<N: Number> Divider<N> for IrrevocableBaa<'_, N> {
     }
 }
 
-/// One user of a class.
+/// User of a class.
 #[derive(Clone, Debug)]
 struct Member<N> {
-    /// Below this level the user stays at it.
+    /// Level below which the user keeps what it has.
     level: N,
-    /// What a level takes of each resource.
+    /// Use of each resource per level.
     rise: [N; 2],
 }
 
-/// The users of a class by level, with the sums that make what they use at any level a matter of one
-/// search.
+/// Users of a class by level, with partial sums that reduce the use at any level to one binary search.
 struct Class<N> {
     levels: Vec<N>,
-    /// The sum of `rise` over the first k, for each k.
+    /// Sum of `rise` over the first k users, for each k.
     rising: Vec<[N; 2]>,
-    /// The sum of `rise * level` over all but the first k.
+    /// Sum of `rise * level` over all but the first k users.
     staying: Vec<[N; 2]>,
-    /// The largest share of the other resource, for one of the own, that a user takes.
+    /// Largest use of the other resource relative to that of the dominant one.
     slant: N,
 }
 
@@ -148,60 +147,61 @@ impl<N: Number> Class<N> {
         Class { levels: members.into_iter().map(|m| m.level).collect(), rising, staying, slant }
     }
 
-    /// What the class uses at a level.
+    /// Returns the use of the class at a level.
     fn used(&self, level: &N) -> [N; 2] {
         let k = self.levels.partition_point(|l| l < level);
         [0, 1].map(|r: usize| self.rising[k][r].clone() * level + &self.staying[k][r])
     }
 
-    /// Slope and constant of what it uses just above a level.
+    /// Returns slope and constant of the use just above a level.
     fn above(&self, level: &N) -> (&[N; 2], &[N; 2]) {
         let k = self.levels.partition_point(|l| l <= level);
         (&self.rising[k], &self.staying[k])
     }
 
-    /// Slope and constant of what it uses just below a level.
+    /// Returns slope and constant of the use just below a level.
     fn below(&self, level: &N) -> (&[N; 2], &[N; 2]) {
         let k = self.levels.partition_point(|l| l < level);
         (&self.rising[k], &self.staying[k])
     }
 
-    /// The highest level at which it uses `room` of a resource; the lowest of the members' if even that
-    /// is too high.
-    fn level_for(&self, resource: usize, room: &N) -> N {
-        let k = self.levels.partition_point(|level| self.used(level)[resource] <= *room);
+    /// Returns the highest level at which the class uses at most `free` of a resource; the lowest level of its members
+    /// if even that is too high.
+    fn level_for(&self, resource: usize, free: &N) -> N {
+        let k = self.levels.partition_point(|level| self.used(level)[resource] <= *free);
         let slope = &self.rising[k][resource];
         match slope.is_positive() {
-            true => (room.clone() - &self.staying[k][resource]) / slope,
+            true => (free.clone() - &self.staying[k][resource]) / slope,
             false => self.levels.first().cloned().unwrap_or_else(N::zero),
         }
     }
 }
 
-/// The levels that use most of `room` of each resource, and obey the rule between the classes.
-fn most_used<N: Number>(classes: &[Class<N>; 2], room: &N) -> Levels<N> {
+/// Returns the levels with the highest use of the `free` capacity of each resource that satisfy the rule between the
+/// classes.
+fn highest_use<N: Number>(classes: &[Class<N>; 2], free: &N) -> Levels<N> {
     let [d, s] = classes;
     let one = N::one;
     if s.levels.is_empty() {
-        return farthest(classes, room, [one(), N::zero()]).0;
+        return farthest(classes, free, [one(), N::zero()]).0;
     }
     if d.levels.is_empty() {
-        return farthest(classes, room, [N::zero(), one()]).0;
+        return farthest(classes, free, [N::zero(), one()]).0;
     }
-    let is_full = |used: &N| *used >= room.clone() * (N::one() - N::rounding());
-    let (low, used) = farthest(classes, room, [one(), d.slant.clone()]);
+    let is_full = |used: &N| *used >= free.clone() * (N::one() - N::rounding());
+    let (low, used) = farthest(classes, free, [one(), d.slant.clone()]);
     if is_full(&used[1]) {
         return low;
     }
-    let (high, used) = farthest(classes, room, [s.slant.clone(), one()]);
+    let (high, used) = farthest(classes, free, [s.slant.clone(), one()]);
     if is_full(&used[0]) {
         return high;
     }
-    both_full(classes, room, &low, &high)
+    both_full(classes, free, &low, &high)
 }
 
-/// The farthest point in a direction at which neither resource is over-full, and what is used there.
-fn farthest<N: Number>([d, s]: &[Class<N>; 2], room: &N, direction: Levels<N>) -> (Levels<N>, [N; 2]) {
+/// Returns the farthest point in a direction at which neither resource is overloaded, and the use there.
+fn farthest<N: Number>([d, s]: &[Class<N>; 2], free: &N, direction: Levels<N>) -> (Levels<N>, [N; 2]) {
     let point = |t: &N| [direction[0].clone() * t, direction[1].clone() * t];
     let used = |t: &N| {
         let [level_d, level_s] = point(t);
@@ -214,7 +214,7 @@ fn farthest<N: Number>([d, s]: &[Class<N>; 2], room: &N, direction: Levels<N>) -
         }
     }
     corners.sort_by(N::compare);
-    let fits = |t: &N| used(t).iter().all(|used| used <= room);
+    let fits = |t: &N| used(t).iter().all(|used| used <= free);
     let reached = corners.partition_point(fits).saturating_sub(1);
     let corner = corners.swap_remove(reached);
     let [level_d, level_s] = point(&corner);
@@ -223,7 +223,7 @@ fn farthest<N: Number>([d, s]: &[Class<N>; 2], room: &N, direction: Levels<N>) -
     for r in 0..2 {
         let slope = slope_d[r].clone() * &direction[0] + slope_s[r].clone() * &direction[1];
         if slope.is_positive() {
-            let t = (room.clone() - &base_d[r] - &base_s[r]) / slope;
+            let t = (free.clone() - &base_d[r] - &base_s[r]) / slope;
             best = Some(match best {
                 Some(best) => best.smaller(t),
                 None => t,
@@ -234,12 +234,12 @@ fn farthest<N: Number>([d, s]: &[Class<N>; 2], room: &N, direction: Levels<N>) -
     (point(&t), used(&t))
 }
 
-/// The point at which both are full, on the line on which the first is, between `low`, where the second
-/// is not full yet, and `high`, where it is over-full.
-fn both_full<N: Number>([d, s]: &[Class<N>; 2], room: &N, low: &Levels<N>, high: &Levels<N>) -> Levels<N> {
-    let too_much = |levels: &Levels<N>| plus(&d.used(&levels[0]), &s.used(&levels[1]))[1] > *room;
+/// Returns the point at which both resources are saturated, on the line on which the first is, between `low`, where the
+/// second is not, and `high`, where it is overloaded.
+fn both_full<N: Number>([d, s]: &[Class<N>; 2], free: &N, low: &Levels<N>, high: &Levels<N>) -> Levels<N> {
+    let too_much = |levels: &Levels<N>| plus(&d.used(&levels[0]), &s.used(&levels[1]))[1] > *free;
     // The period of the line between two corners, first by those of S, then by those of D.
-    let on_line = |level_s: &N| [d.level_for(0, &(room.clone() - &s.used(level_s)[0])), level_s.clone()];
+    let on_line = |level_s: &N| [d.level_for(0, &(free.clone() - &s.used(level_s)[0])), level_s.clone()];
     let corners: Vec<&N> = s.levels.iter().filter(|l| **l > low[1] && **l < high[1]).collect();
     let k = corners.partition_point(|l| !too_much(&on_line(l)));
     let mut low = if k > 0 { on_line(corners[k - 1]) } else { low.clone() };
@@ -247,7 +247,7 @@ fn both_full<N: Number>([d, s]: &[Class<N>; 2], room: &N, low: &Levels<N>, high:
     let (slope_s, base_s) = s.above(&low[1]);
     if slope_s[0].is_positive() {
         let on_line = |level_d: &N| {
-            let left = room.clone() - &d.used(level_d)[0] - &base_s[0];
+            let left = free.clone() - &d.used(level_d)[0] - &base_s[0];
             [level_d.clone(), left / &slope_s[0]]
         };
         let mut corners: Vec<&N> = d.levels.iter().filter(|l| **l > high[0] && **l < low[0]).collect();
@@ -258,16 +258,16 @@ fn both_full<N: Number>([d, s]: &[Class<N>; 2], room: &N, low: &Levels<N>, high:
         }
     }
     let (slope_d, base_d) = d.below(&low[0]);
-    let room = [0, 1].map(|r: usize| room.clone() - &base_d[r] - &base_s[r]);
+    let free = [0, 1].map(|r: usize| free.clone() - &base_d[r] - &base_s[r]);
     let product = |a: &N, b: &N| a.clone() * b;
     let determinant = product(&slope_d[0], &slope_s[1]) - product(&slope_d[1], &slope_s[0]);
     if !determinant.is_positive() {
-        // Nobody of one class rises any more: the end of the line is as good as any other point of it.
+        // No user of one class rises any more: the end of the line is as good as any other point of it.
         return low;
     }
     [
-        (product(&slope_s[1], &room[0]) - product(&slope_s[0], &room[1])) / &determinant,
-        (product(&slope_d[0], &room[1]) - product(&slope_d[1], &room[0])) / &determinant,
+        (product(&slope_s[1], &free[0]) - product(&slope_s[0], &free[1])) / &determinant,
+        (product(&slope_d[0], &free[1]) - product(&slope_d[1], &free[0])) / &determinant,
     ]
 }
 
@@ -299,8 +299,8 @@ mod tests {
     }
 
     #[test]
-    fn the_first_keeps_what_he_had_and_the_next_one_gets_the_rest() {
-        // A third of everything each. The first, all CPU, gets a third of it and leaves memory; the second
+    fn the_first_user_keeps_what_it_had_and_the_next_gets_the_rest() {
+        // A third of everything each. The first user, nearly all CPU, gets a third of it and leaves memory; the second
         // brings as much again, and so on.
         let scenario = scenario(&[(0, [10, 1], 1), (1, [1, 10], 1), (2, [10, 5], 1)]);
         let t = timeline::<Rational>(&scenario, true);
@@ -310,7 +310,7 @@ mod tests {
         assert_eq!(tasks(&t, 1), [Some(q(20, 33)), Some(q(20, 33)), None]);
         assert_eq!(t.intervals[1].levels, [Some(q(20, 33)), Some(q(20, 33))]);
         // All of CPU would be used as well if the second got more and the third less, and more memory;
-        // but the third gets what he brought.
+        // but the third gets what it brought.
         assert_eq!(tasks(&t, 2), [Some(q(20, 33)), Some(q(20, 33)), Some(q(1, 3))]);
         assert_eq!(t.intervals[2].levels, [Some(q(1, 3)), Some(q(20, 33))]);
         let free = timeline::<Rational>(&scenario, false);
@@ -318,8 +318,8 @@ mod tests {
         assert_eq!(free.intervals[2].loads, [q(1, 1), q(1, 1)]);
     }
 
-    /// The slow twin: every guess who rises, and of each the corner and the edges of the cone.
-    fn best_use(problem: &Problem<Rational>, before: &[Rational], room: &Rational) -> Rational {
+    /// Reference model: every choice of the users who rise, and of each the corner and the edges of the cone.
+    fn best_use(problem: &Problem<Rational>, before: &[Rational], free: &Rational) -> Rational {
         let n = problem.users();
         let class: Vec<usize> = (0..n).map(|i| problem.dominant_resource(i)).collect();
         let rise = |i: usize, r: usize| problem.weight(i) * &problem.demand(i)[r] / problem.dominant_demand(i);
@@ -343,7 +343,7 @@ mod tests {
             let up = |i: usize| rising >> i & 1 == 1;
             let stays = [0, 1].map(|r| {
                 let held = (0..n).filter(|i| !up(*i)).map(|i| rise(i, r) * level_before(i));
-                room - held.fold(Rational::ZERO, |a, b| a + b)
+                free - held.fold(Rational::ZERO, |a, b| a + b)
             });
             let slope = |r: usize, c: usize| {
                 (0..n).filter(|i| up(*i) && class[*i] == c).map(|i| rise(i, r)).fold(Rational::ZERO, |a, b| a + b)
@@ -366,7 +366,7 @@ mod tests {
             }
             for point in points.into_iter().filter(in_cone) {
                 let loads = loads(&point);
-                if loads.iter().all(|load| load <= room) {
+                if loads.iter().all(|load| load <= free) {
                     let used = &loads[0] + &loads[1];
                     best = Some(best.map_or(used.clone(), |b| b.max(used)));
                 }
@@ -379,7 +379,7 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn it_uses_as_much_as_any_levels_can_and_takes_nothing_back(
+        fn utilization_is_maximal_and_no_allocation_is_reduced(
             users in proptest::collection::vec((0u32..4, [0u32..=6, 0u32..=6], 1u32..=2), 1..=6)
                 .prop_filter("wants something", |users| users.iter().all(|(_, d, _)| d != &[0, 0])),
             sharing_incentive in proptest::bool::ANY
@@ -395,15 +395,15 @@ mod tests {
             for (interval, approximate) in exact.intervals.iter().zip(&float.intervals) {
                 let here: Vec<usize> = (0..users.len()).filter(|u| interval.users[*u].is_some()).collect();
                 let problem = Problem::new(2, here.iter().map(|u| scenario.user_in_phase::<Rational>(*u, 0))).unwrap();
-                let room = here.iter().map(|u| brings(*u)).fold(Rational::ZERO, |a, b| a + b);
+                let free = here.iter().map(|u| brings(*u)).fold(Rational::ZERO, |a, b| a + b);
                 let past: Vec<Rational> = here.iter().map(|u| before[*u].clone()).collect();
-                prop_assert_eq!(&interval.loads[0] + &interval.loads[1], best_use(&problem, &past, &room));
-                prop_assert!(interval.loads.iter().all(|load| *load <= room));
+                prop_assert_eq!(&interval.loads[0] + &interval.loads[1], best_use(&problem, &past, &free));
+                prop_assert!(interval.loads.iter().all(|load| *load <= free));
                 for (i, u) in here.iter().enumerate() {
                     let x = &interval.users[*u].as_ref().unwrap().tasks;
                     prop_assert!(*x >= before[*u]);
                     prop_assert!(!sharing_incentive || x * problem.dominant_demand(i) >= brings(*u));
-                    // Dynamic envy-freeness: only of those who were there before and got nothing since.
+                    // Dynamic envy-freeness: only of users who were present before and got nothing since.
                     for (k, other) in here.iter().enumerate() {
                         let y = &interval.users[*other].as_ref().unwrap().tasks;
                         let (d, e) = (problem.demand(i), problem.demand(k));

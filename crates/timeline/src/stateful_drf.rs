@@ -1,13 +1,12 @@
-//! Stateful DRF over time: commitments move, and the water level with them.
+//! Stateful DRF over time: commitments change, and the level with them.
 //!
-//! tau c' = overuse - c for every user and resource (paper 001, Eq. 6 as the equation it solves), with
-//! overuse = max(o - entitlement, 0) and o from Eq. 5, which depends on c by way of everybody's largest
-//! commitment. While o stands still, Eq. 6 itself is the solution and is used as it is; this is told by
-//! following it to the end (or to the first corner) and looking whether o is still the same there: between
-//! corners o is linear in the commitments, and those lie on a straight line. Where o moves, the equation
-//! is integrated from corner to corner.
+//! tau c' = overuse - c for every user and resource (the equation that Eq. 6 of Sadok et al., 2021, solves), with
+//! overuse = max(o - entitlement, 0) and o from Eq. 5, which depends on c through every user's largest commitment.
+//! While o is constant, Eq. 6 itself is the solution and is used as it is; this is detected by following it to the end
+//! (or to the first corner) and checking whether o is the same there: between corners o is linear in the commitments,
+//! and those lie on a straight line. Where o changes, the equation is integrated from corner to corner.
 //!
-//! Who is away takes nothing, so his commitments fade by Eq. 6 with overuse 0.
+//! A user who is absent uses nothing, so its commitments decay by Eq. 6 with overuse 0.
 
 use evenhand_mechanisms::{Mechanism, MechanismOptions, Number, User};
 
@@ -15,15 +14,15 @@ use crate::divider::{Divider, Period, PresentUser, Segment, divide_now, until_do
 use crate::runge_kutta::{next_length, step};
 use crate::{Scenario, TimelineError, TimelineOptions};
 
-/// Below this many time constants a corner is not told from the point where a step began.
+/// Duration, in time constants, below which a corner is not distinguished from the start of a step.
 const SHORTEST: f64 = 1e-10;
-/// Shares nearer to each other than this count as equal: rounding of sums over the users.
+/// Difference at which shares count as equal: the rounding of sums over users.
 const NEAR: f64 = 1e-12;
-/// What has not come to rest after so many time constants is taken for a mistake. At rest it is after
-/// some 25, since every deviation fades at least as fast as an unused commitment.
+/// Time constants after which a state that has not come to rest is taken for an error. It is at rest after some 25,
+/// since every deviation decays at least as fast as an unused commitment.
 const LONGEST: f64 = 1e4;
 
-/// Divides by `sdrf` in `f64`.
+/// Divider by `sdrf` in `f64`.
 pub(crate) struct StatefulDrf<'a> {
     scenario: &'a Scenario,
     mechanism: &'static dyn Mechanism,
@@ -33,7 +32,7 @@ pub(crate) struct StatefulDrf<'a> {
     /// In time constants.
     resolution: f64,
     entitlements: Vec<f64>,
-    /// User after user, of everybody.
+    /// Commitments of all users, user-major.
     commitments: Vec<f64>,
 }
 
@@ -85,10 +84,10 @@ impl Divider<f64> for StatefulDrf<'_> {
         let mut segments = Vec::new();
         while !run.is_over() {
             let began = run.at;
-            let commitments = run.everybodys(&self.commitments);
+            let commitments = run.all_commitments(&self.commitments);
             let moment = run.moment(&run.state)?;
-            let still = run.constant_for(&moment)?;
-            let ending = match still {
+            let constant = run.constant_for(&moment)?;
+            let ending = match constant {
                 Some(time) => {
                     run.pass_constant(&moment, time);
                     None
@@ -111,25 +110,25 @@ impl Divider<f64> for StatefulDrf<'_> {
             });
         }
         let reached = run.end.is_some_and(|end| run.at >= end);
-        let (commitments, left) = (run.everybodys(&self.commitments), run.left());
+        let (commitments, left) = (run.all_commitments(&self.commitments), run.left());
         self.commitments = commitments;
         Ok(Period { segments, left, reached })
     }
 }
 
-/// What those present have at some instant.
+/// Division among the users who are present at some instant.
 struct Moment {
     tasks: Vec<f64>,
     loads: Vec<f64>,
     level: Option<f64>,
-    /// max(o - entitlement, 0), user after user.
+    /// max(o - entitlement, 0), user-major.
     overuse: Vec<f64>,
-    /// Who has nothing, something or all he wants, which commitment of his is the largest, and which
-    /// resources are full. While this is the same, tasks are linear in the commitments.
+    /// For each user, whether it has nothing, something or all it wants, and which of its commitments is the largest;
+    /// then which resources are saturated. While the regime is constant, tasks are linear in the commitments.
     regime: Vec<usize>,
 }
 
-/// The time from one event to the next. Times in time constants, from the first event on.
+/// Time from one event to the next. Times are in time constants since the first event.
 struct Run<'a> {
     divider: &'a StatefulDrf<'a>,
     present: &'a [PresentUser<f64>],
@@ -137,12 +136,12 @@ struct Run<'a> {
     from_s: f64,
     at: f64,
     end: Option<f64>,
-    /// Commitments of those present, user after user; then the work each has done.
+    /// Commitments of the users who are present, user-major; then the work that each has done.
     state: Vec<f64>,
-    /// The work each has to do, in tasks times time constants.
+    /// Work of each in this phase, in tasks times time constants.
     work: Vec<Option<f64>>,
     is_done: bool,
-    /// The length to try next.
+    /// Length to try next.
     step: f64,
 }
 
@@ -170,8 +169,9 @@ impl<'a> Run<'a> {
         self.is_done || self.at.is_infinite() || self.end.is_some_and(|end| self.at >= end)
     }
 
-    /// Commitments of all users now, of those present from this run, of the others faded since it began.
-    fn everybodys(&self, at_begin: &[f64]) -> Vec<f64> {
+    /// Returns the current commitments of all users: of those present from the state, of the others decayed since the
+    /// start.
+    fn all_commitments(&self, at_begin: &[f64]) -> Vec<f64> {
         let width = self.divider.scenario.resource_count();
         let kept = libm::exp(-self.at);
         let mut all: Vec<f64> = at_begin.iter().map(|c| c * kept).collect();
@@ -191,7 +191,7 @@ impl<'a> Run<'a> {
         let StatefulDrf { scenario, mechanism, options, entitlements, tau_s, .. } = self.divider;
         let width = scenario.resource_count();
         let commitments = || state.chunks_exact(width).take(self.users.len());
-        // A stage of a step may look a hair below zero.
+        // A stage of a step may be slightly below zero.
         let users = self
             .users
             .iter()
@@ -214,24 +214,24 @@ impl<'a> Run<'a> {
         Ok(Moment { tasks: allocation.tasks, loads, level: allocation.level, overuse, regime })
     }
 
-    /// The state after some time with what there is at `moment` (Eq. 6).
-    fn faded(&self, moment: &Moment, time: f64) -> Vec<f64> {
+    /// Returns the state after some time with the division of `moment` (Eq. 6).
+    fn decayed(&self, moment: &Moment, time: f64) -> Vec<f64> {
         let (kept, lost) = (libm::exp(-time), -libm::expm1(-time));
         let (commitments, done) = self.state.split_at(moment.overuse.len());
         let commitments = commitments.iter().zip(&moment.overuse).map(|(c, overuse)| c * kept + overuse * lost);
         commitments.chain(done.iter().zip(&moment.tasks).map(|(done, x)| done + x * time)).collect()
     }
 
-    /// How long nobody's tasks move, if they do not; possibly for ever.
+    /// Returns how long tasks remain constant, possibly infinite; `None` if they change.
     fn constant_for(&self, moment: &Moment) -> Result<Option<f64>, TimelineError> {
         let left = self.end.map_or(f64::INFINITY, |end| end - self.at);
         let gaps = self.state.iter().zip(&moment.overuse).map(|(c, overuse)| (c - overuse).abs());
         if gaps.fold(0.0, f64::max) <= self.divider.tolerance / 10.0 {
             return Ok(Some(left));
         }
-        // Past this, what is kept of a commitment is below the digits of an f64.
+        // Past this, what remains of a commitment is below the precision of an f64.
         let far = left.min(50.0);
-        let later = |time: f64| self.moment(&self.faded(moment, time));
+        let later = |time: f64| self.moment(&self.decayed(moment, time));
         let is_same = |later: &Moment| {
             let pairs = later.tasks.iter().zip(&moment.tasks);
             pairs.into_iter().all(|(a, b)| (a - b).abs() <= NEAR * (1.0 + b))
@@ -240,7 +240,7 @@ impl<'a> Run<'a> {
         if last.regime == moment.regime {
             return Ok((is_same(&last) && is_same(&later(far / 2.0)?)).then_some(left));
         }
-        // A regime is bounded by straight lines, so the time within it is one segment.
+        // A regime is bounded by hyperplanes, so the time within it is one interval.
         let (mut within, mut beyond) = (0.0, far);
         while beyond - within > 1e-15 * beyond {
             let middle = within + (beyond - within) / 2.0;
@@ -256,7 +256,7 @@ impl<'a> Run<'a> {
         Ok(Some(beyond))
     }
 
-    /// Passes time in which nothing moves but commitments.
+    /// Passes time during which only commitments change.
     fn pass_constant(&mut self, moment: &Moment, time: f64) {
         let done = &self.state[moment.overuse.len()..];
         let left: Vec<PresentUser<f64>> = self
@@ -271,7 +271,7 @@ impl<'a> Run<'a> {
         if until.is_infinite() {
             self.state[..moment.overuse.len()].copy_from_slice(&moment.overuse);
         } else {
-            self.state = self.faded(moment, until);
+            self.state = self.decayed(moment, until);
         }
         self.at = if !self.is_done && self.end.is_some_and(|end| until >= end - self.at) {
             self.end.unwrap_or(f64::INFINITY)
@@ -280,7 +280,7 @@ impl<'a> Run<'a> {
         };
     }
 
-    /// Passes time in which tasks move: to `end`, or to a corner, or until work is done.
+    /// Passes time during which tasks change: to `end`, to a corner, or until work is complete.
     fn follow(&mut self, moment: &Moment, end: f64) -> Result<Moment, TimelineError> {
         let tolerance = self.divider.tolerance;
         let stuck =
@@ -318,7 +318,7 @@ impl<'a> Run<'a> {
                     }
                 }
             } else if ends {
-                // A corner no farther than this from where the step began is the one before.
+                // A corner no farther than this from the start of the step is the previous one.
                 ends = self.has_done(&next.state);
             }
             self.is_done = self.has_done(&next.state);
@@ -344,12 +344,12 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Whether so much done is all of the work, up to rounding.
+/// Returns whether `done` is all of the work, up to rounding.
 fn is_done(work: f64, done: f64) -> bool {
     done >= work * (1.0 - NEAR)
 }
 
-/// Divides by `sdrf` exactly, as long as nothing moves.
+/// Divider by `sdrf` in exact numbers, as long as commitments do not change.
 pub(crate) struct ExactStatefulDrf<'a> {
     scenario: &'a Scenario,
     mechanism: &'static dyn Mechanism,

@@ -1,4 +1,4 @@
-//! What a division over time looks like, and how to ask for one.
+//! Timelines, and the function that computes them.
 
 use evenhand_mechanisms::{Mechanism, MechanismError, MechanismOptions, Number, ProblemError};
 use evenhand_model::Rational;
@@ -11,61 +11,62 @@ use crate::event_loop;
 use crate::irrevocable_baa::IrrevocableBaa;
 use crate::stateful_drf::{ExactStatefulDrf, StatefulDrf};
 
-/// What one user has during an interval.
+/// Division's result for one user during an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserShare<N> {
-    /// Which of the user's phases it is, from 0.
+    /// Index of the user's phase.
     pub phase: usize,
-    /// Tasks at the interval's begin.
+    /// Number of tasks at the start of the interval.
     pub tasks: N,
 }
 
-/// What an interval over which tasks move ends with.
+/// State at the end of an interval during which tasks change.
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntervalEnd<N> {
-    /// Tasks of each user; `None` for those away.
+    /// Tasks of each user; `None` for users who are absent.
     pub tasks: Vec<Option<N>>,
-    /// The share of each resource that is given away.
+    /// Share of each resource that is allocated.
     pub loads: Vec<N>,
-    /// The water level.
+    /// Level, for mechanisms that have one.
     pub level: Option<N>,
 }
 
-/// A time over which nobody comes, goes or changes.
+/// Time during which no user arrives, leaves or changes phase.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Interval<N> {
-    /// Its begin, in seconds.
+    /// Start, in seconds.
     pub from: N,
-    /// Its end, in seconds; `None` if nothing happens any more.
+    /// End, in seconds; `None` if it does not end.
     pub until: Option<N>,
-    /// What each user has; `None` for those away.
+    /// Share of each user; `None` for users who are absent.
     pub users: Vec<Option<UserShare<N>>>,
-    /// The share of each resource that is given away.
+    /// Share of each resource that is allocated at the start.
     pub loads: Vec<N>,
-    /// The level, of mechanisms that have one; see [`Allocation::level`](evenhand_mechanisms::Allocation).
+    /// Level at the start, for mechanisms that have one; see
+    /// [`Allocation::level`](evenhand_mechanisms::Allocation::level).
     pub level: Option<N>,
-    /// The level of those whose bottleneck each resource is, of mechanisms that have such levels.
+    /// Level of each resource, for mechanisms that have such levels.
     pub levels: Vec<Option<N>>,
-    /// Commitments at the begin, user after user; empty where the mechanism keeps none.
+    /// Commitments at the start, user-major; empty if the mechanism keeps none.
     pub commitments: Vec<N>,
-    /// If tasks move between begin and end: what they have come to. They move smoothly; an interval ends
-    /// wherever they have a corner.
+    /// State at the end, if tasks change in between. They change smoothly; an interval ends wherever they have a
+    /// corner.
     pub ending: Option<IntervalEnd<N>>,
 }
 
 impl<N: Number> Interval<N> {
-    /// How long it lasts, in seconds; `None` if it does not end.
+    /// Returns the duration in seconds; `None` if the interval does not end.
     pub fn length(&self) -> Option<N> {
         self.until.as_ref().map(|until| until.clone() - &self.from)
     }
 
-    /// What the user has of each resource at the begin; nothing while away.
+    /// Returns the share of each resource that the user holds at the start; 0 while absent.
     pub fn held(&self, scenario: &Scenario, user: usize) -> Vec<N> {
         let tasks = self.users[user].as_ref().map(|share| &share.tasks);
         self.shares(scenario, user, tasks)
     }
 
-    /// What the user has of each resource just before the end.
+    /// Returns the share of each resource that the user holds just before the end.
     pub fn held_at_end(&self, scenario: &Scenario, user: usize) -> Vec<N> {
         match &self.ending {
             Some(ending) => self.shares(scenario, user, ending.tasks[user].as_ref()),
@@ -84,14 +85,14 @@ impl<N: Number> Interval<N> {
     }
 }
 
-/// A division over time: intervals that follow each other without a gap from the first arrival.
+/// Division over time: contiguous intervals from the first arrival on.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Timeline<N> {
-    /// The mechanism that divided.
+    /// Name of the mechanism.
     pub mechanism: &'static str,
-    /// In order of time, none of them empty.
+    /// Intervals in order of time, none of them empty.
     pub intervals: Vec<Interval<N>>,
-    /// When each user's last phase ended; `None` if it did not.
+    /// End of each user's last phase, in seconds; `None` if it did not end.
     pub left: Vec<Option<N>>,
 }
 
@@ -123,24 +124,22 @@ impl Timeline<f64> {
     }
 }
 
-/// How to divide over time.
+/// Options of [`divide_over_time`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct TimelineOptions {
-    /// What can be chosen about some mechanisms.
+    /// Options of the mechanism.
     pub mechanism: MechanismOptions,
-    /// How fast commitments fade; `sdrf` needs it, no other heeds it.
+    /// Decay of commitments; required by `sdrf`, ignored by the others.
     pub decay: Option<Decay>,
-    /// `baa` of two resources: each user brings his share of capacity, and nobody ever gets less than he
-    /// had (reference: T3) nor, unless the sharing incentive is given up, than he brought. Unless asked
-    /// for, every interval is divided for itself (T1).
+    /// `baa` of two resources: each user brings its share of capacity, and no user ever gets less than it had (Bao,
+    /// 2015) nor, unless the sharing incentive is given up, than it brought. By default every interval is divided
+    /// independently.
     pub irrevocable: bool,
-    /// Stop at this second, whoever is still there.
+    /// Second at which to stop, whoever is present.
     pub until: Option<Rational>,
-    /// How far commitments (shares of capacity) and work done (relative) may be off for each time
-    /// constant integrated over.
+    /// Allowed error of commitments (shares of capacity) and of work done (relative) per time constant of integration.
     pub tolerance: f64,
-    /// Where tasks move smoothly, an interval at least every so many seconds; unless said, every eighth
-    /// of a half-life.
+    /// Longest interval where tasks change smoothly, in seconds; the default is an eighth of a half-life.
     pub resolution_s: Option<f64>,
 }
 
@@ -157,81 +156,83 @@ impl Default for TimelineOptions {
     }
 }
 
-/// Why there is no timeline.
+/// Reason why there is no timeline.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum TimelineError {
-    /// The mechanism gave nothing.
+    /// The mechanism returned an error.
     #[error("from second {from} on: {source}")]
     Mechanism {
-        /// The begin of the interval, in seconds.
+        /// Start of the interval, in seconds.
         from: f64,
-        /// Why.
+        /// Its error.
         source: MechanismError,
     },
-    /// Users who make no problem, in the kind of number asked for.
+    /// The users do not form a valid problem in the arithmetic chosen.
     #[error("from second {from} on: {source}")]
     Problem {
-        /// The begin of the interval, in seconds.
+        /// Start of the interval, in seconds.
         from: f64,
-        /// Why.
+        /// The problem's error.
         source: ProblemError,
     },
-    /// `sdrf` without a memory span.
-    #[error("{mechanism} needs to know how fast commitments fade: a delta or a half-life")]
+    /// `sdrf` without a decay of commitments.
+    #[error("{mechanism} needs the decay of commitments: a delta or a half-life")]
     NoDecay {
-        /// Which one.
+        /// Name of the mechanism.
         mechanism: &'static str,
     },
-    /// Commitments are exponentials of time.
+    /// Commitments are exponential functions of time, so that the exact answer is irrational.
     #[error(
-        "from second {from} on, commitments of user {user} move, and the answer of {mechanism} is irrational; \
-             there is an exact one only while nobody has a commitment or takes more than his entitlement"
+        "from second {from} on, commitments of user {user} change, and the answer of {mechanism} is irrational; it is \
+             exact only while no user has a commitment or holds more than its entitlement"
     )]
     CommitmentsMove {
-        /// Which one.
+        /// Name of the mechanism.
         mechanism: &'static str,
-        /// The first such user, by number.
+        /// First such user.
         user: usize,
-        /// The begin of the interval, in seconds.
+        /// Start of the interval, in seconds.
         from: f64,
     },
-    /// The irrevocable division of anything but `baa`.
-    #[error("only baa can be irrevocable, found {mechanism}")]
+    /// Irrevocable division by another mechanism than `baa`.
+    #[error("irrevocable division is available for baa only, found {mechanism}")]
     NotIrrevocable {
-        /// Which one.
+        /// Name of the mechanism.
         mechanism: &'static str,
     },
-    /// The irrevocable division of other than two resources.
-    #[error("the irrevocable division is of two resources, as in paper 002, found {found}")]
+    /// Irrevocable division of other than two resources.
+    #[error("irrevocable division is defined for two resources (Bao, 2015), found {found}")]
     TwoResources {
-        /// How many.
+        /// Number of resources.
         found: usize,
     },
-    /// The irrevocable division among users who go, change or have enough.
-    #[error("the irrevocable division is among users who come once, stay, and want no limit; user {user} does not")]
+    /// Irrevocable division among users who leave, change or have a limit.
+    #[error("irrevocable division is defined for users who arrive once, stay, and have no limit; user {user} does not")]
     NotPermanent {
-        /// The first such user, by number.
+        /// First such user.
         user: usize,
     },
-    /// A number among the options that is none.
+    /// A number among the options is not positive and finite.
     #[error("{what} must be a number above 0")]
     InvalidOption {
-        /// Which one.
+        /// Name of the option.
         what: &'static str,
     },
-    /// The integration made no headway.
-    #[error("the commitments cannot be followed from second {from} on: steps get too short at tolerance {tolerance}")]
+    /// The integration made no progress.
+    #[error(
+        "integration of commitments makes no progress from second {from} on: steps get too short at tolerance {tolerance}"
+    )]
     NoProgress {
-        /// Where, in seconds.
+        /// Time, in seconds.
         from: f64,
-        /// The tolerance asked for.
+        /// Tolerance requested.
         tolerance: f64,
     },
 }
 
-/// The rule of `sdrf`, which has a past.
+/// Name of the mechanism that keeps commitments.
 const STATEFUL: &str = "sdrf";
-/// The rule that can be irrevocable.
+/// Name of the mechanism with an irrevocable form.
 const BAA: &str = "baa";
 
 /// Divides capacity over time among the users of a scenario.

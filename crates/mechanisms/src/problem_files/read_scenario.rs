@@ -5,7 +5,7 @@ use evenhand_documents::{Document, DocumentError, Node, Table};
 use evenhand_model::{Rational, Span};
 
 use crate::problem_files::read_accounts::{AccountEntry, tree};
-use crate::problem_files::read_problem::{ProblemFile, UserEntry, user_of};
+use crate::problem_files::read_problem::{UserEntry, user_of};
 use crate::problem_files::read_shared_sections::{SharedSections, users_of};
 
 /// Scenario in the units of its file.
@@ -49,20 +49,13 @@ pub struct Phase {
     pub demand: Vec<Rational>,
 }
 
-impl Phase {
-    /// Returns whether the phase includes an instant: from its start to just before its end.
-    pub fn includes(&self, at: &Rational) -> bool {
-        self.from <= *at && self.until.as_ref().is_none_or(|until| at < until)
-    }
-}
-
 impl ScenarioFile {
     /// Reads a scenario that will be computed in `arithmetic`: a problem whose users may have `arrive` (default 0) and
     /// `leave`, or else `phases` with `from`, `until`, `tasks` and `demand`, of which the last two default to those of
     /// the user. Times are numbers of seconds or durations (`"90s"`, `"8h"`, `"1.5d"`).
     ///
     /// # Errors
-    /// Returns an error as [`ProblemFile::read`] does, and if a user has both forms, a time ends before it starts, or
+    /// Returns an error as [`ProblemFile::read`](super::ProblemFile::read) does, and if a user has both forms, a time ends before it starts, or
     /// phases overlap.
     pub fn read(document: &Document, arithmetic: Arithmetic) -> Result<ScenarioFile, DocumentError> {
         let (root, tables) = users_of(document)?;
@@ -86,36 +79,6 @@ impl ScenarioFile {
     pub fn account_tree(&self) -> Result<Option<AccountTree<Rational>>, ProblemError> {
         let user_accounts: Vec<Option<usize>> = self.users.iter().map(|user| user.account).collect();
         tree(&self.accounts, &user_accounts)
-    }
-
-    /// Returns all instants at which a phase starts or ends, in order of time.
-    pub fn instants(&self) -> Vec<Rational> {
-        let phases = self.users.iter().flat_map(|user| &user.phases);
-        let mut instants: Vec<Rational> =
-            phases.flat_map(|p| [Some(&p.from), p.until.as_ref()]).flatten().cloned().collect();
-        instants.sort_unstable();
-        instants.dedup();
-        instants
-    }
-
-    /// Returns the problem of the users who are present at an instant, and their indices in the scenario.
-    pub fn at(&self, instant: &Rational) -> (Vec<usize>, ProblemFile) {
-        let mut present = Vec::new();
-        let mut users = Vec::new();
-        for (number, user) in self.users.iter().enumerate() {
-            let Some(phase) = user.phases.iter().find(|phase| phase.includes(instant)) else { continue };
-            present.push(number);
-            users.push(UserEntry {
-                name: user.name.clone(),
-                weight: user.weight.clone(),
-                tasks: phase.tasks.clone(),
-                demand: phase.demand.clone(),
-                commitment: user.commitment.clone(),
-                account: user.account,
-            });
-        }
-        let (resources, capacity, accounts) = (self.resources.clone(), self.capacity.clone(), self.accounts.clone());
-        (present, ProblemFile { resources, capacity, users, accounts })
     }
 }
 

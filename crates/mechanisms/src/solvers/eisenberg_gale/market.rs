@@ -111,7 +111,7 @@ impl Market {
             return None;
         }
         // g(p) - sum e_i log x_i with x_i = x_i(p) / over is sum_j p_j (1 - load_j) + sum_i e_i log over, plus soft e_i
-        // for each user with a limit; the logarithm is at limit over - 1. Then the rounding of all that.
+        // for each user with a limit; the logarithm is at most over - 1. Then the rounding of all that.
         let spent: f64 = prices.iter().zip(&loads).map(|(p, load)| p * (1.0 - load)).sum();
         let roundings = (BLOCK + self.users.len() / BLOCK + 4 * self.width + 8) as f64;
         let money = self.budgets + prices.iter().zip(&loads).map(|(p, load)| p * load.max(1.0)).sum::<f64>();

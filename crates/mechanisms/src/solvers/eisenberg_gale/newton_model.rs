@@ -1,4 +1,4 @@
-//! The quadratic program of a Newton step: a convex model, minimized over prices of at lowest 0.
+//! The quadratic program of a Newton step: a convex model, minimized over prices of at least 0.
 
 use super::ROUNDING;
 
