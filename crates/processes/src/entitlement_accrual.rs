@@ -1,25 +1,25 @@
-//! What clients were entitled to: entitlement accrued on each resource, in a sliding window and in all.
+//! Accrual of entitlement on each resource, in a sliding window and in total.
 //!
-//! On a resource with `m` servers whose active clients have weights that sum to `P`, client i accrues at
-//! the rate m p_i / P. So let the resource have a virtual time V that grows by m / P a nanosecond: while
-//! i is active, it accrues p_i times the growth of V. A window's accrual is then one multiplication for a
-//! client that was active in all of it, and only comings and goings cost more.
+//! On a resource with `m` servers whose active clients have weights that sum to `P`, client i accrues entitlement at
+//! the rate m p_i / P. Let the resource have a virtual time V that grows by m / P per nanosecond: while i is active, it
+//! accrues p_i times the growth of V. The accrual of a window is then one multiplication for a client that was active
+//! in all of it, and only arrivals and departures cost more.
 //!
-//! V is in fixed point and exact but for the rounding of m / P; nothing is ever accumulated in floats.
+//! V is in fixed point and exact except for the rounding of m / P; nothing is accumulated in floating point.
 
 use std::collections::VecDeque;
 
-/// V counts 2^-70 ns of a client of weight 1. A run times its servers is at most 2^56 ns and a weight is at
-/// most the sum of weights, so products of a weight and a difference of V stay below 2^126.
+/// Fractional bits: V counts 2^-70 ns of a client of weight 1. The length of a run times its servers is at most 2^56 ns
+/// and a weight is at most the sum of weights, so products of a weight and a difference of V stay below 2^126.
 const FRACTION: u32 = 70;
-/// One nanosecond and a half of it. What lies a hair below the half (2^-12 ns, more than all rounding
-/// here) goes up too, so that a sum that is exactly a half is rounded alike however it was added up.
+/// Half a nanosecond. Values slightly below the half (2^-12 ns, more than all rounding here) are rounded up too, so
+/// that a sum that is exactly a half is rounded alike in whatever order it was added up.
 const HALF: u128 = (1 << (FRACTION - 1)) + (1 << (FRACTION - 12));
 /// The same for `f64`.
 const HALF_F64: f64 = 0.5 + 1.0 / 4096.0;
 const NEVER: u64 = u64::MAX;
 
-/// To the nearest nanosecond; infinity becomes `i64::MAX`.
+/// Rounds to the nearest nanosecond; infinity becomes `i64::MAX`.
 #[inline]
 pub(crate) fn round(nanos: f64) -> i64 {
     let x = nanos + HALF_F64;
@@ -35,20 +35,20 @@ pub(crate) struct EntitlementAccrual {
     columns: Vec<Column>,
 }
 
-/// One resource (or all of them as one).
+/// Accrual on one resource, or on all of them as one.
 struct Column {
     servers: u64,
-    /// P.
+    /// P, the sum of the weights of active clients.
     active: u64,
-    /// V over time, from the window's edge on: straight lines between points.
+    /// V over time, from the window's edge on: piecewise linear between points.
     history: VecDeque<Point>,
-    /// When the grace of those who left ends: in order, since all have the same.
+    /// Ends of the grace periods of clients that left: in order, since all have the same length.
     expiries: VecDeque<(u64, u32)>,
     members: Vec<Member>,
-    /// Those whose part in the window is neither all of it nor nothing.
+    /// Clients that were active in part of the window.
     partial: Vec<u32>,
-    /// What to add to V's growth over the window to get the part in which the client was active: 0 for all
-    /// of it, infinity for none and no claim.
+    /// Addition to V's growth over the window that gives the growth during which the client was active: 0 if it was
+    /// active throughout, infinity if it was not active and has no claim.
     correction: Vec<f64>,
     synced: u64,
 }
@@ -57,30 +57,30 @@ struct Column {
 struct Point {
     at: u64,
     v: u128,
-    /// V's growth a nanosecond from here on.
+    /// Growth of V per nanosecond from here on.
     rate: u128,
 }
 
 #[derive(Clone, Default)]
 struct Member {
-    /// Requests here now.
+    /// Number of its requests here now.
     present: u32,
     active: bool,
     is_partial: bool,
-    /// When its grace ends; `NEVER` while it is here.
+    /// End of its grace period; `NEVER` while it has requests here.
     expires: u64,
     /// V when it became active.
     since: u128,
-    /// V's growth in all earlier times of activity.
+    /// Growth of V during all earlier periods of activity.
     earlier: u128,
-    /// Those of them that are still in the window: V at begin and end.
+    /// Those of them that reach into the window: V at start and end.
     closed: VecDeque<(u128, u128)>,
-    /// The sum of their lengths.
+    /// Sum of their lengths.
     closed_growth: u128,
 }
 
 impl EntitlementAccrual {
-    /// Columns with these numbers of servers, for clients with these weights.
+    /// Creates columns with these numbers of servers, for clients with these weights.
     pub(crate) fn new(weights: &[u64], servers: &[u64], grace: u64, window: u64) -> EntitlementAccrual {
         let column = |servers: &u64| Column {
             servers: *servers,
@@ -95,7 +95,7 @@ impl EntitlementAccrual {
         EntitlementAccrual { weights: weights.to_vec(), grace, window, columns: servers.iter().map(column).collect() }
     }
 
-    /// A request of the client came to the column.
+    /// Records the arrival of a client's request in the column.
     #[inline]
     pub(crate) fn enter(&mut self, now: u64, client: usize, column: usize) {
         let column = &mut self.columns[column];
@@ -115,7 +115,7 @@ impl EntitlementAccrual {
         column.note_partial(client);
     }
 
-    /// A request of the client left the column.
+    /// Records the departure of a client's request from the column.
     #[inline]
     pub(crate) fn leave(&mut self, now: u64, client: usize, column: usize) {
         let column = &mut self.columns[column];
@@ -127,7 +127,7 @@ impl EntitlementAccrual {
         }
     }
 
-    /// The client has ended: no grace.
+    /// Ends the client's activity, without a grace period.
     pub(crate) fn end(&mut self, now: u64, client: usize) {
         for column in &mut self.columns {
             column.expire(now, &self.weights);
@@ -137,7 +137,8 @@ impl EntitlementAccrual {
         }
     }
 
-    /// Brings a column's window to `now`: what [`entitled`](Self::entitled) says is then true.
+    /// Moves a column's window to `now`, and returns the growth of V over it; [`corrections`](Self::corrections) are
+    /// then valid.
     pub(crate) fn sync(&mut self, now: u64, column: usize) -> f64 {
         let column = &mut self.columns[column];
         column.synced = now;
@@ -152,7 +153,7 @@ impl EntitlementAccrual {
                 member.closed_growth -= to - from;
                 member.closed.pop_front();
             }
-            // Only the first can begin before the edge.
+            // Only the first can start before the edge.
             let before = member.closed.front().map_or(0, |(from, _)| edge.saturating_sub(*from));
             let mut part = member.closed_growth - before;
             if member.active {
@@ -174,25 +175,25 @@ impl EntitlementAccrual {
         nanos(growth)
     }
 
-    /// Brings a column to `now` if it was not for long, so that it keeps no more than the window needs.
+    /// Synchronizes a column that has not been for longer than a window, so that it keeps no more history than
+    /// necessary.
     pub(crate) fn keep_up(&mut self, now: u64, column: usize) {
         if now - self.columns[column].synced > self.window {
             self.sync(now, column);
         }
     }
 
-    /// After [`sync`](Self::sync): for each client, what to add to the growth it returned before
-    /// multiplying with the weight.
+    /// Returns, after [`sync`](Self::sync), for each client what to add to the growth before multiplying by the weight.
     pub(crate) fn corrections(&self, column: usize) -> &[f64] {
         &self.columns[column].correction
     }
 
-    /// V of a column now.
+    /// Returns V of a column now.
     pub(crate) fn v(&mut self, now: u64, column: usize) -> u128 {
         self.columns[column].v_at(now, &self.weights)
     }
 
-    /// All that the client ever accrued in the column, to the nearest nanosecond, if V is `v` now.
+    /// Returns the total accrual of the client in the column, to the nearest nanosecond, if V is `v` now.
     #[inline]
     pub(crate) fn ever(&self, v: u128, client: usize, column: usize) -> i64 {
         let member = &self.columns[column].members[client];
@@ -201,10 +202,10 @@ impl EntitlementAccrual {
     }
 }
 
-/// The unit of V in nanoseconds: a power of two, so multiplying by it rounds nothing.
+/// The unit of V in nanoseconds: a power of two, so that multiplying by it rounds nothing.
 const UNIT: f64 = 1.0 / (1u128 << FRACTION) as f64;
 
-/// A growth of V in nanoseconds of weight 1. Faster than the conversion of u128, and as near.
+/// Converts a growth of V to nanoseconds of weight 1. Faster than the conversion of u128, and as accurate.
 #[inline]
 fn nanos(growth: u128) -> f64 {
     const HIGH: f64 = (1u128 << 64) as f64 * UNIT;
@@ -212,7 +213,7 @@ fn nanos(growth: u128) -> f64 {
 }
 
 impl Column {
-    /// V now, after all who are due have stopped being active.
+    /// Returns V now, after ending the activity of clients whose grace period is over.
     #[inline]
     fn v_at(&mut self, now: u64, weights: &[u64]) -> u128 {
         self.expire(now, weights);
@@ -224,7 +225,7 @@ impl Column {
         self.history.back().map_or(0, |p| p.v + p.rate * u128::from(now - p.at))
     }
 
-    /// V at the window's edge; forgets what lies before.
+    /// Returns V at the window's edge, and discards the history before it.
     fn edge(&mut self, edge: u64) -> u128 {
         self.forget(edge);
         self.history.front().map_or(0, |p| p.v + p.rate * u128::from(edge.saturating_sub(p.at)))
@@ -240,7 +241,7 @@ impl Column {
     fn expire(&mut self, now: u64, weights: &[u64]) {
         while let Some((at, client)) = self.expiries.front().copied().filter(|(at, _)| *at <= now) {
             self.expiries.pop_front();
-            // Who came back in time, or left again later, is not due.
+            // A client that returned in time, or left again later, is not due.
             let member = &self.members[client as usize];
             if member.active && member.expires == at {
                 self.close(at, client as usize, weights, 0);
@@ -248,8 +249,7 @@ impl Column {
         }
     }
 
-    /// The client is active no longer. Expiries are handled in order of time, so `at` is never before
-    /// the last point.
+    /// Ends the client's activity. Expiries are handled in order of time, so `at` is never before the last point.
     fn close(&mut self, at: u64, client: usize, weights: &[u64], window: u64) {
         let v = self.set_active(at, self.active - weights[client], window);
         let member = &mut self.members[client];
@@ -262,7 +262,7 @@ impl Column {
         self.note_partial(client);
     }
 
-    /// P changes; returns V. With a window, forgets what is before it.
+    /// Changes P; returns V. With a window, discards the history before it.
     fn set_active(&mut self, at: u64, active: u64, window: u64) -> u128 {
         let v = self.last(at);
         self.active = active;
@@ -291,10 +291,10 @@ mod tests {
     use super::*;
     use evenhand_model::random::Stream;
 
-    /// O3 and O4: what all accrue in a window is the time in it in which anybody was active (times the
-    /// servers), and nobody accrues less than nothing or more than that.
+    /// The accrual of all clients in a window is the time in it during which any client was active (times the servers),
+    /// and each client's is between 0 and that.
     #[test]
-    fn all_that_is_accrued_is_the_time_somebody_was_there() {
+    fn total_accrual_is_the_time_with_any_active_client() {
         const CLIENTS: usize = 4;
         for seed in 0..200 {
             let mut stream = Stream::new(seed, "accrual", 0);
@@ -303,7 +303,7 @@ mod tests {
             let mut accrual = EntitlementAccrual::new(&weights, &[servers], grace, window);
             let mut present = [0u32; CLIENTS];
             let mut left = [None::<u64>; CLIENTS];
-            let mut somebody: Vec<bool> = Vec::new();
+            let mut any_active: Vec<bool> = Vec::new();
             for now in 0..600u64 {
                 if stream.below(4) == 0 {
                     let client = stream.below(CLIENTS as u64) as usize;
@@ -320,20 +320,20 @@ mod tests {
                     let growth = accrual.sync(now, 0);
                     let accrued = |c: usize| weights[c] as f64 * (growth + accrual.corrections(0)[c]);
                     let all: Vec<f64> = (0..CLIENTS).map(accrued).filter(|a| a.is_finite()).collect();
-                    let seen = &somebody[somebody.len().saturating_sub(window as usize)..];
+                    let seen = &any_active[any_active.len().saturating_sub(window as usize)..];
                     let due = seen.iter().filter(|s| **s).count() as u64 * servers;
                     assert!((all.iter().sum::<f64>() - due as f64).abs() < 1e-6, "{seed} at {now}: {all:?} of {due}");
                     assert!(all.iter().all(|a| (-1e-9..=(window * servers) as f64 + 1e-9).contains(a)), "{all:?}");
                 }
                 // From now to the next instant.
                 let is_there = |c: usize| present[c] > 0 || left[c].is_some_and(|t| now < t + grace);
-                somebody.push((0..CLIENTS).any(is_there));
+                any_active.push((0..CLIENTS).any(is_there));
             }
         }
     }
 
     #[test]
-    fn halves_go_up_however_they_were_added() {
+    fn halves_are_rounded_up_in_any_order_of_addition() {
         assert_eq!([0.5, -0.5, 1.49, -1.51, 0.4999999].map(round), [1, 0, 1, -2, 1]);
         assert_eq!(round(f64::INFINITY), i64::MAX);
     }

@@ -2,22 +2,22 @@
 
 use evenhand_model::{Rational, UBig};
 
-/// The largest sum of weights: with it, a window of accrual in fixed point is exact to 1e-4 ns.
+/// Largest sum of weights, at which a window of accrual in fixed point is exact to 1e-4 ns.
 pub(crate) const LARGEST_SUM: u64 = 1 << 24;
 
-/// Numbers in the ratios of `exact` (all above 0): exactly if their sum is small enough, else rounded.
+/// Returns whole numbers in the ratios of `exact` (all above 0): exact if their sum is small enough, else rounded.
 pub(crate) fn integer_weights(exact: &[&Rational]) -> Vec<u64> {
     let sum = exact.iter().fold(Rational::ZERO, |sum, w| sum + *w);
-    let most = Rational::from(LARGEST_SUM);
+    let largest = Rational::from(LARGEST_SUM);
     let rounded = || {
-        let part = |w: &Rational| (w * &most / &sum).round().try_into().unwrap_or(1u64).max(1);
+        let part = |w: &Rational| (w * &largest / &sum).round().try_into().unwrap_or(1u64).max(1);
         exact.iter().map(|w| part(w)).collect()
     };
     let mut common = UBig::ONE;
     for weight in exact {
-        let below = weight.denominator();
-        common = &common / gcd(common.clone(), below.clone()) * below;
-        // Denominators that do not go together: no whole numbers small enough.
+        let denominator = weight.denominator();
+        common = &common / gcd(common.clone(), denominator.clone()) * denominator;
+        // Unrelated denominators: no sufficiently small whole numbers exist.
         if common > (UBig::ONE << 1024) {
             return rounded();
         }
@@ -51,7 +51,7 @@ mod tests {
     }
 
     #[test]
-    fn ratios_are_kept_and_nothing_else_matters() {
+    fn only_ratios_matter_and_they_are_kept() {
         assert_eq!(of(&["0.1", "0.2", "0.3"]), [1, 2, 3]);
         assert_eq!(of(&["1/3", "1/2"]), [2, 3]);
         assert_eq!(of(&["50", "25", "12.5", "12.5"]), [4, 2, 1, 1]);
@@ -59,10 +59,10 @@ mod tests {
     }
 
     #[test]
-    fn wild_ratios_are_rounded() {
-        let wild = of(&["1", "1e-30", "0.333333333333333333333"]);
-        assert_eq!(wild[1], 1);
-        assert!(wild.iter().sum::<u64>() <= LARGEST_SUM + 2);
-        assert!((wild[0] as f64 / wild[2] as f64 - 3.0).abs() < 1e-5);
+    fn extreme_ratios_are_rounded() {
+        let extreme = of(&["1", "1e-30", "0.333333333333333333333"]);
+        assert_eq!(extreme[1], 1);
+        assert!(extreme.iter().sum::<u64>() <= LARGEST_SUM + 2);
+        assert!((extreme[0] as f64 / extreme[2] as f64 - 3.0).abs() < 1e-5);
     }
 }

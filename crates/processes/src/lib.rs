@@ -1,9 +1,9 @@
-//! Processes that alternate between time-shared resources: the simulator of paper 000.
+//! Processes that alternate between time-shared resources, scheduled by bottleneck-based priorities.
 //!
-//! Zeldes and Feitelson, "On-line fair allocations based on bottlenecks and global priorities"
-//! (ICPE'13): each client has one priority, the least gap between what it was entitled to and what it
-//! used among the resources that are bottlenecks, and all resources serve in the order of this one
-//! priority. Programs are in the paper's language; other schedulers run on the same scenarios.
+//! The simulator of Zeldes and Feitelson, "On-line fair allocations based on bottlenecks and global priorities" (ICPE
+//! 2013): each client has one priority, the minimal gap between its entitlement and its consumption among the
+//! bottleneck resources, and all resources serve in the order of this one priority. Programs are written in the paper's
+//! language; other schedulers run on the same scenarios.
 //!
 //! ```
 //! use evenhand_processes::{Client, Parameters, Program, Recording, Scenario};
@@ -19,9 +19,8 @@
 //! # Ok::<(), evenhand_documents::DocumentError>(())
 //! ```
 //!
-//! Runs are deterministic: the same scenario and seed give the same bytes. Memory grows with the window,
-//! not with the run, unless a [`Recording`] is kept. This room draws no figures and reads nothing but
-//! programs and scenarios.
+//! Runs are deterministic: the same scenario and seed give the same bytes. Memory is proportional to the window, not to
+//! the run, unless a [`Recording`] is kept.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod ensemble;

@@ -1,8 +1,8 @@
-//! Closing the loop: the shares that a run settles into, beside what the off-line theory divides.
+//! Comparison of the shares that a run converges to with those of the off-line theory.
 //!
-//! A client in one phase uses d_ij seconds of resource j each iteration; that is a task of a division
-//! problem. One request at a time means at most 1 / sum_j d_ij iterations a second (delays included), which
-//! is the limit X_i (reference: weighted bottleneck max fairness with rate caps; Bonald and Roberts,
+//! A client in one phase uses d_ij seconds of resource j in each iteration: a task of a division problem. Since it
+//! issues one request at a time, it completes at most 1 / sum_j d_ij iterations per second (delays included), which is
+//! its limit X_i. The off-line division is weighted bottleneck max fairness with these rate caps (Bonald and Roberts,
 //! SIGMETRICS'15).
 
 use evenhand_mechanisms::{
@@ -15,35 +15,35 @@ use crate::program::IDLE;
 use crate::recording::{Observer, Service};
 use crate::scenario::{Scenario, ScenarioError};
 
-/// A time in which everybody stays in one phase.
+/// Time during which every client stays in one phase.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SteadyInterval {
-    /// From here.
+    /// Start.
     pub from: Time,
-    /// To there, which is later.
+    /// End, later than the start.
     pub until: Time,
-    /// The phase of each client then (of each of its threads); `None` for clients who are not there.
+    /// Phase of each client (of each of its threads); `None` for clients who are absent.
     pub phases: Vec<Option<usize>>,
 }
 
 impl SteadyInterval {
-    /// Everybody in the last phase.
+    /// Returns the interval with every client in its last phase.
     pub fn in_last_phases(scenario: &Scenario, from: Time, until: Time) -> SteadyInterval {
         let last = |c: &crate::Client| c.threads.iter().map(|t| t.phases.len()).min().and_then(|n| n.checked_sub(1));
         SteadyInterval { from, until, phases: scenario.clients().iter().map(last).collect() }
     }
 }
 
-/// What a run compare_steady_state into, beside the off-line division. Shares of each resource's time.
+/// Shares measured in a run, and those of the off-line division. Shares are of each resource's time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OfflineComparison {
-    /// The clients that are there.
+    /// Clients that take part.
     pub clients: Vec<usize>,
-    /// Share of each resource that each of them used: client after client.
+    /// Measured share of each resource: `measured[client][resource]`.
     pub measured: Vec<Vec<f64>>,
-    /// What `bmf` with rate caps gives them.
+    /// Share that `bmf` with rate caps gives.
     pub divided: Vec<Vec<f64>>,
-    /// The largest difference of the two.
+    /// Largest absolute difference of the two.
     pub difference: f64,
     /// Justified complaints about the measured shares, with users by their place in `clients`.
     pub complaints: Vec<Finding<f64>>,
@@ -51,45 +51,45 @@ pub struct OfflineComparison {
     pub is_deterministic: bool,
 }
 
-/// Why there is nothing to compare.
+/// Reason why there is no comparison.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum OfflineError {
-    /// A client without such a phase.
+    /// A client has no such phase.
     #[error("client {client:?} has no phase {phase}")]
     NoPhase {
-        /// Who.
+        /// Name of the client.
         client: String,
-        /// Which phase, from 0.
+        /// Index of the phase.
         phase: usize,
     },
-    /// A client that uses several resources at once is no task of a division problem.
-    #[error("client {client:?} has several threads or requests it does not wait for: the theory has neither")]
+    /// A client uses several resources at once, which no division problem describes.
+    #[error("client {client:?} has several threads or asynchronous requests, which the off-line theory does not cover")]
     NotSequential {
-        /// Who.
+        /// Name of the client.
         client: String,
     },
-    /// No time passes.
-    #[error("the time to compare is empty")]
+    /// The interval is empty.
+    #[error("the interval to compare is empty")]
     NoTime,
-    /// The scenario cannot end there.
+    /// The scenario is invalid with that horizon.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// It is no problem.
+    /// The demands form no valid problem.
     #[error(transparent)]
     Problem(#[from] ProblemError),
-    /// The mechanism gives nothing.
+    /// The mechanism returned an error.
     #[error(transparent)]
     Mechanism(#[from] MechanismError),
-    /// The library of mechanisms lacks one.
+    /// A mechanism or property is not registered.
     #[error("there is no {0} to compare with")]
     Missing(&'static str),
 }
 
-/// Runs the scenario to the end of `steady` and compares. `tolerance` is how far a measured share may be
-/// from what it should be before there is a complaint: 2 q / T is what the window cannot tell apart.
+/// Runs the scenario to the end of `steady` and compares. `tolerance` is the largest difference between a measured
+/// share and what is due that causes no complaint; see [`Scenario::resolution`].
 ///
 /// # Errors
-/// If a phase is not there, a client uses several resources at once, or nobody is there.
+/// Returns an error if a phase does not exist, a client uses several resources at once, or no client is present.
 pub fn compare_offline(
     scenario: &Scenario,
     steady: &SteadyInterval,
@@ -148,7 +148,7 @@ pub fn compare_offline(
     let divided: Vec<Vec<f64>> = (0..clients.len()).map(shares).collect();
     let pairs = measured.iter().flatten().zip(divided.iter().flatten());
     let difference = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    // Iterations begun count as the part that was used.
+    // An iteration that was started counts in proportion to what it used.
     let rates = measured.iter().enumerate().map(|(user, shares)| {
         let whole: f64 = problem.demand(user).iter().sum();
         shares.iter().sum::<f64>() / whole
@@ -158,9 +158,8 @@ pub fn compare_offline(
     Ok(OfflineComparison { clients, measured, divided, difference, complaints, is_deterministic })
 }
 
-/// The tolerance at which the accounting of a scenario cannot tell shares apart: 2 q / T.
 impl Scenario {
-    /// 2 q / T, with the longest quantum.
+    /// Returns 2 q / T, with the longest quantum: differences of shares below it cannot be resolved by the accounting.
     pub fn resolution(&self) -> f64 {
         let quantum = self.resources().iter().map(|r| r.quantum.nanos()).max().unwrap_or(0);
         let ratio = Rational::from(2 * quantum) / Rational::from(self.parameters().window.nanos());
@@ -168,7 +167,7 @@ impl Scenario {
     }
 }
 
-/// Adds up use within a time.
+/// Observer that sums consumption between two times.
 struct UsageBetween {
     from: u64,
     until: u64,

@@ -1,12 +1,12 @@
-//! Reading `.prog` files, exactly the language of paper 000, Figure 1.
+//! Parses `.prog` files, exactly the language of Zeldes and Feitelson (2013), Figure 1.
 //!
 //! ```text
 //! file  = "# Priority:" NL NUMBER NL "# Requests:" NL { phase } ;
 //! phase = "loop" COUNT NL { RESOURCE MEAN WIDTH ("NORM" | "UNIF" | "EXP") NL } ;
 //! ```
 //!
-//! Times are seconds. Empty lines count for nothing, and so does whatever follows a `#` that does not
-//! begin one of the two headings.
+//! Times are in seconds. Empty lines are ignored, and so is a `#` that does not begin one of the two headings, with the
+//! rest of its line.
 
 use std::ops::Range;
 use std::path::Path;
@@ -19,33 +19,33 @@ use crate::program::{Distribution, Phase, Program, Step};
 const PRIORITY: &str = "# Priority:";
 const REQUESTS: &str = "# Requests:";
 const LOOP: &str = "loop";
-/// The longest service, in nanoseconds: 2^53, about 104 days.
+/// Longest service, in nanoseconds: 2^53, about 104 days.
 pub(crate) const LONGEST: u128 = 1 << 53;
-/// The most iterations of one phase; a hundred times more than any run has events.
-const MOST_ITERATIONS: u64 = 1_000_000_000_000;
+/// Largest number of iterations of one phase; a hundred times more than any run has events.
+const MAX_ITERATIONS: u64 = 1_000_000_000_000;
 
 impl Program {
     /// Reads a `.prog` file, or standard input if `path` is `-`.
     ///
     /// # Errors
-    /// If it cannot be read or is not in the language; the error names line, column, what was found and
-    /// what was expected.
+    /// Returns an error if the file cannot be read or is not in the language; the error gives line, column, what was
+    /// found and what was expected.
     pub fn read(path: &Path) -> Result<Program, DocumentError> {
         Program::of(&Source::read(path)?)
     }
 
-    /// Parses a text; `name` is what errors call it.
+    /// Parses a text; errors refer to it by `name`.
     ///
     /// # Errors
-    /// If it is not in the language.
+    /// Returns an error if the text is not in the language.
     pub fn parse(name: &str, text: &str) -> Result<Program, DocumentError> {
         Program::of(&Source::new(name, text))
     }
 
-    /// Parses what was read.
+    /// Parses a source.
     ///
     /// # Errors
-    /// If it is not in the language.
+    /// Returns an error if the source is not in the language.
     pub fn of(source: &Source) -> Result<Program, DocumentError> {
         let mut lines = Lines { source, at: 0 };
         lines.heading(PRIORITY)?;
@@ -91,7 +91,7 @@ fn no_empty_phase(source: &Source, phases: &[Phase], last_loop: &Range<usize>) -
     }
 }
 
-/// Lines that say something, by their places in the text, without comments.
+/// Iterator over the positions of non-empty lines in the text, without comments.
 struct Lines<'s> {
     source: &'s Source,
     at: usize,
@@ -104,12 +104,12 @@ impl Lines<'_> {
             let start = self.at;
             let line = text[start..].split('\n').next().unwrap_or("");
             self.at = (start + line.len() + 1).min(text.len());
-            // Some editors begin a file with a byte order mark.
+            // Some editors start a file with a byte order mark.
             let shift = if start == 0 && line.starts_with('\u{feff}') { '\u{feff}'.len_utf8() } else { 0 };
             let line = &line[shift..];
-            let said = if heading_of(line).is_some() { line } else { line.split('#').next().unwrap_or("") };
-            let trimmed = said.trim_start();
-            let begin = start + shift + said.len() - trimmed.len();
+            let content = if heading_of(line).is_some() { line } else { line.split('#').next().unwrap_or("") };
+            let trimmed = content.trim_start();
+            let begin = start + shift + content.len() - trimmed.len();
             if !trimmed.trim_end().is_empty() {
                 return Some(begin..begin + trimmed.trim_end().len());
             }
@@ -137,13 +137,13 @@ impl Lines<'_> {
     }
 }
 
-/// The heading a line is, with any spaces around its words.
+/// Returns the heading that a line is, with any spaces around its words.
 fn heading_of(line: &str) -> Option<&'static str> {
     let word = line.trim().strip_prefix('#')?.trim();
     [PRIORITY, REQUESTS].into_iter().find(|h| h.trim_start_matches(['#', ' ']) == word)
 }
 
-/// The words of one line.
+/// Words of one line.
 struct Words<'s> {
     source: &'s Source,
     line: Range<usize>,
@@ -151,7 +151,7 @@ struct Words<'s> {
 }
 
 impl Words<'_> {
-    /// The next word's place; empty at the end of the line.
+    /// Returns the position of the next word; empty at the end of the line.
     fn next(&mut self) -> Range<usize> {
         let rest = &self.source.text()[self.at..self.line.end];
         let start = self.at + rest.len() - rest.trim_start().len();
@@ -168,8 +168,10 @@ impl Words<'_> {
 
     fn count(&mut self) -> Result<u64, DocumentError> {
         let place = self.next();
-        let count = self.source.text()[place.clone()].parse().ok().filter(|n| (1..=MOST_ITERATIONS).contains(n));
-        count.ok_or_else(|| self.error(place, &format!("how many times: a whole number from 1 to {MOST_ITERATIONS}")))
+        let count = self.source.text()[place.clone()].parse().ok().filter(|n| (1..=MAX_ITERATIONS).contains(n));
+        count.ok_or_else(|| {
+            self.error(place, &format!("the number of iterations: a whole number from 1 to {MAX_ITERATIONS}"))
+        })
     }
 
     fn step(&mut self, resource: Range<usize>) -> Result<Step, DocumentError> {

@@ -1,4 +1,4 @@
-//! Scenario files.
+//! Reads scenario files.
 //!
 //! ```toml
 //! [parameters]              # all optional; here the defaults, the paper's
@@ -13,7 +13,7 @@
 //! seed = 1
 //! horizon = 100             # default: none
 //!
-//! [[resource]]              # only where something is special
+//! [[resource]]              # only where it differs from the defaults
 //! name = "DISK"
 //! servers = 2
 //! preemptive = false        # default: whether the name ends in _CS
@@ -38,11 +38,11 @@ use crate::parse_program::LONGEST;
 use crate::program::Program;
 use crate::scenario::{Asynchronous, Client, Parameters, Reading, ResourceSettings, Scenario, TieBreak};
 
-/// Reads programs as clients that all start at 0 under the paper's rules, named after their files.
-/// Two files of one name are told apart by a number.
+/// Reads programs as clients that start at 0, named after their files. Files of the same name are distinguished by a
+/// number.
 ///
 /// # Errors
-/// If one cannot be read or is no program.
+/// Returns an error if a file cannot be read or is not a program.
 pub fn read_programs(paths: &[PathBuf]) -> Result<Vec<Client>, DocumentError> {
     let mut clients: Vec<Client> = Vec::new();
     for path in paths {
@@ -62,7 +62,7 @@ pub fn read_programs(paths: &[PathBuf]) -> Result<Vec<Client>, DocumentError> {
 /// Reads a scenario; paths of programs are relative to `folder`.
 ///
 /// # Errors
-/// If a field is unknown or says something else than expected, or a program cannot be read.
+/// Returns an error if a field is unknown or has an invalid value, or if a program cannot be read.
 pub fn read_scenario(document: &Document, folder: &Path) -> Result<Scenario, DocumentError> {
     let root = document.root()?;
     root.deny_unknown(&["parameters", "resource", "client"])?;
@@ -188,7 +188,7 @@ fn client(table: &Table<'_>, folder: &Path, document: &str) -> Result<Client, Do
     Ok(client)
 }
 
-/// A text of several lines is a program itself.
+/// Returns whether a text is a program itself, which has several lines, rather than a path.
 fn is_inline(text: &str) -> bool {
     text.contains('\n')
 }
@@ -196,13 +196,13 @@ fn is_inline(text: &str) -> bool {
 fn program(node: &Node<'_>, folder: &Path, document: &str) -> Result<Program, DocumentError> {
     let text = node.text()?;
     if is_inline(text) {
-        // Places in it are those of the program's own lines.
+        // Positions in errors are those of the program's own lines.
         return Program::of(&Source::new(format!("{document}, {} of a client", node.what()), text));
     }
     Program::read(&folder.join(text))
 }
 
-/// Seconds, or a duration with a unit.
+/// Reads a number of seconds, or a duration with a unit.
 fn seconds(node: &Node<'_>) -> Result<Span, DocumentError> {
     let written = node.written()?;
     if let Ok(span) = Span::parse(written) {

@@ -1,5 +1,5 @@
-//! The longest time of a run in which everybody stays in one phase: there the off-line theory says what is
-//! fair.
+//! The steady state of a run: its longest interval in which every client stays in one phase, for which the off-line
+//! theory gives the fair shares.
 
 use evenhand_model::Time;
 use thiserror::Error;
@@ -9,44 +9,44 @@ use crate::{
     compare_offline,
 };
 
-/// What a run compare_steady_state into, and when.
+/// Steady state of a run, compared with the off-line division.
 #[derive(Clone, Debug)]
 pub struct SteadyState {
-    /// From when shares are measured: a window after the phase began.
+    /// Start of the measurement: a window after the phases started.
     pub from: Time,
-    /// Until when.
+    /// End of the measurement.
     pub until: Time,
-    /// What was measured, beside the off-line division.
+    /// Measured shares and those of the off-line division.
     pub comparison: OfflineComparison,
-    /// How far apart shares may be and count as equal.
+    /// Largest difference at which shares count as equal.
     pub tolerance: f64,
 }
 
-/// Why there is nothing to compare.
+/// Reason why there is no comparison.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum SteadyStateError {
-    /// A client on several resources at once.
-    #[error("{client} uses several resources at once, of which the off-line theory has nothing")]
+    /// A client uses several resources at once.
+    #[error("{client} uses several resources at once, which the off-line theory does not cover")]
     Parallel {
-        /// Its name.
+        /// Name of the client.
         client: String,
     },
-    /// Nobody stays in one phase for long.
-    #[error("no time of two windows was found in which everybody stays in one phase")]
+    /// No interval is long enough.
+    #[error("in no interval of two windows do all clients stay in one phase")]
     NoTime,
-    /// The scenario with its phases taken apart is none.
+    /// The scenario with its phases split is invalid.
     #[error(transparent)]
     Scenario(#[from] ScenarioError),
-    /// The off-line division refused.
+    /// The comparison failed.
     #[error(transparent)]
     Offline(#[from] OfflineError),
 }
 
-/// Compares the longest time in which everybody stays in one phase with the off-line division. A window
-/// after it begins is left out, and a time must last another window.
+/// Compares the longest interval in which every client stays in one phase with the off-line division. A window after
+/// its start is excluded, and the rest must last another window.
 ///
 /// # Errors
-/// If there is nothing to compare; see [`SteadyStateError`].
+/// Returns an error if there is nothing to compare; see [`SteadyStateError`].
 pub fn compare_steady_state(scenario: &Scenario) -> Result<SteadyState, SteadyStateError> {
     if let Some(client) = scenario.clients().iter().find(|c| c.threads.len() > 1 || c.asynchronous.is_some()) {
         return Err(SteadyStateError::Parallel { client: client.name.clone() });
@@ -59,7 +59,7 @@ pub fn compare_steady_state(scenario: &Scenario) -> Result<SteadyState, SteadySt
     Ok(SteadyState { from, until, comparison, tolerance })
 }
 
-/// The same, with each step of what is done once a phase of its own: it is no cycle.
+/// Returns the scenario with each step of a phase that is executed once as a phase of its own, since it is no cycle.
 fn split(scenario: &Scenario) -> Result<Scenario, ScenarioError> {
     let steps = |phase: &Phase| match phase.iterations {
         1 => phase.steps.iter().map(|step| Phase { iterations: 1, steps: vec![step.clone()] }).collect(),
@@ -72,6 +72,7 @@ fn split(scenario: &Scenario) -> Result<Scenario, ScenarioError> {
     Scenario::new(clients, scenario.resources().to_vec(), scenario.parameters().clone())
 }
 
+/// Returns the longest steady interval, those with several clients first.
 fn longest(scenario: &Scenario) -> Option<SteadyInterval> {
     let mut ends = PhaseEnds(vec![Vec::new(); scenario.clients().len()]);
     let end = scenario.observe(scenario.parameters().seed, &mut ends).end;
@@ -92,11 +93,11 @@ fn longest(scenario: &Scenario) -> Option<SteadyInterval> {
         }
         let phases: Vec<Option<usize>> =
             scenario.clients().iter().zip(&ends).map(|(client, ends)| phase_at(client, ends, pair[0])).collect();
-        let there = phases.iter().flatten().count();
-        if there == 0 {
+        let present = phases.iter().flatten().count();
+        if present == 0 {
             continue;
         }
-        let new = (there > 1, SteadyInterval { from, until, phases });
+        let new = (present > 1, SteadyInterval { from, until, phases });
         let longer = |(shared, old): &(bool, SteadyInterval)| {
             (new.0, new.1.until - new.1.from) > (*shared, old.until - old.from)
         };
@@ -107,10 +108,10 @@ fn longest(scenario: &Scenario) -> Option<SteadyInterval> {
     best.map(|(_, steady)| steady)
 }
 
-/// The phase a client is in from this corner on; `None` if it is not there or idle.
+/// Returns the phase that a client is in from this time on; `None` if it is absent or idle.
 fn phase_at(client: &Client, ends: &[Time], at: Time) -> Option<usize> {
-    let away = client.suspensions.iter().any(|(from, until)| (*from..*until).contains(&at));
-    if at < client.start || away {
+    let suspended = client.suspensions.iter().any(|(from, until)| (*from..*until).contains(&at));
+    if at < client.start || suspended {
         return None;
     }
     let phase = ends.iter().take_while(|end| **end <= at).count();
@@ -118,7 +119,7 @@ fn phase_at(client: &Client, ends: &[Time], at: Time) -> Option<usize> {
     steps.iter().any(|step| step.resource != IDLE).then_some(phase)
 }
 
-/// When each phase of each client ends; a phase that does not end has no time.
+/// End of each phase of each client; a phase that does not end has none.
 struct PhaseEnds(Vec<Vec<Time>>);
 
 impl Observer for PhaseEnds {
@@ -141,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    fn the_middle_of_a_run_is_found_and_divided_as_the_theory_does() {
+    fn the_steady_state_of_figure_7_agrees_with_the_theory() {
         let figure_7 = scenario(&[
             ("40", "loop 1\nCPU_CS 40 0 NORM\n"),
             ("40", "loop 1\nDISK_CS 40 0 NORM\n"),
@@ -157,7 +158,7 @@ mod tests {
     }
 
     #[test]
-    fn who_idles_is_not_there_and_short_times_do_not_count() {
+    fn idle_clients_are_absent_and_short_intervals_do_not_count() {
         let found = compare_steady_state(&scenario(&[
             ("1", "loop 1\nCPU_CS 30 0 NORM\n"),
             ("2", "loop 1\nidle 5 0 NORM\nCPU_CS 20 0 NORM\n"),
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(short, SteadyStateError::NoTime);
     }
 
-    /// A phase ends when its client would, were that its last: until then nothing else differs.
+    /// A phase ends when its client would if it were the last phase: until then nothing else differs.
     #[test]
     fn a_phase_ends_where_the_program_cut_there_ends() {
         let scenario = scenario(&[

@@ -1,24 +1,24 @@
-//! A thread on its way through its program.
+//! Threads that execute their programs.
 
 use evenhand_model::random::Stream;
 
 use crate::program::{Distribution, IDLE, Program, draw};
 use crate::scenario::{Asynchronous, Scenario};
 
-/// What a thread does next.
+/// Next action of a thread.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Action {
-    /// Nothing for so long.
+    /// Delay of so many nanoseconds.
     Idle(u64),
-    /// A request that it waits for.
+    /// Request (resource, nanoseconds) for which the thread waits.
     Request(u32, u64),
-    /// A request that it does not wait for.
+    /// Asynchronous request.
     Background(u32, u64),
-    /// It has come to the end.
+    /// End of the program.
     End,
 }
 
-/// One thread.
+/// Thread, with its position in the program.
 pub(crate) struct Thread {
     pub(crate) client: usize,
     pub(crate) thread: u32,
@@ -26,15 +26,15 @@ pub(crate) struct Thread {
     phase: usize,
     iteration: u64,
     step: usize,
-    /// The phase of the step that was taken last.
+    /// Phase of the last step.
     current: usize,
     stream: Stream,
-    /// The slot of the request it waits for.
+    /// Slot of the request for which it waits.
     pub(crate) slot: u32,
-    /// Slots for requests it does not wait for.
+    /// Free slots for asynchronous requests.
     pub(crate) free: Vec<u32>,
     pub(crate) outstanding: u32,
-    /// A request that waits for a free slot.
+    /// Asynchronous request that waits for a free slot.
     pub(crate) pending: Option<(u32, u64)>,
     pub(crate) ended: bool,
 }
@@ -76,7 +76,7 @@ impl Thread {
             iteration: 0,
             step: 0,
             current: 0,
-            // By name: what a client draws does not depend on who else is there.
+            // By name, so that a client's random numbers do not depend on the other clients.
             stream: Stream::new(seed, &settings.name, thread as u64),
             slot: 0,
             free: Vec::new(),
@@ -86,7 +86,7 @@ impl Thread {
         }
     }
 
-    /// The phase that is over, if the step taken last was the last of one. Asked before each next step.
+    /// Returns the phase that is complete if the last step was its last one. Called before each next step.
     #[inline]
     pub(crate) fn ended_phase(&mut self) -> Option<usize> {
         let before = std::mem::replace(&mut self.current, self.phase);

@@ -1,32 +1,31 @@
-//! What clients used: time served by each resource, in a sliding window and in all.
+//! Consumption of each resource by each client, in a sliding window and in total.
 
 use std::collections::VecDeque;
 
-/// Use of all resources, and one column more for their sum.
+/// Consumption of all resources, with one more column for their sum.
 ///
-/// Services are kept a server, in order of time, as long as the window sees some of them; neighbours of
-/// the same client are one. So bringing the window to a later instant costs as much as services end or fall
-/// out of it, and the sums are always exact: whole nanoseconds, in `f64` because they are compared with
-/// entitlements, and below 2^53.
+/// Services are kept per server, in order of time, as long as the window includes part of them; consecutive ones of the
+/// same client are merged. Moving the window therefore costs O(services that end or leave it), and sums are always
+/// exact: whole nanoseconds below 2^53, in `f64` because they are compared with entitlements.
 pub(crate) struct ResourceUsage {
     clients: usize,
     resources: usize,
     servers: Vec<Server>,
-    /// The first server of each resource, and their number at the end.
+    /// First server of each resource, and the number of servers at the end.
     first: Vec<usize>,
-    /// In the window: resource after resource, then the sums; of each, client after client.
+    /// Consumption in the window: resource-major, then the sums; by client within each.
     in_window: Vec<f64>,
-    /// Since the beginning, resource after resource.
+    /// Consumption since the start, resource-major.
     ever: Vec<u64>,
-    /// Time in the window in which servers of each resource were busy.
+    /// Time in the window during which servers of each resource were busy.
     busy: Vec<u64>,
 }
 
 struct Server {
     resource: usize,
-    /// Whom it serves.
+    /// Client being served.
     client: Option<usize>,
-    /// Up to when that is counted.
+    /// Time up to which its service is counted.
     counted: u64,
     services: VecDeque<Service>,
 }
@@ -38,7 +37,7 @@ struct Service {
 }
 
 impl ResourceUsage {
-    /// Of resources with so many servers.
+    /// Creates the columns of resources with these numbers of servers.
     pub(crate) fn new(clients: usize, servers: &[u32]) -> ResourceUsage {
         let mut first = vec![0];
         let mut all = Vec::new();
@@ -58,21 +57,21 @@ impl ResourceUsage {
         }
     }
 
-    /// A server begins to serve the client.
+    /// Records that a server starts to serve the client.
     #[inline]
-    pub(crate) fn begin(&mut self, now: u64, server: usize, client: usize) {
+    pub(crate) fn start(&mut self, now: u64, server: usize, client: usize) {
         let server = &mut self.servers[server];
         (server.client, server.counted) = (Some(client), now);
     }
 
-    /// The server ends it.
+    /// Records that the server ends its service.
     #[inline]
     pub(crate) fn end(&mut self, now: u64, server: usize) {
         self.count(now, server);
         self.servers[server].client = None;
     }
 
-    /// Counts what a running service used up to now.
+    /// Counts a running service up to now.
     #[inline]
     fn count(&mut self, now: u64, server: usize) {
         let server = &mut self.servers[server];
@@ -92,7 +91,7 @@ impl ResourceUsage {
         self.in_window[self.resources * self.clients + client] += time as f64;
     }
 
-    /// Brings all to an instant whose window begins at `edge`.
+    /// Moves the window to [`edge`, `now`].
     pub(crate) fn sync(&mut self, now: u64, edge: u64) {
         for at in 0..self.servers.len() {
             self.count(now, at);
@@ -111,17 +110,17 @@ impl ResourceUsage {
         }
     }
 
-    /// Time in the window, of each client; the column after the last resource is the sum over all.
+    /// Returns the consumption of each client in the window; the column after the last resource is the sum.
     pub(crate) fn in_window(&self, column: usize) -> &[f64] {
         &self.in_window[column * self.clients..][..self.clients]
     }
 
-    /// Time in the window in which the resource's servers were busy, summed over them.
+    /// Returns the time in the window during which the resource's servers were busy, summed over them.
     pub(crate) fn busy(&self, resource: usize) -> u64 {
         self.busy[resource]
     }
 
-    /// All that the client ever used of the resource, what runs now included.
+    /// Returns the total consumption of the resource by the client, including the running service.
     pub(crate) fn ever(&self, now: u64, client: usize, resource: usize) -> u64 {
         let counted = self.ever[resource * self.clients + client];
         let servers = &self.servers[self.first[resource]..self.first[resource + 1]];

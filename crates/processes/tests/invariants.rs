@@ -282,8 +282,11 @@ fn merged_recordings_hold_the_same_use() {
     for (client, of_resource) in outcome.used.iter().enumerate() {
         let all: u64 = of_resource.iter().map(|u| u.nanos()).sum();
         for recording in [&each, &merged] {
-            assert_eq!(recording.cumulative(client, None).last().unwrap().1, all);
-            assert_eq!(recording.cumulative(client, Some(0)).last().unwrap().1, of_resource[0].nanos());
+            let services = || recording.services.iter().filter(|s| s.client as usize == client);
+            let length = |s: &Service| (s.to - s.from).nanos();
+            assert_eq!(services().map(length).sum::<u64>(), all);
+            let on_first = services().filter(|s| s.resource == 0).map(length);
+            assert_eq!(on_first.sum::<u64>(), of_resource[0].nanos());
         }
     }
 }

@@ -1,16 +1,16 @@
-//! BottleneckPriority priorities: paper 000.
+//! Bottleneck-based global priorities (Zeldes and Feitelson, 2013).
 //!
-//! With J(t) the bottlenecks, a_i(j) what client i was entitled to of resource j within the window (t-T, t]
-//! and c_i(j) what it used,
+//! With J(t) the bottlenecks, a_i(j) the entitlement of client i on resource j within the window (t-T, t] and c_i(j)
+//! its consumption,
 //!
 //! ```text
 //! pri_i = min over j in J of ( a_i(j) - c_i(j) )      largest first
 //! pri_i = a_i - sum over j of c_i(j)                  if J is empty (asset fairness)
 //! ```
 //!
-//! and every queue is in the order of this one priority. In the default reading only bottlenecks count
-//! that the client touches: where it is active, or was within the window. Who touches none goes first:
-//! whatever it takes is scarce to nobody. Priorities are compared in whole nanoseconds.
+//! and every queue is in the order of this one priority. In the default interpretation only bottlenecks count that the
+//! client uses: on which it is active, or was within the window. A client that uses none goes first, since what it
+//! takes is scarce to no other. Priorities are compared in whole nanoseconds.
 
 use crate::entitlement_accrual::{EntitlementAccrual, round};
 use crate::scenario::{Reading, TieBreak};
@@ -23,24 +23,25 @@ pub(crate) struct BottleneckPriority {
     mean_weight: f64,
     accrual: EntitlementAccrual,
     resources: usize,
-    /// Unrounded.
+    /// Priorities before rounding.
     gaps: Vec<f64>,
     priorities: Vec<i64>,
-    /// On which resources a priority of the last recalculation depends; the last place is for the
-    /// accrual over all resources.
+    /// Resources on which the priorities of the last recalculation depend; the last entry stands for the accrual over
+    /// all resources.
     counts: Vec<bool>,
 }
 
-/// Of who touches nothing that counts.
+/// Priority of a client that uses nothing that counts.
 const FIRST: i64 = i64::MAX;
 
 impl BottleneckPriority {
-    /// What is left of the entitlement in the column; infinite for who has no claim.
-    fn gap_into(&mut self, accrued: usize, used: &[f64], now: u64, least: bool) {
+    /// Computes the unused entitlement of each client in the column, infinite for a client without a claim; with
+    /// `minimum`, keeps the smaller of it and the previous gap.
+    fn gap_into(&mut self, accrued: usize, used: &[f64], now: u64, minimum: bool) {
         let growth = self.accrual.sync(now, accrued);
         let corrections = self.accrual.corrections(accrued);
         let each = self.gaps.iter_mut().zip(&self.weights).zip(corrections).zip(used);
-        if least {
+        if minimum {
             for (((gap, weight), correction), used) in each {
                 let new = weight * (growth + correction) - used;
                 *gap = if new < *gap { new } else { *gap };
@@ -56,7 +57,7 @@ impl BottleneckPriority {
 impl Scheduler for BottleneckPriority {
     fn new(context: &SchedulerContext<'_>) -> BottleneckPriority {
         let mut servers: Vec<u64> = context.servers.iter().map(|s| u64::from(*s)).collect();
-        // The last column: active anywhere.
+        // The last column: active on any resource.
         servers.push(1);
         let clients = context.weights.len();
         BottleneckPriority {
@@ -76,7 +77,7 @@ impl Scheduler for BottleneckPriority {
     fn request_arrives(&mut self, now: u64, client: usize, resource: usize) {
         self.accrual.enter(now, client, resource);
         self.accrual.enter(now, client, self.resources);
-        // What a recalculation would say of a newcomer, who has neither entitlement nor use.
+        // The priority that a recalculation would give a newcomer, which has neither entitlement nor consumption.
         if self.priorities[client] == FIRST && (self.counts[resource] || self.counts[self.resources]) {
             self.priorities[client] = 0;
         }
@@ -108,7 +109,7 @@ impl Scheduler for BottleneckPriority {
             }
             if self.reading == Reading::Normalized {
                 for (gap, weight) in self.gaps.iter_mut().zip(&self.weights) {
-                    // Over the mean weight, so that it is time whatever weights are counted in.
+                    // Relative to the mean weight, so that the unit of weights does not matter.
                     *gap *= self.mean_weight / weight;
                 }
             }

@@ -1,5 +1,5 @@
-//! As DRF (Ghodsi et al. 2011), with time for amounts: who has the least dominant share over entitlement,
-//! which is the largest part that the client had of any resource's time within the window.
+//! Dominant resource fairness (Ghodsi et al., NSDI'11) with time as the amount: the client with the lowest dominant
+//! share over entitlement, which is the largest fraction of any resource's time that it had within the window.
 
 use crate::scheduler::{QueuedRequest, Scheduler, SchedulerContext, SchedulerView};
 use crate::schedulers::minimal_consumption::lowest_per_weight;
@@ -9,7 +9,7 @@ pub(crate) struct DominantShare {
     servers: Vec<u32>,
 }
 
-/// Shares of resources with several servers are rounded to so many parts of a nanosecond.
+/// Resolution of shares of resources with several servers, in parts of a nanosecond.
 const PARTS: u64 = 1 << 10;
 
 impl Scheduler for DominantShare {

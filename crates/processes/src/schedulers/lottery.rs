@@ -1,5 +1,5 @@
-//! Lottery scheduling (Waldspurger and Weihl, OSDI'94): every client that waits holds tickets in
-//! proportion to its entitlement, and one ticket is drawn for each quantum or service.
+//! Lottery scheduling (Waldspurger and Weihl, OSDI'94): every waiting client holds tickets in proportion to its
+//! entitlement, and one ticket is drawn for each quantum or service.
 //!
 //! A client has the same tickets however many of its requests wait; the first of them is served.
 
@@ -10,7 +10,7 @@ use crate::scheduler::{QueuedRequest, Scheduler, SchedulerContext, SchedulerView
 pub(crate) struct Lottery {
     weights: Vec<u64>,
     stream: Stream,
-    /// Place in the queue of each client's first request, by client.
+    /// Index of each client's first request in the queue, by client.
     first: Vec<(u32, usize)>,
 }
 
@@ -24,7 +24,7 @@ impl Scheduler for Lottery {
         if queue.len() == 1 {
             return 0;
         }
-        // By client, so that the draw means the same whatever order the queue is in.
+        // By client, so that the draw does not depend on the order of the queue.
         self.first.clear();
         self.first.extend(queue.iter().enumerate().map(|(at, w)| (w.client, at)));
         self.first.sort_unstable_by_key(|(client, at)| (*client, queue[*at].arrived, queue[*at].slot));

@@ -1,5 +1,6 @@
-//! Max-min by least consumption: on each resource, who used least of it over entitlement within the
-//! window (paper 000, section 3, names it as the common approach that bottleneck priorities contradict).
+//! Max-min by minimal consumption: on each resource, the client with the lowest consumption of it over entitlement
+//! within the window (the common approach that bottleneck-based priorities contradict: Zeldes and Feitelson, 2013,
+//! section 3).
 
 use crate::scheduler::{QueuedRequest, Scheduler, SchedulerContext, SchedulerView};
 
@@ -20,7 +21,7 @@ impl Scheduler for MinimalConsumption {
     }
 }
 
-/// The request of the client with the least amount over weight; fractions are compared exactly.
+/// Returns the index of the request whose client has the lowest amount per weight; fractions are compared exactly.
 pub(crate) fn lowest_per_weight(queue: &[QueuedRequest], amount: impl Fn(usize) -> u64, weights: &[u64]) -> usize {
     (1..queue.len()).fold(0, |best, at| {
         let (new, old) = (queue[at].client as usize, queue[best].client as usize);

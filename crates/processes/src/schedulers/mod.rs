@@ -1,4 +1,4 @@
-//! One file a scheduler.
+//! Schedulers, each in a file of its own.
 
 pub(crate) mod bottleneck_priority;
 pub(crate) mod dominant_share;

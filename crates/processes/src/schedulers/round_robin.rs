@@ -1,5 +1,5 @@
-//! Round robin: who queued first. On preemptive resources everybody in turn gets a quantum, on others a
-//! whole service; entitlements count for nothing.
+//! Round robin: the request queued first. On preemptive resources all clients in turn get a quantum, on others a whole
+//! service; entitlements are ignored.
 
 use crate::scheduler::{QueuedRequest, Scheduler, SchedulerContext, SchedulerView, first_in_queue};
 

@@ -1,8 +1,8 @@
-//! Weighted fair sharing of each resource by virtual time: stride scheduling (Waldspurger and Weihl, 1995)
-//! with the rule of start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM'96) for who was away.
+//! Weighted fair sharing of each resource by virtual time: stride scheduling (Waldspurger and Weihl, 1995), with the
+//! rule of start-time fair queueing (Goyal, Vin and Cheng, SIGCOMM'96) for clients that were absent.
 //!
-//! A client's virtual time on a resource grows by use over weight; the least goes first. Who comes to a
-//! resource begins no earlier than whom it served last, so that absence earns nothing.
+//! A client's virtual time on a resource grows by use over weight; the lowest is served first. A client that arrives at
+//! a resource starts no earlier than the client served last, so that absence earns nothing.
 
 use crate::scheduler::{QueuedRequest, Scheduler, SchedulerContext, SchedulerView};
 
@@ -16,11 +16,11 @@ struct Clock {
     now: u128,
     /// Virtual time of each client.
     clients: Vec<u128>,
-    /// Requests of each client here.
+    /// Number of requests of each client here.
     present: Vec<u32>,
 }
 
-/// Virtual time counts 2^-40 ns of a client of weight 1.
+/// Fractional bits: virtual time counts 2^-40 ns of a client of weight 1.
 const FRACTION: u32 = 40;
 
 impl Scheduler for Stride {

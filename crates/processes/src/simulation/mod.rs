@@ -1,8 +1,11 @@
 //! The simulator: events, queues, servers.
 //!
-//! At one instant first every service that ends and every wake-up is handled, then servers that are free
-//! are given work, resource by resource in the order of their names. Time is in whole nanoseconds, and
-//! nothing depends on anything but the scenario and the seed.
+//! At one instant, all services that end and all timers are handled first; then free servers are given work, resource
+//! by resource in the order of their names. Time is in whole nanoseconds, and a run is a function of the scenario and
+//! the seed.
+
+mod dispatch;
+mod requests;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,46 +14,46 @@ use evenhand_model::{Rational, Span, Time};
 
 use crate::recording::{NoObserver, Observer, Recording, Service};
 use crate::scenario::Scenario;
-use crate::scheduler::{QueuedRequest, Scheduler, SchedulerContext, SchedulerView, scheduler_named};
-use crate::thread::{Action, Thread};
+use crate::scheduler::{QueuedRequest, Scheduler, SchedulerContext, scheduler_named};
+use crate::thread::Thread;
 use crate::usage_window::ResourceUsage;
 
-/// What came out of a run.
+/// Outcome of a run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Outcome {
-    /// When each client finished; `None` if it had not when the run was cut off.
+    /// Finish time of each client; `None` if it had not finished when the run was cut off.
     pub finish: Vec<Option<Time>>,
-    /// When the last one finished or the run was cut off.
+    /// Time at which the last client finished or the run was cut off.
     pub end: Time,
-    /// What each client used of each resource: client after client.
+    /// Consumption of each resource by each client: `used[client][resource]`.
     pub used: Vec<Vec<Span>>,
-    /// How long requests of each client waited in queues, in sum.
+    /// Total time that requests of each client waited in queues.
     pub waited: Vec<Span>,
-    /// How long each resource counted as a bottleneck.
+    /// Time for which each resource counted as a bottleneck.
     pub bottleneck: Vec<Span>,
-    /// How often a server was given work.
+    /// Number of times a server was given work.
     pub dispatches: u64,
-    /// How often priorities were computed.
+    /// Number of times priorities were recalculated.
     pub recalculations: u64,
 }
 
 impl Scenario {
-    /// Runs it with its own seed.
+    /// Runs the scenario with its own seed.
     pub fn run(&self) -> Outcome {
         self.observe(self.parameters().seed, &mut NoObserver)
     }
 
-    /// Runs it with its own seed and keeps everything that `recording` asks for.
+    /// Runs the scenario with its own seed and records what `recording` requests.
     pub fn record(&self, mut recording: Recording) -> (Outcome, Recording) {
         let outcome = self.observe(self.parameters().seed, &mut recording);
         recording.close(outcome.end);
         (outcome, recording)
     }
 
-    /// Runs it with a seed before an observer.
+    /// Runs the scenario with a seed and an observer. O(log timers + clients) per event, plus the scheduler's cost.
     pub fn observe(&self, seed: u64, observer: &mut dyn Observer) -> Outcome {
         let registration = scheduler_named(&self.parameters().scheduler);
-        // A scenario's scheduler was looked up when it was made.
+        // The name was checked when the scenario was created.
         let run =
             registration.map_or(simulate::<crate::schedulers::bottleneck_priority::BottleneckPriority> as _, |r| r.run);
         run(self, seed, observer)
@@ -66,16 +69,16 @@ pub(crate) fn simulate<S: Scheduler>(scenario: &Scenario, seed: u64, observer: &
     simulation.outcome()
 }
 
-/// What happens at a time that was known before. At one instant in this order.
+/// Event whose time is known in advance. Events at one instant are handled in this order.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Timer {
-    /// A thread's delay is over, or it starts.
+    /// A thread starts, or its delay is over.
     Wake(u32),
     Resume(u32),
     Suspend(u32),
 }
 
-/// A request that can be under way: a thread has one, and one more for each it need not wait for.
+/// Request that can be outstanding: each thread has one, and one more for each asynchronous request.
 struct Slot {
     thread: u32,
     client: u32,
@@ -98,7 +101,7 @@ struct Resource {
     /// `NEVER` if it serves to completion.
     quantum: u64,
     queue: Vec<QueuedRequest>,
-    /// Busy for longer within the window, it is a bottleneck.
+    /// Busy time within the window beyond which it is a bottleneck.
     limit: u64,
     bottleneck_since: u64,
     bottleneck_time: u64,
@@ -120,7 +123,7 @@ struct Simulation<'s, S> {
     recalculation: u64,
     horizon: u64,
     now: u64,
-    /// Of the last recalculation.
+    /// Time of the last recalculation.
     recalculated: Option<u64>,
     threads: Vec<Thread>,
     slots: Vec<Slot>,
@@ -128,7 +131,7 @@ struct Simulation<'s, S> {
     unfinished: usize,
     resources: Vec<Resource>,
     servers: Vec<Server>,
-    /// When each server's service ends.
+    /// End of each server's service.
     ends: Vec<u64>,
     timers: BinaryHeap<Reverse<(u64, Timer)>>,
     used: ResourceUsage,
@@ -182,7 +185,7 @@ impl<'s, S: Scheduler> Simulation<'s, S> {
                 free: settings.servers as usize,
                 quantum: if settings.preemptive { settings.quantum.nanos() } else { NEVER },
                 queue: Vec::new(),
-                // Whole nanoseconds exceed a limit if they exceed its whole part.
+                // A whole number of nanoseconds exceeds a limit if it exceeds the limit's whole part.
                 limit: busy.floor().try_into().unwrap_or(NEVER),
                 bottleneck_since: 0,
                 bottleneck_time: 0,
@@ -204,7 +207,7 @@ impl<'s, S: Scheduler> Simulation<'s, S> {
             let number = self.threads.len() as u32;
             let mut thread = Thread::new(scenario, client, thread, program, seed);
             thread.slot = self.slots.len() as u32;
-            // The last first: the smallest is taken first.
+            // In descending order: the smallest is taken first, from the end.
             thread.free = (1..=depth).rev().map(|extra| thread.slot + extra).collect();
             self.slots.extend((0..=depth).map(|extra| Slot {
                 thread: number,
@@ -226,7 +229,7 @@ impl<'s, S: Scheduler> Simulation<'s, S> {
 
     fn run(&mut self) {
         while self.unfinished > 0 {
-            let end = self.ends.iter().fold(NEVER, |least, end| if *end < least { *end } else { least });
+            let end = self.ends.iter().fold(NEVER, |first, end| if *end < first { *end } else { first });
             let timer = self.timers.peek().map_or(NEVER, |Reverse((at, _))| *at);
             let next = end.min(timer);
             if next > self.horizon {
@@ -243,13 +246,13 @@ impl<'s, S: Scheduler> Simulation<'s, S> {
             }
             while let Some(Reverse((_, timer))) = self.timers.peek().copied().filter(|Reverse((at, _))| *at == next) {
                 self.timers.pop();
-                self.ring(timer);
+                self.handle_timer(timer);
             }
             self.dispatch();
         }
     }
 
-    /// The horizon is reached: what runs is used up to it.
+    /// Ends the run at the horizon; running services count up to it.
     fn cut_off(&mut self) {
         self.now = self.horizon;
         for server in 0..self.ends.len() {
@@ -264,7 +267,7 @@ impl<'s, S: Scheduler> Simulation<'s, S> {
         }
     }
 
-    fn ring(&mut self, timer: Timer) {
+    fn handle_timer(&mut self, timer: Timer) {
         match timer {
             Timer::Wake(thread) => {
                 self.advance(thread);
@@ -288,78 +291,7 @@ impl<'s, S: Scheduler> Simulation<'s, S> {
         }
     }
 
-    /// A suspended client's requests leave the queue.
-    fn withdraw(&mut self, client: u32, resource: usize) {
-        let mut at = 0;
-        while at < self.resources[resource].queue.len() {
-            if self.resources[resource].queue[at].client == client {
-                let waiting = self.resources[resource].queue.swap_remove(at);
-                let state = &mut self.clients[client as usize];
-                state.waited += self.now - waiting.arrived;
-                state.held.push(waiting.slot);
-                self.scheduler.request_leaves(self.now, client as usize, resource);
-            } else {
-                at += 1;
-            }
-        }
-    }
-
-    /// Takes the thread's next steps, up to one that it must wait for.
-    fn advance(&mut self, number: u32) {
-        loop {
-            let thread = &mut self.threads[number as usize];
-            if let Some(phase) = thread.ended_phase() {
-                self.observer.phase_ended(Time::from_nanos(self.now), thread.client, thread.thread, phase);
-            }
-            match thread.next() {
-                Action::Request(resource, time) => {
-                    let slot = thread.slot;
-                    return self.submit(slot, resource, time);
-                }
-                Action::Background(resource, time) => match thread.free.pop() {
-                    Some(slot) => {
-                        thread.outstanding += 1;
-                        self.submit(slot, resource, time);
-                    }
-                    None => {
-                        thread.pending = Some((resource, time));
-                        return;
-                    }
-                },
-                Action::Idle(time) => {
-                    self.timers.push(Reverse((self.now + time, Timer::Wake(number))));
-                    return;
-                }
-                Action::End => {
-                    thread.ended = true;
-                    if thread.outstanding == 0 {
-                        self.clients[thread.client].threads -= 1;
-                    }
-                    return;
-                }
-            }
-        }
-    }
-
-    fn submit(&mut self, slot: u32, resource: u32, time: u64) {
-        let request = &mut self.slots[slot as usize];
-        (request.resource, request.remaining) = (resource, time);
-        let client = &mut self.clients[request.client as usize];
-        if client.suspended {
-            client.held.push(slot);
-        } else {
-            self.enqueue(slot);
-        }
-    }
-
-    fn enqueue(&mut self, slot: u32) {
-        let request = &self.slots[slot as usize];
-        let (client, resource) = (request.client, request.resource as usize);
-        self.scheduler.request_arrives(self.now, client as usize, resource);
-        self.resources[resource].queue.push(QueuedRequest { client, slot, arrived: self.now });
-    }
-
-    /// Counts what the server's service used since it began.
+    /// Counts the server's service since it started.
     #[inline]
     fn count_service(&mut self, number: usize) {
         let server = &self.servers[number];
@@ -397,101 +329,6 @@ impl<'s, S: Scheduler> Simulation<'s, S> {
             let waiting = QueuedRequest { client: client as u32, slot, arrived: self.now };
             self.resources[resource].queue.push(waiting);
         }
-    }
-
-    /// The thread goes on.
-    fn request_ends(&mut self, slot: u32) {
-        let request = &self.slots[slot as usize];
-        let number = request.thread;
-        if !request.is_background {
-            return self.advance(number);
-        }
-        let thread = &mut self.threads[number as usize];
-        if let Some((resource, time)) = thread.pending.take() {
-            self.submit(slot, resource, time);
-            return self.advance(number);
-        }
-        thread.free.push(slot);
-        thread.outstanding -= 1;
-        if thread.ended && thread.outstanding == 0 {
-            self.clients[thread.client].threads -= 1;
-        }
-    }
-
-    fn end_if_done(&mut self, client: usize) {
-        let state = &mut self.clients[client];
-        if state.threads == 0 && state.finish.is_none() {
-            state.finish = Some(self.now);
-            self.unfinished -= 1;
-            self.scheduler.client_finishes(self.now, client);
-            self.observer.finished(Time::from_nanos(self.now), client);
-        }
-    }
-
-    #[inline]
-    fn dispatch(&mut self) {
-        let mut is_live = !S::NEEDS_CURRENT_USAGE;
-        for number in 0..self.resources.len() {
-            while self.resources[number].free > 0 && !self.resources[number].queue.is_empty() {
-                let is_due = self.recalculated.is_none_or(|last| self.now - last >= self.recalculation);
-                if is_due && self.recalculated != Some(self.now) {
-                    self.recalculate();
-                } else if !is_live {
-                    self.used.sync(self.now, self.now.saturating_sub(self.window));
-                }
-                is_live = true;
-                self.start(number);
-            }
-        }
-    }
-
-    fn recalculate(&mut self) {
-        self.recalculated = Some(self.now);
-        self.recalculations += 1;
-        self.used.sync(self.now, self.now.saturating_sub(self.window));
-        for (number, resource) in self.resources.iter_mut().enumerate() {
-            let is_bottleneck = self.used.busy(number) > resource.limit;
-            if is_bottleneck != self.bottlenecks[number] {
-                self.bottlenecks[number] = is_bottleneck;
-                if is_bottleneck {
-                    resource.bottleneck_since = self.now;
-                } else {
-                    resource.bottleneck_time += self.now - resource.bottleneck_since;
-                }
-                self.observer.bottleneck(Time::from_nanos(self.now), number, is_bottleneck);
-            }
-        }
-        let view = SchedulerView { now: self.now, used: &self.used, bottlenecks: &self.bottlenecks };
-        self.scheduler.recalculate(&view);
-        let priorities = self.scheduler.priorities();
-        if !priorities.is_empty() {
-            self.observer.priorities(Time::from_nanos(self.now), priorities);
-        }
-    }
-
-    /// Gives a free server of the resource to the next in its queue.
-    #[inline]
-    fn start(&mut self, number: usize) {
-        let resource = &mut self.resources[number];
-        let chosen = if resource.queue.len() == 1 && !S::TRACKS_CHOICES {
-            0
-        } else {
-            let view = SchedulerView { now: self.now, used: &self.used, bottlenecks: &self.bottlenecks };
-            self.scheduler.choose(&view, number, &resource.queue)
-        };
-        let waiting = resource.queue.swap_remove(chosen);
-        resource.free -= 1;
-        let servers = resource.first_server..resource.first_server + resource.servers;
-        let quantum = resource.quantum;
-        let free = self.ends[servers.clone()].iter().position(|end| *end == NEVER);
-        let server = servers.start + free.unwrap_or(0);
-        let remaining = self.slots[waiting.slot as usize].remaining;
-        self.servers[server].slot = waiting.slot;
-        self.servers[server].since = self.now;
-        self.ends[server] = self.now + remaining.min(quantum);
-        self.used.begin(self.now, server, waiting.client as usize);
-        self.clients[waiting.client as usize].waited += self.now - waiting.arrived;
-        self.dispatches += 1;
     }
 
     fn outcome(self) -> Outcome {
