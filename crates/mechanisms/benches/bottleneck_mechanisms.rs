@@ -1,13 +1,13 @@
-//! Speed of the mechanisms of levels, medians of several runs; and how often bottleneck max fair levels are
-//! reached by iteration.
+//! Speed of bottleneck-aware allocation and bottleneck max fairness, as medians of several runs; and how often iterated
+//! levels converge.
 //!
-//! `cargo bench -p evenhand-mechanisms --bench levels [-- pass|baa|bmf|arrives …]`
+//! `cargo bench -p evenhand-mechanisms --bench bottleneck_mechanisms [-- pass|baa|bmf|convergence …]`
 //!
-//! * `pass`: bottleneck-aware allocation of a million users of two resources, against one pass over the data
-//!   (the sum of each resource's demands).
-//! * `baa`: likewise with limits; and of more resources.
+//! * `pass`: bottleneck-aware allocation of a million users of two resources, against one pass over the data (the sum
+//!   of each resource's demands).
+//! * `baa`: the same with limits; and of more resources.
 //! * `bmf`: ten thousand users and eight resources.
-//! * `arrives`: random problems by the number of users and resources.
+//! * `convergence`: random problems by the number of users and resources.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
@@ -30,8 +30,8 @@ fn main() {
     if wanted("bmf") {
         bmf();
     }
-    if wanted("arrives") {
-        arrives();
+    if wanted("convergence") {
+        convergence();
     }
 }
 
@@ -105,7 +105,7 @@ fn pass() {
     let n = 1_000_000;
     let p = problem(&mut random, n, 2, Demands::Even, 0.0);
     let pass = median(|| (0..n).map(|i| p.demand(i)).fold([0.0, 0.0], |sums, d| [sums[0] + d[0], sums[1] + d[1]]));
-    // What any mechanism must do at least: read weights too, and write an answer into fresh memory.
+    // The minimum for any mechanism: read weights too, and write an answer into fresh memory.
     let write = median(|| (0..n).map(|i| p.demand(i)[0] + p.demand(i)[1] * p.weight(i)).collect::<Vec<f64>>());
     let divide = median(|| Baa.divide(&p, &options).expect("levels"));
     println!(
@@ -152,7 +152,7 @@ fn bmf() {
     }
 }
 
-fn arrives() {
+fn convergence() {
     let mut random = Random(3);
     for (name, demands) in [("even", Demands::Even), ("uneven", Demands::Uneven), ("tied", Demands::Sixteenths)] {
         for limited in [0.0, 0.3] {

@@ -66,11 +66,11 @@ fn median(runs: usize, mut work: impl FnMut()) -> f64 {
 
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Everybody demands something of everything, without limits.
+    /// Every user demands some of every resource, without limits.
     All,
-    /// A third of the demands are 0, a half of the users have limits, about at what they get.
+    /// A third of the demands are 0; half of the users have limits, about at what they get.
     Limited,
-    /// Demands over nine decimal powers, weights over six.
+    /// Demands over nine orders of magnitude, weights over six.
     Far,
 }
 

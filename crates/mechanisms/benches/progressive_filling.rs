@@ -1,7 +1,7 @@
-//! Speed of filling: `drf` and `sdrf` for a million users and four resources, against sorting their two
+//! Speed of progressive filling: `drf` and `sdrf` for a million users and four resources, against sorting their two
 //! million breakpoints, in the same run. Medians.
 //!
-//! `cargo bench -p evenhand-mechanisms --bench filling [-- USERS]`
+//! `cargo bench -p evenhand-mechanisms --bench progressive_filling [-- USERS]`
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
@@ -20,7 +20,7 @@ fn main() {
     let mut stream = Stream::new(2, "numbers", 0);
     let numbers: Vec<f64> = (0..2 * users).map(|_| stream.uniform()).collect();
     let mechanisms = ["drf", "sdrf"].map(|name| mechanism_named(name).expect("it is registered"));
-    // In turn, so that whatever else the machine does meets all of them.
+    // In turn, so that other load on the machine affects all of them.
     let mut sorting = Vec::new();
     let mut filling = [const { Vec::new() }; 2];
     for _ in 0..RUNS {
@@ -43,7 +43,7 @@ fn main() {
     println!("{:>28} {:>9.1} ms", format!("drf, {} accounts", users / 1000), median(&mut times));
 }
 
-/// Demands, limits, weights and commitments so that the level lies amid the breakpoints.
+/// Demands, limits, weights and commitments such that the level lies among the breakpoints.
 fn problem(users: usize) -> Problem<f64> {
     let mut stream = Stream::new(1, "users", 0);
     let part = 1.0 / users as f64;
@@ -55,7 +55,7 @@ fn problem(users: usize) -> Problem<f64> {
     Problem::new(RESOURCES, all).expect("a problem")
 }
 
-/// The same in accounts of accounts: about a thousand users each, thirty under each account above.
+/// The same users in accounts of accounts: about a thousand users each, thirty under each account above.
 fn accounts(problem: &Problem<f64>, count: usize) -> Problem<f64> {
     let count = count.max(1);
     let above = count.div_ceil(30);

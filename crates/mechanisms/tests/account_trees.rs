@@ -1,5 +1,4 @@
-//! Accounts: hierarchical DRF and max-min against slow twins of three kinds, what they promise, and what
-//! naive hierarchical DRF does instead.
+//! Accounts: hierarchical DRF and max-min against three reference models, and their properties.
 
 #![allow(clippy::unwrap_used)]
 
@@ -17,7 +16,7 @@ const KIND: Kind = Kind { commitments: false, ..Kind::ANY };
 const ONE_RESOURCE: Kind = Kind { width: 1, ..KIND };
 const UNLIMITED: Kind = Kind { limits: false, ..KIND };
 
-/// A tree as nested lists.
+/// Tree as nested lists.
 #[derive(Clone, Debug)]
 enum Place {
     User(usize),
@@ -44,7 +43,7 @@ fn tree(accounts: &[(Option<usize>, u64)], user_accounts: &[Option<usize>]) -> A
     AccountTree::new(accounts.collect(), user_accounts.to_vec()).unwrap()
 }
 
-/// The direction of a place of share 1; `None` if nobody in it rises.
+/// Returns the direction of a place at share 1; `None` if no user in it rises.
 fn direction(problem: &Problem<Rational>, rises: &[bool], place: &Place) -> Option<Vec<Rational>> {
     match place {
         Place::User(user) => {
@@ -57,7 +56,7 @@ fn direction(problem: &Problem<Rational>, rises: &[bool], place: &Place) -> Opti
     }
 }
 
-/// The sum of what children take, each by his weight, and its largest component.
+/// Returns the weighted sum of what children take, and its largest component.
 fn together(problem: &Problem<Rational>, rises: &[bool], children: &[Place]) -> Option<(Vec<Rational>, Rational)> {
     let mut sum = vec![Rational::ZERO; problem.resource_count()];
     for child in children {
@@ -68,7 +67,7 @@ fn together(problem: &Problem<Rational>, rises: &[bool], children: &[Place]) -> 
     (!kappa.is_zero()).then_some((sum, kappa))
 }
 
-/// Tasks of everybody in a place that rises by `share`.
+/// Adds the task rates of all users in a place that rises by `share`.
 fn rates(problem: &Problem<Rational>, rises: &[bool], place: &Place, share: Rational, found: &mut [Rational]) {
     match place {
         Place::User(user) if rises[*user] => found[*user] = share / problem.dominant_demand(*user),
@@ -82,7 +81,8 @@ fn rates(problem: &Problem<Rational>, rises: &[bool], place: &Place, share: Rati
     }
 }
 
-/// The definition, event by event: directions from the bottom up, rates from the top down, anew at each.
+/// Reference model: the definition, event by event, with directions from the bottom up and rates from the top down at
+/// each.
 fn sweep(problem: &Problem<Rational>) -> (Vec<Rational>, Option<Rational>) {
     let root = place(problem, None);
     let Place::Account(_, top) = &root else { unreachable!() };
@@ -113,15 +113,15 @@ fn sweep(problem: &Problem<Rational>) -> (Vec<Rational>, Option<Rational>) {
     }
 }
 
-/// The descent of H-DRF in small steps and 64-bit numbers, in rounds that end when somebody stops:
-/// each step goes to the user found by descending to the child of least share over weight. The share of an
-/// account is what it was at the beginning of the round, and the largest component of what its children
-/// that can still get more have got since, each rescaled to the least of them.
+/// Reference model: the descent of H-DRF in small steps and 64-bit numbers, in rounds that end when a user stops. Each
+/// step goes to the user found by descending to the child with the smallest share per weight. The share of an account
+/// is what it was at the start of the round, plus the largest component of what its children that can still get more
+/// have got since, each rescaled to the smallest of them.
 fn small_steps(problem: &Problem<Rational>, step: f64) -> Vec<f64> {
     struct Round<'a> {
         problem: &'a Problem<f64>,
         rises: Vec<bool>,
-        /// Dominant share got in this round, of users.
+        /// Dominant share that each user got in this round.
         got: Vec<f64>,
     }
     impl Round<'_> {
@@ -137,7 +137,7 @@ fn small_steps(problem: &Problem<Rational>, step: f64) -> Vec<f64> {
                 Walk::Account(weight, _) => *weight,
             }
         }
-        /// Share and vector got in this round.
+        /// Returns share and vector got in this round.
         fn gain(&self, place: &Walk) -> (f64, Vec<f64>) {
             match place {
                 Walk::User(user) => {
@@ -206,7 +206,8 @@ fn small_steps(problem: &Problem<Rational>, step: f64) -> Vec<f64> {
     tasks
 }
 
-/// Water down the tree: an account passes what it gets on to its children, each up to what those in it want.
+/// Reference model for one resource: an account passes what it gets to its children, each up to what the users below it
+/// want.
 fn water(problem: &Problem<Rational>, place: &Place, amount: Rational, held: &mut [Rational]) {
     fn wanted(problem: &Problem<Rational>, place: &Place) -> Option<Rational> {
         match place {
@@ -224,25 +225,25 @@ fn water(problem: &Problem<Rational>, place: &Place, amount: Rational, held: &mu
         }
         Place::Account(_, children) => children,
     };
-    let mut thirsty: Vec<&Place> = children.iter().collect();
+    let mut unsatisfied: Vec<&Place> = children.iter().collect();
     let mut left = amount;
     loop {
-        let weights = thirsty.iter().fold(Rational::ZERO, |sum, c| sum + weight(problem, c));
+        let weights = unsatisfied.iter().fold(Rational::ZERO, |sum, c| sum + weight(problem, c));
         let part = |c: &Place, left: &Rational| left * weight(problem, c) / &weights;
-        // Somebody who wants no more than his part gets it; then the parts of the others are larger.
-        let modest = thirsty.iter().position(|c| wanted(problem, c).is_some_and(|w| w <= part(c, &left)));
+        // A child that wants no more than its part gets that; then the parts of the others are larger.
+        let modest = unsatisfied.iter().position(|c| wanted(problem, c).is_some_and(|w| w <= part(c, &left)));
         let Some(modest) = modest else {
-            thirsty.iter().for_each(|c| water(problem, c, part(c, &left), held));
+            unsatisfied.iter().for_each(|c| water(problem, c, part(c, &left), held));
             return;
         };
-        let child = thirsty.remove(modest);
+        let child = unsatisfied.remove(modest);
         let wanted = wanted(problem, child).unwrap();
         left -= &wanted;
         water(problem, child, wanted, held);
     }
 }
 
-/// Many users in accounts of accounts, without ties.
+/// Creates many users in accounts of accounts, without ties.
 fn crowd(users: usize, accounts: usize, seed: u64) -> Problem<f64> {
     let mut stream = Stream::new(seed, "crowd", 0);
     let part = 1.0 / users as f64;
@@ -259,10 +260,10 @@ fn crowd(users: usize, accounts: usize, seed: u64) -> Problem<f64> {
 }
 
 #[test]
-fn many_events_do_not_wear_doubles_out() {
+fn many_events_do_not_accumulate_rounding() {
     let problem = crowd(200, 40, 1);
     assert_near(&problem, &float("drf", &problem).tasks, &exact("drf", &problem.to_exact()).tasks);
-    // Too many for exact numbers: a root without accounts is filled in the other way.
+    // Too many for exact numbers: a root without accounts is filled by the other algorithm.
     let mut stream = Stream::new(3, "users", 0);
     let mut user = |_| {
         let demand = [0.1 + stream.uniform(), stream.uniform()];
@@ -275,10 +276,10 @@ fn many_events_do_not_wear_doubles_out() {
     assert!(flat.tasks.iter().zip(&root.tasks).all(|(a, b)| near(*a, *b)));
 }
 
-/// Where everybody demands everything, nobody gains by lying in accounts either. (No proof is known to us;
-/// with zero demands it is false, see `starvation.rs`.)
+/// Where every user demands some of every resource, no misreport is profitable in accounts either. (We know no proof;
+/// with zero demands it is false, see `hierarchical_starvation.rs`.)
 #[test]
-fn no_lie_pays_if_everybody_demands_everything() {
+fn no_misreport_is_profitable_if_all_demands_are_positive() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
     let strategy = with_trees(problems(Kind { users: 4, width: 3, zeros: false, ..KIND }, "drf"));
     let mut tried = 0;
@@ -294,7 +295,7 @@ fn no_lie_pays_if_everybody_demands_everything() {
 }
 
 #[test]
-fn others_know_no_accounts() {
+fn other_mechanisms_do_not_support_accounts() {
     let user = User::new([0.5]);
     let problem =
         Problem::new(1, [user]).unwrap().with_accounts(AccountTree::new(Vec::new(), vec![None]).unwrap()).unwrap();
@@ -325,7 +326,7 @@ proptest! {
     }
 
     #[test]
-    fn max_min_with_accounts_is_water_down_the_tree(problem in with_trees(problems(ONE_RESOURCE, "max-min"))) {
+    fn max_min_with_accounts_divides_account_by_account(problem in with_trees(problems(ONE_RESOURCE, "max-min"))) {
         let found = exact("max-min", &problem);
         let mut held = vec![Rational::ZERO; problem.users()];
         water(&problem, &place(&problem, None), Rational::ONE, &mut held);
@@ -337,7 +338,7 @@ proptest! {
     }
 
     #[test]
-    fn nothing_is_lost_and_everybody_has_his_entitlement(problem in with_trees(problems(KIND, "drf"))) {
+    fn capacity_is_used_and_every_user_has_its_entitlement(problem in with_trees(problems(KIND, "drf"))) {
         let tasks = exact("drf", &problem).tasks;
         check(&["feasible", "pareto", "sharing_incentive"], &problem, &tasks);
     }
@@ -370,10 +371,9 @@ proptest! {
     }
 
     #[test]
-    fn accounts_that_are_none_change_nothing(problem in problems(KIND, "drf"), long in 0..4_usize) {
+    fn trivial_accounts_change_nothing(problem in problems(KIND, "drf"), long in 0..4_usize) {
         let flat = exact("drf", &problem);
-        // All users of the root itself; all in one account in one account and so on; and each in an own one
-        // of his weight, in which he is alone.
+        // All users directly under the root; all in a chain of accounts; and each alone in an account of its weight.
         let n = problem.users();
         let none = tree(&[], &vec![None; n]);
         let chain: Vec<(Option<usize>, u64)> = (0..=long).map(|a| (a.checked_sub(1), 1 + a as u64)).collect();
@@ -423,7 +423,7 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) })]
 
     #[test]
-    fn small_steps_arrive_at_the_same(problem in with_trees(problems(Kind { users: 5, width: 3, ..KIND }, "drf"))) {
+    fn small_steps_converge_to_the_same_allocation(problem in with_trees(problems(Kind { users: 5, width: 3, ..KIND }, "drf"))) {
         const STEP: f64 = 1.0 / 8192.0;
         let tasks = exact("drf", &problem).tasks;
         for (user, x) in small_steps(&problem, STEP).into_iter().enumerate() {

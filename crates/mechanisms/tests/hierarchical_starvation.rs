@@ -1,5 +1,5 @@
-//! Where naive hierarchical DRF starves somebody, and where leaving out whoever stopped takes from his
-//! account's siblings (after Bhattacharya et al., SoCC'13); and what accounts do not promise.
+//! Cases in which naive hierarchical DRF starves a user, and in which excluding stopped users takes from their
+//! account's siblings (after Bhattacharya et al., SoCC'13); and limits of what accounts guarantee.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,21 +15,21 @@ fn user(demand: [u64; 2]) -> User<Rational> {
     User::new(demand.map(|d| ratio(d, 10)))
 }
 
-/// Users in accounts of weight 1 under the root; `None` for those under the root themselves.
+/// Places users in accounts of weight 1 under the root; `None` for those directly under it.
 fn problem(users: Vec<User<Rational>>, accounts: usize, user_accounts: &[Option<usize>]) -> Problem<Rational> {
     let account = |_| Account { parent: None, weight: Rational::ONE };
     let tree = AccountTree::new((0..accounts).map(account).collect(), user_accounts.to_vec()).unwrap();
     Problem::new(2, users).unwrap().with_accounts(tree).unwrap()
 }
 
-/// Ten CPUs and ten GPUs. One user wants GPUs; an account has a user who wants CPUs and one who wants GPUs.
+/// Ten CPUs and ten GPUs. One user wants GPUs; an account has one user who wants CPUs and one who wants GPUs.
 const GPU_USER: usize = 0;
 const CPU_OF_ACCOUNT: usize = 1;
 const GPU_OF_ACCOUNT: usize = 2;
 const DEMANDS: [[u64; 2]; 3] = [[0, 1], [1, 0], [0, 1]];
 
-/// Naive hierarchical DRF with tasks of one unit that end in the order in which they began, each giving way
-/// to another: an account's share is the largest component of the sum of all it holds.
+/// Naive hierarchical DRF with tasks of one unit that end in the order in which they started, each replaced by another:
+/// an account's share is the largest component of the sum of all it holds.
 fn naive(turns: usize) -> [u64; 3] {
     let mut running: [u64; 3] = [0; 3];
     let mut order = VecDeque::new();
@@ -58,19 +58,19 @@ fn naive(turns: usize) -> [u64; 3] {
 }
 
 #[test]
-fn an_account_that_holds_what_nobody_else_wants_does_not_starve_its_other_users() {
-    // At first the naive way looks right: about half of the GPUs for each, all CPUs for who wants them.
+fn holding_an_uncontended_resource_does_not_starve_the_account() {
+    // At first the naive way looks right: about half of the GPUs for each, all CPUs for the user who wants them.
     assert_eq!(naive(0), [6, 10, 4]);
-    // But the account counts as having everything, so each GPU that is given back goes to the single user.
+    // But the account counts as having everything, so each GPU that is released goes to the single user.
     assert_eq!(naive(1000), [10, 10, 0]);
     let problem = problem(DEMANDS.map(user).to_vec(), 1, &[None, Some(0), Some(0)]);
     assert_eq!(exact("drf", &problem).tasks, [5_u64, 10, 5].map(Rational::from));
 }
 
 #[test]
-fn who_cannot_get_more_does_not_hold_his_account_back() {
-    // The least of an account's users rules its share: if it were also the one whose CPUs are used up, the
-    // account would seem poor for ever and get all the GPUs.
+fn a_stopped_user_does_not_hold_its_account_back() {
+    // The smallest share of an account's users determines its share: if it were that of the user whose CPUs are
+    // saturated, the account would seem poor for ever and get all the GPUs.
     let users = [[1, 0], [1, 0], [1, 0], [0, 1], [0, 1]].map(user).to_vec();
     let problem = problem(users, 1, &[None, None, Some(0), Some(0), None]);
     let third = ratio(10, 3);
@@ -79,9 +79,9 @@ fn who_cannot_get_more_does_not_hold_his_account_back() {
 }
 
 #[test]
-fn what_a_satisfied_user_holds_is_charged_to_his_account() {
+fn what_a_satisfied_user_holds_is_charged_to_its_account() {
     // One account: a user who wants 1/4 of the CPUs and no more, and one who wants (.9, 1). Beside it a user
-    // of CPUs. If the account's share left out the first as soon as he has all, it would fall from .475 to
+    // of CPUs. If the account's share excluded the first as soon as it is satisfied, it would fall from .475 to
     // .25 and the account catch up: CPUs would be used up by the second before the user beside the account
     // has half of them. One unit of a task is a tenth of a resource here.
     let users = vec![user([1, 0]).limit(ratio(5, 2)), User::new([ratio(9, 10), Rational::ONE]), user([1, 0])];
@@ -100,13 +100,13 @@ fn what_a_satisfied_user_holds_is_charged_to_his_account() {
 }
 
 #[test]
-fn with_zero_demands_a_lie_can_pay_in_accounts() {
-    // Whoever pretends to need more makes his account seem to take more, so that it gets less while all
-    // rise; one of his siblings then leaves him more of what only he goes on with. Only he rises after the
-    // first resource is used up, so this holds for H-DRF however it counts who has stopped.
-    let tasks = |lie: u64| {
+fn with_zero_demands_a_misreport_can_be_profitable_in_accounts() {
+    // A user who pretends to need more makes its account seem to take more, so that it gets less while all rise; one of
+    // its siblings then leaves it more of what only it continues with. Only this user rises after the first resource
+    // saturates, so the effect is independent of how H-DRF counts users who have stopped.
+    let tasks = |reported: u64| {
         let user = |demand: [u64; 3]| User::new(demand.map(|d| ratio(d, 2)));
-        let users = vec![user([2, 1, 1]), user([0, 1, 1]), user([2, 0, lie]), user([1, 2, 0])];
+        let users = vec![user([2, 1, 1]), user([0, 1, 1]), user([2, 0, reported]), user([1, 2, 0])];
         let tree = AccountTree::new(
             vec![Account { parent: None, weight: Rational::ONE }],
             vec![Some(0), Some(0), Some(0), None],

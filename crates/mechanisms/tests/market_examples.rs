@@ -1,4 +1,4 @@
-//! Worked examples of markets, bottlenecks and complaints, with the answers of papers or by hand.
+//! Worked examples of markets, bottlenecks and complaints, with answers from papers or by hand.
 
 #![allow(clippy::unwrap_used)]
 
@@ -44,7 +44,7 @@ fn near(found: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-/// The DRF paper's example in section 4.2 (reference 2.4).
+/// The DRF paper's example in section 4.2.
 #[test]
 fn the_drf_papers_market() {
     let problem = problem(users(&["1/9 4/18", "3/9 1/18"]));
@@ -55,7 +55,7 @@ fn the_drf_papers_market() {
     assert!(given.duality_gap.unwrap() < 1e-13);
 }
 
-/// Reference 2.2: the equilibrium is irrational, the best point of its pattern is not.
+/// The equilibrium is irrational, the best point of its pattern is not.
 #[test]
 fn an_irrational_equilibrium() {
     let problem = problem(users(&["1 1/4", "1 1/2", "1/4 1"]));
@@ -70,7 +70,7 @@ fn an_irrational_equilibrium() {
     assert!(matches!(refused, Err(MechanismError::IrrationalAnswer { mechanism: "ceei", .. })));
 }
 
-/// Reference 2.1: not unique, not free of envy.
+/// Allocations without justified complaints are not unique, and not all are envy-free.
 #[test]
 fn allocations_without_complaints_are_many() {
     let problem = problem(users(&["1", "1", "1/10"]).into_iter().map(|u| u.limit(q("1"))).collect());
@@ -82,12 +82,12 @@ fn allocations_without_complaints_are_many() {
     assert_eq!((of_1.who, of_1.against, &of_1.has, &of_1.due), (Some(1), Some(0), &q("2/5"), &q("1/2")));
     assert_eq!(envy("1/2 2/5 1").len(), 1);
     assert_eq!(envy("9/20 9/20 1"), []);
-    // Largest sum of shares: all points have it; then the worst off is best off.
+    // All points have the largest sum of shares; then the worst-off user is best off.
     assert_eq!(exact(&problem), row("9/20 9/20 1"));
 }
 
 #[test]
-fn who_complains_and_of_what() {
+fn complaints_name_user_and_resource() {
     let problem = problem(users(&["1 1/4", "1 1/2", "1/4 1"]));
     let complaint = |who, on, has: &str| Finding {
         property: "no_justified_complaint",
@@ -98,11 +98,11 @@ fn who_complains_and_of_what() {
         due: q("1/3"),
         measure: Measure::Share,
     };
-    // Only the first resource is used up. User 2 holds enough, but of the other.
+    // Only the first resource is saturated. User 2 holds enough, but of the other.
     assert_eq!(complaints(&problem, "6/10 3/10 4/10"), [complaint(1, 0, "3/10"), complaint(2, 0, "1/10")]);
-    // Both are: everybody is measured where he holds most.
+    // Both are: every user is measured where it holds most.
     assert_eq!(complaints(&problem, "4/5 0 4/5"), [complaint(1, 0, "0")]);
-    // Nothing is used up: everybody complains, even of a share that is larger than due.
+    // Nothing is saturated: every user complains, even about a share that is larger than due.
     assert_eq!(
         complaints(&problem, "1/2 1/10 1/2"),
         [complaint(0, 0, "1/2"), complaint(1, 0, "1/10"), complaint(2, 1, "1/2")]
@@ -120,7 +120,7 @@ fn who_complains_and_of_what() {
     assert_eq!((found.len(), found[0].who, &found[0].due), (1, Some(0), &q("3/4")));
 }
 
-/// Paper 000, Figure 11: four pairs in a ring, each using three of four resources.
+/// Zeldes and Feitelson (2013), Figure 11: four pairs in a ring, each using three of four resources.
 #[test]
 fn the_ring_has_seven_solutions() {
     let demands: Vec<Vec<Rational>> = (0..8)
@@ -151,17 +151,17 @@ fn the_ring_has_seven_solutions() {
     assert_eq!(point, row("1/6 1/6 1/6 1/6 1/6 1/6 1/6 1/6"));
 }
 
-/// Reference 2.2: in a market a lie can pay.
+/// A misreport can be profitable in a market.
 #[test]
-fn a_profitable_lie() {
+fn a_profitable_misreport() {
     let truth = market(&problem(users(&["1/4 1", "1 1/2"]))).tasks;
-    let lie = market(&problem(users(&["3/4 1", "1 1/2"]))).tasks;
+    let misreport = market(&problem(users(&["3/4 1", "1 1/2"]))).tasks;
     near(&truth, &[4.0 / 7.0, 6.0 / 7.0], 1e-12);
-    // With the truth of (1/4, 1), what x tasks of (3/4, 1) hold is good for x tasks.
-    near(&lie[..1], &[2.0 / 3.0], 1e-12);
+    // With the true demand (1/4, 1), what x tasks of (3/4, 1) hold runs x tasks.
+    near(&misreport[..1], &[2.0 / 3.0], 1e-12);
 }
 
-/// Paper 000, Figure 7, as an allocation at one instant: the market differs from the paper's outcome, and
+/// Zeldes and Feitelson (2013), Figure 7, as an allocation at one instant: the market differs from the paper's outcome, and
 /// neither gives rise to complaints.
 #[test]
 fn figure_7() {
@@ -180,32 +180,32 @@ fn figure_7() {
 
 #[test]
 fn limits() {
-    // Everybody can have all he wants; then nothing costs anything.
+    // Every user can have all it wants; then all prices are 0.
     let some = users(&["1 1/2", "1/2 1"]).into_iter().map(|u| u.limit(q("1/4"))).collect();
     let some = problem(some);
     let given = market(&some);
     assert_eq!((given.tasks, given.prices), (vec![0.25, 0.25], vec![0.0, 0.0]));
     assert_eq!(exact(&some), row("1/4 1/4"));
-    // All that is wanted just fits.
+    // All that is wanted fits exactly.
     let just: Vec<User<Rational>> = users(&["1/3 1/2", "2/3 1/2"]).into_iter().map(|u| u.limit(q("1"))).collect();
     near(&market(&problem(just.clone())).tasks, &[1.0, 1.0], 1e-12);
     assert_eq!(exact(&problem(just)), row("1 1"));
-    // Who wants nothing is out, whatever his weight.
+    // A user who wants nothing does not take part, whatever its weight.
     let mut out = users(&["1", "1", "1"]);
     out[1] = out[1].clone().limit(q("0")).weight(q("100"));
     let out = problem(out);
     near(&market(&out).tasks, &[0.5, 0.0, 0.5], 1e-12);
     assert_eq!(exact(&out)[1], q("0"));
     assert_eq!(NoJustifiedComplaint.findings_exact(&out, &exact(&out), &Rational::ZERO), []);
-    // Nobody at all.
-    let nobody = Problem::<Rational>::new(2, []).unwrap();
-    assert!(exact(&nobody).is_empty());
-    let given = market(&nobody);
+    // No users.
+    let empty = Problem::<Rational>::new(2, []).unwrap();
+    assert!(exact(&empty).is_empty());
+    let given = market(&empty);
     assert_eq!((given.tasks, given.prices), (vec![], vec![0.0, 0.0]));
 }
 
 #[test]
-fn what_is_refused() {
+fn unsupported_problems_are_refused() {
     let options = MechanismOptions::default();
     let small = problem(vec![User::new(vec![q("1") / q("10000000000").pow(100)])]);
     assert!(matches!(Bbf.divide_exact(&small, &options), Err(MechanismError::OutOfRange { mechanism: "bbf", .. })));

@@ -1,4 +1,4 @@
-//! What holds for every market: laws of the equilibrium and of exact points, other solvers as witnesses.
+//! Properties of every market: those of the equilibrium and of exact points, with other solvers as reference models.
 
 #![allow(clippy::unwrap_used)]
 
@@ -28,13 +28,13 @@ fn q(n: i64, d: u64) -> Rational {
     Rational::from_parts(n.into(), d.into())
 }
 
-/// How many tasks somebody wants.
+/// Number of tasks that a user wants.
 #[derive(Clone, Debug)]
 enum Wanted {
     Any,
-    /// So many tenths of an equal part of his dominant resource.
+    /// So many tenths of an equal part of its dominant resource.
     Tenths(i64),
-    /// Exactly what the equilibrium would give him, as an f64.
+    /// Exactly what the equilibrium would give it, as an f64.
     AtBreak,
 }
 
@@ -52,7 +52,7 @@ fn demand(width: usize) -> impl Strategy<Value = Vec<Rational>> {
     })
 }
 
-/// Demands of tenths with zeros, weights of quarters, some users twice, limits of all kinds.
+/// Demands in tenths with zeros, weights in quarters, some users twice, limits of all kinds.
 fn problems(widths: std::ops::Range<usize>) -> impl Strategy<Value = Problem<Rational>> {
     let user = |width| (demand(width), 1..9_i64, wanted(), option::weighted(0.2, 0..8_usize));
     let users = widths.prop_flat_map(move |width| (vec(user(width), 1..9), any::<bool>()));
@@ -60,9 +60,9 @@ fn problems(widths: std::ops::Range<usize>) -> impl Strategy<Value = Problem<Rat
         let n = specs.len() as i64;
         let mut users: Vec<User<Rational>> = Vec::new();
         let mut at_break = Vec::new();
-        for (i, (demand, weight, wanted, twin)) in specs.into_iter().enumerate() {
-            if let Some(twin) = twin.filter(|t| *t < i) {
-                users.push(users[twin].clone());
+        for (i, (demand, weight, wanted, copy)) in specs.into_iter().enumerate() {
+            if let Some(copy) = copy.filter(|t| *t < i) {
+                users.push(users[copy].clone());
                 continue;
             }
             let dominant = demand.iter().max().unwrap().clone();
@@ -88,7 +88,7 @@ fn has_equal_weights(problem: &Problem<f64>) -> bool {
     (0..problem.users()).all(|i| problem.weight(i) == problem.weight(0))
 }
 
-/// sum e_i log x_i over users who want something.
+/// Returns sum e_i log x_i over the users who want something.
 fn objective(problem: &Problem<f64>, tasks: &[f64]) -> f64 {
     let takes_part = |i: &usize| problem.limit(*i).is_none_or(|most| *most > 0.0);
     (0..tasks.len()).filter(takes_part).map(|i| problem.entitlement(i) * tasks[i].ln()).sum()
@@ -102,7 +102,7 @@ fn near(found: &[f64], expected: &[f64], tolerance: f64) {
     }
 }
 
-/// Conditions of Karush, Kuhn and Tucker (reference 2.2 and B12), and every property that follows.
+/// Asserts the conditions of Karush, Kuhn and Tucker, and every property that follows from them.
 fn assert_equilibrium(problem: &Problem<f64>, given: &Allocation<f64>) {
     let loads = problem.loads(&given.tasks);
     for (p, load) in given.prices.iter().zip(&loads) {
@@ -142,9 +142,9 @@ proptest! {
         prop_assert_eq!(same, market(&problem));
     }
 
-    /// The gap is an upper bound: nothing feasible is better by more.
+    /// The duality gap is an upper bound: no feasible allocation is better by more.
     #[test]
-    fn nothing_is_better(problem in problems(1..5), mix in vec(0.0..1.0_f64, 8)) {
+    fn no_feasible_allocation_is_better_than_the_gap_allows(problem in problems(1..5), mix in vec(0.0..1.0_f64, 8)) {
         let problem = float(&problem);
         let given = market(&problem);
         let best = objective(&problem, &given.tasks);
@@ -163,9 +163,9 @@ proptest! {
         }
     }
 
-    /// The slow twin: every price times its load, again and again (reference 2.2).
+    /// Reference model: every price multiplied by its load, repeatedly.
     #[test]
-    fn tatonnement_arrives_there_too(problem in problems(1..4)) {
+    fn tatonnement_converges_to_the_same_value(problem in problems(1..4)) {
         let problem = float(&problem);
         let n = problem.users();
         let mut prices = vec![1.0; problem.resource_count()];
@@ -206,7 +206,7 @@ proptest! {
         let turned = market(&Problem::new(width, turned.collect::<Vec<_>>()).unwrap());
         let back: Vec<f64> = turned.tasks.iter().rev().map(|x| x * scale).collect();
         near(&back, &given.tasks, 1e-8);
-        // A resource that nobody uses costs nothing and changes nothing.
+        // An unused resource has price 0 and changes nothing.
         let wider = (0..n).map(|i| {
             let mut user = problem.user(i);
             user.demand.insert(0, 0.0);
@@ -217,9 +217,9 @@ proptest! {
         near(&wider.tasks, &given.tasks, 1e-8);
     }
 
-    /// Users who want the same without limit may be one user with the sum of their weights.
+    /// Users with the same demand and without limit are equivalent to one user with the sum of their weights.
     #[test]
-    fn twins_are_one_user_of_their_weight(demands in vec(demand(3), 2..6), weights in vec(1..9_i64, 6)) {
+    fn equal_users_are_one_user_of_their_weight(demands in vec(demand(3), 2..6), weights in vec(1..9_i64, 6)) {
         let user = |i: usize, weight: i64| {
             let demand: Vec<f64> = demands[i].iter().map(to_f64).collect();
             User::new(demand).weight(weight as f64)
@@ -230,8 +230,8 @@ proptest! {
         users.pop();
         users[0] = user(0, weights[0] + weights[5]);
         let mut merged = apart;
-        let twin = merged.pop().unwrap();
-        merged[0] += twin;
+        let copy = merged.pop().unwrap();
+        merged[0] += copy;
         near(&merged, &market(&Problem::new(3, users).unwrap()).tasks, 1e-8);
     }
 
@@ -276,7 +276,7 @@ proptest! {
         }
     }
 
-    /// Demands over eighteen decimal powers, weights over twelve, and limits exactly where the equilibrium is.
+    /// Demands over eighteen orders of magnitude, weights over twelve, and limits exactly at the equilibrium.
     #[test]
     fn numbers_far_apart(
         users in vec((vec(option::weighted(0.8, (-9..10_i32, 1.0..10.0_f64)), 4), -6..7_i32, option::weighted(0.3, 0.0..2.0_f64)), 1..9),
@@ -309,8 +309,8 @@ proptest! {
     }
 }
 
-/// The same program in exponential cones: max sum e_i t_i with (t_i, 1, x_i) in the cone t <= log x. And whether
-/// it reached the accuracy it was asked for.
+/// Solves the same program in exponential cones: max sum e_i t_i with (t_i, 1, x_i) in the cone t <= log x. Also
+/// returns whether the solver reached the accuracy requested.
 fn by_clarabel(problem: &Problem<f64>) -> (Vec<f64>, bool) {
     let (n, width) = (problem.users(), problem.resource_count());
     let (mut rows, mut columns, mut values, mut right) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
@@ -364,7 +364,7 @@ fn assert_agrees(problem: &Problem<f64>) {
     let over = loads.chain(limits).fold(1.0, f64::max);
     other.iter_mut().for_each(|x| *x /= over);
     let lack = objective(problem, &given.tasks) - objective(problem, &other);
-    // As near as it says that it came: where limits are at the break it often ends as AlmostSolved.
+    // As accurate as its status: where limits are at the breakpoint it often ends as AlmostSolved.
     let accuracy = if is_solved { 1e-7 } else { 1e-4 };
     assert!((-1e-11..accuracy).contains(&lack), "{lack} {is_solved}");
     // A lack of 1e-9 moves single users by 1e-4, so no fixed tolerance of tasks would do. But the maximum y of

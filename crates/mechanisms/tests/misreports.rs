@@ -1,4 +1,4 @@
-//! The search finds the lies that are known, and none where there is none.
+//! The search for misreports finds none under strategy-proof mechanisms, and is deterministic.
 
 #![allow(clippy::unwrap_used)]
 
@@ -10,7 +10,7 @@ fn search(mechanism: &str, problem: &Problem<f64>, tries: u64) -> MisreportSearc
 }
 
 #[test]
-fn drf_has_none() {
+fn drf_and_sdrf_have_no_profitable_misreport() {
     let users = [User::new([0.1, 0.3]).limit(2.0), User::new([0.2, 0.0]), User::new([0.3, 0.05]).weight(3.0)];
     let problem = Problem::new(2, users).unwrap();
     assert_eq!(search("drf", &problem, 1000).best, None);
@@ -18,7 +18,7 @@ fn drf_has_none() {
 }
 
 #[test]
-fn the_same_seed_finds_the_same() {
+fn equal_seeds_give_equal_results() {
     let problem = Problem::new(2, [User::new([0.1, 0.3]), User::new([0.2, 0.1])]).unwrap();
     let (first, second) = (search("drf", &problem, 100), search("drf", &problem, 100));
     assert_eq!(first, second);

@@ -1,5 +1,5 @@
-//! The mechanisms that fill (`max-min`, `drf`, `sdrf`, `asset`) against the event sweep of the reference,
-//! and what they promise.
+//! The mechanisms by progressive filling (`max-min`, `drf`, `sdrf`, `asset`) against an event sweep as reference model,
+//! and their properties.
 
 #![allow(clippy::unwrap_used)]
 
@@ -11,14 +11,14 @@ use evenhand_model::Rational;
 use evenhand_model::random::Stream;
 use proptest::prelude::*;
 
-/// The level advances from event to event (a user begins, has all he wants, or a resource is used up), each
-/// found by looking at everybody (reference 2.6 and 3.2). Tasks and the last level at which a resource
-/// that somebody still demands was used up.
+/// Reference model: the level advances from event to event (a user starts, has all it wants, or a resource saturates),
+/// each found by examining all users. Returns the tasks, and the last level at which a resource saturated that some
+/// rising user demands.
 fn sweep(name: &str, problem: &Problem<Rational>) -> (Vec<Rational>, Option<Rational>) {
     #[derive(Clone, Copy, PartialEq)]
     enum State {
-        Waits,
-        Rises,
+        Waiting,
+        Rising,
         Stopped,
     }
     let users = users_of(problem);
@@ -26,7 +26,7 @@ fn sweep(name: &str, problem: &Problem<Rational>) -> (Vec<Rational>, Option<Rati
         "asset" => u.demand.iter().fold(Rational::ZERO, |a, d| a + d),
         _ => u.demand.iter().max().unwrap().clone(),
     };
-    // Tasks a level.
+    // Tasks per level.
     let rate: Vec<Rational> = users.iter().map(|u| &u.weight / measure(u)).collect();
     let begin = |u: &User<Rational>| match name {
         "sdrf" => u.commitment.iter().max().cloned().unwrap_or(Rational::ZERO) / &u.weight,
@@ -34,14 +34,14 @@ fn sweep(name: &str, problem: &Problem<Rational>) -> (Vec<Rational>, Option<Rati
     };
     let mut tasks = vec![Rational::ZERO; users.len()];
     let mut rest = vec![Rational::ONE; problem.resource_count()];
-    let mut state = vec![State::Waits; users.len()];
+    let mut state = vec![State::Waiting; users.len()];
     let (mut level, mut last_full) = (Rational::ZERO, None);
     loop {
         for (i, user) in users.iter().enumerate() {
-            if state[i] == State::Waits && begin(user) <= level {
-                state[i] = State::Rises;
+            if state[i] == State::Waiting && begin(user) <= level {
+                state[i] = State::Rising;
             }
-            if state[i] == State::Rises && user.limit.as_ref().is_some_and(|most| tasks[i] >= *most) {
+            if state[i] == State::Rising && user.limit.as_ref().is_some_and(|most| tasks[i] >= *most) {
                 state[i] = State::Stopped;
             }
         }
@@ -50,8 +50,8 @@ fn sweep(name: &str, problem: &Problem<Rational>) -> (Vec<Rational>, Option<Rati
         for (i, user) in users.iter().enumerate() {
             match state[i] {
                 State::Stopped => {}
-                State::Waits => steps.push(begin(user) - &level),
-                State::Rises => {
+                State::Waiting => steps.push(begin(user) - &level),
+                State::Rising => {
                     slopes.iter_mut().zip(&user.demand).for_each(|(s, d)| *s += d * &rate[i]);
                     steps.extend(user.limit.as_ref().map(|most| (most - &tasks[i]) / &rate[i]));
                 }
@@ -67,7 +67,7 @@ fn sweep(name: &str, problem: &Problem<Rational>) -> (Vec<Rational>, Option<Rati
             last_full = Some(level.clone());
         }
         for (i, user) in users.iter().enumerate() {
-            if state[i] == State::Rises {
+            if state[i] == State::Rising {
                 tasks[i] += &rate[i] * &step;
             }
             if full.iter().any(|r| !user.demand[*r].is_zero()) {
@@ -117,7 +117,7 @@ proptest! {
     #[test]
     fn max_min_is_the_sweep_and_drf_of_one_resource(problem in problems(ONE_RESOURCE, "max-min")) {
         check_against_sweep("max-min", &problem);
-        // B13; without commitments sdrf and with one resource asset are the same, too (S4).
+        // Without commitments sdrf, and with one resource asset, are the same.
         for name in ["drf", "sdrf", "asset"] {
             prop_assert_eq!(exact(name, &problem).tasks, exact("max-min", &problem).tasks);
         }
@@ -139,9 +139,9 @@ proptest! {
         }
     }
 
-    /// B2, B3 (Pareto says it for each user), B4, B5.
+    /// Feasibility, Pareto efficiency, sharing incentive and envy-freeness.
     #[test]
-    fn drf_promises(problem in problems(Kind { commitments: false, ..Kind::ANY }, "drf")) {
+    fn drf_has_its_fairness_properties(problem in problems(Kind { commitments: false, ..Kind::ANY }, "drf")) {
         let tasks = exact("drf", &problem).tasks;
         check(&["feasible", "pareto", "sharing_incentive", "envy_free"], &problem, &tasks);
         let tasks = exact("asset", &problem).tasks;
@@ -149,11 +149,11 @@ proptest! {
     }
 
     #[test]
-    fn sdrf_promises(problem in problems(Kind { zeros: false, ..Kind::ANY }, "sdrf")) {
+    fn sdrf_has_its_fairness_properties(problem in problems(Kind { zeros: false, ..Kind::ANY }, "sdrf")) {
         let tasks = exact("sdrf", &problem).tasks;
-        // S1, S2; S3 holds by the form of the answer.
+        // The rest holds by the form of the answer.
         check(&["feasible", "pareto"], &problem, &tasks);
-        // S7: who committed nothing has his part of everything, or all he wants.
+        // A user without commitment has its entitlement of every resource, or all it wants.
         for (i, x) in tasks.iter().enumerate() {
             if problem.commitment(i).is_none_or(|c| c.iter().all(Rational::is_zero)) {
                 let due = problem.entitlement(i) / problem.dominant_demand(i);
@@ -163,16 +163,16 @@ proptest! {
         }
     }
 
-    /// S4.
+    /// Without commitments, sdrf is drf.
     #[test]
     fn sdrf_without_commitments_is_drf(problem in problems(Kind { commitments: false, ..Kind::ANY }, "drf")) {
         prop_assert_eq!(exact("sdrf", &problem), exact("drf", &problem));
     }
 
-    /// S5: who committed more by D gets no more, all others no less, and the level rises by at most D (over
-    /// his weight).
+    /// A user whose commitment grows by D gets no more, all others no less, and the level rises by at most D over its
+    /// weight.
     #[test]
-    fn a_commitment_is_paid_to_the_others(
+    fn a_commitment_benefits_the_other_users(
         problem in problems(Kind { zeros: false, ..Kind::ANY }, "sdrf"), who in 0..8_usize, more in 1..=10_u64
     ) {
         let who = who % problem.users();
@@ -193,7 +193,7 @@ proptest! {
         }
     }
 
-    /// B6: units of tasks. Those of resources cannot matter, since a problem is in shares of capacity.
+    /// The unit of tasks does not matter. Those of resources cannot, since a problem is in shares of capacity.
     #[test]
     fn larger_tasks_are_fewer(problem in problems(Kind::ANY, "drf"), factors in proptest::collection::vec(1..=9_u64, 8)) {
         let mut users = users_of(&problem);
@@ -211,7 +211,7 @@ proptest! {
         }
     }
 
-    /// B7 and B8: names of users and resources do not matter, nor does a resource that nobody uses.
+    /// Neither the order of users and resources nor an unused resource matters.
     #[test]
     fn order_does_not_matter(
         (problem, order) in problems(Kind::ANY, "drf").prop_flat_map(|p| {
@@ -242,15 +242,15 @@ proptest! {
         }
     }
 
-    /// B9: equal users without limits are one user of the sum of their weights.
+    /// Equal users without limits are equivalent to one user with the sum of their weights.
     #[test]
     fn equal_users_are_one(problem in problems(Kind { limits: false, commitments: false, ..Kind::ANY }, "drf"), w in 1..=8_u64) {
         let mut users = users_of(&problem);
-        let twin = User { weight: ratio(w, 4), ..users[0].clone() };
-        users.push(twin.clone());
+        let copy = User { weight: ratio(w, 4), ..users[0].clone() };
+        users.push(copy.clone());
         let apart = Problem::new(problem.resource_count(), users.clone()).unwrap();
         users.pop();
-        users[0].weight += twin.weight;
+        users[0].weight += copy.weight;
         let together = Problem::new(problem.resource_count(), users).unwrap();
         for name in ["drf", "asset"] {
             let (apart, together) = (exact(name, &apart), exact(name, &together));
@@ -259,9 +259,9 @@ proptest! {
         }
     }
 
-    /// B11: if everybody demands everything, nobody loses by somebody's leaving.
+    /// If every user demands some of every resource, no user loses when another leaves.
     #[test]
-    fn who_leaves_leaves_more(problem in problems(POSITIVE, "drf"), who in 0..8_usize) {
+    fn no_user_loses_when_another_leaves(problem in problems(POSITIVE, "drf"), who in 0..8_usize) {
         prop_assume!(problem.users() > 1);
         let who = who % problem.users();
         let mut users = users_of(&problem);
@@ -276,7 +276,7 @@ proptest! {
     }
 }
 
-/// What the worked examples hold, beside the tasks in `oracles.rs` (reference 2.7, 3.2).
+/// Utilization and levels of the worked examples, beside the tasks in `worked_examples.rs`.
 #[test]
 fn worked_examples_to_the_last_resource() {
     let user = |cpu: (u64, u64), memory: (u64, u64)| User::new([ratio(cpu.0, cpu.1), ratio(memory.0, memory.1)]);
@@ -315,9 +315,9 @@ fn worked_examples_to_the_last_resource() {
     assert_eq!(single([ratio(1, 10), zero(), ratio(1, 4), zero()]), Some(ratio(2, 5)));
 }
 
-/// B11 does not hold with zero demands (reference 2.8).
+/// With zero demands, a user can lose when others leave.
 #[test]
-fn with_zero_demands_a_leaver_can_hurt() {
+fn with_zero_demands_a_user_can_lose_when_others_leave() {
     let one = |a: u64, b: u64| User::new([Rational::from(a), Rational::from(b)]);
     let all = Problem::new(2, [one(1, 0), one(1, 0), one(1, 1), one(0, 1)]).unwrap();
     let third = ratio(1, 3);
@@ -329,10 +329,10 @@ fn with_zero_demands_a_leaver_can_hurt() {
     assert!(dominant_share(&all, &found.tasks, 3) > ratio(1, 2));
 }
 
-/// A resource that was used up before does not count as used up again when the others get all they want:
-/// the level is where filling stopped for somebody.
+/// A resource that saturated before does not count again when the others get all they want: the level is where filling
+/// stopped a user.
 #[test]
-fn the_level_is_the_last_at_which_somebody_was_stopped() {
+fn the_level_is_the_last_at_which_a_user_was_stopped() {
     let users = [
         User::new([Rational::ONE, Rational::ZERO]),
         User::new([Rational::ZERO, ratio(1, 4)]).weight(ratio(1, 2)).limit(Rational::from(3_u64)),
@@ -342,7 +342,7 @@ fn the_level_is_the_last_at_which_somebody_was_stopped() {
     assert_eq!(found.level, Some(Rational::ONE));
 }
 
-/// Everybody gets all he wants: the paper's maximum does not exist, the demands are the allocation.
+/// Every user gets all it wants: the paper's maximum does not exist, and the demands are the allocation.
 #[test]
 fn sdrf_of_little_demand_is_the_demand() {
     let wants = |limit: u64, commitment: u64| {
@@ -353,7 +353,7 @@ fn sdrf_of_little_demand_is_the_demand() {
     assert_eq!(found.level, None);
 }
 
-/// S8, B10: nobody gains by lying to drf (also with zero demands) or, in one stage, to sdrf.
+/// No misreport is profitable under drf (also with zero demands) or, in one stage, under sdrf.
 #[test]
 fn drf_and_a_stage_of_sdrf_are_strategy_proof() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
@@ -371,10 +371,10 @@ fn drf_and_a_stage_of_sdrf_are_strategy_proof() {
     assert!(tried > 20_000, "{tried}");
 }
 
-/// With many users the level is first bracketed by a sample. The sample takes users at equal distances, so
-/// it can be made to see too little or too much; the answer must be the same.
+/// With many users the level is first bracketed by a sample at equal distances, which can be made to under- or
+/// overestimate; the answer must be the same.
 #[test]
-fn a_sample_that_misleads_does_no_harm() {
+fn a_misleading_sample_does_not_change_the_answer() {
     const USERS: usize = 40_000;
     for heavy in 0..3_usize {
         let mut stream = Stream::new(7, "users", heavy as u64);

@@ -1,4 +1,4 @@
-//! Problems, allocations and scenarios as people write them, rightly and wrongly.
+//! Reading problems, allocations and scenarios: valid and invalid files.
 #![allow(clippy::unwrap_used)]
 
 use evenhand_documents::{Document, DocumentError};
@@ -33,9 +33,9 @@ fn rational(text: &str) -> Rational {
     evenhand_model::Quantity::parse(text).unwrap().exact().clone()
 }
 
-/// The first line of the error, and what is underlined.
+/// Returns the first line of the error, and the text that it underlines.
 #[track_caller]
-fn wrong<T: std::fmt::Debug>(result: Result<T, DocumentError>) -> (String, String) {
+fn rejected<T: std::fmt::Debug>(result: Result<T, DocumentError>) -> (String, String) {
     let text = result.unwrap_err().to_string();
     let mut lines = text.lines();
     let first = lines.next().unwrap().strip_prefix("p:").unwrap().to_string();
@@ -68,9 +68,9 @@ fn json_of_the_same_shape_is_the_same_problem() {
 }
 
 #[test]
-fn bad_problems_say_what_and_where() {
+fn errors_in_problems_name_problem_and_position() {
     let cases: &[(&str, &str, &str, &str)] = &[
-        // What is replaced, by what, the error, what is underlined.
+        // Original text, its replacement, the error, the underlined text.
         ("mem = 18", "mem = -18", "2:7: capacity of mem: found \"-18\", expected a number that is not neg", "-18"),
         ("mem = 18", "mem = nan", "2:7: capacity of mem: found \"nan\", expected a finite number", "nan"),
         ("mem = 18", "mem = \"0/0\"", "2:7: capacity of mem: found \"0/0\", a division by 0", "\"0/0\""),
@@ -122,36 +122,38 @@ fn bad_problems_say_what_and_where() {
     ];
     for (found, put, says, marked) in cases {
         assert!(PAPER.contains(found), "{found}");
-        let (error, underlined) = wrong(read(&PAPER.replacen(found, put, 1)));
+        let (error, underlined) = rejected(read(&PAPER.replacen(found, put, 1)));
         assert!(error.starts_with(says), "{put}: {error}");
         assert_eq!(&underlined, marked, "{error}");
     }
     assert!(
-        wrong(read("[capacity]\ncpu = 1\n")).0.starts_with("1:1: the document: found no user, expected at least one")
+        rejected(read("[capacity]\ncpu = 1\n"))
+            .0
+            .starts_with("1:1: the document: found no user, expected at least one")
     );
-    assert!(wrong(read("user = []\n[capacity]\ncpu = 1\n")).0.starts_with("1:8: user: found no user"));
+    assert!(rejected(read("user = []\n[capacity]\ncpu = 1\n")).0.starts_with("1:8: user: found no user"));
     assert!(
-        wrong(read("{\"capacity\": {}, \"user\": 3}")).0.starts_with("1:26: user: found a number, expected a list")
+        rejected(read("{\"capacity\": {}, \"user\": 3}")).0.starts_with("1:26: user: found a number, expected a list")
     );
-    assert!(wrong(read("[]")).0.starts_with("1:1: the document: found a list, expected a table"));
+    assert!(rejected(read("[]")).0.starts_with("1:1: the document: found a list, expected a table"));
 }
 
 #[test]
-fn a_capacity_of_0_that_nobody_demands_is_fine() {
+fn a_capacity_of_0_without_demand_is_valid() {
     let file = read("[capacity]\ncpu = 1\ngpu = 0\n[[user]]\nname = 'A'\ndemand = { cpu = 1, gpu = 0 }\n").unwrap();
     assert_eq!(file.problem().unwrap().demand(0), [Rational::ONE, Rational::ZERO]);
 }
 
 #[test]
-fn what_64_bits_cannot_hold_is_told_and_exactly_possible() {
+fn quantities_beyond_64_bits_are_rejected_unless_exact() {
     let tiny =
         "[capacity]\ncpu = \"1e60/1e-60\"\n[[user]]\nname = 'A'\ndemand = { cpu = \"1e-60/1e60\" }\nweight = 1\n";
-    // The share is 1e-240; of a share of 1e-360 there is nothing left.
+    // The share is 1e-240; a share of 1e-360 would round to 0.
     read(tiny).unwrap();
     let capacity = format!("\"1{}e60/1e-60\"", "0".repeat(59));
     let demand = format!("\"1e-60/1{}e60\"", "0".repeat(59));
     let tinier = tiny.replace("\"1e60/1e-60\"", &capacity).replace("\"1e-60/1e60\"", &demand);
-    let (error, underlined) = wrong(read(&tinier));
+    let (error, underlined) = rejected(read(&tinier));
     assert!(
         error.starts_with("5:18: demand of \"A\" for cpu: a demand that, as a share of the capacity, is too small"),
         "{error}"
@@ -165,7 +167,7 @@ fn what_64_bits_cannot_hold_is_told_and_exactly_possible() {
         &format!("{{ cpu = {capacity} }}"),
         1,
     );
-    assert!(wrong(read(&huge)).0.contains("as a share of the capacity, is too large"), "{huge}");
+    assert!(rejected(read(&huge)).0.contains("as a share of the capacity, is too large"), "{huge}");
 }
 
 const ACCOUNTS: &str = "\
@@ -196,7 +198,7 @@ demand = { cpu = 1 }
 ";
 
 #[test]
-fn accounts_in_any_order_and_without_those_that_nobody_is_in() {
+fn accounts_in_any_order_without_those_that_have_no_user() {
     let problem: Problem<Rational> = read(ACCOUNTS).unwrap().problem().unwrap();
     assert_eq!(problem.account_tree().unwrap().accounts().len(), 2);
     // physics has 3 of 4, of which optics 1 of 3 and B 2 of 3.
@@ -205,15 +207,15 @@ fn accounts_in_any_order_and_without_those_that_nobody_is_in() {
 }
 
 #[test]
-fn bad_accounts_say_what_and_where() {
+fn errors_in_accounts_name_problem_and_position() {
     let with = |found: &str, put: &str| {
         assert!(ACCOUNTS.contains(found));
-        wrong(read(&ACCOUNTS.replacen(found, put, 1)))
+        rejected(read(&ACCOUNTS.replacen(found, put, 1)))
     };
     let (error, underlined) = with("weight = 3", "parent = 'optics'");
-    assert!(error.starts_with("5:10: parent of \"optics\": found a circle (optics, in physics, in optics)"), "{error}");
+    assert!(error.starts_with("5:10: parent of \"optics\": found a cycle (optics, in physics, in optics)"), "{error}");
     assert_eq!(underlined, "'physics'");
-    assert!(with("weight = 3", "parent = 'physics'").0.contains("found a circle (physics, in physics)"));
+    assert!(with("weight = 3", "parent = 'physics'").0.contains("found a cycle (physics, in physics)"));
     assert!(with("parent = 'physics'", "parent = 'phisics'").0.ends_with("did you mean \"physics\"?"));
     assert!(
         with("name = 'physics'", "name = 'optics'")
@@ -243,20 +245,22 @@ fn allocations_by_name_in_any_order() {
     assert_eq!(of(&one, None).unwrap().mechanism.as_deref(), Some("drf"));
     let two = format!("[{},{}]", object("drf", 3), object("bmf", 4));
     assert_eq!(tasks(&two, Some("bmf"))[0], rational("4"));
-    assert!(wrong(of(&two, None)).0.contains("found 2 allocations, expected one; choose by --mechanism: drf, bmf"));
-    assert!(wrong(of(&two, Some("baa"))).0.contains("found no allocation of baa, expected one; there are: drf, bmf"));
-    assert!(wrong(of("[]", None)).0.contains("found an empty list"));
-    let missing = r#"{"users": [{"name": "B", "tasks": 2.5}]}"#;
-    assert!(wrong(of(missing, None)).0.starts_with("1:11: users: found no tasks of \"A\" (1 of 2 users)"));
-    let twice = plain.replace("\"A\"", "\"B\"");
-    assert_eq!(wrong(of(&twice, None)).1, "\"B\"");
-    assert!(wrong(of(&twice, None)).0.starts_with("1:50: name: found \"B\" a second time"));
+    assert!(rejected(of(&two, None)).0.contains("found 2 allocations, expected one; choose by --mechanism: drf, bmf"));
     assert!(
-        wrong(of(&plain.replace("\"A\"", "\"C\""), None)).0.contains("found \"C\", expected a user of the problem")
+        rejected(of(&two, Some("baa"))).0.contains("found no allocation of baa, expected one; there are: drf, bmf")
     );
-    assert!(wrong(of(&plain.replace("2.5", "true"), None)).0.contains("tasks of \"B\": found true or false"));
-    assert!(wrong(of(&plain.replace("tasks", "task"), None)).0.contains("user \"B\": found no tasks"));
-    assert!(wrong(of("{\"user\": []}", None)).0.contains("found no users, expected users = ["));
+    assert!(rejected(of("[]", None)).0.contains("found an empty list"));
+    let missing = r#"{"users": [{"name": "B", "tasks": 2.5}]}"#;
+    assert!(rejected(of(missing, None)).0.starts_with("1:11: users: found no tasks of \"A\" (1 of 2 users)"));
+    let twice = plain.replace("\"A\"", "\"B\"");
+    assert_eq!(rejected(of(&twice, None)).1, "\"B\"");
+    assert!(rejected(of(&twice, None)).0.starts_with("1:50: name: found \"B\" a second time"));
+    assert!(
+        rejected(of(&plain.replace("\"A\"", "\"C\""), None)).0.contains("found \"C\", expected a user of the problem")
+    );
+    assert!(rejected(of(&plain.replace("2.5", "true"), None)).0.contains("tasks of \"B\": found true or false"));
+    assert!(rejected(of(&plain.replace("tasks", "task"), None)).0.contains("user \"B\": found no tasks"));
+    assert!(rejected(of("{\"user\": []}", None)).0.contains("found no users, expected users = ["));
 }
 
 const SCENARIO: &str = "\
@@ -298,8 +302,8 @@ fn phases_take_tasks_and_demand_from_their_user() {
 }
 
 #[test]
-fn bad_times_say_what_and_where() {
-    let (error, underlined) = wrong(scenario(SCENARIO));
+fn errors_in_times_name_problem_and_position() {
+    let (error, underlined) = rejected(scenario(SCENARIO));
     assert!(
         error.starts_with("16:12: from of \"C\": found a phase that begins before another one has ended"),
         "{error}"
@@ -309,7 +313,7 @@ fn bad_times_say_what_and_where() {
     scenario(&good).unwrap();
     let with = |found: &str, put: &str| {
         assert!(good.contains(found));
-        wrong(scenario(&good.replacen(found, put, 1))).0
+        rejected(scenario(&good.replacen(found, put, 1))).0
     };
     assert!(
         with("arrive = 10", "arrive = 10\nleave = 10")
@@ -328,7 +332,7 @@ fn bad_times_say_what_and_where() {
     assert!(with("demand = { cpu = 2 }", "").contains("user \"B\": found no demand"));
     assert!(with("demand = { cpu = 3 }", "demand = { cpu = 0 }").contains("demand of \"C\": found nothing above 0"));
     let (begin, _) = good.split_once("phases").unwrap();
-    assert!(wrong(scenario(&format!("{begin}phases = []\n"))).0.contains("found no phase of \"C\""));
-    // Times mean nothing to a problem.
-    assert!(wrong(read(&good)).0.starts_with("7:1: unknown field \"leave\""));
+    assert!(rejected(scenario(&format!("{begin}phases = []\n"))).0.contains("found no phase of \"C\""));
+    // A problem has no times.
+    assert!(rejected(read(&good)).0.starts_with("7:1: unknown field \"leave\""));
 }

@@ -1,8 +1,8 @@
-//! The propositions of paper 001 (Sadok et al., section 5) as statements that run: each as the paper states it, on
-//! random instances in exact rationals, and what holds of it.
+//! The propositions of Sadok et al. (2021), section 5, as executable statements: each as the paper states it, on random
+//! instances in exact rationals, and whether it holds.
 //!
-//! As in the paper every user demands something of everything (theta > 0) and all weights are equal. An instance has
-//! any commitments. Demand theta is what a user wants: `limit` tasks of `demand`.
+//! As in the paper, every user demands some of every resource (theta > 0) and all weights are equal. An instance has
+//! arbitrary commitments. Demand theta is what a user wants: `limit` tasks of `demand`.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,15 +13,15 @@ use evenhand_mechanisms::{Problem, User};
 use evenhand_model::Rational;
 use proptest::prelude::*;
 
-/// The paper's: demands above 0, equal weights, any commitments, some who want without end.
+/// The paper's instances: demands above 0, equal weights, arbitrary commitments, some users without limit.
 const PAPER: Kind = Kind { zeros: false, weights: false, ..Kind::ANY };
 
 fn one_over(n: usize) -> Rational {
     ratio(1, n as u64)
 }
 
-/// The paper's utility (Eq. 1) of holding so many tasks: what part of the demand they are; of an unbounded
-/// demand, their number, which orders allocations alike.
+/// Returns the paper's utility (Eq. 1) of holding so many tasks: the fraction of the demand that they are; for an
+/// unbounded demand, their number, which orders allocations alike.
 fn utility(user: &User<Rational>, tasks: &Rational) -> Rational {
     match &user.limit {
         None => tasks.clone(),
@@ -30,7 +30,7 @@ fn utility(user: &User<Rational>, tasks: &Rational) -> Rational {
     }
 }
 
-/// The tasks a user can run with these amounts: as many as the scarcest allows.
+/// Returns the number of tasks a user can run with these amounts.
 fn tasks_of(user: &User<Rational>, held: &[Rational]) -> Rational {
     held.iter().zip(&user.demand).map(|(o, d)| o / d).min().unwrap()
 }
@@ -39,8 +39,8 @@ fn held(user: &User<Rational>, tasks: &Rational) -> Vec<Rational> {
     user.demand.iter().map(|d| d * tasks).collect()
 }
 
-/// A user's declaration: each demand times a factor, and the limit, too.
-fn lie(truth: &User<Rational>, factors: &[Rational], limit: &Rational) -> User<Rational> {
+/// Returns a user's report: each demand multiplied by a factor, and the limit too.
+fn misreport(truth: &User<Rational>, factors: &[Rational], limit: &Rational) -> User<Rational> {
     User {
         demand: truth.demand.iter().zip(factors).map(|(d, f)| d * f).collect(),
         limit: truth.limit.as_ref().map(|most| most * limit),
@@ -48,7 +48,7 @@ fn lie(truth: &User<Rational>, factors: &[Rational], limit: &Rational) -> User<R
     }
 }
 
-/// Factors of lies: the truth, a little beside it, far from it.
+/// Factors of misreports: the truth, close to it, far from it.
 fn factor() -> impl Strategy<Value = Rational> {
     prop_oneof![
         2 => Just(Rational::ONE),
@@ -63,9 +63,9 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
     /// Proposition 1 (bottleneck): "the allocation of SDRF guarantees that all users have their demands met, or there
-    /// is at least one bottleneck resource": one of which everything is given away. Holds.
+    /// is at least one bottleneck resource", of which all capacity is allocated. Holds.
     #[test]
-    fn proposition_1_all_are_satisfied_or_a_resource_is_used_up(problem in problems(PAPER, "sdrf")) {
+    fn proposition_1_all_users_are_satisfied_or_a_resource_is_saturated(problem in problems(PAPER, "sdrf")) {
         let tasks = exact("sdrf", &problem).tasks;
         let loads = problem.loads(&tasks);
         let satisfied = (0..problem.users()).all(|i| problem.limit(i) == Some(&tasks[i]));
@@ -73,31 +73,31 @@ proptest! {
         prop_assert!(loads.iter().all(|load| *load <= Rational::ONE));
     }
 
-    /// Proposition 2 (truth in the stage): "when users consider only the utility in the stage, SDRF is
-    /// strategy-proof". Holds: no random lie about demands and their amount brings more.
+    /// Proposition 2 (truth in the stage): "when users consider only the utility in the stage, SDRF is strategy-proof".
+    /// Holds: no random misreport of demands and limit yields more.
     #[test]
-    fn proposition_2_no_lie_pays_in_the_stage(
+    fn proposition_2_no_misreport_is_profitable_in_the_stage(
         problem in problems(PAPER, "sdrf"),
         who in 0..8_usize,
-        lies in proptest::collection::vec((proptest::collection::vec(factor(), 4), factor()), 8)
+        misreports in proptest::collection::vec((proptest::collection::vec(factor(), 4), factor()), 8)
     ) {
         let who = who % problem.users();
         let truth = problem.user(who);
-        let honest = utility(&truth, &exact("sdrf", &problem).tasks[who]);
-        for (factors, limit) in lies {
-            let declared = lie(&truth, &factors, &limit);
+        let truthful = utility(&truth, &exact("sdrf", &problem).tasks[who]);
+        for (factors, limit) in misreports {
+            let declared = misreport(&truth, &factors, &limit);
             let mut users = users_of(&problem);
             users[who] = declared.clone();
             let given = exact("sdrf", &Problem::new(problem.resource_count(), users).unwrap()).tasks;
-            let lying = utility(&truth, &tasks_of(&truth, &held(&declared, &given[who])));
-            prop_assert!(lying <= honest, "{declared:?} brings {lying} instead of {honest}");
+            let misreporting = utility(&truth, &tasks_of(&truth, &held(&declared, &given[who])));
+            prop_assert!(misreporting <= truthful, "{declared:?} yields {misreporting} instead of {truthful}");
         }
     }
 
     /// Proposition 4 (no waste): "if there is another allocation O' in which nobody has more of anything, and user i*
-    /// less of r*, then u_i*(o_i*) > u_i*(o'_i*)": whatever is taken from anybody is missed. Holds.
+    /// less of r*, then u_i*(o_i*) > u_i*(o'_i*)": any reduction of what a user holds lowers its utility. Holds.
     #[test]
-    fn proposition_4_whatever_is_taken_away_is_missed(
+    fn proposition_4_any_reduction_lowers_utility(
         problem in problems(PAPER, "sdrf"), part in 0..=9_u64
     ) {
         let tasks = exact("sdrf", &problem).tasks;
@@ -113,9 +113,9 @@ proptest! {
 
     /// Proposition 5 (strict Pareto efficiency): "for any other possible allocation O', if there is a user i with
     /// u_i(o'_i) > u_i(o_i), there must be another user j with u_j(o'_j) < u_j(o_j)". Holds: by Proposition 4 the
-    /// others keep their utilities only if they keep all they hold, and what is then left lets nobody run more.
+    /// others keep their utilities only if they keep all they hold, and no user can run more with what remains.
     #[test]
-    fn proposition_5_nobody_can_gain_unless_another_loses(problem in problems(PAPER, "sdrf")) {
+    fn proposition_5_no_user_can_gain_unless_another_loses(problem in problems(PAPER, "sdrf")) {
         let tasks = exact("sdrf", &problem).tasks;
         let loads = problem.loads(&tasks);
         for (i, x) in tasks.iter().enumerate() {
@@ -127,10 +127,11 @@ proptest! {
     }
 
     /// Proposition 6 (individual rationality): "any user can use a strategy that makes the system return an allocation
-    /// with u_i(o_i) >= u_i((1/n, ..., 1/n))". Holds: who never declares more than 1/n of anything never uses more,
-    /// so owes nothing, and whatever the others owe and declare he is given at least an equal split.
+    /// with u_i(o_i) >= u_i((1/n, ..., 1/n))". Holds: a user who never reports more than 1/n of any resource never
+    /// overuses, so it has no commitment, and whatever the others' commitments and reports it gets at least an equal
+    /// split.
     #[test]
-    fn proposition_6_who_never_overuses_has_an_equal_split(problem in problems(PAPER, "sdrf"), who in 0..8_usize) {
+    fn proposition_6_a_user_who_never_overuses_has_an_equal_split(problem in problems(PAPER, "sdrf"), who in 0..8_usize) {
         let who = who % problem.users();
         let truth = problem.user(who);
         let equal = vec![one_over(problem.users()); problem.resource_count()];
@@ -141,22 +142,22 @@ proptest! {
         users[who] = declared.clone();
         let given = exact("sdrf", &Problem::new(problem.resource_count(), users).unwrap()).tasks;
         prop_assert!(utility(&truth, &given[who]) >= utility(&truth, &alone));
-        // And goes on owing nothing: overuse is what is held above 1/n.
+        // It remains without commitment: overuse is what is held above 1/n.
         let over = held(&declared, &given[who]).into_iter().any(|o| o > one_over(problem.users()));
         prop_assert!(!over);
     }
 }
 
 /// Proposition 3 (truth in the repeated game): "when users judge by the expected long-term utility (Eq. 2), SDRF is
-/// strategy-proof, whatever their discounts". Does not hold: four users of one resource, delta and discount 9/10. At
-/// t = 0 user 0 wants all of it and nobody else any; from then on all want 3/10. Over-using at t = 0 commits him, so
-/// that he is given less than the others from then on; declaring 1/4 does not. Utility is relative to the demand of the
+/// strategy-proof, whatever their discounts". Does not hold: four users of one resource, delta and discount 9/10. At t
+/// = 0 user 0 wants all of it and no other user any; from then on all want 3/10. Overuse at t = 0 commits user 0, so
+/// that it gets less than the others from then on; reporting 1/4 does not. Utility is relative to the demand of the
 /// moment: a share is worth more when less is wanted.
 ///
-/// `errata.rs` has the totals over 5000 stages in doubles and other discounts. Here exactly, as a proof: even if every
-/// stage after the 60th gave the truth all and the lie nothing, the lie pays.
+/// `errata.rs` has the totals over 5000 stages in `f64` and other discounts. Here exactly, as a proof: even if every
+/// stage after the 60th gave the truth everything and the misreport nothing, the misreport is profitable.
 #[test]
-fn proposition_3_a_lie_pays_in_the_repeated_game() {
+fn proposition_3_a_misreport_is_profitable_in_the_repeated_game() {
     const STAGES: usize = 60;
     let (delta, discount) = (ratio(9, 10), ratio(9, 10));
     let play = |declared_first: Rational| {
@@ -182,6 +183,6 @@ fn proposition_3_a_lie_pays_in_the_repeated_game() {
         total
     };
     let later: Rational = (0..STAGES).fold(Rational::ONE, |left, _| left * &discount);
-    let (truth, lie) = (play(Rational::ONE), play(ratio(1, 4)));
-    assert!(lie > truth + later);
+    let (truth, misreport) = (play(Rational::ONE), play(ratio(1, 4)));
+    assert!(misreport > truth + later);
 }

@@ -1,4 +1,4 @@
-//! Worked examples with exact answers: from the papers, and from the reference that corrects them.
+//! Worked examples with exact answers, from the papers and corrections of them.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,7 +13,7 @@ fn row(text: &str) -> Vec<Rational> {
     text.split_whitespace().map(q).collect()
 }
 
-/// Users by their demands, in units of `capacity`.
+/// Creates users by their demands, in units of `capacity`.
 fn problem(capacity: &str, demands: &[&str]) -> Vec<User<Rational>> {
     let capacity = row(capacity);
     let share = |d: &&str| row(d).iter().zip(&capacity).map(|(d, c)| d / c).collect::<Vec<_>>();
@@ -40,7 +40,7 @@ fn the_drf_papers_example() {
 }
 
 #[test]
-fn drf_goes_on_where_demands_are_zero() {
+fn drf_continues_where_demands_are_zero() {
     assert_eq!(divide("drf", problem("1 1", &["1 0", "1/2 1", "0 1"])).tasks, row("3/4 1/2 1/2"));
     assert_eq!(divide("drf", problem("1 1", &["1 0", "1 1", "0 1/2", "0 1"])).tasks, row("2/3 1/3 2/3 1/3"));
 }

@@ -57,14 +57,14 @@ fn no_resource_idles_while_somebody_waits_and_no_time_is_used_twice() {
             let scenario = scenario(busy_clients(&mut stream, true), parameters);
             let (outcome, recording) = scenario.record(Recording::new());
             let services = by_start(&recording);
-            // O2: neither a server nor a client is at two places.
+            // Neither a server nor a client is at two places.
             for key in [|s: &Service| s.resource, |s: &Service| 100 + s.client] {
                 for k in 0..200 {
                     let mine: Vec<&Service> = services.iter().filter(|s| key(s) == k).collect();
                     assert!(mine.windows(2).all(|w| w[0].to <= w[1].from), "{} {seed}", scheduler.name);
                 }
             }
-            // O1: whoever waits, the resource is busy from the first instant of the wait to the last.
+            // Whoever waits, the resource is busy from the first instant of the wait to the last.
             for (service, since) in services.iter().zip(waits(&scenario, &services)) {
                 let others =
                     services.iter().filter(|s| s.resource == service.resource && s.to > since && s.from < service.from);

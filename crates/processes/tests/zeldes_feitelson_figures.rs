@@ -58,7 +58,7 @@ fn figure_3_follows_entitlements_only_if_ties_go_by_lag() {
     let (lag, finished) = shares(TieBreak::Lag);
     near(&lag, &[0.1, 0.2, 0.3, 0.4], 0.006);
     near(&finished, &[40.0, 35.0, 30.0, 25.0], 0.1501);
-    // An imbalance of a quantum in the first window repeats for ever (reference 1.3).
+    // An imbalance of a quantum in the first window repeats for ever.
     near(&shares(TieBreak::Fifo).0, &[0.133, 0.190, 0.290, 0.386], 0.01);
 }
 

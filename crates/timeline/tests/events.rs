@@ -97,7 +97,7 @@ fn an_account_has_a_claim_while_one_of_its_users_is_there() {
     assert!(error.to_string().contains("asset knows no accounts"), "{error}");
 }
 
-/// A9: under T1 whoever are there together and have the same bottleneck hold as much of it, exactly, over
+/// Under T1 whoever are there together and have the same bottleneck hold as much of it, exactly, over
 /// all of that time; nobody of the other class holds more of it.
 #[test]
 fn baa_treats_a_class_alike_over_common_presence() {
@@ -128,7 +128,7 @@ fn baa_treats_a_class_alike_over_common_presence() {
     }
 }
 
-/// A10: under T1 who came first does not matter to those who are there.
+/// Under T1 who came first does not matter to those who are there.
 #[test]
 fn under_t1_the_order_of_arrival_is_forgotten() {
     let demands = [["1/5", "4/5"], ["2/5", "3/5"], ["7/10", "3/10"], ["9/10", "1/10"]];

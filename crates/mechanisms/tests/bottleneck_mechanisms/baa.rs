@@ -20,7 +20,7 @@ fn sum(values: &[Rational]) -> Rational {
     values.iter().fold(Rational::ZERO, |a, b| a + b)
 }
 
-/// Rows over the tasks of each user, straight from the rules and without levels.
+/// Returns constraints over the tasks of each user, directly from the rules and without levels.
 fn rows(problem: &Problem<Rational>, incentive: bool) -> Vec<(Vec<Rational>, Relation, Rational)> {
     let n = problem.users();
     let mut rows = Vec::new();
@@ -47,7 +47,7 @@ fn use_of_all(problem: &Problem<Rational>) -> Vec<Rational> {
     (0..problem.users()).map(|i| sum(problem.demand(i))).collect()
 }
 
-/// The best tasks by the exact simplex method over all users.
+/// Returns the optimal tasks by the exact simplex method over all users.
 fn by_program(problem: &Problem<Rational>, incentive: bool) -> Vec<Rational> {
     let mut program = LinearProgram::new(problem.users());
     for (row, bound, right) in rows(problem, incentive) {
@@ -60,8 +60,8 @@ fn by_program(problem: &Problem<Rational>, incentive: bool) -> Vec<Rational> {
     }
 }
 
-/// The largest use of all resources, by another solver in floating point.
-fn most_use_by_another_solver(problem: &Problem<Rational>, incentive: bool) -> f64 {
+/// Returns the highest utilization of all resources, by another solver in floating point.
+fn utilization_by_another_solver(problem: &Problem<Rational>, incentive: bool) -> f64 {
     use microlp::{ComparisonOp, OptimizationDirection};
     let float = evenhand_model::to_f64;
     let mut program = microlp::Problem::new(OptimizationDirection::Maximize);
@@ -87,9 +87,9 @@ fn agrees(float: &Allocation<f64>, exact: &Allocation<Rational>) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(150))]
 
-    /// A1 to A5 without limits, zeros and all; and f64 gives the same.
+    /// Without limits, with zero demands; and f64 agrees.
     #[test]
-    fn it_keeps_its_rules(problem in problems(UNLIMITED)) {
+    fn local_rules_and_fairness_properties_hold(problem in problems(UNLIMITED)) {
         let given = divide("baa", &problem);
         for property in ["feasible", "baa_local_rules", "sharing_incentive", "envy_free"] {
             holds(property, &problem, &given.tasks);
@@ -106,9 +106,9 @@ proptest! {
         agrees(&baa().divide(&problem.to_f64().unwrap(), &MechanismOptions::default()).unwrap(), &given);
     }
 
-    /// The same with limits. Whoever is not satisfied has what he is due, against the satisfied as well.
+    /// With limits. A user who is not satisfied has what it is due, relative to satisfied users as well.
     #[test]
-    fn it_keeps_its_rules_with_limits(problem in problems(ALL)) {
+    fn local_rules_hold_with_limits(problem in problems(ALL)) {
         for options in [MechanismOptions::default(), MechanismOptions { sharing_incentive: Some(false) }] {
             let given = try_divide("baa", &problem, options).unwrap();
             for property in ["feasible", "baa_local_rules", "envy_free"] {
@@ -123,20 +123,19 @@ proptest! {
         }
     }
 
-    /// A6: the closed form is the best point of the program over all users, which is the only one.
+    /// The closed form is the optimum of the program over all users, which is unique.
     #[test]
     fn two_resources_by_brute_force(problem in problems(Kind { resources: (2, 2), ..UNLIMITED })) {
         let given = divide("baa", &problem);
         prop_assert_eq!(&given.tasks, &by_program(&problem, false));
-        let most = most_use_by_another_solver(&problem, false);
+        let most = utilization_by_another_solver(&problem, false);
         prop_assert!((most - evenhand_model::to_f64(&sum(&problem.loads(&given.tasks)))).abs() < 1e-7);
-        // A5: a corner that the rules allow leaves nothing of either.
+        // The sharing incentive is implied.
         let incentive = try_divide("baa", &problem, MechanismOptions { sharing_incentive: Some(true) }).unwrap();
         prop_assert_eq!(incentive, given);
     }
 
-    /// A6 for more resources: as much use as the program over all users finds, with and without the sharing
-    /// incentive.
+    /// Utilization equals that of the program over all users, with and without the sharing incentive.
     #[test]
     fn more_resources_by_brute_force(problem in problems(Kind { users: 6, resources: (3, 4), ..UNLIMITED })) {
         for incentive in [true, false] {
@@ -144,9 +143,9 @@ proptest! {
             let used = sum(&problem.loads(&given.tasks));
             let best = by_program(&problem, incentive);
             prop_assert_eq!(&used, &sum(&problem.loads(&best)));
-            let most = most_use_by_another_solver(&problem, incentive);
+            let most = utilization_by_another_solver(&problem, incentive);
             prop_assert!((most - evenhand_model::to_f64(&used)).abs() < 1e-7);
-            // Of equal use, the highest least level.
+            // Among equal utilizations, the highest lowest level.
             let least = |tasks: &[Rational]| {
                 (0..tasks.len()).map(|i| &tasks[i] * problem.dominant_demand(i) / problem.weight(i)).min().unwrap()
             };
@@ -154,10 +153,9 @@ proptest! {
         }
     }
 
-    /// One more resource that nobody uses takes the other way of computing, and changes nothing (A8, B8). With
-    /// limits too: rounds of the closed form and rounds of the program.
+    /// Adding an unused resource switches from the closed form to the program, and changes nothing, with limits too.
     #[test]
-    fn the_program_gives_the_closed_form(problem in problems(Kind { resources: (1, 2), ..ALL })) {
+    fn program_and_closed_form_agree(problem in problems(Kind { resources: (1, 2), ..ALL })) {
         let given = divide("baa", &problem);
         let wider = (0..problem.users()).map(|i| {
             let mut user = problem.user(i);
@@ -171,7 +169,7 @@ proptest! {
         }
     }
 
-    /// Order of users, and what a task is, do not matter (A7: capacities are 1 by construction).
+    /// Neither the order of users nor the size of a task matters.
     #[test]
     fn order_and_units_do_not_matter(problem in problems(ALL), turn in 0..8_usize, by in 1..40_u64) {
         let n = problem.users();
@@ -192,7 +190,7 @@ proptest! {
         }
     }
 
-    /// B9: equal users of summed weights get the sum. B13: one resource is max-min.
+    /// Equal users can be merged into one with the sum of their weights; with one resource the result is max-min fair.
     #[test]
     fn merged_users_and_one_resource(problem in problems(UNLIMITED), one in problems(Kind { resources: (1, 1), ..ALL })) {
         prop_assert_eq!(divide("baa", &one).tasks, divide("max-min", &one).tasks);
@@ -208,9 +206,9 @@ proptest! {
         prop_assert_eq!(split.levels, given.levels);
     }
 
-    /// A limit at exactly what somebody has anyway changes nothing.
+    /// A limit at exactly what a user has anyway changes nothing.
     #[test]
-    fn limits_exactly_at_the_break(problem in problems(Kind { resources: (1, 2), ..UNLIMITED }), who in 0..8_usize) {
+    fn limits_exactly_at_the_breakpoint(problem in problems(Kind { resources: (1, 2), ..UNLIMITED }), who in 0..8_usize) {
         let given = divide("baa", &problem);
         let who = who % problem.users();
         let limited = with_users(&problem, |i, user| if i == who { user.limit(given.tasks[who].clone()) } else { user });
@@ -238,7 +236,7 @@ proptest! {
     }
 }
 
-/// More users than are computed in exact numbers throughout: f64 sums over users, against the exact answer.
+/// More users than are computed in exact numbers throughout: sums in f64 against the exact answer.
 #[test]
 fn many_users_in_f64() {
     let mut random = Random(3);
@@ -263,10 +261,10 @@ fn many_users_in_f64() {
     }
 }
 
-/// How often the most use alone leaves a user below an equal split: in some of a hundred problems of three
-/// resources, in none of two.
+/// Without the constraint, the sharing incentive is violated in more than one per cent of problems with three
+/// resources, and never with two.
 #[test]
-fn most_use_alone_breaks_the_sharing_incentive() {
+fn utilization_alone_violates_the_sharing_incentive() {
     let mut random = Random(2);
     let mut count = [0, 0];
     const TRIED: usize = 1000;

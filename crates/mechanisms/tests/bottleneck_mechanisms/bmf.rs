@@ -18,8 +18,8 @@ fn bmf() -> &'static dyn Mechanism {
     mechanism_named("bmf").unwrap()
 }
 
-/// The slow and obvious way: each user in turn bound by each resource he demands, or satisfied; a point where
-/// the linear rows of that pattern hold. Any point of a pattern satisfies the property.
+/// Reference model: each user in turn bound by each resource it demands, or satisfied; a point for each pattern whose
+/// constraints are feasible. Any point of a pattern satisfies the property.
 fn patterns_with_points(problem: &Problem<Rational>) -> Vec<Vec<Rational>> {
     let (n, m) = (problem.users(), problem.resource_count());
     let mut points = Vec::new();
@@ -34,8 +34,8 @@ fn patterns_with_points(problem: &Problem<Rational>) -> Vec<Vec<Rational>> {
     }
 }
 
-/// A point where resource `pattern[i]` is full and i has the largest share for his weight of it, or (m) i has
-/// all he wants.
+/// Returns a point where resource `pattern[i]` is saturated and i has the largest share per weight of it, or (m) i has
+/// all it wants.
 fn point_of(problem: &Problem<Rational>, pattern: &[usize]) -> Option<Vec<Rational>> {
     let (n, m) = (problem.users(), problem.resource_count());
     let mut program = LinearProgram::new(n);
@@ -73,9 +73,9 @@ fn point_of(problem: &Problem<Rational>, pattern: &[usize]) -> Option<Vec<Ration
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
-    /// B1 to B4, B10: what is promised, exactly; and f64 gives the same.
+    /// The property and those that follow from it hold exactly; and f64 agrees.
     #[test]
-    fn it_is_what_it_is_called(problem in problems(ALL)) {
+    fn it_is_bottleneck_max_fair(problem in problems(ALL)) {
         let given = divide("bmf", &problem);
         for property in ["feasible", "bottleneck_max_fair", "pareto", "sharing_incentive", "envy_free"] {
             holds(property, &problem, &given.tasks);
@@ -92,13 +92,13 @@ proptest! {
             prop_assert_eq!(f.is_some(), e.is_some());
             prop_assert!(f.iter().zip(e).all(|(f, e)| near(*f, e)));
         }
-        // The same problem, the same bits.
+        // Equal input gives equal bits.
         prop_assert_eq!(bmf().divide(&problem.to_f64().unwrap(), &MechanismOptions::default()).unwrap().tasks, float.tasks);
     }
 
-    /// Levels say what everybody has.
+    /// Levels determine the tasks of all users.
     #[test]
-    fn levels_bind(problem in problems(ALL)) {
+    fn levels_determine_tasks(problem in problems(ALL)) {
         let given = divide("bmf", &problem);
         for (i, x) in given.tasks.iter().enumerate() {
             let at = |(level, d): (&Option<Rational>, &Rational)| match level {
@@ -111,7 +111,7 @@ proptest! {
         }
     }
 
-    /// Order of users and of resources, and what a task is, do not matter (B6, B7).
+    /// Neither the order of users and resources nor the size of a task matters.
     #[test]
     fn order_and_units_do_not_matter(problem in problems(ALL), turn in 0..6_usize, by in 1..40_u64) {
         let (n, m) = (problem.users(), problem.resource_count());
@@ -134,7 +134,7 @@ proptest! {
         prop_assert_eq!(back.collect::<BTreeSet<_>>(), points(&problem, given.points));
     }
 
-    /// B8: a resource nobody uses changes nothing. B9: equal users of summed weights get the sum.
+    /// An unused resource changes nothing; equal users can be merged into one with the sum of their weights.
     #[test]
     fn unused_resources_and_merged_users(problem in problems(Kind { limits: false, ..ALL })) {
         let given = bmf_solutions(&problem).unwrap();
@@ -164,7 +164,7 @@ proptest! {
         prop_assert_eq!(bmf_solutions(&whole).unwrap().points.into_iter().collect::<BTreeSet<_>>(), sums);
     }
 
-    /// B13: one resource is max-min.
+    /// With one resource the result is max-min fair.
     #[test]
     fn one_resource(problem in problems(Kind { users: 8, resources: (1, 1), ..ALL })) {
         let given = divide("bmf", &problem);
@@ -173,9 +173,9 @@ proptest! {
         prop_assert_eq!(bmf_solutions(&problem).unwrap().points.len(), 1);
     }
 
-    /// A limit at exactly what somebody has anyway leaves his division among the possible ones.
+    /// A limit at exactly what a user has anyway keeps the allocation among the solutions.
     #[test]
-    fn limits_exactly_at_the_break(problem in problems(ALL), who in 0..6_usize) {
+    fn limits_exactly_at_the_breakpoint(problem in problems(ALL), who in 0..6_usize) {
         let given = bmf_solutions(&problem).unwrap();
         let who = who % problem.users();
         for point in given.points {
@@ -190,7 +190,7 @@ proptest! {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(60))]
 
-    /// Every pattern in turn, (m + 1)^n of them: each has its points among those found.
+    /// All (m + 1)^n patterns have their points among those found.
     #[test]
     fn no_point_is_missed(problem in problems(Kind { users: 4, resources: (1, 3), ..ALL })) {
         let found = bmf_solutions(&problem).unwrap();
@@ -203,7 +203,7 @@ proptest! {
             holds("bottleneck_max_fair", &problem, &point);
             prop_assert!(found.families > 0 || found.points.contains(&point), "{:?} {:?}", found, point);
         }
-        // The one given: nobody's worst is better anywhere.
+        // In the solution chosen, the worst-off user is at least as well off as in any other.
         let worst = |x: &[Rational]| {
             (0..x.len()).map(|i| &x[i] * problem.dominant_demand(i) / problem.weight(i)).min().unwrap()
         };
@@ -211,7 +211,7 @@ proptest! {
         prop_assert!(found.points.iter().all(|x| worst(x) <= worst(&given)));
     }
 
-    /// Iterated levels: one of the points, or an error, and nearly always a point.
+    /// Iterated levels reach one of the points.
     #[test]
     fn iterated_levels_reach_a_point(problem in problems(ALL)) {
         let found = bmf_solutions(&problem).unwrap();
@@ -237,9 +237,9 @@ proptest! {
     }
 }
 
-/// How often iteration arrives; more of it, and larger, in benches/levels.rs.
+/// Convergence on random problems; benches/bottleneck_mechanisms.rs counts more and larger ones.
 #[test]
-fn iteration_arrives_nearly_always() {
+fn iteration_nearly_always_converges() {
     let mut random = Random(1);
     let (mut tried, mut failed) = (0, 0);
     for _ in 0..1500 {

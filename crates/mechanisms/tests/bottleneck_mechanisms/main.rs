@@ -1,4 +1,4 @@
-//! Mechanisms of levels: bottleneck max fairness and bottleneck-aware allocation.
+//! Bottleneck max fairness and bottleneck-aware allocation.
 
 #![allow(clippy::unwrap_used)]
 
@@ -20,7 +20,7 @@ fn row(text: &str) -> Vec<Rational> {
     text.split_whitespace().map(q).collect()
 }
 
-/// Users by their demands, in units of `capacity`.
+/// Creates users by their demands, in units of `capacity`.
 fn users(capacity: &str, demands: &[&str]) -> Vec<User<Rational>> {
     let capacity = row(capacity);
     let share = |d: &&str| row(d).iter().zip(&capacity).map(|(d, c)| d / c).collect::<Vec<_>>();
@@ -44,7 +44,7 @@ fn divide(name: &str, problem: &Problem<Rational>) -> Allocation<Rational> {
     try_divide(name, problem, MechanismOptions::default()).unwrap()
 }
 
-/// What is wrong, by exact numbers and without tolerance.
+/// Returns the violations, in exact numbers and without tolerance.
 fn findings(property: &str, problem: &Problem<Rational>, tasks: &[Rational]) -> Vec<Finding<Rational>> {
     property_named(property).unwrap().findings_exact(problem, tasks, &Rational::ZERO)
 }

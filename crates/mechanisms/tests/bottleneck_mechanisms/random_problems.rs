@@ -1,4 +1,4 @@
-//! Random problems of the kind that break things: ties, zeros, equal users, limits where something changes.
+//! Random problems of the kinds that break mechanisms: ties, zeros, equal users, limits at breakpoints.
 
 use evenhand_mechanisms::{Problem, User};
 use evenhand_model::Rational;
@@ -8,7 +8,7 @@ pub(crate) fn fraction(above: u64, below: u64) -> Rational {
     Rational::from_parts(above.into(), below.into())
 }
 
-/// What a random problem may have.
+/// Kind of random problem.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kind {
     pub(crate) users: usize,
@@ -18,8 +18,8 @@ pub(crate) struct Kind {
     pub(crate) limits: bool,
 }
 
-/// Demands of sixteenths (which f64 holds exactly), weights of quarters, limits of eighths; every fourth user
-/// is the one before once more.
+/// Generates demands in sixteenths (which f64 represents exactly), weights in quarters and limits in eighths; every
+/// fourth user equals the previous one.
 pub(crate) fn problems(kind: Kind) -> impl Strategy<Value = Problem<Rational>> {
     (1..=kind.users, kind.resources.0..=kind.resources.1).prop_flat_map(move |(n, m)| {
         let demand = (0..16_u64, 0..5_u8).prop_map(move |(d, zero)| if kind.zeros && zero == 0 { 0 } else { d + 1 });
@@ -51,7 +51,7 @@ pub(crate) fn problems(kind: Kind) -> impl Strategy<Value = Problem<Rational>> {
     })
 }
 
-/// A stream of numbers for random problems that are counted, not shrunk (SplitMix64).
+/// Random numbers for problems that are counted rather than shrunk (SplitMix64).
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -67,7 +67,7 @@ impl Random {
         self.next() % n
     }
 
-    /// Between 0 and 1.
+    /// Returns a number between 0 and 1.
     pub(crate) fn unit(&mut self) -> f64 {
         (self.next() >> 11) as f64 / (1_u64 << 53) as f64
     }

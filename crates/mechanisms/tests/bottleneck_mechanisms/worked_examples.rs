@@ -18,9 +18,9 @@ fn sequential(users: Vec<User<Rational>>, weights: &str) -> Problem<Rational> {
     problem(users.collect())
 }
 
-/// Known for two points. They are the ends of a line of them: the third resource's equation is the mean of the
-/// other two, so with each user bound elsewhere all three hold for (1 - 3t/2, t, t), and everybody has the
-/// largest share of his bottleneck for 2/5 <= t <= 4/9.
+/// Known for two solutions. They are the ends of a line of them: the third resource's equation is the mean of the other
+/// two, so with each user bound elsewhere all three hold for (1 - 3t/2, t, t), and every user has the largest share of
+/// its bottleneck for 2/5 <= t <= 4/9.
 #[test]
 fn bonald_and_roberts_example() {
     let p = problem(users("1 1 1", &["1 1 1", "1 1/2 3/4", "1/2 1 3/4"]));
@@ -34,7 +34,7 @@ fn bonald_and_roberts_example() {
         assert_eq!(p.loads(&beyond), row("1 1 1"));
         assert!(!findings("bottleneck_max_fair", &p, &beyond).is_empty());
     }
-    // The worst off: 1/3 of everything in one, 2/5 in the other.
+    // The worst-off user: 1/3 of everything in one, 2/5 in the other.
     let given = divide("bmf", &p);
     assert_eq!(given.tasks, row("2/5 2/5 2/5"));
     assert_eq!(given.levels, vec![Some(q("2/5")); 3]);
@@ -43,9 +43,10 @@ fn bonald_and_roberts_example() {
     }
 }
 
-/// Paper 000's figures, off line: weighted bottleneck max fairness of clients that use one resource at a time.
+/// The scenarios of Zeldes and Feitelson (2013), off line: weighted bottleneck max fairness of clients that use one
+/// resource at a time.
 #[test]
-fn figures_of_paper_000_off_line() {
+fn figures_of_zeldes_and_feitelson_off_line() {
     let figure_7 = users("1 1", &["1 0", "0 1", "1 1"]);
     let cases = [
         (sequential(figure_7.clone(), "40 40 20"), "2/3 2/3 1/3"),
@@ -61,8 +62,7 @@ fn figures_of_paper_000_off_line() {
     }
 }
 
-/// Figure 11: the ring has seven points without justified complaints, but one only where everybody has the
-/// largest share of a bottleneck.
+/// Figure 11: the ring has seven allocations without justified complaints, but only one is bottleneck max fair.
 #[test]
 fn the_ring_of_figure_11() {
     let pairs = ["1 1 1 0", "0 1 1 1", "1 0 1 1", "1 1 0 1"];
@@ -70,7 +70,7 @@ fn the_ring_of_figure_11() {
     let p = problem(users("1 1 1 1", &twice));
     assert_eq!(bmf_solutions(&p).unwrap().points, vec![vec![q("1/6"); 8]]);
     assert_eq!(divide("bmf", &p).tasks, vec![q("1/6"); 8]);
-    // One of paper 000's: resources 2 and 3 full, the pairs that use both have 3/16, the others 1/8.
+    // One of the paper's: resources 2 and 3 saturated, the pairs that use both have 3/16, the others 1/8.
     let other = row("1/8 1/8 3/16 3/16 3/16 3/16 1/8 1/8");
     let found = findings("bottleneck_max_fair", &p, &other);
     let who: Vec<_> = found.iter().map(|f| (f.who.unwrap(), f.against, f.on.unwrap())).collect();
@@ -82,12 +82,12 @@ fn the_ring_of_figure_11() {
 fn bottleneck_max_fairness_is_not_strategy_proof() {
     let truth = problem(users("1 1", &["1/4 1", "1 1/2"]));
     assert_eq!(divide("bmf", &truth).tasks[0], q("4/7"));
-    let lie = problem(users("1 1", &["1/2 1", "1 1/2"]));
-    assert_eq!(divide("bmf", &lie).tasks[0], q("2/3"));
+    let misreport = problem(users("1 1", &["1/2 1", "1 1/2"]));
+    assert_eq!(divide("bmf", &misreport).tasks[0], q("2/3"));
 }
 
 #[test]
-fn who_has_no_bottleneck_at_all_complains_of_the_next_one() {
+fn a_user_without_bottleneck_is_compared_on_the_next_resource() {
     let p = problem(vec![
         User::new(row("1 0")),
         User::new(row("1/2 1/4")).weight(q("2")),
@@ -102,14 +102,14 @@ fn who_has_no_bottleneck_at_all_complains_of_the_next_one() {
         (Some(2), None, Some(1), q("1/8"), q("1/4")),
     ];
     assert_eq!(seen, expected);
-    // The first user has all of the CPU; the second's share is nearest to the largest one there.
+    // The first user has nearly all of the CPU, on which the second's share is nearest to the largest one.
     let found = findings("bottleneck_max_fair", &p, &row("9/10 1/5 1/2"));
     assert_eq!(found.len(), 1);
     assert_eq!((found[0].who, found[0].against, found[0].on), (Some(1), Some(0), Some(0)));
     assert_eq!((found[0].has.clone(), found[0].due.clone()), (q("1/20"), q("9/10")));
 }
 
-/// Infinitely many points: whatever the levels of the second and third resource are between their bounds.
+/// Infinitely many solutions: the levels of the second and third resource are free between their bounds.
 #[test]
 fn patterns_with_infinitely_many_points() {
     // Column maxima make a circulant matrix of levels singular: 1 + 1/2 (w + w^-1) is 0 for four in a ring
@@ -130,7 +130,7 @@ fn patterns_with_infinitely_many_points() {
 }
 
 #[test]
-fn baos_example_done_right() {
+fn the_example_of_bao_with_its_classes_corrected() {
     let p = problem(users("100 200", &["0.2 0.8", "0.4 0.6", "0.7 0.3", "0.9 0.1"]));
     let given = divide("baa", &p);
     assert_eq!(given.tasks, row("125 62.5 250/7 250/9"));
@@ -161,18 +161,18 @@ fn baa_is_not_pareto_efficient_where_demands_are_zero() {
     holds("baa_local_rules", &p, &given.tasks);
 }
 
-/// The papers' theorem that it is: client 1 declares 2/5 of his work on the first resource, not 9/10.
+/// Contrary to the papers' theorem: client 1 reports 2/5 of its work on the first resource instead of 9/10.
 #[test]
 fn baa_is_not_strategy_proof() {
     let truth = problem(users("1 2", &["1/5 4/5", "9/10 1/10"]));
-    let honest = divide("baa", &truth).tasks;
-    assert_eq!(honest[1], q("4/7"));
-    let lie = problem(users("1 2", &["1/5 4/5", "2/5 3/5"]));
-    let lying = divide("baa", &lie).tasks;
-    let bundle: Vec<Rational> = lie.demand(1).iter().map(|d| d * &lying[1]).collect();
+    let truthful = divide("baa", &truth).tasks;
+    assert_eq!(truthful[1], q("4/7"));
+    let misreport = problem(users("1 2", &["1/5 4/5", "2/5 3/5"]));
+    let reported = divide("baa", &misreport).tasks;
+    let bundle: Vec<Rational> = misreport.demand(1).iter().map(|d| d * &reported[1]).collect();
     let gained = bundle.iter().zip(truth.demand(1)).map(|(b, d)| b / d).min().unwrap();
     assert_eq!(gained, q("20/27"));
-    assert!((evenhand_model::to_f64(&(gained / &honest[1])) - 1.296).abs() < 5e-4);
+    assert!((evenhand_model::to_f64(&(gained / &truthful[1])) - 1.296).abs() < 5e-4);
 }
 
 #[test]
@@ -189,15 +189,15 @@ fn baa_of_three_resources_with_and_without_the_sharing_incentive() {
     holds("sharing_incentive", &p, &with.tasks);
 }
 
-/// When the user who held a class back is satisfied, dividing again for the most use alone would take from
-/// the other class: below its satisfied users and below an equal split.
+/// When the user who limited a class is satisfied, dividing again for the highest utilization alone would reduce the
+/// other class, below its satisfied users and below an equal split.
 #[test]
 fn levels_of_baa_never_fall_when_a_user_is_satisfied() {
     // Four users of the CPU only; two need memory, the first of them nearly as much CPU.
     let mut all = users("1 1", &["1 0", "1 0", "1 0", "1 0", "9/10 1", "1/10 1"]);
     let free = divide("baa", &problem(all.clone()));
     let mark = free.tasks[4].clone();
-    // All but the first and the last get exactly what they had, and a trace less.
+    // All but the first and the last get one per cent less than they had.
     for i in [1, 2, 3, 4] {
         all[i] = all[i].clone().limit(&free.tasks[i] * q("99/100"));
     }
@@ -211,7 +211,7 @@ fn levels_of_baa_never_fall_when_a_user_is_satisfied() {
 }
 
 #[test]
-fn local_rules_name_the_better_off() {
+fn local_rules_name_the_user_with_the_larger_share() {
     let p = problem(vec![
         User::new(row("1 1/2")),
         User::new(row("1 1/4")).weight(q("2")),
@@ -229,12 +229,12 @@ fn local_rules_name_the_better_off() {
 }
 
 #[test]
-fn accounts_are_refused() {
+fn accounts_are_unsupported() {
     let tree = AccountTree::new(vec![Account { parent: None, weight: q("1") }], vec![Some(0), None]).unwrap();
     let p = problem(users("1 1", &["1 0", "1 1"])).with_accounts(tree).unwrap();
     for name in ["bmf", "baa"] {
-        let refused = try_divide(name, &p, MechanismOptions::default());
-        assert_eq!(refused, Err(MechanismError::AccountsUnsupported { mechanism: name }));
+        let error = try_divide(name, &p, MechanismOptions::default());
+        assert_eq!(error, Err(MechanismError::AccountsUnsupported { mechanism: name }));
         let float = mechanism_named(name).unwrap().divide(&p.to_f64().unwrap(), &MechanismOptions::default());
         assert_eq!(float, Err(MechanismError::AccountsUnsupported { mechanism: name }));
     }
@@ -242,21 +242,21 @@ fn accounts_are_refused() {
 }
 
 #[test]
-fn nobody_and_nothing() {
+fn no_users_and_no_demand() {
     for name in ["bmf", "baa"] {
-        let nobody = Problem::<Rational>::new(2, []).unwrap();
-        assert_eq!(divide(name, &nobody).tasks, Vec::<Rational>::new());
-        // Who wants nothing gets nothing, and stands in nobody's way.
+        let empty = Problem::<Rational>::new(2, []).unwrap();
+        assert_eq!(divide(name, &empty).tasks, Vec::<Rational>::new());
+        // A user who wants nothing gets nothing, and does not limit others.
         let p = problem(vec![User::new(row("1 1/2")).limit(q("0")), User::new(row("1/3 1"))]);
         assert_eq!(divide(name, &p).tasks, row("0 1"));
-        // Everybody satisfied: no level decides anything.
+        // All users satisfied: no level determines anything.
         let p = problem(vec![User::new(row("1 1/2")).limit(q("1/4")), User::new(row("1/3 1")).limit(q("1/4"))]);
         let given = divide(name, &p);
         assert_eq!((given.tasks, given.levels), (row("1/4 1/4"), vec![None, None]));
     }
 }
 
-/// Exact answers where there are too many patterns to look at all of them.
+/// Exact answers where there are too many patterns to enumerate.
 #[test]
 fn exact_points_of_larger_problems() {
     let users = |n: u64| {
