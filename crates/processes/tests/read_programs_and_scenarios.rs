@@ -1,4 +1,4 @@
-//! Programs and scenario files: what they say, and what is said of those that say something else.
+//! Programs and scenario files: what is read, and the errors of invalid ones.
 #![allow(clippy::unwrap_used)]
 
 use std::path::Path;
@@ -10,8 +10,8 @@ use evenhand_processes::{Program, Reading, Scenario, TieBreak, read_scenario};
 const FIGURE_1: &str =
     "# Priority:\n34\n# Requests:\nloop 1\nCPU_CS 2 0 NORM\nloop 40\nDISK_CS 0.1 0.05 NORM\nCPU_CS 0.1 0.05 NORM\n";
 
-/// Line, column and problem.
-fn wrong(text: &str) -> (usize, usize, String) {
+/// Returns line, column and problem of the error.
+fn rejected(text: &str) -> (usize, usize, String) {
     match Program::parse("p.prog", text).unwrap_err() {
         DocumentError::Content(e) => (e.line(), e.column(), e.problem().to_string()),
         other => panic!("{other}"),
@@ -32,8 +32,8 @@ fn the_papers_program_parses_with_comments_and_other_line_ends() {
 }
 
 #[test]
-fn errors_name_place_found_and_expected() {
-    let with = |from: &str, to: &str| wrong(&FIGURE_1.replacen(from, to, 1));
+fn errors_name_position_found_and_expected() {
+    let with = |from: &str, to: &str| rejected(&FIGURE_1.replacen(from, to, 1));
     let expect = |(line, column, problem): (usize, usize, String), at: (usize, usize), words: &[&str]| {
         assert_eq!((line, column), at, "{problem}");
         assert!(words.iter().all(|w| problem.contains(w)), "{problem}");
@@ -51,10 +51,10 @@ fn errors_name_place_found_and_expected() {
     expect(with("CPU_CS 2 0 NORM", "CPU_CS 2 NORM"), (5, 10), &["found \"NORM\"", "width"]);
     expect(with("CPU_CS 2 0 NORM", "CPU_CS -2 0 NORM"), (5, 8), &["found \"-2\"", "mean"]);
     expect(with("CPU_CS 2 0 NORM", "CPU_CS 1e20 0 NORM"), (5, 8), &["found \"1e20\""]);
-    expect(wrong(""), (1, 1), &["found the end", "# Priority:"]);
-    expect(wrong("# Priority:\n1\n# Requests:\n"), (3, 12), &["found the end", "loop COUNT"]);
-    let shown = Program::parse("p.prog", &FIGURE_1.replace("2 0 NORM", "2 0 NROM")).unwrap_err().to_string();
-    assert!(shown.starts_with("p.prog:5:12: ") && shown.contains("^^^^"), "{shown}");
+    expect(rejected(""), (1, 1), &["found the end", "# Priority:"]);
+    expect(rejected("# Priority:\n1\n# Requests:\n"), (3, 12), &["found the end", "loop COUNT"]);
+    let error = Program::parse("p.prog", &FIGURE_1.replace("2 0 NORM", "2 0 NROM")).unwrap_err().to_string();
+    assert!(error.starts_with("p.prog:5:12: ") && error.contains("^^^^"), "{error}");
 }
 
 fn read(text: &str) -> Result<Scenario, DocumentError> {
@@ -62,7 +62,7 @@ fn read(text: &str) -> Result<Scenario, DocumentError> {
 }
 
 #[test]
-fn scenarios_say_everything() {
+fn scenarios_set_every_field() {
     let program = format!("'''\n{FIGURE_1}'''");
     let text = format!(
         "[parameters]\nwindow = \"6s\"\nthreshold = 0.8\ngrace = 0\nquantum = 0.2\nrecalculate = 1\n\
@@ -90,7 +90,7 @@ fn scenarios_say_everything() {
 }
 
 #[test]
-fn wrong_scenarios_are_refused_at_their_place() {
+fn invalid_scenarios_are_rejected_with_their_position() {
     let client = format!("[[client]]\nname = \"a\"\nprogram = '''\n{FIGURE_1}'''\n");
     let refuse = |text: String, begins: &str, words: &[&str]| {
         let error = read(&text).unwrap_err().to_string();

@@ -1,4 +1,4 @@
-//! The simulator against its slow twin, service by service, on random scenarios with many ties.
+//! The simulator against a reference simulator, service by service, on random scenarios with many ties.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -76,7 +76,7 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 600, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn both_serve_the_same(scenario in random()) {
+    fn both_simulators_give_the_same_services(scenario in random()) {
         let (outcome, recording) = scenario.record(Recording::new());
         let (served, finished) = ReferenceSimulator::run(&scenario);
         let fast: Vec<_> = recording.services.iter().map(|s| {

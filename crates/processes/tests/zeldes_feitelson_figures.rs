@@ -1,4 +1,4 @@
-//! The paper's experiments: what it states, and what the reference found.
+//! The experiments of Zeldes and Feitelson (2013): the outcomes that the paper states.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -50,7 +50,7 @@ fn figure_3(ties: TieBreak) -> Scenario {
 }
 
 #[test]
-fn figure_3_follows_entitlements_only_if_ties_go_by_lag() {
+fn figure_3_follows_entitlements_only_if_ties_are_broken_by_lag() {
     let shares = |ties| {
         let (outcome, recording) = figure_3(ties).record(Recording::new());
         ((0..4).map(|c| used(&recording, 0, c, 0.0, 24.0) / 24.0).collect::<Vec<_>>(), finish(&outcome))
@@ -70,7 +70,7 @@ fn figure_4(reading: Reading) -> Scenario {
 }
 
 #[test]
-fn figure_4_splits_the_disk_two_to_one_in_two_readings_of_three() {
+fn figure_4_shares_the_disk_two_to_one_in_two_interpretations_of_three() {
     let disk = |reading| {
         let (outcome, recording) = figure_4(reading).record(Recording::new());
         let shares =
@@ -85,7 +85,7 @@ fn figure_4_splits_the_disk_two_to_one_in_two_readings_of_three() {
     near(&disk(Reading::Global).0[1..], &[0.55, 0.45], 0.03);
 }
 
-/// The share of the CPU that red has, and the first quantum of blue after each return of red.
+/// Returns red's share of the CPU, and the time from each return of red to blue's next quantum.
 fn returns(away: &str, grace: &str) -> (f64, Vec<f64>) {
     let red = client("red", "70", &format!("loop 30;CPU_CS 2 0 NORM;{away} 0 NORM"));
     let blue = client("blue", "30", "loop 1;CPU_CS 1000 0 NORM");
@@ -107,7 +107,7 @@ fn returns(away: &str, grace: &str) -> (f64, Vec<f64>) {
 }
 
 #[test]
-fn figures_5_and_6_show_the_grace() {
+fn figures_5_and_6_show_the_effect_of_the_grace_period() {
     let (share, exclusive) = returns("DISK 0.5", "1");
     near(&[share], &[0.698], 0.02);
     assert!(exclusive.iter().skip(1).all(|e| *e >= 0.2), "{exclusive:?}");
@@ -157,7 +157,7 @@ fn figure_9(entitlements: [&str; 4]) -> Scenario {
 }
 
 #[test]
-fn figures_9_and_10_let_the_entitled_pass() {
+fn figures_9_and_10_finish_in_the_order_of_entitlements() {
     let run = |entitlements| ensemble(&figure_9(entitlements), 40, Some(Span::from_secs(1)));
     let means = |e: &evenhand_processes::Ensemble| e.finish.iter().map(|s| s.mean).collect::<Vec<_>>();
     let at_10 = |e: &evenhand_processes::Ensemble| {
@@ -175,12 +175,12 @@ fn figures_9_and_10_let_the_entitled_pass() {
 }
 
 #[test]
-fn figure_11_settles_into_the_symmetric_solution() {
+fn figure_11_converges_to_the_symmetric_solution() {
     let mut clients: Vec<Client> = Vec::new();
     for pair in 0..4 {
-        for twin in 0..2 {
+        for copy in 0..2 {
             let body: Vec<String> = (0..3).map(|k| format!("R{}_CS 0.1 0 NORM", (pair + k) % 4)).collect();
-            clients.push(client(&format!("{pair}{twin}"), "1", &format!("loop 100000;{}", body.join(";"))));
+            clients.push(client(&format!("{pair}{copy}"), "1", &format!("loop 100000;{}", body.join(";"))));
         }
     }
     let (_, recording) = scenario(clients, until(60)).record(Recording::new());
@@ -203,7 +203,7 @@ fn figure_14(ending: &str, width: &str) -> Vec<Client> {
 }
 
 #[test]
-fn figure_14_keeps_both_bottlenecks_and_matches_the_off_line_division() {
+fn figure_14_saturates_both_bottlenecks_and_agrees_with_the_off_line_division() {
     let (_, recording) = scenario(figure_14("_CS", "0"), until(100)).record(Recording::new());
     let share = |r, c| used(&recording, r, c, 20.0, 100.0) / 80.0;
     near(&[share(0, 0), share(0, 1), share(0, 2)], &[0.46, 0.078, 0.462], 0.02);
@@ -219,7 +219,7 @@ fn figure_14_keeps_both_bottlenecks_and_matches_the_off_line_division() {
 }
 
 #[test]
-fn figure_7s_middle_matches_the_off_line_division() {
+fn the_steady_state_of_figure_7_agrees_with_the_off_line_division() {
     let clients = vec![
         client("red", "40", "loop 1;CPU_CS 1000 0 NORM"),
         client("blue", "40", "loop 1;DISK_CS 1000 0 NORM"),
@@ -237,7 +237,7 @@ fn figure_7s_middle_matches_the_off_line_division() {
     assert_eq!(comparison.complaints, []);
 }
 
-/// Ways to divide the time of scenarios of which the off-line division is known.
+/// Closed scenarios whose off-line division is known.
 fn closed() -> Vec<(&'static str, Vec<Client>)> {
     let alone = |name: &str, e: &str, r: &str| client(name, e, &format!("loop 1;{r} 100000 0 NORM"));
     let round = |name: &str, e: &str, cpu: &str, disk: &str| {
@@ -261,9 +261,9 @@ fn closed() -> Vec<(&'static str, Vec<Client>)> {
 }
 
 #[test]
-fn closed_scenarios_settle_where_the_theory_says_and_only_under_bottleneck_priorities() {
+fn closed_scenarios_converge_to_the_theory_only_under_bottleneck_priorities() {
     for (name, clients) in closed() {
-        let mut blamed = Vec::new();
+        let mut violating = Vec::new();
         for scheduler in SCHEDULERS {
             let scenario = scenario(clients.clone(), Parameters { scheduler: scheduler.name.into(), ..paper() });
             let steady = SteadyInterval::in_last_phases(&scenario, at("20"), at("200"));
@@ -271,24 +271,24 @@ fn closed_scenarios_settle_where_the_theory_says_and_only_under_bottleneck_prior
             if scheduler.name == "bottleneck" {
                 assert!(c.difference < 0.02 && c.complaints.is_empty(), "{name}: {c:?}");
             } else if !c.complaints.is_empty() {
-                blamed.push(scheduler.name);
+                violating.push(scheduler.name);
             }
         }
-        // Where schedulers that know one resource only do badly by somebody. Stride does not: with one client in
-        // turn on two resources there is nothing to coordinate.
+        // Schedulers of single resources that leave a client a justified complaint. Stride does not: with one client
+        // alternating between two resources there is nothing to coordinate.
         let expected: &[&str] = match name {
             "figure 7" | "figure 14" => &["lottery"],
             "figure 8b" => &["round-robin", "lottery"],
             _ => &[],
         };
-        assert_eq!(blamed, expected, "{name}");
+        assert_eq!(violating, expected, "{name}");
     }
 }
 
-/// Random closed scenarios of three resources; quanta are short, since a wait for the end of somebody's
-/// quantum is nobody's fault. The seeds are fixed, so the counts are.
+/// Random closed scenarios of three resources; quanta are short, since waiting for the end of another client's quantum
+/// is no fault of the scheduler. The seeds are fixed, and with them the counts.
 #[test]
-fn complaints_on_random_scenarios_weigh_least_under_bottleneck_priorities() {
+fn complaints_on_random_scenarios_are_smallest_under_bottleneck_priorities() {
     let mut count = vec![0; SCHEDULERS.len()];
     let mut sum = vec![0.0; SCHEDULERS.len()];
     for seed in 0..150 {

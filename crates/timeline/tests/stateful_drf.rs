@@ -1,4 +1,4 @@
-//! Stateful DRF over time, held against Eq. 6 where it is exact and against small steps where it is not.
+//! Stateful DRF over time, against Eq. 6 where it is exact and against small steps where it is not.
 
 #![allow(clippy::unwrap_used)]
 
@@ -31,14 +31,14 @@ fn run(scenario: &Scenario, options: &TimelineOptions) -> Timeline<f64> {
     divide_over_time::<f64>(scenario, mechanism("sdrf"), options).unwrap()
 }
 
-/// c after `s` seconds with a constant overuse.
+/// Returns c after `s` seconds of constant overuse.
 fn eq_6(c: f64, overuse: f64, s: f64) -> f64 {
     let kept = (-s * std::f64::consts::LN_2 / 100.0).exp();
     overuse + (c - overuse) * kept
 }
 
 #[test]
-fn who_is_alone_commits_himself_by_equation_6_and_forgets_when_away() {
+fn commitments_grow_and_decay_by_equation_6() {
     let a = Participant::new([
         Phase::new(q("0"), [q("1/10"), q("1/20")]).until(q("250")),
         Phase::new(q("400"), [q("1/10"), q("1/20")]).until(q("500")),
@@ -47,7 +47,7 @@ fn who_is_alone_commits_himself_by_equation_6_and_forgets_when_away() {
     let timeline = run(&Scenario::new(2, [a, b]).unwrap(), &options());
     let begins: Vec<f64> = timeline.intervals.iter().map(|i| i.from).collect();
     assert_eq!(begins, [0.0, 250.0, 400.0, 500.0, 900.0]);
-    assert!(timeline.intervals.iter().all(|i| i.ending.is_none()), "nobody's tasks move");
+    assert!(timeline.intervals.iter().all(|i| i.ending.is_none()), "no user's tasks change");
     let mut c = [0.0, 0.0];
     for (interval, overuse) in timeline.intervals.iter().zip([[0.5, 0.0], [0.0; 2], [0.5, 0.0], [0.0; 2], [0.0; 2]]) {
         for r in 0..2 {
@@ -60,7 +60,7 @@ fn who_is_alone_commits_himself_by_equation_6_and_forgets_when_away() {
 }
 
 #[test]
-fn a_newcomer_gets_more_until_the_greedy_one_is_forgiven() {
+fn a_newcomer_gets_more_until_the_commitment_has_decayed() {
     let a = Participant::new([Phase::new(q("0"), [q("1")])]);
     let b = Participant::new([Phase::new(q("300"), [q("1")])]);
     let timeline = run(&Scenario::new(1, [a, b]).unwrap(), &options());
@@ -72,7 +72,7 @@ fn a_newcomer_gets_more_until_the_greedy_one_is_forgiven() {
     let moving = &timeline.intervals[first..];
     assert!(moving.windows(2).all(|w| share(&w[1], 1) <= share(&w[0], 1) + 1e-9), "the advantage fades");
     let last = moving.last().unwrap();
-    assert_eq!((last.until, last.ending.is_none()), (None, true), "and then it is at rest for ever");
+    assert_eq!((last.until, last.ending.is_none()), (None, true), "and then it is at rest");
     assert!((share(last, 0) - 0.5).abs() < 1e-8, "{last:?}");
     assert!(last.commitments.iter().all(|c| *c < 1e-6), "{last:?}");
     // While A has less than its half, c_a only fades, and B's commits: c_a' = -c_a,
@@ -87,7 +87,7 @@ fn a_newcomer_gets_more_until_the_greedy_one_is_forgiven() {
 }
 
 #[test]
-fn work_ends_when_it_is_done_and_frees_the_machine() {
+fn a_user_leaves_when_its_work_is_complete() {
     let a = Participant::new([Phase::new(q("0"), [q("1")])]);
     let b = Participant::new([Phase::new(q("300"), [q("1")]).work(q("50"))]);
     let scenario = Scenario::new(1, [a, b]).unwrap();
@@ -96,7 +96,7 @@ fn work_ends_when_it_is_done_and_frees_the_machine() {
     let stateful = run(&scenario, &options());
     let done = stateful.left[1].unwrap();
     assert!(done < 400.0 && done > 350.0, "{done}");
-    // Integral of (1 + c s^(3/2)) / 2 over the time there, in seconds.
+    // Integral of (1 + c s^(3/2)) / 2 over the time of presence, in seconds.
     let c = eq_6(0.0, 0.5, 300.0);
     let tau = 100.0 / std::f64::consts::LN_2;
     let s = (-(done - 300.0) / tau).exp();
@@ -105,7 +105,7 @@ fn work_ends_when_it_is_done_and_frees_the_machine() {
 }
 
 #[test]
-fn exactly_only_while_nothing_moves() {
+fn exact_answers_exist_only_while_commitments_are_constant() {
     let a = |limit: &str| Participant::new([Phase::new(q("0"), [q("1/9")]).limit(q(limit)).until(q("10"))]);
     let b = Participant::new([Phase::new(q("0"), [q("1/3")]).until(q("20"))]);
     let fair = Scenario::new(1, [a("9/2"), b.clone()]).unwrap();
@@ -117,9 +117,9 @@ fn exactly_only_while_nothing_moves() {
     assert_eq!(error, TimelineError::CommitmentsMove { mechanism: "sdrf", user: 1, from: 10.0 });
     let missing = divide_over_time::<f64>(&fair, mechanism("sdrf"), &TimelineOptions::default()).unwrap_err();
     assert_eq!(missing, TimelineError::NoDecay { mechanism: "sdrf" });
-    let tasteless = TimelineOptions { tolerance: f64::NAN, ..options() };
+    let invalid = TimelineOptions { tolerance: f64::NAN, ..options() };
     assert!(matches!(
-        divide_over_time::<f64>(&fair, mechanism("sdrf"), &tasteless),
+        divide_over_time::<f64>(&fair, mechanism("sdrf"), &invalid),
         Err(TimelineError::InvalidOption { .. })
     ));
 }
@@ -155,8 +155,8 @@ fn scenarios() -> impl Strategy<Value = Scenario> {
     })
 }
 
-/// The obvious twin: Heun's method in equal small steps from each begin of an interval to its end, with
-/// commitments of all users, present or not.
+/// Reference model: Heun's method in equal small steps from the start of each interval to its end, with commitments of
+/// all users, present or not.
 struct Heun<'a> {
     scenario: &'a Scenario,
     entitlements: Vec<f64>,
@@ -206,9 +206,9 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn small_steps_lead_to_the_same_place(scenario in scenarios()) {
+    fn small_steps_converge_to_the_same_commitments(scenario in scenarios()) {
         let timeline = run(&scenario, &options());
-        let twin = Heun {
+        let reference = Heun {
             scenario: &scenario,
             entitlements: (0..scenario.users().len()).map(|u| to_f64(&scenario.entitlement(u))).collect(),
             tau: options().decay.unwrap().tau_s(),
@@ -217,7 +217,7 @@ proptest! {
         for pair in timeline.intervals.windows(2) {
             prop_assert_eq!(pair[0].until, Some(pair[1].from));
             let phases: Vec<Option<usize>> = pair[0].users.iter().map(|u| u.as_ref().map(|s| s.phase)).collect();
-            c = twin.after(&phases, c, pair[0].length().unwrap());
+            c = reference.after(&phases, c, pair[0].length().unwrap());
             for (found, expected) in pair[1].commitments.iter().zip(&c) {
                 prop_assert!((found - expected).abs() < 5e-6, "{}: {} {}", pair[1].from, found, expected);
             }
@@ -229,7 +229,7 @@ proptest! {
     }
 
     #[test]
-    fn a_split_interval_changes_nothing_and_commitments_stay_in_bounds(scenario in scenarios(), at in 0u32..380) {
+    fn splitting_a_phase_changes_nothing_and_commitments_stay_bounded(scenario in scenarios(), at in 0u32..380) {
         let whole = run(&scenario, &options());
         // An event that changes nothing: a phase in two.
         let at = Rational::from(at) + q("1/3");
@@ -277,7 +277,7 @@ proptest! {
         let long = Decay::from_half_life(Span::MAX).ok();
         let long = TimelineOptions { decay: long, ..options() };
         let (stateful, drf) = (run(&scenario, &long), divide_over_time::<f64>(&scenario, mechanism("drf"), &long).unwrap());
-        // The first interval has no past at all.
+        // The first interval has no commitments at all.
         prop_assert_eq!(&stateful.intervals[0].users, &drf.intervals[0].users);
         for interval in &stateful.intervals {
             let same = drf.intervals.iter().rfind(|i| i.from <= interval.from).unwrap();

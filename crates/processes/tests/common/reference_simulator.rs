@@ -1,6 +1,5 @@
-//! The slow, obvious simulator: keeps everything that ever happened and computes each window anew from it,
-//! in exact rationals, at every decision. Sequential threads, deterministic programs, bottleneck
-//! priorities only.
+//! Reference simulator, slow and simple: keeps all history and computes each window anew from it, in exact rationals,
+//! at every decision. Sequential threads, deterministic programs, bottleneck priorities only.
 
 use evenhand_model::Rational;
 use evenhand_processes::{Reading, Scenario, TieBreak};
@@ -25,7 +24,7 @@ struct Thread {
     state: State,
 }
 
-/// Time of a client at a resource: from, to (open: none yet).
+/// Presence of a client at a resource: from, to (`None` while it lasts).
 struct Stay {
     client: usize,
     resource: usize,
@@ -59,7 +58,7 @@ fn nanos(n: u64) -> Rational {
     Rational::from(n)
 }
 
-/// To the nearest nanosecond, what is within 2^-12 of a half upwards.
+/// Rounds to the nearest nanosecond, upwards within 2^-12 of a half.
 fn round(x: Rational) -> i128 {
     let shifted = x + Rational::from_parts(1.into(), 2u8.into()) + Rational::from_parts(1.into(), 4096u16.into());
     shifted.floor().try_into().unwrap()
@@ -256,7 +255,7 @@ impl<'s> ReferenceSimulator<'s> {
         }
     }
 
-    /// When the client was active on the resource (or on any), with grace: merged.
+    /// Returns the periods in which the client was active on the resource (or on any), with grace, merged.
     fn activity(&self, client: usize, resource: Option<usize>) -> Vec<(u64, u64)> {
         let grace = self.scenario.parameters().grace.nanos();
         let last = self.finished[client].unwrap_or(u64::MAX);
@@ -274,7 +273,7 @@ impl<'s> ReferenceSimulator<'s> {
         merged
     }
 
-    /// What the client accrued since `since`.
+    /// Returns what the client accrued since `since`.
     fn accrued(&self, client: usize, resource: Option<usize>, since: u64) -> Rational {
         let all: Vec<Vec<(u64, u64)>> = (0..self.weights.len()).map(|c| self.activity(c, resource)).collect();
         let ends = all.iter().flatten().flat_map(|(a, b)| [*a, *b]).filter(|t| *t > since && *t < self.now);
