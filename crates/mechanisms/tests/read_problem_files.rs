@@ -305,7 +305,7 @@ fn phases_take_tasks_and_demand_from_their_user() {
 fn errors_in_times_name_problem_and_position() {
     let (error, underlined) = rejected(scenario(SCENARIO));
     assert!(
-        error.starts_with("16:12: from of \"C\": found a phase that begins before another one has ended"),
+        error.starts_with("16:12: from of \"C\": found a phase that starts before another one has ended"),
         "{error}"
     );
     assert_eq!(underlined, "30");
@@ -325,7 +325,7 @@ fn errors_in_times_name_problem_and_position() {
     );
     assert!(with("leave = '1m'", "leave = -1").contains("not negative"));
     assert!(with("until = '1h'", "until = 30").contains("until of \"C\": found a time that is not after from"));
-    assert!(with("until = \"30\", ", "").contains("found a phase that begins before another one has ended"));
+    assert!(with("until = \"30\", ", "").contains("found a phase that starts before another one has ended"));
     assert!(with("from = 0, ", "").contains("a phase of \"C\": found no from"));
     assert!(with("phases = [", "arrive = 1\nphases = [").contains("arrive: found both arrive and phases of \"C\""));
     assert!(with("demand = { cpu = 4 }", "").contains("a phase of \"C\": found no demand"));

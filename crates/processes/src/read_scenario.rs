@@ -211,7 +211,7 @@ fn seconds(node: &Node<'_>) -> Result<Span, DocumentError> {
     let nanos = Quantity::parse(written).ok().and_then(|q| q.nano()).filter(|n| *n <= LONGEST);
     nanos.and_then(Span::checked_from_nanos).ok_or_else(|| {
         node.error(format!(
-            "found {written:?}, expected seconds with at most nine decimals (0.1) or a duration (\"90s\", \"1.5h\")"
+            "found {written:?}, expected seconds with at maximum nine decimals (0.1) or a duration (\"90s\", \"1.5h\")"
         ))
     })
 }
@@ -220,10 +220,10 @@ fn time(node: &Node<'_>) -> Result<Time, DocumentError> {
     seconds(node).map(|span| Time::ZERO + span)
 }
 
-fn whole(node: &Node<'_>, most: u64) -> Result<u64, DocumentError> {
+fn whole(node: &Node<'_>, maximum: u64) -> Result<u64, DocumentError> {
     let written = node.written()?;
-    let number = written.parse().ok().filter(|n| *n <= most);
-    number.ok_or_else(|| node.error(format!("found {written:?}, expected a whole number from 0 to {most}")))
+    let number = written.parse().ok().filter(|n| *n <= maximum);
+    number.ok_or_else(|| node.error(format!("found {written:?}, expected a whole number from 0 to {maximum}")))
 }
 
 fn choice<T: Copy>(table: &Table<'_>, key: &str, all: &[(&str, T)], default: T) -> Result<T, DocumentError> {

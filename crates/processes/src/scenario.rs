@@ -327,8 +327,8 @@ impl Scenario {
     /// Returns the time at which a run is cut off at the latest.
     pub(crate) fn end(&self) -> u64 {
         let servers = self.resources.iter().map(|r| u64::from(r.servers)).max().unwrap_or(1);
-        let most = LONGEST_RUN / servers.next_power_of_two();
-        self.parameters.horizon.map_or(most, |h| h.nanos().min(most))
+        let latest = LONGEST_RUN / servers.next_power_of_two();
+        self.parameters.horizon.map_or(latest, |h| h.nanos().min(latest))
     }
 
     /// Returns entitlements as whole numbers in the same ratios.

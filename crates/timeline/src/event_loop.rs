@@ -26,12 +26,12 @@ pub(crate) fn run<N: Number>(
                 timeline.left[user] = Some(now.clone());
             }
             let Some(Times { from, until, .. }) = user_progress.phases.get(user_progress.phase) else { continue };
-            let is_here = *from <= now;
-            let event = if is_here { until.as_ref() } else { Some(from) };
+            let is_present = *from <= now;
+            let event = if is_present { until.as_ref() } else { Some(from) };
             if let Some(event) = event.filter(|event| next.as_ref().is_none_or(|next| *event < next)) {
                 next = Some(event.clone());
             }
-            if is_here {
+            if is_present {
                 present.push(PresentUser { user, phase: user_progress.phase, work: user_progress.work.clone() });
             }
         }

@@ -80,7 +80,7 @@ impl<N: Number> Divider<N> for IrrevocableBaa<'_, N> {
             let rise = [0, 1].map(|r| problem.weight(i).clone() * &problem.demand(i)[r] / dominant);
             members[problem.dominant_resource(i)].push(Member { level: self.highest[p.user].clone(), rise });
         }
-        let is_there = [0, 1].map(|class: usize| !members[class].is_empty());
+        let is_present = [0, 1].map(|class: usize| !members[class].is_empty());
         let levels = highest_use(&members.map(Class::new), &(brought / &self.weights));
         let mut tasks = Vec::with_capacity(present.len());
         for (i, p) in present.iter().enumerate() {
@@ -91,7 +91,7 @@ impl<N: Number> Divider<N> for IrrevocableBaa<'_, N> {
         let loads = problem.loads(&tasks);
         // What a newcomer gets: no user is below the guaranteed level.
         let levels = levels.map(|level| level.larger(self.start.clone()));
-        let levels = levels.into_iter().zip(is_there).map(|(level, there)| there.then_some(level)).collect();
+        let levels = levels.into_iter().zip(is_present).map(|(level, present)| present.then_some(level)).collect();
         let segment = Segment {
             length: length.cloned(),
             tasks,

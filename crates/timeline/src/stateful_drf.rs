@@ -171,10 +171,10 @@ impl<'a> Run<'a> {
 
     /// Returns the current commitments of all users: of those present from the state, of the others decayed since the
     /// start.
-    fn all_commitments(&self, at_begin: &[f64]) -> Vec<f64> {
+    fn all_commitments(&self, at_start: &[f64]) -> Vec<f64> {
         let width = self.divider.scenario.resource_count();
         let kept = libm::exp(-self.at);
-        let mut all: Vec<f64> = at_begin.iter().map(|c| c * kept).collect();
+        let mut all: Vec<f64> = at_start.iter().map(|c| c * kept).collect();
         for (p, own) in self.present.iter().zip(self.state.chunks_exact(width)) {
             all[p.user * width..][..width].copy_from_slice(own);
         }

@@ -266,8 +266,8 @@ impl<'a, N: Number> Search<'a, N> {
             None => &one,
         };
         let holds = |p: usize, q: usize| {
-            let most = ratios[p * self.nodes + q].as_ref();
-            most.is_none_or(|most| level(p).clone() * (N::one() - tolerance) <= most.clone() * level(q))
+            let upper = ratios[p * self.nodes + q].as_ref();
+            upper.is_none_or(|upper| level(p).clone() * (N::one() - tolerance) <= upper.clone() * level(q))
         };
         (0..self.nodes).all(|p| (0..self.nodes).all(|q| holds(p, q)))
     }

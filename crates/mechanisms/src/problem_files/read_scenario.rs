@@ -113,7 +113,7 @@ fn phases<'d>(name: &str, table: &Table<'d>, shared: &SharedSections<'d>) -> Res
     for item in list.list()? {
         let phase = item.table()?.called(format!("a phase of {name:?}"));
         phase.deny_unknown(&["from", "until", "tasks", "demand"])?;
-        phase.required("from", "the time at which it begins")?;
+        phase.required("from", "the time at which it starts")?;
         let (Some((from, node)), until) = times(&phase, name, "from", "until")? else { continue };
         let (tasks, demand) = wanted(&phase)?;
         read.push((Phase { from, until, tasks, demand }, node));
@@ -125,7 +125,7 @@ fn phases<'d>(name: &str, table: &Table<'d>, shared: &SharedSections<'d>) -> Res
     for pair in read.windows(2) {
         let [(earlier, begins), (later, node)] = pair else { continue };
         if earlier.until.as_ref().is_none_or(|until| *until > later.from) {
-            let problem = "found a phase that begins before another one has ended, expected one at a time";
+            let problem = "found a phase that starts before another one has ended, expected one at a time";
             return Err(node.error_against(problem, begins, "the other one"));
         }
     }

@@ -34,13 +34,13 @@ impl BottleneckMaxFair {
             let mut nearest: Option<(N, usize)> = None;
             let mut is_largest = false;
             for r in (0..demand.len()).filter(|r| !demand[*r].is_zero() && free[*r] <= *tolerance) {
-                let own = per_weight.clone() * &demand[r];
-                let most = &largest[r].0;
-                if !exceeds(most, &own, tolerance) {
+                let share = per_weight.clone() * &demand[r];
+                let highest = &largest[r].0;
+                if !exceeds(highest, &share, tolerance) {
                     is_largest = true;
                     break;
                 }
-                let ratio = own / most;
+                let ratio = share / highest;
                 if nearest.as_ref().is_none_or(|(best, _)| ratio > *best) {
                     nearest = Some((ratio, r));
                 }
@@ -82,10 +82,10 @@ pub(crate) fn largest_shares<N: Number>(problem: &Problem<N>, tasks: &[N]) -> Ve
     let mut largest = vec![(N::zero(), 0); problem.resource_count()];
     for (user, x) in tasks.iter().enumerate() {
         let per_weight = x.clone() / problem.weight(user);
-        for (most, d) in largest.iter_mut().zip(problem.demand(user)).filter(|(_, d)| !d.is_zero()) {
+        for (highest, d) in largest.iter_mut().zip(problem.demand(user)).filter(|(_, d)| !d.is_zero()) {
             let share = per_weight.clone() * d;
-            if share > most.0 {
-                *most = (share, user);
+            if share > highest.0 {
+                *highest = (share, user);
             }
         }
     }

@@ -40,18 +40,18 @@ impl EnvyFree {
             if has_all_wanted(problem, user, x, tolerance) || may_envy.is_some_and(|may| !may[user]) {
                 continue;
             }
-            let mut most: Option<(usize, N, usize)> = None;
+            let mut largest: Option<(usize, N, usize)> = None;
             for other in (0..n).filter(|k| *k != user) {
                 if near.is_some_and(|near| near.surely_gives_less(user, other)) {
                     continue;
                 }
                 let Some((tasks_from, on)) = tasks_from(problem, user, other, &tasks[other]) else { continue };
                 let scaled = tasks_from * &entitlements[user] / &entitlements[other];
-                if most.as_ref().is_none_or(|(_, best, _)| scaled > *best) {
-                    most = Some((other, scaled, on));
+                if largest.as_ref().is_none_or(|(_, best, _)| scaled > *best) {
+                    largest = Some((other, scaled, on));
                 }
             }
-            let Some((other, gives, on)) = most else { continue };
+            let Some((other, gives, on)) = largest else { continue };
             let due = match problem.limit(user) {
                 Some(limit) => gives.smaller(limit.clone()),
                 None => gives,
@@ -76,18 +76,18 @@ impl EnvyFree {
 /// entitlement as any user does not. Under most mechanisms that excludes nearly all users; 100,000 users have too many
 /// pairs to compare.
 fn may_envy<N: Number>(problem: &Problem<N>, tasks: &[N], tolerance: &N, entitlements: &[N]) -> Vec<bool> {
-    let mut most = vec![N::zero(); problem.resource_count()];
+    let mut largest = vec![N::zero(); problem.resource_count()];
     for (user, x) in tasks.iter().enumerate() {
-        for (most, d) in most.iter_mut().zip(problem.demand(user)) {
+        for (largest, d) in largest.iter_mut().zip(problem.demand(user)) {
             let held = d.clone() * x / &entitlements[user];
-            if held > *most {
-                *most = held;
+            if held > *largest {
+                *largest = held;
             }
         }
     }
     let may = |(user, x): (usize, &N)| {
-        let mut needed = problem.demand(user).iter().zip(&most).filter(|(d, _)| !d.is_zero());
-        needed.all(|(d, most)| exceeds(&(most.clone() * &entitlements[user] / d), x, tolerance))
+        let mut needed = problem.demand(user).iter().zip(&largest).filter(|(d, _)| !d.is_zero());
+        needed.all(|(d, largest)| exceeds(&(largest.clone() * &entitlements[user] / d), x, tolerance))
     };
     tasks.iter().enumerate().map(may).collect()
 }
@@ -131,9 +131,9 @@ impl Near {
     fn surely_gives_less(&self, user: usize, other: usize) -> bool {
         const ROUNDING: f64 = 1e-12;
         let row = |u: usize| u * self.width..(u + 1) * self.width;
-        let least = self.tasks[user] * (1.0 - ROUNDING);
+        let threshold = self.tasks[user] * (1.0 - ROUNDING);
         let (own, theirs) = (&self.demands[row(user)], &self.held[row(other)]);
-        own.iter().zip(theirs).any(|(d, held)| *d > 0.0 && *held < least * d)
+        own.iter().zip(theirs).any(|(d, held)| *d > 0.0 && *held < threshold * d)
     }
 }
 

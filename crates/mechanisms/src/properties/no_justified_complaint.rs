@@ -28,12 +28,12 @@ impl NoJustifiedComplaint {
                 continue;
             }
             let demand = problem.demand(user);
-            let most = |among: &dyn Fn(usize) -> bool| {
+            let largest_among = |among: &dyn Fn(usize) -> bool| {
                 let among = (0..demand.len()).filter(|r| !demand[*r].is_zero() && among(*r));
                 among.reduce(|best, r| if demand[r] > demand[best] { r } else { best })
             };
             let due = problem.entitlement(user);
-            let (on, complains) = match most(&|r| saturated[r]) {
+            let (on, complains) = match largest_among(&|r| saturated[r]) {
                 Some(on) => (on, exceeds(&due, &(demand[on].clone() * x), tolerance)),
                 None => (problem.dominant_resource(user), true),
             };

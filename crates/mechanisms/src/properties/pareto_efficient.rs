@@ -34,7 +34,7 @@ impl ParetoEfficient {
             let Some(on) = demanded().reduce(|a, b| if more(b) < more(a) { b } else { a }) else { continue };
             let possible = x.clone() + more(on);
             let due = match problem.limit(user) {
-                Some(most) => possible.smaller(most.clone()),
+                Some(limit) => possible.smaller(limit.clone()),
                 None => possible,
             };
             if exceeds(&due, x, tolerance) {

@@ -21,7 +21,7 @@ impl SharingIncentive {
         for (user, x) in tasks.iter().enumerate() {
             let alone = problem.entitlement(user) / problem.dominant_demand(user);
             let due = match problem.limit(user) {
-                Some(most) => alone.smaller(most.clone()),
+                Some(limit) => alone.smaller(limit.clone()),
                 None => alone,
             };
             if exceeds(&due, x, tolerance) {

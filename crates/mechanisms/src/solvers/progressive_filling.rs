@@ -311,7 +311,7 @@ impl<'a, N: Number> LevelSearch<'a, N> {
         for (r, slope) in self.slope.iter().enumerate().filter(|(_, s)| s.is_positive()) {
             let Some(left) = &self.free[r] else { continue };
             let at = self.low.clone() + ((left.clone() - &self.base[r]) / slope).larger(N::zero());
-            if first.as_ref().is_none_or(|(least, _)| at < *least) {
+            if first.as_ref().is_none_or(|(earliest, _)| at < *earliest) {
                 first = Some((at, r));
             }
         }

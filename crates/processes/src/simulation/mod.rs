@@ -50,7 +50,7 @@ impl Scenario {
         (outcome, recording)
     }
 
-    /// Runs the scenario with a seed and an observer. O(log timers + clients) per event, plus the scheduler's cost.
+    /// Runs the scenario with a seed and an observer. O(servers + log timers) per event, plus the scheduler's choice.
     pub fn observe(&self, seed: u64, observer: &mut dyn Observer) -> Outcome {
         let registration = scheduler_named(&self.parameters().scheduler);
         // The name was checked when the scenario was created.
