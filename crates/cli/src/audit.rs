@@ -6,6 +6,7 @@ use evenhand_documents::Document;
 use evenhand_mechanisms::problem_files::{AllocationFile, Arithmetic, ProblemFile};
 use evenhand_mechanisms::{Finding, Measure, PROPERTIES, Problem, Property, property_named};
 use evenhand_model::{Quantity, Rational, to_f64};
+use evenhand_policies::Registry;
 use serde::Serialize;
 
 use crate::args::{AuditArgs, Common};
@@ -16,9 +17,14 @@ use crate::figure::{Figure, Named, Scale};
 use crate::table::plain;
 use crate::{history, lies};
 
-pub(crate) fn run(args: &AuditArgs, common: &Common, console: &Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(
+    args: &AuditArgs,
+    common: &Common,
+    registry: &Registry,
+    console: &Console,
+) -> Result<Outcome, Failure> {
     if let Some(path) = &args.past.history {
-        return history::run(path, &args.past, &args.property, common, console);
+        return history::run(path, &args.past, &args.property, common, registry, console);
     }
     match &args.allocation {
         Some(path) => audit_allocation(args, path, console),

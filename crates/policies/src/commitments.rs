@@ -2,7 +2,7 @@
 
 use evenhand_model::{Rational, Time, UserId};
 
-use crate::Setting;
+use crate::PolicyContext;
 use crate::commitment::{Memory, Overuse};
 use crate::decay::{Clock, Decay, two_to_minus};
 use crate::entitlement::{Entitlement, Excess, Step};
@@ -57,20 +57,20 @@ pub(crate) struct Commitments {
 }
 
 impl Commitments {
-    pub(crate) fn new(setting: &Setting<'_>, weights: &RelativeWeights) -> Commitments {
-        let width = setting.capacity.width();
-        let users = setting.weights.len();
-        let decay = setting.decay.expect("the registration says that a decay is needed");
+    pub(crate) fn new(context: &PolicyContext<'_>, weights: &RelativeWeights) -> Commitments {
+        let width = context.capacity.width();
+        let users = context.weights.len();
+        let decay = context.decay.expect("the registration says that a decay is needed");
         let entitled = weights.first_of_class().iter().flat_map(|user| {
-            let share = setting.weights.entitlement(user.index());
-            (0..width).map(move |r| Entitlement::new(&share * setting.capacity.exact_steps(r)))
+            let share = context.weights.entitlement(user.index());
+            (0..width).map(move |r| Entitlement::new(&share * context.capacity.exact_steps(r)))
         });
         let account = |u: usize| Account { class: weights.class(UserId(u as u32)), ..Account::default() };
         Commitments {
             width,
             decay,
             clock: Clock::new(decay),
-            steps: (0..width).map(|r| Step::new(Rational::ONE / setting.capacity.exact_steps(r))).collect(),
+            steps: (0..width).map(|r| Step::new(Rational::ONE / context.capacity.exact_steps(r))).collect(),
             entitled: entitled.collect(),
             accounts: (0..users).map(account).collect(),
             settled: vec![0; users * width],

@@ -18,22 +18,30 @@
 use evenhand_model::{Rational, Time, UserId, to_f64};
 
 use crate::account_usage::AccountUsage;
-use crate::billing::BillingRule;
+use crate::billing::{BILLING_OPTION, BillingRule, BillingSettings};
 use crate::commitment::Branch;
 use crate::present::Present;
 use crate::usage_order::UsageOrder;
-use crate::{Job, Policy, Registration, Setting, Standing};
+use crate::{Job, Policy, PolicyContext, Registration, Standing};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "half-life",
-    summary: "least decayed usage over share, with accounts' effective usage (Slurm's classic fairshare)",
-    needs_decay: true,
-    build: |setting| match setting.accounts {
-        Some(_) => Box::new(ClassicFairshare::new(setting)),
-        // Without accounts effective usage is usage.
-        None => Box::new(UsageOrder::new(setting, BillingRule::Largest, None)),
+const NAME: &str = "half-life";
+
+pub(crate) const REGISTRATION: Registration = Registration::new(
+    NAME,
+    "lowest decayed usage over share, with accounts' effective usage (Slurm's classic fairshare)",
+    |context| {
+        let settings: BillingSettings = context.read_settings(NAME)?;
+        let context = settings.over(context);
+        match context.accounts {
+            Some(_) => Ok(Box::new(ClassicFairshare::new(&context))),
+            // Without accounts effective usage is usage.
+            None => Ok(Box::new(UsageOrder::new(&context, BillingRule::Largest, None))),
+        }
     },
-};
+)
+.needing_decay()
+.with_settings::<BillingSettings>()
+.with_options(&[&BILLING_OPTION]);
 
 /// Rounding of a key, relative to its parts: what is nearer is compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
@@ -55,8 +63,8 @@ pub(crate) struct ClassicFairshare {
 }
 
 impl ClassicFairshare {
-    pub(crate) fn new(setting: &Setting<'_>) -> ClassicFairshare {
-        let tree = AccountUsage::new(setting, BillingRule::Largest);
+    pub(crate) fn new(context: &PolicyContext<'_>) -> ClassicFairshare {
+        let tree = AccountUsage::new(context, BillingRule::Largest);
         let exact_factor: Vec<Rational> = (0..tree.nodes())
             .map(|node| {
                 let entitled = tree.entitlement(node);
@@ -68,7 +76,7 @@ impl ClassicFairshare {
                 }
             })
             .collect();
-        let users = setting.weights.len();
+        let users = context.weights.len();
         ClassicFairshare {
             factor: exact_factor.iter().map(to_f64).collect(),
             exact_factor,
@@ -141,7 +149,7 @@ impl ClassicFairshare {
 }
 
 impl Policy for ClassicFairshare {
-    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+    fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         let first = first.map(|job| job.submitted);
         self.tree.waiting(user, first);
         self.present.set(user, first.is_some());

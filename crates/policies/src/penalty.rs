@@ -24,24 +24,61 @@ use std::collections::HashMap;
 use evenhand_model::{Rational, Span, Time, UserId, to_f64};
 
 use crate::decay::{Clock, Decay};
-use crate::equivalents::Equivalents;
+use crate::equivalents::{Combine, Equivalents};
 use crate::holdings::Holdings;
 use crate::kinetic::LineOrder;
-use crate::{Job, Policy, Registration, Setting, Standing};
+use crate::settings::{Listed, ReadSettings, Section, SettingKey, SettingOption, choice};
+use crate::{Job, Policy, PolicyContext, PolicyError, Registration, Standing};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "penalty",
-    summary: "least decayed penalties (processor equivalents x time x speed x queue price) over entitlement (paper 004)",
-    needs_decay: true,
-    build: |setting| Box::new(Penalty::new(setting, Price::of_equivalents(setting))),
+const NAME: &str = "penalty";
+
+pub(crate) const REGISTRATION: Registration = Registration::new(
+    NAME,
+    "lowest decayed penalties (processor equivalents x time x speed x queue price) over entitlement (Klusáček & Rudová 2013)",
+    |context| Ok(Box::new(Penalty::new(context, Price::of_equivalents(context, &context.read_settings(NAME)?)))),
+)
+.needing_decay()
+.with_settings::<PenaltySettings>()
+.with_options(&[&COMBINE_OPTION]);
+
+pub(crate) const CPU_TIME_REGISTRATION: Registration = Registration::new(
+    "cpu-time",
+    "lowest decayed processor time over entitlement: the fairshare that Klusáček & Rudová (2013) argue against",
+    |context| Ok(Box::new(Penalty::new(context, Price::of_processors(context)))),
+)
+.needing_decay();
+
+const COMBINE_OPTION: SettingOption = SettingOption {
+    option: "combine",
+    key: Some("combine"),
+    value_name: "HOW",
+    help: "Under the policy penalty: how GPUs and the like count beside processors and memory: max, sum, \
+           max-plus-optional (as in `evenhand price`) [default: max-plus-optional]",
+    values: &["max", "sum", "max-plus-optional"],
+    default: Some("max-plus-optional"),
+    label: "resources in a penalty",
+    listed: Listed::WithPolicy,
+    words: &[],
 };
 
-pub(crate) const CPU_TIME_REGISTRATION: Registration = Registration {
-    name: "cpu-time",
-    summary: "least decayed processor time over entitlement: fairshare that sees no memory (paper 004 argues against it)",
-    needs_decay: true,
-    build: |setting| Box::new(Penalty::new(setting, Price::of_processors(setting))),
-};
+struct PenaltySettings {
+    /// `None`: as the context's equivalents have it.
+    combine: Option<Combine>,
+}
+
+impl ReadSettings for PenaltySettings {
+    const KEYS: &'static [SettingKey] = &[SettingKey {
+        name: "combine",
+        kind: "\"max\", \"sum\" or \"max-plus-optional\"",
+        default: "\"max-plus-optional\"",
+        help: "how GPUs and other resources count beside processors and memory",
+    }];
+
+    fn read(section: &Section<'_>, _: &PolicyContext<'_>) -> Result<PenaltySettings, PolicyError> {
+        let combine = section.parse("combine", |text| choice(text, &Combine::ALL.map(|c| (c.name(), c))))?;
+        Ok(PenaltySettings { combine })
+    }
+}
 
 /// How near to the least, relatively, a key is as good as the least: what rounding makes of it.
 const NEAR: f64 = 64.0 * f64::EPSILON;
@@ -57,13 +94,17 @@ enum Price {
 }
 
 impl Price {
-    fn of_equivalents(setting: &Setting<'_>) -> Price {
-        setting.prices.cloned().map_or(Price::Share, Price::Least)
+    fn of_equivalents(context: &PolicyContext<'_>, settings: &PenaltySettings) -> Price {
+        let equivalents = context.equivalents.cloned().map(|found| match settings.combine {
+            Some(combine) => found.combined(combine),
+            None => found,
+        });
+        equivalents.map_or(Price::Share, Price::Least)
     }
 
     /// Where nothing says which resource is processors it is the first.
-    fn of_processors(setting: &Setting<'_>) -> Price {
-        Price::Processors(setting.prices.map_or(0, Equivalents::processors))
+    fn of_processors(context: &PolicyContext<'_>) -> Price {
+        Price::Processors(context.equivalents.map_or(0, Equivalents::processors))
     }
 
     /// Of `chunk`, in units.
@@ -109,14 +150,14 @@ struct Penalty {
 }
 
 impl Penalty {
-    fn new(setting: &Setting<'_>, price: Price) -> Penalty {
-        let users = setting.weights.len();
-        let decay = setting.decay.expect("the registration says that a decay is needed");
-        let entitlement = |user: usize| match setting.accounts {
+    fn new(context: &PolicyContext<'_>, price: Price) -> Penalty {
+        let users = context.weights.len();
+        let decay = context.decay.expect("the registration says that a decay is needed");
+        let entitlement = |user: usize| match context.accounts {
             Some(tree) => tree.user_entitlement(user).clone(),
-            None => setting.weights.entitlement(user),
+            None => context.weights.entitlement(user),
         };
-        let capacity = setting.capacity;
+        let capacity = context.capacity;
         let holdings = Holdings::new(capacity, users);
         let all: Vec<Rational> = (0..capacity.width()).map(|r| capacity.exact_units(r).clone()).collect();
         let whole = match &price {
@@ -141,7 +182,7 @@ impl Penalty {
             s: None,
             first: vec![Time::ZERO; users],
             waiting: vec![false; users],
-            order: setting.order.structure(users, 1),
+            order: context.order.structure(users, 1),
             near: Vec::new(),
         }
     }
@@ -207,7 +248,7 @@ impl Penalty {
 }
 
 impl Policy for Penalty {
-    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+    fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         let was = std::mem::replace(&mut self.waiting[user.index()], first.is_some());
         match first {
             Some(job) => {
@@ -260,7 +301,7 @@ impl Policy for Penalty {
         Standing { shares: self.holdings.shares(user), commitments: Vec::new(), key: self.key(user.0, s) }
     }
 
-    fn goes_by_jobs(&self) -> bool {
+    fn depends_on_job_details(&self) -> bool {
         true
     }
 

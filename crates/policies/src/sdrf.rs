@@ -25,30 +25,73 @@ use crate::commitments::Commitments;
 use crate::contenders::Contenders;
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::{LineOrder, Order, WinnerTree};
-use crate::{Job, Policy, Registration, Setting, Standing};
+use crate::settings::{Listed, ReadSettings, Section, SettingKey, SettingOption, choice};
+use crate::{Job, Policy, PolicyContext, PolicyError, Registration, Standing};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "sdrf",
-    summary: "least max over resources of share + commitment, over weight (paper 001, Algorithm 1)",
-    needs_decay: true,
-    build: |setting| Box::new(Sdrf::new(setting, Key::SumPerResource)),
+const NAME: &str = "sdrf";
+
+pub(crate) const REGISTRATION: Registration = Registration::new(
+    NAME,
+    "lowest max over resources of share + commitment, over weight (Sadok et al. 2021, Algorithm 1)",
+    |context| Ok(Box::new(Sdrf::new(context, context.read_settings::<Key>(NAME)?))),
+)
+.needing_decay()
+.with_settings::<Key>()
+.with_options(&[&KEY_OPTION]);
+
+pub(crate) const DOMINANT_REGISTRATION: Registration = Registration::new(
+    "sdrf-dominant",
+    "lowest dominant share + dominant commitment, over weight (Sadok et al. 2021, Eq. 5)",
+    |context| Ok(Box::new(Sdrf::new(context, Key::DominantPlusDominant))),
+)
+.needing_decay();
+
+const KEY_OPTION: SettingOption = SettingOption {
+    option: "sdrf-key",
+    key: Some("key"),
+    value_name: "KEY",
+    help: "Key of sdrf: the largest sum of share and commitment (sum: Sadok et al. 2021, Algorithm 1), or the largest share \
+           plus the largest commitment (dominant: Eq. 5) [default: sum]",
+    values: &["sum", "dominant"],
+    default: Some("sum"),
+    label: "key of sdrf",
+    listed: Listed::Always,
+    words: &[
+        ("sum", "max over resources of (share + commitment)"),
+        ("per-resource", "max over resources of (share + commitment)"),
+        ("dominant", "max share + max commitment"),
+    ],
 };
 
-pub(crate) const DOMINANT_REGISTRATION: Registration = Registration {
-    name: "sdrf-dominant",
-    summary: "least dominant share + dominant commitment, over weight (paper 001, Eq. 5)",
-    needs_decay: true,
-    build: |setting| Box::new(Sdrf::new(setting, Key::DominantPlusDominant)),
-};
-
-/// Algorithm 1 of the paper adds share and commitment resource by resource; its Eq. 5 and the
-/// authors' code add the two maxima. They order users differently (docs/simulation.md).
-#[derive(Clone, Copy, PartialEq)]
-enum Key {
+/// The key, which is the policy's only setting.
+///
+/// Algorithm 1 of Sadok et al. (2021) adds share and commitment resource by resource; their Eq. 5 and
+/// their code add the two maxima. They order users differently (docs/simulation.md).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Key {
     /// max_r (o_r + c_r)
+    #[default]
     SumPerResource,
     /// max_r o_r + max_r c_r
     DominantPlusDominant,
+}
+
+impl ReadSettings for Key {
+    const KEYS: &'static [SettingKey] = &[SettingKey {
+        name: "key",
+        kind: "\"per-resource\" or \"dominant\"",
+        default: "\"per-resource\"",
+        help: "add share and commitment resource by resource, or the largest of each (\"sum\" is another name of the first)",
+    }];
+
+    fn read(section: &Section<'_>, _: &PolicyContext<'_>) -> Result<Key, PolicyError> {
+        let keys = [
+            ("per-resource", Key::SumPerResource),
+            ("sum", Key::SumPerResource),
+            ("dominant", Key::DominantPlusDominant),
+        ];
+        Ok(section.parse("key", |text| choice(text, &keys))?.unwrap_or_default())
+    }
 }
 
 /// What the lines of two users may be off together: the absolute error of a key is NEAR / 2 times
@@ -68,7 +111,7 @@ enum Key {
 /// nothing; a slope too small for an `f64` is off by less than 2^-1000.
 const NEAR: f64 = 128.0 * f64::EPSILON;
 
-struct Sdrf {
+pub(crate) struct Sdrf {
     key: Key,
     holdings: Holdings,
     weights: RelativeWeights,
@@ -91,25 +134,25 @@ struct Sdrf {
 }
 
 impl Sdrf {
-    fn new(setting: &Setting<'_>, key: Key) -> Sdrf {
-        let users = setting.weights.len();
-        let width = setting.capacity.width();
-        let weights = RelativeWeights::new(setting.weights);
-        let counts = setting.order == Order::LiveTree;
+    pub(crate) fn new(context: &PolicyContext<'_>, key: Key) -> Sdrf {
+        let users = context.weights.len();
+        let width = context.capacity.width();
+        let weights = RelativeWeights::new(context.weights);
+        let counts = context.order == Order::LiveTree;
         Sdrf {
             key,
-            holdings: Holdings::new(setting.capacity, users),
+            holdings: Holdings::new(context.capacity, users),
             largest_inverse: (0..users as u32).map(|u| weights.inverse(UserId(u))).fold(1.0, f64::max),
             largest_share: 1.0,
-            commitments: Commitments::new(setting, &weights),
+            commitments: Commitments::new(context, &weights),
             weights,
             first: vec![Time::ZERO; users],
             waiting: vec![false; users],
             order: Contenders::new(
                 users,
                 width,
-                setting.order.structure(users, width),
-                setting.order != Order::LiveTree,
+                context.order.structure(users, width),
+                context.order != Order::LiveTree,
             ),
             idle: WinnerTree::new(users),
             is_idle: vec![false; users],
@@ -207,7 +250,7 @@ impl Sdrf {
 }
 
 impl Policy for Sdrf {
-    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+    fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         let first = first.map(|job| job.submitted);
         let was = std::mem::replace(&mut self.waiting[user.index()], first.is_some());
         match first {

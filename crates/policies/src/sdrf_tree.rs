@@ -19,19 +19,19 @@ use evenhand_model::{Amount, Rational, Time, UserId, to_f64};
 
 use crate::commitment::{Branch, Commitment};
 use crate::decay::{Clock, Decay};
-use crate::sdrf;
+use crate::sdrf::{Key, Sdrf};
 use crate::wide::Wide;
-use crate::{Job, Policy, Registration, Setting, Standing};
+use crate::{Job, Policy, PolicyContext, Registration, Standing};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "sdrf-tree",
-    summary: "sdrf level by level: accounts, too, have commitments and go by them",
-    needs_decay: true,
-    build: |setting| match setting.accounts {
-        Some(_) => Box::new(SdrfTree::new(setting)),
-        None => (sdrf::REGISTRATION.build)(setting),
+pub(crate) const REGISTRATION: Registration = Registration::new(
+    "sdrf-tree",
+    "sdrf level by level of the account tree: accounts have commitments, too",
+    |context| match context.accounts {
+        Some(_) => Ok(Box::new(SdrfTree::new(context))),
+        None => Ok(Box::new(Sdrf::new(context, Key::default()))),
     },
-};
+)
+.needing_decay();
 
 /// Rounding of a key, relative to its parts: what is nearer is compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
@@ -67,10 +67,10 @@ struct SdrfTree {
 }
 
 impl SdrfTree {
-    fn new(setting: &Setting<'_>) -> SdrfTree {
-        let tree = setting.accounts.expect("built only where there are accounts");
-        let decay = setting.decay.expect("the registration says that a decay is needed");
-        let (users, width) = (setting.weights.len(), setting.capacity.width());
+    fn new(context: &PolicyContext<'_>) -> SdrfTree {
+        let tree = context.accounts.expect("built only where there are accounts");
+        let decay = context.decay.expect("the registration says that a decay is needed");
+        let (users, width) = (context.weights.len(), context.capacity.width());
         assert_eq!(tree.users(), users, "a tree of these users");
         let node = |account: Option<usize>| account.map(|a| users + a);
         let homes = (0..users).map(|u| node(tree.home(u)));
@@ -94,8 +94,8 @@ impl SdrfTree {
             children,
             entitlement,
             inverse,
-            capacity: (0..width).map(|r| setting.capacity.exact_steps(r).clone()).collect(),
-            per_step: (0..width).map(|r| 1.0 / setting.capacity.steps(r)).collect(),
+            capacity: (0..width).map(|r| context.capacity.exact_steps(r).clone()).collect(),
+            per_step: (0..width).map(|r| 1.0 / context.capacity.steps(r)).collect(),
             held: vec![0; nodes * width],
             settled: vec![0; nodes * width],
             commitment: vec![Commitment::default(); nodes * width],
@@ -225,7 +225,7 @@ impl SdrfTree {
 }
 
 impl Policy for SdrfTree {
-    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+    fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         let first = first.map(|job| job.submitted);
         let was = std::mem::replace(&mut self.first[user.index()], first).is_some();
         if was == first.is_some() {

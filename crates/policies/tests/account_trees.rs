@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 use evenhand_model::{AccountTree, Amount, Capacity, Rational, Resource, Span, Time, UserId, Weights, to_f64};
-use evenhand_policies::{Decay, Job, Policy, Setting, registration};
+use evenhand_policies::{Decay, Job, Policy, PolicyContext, Registry};
 use proptest::prelude::*;
 
 mod documented;
@@ -16,8 +16,8 @@ fn policy(name: &str, tree: &AccountTree) -> Box<dyn Policy> {
     let capacity = Capacity::new(&[Resource::new("cpu", "")], vec![Rational::from(CAPACITY)]).unwrap();
     let weights = Weights::equal(tree.users());
     let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
-    let setting = Setting::new(&capacity, &weights).decay(Some(decay)).accounts(Some(tree));
-    (registration(name).unwrap().build)(&setting)
+    let setting = PolicyContext::new(&capacity, &weights).decay(Some(decay)).accounts(Some(tree));
+    Registry::built_in().build(name, &setting).unwrap()
 }
 
 /// Each user has held its number for one half-life, so that its usage is in proportion to it.
@@ -49,10 +49,10 @@ fn usage_in_parts_is_as_in_one() {
     let t = tree(&[], &[(None, 1), (None, 1)]);
     let capacity = Capacity::new(&[Resource::new("cpu", "")], vec![Rational::from(CAPACITY)]).unwrap();
     let weights = Weights::equal(t.users());
-    let setting = Setting::new(&capacity, &weights);
+    let setting = PolicyContext::new(&capacity, &weights);
     let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
     let usage = |looks: &[u64]| {
-        let mut policy = (registration("half-life").unwrap().build)(&setting.decay(Some(decay)));
+        let mut policy = Registry::built_in().build("half-life", &setting.decay(Some(decay))).unwrap();
         let user = UserId(0);
         policy.started(Time::ZERO, &Job::new(user, &[Amount(CAPACITY / 2)]));
         for look in looks.iter().filter(|l| **l < 7_000) {
@@ -91,11 +91,11 @@ fn a_user_who_ties_with_an_account_gets_the_rank_of_its_best_user() {
     close(&factors(&t, &[400, 100, 300]), &[1.0, 1.0, 1.0 / 3.0]);
     // That the best one does not wait makes no difference: x comes before a2.
     let (mut policy, now) = used("fair-tree", &t, &[400, 100, 300]);
-    policy.waiting(UserId(2), Some(&Job::new(UserId(2), &[]).at(Time::ZERO)));
-    policy.waiting(UserId(0), Some(&Job::new(UserId(0), &[]).at(Time::from_secs(1))));
+    policy.set_first_pending(UserId(2), Some(&Job::new(UserId(2), &[]).at(Time::ZERO)));
+    policy.set_first_pending(UserId(0), Some(&Job::new(UserId(0), &[]).at(Time::from_secs(1))));
     assert_eq!(policy.next(now), Some(UserId(0)));
     // But before a1 it is submission that decides.
-    policy.waiting(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::ZERO)));
+    policy.set_first_pending(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::ZERO)));
     assert_eq!(policy.next(now), Some(UserId(1)));
 }
 
@@ -217,7 +217,10 @@ fn check(name: &str, tree: AccountTree, events: &[Event]) -> Result<(), TestCase
             Event::Wait(u, waits) => {
                 first[u % n] = waits.then_some(now.nanos() % 3);
                 let user = UserId((u % n) as u32);
-                policy.waiting(user, first[u % n].map(|t| Job::new(user, &[]).at(Time::from_nanos(t))).as_ref());
+                policy.set_first_pending(
+                    user,
+                    first[u % n].map(|t| Job::new(user, &[]).at(Time::from_nanos(t))).as_ref(),
+                );
             }
             Event::Start(u, d) => {
                 running[u % n].push(d);

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+use evenhand_documents::{Document, Format};
 use evenhand_model::{AccountTree, Amount, Capacity, Rational, Resource, Span, Time, UserId, Weights, to_f64};
 use evenhand_policies::multifactor::{FactorWeights, Factors, Fairshare, Settings, Size, in_minutes, normalised, tres};
-use evenhand_policies::{Decay, Job, Policy, Setting, registration};
+use evenhand_policies::{Decay, Job, Policy, PolicyContext, PolicySettings, Registry};
 use proptest::prelude::*;
 
 mod documented;
@@ -26,8 +27,14 @@ fn built(name: &str, tree: &AccountTree, settings: &Settings) -> Box<dyn Policy>
     let capacity = Capacity::new(&resources, vec![Rational::from(CAPACITY), Rational::from(GPUS)]).unwrap();
     let weights = Weights::equal(tree.users());
     let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
-    let setting = Setting::new(&capacity, &weights).decay(Some(decay)).accounts(Some(tree));
-    (registration(name).unwrap().build)(&setting.multifactor(Some(settings)))
+    let registry = Registry::built_in();
+    let queues: Vec<String> = (0..settings.partitions.len()).map(|queue| format!("q{queue}")).collect();
+    let text = settings.to_toml(&resources, &queues);
+    let mut sections = PolicySettings::default();
+    let document = Document::parse("settings", &text, Some(Format::Toml)).unwrap();
+    sections.set_section(&registry, "multifactor", document).unwrap();
+    let context = PolicyContext::new(&capacity, &weights).resources(&resources).queues(&queues);
+    registry.build(name, &context.decay(Some(decay)).accounts(Some(tree)).settings(&sections)).unwrap()
 }
 
 /// Each user has held its number of processors for the first half-life.
@@ -166,7 +173,7 @@ proptest! {
             let submitted = Time::from_nanos(waits.submitted_ms * 1_000_000);
             let demand = waits.demand.map(Amount);
             let requested = Span::from_secs(waits.requested_s);
-            policy.waiting(id, Some(&Job { queue: waits.queue, requested, ..Job::new(id, &demand).at(submitted) }));
+            policy.set_first_pending(id, Some(&Job { queue: waits.queue, requested, ..Job::new(id, &demand).at(submitted) }));
             let sum = by_hand(&settings, &twin, waits, user, now);
             let expected = whole(&sum);
             let found = -policy.standing(now, id).key;
@@ -277,14 +284,14 @@ fn age_counts_until_it_is_the_maximal() {
     let mut policy = built("multifactor", &t, &settings);
     let demand = [Amount(1), Amount(0)];
     let (early, late) = (UserId(1), UserId(0));
-    policy.waiting(late, Some(&Job::new(late, &demand).at(Time::from_secs(50))));
-    policy.waiting(early, Some(&Job::new(early, &demand)));
+    policy.set_first_pending(late, Some(&Job::new(late, &demand).at(Time::from_secs(50))));
+    policy.set_first_pending(early, Some(&Job::new(early, &demand)));
     let key = |policy: &mut dyn Policy, at: u64, user| policy.standing(Time::from_secs(at), user).key;
     assert_eq!((key(policy.as_mut(), 60, early), key(policy.as_mut(), 60, late)), (-600.0, -100.0));
     assert_eq!(policy.next(Time::from_secs(60)), Some(early));
     assert_eq!((key(policy.as_mut(), 200, early), key(policy.as_mut(), 200, late)), (-1000.0, -1000.0));
     assert_eq!(policy.next(Time::from_secs(200)), Some(early), "a tie: submitted earlier");
-    policy.waiting(early, None);
+    policy.set_first_pending(early, None);
     assert_eq!(policy.next(Time::from_secs(200)), Some(late));
 }
 

@@ -6,7 +6,7 @@
 #![allow(clippy::unwrap_used)]
 
 use evenhand_model::{Amount, Capacity, Quantity, Rational, Resource, Span, Time, UserId, Weights, to_f64};
-use evenhand_policies::{Decay, Job, Setting, registration};
+use evenhand_policies::{Decay, Job, PolicyContext, Registry};
 use proptest::prelude::*;
 
 const USERS: usize = 5;
@@ -149,9 +149,9 @@ fn check(capacity: [&str; 2], weights: [&str; USERS], events: &[Event]) -> Resul
     let weighting = Weights::new(weights.map(quantity)).unwrap();
     let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
     for registration in evenhand_policies::POLICIES {
-        let setting = Setting::new(&pool, &weighting).decay(Some(decay));
+        let setting = PolicyContext::new(&pool, &weighting).decay(Some(decay));
         let mut policy = (registration.build)(&setting);
-        if policy.goes_by_jobs() {
+        if policy.depends_on_job_details() {
             continue; // tests/penalty.rs
         }
         let mut twin = Twin {
@@ -179,7 +179,7 @@ fn check(capacity: [&str; 2], weights: [&str; USERS], events: &[Event]) -> Resul
                     let first = waits.then_some(now.nanos() % 3);
                     twin.first[u] = first;
                     let user = UserId(u as u32);
-                    policy.waiting(user, first.map(|t| Job::new(user, &[]).at(Time::from_nanos(t))).as_ref());
+                    policy.set_first_pending(user, first.map(|t| Job::new(user, &[]).at(Time::from_nanos(t))).as_ref());
                 }
                 Event::Start(u, d) => {
                     running[u].push(d);
@@ -252,12 +252,12 @@ fn the_two_keys_of_sdrf_order_the_users_of_the_reference_differently() {
     let weights = Weights::equal(2);
     let decay = Some(Decay::from_half_life(Span::from_nanos(1)).unwrap());
     let next = |name: &str| {
-        let mut policy = (registration(name).unwrap().build)(&Setting::new(&pool, &weights).decay(decay));
+        let mut policy = Registry::built_in().build(name, &PolicyContext::new(&pool, &weights).decay(decay)).unwrap();
         let (a, b) = (UserId(0), UserId(1));
         let (start, later) = (Time::ZERO, Time::from_secs(1));
         policy.started(start, &Job::new(a, &[Amount(0), Amount(8)]));
-        policy.waiting(a, Some(&Job::new(a, &[]).at(start)));
-        policy.waiting(b, Some(&Job::new(b, &[]).at(start)));
+        policy.set_first_pending(a, Some(&Job::new(a, &[]).at(start)));
+        policy.set_first_pending(b, Some(&Job::new(b, &[]).at(start)));
         policy.finished(later, &Job::new(a, &[Amount(0), Amount(8)]));
         policy.started(later, &Job::new(a, &[Amount(5), Amount(1)]));
         policy.started(later, &Job::new(b, &[Amount(6), Amount(0)]));

@@ -5,12 +5,13 @@
 
 #![allow(clippy::unwrap_used)]
 
+use evenhand_documents::{Document, Format};
 use evenhand_model::{
     Capacity, NO_TIME, Quantity, Rational, Resource, Span, Task, Time, UBig, Weights, Workload, WorkloadBuilder,
     mean_use, to_f64,
 };
 use evenhand_policies::multifactor::{FactorWeights, Settings};
-use evenhand_policies::{Decay, Order, POLICIES, Registration, Setting};
+use evenhand_policies::{Decay, Order, PolicyContext, PolicySettings, Registration, Registry};
 use evenhand_simulator::{Metrics, PoolOptions, Progress, Simulated, TaskProcessors, UserTasks, simulate};
 use proptest::prelude::*;
 
@@ -310,8 +311,13 @@ fn run(
     options: PoolOptions,
 ) -> Simulated {
     let decay = Some(Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap());
-    let setting = Setting::new(capacity, weights).multifactor(Some(settings));
-    let mut policy = (policy.build)(&setting.decay(decay).order(order));
+    let registry = Registry::built_in();
+    let text = settings.to_toml(w.resources(), w.queues());
+    let mut sections = PolicySettings::default();
+    let document = Document::parse("settings", &text, Some(Format::Toml)).unwrap();
+    sections.set_section(&registry, "multifactor", document).unwrap();
+    let context = PolicyContext::new(capacity, weights).workload(w).settings(&sections);
+    let mut policy = policy.build(&context.decay(decay).order(order)).unwrap();
     simulate(w, &UserTasks::new(w), capacity, policy.as_mut(), options, &Progress::default()).unwrap()
 }
 
@@ -336,7 +342,7 @@ proptest! {
         // The first event is never left out: a run begins with it.
         let until = until.map(|u| u.max(jobs[0].submit));
         let options = PoolOptions { blocking, until: until.map(|u| Time::from_secs(u * HALF_LIFE_S)) };
-        for policy in POLICIES {
+        for policy in Registry::built_in().policies() {
             let found = run(&w, &pool, &weights, (policy, order, &settings), options);
             let starts: Vec<Option<u64>> = found
                 .starts
@@ -449,7 +455,7 @@ fn a_pool_of_all_that_was_ever_used_delays_nobody() {
     let jobs: Vec<Job> = (0..50).map(|i| Job { submit: i, duration: 3, user: 0, amounts: [1, 2] }).collect();
     let w = workload(&jobs);
     let peak = Capacity::new(w.resources(), vec![Rational::from(3), Rational::from(6)]).unwrap();
-    for policy in POLICIES {
+    for policy in Registry::built_in().policies() {
         let found =
             run(&w, &peak, &Weights::equal(1), (policy, Order::Auto, &Settings::default()), PoolOptions::default());
         assert_eq!(found.starts, w.columns().submit.iter().map(|t| t.nanos()).collect::<Vec<_>>(), "{}", policy.name);
@@ -457,6 +463,6 @@ fn a_pool_of_all_that_was_ever_used_delays_nobody() {
     let r = mean_use(&w);
     let tight = Capacity::multiple(w.resources(), &r, &Quantity::parse("0.9").unwrap()).unwrap();
     let found =
-        run(&w, &tight, &Weights::equal(1), (&POLICIES[0], Order::Auto, &Settings::default()), PoolOptions::default());
+        run(&w, &tight, &Weights::equal(1), (Registry::built_in().get("fifo").unwrap(), Order::Auto, &Settings::default()), PoolOptions::default());
     assert!(found.starts.iter().zip(&w.columns().submit).any(|(s, t)| *s > t.nanos()));
 }

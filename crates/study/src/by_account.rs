@@ -147,7 +147,7 @@ fn figures(sums: &Sums, processors: Option<&TaskProcessors<'_>>) -> AccountFigur
 mod tests {
     use super::*;
     use evenhand_model::{Account, Capacity, Rational, Resource, Span, Task, Time, Weights, WorkloadBuilder};
-    use evenhand_policies::{Setting, registration};
+    use evenhand_policies::{PolicyContext, Registry};
     use evenhand_simulator::{PoolOptions, Progress, simulate};
 
     /// Each task holds all of the memory for as long as said, so that each waits for all before it.
@@ -167,7 +167,7 @@ mod tests {
         // Whoever has the memory is worth all CPUs.
         let capacity = Capacity::new(workload.resources(), vec![Rational::from(4), Rational::from(1)]).unwrap();
         let weights = Weights::equal(workload.users().len());
-        let mut policy = (registration("fifo").unwrap().build)(&Setting::new(&capacity, &weights));
+        let mut policy = Registry::built_in().build("fifo", &PolicyContext::new(&capacity, &weights)).unwrap();
         let tasks = UserTasks::new(&workload);
         let options = PoolOptions::default();
         let found = simulate(&workload, &tasks, &capacity, policy.as_mut(), options, &Progress::default()).unwrap();

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use evenhand_model::{NO_TIME, Span, Time};
+use evenhand_policies::PolicyError;
 use evenhand_simulator::{Simulated, SimulationError};
 use evenhand_workload::store::{StoreError, TaskResults, TaskState, write_task_results, write_task_results_csv};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub enum StudyError {
     /// The results of a run cannot be written.
     #[error(transparent)]
     Tasks(#[from] StoreError),
+    /// A policy cannot be built.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// A run cannot be simulated.
     #[error("run {run}: {source}")]
     Simulation {
@@ -40,7 +44,7 @@ pub enum StudyError {
 impl StudyError {
     /// Whether the environment is at fault (a full disk, no permission) and not the input.
     pub fn is_environment(&self) -> bool {
-        !matches!(self, StudyError::Simulation { .. })
+        !matches!(self, StudyError::Simulation { .. } | StudyError::Policy(_))
     }
 }
 

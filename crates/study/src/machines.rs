@@ -4,29 +4,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenhand_model::{Capacity, Cluster, UserId, Workload};
-use evenhand_policies::Policy;
-use evenhand_policies::equivalents::Combine;
 use evenhand_simulator::{
-    BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Placement, PoolOptions, Progress, Refusal, Simulated,
-    SimulationError, Site, SiteError, UserTasks, simulate, simulate_jobs,
+    BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Placement, PoolOptions, Refusal, Simulated, Site, SiteError,
+    UserTasks,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::record::PerResource;
+use crate::replay::ReplayOn;
 
 /// Changes when the same inputs give other results, or more of them.
 const SIMULATION: &str = "jobs 2";
 
-/// How jobs are put on machines, which may go before others, and what they are worth.
+/// How jobs are put on machines, and which may start before others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobRules {
     /// Where on a cluster of machines a chunk is put.
     pub placement: Placement,
     /// Who may start before the head of the queue.
     pub backfill: Backfill,
-    /// How resources are joined in a price, for policies that charge one.
-    pub combine: Combine,
 }
 
 impl JobRules {
@@ -130,18 +127,11 @@ impl OnSite {
     }
 }
 
-/// A run on a site, or on the pool where there is none.
-pub(crate) fn simulate_on(
-    on_site: Option<&OnSite>,
-    (workload, tasks): (&Workload, &UserTasks),
-    capacity: &Capacity,
-    policy: &mut dyn Policy,
-    options: PoolOptions,
-    progress: &Progress,
-) -> Result<Simulated, SimulationError> {
+/// Returns where a run is replayed: on a site, or on the pool where there is none.
+pub(crate) fn replay_on<'a>(on_site: Option<&'a OnSite>, capacity: &'a Capacity, options: PoolOptions) -> ReplayOn<'a> {
     match on_site {
-        None => simulate(workload, tasks, capacity, policy, options, progress),
-        Some(on) => simulate_jobs(workload, tasks, &on.site, &on.jobs, policy, on.options(options), progress),
+        None => ReplayOn::Pool { capacity, options },
+        Some(on) => ReplayOn::Site { site: &on.site, jobs: &on.jobs, options: on.options(options) },
     }
 }
 

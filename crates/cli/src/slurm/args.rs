@@ -3,9 +3,8 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use evenhand_policies::equivalents::Combine;
 
-use crate::args::combine;
+use crate::policy_args::PolicyArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SlurmVerb {
@@ -65,9 +64,8 @@ pub(crate) struct OrderArgs {
     /// How far back what ended counts, for policies with a memory [default: ten half-lives, at most 60d]
     #[arg(long, value_name = "TIME")]
     pub(crate) memory: Option<String>,
-    /// Under the policy penalty: how GPUs count beside processors and memory: max, sum, max-plus-optional
-    #[arg(long, default_value = Combine::default().name(), value_name = "HOW", value_parser = combine)]
-    pub(crate) combine: Combine,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
     /// Under the policy penalty: what a second in a partition costs, where it is not 1
     #[arg(long, value_delimiter = ',', value_name = "PARTITION=NUMBER,…")]
     pub(crate) price: Vec<String>,

@@ -162,6 +162,12 @@ impl Equivalents {
         Equivalents::new(resources, kinds, combine)
     }
 
+    /// Returns the same machines with another rule for how resources count together.
+    #[must_use]
+    pub fn combined(self, combine: Combine) -> Equivalents {
+        Equivalents { combine, ..self }
+    }
+
     /// How many kinds of machines there are.
     pub fn kinds(&self) -> usize {
         self.kinds.len()

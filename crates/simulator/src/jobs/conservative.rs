@@ -252,9 +252,9 @@ impl Engine<'_> {
         touched.extend(candidates.iter().map(|c| c.user));
         touched.sort_unstable();
         touched.dedup();
-        touched.iter().for_each(|&user| policy.waiting(UserId(user), None));
+        touched.iter().for_each(|&user| policy.set_first_pending(UserId(user), None));
         for entry in &candidates {
-            policy.waiting(UserId(entry.user), Some(&self.waits(entry.row)));
+            policy.set_first_pending(UserId(entry.user), Some(&self.waits(entry.row)));
         }
         while let Some(user) = policy.next(now) {
             self.decisions += 1;
@@ -269,7 +269,7 @@ impl Engine<'_> {
                 plan.improve(self.floor.site, entry.row, kind, entry.estimate, now.nanos());
             }
             self.start_if_due(now, entry.row, policy)?;
-            policy.waiting(user, next.map(|e| self.waits(e.row)).as_ref());
+            policy.set_first_pending(user, next.map(|e| self.waits(e.row)).as_ref());
         }
         candidates.iter().for_each(|c| self.place[c.user as usize] = NONE);
         for user in touched {

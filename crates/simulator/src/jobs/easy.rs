@@ -172,14 +172,14 @@ impl Engine<'_> {
         touched.iter().for_each(|&user| self.told[user as usize] = self.pass);
         for entry in self.waiting.entries().iter().filter(|e| e.row != NONE && e.class == self.class) {
             if std::mem::replace(&mut self.told[entry.user as usize], self.pass) != self.pass {
-                policy.waiting(UserId(entry.user), None);
+                policy.set_first_pending(UserId(entry.user), None);
                 touched.push(entry.user);
             }
         }
         // A pass goes through several classes.
         touched.iter().for_each(|&user| self.told[user as usize] = 0);
         for entry in candidates.iter() {
-            policy.waiting(UserId(entry.user), Some(&self.waits(entry.row)));
+            policy.set_first_pending(UserId(entry.user), Some(&self.waits(entry.row)));
         }
         let mut started = false;
         while let Some(user) = policy.next(now) {
@@ -190,7 +190,7 @@ impl Engine<'_> {
                 started |= self.start_beside(now, entry, policy)?;
             }
             let next = self.next_candidate(now, head, entry, reserved);
-            policy.waiting(user, next.map(|e| self.waits(e.row)).as_ref());
+            policy.set_first_pending(user, next.map(|e| self.waits(e.row)).as_ref());
             if let Some(next) = next {
                 *candidate = next;
             }

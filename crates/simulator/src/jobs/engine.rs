@@ -261,7 +261,7 @@ impl<'a> Engine<'a> {
             let alone = self.waiting.in_class(entry.class) == 1;
             // The policy is told of one class; a higher one takes its place when scheduling begins.
             if entry.class == self.class && (alone || self.waiting.first(entry.class, entry.user) == Some(entry.row)) {
-                policy.waiting(UserId(entry.user), Some(&self.waits(entry.row)));
+                policy.set_first_pending(UserId(entry.user), Some(&self.waits(entry.row)));
             }
         }
         submitted
@@ -270,7 +270,7 @@ impl<'a> Engine<'a> {
     /// What the user's first waiting job of the present class is, told to the policy.
     pub(super) fn tell(&mut self, user: u32, policy: &mut dyn Policy) {
         let first = self.waiting.first(self.class, user).map(|row| self.waits(row));
-        policy.waiting(UserId(user), first.as_ref());
+        policy.set_first_pending(UserId(user), first.as_ref());
     }
 
     /// Tells the policy of the highest class, from `highest` on, in which a job waits; whether there
@@ -282,7 +282,7 @@ impl<'a> Engine<'a> {
         }
         for user in 0..self.candidate.len() as u32 {
             if self.waiting.first(self.class, user).is_some() {
-                policy.waiting(UserId(user), None);
+                policy.set_first_pending(UserId(user), None);
             }
         }
         self.class = top;
@@ -329,7 +329,7 @@ impl<'a> Engine<'a> {
                 }
                 _ if self.options.blocking => break,
                 _ => {
-                    policy.waiting(user, None);
+                    policy.set_first_pending(user, None);
                     self.aside.push(user.0);
                 }
             }
@@ -353,7 +353,7 @@ impl<'a> Engine<'a> {
         drop(later);
         self.aside.push(user);
         self.candidate[user as usize] = next.unwrap_or(first);
-        policy.waiting(UserId(user), next.map(|row| self.waits(row)).as_ref());
+        policy.set_first_pending(UserId(user), next.map(|row| self.waits(row)).as_ref());
         None
     }
 

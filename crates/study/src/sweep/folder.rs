@@ -5,6 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::record::{RunRecord, WorkloadRecord};
+use evenhand_policies::Registry;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -178,7 +179,7 @@ impl Folder {
     ///
     /// # Errors
     /// If the plan cannot be read, is another version's, or a file it names is no longer there.
-    pub fn planned(&self) -> Result<(Grid, Vec<Point>, Vec<String>), SweepError> {
+    pub fn planned(&self, registry: &Registry) -> Result<(Grid, Vec<Point>, Vec<String>), SweepError> {
         let path = self.dir.join(PLAN);
         let wrong = |reason: String| SweepError::Plan { path: path.clone(), reason };
         let text = std::fs::read(&path).map_err(|source| SweepError::Read { path: path.clone(), source })?;
@@ -187,7 +188,8 @@ impl Folder {
             let ours = env!("CARGO_PKG_VERSION");
             return Err(wrong(format!("written by version {} and read by version {ours}", plan.version)));
         }
-        let grid = Grid::parse(&plan.grid, &plan.text, &plan.base, plan.seed).map_err(|e| wrong(e.to_string()))?;
+        let grid =
+            Grid::parse(&plan.grid, &plan.text, &plan.base, plan.seed, registry).map_err(|e| wrong(e.to_string()))?;
         let points = layout(&grid);
         if points.len() != plan.digests.len() {
             return Err(wrong(format!("has {} digests for {} points", plan.digests.len(), points.len())));

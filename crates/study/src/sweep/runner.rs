@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::record::RunRecord;
-use crate::{CapacityAsked, Point as StudyPoint, PointError, Prepared, read_pool, read_weights};
+use crate::{CapacityAsked, Point as StudyPoint, PointError, PolicyInputs, Prepared, read_pool, read_weights};
 use evenhand_model::Weights;
 use evenhand_simulator::{Progress, SimulationError};
 
@@ -112,9 +112,17 @@ pub(crate) fn run_point(
     let workload = prepared.workload();
     let document =
         |e: evenhand_documents::DocumentError| Problem { environment: e.is_environment(), sentence: e.to_string() };
-    let weights = match &grid.weights[point.weights] {
-        WeightsAxis::Equal => Weights::equal(workload.users().len()),
-        WeightsAxis::File(_, path) => read_weights(path, workload.users()).map_err(document)?.0,
+    let weights = match (&grid.weights[point.weights], prepared.accounts()) {
+        (_, Some(tree)) => tree.weights(),
+        (WeightsAxis::Equal, None) => Weights::equal(workload.users().len()),
+        (WeightsAxis::File(_, path), None) => read_weights(path, workload.users()).map_err(document)?.0,
+    };
+    let inputs = PolicyInputs {
+        registry: grid.registry.clone(),
+        weights,
+        accounts: prepared.accounts().cloned(),
+        settings: grid.variants[point.variant].settings.clone(),
+        order: grid.order,
     };
     let capacity = match &grid.capacities[point.capacity] {
         CapacityAxis::Multiple(name, factor) => CapacityAsked::Multiple(name.clone(), factor.clone()),
@@ -123,13 +131,12 @@ pub(crate) fn run_point(
         }
     };
     let asked = StudyPoint {
-        policy: point.registration(grid),
+        policy: point.registration(grid).name,
         decay: point.decay(grid).map(|axis| axis.decay),
         capacity: &capacity,
-        weights: &weights,
+        inputs: &inputs,
         blocking: !point.no_blocking,
         until_trace_end: point.until_trace_end,
-        order: grid.order,
     };
     let progress = watch.begin();
     let ran = prepared.run(&asked, &progress);
