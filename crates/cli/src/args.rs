@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use evenhand_policies::equivalents::Combine;
-use evenhand_policies::{Order, Registry};
+use evenhand_policies::{COMPARED_POLICIES, Order, Registry};
 use evenhand_study::{BACKFILLS, Backfill, PLACEMENTS, Placement};
 use evenhand_workload::export::ExportFormat;
 use evenhand_workload::generate::Like;
@@ -247,7 +247,7 @@ pub(crate) struct StudyArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
     /// Policies; the others are held against the first
-    #[arg(long, value_delimiter = ',', default_value = "fifo,drf,sdrf", value_name = "NAME,…")]
+    #[arg(long, value_delimiter = ',', default_value = COMPARED_POLICIES, value_name = "NAME,…")]
     pub(crate) policy: Vec<String>,
     /// Capacities: multiples of the workload's mean use R, or files with a [pool]
     #[arg(long, value_delimiter = ',', default_value = "0.5,0.75,1.0", value_name = "NUMBER|FILE,…")]

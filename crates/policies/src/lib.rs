@@ -165,3 +165,9 @@ const BUILT_IN: &[Registration] = &[
     sdrf_window::REGISTRATION,
     sdrf_tree::REGISTRATION,
 ];
+
+/// The policy that orders a queue where a command line names none.
+pub const DEFAULT_POLICY: &str = "drf";
+
+/// The policies that a study compares where a command line names none, separated by commas.
+pub const COMPARED_POLICIES: &str = "fifo,drf,sdrf";

@@ -148,9 +148,9 @@ fn check(capacity: [&str; 2], weights: [&str; USERS], events: &[Event]) -> Resul
     let pool = Capacity::new(&resources, units.clone()).unwrap();
     let weighting = Weights::new(weights.map(quantity)).unwrap();
     let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
-    for registration in evenhand_policies::POLICIES {
+    for registration in Registry::built_in().policies() {
         let setting = PolicyContext::new(&pool, &weighting).decay(Some(decay));
-        let mut policy = (registration.build)(&setting);
+        let mut policy = registration.build(&setting).unwrap();
         if policy.depends_on_job_details() {
             continue; // tests/penalty.rs
         }

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
+use evenhand_policies::DEFAULT_POLICY;
 
 use crate::policy_args::PolicyArgs;
 
@@ -53,7 +54,7 @@ pub(crate) struct ShowArgs {
 #[derive(Args, Debug)]
 pub(crate) struct OrderArgs {
     /// The policy, as in evenhand study
-    #[arg(long, default_value = "drf", value_name = "NAME")]
+    #[arg(long, default_value = DEFAULT_POLICY, value_name = "NAME")]
     pub(crate) policy: String,
     /// How fast a policy with a memory forgets: the time after which half is left
     #[arg(long, value_name = "TIME", conflicts_with = "delta")]

@@ -8,6 +8,7 @@ mod bench;
 mod disk;
 mod history;
 mod interrupt;
+mod policies;
 mod price;
 mod processes;
 mod reproduce;
