@@ -20,7 +20,7 @@ pub(crate) struct AccountUsage {
 }
 
 impl AccountUsage {
-    /// Of the context's tree; charges by `rule` unless the context says how.
+    /// Of the context's tree; charges by `rule` unless the context sets a billing.
     ///
     /// # Panics
     /// If the context has no tree, or one of other users.
@@ -28,7 +28,7 @@ impl AccountUsage {
         let tree = context.accounts.expect("built only where there are accounts");
         let users = context.weights.len();
         assert_eq!(tree.users(), users, "a tree of these users");
-        let decay = context.decay.expect("the registration says that a decay is needed");
+        let decay = context.decay.expect("the registry checks that a decay is given");
         let node = |account: Option<usize>| account.map(|a| (users + a) as u32);
         let homes = (0..users).map(|u| node(tree.home(u)));
         let above: Vec<Option<u32>> = homes.chain(tree.accounts().iter().map(|a| node(a.parent))).collect();
@@ -94,7 +94,7 @@ impl AccountUsage {
     /// Moves time on; returns s.
     pub(crate) fn at(&mut self, now: Time) -> f64 {
         self.usage.advance(now);
-        // Lines are looked at anew for each decision: nobody waits to be told.
+        // Lines are looked at anew for each decision: no structure waits for changes.
         while self.usage.take_changed().is_some() {}
         self.usage.s()
     }

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::wide::Wide;
 
-/// The decay of paper 001, Eq. 6: after t seconds a commitment keeps e^(-t / tau) of its distance
+/// The decay of Eq. 6 of Sadok et al. (2021): after t seconds a commitment keeps e^(-t / tau) of its distance
 /// to the present overuse, tau = -1 s / ln(delta).
 ///
 /// ```
@@ -177,7 +177,7 @@ impl Clock {
         self.s_at_start * (1.0 - x * (1.0 - x * (1.0 / 2.0) * (1.0 - x * (1.0 / 3.0) * (1.0 - x * (1.0 / 4.0)))))
     }
 
-    /// Whole half-lives from the first instant to the epoch: the sum of all powers `rebase` was told.
+    /// Whole half-lives from the first instant to the epoch: the sum of all powers passed to `rebase`.
     #[inline]
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch

@@ -105,10 +105,10 @@ impl FairTree {
         self.tree.usage.compare_over(self.now, of(a), of(b))
     }
 
-    /// The nodes of `list` that tie for the least V / E among those that `may_lead`.
+    /// The nodes of `list` that tie for the lowest V / E among those that `may_lead`.
     fn leaders(&self, list: &[u32], may_lead: impl Fn(u32) -> bool) -> Vec<u32> {
-        let least = |a: u32, b: u32| if self.compare(b, a).is_lt() { b } else { a };
-        let Some(first) = list.iter().copied().filter(|n| may_lead(*n)).reduce(least) else { return Vec::new() };
+        let lowest = |a: u32, b: u32| if self.compare(b, a).is_lt() { b } else { a };
+        let Some(first) = list.iter().copied().filter(|n| may_lead(*n)).reduce(lowest) else { return Vec::new() };
         list.iter().copied().filter(|n| *n == first || self.compare(*n, first).is_eq()).collect()
     }
 

@@ -95,7 +95,7 @@ impl ClassicFairshare {
         let (value, size) = self.tree.usage.at(node, s);
         let factor = self.factor[node as usize];
         let (above, size_above) = match self.tree.above(node) {
-            Some(account) => self.sums[account as usize - self.present.everybody()],
+            Some(account) => self.sums[account as usize - self.present.user_count()],
             None => (0.0, 0.0),
         };
         (above + value * factor, size_above + size * factor)
@@ -104,7 +104,7 @@ impl ClassicFairshare {
     fn sum_accounts(&mut self, s: f64) {
         // Each after its parent.
         for account in 0..self.sums.len() {
-            self.sums[account] = self.sum((self.present.everybody() + account) as u32, s);
+            self.sums[account] = self.sum((self.present.user_count() + account) as u32, s);
         }
     }
 
@@ -168,16 +168,16 @@ impl Policy for ClassicFairshare {
     fn next(&mut self, now: Time) -> Option<UserId> {
         let s = self.tree.at(now);
         self.sum_accounts(s);
-        let mut least = f64::INFINITY;
+        let mut lowest = f64::INFINITY;
         let mut bounds = std::mem::take(&mut self.bounds);
         bounds.clear();
         bounds.extend(self.present.users().iter().map(|user| {
             let (value, size) = self.sum(user.0, s);
-            least = least.min(value + size * NEAR);
+            lowest = lowest.min(value + size * NEAR);
             value - size * NEAR
         }));
         let near =
-            self.present.users().iter().zip(&bounds).filter(|(_, bound)| **bound <= least).map(|(user, _)| *user);
+            self.present.users().iter().zip(&bounds).filter(|(_, bound)| **bound <= lowest).map(|(user, _)| *user);
         let first = near.reduce(|a, b| if self.before(now, b, a) { b } else { a });
         self.bounds = bounds;
         first

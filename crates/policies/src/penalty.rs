@@ -1,4 +1,4 @@
-//! Fairshare by penalties (paper 004): the user whose decayed penalties are least for its entitlement goes
+//! Fairshare by penalties (Klusáček & Rudová 2013): the user whose decayed penalties are lowest for its entitlement goes
 //! first.
 //!
 //! A job is charged what it holds in processors, times the speed of the machine it runs on and the price of
@@ -11,12 +11,12 @@
 //! What was charged halves every half-life, in continuous time: jobs that have finished are a line in
 //! s = 2^(-t / half-life), those that run a constant.
 //!
-//! What a job holds in processors is, under `penalty`, its least processor equivalents over the machines it
+//! What a job holds in processors is, under `penalty`, its lowest processor equivalents over the machines it
 //! fits on ([`Equivalents`]); under `cpu-time` its processors, at whatever speed and price: the CPU-time
 //! fairshare that the paper argues against.
 //!
 //! Entitlements come from the account tree if there is one, else from weights. **Ties**: a key is an `f64`, and
-//! one that is within [`NEAR`] of the least is as good as the least; among those it goes by the rule of this
+//! one that is within [`NEAR`] of the lowest is as good as the lowest; among those it goes by the rule of this
 //! crate.
 
 use std::collections::HashMap;
@@ -80,13 +80,13 @@ impl ReadSettings for PenaltySettings {
     }
 }
 
-/// How near to the least, relatively, a key is as good as the least: what rounding makes of it.
+/// How near to the lowest, relatively, a key is as good as the lowest: what rounding makes of it.
 const NEAR: f64 = 64.0 * f64::EPSILON;
 
 /// What a chunk holds in processors.
 enum Price {
-    /// The least processor equivalents.
-    Least(Equivalents),
+    /// The lowest processor equivalents.
+    Lowest(Equivalents),
     /// Its part of the pool, of the resource of which it takes the largest.
     Share,
     /// Processors alone: which resource they are.
@@ -99,10 +99,10 @@ impl Price {
             Some(combine) => found.combined(combine),
             None => found,
         });
-        equivalents.map_or(Price::Share, Price::Least)
+        equivalents.map_or(Price::Share, Price::Lowest)
     }
 
-    /// Where nothing says which resource is processors it is the first.
+    /// The first resource, where no resource is known as processors.
     fn of_processors(context: &PolicyContext<'_>) -> Price {
         Price::Processors(context.equivalents.map_or(0, Equivalents::processors))
     }
@@ -111,7 +111,9 @@ impl Price {
     fn processors(&self, chunk: &[Rational], holdings: &Holdings, steps: &[u64]) -> Rational {
         match self {
             // A pool may take what no machine does: then at the price of the whole.
-            Price::Least(prices) => prices.least(chunk).map_or_else(|| prices.of_totals(chunk), |(_, e)| e).processors,
+            Price::Lowest(prices) => {
+                prices.lowest(chunk).map_or_else(|| prices.of_totals(chunk), |(_, e)| e).processors
+            }
             Price::Share => {
                 let share = |(r, steps): (usize, &u64)| holdings.exact_share(r, *steps);
                 steps.iter().enumerate().map(share).max().unwrap_or(Rational::ZERO)
@@ -152,7 +154,7 @@ struct Penalty {
 impl Penalty {
     fn new(context: &PolicyContext<'_>, price: Price) -> Penalty {
         let users = context.weights.len();
-        let decay = context.decay.expect("the registration says that a decay is needed");
+        let decay = context.decay.expect("the registry checks that a decay is given");
         let entitlement = |user: usize| match context.accounts {
             Some(tree) => tree.user_entitlement(user).clone(),
             None => context.weights.entitlement(user),
@@ -161,7 +163,7 @@ impl Penalty {
         let holdings = Holdings::new(capacity, users);
         let all: Vec<Rational> = (0..capacity.width()).map(|r| capacity.exact_units(r).clone()).collect();
         let whole = match &price {
-            Price::Least(prices) => to_f64(&all[prices.processors()]),
+            Price::Lowest(prices) => to_f64(&all[prices.processors()]),
             Price::Share => 1.0,
             Price::Processors(r) => to_f64(&all[*r]),
         };
@@ -288,9 +290,9 @@ impl Policy for Penalty {
     fn next(&mut self, now: Time) -> Option<UserId> {
         let s = self.s(now);
         let mut near = std::mem::take(&mut self.near);
-        self.order.least(s, 2.0 * NEAR, f64::MIN_POSITIVE, &mut near);
-        let least = near.iter().map(|&u| self.key(u, s)).fold(f64::INFINITY, f64::min);
-        let as_good = near.iter().filter(|&&u| self.key(u, s) <= least * (1.0 + NEAR));
+        self.order.lowest(s, 2.0 * NEAR, f64::MIN_POSITIVE, &mut near);
+        let lowest = near.iter().map(|&u| self.key(u, s)).fold(f64::INFINITY, f64::min);
+        let as_good = near.iter().filter(|&&u| self.key(u, s) <= lowest * (1.0 + NEAR));
         let next = as_good.min_by_key(|&&u| (self.first[u as usize], u)).copied();
         self.near = near;
         next.map(UserId)

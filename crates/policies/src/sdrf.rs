@@ -1,18 +1,18 @@
-//! Stateful dominant resource fairness (paper 001): past over-use is a commitment that decays.
+//! Stateful dominant resource fairness (Sadok et al. 2021): past over-use is a commitment that decays.
 //!
 //! While nothing of a user starts or finishes, its commitment follows Eq. 6:
 //! c(t) = ō + (c(t0) - ō) e^(-(t - t0)/tau), where ō = max(o - entitlement, 0) is its overuse. With
 //! s = 2^(-half-lives since the epoch) that is a straight line, c = ō + B s, and so is every branch
 //! of the key: (o + ō) + B s.
 //!
-//! **Digits.** The lines, in `f64`, say who may be least. Among users they cannot tell apart
+//! **Digits.** The lines, in `f64`, determine which users may be lowest. Among users they cannot tell apart
 //! [`Commitment`](crate::commitment::Commitment), which has 36 digits and no smallest number,
 //! decides: overuse of a microsecond is a small part of B, and its order in time a small part of
 //! that. How far a line may be off is worked out at [`NEAR`].
 //!
 //! **Instants.** c is continuous, so during one instant it does not move however many tasks start
 //! and finish: the overuse that was in force *until* the instant counts, and the new one only once
-//! time has moved on. Besides being what Eq. 6 says, this keeps ties exact: a user that never
+//! time has moved on. Besides following Eq. 6, this keeps ties exact: a user that never
 //! exceeded its entitlement has B = 0 and ō = 0, and its key is its share to the bit. See
 //! [`Commitments`].
 
@@ -119,7 +119,7 @@ pub(crate) struct Sdrf {
     first: Vec<Time>,
     waiting: Vec<bool>,
     order: Contenders,
-    /// Waiting users who hold nothing and owe nothing: their key is 0, the least there is, so the tie
+    /// Waiting users who hold nothing and owe nothing: their key is 0, the lowest there is, so the tie
     /// rule alone decides among them. They are not in `order`.
     idle: WinnerTree,
     is_idle: Vec<bool>,
@@ -284,7 +284,7 @@ impl Policy for Sdrf {
         }
         let s = commitments.s(|factor| order.rebase(factor));
         let absolute = NEAR * self.largest_inverse * self.largest_share;
-        order.least(s, NEAR, absolute, near);
+        order.lowest(s, NEAR, absolute, near);
         if idle.is_some() {
             return idle;
         }

@@ -1,9 +1,9 @@
 //! Stateful DRF level by level: accounts owe for their over-use as users do.
 //!
-//! Paper 001 knows users only. Here every account is entitled to its part of the pool, and so is every user
+//! Sadok et al. (2021) knows users only. Here every account is entitled to its part of the pool, and so is every user
 //! within it; what an account holds is what its users hold; and an account's commitments follow Eq. 6 with
 //! the overuse of the account, max(o - entitlement, 0). From the root, each decision goes to the child (with
-//! a waiting user in it) whose key max_r (o_r + c_r) / E is least, E its entitlement in the whole, until it
+//! a waiting user in it) whose key max_r (o_r + c_r) / E is lowest, E its entitlement in the whole, until it
 //! comes to a user. So what one user of an account over-uses, the whole account owes; and within an account
 //! those who used less come first. With one level it is `sdrf`, if each user is entitled to its weight.
 //!
@@ -69,7 +69,7 @@ struct SdrfTree {
 impl SdrfTree {
     fn new(context: &PolicyContext<'_>) -> SdrfTree {
         let tree = context.accounts.expect("built only where there are accounts");
-        let decay = context.decay.expect("the registration says that a decay is needed");
+        let decay = context.decay.expect("the registry checks that a decay is given");
         let (users, width) = (context.weights.len(), context.capacity.width());
         assert_eq!(tree.users(), users, "a tree of these users");
         let node = |account: Option<usize>| account.map(|a| users + a);
@@ -214,8 +214,8 @@ impl SdrfTree {
     fn choice(&self, siblings: &[usize]) -> Option<usize> {
         let waits = |n: &usize| self.waiting[*n] > 0;
         let less = |a: usize, b: usize| if self.compare(b, a).is_lt() { b } else { a };
-        let least = siblings.iter().copied().filter(waits).reduce(less)?;
-        let tied = siblings.iter().copied().filter(waits).filter(|n| *n == least || self.compare(*n, least).is_eq());
+        let lowest = siblings.iter().copied().filter(waits).reduce(less)?;
+        let tied = siblings.iter().copied().filter(waits).filter(|n| *n == lowest || self.compare(*n, lowest).is_eq());
         let choices = tied.filter_map(|n| match n.checked_sub(self.users) {
             None => Some(n),
             Some(account) => self.choice(&self.children[account + 1]),

@@ -1,6 +1,6 @@
 //! Stateful DRF with another memory: commitments are the mean overuse over a sliding window.
 //!
-//! Paper 001 forgets exponentially (Eq. 6). Here c_r(t) = 1/W times the integral of the overuse
+//! Sadok et al. (2021) forgets exponentially (Eq. 6). Here c_r(t) = 1/W times the integral of the overuse
 //! ō_r = max(o_r - entitlement, 0) from t - W to t: everything within the window counts alike, and what is
 //! older not at all. W is two half-lives of the decay unless the setting `window` gives it, so that "half-life" means the same for both:
 //! half of a commitment comes from the last one.
@@ -138,7 +138,7 @@ impl SdrfWindow {
     fn new(context: &PolicyContext<'_>, settings: &WindowSettings) -> SdrfWindow {
         let users = context.weights.len();
         let width = context.capacity.width();
-        let decay = context.decay.expect("the registration says that a decay is needed");
+        let decay = context.decay.expect("the registry checks that a decay is given");
         let of_user = |u: usize| {
             let share = context.weights.entitlement(u);
             (0..width).map(move |r| &share * context.capacity.exact_steps(r)).collect::<Vec<_>>()
@@ -265,8 +265,8 @@ impl Policy for SdrfWindow {
         for place in 0..self.present.users().len() {
             keys.push(self.key(now, self.present.users()[place]));
         }
-        let least = keys.iter().copied().fold(f64::INFINITY, f64::min);
-        let limit = least + NEAR * (least + self.largest_inverse);
+        let lowest = keys.iter().copied().fold(f64::INFINITY, f64::min);
+        let limit = lowest + NEAR * (lowest + self.largest_inverse);
         let mut best: Option<UserId> = None;
         for (place, _) in keys.iter().enumerate().filter(|(_, key)| **key <= limit) {
             let user = self.present.users()[place];

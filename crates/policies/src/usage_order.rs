@@ -54,11 +54,11 @@ pub(crate) struct UsageOrder {
 }
 
 impl UsageOrder {
-    /// Charges by `rule` unless the context says how; with `sampling`, starts are charged that much of
+    /// Charges by `rule` unless the context sets a billing; with `sampling`, starts are charged that much of
     /// running at once.
     pub(crate) fn new(context: &PolicyContext<'_>, rule: BillingRule, sampling: Option<Span>) -> UsageOrder {
         let users = context.weights.len();
-        let decay = context.decay.expect("the registration says that a decay is needed");
+        let decay = context.decay.expect("the registry checks that a decay is given");
         let by_default = Billing::shares(rule);
         let billing = context.billing.unwrap_or(&by_default);
         let penalty = sampling.map(|interval| {
@@ -101,7 +101,7 @@ impl UsageOrder {
         }
     }
 
-    /// Tells the order what is new about usage.
+    /// Passes changes of usage on to the order.
     fn synchronise(&mut self) {
         if let Some(factor) = self.usage.take_rebased() {
             self.order.rebase(factor);
@@ -198,10 +198,10 @@ impl Policy for UsageOrder {
         let s = self.usage.s();
         self.synchronise();
         let mut near = std::mem::take(&mut self.near);
-        self.order.least(s, NEAR, NEAR * self.largest_part, &mut near);
-        let least = near.iter().map(|&u| UserId(u)).reduce(|a, b| if self.before(now, b, a) { b } else { a });
+        self.order.lowest(s, NEAR, NEAR * self.largest_part, &mut near);
+        let lowest = near.iter().map(|&u| UserId(u)).reduce(|a, b| if self.before(now, b, a) { b } else { a });
         self.near = near;
-        least
+        lowest
     }
 
     fn standing(&mut self, now: Time, user: UserId) -> Standing {

@@ -3,12 +3,12 @@
 //!
 //! From its documentation (kueue.sigs.k8s.io/docs/concepts/admission_fair_sharing): usage of each local
 //! queue is averaged with a half-life (`usageHalfLifeTime`), summed over resources with `resourceWeights`,
-//! divided by the queue's weight ("2" counts as half the usage), and the least is admitted first; an
+//! divided by the queue's weight ("2" counts as half the usage), and the lowest is admitted first; an
 //! *entry penalty* is added at once for each admitted workload, since usage is only sampled every
 //! `usageSamplingInterval` and a queue could admit a hundred workloads before it shows.
 //!
 //! Here a local queue is a user and usage is exact at every instant. Amounts count as shares of the pool
-//! (Kueue weighs raw quantities: cores and bytes), unless the setting `billing` gives other weights.
+//! (Kueue weights raw quantities: cores and bytes), unless the setting `billing` gives other weights.
 
 use evenhand_model::Span;
 

@@ -1,4 +1,4 @@
-//! Penalties against a slow twin that adds up every job anew, and the invariants of the reference (6.6).
+//! Penalties against a slow expected that adds up every job anew, and the invariants of the reference (6.6).
 #![allow(clippy::unwrap_used)]
 
 use evenhand_model::{
@@ -41,7 +41,8 @@ impl Site {
 
     fn policy(&self, name: &str) -> Box<dyn Policy> {
         let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
-        let setting = PolicyContext::new(&self.capacity, &self.weights).decay(Some(decay)).equivalents(Some(&self.prices));
+        let setting =
+            PolicyContext::new(&self.capacity, &self.weights).decay(Some(decay)).equivalents(Some(&self.prices));
         Registry::built_in().build(name, &setting.accounts(self.accounts.as_ref())).unwrap()
     }
 }
@@ -171,9 +172,9 @@ proptest! {
                 };
                 let keys: Vec<f64> = (0..USERS).map(key).collect();
                 let now = Time::from_secs(now_s);
-                for (u, twin) in keys.iter().enumerate() {
+                for (u, expected) in keys.iter().enumerate() {
                     let found = policy.standing(now, UserId(u as u32)).key;
-                    prop_assert!((found - twin).abs() <= 1e-9 * twin + 1e-9, "{name}: {found} for {twin} of {u}");
+                    prop_assert!((found - expected).abs() <= 1e-9 * expected + 1e-9, "{name}: {found} for {expected} of {u}");
                 }
                 let waiting = (0..USERS).filter(|u| first[*u].is_some());
                 let least = waiting.clone().map(|u| keys[u]).fold(f64::INFINITY, f64::min);

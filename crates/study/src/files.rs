@@ -1,4 +1,4 @@
-//! The folder of a study: what is written, and never half.
+//! The folder of a study, in which every file is whole.
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -42,7 +42,7 @@ pub enum StudyError {
 }
 
 impl StudyError {
-    /// Whether the environment is at fault (a full disk, no permission) and not the input.
+    /// Returns whether the environment failed (a full disk, no permission), and not the input.
     pub fn is_environment(&self) -> bool {
         !matches!(self, StudyError::Simulation { .. } | StudyError::Policy(_))
     }
@@ -60,7 +60,7 @@ pub enum TaskFormat {
     None,
 }
 
-/// A finished run as kept in `runs/`, with the digest that says what it is the result of.
+/// A finished run as stored in `runs/`, with the digest of its inputs.
 #[derive(Deserialize, Serialize)]
 struct Kept {
     digest: String,
@@ -74,7 +74,7 @@ pub(crate) struct Folder<'a> {
 }
 
 impl<'a> Folder<'a> {
-    /// Makes the folder if it is not there.
+    /// Creates the folder if it is missing.
     pub(crate) fn open(dir: &'a Path, format: TaskFormat) -> Result<Folder<'a>, StudyError> {
         let runs = dir.join("runs");
         std::fs::create_dir_all(&runs).map_err(|source| StudyError::Write { path: runs, source })?;
@@ -94,7 +94,7 @@ impl<'a> Folder<'a> {
         Some(self.dir.join(format!("tasks-{}.{ending}", run.id)))
     }
 
-    /// The run, if the folder holds it for the same inputs, its tasks included.
+    /// Returns the run, if the folder has it for the same inputs, its tasks included.
     pub(crate) fn kept(&self, run: &RunPlan) -> Option<RunRecord> {
         let text = std::fs::read(self.kept_path(run)).ok()?;
         // What cannot be read is run again: an older version wrote it, or the disk is at fault.
@@ -103,7 +103,7 @@ impl<'a> Folder<'a> {
         (kept.digest == run.digest && kept.record.id == run.id && tasks_there).then_some(kept.record)
     }
 
-    /// Keeps a finished run: its tasks first, so that a record never stands without them.
+    /// Stores a finished run: its tasks first, so that a record never exists without them.
     pub(crate) fn keep(
         &self,
         plan: &Plan,

@@ -38,7 +38,7 @@ impl JobRules {
     }
 }
 
-/// A site and a workload's jobs on it.
+/// A site, and the jobs of a workload on it.
 #[derive(Clone, Debug)]
 pub(crate) struct OnSite {
     pub(crate) site: Site,
@@ -76,23 +76,23 @@ impl OnSite {
         }
     }
 
-    /// What was assumed about wall times, if backfilling looks at them.
+    /// Returns what was assumed about wall times, if backfilling uses them.
     pub(crate) fn note(&self) -> Option<String> {
         let (unasked, overran) = (self.jobs.unasked, self.jobs.overran);
         if self.rules.backfill == Backfill::None || unasked + overran == 0 {
             return None;
         }
-        let mut said = Vec::new();
+        let mut assumed = Vec::new();
         if unasked > 0 {
-            said.push(format!("{unasked} jobs that ask for no wall time"));
+            assumed.push(format!("{unasked} jobs that ask for no wall time"));
         }
         if overran > 0 {
-            said.push(format!("{overran} jobs that ran longer than they asked"));
+            assumed.push(format!("{overran} jobs that ran longer than they asked"));
         }
-        Some(format!("Backfilling takes the run time as the estimate of {}", said.join(" and of ")))
+        Some(format!("Backfilling takes the run time as the estimate of {}", assumed.join(" and of ")))
     }
 
-    /// What a run found beside waits.
+    /// Returns what a run measured beside waits.
     pub(crate) fn record(&self, workload: &Workload, tasks: &UserTasks, run: &Simulated) -> JobsRecord {
         let span = run.end - workload.columns().submit.first().copied().unwrap_or_default();
         let mut record = JobsRecord {
@@ -135,7 +135,7 @@ pub(crate) fn replay_on<'a>(on_site: Option<&'a OnSite>, capacity: &'a Capacity,
     }
 }
 
-/// What a run of jobs found beside waits.
+/// Measurements of a run of jobs beside waits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobsRecord {
     /// Who could start before the head: `none`, `easy` or `conservative`.

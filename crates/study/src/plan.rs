@@ -17,10 +17,10 @@ use crate::record::{PerResource, WorkloadRecord};
 /// Changes when the same inputs give other results, or more of them, so that older runs are not taken for new ones.
 const SIMULATION: &str = "pool 2";
 
-/// What a study is to answer.
+/// The question of a study: policies, capacities and rules.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// Policies by name; the first is what the others are held against.
+    /// Policies by name; the others are compared with the first.
     pub policies: Vec<String>,
     /// Capacities, in the order in which they are reported.
     pub capacities: Vec<CapacityAsked>,
@@ -79,13 +79,13 @@ pub struct Plan {
     pub runs: Vec<RunPlan>,
 }
 
-/// Why a question cannot be asked.
+/// Why a study cannot be planned.
 #[derive(Debug, Error)]
 pub enum PlanError {
     /// There is no such policy, or it cannot be built.
     #[error(transparent)]
     Policy(#[from] PolicyError),
-    /// The same thing was asked for twice.
+    /// A policy or capacity is named twice.
     #[error("{what} {name} is named twice")]
     Twice {
         /// `policy` or `capacity`.
@@ -115,7 +115,8 @@ impl Plan {
     /// Lays out the grid of `question` over `workload`.
     ///
     /// # Errors
-    /// If a policy is unknown, something is asked for twice, or a capacity is refused.
+    /// Returns an error if a policy is unknown or cannot be built, a policy or capacity is named twice, or a capacity is
+    /// refused.
     pub fn new(workload: Workload, question: &Question) -> Result<Plan, PlanError> {
         let workload = workload.expanded();
         let mean_use = mean_use(&workload);
@@ -172,7 +173,7 @@ impl Plan {
         Ok(Plan { workload, inputs: inputs.clone(), options, policy_notes, mean_use, digest, runs })
     }
 
-    /// What had to be assumed about the workload, in sentences.
+    /// Returns what had to be assumed about the workload, and what settings do not apply, in sentences.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> =
             self.runs.iter().filter_map(|run| run.on_site.as_ref().and_then(|s| s.note())).collect();
@@ -185,7 +186,7 @@ impl Plan {
         self.workload.tasks()
     }
 
-    /// The record of the workload; `source` says where it came from.
+    /// The record of the workload; `source` describes where it came from.
     pub(crate) fn workload_record(&self, source: &str) -> WorkloadRecord {
         workload_record(&self.workload, &self.mean_use, &self.digest, source)
     }
@@ -237,7 +238,7 @@ fn file_name(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect()
 }
 
-/// Digest of everything a run's result depends on.
+/// Returns the digest of everything that the result of a run depends on.
 fn run_digest(run: &RunPlan, workload: &str, question: &Question, options: PoolOptions) -> Result<String, PolicyError> {
     let weights = &question.inputs.weights;
     let mut d = Digest::new();

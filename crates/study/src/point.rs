@@ -1,4 +1,4 @@
-//! One point of a larger grid: a workload made ready once and replayed any number of times, without a folder.
+//! One point of a larger grid: a workload prepared once and replayed any number of times, without a folder.
 
 use std::time::Instant;
 
@@ -94,7 +94,7 @@ impl Prepared {
         &self.workload
     }
 
-    /// The record of the workload; `source` says where it came from.
+    /// The record of the workload; `source` describes where it came from.
     pub fn record(&self, source: &str) -> WorkloadRecord {
         workload_record(&self.workload, &self.mean_use, &self.digest, source)
     }
@@ -134,7 +134,7 @@ impl Prepared {
     }
 }
 
-/// What tasks are worth in processors: on machines by each machine, in a pool by the pool.
+/// Returns the processor equivalents of tasks: on machines by each machine, in a pool by the pool.
 pub(crate) fn processors<'a>(
     workload: &'a Workload,
     capacity: &Capacity,
@@ -146,7 +146,7 @@ pub(crate) fn processors<'a>(
     }
 }
 
-/// What was measured of a run; the rest of the record is as by default.
+/// Returns the measurements of a run; the other fields of the record have defaults.
 pub(crate) fn measured(
     workload: &Workload,
     tasks: &UserTasks,
@@ -174,7 +174,7 @@ pub(crate) fn measured(
     }
 }
 
-/// The record of a workload; `source` says where it came from.
+/// The record of a workload; `source` describes where it came from.
 pub(crate) fn workload_record(w: &Workload, mean_use: &MeanUse, digest: &str, source: &str) -> WorkloadRecord {
     let resources = || w.resources().iter();
     let first = w.columns().submit.first().copied().unwrap_or_default();

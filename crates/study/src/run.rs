@@ -1,4 +1,4 @@
-//! Running the grid.
+//! Runs the grid of a study.
 
 use std::path::Path;
 use std::sync::Mutex;
@@ -18,21 +18,21 @@ use crate::record::{MethodRecord, RunRecord, StudyRecord};
 use crate::replay::replay;
 use crate::waste::waste_record;
 
-/// Where a run of a study stands.
+/// State of a run of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RunState {
-    /// Not begun.
+    /// It has not begun.
     Waiting,
-    /// Being simulated.
+    /// It is being simulated.
     Running,
-    /// Simulated and kept.
+    /// It is simulated and stored.
     Done,
-    /// Found in the folder for the same inputs.
+    /// It was found in the folder, for the same inputs.
     Reused,
 }
 
-/// One run as those who watch see it.
+/// Progress of one run.
 #[derive(Debug)]
 pub struct LiveRun {
     /// The run's id.
@@ -58,7 +58,7 @@ impl LiveRun {
     }
 }
 
-/// A running study as those who watch see it, and the way to stop it.
+/// Progress of a running study, and the way to stop it.
 #[derive(Debug)]
 pub struct Live {
     /// One entry a run, in the plan's order.
@@ -76,7 +76,7 @@ impl Live {
         Live { runs: plan.runs.iter().map(run).collect() }
     }
 
-    /// Stops every run soon. What is finished stays.
+    /// Stops every run soon. Finished runs stay.
     pub fn cancel(&self) {
         self.runs.iter().for_each(|r| r.progress.cancel.store(true, Ordering::Relaxed));
     }
@@ -89,7 +89,7 @@ impl Plan {
     /// Cancelled runs are listed in [`StudyRecord::missing`]; the rest is written all the same.
     ///
     /// # Errors
-    /// If a file cannot be written or a run passes the end of simulated time; finished runs stay in
+    /// Returns an error if a file cannot be written or a run passes the end of simulated time; finished runs stay in
     /// the folder.
     pub fn run(
         &self,

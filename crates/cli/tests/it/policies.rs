@@ -27,7 +27,13 @@ const SAMPLES: &[(&str, &[&str])] = &[
     ("usage-weighted.sampling_interval", &["sampling_interval = \"7s\"", "sampling_interval = \"0s\""]),
     ("penalty.combine", &["combine = \"max\"", "combine = \"sum\""]),
     ("multifactor.max_age", &["max_age = \"30s\""]),
-    ("multifactor.fairshare", &["weights.fairshare = 100000\nfairshare = \"classic\"", "weights.fairshare = 100000\nfairshare = \"depth-oblivious\""]),
+    (
+        "multifactor.fairshare",
+        &[
+            "weights.fairshare = 100000\nfairshare = \"classic\"",
+            "weights.fairshare = 100000\nfairshare = \"depth-oblivious\"",
+        ],
+    ),
     ("multifactor.damping", &["weights.fairshare = 100000\nfairshare = \"classic\"\ndamping = 3"]),
     ("multifactor.favor_small", &["weights.job_size = 100000\nfavor_small = true"]),
     ("multifactor.small_relative_to_time", &["weights.job_size = 100000\nsmall_relative_to_time = true"]),
@@ -168,7 +174,10 @@ fn a_grid_file_takes_accounts_and_settings_as_a_study_does() {
     write("w.csv", &format!("submit,duration,user,cpu,mem\n{rows}"));
     write("pool.toml", "[pool]\ncpu = 4\nmem = 4\n");
     write("accounts.toml", "[[account]]\nname = \"art\"\nshares = 3\n[[user]]\nname = \"ann\"\naccount = \"art\"\n");
-    write("settings.toml", "[multifactor]\nweights = { fairshare = 100000 }\nfairshare = \"classic\"\n[half-life]\nbilling = \"sum\"\n");
+    write(
+        "settings.toml",
+        "[multifactor]\nweights = { fairshare = 100000 }\nfairshare = \"classic\"\n[half-life]\nbilling = \"sum\"\n",
+    );
     let grid = |more: &str| {
         let text = format!(
             "workload = {{ file = \"w.csv\", csv-columns = \"submit=submit,duration=duration,user=user,cpu=cpu,mem=mem\" }}\n\
@@ -200,7 +209,8 @@ fn a_grid_file_takes_accounts_and_settings_as_a_study_does() {
 }
 
 const NODES: &str = "NodeName=n1 CPUTot=32 RealMemory=32000 Partitions=short,long State=MIXED\n";
-const PARTITIONS: &str = "PartitionName=short MaxTime=1-00:00:00 PriorityJobFactor=5 Default=YES\nPartitionName=long MaxTime=5-00:00:00\n";
+const PARTITIONS: &str =
+    "PartitionName=short MaxTime=1-00:00:00 PriorityJobFactor=5 Default=YES\nPartitionName=long MaxTime=5-00:00:00\n";
 const ACCOUNTS: &str = "Account|ParentName|User|Share\nroot|||1\nart|root||3\nart||ann|1\nart||bob|2\nlab|root||1\nlab||cid|1\nlab||dan|1\n";
 const HEADER: &str = "JOBID|ARRAY_JOB_ID|ARRAY_TASK_ID|USER|ACCOUNT|PARTITION|STATE|REASON|SUBMIT_TIME|ELIGIBLE_TIME|START_TIME|\
      TIME_LIMIT|PRIORITY|NICE|DEPENDENCY|RESERVATION|NODES|TRES_ALLOC";
@@ -209,7 +219,8 @@ const HEADER: &str = "JOBID|ARRAY_JOB_ID|ARRAY_TASK_ID|USER|ACCOUNT|PARTITION|ST
 type QueueJob = (usize, u64, Option<u64>, u64, u64, u64, usize);
 
 fn queue_jobs() -> Vec<QueueJob> {
-    let running = [(0, 100, Some(200), 60, 6, 1000, 0), (2, 120, Some(500), 90, 2, 8000, 1), (1, 130, Some(700), 20, 1, 500, 0)];
+    let running =
+        [(0, 100, Some(200), 60, 6, 1000, 0), (2, 120, Some(500), 90, 2, 8000, 1), (1, 130, Some(700), 20, 1, 500, 0)];
     let pending = (0..14u64).map(|i| {
         let user = (i * 5 % 7 % 4) as usize;
         (user, 600 + i * 11 % 29, None, 10 + i * 7 % 50, 1 + i % 4, 500 * (1 + i * 3 % 5), (i % 2) as usize)
@@ -238,7 +249,11 @@ fn slurm_plan_gives_the_order_of_the_same_policy_asked_directly() {
 
     // The same site by hand; users in the order of their first job.
     let mut users: Vec<usize> = Vec::new();
-    jobs.iter().for_each(|job| if !users.contains(&job.0) { users.push(job.0) });
+    jobs.iter().for_each(|job| {
+        if !users.contains(&job.0) {
+            users.push(job.0)
+        }
+    });
     let number = |user: usize| UserId(users.iter().position(|u| *u == user).unwrap() as u32);
     let resources = [Resource::new("cpu", ""), Resource::new("mem", "B")];
     let memory = 32_000u64 << 20;
@@ -257,9 +272,7 @@ fn slurm_plan_gives_the_order_of_the_same_policy_asked_directly() {
         ..PendingJob::new(number(*user), vec![Amount(*cpus), Amount(mem << 20)])
     };
     let started: Vec<StartedJob> = (jobs.iter())
-        .filter_map(|job| {
-            Some(StartedJob { job: pending_job(job), started: Time::from_secs(job.2?), ended: None })
-        })
+        .filter_map(|job| Some(StartedJob { job: pending_job(job), started: Time::from_secs(job.2?), ended: None }))
         .collect();
     // Each user's own order is by submission.
     let mut pending: Vec<(usize, &QueueJob)> = jobs.iter().enumerate().filter(|(_, job)| job.2.is_none()).collect();
@@ -336,7 +349,8 @@ fn slurm_plan_goes_by_the_site_s_own_weights_unless_settings_say_otherwise() {
         QueuePlan::new(&site, &options, Time::from_secs(1000)).map(|plan| plan.places[0].job + 1)
     };
     let by_age = "PriorityType = priority/multifactor\nPriorityWeightAge = 1000000\nPriorityMaxAge = 0-01:00:00\n";
-    let by_partition = "PriorityType = priority/multifactor\nPriorityWeightPartition = 1000\nPriorityMaxAge = 7-00:00:00\n";
+    let by_partition =
+        "PriorityType = priority/multifactor\nPriorityWeightPartition = 1000\nPriorityMaxAge = 7-00:00:00\n";
     assert_eq!(first(Some(by_age), "").unwrap(), 1);
     assert_eq!(first(Some(by_partition), "").unwrap(), 2);
     let settings = "[multifactor]\nweights = { age = 1000000, partition = 0 }\nmax_age = \"1h\"\n";
@@ -355,8 +369,11 @@ fn no_crate_knows_a_policy_by_name() {
     // A default of an option that is no policy: the mechanism drf, of `allocate` and `timeline`; the name of a TOML key;
     // and the default policy of `slurm plan`.
     let allowed = |line: &str| {
-        line.contains("default_value = \"drf\"") || line.contains("axis(root, \"half-life\")") || line.trim() == "\"half-life\","
-            || line.contains("const STATEFUL: &str = \"sdrf\"") || line.contains("contains(\"multifactor\")")
+        line.contains("default_value = \"drf\"")
+            || line.contains("axis(root, \"half-life\")")
+            || line.trim() == "\"half-life\","
+            || line.contains("const STATEFUL: &str = \"sdrf\"")
+            || line.contains("contains(\"multifactor\")")
     };
     let mut found = Vec::new();
     let mut folders: Vec<std::path::PathBuf> = std::fs::read_dir(crates).unwrap().map(|e| e.unwrap().path()).collect();
@@ -391,7 +408,8 @@ fn no_crate_knows_a_policy_by_name() {
 fn errors_are_typed_and_name_what_is_wrong() {
     // What a setting refuses is refused before anything runs, also of policies that are not used.
     let registry = Registry::built_in();
-    let capacity = Capacity::new(&[Resource::new("cpu", "")], vec![Quantity::parse("4").unwrap().exact().clone()]).unwrap();
+    let capacity =
+        Capacity::new(&[Resource::new("cpu", "")], vec![Quantity::parse("4").unwrap().exact().clone()]).unwrap();
     let weights = Weights::equal(1);
     let refused = settings("[penalty]\ncombine = \"mix\"\n");
     let error = registry.check(&PolicyContext::new(&capacity, &weights).settings(&refused)).unwrap_err().to_string();

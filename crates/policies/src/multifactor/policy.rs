@@ -290,7 +290,7 @@ impl Policy for Multifactor {
     }
 
     fn next(&mut self, now: Time) -> Option<UserId> {
-        // Nobody, or who waits alone, needs no priority.
+        // No user, or who waits alone, needs no priority.
         if let [] | [_] = self.present.users() {
             return self.present.users().first().copied();
         }

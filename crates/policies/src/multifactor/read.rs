@@ -132,10 +132,7 @@ impl Settings {
         let part = if nanos == 0 { String::new() } else { format!(".{nanos:09}") };
         let mut text = format!(
             "max_age = \"{seconds}{part}s\"\nfairshare = \"{}\"\ndamping = \"{}\"\nfavor_small = {}\nsmall_relative_to_time = {}\n",
-            self.fairshare,
-            self.damping,
-            self.favor_small,
-            self.small_relative_to_time
+            self.fairshare, self.damping, self.favor_small, self.small_relative_to_time
         );
         text += &format!(
             "weights = {{ age = {}, fairshare = {}, job_size = {}, partition = {} }}\n",
@@ -248,10 +245,8 @@ fn over(
     if let Some(table) = root.get("weights") {
         let table = table.called("[weights]").table()?;
         if let Some((key, _)) = table.entries().find(|(key, _)| ["qos", "association"].contains(&key.name())) {
-            let problem = format!(
-                "found {}, of which a workload says nothing: it would count the same for every job",
-                key.name()
-            );
+            let problem =
+                format!("found {}, which a workload does not have: it would count the same for every job", key.name());
             return Err(key.error(problem));
         }
         table.deny_unknown(&WEIGHTS)?;

@@ -1,4 +1,4 @@
-//! The file that says what is swept.
+//! The grid file: the axes of a sweep.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -11,10 +11,10 @@ use evenhand_policies::{Decay, Listed, Order, PolicySettings, Registration, Regi
 
 use crate::sweep::workload::{WorkloadAxis, read_workloads};
 
-/// What is swept: every axis in the order of the file.
+/// The axes of a sweep, each in the order of the file.
 #[derive(Debug)]
 pub struct Grid {
-    /// What errors and results call the file.
+    /// Name of the file in errors and results.
     pub name: String,
     /// The text it was read from.
     pub text: String,
@@ -58,7 +58,7 @@ pub enum CapacityAxis {
 }
 
 impl CapacityAxis {
-    /// As written.
+    /// Returns the capacity or file as written.
     pub fn name(&self) -> &str {
         match self {
             CapacityAxis::Multiple(name, _) | CapacityAxis::File(name, _) => name,
@@ -66,7 +66,7 @@ impl CapacityAxis {
     }
 }
 
-/// How fast the past is forgotten.
+/// One decay of policies that remember.
 #[derive(Clone, Debug)]
 pub struct DecayAxis {
     /// As written: `0.999999`, or `8d` for a half-life.
@@ -85,7 +85,7 @@ pub enum WeightsAxis {
 }
 
 impl WeightsAxis {
-    /// As written.
+    /// Returns the capacity or file as written.
     pub fn name(&self) -> &str {
         match self {
             WeightsAxis::Equal => EQUAL,
@@ -143,11 +143,11 @@ const FIELDS: [&str; 12] = [
 ];
 
 impl Grid {
-    /// Reads a grid. Paths in it start from the folder of the file; files it names are looked at, so that what is
-    /// wrong is said before anything runs.
+    /// Reads a grid. Paths in it are relative to its folder. Files that it names are read, too, so that what is
+    /// wrong is reported before anything runs.
     ///
     /// # Errors
-    /// If the file or one it names cannot be read, or something in it is not what it should be.
+    /// Returns an error if the file or one that it names cannot be read, or a value in it is wrong.
     pub fn read(path: &Path, seed: u64, registry: &Registry) -> Result<Grid, DocumentError> {
         let source = Source::read(path)?;
         // Absolute: a job on another machine starts in another folder.
@@ -227,7 +227,7 @@ impl Grid {
     }
 }
 
-/// The values of an axis: a list that is not empty, or one value.
+/// Returns the values of an axis: a list that is not empty, or one value.
 pub(crate) fn axis<'d>(
     table: &evenhand_documents::Table<'d>,
     key: &str,
@@ -243,7 +243,7 @@ pub(crate) fn axis<'d>(
     Ok(Some(nodes))
 }
 
-/// Reads the values of an axis, each of which may stand there once.
+/// Reads the values of an axis, each of which may occur once.
 pub(crate) fn distinct<'d, T>(
     nodes: Vec<Node<'d>>,
     mut read: impl FnMut(&Node<'d>) -> Result<T, DocumentError>,
@@ -353,7 +353,7 @@ fn accounts(node: &Node<'_>, base: &Path, weights: &[WeightsAxis]) -> Result<(St
     Ok((name, path))
 }
 
-/// A file that a value names.
+/// Returns a file that a value names, as written and as found.
 pub(crate) fn file(node: &Node<'_>, base: &Path) -> Result<(String, PathBuf), DocumentError> {
     let name = node.text()?;
     let path = base.join(name);
@@ -398,7 +398,7 @@ fn decays(root: &evenhand_documents::Table<'_>) -> Result<Vec<DecayAxis>, Docume
     };
     match (axis(root, "delta")?, axis(root, "half-life")?) {
         (Some(delta), Some(half_life)) => {
-            let problem = "found both, expected delta or half-life: they say the same";
+            let problem = "found both, expected delta or half-life: they are two forms of one setting";
             Err(half_life[0].error_against(problem, &delta[0], "delta is here"))
         }
         (Some(nodes), None) => axis_of(nodes, delta),

@@ -101,7 +101,7 @@ struct State {
 }
 
 impl State {
-    /// Points with one fault are said together.
+    /// Adds points that failed; those with the same error are reported together.
     fn fail(&mut self, points: &[usize], problem: Problem) {
         let Problem { sentence, environment } = problem;
         match self.failures.iter_mut().find(|f| f.sentence == sentence) {

@@ -3,7 +3,7 @@
 //! A [`Grid`] is read from a file and laid out as [`Point`]s in a documented order. An engine runs the points that a
 //! [`Folder`] does not hold yet: [`local`] on the cores of this machine under a memory budget, [`slurm`] as job arrays of
 //! a cluster. Each result is a file of its own, named by the digest of everything it depends on, so that any engine
-//! may take up what another one left. [`summarize`] then writes the same files from them, byte for byte, whoever ran
+//! may continue what another one left. [`summarize`] then writes the same files from them, byte for byte, whichever engine ran
 //! what, in which order, and how often it was interrupted.
 //!
 //! This module simulates nothing itself, and knows no policy by name: settings of policies are axes by the options that

@@ -1,4 +1,4 @@
-//! The files that say what came of a sweep, written from the results of its points alone.
+//! The summary files of a sweep, written from the results of its points alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -12,7 +12,7 @@ use crate::sweep::point::Point;
 use crate::sweep::record::{AgainstRecord, AxesRecord, PointRecord, SweepRecord};
 
 /// Writes `results.csv`, `sweep.json` and `timing.csv` from the results that the folder holds.
-/// All but `timing.csv` are the same bytes whoever ran the points.
+/// All but `timing.csv` are the same bytes whichever engine ran the points.
 ///
 /// # Errors
 /// If a file cannot be written, or results of one workload are of two.
