@@ -1,11 +1,12 @@
 //! What a user can type.
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use evenhand_policies::Order;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use evenhand_policies::equivalents::Combine;
+use evenhand_policies::{COMPARED_POLICIES, Order, Registry};
 use evenhand_study::{BACKFILLS, Backfill, PLACEMENTS, Placement};
 use evenhand_workload::export::ExportFormat;
 use evenhand_workload::generate::TraceModel;
@@ -13,6 +14,8 @@ use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, Me
 
 use crate::agent::{AgentVerb, TopArgs};
 use crate::history::HistoryArgs;
+use crate::policies::PoliciesArgs;
+use crate::policy_args::{PolicyArgs, with_policy_options};
 use crate::price::PriceArgs;
 use crate::slurm::SlurmVerb;
 
@@ -25,6 +28,16 @@ pub(crate) struct Cli {
     pub(crate) common: Common,
     #[command(subcommand)]
     pub(crate) verb: Verb,
+}
+
+/// Parses a command line whose policies are those of `registry`.
+pub(crate) fn parse(
+    registry: &Registry,
+    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<Cli, clap::Error> {
+    let mut command = with_policy_options(Cli::command(), registry);
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Common to all verbs.
@@ -105,6 +118,8 @@ pub(crate) enum Verb {
     Workload(WorkloadVerb),
     /// Replay a workload under several policies and write a report
     Study(Box<StudyArgs>),
+    /// List the policies and their settings
+    Policies(PoliciesArgs),
     /// Run a grid of workloads, policies, capacities and settings, here or as job arrays of Slurm
     Sweep(Box<SweepArgs>),
     /// What a task of a sweep's job array runs
@@ -232,7 +247,7 @@ pub(crate) struct StudyArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
     /// Policies; the others are held against the first
-    #[arg(long, value_delimiter = ',', default_value = "fifo,drf,sdrf", value_name = "NAME,…")]
+    #[arg(long, value_delimiter = ',', default_value = COMPARED_POLICIES, value_name = "NAME,…")]
     pub(crate) policy: Vec<String>,
     /// Capacities: multiples of the workload's mean use R, or files with a [pool]
     #[arg(long, value_delimiter = ',', default_value = "0.5,0.75,1.0", value_name = "NUMBER|FILE,…")]
@@ -243,9 +258,8 @@ pub(crate) struct StudyArgs {
     /// The same as a half-life: 8d, 12h
     #[arg(long, value_delimiter = ',', value_name = "TIME,…")]
     pub(crate) half_life: Vec<String>,
-    /// The key of sdrf: the largest sum of share and commitment, or the sum of the two largest
-    #[arg(long, value_enum, default_value = "sum")]
-    pub(crate) sdrf_key: SdrfKey,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
     /// Users' weights: TOML with [weights], or CSV user,weight (default: 1 each)
     #[arg(long, value_name = "FILE")]
     pub(crate) weights: Option<PathBuf>,
@@ -253,15 +267,6 @@ pub(crate) struct StudyArgs {
     /// trace's own accounts, equally entitled
     #[arg(long, value_name = "FILE", conflicts_with = "weights")]
     pub(crate) accounts: Option<PathBuf>,
-    /// What a task is charged a second, for policies that remember use: the largest or the sum of its
-    /// amounts, each times a weight per unit (cpu=1,mem=0.25) or over capacity; a resource with a plus
-    /// (+license=10) belongs to no machine and is added to the largest [default: each policy's own, over capacity]
-    #[arg(long, value_name = "max|sum[:RESOURCE=NUMBER,…]")]
-    pub(crate) billing: Option<String>,
-    /// Weights and settings of the policy multifactor: TOML with [weights], [tres], [partitions] [default: the
-    /// example of Slurm's documentation]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) multifactor: Option<PathBuf>,
     /// When a user's first task does not fit, try the next user
     #[arg(long)]
     pub(crate) no_blocking: bool,
@@ -271,10 +276,6 @@ pub(crate) struct StudyArgs {
     /// On machines, where a task is put: first-fit, best-fit, worst-fit, dominant
     #[arg(long, default_value = "first-fit", value_name = "RULE", value_parser = placement)]
     pub(crate) placement: Placement,
-    /// What a job is charged under the policy penalty: how GPUs and the like count beside processors and
-    /// memory: max, sum, max-plus-optional (as in `evenhand price`)
-    #[arg(long, default_value = Combine::default().name(), value_name = "HOW", value_parser = combine)]
-    pub(crate) combine: Combine,
     /// When a run stops
     #[arg(long, value_enum, default_value = "finished")]
     pub(crate) until: Until,
@@ -291,14 +292,6 @@ pub(crate) struct StudyArgs {
     /// Do not write each run's tasks
     #[arg(long, conflicts_with = "tasks_csv")]
     pub(crate) no_tasks: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SdrfKey {
-    /// max over resources of (share + commitment): paper 001, Algorithm 1
-    Sum,
-    /// max share + max commitment: paper 001, Eq. 5
-    Dominant,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

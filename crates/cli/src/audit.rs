@@ -8,6 +8,7 @@ use evenhand_mechanisms::{
     Arithmetic, Computation, Finding, Measure, Number, PROPERTIES, Problem, Property, property_named,
 };
 use evenhand_model::{Quantity, Rational};
+use evenhand_policies::Registry;
 use serde::Serialize;
 
 use crate::args::{AuditArgs, Common};
@@ -18,9 +19,14 @@ use crate::figure::{Figure, Named, Scale, Shown};
 use crate::table::plain;
 use crate::{history, misreports};
 
-pub(crate) fn run(args: &AuditArgs, common: &Common, console: &Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(
+    args: &AuditArgs,
+    common: &Common,
+    registry: &Registry,
+    console: &Console,
+) -> Result<Outcome, Failure> {
     if let Some(path) = &args.past.history {
-        return history::run(path, &args.past, &args.property, common, console);
+        return history::run(path, &args.past, &args.property, common, registry, console);
     }
     match &args.allocation {
         Some(path) => audit_allocation(args, path, console),

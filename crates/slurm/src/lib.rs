@@ -52,7 +52,7 @@ pub use history::{History, Window};
 pub use hosts::hosts;
 pub use nodes::{Node, Nodes};
 pub use partitions::{Partition, Partitions};
-pub use plan::{Lacks, Party, Place, Plan, PlanError, PlanOptions, Seen, Unranked};
+pub use plan::{Lacks, Party, Place, Plan, PlanError, PlanOptions, SiteSnapshot, Unranked};
 pub use priorities::{Priorities, Priority};
 pub use queue::{Array, Heterogeneous, Hold, Job, JobState, Queue};
 pub use rest::{ApiVersion, Rest, RestError};

@@ -9,11 +9,12 @@ use super::ranks::{Assigned, Ranks, assign};
 use super::store::{Store, StoreError, Written};
 use crate::accounts::Accounts;
 use crate::commands::{Call, CommandError, Commands, Complaint};
+use crate::configuration::Configuration;
 use crate::ended::Ended;
 use crate::error::ReadError;
 use crate::nodes::Nodes;
 use crate::partitions::{Partition, Partitions};
-use crate::plan::{Plan, PlanError, PlanOptions, Seen};
+use crate::plan::{Plan, PlanError, PlanOptions, SiteSnapshot};
 use crate::priorities::Priorities;
 use crate::queue::{Job, JobState, Queue};
 
@@ -30,6 +31,8 @@ pub struct DriveOptions {
     pub memory: Span,
     /// The cluster's name in accounting, if it has one.
     pub cluster: Option<String>,
+    /// How Slurm itself is configured: a policy that models Slurm takes its defaults from it.
+    pub configuration: Option<Configuration>,
 }
 
 /// Why a look did not do its work.
@@ -157,14 +160,15 @@ impl<'a> Driver<'a> {
         if accounting.is_some() {
             self.follow_queue(&queue, now)?;
         }
-        let seen = Seen {
+        let site = SiteSnapshot {
             nodes: &nodes,
             partitions: &self.partitions,
             accounts: self.accounts.as_ref(),
             queue: &queue,
             ended: &self.ended,
+            configuration: self.options.configuration.as_ref(),
         };
-        let plan = Plan::new(&seen, &self.options.plan, now)?;
+        let plan = Plan::new(&site, &self.options.plan, now)?;
         let written = self.store.written()?;
         let mut tick = Tick {
             waiting: queue.pending().count(),

@@ -5,14 +5,19 @@
 
 #![allow(clippy::unwrap_used)]
 
+use evenhand_documents::{Document, Format};
 use evenhand_model::{
     Capacity, NO_TIME, Quantity, Rational, Resource, Span, Task, Time, UBig, Weights, Workload, WorkloadBuilder,
     mean_use, to_f64,
 };
 use evenhand_policies::multifactor::{FactorWeights, Settings};
-use evenhand_policies::{Decay, Order, POLICIES, Registration, Setting};
+use evenhand_policies::{Decay, Order, PolicyContext, PolicySettings, Registration, Registry};
 use evenhand_simulator::{Metrics, PoolOptions, Progress, Simulated, TaskProcessors, UserTasks, simulate};
 use proptest::prelude::*;
+
+#[path = "../../policies/tests/reference_models/mod.rs"]
+mod reference_models;
+use reference_models::{ModelJob, ReferenceModel, World, model};
 
 const HALF_LIFE_S: u64 = 16;
 
@@ -25,153 +30,34 @@ struct Job {
     amounts: [u64; 2],
 }
 
-/// How often Kueue samples usage.
-const SAMPLING_S: u64 = 300;
-
-struct Twin<'a> {
-    policy: &'a str,
+/// The simulation by definition.
+struct Reference<'a> {
+    model: Box<dyn ReferenceModel>,
     jobs: &'a [Job],
     capacity: &'a [Rational],
-    weights: &'a Weights,
-    /// Of multifactor.
-    settings: &'a Settings,
-    held: Vec<[u64; 2]>,
-    commitment: Vec<[Rational; 2]>,
-    /// Overuse in each of the last two half-lives, which are the window of sdrf-window.
-    window: Vec<[[Rational; 2]; 2]>,
-    /// Decayed charges, and Kueue's entry penalties: charges of what started since the last sample.
-    usage: Vec<Rational>,
-    pending: Vec<Rational>,
     running: Vec<(u64, usize)>,
-    now: u64,
     starts: Vec<Option<u64>>,
-    /// Whether two keys once differed so little that it is beyond the policy: after the twenty-fourth digit, or
-    /// the twelfth of a penalty.
+    /// Whether two keys once differed so little that the policy cannot tell them apart.
     too_near: bool,
 }
 
-impl<'a> Twin<'a> {
-    fn new(
-        policy: &'a str,
-        jobs: &'a [Job],
-        capacity: &'a [Rational],
-        weights: &'a Weights,
-        settings: &'a Settings,
-    ) -> Twin<'a> {
-        let n = weights.len();
-        Twin {
-            policy,
+impl<'a> Reference<'a> {
+    fn new(policy: &str, jobs: &'a [Job], world: &'a World) -> Reference<'a> {
+        Reference {
+            model: model(policy, world),
             jobs,
-            capacity,
-            weights,
-            settings,
-            held: vec![[0; 2]; n],
-            commitment: vec![[Rational::ZERO, Rational::ZERO]; n],
-            window: vec![[const { [Rational::ZERO; 2] }; 2]; n],
-            usage: vec![Rational::ZERO; n],
-            pending: vec![Rational::ZERO; n],
+            capacity: &world.capacity,
             running: Vec::new(),
-            now: 0,
             starts: vec![None; jobs.len()],
             too_near: false,
         }
     }
 
-    fn shares(&self, user: usize) -> [Rational; 2] {
-        [0, 1].map(|r| Rational::from(self.held[user][r]) / &self.capacity[r])
-    }
-
-    /// Eq. 6 over whole half-lives.
-    fn pass(&mut self, half_lives: u64) {
-        let keep = Rational::from_parts(1.into(), UBig::ONE << half_lives as usize);
-        for user in 0..self.held.len() {
-            for (r, share) in self.shares(user).into_iter().enumerate() {
-                let overuse = (share - self.weights.entitlement(user)).max(Rational::ZERO);
-                let (c, window) = (&mut self.commitment[user][r], &mut self.window[user][r]);
-                for _ in 0..half_lives.min(2) {
-                    window.swap(0, 1);
-                    window[1] = overuse.clone();
-                }
-                *c = match self.policy {
-                    "sdrf-window" => (&window[0] + &window[1]) / Rational::from(2u8),
-                    _ => &overuse + (&*c - &overuse) * &keep,
-                };
-            }
-            let of_user = self.running.iter().map(|&(_, i)| &self.jobs[i]).filter(|job| job.user == user);
-            let rate = of_user.fold(Rational::ZERO, |sum, job| sum + self.charge(job));
-            self.usage[user] = &rate + (&self.usage[user] - &rate) * &keep;
-        }
-    }
-
-    /// What a running job is charged a second.
-    fn charge(&self, job: &Job) -> Rational {
-        let [a, b] = [0, 1].map(|r| Rational::from(job.amounts[r]) / &self.capacity[r]);
-        if self.policy == "usage-weighted" { a + b } else { a.max(b) }
-    }
-
-    /// Eq. 3 of paper 004, job by job: what it asked for while it runs, then what it used, forgotten since.
-    /// A job that asks for nothing is taken to ask for what it runs, at least a nanosecond.
-    fn penalties(&self, user: usize) -> Rational {
-        let kept = |half_lives: u64| Rational::from_parts(1.into(), UBig::ONE << half_lives as usize);
-        let charged = |(i, job): (usize, &Job)| {
-            let start = self.starts[i]?;
-            let price = if self.policy == "cpu-time" { Rational::from(job.amounts[0]) } else { self.charge(job) };
-            let seconds = if self.running.iter().any(|r| r.1 == i) {
-                let least = Rational::from_parts(1.into(), UBig::from(1_000_000_000u64));
-                Rational::from(job.duration * HALF_LIFE_S).max(least)
-            } else {
-                let tau = Rational::try_from(HALF_LIFE_S as f64 / std::f64::consts::LN_2).unwrap();
-                tau * (kept(self.now - start - job.duration) - kept(self.now - start))
-            };
-            Some(price * seconds)
-        };
-        let jobs = self.jobs.iter().enumerate().filter(|(_, job)| job.user == user);
-        jobs.filter_map(charged).fold(Rational::ZERO, |sum, x| sum + x)
-    }
-
-    /// Slurm's priority with Fair Tree of one level, in fractions down to the whole number.
-    fn priority(&self, job: &Job) -> u32 {
-        let Settings { weights, max_age, .. } = self.settings;
-        let whole = |n: u32| Rational::from(n);
-        let waited = Rational::from((self.now - job.submit) * HALF_LIFE_S * 1_000_000_000);
-        let age = (waited / Rational::from(max_age.nanos())).min(Rational::ONE);
-        let used = |u: usize| &self.usage[u] / self.weights.exact(u);
-        let users = self.usage.len();
-        let better = (0..users).filter(|u| used(*u) < used(job.user)).count();
-        let fairshare = Rational::ONE - Rational::from(better) / Rational::from(users);
-        let share = |r: usize| Rational::from(job.amounts[r]) / &self.capacity[r];
-        let mut size = share(0);
-        if self.settings.small_relative_to_time {
-            size /= Rational::from((job.duration * HALF_LIFE_S).div_ceil(60).max(1));
-        }
-        if self.settings.favor_small {
-            size = Rational::ONE - size;
-        }
-        let tres = weights.tres.iter().enumerate().map(|(r, weight)| weight * share(r));
-        let sum = whole(weights.age) * age + whole(weights.fairshare) * fairshare + whole(weights.job_size) * size;
-        let sum = tres.fold(sum + whole(weights.partition), |sum, x| sum + x);
-        u32::try_from(sum.floor().max(1.into())).unwrap()
-    }
-
-    fn key(&self, job: &Job) -> Rational {
-        let ([o, p], [c, d]) = (self.shares(job.user), self.commitment[job.user].clone());
-        let key = match self.policy {
-            "fifo" => return Rational::from(job.submit),
-            "multifactor" => return -Rational::from(self.priority(job)),
-            "drf" => o.max(p),
-            "asset" => o + p,
-            // Without accounts sdrf-tree is sdrf, and the two of Slurm are one.
-            "sdrf" | "sdrf-window" | "sdrf-tree" => (o + c).max(p + d),
-            "fair-tree" | "half-life" => self.usage[job.user].clone(),
-            "usage-weighted" => {
-                let penalty = 1.0 - 2f64.powf(-(SAMPLING_S as f64) / HALF_LIFE_S as f64);
-                &self.usage[job.user] + &self.pending[job.user] * Rational::try_from(penalty).unwrap()
-            }
-            "penalty" | "cpu-time" => self.penalties(job.user),
-            "sdrf-dominant" => o.max(p) + c.max(d),
-            other => panic!("the twin does not know {other}: a new policy needs its definition here"),
-        };
-        key / self.weights.exact_over_mean(job.user)
+    fn model_job(&self, id: usize) -> ModelJob {
+        let job = &self.jobs[id];
+        let submit = job.submit - self.jobs[0].submit;
+        // No job asks for a wall time, so each is taken to ask for what it runs.
+        ModelJob { id, user: job.user, amounts: job.amounts, submit, requested: job.duration }
     }
 
     fn fits(&self, amounts: [u64; 2]) -> bool {
@@ -191,15 +77,12 @@ impl<'a> Twin<'a> {
             if until.is_some_and(|until| now > until) {
                 break;
             }
-            self.pass(now - last.unwrap_or(now));
-            let sample = |at: u64| (at - self.jobs[0].submit) * HALF_LIFE_S / SAMPLING_S;
-            if sample(now) != sample(last.unwrap_or(now)) {
-                self.pending.fill(Rational::ZERO);
-            }
+            self.model.pass(now - last.unwrap_or(now));
             last = Some(now);
-            self.now = now;
-            for (_, i) in self.running.extract_if(.., |r| r.0 == now) {
-                (0..2).for_each(|r| self.held[self.jobs[i].user][r] -= self.jobs[i].amounts[r]);
+            let ended: Vec<usize> = self.running.extract_if(.., |r| r.0 == now).map(|(_, i)| i).collect();
+            for i in ended {
+                let job = self.model_job(i);
+                self.model.finished(&job);
             }
             for (s, job) in submitted.iter_mut().zip(self.jobs) {
                 *s |= job.submit == now;
@@ -209,19 +92,14 @@ impl<'a> Twin<'a> {
                 let waits = |i: usize| submitted[i] && accepted[i] && self.starts[i].is_none();
                 let first = |i: usize| waits(i) && !(0..i).any(|k| waits(k) && self.jobs[k].user == self.jobs[i].user);
                 let candidates = (0..self.jobs.len()).filter(|&i| first(i) && !set_aside.contains(&self.jobs[i].user));
-                let candidates: Vec<usize> = candidates.collect();
+                let candidates: Vec<ModelJob> = candidates.map(|i| self.model_job(i)).collect();
                 self.too_near |= self.differ_too_little(&candidates);
-                let least = candidates
-                    .into_iter()
-                    .min_by_key(|&i| (self.key(&self.jobs[i]), self.jobs[i].submit, self.jobs[i].user));
-                let Some(i) = least else { break };
-                let job = &self.jobs[i];
+                let lowest = candidates.iter().min_by_key(|job| (self.model.key(job), job.submit, job.user));
+                let Some(job) = lowest.copied() else { break };
                 if self.fits(job.amounts) {
-                    self.starts[i] = Some(now);
-                    self.running.push((now + job.duration, i));
-                    (0..2).for_each(|r| self.held[job.user][r] += job.amounts[r]);
-                    let charge = self.charge(job);
-                    self.pending[job.user] += charge;
+                    self.starts[job.id] = Some(now);
+                    self.running.push((now + self.jobs[job.id].duration, job.id));
+                    self.model.started(&job);
                 } else if blocking {
                     break;
                 } else {
@@ -232,16 +110,10 @@ impl<'a> Twin<'a> {
         (!self.too_near).then_some(self.starts)
     }
 
-    fn differ_too_little(&self, candidates: &[usize]) -> bool {
-        let mut keys: Vec<Rational> = match self.policy {
-            // Ranks go by everybody's usage, and all else is exact.
-            "multifactor" => (0..self.usage.len()).map(|u| &self.usage[u] / self.weights.exact(u)).collect(),
-            _ => candidates.iter().map(|&i| self.key(&self.jobs[i])).collect(),
-        };
+    fn differ_too_little(&self, candidates: &[ModelJob]) -> bool {
+        let mut keys = self.model.compared(candidates);
         keys.sort();
-        // Penalties are sums of f64.
-        let digits = if ["penalty", "cpu-time"].contains(&self.policy) { 40 } else { 80 };
-        let tiny = Rational::from_parts(1.into(), UBig::ONE << digits);
+        let tiny = Rational::from_parts(1.into(), UBig::ONE << self.model.digits());
         keys.windows(2).any(|w| w[0] < w[1] && (&w[1] - &w[0]) < &tiny * &w[1])
     }
 }
@@ -310,8 +182,13 @@ fn run(
     options: PoolOptions,
 ) -> Simulated {
     let decay = Some(Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap());
-    let setting = Setting::new(capacity, weights).multifactor(Some(settings));
-    let mut policy = (policy.build)(&setting.decay(decay).order(order));
+    let registry = Registry::built_in();
+    let text = settings.to_toml(w.resources(), w.queues());
+    let mut sections = PolicySettings::default();
+    let document = Document::parse("settings", &text, Some(Format::Toml)).unwrap();
+    sections.set_section(&registry, "multifactor", document).unwrap();
+    let context = PolicyContext::new(capacity, weights).workload(w).settings(&sections);
+    let mut policy = policy.build(&context.decay(decay).order(order)).unwrap();
     simulate(w, &UserTasks::new(w), capacity, policy.as_mut(), options, &Progress::default()).unwrap()
 }
 
@@ -319,7 +196,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1000))]
 
     #[test]
-    fn every_task_starts_when_the_twin_starts_it(
+    fn every_task_starts_when_the_reference_starts_it(
         jobs in jobs(),
         capacity in prop::sample::select(vec![["3", "3"], ["5", "5"], ["10", "5"], ["7/2", "13/3"], ["2", "100"]]),
         weights in prop::sample::select(vec![["1"; 4], ["1", "2", "3", "4"], ["1/2", "1000", "1", "0.001"]]),
@@ -336,16 +213,22 @@ proptest! {
         // The first event is never left out: a run begins with it.
         let until = until.map(|u| u.max(jobs[0].submit));
         let options = PoolOptions { blocking, until: until.map(|u| Time::from_secs(u * HALF_LIFE_S)) };
-        for policy in POLICIES {
+        let world = World {
+            capacity: units,
+            weights: weights.clone(),
+            half_life_s: HALF_LIFE_S,
+            settings: settings.clone(),
+        };
+        for policy in Registry::built_in().policies() {
             let found = run(&w, &pool, &weights, (policy, order, &settings), options);
             let starts: Vec<Option<u64>> = found
                 .starts
                 .iter()
                 .map(|&s| (s != NO_TIME).then_some(s / 1_000_000_000 / HALF_LIFE_S))
                 .collect();
-            let Some(twin) = Twin::new(policy.name, &jobs, &units, &weights, &settings).run(blocking, until) else { continue };
-            prop_assert_eq!(&starts, &twin, "{} {}", policy.name, order.name());
-            check_metrics(&w, &pool, &found, &jobs, &twin)?;
+            let Some(expected) = Reference::new(policy.name, &jobs, &world).run(blocking, until) else { continue };
+            prop_assert_eq!(&starts, &expected, "{} {}", policy.name, order.name());
+            check_metrics(&w, &pool, &found, &jobs, &expected)?;
         }
     }
 }
@@ -449,14 +332,19 @@ fn a_pool_of_all_that_was_ever_used_delays_nobody() {
     let jobs: Vec<Job> = (0..50).map(|i| Job { submit: i, duration: 3, user: 0, amounts: [1, 2] }).collect();
     let w = workload(&jobs);
     let peak = Capacity::new(w.resources(), vec![Rational::from(3), Rational::from(6)]).unwrap();
-    for policy in POLICIES {
+    for policy in Registry::built_in().policies() {
         let found =
             run(&w, &peak, &Weights::equal(1), (policy, Order::Auto, &Settings::default()), PoolOptions::default());
         assert_eq!(found.starts, w.columns().submit.iter().map(|t| t.nanos()).collect::<Vec<_>>(), "{}", policy.name);
     }
     let r = mean_use(&w);
     let tight = Capacity::multiple(w.resources(), &r, &Quantity::parse("0.9").unwrap()).unwrap();
-    let found =
-        run(&w, &tight, &Weights::equal(1), (&POLICIES[0], Order::Auto, &Settings::default()), PoolOptions::default());
+    let found = run(
+        &w,
+        &tight,
+        &Weights::equal(1),
+        (Registry::built_in().get("fifo").unwrap(), Order::Auto, &Settings::default()),
+        PoolOptions::default(),
+    );
     assert!(found.starts.iter().zip(&w.columns().submit).any(|(s, t)| *s > t.nanos()));
 }

@@ -1,4 +1,5 @@
-//! What Slurm's documents say, step by step, in exact rationals: shared by the tests that hold policies against it.
+//! Reference model of fair-tree, half-life and multifactor with accounts: the rules of Slurm's documents, step by step, in
+//! exact rationals.
 
 #![allow(dead_code, clippy::unwrap_used)]
 
@@ -8,7 +9,7 @@ pub(crate) const HALF_LIFE_S: u64 = 8;
 pub(crate) const CAPACITY: u64 = 100_000;
 
 /// Usage of users by hand, and the documents' arithmetic on it.
-pub(crate) struct Twin {
+pub(crate) struct SlurmDocuments {
     pub(crate) tree: AccountTree,
     pub(crate) usage: Vec<Rational>,
 }
@@ -20,7 +21,7 @@ pub(crate) enum Node {
     Account(usize),
 }
 
-impl Twin {
+impl SlurmDocuments {
     pub(crate) fn parent(&self, node: Node) -> Option<usize> {
         match node {
             Node::User(u) => self.tree.account_of(u),
