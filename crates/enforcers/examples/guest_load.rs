@@ -90,7 +90,7 @@ fn read(device: &str, threads: u64, ms: u64) -> Result<(), Box<dyn Error>> {
 #[derive(Clone, Copy, Default)]
 struct Used {
     cpu_us: u64,
-    disk_bytes: u64,
+    disk: u64,
 }
 
 fn used(group: &Path) -> Used {
@@ -99,8 +99,8 @@ fn used(group: &Path) -> Used {
     let cpu_us = text("cpu.stat").lines().find_map(|line| after(line, "usage_usec")).unwrap_or(0);
     let io = text("io.stat");
     let words = io.split_whitespace();
-    let disk_bytes = words.filter_map(|word| after(word, "rbytes=").or_else(|| after(word, "wbytes="))).sum();
-    Used { cpu_us, disk_bytes }
+    let disk = words.filter_map(|word| after(word, "rbytes=").or_else(|| after(word, "wbytes="))).sum();
+    Used { cpu_us, disk }
 }
 
 /// The number of a file like `100` or `default 100`; nothing if it is not there.
@@ -127,7 +127,7 @@ fn sample(folder: &Path, seconds: u64) -> Result<(), Box<dyn Error>> {
             let Some(then) = then else { continue };
             let took = now.0.duration_since(then.0).as_secs_f64();
             let cores = now.1.cpu_us.saturating_sub(then.1.cpu_us) as f64 / 1e6 / took;
-            let disk = now.1.disk_bytes.saturating_sub(then.1.disk_bytes) as f64 / took;
+            let disk = now.1.disk.saturating_sub(then.1.disk) as f64 / took;
             let owner = name.split('.').next().unwrap_or_default();
             let time = begun.elapsed().as_secs_f64();
             let (cpu, io) = (weight(&path, "cpu.weight"), weight(&path, "io.bfq.weight"));
