@@ -205,7 +205,7 @@ impl Agent {
             loads: &mut self.loads,
             journal: self.parts.journal.as_ref(),
         };
-        // At most updates nothing changes, and all workloads were admitted.
+        // In most updates nothing changes, and all workloads were admitted.
         let same = snapshot.added.is_empty() && snapshot.changed.is_empty() && snapshot.removed.is_empty();
         let changed = !(same && self.workloads.iter().len() == snapshot.workloads.len())
             && self.workloads.replace(&snapshot.workloads, &mut self.previous, &mut access, warnings)?;

@@ -357,7 +357,7 @@ impl FairnessRound {
         controller.update(&heaviness, &activity)
     }
 
-    /// Moves all weights towards 1, for when no other node is heard from: `part` of the distance remains, from 0 to 1.
+    /// Moves all weights towards 1, for when no other node is reachable: the fraction `part` of the distance remains.
     pub fn decay_weights(&mut self, part: f64) {
         self.siblings.iter_mut().for_each(|siblings| siblings.controller.age(part));
     }

@@ -146,7 +146,7 @@ fn libvirt_machines_with_systemd_come_change_and_go() {
 fn machines_in_partitions_and_without_metadata_are_found() {
     let machine = Machine::unified();
     machine.group("machine.slice/machine-production.slice/machine-qemu\\x2d1\\x2dweb\\x2d1.a.scope");
-    let bare = WEB.replace("<nova:owner>", "<nova:nobody>").replace("</nova:owner>", "</nova:nobody>");
+    let bare = WEB.replace("<nova:owner>", "<nova:nothing>").replace("</nova:owner>", "</nova:nothing>");
     machine.write("libvirt/qemu/web-1.a.xml", bare);
     let mut discovery = machine.discovery(&libvirt(&machine, ""));
     assert!(discovery.refresh().workloads.is_empty());
@@ -257,12 +257,12 @@ fn answer(containers: &[(usize, &str, &str)]) -> String {
 #[test]
 fn docker_containers_with_and_without_systemd_are_found() {
     let machine = Machine::unified();
-    let says = Arc::new(Mutex::new(answer(&[
+    let content = Arc::new(Mutex::new(answer(&[
         (1, "web", r#""tenant":"alice""#),
         (2, "db", r#""tenant":"bob","x":"y""#),
         (3, "cache", ""),
     ])));
-    let (socket, asked) = engine(&machine, &says);
+    let (socket, asked) = engine(&machine, &content);
     let web = format!("system.slice/docker-{}.scope", id(1));
     let db = format!("docker/{}", id(2));
     let cache = format!("docker/{}", id(3));
@@ -294,8 +294,8 @@ fn docker_containers_with_and_without_systemd_are_found() {
 #[test]
 fn an_engine_that_fails_is_asked_at_growing_intervals() {
     let machine = Machine::unified();
-    let says = Arc::new(Mutex::new("HTTP/1.0 500 Internal Server Error\r\n\r\n".to_owned()));
-    let (socket, asked) = engine(&machine, &says);
+    let content = Arc::new(Mutex::new("HTTP/1.0 500 Internal Server Error\r\n\r\n".to_owned()));
+    let (socket, asked) = engine(&machine, &content);
     machine.group(&format!("docker/{}", id(1)));
     let mut discovery =
         machine.discovery(&format!("[[guests]]\nfrom = 'containers'\nlabel = 'tenant'\ndocker = {socket:?}\n"));
@@ -309,20 +309,20 @@ fn an_engine_that_fails_is_asked_at_growing_intervals() {
     }
     assert_eq!(*asked.lock().unwrap(), 8);
     // A container that the engine does not know yet.
-    *says.lock().unwrap() = answer(&[]);
+    *content.lock().unwrap() = answer(&[]);
     machine.group(&format!("docker/{}", id(2)));
     assert!(
         warnings(discovery.refresh())[0].contains("did not report the owner of 2 groups such as"),
         "{:?}",
         discovery.snapshot().warnings
     );
-    *says.lock().unwrap() = answer(&[(1, "web", r#""tenant":"alice""#), (2, "db", r#""tenant":"bob""#)]);
+    *content.lock().unwrap() = answer(&[(1, "web", r#""tenant":"alice""#), (2, "db", r#""tenant":"bob""#)]);
     discovery.refresh();
     discovery.refresh();
     assert_eq!(discovery.snapshot().workloads.len(), 2, "{:?}", discovery.snapshot().warnings);
     assert!(discovery.snapshot().warnings.is_empty());
     for nonsense in ["", "HTTP/1.0 200 OK\r\n\r\n[{", "HTTP/1.0 200 OK\r\nContent-Length: 99\r\n\r\n[]", "\u{0}"] {
-        *says.lock().unwrap() = nonsense.to_owned();
+        *content.lock().unwrap() = nonsense.to_owned();
         machine.group(&format!("docker/{}", id(1000 + nonsense.len())));
         let before = discovery.snapshot().workloads.clone();
         let seen = discovery.refresh();
@@ -376,8 +376,8 @@ fn podman_containers_with_and_without_root_are_found() {
 #[test]
 fn podman_containers_without_systemd_are_found() {
     let machine = Machine::legacy();
-    let says = Arc::new(Mutex::new(answer(&[(1, "a", r#""owner":"alice""#), (2, "b", r#""owner":"bob""#)])));
-    let (socket, _) = engine(&machine, &says);
+    let content = Arc::new(Mutex::new(answer(&[(1, "a", r#""owner":"alice""#), (2, "b", r#""owner":"bob""#)])));
+    let (socket, _) = engine(&machine, &content);
     machine.group(&format!("libpod_parent/libpod-{}", id(1)));
     machine.group(&format!("libpod_parent/{}/libpod-{}", id(8), id(2)));
     machine.group("libpod_parent/conmon");

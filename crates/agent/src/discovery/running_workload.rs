@@ -14,7 +14,7 @@ pub struct RunningWorkload {
     pub owner: String,
     /// The control group in which it runs.
     pub group: Group,
-    /// The inode number of the group's directory, by which a later group of the same path is told from this one.
+    /// The inode number of the group's directory, which distinguishes this group from a later one of the same path.
     pub identity: u64,
     /// The number of processors for which it was sized, if known.
     pub processors: Option<f64>,

@@ -22,7 +22,7 @@ pub struct Hierarchies {
 pub struct ListedGroup {
     /// The path, as in [`Group::path`](crate::cgroups::Group::path).
     pub path: String,
-    /// The inode number of its directory, by which a new group of the same path is told from the old one.
+    /// The inode number of its directory, which distinguishes this group from a later one of the same path.
     pub identity: u64,
 }
 

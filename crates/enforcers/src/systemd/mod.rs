@@ -11,7 +11,7 @@
 //! (systemd issue 16592), so all values are set again after each `daemon-reload`, and after a connection was lost. To
 //! end that, an administrator removes the unit from the agent's configuration; `set-property` does not suffice.
 //!
-//! [`restore`](evenhand_enforcers::cgroups::Enforcer::restore) resets the earlier values. A weight that was unset is
+//! [`restore`](crate::cgroups::Enforcer::restore) resets the earlier values. A weight that was unset is
 //! unset again; the file below `/run` that records this remains until the next reboot.
 //!
 //! The caller needs the right to set properties of units: root, or the polkit action

@@ -1,7 +1,7 @@
 //! Divides the traffic that groups send in proportion to their weights.
 //!
-//! [`TrafficEnforcer`] is the [`Enforcer`](evenhand_enforcers::cgroups::Enforcer) of the network, [`TrafficMeter`]
-//! its [`Meter`](evenhand_enforcers::cgroups::Meter), and [`probe`] checks whether they can work on this machine. All
+//! [`TrafficEnforcer`] is the [`Enforcer`](crate::cgroups::Enforcer) of the network, [`TrafficMeter`]
+//! its [`Meter`](crate::cgroups::Meter), and [`probe`] checks whether they can work on this machine. All
 //! of them use netlink; no program is run.
 //!
 //! # How it works
@@ -34,11 +34,11 @@
 //! - [`Settings::link`] must not exceed the real speed of the link, or packets queue where no weights apply.
 //! - Shares are exact within some percent for weights between 1/4 and 4; see [`quantum`].
 //! - A round of all classes takes (sum of quanta) / link, and a group that starts to send waits for its turn: 50 busy
-//! groups of weight 1 take 11 ms on 10 Gbit/s, 106 ms on 1 Gbit/s, and over a second on 100 Mbit/s.
+//!   groups of weight 1 take 11 ms on 10 Gbit/s, 106 ms on 1 Gbit/s, and over a second on 100 Mbit/s.
 //! - Virtual machines whose packets this machine *routes* (libvirt's NAT network) cannot be classified by device,
-//! because routing resets the packet's priority. Behind a bridge they can.
+//!   because routing resets the packet's priority. Behind a bridge they can.
 //! - Processes in a network namespace of their own (containers) cannot be classified by cgroup from here; list the
-//! host end of their veth pair in [`Group::devices`](evenhand_enforcers::cgroups::Group::devices).
+//!   host end of their veth pair in [`Group::devices`](crate::cgroups::Group::devices).
 //! - HTB has one lock for each device: it replaces the per-CPU queues (`mq`) of fast network cards.
 //! - Classification by cgroup needs Linux 5.13; tables that disappear with their process need 5.12.
 mod class_numbers;

@@ -1,7 +1,7 @@
 //! Jobs of Slurm.
 //!
 //! - Plugin cgroup/v1 (the only one up to Slurm 22.05): `slurm/uid_1000/job_123/step_0`, and `slurm_NODE` where
-//! several daemons run on one machine.
+//!   several daemons run on one machine.
 //! - Plugin cgroup/v2: `system.slice/slurmstepd.scope/job_123/step_0/user/task_0`, and `NODE_slurmstepd.scope`.
 //!
 //! The group of the job gets the weight.
