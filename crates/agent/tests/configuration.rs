@@ -96,7 +96,7 @@ fn the_examples_of_the_documentation_are_valid() {
     let it = read(include_str!("../../../docs/examples/agent.toml")).unwrap();
     assert_eq!(it.control.interval, Duration::from_secs(10));
     assert!(it.peers.is_some_and(|peers| peers.seeds.len() == 2) && it.network.is_some());
-    let docs = include_str!("../../../docs/agent.md");
+    let docs = include_str!("../../../docs/src/reference/agent.md");
     let blocks = docs.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     blocks.for_each(|block| assert!(read(block).is_ok(), "{block}"));
 }
@@ -105,7 +105,7 @@ fn the_examples_of_the_documentation_are_valid() {
 #[test]
 fn defaults_are_as_documented() {
     let Law::Integral(settings) = read(GUESTS).unwrap().control.law else { panic!() };
-    let docs = include_str!("../../../docs/agent.md");
+    let docs = include_str!("../../../docs/src/reference/agent.md");
     let defaults = [settings.gain, settings.damping, settings.dead_band].map(|n| n.to_string()).join(", ");
     assert!(docs.contains(&format!(
         "| {defaults}, {:.2}, {:.2}, {}, {} |",

@@ -1,4 +1,4 @@
-//! The examples of docs/guests.md are valid and mean what the page states.
+//! The examples of docs/src/reference/workload-sources.md are valid and mean what the page states.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -9,7 +9,7 @@ use common::{Machine, lines};
 use evenhand_agent::discovery::{Quotas, SOURCES};
 use evenhand_documents::{Document, Format};
 
-const PAGE: &str = include_str!("../../../docs/guests.md");
+const PAGE: &str = include_str!("../../../docs/src/reference/workload-sources.md");
 
 /// Returns the text of each code block.
 fn blocks() -> Vec<&'static str> {

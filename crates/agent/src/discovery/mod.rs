@@ -36,7 +36,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The entitlement of each user in the whole cloud is in [`Quotas`]. `docs/guests.md` has an example of each source.
+//! The entitlement of each user in the whole cloud is in [`Quotas`]. `docs/src/reference/workload-sources.md` has an example of each source.
 //!
 //! This module changes nothing on the machine.
 mod combine_sources;

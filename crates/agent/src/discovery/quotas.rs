@@ -139,7 +139,7 @@ impl Quotas {
                 name => quotas.users.insert(name.to_owned(), quota),
             };
             if before.is_some() {
-                return Err(user.error(source, format!("{:?} appears a second time, expected once", user.text)));
+                return Err(user.error(source, format!("{:?} occurs a second time, expected once", user.text)));
             }
         }
         quotas.find_without_default();
@@ -278,8 +278,8 @@ mod tests {
         assert!(message(toml("[users]\n'' = {}\n")).contains("q.toml:2:1: found \"\""));
         assert!(message(rows("name cpu\n")).contains("q:1:1: found \"name\", expected user"));
         assert!(message(rows("user cpu cpu\n")).contains("q:1:10: found \"cpu\", expected each resource once"));
-        assert!(message(rows("user cpu\na 1\na 2\n")).contains("q:3:1: \"a\" appears a second time"));
-        assert!(message(rows("user cpu\n* 1\n* 2\n")).contains("q:3:1: \"*\" appears a second time"));
+        assert!(message(rows("user cpu\na 1\na 2\n")).contains("q:3:1: \"a\" occurs a second time"));
+        assert!(message(rows("user cpu\n* 1\n* 2\n")).contains("q:3:1: \"*\" occurs a second time"));
         assert!(message(rows("user cpu\na 1 2\n")).contains("q:2:5: found field 3, expected 2"));
         assert!(message(rows("user cpu\n,1\n")).contains("q:2:1: found no user"));
         assert!(message(rows("user cpu\na x\n")).contains("q:2:3: cpu: found \"x\""));
