@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
-use crate::discovery::GuestError;
+use crate::discovery::DiscoveryError;
 
 /// An engine that does not answer by then is asked another time.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -56,7 +56,7 @@ impl Engine {
     }
 
     /// All containers that run now.
-    pub(super) fn containers(&self) -> Result<Vec<Container>, GuestError> {
+    pub(super) fn containers(&self) -> Result<Vec<Container>, DiscoveryError> {
         let answer = match self {
             Engine::Socket(path) => asked(path).map_err(|error| self.silent(error)),
             Engine::Program(program) => run(program).map_err(|error| self.silent(error)),
@@ -64,8 +64,8 @@ impl Engine {
         containers_in(&answer).map_err(|why| self.silent(why))
     }
 
-    fn silent(&self, why: impl fmt::Display) -> GuestError {
-        GuestError::NoAnswer { whom: self.to_string(), why: why.to_string() }
+    fn silent(&self, why: impl fmt::Display) -> DiscoveryError {
+        DiscoveryError::NoAnswer { source_name: self.to_string(), why: why.to_string() }
     }
 }
 
