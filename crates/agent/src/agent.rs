@@ -158,9 +158,9 @@ impl Agent {
             supply: measured.supply,
             users: measured.users,
         };
-        self.totals = self.parts.peers.round(record);
+        self.totals = self.parts.peers.exchange(record);
         let mut changes = Vec::new();
-        if self.totals.alone_since.is_some() {
+        if self.totals.isolated_since.is_some() {
             self.alone = self.alone.saturating_add(1);
             self.round.hear(&self.totals)?;
             self.round.age(0.5);

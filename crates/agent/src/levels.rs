@@ -1,7 +1,7 @@
 //! From weights to what an enforcer is asked for.
 
 use evenhand_enforcers::cgroups::{Control, Levels};
-use evenhand_heaviness::controller::Range;
+use evenhand_heaviness::controller::WeightRange;
 
 /// A guest as memory is divided.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -47,13 +47,14 @@ pub(crate) fn of_weight(weight: f64, controls: &[Control]) -> Levels {
 }
 
 /// The values of the paper's map as weights: so that their ratios are those of the paper's ranges.
-pub(crate) fn of_points(value: impl Fn(Range) -> u64, size: Option<f64>, controls: &[Control]) -> Levels {
-    let may = |control: Control, range: Range| controls.contains(&control).then(|| value(range) as f64 / 100.0);
-    let memory = size.filter(|_| controls.contains(&Control::Memory)).map(|size| value(Range::memory(size as u64)));
+pub(crate) fn of_points(value: impl Fn(WeightRange) -> u64, size: Option<f64>, controls: &[Control]) -> Levels {
+    let may = |control: Control, range: WeightRange| controls.contains(&control).then(|| value(range) as f64 / 100.0);
+    let memory =
+        size.filter(|_| controls.contains(&Control::Memory)).map(|size| value(WeightRange::memory(size as u64)));
     Levels {
-        cpu: may(Control::Cpu, Range::CPU_SHARES),
-        disk: may(Control::Disk, Range::DISK_WEIGHT),
-        network: may(Control::Network, Range::TRAFFIC_CLASS),
+        cpu: may(Control::Cpu, WeightRange::CPU_SHARES),
+        disk: may(Control::Disk, WeightRange::DISK_WEIGHT),
+        network: may(Control::Network, WeightRange::TRAFFIC_CLASS),
         memory,
     }
 }

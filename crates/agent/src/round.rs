@@ -5,8 +5,12 @@ use std::sync::Arc;
 
 use crate::discovery::Quotas;
 use evenhand_enforcers::cgroups::{Control, parent};
-use evenhand_heaviness::controller::{Integral, LinearMap, Range, Settings, elasticity, row_gain};
-use evenhand_heaviness::{Cloud, Endowment, Guest, HeavinessError, Local, Metric, Node, precedence, user_heaviness};
+use evenhand_heaviness::controller::{
+    IntegralController, IntegralSettings, LinearMap, WeightRange, elasticity, row_gain,
+};
+use evenhand_heaviness::{
+    Cloud, Endowment, HeavinessError, Metric, Node, NodeHeaviness, RunningWorkload, combined_heaviness, user_heaviness,
+};
 use evenhand_protocol::exchange::{Fixed, Totals, UserSums};
 
 use crate::configuration::Law;
@@ -80,7 +84,7 @@ pub struct Round {
     own: Vec<bool>,
     cloud: Cloud<f64>,
     node: Node<f64>,
-    local: Local<f64>,
+    local: NodeHeaviness<f64>,
     sets: Vec<Siblings>,
     /// Of each guest, its set and its place there.
     places: Vec<(usize, usize)>,
@@ -95,7 +99,7 @@ pub struct Round {
 /// Guests that the kernel weighs against each other.
 struct Siblings {
     members: Vec<usize>,
-    controller: Integral,
+    controller: IntegralController,
 }
 
 /// After the metric's own terms a user has as many again for each resource, twice: what its use would move with
@@ -118,7 +122,7 @@ impl Round {
             own: Vec::new(),
             cloud,
             node,
-            local: Local::default(),
+            local: NodeHeaviness::default(),
             sets: Vec::new(),
             places: Vec::new(),
             heaviness: Vec::new(),
@@ -143,7 +147,7 @@ impl Round {
 
     /// The most that a node with this supply may say of all its users together, in a cloud of so many of them.
     pub fn most(metric: &dyn Metric<f64>, users: usize, supply: &[f64]) -> Vec<f64> {
-        let mut most = metric.most_terms(users, supply);
+        let mut most = metric.max_terms(users, supply);
         // p (1 - p) <= 1/4 of what is there for each of them, p in sum 1 at most: so at most all of it.
         (0..EXTRA).for_each(|_| most.extend_from_slice(supply));
         most
@@ -158,7 +162,7 @@ impl Round {
         let weights: HashMap<(String, u64), f64> = self.facts.iter().enumerate().map(of).collect();
         let settings = match self.terms.law {
             Law::Integral(settings) => settings,
-            Law::Linear => Settings::default(),
+            Law::Linear => IntegralSettings::default(),
         };
         let mut sets: BTreeMap<&str, usize> = BTreeMap::new();
         let (mut members, mut places) = (Vec::<Vec<usize>>::new(), Vec::new());
@@ -170,7 +174,7 @@ impl Round {
         }
         self.sets = members
             .into_iter()
-            .filter_map(|members| Some(Siblings { members, controller: Integral::new(settings).ok()? }))
+            .filter_map(|members| Some(Siblings { members, controller: IntegralController::new(settings).ok()? }))
             .collect();
         for set in &mut self.sets {
             for guest in &set.members {
@@ -183,7 +187,7 @@ impl Round {
         let is_cpu = |c: &Control| *c == Control::Cpu;
         speed.iter_mut().zip(&self.terms.resources).filter(|(_, c)| is_cpu(c)).for_each(|(s, _)| *s = self.terms.speed);
         let supply = self.terms.resources.iter().map(|c| self.terms.supply[*c as usize]).collect();
-        let of = |facts: &Facts| Guest {
+        let of = |facts: &Facts| RunningWorkload {
             owner: 0,
             sizes: self.terms.resources.iter().map(|c| facts.sizes[*c as usize]).collect(),
             load: vec![0.0; self.terms.resources.len()],
@@ -257,7 +261,7 @@ impl Round {
             let (of, used) = (&self.local.sums[user * terms..][..terms], &used[user * resources..][..resources]);
             let swings = used.iter().zip(self.node.supply()).map(|(used, supply)| supply * swing(*used, *supply));
             let terms = of.iter().copied().chain(swings).chain(used.iter().copied()).map(number).collect();
-            (name.clone(), UserSums { terms, guests: guests[*user] })
+            (name.clone(), UserSums { terms, workloads: guests[*user] })
         };
         here.map(sums).collect()
     }
@@ -309,12 +313,12 @@ impl Round {
             self.swings[*user] = swings.map(|(norm, swing)| norm * swing.to_f64()).sum();
         }
         user_heaviness(self.terms.metric.as_ref(), &self.cloud, &self.sums, &mut self.heaviness);
-        precedence(&self.node, &self.local.guests, &self.heaviness, &mut self.precedence);
+        combined_heaviness(&self.node, &self.local.workloads, &self.heaviness, &mut self.precedence);
         Ok(())
     }
 
     /// One update of guests that are weighed against each other.
-    fn move_weights(&mut self, set: usize, settings: Settings) {
+    fn move_weights(&mut self, set: usize, settings: IntegralSettings) {
         let (supply, norm) = (self.node.supply(), self.cloud.norm());
         let (mut heaviness, mut activity, mut row) = (Vec::new(), Vec::new(), 0.0_f64);
         for guest in &self.sets[set].members {
@@ -325,9 +329,9 @@ impl Round {
             let own =
                 load.iter().zip(supply).zip(norm).map(|((load, supply), norm)| norm * supply * swing(*load, *supply));
             let owner = self.swings[self.node.owners()[*guest]];
-            row = row.max(row_gain(self.terms.metric.steepest().unwrap_or(1.0), own.sum(), owner));
+            row = row.max(row_gain(self.terms.metric.max_slope().unwrap_or(1.0), own.sum(), owner));
         }
-        let settings = if row > 0.0 { settings.bounded_with_delay(row, self.terms.delay) } else { settings };
+        let settings = if row > 0.0 { settings.with_stable_gain_for_delay(row, self.terms.delay) } else { settings };
         let controller = &mut self.sets[set].controller;
         // Both refuse only what is not a number, which nothing here can become; the weights then stay.
         let _ = controller.set_gain(settings.gain);
@@ -336,7 +340,7 @@ impl Round {
 
     /// Moves all weights towards 1, for when nothing is heard of others any more: from 0 (at once) to 1 (not at all).
     pub fn age(&mut self, part: f64) {
-        self.sets.iter_mut().for_each(|set| set.controller.age(part));
+        self.sets.iter_mut().for_each(|set| set.controller.decay_weights(part));
     }
 
     fn weight(&self, guest: usize) -> f64 {
@@ -346,14 +350,14 @@ impl Round {
     /// What followed for each guest, in their order.
     pub fn outcomes(&self) -> impl ExactSizeIterator<Item = Outcome> {
         (0..self.facts.len()).map(|guest| Outcome {
-            heaviness: self.local.guests.get(guest).copied().unwrap_or(0.0),
+            heaviness: self.local.workloads.get(guest).copied().unwrap_or(0.0),
             precedence: self.precedence.get(guest).copied().unwrap_or(0.0),
             weight: self.weight(guest),
         })
     }
 
     /// By the paper's map, a guest's value in this range.
-    pub fn mapped(&self, guest: usize, range: Range) -> u64 {
+    pub fn mapped(&self, guest: usize, range: WeightRange) -> u64 {
         LinearMap { range }.value(self.precedence.get(guest).copied().unwrap_or(0.0))
     }
 
@@ -373,7 +377,7 @@ impl Round {
                 heaviness: self.heaviness.get(*user).copied().unwrap_or(0.0),
                 shares: parts(&used),
                 entitlements: parts(self.cloud.endowment(*user)),
-                guests: sums.guests,
+                guests: sums.workloads,
             };
             (name.clone(), outcome)
         };

@@ -9,10 +9,10 @@ use evenhand_agent::{Agent, ControlSection, Journal, Law, Parts, Terms, digest};
 use evenhand_enforcers::cgroups::{
     Before, Change, Control, Enforcer, Group, GroupId, KernelError, Levels, Meter, Usage,
 };
-use evenhand_heaviness::controller::Settings;
+use evenhand_heaviness::controller::IntegralSettings;
 use evenhand_heaviness::{Parameters, metric_named};
-use evenhand_protocol::exchange::{NodeState, NodeStatus, Record, Totals, add_to};
-use evenhand_protocol::transport::{Alone, Peers};
+use evenhand_protocol::exchange::{NodeState, NodeStatus, Record, Totals, add_elementwise};
+use evenhand_protocol::transport::{Peers, SingleNode};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const MUCH: f64 = 1e12;
@@ -249,16 +249,16 @@ pub(crate) struct BusPeers {
 }
 
 impl Peers for BusPeers {
-    fn round(&mut self, own: Record) -> Totals {
+    fn exchange(&mut self, own: Record) -> Totals {
         let mut all = self.bus.0.lock().unwrap();
         let mine = own.node.clone();
         all.entry(mine.clone()).or_default().push(own);
         let cut = *self.cut.lock().unwrap();
-        let mut totals = Totals { alone_since: cut, ..Totals::default() };
+        let mut totals = Totals { isolated_since: cut, ..Totals::default() };
         for (node, said) in all.iter().filter(|(node, _)| cut.is_none() || **node == mine) {
             let late = if *node == mine { 0 } else { self.delay };
             let Some(record) = said.iter().rev().nth(late) else { continue };
-            add_to(&mut totals.supply, &record.supply);
+            add_elementwise(&mut totals.supply, &record.supply);
             for (user, sums) in &record.users {
                 totals.users.entry(user.clone()).or_default().add(sums);
             }
@@ -293,10 +293,10 @@ impl Setting {
         Setting {
             node: "a",
             metric: "deviation",
-            law: Law::Integral(Settings::default()),
+            law: Law::Integral(IntegralSettings::default()),
             resources: vec![Control::Cpu],
             delay: 0,
-            peers: Box::new(Alone),
+            peers: Box::new(SingleNode),
             journal: Some(Journal::open(&folder.join("agent.redb")).unwrap()),
         }
     }

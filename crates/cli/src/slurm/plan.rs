@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use evenhand_model::{Nano, Time};
 use evenhand_slurm::{
-    Accounts, Configuration, Ended, Hold, Job, Lacks, Nodes, Partitions, Place, Plan, Queue, Seen, Unranked,
+    Accounts, Configuration, FinishedJob, Hold, Job, Lacks, Nodes, Partitions, Place, Plan, Queue, Seen, Unranked,
 };
 use serde::Serialize;
 
@@ -78,7 +78,7 @@ pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<Outcome, Failure
     let accounts = accounts.filter(|a| !a.associations.is_empty());
     let mut ended = None;
     if options.decay.is_some() {
-        let read = Ended::read(slurm, now.before(memory), now, true);
+        let read = FinishedJob::read(slurm, now.before(memory), now, true);
         ended = unless(read, "Without accounting, what ended is not remembered", &mut notes)?;
     }
     notes.iter().for_each(|note| console.note(note));

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use evenhand_model::{Rational, Workload};
 use evenhand_slurm::{
-    Accounts, ClusterOptions, Configuration, History, Nodes, Partitions, ReadError, Shares, System, Window, cluster,
+    Accounts, ClusterOptions, Configuration, History, Nodes, Partitions, RawShares, ReadError, System, Window, cluster,
 };
 use evenhand_study::{accounts_text, cluster_text};
 
@@ -28,7 +28,7 @@ pub(super) struct Site {
 }
 
 pub(super) fn options(args: &MachineArgs) -> ClusterOptions {
-    ClusterOptions { without_out: args.without_down, speed_feature: args.speed_feature.clone() }
+    ClusterOptions { exclude_unavailable: args.without_down, speed_feature: args.speed_feature.clone() }
 }
 
 /// Reads history, machines and accounts, and writes them to the folder.
@@ -118,7 +118,7 @@ fn accounts(
         let account = columns.account.as_ref().and_then(|c| workload.accounts().get(c[row] as usize));
         worked.extend(account.map(|account| (workload.users()[user.index()].as_str(), account.as_str())));
     }
-    let mut shares: BTreeMap<&str, Shares> = BTreeMap::new();
+    let mut shares: BTreeMap<&str, RawShares> = BTreeMap::new();
     let mut differ = Vec::new();
     for (user, account, share) in accounts.users() {
         if worked.contains(&(user, account)) && *shares.entry(user).or_insert(share) != share && !differ.contains(&user)

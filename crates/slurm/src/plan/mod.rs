@@ -18,9 +18,9 @@ use thiserror::Error;
 use self::free::Free;
 use self::parties::Parties;
 use self::speeds::Speeds;
-use crate::accounts::Accounts;
-use crate::cluster::{ClusterOptions, cluster};
-use crate::ended::Ended;
+use crate::associations::Accounts;
+use crate::cluster_from_site::{ClusterOptions, cluster};
+use crate::finished_job::FinishedJob;
 use crate::nodes::Node;
 use crate::partitions::Partition;
 use crate::queue::{Hold, Queue};
@@ -37,7 +37,7 @@ pub struct Seen<'a> {
     /// What waits and runs.
     pub queue: &'a Queue,
     /// What has ended, as far back as it should count.
-    pub ended: &'a [Ended],
+    pub ended: &'a [FinishedJob],
 }
 
 /// What is asked.
