@@ -125,9 +125,9 @@ impl Loop {
         let total = |r: usize| self.nodes.iter().map(|n| n.supply[r]).sum::<f64>();
         let resources = self.nodes[0].supply.len();
         let norm = |r: usize| self.users as f64 / resources as f64 / total(r);
-        let weigh = |n: &SimulatedNode| n.supply.iter().enumerate().map(|(r, s)| s * norm(r)).sum::<f64>();
-        let heaviest = self.nodes.iter().map(weigh).fold(0.0, f64::max);
-        loop_gain_bound(self.metric.max_slope().unwrap(), (0..self.users).map(of).max().unwrap(), heaviest)
+        let normalized_supply = |n: &SimulatedNode| n.supply.iter().enumerate().map(|(r, s)| s * norm(r)).sum::<f64>();
+        let largest_node = self.nodes.iter().map(normalized_supply).fold(0.0, f64::max);
+        loop_gain_bound(self.metric.max_slope().unwrap(), (0..self.users).map(of).max().unwrap(), largest_node)
     }
 }
 

@@ -195,18 +195,18 @@ fn invalid_nodes_clouds_and_loads_are_rejected() {
 #[test]
 fn invalid_parameters_are_rejected() {
     let third = || Some(q(1, 3));
-    let refused = |name: &str, p: Parameters| (metric_named(name).unwrap().build)(&p).err();
+    let error = |name: &str, p: Parameters| (metric_named(name).unwrap().build)(&p).err();
     for metric in METRICS.iter().filter(|m| m.name != "bottleneck") {
         let expected = MetricError::UnknownParameter { metric: metric.name, parameter: "saturation" };
-        assert_eq!(refused(metric.name, Parameters { saturation: third(), ..Parameters::default() }), Some(expected));
+        assert_eq!(error(metric.name, Parameters { saturation: third(), ..Parameters::default() }), Some(expected));
     }
-    assert!(refused("deviation", Parameters { beta: third(), ..Parameters::default() }).is_some());
-    assert!(refused("deviation", Parameters { gamma: Some(whole(1)), ..Parameters::default() }).is_some());
+    assert!(error("deviation", Parameters { beta: third(), ..Parameters::default() }).is_some());
+    assert!(error("deviation", Parameters { gamma: Some(whole(1)), ..Parameters::default() }).is_some());
     // Above 1, but not after rounding.
     let nearly = Rational::ONE + q(1, 1 << 31) * q(1, 1 << 31);
-    assert!(refused("deviation", Parameters { beta: Some(nearly), ..Parameters::default() }).is_some());
-    assert!(refused("greediness", Parameters { k: Some(whole(2)), ..Parameters::default() }).is_some());
-    assert!(refused("greediness", Parameters { beta: Some(whole(2)), ..Parameters::default() }).is_some());
-    assert!(refused("bottleneck", Parameters { saturation: Some(whole(2)), ..Parameters::default() }).is_some());
+    assert!(error("deviation", Parameters { beta: Some(nearly), ..Parameters::default() }).is_some());
+    assert!(error("greediness", Parameters { k: Some(whole(2)), ..Parameters::default() }).is_some());
+    assert!(error("greediness", Parameters { beta: Some(whole(2)), ..Parameters::default() }).is_some());
+    assert!(error("bottleneck", Parameters { saturation: Some(whole(2)), ..Parameters::default() }).is_some());
     assert!(metric_named("").is_none());
 }

@@ -98,16 +98,25 @@ fn workloads_are_added_removed_and_decay_to_weight_1() {
 
 #[test]
 fn invalid_settings_and_measurements_are_rejected() {
-    let wrong = |settings| matches!(IntegralController::new(settings), Err(ControllerError::InvalidSetting { .. }));
+    let is_rejected =
+        |settings| matches!(IntegralController::new(settings), Err(ControllerError::InvalidSetting { .. }));
     let s = IntegralSettings::default();
     for bad in [f64::NAN, -1.0] {
-        assert!(wrong(IntegralSettings { gain: bad, ..s }) && wrong(IntegralSettings { damping: bad, ..s }));
-        assert!(wrong(IntegralSettings { dead_band: bad, ..s }) && wrong(IntegralSettings { slew: bad, ..s }));
-        assert!(wrong(IntegralSettings { min_weight: bad, ..s }) && wrong(IntegralSettings { max_weight: bad, ..s }));
+        assert!(
+            is_rejected(IntegralSettings { gain: bad, ..s }) && is_rejected(IntegralSettings { damping: bad, ..s })
+        );
+        assert!(
+            is_rejected(IntegralSettings { dead_band: bad, ..s }) && is_rejected(IntegralSettings { slew: bad, ..s })
+        );
+        assert!(
+            is_rejected(IntegralSettings { min_weight: bad, ..s })
+                && is_rejected(IntegralSettings { max_weight: bad, ..s })
+        );
     }
-    assert!(wrong(IntegralSettings { gain: 0.0, ..s }) && wrong(IntegralSettings { damping: 1.0, ..s }));
+    assert!(is_rejected(IntegralSettings { gain: 0.0, ..s }) && is_rejected(IntegralSettings { damping: 1.0, ..s }));
     assert!(
-        wrong(IntegralSettings { min_weight: 2.0, ..s }) && wrong(IntegralSettings { max_weight: f64::INFINITY, ..s })
+        is_rejected(IntegralSettings { min_weight: 2.0, ..s })
+            && is_rejected(IntegralSettings { max_weight: f64::INFINITY, ..s })
     );
     let mut controller = with(s, &[1.0, 2.0]);
     let before = controller.clone();

@@ -27,7 +27,7 @@ struct PlannedWorkload {
 
 fn plans() -> impl Strategy<Value = Plan> {
     (1_usize..=3, 1_usize..=4).prop_flat_map(|(width, users)| {
-        let row = |least: u8, most: u8| prop::collection::vec(least..=most, width);
+        let row = |min: u8, max: u8| prop::collection::vec(min..=max, width);
         let workload =
             (0..users, row(0, 5), row(0, 6)).prop_map(|(owner, sizes, load)| PlannedWorkload { owner, sizes, load });
         let node = (row(1, 9), prop::collection::vec(workload, 0..=5));
@@ -171,11 +171,11 @@ proptest! {
                     let metric = (metric.build)(&Parameters::default()).unwrap();
                     let mut local = NodeHeaviness::default();
                     local.update(metric.as_ref(), &cloud, node).unwrap();
-                    let most = metric.max_terms(cloud.users(), node.supply());
-                    prop_assert_eq!(most.len(), metric.terms(plan.width));
-                    for (term, most) in most.iter().enumerate() {
-                        let said: f64 = local.sums.iter().skip(term).step_by(metric.terms(plan.width)).map(|s| s.abs()).sum();
-                        prop_assert!(said <= most * (1.0 + 1e-9), "{:?}: {} > {}", metric, said, most);
+                    let bounds = metric.max_terms(cloud.users(), node.supply());
+                    prop_assert_eq!(bounds.len(), metric.terms(plan.width));
+                    for (term, bound) in bounds.iter().enumerate() {
+                        let sum: f64 = local.sums.iter().skip(term).step_by(metric.terms(plan.width)).map(|s| s.abs()).sum();
+                        prop_assert!(sum <= bound * (1.0 + 1e-9), "{:?}: {} > {}", metric, sum, bound);
                     }
                 }
             }
@@ -264,9 +264,9 @@ proptest! {
         });
         let problem = Problem::new(3, given).unwrap();
         let tasks: Vec<Rational> = users.iter().map(|(_, _, tasks)| Rational::from(*tasks)).collect();
-        let most = problem.loads(&tasks).into_iter().max().unwrap();
-        prop_assume!(!Number::is_zero(&most));
-        let tasks: Vec<Rational> = tasks.into_iter().map(|t| t / &most).collect();
+        let max = problem.loads(&tasks).into_iter().max().unwrap();
+        prop_assume!(!Number::is_zero(&max));
+        let tasks: Vec<Rational> = tasks.into_iter().map(|t| t / &max).collect();
         let parameters = Parameters { saturation: Some(Rational::ONE), ..Parameters::default() };
         let found = on_one_node("bottleneck", &parameters, &problem, &tasks);
         let property = property_named("no_justified_complaint").unwrap();

@@ -114,7 +114,7 @@ fn all() -> Vec<(String, Vec<MetricCondition>, Check)> {
 
 fn sample() -> impl Strategy<Value = Sample> {
     (1_usize..=4).prop_flat_map(|width| {
-        let row = |most: u8| prop::collection::vec(prop_oneof![Just(0), Just(most), 0..=most], width);
+        let row = |max: u8| prop::collection::vec(prop_oneof![Just(0), Just(max), 0..=max], width);
         (row(8), row(8), row(8)).prop_map(|(a, b, factors)| Sample { a, b, factors })
     })
 }

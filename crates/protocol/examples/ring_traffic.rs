@@ -1,7 +1,7 @@
-//! Messages and bytes a node sends in an interval without faults: the ring in the simulated network, gossip and a full mesh
-//! worked out.
+//! Messages and bytes that a node sends in an interval without faults: the ring in the simulated network, gossip and a full
+//! mesh by calculation.
 //!
-//! `cargo run --release -p evenhand-exchange --example traffic`
+//! `cargo run --release -p evenhand-protocol --example ring_traffic`
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "an example prints")]
 
 #[path = "../tests/simulated_network/rings.rs"]
@@ -15,13 +15,13 @@ use evenhand_model::random::Stream;
 use evenhand_protocol::exchange::{Fixed, Record, UserSums};
 use simulated_network::{Scenario, Step, name};
 
-/// Users with workloads on a node; of a cloud with as many, or with twenty times as many.
+/// Users with workloads on each node, in a cloud with this number of users or 20 times as many.
 const USERS: u64 = 50;
 const INTERVALS: u32 = 10;
 
 fn main() {
     println!(
-        "a node and interval: messages (of which acknowledgements), bytes sent; {USERS} users a node, 4 resources"
+        "per node and interval: messages (of which acknowledgements), bytes sent; {USERS} users on each node, 4 resources"
     );
     for (cloud, make) in [(USERS, few as fn(usize, u64, u64) -> Record), (20 * USERS, many)] {
         println!("{cloud} users in the cloud");
@@ -44,7 +44,7 @@ fn many(node: usize, incarnation: u64, sequence: u64) -> Record {
     with(20 * USERS, node, incarnation, sequence)
 }
 
-/// A node of 64 cores, 512 GiB, 1 GB/s of disk and 10 Gbit/s of network.
+/// A node with 64 cores, 512 GiB, 1 GB/s of disk and 10 Gbit/s of network.
 fn with(cloud: u64, node: usize, incarnation: u64, sequence: u64) -> Record {
     let mut random = Stream::new(sequence, "record", node as u64);
     let supply = [64.0, 512.0, 1e3, 1.25e3];
@@ -63,9 +63,9 @@ fn ring(nodes: usize, make: fn(usize, u64, u64) -> Record) -> (f64, f64, f64) {
     let scenario = Scenario { seed: 2, nodes, steps: vec![(0.0, Step::Start((0..nodes).collect()))] };
     let mut rings = rings::Rings::new(&scenario, make);
     rings.check = false;
-    // Longer than a round of a thousand.
+    // Longer than a round of a thousand nodes.
     rings.run(Duration::from_secs(40));
-    rings.weigh = true;
+    rings.count_bytes = true;
     let before: Vec<_> = rings.traffic.clone();
     let rounds = |rings: &rings::Rings| rings.traffic[0].tokens;
     let first = rounds(&rings);
@@ -78,13 +78,13 @@ fn ring(nodes: usize, make: fn(usize, u64, u64) -> Record) -> (f64, f64, f64) {
     (tokens + others, others, bytes)
 }
 
-/// Worked out, not simulated: as the room `peers` does it. Twice an interval a node begins three meetings, of three messages
-/// each: two digests, of about 45 bytes a node, and in all each new version, of about 50 bytes, three times. Then it asks each
-/// other node for its record, and is asked by each.
+/// Calculated for the transport, not simulated. Twice in an interval a node starts three gossip exchanges of three messages:
+/// two digests of about 45 bytes for each node, and in all each new version, of about 50 bytes, three times. Then it requests
+/// the record of each other node, and each other node requests its record.
 fn gossip(nodes: usize, make: fn(usize, u64, u64) -> Record) -> (f64, f64) {
     let (others, nodes) = ((nodes - 1) as f64, nodes as f64);
     let record = make(0, 1, 1000).encode().len() as f64;
-    // Length, kind and seal of each message.
+    // The length, kind and authentication tag of each message.
     let (messages, frame) = (6.0 * 3.0 + 2.0 * others, 21.0);
     (messages, messages * frame + 6.0 * 2.0 * 45.0 * nodes + 3.0 * 50.0 * nodes + others * record)
 }

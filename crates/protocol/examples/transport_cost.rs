@@ -1,9 +1,9 @@
-//! What the exchange costs a node and tick: nodes on sockets of 127.0.0.1, all in this process, 50 users a node.
+//! The cost of the exchange for each node and tick: nodes on sockets of 127.0.0.1 in this process, 50 users on each node.
 //!
-//! `ulimit -n 40000; cargo run --release -p evenhand-peers --example measure [-- NODES...]`
+//! `ulimit -n 40000; cargo run --release -p evenhand-protocol --example transport_cost [-- NODES...]`
 //!
-//! Beside gossip and the ring a plain full mesh: each node writes its record to every other over TCP, unsealed, and reads
-//! those of all.
+//! For comparison with gossip and the ring, a full mesh: each node writes its record to every other node over plain TCP, and
+//! reads those of all.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "an example prints")]
 
 use std::collections::BTreeMap;
@@ -26,7 +26,9 @@ fn main() {
     if sizes.is_empty() {
         sizes = vec![5, 50, 90];
     }
-    println!("a node and tick, medians of {TICKS}: messages sent, bytes sent, CPU in microseconds, of it in round()");
+    println!(
+        "per node and tick, medians of {TICKS}: messages sent, bytes sent, CPU in microseconds, of it in exchange()"
+    );
     for nodes in sizes {
         for (name, mode) in [("gossip", Mode::Gossip), ("ring", Mode::Ring)] {
             print(nodes, name, &exchange(nodes, mode));
@@ -54,7 +56,7 @@ fn limits() -> RecordLimits {
     RecordLimits::by_factor(Fixed::from_f64(2.5).unwrap())
 }
 
-/// Microseconds of CPU that the threads of this process have had so far.
+/// Returns the CPU time of this process's threads in microseconds.
 fn cpu() -> f64 {
     let ran = |task: std::fs::DirEntry| -> Option<f64> {
         let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;

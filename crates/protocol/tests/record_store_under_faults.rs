@@ -1,5 +1,5 @@
-//! The store under faults, records going from hand to hand: each node asks two others an interval what they have
-//! that is newer, and tells them what it has.
+//! The record store under faults, with relayed records: in each interval each node exchanges versions with two others, and
+//! they send each other newer records.
 #![allow(clippy::unwrap_used)]
 
 mod simulated_network;
@@ -12,7 +12,7 @@ use evenhand_protocol::exchange::{Ageing, Fixed, NodeState, Record, RecordLimits
 use simulated_network::{Network, Scenario, Step, name, number, record};
 
 const INTERVAL: Duration = Duration::from_secs(1);
-/// Gossip is quicker than publishing, as in the real one.
+/// Gossip is faster than publishing, as in the real protocol.
 const GOSSIP: Duration = Duration::from_millis(250);
 
 type Versions = BTreeMap<String, (u64, u64)>;
@@ -114,7 +114,7 @@ impl RecordStores {
         }
     }
 
-    /// Whether every node that lives counts every node that lives, of its present life and in full, and no other.
+    /// Returns whether every live node counts exactly the live nodes, in their present incarnation and in full.
     fn settled(&mut self) -> bool {
         let now = self.network.now;
         let alive: Vec<usize> = (0..self.stores.len()).filter(|i| self.stores[*i].is_some()).collect();
@@ -141,7 +141,7 @@ fn newer(now: Duration, store: &RecordStore, theirs: &Versions) -> Arc<Vec<(Reco
     Arc::new(store.records(now).filter(|(r, _)| newer(r)).map(|(r, age)| (r.clone(), age)).collect())
 }
 
-/// The sums, added up directly: of each node that counts one record, aged.
+/// Checks totals against a direct sum: of each node that counts one record, aged.
 fn check(now: Duration, store: &RecordStore, totals: &Totals) {
     let mut supply = Fixed::ZERO;
     let (mut shared, mut workloads) = (Fixed::ZERO, 0);
@@ -163,16 +163,16 @@ fn check(now: Duration, store: &RecordStore, totals: &Totals) {
 }
 
 #[test]
-fn a_thousand_random_schedules() {
+fn nodes_agree_after_each_of_a_thousand_random_schedules() {
     let mut longest = Duration::ZERO;
     for seed in 0..simulated_network::schedules() {
         let scenario = Scenario::random(seed, 9);
         let mut stores = RecordStores::new(&scenario);
         stores.run(Duration::from_secs(25));
-        // Those that stopped are lost after 3 intervals and 8 halvings; two more for who hears late.
-        let most = Duration::from_secs(20 + 3 + 8 + 2);
+        // Stopped nodes are lost after 3 intervals and 8 halvings; two more for nodes that receive late records.
+        let limit = Duration::from_secs(20 + 3 + 8 + 2);
         while !stores.settled() {
-            assert!(stores.network.now < most, "does not settle: {scenario:?}");
+            assert!(stores.network.now < limit, "does not settle: {scenario:?}");
             let until = stores.network.now + INTERVAL / 2;
             stores.run(until);
         }
@@ -182,15 +182,15 @@ fn a_thousand_random_schedules() {
 }
 
 #[test]
-fn a_thousand_nodes() {
+fn a_thousand_nodes_agree_under_faults() {
     let nodes = 1000;
     let any: evenhand_protocol::exchange::TermBounds = Arc::new(|_| vec![Fixed::from_units(i128::MAX)]);
     let limits = RecordLimits { supply: None, terms: any, users: 20_000 };
     let store = |i: usize| RecordStore::new(Ageing::new(INTERVAL), limits.clone(), &name(i));
     let mut stores: Vec<RecordStore> = (0..nodes).map(store).collect();
     let mut random = evenhand_model::random::Stream::new(1, "pairs", 0);
-    // Each knows itself. Pairs meet four times an interval; a tenth of the meetings fails, and 20 nodes are gone
-    // after two of them.
+    // Each node knows itself. Pairs exchange records four times in an interval; a tenth of the messages is lost, and 20 nodes
+    // stop after two intervals.
     let gone = |i: usize| i % 50 == 7;
     let records: Vec<Record> = (0..nodes).map(|i| record(i, 1, 1)).collect();
     stores.iter_mut().zip(&records).for_each(|(store, record)| store.publish(Duration::ZERO, record.clone()));
@@ -215,7 +215,7 @@ fn a_thousand_nodes() {
             }
         }
         meetings += 1;
-        // Ten would do without faults, and within three intervals all is fresh.
+        // Without faults ten would suffice; after three intervals all records are fresh.
         assert!(meetings <= 12);
     }
     let now = meetings * INTERVAL / 4;

@@ -1,4 +1,4 @@
-//! Bytes of records, and what a store makes of records in any order.
+//! The encoding of records, and the state of a record store after records in any order.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -29,7 +29,7 @@ prop_compose! {
 
 proptest! {
     #[test]
-    fn a_record_comes_back(record in record()) {
+    fn a_record_decodes_to_itself(record in record()) {
         let bytes = record.encode();
         prop_assert_eq!(&Record::decode(&bytes).unwrap(), &record);
         for end in 0..bytes.len() {
@@ -40,7 +40,7 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_record_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
+    fn any_bytes_are_a_record_or_an_error(bytes in prop::collection::vec(any::<u8>(), 0..300)) {
         let _ = Record::decode(&bytes);
         let behind: Vec<u8> = [1, 1, b'n', 0, 0, 0, 0].into_iter().chain(bytes).collect();
         if let Ok(record) = Record::decode(&behind) {
@@ -49,7 +49,7 @@ proptest! {
     }
 
     #[test]
-    fn a_changed_byte_is_a_record_or_refused(record in record(), at in any::<prop::sample::Index>(), to in any::<u8>()) {
+    fn a_record_with_a_changed_byte_is_a_record_or_an_error(record in record(), at in any::<prop::sample::Index>(), to in any::<u8>()) {
         let mut bytes = record.encode();
         let at = at.index(bytes.len());
         bytes[at] = to;
@@ -73,7 +73,7 @@ fn store() -> RecordStore {
 const SECOND: Duration = Duration::from_secs(1);
 
 #[test]
-fn ten_thousand_users_are_fast() {
+fn a_record_of_ten_thousand_users_is_encoded_and_decoded_quickly() {
     let mut record = one("a", 1, 0.0);
     let sums = |i: usize| UserSums { terms: vec![Fixed::from_f64(0.0001 * i as f64).unwrap(); 4], workloads: 3 };
     record.users = (0..10_000).map(|i| (format!("user{i:05}"), sums(i))).collect();
@@ -85,7 +85,7 @@ fn ten_thousand_users_are_fast() {
 }
 
 #[test]
-fn what_is_claimed_and_not_there_takes_no_memory() {
+fn false_lengths_allocate_no_memory() {
     let mut bytes = vec![1, 1, b'n', 0, 0, 0, 0];
     bytes.extend([0x80, 0x80, 0x08]);
     assert_eq!(Record::decode(&bytes), Err(DecodeError::Short));
@@ -101,65 +101,65 @@ fn what_is_claimed_and_not_there_takes_no_memory() {
 }
 
 #[test]
-fn claims_beyond_the_limits_are_refused_and_the_last_that_counts_ages() {
+fn records_beyond_the_limits_are_rejected_and_the_last_valid_one_ages() {
     let mut store = store();
     store.publish(Duration::ZERO, one("me", 1, 1.0));
     assert_eq!(store.receive(Duration::ZERO, one("b", 1, -20.0)), ReceiveOutcome::Stored);
-    let lie = store.receive(SECOND, one("b", 2, 20.1));
-    assert!(matches!(lie, ReceiveOutcome::Rejected(RecordError::Sum { term: 0, .. })), "{lie:?}");
+    let invalid = store.receive(SECOND, one("b", 2, 20.1));
+    assert!(matches!(invalid, ReceiveOutcome::Rejected(RecordError::Sum { term: 0, .. })), "{invalid:?}");
     let totals = store.totals(SECOND);
     assert_eq!(totals.users["ada"].terms[0].to_f64(), -19.0);
     assert!(matches!(totals.state("b"), Some(NodeState::Rejected(RecordError::Sum { .. }))));
     assert_eq!(store.totals(SECOND * 4).isolated_since, Some(SECOND * 3));
-    // The same lie again, and the record before it: nothing new.
+    // The same invalid record again, and an older one: both are duplicates.
     assert_eq!(store.receive(SECOND * 4, one("b", 2, 20.1)), ReceiveOutcome::Duplicate);
     assert_eq!(store.receive(SECOND * 4, one("b", 1, -20.0)), ReceiveOutcome::Duplicate);
     assert_eq!(store.receive(SECOND * 4, one("b", 3, 5.0)), ReceiveOutcome::Stored);
     assert_eq!(store.totals(SECOND * 4).isolated_since, None);
 
-    let refused = |record: Record, limits: &RecordLimits| limits.check(&record).unwrap_err();
+    let error = |record: Record, limits: &RecordLimits| limits.check(&record).unwrap_err();
     let limits = RecordLimits {
         supply: Some(vec![Fixed::from_f64(9.0).unwrap()]),
         users: 1,
         ..RecordLimits::by_factor(Fixed::from_f64(2.0).unwrap())
     };
-    assert!(matches!(refused(one("b", 1, 1.0), &limits), RecordError::Supply { resource: 0, .. }));
+    assert!(matches!(error(one("b", 1, 1.0), &limits), RecordError::Supply { resource: 0, .. }));
     let mut small = one("b", 1, 1.0);
     small.supply = vec![Fixed::from_f64(9.0).unwrap()];
     limits.check(&small).unwrap();
     let mut two = small.clone();
     two.users.insert("bob".into(), UserSums { terms: vec![Fixed::ZERO], workloads: 0 });
-    assert_eq!(refused(two, &limits), RecordError::Users { claimed: 2, limit: 1 });
+    assert_eq!(error(two, &limits), RecordError::Users { claimed: 2, limit: 1 });
     let mut none = small.clone();
     none.supply = vec![Fixed::from_f64(-1.0).unwrap()];
-    assert!(matches!(refused(none, &limits), RecordError::Supply { .. }));
+    assert!(matches!(error(none, &limits), RecordError::Supply { .. }));
     let mut more = small.clone();
     more.supply.push(Fixed::ZERO);
-    assert_eq!(refused(more, &limits), RecordError::Resources { claimed: 2 });
+    assert_eq!(error(more, &limits), RecordError::Resources { claimed: 2 });
     let mut terms = small.clone();
     terms.users.get_mut("ada").unwrap().terms.push(Fixed::ZERO);
-    assert_eq!(refused(terms, &limits), RecordError::Terms { claimed: 2, expected: 1 });
+    assert_eq!(error(terms, &limits), RecordError::Terms { claimed: 2, expected: 1 });
     let mut range = small.clone();
     range.users.get_mut("ada").unwrap().terms = vec![Fixed::from_units(i128::MIN)];
-    assert_eq!(refused(range, &limits), RecordError::Range);
-    assert_eq!(refused(Record { node: String::new(), ..small }, &limits), RecordError::Name);
+    assert_eq!(error(range, &limits), RecordError::Range);
+    assert_eq!(error(Record { node: String::new(), ..small }, &limits), RecordError::Name);
 }
 
 #[test]
-fn another_digest_is_named_and_not_added_up() {
+fn a_record_with_another_digest_is_reported_and_not_added() {
     let mut store = store();
     store.publish(Duration::ZERO, one("me", 1, 1.0));
     store.receive(Duration::ZERO, Record { digest: 8, ..one("b", 1, 1.0) });
     let totals = store.totals(Duration::ZERO);
     assert_eq!(totals.supply[0].to_f64(), 10.0);
     assert_eq!(totals.state("b"), Some(&NodeState::Rejected(RecordError::Digest { theirs: 8, ours: 7 })));
-    // Once this node has the other settings too, it counts, without being heard again.
+    // Once this node has these settings too, the record counts, without being received again.
     store.publish(Duration::ZERO, Record { digest: 8, ..one("me", 2, 1.0) });
     assert_eq!(store.totals(Duration::ZERO).supply[0].to_f64(), 20.0);
 }
 
 #[test]
-fn it_ages_by_halves_and_is_then_lost() {
+fn records_age_by_halves_and_are_finally_lost() {
     let mut store = store();
     store.receive(Duration::ZERO, one("b", 1, 8.0));
     for (tenths, supply, state) in [
@@ -173,7 +173,7 @@ fn it_ages_by_halves_and_is_then_lost() {
     }
     let totals = store.totals(SECOND * 11);
     assert_eq!((totals.state("b"), totals.users.len(), totals.supply.len()), (Some(&NodeState::Lost), 0, 0));
-    // A lost node's old record does not bring it back; a new one does.
+    // An old record does not restore a lost node; a new one does.
     assert_eq!(store.receive(SECOND * 12, one("b", 1, 8.0)), ReceiveOutcome::Duplicate);
     assert_eq!(store.totals(SECOND * 2000).state("b"), None);
     assert_eq!(store.receive(SECOND * 2000, one("b", 1, 8.0)), ReceiveOutcome::Duplicate);
@@ -181,12 +181,12 @@ fn it_ages_by_halves_and_is_then_lost() {
 }
 
 #[test]
-fn what_is_passed_on_keeps_its_age() {
+fn a_relayed_record_keeps_its_age() {
     let (mut first, mut second) = (store(), store());
     first.receive(SECOND, one("b", 1, 8.0));
     let passed: Vec<(Record, Duration)> = first.records(SECOND * 6).map(|(r, age)| (r.clone(), age)).collect();
     assert_eq!(passed, [(one("b", 1, 8.0), SECOND * 5)]);
-    // The second's clock has begun later.
+    // The clock of the second node started later.
     second.receive_aged(SECOND, passed[0].0.clone(), passed[0].1);
     assert_eq!(second.totals(SECOND).state("b"), Some(&NodeState::Ageing { halvings: 3 }));
     assert_eq!(second.totals(SECOND).isolated_since, Some(Duration::ZERO));
@@ -194,7 +194,7 @@ fn what_is_passed_on_keeps_its_age() {
 }
 
 #[test]
-fn a_second_node_of_the_same_name_is_said() {
+fn a_second_node_of_the_same_name_is_reported() {
     let mut store = store();
     store.publish(Duration::ZERO, one("me", 5, 1.0));
     assert_eq!(store.receive(Duration::ZERO, one("me", 4, 3.0)), ReceiveOutcome::Duplicate);
@@ -203,7 +203,7 @@ fn a_second_node_of_the_same_name_is_said() {
 }
 
 proptest! {
-    /// Duplicates, replays and any order: the newest of each counts once.
+    /// With duplicates, replays and any order, the newest record of each node counts once.
     #[test]
     fn order_and_repetition_do_not_matter(
         versions in prop::collection::vec((0usize..4, 0u64..3, 0u64..5), 1..40),

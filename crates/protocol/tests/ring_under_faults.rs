@@ -1,5 +1,5 @@
-//! The ring under faults. What must hold at any time is checked at every result (`network/rings.rs`): it is exactly
-//! the sum of one record each of some nodes, and the same wherever it is known (H10).
+//! The ring under faults. `simulated_network/rings.rs` checks the invariant at every result: it is exactly the sum of one
+//! record each of some nodes, and equal on all nodes that have it (H10).
 #![allow(clippy::unwrap_used)]
 
 #[path = "simulated_network/rings.rs"]
@@ -9,7 +9,7 @@ mod simulated_network;
 use std::time::Duration;
 
 use rings::Rings;
-use simulated_network::{CALM, Scenario, Step, Weather};
+use simulated_network::{CALM, Quality, Scenario, Step};
 
 fn seconds(seconds: f64) -> Duration {
     Duration::from_secs_f64(seconds)
@@ -21,13 +21,13 @@ fn of(nodes: usize, steps: Vec<(f64, Step)>) -> Rings {
     Rings::new(&Scenario { seed: 2, nodes, steps: all }, simulated_network::record)
 }
 
-/// By how long after the last fault all is well again; see `docs/exchange.md`.
+/// The time after the last fault within which the ring recovers; see `docs/exchange.md`.
 fn bound(nodes: usize) -> Duration {
     seconds(15.0 + 1.5 * nodes as f64)
 }
 
 #[test]
-fn without_faults_a_node_sends_one_message_an_interval() {
+fn without_faults_a_node_sends_one_message_in_each_interval() {
     let mut rings = of(9, vec![]);
     assert!(rings.settle(bound(9)).is_some());
     rings.run(seconds(30.0));
@@ -38,13 +38,13 @@ fn without_faults_a_node_sends_one_message_an_interval() {
     assert!((19..=21).contains(&rounds), "{rounds}");
     for (before, after) in before.iter().zip(&rings.traffic) {
         assert!((after.tokens - before.tokens).abs_diff(rounds) <= 1, "{before:?} {after:?}");
-        // One acknowledgement each.
+        // One acknowledgement for each token.
         assert!((after.others - before.others).abs_diff(rounds) <= 1, "{before:?} {after:?}");
     }
 }
 
 #[test]
-fn the_next_round_after_crashes_is_the_sum_of_those_that_live() {
+fn the_next_round_after_crashes_is_the_sum_over_live_nodes() {
     for crashed in [vec![4], vec![0], vec![0, 1, 2], vec![3, 5, 7], vec![8], vec![1, 2, 3, 4, 5, 6, 7, 8]] {
         let mut rings = of(9, vec![(20.0, Step::Crash(crashed.clone()))]);
         rings.run(seconds(19.9));
@@ -56,7 +56,7 @@ fn the_next_round_after_crashes_is_the_sum_of_those_that_live() {
 }
 
 #[test]
-fn a_partition_goes_on_by_halves_and_heals_into_one_view() {
+fn the_halves_of_a_partition_continue_and_merge_into_one_view() {
     let halves = Step::Partition((0..8).map(|i| i % 2).collect());
     let mut rings = of(8, vec![(20.0, halves), (60.0, Step::Heal)]);
     rings.run(seconds(60.0));
@@ -75,7 +75,7 @@ fn a_partition_goes_on_by_halves_and_heals_into_one_view() {
 }
 
 #[test]
-fn whoever_is_cut_off_knows_that_it_is_alone() {
+fn an_isolated_node_reports_that_it_is_isolated() {
     let mut rings = of(4, vec![(20.0, Step::Partition(vec![0, 1, 1, 1])), (50.0, Step::Heal)]);
     rings.run(seconds(50.0));
     let alone = rings.nodes[0].as_ref().unwrap().totals(seconds(50.0));
@@ -88,19 +88,19 @@ fn whoever_is_cut_off_knows_that_it_is_alone() {
 }
 
 #[test]
-fn a_thousand_random_schedules() {
+fn the_ring_recovers_after_each_of_a_thousand_random_schedules() {
     let mut longest = Duration::ZERO;
     for seed in 0..simulated_network::schedules() {
         let scenario = Scenario::random(seed, 12);
         let mut rings = Rings::new(&scenario, simulated_network::record);
-        rings.weigh = seed % 50 == 0;
-        // Until all that was late has come, and the rounds that it met are over.
+        rings.count_bytes = seed % 50 == 0;
+        // Until all late messages have arrived, and the rounds that they disturb are over.
         rings.run(seconds(25.0));
         let took = rings
             .settle(bound(scenario.nodes))
             .unwrap_or_else(|| panic!("does not settle: {scenario:?}\n{}", rings.views()));
         longest = longest.max(took);
-        // And it stays so.
+        // It stays settled.
         for _ in 0..4 {
             let until = rings.network.now + seconds(1.3);
             rings.run(until);
@@ -111,13 +111,13 @@ fn a_thousand_random_schedules() {
 }
 
 #[test]
-fn a_thousand_nodes() {
-    let bad = Weather { loss: 0.002, twice: 0.01, delay: (0.0002, 0.0002), late: 0.0 };
+fn a_thousand_nodes_form_one_ring() {
+    let bad = Quality { loss: 0.002, duplicates: 0.01, delay: (0.0002, 0.0002), late: 0.0 };
     let crashed: Vec<usize> = (0..1000).filter(|i| i % 50 == 0).collect();
     let steps = vec![
-        (20.0, Step::Weather(bad)),
+        (20.0, Step::Quality(bad)),
         (30.0, Step::Crash(crashed.clone())),
-        (60.0, Step::Weather(CALM)),
+        (60.0, Step::Quality(CALM)),
         (61.0, Step::Start(crashed)),
     ];
     let mut rings = of(1000, steps);

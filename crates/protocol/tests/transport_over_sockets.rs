@@ -1,4 +1,4 @@
-//! Nodes on real sockets of 127.0.0.1, both ways of exchange.
+//! Nodes on real sockets of 127.0.0.1, with gossip and in a ring.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -20,7 +20,7 @@ fn number(number: f64) -> Fixed {
     Fixed::from_f64(number).unwrap()
 }
 
-/// A node of supply 1 and a user of its own beside one that all have.
+/// A node with supply 1, and a user of its own beside one that all nodes have.
 struct Node {
     peers: Box<dyn Peers>,
     name: String,
@@ -48,10 +48,10 @@ impl Node {
         let (incarnation, sequence) = (self.life, self.sequence);
         let record =
             Record { node: self.name.clone(), incarnation, sequence, digest: 1, supply: vec![number(1.0)], users };
-        self.totals = self.peers.round(record);
+        self.totals = self.peers.exchange(record);
     }
 
-    /// How many nodes count in full, added up exactly once.
+    /// Returns the number of nodes that count in full, each added exactly once.
     fn counts(&self) -> Option<usize> {
         let fresh = self.totals.nodes.iter().filter(|status| status.state == NodeState::Fresh).count();
         let all = self.totals.users.get("all")?;
@@ -79,7 +79,7 @@ fn cloud(count: usize, mode: Mode, users: usize, adjust: impl Fn(usize, &mut Con
     nodes
 }
 
-/// Rounds until it is so, and no longer than patience lasts.
+/// Exchanges records until the condition holds, up to a time limit.
 fn until(nodes: &mut [Node], what: &str, so: impl Fn(&[Node]) -> bool) -> Duration {
     let begun = Instant::now();
     loop {
@@ -105,17 +105,17 @@ fn both(test: fn(Mode)) {
 }
 
 #[test]
-fn nodes_agree_and_go_on_without_one_that_crashes() {
+fn nodes_agree_and_continue_without_one_that_crashes() {
     both(|mode| {
         let mut nodes = cloud(5, mode, 0, |_, _| {});
         until(&mut nodes, "agree", all_count(5));
-        // The least name leads the ring.
+        // The node with the smallest name leads the ring.
         let first = nodes.remove(0);
         let old = first.address();
         drop(first);
         until(&mut nodes, "four", all_count(4));
         assert!(nodes.iter().all(|node| node.totals.isolated_since.is_none()));
-        // It comes again, elsewhere.
+        // It restarts with another address.
         let again = config("n0", mode, &[nodes[2].address()]);
         assert_ne!(old, nodes[0].address());
         nodes.push(Node::start(again, 0));
@@ -124,13 +124,13 @@ fn nodes_agree_and_go_on_without_one_that_crashes() {
 }
 
 #[test]
-fn a_frozen_node_holds_up_nobody() {
+fn a_frozen_node_delays_no_other_node() {
     both(|mode| {
         let frozen = Arc::new(AtomicBool::new(false));
         let mut nodes = cloud(4, mode, 0, |i, config| {
             if i == 1 {
                 let frozen = Arc::clone(&frozen);
-                // Its thread stands still at the next message.
+                // Its thread blocks at the next message.
                 config.filter = Some(PeerFilter::new(move |_| {
                     while frozen.load(SeqCst) {
                         thread::sleep(Duration::from_millis(1));
@@ -143,7 +143,7 @@ fn a_frozen_node_holds_up_nobody() {
         frozen.store(true, SeqCst);
         let mut asleep = nodes.remove(1);
         until(&mut nodes, "three", all_count(3));
-        // It does not wait either, though its thread does, and knows that it is alone.
+        // Its caller does not wait either, although its thread does, and it reports its isolation.
         thread::sleep(INTERVAL * 4);
         let begun = Instant::now();
         asleep.round();
@@ -156,7 +156,7 @@ fn a_frozen_node_holds_up_nobody() {
 }
 
 #[test]
-fn a_partition_and_its_end() {
+fn both_halves_of_a_partition_continue_and_merge_at_its_end() {
     both(|mode| {
         let cut = Arc::new(AtomicBool::new(false));
         let sides: Arc<Mutex<BTreeMap<SocketAddr, usize>>> = Arc::default();
@@ -177,7 +177,7 @@ fn a_partition_and_its_end() {
 }
 
 #[test]
-fn without_the_key_nobody_reads_or_writes() {
+fn a_node_without_the_key_can_neither_read_nor_send() {
     both(|mode| {
         let mut nodes = cloud(3, mode, 0, |i, config| {
             if i == 2 {
@@ -185,8 +185,8 @@ fn without_the_key_nobody_reads_or_writes() {
             }
         });
         until(&mut nodes, "two and one", |nodes| {
-            let refused: u64 = nodes[..2].iter().map(|node| node.peers.traffic().refused).sum();
-            all_count(2)(&nodes[..2]) && nodes[2].counts() == Some(1) && refused > 2
+            let rejected: u64 = nodes[..2].iter().map(|node| node.peers.traffic().rejected).sum();
+            all_count(2)(&nodes[..2]) && nodes[2].counts() == Some(1) && rejected > 2
         });
         for _ in 0..5 {
             thread::sleep(INTERVAL);
@@ -199,7 +199,7 @@ fn without_the_key_nobody_reads_or_writes() {
     });
 }
 
-/// Passes on to `target` what comes, and keeps what went there.
+/// Forwards connections to `target`, and records the bytes that are sent there.
 fn tap(target: SocketAddr, kept: Arc<Mutex<Vec<u8>>>) -> SocketAddr {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = listener.local_addr().unwrap();
@@ -224,7 +224,7 @@ fn tap(target: SocketAddr, kept: Arc<Mutex<Vec<u8>>>) -> SocketAddr {
 }
 
 #[test]
-fn what_was_overheard_is_of_no_use() {
+fn recorded_traffic_can_be_neither_read_nor_replayed() {
     let kept: Arc<Mutex<Vec<u8>>> = Arc::default();
     let mut nodes = vec![Node::start(config("n0", Mode::Gossip, &[]), 0)];
     let tapped = tap(nodes[0].address(), Arc::clone(&kept));
@@ -232,30 +232,30 @@ fn what_was_overheard_is_of_no_use() {
     until(&mut nodes, "agree", |nodes| all_count(2)(nodes) && kept.lock().unwrap().len() > 200);
     let first = nodes.remove(0);
     let (target, before) = (first.address(), first.peers.traffic());
-    // So that nothing else comes.
+    // So that no other traffic arrives.
     drop(nodes);
     thread::sleep(INTERVAL * 2);
     let quiet = first.peers.traffic();
     assert!(quiet.received >= before.received);
     let overheard = kept.lock().unwrap().clone();
-    // The name, which is in every message of gossip and in the greeting, is nowhere to be read.
+    // The name is in every gossip message and in the greeting, but never in plain text.
     assert!(!overheard.windows(8).any(|bytes| bytes == b"evenhand"));
     for _ in 0..3 {
         let mut stream = TcpStream::connect(target).unwrap();
         stream.write_all(&overheard).unwrap();
         let mut answer = Vec::new();
-        // Its challenge, and the end.
+        // The challenge, then the end of the stream.
         let _ = stream.read_to_end(&mut answer);
         assert!(answer.len() <= 32, "{}", answer.len());
     }
     thread::sleep(INTERVAL);
     let after = first.peers.traffic();
     assert_eq!(after.received, quiet.received);
-    assert_eq!(after.refused, quiet.refused + 3);
+    assert_eq!(after.rejected, quiet.rejected + 3);
 }
 
 #[test]
-fn ten_thousand_users_on_every_node() {
+fn ten_thousand_users_on_every_node_are_exchanged() {
     both(|mode| {
         let mut nodes = cloud(3, mode, 10_000, |_, config| config.interval = INTERVAL * 5);
         until(&mut nodes, "agree", all_count(3));
@@ -265,32 +265,32 @@ fn ten_thousand_users_on_every_node() {
 }
 
 #[test]
-fn a_peer_that_claims_more_than_it_can_have_does_not_count() {
+fn a_node_that_reports_more_than_its_limit_does_not_count() {
     let mut nodes = cloud(2, Mode::Gossip, 0, |_, _| {});
-    let mut liar = start(config("liar", Mode::Gossip, &[nodes[0].address()])).unwrap();
+    let mut faulty = start(config("faulty", Mode::Gossip, &[nodes[0].address()])).unwrap();
     let sequence = AtomicUsize::new(0);
-    let liar = Mutex::new(&mut liar);
-    until(&mut nodes, "refused", |nodes| {
+    let faulty = Mutex::new(&mut faulty);
+    until(&mut nodes, "rejected", |nodes| {
         let sequence = sequence.fetch_add(1, SeqCst) as u64;
         let users = BTreeMap::from([("ada".to_owned(), UserSums { terms: vec![number(1e6)], workloads: 1 })]);
         let supply = vec![number(1.0)];
-        let record = Record { node: "liar".into(), incarnation: 1, sequence, digest: 1, supply, users };
-        liar.lock().unwrap().round(record);
-        nodes.iter().all(|node| matches!(node.totals.state("liar"), Some(NodeState::Rejected(_))))
+        let record = Record { node: "faulty".into(), incarnation: 1, sequence, digest: 1, supply, users };
+        faulty.lock().unwrap().exchange(record);
+        nodes.iter().all(|node| matches!(node.totals.state("faulty"), Some(NodeState::Rejected(_))))
             && all_count(2)(nodes)
     });
 }
 
 #[test]
-fn what_cannot_be_is_refused() {
-    let refused = |change: fn(&mut Config)| {
+fn invalid_configurations_are_rejected() {
+    let rejected = |change: fn(&mut Config)| {
         let mut config = config("n0", Mode::Ring, &[]);
         change(&mut config);
         start(config).err().unwrap()
     };
-    assert!(matches!(refused(|c| c.node.clear()), TransportError::Name));
-    assert!(matches!(refused(|c| c.interval = Duration::ZERO), TransportError::Interval(_)));
-    assert!(matches!(refused(|c| c.listen = ([0, 0, 0, 0], 0).into()), TransportError::Advertise(_)));
+    assert!(matches!(rejected(|c| c.node.clear()), TransportError::Name));
+    assert!(matches!(rejected(|c| c.interval = Duration::ZERO), TransportError::Interval(_)));
+    assert!(matches!(rejected(|c| c.listen = ([0, 0, 0, 0], 0).into()), TransportError::Advertise(_)));
     let first = Node::start(config("n0", Mode::Gossip, &[]), 0);
     let second = start(Config { listen: first.address(), ..config("n1", Mode::Gossip, &[]) });
     assert!(matches!(second.err(), Some(TransportError::Listen { .. })));

@@ -1,4 +1,4 @@
-//! Bytes of the ring's messages: they come back, and anything else is refused.
+//! The encoding of ring messages: messages decode to themselves, and any other bytes are an error.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
@@ -67,7 +67,7 @@ fn message() -> impl Strategy<Value = Message> {
 
 proptest! {
     #[test]
-    fn a_message_comes_back(message in message()) {
+    fn a_message_decodes_to_itself(message in message()) {
         let bytes = message.encode();
         prop_assert_eq!(&Message::decode(&bytes).unwrap(), &message);
         for end in 0..bytes.len() {
@@ -76,16 +76,16 @@ proptest! {
     }
 
     #[test]
-    fn any_bytes_are_a_message_or_refused(kind in 0u8..7, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
+    fn any_bytes_are_a_message_or_an_error(kind in 0u8..7, bytes in prop::collection::vec(any::<u8>(), 0..200)) {
         let bytes: Vec<u8> = [1, kind].into_iter().chain(bytes).collect();
         if let Ok(message) = Message::decode(&bytes) {
             prop_assert_eq!(Message::decode(&message.encode()).unwrap(), message);
         }
     }
 
-    /// Whatever a member is sent, it neither panics nor loses itself; and it sends no more than a few messages for one.
+    /// Whatever messages a member receives, it neither panics nor leaves its own view, and it sends only a few for each.
     #[test]
-    fn a_member_stands_whatever_it_is_sent(messages in prop::collection::vec((message(), 0u64..3000), 1..40)) {
+    fn a_member_stays_consistent_for_any_messages(messages in prop::collection::vec((message(), 0u64..3000), 1..40)) {
         let one = Fixed::from_f64(1.0).unwrap();
         let ageing = Ageing::new(Duration::from_secs(1));
         let seeds = vec!["a".to_owned(), "b".to_owned()];

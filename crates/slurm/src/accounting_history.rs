@@ -49,7 +49,7 @@ impl History {
         Call::new("sacct", arguments)
     }
 
-    /// Imports the history. The time zone of the command must be UTC, as [`System`](crate::System) sets it.
+    /// Imports the history. The time zone of the command must be UTC, as [`LocalCommands`](crate::LocalCommands) sets it.
     ///
     /// slurmdbd answers, not slurmctld: 10,000 jobs in about 0.7 s.
     ///

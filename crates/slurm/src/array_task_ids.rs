@@ -26,7 +26,7 @@ impl ArrayTaskIds {
     pub fn parse(text: &str) -> Option<ArrayTaskIds> {
         let text = text.strip_prefix('[').map_or(Some(text), |inner| inner.strip_suffix(']'))?;
         let (list, max_running) = match text.split_once('%') {
-            Some((list, most)) => (list, Some(number(most)?)),
+            Some((list, limit)) => (list, Some(number(limit)?)),
             None => (text, None),
         };
         let range = |part: &str| -> Option<(u64, u64, u64)> {

@@ -50,7 +50,7 @@ impl FinishedJob {
         Call::new("sacct", arguments)
     }
 
-    /// Reads the jobs. The time zone of the command must be UTC, as [`System`](crate::System) sets it.
+    /// Reads the jobs. The time zone of the command must be UTC, as [`LocalCommands`](crate::LocalCommands) sets it.
     ///
     /// # Errors
     /// Returns an error if `sacct` fails or its output is not understood.

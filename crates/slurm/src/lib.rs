@@ -58,6 +58,6 @@ pub use partitions::{Partition, Partitions};
 pub use plan::{Lacks, Party, Place, Plan, PlanError, PlanOptions, Seen, Unranked};
 pub use priorities::{Priorities, Priority};
 pub use queue::{Array, Heterogeneous, Hold, Job, JobState, Queue};
-pub use run_commands::{Call, CommandError, Commands, FailureKind, RecordedOutput, System};
+pub use run_commands::{Call, CommandError, Commands, FailureKind, LocalCommands, RecordedOutput};
 pub use slurmrestd::{ApiVersion, Rest, RestError};
 pub use tres::Tres;

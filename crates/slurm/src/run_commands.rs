@@ -144,19 +144,19 @@ impl FailureKind {
 
 /// Runs Slurm's commands on this machine.
 #[derive(Clone, Debug)]
-pub struct System {
+pub struct LocalCommands {
     /// The time limit of a command.
     pub timeout: Duration,
 }
 
-impl Default for System {
+impl Default for LocalCommands {
     /// 2 minutes: `sacct` over months is slow, while commands give up on a dead controller after 10 s.
-    fn default() -> System {
-        System { timeout: Duration::from_secs(120) }
+    fn default() -> LocalCommands {
+        LocalCommands { timeout: Duration::from_secs(120) }
     }
 }
 
-impl Commands for System {
+impl Commands for LocalCommands {
     fn run(&self, call: &Call) -> Result<String, CommandError> {
         let program = call.program;
         let failed = |source: io::Error| match source.kind() {
@@ -300,7 +300,7 @@ mod tests {
 
     fn shell(script: &str, input: Option<&str>, timeout: Duration) -> Result<String, CommandError> {
         let call = Call { input: input.map(String::from), ..Call::new("sh", ["-c", script]) };
-        System { timeout }.run(&call)
+        LocalCommands { timeout }.run(&call)
     }
 
     const LONG: Duration = Duration::from_secs(60);
@@ -317,7 +317,7 @@ mod tests {
         );
         let error = shell("exit 3", None, LONG).unwrap_err();
         assert_eq!(error.to_string(), "sh: it failed without a message");
-        let error = System::default().run(&Call::new("no-such-command-of-slurm", ["x"])).unwrap_err();
+        let error = LocalCommands::default().run(&Call::new("no-such-command-of-slurm", ["x"])).unwrap_err();
         assert!(error.to_string().starts_with("no-such-command-of-slurm is not installed here"), "{error}");
     }
 

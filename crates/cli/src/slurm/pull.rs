@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use evenhand_model::{Rational, Workload};
 use evenhand_slurm::{
-    Accounts, ClusterOptions, Configuration, History, Nodes, Partitions, RawShares, ReadError, System, Window, cluster,
+    Accounts, ClusterOptions, Configuration, History, LocalCommands, Nodes, Partitions, RawShares, ReadError, Window,
+    cluster,
 };
 use evenhand_study::{accounts_text, cluster_text};
 
@@ -39,7 +40,7 @@ pub(super) fn pull(args: &PastArgs, common: &Common, console: &Console) -> Resul
     if to.unwrap_or(now) <= from {
         return Err(Failure::Input("--to: expected a later time than that of --from".into()));
     }
-    let slurm = System::default();
+    let slurm = LocalCommands::default();
     let configuration = Configuration::read(&slurm).map_err(failed)?;
     let nodes = Nodes::read(&slurm).map_err(failed)?.nodes;
     let partitions = Partitions::read(&slurm).map_err(failed)?.partitions;
@@ -92,7 +93,7 @@ fn scope(args: &PastArgs, configuration: &Configuration, workload: &Workload) ->
 
 /// Writes the accounts with the shares of the workload's users, if the site has any.
 fn accounts(
-    slurm: &System,
+    slurm: &LocalCommands,
     configuration: &Configuration,
     workload: &Workload,
     folder: &Path,

@@ -10,7 +10,7 @@ use evenhand_policies::Standing;
 use evenhand_slurm::queue_driver::{
     DriveError, DriveOptions, Driver, ReleaseOutcome, SavedState, SavedStateError, TickOutcome,
 };
-use evenhand_slurm::{Configuration, Party, PlanOptions, System};
+use evenhand_slurm::{Configuration, LocalCommands, Party, PlanOptions};
 use serde::Serialize;
 
 use super::args::{ReleaseArgs, RunArgs};
@@ -53,7 +53,7 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
         Ok(Duration::from_nanos(span.nanos()))
     };
     let (interval, give_up) = (span("--interval", &args.interval)?, span("--give-up", &args.give_up)?);
-    let slurm = System { timeout: Duration::from_secs(60) };
+    let slurm = LocalCommands { timeout: Duration::from_secs(60) };
     let configuration = Configuration::read(&slurm).map_err(failed)?;
     if configuration.get("PriorityType").is_some_and(|t| !t.contains("multifactor")) {
         return Err(Failure::Environment(
@@ -71,7 +71,7 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
         plan: plan.clone(),
         apply: args.apply,
         max_changes: args.rate.saturating_mul(interval.as_secs().max(1) as usize).max(1),
-        memory,
+        history: memory,
         cluster: configuration.cluster().map(String::from),
     };
     let mut driver = Driver::new(&slurm, &store, options).map_err(store_failed)?;
@@ -143,7 +143,7 @@ pub(super) fn release(args: &ReleaseArgs, console: &Console) -> Result<Outcome, 
     if !args.state.exists() {
         return Err(Failure::Input(format!("{}: there is no such file; nothing was written", args.state.display())));
     }
-    let slurm = System::default();
+    let slurm = LocalCommands::default();
     let store = SavedState::open(&args.state).map_err(store_failed)?;
     let options = DriveOptions {
         plan: PlanOptions {

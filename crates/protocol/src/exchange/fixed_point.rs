@@ -129,8 +129,8 @@ mod tests {
 
     #[test]
     fn as_many_as_there_may_be_do_not_reach_an_end() {
-        let most = Fixed::MAX.units().checked_mul(crate::exchange::MAX_NODES as i128);
-        assert!(most.is_some_and(|most| most < i128::MAX));
+        let largest_sum = Fixed::MAX.units().checked_mul(crate::exchange::MAX_NODES as i128);
+        assert!(largest_sum.is_some_and(|sum| sum < i128::MAX));
     }
 
     proptest! {

@@ -32,8 +32,8 @@ fn key_from(bytes: &[u8]) -> Result<[u8; 32], KeyError> {
         Err(_) => {
             let text = std::str::from_utf8(bytes).map_err(|_| KeyError::Form { length: bytes.len() })?.trim();
             let decoded = if text.len() == 64 { hex(text) } else { decode_base64(text) };
-            let wrong = || KeyError::Form { length: text.len() };
-            decoded.ok_or_else(wrong)?.try_into().map_err(|_| wrong())?
+            let form_error = || KeyError::Form { length: text.len() };
+            decoded.ok_or_else(form_error)?.try_into().map_err(|_| form_error())?
         }
     };
     // An accident, such as a full disk or an empty variable.

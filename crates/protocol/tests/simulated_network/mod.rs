@@ -1,4 +1,4 @@
-//! A simulated network: discrete events, one seed, faults as data.
+//! A simulated network: discrete events, a seed, and faults as data.
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
 
 use std::collections::{BTreeMap, BinaryHeap};
@@ -7,50 +7,50 @@ use std::time::Duration;
 use evenhand_model::random::Stream;
 use evenhand_protocol::exchange::{Fixed, Record, Totals, UserSums};
 
-/// What happens to the cloud from outside.
+/// An external event.
 #[derive(Clone, Debug)]
 pub enum Step {
-    /// These nodes stop at once.
+    /// These nodes crash.
     Crash(Vec<usize>),
-    /// These nodes begin anew, in a new life, or for the first time.
+    /// These nodes start or restart, in a new incarnation.
     Start(Vec<usize>),
-    /// Only nodes of the same group hear each other.
+    /// Only nodes of the same group can communicate.
     Partition(Vec<usize>),
-    /// All hear each other.
+    /// All nodes can communicate.
     Heal,
-    /// The network is this bad from now on.
-    Weather(Weather),
+    /// The network has this quality from now on.
+    Quality(Quality),
 }
 
-/// How bad the network is.
+/// The quality of the network.
 #[derive(Clone, Copy, Debug)]
-pub struct Weather {
-    /// The part of messages that do not arrive.
+pub struct Quality {
+    /// The fraction of messages that are lost.
     pub loss: f64,
-    /// The part that arrive twice.
-    pub twice: f64,
-    /// The least and mean time on the way; those between are exponential, so that messages overtake each other.
+    /// The fraction of messages that are duplicated.
+    pub duplicates: f64,
+    /// The minimum and mean delay in seconds; the excess is exponential, so that messages overtake each other.
     pub delay: (f64, f64),
-    /// The part that is delayed by seconds.
+    /// The fraction of messages delayed by further seconds.
     pub late: f64,
 }
 
-pub const CALM: Weather = Weather { loss: 0.0, twice: 0.0, delay: (0.0005, 0.0005), late: 0.0 };
+pub const CALM: Quality = Quality { loss: 0.0, duplicates: 0.0, delay: (0.0005, 0.0005), late: 0.0 };
 
-/// A cloud and what befalls it.
+/// A cloud and its external events.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub seed: u64,
     pub nodes: usize,
-    /// When what happens, in seconds.
+    /// Events with their times in seconds.
     pub steps: Vec<(f64, Step)>,
 }
 
 impl Scenario {
-    /// A random one of 20 s of faults, after which the network is whole and calm; node 0 lives at the end.
-    pub fn random(seed: u64, most: usize) -> Scenario {
+    /// Returns random faults for 20 s, after which the network is whole and calm; node 0 is alive at the end.
+    pub fn random(seed: u64, max_nodes: usize) -> Scenario {
         let mut stream = Stream::new(seed, "scenario", 0);
-        let nodes = 3 + stream.below(most as u64 - 2) as usize;
+        let nodes = 3 + stream.below(max_nodes as u64 - 2) as usize;
         let mut steps = vec![(0.0, Step::Start((0..nodes).filter(|i| *i == 0 || stream.uniform() < 0.8).collect()))];
         let mut up: Vec<usize> = match &steps[0].1 {
             Step::Start(up) => up.clone(),
@@ -61,14 +61,14 @@ impl Scenario {
             let some = |stream: &mut Stream| (0..nodes).filter(|_| stream.uniform() < 0.3).collect::<Vec<usize>>();
             let step = match stream.below(6) {
                 0 => Step::Crash(some(&mut stream)),
-                // The least name leads most often.
+                // The node with the smallest name usually leads.
                 1 => Step::Crash(vec![0]),
                 2 => Step::Start(some(&mut stream)),
                 3 => Step::Partition((0..nodes).map(|_| stream.below(2) as usize).collect()),
                 4 => Step::Heal,
-                _ => Step::Weather(Weather {
+                _ => Step::Quality(Quality {
                     loss: 0.3 * stream.uniform(),
-                    twice: 0.2 * stream.uniform(),
+                    duplicates: 0.2 * stream.uniform(),
                     delay: (0.0005, 0.02 * stream.uniform()),
                     late: 0.1 * stream.uniform(),
                 }),
@@ -83,7 +83,7 @@ impl Scenario {
                 _ => {}
             }
         }
-        steps.extend([(20.0, Step::Heal), (20.0, Step::Weather(CALM))]);
+        steps.extend([(20.0, Step::Heal), (20.0, Step::Quality(CALM))]);
         if !up.contains(&0) {
             steps.push((20.0, Step::Start(vec![0])));
         }
@@ -91,12 +91,12 @@ impl Scenario {
     }
 }
 
-/// Messages on their way, and whatever else is due; of what is due at once, what was put in first comes first.
+/// Messages in transit and other events. Simultaneous events occur in the order of their insertion.
 pub struct Network<E> {
     queue: BinaryHeap<Due<E>>,
     count: u64,
     stream: Stream,
-    weather: Weather,
+    quality: Quality,
     groups: Vec<usize>,
     pub now: Duration,
 }
@@ -129,7 +129,7 @@ impl<E: Clone> Network<E> {
             queue: BinaryHeap::new(),
             count: 0,
             stream: Stream::new(seed, "network", 0),
-            weather: CALM,
+            quality: CALM,
             groups: vec![0; nodes],
             now: Duration::ZERO,
         }
@@ -140,16 +140,16 @@ impl<E: Clone> Network<E> {
         self.queue.push(Due(at.max(self.now), self.count, event));
     }
 
-    /// Sends what arrives as `event`, or does not.
+    /// Sends a message, which arrives as `event`, or is lost.
     pub fn send(&mut self, from: usize, to: usize, event: &E) {
-        let copies = 1 + usize::from(self.stream.uniform() < self.weather.twice);
+        let copies = 1 + usize::from(self.stream.uniform() < self.quality.duplicates);
         for _ in 0..copies {
-            if self.groups[from] != self.groups[to] || self.stream.uniform() < self.weather.loss {
+            if self.groups[from] != self.groups[to] || self.stream.uniform() < self.quality.loss {
                 continue;
             }
-            let (least, mean) = self.weather.delay;
-            let mut delay = least + self.stream.exponential(mean);
-            if self.stream.uniform() < self.weather.late {
+            let (min, mean) = self.quality.delay;
+            let mut delay = min + self.stream.exponential(mean);
+            if self.stream.uniform() < self.quality.late {
                 delay += 3.0 * self.stream.uniform();
             }
             self.at(self.now + Duration::from_secs_f64(delay), event.clone());
@@ -167,12 +167,12 @@ impl<E: Clone> Network<E> {
         })
     }
 
-    /// Does to the network what a step says; answers whether it was about the network.
+    /// Applies an external event; returns whether it concerns the network.
     pub fn apply(&mut self, step: &Step) -> bool {
         match step {
             Step::Partition(groups) => self.groups.clone_from(groups),
             Step::Heal => self.groups.fill(0),
-            Step::Weather(weather) => self.weather = *weather,
+            Step::Quality(quality) => self.quality = *quality,
             Step::Crash(_) | Step::Start(_) => return false,
         }
         true
@@ -183,7 +183,7 @@ impl<E: Clone> Network<E> {
     }
 }
 
-/// How many random schedules to try: a thousand, or what `EVENHAND_SCHEDULES` says.
+/// Returns the number of random schedules: 1,000, or the value of `EVENHAND_SCHEDULES`.
 pub fn schedules() -> u64 {
     std::env::var("EVENHAND_SCHEDULES").ok().and_then(|text| text.parse().ok()).unwrap_or(1000)
 }
@@ -196,8 +196,7 @@ pub fn number(units: u64) -> Fixed {
     Fixed::from_units(i128::from(units) << 40)
 }
 
-/// A record that tells in whatever sum it is in that it is there, once, and which it is: a user of its own, and
-/// a part of a user that all have.
+/// Returns a record that can be identified in any sum: with a user of its own, and a part of a user that all nodes have.
 pub fn record(node: usize, incarnation: u64, sequence: u64) -> Record {
     let sums = |term| UserSums { terms: vec![term], workloads: 1 };
     let mut users = BTreeMap::from([("shared".to_owned(), sums(share(node, incarnation, sequence)))]);
@@ -209,7 +208,7 @@ fn share(node: usize, incarnation: u64, sequence: u64) -> Fixed {
     Fixed::from_units(i128::from((node as u64 + 1) * (incarnation * 1_000_000 + sequence)))
 }
 
-/// Who is in a sum, with which record. Panics if it is not exactly the sum of those.
+/// Returns the nodes in a sum, with the versions of their records. Panics unless it is exactly the sum of those.
 pub fn contributors(
     supply: &[Fixed],
     largest: &[Fixed],
@@ -218,15 +217,15 @@ pub fn contributors(
     let mut found = BTreeMap::new();
     for (user, sums) in users {
         if let Some(node) = user.strip_prefix('n') {
-            assert_eq!(sums.workloads, 1, "{user} is in it twice");
+            assert_eq!(sums.workloads, 1, "{user} is counted twice");
             let version = u64::try_from(sums.terms[0].units() >> 40).unwrap();
             found.insert(node.parse().unwrap(), (version / 1_000_000, version % 1_000_000));
         }
     }
     let direct: Fixed = found.keys().map(|i| number(*i as u64 + 1)).sum();
     assert_eq!(supply.first().copied().unwrap_or_default(), direct);
-    let most = found.keys().next_back().map_or(Fixed::ZERO, |i| number(*i as u64 + 1));
-    assert_eq!(largest.first().copied().unwrap_or_default(), most);
+    let max = found.keys().next_back().map_or(Fixed::ZERO, |i| number(*i as u64 + 1));
+    assert_eq!(largest.first().copied().unwrap_or_default(), max);
     let direct: Fixed = found.iter().map(|(i, (incarnation, sequence))| share(*i, *incarnation, *sequence)).sum();
     if let Some(shared) = users.get("shared") {
         assert_eq!((shared.terms[0], shared.workloads as usize), (direct, found.len()));

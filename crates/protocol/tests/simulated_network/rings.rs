@@ -20,7 +20,7 @@ pub enum Event {
     Step(Arc<Step>),
 }
 
-/// What one node sent.
+/// The messages and bytes that a node sent.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Traffic {
     pub tokens: u64,
@@ -36,18 +36,18 @@ pub struct Rings {
     ticks: Vec<Duration>,
     make: fn(usize, u64, u64) -> Record,
     settings: RingSettings,
-    /// Every result that any node took, by its round.
+    /// Every result that any node accepted, by its round.
     pub results: HashMap<(ViewId, u64), RoundSums>,
     pub traffic: Vec<Traffic>,
-    /// Bytes are counted; it takes time.
-    pub weigh: bool,
+    /// Whether to count bytes, which takes time.
+    pub count_bytes: bool,
     pub check: bool,
 }
 
 impl Rings {
     pub fn new(scenario: &Scenario, make: fn(usize, u64, u64) -> Record) -> Rings {
         let n = scenario.nodes;
-        // Some know all, some only the first two.
+        // Either all nodes are seeds, or only the first two.
         let seeds =
             if scenario.seed.is_multiple_of(2) { (0..n.min(50)).map(name).collect() } else { vec![name(0), name(1)] };
         let any = RecordLimits {
@@ -69,7 +69,7 @@ impl Rings {
             settings: RingSettings::new(Ageing::new(INTERVAL), any, seeds),
             results: HashMap::new(),
             traffic: vec![Traffic::default(); n],
-            weigh: false,
+            count_bytes: false,
             check: true,
         }
     }
@@ -129,7 +129,7 @@ impl Rings {
                         Message::Token(_) => traffic.tokens += 1,
                         _ => traffic.others += 1,
                     }
-                    if self.weigh {
+                    if self.count_bytes {
                         let bytes = message.encode();
                         traffic.bytes += bytes.len() as u64;
                         assert_eq!(Message::decode(&bytes).unwrap(), message);
@@ -141,7 +141,7 @@ impl Rings {
                 Output::Completed if self.check => {
                     let sums = ring.result().unwrap();
                     match self.results.get(&(sums.view.clone(), sums.round)) {
-                        // Whoever knows of a round knows the same.
+                        // All nodes have the same result of a round.
                         Some(known) => assert_eq!(known, sums),
                         None => {
                             let found = contributors(&sums.supply, &sums.largest, &sums.users);
@@ -168,8 +168,8 @@ impl Rings {
         (0..self.nodes.len()).filter(|i| self.nodes[*i].is_some()).collect()
     }
 
-    /// Whether all that live are in one view, of just these, and have a result of all of them with records of
-    /// at most three intervals ago.
+    /// Returns whether all live nodes are in one view of exactly these nodes, with a result of all of them from records of
+    /// the last three intervals.
     pub fn settled(&self) -> bool {
         let alive = self.alive();
         let Some(first) = alive.first().and_then(|i| self.nodes[*i].as_ref()) else { return true };
@@ -185,7 +185,7 @@ impl Rings {
         })
     }
 
-    /// Every node's view, to look for what is wrong.
+    /// Returns every node's view, for failure messages.
     pub fn views(&self) -> String {
         let line = |i: &usize| {
             let ring = self.nodes[*i].as_ref()?;
@@ -201,10 +201,10 @@ impl Rings {
         self.alive().iter().filter_map(line).collect::<Vec<_>>().join("\n")
     }
 
-    /// How long until it is settled, in steps of a quarter of an interval.
-    pub fn settle(&mut self, most: Duration) -> Option<Duration> {
+    /// Returns the time until it is settled, in steps of a quarter of an interval.
+    pub fn settle(&mut self, limit: Duration) -> Option<Duration> {
         let begun = self.network.now;
-        while self.network.now <= begun + most {
+        while self.network.now <= begun + limit {
             if self.settled() {
                 return Some(self.network.now - begun);
             }

@@ -215,10 +215,10 @@ impl Place<'_> {
     fn number(&self, name: &str) -> Result<Number, RestError> {
         let value = self.record.get(name);
         let plain = |value: &Value| value.as_i64().map(Number::Is);
-        let wrong = || self.shape(name, value, "a number");
+        let form_error = || self.shape(name, value, "a number");
         match value {
             Value::Null => Ok(Number::Unset),
-            Value::Number(_) => plain(value).ok_or_else(wrong),
+            Value::Number(_) => plain(value).ok_or_else(form_error),
             Value::String(word) if word == "Infinity" => Ok(Number::Infinite),
             Value::Object(parts) => {
                 let is = |part: &str| parts.get(part).and_then(Value::as_bool);
@@ -236,7 +236,7 @@ impl Place<'_> {
                     _ => plain(number).ok_or_else(|| self.shape(&format!("{name}.number"), number, "a whole number")),
                 }
             }
-            _ => Err(wrong()),
+            _ => Err(form_error()),
         }
     }
 

@@ -12,7 +12,7 @@ use evenhand_unix_http::{Limits, Response, get};
 use thiserror::Error;
 
 use crate::queue::Queue;
-use crate::run_commands::{Call, CommandError, Commands, FailureKind, System};
+use crate::run_commands::{Call, CommandError, Commands, FailureKind, LocalCommands};
 
 /// A version of slurmrestd's API: the last number of v0.0.38.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -36,7 +36,7 @@ impl fmt::Display for ApiVersion {
 /// slurmrestd returns the same values as `squeue`, but names and forms change between versions. The response is therefore
 /// converted to the table that `squeue` prints, and parsed as that.
 #[derive(Debug)]
-pub struct Rest<C = System> {
+pub struct Rest<C = LocalCommands> {
     socket: PathBuf,
     version: Option<ApiVersion>,
     rest: C,
@@ -51,7 +51,7 @@ pub struct Rest<C = System> {
 impl<C: Commands> Rest<C> {
     /// Creates a client of the daemon that listens on `socket`, for this version of its API; `None` for the newest it offers.
     pub fn new(socket: impl Into<PathBuf>, version: Option<ApiVersion>, rest: C) -> Rest<C> {
-        // The time limit of System; about 4 kB for each job.
+        // The time limit of LocalCommands; about 4 kB for each job.
         let (time_limit, max_response) = (Duration::from_secs(120), 2 << 30);
         Rest { socket: socket.into(), version, rest, time_limit, max_response, found: OnceLock::new() }
     }

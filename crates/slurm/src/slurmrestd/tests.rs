@@ -171,26 +171,26 @@ fn components_holds_and_running_jobs_equal_those_of_squeue() {
 
 #[test]
 fn an_unexpected_form_is_reported_with_its_path() {
-    let wrong =
+    let error_of =
         |changes: Value| queue(json!([Shape::Plain.array(), with(Shape::Lists, changes)])).unwrap_err().to_string();
     let ends = "; this version of its API is not understood";
     assert_eq!(
-        wrong(json!({ "cpus": "many" })),
+        error_of(json!({ "cpus": "many" })),
         format!("slurmrestd: jobs[1].cpus: found \"\\\"many\\\"\", expected a number{ends}")
     );
     assert!(
-        wrong(json!({ "time_limit": { "set": true, "number": "x" } })).contains("jobs[1].time_limit.number: found")
+        error_of(json!({ "time_limit": { "set": true, "number": "x" } })).contains("jobs[1].time_limit.number: found")
     );
     assert!(
-        wrong(json!({ "priority": { "number": 1 } }))
+        error_of(json!({ "priority": { "number": 1 } }))
             .contains("jobs[1].priority.set: found nothing, expected true or false")
     );
-    assert!(wrong(json!({ "nodes": { "names": [] } })).contains("jobs[1].nodes.list: found nothing"));
-    assert!(wrong(json!({ "job_id": null })).contains("jobs[1].job_id: found nothing, expected a job's number"));
-    assert!(wrong(json!({ "job_state": [] })).contains("jobs[1].job_state"));
-    assert!(wrong(json!({ "job_state": [7] })).contains("expected a text, or a list of texts"));
+    assert!(error_of(json!({ "nodes": { "names": [] } })).contains("jobs[1].nodes.list: found nothing"));
+    assert!(error_of(json!({ "job_id": null })).contains("jobs[1].job_id: found nothing, expected a job's number"));
+    assert!(error_of(json!({ "job_state": [] })).contains("jobs[1].job_state"));
+    assert!(error_of(json!({ "job_state": [7] })).contains("expected a text, or a list of texts"));
     assert!(
-        wrong(json!({ "array_task_string": "1,3,5,...%2" }))
+        error_of(json!({ "array_task_string": "1,3,5,...%2" }))
             .contains("(jobs[1].array_task_string): start it with SLURM_BITSTR_LEN=0")
     );
     let error = |body: &str| jobs_as_squeue_table::table(body.as_bytes()).unwrap_err().to_string();
@@ -199,11 +199,11 @@ fn an_unexpected_form_is_reported_with_its_path() {
     assert!(error("{\"jobs\": [7]}").contains("line 1, column 11: found"), "{}", error("{\"jobs\": [7]}"));
     assert!(error("{\"jobs\": {}}").contains("expected jobs as a list of objects"));
     assert!(error("{}").contains("jobs: found nothing, expected a list"));
-    let refused =
+    let reported =
         error("{\"jobs\": [], \"errors\": [{\"description\": \"no jobs\", \"error\": \"Access/permission denied\"}]}");
     assert!(
-        refused.contains("no jobs: Access/permission denied (status 200); request only what you may see"),
-        "{refused}"
+        reported.contains("no jobs: Access/permission denied (status 200); request only what you may see"),
+        "{reported}"
     );
     assert!(queue(json!([])).unwrap().jobs.is_empty());
 }
@@ -212,17 +212,17 @@ fn an_unexpected_form_is_reported_with_its_path() {
 fn daemon(socket: &Path, answers: Vec<String>) -> thread::JoinHandle<Vec<String>> {
     let listener = UnixListener::bind(socket).unwrap();
     thread::spawn(move || {
-        let mut asked = Vec::new();
+        let mut requests = Vec::new();
         for answer in answers {
             let (mut stream, _) = listener.accept().unwrap();
             let (mut text, mut byte) = (Vec::new(), [0]);
             while !text.ends_with(b"\r\n\r\n") && stream.read(&mut byte).unwrap() > 0 {
                 text.push(byte[0]);
             }
-            asked.push(String::from_utf8(text).unwrap().lines().next().unwrap().to_string());
+            requests.push(String::from_utf8(text).unwrap().lines().next().unwrap().to_string());
             stream.write_all(answer.as_bytes()).unwrap();
         }
-        asked
+        requests
     })
 }
 
@@ -243,9 +243,9 @@ fn the_newest_version_is_found_once_and_commands_serve_everything_else() {
     assert_eq!(Queue::read(&rest).unwrap().jobs[0].tasks(), 1000);
     assert_eq!(Queue::read(&rest).unwrap().jobs[0].id, 6);
     assert_eq!(rest.run(&Call::new("scontrol", ["show", "config"])).unwrap(), "by the command");
-    let asked = daemon.join().unwrap();
+    let requests = daemon.join().unwrap();
     let path = |version: u32| format!("GET /slurm/v0.0.{version}/jobs HTTP/1.1");
-    assert_eq!(asked, [45, 44, 43, 42, 41, 41].map(path));
+    assert_eq!(requests, [45, 44, 43, 42, 41, 41].map(path));
 }
 
 #[test]

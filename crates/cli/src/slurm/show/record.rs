@@ -175,7 +175,7 @@ pub(super) struct AccountRecord {
 
 impl AccountRecord {
     pub(super) fn all(accounts: &Accounts, shares: Option<&ShareTable>) -> Result<Vec<AccountRecord>, AccountsError> {
-        let leaves = accounts.leaves()?;
+        let leaves = accounts.association_tree()?;
         let used: BTreeMap<(&str, &str), _> = shares
             .iter()
             .flat_map(|table| &table.rows)

@@ -355,7 +355,7 @@ impl Ring {
         let joins = std::mem::take(&mut self.lead.joins);
         self.lead =
             LeaderState { epoch: self.lead.epoch.max(self.view.id.epoch), next_probe: now, ..LeaderState::default() };
-        // Nodes that asked this one for admission know its view.
+        // Nodes that requested admission know its view.
         if self.leads() {
             self.lead.joins = joins;
         }
