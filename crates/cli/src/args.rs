@@ -8,7 +8,7 @@ use evenhand_policies::Order;
 use evenhand_policies::equivalents::Combine;
 use evenhand_study::{BACKFILLS, Backfill, PLACEMENTS, Placement};
 use evenhand_workload::export::ExportFormat;
-use evenhand_workload::generate::Like;
+use evenhand_workload::generate::TraceModel;
 use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit};
 
 use crate::agent::{AgentVerb, TopArgs};
@@ -195,7 +195,7 @@ pub(crate) struct DescribeArgs {
 pub(crate) struct GenerateArgs {
     /// Which trace it should look like: google2011 or metacentrum
     #[arg(long, default_value = "google2011")]
-    pub(crate) like: Like,
+    pub(crate) like: TraceModel,
     /// How many tasks
     #[arg(long, default_value_t = 200_000)]
     pub(crate) tasks: u64,
@@ -433,7 +433,7 @@ pub(crate) struct ProcessesArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct ReproduceArgs {
-    /// list, a paper (001), or a figure of one (001/figure-1b; 001/figure-1 for all its parts)
+    /// list, a paper (sadok, or its number 001), or a figure (sadok/figure-1b; sadok/figure-1 for all its parts)
     pub(crate) what: String,
     /// A folder for the figures, their data and a page
     #[arg(long, value_name = "DIR")]

@@ -66,5 +66,5 @@ pub use node::{Node, RunningWorkload};
 
 /// The examples of the documentation, run as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/heaviness.md")]
+#[doc = include_str!("../../../docs/src/reference/heaviness.md")]
 struct Documentation;

@@ -1,4 +1,4 @@
-//! What the papers state and cannot hold, each shown: docs/errata.md names these tests.
+//! What the papers state and cannot hold, each shown: docs/src/explanation/errata.md names these tests.
 
 #![allow(clippy::unwrap_used)]
 

@@ -112,7 +112,7 @@ fn bad_problems_say_what_and_where() {
         ),
         ("[capacity]\nmem = 18\ncpu = 9\n", "", "1:1: the document: found no capacity, expected [capacity]", "["),
         ("mem = 18\ncpu = 9", "", "1:1: capacity: found no resource", "[capacity]"),
-        ("cpu = 9", "mem = 9", "3:1: \"mem\" is here a second time", "mem"),
+        ("cpu = 9", "mem = 9", "3:1: \"mem\" occurs a second time", "mem"),
         (
             "[capacity]",
             "[capacities]",

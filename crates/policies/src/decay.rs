@@ -118,7 +118,7 @@ pub(crate) struct Kept {
 }
 
 /// s(t) = 2^-(half-lives since the epoch): with one decay every commitment is a straight line in s
-/// (docs/simulation.md), so priorities are compared without an exponential.
+/// (docs/src/explanation/DESIGN.md), so priorities are compared without an exponential.
 ///
 /// Time is cut into stretches of a 2,048th of a half-life; s at the start of one is computed once
 /// with care, and within it by five terms of the exponential's series, which are exact to an f64.

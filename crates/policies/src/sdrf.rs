@@ -42,7 +42,7 @@ pub(crate) const DOMINANT_REGISTRATION: Registration = Registration {
 };
 
 /// Algorithm 1 of the paper adds share and commitment resource by resource; its Eq. 5 and the
-/// authors' code add the two maxima. They order users differently (docs/simulation.md).
+/// authors' code add the two maxima. They order users differently (docs/src/reference/simulation.md).
 #[derive(Clone, Copy, PartialEq)]
 enum Key {
     /// max_r (o_r + c_r)

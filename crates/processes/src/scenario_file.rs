@@ -197,7 +197,7 @@ fn program(node: &Node<'_>, folder: &Path, document: &str) -> Result<Program, Do
     let text = node.text()?;
     if is_inline(text) {
         // Places in it are those of the program's own lines.
-        return Program::of(&Source::new(format!("{document}, {} of a client", node.what()), text));
+        return Program::of(&Source::new(format!("{document}, {} of a client", node.label()), text));
     }
     Program::read(&folder.join(text))
 }

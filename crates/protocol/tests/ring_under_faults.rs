@@ -21,7 +21,7 @@ fn of(nodes: usize, steps: Vec<(f64, Step)>) -> Rings {
     Rings::new(&Scenario { seed: 2, nodes, steps: all }, simulated_network::record)
 }
 
-/// The time after the last fault within which the ring recovers; see `docs/exchange.md`.
+/// The time after the last fault within which the ring recovers; see `docs/src/reference/protocol.md`.
 fn bound(nodes: usize) -> Duration {
     seconds(15.0 + 1.5 * nodes as f64)
 }

@@ -3,11 +3,11 @@
 use std::num::NonZeroUsize;
 
 use evenhand_model::Time;
+use evenhand_model::calendar::iso_8601;
 use evenhand_workload::Source;
 use evenhand_workload::import::{Format, ImportOptions, Imported, import};
 
 use crate::error::ReadError;
-use crate::parse_values::iso;
 use crate::run_commands::{Call, Commands};
 
 /// The fields for an import. Without free text of users (names, comments), which may contain the separator.
@@ -44,8 +44,8 @@ impl History {
         if self.all_users {
             arguments.push("--allusers".into());
         }
-        arguments.push(format!("--starttime={}", iso(self.window.from)));
-        arguments.extend(self.window.to.map(|to| format!("--endtime={}", iso(to))));
+        arguments.push(format!("--starttime={}", iso_8601(self.window.from)));
+        arguments.extend(self.window.to.map(|to| format!("--endtime={}", iso_8601(to))));
         Call::new("sacct", arguments)
     }
 

@@ -4,10 +4,11 @@
 //! once.
 
 use evenhand_model::Time;
+use evenhand_model::calendar::iso_8601;
 
 use crate::error::{ReadError, TextError};
 use crate::parse_table::{Row, SEPARATOR, Table};
-use crate::parse_values::{Limit, iso, number, time};
+use crate::parse_values::{Limit, number, time};
 use crate::run_commands::{Call, Commands};
 use crate::tres::Tres;
 
@@ -46,7 +47,7 @@ impl FinishedJob {
         if all_users {
             arguments.push("--allusers".into());
         }
-        arguments.extend([format!("--starttime={}", iso(from)), format!("--endtime={}", iso(to))]);
+        arguments.extend([format!("--starttime={}", iso_8601(from)), format!("--endtime={}", iso_8601(to))]);
         Call::new("sacct", arguments)
     }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use evenhand_model::Nano;
-use evenhand_workload::slurm::{WrongPart, count, each_tres, memory};
+use evenhand_workload::slurm_notation::{TresError, count, for_each_tres, memory};
 
 /// Billionths in 1.
 const NANO: Nano = 1_000_000_000;
@@ -31,12 +31,12 @@ impl Tres {
     ///
     /// # Errors
     /// Returns the malformed part, and where it begins.
-    pub fn parse(text: &str) -> Result<Tres, WrongPart<'_>> {
+    pub fn parse(text: &str) -> Result<Tres, TresError<'_>> {
         let mut tres = Tres::default();
         if ["", "(null)", "N/A"].contains(&text) {
             return Ok(tres);
         }
-        each_tres(text.as_bytes(), |name, value| {
+        for_each_tres(text.as_bytes(), |name, value| {
             let name = std::str::from_utf8(name).ok()?;
             let known = is_memory(name) || ["cpu", "node"].contains(&name) || name.starts_with("gres/");
             let amount = if is_memory(name) { memory(value) } else { count(value) };
@@ -149,8 +149,8 @@ mod tests {
 
     #[test]
     fn a_malformed_part_is_the_error() {
-        assert_eq!(Tres::parse("cpu=8,mem"), Err((6, &b"mem"[..])));
-        assert_eq!(Tres::parse("cpu=8,gres/gpu=x"), Err((6, &b"gres/gpu=x"[..])));
+        assert_eq!(Tres::parse("cpu=8,mem"), Err(TresError { at: 6, found: b"mem" }));
+        assert_eq!(Tres::parse("cpu=8,gres/gpu=x"), Err(TresError { at: 6, found: b"gres/gpu=x" }));
         assert_eq!(Tres::parse("(null)").map(|t| t.is_empty()), Ok(true));
         // Values of unknown resources may have any form.
         assert_eq!(Tres::parse("cpu=1,new/thing=much").map(|t| t.to_string()), Ok("cpu=1".to_string()));

@@ -78,7 +78,7 @@ pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<Outcome, Failure
     let accounts = accounts.filter(|a| !a.associations.is_empty());
     let mut ended = None;
     if options.decay.is_some() {
-        let read = FinishedJob::read(slurm, now.before(memory), now, true);
+        let read = FinishedJob::read(slurm, now.saturating_sub(memory), now, true);
         ended = unless(read, "Without accounting, what ended is not remembered", &mut notes)?;
     }
     notes.iter().for_each(|note| console.note(note));

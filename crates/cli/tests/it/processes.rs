@@ -91,11 +91,11 @@ fn check_says_in_words_what_a_program_does_and_bad_ones_are_shown() {
 }
 
 #[test]
-fn experiments_of_paper_000_hold() {
+fn statements_of_zeldes_and_feitelson_hold() {
     let bench = Bench::new();
     for figure in ["figure-2", "figure-3", "figure-7", "figure-14"] {
         let ran = bench.run(&["reproduce", &format!("000/{figure}"), "--out", "out"]).done();
         assert!(ran.stdout.lines().any(|line| line.contains("holds")), "{}", ran.stdout);
-        assert!(bench.read(&format!("out/000-{figure}-gantt.svg")).contains("bottleneck"));
+        assert!(bench.read(&format!("out/zeldes-feitelson-{figure}-gantt.svg")).contains("bottleneck"));
     }
 }

@@ -36,7 +36,7 @@ pub(crate) fn read_accounts<'d>(
     if let Some(circle) = circle(&accounts) {
         let names: Vec<&str> = circle.iter().map(|a| accounts[*a].name.as_str()).collect();
         let (name, table) = &tables[circle[0]];
-        let node = table.required("parent", "a parent")?.called(format!("parent of {name:?}"));
+        let node = table.required("parent", "a parent")?.with_label(format!("parent of {name:?}"));
         let way = names.join(", in ");
         return Err(node.error(format!("found a circle ({way}, in {name}), expected accounts that end at the top")));
     }

@@ -35,7 +35,7 @@ impl AllocationFile {
             problem.users.iter().enumerate().map(|(i, user)| (user.name.as_str(), i)).collect();
         let mut found: Vec<Option<(Rational, Node<'_>)>> = vec![None; problem.users.len()];
         for item in list.list()? {
-            let user = item.table()?.called("the user");
+            let user = item.table()?.with_label("the user");
             let node = user.required("name", "the name of a user of the problem")?;
             let name = node.text()?;
             let Some(&number) = numbers.get(name) else {
@@ -46,8 +46,8 @@ impl AllocationFile {
                 let problem = format!("found {name:?} a second time, expected each user once");
                 return Err(node.error_against(problem, first, "first here"));
             }
-            let tasks = user.called(format!("user {name:?}")).required("tasks", "how many the user has")?;
-            let tasks = tasks.called(format!("tasks of {name:?}")).exact()?;
+            let tasks = user.with_label(format!("user {name:?}")).required("tasks", "how many the user has")?;
+            let tasks = tasks.with_label(format!("tasks of {name:?}")).exact()?;
             found[number] = Some((tasks, node));
         }
         let names = problem.users.iter().zip(&found).filter(|(_, tasks)| tasks.is_none());
@@ -68,7 +68,7 @@ impl AllocationFile {
 
 /// The object that is meant.
 fn chosen<'d>(document: &'d Document, mechanism: Option<&str>) -> Result<Table<'d>, DocumentError> {
-    let all = document.node().called("the allocation");
+    let all = document.node().with_label("the allocation");
     let tables = if all.is_list() {
         all.list()?.map(|item| item.table()).collect::<Result<Vec<_>, _>>()?
     } else {

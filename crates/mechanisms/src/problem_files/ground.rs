@@ -59,7 +59,7 @@ impl<'d> Ground<'d> {
             capacity_nodes: Vec::new(),
         };
         for (key, node) in table.entries() {
-            let node = node.called(format!("capacity of {}", key.name()));
+            let node = node.with_label(format!("capacity of {}", key.name()));
             let capacity = node.quantity()?.exact().clone();
             arithmetic.holds(&capacity, &node, "a capacity that")?;
             ground.numbers.insert(key.name(), ground.resources.len());
@@ -74,7 +74,7 @@ impl<'d> Ground<'d> {
     /// A quantity of each resource, 0 where none is named, and the nodes of those that are.
     fn quantities(&self, node: &Node<'d>, of: &str) -> Result<Vec<(Rational, Option<Node<'d>>)>, DocumentError> {
         let mut row = vec![(Rational::ZERO, None); self.resources.len()];
-        for (key, value) in node.clone().called(of.to_string()).table()?.entries() {
+        for (key, value) in node.clone().with_label(of.to_string()).table()?.entries() {
             let Some(&r) = self.numbers.get(key.name()) else {
                 return Err(key.error(format!(
                     "{of} names the resource {:?}, which has no capacity; expected one of: {}{}",
@@ -83,7 +83,7 @@ impl<'d> Ground<'d> {
                     did_you_mean(key.name(), self.resources.iter().map(String::as_str))
                 )));
             };
-            let value = value.called(format!("{of} for {}", key.name()));
+            let value = value.with_label(format!("{of} for {}", key.name()));
             row[r] = (value.quantity()?.exact().clone(), Some(value));
         }
         Ok(row)
@@ -105,7 +105,7 @@ impl<'d> Ground<'d> {
         }
         if row.iter().all(|(demand, _)| demand.is_zero()) {
             let problem = "found nothing above 0, expected a demand above 0 for at least one resource";
-            return Err(node.clone().called(of).error(problem));
+            return Err(node.clone().with_label(of).error(problem));
         }
         Ok(row.into_iter().map(|(demand, _)| demand).collect())
     }
@@ -122,7 +122,7 @@ impl<'d> Ground<'d> {
 
     /// How many tasks are wanted.
     pub(crate) fn tasks(&self, node: &Node<'d>, user: &str) -> Result<Rational, DocumentError> {
-        let node = node.clone().called(format!("tasks of {user:?}"));
+        let node = node.clone().with_label(format!("tasks of {user:?}"));
         let tasks = node.quantity()?.exact().clone();
         self.arithmetic.holds(&tasks, &node, "a number of tasks that")?;
         Ok(tasks)
@@ -132,7 +132,7 @@ impl<'d> Ground<'d> {
 /// A weight, 1 if there is none.
 pub(crate) fn weight(table: &Table<'_>, of: &str, arithmetic: Arithmetic) -> Result<Rational, DocumentError> {
     let Some(node) = table.get("weight") else { return Ok(Rational::ONE) };
-    let node = node.called(format!("weight of {of:?}"));
+    let node = node.with_label(format!("weight of {of:?}"));
     let weight = node.positive()?.exact().clone();
     arithmetic.holds(&weight, &node, "a weight that")?;
     Ok(weight)
@@ -144,7 +144,7 @@ pub(crate) type NamedTables<'d> = Vec<(&'d str, Table<'d>)>;
 pub(crate) fn named_tables<'d>(list: Option<Node<'d>>, kind: &str) -> Result<NamedTables<'d>, DocumentError> {
     let tables = list.map_or_else(|| Ok(Vec::new()), |list| list.named_tables(kind))?;
     if let Some((_, table)) = tables.iter().find(|(name, _)| name.is_empty()) {
-        let node = table.required("name", "name = \"…\"")?.called(format!("name of the {kind}"));
+        let node = table.required("name", "name = \"…\"")?.with_label(format!("name of the {kind}"));
         return Err(node.error("found an empty text, expected a name"));
     }
     Ok(tables)

@@ -96,6 +96,9 @@ pub(crate) fn user_of<'d>(name: &str, table: &Table<'d>, ground: &Ground<'d>) ->
         tasks: None,
         demand: Vec::new(),
         commitment,
-        account: table.get("account").map(|node| account(node.called(format!("account of {name:?}")))).transpose()?,
+        account: table
+            .get("account")
+            .map(|node| account(node.with_label(format!("account of {name:?}"))))
+            .transpose()?,
     })
 }

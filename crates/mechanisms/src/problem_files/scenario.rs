@@ -149,7 +149,7 @@ fn phases<'d>(name: &str, table: &Table<'d>, ground: &Ground<'d>) -> Result<Vec<
     }
     let mut read: Vec<(Phase, Node<'d>)> = Vec::new();
     for item in list.list()? {
-        let phase = item.table()?.called(format!("a phase of {name:?}"));
+        let phase = item.table()?.with_label(format!("a phase of {name:?}"));
         phase.deny_unknown(&["from", "until", "tasks", "demand"])?;
         phase.required("from", "the time at which it begins")?;
         let (Some((from, node)), until) = times(&phase, name, "from", "until")? else { continue };
@@ -174,7 +174,7 @@ type Times<'d> = (Option<(Rational, Node<'d>)>, Option<Rational>);
 
 /// Beginning and end, as far as they are said.
 fn times<'d>(table: &Table<'d>, user: &str, begin: &str, end: &str) -> Result<Times<'d>, DocumentError> {
-    let named = |key: &str| table.get(key).map(|node| node.called(format!("{key} of {user:?}")));
+    let named = |key: &str| table.get(key).map(|node| node.with_label(format!("{key} of {user:?}")));
     let begins = named(begin).map(|node| Ok::<_, DocumentError>((time(&node)?, node))).transpose()?;
     let Some(node) = named(end) else { return Ok((begins, None)) };
     let ends = time(&node)?;

@@ -57,5 +57,5 @@ pub use wire_format::DecodeError;
 
 /// The examples of the documentation, run as tests.
 #[cfg(doctest)]
-#[doc = include_str!("../../../../docs/exchange.md")]
+#[doc = include_str!("../../../../docs/src/reference/protocol.md")]
 struct Documentation;

@@ -4,7 +4,7 @@
 //! everything in one thread; [`Peers::exchange`] publishes this node's record and returns the latest totals without
 //! waiting for other nodes. [`SingleNode`] is a cloud of one node.
 //!
-//! A node without the key can neither read nor send messages: see `docs/exchange.md`.
+//! A node without the key can neither read nor send messages: see `docs/src/reference/protocol.md`.
 //!
 //! ```
 //! use std::{thread, time::{Duration, Instant}};

@@ -142,7 +142,7 @@ impl<'a> Parties<'a> {
             let account = account.as_deref().unwrap_or("root");
             match known.get(&(user.as_str(), account)) {
                 Some(&leaf) => {
-                    homes.push(leaves.tree.home(leaf));
+                    homes.push(leaves.tree.account_of(leaf));
                     shares.push(leaves.tree.shares(leaf).clone());
                 }
                 // Gone since, or not shown: one of the account's users.

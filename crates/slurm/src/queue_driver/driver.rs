@@ -279,8 +279,8 @@ impl<'a> Driver<'a> {
 
     /// Reads jobs that finished since the last step. Returns the error if there is no accounting.
     fn read_accounting(&mut self, now: Time) -> Result<Option<String>, DriveError> {
-        let oldest = now.before(self.options.history);
-        let from = self.read_until.map_or(oldest, |until| until.before(OVERLAP).max(oldest));
+        let oldest = now.saturating_sub(self.options.history);
+        let from = self.read_until.map_or(oldest, |until| until.saturating_sub(OVERLAP).max(oldest));
         match FinishedJob::read(self.commands, from, now, true) {
             Ok(ended) => {
                 self.remember(ended, now, now)?;
@@ -298,7 +298,7 @@ impl<'a> Driver<'a> {
         let gone = self.running.drain().filter(|(id, _)| !running.contains_key(id));
         let gone: Vec<FinishedJob> = gone.map(|(_, job)| FinishedJob { end: now.max(job.start), ..job }).collect();
         self.running = running;
-        self.remember(gone, now, now.before(OVERLAP))
+        self.remember(gone, now, now.saturating_sub(OVERLAP))
     }
 
     /// Adds new finished jobs and removes those that are too old to count, here and in the saved state.
@@ -306,7 +306,7 @@ impl<'a> Driver<'a> {
         finished.retain(|job| {
             self.finished.binary_search_by_key(&sort_key(job), sort_key).map_or(true, |at| self.finished[at] != *job)
         });
-        let oldest = now.before(self.options.history);
+        let oldest = now.saturating_sub(self.options.history);
         let forgotten: Vec<FinishedJob> = self.finished.extract_if(.., |job| job.end < oldest).collect();
         self.store.update_finished_jobs(&finished, &forgotten, read_until)?;
         self.finished.extend(finished);
