@@ -29,7 +29,7 @@ use evenhand_enforcers::cgroups::{
 };
 use evenhand_enforcers::traffic::TrafficMeter;
 use evenhand_heaviness::{Parameters, metric_named};
-use evenhand_protocol::transport::Alone;
+use evenhand_protocol::transport::SingleNode;
 use rustix::time::{ClockId, clock_gettime};
 
 const RUNS: usize = 15;
@@ -180,7 +180,7 @@ impl BenchmarkAgent {
             meter: Box::new(meter.with(Box::new(TrafficMeter::of_devices().unwrap()))),
             enforcer: if changing { Box::new(ChangingEnforcer { real, round: 0 }) } else { Box::new(real) },
             enforced_by: Default::default(),
-            peers: Box::new(Alone),
+            peers: Box::new(SingleNode),
             journal: Some(Journal::open(&journal.path().join("agent.redb")).unwrap()),
             identity: Box::new(move |path| hierarchies.identity(path)),
             digest: 0,

@@ -158,8 +158,8 @@ impl Agent {
             supply: measured.supply,
             users: measured.users,
         };
-        self.totals = self.parts.peers.round(record);
-        if self.totals.alone_since.is_some() {
+        self.totals = self.parts.peers.exchange(record);
+        if self.totals.isolated_since.is_some() {
             self.isolated_updates = self.isolated_updates.saturating_add(1);
             self.round.set_totals(&self.totals)?;
             self.round.decay_weights(0.5);

@@ -12,8 +12,8 @@ use evenhand_enforcers::cgroups::{
 use evenhand_enforcers::systemd::SystemdDbus;
 use evenhand_enforcers::traffic::{Check, Settings, TrafficEnforcer, TrafficError, TrafficMeter};
 use evenhand_heaviness::Metric;
-use evenhand_protocol::exchange::{Fixed, Limits};
-use evenhand_protocol::transport::{Alone, Config, KeyError, Mode, Peers, PeersError};
+use evenhand_protocol::exchange::{Fixed, RecordLimits};
+use evenhand_protocol::transport::{Config, KeyError, Mode, Peers, SingleNode, TransportError};
 use thiserror::Error;
 
 use crate::agent::{Agent, AgentError, AgentParts, digest};
@@ -53,7 +53,7 @@ pub enum AssembleError {
     Traffic(#[from] TrafficError),
     /// The exchange with other nodes cannot be started.
     #[error(transparent)]
-    Peers(#[from] PeersError),
+    Peers(#[from] TransportError),
     /// The key cannot be read.
     #[error("{path}: {source}")]
     Key {
@@ -173,7 +173,7 @@ pub fn assemble(configuration: Configuration, apply: bool, system: &SystemRoot) 
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
     let incarnation = journal.as_ref().map_or(Ok(now), |journal| journal.incarnation(now))?;
     let peers: Box<dyn Peers> = match &peers {
-        None => Box::new(Alone),
+        None => Box::new(SingleNode),
         Some(section) => {
             evenhand_protocol::transport::start(config(section, (&name, incarnation), &settings, control.interval)?)?
         }
@@ -243,10 +243,10 @@ fn config(
     let known = section.largest.iter().any(|(_, largest)| largest.is_some());
     let largest = section.largest.select(&settings.resources).into_iter();
     let largest = largest.map(|bound| bound.and_then(Fixed::from_f64).unwrap_or(Fixed::MAX));
-    let limits = Limits {
+    let limits = RecordLimits {
         supply: known.then(|| largest.collect()),
         terms: Arc::new(bounds),
-        users: evenhand_protocol::exchange::MOST_USERS,
+        users: evenhand_protocol::exchange::MAX_USERS,
     };
     let mode = if section.ring { Mode::Ring } else { Mode::Gossip };
     Ok(Config {
@@ -254,8 +254,8 @@ fn config(
         advertise: section.advertise,
         seeds: section.seeds.clone(),
         mode,
-        age_limit: section.fresh,
-        halvings: section.lost - section.fresh,
+        fresh_intervals: section.fresh,
+        max_halvings: section.lost - section.fresh,
         ..Config::new(node, section.listen, key, interval, limits)
     })
 }

@@ -103,7 +103,7 @@ fn node_status(status: &evenhand_protocol::exchange::NodeStatus) -> NodeStatus {
         NodeState::Fresh => "counts in full".into(),
         NodeState::Ageing { halvings } => format!("late: halved {halvings} times"),
         NodeState::Lost => "no record for too long: does not count".into(),
-        NodeState::Refused(why) => format!("refused: {why}"),
+        NodeState::Rejected(why) => format!("refused: {why}"),
     };
     let fresh = status.state == NodeState::Fresh;
     NodeStatus { name: status.name.clone(), age_s: status.age.as_secs_f64(), state, fresh }

@@ -1,7 +1,7 @@
 //! Computes the targets of an enforcer from weights.
 
 use evenhand_enforcers::cgroups::{Resource, Targets};
-use evenhand_heaviness::controller::Range;
+use evenhand_heaviness::controller::WeightRange;
 
 /// A workload's claim to protected memory.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -48,16 +48,16 @@ pub(crate) fn weight_targets(weight: f64, resources: &[Resource]) -> Targets {
 
 /// Requests the values of the linear map of Poullie et al. (2016), converted to weights with the ratios of the paper's
 /// ranges. Memory needs the workload's size.
-pub(crate) fn linear_targets(value: impl Fn(Range) -> u64, size: Option<f64>, resources: &[Resource]) -> Targets {
+pub(crate) fn linear_targets(value: impl Fn(WeightRange) -> u64, size: Option<f64>, resources: &[Resource]) -> Targets {
     Targets::from_fn(|resource| {
         if !resources.contains(&resource) {
             return None;
         }
         match resource {
-            Resource::Cpu => Some(value(Range::CPU_SHARES) as f64 / 100.0),
-            Resource::Disk => Some(value(Range::DISK_WEIGHT) as f64 / 100.0),
-            Resource::Network => Some(value(Range::TRAFFIC_CLASS) as f64 / 100.0),
-            Resource::Memory => size.map(|size| value(Range::memory(size as u64)) as f64),
+            Resource::Cpu => Some(value(WeightRange::CPU_SHARES) as f64 / 100.0),
+            Resource::Disk => Some(value(WeightRange::DISK_WEIGHT) as f64 / 100.0),
+            Resource::Network => Some(value(WeightRange::TRAFFIC_CLASS) as f64 / 100.0),
+            Resource::Memory => size.map(|size| value(WeightRange::memory(size as u64)) as f64),
         }
     })
 }

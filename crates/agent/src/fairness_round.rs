@@ -4,8 +4,12 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use evenhand_enforcers::cgroups::{PerResource, Resource, parent};
-use evenhand_heaviness::controller::{ControllerError, Integral, LinearMap, Range, Settings, elasticity, row_gain};
-use evenhand_heaviness::{Cloud, Endowment, Guest, HeavinessError, Local, Metric, Node, precedence, user_heaviness};
+use evenhand_heaviness::controller::{
+    ControllerError, IntegralController, IntegralSettings, LinearMap, WeightRange, elasticity, row_gain,
+};
+use evenhand_heaviness::{
+    Cloud, Endowment, HeavinessError, Metric, Node, NodeHeaviness, RunningWorkload, combined_heaviness, user_heaviness,
+};
 use evenhand_protocol::exchange::{Fixed, Totals, UserSums};
 
 use crate::configuration::Law;
@@ -87,7 +91,7 @@ pub struct FairnessRound {
     known_here: Vec<bool>,
     cloud: Cloud<f64>,
     node: Node<f64>,
-    local: Local<f64>,
+    local: NodeHeaviness<f64>,
     siblings: Vec<Siblings>,
     /// For each workload, the index of its siblings and its index among them.
     places: Vec<(usize, usize)>,
@@ -102,7 +106,7 @@ pub struct FairnessRound {
 /// Workloads with the same parent group, among which the kernel divides by weight.
 struct Siblings {
     members: Vec<WorkloadIndex>,
-    controller: Integral,
+    controller: IntegralController,
 }
 
 /// A controller that rejected its input, so that the weights of some workloads did not change.
@@ -134,7 +138,7 @@ impl FairnessRound {
             known_here: Vec::new(),
             cloud,
             node,
-            local: Local::default(),
+            local: NodeHeaviness::default(),
             siblings: Vec::new(),
             places: Vec::new(),
             heaviness: Vec::new(),
@@ -155,7 +159,7 @@ impl FairnessRound {
     /// Returns upper bounds of the sums over all users in the record of a node with this supply, in a cloud with this
     /// number of users.
     pub fn record_bounds(metric: &dyn Metric<f64>, users: usize, supply: &[f64]) -> Vec<f64> {
-        let mut bounds = metric.most_terms(users, supply);
+        let mut bounds = metric.max_terms(users, supply);
         // p (1 - p) <= 1/4 of the supply for each workload, and the p sum to 1 at most: so at most the supply.
         (0..EXTRA_TERMS).for_each(|_| bounds.extend_from_slice(supply));
         bounds
@@ -172,7 +176,7 @@ impl FairnessRound {
         let weights: HashMap<(String, u64), f64> = self.workloads.iter().enumerate().map(weight_of).collect();
         let settings = match self.settings.law {
             Law::Integral(settings) => settings,
-            Law::Linear => Settings::default(),
+            Law::Linear => IntegralSettings::default(),
         };
         let mut parents: BTreeMap<&str, usize> = BTreeMap::new();
         let (mut members, mut places) = (Vec::<Vec<WorkloadIndex>>::new(), Vec::new());
@@ -184,7 +188,7 @@ impl FairnessRound {
         }
         self.siblings = members
             .into_iter()
-            .filter_map(|members| Some(Siblings { members, controller: Integral::new(settings).ok()? }))
+            .filter_map(|members| Some(Siblings { members, controller: IntegralController::new(settings).ok()? }))
             .collect();
         for siblings in &mut self.siblings {
             for member in &siblings.members {
@@ -196,7 +200,7 @@ impl FairnessRound {
         }
         let speed = PerResource { cpu: self.settings.speed, memory: 1.0, disk: 1.0, network: 1.0 };
         let resources = &self.settings.resources;
-        let describe = |info: &WorkloadInfo| Guest {
+        let describe = |info: &WorkloadInfo| RunningWorkload {
             owner: 0,
             sizes: info.sizes.select(resources),
             load: vec![0.0; resources.len()],
@@ -273,7 +277,7 @@ impl FairnessRound {
             let (of, used) = (&self.local.sums[user.0 * terms..][..terms], &used[user.0 * resources..][..resources]);
             let responses = used.iter().zip(self.node.supply()).map(|(used, supply)| supply * response(*used, *supply));
             let terms = of.iter().copied().chain(responses).chain(used.iter().copied()).map(to_fixed).collect();
-            (name.clone(), UserSums { terms, guests: counts[user.0] })
+            (name.clone(), UserSums { terms, workloads: counts[user.0] })
         };
         present.map(sums).collect()
     }
@@ -329,12 +333,12 @@ impl FairnessRound {
             self.responses[user.0] = responses.map(|(norm, response)| norm * response.to_f64()).sum();
         }
         user_heaviness(self.settings.metric.as_ref(), &self.cloud, &self.sums, &mut self.heaviness);
-        precedence(&self.node, &self.local.guests, &self.heaviness, &mut self.precedence);
+        combined_heaviness(&self.node, &self.local.workloads, &self.heaviness, &mut self.precedence);
         Ok(())
     }
 
     /// Updates the weights of one set of siblings.
-    fn update_siblings(&mut self, set: usize, settings: Settings) -> Result<(), ControllerError> {
+    fn update_siblings(&mut self, set: usize, settings: IntegralSettings) -> Result<(), ControllerError> {
         let (supply, norm) = (self.node.supply(), self.cloud.norm());
         let (mut heaviness, mut activity, mut gain) = (Vec::new(), Vec::new(), 0.0_f64);
         for member in &self.siblings[set].members {
@@ -348,10 +352,11 @@ impl FairnessRound {
                 .zip(norm)
                 .map(|((load, supply), norm)| norm * supply * response(*load, *supply));
             let of_owner = self.responses[self.node.owners()[member.0]];
-            let steepest = self.settings.metric.steepest().unwrap_or(1.0);
+            let steepest = self.settings.metric.max_slope().unwrap_or(1.0);
             gain = gain.max(row_gain(steepest, of_workload.sum(), of_owner));
         }
-        let settings = if gain > 0.0 { settings.bounded_with_delay(gain, self.settings.delay) } else { settings };
+        let settings =
+            if gain > 0.0 { settings.with_stable_gain_for_delay(gain, self.settings.delay) } else { settings };
         let controller = &mut self.siblings[set].controller;
         controller.set_gain(settings.gain)?;
         controller.update(&heaviness, &activity)
@@ -359,7 +364,7 @@ impl FairnessRound {
 
     /// Moves all weights towards 1, for when no other node is reachable: the fraction `part` of the distance remains.
     pub fn decay_weights(&mut self, part: f64) {
-        self.siblings.iter_mut().for_each(|siblings| siblings.controller.age(part));
+        self.siblings.iter_mut().for_each(|siblings| siblings.controller.decay_weights(part));
     }
 
     fn weight(&self, workload: WorkloadIndex) -> f64 {
@@ -369,14 +374,14 @@ impl FairnessRound {
     /// Iterates over the results of all workloads, in their order.
     pub fn outcomes(&self) -> impl ExactSizeIterator<Item = WorkloadOutcome> {
         (0..self.workloads.len()).map(|index| WorkloadOutcome {
-            heaviness: self.local.guests.get(index).copied().unwrap_or(0.0),
+            heaviness: self.local.workloads.get(index).copied().unwrap_or(0.0),
             precedence: self.precedence.get(index).copied().unwrap_or(0.0),
             weight: self.weight(WorkloadIndex(index)),
         })
     }
 
     /// Maps the precedence of the workload at this position to a range, by the linear map of Poullie et al. (2016).
-    pub fn linear_value(&self, workload: usize, range: Range) -> u64 {
+    pub fn linear_value(&self, workload: usize, range: WeightRange) -> u64 {
         LinearMap { range }.value(self.precedence.get(workload).copied().unwrap_or(0.0))
     }
 
@@ -396,7 +401,7 @@ impl FairnessRound {
                 heaviness: self.heaviness.get(user.0).copied().unwrap_or(0.0),
                 shares: shares(&used),
                 entitlements: shares(self.cloud.endowment(user.0)),
-                workloads: sums.guests,
+                workloads: sums.workloads,
             };
             (name.clone(), outcome)
         };

@@ -83,7 +83,7 @@ fn all_keys_are_read() {
     assert_eq!(it.heaviness.resources, [Resource::Cpu, Resource::Disk]);
     assert_eq!((it.control.interval, it.control.protected), (Duration::from_millis(2500), 0.25));
     let Law::Integral(settings) = it.control.law else { panic!("{:?}", it.control.law) };
-    assert_eq!((settings.gain, settings.damping, settings.least, settings.most), (0.1, 0.5, 0.1, 10.0));
+    assert_eq!((settings.gain, settings.damping, settings.min_weight, settings.max_weight), (0.1, 0.5, 0.1, 10.0));
     let peers = it.peers.unwrap();
     assert!(peers.ring && (peers.fresh, peers.lost) == (2, 5) && peers.seeds.len() == 1);
     assert_eq!(peers.largest, PerResource { cpu: Some(128.0), ..PerResource::default() });
@@ -109,7 +109,7 @@ fn defaults_are_as_documented() {
     let defaults = [settings.gain, settings.damping, settings.dead_band].map(|n| n.to_string()).join(", ");
     assert!(docs.contains(&format!(
         "| {defaults}, {:.2}, {:.2}, {}, {} |",
-        settings.slew, settings.idle, settings.least, settings.most
+        settings.slew, settings.idle_margin, settings.min_weight, settings.max_weight
     )));
 }
 

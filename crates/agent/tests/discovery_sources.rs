@@ -238,7 +238,7 @@ fn engine(machine: &Machine, answer: &Arc<Mutex<String>>) -> (String, Arc<Mutex<
                 let n = socket.read(&mut piece).unwrap();
                 request.extend_from_slice(&piece[..n]);
             }
-            assert!(request.starts_with(b"GET /containers/json HTTP/1.0\r\n"));
+            assert!(request.starts_with(b"GET /containers/json HTTP/1.1\r\n"));
             *count.lock().unwrap() += 1;
             let _ = socket.write_all(answer.lock().unwrap().as_bytes());
         }

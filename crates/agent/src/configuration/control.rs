@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use evenhand_documents::{DocumentError, Table};
 use evenhand_enforcers::cgroups::Resource;
-use evenhand_heaviness::controller::{Integral, Settings};
+use evenhand_heaviness::controller::{IntegralController, IntegralSettings};
 use evenhand_heaviness::{Endowment, METRICS, Metric, Parameters, metric_named};
 
 use super::fields::{choice, number, span};
@@ -68,7 +68,7 @@ pub struct ControlSection {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Law {
     /// An integral controller: weights change until contending workloads are equally heavy.
-    Integral(Settings),
+    Integral(IntegralSettings),
     /// The linear map of Poullie et al. (2016): a weight is a function of the present heaviness, which oscillates under
     /// contention.
     Linear,
@@ -88,17 +88,17 @@ impl ControlSection {
             Law::Linear
         } else {
             let any = |key, default| number(table, key, default, "a number", |_| true);
-            let standard = Settings::default();
-            let settings = Settings {
+            let standard = IntegralSettings::default();
+            let settings = IntegralSettings {
                 gain: any("gain", standard.gain)?,
                 damping: any("damping", standard.damping)?,
                 dead_band: any("dead_band", standard.dead_band)?,
                 slew: any("slew", standard.slew)?,
-                idle: any("idle", standard.idle)?,
-                least: any("least", standard.least)?,
-                most: any("most", standard.most)?,
+                idle_margin: any("idle", standard.idle_margin)?,
+                min_weight: any("least", standard.min_weight)?,
+                max_weight: any("most", standard.max_weight)?,
             };
-            Integral::new(settings).map_err(|e| table.error(e.to_string()))?;
+            IntegralController::new(settings).map_err(|e| table.error(e.to_string()))?;
             Law::Integral(settings)
         };
         let part = "a number of at least 0 and less than 1";

@@ -10,10 +10,10 @@ use evenhand_enforcers::cgroups::{
     Change, Enforcer, Group, GroupId, KernelError, Meter, PerResource, ProtectedCgroups, Resource, SavedState, Targets,
     Usage,
 };
-use evenhand_heaviness::controller::Settings;
+use evenhand_heaviness::controller::IntegralSettings;
 use evenhand_heaviness::{Parameters, metric_named};
-use evenhand_protocol::exchange::{NodeState, NodeStatus, Record, Totals, add_to};
-use evenhand_protocol::transport::{Alone, Peers};
+use evenhand_protocol::exchange::{NodeState, NodeStatus, Record, Totals, add_elementwise};
+use evenhand_protocol::transport::{Peers, SingleNode};
 
 pub(crate) const SECOND: Duration = Duration::from_secs(1);
 pub(crate) const MUCH: f64 = 1e12;
@@ -253,16 +253,16 @@ pub(crate) struct BusPeers {
 }
 
 impl Peers for BusPeers {
-    fn round(&mut self, own: Record) -> Totals {
+    fn exchange(&mut self, own: Record) -> Totals {
         let mut all = self.bus.0.lock().unwrap();
         let mine = own.node.clone();
         all.entry(mine.clone()).or_default().push(own);
         let cut = *self.cut.lock().unwrap();
-        let mut totals = Totals { alone_since: cut, ..Totals::default() };
+        let mut totals = Totals { isolated_since: cut, ..Totals::default() };
         for (node, records) in all.iter().filter(|(node, _)| cut.is_none() || **node == mine) {
             let late = if *node == mine { 0 } else { self.delay };
             let Some(record) = records.iter().rev().nth(late) else { continue };
-            add_to(&mut totals.supply, &record.supply);
+            add_elementwise(&mut totals.supply, &record.supply);
             for (user, sums) in &record.users {
                 totals.users.entry(user.clone()).or_default().add(sums);
             }
@@ -297,10 +297,10 @@ impl Setting {
         Setting {
             node: "a",
             metric: "deviation",
-            law: Law::Integral(Settings::default()),
+            law: Law::Integral(IntegralSettings::default()),
             resources: vec![Resource::Cpu],
             delay: 0,
-            peers: Box::new(Alone),
+            peers: Box::new(SingleNode),
             journal: Some(Journal::open(&folder.join("agent.redb")).unwrap()),
         }
     }

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use evenhand_agent::{Journal, Law, digest};
 use evenhand_enforcers::cgroups::Resource;
-use evenhand_heaviness::controller::Settings;
+use evenhand_heaviness::controller::IntegralSettings;
 
 use crate::machine::{Bus, MUCH, Machine, SECOND, Setting, run, workload};
 
@@ -320,8 +320,8 @@ fn ten_thousand_users_are_handled() {
         let name: &'static str = Box::leak(format!("u{user:05}").into_boxed_str());
         machine.world().workloads.insert(name.into(), workload(name, [if user < 100 { 1.0 } else { 0.001 }, 0.0]));
     }
-    let mut agent =
-        Setting { law: Law::Integral(Settings::default()), ..Setting::in_folder(folder.path()) }.start(&machine);
+    let mut agent = Setting { law: Law::Integral(IntegralSettings::default()), ..Setting::in_folder(folder.path()) }
+        .start(&machine);
     run(&mut [(&machine, &mut agent)], 0, 5);
     let status = agent.status(0.0);
     assert_eq!((status.users.len(), status.workloads.len()), (10_000, 10_000));

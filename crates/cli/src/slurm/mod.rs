@@ -12,7 +12,7 @@ mod when;
 pub(crate) use args::SlurmVerb;
 
 use evenhand_policies::Registry;
-use evenhand_slurm::{Commands, ReadError, Rest, System};
+use evenhand_slurm::{Commands, LocalCommands, ReadError, Rest};
 
 use self::args::QueueArgs;
 use crate::args::Common;
@@ -38,11 +38,11 @@ pub(crate) fn run(
 /// Who answers: the commands, and for the queue slurmrestd if that is asked for.
 fn site(queue: &QueueArgs, console: &Console) -> Box<dyn Commands> {
     match &queue.rest {
-        None => Box::new(System::default()),
+        None => Box::new(LocalCommands::default()),
         Some(socket) => {
             let said = "The queue is read from slurmrestd, as far as it may see it; all else by Slurm's commands.";
             console.note(said);
-            Box::new(Rest::new(socket, None, System::default()))
+            Box::new(Rest::new(socket, None, LocalCommands::default()))
         }
     }
 }

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use evenhand_model::{Nano, Time};
 use evenhand_policies::Registry;
 use evenhand_slurm::{
-    Accounts, Configuration, Ended, Hold, Job, Lacks, Nodes, Partitions, Place, Plan, PlanError, Queue, SiteSnapshot,
-    Unranked,
+    Accounts, Configuration, FinishedJob, Hold, Job, Lacks, Nodes, Partitions, Place, Plan, PlanError, Queue,
+    SiteSnapshot, Unranked,
 };
 use serde::Serialize;
 
@@ -81,7 +81,7 @@ pub(super) fn run(args: &PlanArgs, registry: &Registry, console: &Console) -> Re
     let accounts = accounts.filter(|a| !a.associations.is_empty());
     let mut ended = None;
     if options.decay.is_some() {
-        let read = Ended::read(slurm, now.saturating_sub(memory), now, true);
+        let read = FinishedJob::read(slurm, now.saturating_sub(memory), now, true);
         ended = unless(read, "Without accounting, what ended is not remembered", &mut notes)?;
     }
     notes.iter().for_each(|note| console.note(note));

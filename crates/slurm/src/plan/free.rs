@@ -24,7 +24,7 @@ impl Free {
                 left(node.gpus(), node.allocated.gpus()),
             ]
         };
-        let machines: Vec<[Nano; 3]> = nodes.iter().filter(|n| !n.is_out()).map(machine).collect();
+        let machines: Vec<[Nano; 3]> = nodes.iter().filter(|n| !n.is_unavailable()).map(machine).collect();
         let sum = |r: usize| machines.iter().map(|m| m[r]).sum();
         Free { resources: resources.iter().map(|r| r.name.clone()).collect(), site: [sum(0), sum(1), sum(2)], machines }
     }

@@ -19,10 +19,10 @@ use thiserror::Error;
 use self::free::Free;
 use self::parties::Parties;
 use self::speeds::Speeds;
-use crate::accounts::Accounts;
-use crate::cluster::{ClusterOptions, cluster};
+use crate::associations::Accounts;
+use crate::cluster_from_site::{ClusterOptions, cluster};
 use crate::configuration::Configuration;
-use crate::ended::Ended;
+use crate::finished_job::FinishedJob;
 use crate::nodes::Node;
 use crate::partitions::Partition;
 use crate::queue::{Hold, Queue};
@@ -39,7 +39,7 @@ pub struct SiteSnapshot<'a> {
     /// Pending and running jobs.
     pub queue: &'a Queue,
     /// Finished jobs, as far back as they should count.
-    pub ended: &'a [Ended],
+    pub ended: &'a [FinishedJob],
     /// How Slurm itself is configured: a policy that models Slurm takes its defaults from it.
     pub configuration: Option<&'a Configuration>,
 }

@@ -7,9 +7,9 @@ use evenhand_policies::queue_order::{PendingJob, StartedJob};
 
 use super::speeds::Speeds;
 use super::{PlanError, PlanOptions, SiteSnapshot, Unranked};
-use crate::accounts::Accounts;
+use crate::associations::Accounts;
+use crate::parse_values::Limit;
 use crate::queue::{Job, JobState};
-use crate::value::Limit;
 
 pub(super) const NANO: Nano = 1_000_000_000;
 /// Assumed requested wall time of a job without a time limit.
@@ -132,7 +132,7 @@ impl<'a> Parties<'a> {
         let Some(accounts) = self.accounts.filter(|_| !self.names.is_empty()) else {
             return Ok(Entitled { tree: None, weights: Weights::equal(users) });
         };
-        let leaves = accounts.leaves()?;
+        let leaves = accounts.association_tree()?;
         let known: HashMap<(&str, &str), usize> =
             leaves.users.iter().enumerate().map(|(at, (u, a))| ((u.as_str(), a.as_str()), at)).collect();
         let all: Vec<Account> = leaves.tree.accounts().to_vec();

@@ -19,7 +19,7 @@ const QUEUE: &str = "1|1|N/A|ann|art|main|RUNNING|None|100|100|110|1:00:00|5|0|(
 const ACCOUNTS: &str =
     "Account|ParentName|User|Share\nroot|||1\nart|root||3\nart||ann|1\nart||bob|1\nlab|root||1\nlab||cid|1\n";
 
-fn plan(policy: &str, depth: usize, accounts: bool, ended: &[Ended]) -> Plan {
+fn plan(policy: &str, depth: usize, accounts: bool, ended: &[FinishedJob]) -> Plan {
     let (nodes, partitions) = (Nodes::parse(NODES).unwrap(), Partitions::parse(PARTITIONS).unwrap());
     let queue = Queue::parse(&format!("{HEADER}\n{QUEUE}")).unwrap();
     let accounts = accounts.then(|| Accounts::parse(ACCOUNTS).unwrap());
@@ -75,7 +75,7 @@ fn the_order_is_the_policy_s_and_says_why() {
 #[test]
 fn what_ended_counts_by_its_times_and_accounts_entitle() {
     let held = crate::Tres::parse("cpu=32,mem=1000M,node=2").unwrap();
-    let job = |user: &str, account: &str| Ended {
+    let job = |user: &str, account: &str| FinishedJob {
         id: 77,
         user: user.into(),
         account: Some(account.into()),
@@ -111,7 +111,7 @@ fn penalties_count_gpus_speed_and_the_partition_s_price() {
     let pending = "2|2|N/A|USER|art|main|PENDING|Priority|120|120|N/A|1:00|5|0|(null)|(null)|1|cpu=1,node=1\n";
     let queue = ["ann", "bob", "cid", "dan"].map(|user| pending.replace("USER", user)).concat();
     let queue = Queue::parse(&format!("{HEADER}\n{queue}")).unwrap();
-    let job = |user: &str, node: &str, partition: &str, held: &str| Ended {
+    let job = |user: &str, node: &str, partition: &str, held: &str| FinishedJob {
         id: 1,
         user: user.into(),
         account: None,
