@@ -1,5 +1,7 @@
 //! The machines: `scontrol show node`.
 
+use evenhand_workload::slurm_notation::TresError;
+
 use crate::commands::{Call, Commands};
 use crate::error::{ReadError, TextError};
 use crate::gres::{Gres, parse_gres};
