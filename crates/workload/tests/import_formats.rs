@@ -587,7 +587,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn folders_files_and_what_is_not_there() {
+fn folders_files_and_missing_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let log = |first: u32| format!("{first} {first} 0 5 1 -1 -1 1 -1 -1 1 {first} 1 1 1 1 -1 -1\n");
@@ -614,12 +614,12 @@ fn folders_files_and_what_is_not_there() {
     let nothing = message(import(&[], &options(Format::Auto)));
     assert!(nothing.0.starts_with("found no input"), "{}", nothing.0);
     let unclear = message(import(&[Source::from_argument(path("README"))], &options(Format::Auto)));
-    let expected = "DIR/README: found a first line \"not a trace\" of unknown format, expected one of swf, google2011, sdrf-csv, sacct, batsim, csv; say which it is with --from";
+    let expected = "DIR/README: found a first line \"not a trace\" of unknown format, expected one of swf, google2011, sdrf-csv, sacct, batsim, csv; name the format with --from";
     assert_eq!(unclear, (expected.to_string(), false));
     assert_eq!(Source::from_argument("-"), Source::Stdin);
 }
 
-/// A pipe can be read only once, although its head is looked at for the format and the order.
+/// A pipe can be read only once, although the import reads its head for the format and the order.
 #[cfg(unix)]
 #[test]
 fn pipes_are_read_once() {
