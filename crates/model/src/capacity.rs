@@ -1,9 +1,9 @@
 //! The capacity of a resource pool.
 
-use dashu_int::{IBig, UBig};
+use dashu_int::IBig;
 use thiserror::Error;
 
-use crate::{Amount, MeanUse, Quantity, Rational, Resource, to_f64};
+use crate::{Amount, MeanUse, Quantity, Rational, Resource, to_f64, whole_steps};
 
 /// The exact capacity of a pool, one entry per resource.
 ///
@@ -50,15 +50,7 @@ impl Capacity {
         }
         let steps: Vec<Rational> =
             resources.iter().zip(&units).map(|(r, c)| c * Rational::from(IBig::from(r.steps()))).collect();
-        // Everything that can be held at once fits i64: a larger pool makes no difference.
-        let largest = UBig::from(i64::MAX as u64);
-        let amounts = steps
-            .iter()
-            .map(|s| {
-                let floor = UBig::try_from(s.floor()).unwrap_or(UBig::ZERO);
-                Amount(u64::try_from(floor.min(largest.clone())).expect("at most i64::MAX"))
-            })
-            .collect();
+        let amounts = resources.iter().zip(&units).map(|(r, c)| whole_steps(c, r)).collect();
         Ok(Capacity { units, steps, amounts })
     }
 

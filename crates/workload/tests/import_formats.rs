@@ -166,7 +166,7 @@ fn a_malformed_log_names_the_place_and_the_remedy() {
         ),
         (
             "1 0 0 1 4 -1 -1 1 1 900000000000000000 1 1 1 1 1 1 1 1\n",
-            "trace:1:21: found \"900000000000000000\", expected less than 10^18 in all",
+            "trace:1:21: found \"900000000000000000\", expected less than 10^18 in total",
         ),
         ("1 0 0 1 4 - -1 1 1 9 1 1 1 1 1 1 1 1\n", "trace:1:11: found \"-\", expected the mean CPU time"),
         ("1 0 0 1 4 \u{e9} -1 1 1 9 1 1 1 1 1 1 1 1\n", "trace:1:11: found \"\\xc3\\xa9\""),
@@ -211,11 +211,11 @@ fn an_attempt_of_google_counts_if_it_ended_by_itself() {
     }
     let story = google(&[(0, 0), (0, 1), (0, 4)]);
     for (from, to, reason) in [
-        ("600000000,", "0,", "1 submitted at time 0"),
-        ("601000000,,", "601000000,1,", "1 with missing information"),
-        ("0.0125", "0", "1 no CPU or memory request"),
-        ("1.5e-2", "", "1 no CPU or memory request"),
-        ("602000000,", "9223372036854775807,", "1 still running at the end"),
+        ("600000000,", "0,", "submitted at time 0, before the trace began (1)"),
+        ("601000000,,", "601000000,1,", "missing information (1)"),
+        ("0.0125", "0", "no CPU or memory request (1)"),
+        ("1.5e-2", "", "no CPU or memory request (1)"),
+        ("602000000,", "9223372036854775807,", "still running at the end (1)"),
     ] {
         let error = refused(&options(Format::Auto), story.replace(from, to));
         assert!(error.starts_with("no task of this trace is left.") && error.contains(reason), "{error}");
@@ -236,7 +236,7 @@ fn shards_of_google_are_put_in_the_order_of_their_times() {
     // The same shard twice, or rows that go back.
     let twice = import(&[shard(0, &lines), shard(1, &lines)], &ImportOptions::default()).unwrap_err().to_string();
     let expected = "s1:1:1: found time 600000000 in this file after time 608000000 in the one before, \
-                    expected files that follow each other in time; give each shard once";
+                    expected files in the order of their times; give each shard once";
     assert!(twice.starts_with(expected), "{twice}");
     let back = [lines[1], lines[0]].join("\n");
     let back = refused(&options(Format::Google2011), back);
@@ -587,7 +587,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn folders_files_and_what_is_not_there() {
+fn folders_files_and_missing_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let log = |first: u32| format!("{first} {first} 0 5 1 -1 -1 1 -1 -1 1 {first} 1 1 1 1 -1 -1\n");
@@ -598,7 +598,7 @@ fn folders_files_and_what_is_not_there() {
     };
     std::fs::write(path("README"), "not a trace").unwrap();
     std::fs::write(path(".hidden.swf"), "not a trace").unwrap();
-    let none = "DIR: found no file to read in this folder, expected *.swf (also with .gz or .zst); name the files themselves if they are called otherwise";
+    let none = "DIR: found no file to read in this folder, expected *.swf (also with .gz or .zst); name the files explicitly if they have other extensions";
     assert_eq!(message(of_folder(Format::Swf)), (none.to_string(), false));
     std::fs::write(path("b.swf"), log(2)).unwrap();
     std::fs::write(path("a.swf.zst"), zstd::encode_all(log(1).as_bytes(), 1).unwrap()).unwrap();
@@ -614,12 +614,12 @@ fn folders_files_and_what_is_not_there() {
     let nothing = message(import(&[], &options(Format::Auto)));
     assert!(nothing.0.starts_with("found no input"), "{}", nothing.0);
     let unclear = message(import(&[Source::from_argument(path("README"))], &options(Format::Auto)));
-    let expected = "DIR/README: found a first line \"not a trace\" of unknown format, expected one of swf, google2011, sdrf-csv, sacct, batsim, csv; say which it is with --from";
+    let expected = "DIR/README: found a first line \"not a trace\" of unknown format, expected one of swf, google2011, sdrf-csv, sacct, batsim, csv; name the format with --from";
     assert_eq!(unclear, (expected.to_string(), false));
     assert_eq!(Source::from_argument("-"), Source::Stdin);
 }
 
-/// A pipe can be read only once, although its head is looked at for the format and the order.
+/// A pipe can be read only once, although the import reads its head for the format and the order.
 #[cfg(unix)]
 #[test]
 fn pipes_are_read_once() {
@@ -663,8 +663,8 @@ fn lenient_skips_and_counts() {
     let options = ImportOptions { lenient: true, ..options(Format::SdrfCsv) };
     let found = import(&bytes(text), &options).unwrap();
     assert_eq!((found.summary.rows_read, found.summary.tasks), (4, 1));
-    let columns = "malformed (expected 7 columns: submit,start,finish,user,task,cpu,mem)";
-    let finish = "malformed (expected a finish that is not before the start)";
+    let columns = "malformed, expected 7 columns: submit,start,finish,user,task,cpu,mem";
+    let finish = "malformed, expected a finish that is not before the start";
     assert_eq!(dropped(&found), [(columns, 2), (finish, 1)]);
 }
 
