@@ -7,9 +7,9 @@ mod shown;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use evenhand_audit::{Audit, Calendar, Finding, Past, PastError, Property, Summary, Window};
+use evenhand_audit::{Audit, Calendar, Finding, History, AuditError, Property, Summary, Window};
 use evenhand_model::{Capacity, Span, Time, UserId, Workload, mean_use};
-use evenhand_report::past::{PastRecord, date_and_time, write_past_report};
+use evenhand_report::audit_page::{EntitlementRecord, date_and_time, write_audit_report};
 use evenhand_study::CapacityAsked;
 use serde::Serialize;
 
@@ -89,7 +89,7 @@ pub(crate) fn run(
         Some(shares) => shares.tree.weights(),
         None => weights(args.weights.as_deref(), &workload, console)?,
     };
-    let past = Past::original(&workload).map_err(|e| refusal(path, &e))?;
+    let past = History::original(&workload).map_err(|e| refusal(path, &e))?;
     let asked = asked.map(|asked| capacity(asked, &workload, console)).transpose()?;
     let (pool, pool_is) = pool(asked, &past)?;
     let first = workload.columns().submit.first().copied().unwrap_or_default();
@@ -103,8 +103,8 @@ pub(crate) fn run(
     let record = Record { policies, entitlements, ..Record::new(path, &past, &pool, &pool_is, &audit, calendar) };
     if let (Some(out), Some(entitlements)) = (&args.out, &record.entitlements) {
         let page =
-            PastRecord { source: record.history.clone(), facts: record.facts(told.as_deref()), ..entitlements.clone() };
-        let written = write_past_report(out, &page).map_err(|e| Failure::Environment(e.to_string()))?;
+            EntitlementRecord { source: record.history.clone(), details: record.facts(told.as_deref()), ..entitlements.clone() };
+        let written = write_audit_report(out, &page).map_err(|e| Failure::Environment(e.to_string()))?;
         console.note(&format!("Wrote {} and its data.", written.index.display()));
     }
     let text = if console.is_json() { json(&record)? } else { record.tables() };
@@ -124,16 +124,16 @@ fn span(option: &str, text: &str) -> Result<Span, Failure> {
     Span::parse(text).map_err(|e| Failure::Input(format!("{option}: {e}")))
 }
 
-fn refusal(path: &Path, error: &PastError) -> Failure {
+fn refusal(path: &Path, error: &AuditError) -> Failure {
     let remedy = match error {
-        PastError::NoStarts => "; `evenhand study` tells what would have been under a policy",
+        AuditError::NoStarts => "; `evenhand study` tells what would have been under a policy",
         _ => "",
     };
     Failure::Input(format!("{}: {error}{remedy}", path.display()))
 }
 
 /// The capacity, and what it is.
-fn pool(asked: Option<CapacityAsked>, past: &Past<'_>) -> Result<(Capacity, String), Failure> {
+fn pool(asked: Option<CapacityAsked>, past: &History<'_>) -> Result<(Capacity, String), Failure> {
     let workload = past.workload();
     let (pool, pool_is) = match asked {
         None => (past.peak_capacity(), "the peak use".into()),
@@ -176,7 +176,7 @@ struct Record<'a> {
     policies: Vec<PolicyRecord>,
     /// What accounts and users were entitled to, wanted and got.
     #[serde(skip_serializing_if = "Option::is_none")]
-    entitlements: Option<PastRecord>,
+    entitlements: Option<EntitlementRecord>,
 }
 
 #[derive(Debug, Serialize)]
@@ -236,7 +236,7 @@ fn property_records(audit: &Audit) -> Vec<PropertyRecord> {
 impl<'a> Record<'a> {
     fn new(
         path: &Path,
-        past: &Past<'a>,
+        past: &History<'a>,
         pool: &Capacity,
         pool_is: &'a str,
         audit: &Audit,

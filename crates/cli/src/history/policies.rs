@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use evenhand_audit::{Audit, Past, Property, Window};
+use evenhand_audit::{Audit, History, Property, Window};
 use evenhand_model::{Capacity, Weights, Workload};
 use evenhand_policies::{Decay, Registration};
 use evenhand_study::starts_under;
@@ -42,7 +42,7 @@ pub(super) fn audits(
     let audit = |policy: &&'static Registration| {
         let decay = policy.needs_decay.then_some(decay);
         let starts = starts_under(&tasks, pool, weights, policy, decay).map_err(|e| failed(policy, &e))?;
-        let past = Past::with_starts(&tasks, &starts).map_err(|e| failed(policy, &e))?;
+        let past = History::with_starts(&tasks, &starts).map_err(|e| failed(policy, &e))?;
         let audit: Audit = past.audit(pool, weights, properties, window).map_err(|e| failed(policy, &e))?;
         Ok(PolicyRecord {
             policy: policy.name,

@@ -1,0 +1,34 @@
+//! Writes a report: of the record in a `summary.json`, or of a made-up study of some size.
+//!
+//! `cargo run -p evenhand-report --example sample -- FOLDER [SUMMARY.json | USERS POLICIES CAPACITIES]`
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use evenhand_report::write_study_report;
+use evenhand_study::record::StudyRecord;
+
+#[path = "../tests/fixture/mod.rs"]
+mod fixture;
+
+#[allow(clippy::print_stdout)]
+fn main() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let folder = PathBuf::from(arguments.first().ok_or("which folder?")?);
+    let record: StudyRecord = match &arguments[1..] {
+        [] => fixture::study(&fixture::StudyShape::default()),
+        [file] => serde_json::from_reader(std::fs::File::open(file)?)?,
+        [users, policies, capacities, rest @ ..] => fixture::study(&fixture::StudyShape {
+            users: users.parse()?,
+            policies: policies.parse()?,
+            capacities: capacities.parse()?,
+            incomplete: rest.is_empty(),
+            ..fixture::StudyShape::default()
+        }),
+        _ => return Err("FOLDER, then nothing, a SUMMARY.json, or USERS POLICIES CAPACITIES".into()),
+    };
+    let start = Instant::now();
+    let written = write_study_report(&folder, &record)?;
+    println!("{} figures and data files, {} bytes, {:?}", written.figures.len(), written.bytes, start.elapsed());
+    Ok(())
+}
