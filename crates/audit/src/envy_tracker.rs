@@ -1,81 +1,87 @@
-//! Who envies whom, pair by pair.
+//! Tracks which user envies which other user.
 //!
-//! Whether i envies k depends on what the two hold, on i's first waiting task and on nothing else, so an
-//! event concerns only pairs with a user it touched: waiting + running of them, not waiting x running.
+//! Whether i envies k depends only on the holdings of the two and on i's first waiting task. So an event concerns only
+//! the pairs with a changed user: their number is waiting + running users per changed user, not waiting x running.
 
 use std::collections::HashMap;
 
-use crate::episodes::Episodes;
-use crate::instant::Instant;
-use crate::scale::Scale;
+use crate::exact_entitlements::ExactEntitlements;
+use crate::history_state::HistoryState;
+use crate::interval_statistics::IntervalStatistics;
 
-/// All pairs of a past so far.
+/// The intervals of envy of all pairs of users so far.
 #[derive(Debug)]
-pub(crate) struct Envy {
+pub(crate) struct EnvyTracker {
     users: usize,
-    /// For each user who waits, whom he envies now, as bits; none for those who do not wait.
+    /// For each waiting user, the users that they envy now, as bits; `None` for users who do not wait.
     envied: Vec<Option<Box<[u64]>>>,
     spare: Vec<Box<[u64]>>,
-    /// How many each user envies now.
+    /// Number of users that each user envies now.
     count: Vec<u32>,
-    episodes: HashMap<(u32, u32), Episodes>,
-    /// When each user envied anybody. Only for how long: an interval in which one he envies follows another
-    /// may be counted as two.
-    any: Vec<Episodes>,
+    intervals: HashMap<(u32, u32), IntervalStatistics>,
+    /// The time in which each user envied any other user. Only its total is meaningful: if envy of one user follows
+    /// envy of another, one interval may count as two.
+    any: Vec<IntervalStatistics>,
 }
 
-impl Envy {
-    pub(crate) fn new(users: usize) -> Envy {
-        Envy {
+impl EnvyTracker {
+    pub(crate) fn new(users: usize) -> EnvyTracker {
+        EnvyTracker {
             users,
             envied: vec![None; users],
             spare: Vec::new(),
             count: vec![0; users],
-            episodes: HashMap::new(),
-            any: vec![Episodes::default(); users],
+            intervals: HashMap::new(),
+            any: vec![IntervalStatistics::default(); users],
         }
     }
 
-    /// Takes account of what happened to the `touched` users up to `now`.
-    pub(crate) fn update(&mut self, now: u64, state: &Instant<'_>, scale: &Scale, touched: &[u32]) {
-        for &user in touched {
-            if !state.waiting.has(user) {
+    /// Updates all pairs with a `changed` user at time `now`.
+    pub(crate) fn update(
+        &mut self,
+        now: u64,
+        state: &HistoryState<'_>,
+        entitlements: &ExactEntitlements,
+        changed: &[u32],
+    ) {
+        for &user in changed {
+            if !state.waiting.contains(user) {
                 self.stops_waiting(user, now);
             }
         }
-        for &user in touched {
-            if state.waiting.has(user) {
+        for &user in changed {
+            if state.waiting.contains(user) {
                 if self.envied[user as usize].is_none() {
                     let words = self.users.div_ceil(64);
                     self.envied[user as usize] = Some(self.spare.pop().unwrap_or_else(|| vec![0; words].into()));
                 }
                 for &other in state.running.members() {
-                    self.set(user, other, envies(user, other, state, scale), now);
+                    self.set(user, other, envies(user, other, state, entitlements), now);
                 }
             }
-            let runs = state.running.has(user);
+            let runs = state.running.contains(user);
             for &other in state.waiting.members() {
-                // One who waits only since this instant has all his pairs looked at on his own account.
+                // All pairs of a user who began to wait at this instant are updated with that user.
                 if self.envied[other as usize].is_some() {
-                    self.set(other, user, runs && envies(other, user, state, scale), now);
+                    self.set(other, user, runs && envies(other, user, state, entitlements), now);
                 }
             }
         }
     }
 
-    /// For how long each user envied anybody.
-    pub(crate) fn any(&self) -> &[Episodes] {
+    /// Returns for each user the time in which the user envied any other user.
+    pub(crate) fn any(&self) -> &[IntervalStatistics] {
         &self.any
     }
 
-    /// Ends what still lasts.
+    /// Closes all open intervals.
     pub(crate) fn end(&mut self, now: u64) {
         (0..self.users as u32).for_each(|user| self.stops_waiting(user, now));
     }
 
-    /// Each pair that there ever was, in no order: who, against whom, when.
-    pub(crate) fn pairs(&self) -> impl Iterator<Item = ((u32, u32), &Episodes)> {
-        self.episodes.iter().map(|(pair, episodes)| (*pair, episodes))
+    /// Iterates in no particular order over the pairs with envy at any time: (envious user, envied user) and intervals.
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = ((u32, u32), &IntervalStatistics)> {
+        self.intervals.iter().map(|(pair, intervals)| (*pair, intervals))
     }
 
     fn stops_waiting(&mut self, user: u32, now: u64) {
@@ -84,7 +90,7 @@ impl Envy {
             while *set != 0 {
                 let other = word as u32 * 64 + set.trailing_zeros();
                 *set &= *set - 1;
-                self.episodes.entry((user, other)).or_default().set(false, now);
+                self.intervals.entry((user, other)).or_default().set(false, now);
             }
         }
         self.count[user as usize] = 0;
@@ -102,22 +108,22 @@ impl Envy {
         *word ^= bit;
         let count = &mut self.count[user as usize];
         *count = if envies { *count + 1 } else { *count - 1 };
-        // Within an instant each pair comes to its final state at once, so nobody is counted who envies no one.
+        // Each pair reaches its final state at this instant in one step, so no user is counted without envy.
         self.any[user as usize].set(*count > 0, now);
-        self.episodes.entry((user, other)).or_default().set(envies, now);
+        self.intervals.entry((user, other)).or_default().set(envies, now);
     }
 }
 
-/// Whether `user`, who waits, would run all he runs and his first waiting task with what `other` holds,
-/// scaled to his weight.
+/// Returns whether the holdings of `other`, scaled to the weight of the waiting `user`, suffice for the user's running
+/// tasks and first waiting task.
 #[inline]
-fn envies(user: u32, other: u32, state: &Instant<'_>, scale: &Scale) -> bool {
-    let (own, theirs) = (scale.weight(user as usize), scale.weight(other as usize));
-    let mut pairs = state.wanted(user).iter().zip(state.held(other));
+fn envies(user: u32, other: u32, state: &HistoryState<'_>, entitlements: &ExactEntitlements) -> bool {
+    let (own, theirs) = (entitlements.weight(user as usize), entitlements.weight(other as usize));
+    let mut pairs = state.held_with_next(user).iter().zip(state.held(other));
     user != other
         && if own == theirs {
-            pairs.all(|(wanted, held)| wanted <= held)
+            pairs.all(|(needed, held)| needed <= held)
         } else {
-            pairs.all(|(&wanted, &held)| u128::from(wanted) * u128::from(theirs) <= u128::from(own) * u128::from(held))
+            pairs.all(|(&needed, &held)| u128::from(needed) * u128::from(theirs) <= u128::from(own) * u128::from(held))
         }
 }

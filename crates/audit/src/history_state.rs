@@ -1,169 +1,130 @@
-//! Who holds and who wants what at one instant, kept up from event to event.
+//! The state of a history at one instant: what users hold and wait for, updated from event to event.
 
-use crate::Past;
+use crate::History;
 use crate::events::{Event, Events};
-use crate::past::NO_ROW;
-use crate::scale::Scale;
+use crate::exact_entitlements::ExactEntitlements;
+use crate::history::NO_ROW;
+use crate::user_set::UserSet;
 
-/// A set of users that can be walked in no particular order.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct UserSet {
-    members: Vec<u32>,
-    place: Vec<u32>,
-}
-
-impl UserSet {
-    pub(crate) fn new(users: usize) -> UserSet {
-        UserSet { members: Vec::new(), place: vec![u32::MAX; users] }
-    }
-
-    pub(crate) fn members(&self) -> &[u32] {
-        &self.members
-    }
-
-    #[inline]
-    pub(crate) fn has(&self, user: u32) -> bool {
-        self.place[user as usize] != u32::MAX
-    }
-
-    pub(crate) fn set(&mut self, user: u32, member: bool) {
-        let place = self.place[user as usize];
-        match (place != u32::MAX, member) {
-            (false, true) => {
-                self.place[user as usize] = self.members.len() as u32;
-                self.members.push(user);
-            }
-            (true, false) => {
-                self.members.swap_remove(place as usize);
-                if let Some(&moved) = self.members.get(place as usize) {
-                    self.place[moved as usize] = place;
-                }
-                self.place[user as usize] = u32::MAX;
-            }
-            _ => {}
-        }
-    }
-}
-
-/// The state of a past between two events.
+/// The state of a history between two events.
 #[derive(Debug)]
-pub(crate) struct Instant<'a> {
-    past: &'a Past<'a>,
+pub(crate) struct HistoryState<'a> {
+    history: &'a History<'a>,
     width: usize,
     events: Events<'a>,
-    /// Each user's first row that has not started, submitted or not, and each row's next of its user.
+    /// Each user's first row that has not started, submitted or not, and each row's successor of the same user.
     first: Vec<u32>,
     next: Vec<u32>,
-    /// How many rows of each user run.
-    runs: Vec<u32>,
-    /// What each user holds, user by user.
+    /// Number of running rows of each user.
+    running_rows: Vec<u32>,
+    /// Amounts that users hold, as `[user][resource]`.
     held: Vec<u64>,
-    /// The same with his first waiting task, if he has one; user by user.
-    wanted: Vec<u64>,
-    /// What that task asks for, user by user.
-    asked: Vec<u64>,
-    /// What all hold.
+    /// The same plus the first waiting task of the user, if any.
+    held_with_next: Vec<u64>,
+    /// Demand of that task, as `[user][resource]`.
+    next_demand: Vec<u64>,
+    /// Amounts that all users hold.
     pub(crate) total: Vec<u64>,
     /// Sum of the weights of active users.
     pub(crate) active_weight: u64,
     active: Vec<bool>,
     pub(crate) waiting: UserSet,
     pub(crate) running: UserSet,
-    /// Users whose holdings or first waiting task may have changed since they were last cleared; each once.
-    touched: Vec<u32>,
-    is_touched: Vec<bool>,
+    /// Users whose holdings or first waiting task may have changed since [`HistoryState::take_changed`], each once.
+    changed: Vec<u32>,
+    is_changed: Vec<bool>,
 }
 
-impl<'a> Instant<'a> {
-    /// Before the first event.
-    pub(crate) fn new(past: &'a Past<'a>) -> Instant<'a> {
-        let (n, width) = (past.workload().users().len(), past.workload().resources().len());
-        let (first, next) = past.rows_of_users();
-        Instant {
-            past,
+impl<'a> HistoryState<'a> {
+    /// Creates the state before the first event.
+    pub(crate) fn new(history: &'a History<'a>) -> HistoryState<'a> {
+        let (n, width) = (history.workload().users().len(), history.workload().resources().len());
+        let (first, next) = history.rows_of_users();
+        HistoryState {
+            history,
             width,
-            events: Events::new(past),
+            events: Events::new(history),
             first,
             next,
-            runs: vec![0; n],
+            running_rows: vec![0; n],
             held: vec![0; n * width],
-            wanted: vec![0; n * width],
-            asked: vec![0; n * width],
+            held_with_next: vec![0; n * width],
+            next_demand: vec![0; n * width],
             total: vec![0; width],
             active_weight: 0,
             active: vec![false; n],
             waiting: UserSet::new(n),
             running: UserSet::new(n),
-            touched: Vec::new(),
-            is_touched: vec![false; n],
+            changed: Vec::new(),
+            is_changed: vec![false; n],
         }
     }
 
+    /// Returns the amounts that a user holds.
     #[inline]
     pub(crate) fn held(&self, user: u32) -> &[u64] {
         &self.held[user as usize * self.width..][..self.width]
     }
 
-    /// What a waiting user would hold with his first waiting task.
+    /// Returns the amounts that a waiting user would hold with the user's first waiting task.
     #[inline]
-    pub(crate) fn wanted(&self, user: u32) -> &[u64] {
-        &self.wanted[user as usize * self.width..][..self.width]
+    pub(crate) fn held_with_next(&self, user: u32) -> &[u64] {
+        &self.held_with_next[user as usize * self.width..][..self.width]
     }
 
-    /// What a waiting user's first waiting task asks for.
+    /// Returns the demand of a waiting user's first waiting task.
     #[inline]
-    pub(crate) fn asked(&self, user: u32) -> &[u64] {
-        &self.asked[user as usize * self.width..][..self.width]
+    pub(crate) fn next_demand(&self, user: u32) -> &[u64] {
+        &self.next_demand[user as usize * self.width..][..self.width]
     }
 
-    /// When the next event is.
+    /// Returns the time of the next event in nanoseconds.
     pub(crate) fn next_event(&self) -> Option<u64> {
         self.events.next_time()
     }
 
-    /// Makes everything of the instant `now` happen, which is the next event.
-    pub(crate) fn advance(&mut self, now: u64, scale: &Scale) {
-        while let Some(event) = self.events.take(now) {
+    /// Applies all events at `now`, which is the time of the next event.
+    pub(crate) fn advance(&mut self, now: u64, entitlements: &ExactEntitlements) {
+        while let Some(event) = self.events.next_at(now) {
             match event {
                 Event::Finish(row) => self.hold(row, false),
-                Event::Start(row) if self.past.workload().columns().duration[row as usize].nanos() > 0 => {
+                Event::Start(row) if self.history.workload().columns().duration[row as usize].nanos() > 0 => {
                     self.hold(row, true);
                 }
-                Event::Start(row) => self.touch(self.user(row)),
+                Event::Start(row) => self.mark_changed(self.user(row)),
                 Event::Submit(row) => {
-                    // Behind a task that waits already it changes nothing; if that one starts now, that is seen to
-                    // above.
+                    // A submission behind a waiting task changes nothing; the start of that task marks the user.
                     let user = self.user(row);
-                    if self.past.has_start(row) && !self.waiting.has(user) {
-                        self.touch(user);
+                    if self.history.has_start(row) && !self.waiting.contains(user) {
+                        self.mark_changed(user);
                     }
                 }
             }
         }
-        // Those touched at an earlier instant and not yet taken are looked at again, which changes nothing
-        // that has not changed.
-        for at in 0..self.touched.len() {
-            self.look_again(self.touched[at], now, scale);
+        // Users marked at an earlier instant and not yet taken are updated again, which is harmless.
+        for at in 0..self.changed.len() {
+            self.update_user(self.changed[at], now, entitlements);
         }
     }
 
     fn user(&self, row: u32) -> u32 {
-        self.past.workload().columns().user[row as usize].0
+        self.history.workload().columns().user[row as usize].0
     }
 
-    fn touch(&mut self, user: u32) {
-        if !std::mem::replace(&mut self.is_touched[user as usize], true) {
-            self.touched.push(user);
+    fn mark_changed(&mut self, user: u32) {
+        if !std::mem::replace(&mut self.is_changed[user as usize], true) {
+            self.changed.push(user);
         }
     }
 
+    /// Adds the amounts of a row to its user's holdings, or removes them.
     fn hold(&mut self, row: u32, starts: bool) {
         let user = self.user(row);
-        let count = u64::from(self.past.workload().count(row as usize));
+        let count = u64::from(self.history.workload().count(row as usize));
         let held = &mut self.held[user as usize * self.width..][..self.width];
-        let amounts = self.past.workload().amounts(row as usize);
+        let amounts = self.history.workload().amounts(row as usize);
         for ((amount, h), total) in amounts.iter().zip(held).zip(&mut self.total) {
-            // The peak of the sum fits, as the past was measured.
+            // The sum fits u64: the history has checked its peak.
             let amount = amount.0 * count;
             if starts {
                 *h += amount;
@@ -173,40 +134,40 @@ impl<'a> Instant<'a> {
                 *total -= amount;
             }
         }
-        let runs = &mut self.runs[user as usize];
-        *runs = if starts { *runs + 1 } else { *runs - 1 };
-        self.touch(user);
+        let running = &mut self.running_rows[user as usize];
+        *running = if starts { *running + 1 } else { *running - 1 };
+        self.mark_changed(user);
     }
 
-    /// Works out anew what follows from a user's rows.
-    fn look_again(&mut self, user: u32, now: u64, scale: &Scale) {
+    /// Recomputes a user's first waiting task, activity and membership in the sets.
+    fn update_user(&mut self, user: u32, now: u64, entitlements: &ExactEntitlements) {
         let u = user as usize;
-        while self.first[u] != NO_ROW && self.past.start(self.first[u]) <= now {
+        while self.first[u] != NO_ROW && self.history.start(self.first[u]) <= now {
             self.first[u] = self.next[self.first[u] as usize];
         }
-        let first = Some(self.first[u]).filter(|&row| row != NO_ROW && self.past.submit(row) <= now);
+        let first = Some(self.first[u]).filter(|&row| row != NO_ROW && self.history.submit(row) <= now);
         if let Some(row) = first {
-            let amounts = self.past.workload().amounts(row as usize);
+            let amounts = self.history.workload().amounts(row as usize);
             for (r, amount) in amounts.iter().enumerate() {
                 let at = u * self.width + r;
-                self.asked[at] = amount.0;
-                self.wanted[at] = self.held[at] + amount.0;
+                self.next_demand[at] = amount.0;
+                self.held_with_next[at] = self.held[at] + amount.0;
             }
         }
         self.waiting.set(user, first.is_some());
-        self.running.set(user, self.runs[u] > 0);
-        let active = first.is_some() || self.runs[u] > 0;
+        self.running.set(user, self.running_rows[u] > 0);
+        let active = first.is_some() || self.running_rows[u] > 0;
         if active != self.active[u] {
             self.active[u] = active;
-            let weight = scale.weight(u);
+            let weight = entitlements.weight(u);
             self.active_weight = if active { self.active_weight + weight } else { self.active_weight - weight };
         }
     }
 
-    /// The users whose state may have changed since the last call.
-    pub(crate) fn take_touched(&mut self, into: &mut Vec<u32>) {
+    /// Moves the users whose state may have changed since the last call to `into`.
+    pub(crate) fn take_changed(&mut self, into: &mut Vec<u32>) {
         into.clear();
-        into.append(&mut self.touched);
-        into.iter().for_each(|&user| self.is_touched[user as usize] = false);
+        into.append(&mut self.changed);
+        into.iter().for_each(|&user| self.is_changed[user as usize] = false);
     }
 }

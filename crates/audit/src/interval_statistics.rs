@@ -1,10 +1,10 @@
-//! When something was so: total, longest, first, how often.
+//! Statistics of the intervals in which a condition holds: number, total, longest, first.
 
 use evenhand_model::{NO_TIME, Span, Time};
 
-/// The maximal intervals in which something holds, reported as they begin and end.
+/// Statistics of the maximal intervals in which a condition holds, updated when the condition changes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Episodes {
+pub(crate) struct IntervalStatistics {
     since: u64,
     first: u64,
     total: u64,
@@ -12,18 +12,19 @@ pub(crate) struct Episodes {
     count: u64,
 }
 
-impl Default for Episodes {
+impl Default for IntervalStatistics {
     fn default() -> Self {
-        Episodes { since: NO_TIME, first: NO_TIME, total: 0, longest: 0, count: 0 }
+        IntervalStatistics { since: NO_TIME, first: NO_TIME, total: 0, longest: 0, count: 0 }
     }
 }
 
-impl Episodes {
+impl IntervalStatistics {
+    /// Returns whether the condition holds now.
     pub(crate) fn is_open(&self) -> bool {
         self.since != NO_TIME
     }
 
-    /// From `now` (nanoseconds, never before the last call's) it holds or does not.
+    /// Records whether the condition holds from `now` on (nanoseconds, not before the previous call's).
     #[inline]
     pub(crate) fn set(&mut self, holds: bool, now: u64) {
         if holds == self.is_open() {
@@ -41,19 +42,22 @@ impl Episodes {
         }
     }
 
+    /// Returns the number of intervals.
     pub(crate) fn count(&self) -> u64 {
         self.count
     }
 
+    /// Returns the total length of the closed intervals.
     pub(crate) fn total(&self) -> Span {
         Span::from_nanos(self.total)
     }
 
+    /// Returns the length of the longest closed interval.
     pub(crate) fn longest(&self) -> Span {
         Span::from_nanos(self.longest)
     }
 
-    /// When it first held; of no meaning if it never did.
+    /// Returns the beginning of the first interval; meaningless if there is none.
     pub(crate) fn first(&self) -> Time {
         Time::from_nanos(self.first)
     }
@@ -64,8 +68,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn intervals_add_up() {
-        let mut e = Episodes::default();
+    fn statistics_cover_all_maximal_intervals() {
+        let mut e = IntervalStatistics::default();
         for (holds, now) in [(false, 0), (true, 5), (true, 6), (false, 8), (false, 9), (true, 10), (false, 11)] {
             e.set(holds, now);
         }

@@ -1,15 +1,15 @@
-//! A real past, against what can be known of it without the walk. Skipped where the trace is absent.
+//! The audit of a published trace, checked against independently computed waiting times. Skipped if the trace is absent.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::path::PathBuf;
 
-use evenhand_audit::{Past, Property, Window};
+use evenhand_audit::{History, Property, Window};
 use evenhand_model::Weights;
 use evenhand_workload::Source;
 use evenhand_workload::import::{ImportOptions, import};
 
 #[test]
-fn nobody_complains_longer_than_he_waited_in_cea_curie() {
+fn no_user_of_cea_curie_complains_longer_than_the_user_waited() {
     let shared = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data");
     let path = shared.join("swf/CEA-Curie-2011-2.1-cln.swf.gz");
     if !path.exists() {
@@ -17,17 +17,17 @@ fn nobody_complains_longer_than_he_waited_in_cea_curie() {
         return;
     }
     let w = import(&[Source::Path(path)], &ImportOptions::default()).unwrap().workload;
-    let past = Past::original(&w).unwrap();
+    let history = History::original(&w).unwrap();
     let users = w.users().len();
-    let capacity = past.peak_capacity().unwrap();
-    let audit = past.audit(&capacity, &Weights::equal(users), &Property::ALL, Window::default()).unwrap();
-    // Each user's waiting time by itself: the union of his tasks' waits.
+    let capacity = history.peak_capacity().unwrap();
+    let audit = history.audit(&capacity, &Weights::equal(users), &Property::ALL, Window::default()).unwrap();
+    // The waiting time of each user: the union of the waits of the user's tasks.
     let mut waits = vec![0u64; users];
     let mut until = vec![0u64; users];
     for row in 0..w.len() {
         let (user, submit) = (w.columns().user[row].index(), w.columns().submit[row].nanos());
         let start = w.start(row).map_or(0, |t| t.nanos());
-        // Rows come by submission, so what is new of a wait is what lies after all earlier ones.
+        // Rows are sorted by submission, so the new part of a wait lies after all earlier waits.
         waits[user] += start.saturating_sub(submit.max(until[user]));
         until[user] = until[user].max(start);
     }
@@ -37,7 +37,7 @@ fn nobody_complains_longer_than_he_waited_in_cea_curie() {
         assert!(waited.is_none_or(|waited| f.duration.nanos() <= waited), "{f:?}");
         assert!(f.longest <= f.duration && f.share_hours.is_none_or(|h| h >= 0.0), "{f:?}");
     }
-    // Its own peak is never exceeded.
+    // The history never exceeds its own peak.
     assert!(audit.findings.iter().all(|f| f.property != Property::Feasible));
     assert!(audit.summaries.iter().all(|s| s.share_of_waiting.is_none_or(|share| share <= 1.0)));
 }

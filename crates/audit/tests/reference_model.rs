@@ -1,16 +1,16 @@
-//! The walk against its obvious twin: at each elementary interval everything is worked out anew from the
-//! definitions, in exact rationals, over all tasks.
+//! Compares the audit with a reference model that evaluates the definitions for each elementary interval from scratch,
+//! in exact rationals, over all tasks.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenhand_audit::{Audit, Past, Property, Window};
+use evenhand_audit::{Audit, History, Property, Window};
 use evenhand_model::{
     Capacity, Quantity, Rational, Resource, Span, Task, Time, Weights, Workload, WorkloadBuilder, to_f64,
 };
 use proptest::prelude::*;
 
-/// A task as the twin sees it.
+/// A task of the reference model; times in seconds.
 #[derive(Clone, Debug)]
 struct Row {
     user: usize,
@@ -21,12 +21,12 @@ struct Row {
     count: u32,
 }
 
-/// Property, who, against, on.
+/// Property, disadvantaged user, envied user, resource.
 type Key = (Property, Option<usize>, Option<usize>, Option<usize>);
 
 #[derive(Debug, Default)]
-struct Twin {
-    /// The elementary intervals in which each finding stands.
+struct ReferenceModel {
+    /// The elementary intervals of each finding.
     found: BTreeMap<Key, Vec<(u64, u64)>>,
     /// Share-seconds below entitlement (or above capacity), by property, user and resource.
     short: BTreeMap<(Property, Option<usize>, usize), Rational>,
@@ -38,7 +38,13 @@ fn number(n: u64) -> Rational {
     Rational::from(n)
 }
 
-fn twin(rows: &[Row], users: usize, capacity: &[Rational], weights: &[Rational], window: (u64, u64)) -> Twin {
+fn evaluate(
+    rows: &[Row],
+    users: usize,
+    capacity: &[Rational],
+    weights: &[Rational],
+    window: (u64, u64),
+) -> ReferenceModel {
     let rows: Vec<&Row> = rows.iter().filter(|row| row.start.is_some()).collect();
     let mut events: BTreeSet<u64> = BTreeSet::from([window.0, window.1]);
     for row in &rows {
@@ -46,7 +52,7 @@ fn twin(rows: &[Row], users: usize, capacity: &[Rational], weights: &[Rational],
         events.extend([row.submit, start, start + row.duration]);
     }
     let events: Vec<u64> = events.into_iter().filter(|t| (window.0..=window.1).contains(t)).collect();
-    let mut twin = Twin::default();
+    let mut model = ReferenceModel::default();
     for step in events.windows(2) {
         let (now, next) = (step[0], step[1]);
         let runs = |row: &&&Row| row.start.unwrap() <= now && now < row.start.unwrap() + row.duration;
@@ -61,7 +67,7 @@ fn twin(rows: &[Row], users: usize, capacity: &[Rational], weights: &[Rational],
             })
             .collect();
         let running: Vec<bool> = (0..users).map(|i| rows.iter().filter(runs).any(|row| row.user == i)).collect();
-        // Rows are in submission order already: the first found was submitted first.
+        // Rows are sorted by submission: the first one found was submitted first.
         let first: Vec<Option<&&Row>> =
             (0..users).map(|i| rows.iter().filter(waits).find(|row| row.user == i)).collect();
         let active = (0..users).filter(|&i| running[i] || first[i].is_some());
@@ -71,7 +77,7 @@ fn twin(rows: &[Row], users: usize, capacity: &[Rational], weights: &[Rational],
         let mut found: BTreeSet<Key> = BTreeSet::new();
         let seconds = number(next - now);
         let mut short = |property, who, r: usize, share: Rational| {
-            *twin.short.entry((property, who, r)).or_insert(Rational::ZERO) += share * &seconds;
+            *model.short.entry((property, who, r)).or_insert(Rational::ZERO) += share * &seconds;
         };
         for r in 0..capacity.len() {
             if total[r] > capacity[r] {
@@ -81,7 +87,7 @@ fn twin(rows: &[Row], users: usize, capacity: &[Rational], weights: &[Rational],
         }
         for i in 0..users {
             let Some(task) = first[i] else { continue };
-            twin.waits.entry(i).or_default().push((now, next));
+            model.waits.entry(i).or_default().push((now, next));
             let d: Vec<Rational> = task.amounts.iter().map(|a| number(*a)).collect();
             let entitlement = &weights[i] / &active_weight;
             let with_it: Vec<Rational> = (0..d.len()).map(|r| &held[i][r] + &d[r]).collect();
@@ -110,13 +116,13 @@ fn twin(rows: &[Row], users: usize, capacity: &[Rational], weights: &[Rational],
             }
         }
         for key in found {
-            twin.found.entry(key).or_default().push((now, next));
+            model.found.entry(key).or_default().push((now, next));
         }
     }
-    twin
+    model
 }
 
-/// Intervals that touch are one.
+/// Merges adjacent intervals.
 fn joined(pieces: &[(u64, u64)]) -> Vec<(u64, u64)> {
     let mut whole: Vec<(u64, u64)> = Vec::new();
     for &(a, b) in pieces {
@@ -134,7 +140,7 @@ fn length(pieces: &[(u64, u64)]) -> u64 {
 
 fn workload(rows: &[Row], users: usize, width: usize) -> Workload {
     let mut b = WorkloadBuilder::new((0..width).map(|r| Resource::new(format!("r{r}"), "")));
-    // A task of every user first, so that users keep their numbers, of no duration and never waiting.
+    // One task per user first, so that users keep their indices; it has zero duration and never waits.
     for user in 0..users {
         let start = Some(Time::ZERO);
         b.push(&Task { user: &user.to_string(), start, amounts: &vec![0; width], ..Task::default() });
@@ -158,14 +164,14 @@ fn secs(s: u64) -> Span {
     Span::from_secs(s)
 }
 
-fn agree(audit: &Audit, twin: &Twin) {
+fn assert_agreement(audit: &Audit, model: &ReferenceModel) {
     let index = |id: Option<evenhand_model::UserId>| id.map(|u| u.index());
     let mut seen = BTreeSet::new();
     for f in &audit.findings {
         let on = f.on.filter(|_| f.property != Property::SharingIncentive);
         let key = (f.property, index(f.who), index(f.against), on);
-        assert!(seen.insert(key), "{key:?} twice");
-        let whole = joined(twin.found.get(&key).unwrap_or_else(|| panic!("{f:?} is not so")));
+        assert!(seen.insert(key), "duplicate {key:?}");
+        let whole = joined(model.found.get(&key).unwrap_or_else(|| panic!("{f:?} is not in the reference model")));
         let longest = whole.iter().map(|(a, b)| b - a).max().unwrap();
         assert_eq!(
             (f.duration, f.intervals, f.longest, f.first),
@@ -174,27 +180,27 @@ fn agree(audit: &Audit, twin: &Twin) {
         );
         assert_eq!(f.share_hours.is_some(), f.on.is_some(), "{key:?}");
         if let Some(r) = f.on {
-            let exact = to_f64(&twin.short[&(f.property, key.1, r)]) / 3600.0;
+            let exact = to_f64(&model.short[&(f.property, key.1, r)]) / 3600.0;
             assert!((f.share_hours.unwrap() - exact).abs() <= 1e-9 * exact.abs().max(1e-3), "{key:?}: {exact}");
         }
         if f.property == Property::SharingIncentive {
-            // The resource with most; of equal ones the first.
-            let of = |r: usize| &twin.short[&(f.property, key.1, r)];
+            // The resource with the most share-hours; ties go to the first.
+            let of = |r: usize| &model.short[&(f.property, key.1, r)];
             let r = f.on.unwrap();
-            assert!((0..).map_while(|o| twin.short.get(&(f.property, key.1, o))).all(|o| o <= of(r)));
-            assert!((0..r).all(|o| of(o) < of(r)), "{key:?}: a tie goes to the first");
+            assert!((0..).map_while(|o| model.short.get(&(f.property, key.1, o))).all(|o| o <= of(r)));
+            assert!((0..r).all(|o| of(o) < of(r)), "{key:?}: ties go to the first");
         }
     }
-    assert_eq!(seen, twin.found.keys().copied().collect());
+    assert_eq!(seen, model.found.keys().copied().collect());
     let order = |f: &evenhand_audit::Finding| (std::cmp::Reverse(f.duration), f.who, f.property, f.against, f.on);
     assert!(audit.findings.is_sorted_by_key(order));
 
-    let waiting: u64 = twin.waits.values().map(|w| length(w)).sum();
+    let waiting: u64 = model.waits.values().map(|w| length(w)).sum();
     assert_eq!(audit.waiting_ns, u128::from(waiting) * 1_000_000_000);
     for summary in &audit.summaries {
-        // Of each subject (user; for feasible resource) the union over what it is about.
+        // For each subject (user; for `feasible` resource) the union over its findings.
         let mut union: BTreeMap<_, BTreeSet<(u64, u64)>> = BTreeMap::new();
-        for ((property, who, _, on), pieces) in &twin.found {
+        for ((property, who, _, on), pieces) in &model.found {
             let subject = if *property == Property::Feasible { *on } else { *who };
             if *property == summary.property {
                 union.entry(subject).or_default().extend(pieces);
@@ -204,14 +210,14 @@ fn agree(audit: &Audit, twin: &Twin) {
         assert_eq!(summary.complaint_ns, u128::from(total) * 1_000_000_000, "{summary:?}");
         let of_users = summary.property != Property::Feasible;
         assert_eq!(summary.users, if of_users { union.len() } else { 0 });
-        assert_eq!(summary.findings, twin.found.keys().filter(|k| k.0 == summary.property).count());
+        assert_eq!(summary.findings, model.found.keys().filter(|k| k.0 == summary.property).count());
         let share = (of_users && waiting > 0).then(|| total as f64 / waiting as f64);
         assert_eq!(summary.share_of_waiting, share);
     }
 }
 
 fn row(users: usize, width: usize) -> impl Strategy<Value = Row> {
-    // Few values: ties in time and in amounts are the rule.
+    // Few distinct values, so that ties in time and in amounts are common.
     let start = prop_oneof![1 => Just(None), 9 => (0u64..16).prop_map(Some)];
     let amounts = prop::collection::vec(prop_oneof![1 => Just(0u64), 4 => 1u64..4], width);
     let count = prop_oneof![4 => Just(1u32), 1 => 2u32..4];
@@ -247,18 +253,18 @@ proptest! {
     })]
 
     #[test]
-    fn the_walk_finds_what_its_twin_finds((mut rows, users, capacity, weights, window) in case()) {
+    fn the_audit_agrees_with_the_reference_model((mut rows, users, capacity, weights, window) in case()) {
         rows.sort_by_key(|row| row.submit);
         let w = workload(&rows, users, capacity.len());
-        let past = Past::original(&w).unwrap();
+        let history = History::original(&w).unwrap();
         let pool = Capacity::new(w.resources(), capacity.clone()).unwrap();
         let weighted = Weights::new(weights.iter().map(|w| Quantity::from(w.clone()))).unwrap();
         let bounds = Window { from: Time::from_secs(window.0), until: Time::from_secs(window.1) };
-        let audit = past.audit(&pool, &weighted, &Property::ALL, bounds).unwrap();
-        agree(&audit, &twin(&rows, users, &capacity, &weights, window));
-        // One property at a time finds the same.
+        let audit = history.audit(&pool, &weighted, &Property::ALL, bounds).unwrap();
+        assert_agreement(&audit, &evaluate(&rows, users, &capacity, &weights, window));
+        // Auditing one property at a time gives the same findings.
         for property in Property::ALL {
-            let alone = past.audit(&pool, &weighted, &[property], bounds).unwrap();
+            let alone = history.audit(&pool, &weighted, &[property], bounds).unwrap();
             let all = audit.findings.iter().filter(|f| f.property == property);
             prop_assert!(alone.findings.iter().eq(all));
         }

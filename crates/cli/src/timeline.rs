@@ -137,7 +137,11 @@ fn draw(
     };
     let dominant = || figure("dominant-share", StackedShare::Dominant, "dominant share");
     let of = |r: usize| {
-        figure(&format!("use-{}-{}", r + 1, file_name(&file.resources[r])), StackedShare::Resource(r), &file.resources[r])
+        figure(
+            &format!("use-{}-{}", r + 1, file_name(&file.resources[r])),
+            StackedShare::Resource(r),
+            &file.resources[r],
+        )
     };
     if let Some(path) = &args.figure {
         let (figure, _) = if file.resources.len() == 1 { of(0) } else { dominant() };

@@ -1,5 +1,5 @@
-// Draws a run on canvases: lanes of the resources and, below them on the same time axis, what each client
-// has used. Without this script the page shows both as a whole. Names only ever become text.
+// Draws a run on canvases: lanes of the resources and, below them on the same time axis, the cumulative use of
+// each client. Without this script the page shows static figures. Names are only ever inserted as text.
 "use strict";
 (() => {
   const { data, horizon, rows, bottlenecks, above, running, lines, used, UNIT_S, secondsText, seconds, percent, ticks } = run;
@@ -9,7 +9,7 @@
 
   const SERIES = 8;
   const series = (client) => data.series[client];
-  // As in the style sheet of the figures.
+  // The dash patterns of `chart.css`.
   const DASHES = [[], [], [7, 2], [3, 2], [9, 2, 2, 2], [12, 3], [5, 2, 1, 2, 1, 2], [1.5, 2]];
   const hidden = new Array(data.clients.length).fill(false);
   let emphasized = -1;
@@ -30,21 +30,21 @@
   let [left, width, ratio] = [80, 800, 1];
   let colours = {};
   const view = { from: 0, until: horizon };
-  // What the reader looks at: by pointer a time, by keys a use of a row.
+  // The time under the pointer, the use selected by keys, and the marked period.
   let pointer = null;
   let chosen = null;
   let marked = null;
 
-  const least = Math.min(horizon, Math.max(10 / data.unit_ns, horizon * 1e-9));
+  const minSpan = Math.min(horizon, Math.max(10 / data.unit_ns, horizon * 1e-9));
   function show(from, until) {
-    const span = Math.min(horizon, Math.max(least, until - from));
+    const span = Math.min(horizon, Math.max(minSpan, until - from));
     const middle = (from + until) / 2;
     view.from = Math.min(Math.max(0, until - from === span ? from : middle - span / 2), horizon - span);
     view.until = view.from + span;
     redraw();
   }
   function zoom(factor, centre) {
-    const span = Math.min(horizon, Math.max(least, (view.until - view.from) * factor));
+    const span = Math.min(horizon, Math.max(minSpan, (view.until - view.from) * factor));
     const share = (centre - view.from) / (view.until - view.from);
     show(centre - share * span, centre - share * span + span);
   }
@@ -77,13 +77,13 @@
     context.lineTo(x2, y2);
     context.stroke();
   }
-  function shortened(context, text, most) {
-    if (context.measureText(text).width <= most) return text;
+  function shortened(context, text, maxWidth) {
+    if (context.measureText(text).width <= maxWidth) return text;
     const characters = Array.from(text);
     let [low, high] = [0, characters.length];
     while (low < high) {
       const middle = (low + high + 1) >> 1;
-      if (context.measureText(`${characters.slice(0, middle).join("")}…`).width <= most) low = middle;
+      if (context.measureText(`${characters.slice(0, middle).join("")}…`).width <= maxWidth) low = middle;
       else high = middle - 1;
     }
     return `${characters.slice(0, low).join("")}…`;
@@ -101,11 +101,12 @@
     stroke(context, colours.axis, left, base + 0.5, left + width, base + 0.5);
   }
 
-  // Intervals narrower than this many pixels cannot be told apart; a column with two or more of them is
-  // divided by height, each client in proportion to its use. Columns keep their places in time while the
-  // view moves, so that nothing flickers. The figures in files do the same.
+  // Intervals narrower than NARROW pixels cannot be distinguished; a column with two or more of them is divided
+  // by height in proportion to the clients' use, as in the figures in files. Columns keep their positions in time
+  // while the view moves, so that the drawing does not flicker.
   const [NARROW, COLUMN] = [1, 2];
-  /** Whether column `c` (of `span` time) is divided, if `row` is drawn with `scale` pixels a unit. */
+  /** Returns the use of each client in column `c` (of length `span`) if the column is divided at `scale` pixels per
+   * time unit, else null. */
   function columnUse(row, c, span, scale) {
     const [from, until] = [c * span, (c + 1) * span];
     const parts = new Map();
@@ -273,7 +274,7 @@
       if (last - first <= 2 * width) {
         for (let k = first; k < last; k++) context.lineTo(x(line.at[k]), y(line.sum[k]));
       } else {
-        // The line never falls: its value at each pixel is all there is to see.
+        // The line never falls, so its value at each pixel is all that is visible.
         for (let place = 1; place < width; place++) context.lineTo(left + place, y(used(line, timeAt(left + place))));
       }
       context.lineTo(left + width, y(used(line, view.until)));
@@ -296,7 +297,7 @@
     drawLanes();
     drawUse();
     const text = `${seconds(view.from, digits())} to ${seconds(view.until, digits())}`;
-    if (find("shown").textContent !== text) find("shown").textContent = text;
+    if (find("visible-time").textContent !== text) find("visible-time").textContent = text;
     point();
   }
   /** As many decimals as a pixel of the view needs. */
@@ -320,7 +321,7 @@
     redraw();
   }
 
-  // What is under the pointer.
+  // The tooltip at the pointer.
   function element(name, className, text) {
     const made = document.createElement(name);
     if (className) made.className = className;
@@ -385,7 +386,7 @@
     tooltip.style.transform = `translate(${Math.max(0, beside)}px, ${Math.max(0, y + 14)}px)`;
   }
 
-  // Pointers: one drags or marks, two zoom.
+  // One pointer drags or marks, two pointers zoom.
   const down = new Map();
   for (const canvas of [lanes, plot]) {
     const place = (event) => [event.clientX - canvas.getBoundingClientRect().left, event.clientY - canvas.getBoundingClientRect().top];
@@ -413,7 +414,7 @@
         start.x = px;
         const [a, b] = Array.from(down.values());
         if (Math.abs(a.x - b.x) > 10 && a.time !== b.time) {
-          // Both fingers stay on the times they were put on.
+          // Both fingers stay on their times.
           const scale = (b.time - a.time) / (b.x - a.x);
           if (scale > 0) show(a.time - (a.x - left) * scale, a.time + (left + width - a.x) * scale);
         }
@@ -427,7 +428,7 @@
     const up = (event) => {
       const start = down.get(event.pointerId);
       down.delete(event.pointerId);
-      // A finger that stays goes on from where it is.
+      // A remaining finger continues from its position.
       for (const other of down.values()) Object.assign(other, { from: view.from, until: view.until, time: timeAt(other.x) });
       canvas.classList.remove("dragged");
       if (start && marked) {
@@ -456,7 +457,7 @@
   };
   find("tools").addEventListener("click", (event) => actions[event.target.closest("button")?.dataset.do]?.());
   const KEYS = { "+": "in", "=": "in", "-": "out", "−": "out", ArrowLeft: "left", ArrowRight: "right", Home: "whole", 0: "whole" };
-  /** Goes to another lane, or to another use in the lane; says what is there. */
+  /** Selects another lane, or another use in the lane, and describes it in the readout. */
   function choose(lane, use) {
     const at = chosen ? rows.indexOf(chosen.row) : lane > 0 || use ? -1 : rows.length;
     if (lane || !chosen) chosen = { row: rows[Math.min(rows.length - 1, Math.max(0, at + (lane || 1)))], place: -1 };
@@ -475,7 +476,7 @@
       }
     }
     const name = data.resources[row.resource];
-    find("readout").textContent = chosen.place >= 0 ? describe(row, chosen.place).join(" ") : `${name}: ${row.count} uses; N and P go from one to the next`;
+    find("readout").textContent = chosen.place >= 0 ? describe(row, chosen.place).join(" ") : `${name}: ${row.count} uses; press N or P for the next or previous one`;
     redraw();
   }
   lanes.addEventListener("keydown", (event) => {

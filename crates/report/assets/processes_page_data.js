@@ -1,13 +1,12 @@
-// The data of a run as the page works on it: uses in order of time, what each client has used until when,
-// and times as text.
+// Decodes the data of a run: uses in order of time and cumulative use of each client. Formats times.
 "use strict";
 const run = (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
-  // Times are in units of data.unit_ns: whole numbers, exact up to 2^53.
+  // Times are integers in units of data.unit_ns, exact up to 2^53.
   const UNIT_S = data.unit_ns / 1e9;
   const horizon = Math.max(data.horizon, 1);
 
-  /** A row's uses: clients, beginnings and ends, in order of time. */
+  /** Decodes a row's uses: clients, beginnings and ends, in order of time. */
   function decode(row) {
     const bytes = Uint8Array.from(atob(row.uses), (character) => character.charCodeAt(0));
     const [client, from, until] = [new Uint32Array(row.count), new Float64Array(row.count), new Float64Array(row.count)];
@@ -31,7 +30,7 @@ const run = (() => {
   }
   const rows = data.rows.map(decode);
 
-  /** The first place in `sorted` (of `count`) whose value is above `value`. */
+  /** Returns the first index in `sorted` (of `count` elements) whose value exceeds `value`. */
   function above(sorted, value, count = sorted.length) {
     let [low, high] = [0, count];
     while (low < high) {
@@ -41,17 +40,17 @@ const run = (() => {
     }
     return low;
   }
-  /** The use of a row that runs at `time`, or -1. */
+  /** Returns the index of a row's use at `time`, or -1. */
   function running(row, time) {
     const place = above(row.until, time);
     return place < row.count && row.from[place] <= time ? place : -1;
   }
 
-  // Bottlenecks by resource.
+  // Bottlenecks of each resource.
   const bottlenecks = data.resources.map(() => []);
   for (const [resource, from, until] of data.bottlenecks) bottlenecks[resource].push([from, until]);
 
-  /** The cumulative use of each client: where its line bends, and how much it has used there. */
+  /** Returns the vertices of each client's cumulative use: times and sums. */
   function lines(resource) {
     const changes = data.clients.map(() => []);
     for (const row of rows) {
@@ -77,7 +76,7 @@ const run = (() => {
     return sum[next - 1] + (span > 0 ? ((sum[next] - sum[next - 1]) * (time - at[next - 1])) / span : 0);
   }
 
-  /** Seconds with all digits that count. */
+  /** Formats a time in seconds with all significant digits. */
   function secondsText(time, decimals = 9) {
     const text = (time * UNIT_S).toFixed(decimals);
     return text.includes(".") ? text.replace(/\.?0+$/, "") : text;
@@ -85,7 +84,7 @@ const run = (() => {
   const seconds = (time, decimals) => `${secondsText(time, decimals).replace("-", "−")}\u00a0s`;
   const percent = (share) => `${(share * 100).toFixed(1)}\u00a0%`;
 
-  /** Round numbers from `low` to `high`, at most `count` of them. */
+  /** Returns at most `count` round numbers from `low` to `high` with their labels. */
   function ticks(low, high, count) {
     const rough = (high - low) / Math.max(count, 1);
     const power = 10 ** Math.floor(Math.log10(rough));

@@ -1,5 +1,5 @@
-// Sorts and filters the table of users, and shows another capacity or policy. Without this script
-// the page shows the same for its first choice. Numbers are written as the page writes them.
+// Sorts and filters the tables of users and accounts, and switches to another capacity or policy. Without
+// this script the page shows its first run. Numbers have the format of `format_numbers.rs`.
 "use strict";
 (() => {
   const data = JSON.parse(document.getElementById("data").textContent);
@@ -67,16 +67,16 @@
     return cell;
   }
 
-  /** The runs that are asked for: the one at the capacity and policy, and all at the capacity. */
-  function asked() {
+  /** Returns the chosen run, all runs at its capacity, the baseline run, and the texts of the comparison. */
+  function chosen() {
     const capacity = Number(choice.capacity.value);
     const policy = Number(choice.policy.value);
     const all = data.runs[capacity];
-    return { capacity, policy, all, run: all[policy], base: all[0], pair: data.pairs[capacity][policy] };
+    return { capacity, policy, all, run: all[policy], baseline: all[0], pair: data.pairs[capacity][policy] };
   }
-  function difference({ policy, run, base }, user) {
-    if (policy === 0 || !run || !base || run.wait[user] === null || base.wait[user] === null) return null;
-    return run.wait[user] - base.wait[user];
+  function difference({ policy, run, baseline }, user) {
+    if (policy === 0 || !run || !baseline || run.wait[user] === null || baseline.wait[user] === null) return null;
+    return run.wait[user] - baseline.wait[user];
   }
   const side = (change) => (change === null ? "" : change < 0 ? "better" : change > 0 ? "worse" : "same");
 
@@ -90,7 +90,7 @@
     const name = column === "tasks" ? "submitted" : column;
     return (user) => now.run[name][user];
   }
-  // What does not exist comes last either way; equals stay in the order of the data.
+  // Missing values come last in both directions; ties keep the order of the data.
   function comparing(key, rising) {
     const direction = rising ? 1 : -1;
     return (a, b) => {
@@ -100,7 +100,7 @@
     };
   }
   const order = (now) => data.users.map((_, user) => user).sort(comparing(keyOf(sorted.column, now), sorted.rising));
-  /** Makes the headings of a table buttons, and says by which of them it is sorted. */
+  /** Turns the headings of a table into buttons that sort it. */
   function sortable(heads, sortBy) {
     for (const head of heads) {
       const button = element("button", "", head.textContent);
@@ -109,13 +109,14 @@
       button.addEventListener("click", () => sortBy(head.dataset.column));
     }
   }
-  function saySorted(heads, by) {
+  /** Sets `aria-sort` of the headings. */
+  function markSorted(heads, by) {
     for (const head of heads) {
       if (head.dataset.column === by.column) head.setAttribute("aria-sort", by.rising ? "ascending" : "descending");
       else head.removeAttribute("aria-sort");
     }
   }
-  // Names begin with A, numbers with the largest; the second click turns the order.
+  // Names sort ascending first, numbers descending; a second click reverses the order.
   const turned = (by, column) => ({ column, rising: by.column === column ? !by.rising : column === "name" });
   function row(now, user) {
     const { all, run } = now;
@@ -144,7 +145,7 @@
     return made;
   }
   function showTable() {
-    const now = asked();
+    const now = chosen();
     const part = filter.name.value.trim().toLowerCase();
     const wanted = filter.side ? filter.side.value : "";
     const fits = (user) =>
@@ -154,11 +155,11 @@
     find("count").textContent = now.run
       ? `${grouped(users.length)} of ${grouped(data.users.length)} users`
       : "this run is missing";
-    saySorted(table.querySelectorAll("th[data-column]"), sorted);
+    markSorted(table.querySelectorAll("th[data-column]"), sorted);
   }
 
-  // The tree of accounts: what is open, and by what the accounts and users of one account are sorted (at
-  // first as in the data).
+  // The tree of accounts: its open nodes, and the column that sorts the children of each account (none at first:
+  // the order of the data).
   const tree = { table: find("account-table"), by: { column: "", rising: true }, open: new Set(), within: new Map() };
   if (tree.table) {
     data.accounts.parent.forEach((parent, node) => {
@@ -197,13 +198,13 @@
   }
   function showAccounts() {
     if (!tree.table) return;
-    const now = asked();
+    const now = chosen();
     const run = data.accounts.runs[now.capacity][now.policy];
     const { column, rising } = tree.by;
     const columns = { name: data.accounts.name, entitlement: data.accounts.entitlement, ...run };
     const compare = column && comparing((node) => columns[column][node], rising);
     const rows = [];
-    // The last in the list is the next in the table. Accounts stay before users.
+    // A stack: the last entry is the next row. Accounts stay before users.
     const next = run ? [[0, 0]] : [];
     while (next.length) {
       const [node, depth] = next.pop();
@@ -214,10 +215,10 @@
       next.push(...within.reverse().map((inner) => [inner, depth + 1]));
     }
     tree.table.tBodies[0].replaceChildren(...rows);
-    saySorted(tree.table.querySelectorAll("th[data-column]"), tree.by);
+    markSorted(tree.table.querySelectorAll("th[data-column]"), tree.by);
   }
 
-  /** Where a value lies on an axis that the figure describes. */
+  /** Returns the function from values to pixels of an axis, from the description in the figure. */
   function scale(description) {
     const [spacing, ...numbers] = description.split(" ");
     const [low, high, zero, first, from, to] = numbers.map(Number);
@@ -230,15 +231,15 @@
   function showBubbles(id, drawn, quantity, column, text, lessIsBetter) {
     const figure = find(id);
     if (!figure || !drawn) return;
-    const now = asked();
+    const now = chosen();
     const svg = figure.querySelector("svg");
     const bubbles = svg.querySelector(".bubbles");
     const [x, y] = [scale(bubbles.dataset.x), scale(bubbles.dataset.y)];
-    const [base, policy] = [data.policies[0], data.policies[now.policy]];
+    const [baseline, policy] = [data.policies[0], data.policies[now.policy]];
     const places = new Map(data.subjects.map((subject, user) => [subject, user]));
     for (const bubble of bubbles.children) {
       const user = places.get(Number(bubble.dataset.subject));
-      const [old, next] = user === undefined ? [null, null] : [now.base[column][user], now.run[column][user]];
+      const [old, next] = user === undefined ? [null, null] : [now.baseline[column][user], now.run[column][user]];
       const seen = old !== null && next !== null;
       bubble.style.display = seen ? "inline" : "none";
       if (!seen) continue;
@@ -246,7 +247,7 @@
       bubble.setAttribute("cy", y(next).toFixed(2));
       bubble.setAttribute("class", `bubble ${old === next ? "same" : next < old === lessIsBetter ? "better" : "worse"}`);
       bubble.querySelector("title").textContent =
-        `${data.users[user]}: ${text(old)} under ${base}, ${text(next)} under ${policy}; ${grouped(now.run.submitted[user])} tasks`;
+        `${data.users[user]}: ${text(old)} under ${baseline}, ${text(next)} under ${policy}; ${grouped(now.run.submitted[user])} tasks`;
     }
     svg.querySelector("title").textContent = drawn.title;
     svg.querySelector(".axis-title.vertical").textContent = `${quantity} under ${policy}`;
@@ -254,7 +255,7 @@
     figure.querySelector(".readout").textContent = "";
   }
   function show() {
-    const now = asked();
+    const now = chosen();
     for (const place of document.querySelectorAll("[data-text]")) {
       place.textContent = place.dataset.text === "policy" ? data.policies[now.policy] : data.capacities[now.capacity];
     }
@@ -275,7 +276,7 @@
     showTable();
   });
   if (tree.table) {
-    // Of a large tree only the accounts directly under the root.
+    // In a large tree only the accounts directly under the root are visible at first.
     openAccounts((node) => data.accounts.name.length <= 60 || node === 0);
     sortable(tree.table.querySelectorAll("th[data-column]"), (column) => {
       tree.by = turned(tree.by, column);
@@ -297,14 +298,14 @@
   if (filter.side) filter.side.addEventListener("change", showTable);
   find("choice").addEventListener("submit", (event) => event.preventDefault());
   for (const figure of document.querySelectorAll("#pair figure")) {
-    const tell = (event) => {
+    const describe = (event) => {
       const bubble = event.target.closest(".bubbles .bubble");
       if (bubble) figure.querySelector(".readout").textContent = `${bubble.querySelector("title").textContent}.`;
     };
-    figure.addEventListener("pointerover", tell);
-    figure.addEventListener("click", tell);
+    figure.addEventListener("pointerover", describe);
+    figure.addEventListener("click", describe);
   }
-  // Browsers that cannot open details by style open them here.
+  // Opens all details for printing in browsers that cannot do so by style.
   addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((part) => (part.open = true)));
   show();
 })();

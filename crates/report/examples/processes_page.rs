@@ -1,12 +1,14 @@
-//! Writes the page of a made-up run of processes, and its figures if a folder for them is named.
+//! Writes the page of a generated run of processes, and its figures if a folder is given.
 //!
-//! `cargo run -p evenhand-report --example render_processes_page -- OUT.html [USES [CLIENTS [RESOURCES [FOLDER]]]]`
+//! `cargo run -p evenhand-report --example processes_page -- OUT.html [USES [CLIENTS [RESOURCES [FOLDER]]]]`
 
 use std::path::Path;
 use std::time::Instant;
 
 use evenhand_report::chart::{Caption, Mean};
-use evenhand_report::processes_page::{draw_gantt, draw_mean_cumulative_use, draw_priorities, draw_cumulative_use, render_processes_page};
+use evenhand_report::processes_page::{
+    draw_cumulative_use, draw_gantt, draw_mean_cumulative_use, draw_priorities, render_processes_page,
+};
 
 #[path = "../tests/fixture/processes.rs"]
 mod processes;
@@ -14,7 +16,7 @@ mod processes;
 #[allow(clippy::print_stdout)]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let out = arguments.first().ok_or("which file?")?;
+    let out = arguments.first().ok_or("expected a file as the first argument")?;
     let number = |place: usize, otherwise: usize| arguments.get(place).map_or(Ok(otherwise), |text| text.parse());
     let run = processes::run(number(1, 100_000)?, number(2, 8)?, number(3, 4)?);
     let start = Instant::now();
@@ -41,10 +43,15 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let all = |k: u64| (k * step, (0..run.clients.len() as u64).map(|client| priority(k, client)).collect());
     let priorities: Vec<(u64, Vec<Option<i64>>)> = (0..1000).map(all).collect();
     let figures = [
-        draw_gantt(&run, caption("gantt", "Who uses which resource when"))?,
+        draw_gantt(&run, caption("gantt", "Use of each resource over time"))?,
         draw_cumulative_use(&run, None, caption("use", "Cumulative use of all resources"))?,
         draw_cumulative_use(&run, Some(0), caption("use-of-one", "Cumulative use of one resource"))?,
-        draw_mean_cumulative_use(&run.clients, &all_means, "use of CPU", caption("means", "Mean cumulative use over runs")),
+        draw_mean_cumulative_use(
+            &run.clients,
+            &all_means,
+            "use of CPU",
+            caption("means", "Mean cumulative use over runs"),
+        ),
         draw_priorities(&run.clients, &priorities, run.horizon_ns, caption("priorities", "Priorities over time")),
     ];
     for (figure, csv) in figures {

@@ -1,6 +1,6 @@
-//! Writes a report: of the record in a `summary.json`, or of a made-up study of some size.
+//! Writes the report of the record in a `summary.json`, or of a generated study.
 //!
-//! `cargo run -p evenhand-report --example sample -- FOLDER [SUMMARY.json | USERS POLICIES CAPACITIES]`
+//! `cargo run -p evenhand-report --example study_page -- FOLDER [SUMMARY.json | USERS POLICIES CAPACITIES]`
 
 use std::path::PathBuf;
 use std::time::Instant;
@@ -14,7 +14,7 @@ mod fixture;
 #[allow(clippy::print_stdout)]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let folder = PathBuf::from(arguments.first().ok_or("which folder?")?);
+    let folder = PathBuf::from(arguments.first().ok_or("expected a folder as the first argument")?);
     let record: StudyRecord = match &arguments[1..] {
         [] => fixture::study(&fixture::StudyShape::default()),
         [file] => serde_json::from_reader(std::fs::File::open(file)?)?,
@@ -25,7 +25,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             incomplete: rest.is_empty(),
             ..fixture::StudyShape::default()
         }),
-        _ => return Err("FOLDER, then nothing, a SUMMARY.json, or USERS POLICIES CAPACITIES".into()),
+        _ => return Err("expected FOLDER [SUMMARY.json | USERS POLICIES CAPACITIES]".into()),
     };
     let start = Instant::now();
     let written = write_study_report(&folder, &record)?;

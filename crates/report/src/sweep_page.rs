@@ -166,8 +166,12 @@ fn heading(grid: &Grid, (workload, weights, until, no_blocking): &Group) -> Stri
     }
     if grid.no_blocking.len() > 1 {
         words.push(
-            if *no_blocking { "tasks that do not fit are skipped" } else { "a task that does not fit blocks the queue" }
-                .into(),
+            if *no_blocking {
+                "tasks that do not fit are skipped"
+            } else {
+                "a task that does not fit blocks the queue"
+            }
+            .into(),
         );
     }
     words.join("; ")
@@ -287,5 +291,3 @@ fn mean_and_deviation(values: &[f64]) -> (f64, f64) {
     let squares: f64 = values.iter().map(|v| (v - mean).powi(2)).sum();
     (mean, if values.len() > 1 { (squares / (n - 1.0)).sqrt() } else { 0.0 })
 }
-
-

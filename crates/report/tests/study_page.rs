@@ -1,4 +1,4 @@
-//! The report of made-up studies: whole, safe, the same each time, and true to the record.
+//! The study page of generated records: complete, safe against injection, deterministic, and true to the record.
 
 #![allow(clippy::unwrap_used)]
 
@@ -13,13 +13,13 @@ use evenhand_report::{ReportError, write_study_report};
 use evenhand_study::record::{AccountRecord, StudyRecord};
 use fixture::{StudyShape, study};
 
-/// All files of a report by their paths within it.
+/// Writes a report and returns all its files by relative path.
 fn report(record: &StudyRecord) -> BTreeMap<String, String> {
     let folder = tempfile::tempdir().unwrap();
     let written = write_study_report(folder.path(), record).unwrap();
     let mut files = BTreeMap::new();
     collect(folder.path(), folder.path(), &mut files);
-    assert_eq!(written.figures.len() + 1, files.len(), "exactly the files it says");
+    assert_eq!(written.figures.len() + 1, files.len(), "exactly the files that it lists");
     assert_eq!(written.bytes, files.values().map(|text| text.len() as u64).sum::<u64>());
     files
 }
@@ -36,8 +36,8 @@ fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
     }
 }
 
-/// Checks that elements nest, that attributes are quoted and that no text holds a bare `<` or `&`;
-/// returns the names of all elements. Holds for SVG, and for the HTML that the template writes.
+/// Checks that elements nest, that attributes are quoted and that no text contains a bare `<` or `&`; returns the names
+/// of all elements. Accepts SVG, and the HTML that the templates produce.
 fn elements(text: &str, void: &[&str], raw: &[&str]) -> Result<Vec<String>, String> {
     let mut open: Vec<String> = Vec::new();
     let mut names = Vec::new();
@@ -93,15 +93,15 @@ fn check_text(text: &str) -> Result<(), String> {
     if text.contains('>') { Err(format!("a bare > in {text:?}")) } else { Ok(()) }
 }
 
-/// What must hold for the files of any report.
+/// Checks the properties that all reports share.
 fn check(files: &BTreeMap<String, String>) {
     for (name, text) in files {
         let lower = text.replace("http://www.w3.org/2000/svg", "").to_lowercase();
         assert!(!lower.contains("http:") && !lower.contains("https:") && !lower.contains("//cdn"), "{name}");
         if name.ends_with(".svg") {
             elements(text, &[], &["style"]).unwrap_or_else(|error| panic!("{name}: {error}"));
-            for wrong in ["NaN", "inf", "=\"\"", "∞"] {
-                assert!(!text.contains(wrong), "{wrong} in {name}");
+            for invalid in ["NaN", "inf", "=\"\"", "∞"] {
+                assert!(!text.contains(invalid), "{invalid} in {name}");
             }
             assert!(text.contains("role=\"img\"") && text.contains("<desc"), "{name}");
             assert!(files.contains_key(&name.replace(".svg", ".csv")), "{name} has no data");
@@ -111,7 +111,7 @@ fn check(files: &BTreeMap<String, String>) {
     let void = ["meta", "link", "input", "br"];
     elements(page, &void, &["style", "script"]).unwrap_or_else(|error| panic!("{error}"));
     let identities: Vec<&str> = page.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
-    assert_eq!(identities.len(), identities.iter().collect::<BTreeSet<_>>().len(), "an id twice: {identities:?}");
+    assert_eq!(identities.len(), identities.iter().collect::<BTreeSet<_>>().len(), "duplicate id: {identities:?}");
     for link in page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()) {
         let there = link.starts_with("data:,")
             || files.contains_key(link)
@@ -121,8 +121,8 @@ fn check(files: &BTreeMap<String, String>) {
 }
 
 #[test]
-fn reports_of_all_shapes_are_whole() {
-    let wishes = [
+fn reports_of_all_shapes_are_complete() {
+    let shapes = [
         StudyShape::default(),
         StudyShape { users: 1, policies: 1, capacities: 1, ..StudyShape::default() },
         StudyShape { users: 1, policies: 2, capacities: 1, incomplete: false, ..StudyShape::default() },
@@ -133,14 +133,14 @@ fn reports_of_all_shapes_are_whole() {
         StudyShape { users: 9, bins: 0, ..StudyShape::default() },
         StudyShape { users: 0, ..StudyShape::default() },
     ];
-    for wish in &wishes {
-        check(&report(&study(wish)));
+    for shape in &shapes {
+        check(&report(&study(shape)));
     }
     check(&report(&StudyRecord::default()));
 }
 
 #[test]
-fn nothing_started_is_said() {
+fn a_study_without_started_tasks_reports_it() {
     let mut record = study(&StudyShape { users: 3, policies: 2, capacities: 1, ..StudyShape::default() });
     for run in &mut record.runs {
         (run.mean_wait_s, run.users_mean_wait_s, run.jain_wait) = (None, None, None);
@@ -160,7 +160,7 @@ fn nothing_started_is_said() {
 }
 
 #[test]
-fn numbers_that_are_not_finite_are_left_out() {
+fn numbers_that_are_not_finite_are_omitted() {
     let mut record = study(&StudyShape { users: 4, policies: 2, capacities: 1, ..StudyShape::default() });
     for run in &mut record.runs {
         run.users[0].mean_wait_s = Some(f64::NAN);
@@ -175,7 +175,7 @@ fn numbers_that_are_not_finite_are_left_out() {
 }
 
 #[test]
-fn names_from_outside_are_text_everywhere() {
+fn untrusted_names_are_escaped_everywhere() {
     let evil = "</script><script>alert('x')</script>\"><img src=x onerror=\"alert(1)\">&lt;\u{1}";
     let mut record = study(&StudyShape { users: 9, policies: 2, capacities: 1, ..StudyShape::default() });
     record.workload.source = evil.into();
@@ -207,15 +207,15 @@ fn names_from_outside_are_text_everywhere() {
 }
 
 #[test]
-fn the_same_record_gives_the_same_bytes() {
+fn equal_records_give_equal_bytes() {
     let record = study(&StudyShape { users: 40, ..StudyShape::default() });
     assert_eq!(report(&record), report(&record.clone()));
     let text = serde_json::to_string(&record).unwrap();
-    assert_eq!(report(&record), report(&serde_json::from_str(&text).unwrap()), "also by way of summary.json");
+    assert_eq!(report(&record), report(&serde_json::from_str(&text).unwrap()), "also when read back from summary.json");
 }
 
 #[test]
-fn the_data_of_figures_is_that_of_the_record() {
+fn the_data_files_of_figures_hold_the_numbers_of_the_record() {
     let record = study(&StudyShape::default());
     let files = report(&record);
     let rows = |name: &str| -> Vec<Vec<String>> {
@@ -260,7 +260,7 @@ fn the_data_of_figures_is_that_of_the_record() {
 }
 
 #[test]
-fn the_answer_has_the_numbers_of_the_record() {
+fn the_answer_states_the_numbers_of_the_record() {
     let mut record = study(&StudyShape { users: 100, policies: 2, capacities: 1, ..StudyShape::default() });
     let comparison = &mut record.comparisons[0];
     (comparison.users_better, comparison.users_worse, comparison.users_same) = (61, 12, 27);
@@ -270,13 +270,13 @@ fn the_answer_has_the_numbers_of_the_record() {
     record.runs[1].users_mean_wait_s = Some(812.0);
     let page = report(&record)["index.html"].replace(['\u{202f}', '\u{a0}'], " ");
     let sentence = "<strong>drf at 0.5 R:</strong> 61 of 100 users wait less than under fifo, 12 wait longer, 27 the same; \
-                    mean over users of mean waits 13.5 min (812 s) instead of 20.1 min (1 204 s) (32.6 % less); 5 complete \
-                    more of their tasks, 1 fewer.";
+                    the mean over users of mean waits is 13.5 min (812 s) instead of 20.1 min (1 204 s) (32.6 % less); 5 \
+                    complete more of their tasks, 1 fewer.";
     assert!(page.contains(sentence), "not found: {sentence}");
 }
 
 #[test]
-fn the_tree_of_accounts_is_in_the_page_and_only_if_there_is_one() {
+fn the_page_has_a_table_of_accounts_only_if_the_study_has_accounts() {
     let record = study(&StudyShape { users: 12, policies: 2, capacities: 1, ..StudyShape::default() });
     let page = &report(&record)["index.html"];
     let body = page.split("<table id=\"account-table\">").nth(1).unwrap();
@@ -288,12 +288,12 @@ fn the_tree_of_accounts_is_in_the_page_and_only_if_there_is_one() {
         .skip(1)
         .map(|row| (text(row).unwrap(), row.split("--depth:").nth(1).unwrap().split('"').next().unwrap()))
         .collect();
-    // Every account after the one it is in, its sub-accounts before its users.
+    // Every account follows its parent; sub-accounts come before users.
     let first: Vec<(&str, &str)> = rows.iter().take(6).map(|(name, depth)| (name.as_str(), *depth)).collect();
     let particles = "&lt;b&gt;particles &amp; fields&lt;&#x2f;b&gt;";
-    assert_eq!(first[..4], [("everybody", "0"), ("science", "1"), ("physics", "2"), (particles, "3")]);
-    assert_eq!((rows.len(), rows.last().unwrap().1), (6 + 12, "1"), "who is in no account comes last");
-    // The run that is shown first is the second.
+    assert_eq!(first[..4], [("all users", "0"), ("science", "1"), ("physics", "2"), (particles, "3")]);
+    assert_eq!((rows.len(), rows.last().unwrap().1), (6 + 12, "1"), "users without an account come last");
+    // The page first shows the second run.
     let nuwt = record.runs[1].accounts[0].figures.normalized.nuwt_per_pe.unwrap();
     assert!((10.0..100.0).contains(&nuwt), "{nuwt} has one decimal");
     assert!(body.split("</tr>").next().unwrap().contains(&format!("<td>{nuwt:.1}</td>")), "{nuwt}");
@@ -302,20 +302,20 @@ fn the_tree_of_accounts_is_in_the_page_and_only_if_there_is_one() {
 }
 
 #[test]
-fn many_accounts_are_cut_to_what_a_page_holds() {
+fn a_page_lists_at_most_two_thousand_accounts_and_users() {
     let mut record = study(&StudyShape { users: 3000, policies: 1, capacities: 1, ..StudyShape::default() });
-    // A chain as deep as no page and no stack should have to follow.
+    // A chain of accounts that is too deep for recursion.
     let accounts = &mut record.runs[0].accounts;
     for _ in 0..5000 {
         let parent = Some(accounts.len() - 1);
         accounts.push(AccountRecord { name: Some("deeper".into()), parent, ..AccountRecord::default() });
     }
     let page = &report(&record)["index.html"];
-    assert!(page.contains("The 4\u{202f}006 accounts and users with fewest tasks"), "5006 and 3000, less 4000");
+    assert!(page.contains("The 4\u{202f}006 accounts and users with the fewest tasks"), "5006 and 3000, less 4000");
 }
 
 #[test]
-fn missing_runs_are_named_and_leave_gaps() {
+fn missing_runs_are_listed_and_leave_gaps() {
     let mut record = study(&StudyShape { users: 10, ..StudyShape::default() });
     let gone = record.runs.remove(0).id;
     record.comparisons.retain(|comparison| comparison.against != gone);
@@ -324,40 +324,40 @@ fn missing_runs_are_named_and_leave_gaps() {
     check(&files);
     let page = &files["index.html"];
     assert!(page.contains("1 of 9 runs are missing") && page.contains(&format!("<code>{gone}</code>")));
-    assert!(page.contains("The run of fifo is missing"), "the others cannot be held against it");
+    assert!(page.contains("The run of fifo is missing"), "the others cannot be compared with it");
     assert!(page.contains("<option value=\"0\">fifo"), "still the first policy");
 }
 
 #[test]
-fn complete_studies_say_so_instead_of_drawing_it() {
+fn a_study_in_which_all_tasks_complete_has_a_sentence_instead_of_figures() {
     let files = report(&study(&StudyShape { users: 10, incomplete: false, ..StudyShape::default() }));
     assert!(files["index.html"].contains("In every run every user completes every task"));
     assert!(!files.keys().any(|name| name.contains("completion")));
 }
 
 #[test]
-fn runs_of_different_workloads_are_refused() {
+fn runs_of_different_workloads_are_an_error() {
     let mut record = study(&StudyShape { users: 3, ..StudyShape::default() });
     record.runs[1].users.pop();
     let folder = tempfile::tempdir().unwrap();
     let error = write_study_report(folder.path(), &record).unwrap_err();
     assert!(matches!(&error, ReportError::UsersDiffer { position: 2, .. }), "{error}");
-    assert!(error.to_string().contains("nobody"), "{error}");
+    assert!(error.to_string().contains("missing"), "{error}");
     let mut record = study(&StudyShape { users: 3, ..StudyShape::default() });
     record.runs.push(record.runs[0].clone());
     let error = write_study_report(folder.path(), &record).unwrap_err();
     assert!(matches!(error, ReportError::DuplicateRun { .. }), "{error}");
-    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "nothing half-written");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "no file is written");
 }
 
 #[test]
-fn large_studies_stay_small_and_quick() {
+fn reports_of_large_studies_are_small_and_quick_to_write() {
     let record = study(&StudyShape { users: 627, policies: 3, capacities: 6, ..StudyShape::default() });
     let start = Instant::now();
     let files = report(&record);
     let took = start.elapsed();
     assert!(files["index.html"].len() < 3_000_000, "{} bytes", files["index.html"].len());
-    // Ten times what it takes: a quadratic loop is noticed, a busy machine is not.
+    // Ten times the usual time: detects a quadratic loop, tolerates a busy machine.
     assert!(took < Duration::from_secs(3), "{took:?}");
     let crowd = report(&study(&StudyShape { users: 5000, policies: 2, capacities: 1, ..StudyShape::default() }));
     assert!(crowd["index.html"].contains("more are in the data files"));

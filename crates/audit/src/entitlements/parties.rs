@@ -1,14 +1,14 @@
-//! Who is entitled to a part: accounts or users, as leaves of a tree of shares.
+//! The parties to entitlements: accounts or users as leaves of a tree of shares.
 
 use evenhand_model::{AccountTree, Rational, UBig};
 
-use crate::PastError;
+use crate::AuditError;
 
-/// The parties of a past at one level: its users, or its accounts.
+/// The parties of a history at one level: all its users, or all its accounts.
 ///
-/// A party's part of the whole is, at each account on the way to it, its shares over those of all who have
-/// a claim there. What one leaves who has none goes to its siblings in proportion to their shares, as in
-/// [`AccountTree`].
+/// A party's share of the capacity is the product, over the nodes on the path from the root to it, of the node's shares
+/// divided by the shares of its active siblings and itself. So the share of an inactive party goes to its siblings in
+/// proportion to their shares, as in [`AccountTree`].
 #[derive(Clone, Debug)]
 pub struct Parties {
     names: Vec<String>,
@@ -16,41 +16,40 @@ pub struct Parties {
     tree: Tree,
 }
 
-/// Nodes with whole weights among their siblings. Node 0 is the root; parents come first.
+/// A tree of nodes with integer weights relative to their siblings. Node 0 is the root; parents precede children.
 #[derive(Clone, Debug)]
 struct Tree {
     parent: Vec<usize>,
     weight: Vec<u64>,
-    /// Each party's node.
+    /// The node of each party.
     leaf: Vec<usize>,
 }
 
 impl Parties {
-    /// Each user of `tree`, called as in `names`.
+    /// Creates one party per user of `tree`, with the given names.
     ///
     /// # Errors
-    /// If the shares cannot be written as whole numbers of a common size.
+    /// Returns [`AuditError::Weights`] if the shares, written as integers, are too large.
     ///
     /// # Panics
-    /// If there is not one name a user.
-    pub fn users(tree: &AccountTree, names: &[String]) -> Result<Parties, PastError> {
-        assert_eq!(tree.users(), names.len(), "one name a user");
+    /// Panics if the number of names differs from the number of users.
+    pub fn users(tree: &AccountTree, names: &[String]) -> Result<Parties, AuditError> {
+        assert_eq!(tree.users(), names.len(), "one name per user");
         let homes = (0..names.len()).map(|user| (tree.home(user), tree.shares(user).clone()));
         let of_user = (0..names.len() as u32).collect();
         Ok(Parties { names: names.to_vec(), of_user, tree: Tree::new(tree, homes.collect())? })
     }
 
-    /// Each account that a user of `tree` belongs to, in the order of the tree, then each user directly under the
-    /// root, who is a party of its own. An account that has both users and accounts below it is, as a party, its
-    /// users, with the sum of their shares.
+    /// Creates one party per account that has users, in the order of the tree, then one per user directly under the root.
+    /// The party of an account with both users and sub-accounts consists of its users, with the sum of their shares.
     ///
     /// # Errors
-    /// If the shares cannot be written as whole numbers of a common size.
+    /// Returns [`AuditError::Weights`] if the shares, written as integers, are too large.
     ///
     /// # Panics
-    /// If there is not one name a user.
-    pub fn accounts(tree: &AccountTree, names: &[String]) -> Result<Parties, PastError> {
-        assert_eq!(tree.users(), names.len(), "one name a user");
+    /// Panics if the number of names differs from the number of users.
+    pub fn accounts(tree: &AccountTree, names: &[String]) -> Result<Parties, AuditError> {
+        assert_eq!(tree.users(), names.len(), "one name per user");
         let mut shares = vec![Rational::ZERO; tree.accounts().len()];
         for user in 0..names.len() {
             if let Some(home) = tree.home(user) {
@@ -78,45 +77,48 @@ impl Parties {
         Ok(Parties { names: parties, of_user, tree: Tree::new(tree, homes)? })
     }
 
-    /// The parties' names.
+    /// Returns the parties' names.
     pub fn names(&self) -> &[String] {
         &self.names
     }
 
-    /// Which party each user is of.
+    /// Returns the party of each user.
     pub fn of_user(&self) -> &[u32] {
         &self.of_user
     }
 
-    /// How many there are.
+    /// Returns the number of parties.
     pub fn len(&self) -> usize {
         self.names.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no parties.
     pub fn is_empty(&self) -> bool {
         self.names.is_empty()
     }
 
-    /// What each is entitled to of the whole if only those marked have a claim; 0 for the others.
-    pub fn shares_among(&self, claims: &[bool]) -> Vec<Rational> {
-        let mut now = Claims::new(self);
-        let marked = || (0..self.len()).filter(|&party| claims[party]);
+    /// Returns each party's share of the capacity if only the parties marked in `active` are active; 0 for the others.
+    ///
+    /// # Panics
+    /// Panics if `active` has fewer entries than there are parties.
+    pub fn shares_among(&self, active: &[bool]) -> Vec<Rational> {
+        let mut now = ActiveShares::new(self);
+        let marked = || (0..self.len()).filter(|&party| active[party]);
         marked().for_each(|party| {
-            now.set(party, true);
+            now.set_active(party, true);
         });
         let mut shares = vec![Rational::ZERO; self.len()];
         marked().for_each(|party| {
-            let (over, under) = now.share(party);
-            shares[party] = Rational::from_parts(over.into(), under.into());
+            let (numerator, denominator) = now.share(party);
+            shares[party] = Rational::from_parts(numerator.into(), denominator.into());
         });
         shares
     }
 }
 
 impl Tree {
-    /// The accounts of `tree` as nodes, and below them the parties: each one's account and its shares there.
-    fn new(tree: &AccountTree, parties: Vec<(Option<usize>, Rational)>) -> Result<Tree, PastError> {
+    /// Creates a node per account of `tree`, and below them a leaf per party, given by its account and its shares there.
+    fn new(tree: &AccountTree, parties: Vec<(Option<usize>, Rational)>) -> Result<Tree, AuditError> {
         let place = |account: Option<usize>| account.map_or(0, |a| a + 1);
         let mut parent = vec![0];
         let mut shares = vec![Rational::ONE];
@@ -133,13 +135,13 @@ impl Tree {
         let mut children = vec![Vec::new(); parent.len()];
         (1..parent.len()).for_each(|node| children[parent[node]].push(node));
         let mut weight = vec![1; parent.len()];
-        // The largest product of sums on the way to a node: that of all its fractions' denominators.
+        // The product of the sums of weights on the path to a node, an upper bound of all denominators.
         let mut bound = vec![1u128; parent.len()];
         for (node, children) in children.iter().enumerate() {
             let whole = whole(&children.iter().map(|&child| &shares[child]).collect::<Vec<_>>());
-            let whole = whole.ok_or(PastError::Weights)?;
-            let sum = whole.iter().try_fold(0u64, |sum, w| sum.checked_add(*w)).ok_or(PastError::Weights)?;
-            let below = bound[node].checked_mul(u128::from(sum).max(1)).ok_or(PastError::Weights)?;
+            let whole = whole.ok_or(AuditError::Weights)?;
+            let sum = whole.iter().try_fold(0u64, |sum, w| sum.checked_add(*w)).ok_or(AuditError::Weights)?;
+            let below = bound[node].checked_mul(u128::from(sum).max(1)).ok_or(AuditError::Weights)?;
             for (&child, w) in children.iter().zip(whole) {
                 (weight[child], bound[child]) = (w, below);
             }
@@ -148,11 +150,11 @@ impl Tree {
     }
 }
 
-/// Shares as whole numbers in the same proportion.
+/// Returns the shares as integers in the same proportion, or `None` if they do not fit u64.
 fn whole(shares: &[&Rational]) -> Option<Vec<u64>> {
     let mut common = Rational::ONE;
     for share in shares {
-        // What is left of the denominator after multiplication is what the common one still lacks.
+        // The denominator that remains after multiplication is the factor that the common multiple still lacks.
         let lacking = (*share * &common).into_parts().1;
         common *= Rational::from(lacking);
     }
@@ -160,36 +162,39 @@ fn whole(shares: &[&Rational]) -> Option<Vec<u64>> {
     shares.iter().map(whole).collect()
 }
 
-/// Who has a claim now.
+/// The active parties and their shares, updated as parties become active or inactive in time proportional to the depth of
+/// the tree.
 #[derive(Clone, Debug)]
-pub(crate) struct Claims<'a> {
+pub(crate) struct ActiveShares<'a> {
     tree: &'a Tree,
-    /// How many parties with a claim there are in each node.
-    claims: Vec<u32>,
-    /// The sum of the weights of each node's children with a claim.
+    /// Number of active parties below each node.
+    active: Vec<u32>,
+    /// Sum of the weights of each node's active children.
     sums: Vec<u64>,
 }
 
-impl<'a> Claims<'a> {
-    pub(crate) fn new(parties: &'a Parties) -> Claims<'a> {
+impl<'a> ActiveShares<'a> {
+    /// Creates a state in which no party is active.
+    pub(crate) fn new(parties: &'a Parties) -> ActiveShares<'a> {
         let nodes = parties.tree.parent.len();
-        Claims { tree: &parties.tree, claims: vec![0; nodes], sums: vec![0; nodes] }
+        ActiveShares { tree: &parties.tree, active: vec![0; nodes], sums: vec![0; nodes] }
     }
 
-    pub(crate) fn has(&self, party: usize) -> bool {
-        self.claims[self.tree.leaf[party]] > 0
+    /// Returns whether a party is active.
+    pub(crate) fn is_active(&self, party: usize) -> bool {
+        self.active[self.tree.leaf[party]] > 0
     }
 
-    /// Gives a party a claim or takes it; whether that changed anything.
-    pub(crate) fn set(&mut self, party: usize, claims: bool) -> bool {
-        if self.has(party) == claims {
+    /// Sets whether a party is active. Returns whether that changed.
+    pub(crate) fn set_active(&mut self, party: usize, active: bool) -> bool {
+        if self.is_active(party) == active {
             return false;
         }
         let mut node = self.tree.leaf[party];
         while node != 0 {
             let (parent, weight) = (self.tree.parent[node], self.tree.weight[node]);
-            let count = &mut self.claims[node];
-            if claims {
+            let count = &mut self.active[node];
+            if active {
                 *count += 1;
                 self.sums[parent] += if *count == 1 { weight } else { 0 };
             } else {
@@ -201,21 +206,21 @@ impl<'a> Claims<'a> {
         true
     }
 
-    /// The part of the whole a party with a claim is entitled to, as a fraction. Both are at most the product of
-    /// the sums on the way, which was found to fit.
+    /// Returns the share of an active party as (numerator, denominator). Neither overflows: both are at most the product
+    /// of the sums on the path, which [`Tree::new`] has checked.
     pub(crate) fn share(&self, party: usize) -> (u128, u128) {
-        let (mut over, mut under) = (1, 1);
+        let (mut numerator, mut denominator) = (1, 1);
         let mut node = self.tree.leaf[party];
         while node != 0 {
             let parent = self.tree.parent[node];
-            // An only child has all, whatever its weight.
+            // A node without active siblings has the whole share of its parent.
             if self.sums[parent] != self.tree.weight[node] {
-                over *= u128::from(self.tree.weight[node]);
-                under *= u128::from(self.sums[parent]);
+                numerator *= u128::from(self.tree.weight[node]);
+                denominator *= u128::from(self.sums[parent]);
             }
             node = parent;
         }
-        (over, under)
+        (numerator, denominator)
     }
 }
 
@@ -236,7 +241,7 @@ mod tests {
     }
 
     #[test]
-    fn among_all_parts_are_those_of_the_tree() {
+    fn with_all_parties_active_shares_are_those_of_the_tree() {
         let (tree, names) = tree();
         let users = Parties::users(&tree, &names).unwrap();
         let shares = users.shares_among(&[true; 5]);
@@ -253,10 +258,10 @@ mod tests {
     }
 
     #[test]
-    fn what_one_leaves_goes_to_its_siblings() {
+    fn the_share_of_an_inactive_party_goes_to_its_siblings() {
         let (tree, names) = tree();
         let users = Parties::users(&tree, &names).unwrap();
-        // ann has all of physics, a third of science, whose 3 of 4 1/2 are left as 3 of 4.
+        // ann has all of physics, which has a third of science. science has 3 of 4 shares, as cid (1/2) is inactive.
         let shares = users.shares_among(&[true, false, false, true, true]);
         let exact = [(1, 4u8), (0, 1), (0, 1), (1, 2), (1, 4)].map(|(a, b)| Rational::from_parts(a.into(), b.into()));
         assert_eq!(shares, exact);
@@ -264,22 +269,22 @@ mod tests {
     }
 
     #[test]
-    fn claims_come_and_go() {
+    fn shares_follow_as_parties_become_active_and_inactive() {
         let (tree, names) = tree();
         let users = Parties::users(&tree, &names).unwrap();
-        let mut claims = Claims::new(&users);
-        for (party, there) in [(0, true), (1, true), (4, true), (1, false), (3, true), (3, false), (3, true)] {
-            assert!(claims.set(party, there));
-            assert!(!claims.set(party, there));
+        let mut shares = ActiveShares::new(&users);
+        for (party, active) in [(0, true), (1, true), (4, true), (1, false), (3, true), (3, false), (3, true)] {
+            assert!(shares.set_active(party, active));
+            assert!(!shares.set_active(party, active));
         }
-        assert_eq!([0, 3, 4].map(|p| claims.share(p)).map(|(a, b)| a as f64 / b as f64), [0.25, 0.5, 0.25]);
+        assert_eq!([0, 3, 4].map(|p| shares.share(p)).map(|(a, b)| a as f64 / b as f64), [0.25, 0.5, 0.25]);
     }
 
     #[test]
-    fn shares_too_different_are_refused() {
+    fn shares_of_too_different_sizes_are_an_error() {
         let shares = vec![Rational::from(1u128 << 70), Rational::ONE];
         let tree = AccountTree::new(vec![], vec![None; 2], shares).unwrap();
-        let refused = Parties::users(&tree, &["a".into(), "b".into()]);
-        assert!(matches!(refused, Err(PastError::Weights)));
+        let result = Parties::users(&tree, &["a".into(), "b".into()]);
+        assert!(matches!(result, Err(AuditError::Weights)));
     }
 }

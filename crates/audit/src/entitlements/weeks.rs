@@ -1,49 +1,49 @@
-//! Weeks of a past.
+//! The weeks of a history, and the local dates of its times.
 
 use evenhand_model::{Span, Time};
 
-/// Nanoseconds of a second, and of a week.
+/// Nanoseconds in a second, and in a week.
 const SECOND: i128 = 1_000_000_000;
 const WEEK: i128 = 7 * 86_400 * SECOND;
 /// The first Monday of 1970 began four days after the year did.
 const FIRST_MONDAY: i128 = 4 * 86_400 * SECOND;
 
-/// Where weeks begin.
+/// Converts the workload's times to local dates, and determines where weeks begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Calendar {
-    /// The workload's zero in nanoseconds since 1970 (UTC); `None` if nobody knows: then weeks are seven days
+    /// Time zero of the workload, in nanoseconds since 1970 (UTC). If it is unknown (`None`), weeks last seven days
     /// each from the first event.
     pub origin: Option<i128>,
-    /// How far local clocks are ahead of UTC, in nanoseconds.
+    /// Offset of local time from UTC in nanoseconds; positive east of Greenwich.
     pub ahead: i128,
 }
 
 impl Calendar {
-    /// The instants within `from..until` at which a week begins, other than `from`.
+    /// Returns the times after `from` and before `until` at which a week begins, in nanoseconds.
     pub(crate) fn boundaries(&self, from: Time, until: Time) -> Vec<u64> {
         let from_ns = i128::from(from.nanos());
         let first = match self.origin {
             None => from_ns,
-            // A Monday, 00:00 by local clocks, in the workload's time.
+            // A Monday, 00:00 local time, in the workload's time.
             Some(origin) => FIRST_MONDAY - self.ahead - origin,
         };
         let mut at = first + ((from_ns - first).div_euclid(WEEK) + 1) * WEEK;
         let mut boundaries = Vec::new();
         while at < i128::from(until.nanos()) {
-            // Above `from`, so not negative, and below `until`.
+            // The conversion succeeds: the value lies between `from` and `until`.
             boundaries.extend(u64::try_from(at));
             at += WEEK;
         }
         boundaries
     }
 
-    /// An instant as local date and time, seconds since 1970 by local clocks; `None` if nobody knows, or before 1970.
+    /// Returns a time as seconds since 1970 in local time; `None` if the origin is unknown or the time is before 1970.
     pub fn local_seconds(&self, at: Time) -> Option<u64> {
         let local = i128::from(at.nanos()) + self.origin? + self.ahead;
         u64::try_from(local.div_euclid(SECOND)).ok()
     }
 
-    /// How far from the Monday on which its week began `at` is; zero without a calendar.
+    /// Returns the time since the local Monday, 00:00, on which the week of `at` began; zero if the origin is unknown.
     pub fn since_monday(&self, at: Time) -> Span {
         let Some(origin) = self.origin else { return Span::ZERO };
         let local = i128::from(at.nanos()) + origin + self.ahead;
@@ -60,7 +60,7 @@ mod tests {
     }
 
     #[test]
-    fn weeks_begin_on_mondays_or_with_the_past() {
+    fn weeks_begin_on_local_mondays_or_with_the_history() {
         // Monday, 5 January 2026, 00:00 UTC.
         let monday = 1_767_571_200;
         let week = 604_800;
@@ -70,7 +70,7 @@ mod tests {
         let utc = Calendar { origin: Some(0), ahead: 0 };
         assert_eq!(of(utc, monday - 1, monday + 2 * week), [monday, monday + week]);
         assert_eq!(of(utc, monday, monday + week + 1), [monday + week]);
-        // Monday begins an hour earlier where clocks are an hour ahead.
+        // Monday begins an hour earlier in a time zone that is an hour ahead.
         let ahead = Calendar { origin: Some(0), ahead: 3600 * SECOND };
         assert_eq!(of(ahead, monday - 7200, monday + 1), [monday - 3600]);
         assert_eq!(ahead.local_seconds(Time::from_secs(monday)), Some(monday + 3600));

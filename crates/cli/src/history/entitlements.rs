@@ -1,10 +1,10 @@
 //! What accounts and users were entitled to, wanted and got.
 
-use evenhand_audit::{Calendar, Entitlements, Parties, History, AuditError, Window};
+use evenhand_audit::{AuditError, Calendar, Entitlements, History, Parties, Window};
 use evenhand_model::{AccountTree, Capacity, Rational, Workload, to_f64};
 use evenhand_report::audit_page::{
-    OveruseRecord, ComplaintRecord, LevelRecord, OverusePairRecord, PartyRecord, PartyWeekRecord, EntitlementRecord, ResourceRecord, WeekRecord, UseRecord, date,
-    date_and_time,
+    ComplaintRecord, EntitlementRecord, LevelRecord, OverusePairRecord, OveruseRecord, PartyRecord, PartyWeekRecord,
+    ResourceRecord, UseRecord, WeekRecord, date, date_and_time,
 };
 use evenhand_study::AccountsFile;
 
@@ -53,9 +53,9 @@ pub(super) fn placed(
             format!("Those of {}; 1 each for accounts and users it does not name.", path.display())
         }
         None if has_accounts => {
-            "Nobody said: the trace's accounts have equal shares, and so have the users of each.".into()
+            "Not given: the trace's accounts have equal shares, and so have the users of each account.".into()
         }
-        None => "Nobody said, and the trace has no accounts to tell apart: its users have equal shares.".into(),
+        None => "Not given, and the trace does not distinguish accounts: its users have equal shares.".into(),
     };
     Ok((placed.workload, Some(Shares { tree: placed.tree, are })))
 }
@@ -93,13 +93,13 @@ pub(super) fn calendar(workload: &Workload, ahead: i128) -> Calendar {
 
 /// All there is to show.
 pub(super) fn record(
-    past: &History<'_>,
+    history: &History<'_>,
     shares: &Shares,
     (pool, pool_is): (&Capacity, &str),
     calendar: Calendar,
     window: Window,
 ) -> Result<EntitlementRecord, AuditError> {
-    let workload = past.workload();
+    let workload = history.workload();
     let names = workload.users();
     let tree = &shares.tree;
     let users = Parties::users(tree, names)?;
@@ -110,22 +110,24 @@ pub(super) fn record(
     let mut levels = Vec::new();
     let mut weeks = Vec::new();
     for (kind, parties) in accounts.iter().map(|a| ("account", a)).chain([("user", &users)]) {
-        let found = past.entitlements(pool, parties, calendar, window)?;
-        weeks = found.weeks.iter().enumerate().map(|(at, week)| past_week(at, week, calendar)).collect();
+        let found = history.entitlements(pool, parties, calendar, window);
+        weeks = found.weeks.iter().enumerate().map(|(at, week)| week_record(at, week, calendar)).collect();
         let weeks_in_json = kind == "account" || !has_accounts;
         levels.push(LevelRecord { weeks_in_json, ..level(kind, workload, pool, parties, &found, calendar) });
     }
     let capacity_is = match pool_is {
-        "the peak use" => "the most that was held at once, as nobody named it (--capacity).".to_string(),
+        "the peak use" => "the peak use, since no --capacity is given.".to_string(),
         named => format!("{named}."),
     };
     let monday = "From Monday 00:00 to Monday 00:00 by";
     let weeks_are = match (calendar.origin, calendar.ahead) {
         (None, _) => "Seven days each from the first event; the trace has no dates.".to_string(),
-        (Some(_), 0) => format!("{monday} the trace's clock; the first and the last may be part of one."),
+        (Some(_), 0) => format!("{monday} the trace's clock; the first and the last week may be incomplete."),
         (Some(_), ahead) => {
             let hours = ahead as f64 / HOUR;
-            format!("{monday} a clock {hours:+} hours ahead of the trace's; the first and the last may be part of one.")
+            format!(
+                "{monday} a clock {hours:+} hours ahead of the trace's; the first and the last week may be incomplete."
+            )
         }
     };
     let resources = workload.resources().iter().enumerate();
@@ -146,7 +148,7 @@ pub(super) fn record(
     })
 }
 
-fn past_week(at: usize, week: &evenhand_audit::Week, calendar: Calendar) -> WeekRecord {
+fn week_record(at: usize, week: &evenhand_audit::Week, calendar: Calendar) -> WeekRecord {
     let monday = calendar
         .local_seconds(week.from)
         .map(|s| s.saturating_sub(calendar.since_monday(week.from).nanos() / 1_000_000_000));

@@ -1,4 +1,4 @@
-//! What could be said against the policies, had they scheduled the same tasks.
+//! Audits replays of the same tasks under policies.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use super::{PropertyRecord, hours, property_records, seconds};
 use crate::failure::Failure;
 use crate::table::Table;
 
-/// The audit of one policy's past.
+/// The audit of one policy's history.
 #[derive(Debug, Serialize)]
 pub(super) struct PolicyRecord {
     policy: &'static str,
@@ -42,8 +42,8 @@ pub(super) fn audits(
     let audit = |policy: &&'static Registration| {
         let decay = policy.needs_decay.then_some(decay);
         let starts = starts_under(&tasks, pool, weights, policy, decay).map_err(|e| failed(policy, &e))?;
-        let past = History::with_starts(&tasks, &starts).map_err(|e| failed(policy, &e))?;
-        let audit: Audit = past.audit(pool, weights, properties, window).map_err(|e| failed(policy, &e))?;
+        let history = History::with_starts(&tasks, &starts).map_err(|e| failed(policy, &e))?;
+        let audit: Audit = history.audit(pool, weights, properties, window).map_err(|e| failed(policy, &e))?;
         Ok(PolicyRecord {
             policy: policy.name,
             delta: decay.map(|d| d.delta()),
@@ -58,17 +58,17 @@ fn failed(policy: &Registration, error: &dyn std::fmt::Display) -> Failure {
     Failure::Input(format!("--policy {}: {error}", policy.name))
 }
 
-/// User-hours of complaint of each property, in the real past and under each policy.
-pub(super) fn table(waiting_s: f64, past: &[PropertyRecord], policies: &[PolicyRecord]) -> String {
+/// User-hours of complaint of each property, in the real history and under each policy.
+pub(super) fn table(waiting_s: f64, history: &[PropertyRecord], policies: &[PolicyRecord]) -> String {
     let names = policies.iter().map(|p| p.policy);
-    let mut table = Table::new(1, ["user-hours", "as it was"].into_iter().chain(names));
+    let mut table = Table::new(1, ["user-hours", "recorded"].into_iter().chain(names));
     let mut row = |name: &str, was: f64, would: &mut dyn Iterator<Item = f64>| {
         let cells = std::iter::once(was).chain(would).map(hours);
         table.row(std::iter::once(name.to_string()).chain(cells).collect());
     };
     row("waiting", waiting_s, &mut policies.iter().map(|p| p.waiting_s));
-    for (i, property) in past.iter().enumerate() {
+    for (i, property) in history.iter().enumerate() {
         row(property.property, property.complaint_s, &mut policies.iter().map(|p| p.properties[i].complaint_s));
     }
-    format!("The same tasks, had a policy scheduled them on this capacity\n\n{}", table.render())
+    format!("The same tasks replayed under policies on this capacity\n\n{}", table.render())
 }

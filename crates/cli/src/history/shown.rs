@@ -1,6 +1,6 @@
 //! What accounts and users were entitled to, wanted and got, for a terminal.
 
-use evenhand_report::audit_page::{LevelRecord, EntitlementRecord};
+use evenhand_report::audit_page::{EntitlementRecord, LevelRecord};
 
 use crate::study::short;
 use crate::table::{Table, plain};
@@ -43,7 +43,7 @@ fn parties(record: &EntitlementRecord, level: &LevelRecord, r: usize) -> Option<
         return None;
     }
     let hours = record.hours();
-    let header = ["entitled %", "among active %", "wanted %", "got %", "unmet %", "over-use %", "complaints"];
+    let header = ["entitled %", "among active %", "demanded %", "received %", "unmet %", "overuse %", "complaints"];
     let resource = &record.resources[r].name;
     let mut table =
         Table::new(1, std::iter::once(format!("{} on {resource}", level.kind)).chain(header.map(String::from)));
@@ -67,11 +67,14 @@ fn pairs(record: &EntitlementRecord, level: &LevelRecord) -> Option<String> {
     let mut all: Vec<_> = all.filter(|(_, _, x)| *x > 0.0).collect();
     let part = |r: usize, x: f64| record.capacity_share(r, x, record.hours());
     all.sort_by(|a, b| part(b.1, b.2).total_cmp(&part(a.1, a.2)));
-    let mut table = Table::new(3, ["waited", "while over-use ran of", "on", "over-use", "% of capacity"]);
+    let mut table = Table::new(3, ["waited", "overuse by", "on", "overuse", "% of capacity"]);
     for (pair, r, x) in all.iter().take(PAIRS) {
         let [victim, holder] = [pair.victim, pair.holder].map(|p| plain(&level.parties[p].name));
-        let cells =
-            [record.resources[*r].name.clone(), spaced(&record.format_amount(*r, *x)), format!("{:.1}", 100.0 * part(*r, *x))];
+        let cells = [
+            record.resources[*r].name.clone(),
+            spaced(&record.format_amount(*r, *x)),
+            format!("{:.1}", 100.0 * part(*r, *x)),
+        ];
         table.row([victim, holder].into_iter().chain(cells).collect());
     }
     (!all.is_empty()).then(|| format!("{}{}", table.render(), more(all.len(), PAIRS)))
@@ -80,7 +83,7 @@ fn pairs(record: &EntitlementRecord, level: &LevelRecord) -> Option<String> {
 fn complaints(record: &EntitlementRecord, level: &LevelRecord) -> Option<String> {
     let worst = record.worst_complaints(level);
     let who = format!("{} with a justified complaint", level.kind);
-    let mut table = Table::new(2, [who.as_str(), "on", "from", "hours", "unmet", "against"]);
+    let mut table = Table::new(2, [who.as_str(), "on", "from", "hours", "unmet", "overuse meanwhile"]);
     for c in worst.iter().take(COMPLAINTS) {
         table.row(vec![
             plain(&level.parties[c.party].name),

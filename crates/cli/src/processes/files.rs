@@ -6,7 +6,8 @@ use evenhand_documents::{Cell, Csv};
 use evenhand_processes::Recording;
 use evenhand_report::chart::{Caption, Figure};
 use evenhand_report::processes_page::{
-    ProcessRun, draw_gantt, draw_mean_cumulative_use, draw_priorities, draw_cumulative_use, mean_use_curves, recorded_priorities, render_processes_page,
+    ProcessRun, draw_cumulative_use, draw_gantt, draw_mean_cumulative_use, draw_priorities, mean_use_curves,
+    recorded_priorities, render_processes_page,
 };
 
 use super::Ran;
@@ -88,7 +89,8 @@ fn figures(ran: &Ran, run: &ProcessRun) -> Result<Vec<(Figure, String)>, Failure
             ),
         )
         .map_err(mistake)?,
-        draw_cumulative_use(run, None, caption("use", "Cumulative use of all resources".into(), a_line)).map_err(mistake)?,
+        draw_cumulative_use(run, None, caption("use", "Cumulative use of all resources".into(), a_line))
+            .map_err(mistake)?,
     ];
     for (number, name) in run.resources.iter().enumerate() {
         let file = format!("use-{}-{}", number + 1, file_name(name));

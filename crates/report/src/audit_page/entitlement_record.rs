@@ -1,195 +1,196 @@
-//! What a report on a past shows: who was entitled to what, wanted and got, week by week.
+//! The record of entitlements, the input of the page and the `entitlements` part of the JSON output.
 //!
-//! Amounts of a resource are in its own unit, times hours (CPU-hours, byte-hours).
+//! Amounts of a resource are in its unit times hours (CPU-hours, byte-hours). A *party* is an account or a user.
+//! Parties, resources and weeks refer to each other by index, counted from 0.
 
 use std::cmp::Ordering;
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
-/// The most complaints of a level that its JSON has; the CSV has all.
-const COMPLAINTS_IN_JSON: usize = 1000;
+/// Maximum number of complaints of a level in its JSON; the CSV file holds all.
+const MAX_JSON_COMPLAINTS: usize = 1000;
 
-/// A past, as its report shows it.
+/// Entitlement, demand and use of a history's accounts and users.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct EntitlementRecord {
-    /// The file it was read from.
+    /// Name of the file that was audited.
     #[serde(skip)]
     pub source: String,
-    /// What is to be known of it: what, and its value. For the page.
+    /// Rows (name, value) of the page's table about the history.
     #[serde(skip)]
     pub details: Vec<(String, String)>,
-    /// Whose shares these are, in a sentence.
+    /// Source of the shares, as a sentence.
     pub shares_are: String,
-    /// Where weeks begin, in a sentence.
+    /// Limits of the weeks, as a sentence.
     pub weeks_are: String,
-    /// Where the capacity is from, in a sentence.
+    /// Source of the capacity, as the end of a sentence.
     pub capacity_is: String,
     /// The resources.
     pub resources: Vec<ResourceRecord>,
     /// The weeks, in order.
     pub weeks: Vec<WeekRecord>,
-    /// Accounts, then users; users alone if there are no accounts.
+    /// Accounts, then users; only users if there are no accounts.
     pub levels: Vec<LevelRecord>,
 }
 
 /// A resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ResourceRecord {
-    /// Its name.
+    /// Name.
     pub name: String,
-    /// What its amounts are counted in, if that has a name.
+    /// Unit of its amounts; empty for plain numbers.
     pub unit: String,
-    /// How much there is.
+    /// Capacity in that unit.
     pub capacity: f64,
 }
 
-/// A week, or the part of it that is looked at.
+/// A week, or the part of it that lies in the audited period.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct WeekRecord {
-    /// The date of its Monday, or its number.
+    /// Date of its Monday; `week N` if the workload has no dates.
     pub label: String,
-    /// Its beginning in the workload's seconds.
+    /// Beginning, in seconds of the workload's clock.
     pub from_s: f64,
-    /// Its end.
+    /// End, in seconds of the workload's clock.
     pub until_s: f64,
-    /// Its beginning as date and time, if the workload knows.
+    /// Beginning as date and time, if the workload has dates.
     pub from: Option<String>,
-    /// Its end.
+    /// End as date and time, if the workload has dates.
     pub until: Option<String>,
 }
 
 impl WeekRecord {
-    /// How long it is.
+    /// Returns the length in hours.
     pub fn hours(&self) -> f64 {
         (self.until_s - self.from_s) / 3600.0
     }
 }
 
-/// Parties of one kind.
+/// The parties of one kind: all accounts, or all users.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LevelRecord {
     /// `account` or `user`.
     pub kind: &'static str,
-    /// Whether its JSON has weeks: that of users has not if there are accounts.
+    /// Whether the JSON contains the weeks; it omits the weeks of users if there are accounts.
     pub weeks_in_json: bool,
     /// The parties, in order of first appearance.
     pub parties: Vec<PartyRecord>,
-    /// By week, then by party.
+    /// The weeks of the parties, ordered by week, then by party.
     pub weeks: Vec<PartyWeekRecord>,
-    /// By victim, then by holder.
+    /// Overuse while others waited, ordered by victim, then by holder.
     pub pairs: Vec<OverusePairRecord>,
-    /// By their beginning.
+    /// Justified complaints, ordered by their beginning.
     pub complaints: Vec<ComplaintRecord>,
 }
 
 /// An account or a user, over all weeks.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PartyRecord {
-    /// What it is called.
+    /// Name.
     pub name: String,
-    /// Its part of the whole among all.
+    /// Its fraction of the capacity if all parties are active.
     pub share: f64,
-    /// One entry a resource, summed over weeks.
+    /// Use of each resource, summed over the weeks.
     pub uses: Vec<UseRecord>,
-    /// In how many intervals it had a justified complaint, on whatever resource.
+    /// Number of intervals with a justified complaint, on any resource.
     pub complaints: usize,
 }
 
-/// A party's week.
+/// One week of one party.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct PartyWeekRecord {
-    /// The week's number in [`EntitlementRecord::weeks`].
+    /// Index of the week in [`EntitlementRecord::weeks`].
     pub week: usize,
-    /// The party's number in [`LevelRecord::parties`].
+    /// Index of the party in [`LevelRecord::parties`].
     pub party: usize,
-    /// Its part of the whole among those of whom something ran or waited in this week.
+    /// Its fraction of the capacity among the parties with a running or waiting task in this week.
     pub share: f64,
-    /// One entry a resource.
+    /// Use of each resource.
     pub uses: Vec<UseRecord>,
 }
 
-/// What became of a party's claim on a resource.
+/// Entitlement, demand and use of one resource by one party, in resource units times hours.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct UseRecord {
-    /// Its part among all, of the capacity.
+    /// Entitlement if all parties are active.
     pub entitled: f64,
-    /// Its part among those of whom something ran or waited in the week; 0 if nothing of its own did.
+    /// Entitlement among the parties that are active in the week; 0 if the party is not.
     pub entitled_among_active: f64,
-    /// What it held and waited for.
+    /// Demand: the amounts of running and waiting tasks.
     pub wanted: f64,
-    /// What it held.
+    /// Use: the amounts of running tasks.
     pub got: f64,
-    /// What it was below its entitlement while it waited for at least as much.
+    /// Unmet claim: the part of the entitlement that the party did not hold although its waiting tasks asked for it.
     pub unmet: f64,
-    /// What it held beyond its entitlement.
+    /// Overuse: the amount held beyond the entitlement.
     pub over: f64,
-    /// Whose over-use ran while this was unmet; the parties with most. Of a week only.
+    /// The parties with the largest overuse during the unmet claim. Filled for weeks only.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub against: Vec<OveruseRecord>,
 }
 
 impl UseRecord {
-    /// What it got less than it both wanted and was entitled to among those who were there; not below 0.
+    /// Returns by how much the use was below both the demand and the entitlement among active parties; at least 0.
     pub fn shortfall(&self) -> f64 {
         (self.entitled_among_active.min(self.wanted) - self.got).max(0.0)
     }
 }
 
-/// Over-use of a party.
+/// Overuse by one party.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OveruseRecord {
-    /// The party's number in [`LevelRecord::parties`].
+    /// Index of the party in [`LevelRecord::parties`].
     pub party: usize,
-    /// How much.
+    /// Amount, in resource units times hours.
     pub over: f64,
 }
 
-/// Over-use of one party that ran while another waited for what it was entitled to.
+/// Overuse by one party while another party waited for what it was entitled to.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct OverusePairRecord {
-    /// Who waited, by number.
+    /// Index of the party that waited.
     pub victim: usize,
-    /// Whose over-use ran, by number.
+    /// Index of the party with the overuse.
     pub holder: usize,
-    /// One entry a resource.
+    /// Overuse of each resource, in resource units times hours.
     pub over: Vec<f64>,
 }
 
 /// An interval in which a party had a justified complaint on a resource.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct ComplaintRecord {
-    /// Who, by number.
+    /// Index of the party.
     pub party: usize,
-    /// On which resource, by number.
+    /// Index of the resource.
     pub resource: usize,
-    /// From when, in the workload's seconds.
+    /// Beginning, in seconds of the workload's clock.
     pub from_s: f64,
-    /// Until when.
+    /// End, in seconds of the workload's clock.
     pub until_s: f64,
-    /// From when as date and time, if the workload knows.
+    /// Beginning as date and time, if the workload has dates.
     pub from: Option<String>,
-    /// Until when.
+    /// End as date and time, if the workload has dates.
     pub until: Option<String>,
-    /// What was unmet meanwhile.
+    /// Unmet claim during the interval, in resource units times hours.
     pub unmet: f64,
-    /// Whose over-use ran meanwhile; the parties with most.
+    /// The parties with the largest overuse during the interval.
     pub against: Vec<OveruseRecord>,
 }
 
 impl EntitlementRecord {
-    /// How long it is, in hours.
+    /// Returns the length of the audited period in hours.
     pub fn hours(&self) -> f64 {
         self.weeks.iter().map(WeekRecord::hours).sum()
     }
 
-    /// An amount of resource `r` over `hours` as a part of its capacity.
+    /// Returns an amount of resource `r` (in its unit times hours) as a fraction of its capacity over `hours`.
     pub fn capacity_share(&self, r: usize, amount: f64, hours: f64) -> f64 {
         if hours > 0.0 { amount / (self.resources[r].capacity * hours) } else { 0.0 }
     }
 
-    /// The complaints of a level, those first in which the largest part of a capacity was unmet for longest; of equal
-    /// ones the earlier.
+    /// Returns the complaints of a level, sorted by decreasing unmet claim as a fraction of the capacity, ties by
+    /// beginning.
     pub fn worst_complaints<'a>(&self, level: &'a LevelRecord) -> Vec<&'a ComplaintRecord> {
         let mut worst: Vec<&ComplaintRecord> = level.complaints.iter().collect();
         worst.sort_by(|a, b| {
@@ -211,10 +212,10 @@ impl Serialize for LevelRecord {
         }
         level.serialize_field("waited_while", &self.pairs)?;
         level.serialize_field("complaints_in_all", &self.complaints.len())?;
-        // The longest, in order of time.
+        // The longest complaints, in order of time.
         let mut longest: Vec<&ComplaintRecord> = self.complaints.iter().collect();
         longest.sort_by(|a, b| (b.until_s - b.from_s).total_cmp(&(a.until_s - a.from_s)));
-        longest.truncate(COMPLAINTS_IN_JSON);
+        longest.truncate(MAX_JSON_COMPLAINTS);
         longest.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
         level.serialize_field("complaints", &longest)?;
         level.end()

@@ -1,35 +1,42 @@
-//! A report on a past, for people who were there: who was entitled to what, wanted and got, week by week; who waited
-//! while whose over-use ran; and when somebody could rightly complain.
+//! The page of an audited history: entitlement, demand and use of accounts and users by week, overuse while others
+//! waited, and justified complaints.
 
+mod csv_files;
 mod dates;
+mod entitlement_record;
 mod figures;
-mod page;
-mod record;
-mod sentences;
+mod render_page;
+mod summary_sentences;
 mod tables;
 
 use std::path::Path;
 
 pub use dates::{date, date_and_time};
-pub use record::{OveruseRecord, ComplaintRecord, LevelRecord, OverusePairRecord, PartyRecord, PartyWeekRecord, EntitlementRecord, ResourceRecord, WeekRecord, UseRecord};
+pub use entitlement_record::{
+    ComplaintRecord, EntitlementRecord, LevelRecord, OverusePairRecord, OveruseRecord, PartyRecord, PartyWeekRecord,
+    ResourceRecord, UseRecord, WeekRecord,
+};
 
 use crate::write_file::{create_folder, write_file};
 use crate::{ReportError, WrittenReport};
 
 /// Writes `index.html`, `weeks.csv`, `waited-while.csv`, `complaints.csv` and `figures/*.svg` into `folder`, which is
-/// made if needed. Files of the same names are replaced, each at once; other files are left alone. The page needs
-/// none of the others, and no network.
+/// created if it does not exist.
+///
+/// Files of the same names are replaced, each atomically; other files stay. The page is written last and needs neither
+/// the other files nor a network.
 ///
 /// # Errors
-/// If a file cannot be written. The page is written last: if it is there, all it refers to is there.
+/// Returns an error if a file cannot be written.
 pub fn write_audit_report(folder: &Path, record: &EntitlementRecord) -> Result<WrittenReport, ReportError> {
-    let (page, figures) = page::render(record)?;
-    let drawings = folder.join("figures");
-    create_folder(&drawings)?;
+    let (page, figures) = render_page::render(record)?;
+    let figure_folder = folder.join("figures");
+    create_folder(&figure_folder)?;
     let mut written = WrittenReport { index: folder.join("index.html"), figures: Vec::new(), bytes: 0 };
-    let drawn = figures.iter().map(|figure| (drawings.join(format!("{}.svg", figure.name())), figure.standalone()));
-    let data = tables::csvs(record).into_iter().map(|(name, text)| (folder.join(name), text));
-    for (path, text) in drawn.chain(data) {
+    let drawings =
+        figures.iter().map(|figure| (figure_folder.join(format!("{}.svg", figure.name())), figure.standalone()));
+    let data = csv_files::csv_files(record).into_iter().map(|(name, text)| (folder.join(name), text));
+    for (path, text) in drawings.chain(data) {
         write_file(&path, &text)?;
         written.bytes += text.len() as u64;
         written.figures.push(path);
@@ -43,8 +50,8 @@ pub fn write_audit_report(folder: &Path, record: &EntitlementRecord) -> Result<W
 mod tests {
     use super::*;
 
-    /// Two accounts of which one, for most of a week, holds more than its own while the other waits.
-    pub(super) fn small() -> EntitlementRecord {
+    /// Returns a record of two accounts, one of which exceeds its share for most of a week while the other waits.
+    pub(super) fn small_record() -> EntitlementRecord {
         let hours = 168.0;
         let of = |among: f64, wanted: f64, got: f64, unmet: f64, over: f64, against: Vec<OveruseRecord>| UseRecord {
             entitled: 0.25 * 8.0 * hours,
@@ -72,7 +79,7 @@ mod tests {
         EntitlementRecord {
             source: "jobs.sacct".into(),
             details: vec![("Jobs".into(), "3".into())],
-            shares_are: "Nobody said.".into(),
+            shares_are: "Equal shares.".into(),
             weeks_are: "Mondays.".into(),
             capacity_is: "what the machine has.".into(),
             resources: vec![ResourceRecord { name: "cpu".into(), unit: String::new(), capacity: 8.0 }],
@@ -102,9 +109,9 @@ mod tests {
     }
 
     #[test]
-    fn names_are_text_and_nothing_comes_from_elsewhere() {
+    fn names_are_escaped_and_the_page_needs_no_other_file() {
         let folder = tempfile::tempdir().unwrap();
-        let written = write_audit_report(folder.path(), &small()).unwrap();
+        let written = write_audit_report(folder.path(), &small_record()).unwrap();
         let page = std::fs::read_to_string(&written.index).unwrap();
         assert!(page.contains("&lt;b&gt;bio") && !page.contains("<b>bio"));
         assert!(!page.contains("<script"));
@@ -116,13 +123,12 @@ mod tests {
         // The matrix, the complaint and its lane.
         assert!(page.contains("var(--worse) 50.0%"), "{page}");
         let plain = page.replace(['\u{a0}', '\u{202f}'], " ");
-        for text in
-            ["403 cpu-hours", "60.0 min", "chem (403 cpu-hours)", "When accounts could rightly complain", "4000 s"]
+        for text in ["403 cpu-hours", "60.0 min", "chem (403 cpu-hours)", "Justified complaints of accounts", "4000 s"]
         {
             assert!(plain.contains(text), "{text}");
         }
         let again = tempfile::tempdir().unwrap();
-        write_audit_report(again.path(), &small()).unwrap();
+        write_audit_report(again.path(), &small_record()).unwrap();
         let names = |path: &Path| {
             let mut names: Vec<_> = std::fs::read_dir(path).unwrap().map(|e| e.unwrap().file_name()).collect();
             names.sort();
@@ -137,9 +143,9 @@ mod tests {
     }
 
     #[test]
-    fn data_are_rows() {
+    fn csv_files_hold_all_numbers() {
         let folder = tempfile::tempdir().unwrap();
-        write_audit_report(folder.path(), &small()).unwrap();
+        write_audit_report(folder.path(), &small_record()).unwrap();
         let read = |name: &str| std::fs::read_to_string(folder.path().join(name)).unwrap();
         let weeks = read("weeks.csv");
         assert!(weeks.starts_with("level,name,week,from_s,until_s,resource,"), "{weeks}");
@@ -156,16 +162,17 @@ mod tests {
     }
 
     #[test]
-    fn a_past_without_anything_has_a_page() {
+    fn an_empty_record_has_a_page() {
         let folder = tempfile::tempdir().unwrap();
-        let none = EntitlementRecord { levels: vec![LevelRecord { kind: "user", ..LevelRecord::default() }], ..EntitlementRecord::default() };
+        let levels = vec![LevelRecord { kind: "user", ..LevelRecord::default() }];
+        let none = EntitlementRecord { levels, ..EntitlementRecord::default() };
         let written = write_audit_report(folder.path(), &none).unwrap();
-        assert!(std::fs::read_to_string(written.index).unwrap().contains("None: nobody waited"));
+        assert!(std::fs::read_to_string(written.index).unwrap().contains("None: no user waited"));
     }
 
     #[test]
-    fn many_weeks_are_lines_and_many_parties_others() {
-        let mut record = small();
+    fn many_weeks_are_drawn_as_lines_and_many_parties_are_merged() {
+        let mut record = small_record();
         let week = record.weeks[0].clone();
         record.weeks = (0..20).map(|k| WeekRecord { label: format!("week {k}"), from: None, ..week.clone() }).collect();
         for (k, week) in record.weeks.iter_mut().enumerate() {
@@ -181,7 +188,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let written = write_audit_report(folder.path(), &record).unwrap();
         let page = std::fs::read_to_string(written.index).unwrap();
-        assert!(page.contains("25 others") && page.contains("28 more accounts are in the data files."), "{page}");
+        assert!(page.contains("25 others") && page.contains("The data files hold 28 more accounts."), "{page}");
         assert_eq!(std::fs::read_dir(folder.path().join("figures")).unwrap().count(), 13);
     }
 }

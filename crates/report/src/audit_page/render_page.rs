@@ -1,25 +1,25 @@
-//! The page of a past.
+//! Renders the page of an audited history.
 
 use minijinja::value::Serde;
 use serde::Serialize;
 
-use super::figures::{self, OfResource};
-use super::tables::{self, ComplaintRow, Matrix, PairRow, Row};
-use super::{LevelRecord, EntitlementRecord};
+use super::figures::{self, ResourceFigures};
+use super::tables::{self, ComplaintRow, Matrix, PairRow, PartyRow};
+use super::{EntitlementRecord, LevelRecord};
 use crate::ReportError;
 use crate::chart::{self, Figure};
 use crate::file_names::FileNames;
 use crate::template::{PAGE_STYLE, environment};
 
-const TEMPLATE: &str = include_str!("../../assets/past.html");
-const PAST_STYLE: &str = include_str!("../../assets/past.css");
+const TEMPLATE: &str = include_str!("../../assets/audit_page.html");
+const AUDIT_PAGE_STYLE: &str = include_str!("../../assets/audit_page.css");
 
-/// All that the template shows. Figures and styles are text that it does not escape.
+/// The template's variables. The template does not escape figures and styles.
 #[derive(Serialize)]
 struct Page<'a> {
     chart_style: &'static str,
     style: &'static str,
-    past_style: &'static str,
+    audit_page_style: &'static str,
     source: &'a str,
     details: &'a [(String, String)],
     shares_are: &'a str,
@@ -30,11 +30,11 @@ struct Page<'a> {
     levels: Vec<LevelText>,
 }
 
-/// One kind of parties.
+/// The parties of one kind.
 #[derive(Serialize)]
 struct LevelText {
     kind: &'static str,
-    /// With a capital.
+    /// Plural of `kind`, capitalized.
     title: &'static str,
     weeks: Vec<WeeksText>,
     tables: Vec<TableText>,
@@ -63,16 +63,16 @@ struct FigureText {
 #[derive(Serialize)]
 struct TableText {
     resource: String,
-    rows: Vec<Row>,
+    rows: Vec<PartyRow>,
     left_out: usize,
 }
 
-/// The page as text, and the figures it shows.
+/// Renders the page as HTML; also returns its figures.
 pub(super) fn render(record: &EntitlementRecord) -> Result<(String, Vec<Figure>), ReportError> {
     let mut names = FileNames::default();
     let mut drawn = Vec::new();
     let levels = record.levels.iter().enumerate().map(|(at, level)| {
-        // Of users there are too many for figures, if there are accounts.
+        // Only the first level has figures: beside accounts, users are too many.
         let weeks = if at == 0 { figures::weeks(record, level, &mut names) } else { Vec::new() };
         let lanes = figures::complaints(record, level, &mut names);
         let text = level_text(record, level, &weeks, lanes.as_ref());
@@ -82,8 +82,8 @@ pub(super) fn render(record: &EntitlementRecord) -> Result<(String, Vec<Figure>)
     let levels = levels.collect();
     let page = Page {
         chart_style: chart::style(),
-        style: STYLE,
-        past_style: PAST_STYLE,
+        style: PAGE_STYLE,
+        audit_page_style: AUDIT_PAGE_STYLE,
         source: &record.source,
         details: &record.details,
         shares_are: &record.shares_are,
@@ -94,11 +94,16 @@ pub(super) fn render(record: &EntitlementRecord) -> Result<(String, Vec<Figure>)
         levels,
     };
     let mut environment = environment()?;
-    environment.add_template("past.html", TEMPLATE)?;
-    Ok((environment.get_template("past.html")?.render(Serde(page))?, drawn))
+    environment.add_template("audit_page.html", TEMPLATE)?;
+    Ok((environment.get_template("audit_page.html")?.render(Serde(page))?, drawn))
 }
 
-fn level_text(record: &EntitlementRecord, level: &LevelRecord, weeks: &[OfResource], lanes: Option<&(Figure, usize)>) -> LevelText {
+fn level_text(
+    record: &EntitlementRecord,
+    level: &LevelRecord,
+    weeks: &[ResourceFigures],
+    lanes: Option<&(Figure, usize)>,
+) -> LevelText {
     let resources = || 0..record.resources.len();
     let (complaints, complaints_left_out) = tables::complaints(record, level);
     let weeks = weeks.iter().map(|weeks| WeeksText {

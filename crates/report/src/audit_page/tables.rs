@@ -1,48 +1,45 @@
-//! The tables of a past's page, and its data as CSV.
-
-use std::collections::BTreeMap;
+//! The rows of the audit page's tables.
 
 use serde::Serialize;
 
-use super::{OveruseRecord, LevelRecord, EntitlementRecord, UseRecord};
+use super::{EntitlementRecord, LevelRecord};
 use crate::format_numbers::{duration, percent};
-use evenhand_documents::{Cell, Csv};
 
-/// The most rows and columns of a matrix, pairs, complaints, and parties of a table on the page.
-const MATRIX: usize = 14;
-const PAIRS: usize = 25;
-const COMPLAINTS: usize = 50;
-const PARTIES: usize = 200;
+/// Maximum numbers of rows on the page: rows and columns of a matrix, pairs, complaints, and parties.
+const MAX_MATRIX_PARTIES: usize = 14;
+const MAX_PAIRS: usize = 25;
+const MAX_COMPLAINTS: usize = 50;
+const MAX_PARTIES: usize = 200;
 
-/// A party's numbers on one resource.
+/// Entitlement, demand and use of one resource by one party.
 #[derive(Serialize)]
-pub(super) struct Row {
+pub(super) struct PartyRow {
     name: String,
     entitled: String,
     active: String,
     wanted: String,
     got: String,
-    /// `worse` if it got less than it both wanted and was entitled to.
+    /// `worse` if it received less than it demanded and was entitled to.
     class: &'static str,
     unmet: String,
     over: String,
     complaints: usize,
 }
 
-/// The parties with most unmet or got, and how many others there are.
-pub(super) fn parties(record: &EntitlementRecord, level: &LevelRecord, r: usize) -> (Vec<Row>, usize) {
+/// Returns the parties by decreasing unmet claim, then by decreasing use; also the number of parties left out.
+pub(super) fn parties(record: &EntitlementRecord, level: &LevelRecord, r: usize) -> (Vec<PartyRow>, usize) {
     let hours = record.hours();
     let mut order: Vec<usize> = (0..level.parties.len()).filter(|&p| level.parties[p].uses[r].wanted > 0.0).collect();
     order.sort_by(|&a, &b| {
         let of = |p: usize| &level.parties[p].uses[r];
         of(b).unmet.total_cmp(&of(a).unmet).then(of(b).got.total_cmp(&of(a).got))
     });
-    let left_out = order.len().saturating_sub(PARTIES);
+    let left_out = order.len().saturating_sub(MAX_PARTIES);
     let row = |&p: &usize| {
         let party = &level.parties[p];
         let u = &party.uses[r];
         let part = |amount: f64| percent(record.capacity_share(r, amount, hours));
-        Row {
+        PartyRow {
             name: party.name.clone(),
             entitled: part(u.entitled),
             active: part(u.entitled_among_active),
@@ -54,10 +51,10 @@ pub(super) fn parties(record: &EntitlementRecord, level: &LevelRecord, r: usize)
             complaints: party.complaints,
         }
     };
-    (order.iter().take(PARTIES).map(row).collect(), left_out)
+    (order.iter().take(MAX_PARTIES).map(row).collect(), left_out)
 }
 
-/// Who waited (rows) while whose over-use ran (columns), on one resource.
+/// Overuse of one resource by each holder (columns) while each victim (rows) waited.
 #[derive(Serialize)]
 pub(super) struct Matrix {
     resource: String,
@@ -75,11 +72,11 @@ struct MatrixRow {
 #[derive(Serialize)]
 struct MatrixCell {
     text: String,
-    /// How strong its colour is, from 0 to 50 per cent, in proportion to the largest.
+    /// Strength of the background colour, from 0 to 50 per cent, in proportion to the largest cell.
     strength: f64,
 }
 
-/// The matrix of a resource; those beyond the first are put together as others. `None` if there is nothing in it.
+/// Returns the matrix of a resource; parties beyond the first [`MAX_MATRIX_PARTIES`] are merged. `None` if it is empty.
 pub(super) fn matrix(record: &EntitlementRecord, level: &LevelRecord, r: usize) -> Option<Matrix> {
     let n = level.parties.len();
     let (mut by_victim, mut by_holder) = (vec![0.0; n], vec![0.0; n]);
@@ -88,16 +85,17 @@ pub(super) fn matrix(record: &EntitlementRecord, level: &LevelRecord, r: usize) 
         by_victim[pair.victim] += pair.over[r];
         by_holder[pair.holder] += pair.over[r];
     }
-    // Each party's place, the largest sums first; all beyond the last place share one more.
+    // The index of each party by decreasing sum; all parties beyond the last index share one more.
     let places = |sums: &[f64]| {
         let mut order: Vec<usize> = (0..n).filter(|&p| sums[p] > 0.0).collect();
         order.sort_by(|&a, &b| sums[b].total_cmp(&sums[a]));
-        let mut names: Vec<String> = order.iter().take(MATRIX).map(|&p| level.parties[p].name.clone()).collect();
-        if order.len() > MATRIX {
-            names.push(format!("{} others", order.len() - MATRIX));
+        let mut names: Vec<String> =
+            order.iter().take(MAX_MATRIX_PARTIES).map(|&p| level.parties[p].name.clone()).collect();
+        if order.len() > MAX_MATRIX_PARTIES {
+            names.push(format!("{} others", order.len() - MAX_MATRIX_PARTIES));
         }
         let mut place = vec![0; n];
-        order.iter().enumerate().for_each(|(at, &p)| place[p] = at.min(MATRIX));
+        order.iter().enumerate().for_each(|(at, &p)| place[p] = at.min(MAX_MATRIX_PARTIES));
         (names, place)
     };
     let ((victims, row), (holders, column)) = (places(&by_victim), places(&by_holder));
@@ -117,7 +115,7 @@ pub(super) fn matrix(record: &EntitlementRecord, level: &LevelRecord, r: usize) 
     (!rows.is_empty()).then(|| Matrix { resource: record.resources[r].name.clone(), holders, rows })
 }
 
-/// A pair of parties on one resource.
+/// Overuse of one resource by one party while another waited.
 #[derive(Serialize)]
 pub(super) struct PairRow {
     victim: String,
@@ -126,7 +124,7 @@ pub(super) struct PairRow {
     over: String,
 }
 
-/// The pairs with the largest part of a capacity.
+/// Returns the pairs with the largest overuse as a fraction of the capacity.
 pub(super) fn pairs(record: &EntitlementRecord, level: &LevelRecord) -> Vec<PairRow> {
     let all = level.pairs.iter().flat_map(|pair| pair.over.iter().enumerate().map(move |(r, &x)| (pair, r, x)));
     let mut all: Vec<_> = all.filter(|(_, _, x)| *x > 0.0).collect();
@@ -138,10 +136,10 @@ pub(super) fn pairs(record: &EntitlementRecord, level: &LevelRecord) -> Vec<Pair
         resource: record.resources[*r].name.clone(),
         over: record.format_amount(*r, *x),
     };
-    all.iter().take(PAIRS).map(row).collect()
+    all.iter().take(MAX_PAIRS).map(row).collect()
 }
 
-/// An interval with a justified complaint.
+/// A justified complaint.
 #[derive(Serialize)]
 pub(super) struct ComplaintRow {
     who: String,
@@ -153,7 +151,7 @@ pub(super) struct ComplaintRow {
     against: String,
 }
 
-/// The worst complaints, and how many more there are.
+/// Returns the complaints with the largest unmet claims, and the number of complaints left out.
 pub(super) fn complaints(record: &EntitlementRecord, level: &LevelRecord) -> (Vec<ComplaintRow>, usize) {
     let row = |c: &&super::ComplaintRecord| ComplaintRow {
         who: level.parties[c.party].name.clone(),
@@ -165,125 +163,5 @@ pub(super) fn complaints(record: &EntitlementRecord, level: &LevelRecord) -> (Ve
         against: record.format_holders(level, &c.against, c.resource),
     };
     let worst = record.worst_complaints(level);
-    (worst.iter().take(COMPLAINTS).map(row).collect(), worst.len().saturating_sub(COMPLAINTS))
-}
-
-/// The page's data: file name and text.
-pub(super) fn csvs(record: &EntitlementRecord) -> Vec<(&'static str, String)> {
-    vec![
-        ("weeks.csv", weeks_csv(record)),
-        ("waited-while.csv", pairs_csv(record)),
-        ("complaints.csv", complaints_csv(record)),
-    ]
-}
-
-fn weeks_csv(record: &EntitlementRecord) -> String {
-    let mut csv = Csv::new(&[
-        "level",
-        "name",
-        "week",
-        "from_s",
-        "until_s",
-        "resource",
-        "unit",
-        "capacity_hours",
-        "share",
-        "share_among_active",
-        "entitled_hours",
-        "entitled_among_active_hours",
-        "wanted_hours",
-        "got_hours",
-        "unmet_hours",
-        "over_hours",
-    ]);
-    let number = |x: f64| Cell::Number(Some(x));
-    for level in &record.levels {
-        let of: BTreeMap<(usize, usize), &super::PartyWeekRecord> =
-            level.weeks.iter().map(|w| ((w.week, w.party), w)).collect();
-        for ((week, party), row) in of {
-            let (week, party) = (&record.weeks[week], &level.parties[party]);
-            for (resource, u) in record.resources.iter().zip(&row.uses) {
-                let UseRecord { entitled, entitled_among_active, wanted, got, unmet, over, .. } = u;
-                let mut cells = vec![
-                    Cell::Text(level.kind),
-                    Cell::Text(&party.name),
-                    Cell::Text(&week.label),
-                    number(week.from_s),
-                    number(week.until_s),
-                    Cell::Text(&resource.name),
-                    Cell::Text(&resource.unit),
-                    number(resource.capacity * week.hours()),
-                    number(party.share),
-                    number(row.share),
-                ];
-                cells.extend([entitled, entitled_among_active, wanted, got, unmet, over].map(|x| number(*x)));
-                csv.row(&cells);
-            }
-        }
-    }
-    csv.finish()
-}
-
-fn pairs_csv(record: &EntitlementRecord) -> String {
-    let mut csv = Csv::new(&["level", "waited", "over_use_of", "resource", "unit", "over_hours"]);
-    for level in &record.levels {
-        for pair in &level.pairs {
-            for (resource, over) in record.resources.iter().zip(&pair.over).filter(|(_, over)| **over > 0.0) {
-                let [victim, holder] = [pair.victim, pair.holder].map(|p| Cell::Text(&level.parties[p].name));
-                let over = Cell::Number(Some(*over));
-                csv.row(&[
-                    Cell::Text(level.kind),
-                    victim,
-                    holder,
-                    Cell::Text(&resource.name),
-                    Cell::Text(&resource.unit),
-                    over,
-                ]);
-            }
-        }
-    }
-    csv.finish()
-}
-
-fn complaints_csv(record: &EntitlementRecord) -> String {
-    let mut csv = Csv::new(&[
-        "level",
-        "who",
-        "resource",
-        "unit",
-        "from_s",
-        "until_s",
-        "from",
-        "until",
-        "unmet_hours",
-        "against",
-        "over_hours",
-        "against_2",
-        "over_hours_2",
-        "against_3",
-        "over_hours_3",
-    ]);
-    for level in &record.levels {
-        for c in &level.complaints {
-            let resource = &record.resources[c.resource];
-            let mut cells = vec![
-                Cell::Text(level.kind),
-                Cell::Text(&level.parties[c.party].name),
-                Cell::Text(&resource.name),
-                Cell::Text(&resource.unit),
-                Cell::Number(Some(c.from_s)),
-                Cell::Number(Some(c.until_s)),
-                Cell::Text(c.from.as_deref().unwrap_or_default()),
-                Cell::Text(c.until.as_deref().unwrap_or_default()),
-                Cell::Number(Some(c.unmet)),
-            ];
-            for at in 0..3 {
-                let against: Option<&OveruseRecord> = c.against.get(at);
-                cells.push(Cell::Text(against.map_or("", |a| &level.parties[a.party].name)));
-                cells.push(Cell::Number(against.map(|a| a.over)));
-            }
-            csv.row(&cells);
-        }
-    }
-    csv.finish()
+    (worst.iter().take(MAX_COMPLAINTS).map(row).collect(), worst.len().saturating_sub(MAX_COMPLAINTS))
 }

@@ -1,8 +1,8 @@
 //! Grouped bar charts.
 
 use super::figure::{Anchor, Caption, Figure, shortened, text_width};
-use super::plot_area::{Axis, PlotArea, Horizontal};
 use super::legend::{Entry, Swatch, series_class};
+use super::plot_area::{Axis, Horizontal, PlotArea};
 use super::scale::Spacing;
 use super::ticks::Unit;
 use crate::format_numbers::{percent, three_digits};
@@ -79,12 +79,7 @@ impl BarChart {
         if text_width(&label) * 0.92 <= width {
             let hangs = value.is_some_and(|value| value < 0.0);
             let at = value.map_or(zero, |value| plot.y(value));
-            plot.pen.text(
-                "value",
-                [x + width / 2.0, if hangs { at + 13.0 } else { at - 5.0 }],
-                Anchor::Middle,
-                &label,
-            );
+            plot.pen.text("value", [x + width / 2.0, if hangs { at + 13.0 } else { at - 5.0 }], Anchor::Middle, &label);
         }
     }
 }

@@ -54,10 +54,11 @@ const NARROW: f64 = 1.0;
 /// Width in pixels of the columns in which narrow intervals are summed.
 const COLUMN: f64 = 2.0;
 
-/// The pieces of a row of intervals that do not overlap and lie within `0..width` pixels. An interval is a
-/// block as high as the row. But a column with two or more intervals narrower than a pixel is divided by
-/// height: each client has as much of it as it used of that time, so that the area of a client is its use
-/// at any scale, and the number of pieces is bounded by the width, not by the number of intervals.
+/// Returns the blocks that draw a row of intervals without overlap within `0..width` pixels.
+///
+/// An interval is a block as high as the row. A column with two or more intervals narrower than a pixel is divided by
+/// height in proportion to the clients' use of that time. So the area of a client is proportional to its use at any
+/// scale, and the width bounds the number of blocks, however many intervals there are.
 pub(super) fn visible_blocks(row: &[Interval<f64>], width: f64) -> Vec<Block> {
     let count = (width / COLUMN).ceil().max(1.0) as usize;
     let column = |x: f64| ((x / COLUMN).max(0.0) as usize).min(count - 1);
@@ -68,7 +69,7 @@ pub(super) fn visible_blocks(row: &[Interval<f64>], width: f64) -> Vec<Block> {
         narrow[column(interval.from)..=last_column(interval)].iter_mut().for_each(|n| *n += 1);
     }
     let dense = |c: usize| narrow[c] >= 2;
-    let mut pieces = Vec::new();
+    let mut blocks = Vec::new();
     let mut used = Used { column: 0, by_client: Vec::new() };
     for interval in row {
         let &Interval { client, from, until } = interval;
@@ -78,10 +79,10 @@ pub(super) fn visible_blocks(row: &[Interval<f64>], width: f64) -> Vec<Block> {
             let (begin, end) = (c as f64 * COLUMN, if c == last { until } else { (c + 1) as f64 * COLUMN });
             if dense(c) {
                 if whole_from < begin {
-                    pieces.push(Block { client, left: whole_from, right: begin, low: 0.0, high: 1.0 });
+                    blocks.push(Block { client, left: whole_from, right: begin, low: 0.0, high: 1.0 });
                 }
                 if used.column != c {
-                    used.stack(&mut pieces, width);
+                    used.stack(&mut blocks, width);
                     used.column = c;
                 }
                 used.add(client, end - begin.max(from));
@@ -89,11 +90,11 @@ pub(super) fn visible_blocks(row: &[Interval<f64>], width: f64) -> Vec<Block> {
             }
         }
         if whole_from < until {
-            pieces.push(Block { client, left: whole_from, right: until, low: 0.0, high: 1.0 });
+            blocks.push(Block { client, left: whole_from, right: until, low: 0.0, high: 1.0 });
         }
     }
-    used.stack(&mut pieces, width);
-    pieces
+    used.stack(&mut blocks, width);
+    blocks
 }
 
 /// The use of one column by each client, in pixels.
@@ -111,14 +112,14 @@ impl Used {
     }
 
     /// Stacks the clients in the order of their indices and clears the column.
-    fn stack(&mut self, pieces: &mut Vec<Block>, width: f64) {
+    fn stack(&mut self, blocks: &mut Vec<Block>, width: f64) {
         let left = self.column as f64 * COLUMN;
         let right = (left + COLUMN).min(width);
         self.by_client.sort_unstable_by_key(|(client, _)| *client);
         let mut low = 0.0;
         for (client, part) in self.by_client.drain(..) {
             let high = (low + part / (right - left)).min(1.0);
-            pieces.push(Block { client, left, right, low, high });
+            blocks.push(Block { client, left, right, low, high });
             low = high;
         }
     }
@@ -137,8 +138,8 @@ mod tests {
     #[test]
     fn adjacent_intervals_merge_and_overlapping_ones_take_separate_rows() {
         let intervals = [interval(0, 0, 2), interval(1, 1, 3), interval(0, 2, 5), interval(1, 6, 6), interval(1, 3, 4)];
-        assert_eq!(rows(&intervals), [vec![interval(0, 0, 5)], vec![interval(1, 1, 4)]]);
-        assert_eq!(rows::<u64>(&[]), Vec::<Vec<Interval<u64>>>::new());
+        assert_eq!(pack_intervals(&intervals), [vec![interval(0, 0, 5)], vec![interval(1, 1, 4)]]);
+        assert_eq!(pack_intervals::<u64>(&[]), Vec::<Vec<Interval<u64>>>::new());
     }
 
     proptest! {
@@ -147,7 +148,7 @@ mod tests {
             parts in prop::collection::vec((0..4usize, 0..60u64, 0..9u64), 0..60),
         ) {
             let all: Vec<_> = parts.iter().map(|&(client, from, length)| interval(client, from, from + length)).collect();
-            let rows = rows(&all);
+            let rows = pack_intervals(&all);
             for row in &rows {
                 prop_assert!(row.windows(2).all(|pair| pair[0].until <= pair[1].from));
                 prop_assert!(row.windows(2).all(|pair| pair[0].until < pair[1].from || pair[0].client != pair[1].client));
@@ -199,7 +200,7 @@ mod tests {
                 let apart = a.right <= b.left || b.right <= a.left || a.high <= b.low || b.high <= a.low;
                 prop_assert!(apart, "{a:?} {b:?}");
             }
-            prop_assert!(drawn.len() as f64 <= 3.0 * width + 5.0, "{} pieces on {width} pixels", drawn.len());
+            prop_assert!(drawn.len() as f64 <= 3.0 * width + 5.0, "{} blocks on {width} pixels", drawn.len());
         }
     }
 }

@@ -1,8 +1,8 @@
 //! Line charts: points, steps and means with error bars over a shared horizontal axis.
 
 use super::figure::{Caption, Coordinate, Figure};
-use super::plot_area::{Axis, PlotArea, Horizontal};
 use super::legend::{Entry, Swatch, series_class};
+use super::plot_area::{Axis, Horizontal, PlotArea};
 
 /// A chart of quantities that change along the horizontal axis, one line per series.
 #[derive(Clone, Debug)]

@@ -84,7 +84,13 @@ impl PlotArea {
     /// Draws the legend, labelled lanes of the given heights, and a horizontal axis with its grid; also returns the
     /// tops of the lanes. The lowest `below` pixels of a height are a gap under the lane; the label is centred on
     /// the rest.
-    pub(super) fn with_lanes(x: &Axis, labels: &[&str], heights: &[f64], below: f64, legend: &[Entry]) -> (PlotArea, Vec<f64>) {
+    pub(super) fn with_lanes(
+        x: &Axis,
+        labels: &[&str],
+        heights: &[f64],
+        below: f64,
+        legend: &[Entry],
+    ) -> (PlotArea, Vec<f64>) {
         let mut pen = Pen::default();
         let labels: Vec<String> = labels.iter().map(|label| shortened(label, MAX_LANE_LABEL)).collect();
         let label_width = labels.iter().map(|label| text_width(label)).fold(0.0, f64::max);

@@ -1,8 +1,8 @@
 //! Bubble charts that compare a quantity under two conditions.
 
 use super::figure::{Anchor, Caption, Coordinate, Escaped, Figure};
-use super::plot_area::{Axis, PlotArea, Horizontal};
 use super::legend::{Entry, Swatch};
+use super::plot_area::{Axis, Horizontal, PlotArea};
 use super::scale::Spacing;
 use crate::format_numbers::grouped;
 

@@ -1,8 +1,8 @@
 //! Stacked area charts.
 
 use super::figure::{Caption, Coordinate, Figure};
-use super::plot_area::{Axis, PlotArea, Horizontal};
 use super::legend::{Entry, Swatch, series_class};
+use super::plot_area::{Axis, Horizontal, PlotArea};
 
 /// A chart of parts of a whole that change along the horizontal axis, stacked on each other.
 #[derive(Clone, Debug)]

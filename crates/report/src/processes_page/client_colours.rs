@@ -12,7 +12,8 @@ pub(super) fn series(names: &[String]) -> Vec<usize> {
     let mut free = SERIES_ORDER.to_vec();
     let mut series: Vec<Option<usize>> = Vec::new();
     for name in names {
-        let named = NAMED_SERIES.iter().find(|(colour, _)| name.eq_ignore_ascii_case(colour)).map(|(_, series)| *series);
+        let named =
+            NAMED_SERIES.iter().find(|(colour, _)| name.eq_ignore_ascii_case(colour)).map(|(_, series)| *series);
         free.retain(|s| Some(*s) != named);
         series.push(named);
     }

@@ -72,7 +72,11 @@ fn gantt_clients(run: &ProcessRun) -> (Vec<GanttClient>, Vec<usize>) {
 ///
 /// # Errors
 /// Returns an error if an index or a time of the run is invalid, or if there is no such resource.
-pub fn draw_cumulative_use(run: &ProcessRun, resource: Option<usize>, caption: Caption) -> Result<(Figure, String), ProcessRunError> {
+pub fn draw_cumulative_use(
+    run: &ProcessRun,
+    resource: Option<usize>,
+    caption: Caption,
+) -> Result<(Figure, String), ProcessRunError> {
     run.validate()?;
     if let Some(resource) = resource.filter(|&r| r >= run.resources.len()) {
         let count = run.resources.len();
@@ -122,7 +126,12 @@ fn cumulative(run: &ProcessRun, client: usize, resource: Option<usize>) -> Vec<(
 /// the same numbers as CSV. `means` holds one curve per client, all in seconds
 /// ([`mean_use_curves`](super::mean_use_curves)); `use_of` is the title of the vertical axis. Clients without means
 /// are omitted. Error bars end at 0.
-pub fn draw_mean_cumulative_use(clients: &[String], means: &[Vec<Mean>], use_of: &str, caption: Caption) -> (Figure, String) {
+pub fn draw_mean_cumulative_use(
+    clients: &[String],
+    means: &[Vec<Mean>],
+    use_of: &str,
+    caption: Caption,
+) -> (Figure, String) {
     let mut csv = Csv::new(&["client", "time_s", "mean_use_s", "standard_deviation_s"]);
     for (name, means) in clients.iter().zip(means) {
         for Mean { at, mean, deviation } in means {
@@ -255,7 +264,8 @@ mod tests {
     #[test]
     fn the_csv_holds_means_with_their_deviations() {
         let means = vec![vec![Mean { at: 1.0, mean: Some(0.5), deviation: 0.25 }], Vec::new()];
-        let (figure, csv) = draw_mean_cumulative_use(&["a".into(), "b".into()], &means, "use of CPU", Caption::default());
+        let (figure, csv) =
+            draw_mean_cumulative_use(&["a".into(), "b".into()], &means, "use of CPU", Caption::default());
         assert_eq!(csv, "client,time_s,mean_use_s,standard_deviation_s\na,1,0.5,0.25\n");
         let svg = figure.inline();
         assert!(svg.contains("whisker s1") && !svg.contains(">b</text>"));

@@ -8,7 +8,12 @@ use crate::chart::Mean;
 impl ProcessRun {
     /// Converts a recorded run; `recording` must be closed. The end of each client becomes a mark. The caller fills
     /// [`details`](ProcessRun::details).
-    pub fn from_recording(title: impl Into<String>, scenario: &Scenario, outcome: &Outcome, recording: &Recording) -> ProcessRun {
+    pub fn from_recording(
+        title: impl Into<String>,
+        scenario: &Scenario,
+        outcome: &Outcome,
+        recording: &Recording,
+    ) -> ProcessRun {
         let uses = recording.services.iter().map(|s| ResourceUse {
             client: s.client as usize,
             resource: s.resource as usize,

@@ -52,7 +52,7 @@ impl<'a> Tree<'a> {
             places.flat_map(|(a, of)| (0..of.users.len()).map(move |u| (a, u))).collect();
         users.sort_by_key(|user| (std::cmp::Reverse(tasks(user)), *user));
         let all = users.len() + accounts.len();
-        users.truncate(MOST);
+        users.truncate(MAX_ROWS);
         users.sort_unstable();
         let mut nodes: Vec<Node<'a>> = Vec::new();
         let mut shown = 0;
@@ -61,7 +61,7 @@ impl<'a> Tree<'a> {
         next.extend(accounts.first().map(|_| (Next::Account(0), None, 0)));
         while let Some((what, parent, depth)) = next.pop() {
             match what {
-                Next::Account(account) if shown < MOST => {
+                Next::Account(account) if shown < MAX_ROWS => {
                     shown += 1;
                     let name = accounts[account].name.as_deref().unwrap_or("all users");
                     nodes.push(Node { name, parent, depth, account, user: None });
@@ -84,7 +84,7 @@ impl<'a> Tree<'a> {
         Tree { nodes, left_out }
     }
 
-    fn figures(&self, run: &'a RunRecord, node: &Node<'_>) -> Option<&'a AccountFigures> {
+    fn results(&self, run: &'a RunRecord, node: &Node<'_>) -> Option<&'a AccountFigures> {
         let account = run.accounts.get(node.account)?;
         match node.user {
             None => Some(&account.figures),
@@ -129,7 +129,7 @@ pub(super) fn account_table(grid: &StudyGrid<'_>, tree: &Tree<'_>, capacity: usi
     let none = AccountFigures::default();
     let or_absent = |number: Option<f64>, text: fn(f64) -> String| number.map_or(ABSENT.into(), text);
     let row = |node: &Node<'_>| {
-        let figures = run.and_then(|run| tree.figures(run, node)).unwrap_or(&none);
+        let figures = run.and_then(|run| tree.results(run, node)).unwrap_or(&none);
         AccountRow {
             name: node.name.into(),
             depth: node.depth,
@@ -177,7 +177,7 @@ pub(super) fn account_data<'a>(grid: &StudyGrid<'a>, tree: &Tree<'a>) -> Option<
     let none = AccountFigures::default();
     let columns = |capacity: usize, policy: usize| {
         let run = grid.run(capacity, policy)?;
-        let all = || tree.nodes.iter().map(|node| tree.figures(run, node).unwrap_or(&none));
+        let all = || tree.nodes.iter().map(|node| tree.results(run, node).unwrap_or(&none));
         Some(Columns {
             tasks: all().map(|f| f.totals.submitted).collect(),
             used: all().map(|f| f.use_share).collect(),

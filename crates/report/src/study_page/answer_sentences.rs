@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::study_page::figures::all_complete;
 use crate::format_numbers::{duration, duration_and_seconds, grouped, percent};
+use crate::study_page::figures::all_complete;
 use crate::study_page::grid::{RunPair, StudyGrid};
 
 /// Maximum number of users named among the largest gains, and among the largest losses.
@@ -81,7 +81,8 @@ pub(super) fn overview(grid: &StudyGrid<'_>) -> Vec<String> {
         let range = if change(largest.1) == change(smallest.1) {
             change(largest.1)
         } else {
-            let [from, to] = [largest, smallest].map(|(at, reduction)| format!("{} at {}", change(reduction), place(at)));
+            let [from, to] =
+                [largest, smallest].map(|(at, reduction)| format!("{} at {}", change(reduction), place(at)));
             format!("from {from} to {to}")
         };
         Some(format!(
@@ -222,7 +223,9 @@ pub(super) fn completion_note(grid: &StudyGrid<'_>, capacity: usize, policy: usi
     let Some(pair) = grid.pair(capacity, policy) else { return String::new() };
     let (name, baseline) = (&grid.policies[policy].label, grid.baseline());
     if all_complete(pair.run) && all_complete(pair.baseline) {
-        return format!("Every user completes every task under {name} and under {baseline}: all bubbles lie at (1, 1).");
+        return format!(
+            "Every user completes every task under {name} and under {baseline}: all bubbles lie at (1, 1)."
+        );
     }
     let comparison = pair.comparison;
     let more = counted(comparison.complete_more, "user");

@@ -5,8 +5,8 @@ use evenhand_study::record::{RunRecord, UserRecord};
 use crate::chart::{
     Axis, BarChart, BarSeries, Bubble, Caption, Figure, Line, LineChart, Scale, ScatterChart, Shape, Side, Unit,
 };
-use crate::format_numbers::{ABSENT, duration, grouped, ratio};
 use crate::file_names::FileNames;
+use crate::format_numbers::{ABSENT, duration, grouped, ratio};
 use crate::study_page::grid::{RunPair, StudyGrid};
 use evenhand_documents::{Cell, Csv};
 
@@ -161,7 +161,12 @@ fn user_waits(
 }
 
 /// Draws the completion ratio of each user under two policies, as in Figure 5 of Sadok et al. (2021).
-fn user_completion(grid: &StudyGrid<'_>, (capacity, policy): (usize, usize), pair: &RunPair<'_>, names: &mut FileNames) -> FigureWithData {
+fn user_completion(
+    grid: &StudyGrid<'_>,
+    (capacity, policy): (usize, usize),
+    pair: &RunPair<'_>,
+    names: &mut FileNames,
+) -> FigureWithData {
     let comparison = UserComparison {
         grid,
         capacity,
@@ -204,8 +209,12 @@ impl UserComparison<'_> {
     fn draw(&self, name: String, scale: Scale, unit: Unit, sides: [String; 2], explanation: String) -> FigureWithData {
         let (baseline, policy) = (self.grid.baseline(), self.grid.policies[self.policy].label.as_str());
         let capacity = &self.grid.capacities[self.capacity];
-        let mut csv =
-            Csv::new(&["user", "submitted", &format!("{}_{baseline}", self.column), &format!("{}_{policy}", self.column)]);
+        let mut csv = Csv::new(&[
+            "user",
+            "submitted",
+            &format!("{}_{baseline}", self.column),
+            &format!("{}_{policy}", self.column),
+        ]);
         let (before, after) = (&self.pair.baseline.users, &self.pair.run.users);
         for (before, after) in before.iter().zip(after) {
             let numbers = [before, after].map(|user| Cell::Number((self.value)(user)));
@@ -223,8 +232,11 @@ impl UserComparison<'_> {
         let bubble = |user: usize| self.bubble(user, &after[user], value(before, user), value(after, user));
         let bubbles = shown.into_iter().map(bubble).collect();
         let [above, below] = sides;
-        let title =
-            format!("{} of each user: {policy} compared with {baseline}, {}", capitalized(self.quantity), capacity.label);
+        let title = format!(
+            "{} of each user: {policy} compared with {baseline}, {}",
+            capitalized(self.quantity),
+            capacity.label
+        );
         let axis = |title: String| Axis { title, unit, scale };
         let chart = ScatterChart {
             caption: Caption { name, title, description: explanation.clone() },
@@ -270,9 +282,10 @@ fn over_time(grid: &StudyGrid<'_>, capacity: usize, names: &mut FileNames) -> Ve
         axis: "mean wait".into(),
         column: "mean_wait_s",
         unit: Unit::Seconds,
-        explanation: "Mean wait of the tasks submitted in each interval. The line is broken where no task was submitted \
+        explanation:
+            "Mean wait of the tasks submitted in each interval. The line is broken where no task was submitted \
                       that started."
-            .into(),
+                .into(),
     };
     let waiting = TimeFigure {
         name: format!("waiting-over-time-{}", place.name),

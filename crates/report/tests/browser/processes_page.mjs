@@ -1,38 +1,38 @@
-// Opens the page of a run of processes as a reader would and checks what can be done with it: npm ci, then
-// node processes.mjs PAGE.html, for example the one that the example `process_page` writes. The browser is
-// /usr/bin/chromium, or what CHROMIUM names. One line a check; the last line says how many passed. Exit status
-// 0 if all did. How long a drawing after a zoom takes is printed; with MOST_MS=200 a median above that fails.
+// Opens the page of a run of processes and checks its contents and controls: npm ci, then
+// node processes_page.mjs PAGE.html, for example the page that the example `processes_page` writes. The browser is
+// /usr/bin/chromium, or the one that CHROMIUM names. Prints one line per check and a summary; exits with status 0
+// if all checks passed. Prints the drawing time after a zoom; with MAX_MS=200 a median above 200 ms fails.
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { check, launched, told } from "./checks.mjs";
+import { check, launchBrowser, finish } from "./run_checks.mjs";
 
-const MOST_MS = Number(process.env.MOST_MS ?? Infinity);
+const MAX_MS = Number(process.env.MAX_MS ?? Infinity);
 const file = process.argv[2];
 if (!file) {
-  console.error("usage: node processes.mjs PAGE.html");
+  console.error("usage: node processes_page.mjs PAGE.html");
   process.exit(2);
 }
 const address = pathToFileURL(resolve(file)).href;
 
-const browser = await launched();
+const browser = await launchBrowser();
 
-/** A page that writes down every complaint and every request beyond the page itself. */
+/** Opens a page that records every console error and every request beyond the page itself. */
 async function open(options = {}) {
   const page = await browser.newPage({ viewport: { width: 1200, height: 1000 }, ...options });
-  const complaints = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && complaints.push(message.text()));
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("dialog", async (dialog) => (complaints.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
+  const problems = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("dialog", async (dialog) => (problems.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
   page.on("request", (request) => {
-    if (request.url() !== address && !request.url().startsWith("data:")) complaints.push(`request: ${request.url()}`);
+    if (request.url() !== address && !request.url().startsWith("data:")) problems.push(`request: ${request.url()}`);
   });
   await page.goto(address);
-  return { page, complaints };
+  return { page, problems };
 }
 
-const { page, complaints } = await open();
+const { page, problems } = await open();
 
-// The data, read apart from the page's own reader: whole numbers of any size.
+// Decodes the data independently of the page's script: integers of any size.
 const data = JSON.parse(await page.locator("#data").textContent());
 const rows = data.rows.map(({ resource, count, uses }) => {
   const numbers = [];
@@ -63,7 +63,7 @@ const plot = page.locator("#use");
 const settled = () => page.evaluate(() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done))));
 const shown = async () => {
   await settled();
-  const text = await page.locator("#shown").textContent();
+  const text = await page.locator("#visible-time").textContent();
   return text.replaceAll("\u00a0", " ").match(/^(.*) s to (.*) s$/).slice(1).map(Number);
 };
 const whole = async () => {
@@ -77,7 +77,7 @@ const at = async (canvas, x, y) => {
   await page.mouse.move(box.x + x, box.y + y);
   await settled();
 };
-/** Where times of the present view lie: from the times that the lower plot gives for two places. */
+/** Returns the positions of times in the current view, from the times that the lower plot shows at two positions. */
 async function timeScale() {
   const wide = (await lanes.boundingBox()).width;
   const [a, b] = [wide * 0.3, wide * 0.9];
@@ -88,9 +88,9 @@ async function timeScale() {
   }
   return { x: (seconds) => a + ((seconds - times[0]) / (times[1] - times[0])) * (b - a), unit: (b - a) / (times[1] - times[0]) };
 }
-/** Colours of pixels of the lanes, as `r,g,b`. */
+/** Returns the colours of pixels of the lanes as `r,g,b`. */
 const pixels = (places) => lanes.evaluate((canvas, places) => {
-  // Read from a copy: how the page's own canvas is kept stays as it is.
+  // Reads from a copy, since reading changes how the browser stores a canvas.
   const copy = Object.assign(document.createElement("canvas"), { width: canvas.width, height: canvas.height });
   const context = copy.getContext("2d", { willReadFrequently: true });
   context.drawImage(canvas, 0, 0);
@@ -115,17 +115,17 @@ await check(`the page shows ${uses} uses: heading, lanes, lines and totals`, asy
   for (const part of ["h1", "#lanes", "#use", "#legend", "#totals table"]) {
     if (!(await page.locator(part).first().isVisible())) return `${part} is not visible`;
   }
-  if (await page.locator(".still").isVisible()) return "the figures for readers without script are shown too";
+  if (await page.locator(".still").isVisible()) return "the static figures for readers without script are visible";
 });
 
-await check("names are text", async () => {
+await check("names are inserted as text", async () => {
   const legend = await page.locator("#legend button .text").allTextContents();
   if (legend.join("\n") !== data.clients.join("\n")) return legend.join(", ");
   const foreign = await page.locator("main img, main b, header b, #legend script").count();
   if (foreign) return `${foreign} elements from names`;
 });
 
-await check("all uses of a short time are drawn in their colours, and pointing at each says whose it is and when", async () => {
+await check("all uses of a short period have their colours, and each tooltip names the client and the time", async () => {
   if (!single) return;
   await whole();
   // Around a use in the middle of the run.
@@ -133,7 +133,7 @@ await check("all uses of a short time are drawn in their colours, and pointing a
   const middle = row.uses[Math.floor(row.uses.length / 2)];
   const wide = (await lanes.boundingBox()).width;
   let [from, until] = await shown();
-  // Aimed at the use, so that it stays under the pointer while the view shrinks.
+  // The pointer follows the use while the view shrinks.
   for (let k = 0; k < 60 && until - from > 40 * (middle.until - middle.from) * UNIT; k++) {
     const { x } = await timeScale();
     await at(lanes, Math.min(wide - 20, Math.max(100, x(((middle.from + middle.until) / 2) * UNIT))), laneTop(0) + 8);
@@ -146,15 +146,15 @@ await check("all uses of a short time are drawn in their colours, and pointing a
   if (visible.length < 5) return `only ${visible.length} uses between ${from} and ${until}`;
   await page.mouse.move(0, 0);
   await settled();
-  // Near the top of the lane, where no name is written.
+  // Near the top of the lane, above the labels.
   const found = await pixels(visible.map((use) => [(x(use.from * UNIT) + x(use.until * UNIT)) / 2, laneTop(use.resource) + 4]));
   const off = visible.findIndex((use, k) => found[k] !== palette[data.series[use.client]]);
   if (off >= 0) return `${JSON.stringify(visible[off])} is ${found[off]} instead of ${palette[data.series[visible[off].client]]}`;
   for (const use of visible.slice(0, 40)) {
     await at(lanes, (x(use.from * UNIT) + x(use.until * UNIT)) / 2, laneTop(use.resource) + 8);
-    const said = await tooltip();
+    const shownText = await tooltip();
     const wanted = [`${data.clients[use.client]} uses ${data.resources[use.resource]}`, `from ${text(use.from)} to ${text(use.until)}`];
-    if (!wanted.every((part) => said.includes(part))) return `${JSON.stringify(said)} instead of ${JSON.stringify(wanted)}`;
+    if (!wanted.every((part) => shownText.includes(part))) return `${JSON.stringify(shownText)} instead of ${JSON.stringify(wanted)}`;
   }
 });
 
@@ -173,7 +173,7 @@ await check("bottlenecks are lines under their lanes", async () => {
   if (!(await tooltip()).includes("bottleneck from")) return await tooltip();
 });
 
-await check("wheel, drag, drag with Shift, double click, buttons and keys change what is shown", async () => {
+await check("wheel, drag, drag with Shift, double click, buttons and keys change the visible time", async () => {
   const [start, end] = await whole();
   const span = end - start;
   const steps = [
@@ -213,21 +213,21 @@ await check("wheel, drag, drag with Shift, double click, buttons and keys change
   }
 });
 
-await check("keys go from use to use and say what is there", async () => {
+await check("keys select one use after another and describe it", async () => {
   await whole();
   await page.keyboard.press("ArrowDown");
   const { resource, uses: own } = rows[0];
   for (const use of own.slice(0, 3)) {
     await page.keyboard.press("n");
-    const said = (await page.locator("#readout").textContent()).replaceAll("\u00a0", " ");
+    const shownText = (await page.locator("#readout").textContent()).replaceAll("\u00a0", " ");
     const wanted = `${data.clients[use.client]} uses ${data.resources[resource]} from ${text(use.from)} to ${text(use.until)}`;
-    if (!said.startsWith(wanted)) return `${JSON.stringify(said)} instead of ${JSON.stringify(wanted)}`;
+    if (!shownText.startsWith(wanted)) return `${JSON.stringify(shownText)} instead of ${JSON.stringify(wanted)}`;
   }
   await page.keyboard.press("Escape");
-  if (await page.locator("#readout").textContent()) return "still there";
+  if (await page.locator("#readout").textContent()) return "the readout is not empty";
 });
 
-/** Until `seconds`, the use of each client in the rows of a resource, or of all (-1). */
+/** Returns the use of each client until `seconds`, of a resource or of all (-1). */
 const used = (resource, seconds) => {
   const sums = data.clients.map(() => 0);
   for (const row of rows) {
@@ -242,13 +242,13 @@ await check("cumulative use is the sum of the uses, of all resources and of one"
     await page.selectOption("#of", String(resource));
     for (const share of [0.3, 0.95]) {
       await at(plot, (await plot.boundingBox()).width * share, 60);
-      const said = await tooltip();
-      const time = Number(said.match(/until (\S+) s/)[1]);
+      const shownText = await tooltip();
+      const time = Number(shownText.match(/until (\S+) s/)[1]);
       const [low, high] = [used(resource, time - 0.06 * UNIT - data.horizon * UNIT * 1e-4), used(resource, time + 0.06 * UNIT + data.horizon * UNIT * 1e-4)];
-      const lines = said.split("\n").map((line) => line.trim()).filter(Boolean);
+      const lines = shownText.split("\n").map((line) => line.trim()).filter(Boolean);
       for (const [client, name] of data.clients.entries()) {
         const line = lines.findIndex((line) => line === name || line.startsWith(`${name}\t`));
-        if (line < 0) return `${name} is not in ${JSON.stringify(said)}`;
+        if (line < 0) return `${name} is not in ${JSON.stringify(shownText)}`;
         const value = Number((lines[line] + " " + (lines[line + 1] ?? "")).slice(name.length).match(/([\d.]+) s/)[1]);
         if (value < low[client] - 1e-3 || value > high[client] + 1e-3) return `${name} at ${time}: ${value}, not from ${low[client]} to ${high[client]}`;
       }
@@ -270,10 +270,10 @@ await check("a click in the legend hides a client and another one shows it", asy
   if ((await picture()) === before || (await button.getAttribute("aria-pressed")) !== "false") return "it is not hidden";
   await page.keyboard.press("Enter");
   await settled();
-  if ((await picture()) !== before || (await button.getAttribute("aria-pressed")) !== "true") return "it is not back";
+  if ((await picture()) !== before || (await button.getAttribute("aria-pressed")) !== "true") return "it is still hidden";
 });
 
-await check("zooming draws anew, in a measured time", async () => {
+await check("zooming redraws within the time limit", async () => {
   await whole();
   const times = await lanes.evaluate(async (canvas) => {
     const frame = () => new Promise((done) => requestAnimationFrame(done));
@@ -281,12 +281,12 @@ await check("zooming draws anew, in a measured time", async () => {
     const found = [];
     const copy = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
     for (let k = 0; k < 41; k++) {
-      // In and out again near the whole run, where most is to be drawn.
+      // In and out near the whole run, where the drawing has the most elements.
       const wheel = { deltaY: k % 2 ? 40 : -40, clientX: box.left + 300 + 10 * k, clientY: box.top + 60, bubbles: true, cancelable: true };
       await frame();
       const start = performance.now();
       canvas.dispatchEvent(new WheelEvent("wheel", wheel));
-      // The page draws in the next frame, before this one goes on; reading a pixel waits for the drawing.
+      // The page draws in the next frame, before this callback continues; reading a pixel waits for the drawing.
       await frame();
       for (const each of document.querySelectorAll(".plot canvas")) copy.drawImage(each, 0, 0);
       copy.getImageData(0, 0, 1, 1);
@@ -296,7 +296,7 @@ await check("zooming draws anew, in a measured time", async () => {
   });
   const median = times[Math.floor(times.length / 2)];
   console.log(`        ${uses} uses: median ${median.toFixed(1)} ms, longest ${times.at(-1).toFixed(1)} ms`);
-  if (median >= MOST_MS) return `${median.toFixed(1)} ms`;
+  if (median >= MAX_MS) return `${median.toFixed(1)} ms`;
 });
 
 await check("without script the figures and the totals are there, and no controls", async () => {
@@ -304,7 +304,7 @@ await check("without script the figures and the totals are there, and no control
   const wrong = !(await plain.page.locator(".still svg").first().isVisible()) || (await plain.page.locator("#tools").isVisible());
   const names = await plain.page.locator("#totals tbody th").allTextContents();
   await plain.page.close();
-  if (wrong) return "the wrong part is shown";
+  if (wrong) return "the wrong part is visible";
   if (names.slice(0, -1).join() !== data.clients.join()) return names.join();
 });
 
@@ -318,7 +318,7 @@ await check("dark mode has a dark background, and the lanes are drawn for it", a
   if (light === other) return "the lanes look the same";
 });
 
-await check("a phone needs no sideways scrolling", async () => {
+await check("a phone needs no horizontal scrolling", async () => {
   for (const width of [390, 320]) {
     const phone = await open({ viewport: { width, height: 800 }, isMobile: true, hasTouch: true });
     const over = await phone.page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
@@ -331,9 +331,9 @@ await check("print shows figures instead of controls", async () => {
   await page.emulateMedia({ media: "print" });
   const wrong = !(await page.locator(".still svg").first().isVisible()) || (await page.locator("#tools").isVisible());
   await page.emulateMedia({ media: "screen" });
-  if (wrong) return "it does not";
+  if (wrong) return "the controls are visible or the figures are not";
 });
 
-await check("no complaint on the console and no request", async () => complaints[0]);
+await check("no console errors and no requests", async () => problems[0]);
 await browser.close();
-told();
+finish();

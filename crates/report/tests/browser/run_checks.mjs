@@ -1,31 +1,31 @@
-// What tests of pages in a browser share: the browser, and a line a check.
+// Shared by the browser tests of all pages: starts the browser and prints one line per check.
 import { chromium } from "playwright-core";
 
-/** How many checks passed and failed so far. */
+/** Number of checks that passed and failed so far. */
 export const counts = { passed: 0, failed: 0 };
 
-/** One check: `test` throws or returns what is wrong (nothing if all is well). */
+/** Runs one check: `test` throws or returns a description of the failure (nothing on success). */
 export async function check(name, test) {
-  let wrong;
+  let failure;
   try {
-    wrong = await test();
+    failure = await test();
   } catch (error) {
-    wrong = error.message.split("\n")[0];
+    failure = error.message.split("\n")[0];
   }
-  counts[wrong ? "failed" : "passed"] += 1;
-  console.log(wrong ? `FAILED  ${name}: ${wrong}` : `ok      ${name}`);
+  counts[failure ? "failed" : "passed"] += 1;
+  console.log(failure ? `FAILED  ${name}: ${failure}` : `ok      ${name}`);
 }
 
-/** The browser, /usr/bin/chromium or what CHROMIUM names, without a word to anybody outside. */
-export function launched() {
+/** Starts the browser (/usr/bin/chromium, or the one that CHROMIUM names) without background network traffic. */
+export function launchBrowser() {
   return chromium.launch({
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
   });
 }
 
-/** The last line, and the exit status. */
-export function told() {
+/** Prints the summary and exits with status 0 if all checks passed, else 1. */
+export function finish() {
   console.log(`${counts.passed} passed, ${counts.failed} failed`);
   process.exit(counts.failed ? 1 : 0);
 }

@@ -1,33 +1,33 @@
-// Opens a report as a reader would, from its folder and without a network, and checks what can be
-// done with it: npm ci, then node check.mjs FOLDER. The browser is /usr/bin/chromium, or what CHROMIUM names.
-// One line a check; the last line says how many passed. Exit status 0 if all did.
+// Opens a study page from its folder, without a network, and checks its contents and controls: npm ci, then
+// node study_page.mjs FOLDER. The browser is /usr/bin/chromium, or the one that CHROMIUM names. Prints one line
+// per check and a summary; exits with status 0 if all checks passed.
 import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { check, launched, told } from "./checks.mjs";
+import { check, launchBrowser, finish } from "./run_checks.mjs";
 
 const folder = process.argv[2];
 if (!folder) {
-  console.error("usage: node check.mjs FOLDER, the folder with a report's index.html");
+  console.error("usage: node study_page.mjs FOLDER, where FOLDER contains the report's index.html");
   process.exit(2);
 }
 const address = (...parts) => pathToFileURL(resolve(join(folder, ...parts))).href;
 const index = address("index.html");
 
-const browser = await launched();
+const browser = await launchBrowser();
 
-/** A page that writes down every complaint and every request beyond the page itself. */
+/** Opens a page that records every console error and every request beyond the page itself. */
 async function open(target, options = {}) {
   const page = await browser.newPage({ viewport: { width: 1200, height: 900 }, ...options });
-  const complaints = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && complaints.push(message.text()));
-  page.on("pageerror", (error) => complaints.push(error.message));
-  page.on("dialog", async (dialog) => (complaints.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
+  const problems = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && problems.push(message.text()));
+  page.on("pageerror", (error) => problems.push(error.message));
+  page.on("dialog", async (dialog) => (problems.push(`dialog: ${dialog.message()}`), dialog.dismiss()));
   page.on("request", (request) => {
-    if (request.url() !== target && !request.url().startsWith("data:")) complaints.push(`request: ${request.url()}`);
+    if (request.url() !== target && !request.url().startsWith("data:")) problems.push(`request: ${request.url()}`);
   });
   await page.goto(target);
-  return { page, complaints };
+  return { page, problems };
 }
 
 const names = (page) => page.locator("#user-table tbody th").allTextContents();
@@ -36,14 +36,14 @@ const column = (page, index) => page.locator("#user-table tbody tr").evaluateAll
 const background = (page) => page.evaluate(() => getComputedStyle(document.body).backgroundColor);
 const overflow = (page) => page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
 
-const { page, complaints } = await open(index);
+const { page, problems } = await open(index);
 const hasTable = (await page.locator("#user-table").count()) > 0;
 const users = hasTable ? await names(page) : [];
 const options = async (id) => (hasTable ? page.locator(`${id} option`).count() : 0);
 const [capacities, policies] = [await options("#choose-capacity"), await options("#choose-policy")];
 
 await check("the page has a heading, a question and a method", async () => {
-  for (const part of ["h1", "#asked", "#method pre", "#reading"]) {
+  for (const part of ["h1", "#question", "#method pre", "#reading"]) {
     if (!(await page.locator(part).first().isVisible())) return `${part} is not visible`;
   }
 });
@@ -53,10 +53,10 @@ if (hasTable) {
   await check("without script the table, the figures and the texts are there, and no controls", async () => {
     if ((await names(plain.page)).length !== users.length) return "the table differs in length";
     if (!(await plain.page.locator("#over-time svg").first().isVisible())) return "no figures";
-    if (await plain.page.locator("#choose-capacity").isVisible()) return "a control that does nothing";
+    if (await plain.page.locator("#choose-capacity").isVisible()) return "a control without function is visible";
   });
   await check("script and page write the same table", async () => {
-    // Away and back, so that the script writes it.
+    // Choose another run and the first one again, so that the script writes the table.
     const first = await page.locator("#choose-policy").inputValue();
     await page.selectOption("#choose-policy", String(policies - 1));
     await page.selectOption("#choose-policy", first);
@@ -68,7 +68,7 @@ if (hasTable) {
   });
   await plain.page.close();
 
-  await check("sorting changes the order of rows, and says so", async () => {
+  await check("sorting changes the order of rows and sets aria-sort", async () => {
     const button = page.locator('#user-table th[data-column="name"] button');
     await button.click();
     const rising = await names(page);
@@ -89,7 +89,7 @@ if (hasTable) {
     }
     await page.locator('#user-table th[data-column="tasks"] button').click();
   });
-  await check("the filter keeps the users whose names fit", async () => {
+  await check("the filter keeps the users whose names match", async () => {
     const part = users[0].slice(-3);
     await page.fill("#filter-name", part);
     const kept = await names(page);
@@ -98,21 +98,21 @@ if (hasTable) {
     const none = await names(page);
     await page.fill("#filter-name", "");
     if (kept.length !== wanted.length) return `${kept.length} of ${wanted.length} kept`;
-    if (none.length !== 0) return "a name that nobody has keeps some";
-    if ((await names(page)).length !== users.length) return "not all come back";
+    if (none.length !== 0) return "a name that no user has keeps some users";
+    if ((await names(page)).length !== users.length) return "not all users come back";
   });
   if (policies > 1) {
-    await check("the filter by gain and loss parts the users", async () => {
+    await check("the filter by gain and loss separates the users", async () => {
       let sum = 0;
       for (const side of ["better", "worse", "same"]) {
         await page.selectOption("#filter-side", side);
         const texts = await column(page, 2 + policies);
         const fits = { better: /^−/, worse: /^\+/, same: /^0/ }[side];
-        if (!texts.every((text) => fits.test(text.trim()))) return `a wrong one among ${side}`;
+        if (!texts.every((text) => fits.test(text.trim()))) return `a user is wrong in ${side}`;
         sum += texts.length;
       }
       await page.selectOption("#filter-side", "");
-      if (sum > users.length) return "more than there are";
+      if (sum > users.length) return "more users than there are";
     });
     await check("another policy changes the table, the bubbles, the texts and the links", async () => {
       if (policies < 3) return;
@@ -127,15 +127,15 @@ if (hasTable) {
       await page.selectOption("#choose-policy", "2");
       const after = await state();
       const same = before.findIndex((part, at) => part === after[at]);
-      if (same >= 0) return `part ${same} stays`;
+      if (same >= 0) return `part ${same} does not change`;
     });
-    await check("the first policy has nothing to be compared with", async () => {
+    await check("the baseline policy has no comparison", async () => {
       await page.selectOption("#choose-policy", "0");
       const hidden = !(await page.locator("#pair").isVisible()) && (await page.locator("#no-pair").isVisible());
       await page.selectOption("#choose-policy", "1");
       if (!hidden || !(await page.locator("#pair").isVisible())) return "the figures do not follow";
     });
-    await check("moved bubbles lie where the figure's file has them", async () => {
+    await check("moved bubbles have the positions of the figure's file", async () => {
       for (const capacity of capacities > 1 ? [String(capacities - 1), "0"] : ["0"]) {
         await page.selectOption("#choose-capacity", capacity);
         const name = await page.locator("#pair-waits a.svg").getAttribute("href");
@@ -165,7 +165,7 @@ if (hasTable) {
     const [table, shown] = [await tableText(page), await visible()];
     await page.selectOption("#choose-capacity", "1");
     if (shown !== "0" || (await visible()) !== "1") return "the wrong figures are shown";
-    if ((await tableText(page)) === table) return "the table stays";
+    if ((await tableText(page)) === table) return "the table does not change";
   });
 }
 
@@ -173,7 +173,7 @@ if ((await page.locator("#account-table").count()) > 0) {
   const rows = (of) => of.locator("#account-table tbody").evaluate((body) => [...body.rows].map((row) => [
     Number(row.cells[0].style.getPropertyValue("--depth")), row.classList.contains("account"), ...[...row.cells].map((cell) => cell.textContent.trim())]));
   const flat = (of) => of.map((row) => row.join("|"));
-  /** Each row with the names above it: what stays the same however rows are sorted. */
+  /** Returns each row with the names of its ancestors, which sorting does not change. */
   const paths = (of) => {
     const above = [];
     return of.map(([depth, , name]) => (above.splice(depth), above.push(name), above.join("/")));
@@ -185,7 +185,7 @@ if ((await page.locator("#account-table").count()) > 0) {
     await page.reload();
     await page.click("#open-all");
     const [written, given] = [flat(await rows(page)), flat(await rows(plain.page))];
-    if (await plain.page.locator("#open-all").isVisible()) return "a control that does nothing";
+    if (await plain.page.locator("#open-all").isVisible()) return "a control without function is visible";
     await plain.page.close();
     const row = written.findIndex((line, at) => line !== given[at]);
     if (row >= 0 || written.length !== given.length) return `row ${row}: ${written[row]} instead of ${given[row]}`;
@@ -195,7 +195,7 @@ if ((await page.locator("#account-table").count()) > 0) {
     const closed = await rows(page);
     if (closed.some(([depth]) => depth > 1) || closed.length >= all.length) return `closed, ${closed.length} rows are left`;
     const at = closed.findIndex(([depth, account, name]) => depth === 1 && account && all.some((row, i) => row[2] === name && all[i + 1]?.[0] === 2));
-    if (at < 0) return "no account has anything in it";
+    if (at < 0) return "no account has children";
     const twist = page.locator("#account-table tbody tr").nth(at).locator(".twist");
     await twist.click();
     const open = await rows(page);
@@ -212,7 +212,7 @@ if ((await page.locator("#account-table").count()) > 0) {
       for (const _ of [1, 2]) {
         await head.click();
         const now = await rows(page);
-        if (paths(now).sort().join("\n") !== wanted) return `${await head.textContent()} takes rows elsewhere`;
+        if (paths(now).sort().join("\n") !== wanted) return `${await head.textContent()} moves rows to other accounts`;
       }
     }
     await page.click('#account-table th[data-column="tasks"] button');
@@ -226,19 +226,19 @@ if ((await page.locator("#account-table").count()) > 0) {
       above[depth] = { account, number };
     }
   });
-  await check("the run that is chosen is the run of the tree", async () => {
+  await check("the table of accounts shows the chosen run", async () => {
     if (policies < 2) return;
     await page.selectOption("#choose-policy", "0");
     const before = await rows(page);
     await page.selectOption("#choose-policy", "1");
     const after = await rows(page);
-    if (flat(before).join() === flat(after).join()) return "the tree stays";
+    if (flat(before).join() === flat(after).join()) return "the table does not change";
     const same = (of) => of.map(([, , name, entitled, , tasks]) => [name, entitled, tasks].join("|")).sort().join("\n");
     if (same(before) !== same(after)) return "names, entitlements or tasks change";
   });
 }
 
-await check("the tables of runs have a row a run", async () => {
+await check("the tables of runs have one row per run", async () => {
   const runs = await page.locator("#fairness tbody tr").count();
   for (const id of ["#normalized", "#waste"]) {
     const count = await page.locator(`${id} tbody tr`).count();
@@ -257,7 +257,7 @@ await check("dark mode has a dark background and light text", async () => {
   if (brightness(light) < 600 || brightness(paper) > 150 || brightness(ink) < 600) return `${light}, ${paper}, ${ink}`;
 });
 
-await check("a phone needs no sideways scrolling", async () => {
+await check("a phone needs no horizontal scrolling", async () => {
   for (const width of [390, 320]) {
     const phone = await open(index, { viewport: { width, height: 800 }, isMobile: true, hasTouch: true });
     const over = await overflow(phone.page);
@@ -266,7 +266,7 @@ await check("a phone needs no sideways scrolling", async () => {
   }
 });
 
-await check("print shows all sections and everything in them", async () => {
+await check("print shows all sections completely", async () => {
   await page.emulateMedia({ media: "print" });
   await page.evaluate(() => dispatchEvent(new Event("beforeprint")));
   const hidden = await page.locator("section, .capacity, details > *, .verdict").evaluateAll((parts) =>
@@ -279,23 +279,23 @@ await check("print shows all sections and everything in them", async () => {
   if (controls) return "controls are printed";
 });
 
-await check("all figures of the page have a size and a name", async () => {
+await check("all figures of the page have a size and a title", async () => {
   const wrong = await page.locator("main svg").evaluateAll((figures) =>
     figures.filter((figure) => !figure.querySelector("title")?.textContent || figure.viewBox.baseVal.width <= 0).length);
-  if (wrong) return `${wrong} have not`;
+  if (wrong) return `${wrong} do not`;
 });
 
 const drawings = readdirSync(join(folder, "figures"), { withFileTypes: true }).filter((file) => file.name.endsWith(".svg")).map((file) => file.name);
-await check(`the ${drawings.length} figures in files are well-formed, render, and say nothing to the console`, async () => {
-  const { page: drawing, complaints: said } = await open("about:blank");
-  said.length = 0;
+await check(`the ${drawings.length} figures in files are well-formed, render, and log no errors`, async () => {
+  const { page: drawing, problems: logged } = await open("about:blank");
+  logged.length = 0;
   for (const name of drawings) {
     await drawing.goto(address("figures", name));
     const found = await drawing.evaluate(() => {
       const root = document.documentElement;
       const box = root.getBoundingClientRect();
       const labels = [...root.querySelectorAll("text")];
-      // The view box holds all labels: nothing is cut off.
+      // The view box contains all labels: none is cut off.
       const out = labels.filter((label) => {
         const place = label.getBoundingClientRect();
         return place.left < box.left - 1 || place.right > box.right + 1 || place.top < box.top - 1 || place.bottom > box.bottom + 1;
@@ -306,11 +306,11 @@ await check(`the ${drawings.length} figures in files are well-formed, render, an
     if (!(found.width > 0 && found.height > 0 && found.labels > 2)) return `${name}: ${JSON.stringify(found)}`;
     if (found.out.length) return `${name}: cut off: ${found.out.join(", ")}`;
   }
-  const loud = said.filter((text) => !text.startsWith("request: file:"));
+  const errors = logged.filter((text) => !text.startsWith("request: file:"));
   await drawing.close();
-  if (loud.length) return loud[0];
+  if (errors.length) return errors[0];
 });
 
-await check("no complaint on the console and no request", async () => complaints[0]);
+await check("no console errors and no requests", async () => problems[0]);
 await browser.close();
-told();
+finish();

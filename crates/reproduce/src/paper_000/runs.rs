@@ -179,7 +179,8 @@ impl Many {
         let clients: Vec<String> = self.scenario.clients().iter().map(|c| c.name.clone()).collect();
         let of = resource.map_or("all resources", |r| self.scenario.resources()[r].name.as_str());
         let means = processes_page::mean_use_curves(&self.curves, resource);
-        let (figure, csv) = processes_page::draw_mean_cumulative_use(&clients, &means, &format!("use of {of}"), caption);
+        let (figure, csv) =
+            processes_page::draw_mean_cumulative_use(&clients, &means, &format!("use of {of}"), caption);
         Drawn { figure, csv }
     }
 }

@@ -3,7 +3,7 @@
 use evenhand_documents::{Cell, Csv};
 use evenhand_mechanisms::{Allocation, Options, Problem, User, mechanism_named};
 use evenhand_model::{Rational, to_f64};
-use evenhand_report::chart::{Axis, Caption, Scale, Tank, WaterFillingChart, Unit};
+use evenhand_report::chart::{Axis, Caption, Scale, Tank, Unit, WaterFillingChart};
 
 use crate::{Drawn, ReproduceError};
 
