@@ -10,15 +10,15 @@ use evenhand_report::processes_page::{
     draw_cumulative_use, draw_gantt, draw_mean_cumulative_use, draw_priorities, render_processes_page,
 };
 
-#[path = "../tests/fixture/processes.rs"]
-mod processes;
+#[path = "../tests/generated/process_run.rs"]
+mod process_run;
 
 #[allow(clippy::print_stdout)]
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let out = arguments.first().ok_or("expected a file as the first argument")?;
     let number = |place: usize, otherwise: usize| arguments.get(place).map_or(Ok(otherwise), |text| text.parse());
-    let run = processes::run(number(1, 100_000)?, number(2, 8)?, number(3, 4)?);
+    let run = process_run::generate(number(1, 100_000)?, number(2, 8)?, number(3, 4)?);
     let start = Instant::now();
     let page = render_processes_page(&run)?;
     println!("{} uses, {} bytes, {:?}", run.uses.len(), page.len(), start.elapsed());

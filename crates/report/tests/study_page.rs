@@ -2,7 +2,8 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod fixture;
+#[path = "generated/study_record.rs"]
+mod study_record;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -11,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use evenhand_report::{ReportError, write_study_report};
 use evenhand_study::record::{AccountRecord, StudyRecord};
-use fixture::{StudyShape, study};
+use study_record::{StudyShape, study};
 
 /// Writes a report and returns all its files by relative path.
 fn report(record: &StudyRecord) -> BTreeMap<String, String> {
