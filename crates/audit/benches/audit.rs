@@ -1,15 +1,15 @@
-//! Speed of the audit: tasks a second on one core, median of five runs.
+//! Speed of the audit in tasks per second on one core, median of five runs.
 //!
-//! `cargo bench -p evenhand-history --bench audit [-- FILE…]`: without files a million tasks like Google's
-//! of 627 users over two days, as fifo and drf would have run them on 0.75 R; with files, those traces
-//! (anything that can be imported) by their own starts.
+//! `cargo bench -p evenhand-audit --bench audit [-- FILE…]`: without files, audits a million generated
+//! tasks like Google's of 627 users over two days, as fifo and drf run them on 0.75 R; with files, audits those traces
+//! (any importable format) by their own starts.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints")]
 
 use std::hint::black_box;
 use std::time::Instant;
 
-use evenhand_audit::{Calendar, Parties, Past, Property, Window};
+use evenhand_audit::{Calendar, History, Parties, Property, Window};
 use evenhand_model::{AccountTree, Capacity, Quantity, Rational, Weights, Workload, mean_use};
 use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{PoolOptions, Progress, UserTasks, simulate};
@@ -57,11 +57,11 @@ fn generated() {
 }
 
 fn measure(name: &str, workload: &Workload, starts: &[u64], capacity: Option<&Capacity>) {
-    let past = match Past::with_starts(workload, starts) {
-        Ok(past) => past,
+    let history = match History::with_starts(workload, starts) {
+        Ok(history) => history,
         Err(e) => return eprintln!("{name}: {e}"),
     };
-    let peak = past.peak_capacity().expect("a peak is more than 0");
+    let peak = history.peak_capacity().expect("a peak is more than 0");
     let capacity = capacity.unwrap_or(&peak);
     let weights = Weights::equal(workload.users().len());
     let without_envy: Vec<Property> = Property::ALL.into_iter().filter(|p| *p != Property::EnvyFree).collect();
@@ -70,8 +70,8 @@ fn measure(name: &str, workload: &Workload, starts: &[u64], capacity: Option<&Ca
         let mut findings = 0;
         for _ in 0..RUNS {
             let begun = Instant::now();
-            let past = Past::with_starts(workload, starts).expect("it was one before");
-            let audit = past.audit(capacity, &weights, properties, Window::default());
+            let history = History::with_starts(workload, starts).expect("it was one before");
+            let audit = history.audit(capacity, &weights, properties, Window::default());
             findings = black_box(audit.expect("equal weights")).findings.len();
             rates.push(workload.len() as f64 / begun.elapsed().as_secs_f64() / 1e6);
         }
@@ -79,7 +79,7 @@ fn measure(name: &str, workload: &Workload, starts: &[u64], capacity: Option<&Ca
         let (tasks, users) = (workload.len(), workload.users().len());
         println!("{name:>40} {tasks:>10} {users:>8} {what:>10} {:>10.3} {findings:>10}", rates[RUNS / 2]);
     }
-    // What everybody was entitled to and got, by user, without accounts.
+    // The entitlements of all users, without accounts.
     let users = workload.users();
     let tree = AccountTree::new(Vec::new(), vec![None; users.len()], vec![Rational::ONE; users.len()]);
     let parties = Parties::users(&tree.expect("a tree of users"), users).expect("equal shares");
@@ -87,10 +87,10 @@ fn measure(name: &str, workload: &Workload, starts: &[u64], capacity: Option<&Ca
     let mut complaints = 0;
     for _ in 0..RUNS {
         let begun = Instant::now();
-        let past = Past::with_starts(workload, starts).expect("it was one before");
+        let history = History::with_starts(workload, starts).expect("it was one before");
         let calendar = Calendar { origin: None, ahead: 0 };
-        let found = past.entitlements(capacity, &parties, calendar, Window::default());
-        complaints = black_box(found.expect("equal shares")).complaints.len();
+        let found = history.entitlements(capacity, &parties, calendar, Window::default());
+        complaints = black_box(found).complaints.len();
         rates.push(workload.len() as f64 / begun.elapsed().as_secs_f64() / 1e6);
     }
     rates.sort_by(f64::total_cmp);

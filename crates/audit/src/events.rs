@@ -1,47 +1,48 @@
-//! What happens in a past, one after another.
+//! The events of a history in order of time.
 
-use crate::Past;
+use crate::History;
 
-/// Something that happens to a row.
+/// An event of a row of the workload.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Event {
-    /// Its tasks finish.
+    /// The row's tasks finish.
     Finish(u32),
-    /// They start.
+    /// The row's tasks start.
     Start(u32),
-    /// They are submitted.
+    /// The row's tasks are submitted.
     Submit(u32),
 }
 
-/// A walk through a past. At one instant every finish comes first, then every start, then every submission.
+/// An iterator over the events of a history. At one instant all finishes come first, then all starts, then all
+/// submissions.
 #[derive(Debug)]
 pub(crate) struct Events<'a> {
-    past: &'a Past<'a>,
+    history: &'a History<'a>,
     started: usize,
     finished: usize,
     submitted: usize,
 }
 
 impl<'a> Events<'a> {
-    /// Before the first event.
-    pub(crate) fn new(past: &'a Past<'a>) -> Events<'a> {
-        Events { past, started: 0, finished: 0, submitted: 0 }
+    /// Starts before the first event.
+    pub(crate) fn new(history: &'a History<'a>) -> Events<'a> {
+        Events { history, started: 0, finished: 0, submitted: 0 }
     }
 
-    /// When the next event is.
+    /// Returns the time of the next event in nanoseconds.
     pub(crate) fn next_time(&self) -> Option<u64> {
-        let finish = self.finish().map(|row| self.past.finish(row));
-        let start = self.start().map(|row| self.past.start(row));
+        let finish = self.finish().map(|row| self.history.finish(row));
+        let start = self.start().map(|row| self.history.start(row));
         [start, finish, self.submission()].into_iter().flatten().min()
     }
 
-    /// The next event of the instant `now`, which no event is before; `None` if that was all of it.
-    pub(crate) fn take(&mut self, now: u64) -> Option<Event> {
-        if let Some(row) = self.finish().filter(|&row| self.past.finish(row) == now) {
+    /// Returns the next event at `now`, or `None` if there is no further one. No event may be earlier than `now`.
+    pub(crate) fn next_at(&mut self, now: u64) -> Option<Event> {
+        if let Some(row) = self.finish().filter(|&row| self.history.finish(row) == now) {
             self.finished += 1;
             return Some(Event::Finish(row));
         }
-        if let Some(row) = self.start().filter(|&row| self.past.start(row) == now) {
+        if let Some(row) = self.start().filter(|&row| self.history.start(row) == now) {
             self.started += 1;
             return Some(Event::Start(row));
         }
@@ -53,14 +54,14 @@ impl<'a> Events<'a> {
     }
 
     fn finish(&self) -> Option<u32> {
-        self.past.by_finish().get(self.finished).copied()
+        self.history.by_finish().get(self.finished).copied()
     }
 
     fn start(&self) -> Option<u32> {
-        self.past.by_start().get(self.started).copied()
+        self.history.by_start().get(self.started).copied()
     }
 
     fn submission(&self) -> Option<u64> {
-        self.past.workload().columns().submit.get(self.submitted).map(|t| t.nanos())
+        self.history.workload().columns().submit.get(self.submitted).map(|t| t.nanos())
     }
 }

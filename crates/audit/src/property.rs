@@ -1,26 +1,27 @@
-//! The properties a past can be held against.
+//! The fairness properties that a history can be audited against.
 
 use std::str::FromStr;
 
 use thiserror::Error;
 
-/// A fairness property; see the [crate] for what each means in a past.
+/// A fairness property; the [crate] documentation defines each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Property {
-    /// No more is held than there is.
+    /// Users never hold more than the capacity.
     Feasible,
-    /// Nobody waits for what lies idle.
+    /// No user waits for a task that fits into the free capacity.
     Pareto,
-    /// Nobody waits who would not in a partition of his own.
+    /// No user waits for a task that an equal partition (by weight) would run.
     SharingIncentive,
-    /// Nobody waits while another holds, for his weight, enough for all he runs and his next task.
+    /// No user waits while another user holds, relative to the weights, enough for the user's running tasks and next
+    /// task.
     EnvyFree,
-    /// Nobody waits who is within his entitlement of everything that keeps him waiting.
+    /// No user waits who would stay within the entitlement on every resource that blocks the task.
     NoJustifiedComplaint,
 }
 
 impl Property {
-    /// Every property, in the order in which they are reported.
+    /// All properties, in the order of reports.
     pub const ALL: [Property; 5] = [
         Property::Feasible,
         Property::Pareto,
@@ -29,7 +30,7 @@ impl Property {
         Property::NoJustifiedComplaint,
     ];
 
-    /// What users type; the same names as for a single allocation.
+    /// Returns the name on the command line and in records, the same as in the audit of a single allocation.
     pub fn name(self) -> &'static str {
         match self {
             Property::Feasible => "feasible",
@@ -40,27 +41,36 @@ impl Property {
         }
     }
 
-    /// What it says against a past, in one line.
-    pub fn about(self) -> &'static str {
-        match self {
-            Property::Feasible => "no more was held than there is",
-            Property::Pareto => "nobody waited for what lay idle",
-            Property::SharingIncentive => "nobody waited who would not have in a partition of his own",
-            Property::EnvyFree => {
-                "nobody waited while another held, for his weight, enough for all he ran and his next task"
+    /// Returns a one-line statement of what happened in a history in which the property `holds` or is violated.
+    pub fn statement(self, holds: bool) -> &'static str {
+        match (self, holds) {
+            (Property::Feasible, true) => "users never held more than the capacity",
+            (Property::Feasible, false) => "users held more than the capacity",
+            (Property::Pareto, true) => "no user waited for a task that fit into the free capacity",
+            (Property::Pareto, false) => "a user waited although the task fit into the free capacity",
+            (Property::SharingIncentive, true) => "no user waited for a task that an equal partition would have run",
+            (Property::SharingIncentive, false) => "a user waited although an equal partition would have run the task",
+            (Property::EnvyFree, true) => {
+                "no user waited while another user held, relative to the weights, enough for the waiting user's tasks"
             }
-            Property::NoJustifiedComplaint => {
-                "nobody waited who was within his entitlement of everything that kept him waiting"
+            (Property::EnvyFree, false) => {
+                "a user waited while another user held, relative to the weights, enough for the waiting user's tasks"
+            }
+            (Property::NoJustifiedComplaint, true) => {
+                "no user waited whose task was within the entitlement on every resource that blocked it"
+            }
+            (Property::NoJustifiedComplaint, false) => {
+                "a user waited although the task was within the entitlement on every resource that blocked it"
             }
         }
     }
 }
 
-/// There is no property of that name.
+/// A name is not the name of a property.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("unknown property {found:?}, expected one of: {}", Property::ALL.map(Property::name).join(", "))]
 pub struct UnknownProperty {
-    /// What was asked for.
+    /// The unknown name.
     pub found: String,
 }
 
@@ -77,7 +87,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn names_read_back() {
+    fn names_parse_to_their_properties() {
         for p in Property::ALL {
             assert_eq!(p.name().parse(), Ok(p));
         }

@@ -1,10 +1,11 @@
-//! Entitlements by hand, against an obvious twin (each elementary interval worked out anew, in exact rationals,
-//! over all tasks), and against the audit, which finds the same complaints by other means.
+//! Compares entitlements with results computed by hand, with a reference model (which evaluates the definitions for each
+//! elementary interval from scratch, in exact rationals, over all tasks), and with the audit, which computes the same
+//! complaints in another way.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use evenhand_audit::{Calendar, Entitlements, NAMED, Parties, Past, Property, Window};
+use evenhand_audit::{Calendar, Entitlements, History, MAX_NAMED_HOLDERS, Parties, Property, Window};
 use evenhand_model::{
     Account, AccountTree, Capacity, Quantity, Rational, Resource, Span, Task, Time, Workload, WorkloadBuilder, to_f64,
 };
@@ -30,7 +31,7 @@ fn row(user: usize, [submit, start, duration]: [u64; 3], amounts: &[u64]) -> Row
 
 fn workload(rows: &[Row], users: usize, width: usize) -> Workload {
     let mut b = WorkloadBuilder::new((0..width).map(|r| Resource::new(format!("r{r}"), "")));
-    // A row of every user first, without a start, so that users keep their numbers.
+    // One row per user first, without a start, so that users keep their indices.
     for user in 0..users {
         b.push(&Task { user: &user.to_string(), amounts: &vec![0; width], ..Task::default() });
     }
@@ -53,7 +54,7 @@ fn number(n: u64) -> Rational {
     Rational::from(n)
 }
 
-/// The parts of a tree's leaves, worked out from the definition: one child after another, from the root.
+/// A tree of shares whose leaves' shares are computed from the definition, one level after another.
 #[derive(Clone, Debug)]
 struct Leaves {
     accounts: Vec<(Option<usize>, Rational)>,
@@ -90,30 +91,36 @@ impl Leaves {
     }
 }
 
-/// Got, wanted, unmet, over-use.
+/// Use, demand, unmet claim, overuse.
 type Sums = [Rational; 4];
 
 fn nothing() -> Sums {
     [Rational::ZERO, Rational::ZERO, Rational::ZERO, Rational::ZERO]
 }
 
-/// An interval in seconds, and what was unmet in it.
+/// An interval in seconds, and the unmet claim in it.
 type Interval = (u64, u64, Rational);
 
 #[derive(Debug, Default)]
-struct Twin {
+struct ReferenceModel {
     /// By week, party, resource; in unit-seconds.
     sums: BTreeMap<(usize, usize, usize), Sums>,
-    /// Who had a claim for some time of each week.
+    /// The parties that were active at any time of each week.
     claims: BTreeMap<usize, BTreeSet<usize>>,
-    /// By week (and once more under `None` for all), victim, holder, resource.
+    /// By week (`None`: over all weeks), victim, holder, resource.
     pairs: BTreeMap<(Option<usize>, usize, usize, usize), Rational>,
-    /// By party and resource: intervals, with what was unmet.
+    /// By party and resource: intervals with the unmet claim.
     complaints: BTreeMap<(usize, usize), Vec<Interval>>,
     until: u64,
 }
 
-fn twin(rows: &[Row], of_user: &[usize], tree: &Leaves, capacity: &[Rational], window: (u64, u64)) -> Twin {
+fn evaluate(
+    rows: &[Row],
+    of_user: &[usize],
+    tree: &Leaves,
+    capacity: &[Rational],
+    window: (u64, u64),
+) -> ReferenceModel {
     let rows: Vec<&Row> = rows.iter().filter(|row| row.start.is_some()).collect();
     let start = |row: &Row| row.start.unwrap();
     let first = rows.iter().map(|row| row.submit.min(start(row))).min().unwrap();
@@ -125,7 +132,7 @@ fn twin(rows: &[Row], of_user: &[usize], tree: &Leaves, capacity: &[Rational], w
     events.extend((1..).map(|k| from + k * WEEK).take_while(|t| *t < until));
     let events: Vec<u64> = events.into_iter().filter(|t| (from..=until).contains(t)).collect();
     let (n, width) = (tree.leaves.len(), capacity.len());
-    let mut twin = Twin { until, ..Twin::default() };
+    let mut model = ReferenceModel { until, ..ReferenceModel::default() };
     for step in events.windows(2) {
         let (now, next) = (step[0], step[1]);
         let week = ((now - from) / WEEK) as usize;
@@ -139,7 +146,7 @@ fn twin(rows: &[Row], of_user: &[usize], tree: &Leaves, capacity: &[Rational], w
         };
         let there: BTreeSet<usize> =
             (0..n).filter(|&p| rows.iter().any(|row| of(p, row) && (runs(row) || waits(row)))).collect();
-        twin.claims.entry(week).or_default().extend(&there);
+        model.claims.entry(week).or_default().extend(&there);
         let held: Vec<Vec<Rational>> = (0..n).map(|p| (0..width).map(|r| sum(p, r, &runs)).collect()).collect();
         let total = |r: usize| held.iter().fold(Rational::ZERO, |sum, h| sum + &h[r]);
         let due = |p: usize, r: usize| tree.part(p, &there) * &capacity[r];
@@ -151,22 +158,22 @@ fn twin(rows: &[Row], of_user: &[usize], tree: &Leaves, capacity: &[Rational], w
             };
             let lacks: BTreeMap<usize, Rational> = there.iter().map(|&p| (p, unmet(p, r))).collect();
             let has: BTreeMap<usize, Rational> = there.iter().map(|&p| (p, over(p, r))).collect();
-            let most = add(|a, b| a + b, &lacks).max(add(|a, b| a + b, &has));
+            let larger = add(|a, b| a + b, &lacks).max(add(|a, b| a + b, &has));
             for &p in &there {
                 let wanted = &held[p][r] + sum(p, r, &waits);
                 let values = [held[p][r].clone(), wanted, lacks[&p].clone(), has[&p].clone()];
-                let sums = twin.sums.entry((week, p, r)).or_insert_with(nothing);
+                let sums = model.sums.entry((week, p, r)).or_insert_with(nothing);
                 sums.iter_mut().zip(values).for_each(|(sum, value)| *sum += value * &seconds);
                 for (&h, theirs) in &has {
-                    let x = if most.is_zero() { Rational::ZERO } else { &lacks[&p] * theirs / &most * &seconds };
+                    let x = if larger.is_zero() { Rational::ZERO } else { &lacks[&p] * theirs / &larger * &seconds };
                     for week in [Some(week), None] {
-                        *twin.pairs.entry((week, p, h, r)).or_insert(Rational::ZERO) += &x;
+                        *model.pairs.entry((week, p, h, r)).or_insert(Rational::ZERO) += &x;
                     }
                 }
             }
         });
         for &p in &there {
-            // Rows are in submission order already.
+            // Rows are sorted by submission.
             let Some(task) = rows.iter().find(|row| of(p, row) && waits(row)) else { continue };
             let d = |r: usize| number(task.amounts[r]);
             let blocking: Vec<usize> =
@@ -174,7 +181,7 @@ fn twin(rows: &[Row], of_user: &[usize], tree: &Leaves, capacity: &[Rational], w
             if !blocking.is_empty() && blocking.iter().all(|&r| &held[p][r] + d(r) <= due(p, r)) {
                 for r in blocking {
                     let amount = unmet(p, r) * &seconds;
-                    let intervals = twin.complaints.entry((p, r)).or_default();
+                    let intervals = model.complaints.entry((p, r)).or_default();
                     match intervals.last_mut().filter(|last| last.1 == now) {
                         Some(last) => (last.1, last.2) = (next, &last.2 + amount),
                         None => intervals.push((now, next, amount)),
@@ -183,65 +190,65 @@ fn twin(rows: &[Row], of_user: &[usize], tree: &Leaves, capacity: &[Rational], w
             }
         }
     }
-    twin
+    model
 }
 
-/// Steps times nanoseconds as unit-seconds; amounts have no decimals here.
+/// Converts steps times nanoseconds to unit-seconds; amounts in these tests have no decimals.
 fn seconds(x: f64) -> f64 {
     x / 1e9
 }
 
 fn near(found: f64, exact: &Rational, what: &str) {
     let exact = to_f64(exact);
-    // Entitlements are cut to 2^-20 of a step, over some weeks.
+    // Entitlements are rounded down to 2^-20 of a step, over some weeks.
     assert!((seconds(found) - exact).abs() <= 1e-6 * 2e6 + 1e-9 * exact, "{what}: {} against {exact}", seconds(found));
 }
 
-/// Those with most, as far as they can be told apart.
-fn named(found: &[(usize, f64)], exact: &BTreeMap<usize, Rational>, what: &str) {
+/// Checks that the named holders have the largest overuse, up to rounding.
+fn assert_largest(found: &[(usize, f64)], exact: &BTreeMap<usize, Rational>, what: &str) {
     found.iter().for_each(|(h, x)| near(*x, &exact[h], what));
     assert!(found.windows(2).all(|w| w[0].1 > w[1].1 || (w[0].1 == w[1].1 && w[0].0 < w[1].0)), "{what}: {found:?}");
-    let least = found.last().filter(|_| found.len() == NAMED).map_or(0.0, |last| seconds(last.1));
+    let smallest = found.last().filter(|_| found.len() == MAX_NAMED_HOLDERS).map_or(0.0, |last| seconds(last.1));
     for (h, x) in exact.iter().filter(|(h, _)| !found.iter().any(|f| f.0 == **h)) {
-        assert!(to_f64(x) <= least + 4.0, "{what}: {h} is left out with {x}");
+        assert!(to_f64(x) <= smallest + 4.0, "{what}: {h} is missing with {x}");
     }
 }
 
-fn agree(found: &Entitlements, twin: &Twin, tree: &Leaves, width: usize) {
+fn assert_agreement(found: &Entitlements, model: &ReferenceModel, tree: &Leaves, width: usize) {
     for (k, week) in found.weeks.iter().enumerate() {
-        let claims = twin.claims.get(&k).cloned().unwrap_or_default();
+        let claims = model.claims.get(&k).cloned().unwrap_or_default();
         assert_eq!(week.parties.iter().map(|p| p.party).collect::<BTreeSet<_>>(), claims, "week {k}");
         for party in &week.parties {
             assert_eq!(party.share, tree.part(party.party, &claims), "week {k}, {}", party.party);
             for (r, u) in party.uses.iter().enumerate() {
                 let what = format!("week {k}, party {}, resource {r}", party.party);
-                let [got, wanted, unmet, over] = &twin.sums[&(k, party.party, r)];
+                let [got, wanted, unmet, over] = &model.sums[&(k, party.party, r)];
                 assert_eq!(Rational::from(u.got), got * number(1_000_000_000), "{what}");
                 assert_eq!(Rational::from(u.wanted), wanted * number(1_000_000_000), "{what}");
                 near(u.unmet, unmet, &what);
                 near(u.over, over, &what);
-                let own = twin.pairs.iter().filter(|(key, _)| (key.0, key.1, key.3) == (Some(k), party.party, r));
-                named(&u.against, &own.map(|(key, x)| (key.2, x.clone())).collect(), &what);
+                let own = model.pairs.iter().filter(|(key, _)| (key.0, key.1, key.3) == (Some(k), party.party, r));
+                assert_largest(&u.against, &own.map(|(key, x)| (key.2, x.clone())).collect(), &what);
             }
         }
     }
-    assert_eq!(found.weeks.last().unwrap().until, Time::from_secs(twin.until));
+    assert_eq!(found.weeks.last().unwrap().until, Time::from_secs(model.until));
     assert!(found.weeks.windows(2).all(|w| w[0].until == w[1].from));
-    for (&(week, v, h, r), exact) in &twin.pairs {
+    for (&(week, v, h, r), exact) in &model.pairs {
         if week.is_none() {
             let pair = found.pairs.iter().find(|p| (p.victim, p.holder) == (v, h));
             near(pair.map_or(0.0, |pair| pair.over[r]), exact, &format!("{v} against {h} on {r}"));
         }
     }
-    assert!(found.pairs.iter().all(|p| twin.pairs.contains_key(&(None, p.victim, p.holder, 0))));
+    assert!(found.pairs.iter().all(|p| model.pairs.contains_key(&(None, p.victim, p.holder, 0))));
     assert!(found.pairs.is_sorted_by_key(|p| (p.victim, p.holder)));
     let mut intervals: BTreeMap<(usize, usize), Vec<_>> = BTreeMap::new();
     for c in &found.complaints {
-        assert!(!c.against.is_empty(), "somebody holds what is not his: {c:?}");
+        assert!(!c.against.is_empty(), "a complaint without overuse: {c:?}");
         intervals.entry((c.party, c.resource)).or_default().push(c);
     }
-    assert!(intervals.keys().eq(twin.complaints.keys()), "{intervals:?} {:?}", twin.complaints);
-    for (key, exact) in &twin.complaints {
+    assert!(intervals.keys().eq(model.complaints.keys()), "{intervals:?} {:?}", model.complaints);
+    for (key, exact) in &model.complaints {
         let found = &intervals[key];
         assert_eq!(found.len(), exact.len(), "{key:?}");
         for (c, (from, until, unmet)) in found.iter().zip(exact) {
@@ -252,7 +259,7 @@ fn agree(found: &Entitlements, twin: &Twin, tree: &Leaves, width: usize) {
     assert_eq!(width, found.weeks[0].parties.first().map_or(width, |p| p.uses.len()));
 }
 
-/// The tree as the crate takes it, with the users' homes and shares.
+/// Converts accounts (parent, shares) and users (account, shares) to a tree.
 fn account_tree(accounts: &[(Option<usize>, Rational)], users: &[(Option<usize>, Rational)]) -> AccountTree {
     let account = |(i, (parent, shares)): (usize, &(Option<usize>, Rational))| Account {
         name: format!("a{i}"),
@@ -265,30 +272,30 @@ fn account_tree(accounts: &[(Option<usize>, Rational)], users: &[(Option<usize>,
 }
 
 #[test]
-fn a_week_by_hand() {
-    // Four processors. x and y have an account each, equally entitled; z is in y's.
-    // x holds 4 from 0 to 100. y asks for 1 at 20, starts at 100 for 50. z asks for 3 at 60, starts at 100 for 20.
+fn a_small_week_has_the_values_computed_by_hand() {
+    // Four processors. x has an account; y and z share another one with an equal share.
+    // x holds 4 from 0 to 100. y requests 1 at 20 and runs from 100 for 50. z requests 3 at 60 and runs from 100 for 20.
     let rows = [row(0, [0, 0, 100], &[4]), row(1, [20, 100, 50], &[1]), row(2, [60, 100, 20], &[3])];
     let w = workload(&rows, 3, 1);
     let one = || Rational::ONE;
     let tree = account_tree(&[(None, one()), (None, one())], &[(Some(0), one()), (Some(1), one()), (Some(1), one())]);
-    let past = Past::original(&w).unwrap();
+    let history = History::original(&w).unwrap();
     let pool = Capacity::new(w.resources(), vec![number(4)]).unwrap();
     let all = Window::default();
 
     let accounts = Parties::accounts(&tree, w.users()).unwrap();
-    let found = past.entitlements(&pool, &accounts, CALENDAR, all).unwrap();
+    let found = history.entitlements(&pool, &accounts, CALENDAR, all);
     let [week] = &found.weeks[..] else { panic!() };
     let numbers = |p: usize| {
         let u = &week.parties[p].uses[0];
         [u.got as f64, u.wanted as f64, u.unmet, u.over].map(seconds)
     };
-    // x: from 20 on it is due 2 and holds 4.
+    // x: from 20 on it is entitled to 2 and holds 4.
     assert_eq!(numbers(0), [400.0, 400.0, 0.0, 160.0]);
-    // Account 1 wants 1 from 20 and 4 from 60, of which 2 are its own: 40 x 1 + 40 x 2. From 100 it holds 4, and all is
-    // its own.
+    // Account 1 demands 1 from 20 and 4 from 60, and is entitled to 2: its unmet claim is 40 x 1 + 40 x 2. From 100 it
+    // holds 4 and is entitled to all.
     assert_eq!(numbers(1), [110.0, 110.0 + 40.0 + 160.0, 120.0, 0.0]);
-    // Until 60, 1 of x's 2 too many runs while account 1 waits for 1; then 2 of 2.
+    // Until 60, account 1 waits for 1, matched with 1 of x's overuse of 2; then both are 2.
     assert_eq!(
         found.pairs.iter().map(|p| (p.victim, p.holder, seconds(p.over[0]))).collect::<Vec<_>>(),
         [(1, 0, 120.0)]
@@ -299,19 +306,20 @@ fn a_week_by_hand() {
     assert_eq!((seconds(complaint.unmet), &complaint.against[..]), (120.0, &[(0, 120e9)][..]));
 
     let users = Parties::users(&tree, w.users()).unwrap();
-    let found = past.entitlements(&pool, &users, CALENDAR, all).unwrap();
-    // From 60 on y and z are due 1 each: z's 3 at once are more than its own, y's 1 is not. Both lack 1, and x has 2.
+    let found = history.entitlements(&pool, &users, CALENDAR, all);
+    // From 60 on y and z are entitled to 1 each: z's task of 3 exceeds that, y's task of 1 does not. Both lack 1; x has an
+    // overuse of 2.
     let pairs: Vec<_> = found.pairs.iter().map(|p| (p.victim, p.holder, seconds(p.over[0]))).collect();
     assert_eq!(pairs[..2], [(1, 0, 80.0), (2, 0, 40.0)]);
     let complaints: Vec<_> = found.complaints.iter().map(|c| (c.party, c.from.nanos(), seconds(c.unmet))).collect();
     assert_eq!(complaints, [(1, 20_000_000_000, 80.0)]);
-    // From 100 to 120 z holds 3 and y 1 of two each: 1 too many, but nobody waits.
+    // From 100 to 120 z holds 3 and y 1, entitled to 2 each: an overuse of 1, but no user waits.
     let z = found.weeks[0].parties[2].uses[0].clone();
     assert_eq!(seconds(z.over), 20.0);
 
-    // Of the second half only that.
+    // A window contains only its part of the week.
     let late = Window { from: Time::from_secs(50), until: Time::from_secs(90) };
-    let found = past.entitlements(&pool, &accounts, CALENDAR, late).unwrap();
+    let found = history.entitlements(&pool, &accounts, CALENDAR, late);
     let week = &found.weeks[0];
     assert_eq!((week.from, week.until, found.weeks.len()), (Time::from_secs(50), Time::from_secs(90), 1));
     assert_eq!(seconds(week.parties[1].uses[0].unmet), 10.0 + 60.0);
@@ -319,21 +327,21 @@ fn a_week_by_hand() {
 }
 
 #[test]
-fn unmet_claims_and_over_use_are_divided_in_proportion() {
-    // Twelve processors, four users: 3 each. 0 holds 8 (5 too many), 1 holds 4 (1 too many), 2 waits for 1 and 3 for 9:
-    // 1 and 3 below. 6 too many against 4 below: 2 meets 5/6 of 0 and 1/6 of 1.
+fn unmet_claims_and_overuse_are_matched_in_proportion() {
+    // Twelve processors, four users entitled to 3 each. 0 holds 8 (overuse 5), 1 holds 4 (overuse 1), 2 waits for 1 and 3
+    // for 9 (unmet claims 1 and 3). The unmet claims of 4 are matched with the overuse of 6: 5/6 from 0 and 1/6 from 1.
     let rows = [row(0, [0, 0, 60], &[8]), row(1, [0, 0, 60], &[4]), row(2, [0, 60, 1], &[1]), row(3, [0, 60, 1], &[9])];
     let w = workload(&rows, 4, 1);
-    let past = Past::original(&w).unwrap();
+    let history = History::original(&w).unwrap();
     let equal = (0..4).map(|_| (None, Rational::ONE)).collect::<Vec<_>>();
     let users = Parties::users(&account_tree(&[], &equal), w.users()).unwrap();
     let pool = Capacity::new(w.resources(), vec![number(12)]).unwrap();
-    let found = past.entitlements(&pool, &users, CALENDAR, Window::default()).unwrap();
+    let found = history.entitlements(&pool, &users, CALENDAR, Window::default());
     let pairs: Vec<_> =
         found.pairs.iter().map(|p| (p.victim, p.holder, (seconds(p.over[0]) * 1e6).round() / 1e6)).collect();
     assert_eq!(pairs, [(2, 0, 50.0), (2, 1, 10.0), (3, 0, 150.0), (3, 1, 30.0)]);
     assert_eq!(found.weeks[0].parties[3].uses[0].against.iter().map(|a| a.0).collect::<Vec<_>>(), [0, 1]);
-    // 3's nine are more than its own: only 2 can complain.
+    // The task of 9 exceeds 3's entitlement: only 2 has a justified complaint.
     assert_eq!(found.complaints.iter().map(|c| c.party).collect::<Vec<_>>(), [2]);
 }
 
@@ -343,7 +351,7 @@ fn rational() -> impl Strategy<Value = Rational> {
 }
 
 fn any_row(users: usize, width: usize) -> impl Strategy<Value = Row> {
-    // Few values: ties in time and in amounts are the rule. A sixth of a week is no whole number of them.
+    // Few distinct values, so that ties in time and in amounts are common; a week is not a multiple of the time step.
     let time = |t: u64| t * 100_003;
     let start = prop_oneof![1 => Just(None), 9 => (0u64..16).prop_map(Some)];
     let amounts = prop::collection::vec(prop_oneof![1 => Just(0u64), 4 => 1u64..4], width);
@@ -387,7 +395,7 @@ fn case() -> impl Strategy<Value = Case> {
             prop::collection::vec(capacity, width),
             window,
         )
-            .prop_filter("somebody starts", |case| case.0.iter().any(|row| row.start.is_some()))
+            .prop_filter("some task starts", |case| case.0.iter().any(|row| row.start.is_some()))
             .prop_map(move |(mut rows, mut parents, mut homes, capacity, window)| {
                 rows.sort_by_key(|row| row.submit);
                 if let Some(first) = parents.first_mut() {
@@ -405,19 +413,19 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 500, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_walk_finds_what_its_twin_finds(case in case()) {
+    fn entitlements_agree_with_the_reference_model(case in case()) {
         let n = case.users.len();
         let w = workload(&case.rows, n, case.capacity.len());
-        let past = Past::original(&w).unwrap();
+        let history = History::original(&w).unwrap();
         let pool = Capacity::new(w.resources(), case.capacity.clone()).unwrap();
         let tree = account_tree(&case.accounts, &case.users);
         let window = Window { from: Time::from_secs(case.window.0), until: Time::from_secs(case.window.1) };
 
         let leaves = Leaves { accounts: case.accounts.clone(), leaves: case.users.clone() };
         let users = Parties::users(&tree, w.users()).unwrap();
-        let found = past.entitlements(&pool, &users, CALENDAR, window).unwrap();
+        let found = history.entitlements(&pool, &users, CALENDAR, window);
         let own: Vec<usize> = (0..n).collect();
-        agree(&found, &twin(&case.rows, &own, &leaves, &case.capacity, case.window), &leaves, case.capacity.len());
+        assert_agreement(&found, &evaluate(&case.rows, &own, &leaves, &case.capacity, case.window), &leaves, case.capacity.len());
 
         let accounts = Parties::accounts(&tree, w.users()).unwrap();
         let of_user: Vec<usize> = accounts.of_user().iter().map(|&p| p as usize).collect();
@@ -427,23 +435,23 @@ proptest! {
             (case.users[members.min().unwrap()].0, shares)
         };
         let leaves = Leaves { accounts: case.accounts.clone(), leaves: (0..accounts.len()).map(leaf).collect() };
-        let found = past.entitlements(&pool, &accounts, CALENDAR, window).unwrap();
-        agree(&found, &twin(&case.rows, &of_user, &leaves, &case.capacity, case.window), &leaves, case.capacity.len());
+        let found = history.entitlements(&pool, &accounts, CALENDAR, window);
+        assert_agreement(&found, &evaluate(&case.rows, &of_user, &leaves, &case.capacity, case.window), &leaves, case.capacity.len());
     }
 
     #[test]
-    fn complaints_are_those_of_the_audit(case in case()) {
-        // Users without accounts: the audit, with their shares as weights.
+    fn complaints_agree_with_the_audit(case in case()) {
+        // Users without accounts: compare with an audit whose weights are their shares.
         let n = case.users.len();
         let w = workload(&case.rows, n, case.capacity.len());
-        let past = Past::original(&w).unwrap();
+        let history = History::original(&w).unwrap();
         let pool = Capacity::new(w.resources(), case.capacity.clone()).unwrap();
         let flat: Vec<_> = case.users.iter().map(|user| (None, user.1.clone())).collect();
         let tree = account_tree(&[], &flat);
         let window = Window { from: Time::from_secs(case.window.0), until: Time::from_secs(case.window.1) };
         let users = Parties::users(&tree, w.users()).unwrap();
-        let found = past.entitlements(&pool, &users, CALENDAR, window).unwrap();
-        let audit = past.audit(&pool, &tree.weights(), &[Property::NoJustifiedComplaint], window).unwrap();
+        let found = history.entitlements(&pool, &users, CALENDAR, window);
+        let audit = history.audit(&pool, &tree.weights(), &[Property::NoJustifiedComplaint], window).unwrap();
         let mut seen = 0;
         for f in &audit.findings {
             let (who, on) = (f.who.unwrap().index(), f.on.unwrap());

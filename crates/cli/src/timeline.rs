@@ -5,7 +5,7 @@ use evenhand_mechanisms::problem_files::ScenarioFile;
 use evenhand_mechanisms::{Arithmetic, Computation, Mechanism, MechanismError, Number};
 use evenhand_model::{Quantity, Rational, Span};
 use evenhand_report::chart::Caption;
-use evenhand_report::{Held, draw_timeline};
+use evenhand_report::{StackedShare, draw_timeline};
 use evenhand_timeline::{
     Interval, Participant, Phase, Scenario, ScenarioError, Timeline, TimelineError, TimelineOptions, divide_over_time,
 };
@@ -134,7 +134,7 @@ fn draw(
     console: &Console,
 ) -> Result<(), Failure> {
     let users: Vec<String> = file.users.iter().map(|user| user.name.clone()).collect();
-    let figure = |name: &str, held: Held, what: &str| {
+    let figure = |name: &str, held: StackedShare, what: &str| {
         let caption = Caption {
             name: name.to_string(),
             title: format!("{what} over time, {}", timeline.mechanism),
@@ -142,9 +142,13 @@ fn draw(
         };
         draw_timeline(scenario, timeline, &users, held, caption)
     };
-    let dominant = || figure("dominant-share", Held::Dominant, "dominant share");
+    let dominant = || figure("dominant-share", StackedShare::Dominant, "dominant share");
     let of = |r: usize| {
-        figure(&format!("use-{}-{}", r + 1, file_name(&file.resources[r])), Held::Resource(r), &file.resources[r])
+        figure(
+            &format!("use-{}-{}", r + 1, file_name(&file.resources[r])),
+            StackedShare::Resource(r),
+            &file.resources[r],
+        )
     };
     if let Some(path) = &args.figure {
         let (figure, _) = if file.resources.len() == 1 { of(0) } else { dominant() };

@@ -1,10 +1,11 @@
 //! What accounts and users were entitled to, wanted and got.
 
-use evenhand_audit::{Calendar, Entitlements, Parties, Past, PastError, Window};
+use evenhand_audit::{AuditError, Calendar, Entitlements, History, Parties, Window};
 use evenhand_model::calendar::{date, date_and_time};
 use evenhand_model::{AccountTree, Capacity, Rational, Workload, to_f64};
-use evenhand_report::past::{
-    Against, ComplaintOf, Level, PairOf, Party, PartyWeek, PastRecord, PastResource, PastWeek, UseOf,
+use evenhand_report::audit_page::{
+    ComplaintRecord, EntitlementRecord, LevelRecord, OverusePairRecord, OveruseRecord, PartyRecord, PartyWeekRecord,
+    ResourceRecord, UseRecord, WeekRecord,
 };
 use evenhand_study::AccountsFile;
 
@@ -53,9 +54,9 @@ pub(super) fn placed(
             format!("Those of {}; 1 each for accounts and users it does not name.", path.display())
         }
         None if has_accounts => {
-            "Nobody said: the trace's accounts have equal shares, and so have the users of each.".into()
+            "Not given: the trace's accounts have equal shares, and so have the users of each account.".into()
         }
-        None => "Nobody said, and the trace has no accounts to tell apart: its users have equal shares.".into(),
+        None => "Not given, and the trace does not distinguish accounts: its users have equal shares.".into(),
     };
     Ok((placed.workload, Some(Shares { tree: placed.tree, are })))
 }
@@ -93,13 +94,13 @@ pub(super) fn calendar(workload: &Workload, ahead: i128) -> Calendar {
 
 /// All there is to show.
 pub(super) fn record(
-    past: &Past<'_>,
+    history: &History<'_>,
     shares: &Shares,
     (pool, pool_is): (&Capacity, &str),
     calendar: Calendar,
     window: Window,
-) -> Result<PastRecord, PastError> {
-    let workload = past.workload();
+) -> Result<EntitlementRecord, AuditError> {
+    let workload = history.workload();
     let names = workload.users();
     let tree = &shares.tree;
     let users = Parties::users(tree, names)?;
@@ -110,31 +111,33 @@ pub(super) fn record(
     let mut levels = Vec::new();
     let mut weeks = Vec::new();
     for (kind, parties) in accounts.iter().map(|a| ("account", a)).chain([("user", &users)]) {
-        let found = past.entitlements(pool, parties, calendar, window)?;
-        weeks = found.weeks.iter().enumerate().map(|(at, week)| past_week(at, week, calendar)).collect();
+        let found = history.entitlements(pool, parties, calendar, window);
+        weeks = found.weeks.iter().enumerate().map(|(at, week)| week_record(at, week, calendar)).collect();
         let weeks_in_json = kind == "account" || !has_accounts;
-        levels.push(Level { weeks_in_json, ..level(kind, workload, pool, parties, &found, calendar) });
+        levels.push(LevelRecord { weeks_in_json, ..level(kind, workload, pool, parties, &found, calendar) });
     }
     let capacity_is = match pool_is {
-        "the peak use" => "the most that was held at once, as nobody named it (--capacity).".to_string(),
+        "the peak use" => "the peak use, since no --capacity is given.".to_string(),
         named => format!("{named}."),
     };
     let monday = "From Monday 00:00 to Monday 00:00 by";
     let weeks_are = match (calendar.origin, calendar.ahead) {
         (None, _) => "Seven days each from the first event; the trace has no dates.".to_string(),
-        (Some(_), 0) => format!("{monday} the trace's clock; the first and the last may be part of one."),
+        (Some(_), 0) => format!("{monday} the trace's clock; the first and the last week may be incomplete."),
         (Some(_), ahead) => {
             let hours = ahead as f64 / HOUR;
-            format!("{monday} a clock {hours:+} hours ahead of the trace's; the first and the last may be part of one.")
+            format!(
+                "{monday} a clock {hours:+} hours ahead of the trace's; the first and the last week may be incomplete."
+            )
         }
     };
     let resources = workload.resources().iter().enumerate();
-    Ok(PastRecord {
+    Ok(EntitlementRecord {
         shares_are: shares.are.clone(),
         weeks_are,
         capacity_is,
         resources: resources
-            .map(|(r, resource)| PastResource {
+            .map(|(r, resource)| ResourceRecord {
                 name: resource.name.clone(),
                 unit: resource.unit.clone(),
                 capacity: pool.units(r),
@@ -142,15 +145,15 @@ pub(super) fn record(
             .collect(),
         weeks,
         levels,
-        ..PastRecord::default()
+        ..EntitlementRecord::default()
     })
 }
 
-fn past_week(at: usize, week: &evenhand_audit::Week, calendar: Calendar) -> PastWeek {
+fn week_record(at: usize, week: &evenhand_audit::Week, calendar: Calendar) -> WeekRecord {
     let monday = calendar
         .local_seconds(week.from)
         .map(|s| s.saturating_sub(calendar.since_monday(week.from).nanos() / 1_000_000_000));
-    PastWeek {
+    WeekRecord {
         label: monday.and_then(date).unwrap_or_else(|| format!("week {}", at + 1)),
         from_s: week.from.secs_f64(),
         until_s: week.until.secs_f64(),
@@ -166,17 +169,17 @@ fn level(
     parties: &Parties,
     found: &Entitlements,
     calendar: Calendar,
-) -> Level {
+) -> LevelRecord {
     let width = workload.resources().len();
     // Of a resource's steps times nanoseconds in its unit times hours.
     let scale: Vec<f64> = workload.resources().iter().map(|r| r.steps() as f64 * HOUR).collect();
     let named = |against: &[(usize, f64)], r: usize| {
-        against.iter().map(|&(party, x)| Against { party, over: x / scale[r] }).collect::<Vec<_>>()
+        against.iter().map(|&(party, x)| OveruseRecord { party, over: x / scale[r] }).collect::<Vec<_>>()
     };
     let shares = parties.shares_among(&vec![true; parties.len()]);
     let entitled = |share: &Rational, r: usize, hours: f64| to_f64(&(share * pool.exact_units(r))) * hours;
     let mut weeks = Vec::new();
-    let mut totals = vec![vec![UseOf::default(); width]; parties.len()];
+    let mut totals = vec![vec![UseRecord::default(); width]; parties.len()];
     // Exact until the end: floating point would depend on how weeks are cut.
     let mut sums = vec![(0u128, 0u128); parties.len() * width];
     for (at, week) in found.weeks.iter().enumerate() {
@@ -189,7 +192,7 @@ fn level(
         for of in &week.parties {
             let mut uses = Vec::new();
             for (r, u) in of.uses.iter().enumerate() {
-                let shown = UseOf {
+                let shown = UseRecord {
                     entitled: entitled(&shares[of.party], r, hours),
                     entitled_among_active: entitled(&of.share, r, hours),
                     wanted: u.wanted as f64 / scale[r],
@@ -207,18 +210,18 @@ fn level(
                 total.over += shown.over;
                 uses.push(shown);
             }
-            weeks.push(PartyWeek { week: at, party: of.party, share: to_f64(&of.share), uses });
+            weeks.push(PartyWeekRecord { week: at, party: of.party, share: to_f64(&of.share), uses });
         }
     }
     let mut complaints = vec![0; parties.len()];
     found.complaints.iter().for_each(|c| complaints[c.party] += 1);
     let named_parties = parties.names().iter().zip(totals).enumerate();
-    let pairs = found.pairs.iter().map(|pair| PairOf {
+    let pairs = found.pairs.iter().map(|pair| OverusePairRecord {
         victim: pair.victim,
         holder: pair.holder,
         over: pair.over.iter().zip(&scale).map(|(x, scale)| x / scale).collect(),
     });
-    let of_complaint = |c: &evenhand_audit::Complaint| ComplaintOf {
+    let of_complaint = |c: &evenhand_audit::Complaint| ComplaintRecord {
         party: c.party,
         resource: c.resource,
         from_s: c.from.secs_f64(),
@@ -228,11 +231,11 @@ fn level(
         unmet: c.unmet / scale[c.resource],
         against: named(&c.against, c.resource),
     };
-    Level {
+    LevelRecord {
         kind,
         weeks_in_json: true,
         parties: named_parties
-            .map(|(p, (name, uses))| Party {
+            .map(|(p, (name, uses))| PartyRecord {
                 name: name.clone(),
                 share: to_f64(&shares[p]),
                 uses,

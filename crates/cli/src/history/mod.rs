@@ -7,11 +7,11 @@ mod shown;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use evenhand_audit::{Audit, Calendar, Finding, Past, PastError, Property, Summary, Window};
+use evenhand_audit::{Audit, AuditError, Calendar, Finding, History, Property, Summary, Window};
 use evenhand_model::calendar::date_and_time;
 use evenhand_model::{Capacity, Span, Time, UserId, Workload, mean_use};
 use evenhand_policies::{Order, Registry};
-use evenhand_report::past::{PastRecord, write_past_report};
+use evenhand_report::audit_page::{EntitlementRecord, write_audit_report};
 use evenhand_study::{CapacityAsked, PolicyInputs};
 use serde::Serialize;
 
@@ -30,40 +30,40 @@ const SHOWN: usize = 20;
 
 #[derive(Args, Debug)]
 pub(crate) struct HistoryArgs {
-    /// Hold a real past against the properties: a workload (Parquet) with original starts, or a trace in any
-    /// format that can be imported
+    /// Audit a recorded history against the properties: a workload (Parquet) with original starts, or a trace in any
+    /// importable format
     #[arg(long, value_name = "WORKLOAD", conflicts_with_all = ["problem", "allocation", "search_lies", "mechanism", "tolerance"])]
     pub(crate) history: Option<PathBuf>,
-    /// The capacity of the past: a multiple of its mean use, or a file with a [pool] [default: the peak use of each
+    /// Capacity during the history: a multiple of its mean use, or a file with a [pool] [default: the peak use of each
     /// resource]
     #[arg(long, value_name = "NUMBER|FILE", requires = "history")]
     pub(crate) capacity: Option<String>,
-    /// Users' weights in the past: TOML with [weights], or CSV user,weight (default: 1 each)
+    /// Users' weights: TOML with [weights], or CSV user,weight (default: 1 each)
     #[arg(long, value_name = "FILE", requires = "history")]
     pub(crate) weights: Option<PathBuf>,
-    /// Leave out the past before this long after the first submission: 7d, 12h
+    /// Start the audit this long after the first submission: 7d, 12h
     #[arg(long, value_name = "TIME", requires = "history")]
     pub(crate) since: Option<String>,
-    /// Leave out the past from this long after the first submission on
+    /// End the audit this long after the first submission
     #[arg(long, value_name = "TIME", requires = "history")]
     pub(crate) until: Option<String>,
-    /// Also replay the same tasks under these policies, and hold what comes of it against the properties
+    /// Also replay the same tasks under these policies, and audit the results
     #[arg(long, value_delimiter = ',', value_name = "NAME,…", requires = "history")]
     pub(crate) policy: Vec<String>,
-    /// How long policies with a memory remember: 8d, 12h [default: a discount of 0.999999 a second]
+    /// Half-life of past use in policies with a memory: 8d, 12h [default: a discount of 0.999999 per second]
     #[arg(long, value_name = "TIME", requires = "policy")]
     pub(crate) half_life: Option<String>,
     #[command(flatten)]
     pub(crate) policies: PolicyArgs,
-    /// Also say what accounts and users were entitled to, wanted and got, week by week, and who waited while whose
-    /// over-use ran. Accounts and shares: TOML with [[account]] and [[user]], as for study
+    /// Also report entitlement, demand and use of accounts and users by week, and overuse while others waited. Accounts
+    /// and shares: TOML with [[account]] and [[user]], as for study
     #[arg(long, value_name = "FILE", requires = "history", conflicts_with = "weights")]
     pub(crate) accounts: Option<PathBuf>,
-    /// A folder for a page about that, its figures and its data; without --accounts, the trace's own accounts share
-    /// equally
+    /// Folder for a page on entitlements with its figures and data; without --accounts, the trace's own accounts have
+    /// equal shares
     #[arg(long, value_name = "DIR", requires = "history")]
     pub(crate) out: Option<PathBuf>,
-    /// Times are told, and weeks begin on Mondays at 00:00, by clocks this far ahead of the trace's (+1, -05:30) [default: 0]
+    /// Offset of local time, in which times are printed and weeks begin, from the trace's clock (+1, -05:30) [default: 0]
     #[arg(long, value_name = "HOURS", requires = "history", allow_hyphen_values = true)]
     pub(crate) utc_offset: Option<String>,
     #[command(flatten)]
@@ -97,13 +97,13 @@ pub(crate) fn run(
         Some(shares) => shares.tree.weights(),
         None => weights(args.weights.as_deref(), &workload, console)?,
     };
-    let past = Past::original(&workload).map_err(|e| refusal(path, &e))?;
+    let history = History::original(&workload).map_err(|e| refusal(path, &e))?;
     let asked = asked.map(|asked| capacity(asked, &workload, console)).transpose()?;
-    let (pool, pool_is) = pool(asked, &past)?;
+    let (pool, pool_is) = pool(asked, &history)?;
     let first = workload.columns().submit.first().copied().unwrap_or_default();
     let window =
         Window { from: since.map_or(Time::ZERO, |s| first + s), until: until.map_or(Time::MAX, |span| first + span) };
-    let audit = past.audit(&pool, &weights, &properties, window).map_err(|e| refusal(path, &e))?;
+    let audit = history.audit(&pool, &weights, &properties, window).map_err(|e| refusal(path, &e))?;
     let inputs = PolicyInputs {
         registry: registry.clone(),
         weights,
@@ -113,13 +113,17 @@ pub(crate) fn run(
     };
     let policies = policies::audits(&workload, &pool, &inputs, &properties, window, &policies, decay)?;
     let calendar = entitlements::calendar(&workload, ahead);
-    let entitlements = shares.map(|shares| entitlements::record(&past, &shares, (&pool, &pool_is), calendar, window));
+    let entitlements =
+        shares.map(|shares| entitlements::record(&history, &shares, (&pool, &pool_is), calendar, window));
     let entitlements = entitlements.transpose().map_err(|e| refusal(path, &e))?;
-    let record = Record { policies, entitlements, ..Record::new(path, &past, &pool, &pool_is, &audit, calendar) };
+    let record = Record { policies, entitlements, ..Record::new(path, &history, &pool, &pool_is, &audit, calendar) };
     if let (Some(out), Some(entitlements)) = (&args.out, &record.entitlements) {
-        let page =
-            PastRecord { source: record.history.clone(), facts: record.facts(told.as_deref()), ..entitlements.clone() };
-        let written = write_past_report(out, &page).map_err(|e| Failure::Environment(e.to_string()))?;
+        let page = EntitlementRecord {
+            source: record.history.clone(),
+            details: record.facts(told.as_deref()),
+            ..entitlements.clone()
+        };
+        let written = write_audit_report(out, &page).map_err(|e| Failure::Environment(e.to_string()))?;
         console.note(&format!("Wrote {} and its data.", written.index.display()));
     }
     let text = if console.is_json() { json(&record)? } else { record.tables() };
@@ -139,24 +143,24 @@ fn span(option: &str, text: &str) -> Result<Span, Failure> {
     Span::parse(text).map_err(|e| Failure::Input(format!("{option}: {e}")))
 }
 
-fn refusal(path: &Path, error: &PastError) -> Failure {
+fn refusal(path: &Path, error: &AuditError) -> Failure {
     let remedy = match error {
-        PastError::NoStarts => "; `evenhand study` tells what would have been under a policy",
+        AuditError::NoStarts => "; use `evenhand study` to simulate it under a policy",
         _ => "",
     };
     Failure::Input(format!("{}: {error}{remedy}", path.display()))
 }
 
 /// The capacity, and what it is.
-fn pool(asked: Option<CapacityAsked>, past: &Past<'_>) -> Result<(Capacity, String), Failure> {
-    let workload = past.workload();
+fn pool(asked: Option<CapacityAsked>, history: &History<'_>) -> Result<(Capacity, String), Failure> {
+    let workload = history.workload();
     let (pool, pool_is) = match asked {
-        None => (past.peak_capacity(), "the peak use".into()),
+        None => (history.peak_capacity(), "the peak use".into()),
         Some(CapacityAsked::Multiple(name, factor)) => {
             (Capacity::multiple(workload.resources(), &mean_use(workload), &factor), format!("{name} R"))
         }
         Some(CapacityAsked::Pool(name, units)) => (Capacity::new(workload.resources(), units), name),
-        // The past is what it was: all machines together are the pool.
+        // The history is what it was: all machines together are the pool.
         Some(CapacityAsked::Machines(name, cluster)) => {
             let total = cluster.total(workload.resources());
             (Capacity::new(workload.resources(), total.map_err(|e| Failure::Input(format!("--capacity: {e}")))?), name)
@@ -191,7 +195,7 @@ struct Record<'a> {
     policies: Vec<PolicyRecord>,
     /// What accounts and users were entitled to, wanted and got.
     #[serde(skip_serializing_if = "Option::is_none")]
-    entitlements: Option<PastRecord>,
+    entitlements: Option<EntitlementRecord>,
 }
 
 #[derive(Debug, Serialize)]
@@ -212,7 +216,7 @@ struct PropertyRecord {
     complaint_s: f64,
     share_of_waiting: Option<f64>,
     #[serde(skip)]
-    about: &'static str,
+    statement: &'static str,
 }
 
 #[derive(Debug, Serialize)]
@@ -243,7 +247,7 @@ fn property_records(audit: &Audit) -> Vec<PropertyRecord> {
         users: s.users,
         complaint_s: seconds(s.complaint_ns),
         share_of_waiting: s.share_of_waiting,
-        about: s.property.about(),
+        statement: s.property.statement(s.findings == 0),
     };
     audit.summaries.iter().map(record).collect()
 }
@@ -251,14 +255,14 @@ fn property_records(audit: &Audit) -> Vec<PropertyRecord> {
 impl<'a> Record<'a> {
     fn new(
         path: &Path,
-        past: &Past<'a>,
+        history: &History<'a>,
         pool: &Capacity,
         pool_is: &'a str,
         audit: &Audit,
         calendar: Calendar,
     ) -> Record<'a> {
-        let workload: &'a Workload = past.workload();
-        let resources = workload.resources().iter().zip(past.peak()).enumerate();
+        let workload: &'a Workload = history.workload();
+        let resources = workload.resources().iter().zip(history.peak()).enumerate();
         let finding = |f: &Finding| {
             let user = |id: Option<UserId>| id.map(|u| workload.users()[u.index()].as_str());
             FindingRecord {
@@ -278,7 +282,7 @@ impl<'a> Record<'a> {
             history: path.display().to_string(),
             tasks: workload.tasks(),
             users: workload.users().len(),
-            left_out: past.left_out(),
+            left_out: history.left_out(),
             from_s: audit.from.secs_f64(),
             until_s: audit.until.secs_f64(),
             capacity: resources
@@ -299,7 +303,7 @@ impl<'a> Record<'a> {
         }
     }
 
-    /// What is to be known of the past on its page.
+    /// What is to be known of the history on its page.
     fn facts(&self, told: Option<&str>) -> Vec<(String, String)> {
         let days = format!("{:.1} days", (self.until_s - self.from_s) / 86_400.0);
         let mut facts = vec![
@@ -340,8 +344,9 @@ impl<'a> Record<'a> {
         }
         parts.push(self.verdicts());
         if self.properties.iter().any(|p| p.property == Property::Feasible.name() && !p.holds) {
-            parts
-                .push("More was held than there was: the capacity or the trace is off, so trust nothing above.".into());
+            parts.push(
+                "Users held more than the capacity: the capacity or the trace is wrong, and so is the audit.".into(),
+            );
         }
         if !self.policies.is_empty() {
             parts.push(policies::table(self.waiting_s, &self.properties, &self.policies));
@@ -386,7 +391,7 @@ impl<'a> Record<'a> {
         let says = self
             .properties
             .iter()
-            .map(|p| format!("{} {}: {}", p.property, if p.holds { "holds" } else { "does not hold" }, p.about));
+            .map(|p| format!("{} {}: {}", p.property, if p.holds { "holds" } else { "violated" }, p.statement));
         format!("{}\n\n{}", table.render(), says.collect::<Vec<_>>().join("\n"))
     }
 }

@@ -1,8 +1,8 @@
-//! Audits of what each policy would have done with the same tasks.
+//! Audits replays of the same tasks under policies.
 
 use std::borrow::Cow;
 
-use evenhand_audit::{Audit, Past, Property, Window};
+use evenhand_audit::{Audit, History, Property, Window};
 use evenhand_model::{Capacity, Workload};
 use evenhand_policies::{Decay, Registration};
 use evenhand_study::{PolicyInputs, ReplayError, starts_under};
@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::policy_args::policy_failure;
 use crate::table::Table;
 
-/// The audit of one policy's past.
+/// The audit of one policy's history.
 #[derive(Debug, Serialize)]
 pub(super) struct PolicyRecord {
     policy: &'static str,
@@ -46,8 +46,8 @@ pub(super) fn audits(
             ReplayError::Policy(error) => policy_failure(error),
             error => failed(policy, &error),
         })?;
-        let past = Past::with_starts(&tasks, &starts).map_err(|e| failed(policy, &e))?;
-        let audit: Audit = past.audit(pool, &inputs.weights, properties, window).map_err(|e| failed(policy, &e))?;
+        let history = History::with_starts(&tasks, &starts).map_err(|e| failed(policy, &e))?;
+        let audit: Audit = history.audit(pool, &inputs.weights, properties, window).map_err(|e| failed(policy, &e))?;
         Ok(PolicyRecord {
             policy: policy.name,
             delta: decay.map(|d| d.delta()),
@@ -62,17 +62,17 @@ fn failed(policy: &Registration, error: &dyn std::fmt::Display) -> Failure {
     Failure::Input(format!("--policy {}: {error}", policy.name))
 }
 
-/// User-hours of complaint of each property, in the real past and under each policy.
-pub(super) fn table(waiting_s: f64, past: &[PropertyRecord], policies: &[PolicyRecord]) -> String {
+/// User-hours of complaint of each property, in the real history and under each policy.
+pub(super) fn table(waiting_s: f64, history: &[PropertyRecord], policies: &[PolicyRecord]) -> String {
     let names = policies.iter().map(|p| p.policy);
-    let mut table = Table::new(1, ["user-hours", "as it was"].into_iter().chain(names));
+    let mut table = Table::new(1, ["user-hours", "recorded"].into_iter().chain(names));
     let mut row = |name: &str, was: f64, would: &mut dyn Iterator<Item = f64>| {
         let cells = std::iter::once(was).chain(would).map(hours);
         table.row(std::iter::once(name.to_string()).chain(cells).collect());
     };
     row("waiting", waiting_s, &mut policies.iter().map(|p| p.waiting_s));
-    for (i, property) in past.iter().enumerate() {
+    for (i, property) in history.iter().enumerate() {
         row(property.property, property.complaint_s, &mut policies.iter().map(|p| p.properties[i].complaint_s));
     }
-    format!("The same tasks, had a policy scheduled them on this capacity\n\n{}", table.render())
+    format!("The same tasks replayed under policies on this capacity\n\n{}", table.render())
 }

@@ -1,6 +1,6 @@
 //! What accounts and users were entitled to, wanted and got, for a terminal.
 
-use evenhand_report::past::{Level, PastRecord};
+use evenhand_report::audit_page::{EntitlementRecord, LevelRecord};
 
 use crate::study::short;
 use crate::table::{Table, plain};
@@ -11,14 +11,14 @@ const PAIRS: usize = 8;
 const COMPLAINTS: usize = 8;
 
 /// What there is to tell first, then each level's tables.
-pub(super) fn tables(record: &PastRecord) -> Vec<String> {
+pub(super) fn tables(record: &EntitlementRecord) -> Vec<String> {
     let mut parts = vec![format!(
         "Shares: {}\nWeeks: {}\nCapacity: {}",
         record.shares_are,
         record.weeks_are,
-        spaced(&record.capacity())
+        spaced(&record.capacity_sentence())
     )];
-    let sentences = record.sentences();
+    let sentences = record.summary_sentences();
     parts.push(sentences.iter().map(|s| plain(&spaced(s))).collect::<Vec<_>>().join("\n"));
     for level in &record.levels {
         parts.extend((0..record.resources.len()).filter_map(|r| parties(record, level, r)));
@@ -33,7 +33,7 @@ fn spaced(text: &str) -> String {
     text.replace(['\u{a0}', '\u{202f}'], " ")
 }
 
-fn parties(record: &PastRecord, level: &Level, r: usize) -> Option<String> {
+fn parties(record: &EntitlementRecord, level: &LevelRecord, r: usize) -> Option<String> {
     let mut order: Vec<usize> = (0..level.parties.len()).filter(|&p| level.parties[p].uses[r].wanted > 0.0).collect();
     order.sort_by(|&a, &b| {
         let of = |p: usize| &level.parties[p].uses[r];
@@ -43,7 +43,7 @@ fn parties(record: &PastRecord, level: &Level, r: usize) -> Option<String> {
         return None;
     }
     let hours = record.hours();
-    let header = ["entitled %", "among active %", "wanted %", "got %", "unmet %", "over-use %", "complaints"];
+    let header = ["entitled %", "among active %", "demanded %", "received %", "unmet %", "overuse %", "complaints"];
     let resource = &record.resources[r].name;
     let mut table =
         Table::new(1, std::iter::once(format!("{} on {resource}", level.kind)).chain(header.map(String::from)));
@@ -51,7 +51,7 @@ fn parties(record: &PastRecord, level: &Level, r: usize) -> Option<String> {
         let (party, u) = (&level.parties[p], &level.parties[p].uses[r]);
         let mut row = vec![plain(&party.name)];
         let amounts = [u.entitled, u.entitled_among_active, u.wanted, u.got, u.unmet, u.over];
-        row.extend(amounts.map(|amount| format!("{:.1}", 100.0 * record.part(r, amount, hours))));
+        row.extend(amounts.map(|amount| format!("{:.1}", 100.0 * record.capacity_share(r, amount, hours))));
         row.push(party.complaints.to_string());
         table.row(row);
     }
@@ -62,33 +62,36 @@ fn more(count: usize, shown: usize) -> String {
     if count > shown { format!("\nand {} more; --out has all", count - shown) } else { String::new() }
 }
 
-fn pairs(record: &PastRecord, level: &Level) -> Option<String> {
+fn pairs(record: &EntitlementRecord, level: &LevelRecord) -> Option<String> {
     let all = level.pairs.iter().flat_map(|pair| pair.over.iter().enumerate().map(move |(r, &x)| (pair, r, x)));
     let mut all: Vec<_> = all.filter(|(_, _, x)| *x > 0.0).collect();
-    let part = |r: usize, x: f64| record.part(r, x, record.hours());
+    let part = |r: usize, x: f64| record.capacity_share(r, x, record.hours());
     all.sort_by(|a, b| part(b.1, b.2).total_cmp(&part(a.1, a.2)));
-    let mut table = Table::new(3, ["waited", "while over-use ran of", "on", "over-use", "% of capacity"]);
+    let mut table = Table::new(3, ["waited", "overuse by", "on", "overuse", "% of capacity"]);
     for (pair, r, x) in all.iter().take(PAIRS) {
         let [victim, holder] = [pair.victim, pair.holder].map(|p| plain(&level.parties[p].name));
-        let cells =
-            [record.resources[*r].name.clone(), spaced(&record.amount(*r, *x)), format!("{:.1}", 100.0 * part(*r, *x))];
+        let cells = [
+            record.resources[*r].name.clone(),
+            spaced(&record.format_amount(*r, *x)),
+            format!("{:.1}", 100.0 * part(*r, *x)),
+        ];
         table.row([victim, holder].into_iter().chain(cells).collect());
     }
     (!all.is_empty()).then(|| format!("{}{}", table.render(), more(all.len(), PAIRS)))
 }
 
-fn complaints(record: &PastRecord, level: &Level) -> Option<String> {
+fn complaints(record: &EntitlementRecord, level: &LevelRecord) -> Option<String> {
     let worst = record.worst_complaints(level);
     let who = format!("{} with a justified complaint", level.kind);
-    let mut table = Table::new(2, [who.as_str(), "on", "from", "hours", "unmet", "against"]);
+    let mut table = Table::new(2, [who.as_str(), "on", "from", "hours", "unmet", "overuse meanwhile"]);
     for c in worst.iter().take(COMPLAINTS) {
         table.row(vec![
             plain(&level.parties[c.party].name),
             record.resources[c.resource].name.clone(),
             c.from.clone().unwrap_or_else(|| format!("{} s", c.from_s)),
             short((c.until_s - c.from_s) / 3600.0),
-            spaced(&record.amount(c.resource, c.unmet)),
-            plain(&spaced(&record.against(level, &c.against, c.resource))),
+            spaced(&record.format_amount(c.resource, c.unmet)),
+            plain(&spaced(&record.format_holders(level, &c.against, c.resource))),
         ]);
     }
     (!worst.is_empty()).then(|| format!("{}{}", table.render(), more(worst.len(), COMPLAINTS)))

@@ -5,8 +5,9 @@ use std::path::Path;
 use evenhand_documents::{Cell, Csv};
 use evenhand_processes::Recording;
 use evenhand_report::chart::{Caption, Figure};
-use evenhand_report::process::{
-    ProcessRun, draw_gantt, draw_mean_use, draw_priorities, draw_use, means, priorities, process_page,
+use evenhand_report::processes_page::{
+    ProcessRun, draw_cumulative_use, draw_gantt, draw_mean_cumulative_use, draw_priorities, mean_use_curves,
+    recorded_priorities, render_processes_page,
 };
 
 use super::Ran;
@@ -34,7 +35,7 @@ fn write_one(folder: &Path, ran: &Ran) -> Result<(), Failure> {
         file(format!("{}.svg", figure.name()), &figure.standalone())?;
     }
     file("intervals.csv".into(), &intervals(ran, &ran.recording))?;
-    file("index.html".into(), &process_page(&run).map_err(mistake)?)
+    file("index.html".into(), &render_processes_page(&run).map_err(mistake)?)
 }
 
 /// What is drawn comes from here, so that it fits.
@@ -67,7 +68,7 @@ fn shown(ran: &Ran) -> ProcessRun {
         facts.push((client.name.clone(), programs.join("; beside it ")));
     }
     let title = format!("Processes under {}", ran.scheduler.name);
-    ProcessRun { facts, ..ProcessRun::of(title, &ran.scenario, &ran.first, &ran.recording) }
+    ProcessRun { details: facts, ..ProcessRun::from_recording(title, &ran.scenario, &ran.first, &ran.recording) }
 }
 
 fn figures(ran: &Ran, run: &ProcessRun) -> Result<Vec<(Figure, String)>, Failure> {
@@ -88,19 +89,20 @@ fn figures(ran: &Ran, run: &ProcessRun) -> Result<Vec<(Figure, String)>, Failure
             ),
         )
         .map_err(mistake)?,
-        draw_use(run, None, caption("use", "Cumulative use of all resources".into(), a_line)).map_err(mistake)?,
+        draw_cumulative_use(run, None, caption("use", "Cumulative use of all resources".into(), a_line))
+            .map_err(mistake)?,
     ];
     for (number, name) in run.resources.iter().enumerate() {
         let file = format!("use-{}-{}", number + 1, file_name(name));
         figures.push(
-            draw_use(run, Some(number), caption(&file, format!("Cumulative use of {name}"), a_line))
+            draw_cumulative_use(run, Some(number), caption(&file, format!("Cumulative use of {name}"), a_line))
                 .map_err(mistake)?,
         );
     }
     if !ran.recording.priorities.is_empty() {
         let text = "Entitlement minus consumption of each process, on the bottleneck where that is minimal; interrupted where \
                     it uses none.";
-        let known = priorities(&ran.recording);
+        let known = recorded_priorities(&ran.recording);
         figures.push(draw_priorities(
             &run.clients,
             &known,
@@ -113,9 +115,9 @@ fn figures(ran: &Ran, run: &ProcessRun) -> Result<Vec<(Figure, String)>, Failure
         let bars = "Mean cumulative use of each process; error bars are a standard deviation to each side.";
         let title = |of: &str| format!("Mean use of {of} over {runs} runs");
         let mut mean = |file: &str, of: &str, resource| {
-            let means = means(curves, resource);
+            let means = mean_use_curves(curves, resource);
             let caption = caption(file, title(of), bars);
-            figures.push(draw_mean_use(&run.clients, &means, &format!("use of {of}"), caption));
+            figures.push(draw_mean_cumulative_use(&run.clients, &means, &format!("use of {of}"), caption));
         };
         mean("mean", "all resources", None);
         for (number, name) in run.resources.iter().enumerate() {

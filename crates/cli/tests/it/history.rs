@@ -163,9 +163,9 @@ fn a_report_for_a_users_meeting() {
     let run = |out: &str| bench.run(&["audit", "--history", "jobs.txt", "--accounts", "shares.toml", "--out", out]);
     let ran = run("one");
     assert_eq!(ran.status, 1, "{ran:?}");
-    let sentence = "In the week of 2026-03-02 account physics was entitled to 50.0 % of cpu among those who wanted any, \
-                    wanted 18.8 %, got 7.5 %: 144 cpu-hours of its own did not come while it waited for at least as much. \
-                    Meanwhile over-use ran of chem (144 cpu-hours).";
+    let sentence = "In the week of 2026-03-02 account physics was entitled to 50.0 % of cpu among active accounts, demanded \
+                    18.8 % and received 7.5 %. It received 144 cpu-hours less than its share while it had at least that \
+                    much waiting. Overuse meanwhile: chem (144 cpu-hours).";
     assert!(ran.stdout.contains(sentence), "{}", ran.stdout);
     assert!(ran.stderr.contains("index.html and its data"), "{}", ran.stderr);
     let page = bench.read("one/index.html");
@@ -184,7 +184,7 @@ fn a_report_for_a_users_meeting() {
     }
     // Without a file the trace's own accounts share equally.
     let ran = bench.run(&["audit", "--history", "jobs.txt", "--out", "three"]);
-    assert!(ran.stdout.contains("Shares: Nobody said: the trace's accounts have equal shares"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("Shares: Not given: the trace's accounts have equal shares"), "{}", ran.stdout);
     let physics = ran.stdout.lines().find(|line| line.starts_with("physics ")).unwrap();
     assert_eq!(physics.split_whitespace().nth(1), Some("33.3"));
 }

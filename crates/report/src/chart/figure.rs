@@ -1,26 +1,26 @@
-//! A finished drawing, and the pen it is drawn with.
+//! A finished SVG drawing, and the [`Pen`] that writes its elements.
 
 use std::fmt::{Display, Write as _};
 
 const STYLE: &str = include_str!("../../assets/chart.css");
 
-/// Around a figure of its own: the line above it that holds its title, and the margin at its sides.
+/// Height of the title line above a standalone figure, and margin at its sides, in pixels.
 const TITLE_HEIGHT: f64 = 34.0;
 const MARGIN: f64 = 12.0;
 
-/// The style sheet of all figures, which a page that shows them inline needs once.
+/// Returns the style sheet of all figures; a page with inline figures must contain it once.
 pub fn style() -> &'static str {
     STYLE
 }
 
-/// What a figure is called.
+/// The name, title and description of a figure.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Caption {
-    /// Fit for a file name, unique in the report: `user-waits-drf-0.5`.
+    /// Name of the figure's files without extension, unique in the report: `user-waits-drf-0.5`.
     pub name: String,
-    /// One line.
+    /// Title, one line.
     pub title: String,
-    /// What is to be seen, for readers who do not see it.
+    /// Description of the figure's content for screen readers.
     pub description: String,
 }
 
@@ -34,29 +34,29 @@ pub struct Figure {
 }
 
 impl Figure {
-    /// The figure's file name without an ending.
+    /// Returns the figure's file name without extension.
     pub fn name(&self) -> &str {
         &self.caption.name
     }
 
-    /// The figure's title.
+    /// Returns the figure's title.
     pub fn title(&self) -> &str {
         &self.caption.title
     }
 
-    /// An `svg` element for a page that holds the style sheet of the figures.
+    /// Returns an `svg` element for a page that contains the [style sheet](style) of the figures.
     pub fn inline(&self) -> String {
         let (width, height) = (Coordinate(self.width), Coordinate(self.height));
         format!("{}\n{}</svg>\n", self.head(&format!("0 0 {width} {height}"), ""), self.body)
     }
 
-    /// A file of its own: with its style, a margin, and its title above it.
+    /// Returns a standalone SVG file with the style sheet, a margin, and the title above the drawing.
     pub fn standalone(&self) -> String {
         let corner = format!("x=\"-{MARGIN}\" y=\"-{TITLE_HEIGHT}\"");
         let (width, height) = (Coordinate(self.width + 2.0 * MARGIN), Coordinate(self.height + TITLE_HEIGHT));
         let size = format!(" width=\"{width}\" height=\"{height}\"");
         let head = self.head(&format!("-{MARGIN} -{TITLE_HEIGHT} {width} {height}"), &size);
-        // Titles name policies and files, which may be long: they shrink rather than leave the paper.
+        // Titles contain names of policies and files, which may be long: such titles shrink to the figure's width.
         let squeeze = if text_width(&self.caption.title) * 1.25 > self.width {
             format!(" textLength=\"{}\" lengthAdjust=\"spacingAndGlyphs\"", Coordinate(self.width))
         } else {
@@ -82,21 +82,21 @@ impl Figure {
     }
 }
 
-/// About how wide `text` is at the size of labels: characters of DejaVu Sans, the widest of the fonts
-/// named in the style sheet, are 0.6 of their height on average.
+/// Estimates the width of a label in pixels. Characters of DejaVu Sans, the widest font in the style sheet, are on
+/// average 0.6 times as wide as high.
 pub(super) fn text_width(text: &str) -> f64 {
     text.chars().count() as f64 * 7.4
 }
 
-/// `text`, or its beginning with an ellipsis if it has more than `most` characters.
-pub(super) fn shortened(text: &str, most: usize) -> String {
-    if text.chars().count() <= most {
+/// Cuts `text` to at most `max` characters, the last of which is then an ellipsis.
+pub(super) fn shortened(text: &str, max: usize) -> String {
+    if text.chars().count() <= max {
         return text.to_owned();
     }
-    text.chars().take(most.saturating_sub(1)).chain(['…']).collect()
+    text.chars().take(max.saturating_sub(1)).chain(['…']).collect()
 }
 
-/// Where a text is held.
+/// The part of a text that lies at its coordinates (SVG's `text-anchor`).
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Anchor {
     Start,
@@ -111,7 +111,7 @@ pub(super) struct Pen {
 }
 
 impl Pen {
-    /// Writes anything; writing to a string does not fail.
+    /// Writes formatted text; writing to a string cannot fail.
     pub(super) fn write(&mut self, text: std::fmt::Arguments<'_>) {
         let _ = self.body.write_fmt(text);
     }
@@ -139,13 +139,13 @@ impl Pen {
     }
 }
 
-/// A coordinate with two decimals at most: a hundredth of a pixel, so that curves stay curves.
+/// A coordinate written with at most two decimals: a hundredth of a pixel, so that curves stay smooth.
 #[derive(Clone, Copy)]
 pub(super) struct Coordinate(pub(super) f64);
 
 impl Display for Coordinate {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        // Places on a scale are finite; 0 only guards against a figure that no viewer opens.
+        // Positions on a scale are finite; 0 guards against a file that no viewer can open.
         let hundredths = if self.0.is_finite() { (self.0 * 100.0).round() as i64 } else { 0 };
         let (whole, rest) = (hundredths.abs() / 100, hundredths.abs() % 100);
         let sign = if hundredths < 0 { "-" } else { "" };
@@ -157,9 +157,9 @@ impl Display for Coordinate {
     }
 }
 
-/// Text for the content of an element or for an attribute in double quotes. Characters that XML does
-/// not allow (most control characters) become the replacement character.
-pub(super) struct Escaped<'a>(pub(super) &'a str);
+/// Text escaped for the content of an element or for an attribute in double quotes. Characters that XML does not
+/// allow (most control characters) become the replacement character.
+pub(crate) struct Escaped<'a>(pub(crate) &'a str);
 
 impl Display for Escaped<'_> {
     fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -184,14 +184,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn coordinates_keep_hundredths_and_no_more() {
+    fn coordinates_have_at_most_two_decimals() {
         let text = |value| Coordinate(value).to_string();
         assert_eq!([text(1.0), text(1.5), text(1.049), text(-0.004), text(-2.25)], ["1", "1.5", "1.05", "0", "-2.25"]);
         assert_eq!(text(f64::NAN), "0");
     }
 
     #[test]
-    fn no_text_leaves_its_element() {
+    fn escaped_text_contains_no_markup() {
         assert_eq!(
             Escaped("<a b=\"c\" d='e'>&\u{1}\n").to_string(),
             "&lt;a b=&quot;c&quot; d=&#39;e&#39;&gt;&amp;\u{fffd} "

@@ -1,14 +1,14 @@
-//! Which colour, pattern or size is what.
+//! Draws legends: what each colour, pattern and size means.
 
 use super::figure::{Anchor, Coordinate, Pen, shortened, text_width};
 
 const ROW_HEIGHT: f64 = 20.0;
 const GAP: f64 = 16.0;
-const LONGEST_LABEL: usize = 30;
-/// The style sheet has so many series; further ones begin anew.
+const MAX_LABEL: usize = 30;
+/// Number of series in the style sheet; higher numbers repeat them.
 const SERIES: usize = 8;
 
-/// What stands in front of a label.
+/// The symbol in front of a label.
 pub(super) enum Swatch {
     Line(usize),
     Bar(usize),
@@ -18,7 +18,7 @@ pub(super) enum Swatch {
         radius: f64,
     },
     Diagonal,
-    /// A short line of a style class.
+    /// A short line with a style class.
     Rule(&'static str),
 }
 
@@ -38,17 +38,17 @@ pub(super) struct Entry {
     pub(super) label: String,
 }
 
-/// The style class of a series.
+/// Returns the style class of a series.
 pub(super) fn series_class(series: usize) -> String {
     format!("s{}", series % SERIES)
 }
 
-/// Draws the entries in rows from the top left, and returns the height taken.
+/// Draws the entries in rows from the top left and returns the height of the legend in pixels.
 pub(super) fn draw_legend(pen: &mut Pen, entries: &[Entry], width: f64) -> f64 {
     let mut x = 0.0;
     let mut y = 12.0;
     for entry in entries {
-        let label = shortened(&entry.label, LONGEST_LABEL);
+        let label = shortened(&entry.label, MAX_LABEL);
         let swatch_width = entry.swatch.width();
         let entry_width = swatch_width + 6.0 + text_width(&label);
         if x > 0.0 && x + entry_width > width {

@@ -1,39 +1,39 @@
-//! Charts as SVG text: one file a kind of chart; scales, axes, legend and colours shared.
+//! Draws charts as SVG: one file per kind of chart, with shared scales, axes, legend and colours.
 //!
-//! A chart takes data in the quantities of the field (seconds, shares) and gives a [`Figure`], which
-//! writes itself as a file of its own or as a part of a page. Colours, line patterns and fonts are
-//! style classes (`assets/chart.css`), so that the same drawing is readable on light and on dark
-//! paper. The same data gives the same bytes. No chart fails: what is not a finite number is left
-//! out.
+//! A chart takes data in seconds, fractions or plain numbers and draws a [`Figure`], which can be written as a
+//! standalone file or embedded in a page. Colours, line patterns and fonts are style classes (`assets/chart.css`),
+//! so that the same drawing is readable on light and on dark backgrounds. Equal data give equal bytes. Drawing
+//! never fails: values that are not finite are omitted.
 //!
-//! The colours are those of Okabe and Ito, "Color Universal Design" (2008), which stay apart under
-//! the common colour deficiencies; their yellow is darkened, being invisible as a line on white.
-//! Lines also differ in pattern, bars and legend entries come in the same order: no figure needs
-//! colours to be read.
+//! The colours are those of Okabe and Ito, "Color Universal Design" (2008), which remain distinguishable under
+//! the common colour vision deficiencies; yellow is darkened, since it is invisible as a line on white. Lines
+//! also differ in pattern, and bars have the order of the legend's entries: every figure is readable without
+//! colours.
 
-mod bars;
+mod bar_chart;
+mod downsample_line;
 mod figure;
-mod frame;
-mod gantt;
-mod lanes;
+mod gantt_chart;
+mod interval_packing;
 mod legend;
-mod lines;
+mod line_chart;
+mod plot_area;
 mod scale;
-mod scatter;
-mod stack;
-mod tanks;
-mod thin;
+mod scatter_chart;
+mod stacked_area_chart;
 mod ticks;
+mod water_filling_chart;
 
-pub use bars::{BarChart, BarSeries};
+pub use bar_chart::{BarChart, BarSeries};
+pub use downsample_line::downsample_line;
+pub(crate) use figure::Escaped;
 pub use figure::{Caption, Figure, style};
-pub use frame::Axis;
-pub use gantt::{GanttChart, GanttClient, Lane};
-pub use lanes::{Interval, rows};
-pub use lines::{Line, LineChart, Mean, Shape};
+pub use gantt_chart::{GanttChart, GanttClient, Lane};
+pub use interval_packing::{Interval, pack_intervals};
+pub use line_chart::{Line, LineChart, Mean, Shape};
+pub use plot_area::Axis;
 pub use scale::{Scale, Spacing};
-pub use scatter::{Bubble, ScatterChart, Side};
-pub use stack::{Layer, StackChart};
-pub use tanks::{Tank, TankChart};
-pub use thin::thinned;
+pub use scatter_chart::{Bubble, ScatterChart, Side};
+pub use stacked_area_chart::{Layer, StackedAreaChart};
 pub use ticks::{Tick, Unit, ticks};
+pub use water_filling_chart::{Tank, WaterFillingChart};

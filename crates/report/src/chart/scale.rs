@@ -1,47 +1,46 @@
-//! From a value to a place along an axis.
+//! Maps values to positions along an axis.
 
 use super::ticks::{Unit, linear_step, log_ticks};
 
-/// Values beyond this are drawn at it, so that no difference of two values overflows.
+/// Larger values are drawn at this value, so that no difference of two values overflows.
 const FAR: f64 = 1e300;
-/// An axis spans at least this fraction of its largest value: below it, labels run out of digits.
-const LEAST_SPAN: f64 = 1e-9;
-/// Where zero lies on a logarithmic axis, and where its least positive value does.
+/// Minimum span of an axis as a fraction of its largest value: on a smaller one, labels run out of digits.
+const MIN_SPAN: f64 = 1e-9;
+/// Positions of zero and of the lowest positive value on a logarithmic axis.
 const ZERO_PLACE: f64 = 0.035;
 const FIRST_PLACE: f64 = 0.105;
 
 /// How values are spaced along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
-    /// Equal differences, equal distances.
+    /// Equal differences have equal distances.
     Linear,
-    /// Equal ratios, equal distances; zero, which has no logarithm, gets a place of its own at the
-    /// low end.
+    /// Equal ratios have equal distances. Zero, which has no logarithm, has a separate position at the low end.
     LogWithZero,
 }
 
-/// The range of an axis and the spacing on it. The range is finite, not empty, and ends at ticks.
+/// The range and spacing of an axis. The range is finite and not empty.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
     low: f64,
     high: f64,
     spacing: Spacing,
-    /// The distance of ticks, if the scale is linear.
+    /// Distance of ticks on a linear scale.
     step: f64,
 }
 
 impl Scale {
-    /// A linear scale that covers `values` (those that are finite) and, if asked, zero; widened to
-    /// round numbers of `unit`.
+    /// Creates a linear scale that covers the finite `values` and, if `with_zero`, zero, widened to round numbers of
+    /// `unit`.
     pub fn linear(values: impl IntoIterator<Item = f64>, with_zero: bool, unit: Unit) -> Scale {
         let (mut low, mut high) = range(values).unwrap_or((0.0, 1.0));
         if with_zero {
             (low, high) = (low.min(0.0), high.max(0.0));
         }
         let largest = low.abs().max(high.abs());
-        if high - low <= largest * LEAST_SPAN {
+        if high - low <= largest * MIN_SPAN {
             let margin = if largest < 1.0 / FAR { 1.0 } else { largest / 2.0 };
-            // Waits and counts that are all zero get an axis that starts at zero.
+            // If all waits or counts are zero, the axis starts at zero.
             low = if low >= 0.0 { (low - margin).max(0.0) } else { low - margin };
             high += margin;
         }
@@ -49,15 +48,15 @@ impl Scale {
         Scale { low: (low / step).floor() * step, high: (high / step).ceil() * step, spacing: Spacing::Linear, step }
     }
 
-    /// A linear scale from `low` to `high` exactly, for quantities with natural ends such as shares.
-    /// Ends that are not finite or not in order give the scale from 0 to 1.
+    /// Creates a linear scale from `low` to `high` exactly, for quantities with natural limits such as shares. Limits
+    /// that are not finite or not in order give the scale from 0 to 1.
     pub fn fixed(low: f64, high: f64, unit: Unit) -> Scale {
         let fits = low.is_finite() && high.is_finite() && low < high && (high - low).is_finite();
         let (low, high) = if fits { (low, high) } else { (0.0, 1.0) };
         Scale { low, high, spacing: Spacing::Linear, step: linear_step(high - low, unit) }
     }
 
-    /// A logarithmic scale that covers the positive ones of `values`, with a place for zero.
+    /// Creates a logarithmic scale that covers the positive `values`, with a separate position for zero.
     pub fn log_with_zero(values: impl IntoIterator<Item = f64>, unit: Unit) -> Scale {
         let positive = values.into_iter().filter(|value| *value >= 1.0 / FAR);
         let (low, high) = range(positive).unwrap_or((1.0, 10.0));
@@ -67,12 +66,12 @@ impl Scale {
         Scale { low: first, high: last, spacing: Spacing::LogWithZero, step: 0.0 }
     }
 
-    /// The low end. On a logarithmic scale zero lies below it.
+    /// Returns the low end. On a logarithmic scale zero lies below it.
     pub fn low(&self) -> f64 {
         self.low
     }
 
-    /// The high end.
+    /// Returns the high end.
     pub fn high(&self) -> f64 {
         self.high
     }
@@ -81,19 +80,19 @@ impl Scale {
         self.step
     }
 
-    /// How values are spaced.
+    /// Returns the spacing.
     pub fn spacing(&self) -> Spacing {
         self.spacing
     }
 
-    /// Where `value` lies: 0 is the low end of the axis, 1 the high end. Values outside lie at the
-    /// nearer end; what is not a number lies at the low end.
+    /// Returns the position of `value`: 0 is the low end of the axis, 1 the high end. Values outside the range lie at
+    /// the nearer end, NaN at the low end.
     pub fn place(&self, value: f64) -> f64 {
         let place = match self.spacing {
             Spacing::Linear => (value.clamp(-FAR, FAR) - self.low) / (self.high - self.low),
             Spacing::LogWithZero if value < 1.0 / FAR => ZERO_PLACE,
             Spacing::LogWithZero => {
-                // Not the logarithm of a ratio, which may overflow.
+                // The logarithm of the ratio might overflow.
                 let share = (value.min(FAR).ln() - self.low.ln()) / (self.high.ln() - self.low.ln());
                 FIRST_PLACE + (1.0 - FIRST_PLACE) * share.clamp(0.0, 1.0)
             }
@@ -101,7 +100,7 @@ impl Scale {
         if place.is_nan() { 0.0 } else { place.clamp(0.0, 1.0) }
     }
 
-    /// Where the low end lies: above 0 if zero has a place of its own.
+    /// Returns the position of the low end: above 0 if zero has a separate position.
     pub fn first_place(&self) -> f64 {
         match self.spacing {
             Spacing::Linear => 0.0,
@@ -110,7 +109,7 @@ impl Scale {
     }
 }
 
-/// The least and the largest of the finite values, no further out than `FAR`.
+/// Returns the lowest and the highest of the finite values, clamped to ±[`FAR`].
 fn range(values: impl IntoIterator<Item = f64>) -> Option<(f64, f64)> {
     values.into_iter().filter(|value| value.is_finite()).map(|value| value.clamp(-FAR, FAR)).fold(
         None,
@@ -178,7 +177,7 @@ mod tests {
     }
 
     #[test]
-    fn zero_lies_apart_from_the_least_positive_value() {
+    fn zero_lies_apart_from_the_lowest_positive_value() {
         let scale = Scale::log_with_zero([0.0, 0.5, 4000.0], Unit::Seconds);
         assert!(scale.place(0.0) < scale.first_place());
         assert!(scale.place(0.5) >= scale.first_place());

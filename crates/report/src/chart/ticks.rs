@@ -1,37 +1,37 @@
-//! Round numbers along an axis, and their labels.
+//! Chooses round numbers along an axis and labels them.
 
 use super::scale::{Scale, Spacing};
-use crate::format::{grouped, trimmed};
+use crate::format_numbers::{grouped, trimmed};
 
-/// What an axis counts: decides which numbers are round and how they are written.
+/// The unit of an axis: determines which numbers are round and how they are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
-    /// Plain numbers, in whatever unit the title of the axis names.
+    /// Plain numbers, in the unit that the title of the axis names.
     Number,
-    /// Fractions, labelled in per cent.
+    /// Fractions, labelled as percentages.
     Percent,
-    /// Seconds, labelled in the unit that fits the range.
+    /// Seconds, labelled in a unit of time that suits the range.
     Seconds,
 }
 
 /// One tick of an axis.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tick {
-    /// Where on the axis, in the axis's own values.
+    /// Position, in values of the axis.
     pub value: f64,
-    /// What is written there.
+    /// Label.
     pub label: String,
 }
 
-/// About how many intervals a linear axis has, and at most how many a logarithmic one.
+/// Approximate number of intervals of a linear axis, and maximum number of a logarithmic one.
 const INTERVALS: f64 = 6.0;
-const LOG_INTERVALS: usize = 8;
+const MAX_LOG_INTERVALS: usize = 8;
 
 const MINUTE: f64 = 60.0;
 const HOUR: f64 = 3600.0;
 const DAY: f64 = 86_400.0;
 
-/// Steps of clock time between a second and a day, in seconds.
+/// Round steps of time between a second and a day, in seconds.
 const CLOCK_STEPS: [f64; 15] = [
     1.0,
     2.0,
@@ -50,37 +50,38 @@ const CLOCK_STEPS: [f64; 15] = [
     12.0 * HOUR,
 ];
 
-/// The ticks of a scale, and the unit they are counted in if the labels do not say (`h`, `%`).
+/// Returns the ticks of a scale, and their unit (`h`, `%`) if the labels do not contain it.
 pub fn ticks(scale: &Scale, unit: Unit) -> (Vec<Tick>, &'static str) {
     match scale.spacing() {
         Spacing::Linear => linear_ticks(scale, unit),
         Spacing::LogWithZero => {
             let mut all = vec![Tick { value: 0.0, label: "0".into() }];
             let positive = log_ticks(scale.low(), scale.high(), unit);
-            let every = positive.len().div_ceil(LOG_INTERVALS + 1).max(1);
+            let every = positive.len().div_ceil(MAX_LOG_INTERVALS + 1).max(1);
             all.extend(positive.into_iter().step_by(every));
             (all, "")
         }
     }
 }
 
-/// The distance of ticks on a linear axis that spans `span`.
+/// Returns the distance of ticks on a linear axis of length `span`.
 pub(super) fn linear_step(span: f64, unit: Unit) -> f64 {
-    let least = span / INTERVALS;
+    let minimum = span / INTERVALS;
     match unit {
-        Unit::Seconds if least > DAY / 2.0 => round_step(least / DAY) * DAY,
-        Unit::Seconds if least > 1.0 => CLOCK_STEPS.into_iter().find(|step| *step >= least).unwrap_or(DAY),
-        _ => round_step(least),
+        Unit::Seconds if minimum > DAY / 2.0 => round_step(minimum / DAY) * DAY,
+        Unit::Seconds if minimum > 1.0 => CLOCK_STEPS.into_iter().find(|step| *step >= minimum).unwrap_or(DAY),
+        _ => round_step(minimum),
     }
 }
 
-/// The least of 1, 2, 5 times a power of ten that is not below `least`.
-fn round_step(least: f64) -> f64 {
-    let power = power_of_ten(least.log10().floor());
-    [1.0, 2.0, 5.0].into_iter().map(|digit| digit * power).find(|step| *step >= least * 0.999).unwrap_or(10.0 * power)
+/// Returns the smallest 1, 2 or 5 times a power of ten that is at least `minimum`.
+fn round_step(minimum: f64) -> f64 {
+    let power = power_of_ten(minimum.log10().floor());
+    let digits = [1.0, 2.0, 5.0].into_iter();
+    digits.map(|digit| digit * power).find(|step| *step >= minimum * 0.999).unwrap_or(10.0 * power)
 }
 
-/// Ten to a whole power. By way of text, since `powi` differs in the last bit between platforms.
+/// Returns ten to an integer power, parsed from text: `powi` differs in the last bit between platforms.
 fn power_of_ten(exponent: f64) -> f64 {
     format!("1e{exponent}").parse().unwrap_or(1.0)
 }
@@ -104,7 +105,7 @@ fn linear_ticks(scale: &Scale, unit: Unit) -> (Vec<Tick>, &'static str) {
     (ticks, name)
 }
 
-/// The unit in which ticks every `step` seconds up to `largest` read best: its length and its name.
+/// Returns the unit of time that suits ticks every `step` seconds up to `largest`: its length and its name.
 fn time_unit(largest: f64, step: f64) -> (f64, &'static str) {
     if largest >= 2.0 * DAY && step >= DAY / 4.0 {
         (DAY, "d")
@@ -123,14 +124,14 @@ fn time_unit(largest: f64, step: f64) -> (f64, &'static str) {
     }
 }
 
-/// A number with as many decimals as ticks every `step` need; with a power of ten if it is long.
+/// Formats a number with as many decimals as ticks every `step` need; long numbers as a power of ten.
 fn number_label(value: f64, step: f64, largest: f64) -> String {
     if value.abs() < step / 2.0 {
         return "0".into();
     }
     let magnitude = (step * 1.000_001).log10().floor();
     if (-4.0..=6.0).contains(&magnitude) && largest < 1e7 {
-        // A quarter of an hour or of a day is two decimals where the step's magnitude says one.
+        // A quarter of an hour or of a day needs two decimals although the step's magnitude suggests one.
         let decimals = usize::from(magnitude < 0.0) * (1 - magnitude as i32).unsigned_abs() as usize;
         return trimmed(value, decimals).replace('-', "−");
     }
@@ -147,8 +148,8 @@ fn superscript(exponent: i32) -> String {
     sign.chars().chain(digits.bytes().map(|digit| DIGITS[usize::from(digit - b'0')])).collect()
 }
 
-/// The round numbers of a logarithmic axis from the last not above `low` to the first not below
-/// `high`, at least two of them; both are positive.
+/// Returns the round numbers of a logarithmic axis from the largest that is at most `low` to the smallest that is at
+/// least `high`, at least two; `low` and `high` are positive.
 pub(super) fn log_ticks(low: f64, high: f64, unit: Unit) -> Vec<Tick> {
     let candidate = match unit {
         Unit::Seconds => time_candidate,
@@ -175,8 +176,8 @@ pub(super) fn log_ticks(low: f64, high: f64, unit: Unit) -> Vec<Tick> {
         .collect()
 }
 
-/// Round times: 1 s, 10 s, 1 min, 10 min, 1 h, 1 d, 10 d and on; below a second powers of ten. Ten
-/// hours are left out, being too near to a day.
+/// Returns the round times 1 s, 10 s, 1 min, 10 min, 1 h, 1 d, 10 d and so on; below a second powers of ten. Ten
+/// hours are omitted, being too close to a day.
 fn time_candidate(index: i32) -> f64 {
     match index {
         i32::MIN..=1 => power_of_ten(f64::from(index)),
@@ -238,7 +239,7 @@ mod tests {
     }
 
     #[test]
-    fn logarithmic_times_are_labelled_with_their_units() {
+    fn times_on_a_logarithmic_axis_are_labelled_with_their_units() {
         let scale = Scale::log_with_zero([0.5, 200_000.0], Unit::Seconds);
         assert_eq!(
             labels(&scale, Unit::Seconds).0,

@@ -3,7 +3,7 @@
 use evenhand_documents::{Cell, Csv};
 use evenhand_mechanisms::{Allocation, MechanismOptions, Problem, User, mechanism_named};
 use evenhand_model::{Rational, to_f64};
-use evenhand_report::chart::{Axis, Caption, Scale, Tank, TankChart, Unit};
+use evenhand_report::chart::{Axis, Caption, Scale, Tank, Unit, WaterFillingChart};
 
 use crate::{Drawn, ReproduceError};
 
@@ -50,7 +50,7 @@ pub(super) fn draw(caption: Caption, filled: &Filled, commitments: &[Rational; 4
         ]);
         tanks.push(Tank { label, base, height, water });
     }
-    let chart = TankChart {
+    let chart = WaterFillingChart {
         caption,
         tanks_title: "user".into(),
         y: Axis {

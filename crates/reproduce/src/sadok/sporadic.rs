@@ -4,7 +4,7 @@ use evenhand_mechanisms::mechanism_named;
 use evenhand_model::{Quantity, Rational};
 use evenhand_policies::Decay;
 use evenhand_report::chart::Caption;
-use evenhand_report::{Held, draw_timeline};
+use evenhand_report::{StackedShare, draw_timeline};
 use evenhand_timeline::{Interval, Participant, Phase, Scenario, Timeline, TimelineOptions, divide_over_time};
 
 use crate::{Drawn, ReproduceError};
@@ -78,7 +78,7 @@ impl Peak {
 
     pub(super) fn draw(&self, caption: Caption) -> Drawn {
         let users = ["A, greedy".to_string(), "B, sporadic".to_string()];
-        let (figure, csv) = draw_timeline(&self.scenario, &self.timeline, &users, Held::Resource(0), caption);
+        let (figure, csv) = draw_timeline(&self.scenario, &self.timeline, &users, StackedShare::Resource(0), caption);
         Drawn { figure, csv }
     }
 }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use evenhand_model::{Span, Time};
 use evenhand_processes::{Curves, Ensemble, Outcome, Recording, Scenario, Service, ensemble};
 use evenhand_report::chart::{Caption, Figure};
-use evenhand_report::process::{self, ProcessRun, RunError};
+use evenhand_report::processes_page::{self, ProcessRun, ProcessRunError};
 
 use crate::{Drawn, ReproduceError};
 
@@ -87,7 +87,7 @@ impl Run {
             format!("{title}: who is served"),
             "A lane for each resource, coloured by who is served; lines mark bottlenecks.",
         );
-        drawn(process::draw_gantt(&self.shown(title), caption))
+        drawn(processes_page::draw_gantt(&self.shown(title), caption))
     }
 
     /// The paper's lower graph: use of all resources, or of one.
@@ -97,15 +97,15 @@ impl Run {
             format!("{title}: cumulative use"),
             "A line for each process; the steeper, the faster its progress; level while it waits.",
         );
-        drawn(process::draw_use(&self.shown(title), resource, caption))
+        drawn(processes_page::draw_cumulative_use(&self.shown(title), resource, caption))
     }
 
     fn shown(&self, title: &str) -> ProcessRun {
-        ProcessRun::of(title, &self.scenario, &self.outcome, &self.recording)
+        ProcessRun::from_recording(title, &self.scenario, &self.outcome, &self.recording)
     }
 }
 
-fn drawn(result: Result<(Figure, String), RunError>) -> Result<Drawn, ReproduceError> {
+fn drawn(result: Result<(Figure, String), ProcessRunError>) -> Result<Drawn, ReproduceError> {
     result.map(|(figure, csv)| Drawn { figure, csv }).map_err(|e| ReproduceError::Setup(e.to_string()))
 }
 
@@ -178,8 +178,9 @@ impl Many {
         );
         let clients: Vec<String> = self.scenario.clients().iter().map(|c| c.name.clone()).collect();
         let of = resource.map_or("all resources", |r| self.scenario.resources()[r].name.as_str());
-        let means = process::means(&self.curves, resource);
-        let (figure, csv) = process::draw_mean_use(&clients, &means, &format!("use of {of}"), caption);
+        let means = processes_page::mean_use_curves(&self.curves, resource);
+        let (figure, csv) =
+            processes_page::draw_mean_cumulative_use(&clients, &means, &format!("use of {of}"), caption);
         Drawn { figure, csv }
     }
 }

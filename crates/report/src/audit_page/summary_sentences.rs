@@ -1,0 +1,187 @@
+//! Summarizes entitlements in sentences, and formats amounts of resources.
+
+use super::{EntitlementRecord, LevelRecord, OveruseRecord, PartyWeekRecord, ResourceRecord};
+use crate::format_numbers::{amount, percent, three_digits};
+
+/// Maximum number of weeks in the summary.
+const MAX_WEEKS: usize = 6;
+
+impl EntitlementRecord {
+    /// Returns the summary: first the weeks in which a party received less than it demanded and was entitled to, the
+    /// largest unmet claims first, then for each resource the party with the largest overuse meanwhile. The summary
+    /// is about accounts if there are any, else about users.
+    pub fn summary_sentences(&self) -> Vec<String> {
+        let Some(level) = self.levels.first() else { return Vec::new() };
+        let mut short: Vec<(f64, &PartyWeekRecord, usize)> = Vec::new();
+        for week in &level.weeks {
+            let hours = self.weeks[week.week].hours();
+            // Amounts that round to 0.0 % are omitted.
+            let visible = |r: usize, amount: f64| self.capacity_share(r, amount, hours) >= 0.0005;
+            let uses = week.uses.iter().enumerate().filter(|(r, u)| visible(*r, u.unmet) && visible(*r, u.shortfall()));
+            let parts = uses.map(|(r, u)| (u.unmet / self.resources[r].capacity, week, r));
+            // The resource with the largest unmet claim; ties go to the first.
+            short.extend(parts.reduce(|best, other| if other.0 > best.0 { other } else { best }));
+        }
+        // A stable sort: ties keep the order of weeks, parties and resources.
+        short.sort_by(|a, b| b.0.total_cmp(&a.0));
+        let mut sentences: Vec<String> =
+            short.iter().take(MAX_WEEKS).map(|(_, w, r)| self.week_sentence(level, w, *r)).collect();
+        if short.is_empty() {
+            sentences.push(format!(
+                "In no week did {} {} receive less of a resource than it demanded and was entitled to.",
+                if level.kind == "account" { "an" } else { "a" },
+                level.kind
+            ));
+        } else if short.len() > MAX_WEEKS {
+            sentences.push(format!("There are {} more such weeks of {}s.", short.len() - MAX_WEEKS, level.kind));
+        }
+        (0..self.resources.len()).for_each(|r| sentences.extend(self.largest_overuse_sentence(level, r)));
+        sentences
+    }
+
+    fn week_sentence(&self, level: &LevelRecord, week: &PartyWeekRecord, r: usize) -> String {
+        let (u, w) = (&week.uses[r], &self.weeks[week.week]);
+        let part = |amount: f64| percent(self.capacity_share(r, amount, w.hours()));
+        let name = &level.parties[week.party].name;
+        let resource = &self.resources[r].name;
+        let when = if w.from.is_some() { format!("the week of {}", w.label) } else { w.label.clone() };
+        let all = match (u.entitled - u.entitled_among_active).abs() <= 1e-12 * u.entitled {
+            true => String::new(),
+            false => format!(" ({} among all {}s)", part(u.entitled), level.kind),
+        };
+        let against = self.format_holders(level, &u.against, r);
+        let overuse = if against.is_empty() { String::new() } else { format!(" Overuse meanwhile: {against}.") };
+        format!(
+            "In {when} {kind} {name} was entitled to {} of {resource} among active {kind}s{all}, demanded {} and \
+             received {}. It received {} less than its share while it had at least that much waiting.{overuse}",
+            part(u.entitled_among_active),
+            part(u.wanted),
+            part(u.got),
+            self.format_amount(r, u.unmet),
+            kind = level.kind,
+        )
+    }
+
+    /// Returns a sentence on the party with the largest overuse of a resource while others waited.
+    fn largest_overuse_sentence(&self, level: &LevelRecord, r: usize) -> Option<String> {
+        let mut by_holder = vec![0.0; level.parties.len()];
+        level.pairs.iter().for_each(|pair| by_holder[pair.holder] += pair.over[r]);
+        let sum: f64 = by_holder.iter().sum();
+        let (holder, over) =
+            by_holder.iter().enumerate().fold((0, 0.0), |best, (h, &x)| if x > best.1 { (h, x) } else { best });
+        (self.capacity_share(r, sum, self.hours()) >= 0.0005).then(|| {
+            format!(
+                "While other {kind}s waited for their share of {}, overuse amounted to {}; {kind} {} held {} of it ({}).",
+                self.resources[r].name,
+                self.format_amount(r, sum),
+                level.parties[holder].name,
+                self.format_amount(r, over),
+                percent(over / sum),
+                kind = level.kind,
+            )
+        })
+    }
+
+    /// Returns the capacity of each resource and its source as a sentence.
+    pub fn capacity_sentence(&self) -> String {
+        let one = |resource: &ResourceRecord| {
+            let (size, unit) = size(&resource.unit, resource.capacity);
+            format!("{} {} {unit}", resource.name, amount(resource.capacity / size)).trim_end().to_string()
+        };
+        let amounts: Vec<String> = self.resources.iter().map(one).collect();
+        format!("{}: {}", amounts.join(", "), self.capacity_is)
+    }
+
+    /// Lists parties with their overuse of resource `r`.
+    pub fn format_holders(&self, level: &LevelRecord, against: &[OveruseRecord], r: usize) -> String {
+        let one = |a: &OveruseRecord| format!("{} ({})", level.parties[a.party].name, self.format_amount(r, a.over));
+        against.iter().map(one).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Formats an amount of resource `r` (in its unit times hours) in a unit that suits its size.
+    pub fn format_amount(&self, r: usize, amount: f64) -> String {
+        if amount == 0.0 {
+            return "0".into();
+        }
+        let resource = &self.resources[r];
+        let (size, unit) = size(&resource.unit, amount);
+        let unit = match unit {
+            "" => resource.name.as_str(),
+            // Singular: `processors` gives `processor-hours`.
+            unit => unit.strip_suffix('s').unwrap_or(unit),
+        };
+        format!("{}\u{a0}{unit}-hours", three_digits(amount / size))
+    }
+}
+
+/// Returns the unit that suits `amount`, which is in `unit`: its size and its name. Only units of bytes change.
+fn size(unit: &str, amount: f64) -> (f64, &str) {
+    match unit {
+        "B" => binary(amount, 0),
+        "KB" => binary(amount, 1),
+        "MB" => binary(amount, 2),
+        unit => (1.0, unit),
+    }
+}
+
+/// Returns the largest binary unit, from 1024^`power` bytes on, of which `amount` is at least one: its size in units of
+/// `amount`, and its name.
+fn binary(amount: f64, power: usize) -> (f64, &'static str) {
+    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let mut size = 1.0;
+    let mut at = power;
+    while amount / size >= 1024.0 && at + 1 < UNITS.len() {
+        size *= 1024.0;
+        at += 1;
+    }
+    (size, UNITS[at])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::small_record;
+    use super::*;
+
+    fn plain(text: &str) -> String {
+        text.replace(['\u{a0}', '\u{202f}'], " ")
+    }
+
+    #[test]
+    fn the_summary_begins_with_the_weeks_with_the_largest_unmet_claims() {
+        let sentences: Vec<String> = small_record().summary_sentences().iter().map(|s| plain(s)).collect();
+        assert_eq!(
+            sentences,
+            [
+                "In the week of 2026-03-02 account <b>bio was entitled to 50.0 % of cpu among active accounts (25.0 % among \
+                 all accounts), demanded 60.0 % and received 20.0 %. It received 403 cpu-hours less than its share while \
+                 it had at least that much waiting. Overuse meanwhile: chem (403 cpu-hours).",
+                "While other accounts waited for their share of cpu, overuse amounted to 403 cpu-hours; account chem held \
+                 403 cpu-hours of it (100.0 %).",
+            ]
+        );
+        let mut calm = small_record();
+        calm.levels[0].weeks.clear();
+        calm.levels[0].pairs.clear();
+        assert_eq!(
+            calm.summary_sentences(),
+            ["In no week did an account receive less of a resource than it demanded and was entitled to."]
+        );
+        assert!(EntitlementRecord::default().summary_sentences().is_empty());
+    }
+
+    #[test]
+    fn amounts_are_formatted_in_a_unit_that_suits_their_size() {
+        let mut record = small_record();
+        let mut amount = |unit: &str, amount: f64| {
+            record.resources[0].unit = unit.into();
+            plain(&record.format_amount(0, amount))
+        };
+        assert_eq!((amount("", 12.0).as_str(), amount("B", 0.0).as_str()), ("12.0 cpu-hours", "0"));
+        assert_eq!(amount("processors", 12.0), "12.0 processor-hours");
+        assert_eq!(amount("B", 3.0 * 2f64.powi(40)), "3.00 TiB-hours");
+        assert_eq!(amount("KB", 1536.0), "1.50 MiB-hours");
+        assert_eq!(amount("MB", 0.5), "0.500 MiB-hours");
+        record.resources[0] = ResourceRecord { name: "mem".into(), unit: "B".into(), capacity: 48.0 * 2f64.powi(30) };
+        assert_eq!(plain(&record.capacity_sentence()), "mem 48 GiB: what the machine has.");
+    }
+}

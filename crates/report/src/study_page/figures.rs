@@ -1,0 +1,388 @@
+//! Draws the figures of a study and writes the data of each.
+
+use evenhand_study::record::{RunRecord, UserRecord};
+
+use crate::chart::{
+    Axis, BarChart, BarSeries, Bubble, Caption, Figure, Line, LineChart, Scale, ScatterChart, Shape, Side, Unit,
+};
+use crate::file_names::FileNames;
+use crate::format_numbers::{ABSENT, duration, grouped, ratio};
+use crate::study_page::grid::{RunPair, StudyGrid};
+use evenhand_documents::{Cell, Csv};
+
+/// A figure, its data as CSV, and an explanation of how to read it.
+pub(crate) struct FigureWithData {
+    pub(crate) figure: Figure,
+    pub(crate) csv: String,
+    pub(crate) explanation: String,
+}
+
+/// The figures that compare one policy with the baseline at one capacity.
+pub(crate) struct PairFigures {
+    pub(crate) capacity: usize,
+    pub(crate) policy: usize,
+    pub(crate) waits: FigureWithData,
+    /// `None` if every user completes every task in all runs.
+    pub(crate) completion: Option<FigureWithData>,
+}
+
+/// All figures, grouped by their position in the page.
+pub(crate) struct Figures {
+    pub(crate) reductions: Vec<FigureWithData>,
+    pub(crate) pairs: Vec<PairFigures>,
+    /// One entry per capacity.
+    pub(crate) over_time: Vec<Vec<FigureWithData>>,
+}
+
+impl Figures {
+    /// Iterates over all figures in the order of the page.
+    pub(crate) fn all(&self) -> impl Iterator<Item = &FigureWithData> {
+        let pairs = self.pairs.iter().flat_map(|pair| std::iter::once(&pair.waits).chain(&pair.completion));
+        self.reductions.iter().chain(pairs).chain(self.over_time.iter().flatten())
+    }
+}
+
+/// Returns whether every user completes every task in this run.
+pub(crate) fn all_complete(run: &RunRecord) -> bool {
+    run.users.iter().all(|user| user.completion_ratio == 1.0)
+}
+
+/// Draws all figures.
+pub(crate) fn draw_figures(grid: &StudyGrid<'_>) -> Figures {
+    let mut names = FileNames::default();
+    let pairs = grid.pairs();
+    let reductions = if pairs.is_empty() { Vec::new() } else { reductions(grid, &mut names) };
+    // One range of waits for the whole study, so that figures of several capacities and policies can be compared.
+    let waits = grid.record.runs.iter().flat_map(|run| run.users.iter().filter_map(|user| user.mean_wait_s));
+    let wait_scale = Scale::log_with_zero(waits, Unit::Seconds);
+    let complete = grid.record.runs.iter().all(all_complete);
+    let pairs = pairs
+        .into_iter()
+        .map(|(capacity, policy, pair)| PairFigures {
+            capacity,
+            policy,
+            waits: user_waits(grid, (capacity, policy), &pair, wait_scale, &mut names),
+            completion: (!complete).then(|| user_completion(grid, (capacity, policy), &pair, &mut names)),
+        })
+        .collect();
+    let over_time = (0..grid.capacities.len()).map(|capacity| over_time(grid, capacity, &mut names)).collect();
+    Figures { reductions, pairs, over_time }
+}
+
+/// Draws the reduction of the users' mean wait and the mean of the users' own reductions by capacity, as in
+/// Figure 4 of Sadok et al. (2021).
+fn reductions(grid: &StudyGrid<'_>, names: &mut FileNames) -> Vec<FigureWithData> {
+    let baseline = grid.baseline();
+    let of_mean = reduction(grid, names, "users-mean-wait-reduction", |pair| pair.comparison.users_mean_wait_reduction);
+    let mean_of = reduction(grid, names, "mean-user-wait-reduction", |pair| pair.comparison.mean_user_wait_reduction);
+    let capacities = if grid.capacities.len() > 1 { " at each capacity" } else { "" };
+    [
+        of_mean(
+            format!("Reduction of the users' mean wait compared with {baseline}"),
+            format!(
+                "How much shorter the mean over users of their mean waits is than under {baseline}{capacities}; negative \
+                 values mean that it is longer. Users with long waits dominate this mean."
+            ),
+        ),
+        mean_of(
+            format!("Mean of the users' own reductions compared with {baseline}"),
+            format!(
+                "Each user's reduction of the mean wait compared with {baseline}, averaged over the users who wait under \
+                 {baseline}{capacities}. Every user counts equally, so one user whose short wait grows tenfold can \
+                 dominate this mean."
+            ),
+        ),
+    ]
+    .into()
+}
+
+fn reduction<'a>(
+    grid: &'a StudyGrid<'_>,
+    names: &mut FileNames,
+    name: &str,
+    value: impl Fn(&RunPair<'_>) -> Option<f64> + 'a,
+) -> impl FnOnce(String, String) -> FigureWithData + 'a {
+    let name = names.take(name);
+    move |title, explanation| {
+        let series: Vec<BarSeries> = (1..grid.policies.len())
+            .map(|policy| BarSeries {
+                label: grid.policies[policy].label.clone(),
+                series: policy,
+                values: (0..grid.capacities.len()).map(|capacity| value(&grid.pair(capacity, policy)?)).collect(),
+            })
+            .collect();
+        let mut csv = Csv::new(&["capacity", "policy", "against", "reduction"]);
+        for (capacity, place) in grid.capacities.iter().enumerate() {
+            for bars in &series {
+                let number = Cell::Number(bars.values[capacity]);
+                csv.row(&[Cell::Text(place.name), Cell::Text(&bars.label), Cell::Text(grid.baseline()), number]);
+            }
+        }
+        let values = series.iter().flat_map(|series| series.values.iter().copied().flatten());
+        let scale = Scale::linear(values, true, Unit::Percent);
+        let multiples = grid.record.runs.iter().all(|run| run.capacity_factor.is_some());
+        let chart = BarChart {
+            caption: Caption { name, title, description: explanation.clone() },
+            groups_title: if multiples { "capacity, as a multiple of R" } else { "capacity" }.into(),
+            groups: grid.capacities.iter().map(|capacity| capacity.name.to_owned()).collect(),
+            y: Axis { title: "reduction".into(), unit: Unit::Percent, scale },
+            series,
+        };
+        FigureWithData { figure: chart.draw(), csv: csv.finish(), explanation }
+    }
+}
+
+/// Draws the mean wait of each user under two policies.
+fn user_waits(
+    grid: &StudyGrid<'_>,
+    (capacity, policy): (usize, usize),
+    pair: &RunPair<'_>,
+    scale: Scale,
+    names: &mut FileNames,
+) -> FigureWithData {
+    let comparison = UserComparison {
+        grid,
+        capacity,
+        policy,
+        pair,
+        quantity: "mean wait",
+        column: "mean_wait_s",
+        value: |user| user.mean_wait_s,
+        text: duration,
+        less_is_better: true,
+    };
+    let baseline = grid.baseline();
+    let sides = [format!("longer than under {baseline}"), format!("shorter than under {baseline}")];
+    let explanation = format!(
+        "Each bubble is a user; users below the dashed line wait less than under {baseline}. Both axes are logarithmic; \
+         0 (no task waits) has a separate position. Users without a started task under one of the policies are not shown."
+    );
+    comparison.draw(names.take(&format!("user-waits-{}", pair.run.id)), scale, Unit::Seconds, sides, explanation)
+}
+
+/// Draws the completion ratio of each user under two policies, as in Figure 5 of Sadok et al. (2021).
+fn user_completion(
+    grid: &StudyGrid<'_>,
+    (capacity, policy): (usize, usize),
+    pair: &RunPair<'_>,
+    names: &mut FileNames,
+) -> FigureWithData {
+    let comparison = UserComparison {
+        grid,
+        capacity,
+        policy,
+        pair,
+        quantity: "completion ratio",
+        column: "completion_ratio",
+        value: |user| Some(user.completion_ratio),
+        text: ratio,
+        less_is_better: false,
+    };
+    let baseline = grid.baseline();
+    let sides = [format!("more than under {baseline}"), format!("fewer than under {baseline}")];
+    let explanation = format!(
+        "Each bubble is a user; the axes show completed tasks over submitted tasks. Users above the dashed line complete \
+         more than under {baseline}. Bubbles of users who complete all tasks overlap at (1, 1)."
+    );
+    let name = names.take(&format!("user-completion-{}", pair.run.id));
+    // All of these figures have the same range, which begins at a round number below the lowest ratio.
+    let ratios = grid.record.runs.iter().flat_map(|run| run.users.iter().map(|user| user.completion_ratio));
+    let lowest = ratios.filter(|ratio| ratio.is_finite()).fold(1.0, f64::min);
+    let scale = Scale::fixed((lowest * 10.0 - 0.5).floor().clamp(0.0, 9.0) / 10.0, 1.0, Unit::Number);
+    comparison.draw(name, scale, Unit::Number, sides, explanation)
+}
+
+/// One quantity of each user under the baseline and under another policy.
+struct UserComparison<'a> {
+    grid: &'a StudyGrid<'a>,
+    capacity: usize,
+    policy: usize,
+    pair: &'a RunPair<'a>,
+    quantity: &'static str,
+    column: &'static str,
+    value: fn(&UserRecord) -> Option<f64>,
+    text: fn(f64) -> String,
+    less_is_better: bool,
+}
+
+impl UserComparison<'_> {
+    fn draw(&self, name: String, scale: Scale, unit: Unit, sides: [String; 2], explanation: String) -> FigureWithData {
+        let (baseline, policy) = (self.grid.baseline(), self.grid.policies[self.policy].label.as_str());
+        let capacity = &self.grid.capacities[self.capacity];
+        let mut csv = Csv::new(&[
+            "user",
+            "submitted",
+            &format!("{}_{baseline}", self.column),
+            &format!("{}_{policy}", self.column),
+        ]);
+        let (before, after) = (&self.pair.baseline.users, &self.pair.run.users);
+        for (before, after) in before.iter().zip(after) {
+            let numbers = [before, after].map(|user| Cell::Number((self.value)(user)));
+            let [old, new] = numbers;
+            csv.row(&[Cell::Text(&after.name), Cell::Count(after.totals.submitted), old, new]);
+        }
+        let shown = self.grid.listed_users();
+        let explanation = match after.len() - shown.len() {
+            0 => explanation,
+            more => {
+                format!("{explanation} {} users with fewer tasks are in the data file only.", grouped(more as u64))
+            }
+        };
+        let value = |users: &[UserRecord], user: usize| (self.value)(&users[user]);
+        let bubble = |user: usize| self.bubble(user, &after[user], value(before, user), value(after, user));
+        let bubbles = shown.into_iter().map(bubble).collect();
+        let [above, below] = sides;
+        let title = format!(
+            "{} of each user: {policy} compared with {baseline}, {}",
+            capitalized(self.quantity),
+            capacity.label
+        );
+        let axis = |title: String| Axis { title, unit, scale };
+        let chart = ScatterChart {
+            caption: Caption { name, title, description: explanation.clone() },
+            x: axis(format!("{} under {baseline}", self.quantity)),
+            y: axis(format!("{} under {policy}", self.quantity)),
+            bubbles,
+            above,
+            below,
+            counted: "tasks".into(),
+        };
+        FigureWithData { figure: chart.draw(), csv: csv.finish(), explanation }
+    }
+
+    fn bubble(&self, subject: usize, user: &UserRecord, old: Option<f64>, new: Option<f64>) -> Bubble {
+        let at = old.zip(new).filter(|(old, new)| old.is_finite() && new.is_finite());
+        let side = match at {
+            Some((old, new)) if old == new => Side::Same,
+            Some((old, new)) if (new < old) == self.less_is_better => Side::Better,
+            Some(_) => Side::Worse,
+            None => Side::Same,
+        };
+        let text = |value: Option<f64>| value.map_or(ABSENT.into(), self.text);
+        let label = format!(
+            "{}: {} under {}, {} under {}; {} tasks",
+            user.name,
+            text(old),
+            self.grid.baseline(),
+            text(new),
+            self.grid.policies[self.policy].label,
+            grouped(user.totals.submitted),
+        );
+        Bubble { subject, label, at, count: user.totals.submitted, side }
+    }
+}
+
+/// Draws waits, waiting tasks and utilisation over time at one capacity under all policies.
+fn over_time(grid: &StudyGrid<'_>, capacity: usize, names: &mut FileNames) -> Vec<FigureWithData> {
+    let place = &grid.capacities[capacity];
+    let runs: Vec<(usize, &RunRecord)> = grid.runs_at(capacity).collect();
+    let waits = TimeFigure {
+        name: format!("wait-over-time-{}", place.name),
+        title: format!("Mean wait by time of submission, {}", place.label),
+        axis: "mean wait".into(),
+        column: "mean_wait_s",
+        unit: Unit::Seconds,
+        explanation:
+            "Mean wait of the tasks submitted in each interval. The line is broken where no task was submitted \
+                      that started."
+                .into(),
+    };
+    let waiting = TimeFigure {
+        name: format!("waiting-over-time-{}", place.name),
+        title: format!("Tasks waiting over time, {}", place.label),
+        axis: "tasks waiting".into(),
+        column: "waiting",
+        unit: Unit::Number,
+        explanation: "Number of waiting tasks, averaged over each interval.".into(),
+    };
+    let mut drawn = vec![
+        waits.draw(grid, capacity, names, &runs, |run| run.series.mean_wait_s.clone()),
+        waiting.draw(grid, capacity, names, &runs, |run| run.series.waiting.iter().copied().map(Some).collect()),
+    ];
+    for resource in grid.resources() {
+        let utilization = TimeFigure {
+            name: format!("utilization-{resource}-{}", place.name),
+            title: format!("Utilisation of {resource} over time, {}", place.label),
+            axis: format!("{resource} held / capacity"),
+            column: "utilization",
+            unit: Unit::Percent,
+            explanation: format!(
+                "The fraction of the pool's {resource} that running tasks hold, averaged over each interval."
+            ),
+        };
+        let levels = |run: &RunRecord| {
+            run.series.utilization.get(resource).map_or(Vec::new(), |bins| bins.iter().copied().map(Some).collect())
+        };
+        drawn.push(utilization.draw(grid, capacity, names, &runs, levels));
+    }
+    drawn
+}
+
+/// The quantity and texts of one figure over time.
+struct TimeFigure {
+    name: String,
+    title: String,
+    axis: String,
+    column: &'static str,
+    unit: Unit,
+    explanation: String,
+}
+
+impl TimeFigure {
+    fn draw(
+        self,
+        grid: &StudyGrid<'_>,
+        capacity: usize,
+        names: &mut FileNames,
+        runs: &[(usize, &RunRecord)],
+        levels: impl Fn(&RunRecord) -> Vec<Option<f64>>,
+    ) -> FigureWithData {
+        let levels: Vec<Vec<Option<f64>>> = runs.iter().map(|(_, run)| levels(run)).collect();
+        let mut csv = Csv::new(&["capacity", "policy", "from_s", "until_s", self.column]);
+        let mut end = 0.0_f64;
+        for ((policy, run), levels) in runs.iter().zip(&levels) {
+            let edge = |bin: usize| run.series.start_s + run.series.bin_s * bin as f64;
+            end = end.max(edge(levels.len()));
+            for (bin, level) in levels.iter().enumerate() {
+                csv.row(&[
+                    Cell::Text(grid.capacities[capacity].name),
+                    Cell::Text(&grid.policies[*policy].label),
+                    Cell::Number(Some(edge(bin))),
+                    Cell::Number(Some(edge(bin + 1))),
+                    Cell::Number(*level),
+                ]);
+            }
+        }
+        let all = levels.iter().flatten().copied().flatten();
+        let scale = match self.unit {
+            // Utilisation never exceeds 1.
+            Unit::Percent => Scale::fixed(0.0, 1.0, Unit::Percent),
+            unit => Scale::linear(all, true, unit),
+        };
+        let lines = runs
+            .iter()
+            .zip(&levels)
+            .map(|((policy, run), levels)| Line {
+                label: grid.policies[*policy].label.clone(),
+                series: *policy,
+                shape: Shape::Steps { start: run.series.start_s, width: run.series.bin_s, levels },
+            })
+            .collect();
+        let chart = LineChart {
+            caption: Caption { name: names.take(&self.name), title: self.title, description: self.explanation.clone() },
+            x: Axis {
+                title: "time since the first submission".into(),
+                unit: Unit::Seconds,
+                scale: Scale::fixed(0.0, end, Unit::Seconds),
+            },
+            y: Axis { title: self.axis, unit: self.unit, scale },
+            lines,
+        };
+        FigureWithData { figure: chart.draw(), csv: csv.finish(), explanation: self.explanation }
+    }
+}
+
+fn capitalized(text: &str) -> String {
+    let mut characters = text.chars();
+    characters.next().map(|first| first.to_uppercase().chain(characters).collect()).unwrap_or_default()
+}

@@ -1,0 +1,197 @@
+//! The tables of users, fairness indices and simulations as the page holds them before its script runs.
+
+use serde::Serialize;
+
+use super::script_data::six_digits;
+use crate::format_numbers::{ABSENT, duration_parts, grouped, percent, quotient, ratio, seconds_text, three_digits};
+use crate::study_page::grid::StudyGrid;
+
+/// The table of users at one capacity, comparing one policy with the baseline.
+#[derive(Serialize)]
+pub(super) struct UserTable {
+    rows: Vec<UserRow>,
+    /// The number of users that are not in the page, if any.
+    left_out: Option<String>,
+    listed: String,
+}
+
+#[derive(Serialize)]
+struct UserRow {
+    name: String,
+    tasks: String,
+    /// One entry per policy.
+    waits: Vec<Cell>,
+    difference: Cell,
+    p95: Cell,
+    slowdown: String,
+    nuwt: String,
+    completion: Cell,
+}
+
+/// A table cell: a number with its unit, its value in seconds as a tooltip, and a mark.
+#[derive(Clone, Default, Serialize)]
+pub(super) struct Cell {
+    text: String,
+    unit: &'static str,
+    title: String,
+    mark: &'static str,
+}
+
+impl Cell {
+    fn absent() -> Cell {
+        Cell { text: ABSENT.into(), ..Cell::default() }
+    }
+
+    /// Formats a duration in a unit that suits its size.
+    pub(super) fn duration(seconds: Option<f64>) -> Cell {
+        let Some(seconds) = seconds.filter(|seconds| seconds.is_finite()) else { return Cell::absent() };
+        let (text, unit) = duration_parts(seconds);
+        Cell { text, unit, title: seconds_text(seconds), mark: "" }
+    }
+
+    /// Formats a difference with its sign, also a positive one.
+    fn difference(seconds: Option<f64>) -> Cell {
+        let mut cell = Cell::duration(seconds);
+        match seconds {
+            Some(seconds) if seconds > 0.0 => {
+                cell.text.insert(0, '+');
+                cell.mark = "worse";
+            }
+            Some(seconds) if seconds < 0.0 => cell.mark = "better",
+            _ => {}
+        }
+        cell
+    }
+}
+
+/// Returns the table of users at one capacity under one policy.
+pub(super) fn user_table(grid: &StudyGrid<'_>, capacity: usize, policy: usize) -> UserTable {
+    let users = grid.listed_users();
+    let all = grid.record.runs.first().map_or(0, |run| run.users.len());
+    let rows: Vec<UserRow> = match grid.run(capacity, policy) {
+        Some(_) => users.iter().filter_map(|&user| user_row(grid, capacity, policy, user)).collect(),
+        None => Vec::new(),
+    };
+    let left_out = (all > users.len()).then(|| grouped((all - users.len()) as u64));
+    UserTable { listed: grouped(rows.len() as u64), rows, left_out }
+}
+
+fn user_row(grid: &StudyGrid<'_>, capacity: usize, policy: usize, user: usize) -> Option<UserRow> {
+    let record = grid.run(capacity, policy)?.users.get(user)?;
+    let wait = |policy: usize| grid.run(capacity, policy).and_then(|run| run.users[user].mean_wait_s);
+    let waits: Vec<Option<f64>> = (0..grid.policies.len()).map(wait).collect();
+    let known = || waits.iter().copied().flatten().filter(|wait| wait.is_finite());
+    let shortest = known().fold(f64::INFINITY, f64::min);
+    let longest = known().fold(f64::NEG_INFINITY, f64::max);
+    let cell = |wait: &Option<f64>| {
+        let mut cell = Cell::duration(*wait);
+        // If all policies are equal, none is marked.
+        if shortest < longest {
+            cell.mark = match *wait {
+                Some(wait) if wait == shortest => "shortest",
+                Some(wait) if wait == longest => "longest",
+                _ => "",
+            };
+        }
+        cell
+    };
+    let difference = waits[0].zip(record.mean_wait_s).filter(|_| policy > 0).map(|(old, new)| new - old);
+    let completed = format!("{} of {}", grouped(record.totals.completed), grouped(record.totals.submitted));
+    Some(UserRow {
+        name: record.name.clone(),
+        tasks: grouped(record.totals.submitted),
+        waits: waits.iter().map(cell).collect(),
+        difference: Cell::difference(difference),
+        p95: Cell::duration(record.p95_wait_s),
+        slowdown: record.mean_bounded_slowdown.map_or(ABSENT.into(), three_digits),
+        nuwt: record.normalized.nuwt_per_pe.map_or(ABSENT.into(), |n| quotient(six_digits(n))),
+        completion: Cell { text: ratio(record.completion_ratio), title: completed, ..Cell::default() },
+    })
+}
+
+/// The fairness table at one capacity.
+#[derive(Serialize)]
+pub(super) struct FairnessGroup {
+    capacity: String,
+    rows: Vec<FairnessRow>,
+}
+
+#[derive(Serialize)]
+struct FairnessRow {
+    policy: String,
+    users_mean_wait: Cell,
+    mean_wait: Cell,
+    jain: String,
+    max_min: String,
+    better: String,
+    same: String,
+    worse: String,
+    share_worse: String,
+    complete_more: String,
+    complete_fewer: String,
+    /// One entry per resource.
+    utilization: Vec<String>,
+}
+
+/// Returns the fairness indices of all runs.
+pub(super) fn fairness(grid: &StudyGrid<'_>) -> Vec<FairnessGroup> {
+    let or_absent = |number: Option<f64>, text: fn(f64) -> String| number.map_or(ABSENT.into(), text);
+    let row = |capacity: usize, (policy, run): (usize, &evenhand_study::record::RunRecord)| {
+        let comparison = grid.pair(capacity, policy).map(|pair| pair.comparison);
+        let count = |number: Option<u64>| number.map_or(ABSENT.into(), grouped);
+        FairnessRow {
+            policy: grid.policies[policy].label.clone(),
+            users_mean_wait: Cell::duration(run.users_mean_wait_s),
+            mean_wait: Cell::duration(run.mean_wait_s),
+            jain: or_absent(run.jain_wait, ratio),
+            max_min: or_absent(run.max_min_wait_ratio, three_digits),
+            better: count(comparison.map(|comparison| comparison.users_better)),
+            same: count(comparison.map(|comparison| comparison.users_same)),
+            worse: count(comparison.map(|comparison| comparison.users_worse)),
+            share_worse: or_absent(comparison.and_then(|comparison| comparison.share_worse), percent),
+            complete_more: count(comparison.map(|comparison| comparison.complete_more)),
+            complete_fewer: count(comparison.map(|comparison| comparison.complete_fewer)),
+            utilization: grid
+                .resources()
+                .iter()
+                .map(|name| or_absent(run.utilization.get(*name).copied(), percent))
+                .collect(),
+        }
+    };
+    (0..grid.capacities.len())
+        .map(|capacity| FairnessGroup {
+            capacity: grid.capacities[capacity].label.clone(),
+            rows: grid.runs_at(capacity).map(|run| row(capacity, run)).collect(),
+        })
+        .collect()
+}
+
+/// One simulation: its counts and its computing time.
+#[derive(Serialize)]
+pub(super) struct Simulation {
+    id: String,
+    submitted: String,
+    rejected: String,
+    started: String,
+    completed: String,
+    makespan: Cell,
+    decisions: String,
+    order_events: String,
+    elapsed: Cell,
+}
+
+/// Returns all simulations in the record's order.
+pub(super) fn simulations(grid: &StudyGrid<'_>) -> Vec<Simulation> {
+    let row = |run: &evenhand_study::record::RunRecord| Simulation {
+        id: run.id.clone(),
+        submitted: grouped(run.totals.submitted),
+        rejected: grouped(run.totals.rejected),
+        started: grouped(run.totals.started),
+        completed: grouped(run.totals.completed),
+        makespan: Cell::duration(Some(run.makespan_s)),
+        decisions: grouped(run.decisions),
+        order_events: grouped(run.order_events),
+        elapsed: Cell::duration(Some(run.elapsed_s)),
+    };
+    grid.record.runs.iter().map(row).collect()
+}

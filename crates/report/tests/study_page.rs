@@ -1,0 +1,366 @@
+//! The study page of generated records: complete, safe against injection, deterministic, and true to the record.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "generated/study_record.rs"]
+mod study_record;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use evenhand_report::{ReportError, write_study_report};
+use evenhand_study::record::{AccountRecord, StudyRecord};
+use study_record::{StudyShape, study};
+
+/// Writes a report and returns all its files by relative path.
+fn report(record: &StudyRecord) -> BTreeMap<String, String> {
+    let folder = tempfile::tempdir().unwrap();
+    let written = write_study_report(folder.path(), record).unwrap();
+    let mut files = BTreeMap::new();
+    collect(folder.path(), folder.path(), &mut files);
+    assert_eq!(written.figures.len() + 1, files.len(), "exactly the files that it lists");
+    assert_eq!(written.bytes, files.values().map(|text| text.len() as u64).sum::<u64>());
+    files
+}
+
+fn collect(root: &Path, folder: &Path, files: &mut BTreeMap<String, String>) {
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(root, &path, files);
+        } else {
+            let name = path.strip_prefix(root).unwrap().to_string_lossy().replace('\\', "/");
+            files.insert(name, fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+/// Checks that elements nest, that attributes are quoted and that no text contains a bare `<` or `&`; returns the names
+/// of all elements. Accepts SVG, and the HTML that the templates produce.
+fn elements(text: &str, void: &[&str], raw: &[&str]) -> Result<Vec<String>, String> {
+    let mut open: Vec<String> = Vec::new();
+    let mut names = Vec::new();
+    let mut rest = text;
+    while let Some(start) = rest.find('<') {
+        check_text(&rest[..start])?;
+        rest = &rest[start + 1..];
+        if let Some(after) = rest.strip_prefix('!') {
+            rest = after.split_once('>').ok_or("an open declaration")?.1;
+            continue;
+        }
+        let (tag, after) = end_of_tag(rest)?;
+        rest = after;
+        if let Some(name) = tag.strip_prefix('/') {
+            let last = open.pop();
+            if last.as_deref() != Some(name) {
+                return Err(format!("</{name}> closes {last:?}"));
+            }
+            continue;
+        }
+        let name = tag.split([' ', '\n', '/']).next().unwrap_or_default().to_owned();
+        names.push(name.clone());
+        if raw.contains(&name.as_str()) {
+            rest = rest.split_once(&format!("</{name}>")).ok_or(format!("<{name}> is not closed"))?.1;
+        } else if !tag.ends_with('/') && !void.contains(&name.as_str()) {
+            open.push(name);
+        }
+    }
+    check_text(rest)?;
+    if open.is_empty() { Ok(names) } else { Err(format!("never closed: {open:?}")) }
+}
+
+fn end_of_tag(text: &str) -> Result<(&str, &str), String> {
+    let mut quoted = false;
+    for (index, character) in text.char_indices() {
+        match character {
+            '"' => quoted = !quoted,
+            '>' if !quoted => return Ok((&text[..index], &text[index + 1..])),
+            '<' => return Err(format!("< within a tag: {}", &text[..index])),
+            _ => {}
+        }
+    }
+    Err("a tag that does not end".into())
+}
+
+fn check_text(text: &str) -> Result<(), String> {
+    let known = ["amp;", "lt;", "gt;", "quot;", "#"];
+    for (index, _) in text.match_indices('&') {
+        if !known.iter().any(|entity| text[index + 1..].starts_with(entity)) {
+            return Err(format!("a bare & in {text:?}"));
+        }
+    }
+    if text.contains('>') { Err(format!("a bare > in {text:?}")) } else { Ok(()) }
+}
+
+/// Checks the properties that all reports share.
+fn check(files: &BTreeMap<String, String>) {
+    for (name, text) in files {
+        let lower = text.replace("http://www.w3.org/2000/svg", "").to_lowercase();
+        assert!(!lower.contains("http:") && !lower.contains("https:") && !lower.contains("//cdn"), "{name}");
+        if name.ends_with(".svg") {
+            elements(text, &[], &["style"]).unwrap_or_else(|error| panic!("{name}: {error}"));
+            for invalid in ["NaN", "inf", "=\"\"", "∞"] {
+                assert!(!text.contains(invalid), "{invalid} in {name}");
+            }
+            assert!(text.contains("role=\"img\"") && text.contains("<desc"), "{name}");
+            assert!(files.contains_key(&name.replace(".svg", ".csv")), "{name} has no data");
+        }
+    }
+    let page = &files["index.html"];
+    let void = ["meta", "link", "input", "br"];
+    elements(page, &void, &["style", "script"]).unwrap_or_else(|error| panic!("{error}"));
+    let identities: Vec<&str> = page.split(" id=\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+    assert_eq!(identities.len(), identities.iter().collect::<BTreeSet<_>>().len(), "duplicate id: {identities:?}");
+    for link in page.split("href=\"").skip(1).map(|rest| rest.split('"').next().unwrap()) {
+        let there = link.starts_with("data:,")
+            || files.contains_key(link)
+            || identities.contains(&link.trim_start_matches('#'));
+        assert!(there, "{link} leads nowhere");
+    }
+}
+
+#[test]
+fn reports_of_all_shapes_are_complete() {
+    let shapes = [
+        StudyShape::default(),
+        StudyShape { users: 1, policies: 1, capacities: 1, ..StudyShape::default() },
+        StudyShape { users: 1, policies: 2, capacities: 1, incomplete: false, ..StudyShape::default() },
+        StudyShape { users: 12, policies: 8, capacities: 11, ..StudyShape::default() },
+        StudyShape { users: 9, time_scale: 1e280, ..StudyShape::default() },
+        StudyShape { users: 9, time_scale: 1e-9, ..StudyShape::default() },
+        StudyShape { users: 9, time_scale: 0.0, ..StudyShape::default() },
+        StudyShape { users: 9, bins: 0, ..StudyShape::default() },
+        StudyShape { users: 0, ..StudyShape::default() },
+    ];
+    for shape in &shapes {
+        check(&report(&study(shape)));
+    }
+    check(&report(&StudyRecord::default()));
+}
+
+#[test]
+fn a_study_without_started_tasks_reports_it() {
+    let mut record = study(&StudyShape { users: 3, policies: 2, capacities: 1, ..StudyShape::default() });
+    for run in &mut record.runs {
+        (run.mean_wait_s, run.users_mean_wait_s, run.jain_wait) = (None, None, None);
+        for user in &mut run.users {
+            (user.totals.started, user.totals.completed, user.completion_ratio) = (0, 0, 0.0);
+            (user.mean_wait_s, user.p95_wait_s, user.mean_bounded_slowdown) = (None, None, None);
+        }
+        run.series.mean_wait_s.fill(None);
+    }
+    let comparison = &mut record.comparisons[0];
+    (comparison.users_better, comparison.users_worse, comparison.users_same) = (0, 0, 0);
+    (comparison.users_mean_wait_reduction, comparison.mean_user_wait_reduction) = (None, None);
+    let files = report(&record);
+    check(&files);
+    assert!(files["index.html"].contains("Under fifo no task starts."));
+    assert!(files["index.html"].contains("waits cannot be compared"));
+}
+
+#[test]
+fn numbers_that_are_not_finite_are_omitted() {
+    let mut record = study(&StudyShape { users: 4, policies: 2, capacities: 1, ..StudyShape::default() });
+    for run in &mut record.runs {
+        run.users[0].mean_wait_s = Some(f64::NAN);
+        run.users[1].mean_wait_s = Some(f64::INFINITY);
+        run.users[2].completion_ratio = f64::NAN;
+        run.series.waiting[3] = f64::NAN;
+        run.series.bin_s = f64::INFINITY;
+    }
+    record.comparisons[0].users_mean_wait_reduction = Some(f64::NEG_INFINITY);
+    record.workload.span_s = f64::NAN;
+    check(&report(&record));
+}
+
+#[test]
+fn untrusted_names_are_escaped_everywhere() {
+    let evil = "</script><script>alert('x')</script>\"><img src=x onerror=\"alert(1)\">&lt;\u{1}";
+    let mut record = study(&StudyShape { users: 9, policies: 2, capacities: 1, ..StudyShape::default() });
+    record.workload.source = evil.into();
+    record.workload.digest = evil.into();
+    record.method.command = evil.into();
+    record.method.parameters = vec![(evil.into(), evil.into())];
+    record.missing = vec![evil.into()];
+    record.workload.mean_use = [(evil.to_string(), 1.5)].into();
+    record.workload.units = [(evil.to_string(), evil.to_string())].into();
+    for run in &mut record.runs {
+        run.capacity_name = evil.into();
+        run.capacity_factor = None;
+        run.id = format!("../../{evil}{}", run.policy);
+        run.policy = format!("{evil}{}", run.policy);
+        run.capacity = [(evil.to_string(), 1.0)].into();
+        run.series.utilization = [(evil.to_string(), vec![0.5])].into();
+        run.users[0].name = evil.into();
+    }
+    record.comparisons[0].run = record.runs[1].id.clone();
+    record.comparisons[0].against = record.runs[0].id.clone();
+    let files = report(&record);
+    check(&files);
+    for (name, text) in files.iter().filter(|(name, _)| !name.ends_with(".csv")) {
+        assert!(!text.contains("<script>alert") && !text.contains("<img"), "{name}");
+        assert!(!name.contains(['<', '"', '\'', ' ']), "{name}");
+    }
+    assert_eq!(files["index.html"].matches("</script>").count(), 2, "the page's own scripts only");
+    assert!(files.keys().all(|name| name == "index.html" || name.starts_with("figures/")), "{:?}", files.keys());
+}
+
+#[test]
+fn equal_records_give_equal_bytes() {
+    let record = study(&StudyShape { users: 40, ..StudyShape::default() });
+    assert_eq!(report(&record), report(&record.clone()));
+    let text = serde_json::to_string(&record).unwrap();
+    assert_eq!(report(&record), report(&serde_json::from_str(&text).unwrap()), "also when read back from summary.json");
+}
+
+#[test]
+fn the_data_files_of_figures_hold_the_numbers_of_the_record() {
+    let record = study(&StudyShape::default());
+    let files = report(&record);
+    let rows = |name: &str| -> Vec<Vec<String>> {
+        let text = &files[&format!("figures/{name}.csv")];
+        text.lines().skip(1).map(|line| line.split(',').map(str::to_owned).collect()).collect()
+    };
+    let number = |text: &str| (!text.is_empty()).then(|| text.parse::<f64>().unwrap());
+    let mut compared = 0;
+    for comparison in &record.comparisons {
+        let run = record.runs.iter().find(|run| run.id == comparison.run).unwrap();
+        let base = record.runs.iter().find(|run| run.id == comparison.against).unwrap();
+        let waits = rows(&format!("user-waits-{}", run.id));
+        let completion = rows(&format!("user-completion-{}", run.id));
+        assert_eq!((waits.len(), completion.len()), (run.users.len(), run.users.len()));
+        for (user, (after, before)) in run.users.iter().zip(&base.users).enumerate() {
+            assert_eq!(waits[user][0], after.name);
+            assert_eq!(waits[user][1], after.totals.submitted.to_string());
+            assert_eq!([number(&waits[user][2]), number(&waits[user][3])], [before.mean_wait_s, after.mean_wait_s]);
+            let ratios = [number(&completion[user][2]), number(&completion[user][3])];
+            assert_eq!(ratios, [before.completion_ratio, after.completion_ratio].map(Some));
+            compared += 1;
+        }
+        for (name, reduction) in [
+            ("users-mean-wait-reduction", comparison.users_mean_wait_reduction),
+            ("mean-user-wait-reduction", comparison.mean_user_wait_reduction),
+        ] {
+            let same = |row: &&Vec<String>| row[0] == run.capacity_name && row[1] == run.policy;
+            assert_eq!(number(&rows(name).iter().find(same).unwrap()[3]), reduction);
+        }
+    }
+    assert_eq!(compared, 600);
+    for run in &record.runs {
+        let levels = |name: &str| -> Vec<Option<f64>> {
+            let rows = rows(&format!("{name}-{}", run.capacity_name));
+            rows.iter().filter(|row| row[1] == run.policy).map(|row| number(&row[4])).collect()
+        };
+        assert_eq!(levels("wait-over-time"), run.series.mean_wait_s);
+        assert_eq!(levels("waiting-over-time"), run.series.waiting.iter().copied().map(Some).collect::<Vec<_>>());
+        let cpu: Vec<Option<f64>> = run.series.utilization["cpu"].iter().copied().map(Some).collect();
+        assert_eq!(levels("utilization-cpu"), cpu);
+    }
+}
+
+#[test]
+fn the_answer_states_the_numbers_of_the_record() {
+    let mut record = study(&StudyShape { users: 100, policies: 2, capacities: 1, ..StudyShape::default() });
+    let comparison = &mut record.comparisons[0];
+    (comparison.users_better, comparison.users_worse, comparison.users_same) = (61, 12, 27);
+    (comparison.complete_more, comparison.complete_fewer) = (5, 1);
+    comparison.users_mean_wait_reduction = Some(1.0 - 812.0 / 1204.0);
+    record.runs[0].users_mean_wait_s = Some(1204.0);
+    record.runs[1].users_mean_wait_s = Some(812.0);
+    let page = report(&record)["index.html"].replace(['\u{202f}', '\u{a0}'], " ");
+    let sentence = "<strong>drf at 0.5 R:</strong> 61 of 100 users wait less than under fifo, 12 wait longer, 27 the same; \
+                    the mean over users of mean waits is 13.5 min (812 s) instead of 20.1 min (1 204 s) (32.6 % less); 5 \
+                    complete more of their tasks, 1 fewer.";
+    assert!(page.contains(sentence), "not found: {sentence}");
+}
+
+#[test]
+fn the_page_has_a_table_of_accounts_only_if_the_study_has_accounts() {
+    let record = study(&StudyShape { users: 12, policies: 2, capacities: 1, ..StudyShape::default() });
+    let page = &report(&record)["index.html"];
+    let body = page.split("<table id=\"account-table\">").nth(1).unwrap();
+    let body = body.split("<tbody>").nth(1).unwrap().split("</tbody>").next().unwrap();
+    let text =
+        |row: &str| row.split("\">").find_map(|part| part.split_once("</span></th>")).map(|(name, _)| name.to_owned());
+    let rows: Vec<(String, &str)> = body
+        .split("<tr")
+        .skip(1)
+        .map(|row| (text(row).unwrap(), row.split("--depth:").nth(1).unwrap().split('"').next().unwrap()))
+        .collect();
+    // Every account follows its parent; sub-accounts come before users.
+    let first: Vec<(&str, &str)> = rows.iter().take(6).map(|(name, depth)| (name.as_str(), *depth)).collect();
+    let particles = "&lt;b&gt;particles &amp; fields&lt;&#x2f;b&gt;";
+    assert_eq!(first[..4], [("all users", "0"), ("science", "1"), ("physics", "2"), (particles, "3")]);
+    assert_eq!((rows.len(), rows.last().unwrap().1), (6 + 12, "1"), "users without an account come last");
+    // The page first shows the second run.
+    let nuwt = record.runs[1].accounts[0].figures.normalized.nuwt_per_pe.unwrap();
+    assert!((10.0..100.0).contains(&nuwt), "{nuwt} has one decimal");
+    assert!(body.split("</tr>").next().unwrap().contains(&format!("<td>{nuwt:.1}</td>")), "{nuwt}");
+    let none = &report(&study(&StudyShape { users: 12, accounts: false, ..StudyShape::default() }))["index.html"];
+    assert!(!none.contains("id=\"accounts\"") && none.contains("id=\"waste\""));
+}
+
+#[test]
+fn a_page_lists_at_most_two_thousand_accounts_and_users() {
+    let mut record = study(&StudyShape { users: 3000, policies: 1, capacities: 1, ..StudyShape::default() });
+    // A chain of accounts that is too deep for recursion.
+    let accounts = &mut record.runs[0].accounts;
+    for _ in 0..5000 {
+        let parent = Some(accounts.len() - 1);
+        accounts.push(AccountRecord { name: Some("deeper".into()), parent, ..AccountRecord::default() });
+    }
+    let page = &report(&record)["index.html"];
+    assert!(page.contains("The 4\u{202f}006 accounts and users with the fewest tasks"), "5006 and 3000, less 4000");
+}
+
+#[test]
+fn missing_runs_are_listed_and_leave_gaps() {
+    let mut record = study(&StudyShape { users: 10, ..StudyShape::default() });
+    let gone = record.runs.remove(0).id;
+    record.comparisons.retain(|comparison| comparison.against != gone);
+    record.missing = vec![gone.clone()];
+    let files = report(&record);
+    check(&files);
+    let page = &files["index.html"];
+    assert!(page.contains("1 of 9 runs are missing") && page.contains(&format!("<code>{gone}</code>")));
+    assert!(page.contains("The run of fifo is missing"), "the others cannot be compared with it");
+    assert!(page.contains("<option value=\"0\">fifo"), "still the first policy");
+}
+
+#[test]
+fn a_study_in_which_all_tasks_complete_has_a_sentence_instead_of_figures() {
+    let files = report(&study(&StudyShape { users: 10, incomplete: false, ..StudyShape::default() }));
+    assert!(files["index.html"].contains("In every run every user completes every task"));
+    assert!(!files.keys().any(|name| name.contains("completion")));
+}
+
+#[test]
+fn runs_of_different_workloads_are_an_error() {
+    let mut record = study(&StudyShape { users: 3, ..StudyShape::default() });
+    record.runs[1].users.pop();
+    let folder = tempfile::tempdir().unwrap();
+    let error = write_study_report(folder.path(), &record).unwrap_err();
+    assert!(matches!(&error, ReportError::UsersDiffer { position: 2, .. }), "{error}");
+    assert!(error.to_string().contains("missing"), "{error}");
+    let mut record = study(&StudyShape { users: 3, ..StudyShape::default() });
+    record.runs.push(record.runs[0].clone());
+    let error = write_study_report(folder.path(), &record).unwrap_err();
+    assert!(matches!(error, ReportError::DuplicateRun { .. }), "{error}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "no file is written");
+}
+
+#[test]
+fn reports_of_large_studies_are_small_and_quick_to_write() {
+    let record = study(&StudyShape { users: 627, policies: 3, capacities: 6, ..StudyShape::default() });
+    let start = Instant::now();
+    let files = report(&record);
+    let took = start.elapsed();
+    assert!(files["index.html"].len() < 3_000_000, "{} bytes", files["index.html"].len());
+    // Ten times the usual time: detects a quadratic loop, tolerates a busy machine.
+    assert!(took < Duration::from_secs(3), "{took:?}");
+    let crowd = report(&study(&StudyShape { users: 5000, policies: 2, capacities: 1, ..StudyShape::default() }));
+    assert!(crowd["index.html"].contains("more are in the data files"));
+    assert_eq!(crowd["figures/user-waits-drf-0.500.csv"].lines().count(), 5001);
+}
