@@ -28,7 +28,7 @@ pub fn write_results(folder: &Path, ran: &[Ran]) -> Result<PathBuf, ReproduceErr
     fs::create_dir_all(folder).map_err(|source| ReproduceError::Write { path: folder.to_owned(), source })?;
     let write = |name: &str, text: &str| {
         let path = folder.join(name);
-        match evenhand_model::files::write_whole(&path, text.as_bytes()) {
+        match evenhand_model::files::write_atomically(&path, text.as_bytes()) {
             Ok(()) => Ok(path),
             Err(source) => Err(ReproduceError::Write { path, source }),
         }

@@ -54,7 +54,7 @@ impl<'a> TaskProcessors<'a> {
         let prices = Equivalents::of_cluster(cluster, workload.resources(), combine).ok()?;
         let of_kind = |kind: &Kind| {
             let chunk = units(workload, kind.chunk.iter().copied());
-            let least = prices.least_of(&chunk, |group| kind.groups.iter().any(|g| usize::from(*g) == group));
+            let least = prices.lowest_of(&chunk, |group| kind.groups.iter().any(|g| usize::from(*g) == group));
             // A job that fits on no machine never runs.
             least.map_or(0.0, |(_, e)| to_f64(&(e.processors * Rational::from(kind.copies))))
         };
@@ -250,7 +250,7 @@ impl NuwtSpread {
 mod tests {
     use super::*;
     use crate::Site;
-    use evenhand_model::{MachineGroup, Resource, Stock, Task, WorkloadBuilder};
+    use evenhand_model::{MachineGroup, Resource, ResourceQuantity, Task, WorkloadBuilder};
 
     fn workload(demands: &[[u128; 2]]) -> Workload {
         let mut b = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
@@ -266,7 +266,7 @@ mod tests {
         let group = |(name, has): (&str, [&str; 2])| MachineGroup {
             name: name.into(),
             count: 1,
-            has: has.map(|n| Stock::parse(n).unwrap()).to_vec(),
+            capacity: has.map(|n| ResourceQuantity::parse(n).unwrap()).to_vec(),
             speed: Rational::ONE,
             properties: vec![],
         };

@@ -142,7 +142,7 @@ pub fn simulate(
     // By demand: why a task with it can never run.
     let rejected: Vec<Option<Rejection>> =
         workload.demands().rows().map(|(_, demand)| larger_than_pool(capacity, demand)).collect();
-    if !policy.goes_by_jobs() {
+    if !policy.depends_on_job_details() {
         return Pool::new(workload, tasks, capacity, rejected).run(policy, options, progress);
     }
     // The fast pool passes only users and demands to the policy.
@@ -156,7 +156,7 @@ pub fn simulate(
 
 /// Returns the first resource of which `demand` exceeds the pool, as a rejection.
 fn larger_than_pool(capacity: &Capacity, demand: &[Amount]) -> Option<Rejection> {
-    let resource = demand.iter().zip(capacity.fits()).position(|(d, c)| d > c)?;
+    let resource = demand.iter().zip(capacity.amounts()).position(|(d, c)| d > c)?;
     Some(Rejection::Resource(resource.min(255) as u8))
 }
 
@@ -212,7 +212,7 @@ impl<'a> Pool<'a> {
             workload,
             upcoming: PendingTasks::new(workload, tasks, &rejected),
             rejected,
-            free: capacity.fits().iter().map(|c| c.0).collect(),
+            free: capacity.amounts().iter().map(|c| c.0).collect(),
             starts: vec![NO_TIME; workload.len()],
             running: EventQueue::new(),
             submitted: 0,
@@ -284,7 +284,7 @@ impl<'a> Pool<'a> {
                 self.done += 1;
             } else if self.upcoming.first(columns.user[row]).row == row as u32 {
                 let demand = self.workload.demands().row(columns.demand[row]);
-                policy.waiting(columns.user[row], Some(&Job::new(columns.user[row], demand).at(now)));
+                policy.set_first_pending(columns.user[row], Some(&Job::new(columns.user[row], demand).at(now)));
             }
         }
         (self.submitted - before) as u64
@@ -295,7 +295,7 @@ impl<'a> Pool<'a> {
     fn notify_first_pending(&self, user: UserId, policy: &mut dyn Policy) {
         let first = self.upcoming.first_waiting(user, self.submitted);
         let job = |task: &Task| Job::new(user, self.workload.demands().row(task.demand)).at(task.submit);
-        policy.waiting(user, first.map(job).as_ref());
+        policy.set_first_pending(user, first.map(job).as_ref());
     }
 
     fn schedule(&mut self, now: Time, policy: &mut dyn Policy, blocking: bool) -> Result<(), SimulationError> {
@@ -307,7 +307,7 @@ impl<'a> Pool<'a> {
                 if blocking {
                     return Ok(());
                 }
-                policy.waiting(user, None);
+                policy.set_first_pending(user, None);
                 self.set_aside.push(user);
                 continue;
             }

@@ -6,7 +6,7 @@ use evenhand_model::random::Stream;
 use evenhand_model::{Rational, Workload, to_f64};
 use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit};
 use evenhand_timeline::{Participant, Phase, Scenario, TimelineOptions, divide_over_time};
-use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
 use crate::{Drawn, ReproduceError, Settings, Verdict};
 
@@ -106,8 +106,13 @@ fn scenario(settings: &Settings) -> Result<Scenario, ReproduceError> {
     let trace = match &settings.trace {
         Some(trace) => trace,
         None => {
-            let options =
-                GenerateOptions { like: Like::Google2011, tasks: 100_000, users: 400, days: 1.0, seed: settings.seed };
+            let options = GenerateOptions {
+                model: TraceModel::Google2011,
+                tasks: 100_000,
+                users: 400,
+                days: 1.0,
+                seed: settings.seed,
+            };
             generated = generate(&options)?;
             &generated
         }

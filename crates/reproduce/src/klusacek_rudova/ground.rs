@@ -2,13 +2,12 @@
 
 use std::sync::Arc;
 
-use evenhand_model::{Amount, Cluster, MachineGroup, NO_TIME, Rational, Span, Stock, Weights, Workload};
+use evenhand_model::{Amount, Cluster, MachineGroup, NO_TIME, Rational, ResourceQuantity, Span, Weights, Workload};
+use evenhand_policies::Decay;
 use evenhand_policies::equivalents::{Combine, Equivalents};
-use evenhand_policies::{Decay, Setting, registration};
-use evenhand_simulator::{
-    Backfill, JobOptions, Jobs, Placement, Progress, Simulated, Site, TaskProcessors, UserTasks, simulate_jobs,
-};
-use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_simulator::{Backfill, JobOptions, Jobs, Placement, Progress, Simulated, Site, TaskProcessors, UserTasks};
+use evenhand_study::{PolicyInputs, ReplayOn, replay};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
 use crate::{ReproduceError, Settings};
 
@@ -24,12 +23,12 @@ pub(super) const WAGAP: [Machines<'static>; 2] =
 
 /// Machines with these resources.
 pub(super) fn cluster(resources: &[&str], groups: &[Machines<'_>]) -> Result<Cluster, ReproduceError> {
-    let stock = |text: &str| Stock::parse(text).map_err(|e| ReproduceError::Setup(e.to_string()));
+    let stock = |text: &str| ResourceQuantity::parse(text).map_err(|e| ReproduceError::Setup(e.to_string()));
     let group = |(name, count, has, speed): &Machines<'_>| {
         Ok(MachineGroup {
             name: (*name).into(),
             count: *count,
-            has: has.iter().map(|text| stock(text)).collect::<Result<_, ReproduceError>>()?,
+            capacity: has.iter().map(|text| stock(text)).collect::<Result<_, ReproduceError>>()?,
             speed: stock(speed)?.exact,
             properties: Vec::new(),
         })
@@ -83,7 +82,7 @@ impl Ground {
         // The log has 17,900 jobs of 75 users in 89 days; fewer jobs at the same rate.
         let tasks = settings.tasks.min(18_000);
         let options = GenerateOptions {
-            like: Like::MetaCentrum,
+            model: TraceModel::MetaCentrum,
             tasks,
             users: 75,
             days: 89.0 * tasks as f64 / 18_000.0,
@@ -121,14 +120,14 @@ impl Ground {
     pub(super) fn run(&self, rules: Rules) -> Result<Simulated, ReproduceError> {
         let weights = Weights::equal(self.workload.users().len());
         let decay = Decay::from_half_life(HALF_LIFE).map_err(|e| ReproduceError::Setup(e.to_string()))?;
-        let prices = self.prices(rules.combine)?;
-        let setting = Setting::new(self.site.total(), &weights).decay(Some(decay)).prices(Some(&prices));
-        let registration =
-            registration(rules.policy).ok_or_else(|| ReproduceError::Setup(format!("no policy {}", rules.policy)))?;
-        let mut policy = (registration.build)(&setting);
+        let equivalents = self.prices(rules.combine)?;
+        let inputs = PolicyInputs::new(weights);
+        let context = inputs.context(&self.workload, self.site.total(), Some(&equivalents), Some(decay));
+        let policy = inputs.registry.build(rules.policy, &context);
+        let mut policy = policy.map_err(|e| ReproduceError::Setup(e.to_string()))?;
         let options = JobOptions { placement: rules.placement, backfill: Backfill::Easy, ..JobOptions::default() };
-        let (policy, progress) = (policy.as_mut(), Progress::default());
-        Ok(simulate_jobs(&self.workload, &self.tasks, &self.site, &self.jobs, policy, options, &progress)?)
+        let on = ReplayOn::Site { site: &self.site, jobs: &self.jobs, options };
+        Ok(replay(&self.workload, &self.tasks, on, policy.as_mut(), &Progress::default())?)
     }
 
     /// The kind of a machine: its group.

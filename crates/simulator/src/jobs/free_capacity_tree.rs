@@ -119,15 +119,15 @@ impl FreeCapacityTree {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenhand_model::{Cluster, MachineGroup, Rational, Resource, Stock};
+    use evenhand_model::{Cluster, MachineGroup, Rational, Resource, ResourceQuantity};
     use proptest::prelude::*;
 
     fn site(machines: u32) -> Site {
-        let has = vec![Stock::parse("4").unwrap(), Stock::parse("4").unwrap()];
+        let has = vec![ResourceQuantity::parse("4").unwrap(), ResourceQuantity::parse("4").unwrap()];
         let group = |name: &str, count| MachineGroup {
             name: name.into(),
             count,
-            has: has.clone(),
+            capacity: has.clone(),
             speed: Rational::ONE,
             properties: Vec::new(),
         };

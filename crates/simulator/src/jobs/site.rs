@@ -94,7 +94,7 @@ pub(crate) const NO_LIMIT: u64 = u64::MAX;
 impl Site {
     /// One pool: one machine that has all of it.
     pub fn pool(capacity: &Capacity) -> Site {
-        let has = capacity.fits().iter().map(|a| a.0).collect();
+        let has = capacity.amounts().iter().map(|a| a.0).collect();
         let group = Group { first: 0, count: 1, has, speed: (1, 1), rate: 1.0, properties: Vec::new() };
         Site { groups: vec![group], queues: Vec::new(), total: capacity.clone(), cpu: None, is_pool: true }
     }
@@ -126,7 +126,7 @@ impl Site {
             });
             first += group.count;
         }
-        let limits = |named: &[(String, evenhand_model::Stock)]| -> Vec<u64> {
+        let limits = |named: &[(String, evenhand_model::ResourceQuantity)]| -> Vec<u64> {
             let of = |r: &Resource| {
                 let stock = named.iter().find(|(name, _)| *name == r.name);
                 stock.map_or(NO_LIMIT, |(_, s)| whole_steps(&s.in_unit(&r.unit), r).0)

@@ -5,10 +5,10 @@ mod documented_example;
 mod reference_model;
 
 use evenhand_model::{
-    Capacity, Cluster, MachineGroup, NO_TIME, Queue, Rational, Resource, Span, Stock, Task, Time, Weights, Workload,
-    WorkloadBuilder,
+    Capacity, Cluster, MachineGroup, NO_TIME, Queue, Rational, Resource, ResourceQuantity, Span, Task, Time, Weights,
+    Workload, WorkloadBuilder,
 };
-use evenhand_policies::{Setting, registration};
+use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{Backfill, JobOptions, Jobs, PLACEMENTS, Progress, Simulated, Site, UserTasks, simulate_jobs};
 use proptest::prelude::*;
 use reference_model::{Job, Machines, QueueLimits, ReferenceModel, World};
@@ -30,7 +30,7 @@ fn workload(world: &World) -> Workload {
 }
 
 fn site(world: &World, w: &Workload) -> Site {
-    let number = |n: u64| Stock::parse(&n.to_string()).unwrap();
+    let number = |n: u64| ResourceQuantity::parse(&n.to_string()).unwrap();
     if world.is_pool {
         let has = world.machines[0].has.map(Rational::from);
         return Site::pool(&Capacity::new(w.resources(), has.to_vec()).unwrap());
@@ -38,7 +38,7 @@ fn site(world: &World, w: &Workload) -> Site {
     let group = |(i, g): (usize, &Machines)| MachineGroup {
         name: i.to_string(),
         count: g.count as u32,
-        has: g.has.map(number).to_vec(),
+        capacity: g.has.map(number).to_vec(),
         speed: Rational::from_parts(g.speed.0.into(), g.speed.1.into()),
         properties: g.properties.iter().map(|p| p.to_string()).collect(),
     };
@@ -64,7 +64,7 @@ fn run(world: &World) -> (Workload, Simulated) {
     let site = site(world, &w);
     let jobs = Jobs::new(&w, &site);
     let weights = Weights::equal(w.users().len());
-    let mut policy = (registration(world.policy).unwrap().build)(&Setting::new(site.total(), &weights));
+    let mut policy = Registry::built_in().build(world.policy, &PolicyContext::new(site.total(), &weights)).unwrap();
     let options =
         JobOptions { placement: world.placement, backfill: world.backfill, blocking: world.blocking, until: None };
     let tasks = UserTasks::new(&w);
