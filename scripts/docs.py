@@ -59,7 +59,7 @@ def check_source(path, code):
         check_target(path, line_of(match.start()), match.group(1))
     for match in re.finditer(r"`([^`\n]+)`", re.sub(r"^( *)```.*?^ *```", lambda m: re.sub(r"[^\n]", " ", m.group()), text, flags=re.S | re.M)):
         name = match.group(1)
-        if re.fullmatch(r"(crates|tests|scripts|fuzz|docs)/[\w./-]+", name) and not re.search(r"[A-Z]{3}", name):
+        if re.fullmatch(r"(crates|tests|scripts|fuzz|docs|examples)/[\w./-]+", name) and not re.search(r"[A-Z]{3}", name):
             if not (ROOT / name).exists() and not name.startswith("fuzz/corpus"):
                 problem(path, line_of(match.start()), f"there is no file {name}")
         # A test's name is a sentence.
