@@ -122,10 +122,12 @@ if [ "$(id -u)" = 0 ]; then
     holds "an operator may" until_true 10 driven
 fi
 clear_queue
-scontrol update NodeName=n1,n2,n3 State=RESUME
 
 # --- Dominant shares: Slurm's own order against drf.
+# The nodes are still drained: no job starts before all are submitted, however long that takes.
 many 100 >/dev/null
+scontrol update NodeName=n1,n2,n3 State=RESUME
+sleep 3
 own=$(shares 6)
 "$evenhand" slurm run --policy drf --apply --interval 1s --state "$state" --metrics 127.0.0.1:0 >drive.log 2>&1 &
 driver=$!

@@ -94,7 +94,7 @@ fn the_example_of_the_documentation_is_right() {
     let it = read(include_str!("../../../docs/examples/agent.toml")).unwrap();
     assert_eq!(it.control.interval, Duration::from_secs(10));
     assert!(it.peers.is_some_and(|peers| peers.seeds.len() == 2) && it.network.is_some());
-    let docs = include_str!("../../../docs/agent.md");
+    let docs = include_str!("../../../docs/src/reference/agent.md");
     let blocks = docs.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     blocks.for_each(|block| assert!(read(block).is_ok(), "{block}"));
 }
@@ -103,7 +103,7 @@ fn the_example_of_the_documentation_is_right() {
 #[test]
 fn defaults_are_as_documented() {
     let Law::Integral(settings) = read(GUESTS).unwrap().control.law else { panic!() };
-    let docs = include_str!("../../../docs/agent.md");
+    let docs = include_str!("../../../docs/src/reference/agent.md");
     let said = [settings.gain, settings.damping, settings.dead_band].map(|n| n.to_string()).join(", ");
     assert!(docs.contains(&format!(
         "| {said}, {:.2}, {:.2}, {}, {} |",

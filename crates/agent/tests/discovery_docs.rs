@@ -1,4 +1,4 @@
-//! The examples of docs/guests.md mean what the page says.
+//! The examples of docs/src/reference/workload-sources.md mean what the page says.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -9,7 +9,7 @@ use common::{Machine, lines};
 use evenhand_agent::discovery::{Quotas, SOURCES};
 use evenhand_documents::{Document, Format};
 
-const PAGE: &str = include_str!("../../../docs/guests.md");
+const PAGE: &str = include_str!("../../../docs/src/reference/workload-sources.md");
 
 /// The text of each block, without its fences.
 fn blocks() -> Vec<&'static str> {

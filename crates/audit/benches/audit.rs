@@ -14,7 +14,7 @@ use evenhand_model::{AccountTree, Capacity, Quantity, Rational, Weights, Workloa
 use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{PoolOptions, Progress, UserTasks, simulate};
 use evenhand_workload::Source;
-use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 use evenhand_workload::import::{ImportOptions, import};
 
 const RUNS: usize = 5;
@@ -41,7 +41,7 @@ fn main() {
 }
 
 fn generated() {
-    let options = GenerateOptions { like: Like::Google2011, tasks: 1_000_000, users: 627, days: 2.0, seed: 1 };
+    let options = GenerateOptions { model: TraceModel::Google2011, tasks: 1_000_000, users: 627, days: 2.0, seed: 1 };
     let workload = generate(&options).expect("the options are right").expanded();
     let factor = Quantity::parse("0.75").expect("a number");
     let capacity = Capacity::multiple(workload.resources(), &mean_use(&workload), &factor).expect("something is used");

@@ -7,7 +7,7 @@ use evenhand_model::{
 };
 use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{PoolOptions, Progress, UserTasks, simulate};
-use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
 /// User, submit, start, duration, cpu, mem.
 type Row<'a> = (&'a str, u64, u64, u64, u64, u64);
@@ -212,7 +212,7 @@ fn complaints(w: &Workload, capacity: &Capacity, policy: &str) -> Vec<(&'static 
 
 #[test]
 fn drf_leaves_less_to_complain_of_than_fifo() {
-    let options = GenerateOptions { like: Like::Google2011, tasks: 20_000, users: 40, days: 1.0, seed: 7 };
+    let options = GenerateOptions { model: TraceModel::Google2011, tasks: 20_000, users: 40, days: 1.0, seed: 7 };
     let w = generate(&options).unwrap().expanded();
     let capacity = Capacity::multiple(w.resources(), &mean_use(&w), &Quantity::parse("0.75").unwrap()).unwrap();
     let (fifo, drf) = (complaints(&w, &capacity, "fifo"), complaints(&w, &capacity, "drf"));

@@ -127,11 +127,11 @@ impl<'a> Asked<'a> {
                 })?),
             };
         // Whatever anybody writes as a size is in bytes; the rest in units as they come.
-        let wanted = || chunks.iter().flat_map(|c| &c.wants);
+        let wanted = || chunks.iter().flat_map(|c| &c.demand);
         let resources: Vec<Resource> = names()
             .enumerate()
             .map(|(r, name)| {
-                let of_machines = cluster.groups.iter().any(|g| g.has[r].is_bytes);
+                let of_machines = cluster.groups.iter().any(|g| g.capacity[r].is_bytes);
                 let is_bytes = of_machines || wanted().any(|(n, stock)| n == name && stock.is_bytes);
                 Resource::new(name, if is_bytes { "B" } else { "" })
             })
@@ -147,7 +147,7 @@ impl<'a> Asked<'a> {
         }
         let units = |chunk: &Chunk| {
             let mut row = vec![Rational::ZERO; resources.len()];
-            for (name, stock) in &chunk.wants {
+            for (name, stock) in &chunk.demand {
                 let r = resources
                     .iter()
                     .position(|r| r.name == *name)

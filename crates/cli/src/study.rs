@@ -7,10 +7,10 @@ use evenhand_model::{AccountTree, Quantity, Weights, Workload};
 use evenhand_policies::{Decay, PolicySettings, Registry};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
 use evenhand_study::{
-    AccountsFile, Backfill, CapacityAsked, JobRules, Live, Placed, Plan, PlanError, PolicyInputs, Question, TaskFormat,
-    read_cluster, read_pool, read_weights,
+    AccountsFile, Backfill, CapacityAsked, JobRules, Live, Plan, PlanError, PolicyInputs, Question, TaskFormat,
+    WorkloadWithAccounts, read_cluster, read_pool, read_weights,
 };
-use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
 use crate::args::{Common, StudyArgs, Until};
 use crate::console::{Console, json};
@@ -80,7 +80,7 @@ fn workload(args: &StudyArgs, common: &Common, console: &Console) -> Result<(Wor
         return Ok((load(path, &args.trace, common, console)?, path.display().to_string()));
     }
     let options = GenerateOptions {
-        like: Like::Google2011,
+        model: TraceModel::Google2011,
         tasks: DEFAULT_TASKS,
         users: DEFAULT_USERS,
         days: DEFAULT_DAYS,
@@ -88,7 +88,7 @@ fn workload(args: &StudyArgs, common: &Common, console: &Console) -> Result<(Wor
     };
     let source = format!(
         "generated like {}: {DEFAULT_TASKS} tasks of {DEFAULT_USERS} users over {DEFAULT_DAYS} days, seed {}",
-        options.like, options.seed
+        options.model, options.seed
     );
     console.note(&format!("No workload named, so one is {source}."));
     Ok((generate(&options).map_err(Failure::input)?, source))
@@ -134,7 +134,7 @@ fn placed(args: &StudyArgs, workload: Workload, console: &Console) -> Result<(Wo
 }
 
 /// Notes what of the file of accounts and the workload does not match.
-pub(crate) fn told_placed(path: &Path, placed: &Placed, console: &Console) {
+pub(crate) fn told_placed(path: &Path, placed: &WorkloadWithAccounts, console: &Console) {
     let note = |what: &str, names: &[String]| {
         if !names.is_empty() {
             console.note(&format!("{}: {what}: {}", path.display(), names.join(", ")));

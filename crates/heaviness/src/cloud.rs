@@ -93,6 +93,6 @@ impl<N: Number> Cloud<N> {
 
     /// max_r norm_r x_r, at least 0.
     pub fn weigh_largest(&self, x: &[N]) -> N {
-        self.norm.iter().zip(x).fold(N::zero(), |most, (n, x)| most.or_more(n.clone() * x))
+        self.norm.iter().zip(x).fold(N::zero(), |most, (n, x)| most.larger(n.clone() * x))
     }
 }

@@ -57,5 +57,5 @@ pub use update::{Heaviness, Local, add_sums, precedence, user_heaviness};
 
 /// The examples of the documentation.
 #[cfg(doctest)]
-#[doc = include_str!("../../../docs/heaviness.md")]
+#[doc = include_str!("../../../docs/src/reference/heaviness.md")]
 struct Documentation;

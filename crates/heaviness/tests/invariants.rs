@@ -5,7 +5,7 @@
 use evenhand_heaviness::{
     Cloud, Endowment, Guest, Heaviness, Local, METRICS, Metric, Node, Number, Parameters, metric_named,
 };
-use evenhand_mechanisms::{Options, Problem, User, mechanism_named, property_named};
+use evenhand_mechanisms::{MechanismOptions, Problem, User, mechanism_named, property_named};
 use evenhand_model::Rational;
 use proptest::prelude::*;
 
@@ -243,7 +243,7 @@ proptest! {
         });
         let problem = Problem::new(3, users).unwrap();
         for name in ["drf", "asset"] {
-            let tasks = mechanism_named(name).unwrap().divide_exact(&problem, &Options::default()).unwrap().tasks;
+            let tasks = mechanism_named(name).unwrap().divide_exact(&problem, &MechanismOptions::default()).unwrap().tasks;
             let found = on_one_node(name, &Parameters::default(), &problem, &tasks);
             prop_assert!(found.users.windows(2).all(|pair| pair[0] == pair[1]), "{name} {:?}", found.users);
         }
@@ -281,7 +281,7 @@ fn on_one_node(
     problem: &Problem<Rational>,
     tasks: &[Rational],
 ) -> Heaviness<Rational> {
-    let width = problem.width();
+    let width = problem.resource_count();
     let guest = |owner: usize| {
         let load = problem.demand(owner).iter().map(|d| d * &tasks[owner]).collect();
         Guest { owner, sizes: vec![None; width], load }

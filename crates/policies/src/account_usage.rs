@@ -30,7 +30,7 @@ impl AccountUsage {
         assert_eq!(tree.users(), users, "a tree of these users");
         let decay = context.decay.expect("the registry checks that a decay is given");
         let node = |account: Option<usize>| account.map(|a| (users + a) as u32);
-        let homes = (0..users).map(|u| node(tree.home(u)));
+        let homes = (0..users).map(|u| node(tree.account_of(u)));
         let above: Vec<Option<u32>> = homes.chain(tree.accounts().iter().map(|a| node(a.parent))).collect();
         let of_users = (0..users).map(|u| tree.user_entitlement(u));
         let of_accounts = (0..tree.accounts().len()).map(|a| tree.account_entitlement(a));

@@ -31,7 +31,7 @@ struct Account {
     epoch: u64,
 }
 
-/// The commitments of all users and the slopes of their lines (docs/simulation.md).
+/// The commitments of all users and the slopes of their lines (docs/src/reference/simulation.md).
 ///
 /// c is continuous, so during one instant it does not move however many tasks start and finish;
 /// afterwards it moves towards the overuse that the instant left. A user's change is *pending* until

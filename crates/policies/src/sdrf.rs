@@ -66,7 +66,7 @@ const KEY_OPTION: SettingOption = SettingOption {
 /// The key, which is the policy's only setting.
 ///
 /// Algorithm 1 of Sadok et al. (2021) adds share and commitment resource by resource; their Eq. 5 and
-/// their code add the two maxima. They order users differently (docs/simulation.md).
+/// their code add the two maxima. They order users differently (docs/src/reference/simulation.md).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) enum Key {
     /// max_r (o_r + c_r)

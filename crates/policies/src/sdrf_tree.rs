@@ -73,7 +73,7 @@ impl SdrfTree {
         let (users, width) = (context.weights.len(), context.capacity.width());
         assert_eq!(tree.users(), users, "a tree of these users");
         let node = |account: Option<usize>| account.map(|a| users + a);
-        let homes = (0..users).map(|u| node(tree.home(u)));
+        let homes = (0..users).map(|u| node(tree.account_of(u)));
         let above: Vec<Option<usize>> = homes.chain(tree.accounts().iter().map(|a| node(a.parent))).collect();
         let of_users = (0..users).map(|u| tree.user_entitlement(u).clone());
         let of_accounts = (0..tree.accounts().len()).map(|a| tree.account_entitlement(a).clone());

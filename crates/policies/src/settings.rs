@@ -117,7 +117,7 @@ struct Layer {
 impl Layer {
     fn table(&self) -> Result<Table<'_>, DocumentError> {
         let root = self.document.root()?;
-        match self.table.as_ref().and_then(|name| root.get(name).map(|node| node.called(format!("[{name}]")))) {
+        match self.table.as_ref().and_then(|name| root.get(name).map(|node| node.with_label(format!("[{name}]")))) {
             Some(node) => node.table(),
             None => Ok(root),
         }

@@ -235,7 +235,7 @@ proptest! {
         let mut heavier = usage.clone();
         heavier[0] += more;
         prop_assert!(factor(&tree, &heavier) <= now * (1.0 + 1e-9));
-        let homes: Vec<Option<usize>> = (0..tree.users()).map(|u| tree.home(u)).collect();
+        let homes: Vec<Option<usize>> = (0..tree.users()).map(|u| tree.account_of(u)).collect();
         let mut shares: Vec<Rational> = (0..tree.users()).map(|u| tree.shares(u).clone()).collect();
         shares[0] += Rational::from(more);
         let richer = AccountTree::new(tree.accounts().to_vec(), homes, shares).unwrap();

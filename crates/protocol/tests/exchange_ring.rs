@@ -21,7 +21,7 @@ fn of(nodes: usize, steps: Vec<(f64, Step)>) -> Rings {
     Rings::new(&Scenario { seed: 2, nodes, steps: all }, network::record)
 }
 
-/// By how long after the last fault all is well again; see `docs/exchange.md`.
+/// By how long after the last fault all is well again; see `docs/src/reference/protocol.md`.
 fn bound(nodes: usize) -> Duration {
     seconds(15.0 + 1.5 * nodes as f64)
 }

@@ -7,7 +7,7 @@ use crate::ReportError;
 
 /// Writes `text` to `path`. If this fails, what was there before is still there.
 pub(crate) fn write_whole(path: &Path, text: &str) -> Result<(), ReportError> {
-    evenhand_model::files::write_whole(path, text.as_bytes())
+    evenhand_model::files::write_atomically(path, text.as_bytes())
         .map_err(|source| ReportError::Write { path: path.to_owned(), source })
 }
 

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_model::{Cluster, MachineGroup, Queue, Rational, Stock};
+use evenhand_model::{Cluster, MachineGroup, Queue, Rational, ResourceQuantity};
 
 use crate::nodes::Node;
 use crate::partitions::Partition;
@@ -63,19 +63,19 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
     let (has_memory, has_gpus) = (alike.keys().any(|k| k.1 > 0), alike.keys().any(|k| k.2 > 0));
     resources.extend(has_memory.then(|| "mem".to_string()));
     resources.extend(has_gpus.then(|| "gpu".to_string()));
-    let number = |n: u64| Stock { exact: n.into(), is_bytes: false };
+    let number = |n: u64| ResourceQuantity { exact: n.into(), is_bytes: false };
     // In the order of their first machines.
     let mut alike: Vec<_> = alike.into_iter().collect();
     alike.sort_by_key(|(_, members)| members[0]);
     let (mut groups, mut members) = (Vec::new(), Vec::new());
     for ((cpus, memory, gpus, speed, properties), nodes_of) in alike {
         let mut has = vec![number(cpus)];
-        has.extend(has_memory.then(|| Stock { exact: memory.into(), is_bytes: true }));
+        has.extend(has_memory.then(|| ResourceQuantity { exact: memory.into(), is_bytes: true }));
         has.extend(has_gpus.then(|| number(gpus)));
         let names: Vec<&str> = nodes_of.iter().map(|&at| nodes[at].name.as_str()).collect();
         let speed = Rational::from_parts(speed.into(), slowest.into());
         let count = u32::try_from(nodes_of.len()).unwrap_or(u32::MAX);
-        groups.push(MachineGroup { name: shortened(&names), count, has, speed, properties });
+        groups.push(MachineGroup { name: shortened(&names), count, capacity: has, speed, properties });
         members.push(nodes_of);
     }
     let mut queues = Vec::new();
@@ -154,7 +154,7 @@ mod tests {
         assert_eq!(members, [vec![0, 2], vec![1], vec![3]]);
         assert_eq!(cluster.groups[0].properties, ["main", "short"]);
         assert_eq!(
-            (cluster.groups[0].has[1].exact.to_string(), cluster.groups[0].has[1].is_bytes),
+            (cluster.groups[0].capacity[1].exact.to_string(), cluster.groups[0].capacity[1].is_bytes),
             ((16_000u64 << 20).to_string(), true)
         );
         let queues: Vec<(&str, i32, bool)> =

@@ -4,12 +4,13 @@
 //! twice counts once.
 
 use evenhand_model::Time;
+use evenhand_model::calendar::iso_8601;
 
 use crate::commands::{Call, Commands};
 use crate::error::{ReadError, TextError};
 use crate::table::{Row, SEPARATOR, Table};
 use crate::tres::Tres;
-use crate::value::{Limit, iso, number, time};
+use crate::value::{Limit, number, time};
 
 const COLUMNS: &str = "--format=JobIDRaw,User,Account,Partition,Submit,Start,End,Timelimit,AllocTRES,NodeList";
 
@@ -46,7 +47,7 @@ impl Ended {
         if all_users {
             arguments.push("--allusers".into());
         }
-        arguments.extend([format!("--starttime={}", iso(from)), format!("--endtime={}", iso(to))]);
+        arguments.extend([format!("--starttime={}", iso_8601(from)), format!("--endtime={}", iso_8601(to))]);
         Call::new("sacct", arguments)
     }
 

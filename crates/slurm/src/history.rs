@@ -3,12 +3,12 @@
 use std::num::NonZeroUsize;
 
 use evenhand_model::Time;
+use evenhand_model::calendar::iso_8601;
 use evenhand_workload::Source;
 use evenhand_workload::import::{Format, ImportOptions, Imported, import};
 
 use crate::commands::{Call, Commands};
 use crate::error::ReadError;
-use crate::value::iso;
 
 /// What an import reads. No text of users' own (names, comments), which can hold the separator.
 const COLUMNS: &str = "--format=JobID,JobIDRaw,User,Account,Partition,QOS,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,ReqTRES,AllocTRES";
@@ -44,8 +44,8 @@ impl History {
         if self.all_users {
             arguments.push("--allusers".into());
         }
-        arguments.push(format!("--starttime={}", iso(self.window.from)));
-        arguments.extend(self.window.to.map(|to| format!("--endtime={}", iso(to))));
+        arguments.push(format!("--starttime={}", iso_8601(self.window.from)));
+        arguments.extend(self.window.to.map(|to| format!("--endtime={}", iso_8601(to))));
         Call::new("sacct", arguments)
     }
 

@@ -91,7 +91,8 @@ impl Nodes {
 fn node(record: &Record<'_>) -> Result<Node, TextError> {
     let count = |key: &str| record.get(key).map(|field| field.read("a whole number", number)).transpose();
     let tres = |key: &str| match record.get(key) {
-        Some(field) => Tres::parse(field.text).map_err(|(at, part)| {
+        Some(field) => Tres::parse(field.text).map_err(|error| {
+            let (at, part) = (error.at, error.found);
             let text = std::str::from_utf8(part).unwrap_or_default();
             Field { column: field.column + at, text, ..field }.error("TRES like cpu=8,mem=4G,gres/gpu=1")
         }),

@@ -1,7 +1,7 @@
 //! The jobs that wait and run: `squeue -O`.
 
 use evenhand_model::{Nano, Time};
-use evenhand_workload::slurm::memory;
+use evenhand_workload::slurm_notation::memory;
 
 use crate::commands::{Call, Commands};
 use crate::error::{ReadError, TextError};
@@ -295,7 +295,8 @@ fn job(row: &Row<'_, '_>) -> Result<Job, TextError> {
     let het_job = of("HET_JOB_ID", "a job's number")?.filter(|job| *job > 0);
     let het_offset = of("HET_JOB_OFFSET", "a number")?;
     let requested = match row.get("TRES_ALLOC").or(row.get("TRES")) {
-        Some(field) => Tres::parse(field.text).map_err(|(at, part)| {
+        Some(field) => Tres::parse(field.text).map_err(|error| {
+            let (at, part) = (error.at, error.found);
             let text = std::str::from_utf8(part).unwrap_or_default();
             Field { column: field.column + at, text, ..field }.error("TRES like cpu=8,mem=4G,gres/gpu=1")
         })?,

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use evenhand_model::Nano;
-use evenhand_workload::slurm::{WrongPart, count, each_tres, memory};
+use evenhand_workload::slurm_notation::{TresError, count, for_each_tres, memory};
 
 /// Billionths in one.
 const NANO: Nano = 1_000_000_000;
@@ -32,12 +32,12 @@ impl Tres {
     ///
     /// # Errors
     /// The part that is no name with an amount, and where it begins.
-    pub fn parse(text: &str) -> Result<Tres, WrongPart<'_>> {
+    pub fn parse(text: &str) -> Result<Tres, TresError<'_>> {
         let mut tres = Tres::default();
         if ["", "(null)", "N/A"].contains(&text) {
             return Ok(tres);
         }
-        each_tres(text.as_bytes(), |name, value| {
+        for_each_tres(text.as_bytes(), |name, value| {
             let name = std::str::from_utf8(name).ok()?;
             let known = is_memory(name) || ["cpu", "node"].contains(&name) || name.starts_with("gres/");
             let amount = if is_memory(name) { memory(value) } else { count(value) };
@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_the_part() {
-        assert_eq!(Tres::parse("cpu=8,mem"), Err((6, &b"mem"[..])));
-        assert_eq!(Tres::parse("cpu=8,gres/gpu=x"), Err((6, &b"gres/gpu=x"[..])));
+        assert_eq!(Tres::parse("cpu=8,mem"), Err(TresError { at: 6, found: b"mem" }));
+        assert_eq!(Tres::parse("cpu=8,gres/gpu=x"), Err(TresError { at: 6, found: b"gres/gpu=x" }));
         assert_eq!(Tres::parse("(null)").map(|t| t.is_empty()), Ok(true));
         // Of what is not known nothing is expected.
         assert_eq!(Tres::parse("cpu=1,new/thing=much").map(|t| t.to_string()), Ok("cpu=1".to_string()));

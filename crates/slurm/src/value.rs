@@ -2,8 +2,9 @@
 
 use std::fmt;
 
+use evenhand_model::calendar::parse_date_time;
 use evenhand_model::{Span, Time};
-use evenhand_workload::slurm::{clock, limit};
+use evenhand_workload::slurm_notation::limit;
 
 /// A whole number, with K for 1024 and M for 1024 K, as `squeue` shortens 2048 to 2K.
 pub(crate) fn number(text: &str) -> Option<u64> {
@@ -21,32 +22,8 @@ pub(crate) fn number(text: &str) -> Option<u64> {
 pub(crate) fn time(text: &str) -> Option<Time> {
     match number(text).filter(|_| text.bytes().all(|b| b.is_ascii_digit())) {
         Some(seconds) => Time::checked_from_secs(seconds),
-        None => clock(text.as_bytes()),
+        None => parse_date_time(text.as_bytes()),
     }
-}
-
-/// A time as commands take it where the zone is UTC: `2026-01-31T12:00:00`, a part of a second left out.
-pub(crate) fn iso(time: Time) -> String {
-    let seconds = time.nanos() / 1_000_000_000;
-    let (mut days, rest) = (seconds / 86_400, seconds % 86_400);
-    // Years of the Gregorian calendar, counted from 1970; then months.
-    let mut year = 1970;
-    let is_leap = |y: u64| y.is_multiple_of(4) && (!y.is_multiple_of(100) || y.is_multiple_of(400));
-    let length = |y| if is_leap(y) { 366 } else { 365 };
-    while days >= length(year) {
-        days -= length(year);
-        year += 1;
-    }
-    let february = if is_leap(year) { 29 } else { 28 };
-    let mut month = 1;
-    for length in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31] {
-        if days < length {
-            break;
-        }
-        days -= length;
-        month += 1;
-    }
-    format!("{year:04}-{month:02}-{:02}T{:02}:{:02}:{:02}", days + 1, rest / 3600, rest / 60 % 60, rest % 60)
 }
 
 /// A signed whole number.
@@ -134,7 +111,7 @@ mod tests {
         #[test]
         fn a_time_reads_back(seconds in 0u64..4_600_000_000) {
             let at = Time::from_secs(seconds);
-            prop_assert_eq!(time(&iso(at)), Some(at));
+            prop_assert_eq!(time(&evenhand_model::calendar::iso_8601(at)), Some(at));
         }
 
         #[test]

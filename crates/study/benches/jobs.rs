@@ -11,8 +11,8 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use evenhand_model::{
-    Capacity, Cluster, MachineGroup, NO_TIME, Quantity, Rational, Resource, Span, Stock, Task, Time, Weights, Workload,
-    WorkloadBuilder,
+    Capacity, Cluster, MachineGroup, NO_TIME, Quantity, Rational, Resource, ResourceQuantity, Span, Task, Time,
+    Weights, Workload, WorkloadBuilder,
 };
 use evenhand_policies::{Decay, PolicyContext, Registry};
 use evenhand_simulator::{BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Progress, Site, UserTasks, simulate_jobs};
@@ -115,8 +115,8 @@ impl Clock {
 }
 
 fn group(name: &str, count: u32, has: [&str; 3]) -> MachineGroup {
-    let has = has.iter().filter_map(|t| Stock::parse(t).ok()).collect();
-    MachineGroup { name: name.into(), count, has, speed: Rational::ONE, properties: Vec::new() }
+    let has = has.iter().filter_map(|t| ResourceQuantity::parse(t).ok()).collect();
+    MachineGroup { name: name.into(), count, capacity: has, speed: Rational::ONE, properties: Vec::new() }
 }
 
 /// A million jobs on 1,000 machines of three kinds, at about two thirds of their CPUs.

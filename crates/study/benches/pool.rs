@@ -38,8 +38,8 @@ fn main() {
 }
 
 fn generated() -> Workload {
-    use evenhand_workload::generate::{GenerateOptions, Like, generate};
-    let options = GenerateOptions { like: Like::Google2011, tasks: 2_000_000, users: 627, days: 2.0, seed: 1 };
+    use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
+    let options = GenerateOptions { model: TraceModel::Google2011, tasks: 2_000_000, users: 627, days: 2.0, seed: 1 };
     generate(&options).expect("the options are right")
 }
 

@@ -38,7 +38,7 @@ struct UserEntry {
 
 /// A workload whose users are those of a tree of accounts.
 #[derive(Clone, Debug)]
-pub struct Placed {
+pub struct WorkloadWithAccounts {
     /// The workload; a user who works under several accounts has become one user for each.
     pub workload: Workload,
     /// Where its users are.
@@ -111,7 +111,7 @@ impl AccountsFile {
     ///
     /// # Errors
     /// If the tree is refused, which what was read does not cause.
-    pub fn place(&self, workload: Workload) -> Result<Placed, DocumentError> {
+    pub fn place(&self, workload: Workload) -> Result<WorkloadWithAccounts, DocumentError> {
         let mut accounts = self.accounts.clone();
         let mut number: HashMap<String, usize> =
             accounts.iter().enumerate().map(|(i, a)| (a.name.clone(), i)).collect();
@@ -183,13 +183,13 @@ impl AccountsFile {
         let empty =
             self.accounts.iter().zip(&is_used).filter(|(_, used)| !**used).map(|(a, _)| a.name.clone()).collect();
         let tree = AccountTree::new(accounts, homes, shares).map_err(|e| self.source.error(0..0, e.to_string()))?;
-        Ok(Placed { workload, tree, unknown, added, empty })
+        Ok(WorkloadWithAccounts { workload, tree, unknown, added, empty })
     }
 }
 
 fn shares(table: &Table<'_>, of: &str) -> Result<Rational, DocumentError> {
     let Some(node) = table.get("shares") else { return Ok(Rational::ONE) };
-    Ok(node.called(format!("shares of {of:?}")).positive()?.exact().clone())
+    Ok(node.with_label(format!("shares of {of:?}")).positive()?.exact().clone())
 }
 
 fn account(node: &Node<'_>, number: &HashMap<&str, usize>) -> Result<usize, DocumentError> {
@@ -248,7 +248,7 @@ mod tests {
         b.finish().unwrap()
     }
 
-    fn entitled(placed: &Placed) -> Vec<(&str, f64)> {
+    fn entitled(placed: &WorkloadWithAccounts) -> Vec<(&str, f64)> {
         let names = placed.workload.users().iter().map(String::as_str);
         names.enumerate().map(|(u, name)| (name, to_f64(placed.tree.user_entitlement(u)))).collect()
     }

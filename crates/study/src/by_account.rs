@@ -119,7 +119,7 @@ fn rows_by_account(
     let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     match (tree, &workload.columns().account) {
         (Some(tree), _) => {
-            found.insert(place(tree.home(user)), rows.collect());
+            found.insert(place(tree.account_of(user)), rows.collect());
         }
         (None, Some(column)) => rows.for_each(|row| {
             let account = Some(column[row]).filter(|id| *id != NO_ID).map(|id| id as usize);

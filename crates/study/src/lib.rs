@@ -24,7 +24,7 @@ pub mod sweep;
 mod waste;
 mod written;
 
-pub use accounts::{AccountsFile, Placed};
+pub use accounts::{AccountsFile, WorkloadWithAccounts};
 pub use cluster_file::{cluster_of, read_cluster};
 pub use compare::compare;
 pub use digest::{Digest, workload_digest};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use evenhand_model::{Capacity, Cluster, UserId, Workload};
 use evenhand_simulator::{
-    BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Placement, PoolOptions, Refusal, Simulated, Site, SiteError,
+    BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Placement, PoolOptions, Rejection, Simulated, Site, SiteError,
     UserTasks,
 };
 use serde::{Deserialize, Serialize};
@@ -78,7 +78,7 @@ impl OnSite {
 
     /// Returns what was assumed about wall times, if backfilling uses them.
     pub(crate) fn note(&self) -> Option<String> {
-        let (unasked, overran) = (self.jobs.unasked, self.jobs.overran);
+        let (unasked, overran) = (self.jobs.without_request, self.jobs.exceeded_request);
         if self.rules.backfill == Backfill::None || unasked + overran == 0 {
             return None;
         }
@@ -97,8 +97,8 @@ impl OnSite {
         let span = run.end - workload.columns().submit.first().copied().unwrap_or_default();
         let mut record = JobsRecord {
             backfill: self.rules.backfill_name().into(),
-            unasked: self.jobs.unasked,
-            overran: self.jobs.overran,
+            unasked: self.jobs.without_request,
+            overran: self.jobs.exceeded_request,
             ..JobsRecord::default()
         };
         let Some(on) = &run.machines else { return record };
@@ -111,10 +111,10 @@ impl OnSite {
             }
         }
         for (user, name) in workload.users().iter().enumerate() {
-            let mut why: BTreeMap<Refusal, u64> = BTreeMap::new();
+            let mut why: BTreeMap<Rejection, u64> = BTreeMap::new();
             for &row in tasks.of(UserId(user as u32)) {
                 let submitted = workload.columns().submit[row as usize] <= run.end;
-                if let Some(refusal) = on.refused[row as usize].filter(|_| submitted) {
+                if let Some(refusal) = run.rejections[row as usize].filter(|_| submitted) {
                     *why.entry(refusal).or_default() += 1;
                 }
             }

@@ -35,7 +35,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What a user is due in the whole cloud is in [`Quotas`]. `docs/guests.md` has an example of each source.
+//! What a user is due in the whole cloud is in [`Quotas`]. `docs/src/reference/workload-sources.md` has an example of each source.
 //!
 //! This room changes nothing on the machine.
 mod guest;

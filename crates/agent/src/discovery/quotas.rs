@@ -144,7 +144,7 @@ impl Quotas {
                 name => quotas.users.insert(name.to_owned(), quota),
             };
             if before.is_some() {
-                return Err(user.error(source, format!("{:?} is here a second time, expected once", user.text)));
+                return Err(user.error(source, format!("{:?} occurs a second time, expected once", user.text)));
             }
         }
         quotas.note_partly();
@@ -282,8 +282,8 @@ mod tests {
         assert!(said(toml("[users]\n'' = {}\n")).contains("q.toml:2:1: found \"\""));
         assert!(said(rows("name cpu\n")).contains("q:1:1: found \"name\", expected user"));
         assert!(said(rows("user cpu cpu\n")).contains("q:1:10: found \"cpu\", expected each resource once"));
-        assert!(said(rows("user cpu\na 1\na 2\n")).contains("q:3:1: \"a\" is here a second time"));
-        assert!(said(rows("user cpu\n* 1\n* 2\n")).contains("q:3:1: \"*\" is here a second time"));
+        assert!(said(rows("user cpu\na 1\na 2\n")).contains("q:3:1: \"a\" occurs a second time"));
+        assert!(said(rows("user cpu\n* 1\n* 2\n")).contains("q:3:1: \"*\" occurs a second time"));
         assert!(said(rows("user cpu\na 1 2\n")).contains("q:2:5: found field 3, expected 2"));
         assert!(said(rows("user cpu\n,1\n")).contains("q:2:1: found no user"));
         assert!(said(rows("user cpu\na x\n")).contains("q:2:3: cpu: found \"x\""));

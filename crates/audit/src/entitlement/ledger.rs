@@ -105,7 +105,7 @@ impl<'a> Ledger<'a> {
         let most = past.most();
         let whole = |r: usize| {
             let (over, under) = capacity.exact_steps(r).clone().into_parts();
-            let (over, fits) = (UBig::try_from(over).unwrap_or(UBig::ZERO), capacity.fits()[r].0);
+            let (over, fits) = (UBig::try_from(over).unwrap_or(UBig::ZERO), capacity.amounts()[r].0);
             let bits = ROOM.saturating_sub(u64::BITS - most[r].max(fits).leading_zeros()).min(FINEST);
             Whole {
                 bits,

@@ -8,9 +8,10 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use evenhand_audit::{Audit, Calendar, Finding, Past, PastError, Property, Summary, Window};
+use evenhand_model::calendar::date_and_time;
 use evenhand_model::{Capacity, Span, Time, UserId, Workload, mean_use};
 use evenhand_policies::{Order, Registry};
-use evenhand_report::past::{PastRecord, date_and_time, write_past_report};
+use evenhand_report::past::{PastRecord, write_past_report};
 use evenhand_study::{CapacityAsked, PolicyInputs};
 use serde::Serialize;
 
@@ -270,7 +271,7 @@ impl<'a> Record<'a> {
                 longest_s: f.longest.secs_f64(),
                 first_s: f.first.secs_f64(),
                 share_hours: f.share_hours,
-                first: calendar.local_seconds(f.first).map_or(f.first.to_string(), date_and_time),
+                first: calendar.local_seconds(f.first).and_then(date_and_time).unwrap_or_else(|| f.first.to_string()),
             }
         };
         Record {

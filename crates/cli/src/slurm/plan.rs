@@ -81,7 +81,7 @@ pub(super) fn run(args: &PlanArgs, registry: &Registry, console: &Console) -> Re
     let accounts = accounts.filter(|a| !a.associations.is_empty());
     let mut ended = None;
     if options.decay.is_some() {
-        let read = Ended::read(slurm, now.before(memory), now, true);
+        let read = Ended::read(slurm, now.saturating_sub(memory), now, true);
         ended = unless(read, "Without accounting, what ended is not remembered", &mut notes)?;
     }
     notes.iter().for_each(|note| console.note(note));

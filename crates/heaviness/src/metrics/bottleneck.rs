@@ -64,7 +64,7 @@ impl<N: Number> Metric<N> for Bottleneck<N> {
 
     fn guest_heaviness(&self, cloud: &Cloud<N>, factors: &[N], _: &[N], load: &[N]) -> N {
         let rows = cloud.norm().iter().zip(factors).zip(load).filter(|((_, is), _)| is.is_positive());
-        rows.fold(N::zero(), |most, ((n, _), u)| most.or_more(n.clone() * u))
+        rows.fold(N::zero(), |most, ((n, _), u)| most.larger(n.clone() * u))
     }
 
     /// 1 for a bottleneck, 0 for others.

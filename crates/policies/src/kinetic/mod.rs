@@ -12,7 +12,7 @@
 //! | [`Tournament`] | who is lowest, and until when | more |
 //! | [`LiveLines`] | the whole order, as Sadok et al. (2021) keeps it | counting order changes |
 //!
-//! [`Order`] names them; how they compare is measured in docs/performance.md. Beneath the last is
+//! [`Order`] names them; how they compare is measured in docs/src/explanation/performance.md. Beneath the last is
 //! [`LiveTree`], which keeps anything in order whose priorities move in a known way.
 
 mod lines;

@@ -59,7 +59,7 @@ impl FromStr for Order {
     }
 }
 
-/// With more users than this in, a tournament is faster (docs/performance.md: from 2,500 to 3,500, by
+/// With more users than this in, a tournament is faster (docs/src/explanation/performance.md: from 2,500 to 3,500, by
 /// how much time passes between decisions).
 const MANY: usize = 3_000;
 /// With fewer than this in, a scan takes over again. Far enough below that going over and back is

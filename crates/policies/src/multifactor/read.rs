@@ -243,7 +243,7 @@ fn over(
     }
     let weights = &mut settings.weights;
     if let Some(table) = root.get("weights") {
-        let table = table.called("[weights]").table()?;
+        let table = table.with_label("[weights]").table()?;
         if let Some((key, _)) = table.entries().find(|(key, _)| ["qos", "association"].contains(&key.name())) {
             let problem =
                 format!("found {}, which a workload does not have: it would count the same for every job", key.name());
@@ -257,28 +257,28 @@ fn over(
             ("partition", &mut weights.partition),
         ] {
             if let Some(node) = table.get(key) {
-                *weight = whole(&node.called(format!("weight of {key}")), u32::MAX)?;
+                *weight = whole(&node.with_label(format!("weight of {key}")), u32::MAX)?;
             }
         }
     }
     let resources = context.resources;
     weights.tres.resize(resources.len(), Rational::ZERO);
     if let Some(table) = root.get("tres") {
-        for (key, weight) in table.called("[tres]").table()?.entries() {
+        for (key, weight) in table.with_label("[tres]").table()?.entries() {
             let Some(r) = resources.iter().position(|r| r.name == key.name()) else {
                 let names = || resources.iter().map(|r| r.name.as_str());
                 let (known, hint) = (names().collect::<Vec<_>>().join(", "), did_you_mean(key.name(), names()));
                 let found = key.name();
                 return Err(key.error(format!("found {found:?}, expected one of the resources {known}{hint}")));
             };
-            weights.tres[r] = weight.called(format!("weight of {}", key.name())).exact()?;
+            weights.tres[r] = weight.with_label(format!("weight of {}", key.name())).exact()?;
         }
     }
     let mut unknown = Vec::new();
     settings.partitions.resize(context.queues.len(), 1);
     if let Some(table) = root.get("partitions") {
-        for (key, factor) in table.called("[partitions]").table()?.entries() {
-            let factor = whole(&factor.called(format!("factor of {:?}", key.name())), LARGEST_PARTITION)?;
+        for (key, factor) in table.with_label("[partitions]").table()?.entries() {
+            let factor = whole(&factor.with_label(format!("factor of {:?}", key.name())), LARGEST_PARTITION)?;
             // It is a partition of the site, whether or not a job of the workload is in it.
             settings.highest_partition = settings.highest_partition.max(factor);
             match context.queues.iter().position(|q| q == key.name()) {

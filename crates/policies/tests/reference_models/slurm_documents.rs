@@ -24,7 +24,7 @@ pub(crate) enum Node {
 impl SlurmDocuments {
     pub(crate) fn parent(&self, node: Node) -> Option<usize> {
         match node {
-            Node::User(u) => self.tree.home(u),
+            Node::User(u) => self.tree.account_of(u),
             Node::Account(a) => self.tree.accounts()[a].parent,
         }
     }
@@ -49,7 +49,7 @@ impl SlurmDocuments {
             Node::User(u) => vec![u],
             Node::Account(a) => (0..self.tree.users())
                 .filter(|u| {
-                    let mut at = self.tree.home(*u);
+                    let mut at = self.tree.account_of(*u);
                     while at.is_some_and(|here| here != a) {
                         at = self.tree.accounts()[at.unwrap()].parent;
                     }

@@ -56,5 +56,5 @@ pub use totals::{NodeState, NodeStatus, Totals};
 
 /// The examples of the documentation.
 #[cfg(doctest)]
-#[doc = include_str!("../../../../docs/exchange.md")]
+#[doc = include_str!("../../../../docs/src/reference/protocol.md")]
 struct Documentation;

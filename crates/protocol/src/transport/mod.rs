@@ -4,7 +4,7 @@
 //! one thread; [`Peers::round`] hands over this node's record and answers the freshest totals without waiting
 //! for anybody. [`Alone`] is a cloud of one node.
 //!
-//! A node that does not have the key can neither read nor write: see `docs/exchange.md`.
+//! A node that does not have the key can neither read nor write: see `docs/src/reference/protocol.md`.
 //!
 //! ```
 //! use std::{thread, time::{Duration, Instant}};

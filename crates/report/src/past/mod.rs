@@ -1,7 +1,6 @@
 //! A report on a past, for people who were there: who was entitled to what, wanted and got, week by week; who waited
 //! while whose over-use ran; and when somebody could rightly complain.
 
-mod dates;
 mod figures;
 mod page;
 mod record;
@@ -10,7 +9,6 @@ mod tables;
 
 use std::path::Path;
 
-pub use dates::{date, date_and_time};
 pub use record::{Against, ComplaintOf, Level, PairOf, Party, PartyWeek, PastRecord, PastResource, PastWeek, UseOf};
 
 use crate::write::{make_folder, write_whole};

@@ -279,8 +279,8 @@ impl<'a> Driver<'a> {
 
     /// Reads what ended since; why not, if there is no accounting.
     fn follow_accounting(&mut self, now: Time) -> Result<Option<String>, DriveError> {
-        let oldest = now.before(self.options.memory);
-        let from = self.read_until.map_or(oldest, |until| until.before(OVERLAP).max(oldest));
+        let oldest = now.saturating_sub(self.options.memory);
+        let from = self.read_until.map_or(oldest, |until| until.saturating_sub(OVERLAP).max(oldest));
         match Ended::read(self.commands, from, now, true) {
             Ok(ended) => {
                 self.remember(ended, now, now)?;
@@ -298,7 +298,7 @@ impl<'a> Driver<'a> {
         let gone = self.running.drain().filter(|(id, _)| !running.contains_key(id));
         let gone: Vec<Ended> = gone.map(|(_, job)| Ended { end: now.max(job.start), ..job }).collect();
         self.running = running;
-        self.remember(gone, now, now.before(OVERLAP))
+        self.remember(gone, now, now.saturating_sub(OVERLAP))
     }
 
     /// Keeps what is new of jobs that ended, forgets what is too old to count, here and in the store.
@@ -306,7 +306,7 @@ impl<'a> Driver<'a> {
         ended.retain(|job| {
             self.ended.binary_search_by_key(&place(job), place).map_or(true, |at| self.ended[at] != *job)
         });
-        let oldest = now.before(self.options.memory);
+        let oldest = now.saturating_sub(self.options.memory);
         let forgotten: Vec<Ended> = self.ended.extract_if(.., |job| job.end < oldest).collect();
         self.store.change_ended(&ended, &forgotten, read_until)?;
         self.ended.extend(ended);

@@ -143,7 +143,7 @@ impl<'a> Parties<'a> {
             let account = account.as_deref().unwrap_or("root");
             match known.get(&(user.as_str(), account)) {
                 Some(&leaf) => {
-                    homes.push(leaves.tree.home(leaf));
+                    homes.push(leaves.tree.account_of(leaf));
                     shares.push(leaves.tree.shares(leaf).clone());
                 }
                 // Deleted since, or hidden: counts as one of the account's users.

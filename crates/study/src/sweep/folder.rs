@@ -212,7 +212,7 @@ impl Folder {
     pub(crate) fn keep(&self, kept: &Kept) -> Result<(), SweepError> {
         let path = self.point_path(&kept.digest);
         let text = serde_json::to_vec(kept)?;
-        evenhand_model::files::write_whole(&path, &text).map_err(|source| SweepError::Write { path, source })
+        evenhand_model::files::write_atomically(&path, &text).map_err(|source| SweepError::Write { path, source })
     }
 
     /// Returns the numbers of the points whose result is missing or not whole.
@@ -252,7 +252,7 @@ impl Folder {
         let path = self.dir.join(name);
         let folder = path.parent().unwrap_or(&self.dir);
         std::fs::create_dir_all(folder)
-            .and_then(|()| evenhand_model::files::write_whole(&path, bytes))
+            .and_then(|()| evenhand_model::files::write_atomically(&path, bytes))
             .map_err(|source| SweepError::Write { path, source })
     }
 }

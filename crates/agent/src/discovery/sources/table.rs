@@ -62,7 +62,7 @@ fn rows(text: &Text) -> Result<Vec<(String, Found)>, DocumentError> {
         }
         if let Some(before) = first.insert(path.text, number) {
             let problem =
-                format!("{:?} is here a second time (the first is row {}), expected once", path.text, before + 1);
+                format!("{:?} occurs a second time (the first is row {}), expected once", path.text, before + 1);
             return Err(path.error(text, problem));
         }
         if let Some(more) = fields.get(5) {
@@ -93,7 +93,7 @@ fn tables(document: &Document) -> Result<Vec<(String, Found)>, DocumentError> {
     let mut rows = Vec::new();
     let Some(guests) = root.get("guest") else { return Ok(rows) };
     for item in guests.list()? {
-        let table = item.table()?.called("the guest");
+        let table = item.table()?.with_label("the guest");
         table.deny_unknown(&["path", "owner", "name", "processors", "memory", "devices"])?;
         let node = table.required("path", "path = \"…\"")?;
         let path = node.text()?;
@@ -209,7 +209,7 @@ mod tests {
         assert!(said("a b c 1 0").starts_with("g:1:9: memory: found \"0\", expected a number greater than 0"));
         assert!(said("a b c 1 1e30").starts_with("g:1:9: found 1"));
         assert!(said("a b c 1 1 1").starts_with("g:1:11: found a sixth field"));
-        assert!(said("a b\nc d\na e").starts_with("g:3:1: \"a\" is here a second time (the first is row 1)"));
+        assert!(said("a b\nc d\na e").starts_with("g:3:1: \"a\" occurs a second time (the first is row 1)"));
     }
 
     proptest! {
