@@ -123,7 +123,7 @@ pub(crate) struct Kept {
 }
 
 /// The clock s(t) = 2^-(half-lives since the epoch). With one decay every commitment is a straight line in s
-/// (docs/src/reference/simulation.md), so priorities are compared without an exponential.
+/// (docs/src/explanation/DESIGN.md), so priorities are compared without an exponential.
 ///
 /// ```
 /// use evenhand_model::{Span, Time};

@@ -58,7 +58,7 @@
 //! | current holdings, otherwise | [`Holdings`], [`RelativeWeights`] and [`kinetic::WinnerTree`] |
 //! | priorities that decay | [`Decay`], [`Clock`] and [`kinetic::LineOrder`]: straight lines in s = 2^(-t/half-life) |
 //!
-//! `examples/my_policy` in the repository is such a crate; `docs/src/tutorials/first-policy.md` walks through it.
+//! `examples/my_policy` in the repository is such a crate; the tutorial `docs/src/tutorials/first-policy.md` walks through it.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod account_usage;

@@ -127,9 +127,9 @@ impl Plan {
         let mut runs: Vec<RunPlan> = Vec::new();
         let mut policy_notes = Vec::new();
         for asked in &question.capacities {
-            let ground = asked.ground(&workload, &mean_use, question.jobs);
-            let Ground { name, factor, capacity, on_site, equivalents } =
-                ground.map_err(|(name, source)| match source {
+            let run_site = asked.run_site(&workload, &mean_use, question.jobs);
+            let RunSite { name, factor, capacity, on_site, equivalents } =
+                run_site.map_err(|(name, source)| match source {
                     SiteError::Capacity(source) => PlanError::Capacity { name, source },
                     source => PlanError::Site { name, source },
                 })?;
@@ -202,8 +202,8 @@ pub(crate) fn last_event(workload: &Workload, mean_use: &MeanUse) -> Time {
     workload.columns().submit.last().copied().unwrap_or_default().max(mean_use.last_finish)
 }
 
-/// A capacity as a run needs it.
-pub(crate) struct Ground {
+/// The pool or site of a run, made from a capacity.
+pub(crate) struct RunSite {
     pub(crate) name: String,
     pub(crate) factor: Option<f64>,
     pub(crate) capacity: Capacity,
@@ -212,8 +212,8 @@ pub(crate) struct Ground {
 }
 
 impl CapacityAsked {
-    /// What a run needs of it, on a site if jobs are simulated; or its name and why it is refused.
-    pub(crate) fn ground(&self, w: &Workload, r: &MeanUse, rules: JobRules) -> Result<Ground, (String, SiteError)> {
+    /// Makes the pool, or the site if jobs are simulated; or returns its name and why it is refused.
+    pub(crate) fn run_site(&self, w: &Workload, r: &MeanUse, rules: JobRules) -> Result<RunSite, (String, SiteError)> {
         let (name, factor, capacity) = match self {
             CapacityAsked::Multiple(name, factor) => {
                 (name, Some(factor.to_f64()), Capacity::multiple(w.resources(), r, factor))
@@ -223,13 +223,13 @@ impl CapacityAsked {
                 let on_site = OnSite::machines(cluster, w, rules).map_err(|source| (name.clone(), source))?;
                 let capacity = on_site.site.total().clone();
                 let equivalents = Equivalents::of_cluster(cluster, w.resources(), Combine::default()).ok();
-                return Ok(Ground { name: name.clone(), factor: None, capacity, on_site: Some(on_site), equivalents });
+                return Ok(RunSite { name: name.clone(), factor: None, capacity, on_site: Some(on_site), equivalents });
             }
         };
         let capacity = capacity.map_err(|source| (name.clone(), source.into()))?;
         let on_site = OnSite::pool(&capacity, w, rules);
         let equivalents = pool_equivalents(w.resources(), &capacity);
-        Ok(Ground { name: name.clone(), factor, capacity, on_site, equivalents })
+        Ok(RunSite { name: name.clone(), factor, capacity, on_site, equivalents })
     }
 }
 

@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::digest::workload_digest;
 use crate::machines::{JobRules, OnSite, replay_on};
-use crate::plan::{CapacityAsked, Ground, last_event, per_resource};
+use crate::plan::{CapacityAsked, RunSite, last_event, per_resource};
 use crate::policy_inputs::PolicyInputs;
 use crate::record::{RunRecord, WorkloadRecord};
 use crate::replay::replay;
@@ -105,9 +105,9 @@ impl Prepared {
     /// Returns an error if the capacity is refused, the policy cannot be built, the run passes the end of simulated time,
     /// or it was cancelled.
     pub fn run(&self, point: &Point<'_>, progress: &Progress) -> Result<RunRecord, PointError> {
-        let ground = point.capacity.ground(&self.workload, &self.mean_use, JobRules::default());
-        let Ground { name, factor, capacity, on_site, equivalents } =
-            ground.map_err(|(name, source)| match source {
+        let run_site = point.capacity.run_site(&self.workload, &self.mean_use, JobRules::default());
+        let RunSite { name, factor, capacity, on_site, equivalents } =
+            run_site.map_err(|(name, source)| match source {
                 SiteError::Capacity(source) => PointError::Capacity { name, source },
                 source => PointError::Site { name, source },
             })?;
