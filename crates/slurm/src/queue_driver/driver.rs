@@ -1,4 +1,5 @@
-//! Updates the order of the queue repeatedly: in each step reads the site, plans, and writes the site factors that change.
+//! Updates the order of the queue repeatedly: in each step reads the site, plans, and writes the site factors that
+//! change.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
