@@ -11,7 +11,7 @@ use std::time::Instant;
 
 use evenhand_audit::{Calendar, Parties, Past, Property, Window};
 use evenhand_model::{AccountTree, Capacity, Quantity, Rational, Weights, Workload, mean_use};
-use evenhand_policies::{Setting, registration};
+use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{PoolOptions, Progress, UserTasks, simulate};
 use evenhand_workload::Source;
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
@@ -47,8 +47,8 @@ fn generated() {
     let capacity = Capacity::multiple(workload.resources(), &mean_use(&workload), &factor).expect("something is used");
     let weights = Weights::equal(workload.users().len());
     for name in ["fifo", "drf"] {
-        let setting = Setting::new(&capacity, &weights).decay(None);
-        let mut policy = (registration(name).expect("it is registered").build)(&setting);
+        let setting = PolicyContext::new(&capacity, &weights).decay(None);
+        let mut policy = Registry::built_in().build(name, &setting).expect("it is registered");
         let tasks = UserTasks::new(&workload);
         let run = simulate(&workload, &tasks, &capacity, policy.as_mut(), PoolOptions::default(), &Progress::default());
         let starts = run.expect("nothing is cancelled").starts;

@@ -5,7 +5,7 @@ use evenhand_audit::{Audit, Past, PastError, Property, Window};
 use evenhand_model::{
     Capacity, NO_TIME, Quantity, Resource, Span, Task, Time, Weights, Workload, WorkloadBuilder, mean_use,
 };
-use evenhand_policies::{Setting, registration};
+use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{PoolOptions, Progress, UserTasks, simulate};
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
@@ -202,7 +202,7 @@ fn what_cannot_be_audited_says_why() {
 /// The waiting time with each property not holding, in user-seconds, of a simulated run.
 fn complaints(w: &Workload, capacity: &Capacity, policy: &str) -> Vec<(&'static str, f64)> {
     let of = Weights::equal(w.users().len());
-    let mut policy = (registration(policy).unwrap().build)(&Setting::new(capacity, &of).decay(None));
+    let mut policy = Registry::built_in().build(policy, &PolicyContext::new(capacity, &of).decay(None)).unwrap();
     let tasks = UserTasks::new(w);
     let run = simulate(w, &tasks, capacity, policy.as_mut(), PoolOptions::default(), &Progress::default()).unwrap();
     let past = Past::with_starts(w, &run.starts).unwrap();

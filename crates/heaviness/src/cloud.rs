@@ -97,6 +97,6 @@ impl<N: Number> Cloud<N> {
 
     /// Returns the normalized maximum of a vector, max_r n_r x_r, at least 0.
     pub fn normalized_max(&self, x: &[N]) -> N {
-        self.norm.iter().zip(x).fold(N::zero(), |largest, (n, x)| largest.or_more(n.clone() * x))
+        self.norm.iter().zip(x).fold(N::zero(), |largest, (n, x)| largest.larger(n.clone() * x))
     }
 }

@@ -6,7 +6,7 @@ use evenhand_heaviness::{
     Cloud, Endowment, Heaviness, METRICS, Metric, Node, NodeHeaviness, Number, Parameters, RunningWorkload,
     metric_named,
 };
-use evenhand_mechanisms::{Options, Problem, User, mechanism_named, property_named};
+use evenhand_mechanisms::{MechanismOptions, Problem, User, mechanism_named, property_named};
 use evenhand_model::Rational;
 use proptest::prelude::*;
 
@@ -246,7 +246,7 @@ proptest! {
         });
         let problem = Problem::new(3, users).unwrap();
         for name in ["drf", "asset"] {
-            let tasks = mechanism_named(name).unwrap().divide_exact(&problem, &Options::default()).unwrap().tasks;
+            let tasks = mechanism_named(name).unwrap().divide_exact(&problem, &MechanismOptions::default()).unwrap().tasks;
             let found = on_one_node(name, &Parameters::default(), &problem, &tasks);
             prop_assert!(found.users.windows(2).all(|pair| pair[0] == pair[1]), "{name} {:?}", found.users);
         }
@@ -285,7 +285,7 @@ fn on_one_node(
     problem: &Problem<Rational>,
     tasks: &[Rational],
 ) -> Heaviness<Rational> {
-    let width = problem.width();
+    let width = problem.resource_count();
     let workload = |owner: usize| {
         let load = problem.demand(owner).iter().map(|d| d * &tasks[owner]).collect();
         RunningWorkload { owner, sizes: vec![None; width], load }

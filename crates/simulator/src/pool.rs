@@ -142,7 +142,7 @@ pub fn simulate(
     // By demand: why a task with it can never run.
     let rejected: Vec<Option<Rejection>> =
         workload.demands().rows().map(|(_, demand)| larger_than_pool(capacity, demand)).collect();
-    if !policy.goes_by_jobs() {
+    if !policy.depends_on_job_details() {
         return Pool::new(workload, tasks, capacity, rejected).run(policy, options, progress);
     }
     // The fast pool passes only users and demands to the policy.
@@ -284,7 +284,7 @@ impl<'a> Pool<'a> {
                 self.done += 1;
             } else if self.upcoming.first(columns.user[row]).row == row as u32 {
                 let demand = self.workload.demands().row(columns.demand[row]);
-                policy.waiting(columns.user[row], Some(&Job::new(columns.user[row], demand).at(now)));
+                policy.set_first_pending(columns.user[row], Some(&Job::new(columns.user[row], demand).at(now)));
             }
         }
         (self.submitted - before) as u64
@@ -295,7 +295,7 @@ impl<'a> Pool<'a> {
     fn notify_first_pending(&self, user: UserId, policy: &mut dyn Policy) {
         let first = self.upcoming.first_waiting(user, self.submitted);
         let job = |task: &Task| Job::new(user, self.workload.demands().row(task.demand)).at(task.submit);
-        policy.waiting(user, first.map(job).as_ref());
+        policy.set_first_pending(user, first.map(job).as_ref());
     }
 
     fn schedule(&mut self, now: Time, policy: &mut dyn Policy, blocking: bool) -> Result<(), SimulationError> {
@@ -307,7 +307,7 @@ impl<'a> Pool<'a> {
                 if blocking {
                     return Ok(());
                 }
-                policy.waiting(user, None);
+                policy.set_first_pending(user, None);
                 self.set_aside.push(user);
                 continue;
             }

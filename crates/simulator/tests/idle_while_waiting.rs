@@ -6,7 +6,7 @@ use evenhand_model::{
     Capacity, Cluster, MachineGroup, NO_TIME, Rational, Resource, ResourceQuantity, Span, Task, Time, Weights,
     Workload, WorkloadBuilder,
 };
-use evenhand_policies::{Setting, registration};
+use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{
     BACKFILLS, Backfill, IdleWhileWaiting, JobOptions, Jobs, PLACEMENTS, PoolOptions, Progress, Simulated, Site,
     UserTasks, simulate, simulate_jobs,
@@ -39,7 +39,7 @@ fn workload(jobs: &[Job]) -> Workload {
 fn in_pool(w: &Workload, has: [u64; 3], blocking: bool, until: Option<u64>) -> (Site, Simulated) {
     let capacity = Capacity::new(w.resources(), has.map(Rational::from).to_vec()).unwrap();
     let weights = Weights::equal(1);
-    let mut policy = (registration("fifo").unwrap().build)(&Setting::new(&capacity, &weights));
+    let mut policy = Registry::built_in().build("fifo", &PolicyContext::new(&capacity, &weights)).unwrap();
     let options = PoolOptions { blocking, until: until.map(Time::from_secs) };
     let run = simulate(w, &UserTasks::new(w), &capacity, policy.as_mut(), options, &Progress::default()).unwrap();
     (Site::pool(&capacity), run)
@@ -184,7 +184,7 @@ proptest! {
         let site = Site::machines(&cluster, w.resources()).unwrap();
         let kinds = Jobs::new(&w, &site);
         let weights = Weights::equal(1);
-        let mut policy = (registration("fifo").unwrap().build)(&Setting::new(site.total(), &weights));
+        let mut policy = Registry::built_in().build("fifo", &PolicyContext::new(site.total(), &weights)).unwrap();
         let until = until.map(|u| Time::from_secs(u.max(jobs[0].0)));
         let options = JobOptions { placement, backfill, blocking: backfill == Backfill::None, until };
         let tasks = UserTasks::new(&w);

@@ -7,7 +7,7 @@
 #![allow(clippy::unwrap_used)]
 
 use evenhand_model::{Capacity, Quantity, Resource, Span, Task, Time, Weights, Workload, WorkloadBuilder, mean_use};
-use evenhand_policies::{Decay, Order, Setting, registration};
+use evenhand_policies::{Decay, Order, PolicyContext, Registry};
 use evenhand_simulator::{PoolOptions, Progress, Simulated, UserTasks, simulate};
 use proptest::prelude::*;
 
@@ -25,8 +25,8 @@ fn run(
     let factor = Quantity::parse(capacity).unwrap();
     let capacity = Capacity::multiple(workload.resources(), &mean_use(workload), &factor).unwrap();
     let decay = Some(Decay::from_half_life(half_life).unwrap());
-    let setting = Setting::new(&capacity, weights).decay(decay).order(order);
-    let mut policy = (registration(policy).unwrap().build)(&setting);
+    let setting = PolicyContext::new(&capacity, weights).decay(decay).order(order);
+    let mut policy = Registry::built_in().build(policy, &setting).unwrap();
     let options = PoolOptions { blocking, until: None };
     simulate(workload, &UserTasks::new(workload), &capacity, policy.as_mut(), options, &Progress::default()).unwrap()
 }

@@ -56,6 +56,11 @@ impl Configuration {
         (!["", "(null)", "N/A", "none"].contains(&value)).then_some(value)
     }
 
+    /// Returns all settings that have a value, by their names in lower case.
+    pub fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.settings.keys().filter_map(|name| Some((name.as_str(), self.get(name)?)))
+    }
+
     /// Returns the name of the cluster.
     pub fn cluster(&self) -> Option<&str> {
         self.get("ClusterName")

@@ -55,7 +55,7 @@ pub use hostlist::expand_hostlist;
 pub use nodes::{Node, Nodes};
 pub use parse_values::Limit;
 pub use partitions::{Partition, Partitions};
-pub use plan::{Lacks, Party, Place, Plan, PlanError, PlanOptions, Seen, Unranked};
+pub use plan::{Lacks, Party, Place, Plan, PlanError, PlanOptions, SiteSnapshot, Unranked};
 pub use priorities::{Priorities, Priority};
 pub use queue::{Array, Heterogeneous, Hold, Job, JobState, Queue};
 pub use run_commands::{Call, CommandError, Commands, FailureKind, LocalCommands, RecordedOutput};

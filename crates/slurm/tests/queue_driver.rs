@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use evenhand_model::{Span, Time};
-use evenhand_policies::{Decay, registration};
+use evenhand_policies::{Decay, PolicySettings, Registry};
 use evenhand_slurm::queue_driver::{DriveOptions, Driver, SavedState};
 use evenhand_slurm::{Call, CommandError, Commands, FailureKind, PlanOptions};
 use proptest::prelude::*;
@@ -154,9 +154,10 @@ impl Commands for Slurm {
 fn options(policy: &str, apply: bool) -> DriveOptions {
     DriveOptions {
         plan: PlanOptions {
-            policy: registration(policy).unwrap(),
+            registry: Registry::built_in(),
+            policy: policy.into(),
+            settings: PolicySettings::default(),
             decay: Some(Decay::from_half_life(Span::from_secs(1000)).unwrap()),
-            combine: Default::default(),
             prices: BTreeMap::new(),
             speed_feature: None,
             depth: 60,
@@ -165,6 +166,7 @@ fn options(policy: &str, apply: bool) -> DriveOptions {
         max_changes: 1000,
         history: Span::from_secs(100_000),
         cluster: None,
+        configuration: None,
     }
 }
 

@@ -11,16 +11,16 @@ use evenhand_model::{Account, AccountTree, Names, Rational, Workload};
 /// ```toml
 /// [[account]]
 /// name = "science"
-/// shares = 3            # among its siblings; 1 if not said
+/// shares = 3            # among its siblings; default 1
 ///
 /// [[account]]
 /// name = "physics"
-/// parent = "science"    # directly under the root if not said
+/// parent = "science"    # default: directly under the root
 ///
 /// [[user]]
 /// name = "ann"
-/// shares = 2            # among the children of her account; 1 if not said
-/// account = "physics"   # all she runs is charged here; if not said, what the trace says of each task
+/// shares = 2            # among the children of her account; default 1
+/// account = "physics"   # all her tasks are charged here; default: the account that the trace has for each task
 /// ```
 #[derive(Clone, Debug)]
 pub struct AccountsFile {
@@ -43,11 +43,11 @@ pub struct WorkloadWithAccounts {
     pub workload: Workload,
     /// Where its users are.
     pub tree: AccountTree,
-    /// Users whom the file names and the workload does not have.
+    /// Users that the file names and the workload does not have.
     pub unknown: Vec<String>,
     /// Accounts that the workload names and the file does not: each directly under the root, 1 share.
     pub added: Vec<String>,
-    /// Accounts of the file in which, and below which, there is nobody of the workload: perhaps misspelt.
+    /// Accounts of the file in which, and below which, no user of the workload is: perhaps misspelt.
     pub empty: Vec<String>,
 }
 

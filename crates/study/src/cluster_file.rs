@@ -17,13 +17,13 @@ const QUEUE: [&str; 7] = ["name", "price", "priority", "max_wall", "max_job", "m
 /// cpu = 64
 /// mem = "512GiB"   # a size is bytes, a plain number the workload's own unit
 /// gpu = 2
-/// speed = 1.25     # 1 unless said
+/// speed = 1.25     # default 1
 /// properties = ["infiniband"]
 ///
 /// [[queues]]
 /// name = "long"
-/// price = 2        # 1 unless said
-/// priority = 10    # 0 unless said
+/// price = 2        # default 1
+/// priority = 10    # default 0
 /// max_wall = "7d"
 /// max_job = { cpu = 64 }
 /// max_user = { cpu = 256 }

@@ -1,9 +1,10 @@
-//! The folder of a study: what is written, and never half.
+//! The folder of a study, in which every file is whole.
 
 use std::path::{Path, PathBuf};
 
 use evenhand_documents::{Cell, Csv};
 use evenhand_model::{NO_TIME, Span, Time};
+use evenhand_policies::PolicyError;
 use evenhand_simulator::{Simulated, SimulationError};
 use evenhand_workload::store::{StoreError, TaskResults, TaskState, write_task_results, write_task_results_csv};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub enum StudyError {
     /// The results of a run cannot be written.
     #[error(transparent)]
     Tasks(#[from] StoreError),
+    /// A policy cannot be built.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// A run cannot be simulated.
     #[error("run {run}: {source}")]
     Simulation {
@@ -38,9 +42,9 @@ pub enum StudyError {
 }
 
 impl StudyError {
-    /// Whether the environment is at fault (a full disk, no permission) and not the input.
+    /// Returns whether the environment failed (a full disk, no permission), and not the input.
     pub fn is_environment(&self) -> bool {
-        !matches!(self, StudyError::Simulation { .. })
+        !matches!(self, StudyError::Simulation { .. } | StudyError::Policy(_))
     }
 }
 
@@ -56,7 +60,7 @@ pub enum TaskFormat {
     None,
 }
 
-/// A finished run as kept in `runs/`, with the digest that says what it is the result of.
+/// A finished run as stored in `runs/`, with the digest of its inputs.
 #[derive(Deserialize, Serialize)]
 struct Kept {
     digest: String,
@@ -70,7 +74,7 @@ pub(crate) struct Folder<'a> {
 }
 
 impl<'a> Folder<'a> {
-    /// Makes the folder if it is not there.
+    /// Creates the folder if it is missing.
     pub(crate) fn open(dir: &'a Path, format: TaskFormat) -> Result<Folder<'a>, StudyError> {
         let runs = dir.join("runs");
         std::fs::create_dir_all(&runs).map_err(|source| StudyError::Write { path: runs, source })?;
@@ -90,7 +94,7 @@ impl<'a> Folder<'a> {
         Some(self.dir.join(format!("tasks-{}.{ending}", run.id)))
     }
 
-    /// The run, if the folder holds it for the same inputs, its tasks included.
+    /// Returns the run, if the folder has it for the same inputs, its tasks included.
     pub(crate) fn kept(&self, run: &RunPlan) -> Option<RunRecord> {
         let text = std::fs::read(self.kept_path(run)).ok()?;
         // What cannot be read is run again: an older version wrote it, or the disk is at fault.
@@ -99,7 +103,7 @@ impl<'a> Folder<'a> {
         (kept.digest == run.digest && kept.record.id == run.id && tasks_there).then_some(kept.record)
     }
 
-    /// Keeps a finished run: its tasks first, so that a record never stands without them.
+    /// Stores a finished run: its tasks first, so that a record never exists without them.
     pub(crate) fn keep(
         &self,
         plan: &Plan,

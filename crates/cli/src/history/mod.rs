@@ -10,8 +10,9 @@ use clap::Args;
 use evenhand_audit::{Audit, Calendar, Finding, Past, PastError, Property, Summary, Window};
 use evenhand_model::calendar::date_and_time;
 use evenhand_model::{Capacity, Span, Time, UserId, Workload, mean_use};
+use evenhand_policies::{Order, Registry};
 use evenhand_report::past::{PastRecord, write_past_report};
-use evenhand_study::CapacityAsked;
+use evenhand_study::{CapacityAsked, PolicyInputs};
 use serde::Serialize;
 
 use self::policies::PolicyRecord;
@@ -19,7 +20,8 @@ use crate::args::{Common, TraceArgs};
 use crate::console::{Console, json};
 use crate::decay;
 use crate::failure::{Failure, Outcome};
-use crate::study::{self, capacity, capacity_text, short, weights};
+use crate::policy_args::{PolicyArgs, named_policies};
+use crate::study::{capacity, capacity_text, short, weights};
 use crate::table::Table;
 use crate::workload::load_and_tell;
 
@@ -51,6 +53,8 @@ pub(crate) struct HistoryArgs {
     /// How long policies with a memory remember: 8d, 12h [default: a discount of 0.999999 a second]
     #[arg(long, value_name = "TIME", requires = "policy")]
     pub(crate) half_life: Option<String>,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
     /// Also say what accounts and users were entitled to, wanted and got, week by week, and who waited while whose
     /// over-use ran. Accounts and shares: TOML with [[account]] and [[user]], as for study
     #[arg(long, value_name = "FILE", requires = "history", conflicts_with = "weights")]
@@ -71,6 +75,7 @@ pub(crate) fn run(
     args: &HistoryArgs,
     names: &[String],
     common: &Common,
+    registry: &Registry,
     console: &Console,
 ) -> Result<Outcome, Failure> {
     // Reading a trace may take minutes: what is wrong with the command line is said before.
@@ -81,7 +86,9 @@ pub(crate) fn run(
     if since.unwrap_or(Span::ZERO) >= until.unwrap_or(Span::MAX) {
         return Err(Failure::Input("--until: expected a longer time than that of --since".into()));
     }
-    let policies = study::policies(&args.policy)?;
+    let policies = named_policies(registry, &args.policy)?;
+    args.policies.refuse_unused(registry, &args.policy)?;
+    let settings = args.policies.settings(registry)?;
     let decay = decay::of_either(None, args.half_life.as_deref())?;
     let ahead = entitlements::ahead(args.utc_offset.as_deref())?;
     let (workload, told) = load_and_tell(path, &args.trace, common, console)?;
@@ -97,7 +104,14 @@ pub(crate) fn run(
     let window =
         Window { from: since.map_or(Time::ZERO, |s| first + s), until: until.map_or(Time::MAX, |span| first + span) };
     let audit = past.audit(&pool, &weights, &properties, window).map_err(|e| refusal(path, &e))?;
-    let policies = policies::audits(&workload, &pool, &weights, &properties, window, &policies, decay)?;
+    let inputs = PolicyInputs {
+        registry: registry.clone(),
+        weights,
+        accounts: shares.as_ref().map(|shares| shares.tree.clone()),
+        settings,
+        order: Order::Auto,
+    };
+    let policies = policies::audits(&workload, &pool, &inputs, &properties, window, &policies, decay)?;
     let calendar = entitlements::calendar(&workload, ahead);
     let entitlements = shares.map(|shares| entitlements::record(&past, &shares, (&pool, &pool_is), calendar, window));
     let entitlements = entitlements.transpose().map_err(|e| refusal(path, &e))?;

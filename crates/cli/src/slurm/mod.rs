@@ -11,6 +11,7 @@ mod when;
 
 pub(crate) use args::SlurmVerb;
 
+use evenhand_policies::Registry;
 use evenhand_slurm::{Commands, LocalCommands, ReadError, Rest};
 
 use self::args::QueueArgs;
@@ -18,14 +19,19 @@ use crate::args::Common;
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 
-pub(crate) fn run(verb: &SlurmVerb, common: &Common, console: &Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(
+    verb: &SlurmVerb,
+    common: &Common,
+    registry: &Registry,
+    console: &Console,
+) -> Result<Outcome, Failure> {
     match verb {
         SlurmVerb::Show(args) => show::run(args, console).map(|()| Outcome::Done),
-        SlurmVerb::Study(args) => past::study(args, common, console),
-        SlurmVerb::Plan(args) => plan::run(args, console),
-        SlurmVerb::Run(args) => run::run(args, console),
+        SlurmVerb::Study(args) => past::study(args, common, registry, console),
+        SlurmVerb::Plan(args) => plan::run(args, registry, console),
+        SlurmVerb::Run(args) => run::run(args, registry, console),
         SlurmVerb::Release(args) => run::release(args, console),
-        SlurmVerb::Audit(args) => past::audit(args, common, console),
+        SlurmVerb::Audit(args) => past::audit(args, common, registry, console),
     }
 }
 

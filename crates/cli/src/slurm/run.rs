@@ -6,7 +6,7 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use evenhand_model::Span;
-use evenhand_policies::Standing;
+use evenhand_policies::{Registry, Standing};
 use evenhand_slurm::queue_driver::{
     DriveError, DriveOptions, Driver, ReleaseOutcome, SavedState, SavedStateError, TickOutcome,
 };
@@ -43,8 +43,8 @@ struct Totals {
     errors: u64,
 }
 
-pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure> {
-    let (plan, memory) = order::options(&args.order, args.depth)?;
+pub(super) fn run(args: &RunArgs, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
+    let (plan, memory) = order::options(&args.order, registry, args.depth)?;
     let span = |option: &str, text: &str| {
         let span = Span::parse(text).map_err(|e| Failure::Input(format!("{option}: {e}")))?;
         if span < Span::from_secs(1) {
@@ -73,6 +73,7 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
         max_changes: args.rate.saturating_mul(interval.as_secs().max(1) as usize).max(1),
         history: memory,
         cluster: configuration.cluster().map(String::from),
+        configuration: Some(configuration),
     };
     let mut driver = Driver::new(&slurm, &store, options).map_err(store_failed)?;
     let (stop, stopped) = channel();
@@ -82,7 +83,7 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
         "{} {} places in the order of {} every {} s{}.",
         if args.apply { "Keeping" } else { "Dry run, nothing is written (--apply writes): would keep" },
         args.depth,
-        plan.policy.name,
+        plan.policy,
         interval.as_secs(),
         if args.looks.is_some() { "" } else { ", until stopped" }
     ));
@@ -147,9 +148,10 @@ pub(super) fn release(args: &ReleaseArgs, console: &Console) -> Result<Outcome, 
     let store = SavedState::open(&args.state).map_err(store_failed)?;
     let options = DriveOptions {
         plan: PlanOptions {
-            policy: &evenhand_policies::POLICIES[0],
+            registry: Registry::built_in(),
+            policy: String::new(),
+            settings: Default::default(),
             decay: None,
-            combine: Default::default(),
             prices: BTreeMap::new(),
             speed_feature: None,
             depth: 0,
@@ -158,6 +160,7 @@ pub(super) fn release(args: &ReleaseArgs, console: &Console) -> Result<Outcome, 
         max_changes: usize::MAX,
         history: Span::ZERO,
         cluster: None,
+        configuration: None,
     };
     let back = Driver::new(&slurm, &store, options).map_err(store_failed)?.release().map_err(drive_failed)?;
     console.result(&put_back(&back))?;
@@ -249,7 +252,7 @@ fn families(looked: &Result<TickOutcome, DriveError>, options: &PlanOptions, too
     }
     let rows = users().map(|(party, standing)| {
         let [user, account] = labels(party);
-        (vec![("policy", options.policy.name), user, account], standing.key)
+        (vec![("policy", options.policy.as_str()), user, account], standing.key)
     });
     text.family("evenhand_key", "gauge", "What decides: the least goes first.", rows);
     // How far dominant shares over entitlements are apart among those who wait: 0 is fair by the moment.

@@ -143,9 +143,9 @@ account = 'biology'
 weight = 3
 demand = { cpu = 1 }
 ";
-    // sdrf knows no accounts and says so; whoever divides by them gives 4, 2 and 6.
+    // sdrf does not support accounts; the mechanisms that do give 4, 2 and 6.
     let bench = Bench::with("p.toml", text);
-    let refused = bench.refuses(&["allocate", "p.toml", "--mechanism", "sdrf"], 2, &["sdrf knows no accounts"]);
+    let refused = bench.refuses(&["allocate", "p.toml", "--mechanism", "sdrf"], 2, &["sdrf does not support accounts"]);
     assert!(refused.stderr.contains("drf and max-min divide by accounts"));
 }
 
@@ -228,7 +228,10 @@ fn a_wrong_command_line() {
     );
     refuses(&["--mechanism", "drf,"], &["--mechanism: found \"\""]);
     refuses(&["--mechanism", "drf,drf"], &["drf is named twice"]);
-    refuses(&["--mechanism", "max-min"], &["max-min divides one resource, found 2; drf is its generalisation"]);
+    refuses(
+        &["--mechanism", "max-min"],
+        &["max-min divides one resource, found 2; its generalization to several is drf"],
+    );
     refuses(&["--sharing-incentive=maybe"], &["maybe"]);
     bench.refuses(&["allocate"], 2, &["PROBLEM"]);
     bench.refuses(&["allocate", "none.toml"], 2, &["none.toml: No such file"]);

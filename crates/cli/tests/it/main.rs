@@ -10,6 +10,7 @@ mod disk;
 mod history;
 mod interrupt;
 mod layers;
+mod policies;
 mod price;
 mod processes;
 mod reproduce;

@@ -26,17 +26,21 @@ fn programs_run_and_shares_are_held_against_the_theory() {
     assert!(long["difference"].as_f64().unwrap() < 0.02 && long["complaints"].as_array().unwrap().is_empty());
     assert!((long["processes"][1]["shares"][0]["divided"].as_f64().unwrap() - 0.67).abs() < 1e-9);
     let text = bench.run(&["processes", "red.prog", "blue.prog"]).done().stdout;
-    assert!(text.contains("Nobody could complain") && text.contains("CPU_CS is a bottleneck: 2.8 to"), "{text}");
+    assert!(
+        text.contains("No process has a justified complaint") && text.contains("CPU_CS is a bottleneck: 2.8 to"),
+        "{text}"
+    );
 }
 
 #[test]
-fn schedulers_stand_beside_each_other_with_who_could_complain() {
+fn schedulers_are_compared_with_their_justified_complaints() {
     let bench = two();
     let args = ["processes", "red.prog", "blue.prog", "--scheduler", "bottleneck,round-robin"];
     let text = bench.run(&args).done().stdout;
-    let complain: Vec<&str> = text.lines().find(|l| l.starts_with("could complain")).unwrap().split("  ").collect();
+    let complain: Vec<&str> =
+        text.lines().find(|l| l.starts_with("justified complaint")).unwrap().split("  ").collect();
     let complain: Vec<&str> = complain.iter().map(|c| c.trim()).filter(|c| !c.is_empty()).collect();
-    assert_eq!(complain, ["could complain", "nobody", "blue"], "{text}");
+    assert_eq!(complain, ["justified complaint", "none", "blue"], "{text}");
     bench.refuses(&["processes", "red.prog", "--scheduler", "strid"], 2, &["--scheduler", "stride"]);
     bench.refuses(&["processes", "red.prog", "--reading", "locally"], 2, &["--reading", "per-resource"]);
     bench.refuses(&["processes", "red.prog", "--horizon", "soon"], 2, &["--horizon soon"]);

@@ -64,7 +64,7 @@ impl<N: Number> Metric<N> for Bottleneck<N> {
 
     fn workload_heaviness(&self, cloud: &Cloud<N>, factors: &[N], _: &[N], load: &[N]) -> N {
         let rows = cloud.norm().iter().zip(factors).zip(load).filter(|((_, is), _)| is.is_positive());
-        rows.fold(N::zero(), |largest, ((n, _), u)| largest.or_more(n.clone() * u))
+        rows.fold(N::zero(), |largest, ((n, _), u)| largest.larger(n.clone() * u))
     }
 
     /// Returns 1 for a bottleneck, 0 for other resources.

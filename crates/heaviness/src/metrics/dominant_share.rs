@@ -73,5 +73,5 @@ pub(super) fn largest_excess<N: Number>(
 ) -> N {
     let rows = cloud.norm().iter().zip(cloud.endowment(user)).zip(sums).enumerate();
     let excess = rows.filter(|(r, _)| counts(*r)).map(|(_, ((n, e), sum))| (sum.clone() - e) * n);
-    excess.reduce(N::or_more).unwrap_or_else(N::zero)
+    excess.reduce(N::larger).unwrap_or_else(N::zero)
 }

@@ -70,7 +70,7 @@ fn prices(groups: &[Machines<'_>], combine: Combine) -> Result<Equivalents, Repr
 }
 
 fn price(prices: &Equivalents, demand: [u64; 3]) -> f64 {
-    prices.least(&demand.map(Rational::from)).map_or(f64::NAN, |(_, e)| to_f64(&e.processors))
+    prices.lowest(&demand.map(Rational::from)).map_or(f64::NAN, |(_, e)| to_f64(&e.processors))
 }
 
 /// K10: whether there are GPUs is no business of a job that wants none.

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use evenhand_model::{Amount, Cluster, MachineGroup, NO_TIME, Rational, ResourceQuantity, Span, Weights, Workload};
+use evenhand_policies::Decay;
 use evenhand_policies::equivalents::{Combine, Equivalents};
-use evenhand_policies::{Decay, Setting, registration};
-use evenhand_simulator::{
-    Backfill, JobOptions, Jobs, Placement, Progress, Simulated, Site, TaskProcessors, UserTasks, simulate_jobs,
-};
+use evenhand_simulator::{Backfill, JobOptions, Jobs, Placement, Progress, Simulated, Site, TaskProcessors, UserTasks};
+use evenhand_study::{PolicyInputs, ReplayOn, replay};
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
 use crate::{ReproduceError, Settings};
@@ -121,14 +120,14 @@ impl Ground {
     pub(super) fn run(&self, rules: Rules) -> Result<Simulated, ReproduceError> {
         let weights = Weights::equal(self.workload.users().len());
         let decay = Decay::from_half_life(HALF_LIFE).map_err(|e| ReproduceError::Setup(e.to_string()))?;
-        let prices = self.prices(rules.combine)?;
-        let setting = Setting::new(self.site.total(), &weights).decay(Some(decay)).prices(Some(&prices));
-        let registration =
-            registration(rules.policy).ok_or_else(|| ReproduceError::Setup(format!("no policy {}", rules.policy)))?;
-        let mut policy = (registration.build)(&setting);
+        let equivalents = self.prices(rules.combine)?;
+        let inputs = PolicyInputs::new(weights);
+        let context = inputs.context(&self.workload, self.site.total(), Some(&equivalents), Some(decay));
+        let policy = inputs.registry.build(rules.policy, &context);
+        let mut policy = policy.map_err(|e| ReproduceError::Setup(e.to_string()))?;
         let options = JobOptions { placement: rules.placement, backfill: Backfill::Easy, ..JobOptions::default() };
-        let (policy, progress) = (policy.as_mut(), Progress::default());
-        Ok(simulate_jobs(&self.workload, &self.tasks, &self.site, &self.jobs, policy, options, &progress)?)
+        let on = ReplayOn::Site { site: &self.site, jobs: &self.jobs, options };
+        Ok(replay(&self.workload, &self.tasks, on, policy.as_mut(), &Progress::default())?)
     }
 
     /// The kind of a machine: its group.

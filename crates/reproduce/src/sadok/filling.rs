@@ -1,7 +1,7 @@
 //! What Figures 1a and 2a share: four users of one resource, as tanks.
 
 use evenhand_documents::{Cell, Csv};
-use evenhand_mechanisms::{Allocation, Options, Problem, User, mechanism_named};
+use evenhand_mechanisms::{Allocation, MechanismOptions, Problem, User, mechanism_named};
 use evenhand_model::{Rational, to_f64};
 use evenhand_report::chart::{Axis, Caption, Scale, Tank, TankChart, Unit};
 
@@ -29,7 +29,7 @@ pub(super) fn fill(mechanism: &'static str, commitments: &[Rational; 4]) -> Resu
         .map(|(demand, commitment)| User::new([demand]).limit(Rational::ONE).commitment([commitment.clone()]));
     let problem = Problem::new(1, users)?;
     let mechanism = mechanism_named(mechanism).ok_or_else(|| ReproduceError::Setup(format!("no {mechanism}")))?;
-    let Allocation { tasks, level, .. } = mechanism.divide_exact(&problem, &Options::default())?;
+    let Allocation { tasks, level, .. } = mechanism.divide_exact(&problem, &MechanismOptions::default())?;
     Ok(Filled { held: tasks.into_iter().zip(demands()).map(|(x, d)| x * d).collect(), level })
 }
 

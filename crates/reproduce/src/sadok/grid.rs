@@ -3,12 +3,12 @@
 use std::sync::{Arc, OnceLock};
 
 use evenhand_model::{Capacity, MeanUse, Quantity, Time, Weights, Workload, mean_use};
-use evenhand_policies::{Decay, Order, Setting, registration};
+use evenhand_policies::{Decay, Order};
 use evenhand_report::chart::Axis;
 use evenhand_report::chart::{Scale, Unit};
-use evenhand_simulator::{Metrics, PoolOptions, Progress, SimulationError, UserTasks, simulate};
-use evenhand_study::compare;
+use evenhand_simulator::{Metrics, PoolOptions, Progress, SimulationError, UserTasks};
 use evenhand_study::record::{ComparisonRecord, RunRecord};
+use evenhand_study::{PolicyInputs, ReplayOn, compare, replay};
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 use rayon::prelude::*;
 
@@ -172,10 +172,11 @@ impl Grid {
         let capacity = &self.capacities[cell.capacity];
         // Decisions do not depend on the order kept; Figure 6 counts the changes in this one.
         let order = if matches!(cell.stateful, Some((Key::Sum, _))) { Order::LiveTree } else { Order::Auto };
-        let setting = Setting::new(capacity, &self.weights).decay(decay).order(order);
-        let mut policy = (registration(name).expect("policies of this workspace").build)(&setting);
-        let options = PoolOptions { blocking: true, until: Some(self.until) };
-        let ran = simulate(&self.workload, &self.tasks, capacity, policy.as_mut(), options, &Progress::default())?;
+        let inputs = PolicyInputs { order, ..PolicyInputs::new(self.weights.clone()) };
+        let context = inputs.context(&self.workload, capacity, None, decay);
+        let mut policy = inputs.registry.build(name, &context).expect("a built-in policy with a decay");
+        let on = ReplayOn::Pool { capacity, options: PoolOptions { blocking: true, until: Some(self.until) } };
+        let ran = replay(&self.workload, &self.tasks, on, policy.as_mut(), &Progress::default())?;
         let metrics = Metrics::measure(&self.workload, &self.tasks, capacity, &ran, None);
         Ok(RunRecord {
             id: format!("{name}-{}", CAPACITIES[cell.capacity]),

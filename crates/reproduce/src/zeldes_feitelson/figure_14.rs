@@ -1,7 +1,7 @@
 //! Figure 14: processes with complementary requirements.
 
 use evenhand_model::{Span, Time};
-use evenhand_processes::{Scenario, Steady, compare_offline};
+use evenhand_processes::{Scenario, SteadyInterval, compare_offline};
 
 use super::runs::{Many, RUNS, Run, percent, percents};
 use super::setup::{client, until};
@@ -41,7 +41,8 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
     let net = NAMES.map(|c| many.share(c, "NET", TIME));
     let largest = [0, 1, 2].map(|c: usize| cpu[c].max(net[c]));
     let exact = three("_CS", 0.0, settings.seed)?;
-    let steady = Steady::in_last_phases(&exact, Time::ZERO + Span::from_secs(20), Time::ZERO + Span::from_secs(100));
+    let steady =
+        SteadyInterval::in_last_phases(&exact, Time::ZERO + Span::from_secs(20), Time::ZERO + Span::from_secs(100));
     let comparison =
         compare_offline(&exact, &steady, exact.resolution()).map_err(|e| ReproduceError::Setup(e.to_string()))?;
     let quanta = Many::of(three("_CS", 0.05, settings.seed)?)?;

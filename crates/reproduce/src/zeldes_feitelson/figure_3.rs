@@ -1,6 +1,6 @@
 //! Figure 3: four processes with different priorities contending for a resource.
 
-use evenhand_processes::{Parameters, Ties};
+use evenhand_processes::{Parameters, TieBreak};
 
 use super::runs::{Run, near, percents};
 use super::setup::{Process, paper, process, scenario};
@@ -10,7 +10,7 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "zeldes-feitelson",
     figure: "figure-3",
     title: "four processes, one resource",
-    setting: "As printed: entitlements 10, 20, 30 and 40, 10 s of the CPU each. Deterministic. Ties go to who lags most \
+    setting: "As printed: entitlements 10, 20, 30 and 40, 10 s of the CPU each. Deterministic. TieBreak go to who lags most \
               since it came; the paper leaves them to local considerations.",
     run,
 };
@@ -39,7 +39,7 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             worst = worst.max((run.share(names[c], "CPU_CS", from..finish[left - 1]) - ENTITLEMENTS[c] / sum).abs());
         }
     }
-    let fifo = Run::of(scenario(&PROCESSES, Parameters { ties: Ties::Fifo, ..paper(settings.seed) })?);
+    let fifo = Run::of(scenario(&PROCESSES, Parameters { ties: TieBreak::Fifo, ..paper(settings.seed) })?);
     Ok(Outcome {
         verdicts: vec![
             Verdict::new(

@@ -2,7 +2,7 @@
 
 use evenhand_documents::{Cell, Csv};
 use evenhand_model::{Span, Time};
-use evenhand_processes::{Client, Parameters, SCHEDULERS, Scenario, Steady, compare_offline};
+use evenhand_processes::{Client, Parameters, SCHEDULERS, Scenario, SteadyInterval, compare_offline};
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Caption, Scale, Unit};
 
 use super::runs::percent;
@@ -106,7 +106,7 @@ fn worst(long: &Long, scheduler: &str, is_random: bool, seed: u64) -> Result<Wor
         phases.flat_map(|p| &mut p.steps).for_each(|step| step.width = Span::ZERO);
         scenario = Scenario::new(clients, Vec::new(), rules)?;
     }
-    let steady = Steady::in_last_phases(&scenario, at(20), at(100));
+    let steady = SteadyInterval::in_last_phases(&scenario, at(20), at(100));
     let found =
         compare_offline(&scenario, &steady, scenario.resolution()).map_err(|e| ReproduceError::Setup(e.to_string()))?;
     let mut worst = Worst { difference: found.difference, ..Worst::default() };

@@ -260,9 +260,9 @@ impl Engine<'_> {
         touched.extend(candidates.iter().map(|c| c.user));
         touched.sort_unstable();
         touched.dedup();
-        touched.iter().for_each(|&user| policy.waiting(UserId(user), None));
+        touched.iter().for_each(|&user| policy.set_first_pending(UserId(user), None));
         for entry in &candidates {
-            policy.waiting(UserId(entry.user), Some(&self.pending_job(entry.row)));
+            policy.set_first_pending(UserId(entry.user), Some(&self.pending_job(entry.row)));
         }
         while let Some(user) = policy.next(now) {
             self.decisions += 1;
@@ -277,7 +277,7 @@ impl Engine<'_> {
                 plan.move_earlier(self.machines.site, entry.row, kind, entry.estimate, now.nanos());
             }
             self.start_if_due(now, entry.row, policy)?;
-            policy.waiting(user, next.map(|e| self.pending_job(e.row)).as_ref());
+            policy.set_first_pending(user, next.map(|e| self.pending_job(e.row)).as_ref());
         }
         candidates.iter().for_each(|c| self.place[c.user as usize] = NO_ROW);
         for user in touched {

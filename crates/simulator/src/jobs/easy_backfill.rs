@@ -178,14 +178,14 @@ impl Engine<'_> {
         touched.iter().for_each(|&user| self.notified_in_pass[user as usize] = self.pass);
         for entry in self.pending.entries().iter().filter(|e| e.row != NO_ROW && e.class == self.class) {
             if std::mem::replace(&mut self.notified_in_pass[entry.user as usize], self.pass) != self.pass {
-                policy.waiting(UserId(entry.user), None);
+                policy.set_first_pending(UserId(entry.user), None);
                 touched.push(entry.user);
             }
         }
         // A pass covers several classes.
         touched.iter().for_each(|&user| self.notified_in_pass[user as usize] = 0);
         for entry in candidates.iter() {
-            policy.waiting(UserId(entry.user), Some(&self.pending_job(entry.row)));
+            policy.set_first_pending(UserId(entry.user), Some(&self.pending_job(entry.row)));
         }
         let mut started = false;
         while let Some(user) = policy.next(now) {
@@ -196,7 +196,7 @@ impl Engine<'_> {
                 started |= self.start_beside_reservation(now, entry, policy)?;
             }
             let next = self.next_candidate(now, head, entry, reserved);
-            policy.waiting(user, next.map(|e| self.pending_job(e.row)).as_ref());
+            policy.set_first_pending(user, next.map(|e| self.pending_job(e.row)).as_ref());
             if let Some(next) = next {
                 *candidate = next;
             }

@@ -260,7 +260,7 @@ impl<'a> Engine<'a> {
             let alone = self.pending.in_class(entry.class) == 1;
             // The policy knows one class; a higher class replaces it when scheduling begins.
             if entry.class == self.class && (alone || self.pending.first(entry.class, entry.user) == Some(entry.row)) {
-                policy.waiting(UserId(entry.user), Some(&self.pending_job(entry.row)));
+                policy.set_first_pending(UserId(entry.user), Some(&self.pending_job(entry.row)));
             }
         }
         submitted
@@ -269,7 +269,7 @@ impl<'a> Engine<'a> {
     /// Notifies the policy of the user's first pending job in the current class.
     pub(super) fn notify_first_pending(&mut self, user: u32, policy: &mut dyn Policy) {
         let first = self.pending.first(self.class, user).map(|row| self.pending_job(row));
-        policy.waiting(UserId(user), first.as_ref());
+        policy.set_first_pending(UserId(user), first.as_ref());
     }
 
     /// Makes the highest class with a pending job, from `highest` on, known to the policy. Returns whether
@@ -281,7 +281,7 @@ impl<'a> Engine<'a> {
         }
         for user in 0..self.candidate.len() as u32 {
             if self.pending.first(self.class, user).is_some() {
-                policy.waiting(UserId(user), None);
+                policy.set_first_pending(UserId(user), None);
             }
         }
         self.class = top;
@@ -328,7 +328,7 @@ impl<'a> Engine<'a> {
                 }
                 _ if self.options.blocking => break,
                 _ => {
-                    policy.waiting(user, None);
+                    policy.set_first_pending(user, None);
                     self.set_aside.push(user.0);
                 }
             }
@@ -352,7 +352,7 @@ impl<'a> Engine<'a> {
         drop(later);
         self.set_aside.push(user);
         self.candidate[user as usize] = next.unwrap_or(first);
-        policy.waiting(UserId(user), next.map(|row| self.pending_job(row)).as_ref());
+        policy.set_first_pending(UserId(user), next.map(|row| self.pending_job(row)).as_ref());
         None
     }
 

@@ -8,7 +8,7 @@ use evenhand_model::{
     Capacity, Cluster, MachineGroup, NO_TIME, Queue, Rational, Resource, ResourceQuantity, Span, Task, Time, Weights,
     Workload, WorkloadBuilder,
 };
-use evenhand_policies::{Setting, registration};
+use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{Backfill, JobOptions, Jobs, PLACEMENTS, Progress, Simulated, Site, UserTasks, simulate_jobs};
 use proptest::prelude::*;
 use reference_model::{Job, Machines, QueueLimits, ReferenceModel, World};
@@ -64,7 +64,7 @@ fn run(world: &World) -> (Workload, Simulated) {
     let site = site(world, &w);
     let jobs = Jobs::new(&w, &site);
     let weights = Weights::equal(w.users().len());
-    let mut policy = (registration(world.policy).unwrap().build)(&Setting::new(site.total(), &weights));
+    let mut policy = Registry::built_in().build(world.policy, &PolicyContext::new(site.total(), &weights)).unwrap();
     let options =
         JobOptions { placement: world.placement, backfill: world.backfill, blocking: world.blocking, until: None };
     let tasks = UserTasks::new(&w);

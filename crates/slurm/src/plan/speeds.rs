@@ -1,4 +1,4 @@
-//! How fast the machines were on which something ran.
+//! Speeds of the machines on which jobs ran.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::cluster_from_site::SiteCluster;
 use crate::hostlist::expand_hostlist;
 use crate::nodes::Node;
 
-/// How fast machines are that are not of speed 1.
+/// Speeds of the machines whose speed is not 1, by name.
 pub(super) struct Speeds(HashMap<String, f64>);
 
 impl Speeds {
@@ -22,7 +22,7 @@ impl Speeds {
         Speeds(each.collect())
     }
 
-    /// The mean over the machines of a list; 1 of those that wait for theirs.
+    /// Returns the mean speed of the machines of a list; 1 for jobs without machines yet.
     pub(super) fn mean(&self, list: Option<&str>) -> f64 {
         if self.0.is_empty() {
             return 1.0;

@@ -1,7 +1,6 @@
 use super::*;
 use crate::{Limit, Nodes, Partitions};
 use evenhand_model::Span;
-use evenhand_policies::registration;
 
 const NODES: &str = "NodeName=n1 CPUTot=16 RealMemory=32000 CPUAlloc=6 AllocMem=4000 Partitions=main State=MIXED\n\
     NodeName=n2 CPUTot=16 RealMemory=32000 Partitions=main State=IDLE\n";
@@ -24,22 +23,24 @@ fn plan(policy: &str, depth: usize, accounts: bool, ended: &[FinishedJob]) -> Pl
     let (nodes, partitions) = (Nodes::parse(NODES).unwrap(), Partitions::parse(PARTITIONS).unwrap());
     let queue = Queue::parse(&format!("{HEADER}\n{QUEUE}")).unwrap();
     let accounts = accounts.then(|| Accounts::parse(ACCOUNTS).unwrap());
-    let seen = Seen {
+    let site = SiteSnapshot {
         nodes: &nodes.nodes,
         partitions: &partitions.partitions,
         accounts: accounts.as_ref(),
         queue: &queue,
         ended,
+        configuration: None,
     };
     let options = PlanOptions {
-        policy: registration(policy).unwrap(),
+        registry: Registry::built_in(),
+        policy: policy.into(),
+        settings: PolicySettings::default(),
         decay: Some(Decay::from_half_life(Span::from_secs(1000)).unwrap()),
-        combine: Combine::default(),
         prices: BTreeMap::new(),
         speed_feature: Some("spec_".into()),
         depth,
     };
-    Plan::new(&seen, &options, Time::from_secs(1000)).unwrap()
+    Plan::new(&site, &options, Time::from_secs(1000)).unwrap()
 }
 
 fn ids(plan: &Plan) -> Vec<usize> {
@@ -128,17 +129,24 @@ fn penalties_count_gpus_speed_and_the_partition_s_price() {
         job("cid", "n1", "fast", "cpu=2,mem=1000M,node=1"),
         job("dan", "n1", "main", "cpu=2,mem=1000M,node=1,gres/gpu=1"),
     ];
-    let seen =
-        Seen { nodes: &nodes.nodes, partitions: &partitions.partitions, accounts: None, queue: &queue, ended: &ended };
+    let site = SiteSnapshot {
+        nodes: &nodes.nodes,
+        partitions: &partitions.partitions,
+        accounts: None,
+        queue: &queue,
+        ended: &ended,
+        configuration: None,
+    };
     let options = PlanOptions {
-        policy: registration("penalty").unwrap(),
+        registry: Registry::built_in(),
+        policy: "penalty".into(),
+        settings: PolicySettings::default(),
         decay: Some(Decay::from_half_life(Span::from_secs(1_000_000)).unwrap()),
-        combine: Combine::default(),
         prices: BTreeMap::from([("fast".to_string(), Rational::from(3))]),
         speed_feature: Some("spec_".into()),
         depth: 4,
     };
-    let plan = Plan::new(&seen, &options, Time::from_secs(1000)).unwrap();
+    let plan = Plan::new(&site, &options, Time::from_secs(1000)).unwrap();
     let key = |user: &str| {
         let place = plan.places.iter().find(|p| plan.parties[p.party].user == user).unwrap();
         place.standing.key

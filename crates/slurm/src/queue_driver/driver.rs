@@ -9,11 +9,12 @@ use thiserror::Error;
 use super::assign_site_factors::{RankedJob, SiteFactorChange, assign_site_factors};
 use super::saved_state::{SavedState, SavedStateError, WrittenFactor};
 use crate::associations::Accounts;
+use crate::configuration::Configuration;
 use crate::error::ReadError;
 use crate::finished_job::FinishedJob;
 use crate::nodes::Nodes;
 use crate::partitions::{Partition, Partitions};
-use crate::plan::{Plan, PlanError, PlanOptions, Seen};
+use crate::plan::{Plan, PlanError, PlanOptions, SiteSnapshot};
 use crate::priorities::Priorities;
 use crate::queue::{Job, JobState, Queue};
 use crate::run_commands::{Call, CommandError, Commands, FailureKind};
@@ -31,6 +32,8 @@ pub struct DriveOptions {
     pub history: Span,
     /// The cluster's name in accounting, if it has one.
     pub cluster: Option<String>,
+    /// Slurm's configuration, from which a policy that models Slurm takes its defaults.
+    pub configuration: Option<Configuration>,
 }
 
 /// Why a step failed.
@@ -162,14 +165,15 @@ impl<'a> Driver<'a> {
         if accounting.is_some() {
             self.compare_queue(&queue, now)?;
         }
-        let seen = Seen {
+        let site = SiteSnapshot {
             nodes: &nodes,
             partitions: &self.partitions,
             accounts: self.accounts.as_ref(),
             queue: &queue,
             ended: &self.finished,
+            configuration: self.options.configuration.as_ref(),
         };
-        let plan = Plan::new(&seen, &self.options.plan, now)?;
+        let plan = Plan::new(&site, &self.options.plan, now)?;
         let written = self.store.written()?;
         let mut outcome = TickOutcome {
             waiting: queue.pending().count(),

@@ -6,7 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::{Digest, Prepared};
+use crate::{AccountsFile, Digest, Prepared};
 use evenhand_documents::{DocumentError, Node, Table};
 use evenhand_model::Workload;
 use evenhand_workload::Source;
@@ -120,9 +120,13 @@ impl WorkloadAxis {
         }
     }
 
-    /// Loads it and makes it ready for runs.
-    pub(crate) fn load(&self, threads: Option<NonZeroUsize>) -> Result<Prepared, Problem> {
-        Ok(Prepared::new(self.read(threads)?))
+    /// Loads it, with its users in the accounts of a file if there is one, and makes it ready for runs.
+    pub(crate) fn load(&self, accounts: Option<&Path>, threads: Option<NonZeroUsize>) -> Result<Prepared, Problem> {
+        let workload = self.read(threads)?;
+        let Some(path) = accounts else { return Ok(Prepared::new(workload)) };
+        let document = |e: DocumentError| Problem { environment: e.is_environment(), sentence: e.to_string() };
+        let placed = AccountsFile::read(path).and_then(|file| file.place(workload)).map_err(document)?;
+        Ok(Prepared::in_accounts(placed.workload, placed.tree))
     }
 
     fn read(&self, threads: Option<NonZeroUsize>) -> Result<Workload, Problem> {

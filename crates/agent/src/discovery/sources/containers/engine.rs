@@ -11,7 +11,7 @@ use std::time::Duration;
 use evenhand_unix_http::{Limits, get};
 use serde::Deserialize;
 
-use crate::discovery::GuestError;
+use crate::discovery::DiscoveryError;
 
 /// The longest time for a whole response, connecting included. An engine that exceeds it is asked again later.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
@@ -59,7 +59,7 @@ impl Engine {
     ///
     /// # Errors
     /// Returns an error if the engine does not respond within [`TIME_LIMIT`], or responds with anything but a list.
-    pub(super) fn containers(&self) -> Result<Vec<Container>, GuestError> {
+    pub(super) fn containers(&self) -> Result<Vec<Container>, DiscoveryError> {
         let response = match self {
             Engine::Socket(path) => request_list(path).map_err(|error| self.no_answer(error)),
             Engine::Program(program) => run(program).map_err(|error| self.no_answer(error)),
@@ -67,8 +67,8 @@ impl Engine {
         parse_containers(&response).map_err(|error| self.no_answer(error))
     }
 
-    fn no_answer(&self, why: impl fmt::Display) -> GuestError {
-        GuestError::NoAnswer { whom: self.to_string(), why: why.to_string() }
+    fn no_answer(&self, why: impl fmt::Display) -> DiscoveryError {
+        DiscoveryError::NoAnswer { source_name: self.to_string(), why: why.to_string() }
     }
 }
 
