@@ -8,7 +8,8 @@ use evenhand_heaviness::controller::{
     ControllerError, IntegralController, IntegralSettings, LinearMap, WeightRange, elasticity, row_gain,
 };
 use evenhand_heaviness::{
-    Cloud, Endowment, HeavinessError, Metric, Node, NodeHeaviness, RunningWorkload, combined_heaviness, user_heaviness,
+    Cloud, Endowment, HeavinessError, Metric, Node, NodeHeaviness, RunningWorkload as NodeWorkload, combined_heaviness,
+    user_heaviness,
 };
 use evenhand_protocol::exchange::{Fixed, Totals, UserSums};
 
@@ -200,7 +201,7 @@ impl FairnessRound {
         }
         let speed = PerResource { cpu: self.settings.speed, memory: 1.0, disk: 1.0, network: 1.0 };
         let resources = &self.settings.resources;
-        let describe = |info: &WorkloadInfo| RunningWorkload {
+        let describe = |info: &WorkloadInfo| NodeWorkload {
             owner: 0,
             sizes: info.sizes.select(resources),
             load: vec![0.0; resources.len()],

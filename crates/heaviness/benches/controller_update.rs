@@ -1,4 +1,5 @@
-//! Measures the integral controller: one update of 1,000 workloads on a node, in nanoseconds for each workload. Medians.
+//! Measures the integral controller: one update of 1,000 workloads on a node, in nanoseconds for each workload.
+//! Medians.
 //!
 //! `cargo bench -p evenhand-heaviness --bench controller_update [-- WORKLOADS]`
 

@@ -1,9 +1,10 @@
-//! Measures one update: 1,000 workloads of 100 users on one node, four resources. Medians, in nanoseconds for each workload.
+//! Measures one update: 1,000 workloads of 100 users on one node, four resources. Medians, in nanoseconds for each
+//! workload.
 //!
 //! `cargo bench -p evenhand-heaviness --bench heaviness_update [-- WORKLOADS USERS]`
 //!
-//! An update is what an agent does between reading loads and setting weights: it computes h_v and the users' sums from the
-//! loads, then h_u from the sums, and h_p.
+//! An update is what an agent does between reading loads and setting weights: it computes h_v and the users' sums from
+//! the loads, then h_u from the sums, and h_p.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 

@@ -14,11 +14,12 @@ pub struct Cloud<N> {
 }
 
 impl<N: Number> Cloud<N> {
-    /// Creates a cloud with this supply by resource (the CRS of Poullie et al. 2016: the sum over all nodes, with CPU in
-    /// units of the reference node) and one quota for each user and resource, in any unit common to all users.
+    /// Creates a cloud with this supply by resource (the CRS of Poullie et al. 2016: the sum over all nodes, with CPU
+    /// in units of the reference node) and one quota for each user and resource, in any unit common to all users.
     ///
-    /// A user's endowment is the supply times the quota divided by the sum of all quotas (Eq. 2). An unknown quota counts as
-    /// the mean of the known ones; without any known quota all users have equal endowments. O(users x resources).
+    /// A user's endowment is the supply times the quota divided by the sum of all quotas (Eq. 2). An unknown quota
+    /// counts as the mean of the known ones; without any known quota all users have equal endowments. O(users x
+    /// resources).
     ///
     /// # Errors
     /// Returns an error if there is no resource, a number is negative or not finite, or a user does not have one quota
@@ -72,8 +73,8 @@ impl<N: Number> Cloud<N> {
     }
 
     /// Returns the weight n_r of a unit of each resource: users / (resources with a positive supply x supply). The
-    /// normalized endowments of all users therefore sum to the number of users, and 1 is the mean endowment of a user. 0
-    /// for a resource without supply.
+    /// normalized endowments of all users therefore sum to the number of users, and 1 is the mean endowment of a user.
+    /// 0 for a resource without supply.
     pub fn norm(&self) -> &[N] {
         &self.norm
     }

@@ -2,7 +2,8 @@
 
 use crate::{Cloud, HeavinessError, Metric, Node, Number};
 
-/// The heaviness of one node's workloads and its part of the users' sums. It is reused between updates to avoid allocations.
+/// The heaviness of one node's workloads and its part of the users' sums. It is reused between updates to avoid
+/// allocations.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeHeaviness<N> {
     /// h_v of each workload.
@@ -21,7 +22,8 @@ impl<N: Number> NodeHeaviness<N> {
     /// Computes both anew. Workloads are added in their order. O(workloads x resources + users x terms).
     ///
     /// # Errors
-    /// Returns an error if the node and the cloud differ in resources, or a workload's owner is not a user of the cloud.
+    /// Returns an error if the node and the cloud differ in resources, or a workload's owner is not a user of the
+    /// cloud.
     pub fn update<M: Metric<N> + ?Sized>(
         &mut self,
         metric: &M,
@@ -65,9 +67,11 @@ pub fn user_heaviness<N: Number, M: Metric<N> + ?Sized>(metric: &M, cloud: &Clou
     out.extend((0..cloud.users()).map(|user| metric.user_heaviness(cloud, user, of(user), &totals)));
 }
 
-/// Computes h_p = h_v + h_u of the owner for each workload of a node, into `out`. The workload with the larger h_p yields.
+/// Computes h_p = h_v + h_u of the owner for each workload of a node, into `out`. The workload with the larger h_p
+/// yields.
 ///
-/// A workload's own heaviness counts twice, so that the workloads of one user differ (Poullie et al. 2016, section IV.E).
+/// A workload's own heaviness counts twice, so that the workloads of one user differ (Poullie et al. 2016, section
+/// IV.E).
 pub fn combined_heaviness<N: Number>(node: &Node<N>, workloads: &[N], users: &[N], out: &mut Vec<N>) {
     out.clear();
     let of = |owner: &usize| users.get(*owner).cloned().unwrap_or_else(N::zero);

@@ -16,9 +16,9 @@ pub enum Endowment {
 
 /// Divides `supply` in proportion to `sizes` into `parts`, starting at index `first` with a stride of `width`.
 ///
-/// An unknown size counts as the mean of the known ones. So a resource without any known size is divided equally (Poullie
-/// et al. 2016, section IV.C), and a workload without a memory limit beside others that have one counts neither as empty
-/// nor as the whole node. If all sizes are 0, all parts are 0. O(sizes).
+/// An unknown size counts as the mean of the known ones. So a resource without any known size is divided equally
+/// (Poullie et al. 2016, section IV.C), and a workload without a memory limit beside others that have one counts
+/// neither as empty nor as the whole node. If all sizes are 0, all parts are 0. O(sizes).
 pub(crate) fn divide_proportionally<'a, N: Number>(
     supply: &N,
     sizes: impl Iterator<Item = Option<&'a N>> + Clone,

@@ -1,11 +1,11 @@
-//! Heaviness: how much a user's running workloads burden the whole cloud, given their loads, their virtual sizes and the
-//! user's quota. Follows Poullie et al. (2016), section III.
+//! Heaviness: how much a user's running workloads burden the whole cloud, given their loads, their virtual sizes and
+//! the user's quota. Follows Poullie et al. (2016), section III.
 //!
 //! A [`Node`] has a supply of resources and hosts workloads (virtual machines, containers, groups of processes). The
-//! virtual size of a workload determines its *endowment*, the part of the node budgeted for it (Eq. 1). A [`Cloud`] is the
-//! supply of all nodes and the users' quotas, which determine the users' endowments (Eq. 2). A [`Metric`] defines how
-//! heavy a workload is (h_v) and how heavy a user is (h_u, Eq. 3). Their sum h_p orders the running workloads of a node:
-//! the heavier ones should yield to the lighter ones.
+//! virtual size of a workload determines its *endowment*, the part of the node budgeted for it (Eq. 1). A [`Cloud`] is
+//! the supply of all nodes and the users' quotas, which determine the users' endowments (Eq. 2). A [`Metric`] defines
+//! how heavy a workload is (h_v) and how heavy a user is (h_u, Eq. 3). Their sum h_p orders the running workloads of a
+//! node: the heavier ones should yield to the lighter ones.
 //!
 //! | symbol | name in the code |
 //! |---|---|
@@ -17,11 +17,11 @@
 //! | h_u | [`user_heaviness`] |
 //! | h_p = h_v + h_u | [`combined_heaviness`] |
 //!
-//! All code is generic over [`Number`]: with exact rationals it is the reference, with `f64` the product. It does no I/O,
-//! has no clock and sets no weight; [`controller`] turns heaviness into weights.
+//! All code is generic over [`Number`]: with exact rationals it is the reference, with `f64` the product. It does no
+//! I/O, has no clock and sets no weight; [`controller`] turns heaviness into weights.
 //!
-//! Experiment 1 of the paper: a node with two cores; user 0 runs two workloads and user 1 one, all of the same size; only
-//! the first is busy.
+//! Experiment 1 of the paper: a node with two cores; user 0 runs two workloads and user 1 one, all of the same size;
+//! only the first is busy.
 //!
 //! ```
 //! use evenhand_heaviness::{Cloud, Endowment, RunningWorkload, Heaviness, Node, Parameters, metric_named};

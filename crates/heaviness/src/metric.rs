@@ -39,8 +39,9 @@ pub trait Metric<N: Number>: Debug + Send + Sync {
     /// Adds a workload's terms to the sums of its owner.
     fn add_terms(&self, cloud: &Cloud<N>, factors: &[N], endowment: &[N], load: &[N], sums: &mut [N]);
 
-    /// Returns an upper bound on each term: on the sum of its absolute values over all users, for a node with this supply
-    /// (in units of the reference node) in a cloud with this number of users. A node that reports more is faulty.
+    /// Returns an upper bound on each term: on the sum of its absolute values over all users, for a node with this
+    /// supply (in units of the reference node) in a cloud with this number of users. A node that reports more is
+    /// faulty.
     fn max_terms(&self, users: usize, supply: &[N]) -> Vec<N>;
 
     /// Returns h_u (Eq. 3) from a user's sums over all nodes; `totals` are the sums over all users.
@@ -49,8 +50,8 @@ pub trait Metric<N: Number>: Debug + Send + Sync {
     /// Returns the conditions that can be violated with these parameters.
     fn violated_conditions(&self) -> Vec<MetricCondition>;
 
-    /// Returns the largest increase of h_v for each unit of normalized load (norm times amount), which limits the gain of
-    /// a controller. `None` if it is unbounded.
+    /// Returns the largest increase of h_v for each unit of normalized load (norm times amount), which limits the gain
+    /// of a controller. `None` if it is unbounded.
     fn max_slope(&self) -> Option<f64>;
 }
 

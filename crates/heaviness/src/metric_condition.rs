@@ -8,8 +8,8 @@ pub enum MetricCondition {
     /// A workload with a positive endowment has positive heaviness: d > -s. Otherwise additional workloads would make a
     /// user lighter, or leave h_u unchanged.
     C2,
-    /// Non-minimality: for the same load x + y, a workload with the endowment x is heavier than one with x + y. Otherwise
-    /// the smallest workload would always be the lightest.
+    /// Non-minimality: for the same load x + y, a workload with the endowment x is heavier than one with x + y.
+    /// Otherwise the smallest workload would always be the lightest.
     C3,
     /// The dynamic heaviness of a workload whose load equals its endowment is 0.
     C4,

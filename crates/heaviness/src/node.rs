@@ -34,12 +34,12 @@ impl<N: Number> Node<N> {
     /// Creates a node with this supply by resource, in the node's own units.
     ///
     /// `speed` converts a unit of each resource to units of the reference node: for CPU the node's benchmark result
-    /// divided by that of the reference (or the ratio of their BogoMIPS, as in the paper), otherwise 1. Supply, sizes and
-    /// loads are multiplied by it.
+    /// divided by that of the reference (or the ratio of their BogoMIPS, as in the paper), otherwise 1. Supply, sizes
+    /// and loads are multiplied by it.
     ///
     /// # Errors
-    /// Returns an error if there is no resource, a number is negative or not finite, a speed is 0, or a row does not have
-    /// one number for each resource.
+    /// Returns an error if there is no resource, a number is negative or not finite, a speed is 0, or a row does not
+    /// have one number for each resource.
     pub fn new(
         mut supply: Vec<N>,
         speed: Vec<N>,
@@ -86,8 +86,8 @@ impl<N: Number> Node<N> {
     /// Sets the load of a workload, by resource, in the node's own units.
     ///
     /// # Errors
-    /// Returns an error if the index is out of range, or there is not one finite number of at least 0 for each resource.
-    /// The load stays unchanged then.
+    /// Returns an error if the index is out of range, or there is not one finite number of at least 0 for each
+    /// resource. The load stays unchanged then.
     pub fn set_load(&mut self, workload: usize, load: &[N]) -> Result<(), HeavinessError> {
         let resources = self.supply.len();
         check_length("the load of a workload", load.len(), resources)?;

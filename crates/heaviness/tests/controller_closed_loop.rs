@@ -1,6 +1,7 @@
 //! The closed loop: weights determine use, use determines heaviness, and heaviness determines the next weights.
 //!
-//! Nodes share each resource by weight among the workloads that want more (weighted max-min), as the kernel's schedulers do.
+//! Nodes share each resource by weight among the workloads that want more (weighted max-min), as the kernel's
+//! schedulers do.
 #![allow(clippy::unwrap_used)]
 
 use evenhand_heaviness::controller::{
@@ -131,7 +132,8 @@ impl Loop {
     }
 }
 
-/// The control law alone: without a dead band and with no limits but the ends of `cpu.weight`, so that only the gain acts.
+/// The control law alone: without a dead band and with no limits but the ends of `cpu.weight`, so that only the gain
+/// acts.
 fn bare(gain: f64, damping: f64) -> IntegralSettings {
     IntegralSettings {
         gain,
@@ -179,7 +181,8 @@ fn experiment_1_converges_to_its_fixed_point() {
     }
 }
 
-/// The fixed point is worked out in `examples_by_hand.rs`: d gets two thirds of node a. On node b there is no contention.
+/// The fixed point is worked out in `examples_by_hand.rs`: d gets two thirds of node a. On node b there is no
+/// contention.
 #[test]
 fn experiment_2_converges_to_its_fixed_point() {
     for metric in ["deviation", "greediness"] {
@@ -235,8 +238,8 @@ fn the_linear_map_oscillates_without_end() {
     assert!(crossings >= 20, "{crossings}");
 }
 
-/// The stability limit in experiment 1. There z = log W_e - log W_d moves u_e = 2 e^z / (e^z + 2) by 28/33 x 19/33, each
-/// u_d by minus half of that, and h_p(e) - h_p(d) by 28/33 x 19/33 x (2 beta + 3 gamma / 2).
+/// The stability limit in experiment 1. There z = log W_e - log W_d moves u_e = 2 e^z / (e^z + 2) by 28/33 x 19/33,
+/// each u_d by minus half of that, and h_p(e) - h_p(d) by 28/33 x 19/33 x (2 beta + 3 gamma / 2).
 #[test]
 fn the_loop_converges_exactly_below_the_gain_limit() {
     let loop_gain = 28.0 / 33.0 * 19.0 / 33.0 * (8.0 / 3.0 + 1.0);
@@ -261,8 +264,8 @@ fn the_loop_converges_exactly_below_the_gain_limit() {
     assert!((bound - 0.5).abs() < 1e-12 && bound > 0.3, "{bound}");
 }
 
-/// A gain of 0.3 is too large for clouds where few workloads share a node that is large compared with the entitlement of a
-/// user: two workloads on each of ten nodes, a hundred users.
+/// A gain of 0.3 is too large for clouds where few workloads share a node that is large compared with the entitlement
+/// of a user: two workloads on each of ten nodes, a hundred users.
 #[test]
 fn no_fixed_gain_is_stable_for_every_cloud() {
     let node =
@@ -394,8 +397,8 @@ fn settled(users: usize, nodes: Vec<SimulatedNode>, metric: &str) -> (Loop, Vec<
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// H11: with the gain bounded by what an agent knows, workloads that contend for a resource become equally heavy, or
-    /// reach an end of their range: heavier ones the lower, lighter ones the upper.
+    /// H11: with the gain bounded by what an agent knows, workloads that contend for a resource become equally heavy,
+    /// or reach an end of their range: heavier ones the lower, lighter ones the upper.
     #[test]
     fn contenders_become_equally_heavy((users, nodes) in clouds(1, false)) {
         for metric in ["deviation", "greediness", "asset"] {

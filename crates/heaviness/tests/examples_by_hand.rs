@@ -82,8 +82,8 @@ fn all_workloads_are_equally_heavy_at_the_fixed_point_of_experiment_1() {
     }
 }
 
-/// In experiment 2 (equal nodes, 2 cores and 150 MB/s; d and e contend for both on node a; on b, e uses all CPU and f the
-/// whole disk) h_p of d and e are equal if d gets two thirds.
+/// In experiment 2 (equal nodes, 2 cores and 150 MB/s; d and e contend for both on node a; on b, e uses all CPU and f
+/// the whole disk) h_p of d and e are equal if d gets two thirds.
 #[test]
 fn contenders_are_equally_heavy_at_the_fixed_point_of_experiment_2() {
     let workload =

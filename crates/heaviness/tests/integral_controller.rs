@@ -1,4 +1,5 @@
-//! The integral controller alone: its control law, its limits, its level against a reference model, and what it rejects.
+//! The integral controller alone: its control law, its limits, its level against a reference model, and what it
+//! rejects.
 #![allow(clippy::unwrap_used)]
 
 use evenhand_heaviness::controller::{ControllerError, IntegralController, IntegralSettings, gain_limit};
@@ -54,8 +55,8 @@ fn damping_the_dead_band_and_the_slew_limit_act_on_errors_and_steps() {
     assert!(logs(&controller).iter().zip(expected).all(|(a, b)| close(*a, b)), "{:?}", logs(&controller));
 }
 
-/// At an end of the range a workload that is pushed outwards takes no part in the level. It leaves the end at once when it
-/// is pushed inwards (no windup).
+/// At an end of the range a workload that is pushed outwards takes no part in the level. It leaves the end at once when
+/// it is pushed inwards (no windup).
 #[test]
 fn workloads_at_an_end_of_the_range_do_not_wind_up() {
     let mut controller = with(bare(), &[100.0, 1.0, 1.0]);
@@ -217,8 +218,8 @@ proptest! {
     }
 }
 
-/// The second workload is idle and lighter: it rises to twice the weight of the busy one, and comes down to that if it was
-/// higher. A heavier one falls freely.
+/// The second workload is idle and lighter: it rises to twice the weight of the busy one, and comes down to that if it
+/// was higher. A heavier one falls freely.
 #[test]
 fn an_idle_workload_rises_to_at_most_its_margin_above_the_busy_ones() {
     let settings = IntegralSettings { dead_band: 0.0, ..IntegralSettings::default() };

@@ -252,7 +252,8 @@ proptest! {
         }
     }
 
-    /// The users with a justified complaint (Dolev et al. 2012) are exactly those with negative heaviness under `bottleneck`.
+    /// The users with a justified complaint (Dolev et al. 2012) are exactly those with negative heaviness under
+    /// `bottleneck`.
     #[test]
     fn a_justified_complaint_is_negative_heaviness(
         users in prop::collection::vec((prop::collection::vec(0_u32..9, 3), 1_u32..5, 0_u32..9), 1..6),

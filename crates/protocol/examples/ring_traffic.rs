@@ -1,5 +1,5 @@
-//! Messages and bytes that a node sends in an interval without faults: the ring in the simulated network, gossip and a full
-//! mesh by calculation.
+//! Messages and bytes that a node sends in an interval without faults: the ring in the simulated network, gossip and a
+//! full mesh by calculation.
 //!
 //! `cargo run --release -p evenhand-protocol --example ring_traffic`
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "an example prints")]
@@ -78,9 +78,9 @@ fn ring(nodes: usize, make: fn(usize, u64, u64) -> Record) -> (f64, f64, f64) {
     (tokens + others, others, bytes)
 }
 
-/// Calculated for the transport, not simulated. Twice in an interval a node starts three gossip exchanges of three messages:
-/// two digests of about 45 bytes for each node, and in all each new version, of about 50 bytes, three times. Then it requests
-/// the record of each other node, and each other node requests its record.
+/// Calculated for the transport, not simulated. Twice in an interval a node starts three gossip exchanges of three
+/// messages: two digests of about 45 bytes for each node, and in all each new version, of about 50 bytes, three times.
+/// Then it requests the record of each other node, and each other node requests its record.
 fn gossip(nodes: usize, make: fn(usize, u64, u64) -> Record) -> (f64, f64) {
     let (others, nodes) = ((nodes - 1) as f64, nodes as f64);
     let record = make(0, 1, 1000).encode().len() as f64;

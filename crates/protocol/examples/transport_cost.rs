@@ -1,9 +1,10 @@
-//! The cost of the exchange for each node and tick: nodes on sockets of 127.0.0.1 in this process, 50 users on each node.
+//! The cost of the exchange for each node and tick: nodes on sockets of 127.0.0.1 in this process, 50 users on each
+//! node.
 //!
 //! `ulimit -n 40000; cargo run --release -p evenhand-protocol --example transport_cost [-- NODES...]`
 //!
-//! For comparison with gossip and the ring, a full mesh: each node writes its record to every other node over plain TCP, and
-//! reads those of all.
+//! For comparison with gossip and the ring, a full mesh: each node writes its record to every other node over plain
+//! TCP, and reads those of all.
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "an example prints")]
 
 use std::collections::BTreeMap;

@@ -1,5 +1,5 @@
-//! The record store under faults, with relayed records: in each interval each node exchanges versions with two others, and
-//! they send each other newer records.
+//! The record store under faults, with relayed records: in each interval each node exchanges versions with two others,
+//! and they send each other newer records.
 #![allow(clippy::unwrap_used)]
 
 mod simulated_network;
@@ -189,8 +189,8 @@ fn a_thousand_nodes_agree_under_faults() {
     let store = |i: usize| RecordStore::new(Ageing::new(INTERVAL), limits.clone(), &name(i));
     let mut stores: Vec<RecordStore> = (0..nodes).map(store).collect();
     let mut random = evenhand_model::random::Stream::new(1, "pairs", 0);
-    // Each node knows itself. Pairs exchange records four times in an interval; a tenth of the messages is lost, and 20 nodes
-    // stop after two intervals.
+    // Each node knows itself. Pairs exchange records four times in an interval; a tenth of the messages is lost, and 20
+    // nodes stop after two intervals.
     let gone = |i: usize| i % 50 == 7;
     let records: Vec<Record> = (0..nodes).map(|i| record(i, 1, 1)).collect();
     stores.iter_mut().zip(&records).for_each(|(store, record)| store.publish(Duration::ZERO, record.clone()));

@@ -1,5 +1,5 @@
-//! The ring under faults. `simulated_network/rings.rs` checks the invariant at every result: it is exactly the sum of one
-//! record each of some nodes, and equal on all nodes that have it (H10).
+//! The ring under faults. `simulated_network/rings.rs` checks the invariant at every result: it is exactly the sum of
+//! one record each of some nodes, and equal on all nodes that have it (H10).
 #![allow(clippy::unwrap_used)]
 
 #[path = "simulated_network/rings.rs"]

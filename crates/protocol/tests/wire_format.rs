@@ -83,7 +83,8 @@ proptest! {
         }
     }
 
-    /// Whatever messages a member receives, it neither panics nor leaves its own view, and it sends only a few for each.
+    /// Whatever messages a member receives, it neither panics nor leaves its own view, and it sends only a few for
+    /// each.
     #[test]
     fn a_member_stays_consistent_for_any_messages(messages in prop::collection::vec((message(), 0u64..3000), 1..40)) {
         let one = Fixed::from_f64(1.0).unwrap();

@@ -27,8 +27,8 @@ pub struct Window {
 pub struct History {
     /// Jobs that waited or ran at any time in the window.
     pub window: Window,
-    /// Whether to request the jobs of all users, as far as the user may see them. Otherwise `sacct` shows the user's own
-    /// jobs, and to root all jobs.
+    /// Whether to request the jobs of all users, as far as the user may see them. Otherwise `sacct` shows the user's
+    /// own jobs, and to root all jobs.
     pub all_users: bool,
     /// Whether to skip and count malformed rows.
     pub lenient: bool,
@@ -49,7 +49,8 @@ impl History {
         Call::new("sacct", arguments)
     }
 
-    /// Imports the history. The time zone of the command must be UTC, as [`LocalCommands`](crate::LocalCommands) sets it.
+    /// Imports the history. The time zone of the command must be UTC, as [`LocalCommands`](crate::LocalCommands) sets
+    /// it.
     ///
     /// slurmdbd answers, not slurmctld: 10,000 jobs in about 0.7 s.
     ///

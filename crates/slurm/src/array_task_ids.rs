@@ -21,8 +21,8 @@ pub struct ArrayTaskIds {
 }
 
 impl ArrayTaskIds {
-    /// Parses a list of task ids, in brackets or not. Returns `None` if it is malformed. Slurm abbreviates long lists to
-    /// `1,3,...` unless SLURM_BITSTR_LEN is 0; such a list is malformed too.
+    /// Parses a list of task ids, in brackets or not. Returns `None` if it is malformed. Slurm abbreviates long lists
+    /// to `1,3,...` unless SLURM_BITSTR_LEN is 0; such a list is malformed too.
     pub fn parse(text: &str) -> Option<ArrayTaskIds> {
         let text = text.strip_prefix('[').map_or(Some(text), |inner| inner.strip_suffix(']'))?;
         let (list, max_running) = match text.split_once('%') {

@@ -142,7 +142,8 @@ impl Accounts {
         accounts
     }
 
-    /// Returns the nearest account upwards from `name`, itself included, without `Fairshare=parent`; `None` for the root.
+    /// Returns the nearest account upwards from `name`, itself included, without `Fairshare=parent`; `None` for the
+    /// root.
     fn effective_account<'a>(
         &self,
         by_name: &HashMap<&'a str, &'a Association>,

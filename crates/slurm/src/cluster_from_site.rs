@@ -12,16 +12,16 @@ use crate::partitions::Partition;
 pub struct ClusterOptions {
     /// Whether to leave out nodes on which no job can start now.
     pub exclude_unavailable: bool,
-    /// The prefix of features that state a node's speed as a number after it: `spec_` for `spec_150`. The slowest node has
-    /// speed 1.
+    /// The prefix of features that state a node's speed as a number after it: `spec_` for `spec_150`. The slowest node
+    /// has speed 1.
     pub speed_feature: Option<String>,
 }
 
 /// A site's cluster, and what was left out of it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteCluster {
-    /// Groups of equal nodes, named after their nodes; partitions as queues, which use the nodes that have the name of the
-    /// partition as a property.
+    /// Groups of equal nodes, named after their nodes; partitions as queues, which use the nodes that have the name of
+    /// the partition as a property.
     pub cluster: Cluster,
     /// The nodes of each group, as indices into the list of nodes.
     pub members: Vec<Vec<usize>>,
@@ -98,8 +98,8 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
     SiteCluster { cluster: Cluster { resources, groups, queues }, members, notes }
 }
 
-/// Returns a hostlist expression for names that differ in the number at their end, such as `n[1-3,7]`; the first name and
-/// a count if the names differ otherwise or the expression is long.
+/// Returns a hostlist expression for names that differ in the number at their end, such as `n[1-3,7]`; the first name
+/// and a count if the names differ otherwise or the expression is long.
 pub(crate) fn shortened(names: &[&str]) -> String {
     const MAX_LEN: usize = 60;
     let parts: Vec<(&str, &str)> =

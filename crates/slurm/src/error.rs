@@ -20,7 +20,8 @@ pub enum ReadError {
 }
 
 impl ReadError {
-    /// Returns whether the environment failed (exit status 3) rather than the input (2): all errors but an empty history.
+    /// Returns whether the environment failed (exit status 3) rather than the input (2): all errors but an empty
+    /// history.
     pub fn is_environment(&self) -> bool {
         !matches!(self, ReadError::Import(ImportError::NothingLeft(_)))
     }

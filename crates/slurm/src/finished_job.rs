@@ -1,7 +1,7 @@
 //! Finished jobs, one by one: `sacct`, for following a site continuously.
 //!
-//! [`History`](crate::History) imports the past as a workload; here each job keeps its id, so that a job read twice counts
-//! once.
+//! [`History`](crate::History) imports the past as a workload; here each job keeps its id, so that a job read twice
+//! counts once.
 
 use evenhand_model::Time;
 use evenhand_model::calendar::iso_8601;

@@ -3,7 +3,8 @@
 /// The largest number of hosts in an expression.
 const MAX_HOSTS: u64 = 1 << 20;
 
-/// Expands a hostlist expression to host names, in its order. Returns `None` if it is malformed, or longer than 2^20 names.
+/// Expands a hostlist expression to host names, in its order. Returns `None` if it is malformed, or longer than 2^20
+/// names.
 ///
 /// ```
 /// use evenhand_slurm::expand_hostlist;

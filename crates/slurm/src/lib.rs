@@ -1,11 +1,11 @@
-//! Reads a site that runs Slurm as typed values: its queue, history, nodes, partitions, accounts and priorities; plans the
-//! order of the queue under a policy, and keeps the queue in that order.
+//! Reads a site that runs Slurm as typed values: its queue, history, nodes, partitions, accounts and priorities; plans
+//! the order of the queue under a policy, and keeps the queue in that order.
 //!
-//! The input is the text output of Slurm's commands (`squeue`, `sacct`, `scontrol`, `sacctmgr`, `sshare`, `sprio`). Columns
-//! are found by their names in the header line, so their order, and further columns of other releases (22.05 to 25.11), do
-//! not matter. For the controller text is 10 to 20 times cheaper than `--json`, whose form changes with each release. The
-//! queue can also be read as JSON from slurmrestd ([`Rest`]). Optional values may be missing; a malformed value is a
-//! [`TextError`] with its position.
+//! The input is the text output of Slurm's commands (`squeue`, `sacct`, `scontrol`, `sacctmgr`, `sshare`, `sprio`).
+//! Columns are found by their names in the header line, so their order, and further columns of other releases (22.05 to
+//! 25.11), do not matter. For the controller text is 10 to 20 times cheaper than `--json`, whose form changes with each
+//! release. The queue can also be read as JSON from slurmrestd ([`Rest`]). Optional values may be missing; a malformed
+//! value is a [`TextError`] with its position.
 //!
 //! Only [`queue_driver`] changes anything at the site, and only site factors of waiting jobs.
 //!

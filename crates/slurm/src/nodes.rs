@@ -45,8 +45,8 @@ pub struct Node {
 }
 
 impl Node {
-    /// Returns the number of GPUs of all types: the larger of Gres and CfgTRES, since one of them may be missing while the
-    /// node is down.
+    /// Returns the number of GPUs of all types: the larger of Gres and CfgTRES, since one of them may be missing while
+    /// the node is down.
     pub fn gpus(&self) -> u64 {
         let has = self.gres.iter().filter(|g| g.name == "gpu").fold(0, |sum: u64, g| sum.saturating_add(g.count));
         has.max(self.configured.gpus())

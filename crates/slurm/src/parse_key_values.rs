@@ -1,5 +1,5 @@
-//! Parses records of `Key=Value`, as `scontrol show node` and `scontrol show partition` print them, on one line each (`-o`)
-//! or on several.
+//! Parses records of `Key=Value`, as `scontrol show node` and `scontrol show partition` print them, on one line each
+//! (`-o`) or on several.
 
 use crate::parse_table::Field;
 
@@ -25,8 +25,8 @@ pub(crate) fn records<'a>(source: &'static str, text: &'a str, first: &str) -> V
 }
 
 impl<'a> Record<'a> {
-    /// Returns the value of a key, up to the next blank; `None` if it is missing or empty. Of several the first, since free
-    /// text (Comment, Reason, Extra) is at the end.
+    /// Returns the value of a key, up to the next blank; `None` if it is missing or empty. Of several the first, since
+    /// free text (Comment, Reason, Extra) is at the end.
     pub(crate) fn get(&self, key: &str) -> Option<Field<'a>> {
         self.raw(key)?.non_empty()
     }

@@ -56,8 +56,8 @@ pub struct Queue {
     pub jobs: Vec<Job>,
 }
 
-/// A record of the queue: a job, a component of a heterogeneous job, a task of a job array, or all tasks of an array that
-/// have no record of their own yet.
+/// A record of the queue: a job, a component of a heterogeneous job, a task of a job array, or all tasks of an array
+/// that have no record of their own yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// The job id of this record.
@@ -102,8 +102,8 @@ pub struct Job {
     pub processes: Option<u64>,
     /// The allocated or requested resources on all nodes; for an array those of each task.
     pub requested: Tres,
-    /// The requested memory in billionths of a byte, per CPU or per node, which `squeue` does not distinguish; 0 for the whole
-    /// memory of a node.
+    /// The requested memory in billionths of a byte, per CPU or per node, which `squeue` does not distinguish; 0 for
+    /// the whole memory of a node.
     pub min_memory: Option<Nano>,
     /// Generic resources requested per node.
     pub per_node: Vec<Gres>,
@@ -262,7 +262,8 @@ impl Queue {
         Ok(Queue::parse(&commands.run(&Queue::call())?)?)
     }
 
-    /// Parses the output of `squeue` with a header line, in columns separated by `|` or the separator of [`Queue::call`].
+    /// Parses the output of `squeue` with a header line, in columns separated by `|` or the separator of
+    /// [`Queue::call`].
     ///
     /// # Errors
     /// Returns an error if there is no header, or a job has no id, user or state, or a malformed value.

@@ -165,7 +165,8 @@ impl Commands for LocalCommands {
         };
         let mut child = spawn(call).map_err(failed)?;
         if let (Some(input), Some(mut pipe)) = (call.input.clone(), child.stdin.take()) {
-            // In a thread, since a command may print before it reads all of its input. A closed pipe shows in the exit status.
+            // In a thread, since a command may print before it reads all of its input. A closed pipe shows in the exit
+            // status.
             thread::spawn(move || pipe.write_all(input.as_bytes()));
         }
         let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
@@ -200,8 +201,8 @@ fn or_no_reason(message: String) -> String {
 fn spawn(call: &Call) -> io::Result<Child> {
     Command::new(call.program)
         .args(&call.arguments)
-        // English messages, which are classified; complete array indices; times as seconds since 1970 where a command can
-        // print them, and in UTC where it cannot (sacct).
+        // English messages, which are classified; complete array indices; times as seconds since 1970 where a command
+        // can print them, and in UTC where it cannot (sacct).
         .env("LC_ALL", "C")
         .env("SLURM_BITSTR_LEN", "0")
         .env("SLURM_TIME_FORMAT", if call.program == "sacct" { "standard" } else { "%s" })

@@ -134,8 +134,8 @@ impl Error {
 /// Requests `path` (which starts with a slash) from the daemon that listens at `socket`.
 ///
 /// # Errors
-/// Returns an error if there is no connection, a limit is exceeded, or the response is malformed or incomplete. A status
-/// other than 200 is not an error.
+/// Returns an error if there is no connection, a limit is exceeded, or the response is malformed or incomplete. A
+/// status other than 200 is not an error.
 ///
 /// # Panics
 /// Panics if the calling thread runs asynchronous code of `tokio`.

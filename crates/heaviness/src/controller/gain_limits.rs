@@ -14,15 +14,16 @@ pub fn gain_limit(loop_gain: f64, damping: f64) -> f64 {
 
 /// Returns an upper bound on the gain of any loop of workloads under proportional sharing.
 ///
-/// * `max_slope`: the increase of h_v for each unit of normalized load ([`Metric::max_slope`](crate::Metric::max_slope);
+/// * `max_slope`: the increase of h_v for each unit of normalized load
+///   ([`Metric::max_slope`](crate::Metric::max_slope);
 ///   beta for the metrics `deviation` and `greediness`).
 /// * `max_workloads`: the largest number of workloads of one user in the whole cloud.
 /// * `largest_node`: the largest normalized supply of a node, sum_r n_r C_r. With equal nodes it is users over nodes.
 ///
-/// An unsatisfied workload gets u_i = C p_i with p_i = W_i / sum W, so that du/dlog W = C (diag p - p p^T), whose norm is
-/// at most C/2. h_p = (I + A) h_v, where A connects workloads of one user and has a norm of at most `max_workloads`. The
-/// bound is therefore (1 + `max_workloads`) `max_slope` `largest_node` / 2. If all slopes are equal, the modes are real
-/// and the bound is proved; with slopes between gamma and beta it is tested on random clouds.
+/// An unsatisfied workload gets u_i = C p_i with p_i = W_i / sum W, so that du/dlog W = C (diag p - p p^T), whose norm
+/// is at most C/2. h_p = (I + A) h_v, where A connects workloads of one user and has a norm of at most `max_workloads`.
+/// The bound is therefore (1 + `max_workloads`) `max_slope` `largest_node` / 2. If all slopes are equal, the modes are
+/// real and the bound is proved; with slopes between gamma and beta it is tested on random clouds.
 pub fn loop_gain_bound(max_slope: f64, max_workloads: usize, largest_node: f64) -> f64 {
     (1.0 + max_workloads as f64) * max_slope * largest_node / 2.0
 }
@@ -41,8 +42,8 @@ pub fn delayed_gain_limit(loop_gain: f64, delay: u32) -> f64 {
 /// Returns the derivative of a proportional share p with respect to the logarithm of its weight, p (1 - p), while the
 /// other weights stay.
 ///
-/// The weight may double until the next update, so the result is the maximum of p (1 - p) for p between `share` and twice
-/// `share`. `share` is clamped to [0, 1].
+/// The weight may double until the next update, so the result is the maximum of p (1 - p) for p between `share` and
+/// twice `share`. `share` is clamped to [0, 1].
 pub fn elasticity(share: f64) -> f64 {
     let share = share.clamp(0.0, 1.0);
     let worst = if share >= 0.5 { share } else { (2.0 * share).min(0.5) };
@@ -56,11 +57,12 @@ pub fn elasticity(share: f64) -> f64 {
 ///   summed over resources.
 /// * `owner`: the same for the total share of all the owner's workloads on a node, summed over nodes.
 ///
-/// With u_i = C p_i the derivative of u_i by log W_k is C p_i (d_ik - p_k). If the workloads S of a user have a total share
-/// P of a node, the sum of their u moves by C p_k (1 - P) for k in S and by -C P p_k for others, in absolute terms by
-/// 2 C P (1 - P) altogether. The workload itself counts a second time in h_p, which adds 2 C p (1 - p). The result is the
-/// sum of the absolute entries in one row of the loop's Jacobian; the largest such sum bounds all eigenvalues
-/// (Gershgorin). Each row may have its own gain: if gain x `row_gain` is at most 1 in each row, the loop is stable.
+/// With u_i = C p_i the derivative of u_i by log W_k is C p_i (d_ik - p_k). If the workloads S of a user have a total
+/// share P of a node, the sum of their u moves by C p_k (1 - P) for k in S and by -C P p_k for others, in absolute
+/// terms by 2 C P (1 - P) altogether. The workload itself counts a second time in h_p, which adds 2 C p (1 - p). The
+/// result is the sum of the absolute entries in one row of the loop's Jacobian; the largest such sum bounds all
+/// eigenvalues (Gershgorin). Each row may have its own gain: if gain x `row_gain` is at most 1 in each row, the loop is
+/// stable.
 ///
 /// For a thousand equal workloads this is far below [`loop_gain_bound`], which ignores shares.
 pub fn row_gain(max_slope: f64, workload: f64, owner: f64) -> f64 {

@@ -8,8 +8,8 @@ const IDLE_FRACTION: f64 = 0.05;
 /// Settings of an [`IntegralController`].
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct IntegralSettings {
-    /// eta: the decrease of log W in one update for each unit by which a workload is heavier than the level. Above 0. The
-    /// loop is stable only below [`gain_limit`](crate::controller::gain_limit); see
+    /// eta: the decrease of log W in one update for each unit by which a workload is heavier than the level. Above 0.
+    /// The loop is stable only below [`gain_limit`](crate::controller::gain_limit); see
     /// [`with_stable_gain`](IntegralSettings::with_stable_gain).
     pub gain: f64,
     /// The coefficient of the previous error in the exponential smoothing of errors, in [0, 1). 0 disables smoothing.
@@ -27,8 +27,8 @@ pub struct IntegralSettings {
 }
 
 impl Default for IntegralSettings {
-    /// eta = 0.3, no damping, a dead band of 0.01, at most a doubling in one update, idle workloads at most twice the busy
-    /// ones, and weights from 1/10 to 10: the range within which all kernel interfaces keep ratios.
+    /// eta = 0.3, no damping, a dead band of 0.01, at most a doubling in one update, idle workloads at most twice the
+    /// busy ones, and weights from 1/10 to 10: the range within which all kernel interfaces keep ratios.
     fn default() -> IntegralSettings {
         let double = std::f64::consts::LN_2;
         IntegralSettings {
@@ -51,8 +51,8 @@ impl IntegralSettings {
         self.with_gain_at_most(crate::controller::gain_limit(loop_gain, self.damping) / 2.0)
     }
 
-    /// Like [`with_stable_gain`](IntegralSettings::with_stable_gain) for measurements that are `delay` updates old. Damping
-    /// counts as its mean delay of damping / (1 - damping) updates.
+    /// Like [`with_stable_gain`](IntegralSettings::with_stable_gain) for measurements that are `delay` updates old.
+    /// Damping counts as its mean delay of damping / (1 - damping) updates.
     #[must_use]
     pub fn with_stable_gain_for_delay(self, loop_gain: f64, delay: u32) -> IntegralSettings {
         let lag = (self.damping / (1.0 - self.damping)).ceil().min(1e6) as u32;
@@ -105,13 +105,13 @@ pub enum ControllerError {
 ///
 /// The level is the mean of h_p weighted by *activity* (the workload's use of the node, in any measure), over the
 /// workloads that can follow it: one at the upper end takes part only if it is heavier than the level, one at the lower
-/// end only if it is lighter (anti-windup). Weights are ratios, so the level alone does not decide between two workloads.
-/// But if idle workloads counted as much as busy ones, many idle light workloads would lower the level, and all busy
-/// workloads would sink to the lower end, where they can no longer be distinguished. With equal activities and no
-/// workload at an end the level is the plain mean.
+/// end only if it is lighter (anti-windup). Weights are ratios, so the level alone does not decide between two
+/// workloads. But if idle workloads counted as much as busy ones, many idle light workloads would lower the level, and
+/// all busy workloads would sink to the lower end, where they can no longer be distinguished. With equal activities and
+/// no workload at an end the level is the plain mean.
 ///
-/// Idle workloads do not respond to their weight, so a light user's would rise to the upper end. When one becomes busy, it
-/// would starve the others until its weight has come down. An idle workload therefore rises to at most `idle_margin`
+/// Idle workloads do not respond to their weight, so a light user's would rise to the upper end. When one becomes busy,
+/// it would starve the others until its weight has come down. An idle workload therefore rises to at most `idle_margin`
 /// above the busy ones. (It may fall without limit: a workload that is starved looks idle too.)
 #[derive(Clone, Debug, PartialEq)]
 pub struct IntegralController {
@@ -161,7 +161,8 @@ impl IntegralController {
         self.logs.len() - 1
     }
 
-    /// Removes a workload; the indices after it decrease by one. Does nothing if the index is out of range. O(workloads).
+    /// Removes a workload; the indices after it decrease by one. Does nothing if the index is out of range.
+    /// O(workloads).
     pub fn remove(&mut self, workload: usize) {
         if workload < self.logs.len() {
             self.logs.remove(workload);
@@ -169,8 +170,8 @@ impl IntegralController {
         }
     }
 
-    /// Sets a workload's weight, clamped to the range, such as one restored after a restart. Does nothing if the index is
-    /// out of range or the weight is not above 0.
+    /// Sets a workload's weight, clamped to the range, such as one restored after a restart. Does nothing if the index
+    /// is out of range or the weight is not above 0.
     pub fn set_weight(&mut self, workload: usize, weight: f64) {
         if let Some(log) = self.logs.get_mut(workload).filter(|_| weight > 0.0) {
             *log = libm::log(weight).clamp(self.ends.0, self.ends.1);
@@ -204,8 +205,8 @@ impl IntegralController {
         Ok(())
     }
 
-    /// Multiplies every log W by `factor`, which moves weights towards 1: at once for 0, not at all for 1. Used while no
-    /// other node is reachable. `factor` is clamped to [0, 1]; NaN counts as 0.
+    /// Multiplies every log W by `factor`, which moves weights towards 1: at once for 0, not at all for 1. Used while
+    /// no other node is reachable. `factor` is clamped to [0, 1]; NaN counts as 0.
     pub fn decay_weights(&mut self, factor: f64) {
         let factor = if factor.is_nan() { 0.0 } else { factor.clamp(0.0, 1.0) };
         self.logs.iter_mut().for_each(|log| *log *= factor);
@@ -250,11 +251,11 @@ impl IntegralController {
         Ok(())
     }
 
-    /// Returns the smallest level L at which sum_i a_i (L - h_i) = 0 over the workloads that would move, but at least the
-    /// smallest h of a workload with positive activity. `None` if there is no workload.
+    /// Returns the smallest level L at which sum_i a_i (L - h_i) = 0 over the workloads that would move, but at least
+    /// the smallest h of a workload with positive activity. `None` if there is no workload.
     ///
-    /// The sum never decreases with L: a workload at the upper end adds min(0, L - h), one at the lower end max(0, L - h).
-    /// So L lies between two neighbours among the h of workloads at an end, which a binary search finds.
+    /// The sum never decreases with L: a workload at the upper end adds min(0, L - h), one at the lower end max(0, L -
+    /// h). So L lies between two neighbours among the h of workloads at an end, which a binary search finds.
     fn level(&self, heaviness: &[f64], activity: &[f64]) -> Option<f64> {
         let largest = activity.iter().fold(0.0_f64, |largest, a| largest.max(*a));
         // If all are idle, all count alike. Divided by the largest activity, so that no sum is infinite.
@@ -285,7 +286,8 @@ impl IntegralController {
             (None, None) => 0.0,
         };
         let smallest = || (0..heaviness.len()).filter(|i| weight(*i) > 0.0).map(|i| heaviness[i]).reduce(f64::min);
-        // If no workload with positive activity would move, all are at the lower end, for any level up to their smallest h.
+        // If no workload with positive activity would move, all are at the lower end, for any level up to their
+        // smallest h.
         mean(between).or_else(smallest)
     }
 }

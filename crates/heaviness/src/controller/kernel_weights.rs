@@ -6,8 +6,8 @@ pub fn cgroup_weight(weight: f64) -> u16 {
     if weight.is_nan() { 100 } else { (100.0 * weight).round().clamp(1.0, 10_000.0) as u16 }
 }
 
-/// Returns a weight as `io.bfq.weight` or `blkio.bfq.weight`: round(100 W), from 1 to 1000. Ratios are kept up to W = 10.
-/// NaN becomes 100, the kernel's default.
+/// Returns a weight as `io.bfq.weight` or `blkio.bfq.weight`: round(100 W), from 1 to 1000. Ratios are kept up to W =
+/// 10. NaN becomes 100, the kernel's default.
 pub fn bfq_weight(weight: f64) -> u16 {
     if weight.is_nan() { 100 } else { (100.0 * weight).round().clamp(1.0, 1000.0) as u16 }
 }
@@ -21,7 +21,8 @@ pub fn systemd_io_weight(weight: f64) -> u16 {
     if bfq <= 100 { bfq } else { 100 + (bfq - 100) * 11 }
 }
 
-/// Returns a weight as `cpu.shares` of cgroup v1: round(1024 W), from 2 to 262144. NaN becomes 1024, the kernel's default.
+/// Returns a weight as `cpu.shares` of cgroup v1: round(1024 W), from 2 to 262144. NaN becomes 1024, the kernel's
+/// default.
 pub fn cpu_shares(weight: f64) -> u32 {
     if weight.is_nan() { 1024 } else { (1024.0 * weight).round().clamp(2.0, 262_144.0) as u32 }
 }

@@ -1,10 +1,11 @@
 //! Controllers that turn heaviness into kernel weights.
 //!
-//! [`LinearMap`] is the map of Poullie et al. (2016): a weight is a function of the workload's present heaviness. The loop
-//! from weights to use to heaviness to weights then oscillates between the ends of the range. [`IntegralController`]
-//! multiplies each weight by a factor in every update instead, until contending workloads are equally heavy.
-//! [`cgroup_weight`] and the functions beside it convert a weight, which is a ratio around 1, into the values that the
-//! kernel's interfaces take; [`row_gain`] and [`gain_limit`] bound the gain at which the loop is stable.
+//! [`LinearMap`] is the map of Poullie et al. (2016): a weight is a function of the workload's present heaviness. The
+//! loop from weights to use to heaviness to weights then oscillates between the ends of the range.
+//! [`IntegralController`] multiplies each weight by a factor in every update instead, until contending workloads are
+//! equally heavy. [`cgroup_weight`] and the functions beside it convert a weight, which is a ratio around 1, into the
+//! values that the kernel's interfaces take; [`row_gain`] and [`gain_limit`] bound the gain at which the loop is
+//! stable.
 //!
 //! ```
 //! use evenhand_heaviness::controller::{IntegralController, IntegralSettings, cgroup_weight, loop_gain_bound};

@@ -16,16 +16,17 @@ const NAME: &str = "bottleneck";
 
 /// Counts only the use of bottlenecks. A resource of a node is a bottleneck if the node's workloads use at least the
 /// fraction [`saturation`](Parameters::saturation) of it. h_v = max_r n_r u_r over the bottlenecks of the node, and
-/// h_u = max_r n_r (B_r - eps_u,r) over the resources that are a bottleneck on any node, where B_r is the user's use of r
-/// on the nodes where it is a bottleneck. Without bottlenecks all are 0.
+/// h_u = max_r n_r (B_r - eps_u,r) over the resources that are a bottleneck on any node, where B_r is the user's use of
+/// r on the nodes where it is a bottleneck. Without bottlenecks all are 0.
 ///
 /// Poullie et al. (2016) state that h_u can capture bottleneck-based fairness and refer to a technical report that was
-/// not available; this is our formulation. On a single node with saturation 1 it equals the published property (Dolev et
-/// al., ITCS 2012): a user who wants more has a justified complaint exactly if h_u < 0. Over several nodes it compares a
-/// user's use of congested nodes with the endowment in the whole cloud, so a user on uncongested nodes counts as light.
+/// not available; this is our formulation. On a single node with saturation 1 it equals the published property (Dolev
+/// et al., ITCS 2012): a user who wants more has a justified complaint exactly if h_u < 0. Over several nodes it
+/// compares a user's use of congested nodes with the endowment in the whole cloud, so a user on uncongested nodes
+/// counts as light.
 ///
-/// It is discontinuous: h jumps when a resource becomes a bottleneck. **Violates C1 to C6**: s is that of `dominant`, and d
-/// is the difference to h_v. C6 holds weakly: a larger quota never makes a user heavier.
+/// It is discontinuous: h jumps when a resource becomes a bottleneck. **Violates C1 to C6**: s is that of `dominant`,
+/// and d is the difference to h_v. C6 holds weakly: a larger quota never makes a user heavier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bottleneck<N> {
     saturation: N,

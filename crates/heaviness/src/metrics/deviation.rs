@@ -18,12 +18,12 @@ const NAME: &str = "deviation";
 ///
 /// All conditions hold. C2: (e - u)+ is at most e, so d is at least -gamma s. C3: with the load x + y, h_v for the
 /// endowment x exceeds that for x + y by (beta - 1) sum n_r y_r. For a fixed load h_v is smallest where the endowment
-/// equals the load, with slopes 1 - beta below it and 1 - gamma above it: the best size of a workload is its use. h_v is
-/// convex and positively homogeneous in (e, u), so splitting a workload into proportional parts changes nothing, and no
-/// way of splitting makes its owner lighter.
+/// equals the load, with slopes 1 - beta below it and 1 - gamma above it: the best size of a workload is its use. h_v
+/// is convex and positively homogeneous in (e, u), so splitting a workload into proportional parts changes nothing, and
+/// no way of splitting makes its owner lighter.
 ///
-/// It depends on the workload only, unlike [`Greediness`](crate::Greediness), which credits unused endowment only as far
-/// as other workloads of the node use it.
+/// It depends on the workload only, unlike [`Greediness`](crate::Greediness), which credits unused endowment only as
+/// far as other workloads of the node use it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Deviation<N> {
     over: N,

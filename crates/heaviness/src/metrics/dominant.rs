@@ -15,11 +15,12 @@ const NAME: &str = "dominant";
 
 /// h_v = max_r n_r u_r, independent of the endowment: s(e) = max_r n_r e_r and d = s(u) - s(e).
 ///
-/// As in the authors' code, the maximum is taken for each workload, and a user's are added. Two workloads with different
-/// dominant resources are heavier than one that does the work of both; `drf` takes the maximum for each user instead.
+/// As in the authors' code, the maximum is taken for each workload, and a user's are added. Two workloads with
+/// different dominant resources are heavier than one that does the work of both; `drf` takes the maximum for each user
+/// instead.
 ///
-/// **Violates C1, C5 and C6**: more (or less) of a resource that is not dominant makes no difference. **Violates C2**: an
-/// idle workload has no heaviness. **Violates C3**: the endowment has no influence.
+/// **Violates C1, C5 and C6**: more (or less) of a resource that is not dominant makes no difference. **Violates C2**:
+/// an idle workload has no heaviness. **Violates C3**: the endowment has no influence.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Dominant;
 

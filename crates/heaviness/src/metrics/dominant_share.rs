@@ -18,8 +18,8 @@ const NAME: &str = "drf";
 ///
 /// Poullie et al. (2016) state that h_u can capture dominant resource fairness and refer to a technical report that was
 /// not available; this is our formulation. With equal quotas it orders users as DRF does (Ghodsi et al., NSDI 2011), by
-/// their dominant shares. With unequal quotas Eq. 3 subtracts the endowment where weighted DRF divides by it. The two then
-/// agree on which users exceed their entitlement, but may order those users differently.
+/// their dominant shares. With unequal quotas Eq. 3 subtracts the endowment where weighted DRF divides by it. The two
+/// then agree on which users exceed their entitlement, but may order those users differently.
 ///
 /// **Violates C1 to C3, C5 and C6** as `dominant` does. C6 holds if the quotas of all resources are larger.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

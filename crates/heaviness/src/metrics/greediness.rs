@@ -23,9 +23,9 @@ const NAME: &str = "greediness";
 /// (`nova-fairness`, with BogoMIPS and loads smoothed over intervals).
 ///
 /// **Violates C5**, on purpose: on a node where no workload exceeds its endowment, lambda is 0, and using less earns no
-/// credit. **Violates C2 for gamma = 1** (k = 0): an idle workload whose whole endowment is used by others has h_v = 0, so
-/// idle workloads cost nothing. **Violates C3 for beta = 1**: a workload that is too small is as heavy as one of the right
-/// size. With 0 < k <= 1 all other conditions hold.
+/// credit. **Violates C2 for gamma = 1** (k = 0): an idle workload whose whole endowment is used by others has h_v = 0,
+/// so idle workloads cost nothing. **Violates C3 for beta = 1**: a workload that is too small is as heavy as one of the
+/// right size. With 0 < k <= 1 all other conditions hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Greediness<N> {
     over: N,

@@ -11,16 +11,17 @@ pub(crate) const REGISTRATION: Registration = Registration {
 
 const NAME: &str = "root-penalty";
 
-/// h_v = users x (1 - (prod_r (1 - u_r / C_r))^(1/R)), independent of the endowment: s is that of e and d = s(u) - s(e). C
-/// is the supply of the cloud and R the number of resources with a positive supply. Use beyond the supply counts as the
-/// whole supply.
+/// h_v = users x (1 - (prod_r (1 - u_r / C_r))^(1/R)), independent of the endowment: s is that of e and d = s(u) -
+/// s(e). C is the supply of the cloud and R the number of resources with a positive supply. Use beyond the supply
+/// counts as the whole supply.
 ///
 /// The penalty is that of the authors' code, and of the simulator Alea. The factor is ours: it
 /// brings the penalty to the scale of the other metrics, since for small shares it is about their mean.
 ///
-/// **Violates C2**: an idle workload has no heaviness. **Violates C3**: the endowment has no influence. **Violates C1 and
-/// C5** at the boundary: a workload with all of one resource is as heavy as one with all of every resource. Its values
-/// are irrational, so there is no exact version; its slope is unbounded near a supply, so no gain is low enough there.
+/// **Violates C2**: an idle workload has no heaviness. **Violates C3**: the endowment has no influence. **Violates C1
+/// and C5** at the boundary: a workload with all of one resource is as heavy as one with all of every resource. Its
+/// values are irrational, so there is no exact version; its slope is unbounded near a supply, so no gain is low enough
+/// there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RootPenalty;
 
@@ -61,8 +62,8 @@ impl Metric<f64> for RootPenalty {
     }
 
     fn max_terms(&self, users: usize, supply: &[f64]) -> Vec<f64> {
-        // A workload's penalty is at most its largest share of a resource, so at most the sum of its shares; and no node has
-        // more than the cloud.
+        // A workload's penalty is at most its largest share of a resource, so at most the sum of its shares; and no
+        // node has more than the cloud.
         vec![users as f64 * supply.len() as f64]
     }
 

@@ -6,9 +6,9 @@ use std::ops::{Add, AddAssign};
 
 /// A fixed-point number in units of 2^-40, within ±2^70.
 ///
-/// The sum of floats depends on the order of addition, so nodes that receive records in different orders would disagree.
-/// These numbers are integers: addition is associative as long as fewer than 2^17 of them are added, which is more than
-/// the number of nodes ([`MAX_NODES`](crate::exchange::MAX_NODES)). Beyond that it saturates and never wraps.
+/// The sum of floats depends on the order of addition, so nodes that receive records in different orders would
+/// disagree. These numbers are integers: addition is associative as long as fewer than 2^17 of them are added, which is
+/// more than the number of nodes ([`MAX_NODES`](crate::exchange::MAX_NODES)). Beyond that it saturates and never wraps.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Fixed(i128);
 

@@ -1,19 +1,19 @@
 //! The exchange of users' sums among nodes (Poullie et al. 2016, section IV).
 //!
-//! A user's heaviness depends on the user's workloads on all nodes, so each node needs the sums over all nodes. Each node
-//! publishes a [`Record`]: its supply, and the terms of the metric for each user with workloads on it. There are two
-//! protocols, with the same result, [`Totals`]:
+//! A user's heaviness depends on the user's workloads on all nodes, so each node needs the sums over all nodes. Each
+//! node publishes a [`Record`]: its supply, and the terms of the metric for each user with workloads on it. There are
+//! two protocols, with the same result, [`Totals`]:
 //!
 //! - A [`RecordStore`] keeps the newest record of every node, however it was received: by gossip, or by broadcast.
 //! - In a [`ring`] a token collects the sums from node to node, and no node sees the record of another.
 //!
-//! Neither waits for other nodes. The record of a node that no longer sends ages: it counts half, then a quarter, and so
-//! on, and finally not at all.
+//! Neither waits for other nodes. The record of a node that no longer sends ages: it counts half, then a quarter, and
+//! so on, and finally not at all.
 //!
 //! Numbers are [`Fixed`], so that sums do not depend on the order, and all nodes compute identical totals, bit for bit.
 //!
-//! The protocols are state machines without sockets, clocks or threads: the caller passes the time and carries the messages.
-//! A network of a thousand nodes that loses a third of all messages is a test (`tests/ring_under_faults.rs`,
+//! The protocols are state machines without sockets, clocks or threads: the caller passes the time and carries the
+//! messages. A network of a thousand nodes that loses a third of all messages is a test (`tests/ring_under_faults.rs`,
 //! `tests/record_store_under_faults.rs`). [`transport`](crate::transport) runs them over sockets.
 //!
 //! ```

@@ -17,8 +17,8 @@ pub const MAX_NODES: usize = 1 << 16;
 /// section IV.A: resource information and heaviness set).
 ///
 /// The heaviness of a user is linear in the terms, with factors that follow from the supply of the cloud (Eq. 2 and 3).
-/// Nodes therefore exchange terms instead of heaviness, and need not know the total supply before the first round, unlike
-/// in lines 1 to 3 of the paper's Listing 1.
+/// Nodes therefore exchange terms instead of heaviness, and need not know the total supply before the first round,
+/// unlike in lines 1 to 3 of the paper's Listing 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
     /// The name of the node, unique in the cloud.
@@ -27,8 +27,8 @@ pub struct Record {
     pub incarnation: u64,
     /// The number of the record in this incarnation; it increases with each record.
     pub sequence: u64,
-    /// A digest of the metric and its parameters, the list of resources and the quotas. Sums of nodes that differ in these
-    /// are meaningless, so records with another digest are not added.
+    /// A digest of the metric and its parameters, the list of resources and the quotas. Sums of nodes that differ in
+    /// these are meaningless, so records with another digest are not added.
     pub digest: u64,
     /// The supply of the node by resource, in units of the reference node.
     pub supply: Vec<Fixed>,
@@ -39,7 +39,8 @@ pub struct Record {
 /// The sums of a user, on one node or in total.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserSums {
-    /// The terms of the metric, summed over the user's workloads (`NodeHeaviness::sums` of the crate `evenhand-heaviness`).
+    /// The terms of the metric, summed over the user's workloads (`NodeHeaviness::sums` of the crate
+    /// `evenhand-heaviness`).
     pub terms: Vec<Fixed>,
     /// The number of these workloads.
     pub workloads: u32,

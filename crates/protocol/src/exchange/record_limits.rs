@@ -9,8 +9,8 @@ use crate::exchange::{Fixed, MAX_USERS, Record, UserSums};
 /// Returns, for a supply by resource, the upper bound on the sum over users of each term's absolute values.
 pub type TermBounds = Arc<dyn Fn(&[Fixed]) -> Vec<Fixed> + Send + Sync>;
 
-/// Limits on what a node may report. Within them a faulty or malicious node can shift heaviness only as far as its supply
-/// allows; without them it could make any user infinitely heavy.
+/// Limits on what a node may report. Within them a faulty or malicious node can shift heaviness only as far as its
+/// supply allows; without them it could make any user infinitely heavy.
 #[derive(Clone)]
 pub struct RecordLimits {
     /// The largest supply of one node by resource. `None`: unknown, any supply is accepted.
@@ -25,9 +25,9 @@ pub struct RecordLimits {
 impl RecordLimits {
     /// Returns limits for one term for each resource, whose absolute values sum to at limit `factor` times the supply.
     ///
-    /// For the metrics `deviation` and `greediness` 1 + beta suffices: endowments sum to at limit the supply, and so do loads,
-    /// and a term e + beta (u - e)+ - gamma (e - u)+ with beta > 1 > gamma lies between 0 and e + beta u. Add a margin,
-    /// since loads are measured and may slightly exceed the supply.
+    /// For the metrics `deviation` and `greediness` 1 + beta suffices: endowments sum to at limit the supply, and so do
+    /// loads, and a term e + beta (u - e)+ - gamma (e - u)+ with beta > 1 > gamma lies between 0 and e + beta u. Add a
+    /// margin, since loads are measured and may slightly exceed the supply.
     #[must_use]
     pub fn by_factor(factor: Fixed) -> RecordLimits {
         let terms = move |supply: &[Fixed]| supply.iter().map(|supply| product(*supply, factor)).collect();

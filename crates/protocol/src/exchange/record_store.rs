@@ -50,11 +50,11 @@ impl Ageing {
 
 /// The newest record of every node, and the totals over all nodes.
 ///
-/// [`totals`](RecordStore::totals) never waits: it returns the totals of the records at hand. Line 8 of Listing 1 of Poullie
-/// et al. (2016), "wait to receive heaviness set from all", would stop the whole cloud when one node stops.
+/// [`totals`](RecordStore::totals) never waits: it returns the totals of the records at hand. Line 8 of Listing 1 of
+/// Poullie et al. (2016), "wait to receive heaviness set from all", would stop the whole cloud when one node stops.
 ///
-/// Times are those of any monotonic clock with any origin; clocks of different nodes are never compared. The store holds
-/// at most [`MAX_NODES`] records.
+/// Times are those of any monotonic clock with any origin; clocks of different nodes are never compared. The store
+/// holds at most [`MAX_NODES`] records.
 ///
 /// ```
 /// use std::{collections::BTreeMap, time::Duration};
@@ -90,8 +90,8 @@ pub struct RecordStore {
 struct Entry {
     /// The version of the newest record received, valid or not.
     version: (u64, u64),
-    /// The time at which the newest valid record was received (or else the first record), minus the age that it had then;
-    /// on a clock that is [`START`] ahead of the caller's.
+    /// The time at which the newest valid record was received (or else the first record), minus the age that it had
+    /// then; on a clock that is [`START`] ahead of the caller's.
     received_at: Duration,
     /// The newest valid record.
     record: Option<Record>,
@@ -135,18 +135,19 @@ impl RecordStore {
         self.entries.insert(self.node.clone(), entry);
     }
 
-    /// Stores a record of another node. Records may come by any path, in any order and repeatedly. O(log nodes + users).
+    /// Stores a record of another node. Records may come by any path, in any order and repeatedly. O(log nodes +
+    /// users).
     pub fn receive(&mut self, now: Duration, record: Record) -> ReceiveOutcome {
         self.receive_aged(now, record, Duration::ZERO)
     }
 
-    /// Stores a record that was relayed by a node which received it `age` ago. Without the age, records of lost nodes would
-    /// be fresh to every node that joins.
+    /// Stores a record that was relayed by a node which received it `age` ago. Without the age, records of lost nodes
+    /// would be fresh to every node that joins.
     pub fn receive_aged(&mut self, now: Duration, record: Record, age: Duration) -> ReceiveOutcome {
         let received_at = now.saturating_add(START).saturating_sub(age);
         if record.node == self.node {
-            // This node's own records come back from others. Only a newer version than its own indicates a second node of the
-            // same name.
+            // This node's own records come back from others. Only a newer version than its own indicates a second node
+            // of the same name.
             let own = self.entries.get(&self.node).map_or((0, 0), |own| own.version);
             return if record.version() > own {
                 ReceiveOutcome::Rejected(RecordError::OwnName)

@@ -16,8 +16,8 @@ pub struct Totals {
     pub users: BTreeMap<String, UserSums>,
     /// All known nodes in the order of their names, this node included.
     pub nodes: Vec<NodeStatus>,
-    /// The time since which no other node counts (on the caller's clock); `None` while one does. Weights that depend on other
-    /// nodes' sums should then return to neutral.
+    /// The time since which no other node counts (on the caller's clock); `None` while one does. Weights that depend on
+    /// other nodes' sums should then return to neutral.
     pub isolated_since: Option<Duration>,
 }
 

@@ -57,8 +57,8 @@ impl Record {
         out.bytes
     }
 
-    /// Decodes a record from bytes of any origin. It never panics, and uses no more memory than a small multiple of their
-    /// length.
+    /// Decodes a record from bytes of any origin. It never panics, and uses no more memory than a small multiple of
+    /// their length.
     ///
     /// # Errors
     /// Returns an error if the bytes are not a record of this version, or a limit is exceeded.

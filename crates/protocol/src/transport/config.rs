@@ -91,8 +91,8 @@ impl fmt::Debug for Config {
     }
 }
 
-/// Decides which nodes to communicate with, by the address on which the other node listens: an allow list, or a partition
-/// in a test. It is called for every message in both directions.
+/// Decides which nodes to communicate with, by the address on which the other node listens: an allow list, or a
+/// partition in a test. It is called for every message in both directions.
 #[derive(Clone)]
 pub struct PeerFilter(Arc<dyn Fn(SocketAddr) -> bool + Send + Sync>);
 
@@ -120,7 +120,8 @@ pub enum Mode {
 
 /// The other nodes, as an agent uses them.
 pub trait Peers: Send {
-    /// Publishes this node's record and returns the latest totals, this record included. It never waits for the network.
+    /// Publishes this node's record and returns the latest totals, this record included. It never waits for the
+    /// network.
     ///
     /// The record's `sequence` must increase with each call, its `incarnation` with each restart.
     fn exchange(&mut self, record: Record) -> Totals;

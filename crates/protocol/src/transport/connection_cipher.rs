@@ -1,9 +1,9 @@
 //! Authenticated encryption of one direction of a connection.
 //!
-//! XChaCha20-Poly1305 with the shared key. The nonce consists of a random salt of 16 bytes, which the sender draws for each
-//! connection, and a message counter, so it never repeats, not even across restarts. The receiver's random challenge is
-//! the associated data of every message: a message recorded on another connection, however old, is rejected. Within a
-//! connection the counter rejects messages that are repeated, omitted or reordered.
+//! XChaCha20-Poly1305 with the shared key. The nonce consists of a random salt of 16 bytes, which the sender draws for
+//! each connection, and a message counter, so it never repeats, not even across restarts. The receiver's random
+//! challenge is the associated data of every message: a message recorded on another connection, however old, is
+//! rejected. Within a connection the counter rejects messages that are repeated, omitted or reordered.
 
 use chacha20poly1305::aead::{AeadInOut, KeyInit};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};

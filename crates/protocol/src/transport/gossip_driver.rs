@@ -1,10 +1,10 @@
 //! Gossip with chitchat over sealed connections.
 //!
-//! chitchat (Scuttlebutt reconciliation, van Renesse et al. 2008) distributes which nodes are alive, their addresses, and
-//! the version of each node's record. A node that lacks a record requests it from its owner. The records themselves are
-//! not gossiped, because chitchat never sends a value that exceeds 64 KiB, three concurrent gossip rounds transfer the same
-//! values three times, and each is compressed again. With records of 1.6 kB that did not keep up with 20 nodes on one
-//! core.
+//! chitchat (Scuttlebutt reconciliation, van Renesse et al. 2008) distributes which nodes are alive, their addresses,
+//! and the version of each node's record. A node that lacks a record requests it from its owner. The records themselves
+//! are not gossiped, because chitchat never sends a value that exceeds 64 KiB, three concurrent gossip rounds transfer
+//! the same values three times, and each is compressed again. With records of 1.6 kB that did not keep up with 20 nodes
+//! on one core.
 
 use std::net::SocketAddr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -27,7 +27,8 @@ const GOSSIP: u8 = 20;
 const REQUEST: u8 = 21;
 const RECORD: u8 = 22;
 
-/// The number of gossip rounds in each interval. In each round an update reaches three more nodes from every informed node.
+/// The number of gossip rounds in each interval. In each round an update reaches three more nodes from every informed
+/// node.
 const GOSSIP_ROUNDS: u32 = 2;
 const KEY: &str = "version";
 
@@ -45,7 +46,7 @@ pub(crate) async fn run(
     let settings = ChitchatConfig {
         chitchat_id: ChitchatId::new(config.node.clone(), config.incarnation, address),
         cluster_id: "evenhand".to_owned(),
-        gossip_interval: gossip_interval,
+        gossip_interval,
         listen_addr: address,
         seed_nodes: config.seeds.iter().map(SocketAddr::to_string).collect(),
         failure_detector_config: FailureDetectorConfig {

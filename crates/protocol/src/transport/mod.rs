@@ -1,8 +1,8 @@
 //! The exchange over sockets: gossip or a ring, over connections sealed with a shared key.
 //!
-//! It runs the state machines of [`exchange`](crate::exchange) and makes no decisions itself. [`start`] listens and runs
-//! everything in one thread; [`Peers::exchange`] publishes this node's record and returns the latest totals without
-//! waiting for other nodes. [`SingleNode`] is a cloud of one node.
+//! It runs the state machines of [`exchange`](crate::exchange) and makes no decisions itself. [`start`] listens and
+//! runs everything in one thread; [`Peers::exchange`] publishes this node's record and returns the latest totals
+//! without waiting for other nodes. [`SingleNode`] is a cloud of one node.
 //!
 //! A node without the key can neither read nor send messages: see `docs/src/reference/protocol.md`.
 //!

@@ -1,8 +1,9 @@
 //! Encrypted and authenticated messages between nodes over TCP.
 //!
-//! A connection is unidirectional: the node that opens it sends. The other node first sends a random challenge, and nothing
-//! after it. TCP, because records can exceed a datagram, and a fragmented datagram is lost with any of its fragments. A
-//! message that cannot be sent at once is dropped: both protocols tolerate loss, and outdated messages have no value.
+//! A connection is unidirectional: the node that opens it sends. The other node first sends a random challenge, and
+//! nothing after it. TCP, because records can exceed a datagram, and a fragmented datagram is lost with any of its
+//! fragments. A message that cannot be sent at once is dropped: both protocols tolerate loss, and outdated messages
+//! have no value.
 
 use std::collections::HashMap;
 use std::io;
@@ -180,8 +181,8 @@ async fn outgoing(link: &SealedConnections, to: SocketAddr, messages: &mut mpsc:
     }
 }
 
-/// Ends a connection when a message is not acknowledged in time, so that the next message opens a new one. TCP would retry
-/// for a quarter of an hour with growing pauses, and after a partition stay silent for about as long again.
+/// Ends a connection when a message is not acknowledged in time, so that the next message opens a new one. TCP would
+/// retry for a quarter of an hour with growing pauses, and after a partition stay silent for about as long again.
 fn limit_acknowledgement_time(stream: &TcpStream) -> io::Result<()> {
     #[cfg(target_os = "linux")]
     rustix::net::sockopt::set_tcp_user_timeout(stream, IO_TIMEOUT.as_millis() as u32)?;

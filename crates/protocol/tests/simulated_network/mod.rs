@@ -196,7 +196,8 @@ pub fn number(units: u64) -> Fixed {
     Fixed::from_units(i128::from(units) << 40)
 }
 
-/// Returns a record that can be identified in any sum: with a user of its own, and a part of a user that all nodes have.
+/// Returns a record that can be identified in any sum: with a user of its own, and a part of a user that all nodes
+/// have.
 pub fn record(node: usize, incarnation: u64, sequence: u64) -> Record {
     let sums = |term| UserSums { terms: vec![term], workloads: 1 };
     let mut users = BTreeMap::from([("shared".to_owned(), sums(share(node, incarnation, sequence)))]);

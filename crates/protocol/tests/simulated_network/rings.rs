@@ -168,8 +168,8 @@ impl Rings {
         (0..self.nodes.len()).filter(|i| self.nodes[*i].is_some()).collect()
     }
 
-    /// Returns whether all live nodes are in one view of exactly these nodes, with a result of all of them from records of
-    /// the last three intervals.
+    /// Returns whether all live nodes are in one view of exactly these nodes, with a result of all of them from records
+    /// of the last three intervals.
     pub fn settled(&self) -> bool {
         let alive = self.alive();
         let Some(first) = alive.first().and_then(|i| self.nodes[*i].as_ref()) else { return true };

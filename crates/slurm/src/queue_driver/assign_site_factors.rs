@@ -1,7 +1,7 @@
 //! Assigns site factors that put jobs into an order, with as few changes as possible.
 
-/// The range of assigned site factors, both ends exclusive. The other parts of a priority are weights times factors up to 1,
-/// far below this range at all known sites; the sum must fit in 32 bits.
+/// The range of assigned site factors, both ends exclusive. The other parts of a priority are weights times factors up
+/// to 1, far below this range at all known sites; the sum must fit in 32 bits.
 const RANGE: (i64, i64) = (1_000_000_000, 2_000_000_000);
 
 /// A job in the order, with its present site factor.
@@ -24,9 +24,9 @@ pub struct SiteFactorChange {
 
 /// Returns the changes after which the site factors strictly decrease along `order`, first job first.
 ///
-/// As many jobs as possible keep theirs: those of a longest decreasing subsequence (of several, one that keeps later jobs).
-/// The others get values evenly between. Only if there are not enough values between two of them do all jobs get new ones.
-/// O(n log n).
+/// As many jobs as possible keep theirs: those of a longest decreasing subsequence (of several, one that keeps later
+/// jobs). The others get values evenly between. Only if there are not enough values between two of them do all jobs get
+/// new ones. O(n log n).
 pub fn assign_site_factors(order: &[RankedJob]) -> Vec<SiteFactorChange> {
     let keeps = longest_decreasing(order);
     let mut assigned = Vec::new();

@@ -1,4 +1,5 @@
-//! Updates the order of the queue repeatedly: in each step reads the site, plans, and writes the site factors that change.
+//! Updates the order of the queue repeatedly: in each step reads the site, plans, and writes the site factors that
+//! change.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -31,7 +32,7 @@ pub struct DriveOptions {
     pub history: Span,
     /// The cluster's name in accounting, if it has one.
     pub cluster: Option<String>,
-    /// How Slurm itself is configured: a policy that models Slurm takes its defaults from it.
+    /// Slurm's configuration, from which a policy that models Slurm takes its defaults.
     pub configuration: Option<Configuration>,
 }
 

@@ -14,7 +14,8 @@ use crate::finished_job::FinishedJob;
 
 /// Finished jobs as lines, by job id and start in seconds.
 const ENDED: TableDefinition<'_, (u64, u64), &str> = TableDefinition::new("ended");
-/// By job id: the site factor that this program had assigned before, and the last one, which may not have reached Slurm.
+/// By job id: the site factor that this program had assigned before, and the last one, which may not have reached
+/// Slurm.
 const WRITTEN: TableDefinition<'_, u64, (i64, i64)> = TableDefinition::new("written");
 /// The time until which accounting was read, in seconds.
 const READ: TableDefinition<'_, &str, u64> = TableDefinition::new("read");

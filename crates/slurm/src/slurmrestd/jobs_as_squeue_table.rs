@@ -1,7 +1,7 @@
 //! Converts the jobs in a response of slurmrestd to the table that `squeue` prints.
 //!
-//! A number is plain in v0.0.38 (null if unset), an object of `set`, `infinite` and `number` from v0.0.39 on, and plain or
-//! the word "Infinity" in the forms with `+complex`. The state is a word, from v0.0.40 on a list of words.
+//! A number is plain in v0.0.38 (null if unset), an object of `set`, `infinite` and `number` from v0.0.39 on, and plain
+//! or the word "Infinity" in the forms with `+complex`. The state is a word, from v0.0.40 on a list of words.
 
 use serde::Deserialize;
 use serde_json::Value;

@@ -33,8 +33,8 @@ impl fmt::Display for ApiVersion {
 
 /// Reads the queue from slurmrestd, and everything else from commands.
 ///
-/// slurmrestd returns the same values as `squeue`, but names and forms change between versions. The response is therefore
-/// converted to the table that `squeue` prints, and parsed as that.
+/// slurmrestd returns the same values as `squeue`, but names and forms change between versions. The response is
+/// therefore converted to the table that `squeue` prints, and parsed as that.
 #[derive(Debug)]
 pub struct Rest<C = LocalCommands> {
     socket: PathBuf,
@@ -49,7 +49,8 @@ pub struct Rest<C = LocalCommands> {
 }
 
 impl<C: Commands> Rest<C> {
-    /// Creates a client of the daemon that listens on `socket`, for this version of its API; `None` for the newest it offers.
+    /// Creates a client of the daemon that listens on `socket`, for this version of its API; `None` for the newest it
+    /// offers.
     pub fn new(socket: impl Into<PathBuf>, version: Option<ApiVersion>, rest: C) -> Rest<C> {
         // The time limit of LocalCommands; about 4 kB for each job.
         let (time_limit, max_response) = (Duration::from_secs(120), 2 << 30);
@@ -59,7 +60,8 @@ impl<C: Commands> Rest<C> {
     /// Returns the queue as `squeue` prints it for [`Queue::call`], in the order of job ids.
     ///
     /// # Errors
-    /// Returns an error if the daemon is not running, does not respond, rejects the request, or its response is not understood.
+    /// Returns an error if the daemon is not running, does not respond, rejects the request, or its response is not
+    /// understood.
     pub fn queue(&self) -> Result<String, RestError> {
         let body = match self.version.or_else(|| self.found.get().copied()) {
             Some(version) => self.jobs(version)?.ok_or_else(|| self.not_offered(vec![version]))?,
@@ -68,8 +70,8 @@ impl<C: Commands> Rest<C> {
         jobs_as_squeue_table::table(&body)
     }
 
-    /// Tries versions from new to old: the response to an unknown version is short (404), and that to a known one is the
-    /// result. The API description (/openapi/v3) is 80 kB for 22.05, and much longer for later releases.
+    /// Tries versions from new to old: the response to an unknown version is short (404), and that to a known one is
+    /// the result. The API description (/openapi/v3) is 80 kB for 22.05, and much longer for later releases.
     fn newest(&self) -> Result<Vec<u8>, RestError> {
         for version in ApiVersion::known() {
             if let Some(body) = self.jobs(version)? {

@@ -91,8 +91,8 @@ impl Ring {
         }
     }
 
-    /// Retransmits a message whose deadline has passed, or skips the member after the last retry. Returns the message that is
-    /// still unacknowledged.
+    /// Retransmits a message whose deadline has passed, or skips the member after the last retry. Returns the message
+    /// that is still unacknowledged.
     fn retry(&mut self, now: Duration, mut hop: InFlight, out: &mut Vec<Output>) -> Option<InFlight> {
         if now < hop.deadline {
             return Some(hop);
@@ -113,8 +113,8 @@ impl Ring {
         if *view != self.view.id {
             return;
         }
-        // The acknowledgement may arrive after its sender was suspected: the sender is alive, and the message need not be
-        // forwarded past it.
+        // The acknowledgement may arrive after its sender was suspected: the sender is alive, and the message need not
+        // be forwarded past it.
         let matches = |hop: &InFlight| match (&hop.message, of) {
             (Message::Token(token), Acknowledged::Token(round)) => token.round == *round,
             (Message::Election { candidate, .. }, Acknowledged::Election(acked)) => candidate == acked,

@@ -25,8 +25,8 @@ pub struct ViewId {
 }
 
 impl ViewId {
-    /// Returns whether members of `other` should join this view: it has the higher epoch, then the smaller leader name, then
-    /// the later incarnation of the leader.
+    /// Returns whether members of `other` should join this view: it has the higher epoch, then the smaller leader name,
+    /// then the later incarnation of the leader.
     #[must_use]
     pub fn supersedes(&self, other: &ViewId) -> bool {
         (self.epoch, &other.leader, self.incarnation) > (other.epoch, &self.leader, other.incarnation)

@@ -1,18 +1,19 @@
-//! Aggregation in a ring, after Poullie et al. (2016), section IV.D, with failure handling: a token goes around, and each
-//! node adds its sums.
+//! Aggregation in a ring, after Poullie et al. (2016), section IV.D, with failure handling: a token goes around, and
+//! each node adds its sums.
 //!
-//! The nodes form a **view**: an epoch, a leader, and the members in the order of their names. In each interval the leader
-//! starts a round, in which a **token** passes from member to member and back. It *collects* the sums of this round and
+//! The nodes form a **view**: an epoch, a leader, and the members in the order of their names. In each interval the
+//! leader starts a round, in which a **token** passes from member to member and back. It *collects* the sums of this
+//! round and
 //! *distributes* the result of the previous one. Each node therefore sends and receives one message in each interval,
 //! whose size depends on the number of users and not of nodes. All members obtain identical totals, bit for bit.
 //!
 //! Failures. A member **acknowledges** the token. A member that does not, after retries, is skipped and recorded in the
-//! token as missing, and the leader installs the next epoch without it. If a token does not come back, the leader starts
-//! the next round. Each copy of a token visits the members in ascending order, and each member accepts one copy of a
-//! round, so no member is counted twice, whatever messages are lost, duplicated or delayed. If no token arrives for long,
-//! members **elect** a leader (with staggered timeouts, by the algorithm of Chang and Roberts). Leaders **probe** known
-//! nodes outside their view; where two views meet, the one with the higher epoch (then with the smaller leader name)
-//! admits the members of the other.
+//! token as missing, and the leader installs the next epoch without it. If a token does not come back, the leader
+//! starts the next round. Each copy of a token visits the members in ascending order, and each member accepts one copy
+//! of a round, so no member is counted twice, whatever messages are lost, duplicated or delayed. If no token arrives
+//! for long, members **elect** a leader (with staggered timeouts, by the algorithm of Chang and Roberts). Leaders
+//! **probe** known nodes outside their view; where two views meet, the one with the higher epoch (then with the smaller
+//! leader name) admits the members of the other.
 //!
 //! No node waits for a round: [`Ring::totals`] returns the last result, aged if it is old.
 
@@ -44,8 +45,8 @@ pub struct RingSettings {
     pub hop_timeout: Duration,
     /// The number of retransmissions before a member is skipped.
     pub retries: u32,
-    /// The expected time for one hop. A round of n nodes is abandoned after n times this, plus the interval and time for
-    /// retransmissions.
+    /// The expected time for one hop. A round of n nodes is abandoned after n times this, plus the interval and time
+    /// for retransmissions.
     pub hop_time: Duration,
     /// The additional election timeout for each position in the ring.
     pub stagger: Duration,
@@ -277,8 +278,8 @@ impl Ring {
         hops.map_or(own, |hop| hop.min(own))
     }
 
-    /// Returns the totals as this node knows them. Without a new result they age after the limit; finally they consist of this
-    /// node's own record.
+    /// Returns the totals as this node knows them. Without a new result they age after the limit; finally they consist
+    /// of this node's own record.
     #[must_use]
     pub fn totals(&self, now: Duration) -> Totals {
         let empty = Record { node: self.me.node.clone(), ..Record::default() };

@@ -29,7 +29,8 @@ pub struct RoundSums {
     pub users: BTreeMap<String, UserSums>,
     /// Members that did not acknowledge.
     pub missing: Vec<String>,
-    /// Members that did not contribute: with the digest of their settings if it differs, or `None` if they have no record.
+    /// Members that did not contribute: with the digest of their settings if it differs, or `None` if they have no
+    /// record.
     pub excluded: Vec<(String, Option<u64>)>,
 }
 

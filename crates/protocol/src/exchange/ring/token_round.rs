@@ -57,8 +57,8 @@ impl Ring {
     pub(super) fn returned(&mut self, now: Duration, sums: RoundSums, out: &mut Vec<Output>) {
         self.lead.round_started = None;
         self.lead.installed = true;
-        // Skipped members are not in the next epoch. One round without a member that is alive costs less than retries in
-        // every round.
+        // Skipped members are not in the next epoch. One round without a member that is alive costs less than retries
+        // in every round.
         for name in &sums.missing {
             self.suspects.insert(name.clone());
         }
@@ -77,7 +77,8 @@ impl Ring {
             if !token.view.supersedes(&self.view.id) {
                 return;
             }
-            // Without the list of members the token cannot be forwarded. The sender skips this node, which a probe finds again.
+            // Without the list of members the token cannot be forwarded. The sender skips this node, which a probe
+            // finds again.
             let Some(members) = &token.members else { return };
             let view = View::new(token.view.clone(), members.as_ref().clone());
             if view.member(&self.me.node).is_none_or(|me| me.incarnation != self.me.incarnation) {
