@@ -49,7 +49,7 @@ fn json(findings: &ProbeReport) -> serde_json::Value {
             "resource": row.resource.name(), "works": row.supported, "by": row.mechanism, "found": row.reason, "advice": row.advice,
         })
     });
-    let remarks = findings.remarks.iter().map(
+    let remarks = findings.observations.iter().map(
         |remark| serde_json::json!({ "what": remark.subject, "found": remark.found, "matters": remark.consequence }),
     );
     serde_json::json!({ "resources": rows.collect::<Vec<_>>(), "remarks": remarks.collect::<Vec<_>>() })

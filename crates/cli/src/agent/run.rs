@@ -57,7 +57,7 @@ const PATIENCE: Duration = Duration::from_secs(4);
 pub(super) fn run(args: &RunArgs, console: &Console) -> Result<(), Failure> {
     let configuration = configuration(&args.config)?;
     let (interval, metrics, socket) =
-        (configuration.resource.interval, configuration.metrics, configuration.node.socket.clone());
+        (configuration.control.interval, configuration.metrics, configuration.node.socket.clone());
     let assembly = assemble(configuration, args.apply, &SystemRoot::default()).map_err(assembled)?;
     // Held until the end.
     let (mut agent, findings, _lock) = (assembly.agent, assembly.report, assembly.lock);
