@@ -1,33 +1,49 @@
-# What the checks need beyond Rust and how it is brought in; sourced by ./check.
-# Everything lands in the checkout (.tools, .venv, node_modules) but Chromium, Slurm and QEMU, which are the system's.
+# Installs what the checks need beyond Rust and what scripts/programs.txt cannot describe; sourced by ./check.
+# All of it is kept in the checkout (.tools, .venv, node_modules) but Debian's packages, which are the system's.
+# What installs things runs with the whole PATH ($PROGRAMS_SEARCH), since it calls programs of its own.
 # shellcheck shell=bash
 
 CARGO_DENY=0.20.2
 CARGO_FUZZ=0.13.2
-export PATH="$PWD/.tools/bin:$PATH"
 
 has() { command -v "$1" >/dev/null 2>&1; }
 
-# cargo_tool NAME VERSION: installs it unless it is there.
+# cargo_tool NAME VERSION: installs it into .tools unless it is there.
 cargo_tool() {
+    export PATH="$PWD/.tools/bin:$PATH"
     has "$1" && return 0
     say "installing $1 $2 into .tools"
-    # Built apart from the workspace: other profiles, other features.
-    CARGO_TARGET_DIR="$PWD/.tools/target" cargo install --quiet --root .tools --locked --version "$2" "$1" || return 1
-    rm -rf .tools/target
+    # Apart from the workspace, which has other profiles and features. The tools run for seconds and compile for minutes:
+    # optimised code is not worth its time.
+    CARGO_TARGET_DIR="$PWD/.tools/target/$1" CARGO_PROFILE_RELEASE_OPT_LEVEL=0 CARGO_PROFILE_RELEASE_LTO=off \
+        CARGO_PROFILE_RELEASE_CODEGEN_UNITS=256 PATH=$PROGRAMS_SEARCH \
+        cargo install --quiet --root .tools --locked --version "$2" "$1" || return 1
+    rm -rf ".tools/target/$1"
 }
 
-# On Debian and its children, as root.
+# debian_packages NAME…: installs them with one call of apt-get, on Debian and its children, as root.
 debian_packages() {
-    has apt-get || { say "no apt-get here"; return 1; }
-    [ "$(id -u)" = 0 ] || { say "not root, so no package can be installed: apt-get install $*"; return 1; }
-    local DEBIAN_FRONTEND=noninteractive
+    local part suite names=() DEBIAN_FRONTEND=noninteractive
+    has apt-get || { say "no apt-get here; these packages are missing: $*"; return 1; }
+    [ "$(id -u)" = 0 ] || { say "not root, so that no package can be installed: apt-get install $*"; return 1; }
     export DEBIAN_FRONTEND
-    apt-get update -qq && apt-get install -qq -y --no-install-recommends "$@" >/dev/null
+    say "installing $*"
+    apt-get -o DPkg::Lock::Timeout=300 update -qq
+    if apt-get install -s --no-install-recommends "$@" >/dev/null 2>&1; then
+        apt-get -o DPkg::Lock::Timeout=300 install -qq -y --no-install-recommends "$@" >/dev/null
+        return
+    fi
+    case " $* " in *' qemu-system-x86 '*) ;; *) say "apt-get cannot install $*"; return 1 ;; esac
+    # Another part of QEMU is there from backports, which /etc/apt may not know, and its parts must be of one version.
+    private_apt_lists || return 1
+    suite=$(. /etc/os-release && printf %s "$VERSION_CODENAME-backports")
+    for part; do [ "$part" = qemu-system-x86 ] || names+=("$part"); done
+    for part in qemu-system-x86 qemu-system-common qemu-system-data seabios; do names+=("$part/$suite"); done
+    private_apt install -qq -y --no-install-recommends "${names[@]}" >/dev/null || { say "apt-get cannot install ${names[*]}"; return 1; }
 }
 
 # Prints the browser's path.
-browser() {
+chromium_path() {
     local name
     for name in ${CHROMIUM:+"$CHROMIUM"} chromium chromium-browser google-chrome; do
         if has "$name"; then command -v "$name"; return 0; fi
@@ -35,46 +51,22 @@ browser() {
     return 1
 }
 
-need_browser() { browser >/dev/null || debian_packages chromium; }
-
-need_node() { has npm || debian_packages nodejs npm; }
-
 # A virtual environment with evalys; made anew when the list of packages changes.
 need_evalys() {
     local wanted=scripts/python-requirements.txt
     cmp -s "$wanted" .venv/requirements.txt && return 0
-    has python3 || debian_packages python3 || return 1
-    python3 -c 'import ensurepip' 2>/dev/null || debian_packages python3-venv || return 1
     rm -rf .venv
     python3 -m venv .venv || return 1
-    .venv/bin/pip install --quiet --disable-pip-version-check -r "$wanted" || return 1
+    PATH=$PROGRAMS_SEARCH .venv/bin/pip install --quiet --disable-pip-version-check -r "$wanted" || return 1
     cp "$wanted" .venv/requirements.txt
 }
 
-# Slurm's daemons and commands, and munge, which proves to them who asks.
-need_slurm() {
-    local PATH="$PATH:/usr/sbin:/sbin"
-    { has slurmctld && has slurmd && has sbatch && has munged; } ||
-        debian_packages slurmctld slurmd slurm-client munge
-}
-
-# The same with accounting.
-need_slurm_accounting() {
-    local PATH="$PATH:/usr/sbin:/sbin"
-    need_slurm || return 1
-    { has slurmdbd && has mariadbd && has mariadb-install-db; } ||
-        debian_packages slurmdbd slurm-wlm-mysql-plugin mariadb-server || return 1
-    # One part of a test asks it, and says if it is not there.
-    has slurmrestd || debian_packages slurmrestd || true
-}
-
-# need_guests [KERNEL…]: QEMU, what makes a guest's first file system, and Debian's kernels (6.12 unless said). Kernels
-# are unpacked into .tools/guests/KERNEL and not installed. Software emulation is enough; no KVM, no root in tests.
+# need_guests [KERNEL…]: Debian's kernels (6.12 unless others are named), unpacked into .tools/guests/KERNEL and not
+# installed. Software emulation is enough; no KVM, no root in tests.
 need_guests() {
-    local PATH="$PATH:/usr/sbin:/sbin" kernel
-    [ "$(uname -m)" = x86_64 ] || { say "guests run what is built here, and the kernels are for x86_64"; return 1; }
+    local kernel
+    [ "$(uname -m)" = x86_64 ] || { say "guest VMs run what is built here, and the kernels are for x86_64"; return 1; }
     [ $# != 0 ] || set -- 6.12
-    guest_commands || guest_packages || return 1
     for kernel; do
         [ -e ".tools/guests/$kernel/vmlinuz" ] || guest_kernel "$kernel" || return 1
     done
@@ -82,32 +74,11 @@ need_guests() {
     PRIVATE_APT=()
 }
 
-guest_commands() {
-    has qemu-system-x86_64 && has cpio && has depmod && has xz && has tc && has nft && has busybox &&
-        # The dynamic one would look for its libraries.
-        ! ldd "$(command -v busybox)" >/dev/null 2>&1
-}
-
-guest_packages() {
-    local others=(busybox-static cpio kmod xz-utils iproute2 nftables) qemu=(qemu-system-x86) part suite
-    [ "$(id -u)" = 0 ] || { say "not root, so no package can be installed: apt-get install ${qemu[*]} ${others[*]}"; return 1; }
-    guest_apt || return 1
-    if ! private_apt install -s --no-install-recommends "${qemu[@]}" >/dev/null 2>&1; then
-        # Another part of QEMU is there from backports, which /etc/apt may not know, and its parts must be of one version.
-        suite=$(. /etc/os-release && printf %s "$VERSION_CODENAME-backports")
-        qemu=()
-        for part in qemu-system-x86 qemu-system-common qemu-system-data seabios; do qemu+=("$part/$suite"); done
-    fi
-    DEBIAN_FRONTEND=noninteractive private_apt install -qq -y --no-install-recommends "${qemu[@]}" "${others[@]}" \
-        >/dev/null || { say "apt-get cannot install ${qemu[*]} ${others[*]}"; return 1; }
-    guest_commands
-}
-
 # guest_kernel VERSION: the newest of that line.
 guest_kernel() {
     local package kept="$PWD/.tools/guests/$1" work
-    guest_apt || return 1
-    package=$(apt-cache "${PRIVATE_APT[@]}" search --names-only "^linux-image-${1//./\\.}\\..*-cloud-amd64\$" |
+    private_apt_lists || return 1
+    package=$(PATH=$PROGRAMS_SEARCH apt-cache "${PRIVATE_APT[@]}" search --names-only "^linux-image-${1//./\\.}\\..*-cloud-amd64\$" |
         cut -d' ' -f1 | sort -V | tail -n 1)
     [ -n "$package" ] || { say "no kernel $1 among Debian's packages for this release"; return 1; }
     work=$(mktemp -d "$PWD/.tools/guests/new.XXXXXX")
@@ -124,9 +95,9 @@ guest_kernel() {
 
 # apt with lists of its own, so that /etc/apt need not know backports: the mirrors that it has for this release of Debian.
 PRIVATE_APT=()
-private_apt() { apt-get "${PRIVATE_APT[@]}" "$@"; }
+private_apt() { PATH=$PROGRAMS_SEARCH apt-get "${PRIVATE_APT[@]}" "$@"; }
 
-guest_apt() {
+private_apt_lists() {
     [ ${#PRIVATE_APT[@]} = 0 ] || return 0
     local folder="$PWD/.tools/guests/apt" name main security
     { has apt-get && [ "$(. /etc/os-release && printf %s "$ID")" = debian ]; } || { say "no Debian, which has the kernels"; return 1; }

@@ -3,8 +3,7 @@
 use evenhand_documents::{Document, DocumentError};
 use evenhand_protocol::exchange::Record;
 use evenhand_protocol::exchange::ring::Message;
-use evenhand_model::Rational;
-use evenhand_mechanisms::problem_files::{AllocationFile, Arithmetic, ProblemFile, ScenarioFile};
+use evenhand_mechanisms::{Arithmetic, problem_files::{AllocationFile, ProblemFile, ScenarioFile}};
 use evenhand_processes::Program;
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, Nodes, Partitions, Priorities, Queue, ShareTable, cluster,
@@ -52,7 +51,7 @@ fn read(data: &[u8], options: &ImportOptions) -> Result<Imported, ImportError> {
 
 /// Reads `data` as a problem, a scenario and an allocation: no panic; an error has a place in the text
 /// and shows it; what is read for 64-bit numbers fits them, and is the same exactly; a problem is a
-/// scenario in which everybody is there from the beginning.
+/// scenario in which all users are present from the start.
 pub fn check_problem(data: &[u8]) {
     let Ok(text) = std::str::from_utf8(data) else { return };
     let document = match Document::parse("fuzz", text, None) {
@@ -66,9 +65,11 @@ pub fn check_problem(data: &[u8]) {
             let problem = exact.problem().expect("what was read is a problem");
             assert!(problem.to_f64().is_some());
             let scenario = ScenarioFile::read(&document, Arithmetic::Float).expect("a problem is a scenario");
-            let (present, at_first) = scenario.at(&Rational::ZERO);
-            assert_eq!(present.len(), exact.users.len());
-            assert_eq!(at_first, exact);
+            let phases = scenario.users.iter().map(|user| match user.phases.as_slice() {
+                [only] if only.from.is_zero() && only.until.is_none() => (&only.demand, &only.tasks),
+                phases => panic!("{phases:?}"),
+            });
+            assert!(phases.eq(exact.users.iter().map(|user| (&user.demand, &user.tasks))));
             if let Err(error) = AllocationFile::read(&document, &exact, None) {
                 check_error(text, error);
             }
@@ -80,11 +81,7 @@ pub fn check_problem(data: &[u8]) {
         }
     }
     match ScenarioFile::read(&document, Arithmetic::Exact) {
-        Ok(scenario) => {
-            for instant in scenario.instants() {
-                scenario.at(&instant).1.problem().expect("at every instant there is a problem");
-            }
-        }
+        Ok(scenario) => drop(scenario.account_tree().expect("accounts of a file form a tree")),
         Err(error) => check_error(text, error),
     }
 }

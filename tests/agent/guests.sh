@@ -2,7 +2,7 @@
 # The agent and what it builds on, with real controllers of cgroup v2, in guests under software emulation: the kernel's
 # facts, and paper 003's experiments 1 and 2, off and on, in a tenth of its time.
 #   tests/agent/guests.sh EVENHAND GUEST_LOAD [KEPT]
-# GUEST_LOAD is the example of that name in crates/kernel. need_guests of scripts/tools.sh must have been there. KEPT: a
+# GUEST_LOAD is the example of that name in crates/enforcers. need_guests of scripts/tools.sh must have run. KEPT: a
 # folder for the recordings, as `evenhand reproduce 003 --data` reads them; with it runs without the agent are as long as others.
 # GUEST_KERNEL: 6.12, or 6.1. PAPER_TIME=1: an interval of 10 s and 15 minutes, as in the paper.
 set -uo pipefail
@@ -46,7 +46,7 @@ if agent_is_there; then
     SECONDS_OF_RUN=$long experiment two on
 fi
 
-# heavier GUEST OTHER BESIDES: by how much GUEST is heavier than OTHER in experiment two at its end, h_p of docs/heaviness.md under
+# heavier GUEST OTHER BESIDES: by how much GUEST is heavier than OTHER in experiment two at its end, h_p of docs/src/reference/heaviness.md under
 # deviation, worked out from the recordings. OTHER's owner has the guest BESIDES on the other node, and all quotas are equal. There are
 # three users and two nodes of two resources, each of which weighs 3 / (2 x 2); each guest is endowed with half of its node.
 heavier() {

@@ -1,4 +1,4 @@
-"""Waits against use and resource waste of a run, from docs/metrics.md alone: exact fractions, no code shared with evenhand."""
+"""Waits against use and resource waste of a run, from docs/src/reference/metrics.md alone: exact fractions, no code shared with evenhand."""
 
 from fractions import Fraction
 

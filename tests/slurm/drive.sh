@@ -3,7 +3,7 @@
 # alone, what a crash leaves, a controller that is restarted, rights that are missing.
 #   tests/slurm/drive.sh EVENHAND
 # Starts a Slurm of its own and stops it at the end. As root the jobs are those of three of the system's users;
-# as anybody else all are the caller's, under three accounts, which are parties as well.
+# as any other user all are the caller's, under three accounts, which are parties as well.
 set -uo pipefail
 
 evenhand=$(realpath "${1:?usage: tests/slurm/drive.sh EVENHAND}")
@@ -17,7 +17,7 @@ else
     alice=$(id -un) bob=$alice carol=$alice
     printf 'not root: all jobs are those of %s, and denied rights are not tried\n' "$alice"
 fi
-# 20 CPUs, 112,000 MB, 2 GPUs: what Slurm fills with one user's jobs if nobody drives it.
+# 20 CPUs, 112,000 MB, 2 GPUs: which Slurm by itself fills with the jobs of one user.
 nodes='n1 8 32000 0 spec_100
 n2 8 32000 0 spec_100
 n3 4 48000 2 spec_150'
@@ -116,16 +116,18 @@ if [ "$(id -u)" = 0 ]; then
     as() { setpriv --reuid="$1" --regid="$(id -g "$1")" --clear-groups "${@:2}"; }
     holds "a user may plan" as "$bob" "$work/evenhand" slurm plan --policy drf
     holds "and not drive" ends 3 as "$bob" "$work/evenhand" slurm run --policy drf --apply --looks 1 --state own/state
-    says "is told what it takes" "AdminLevel Operator"
+    says "gets the requirement" "AdminLevel Operator"
     sacctmgr -i -Q modify user "$bob" set AdminLevel=Operator >/dev/null
     driven() { as "$bob" "$work/evenhand" slurm run --policy drf --apply --looks 1 --state own/state; }
     holds "an operator may" until_true 10 driven
 fi
 clear_queue
-scontrol update NodeName=n1,n2,n3 State=RESUME
 
 # --- Dominant shares: Slurm's own order against drf.
+# The nodes are still drained: no job starts before all are submitted, however long that takes.
 many 100 >/dev/null
+scontrol update NodeName=n1,n2,n3 State=RESUME
+sleep 3
 own=$(shares 6)
 "$evenhand" slurm run --policy drf --apply --interval 1s --state "$state" --metrics 127.0.0.1:0 >drive.log 2>&1 &
 driver=$!

@@ -2,7 +2,7 @@
 # A real Slurm with accounting is read: what `slurm show` says, and a study and an audit of its history.
 #   tests/slurm/read.sh EVENHAND
 # Starts a Slurm of its own and stops it at the end. As root the jobs are those of two of the system's users;
-# as anybody else all are the caller's, under two accounts.
+# as any other user all are the caller's, under two accounts.
 set -uo pipefail
 
 evenhand=$(realpath "${1:?usage: tests/slurm/read.sh EVENHAND}")
@@ -42,7 +42,7 @@ submit "$ann" -A physics -N2 -n2 --mem=2G -t UNLIMITED --wrap "sleep 2" >/dev/nu
 submit "$bob" -A art -a 1-1000%5 --nice=100 -c8 --mem-per-cpu=500M --begin=now+1hour --wrap true >/dev/null
 submit "$ann" -A physics --gres=gpu:2 -p express --begin=now+1hour -C 'spec_100|spec_150' --wrap true >/dev/null
 
-# field NAME VALUE: that the queue as JSON has a job with it; jobs are told apart by their numbers.
+# field NAME VALUE: that the queue as JSON has a job with it; jobs are identified by their ids.
 job() {
     "$evenhand" --format json slurm show >show.json 2>show.err || return 1
     python3 - "$@" <<'PY'
@@ -66,7 +66,7 @@ says "with its priorities" "Age 10, FairShare 1000"
 says "with machines that are alike as one group" "^n\[1-2\]  *2  *0  *16 "
 says "and the one with GPUs" "^n3 .* 4 .* 2 "
 says "with the partition's limit" "^express  *UP  *1  *1.0 "
-says "with what everybody is entitled to" "^physics  *$ann  *50.0 %"
+says "with the entitlement of each user" "^physics  *$ann  *50.0 %"
 says "whoever has the account's shares included" "^art  *$bob  *16.7 %"
 if command -v python3 >/dev/null; then
     held=$(number JobHeldUser)
@@ -113,9 +113,9 @@ if [ "$(id -u)" = 0 ]; then
     # The program may stand where only root comes.
     install -m 755 "$evenhand" "$work/evenhand"
     holds "a user studies what is his" as "$ann" "$work/evenhand" slurm study --from 1d --site own/site --policy fifo --out own/report
-    says "and is told so" "your own jobs"
+    says "and is informed of it" "your own jobs"
     says "his two jobs" "kept 2 tasks"
-    holds "and, where nobody hides it, everybody's" \
+    holds "and, if they are not hidden, those of all users" \
         as "$ann" "$work/evenhand" slurm study --from 1d --all-users --site own/site --policy fifo --out own/report
     says "all nine" "kept 9 tasks"
     holds "and looks at the site" as "$bob" "$work/evenhand" slurm show
@@ -163,31 +163,31 @@ else
     scontrol update JobId="$(submit "$bob" -A art -n1 -d afterany:"$(submit "$bob" -A art -H --wrap true)" --wrap true)" Nice=-50
     rest 0
     holds "the queue by REST is the queue by squeue" until_true 20 same
-    says "and it is said" "The queue is read from slurmrestd"
-    holds "a user who may not ask" ends 3 setpriv --reuid="$bob" --regid="$(id -g "$bob")" --clear-groups \
+    says "and reports it" "The queue is read from slurmrestd"
+    holds "a user without permission" ends 3 setpriv --reuid="$bob" --regid="$(id -g "$bob")" --clear-groups \
         "$work/evenhand" slurm show --rest rest/socket
-    says "is told" "does not answer this user: Authentication failure"
+    says "gets the cause" "rejects this user: Authentication failure"
     rest_ends
     rest 64
-    holds "indices that are left out" ends 3 "$evenhand" slurm plan --rest rest/socket
-    says "are noticed" "start it with SLURM_BITSTR_LEN=0"
+    holds "abbreviated task ids" ends 3 "$evenhand" slurm plan --rest rest/socket
+    says "are reported" "start it with SLURM_BITSTR_LEN=0"
     rest_ends
     holds "no socket" ends 3 "$evenhand" slurm plan --rest rest/socket
-    says "is said" "there is no socket rest/socket"
+    says "is reported" "there is no socket rest/socket"
 fi
 
 holds "a past without jobs is the input's fault" \
     ends 2 "$evenhand" slurm study --from 2020-01-01 --to 2020-01-02 --site none
 says "with what can be done" "--all-users asks for everybody's"
 holds "options in the wrong place" ends 2 "$evenhand" slurm study --policy drf --from 1d
-says "are told where they go" "write it before --policy"
+says "are reported with their place" "write it before --policy"
 holds "no commands" ends 3 env PATH=/nonexistent "$evenhand" slurm show
-says "are said" "there is no scontrol here"
+says "are reported" "scontrol is not installed here"
 sed 's/^AccountingStorage.*//' "$SLURM_CONF" >"$work/without.conf"
 holds "no accounting" ends 3 env SLURM_CONF="$work/without.conf" "$evenhand" slurm study
-says "is said" "without slurmdbd there is no history"
+says "is reported" "without slurmdbd there is no history"
 sed "s/^SlurmctldPort=.*/SlurmctldPort=9/" "$SLURM_CONF" >"$work/silent.conf"
-holds "a controller that does not answer" ends 3 env SLURM_CONF="$work/silent.conf" "$evenhand" slurm show
-says "is said" "does not answer"
+holds "a controller that does not respond" ends 3 env SLURM_CONF="$work/silent.conf" "$evenhand" slurm show
+says "is reported" "does not respond"
 
 summary

@@ -1,10 +1,10 @@
-//! What a look costs when nothing changes: nanoseconds a guest, beside those of listing the folders alone.
+//! The cost of a snapshot without changes, in nanoseconds per workload, compared with only listing the directories.
 //!
-//! `cargo bench -p evenhand-guests --bench look [-- GUESTS]`
+//! `cargo bench -p evenhand-agent --bench discovery [-- WORKLOADS]`
 //!
-//! As root, on plain folders in memory (`/dev/shm`); or with `groups` as second argument on groups of the hierarchy
-//! in which processors are divided, below one that is made for this and removed afterwards (without Slurm's, for
-//! whose jobs processes would have to be moved).
+//! As root, on plain directories in memory (`/dev/shm`); or with `groups` as second argument on real control groups,
+//! below one that is created for this and removed afterwards (without Slurm, for whose jobs processes would have to
+//! be moved).
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and stops at what is wrong")]
 
@@ -15,13 +15,13 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
-use evenhand_agent::discovery::{Guests, Own};
+use evenhand_agent::discovery::Discovery;
 use evenhand_documents::{Document, Format};
-use evenhand_enforcers::cgroups::Hierarchies;
+use evenhand_enforcers::cgroups::{Hierarchies, ProtectedCgroups};
 
 const RUNS: usize = 41;
 
-/// Removed with everything that was made below it.
+/// A directory; removed with its content when dropped.
 struct Folder(PathBuf);
 
 impl Drop for Folder {
@@ -30,7 +30,7 @@ impl Drop for Folder {
     }
 }
 
-/// Groups are removed folder by folder: their files are the kernel's.
+/// Removes a group directory by directory, because its files belong to the kernel.
 fn remove(path: &Path) {
     for entry in fs::read_dir(path).into_iter().flatten().flatten() {
         if entry.file_type().is_ok_and(|t| t.is_dir()) {
@@ -42,13 +42,13 @@ fn remove(path: &Path) {
     let _ = fs::remove_dir(path);
 }
 
-/// Bytes that this process holds.
+/// Returns the resident memory of this process in bytes.
 fn held() -> f64 {
     let text = fs::read_to_string("/proc/self/statm").unwrap();
     4096.0 * text.split(' ').nth(1).unwrap().parse::<f64>().unwrap()
 }
 
-/// The shortest: whatever else runs only adds to it.
+/// Returns the shortest time in nanoseconds, because other load only adds to it.
 fn best(mut look: impl FnMut()) -> f64 {
     look();
     let times: Vec<f64> = (0..RUNS)
@@ -88,13 +88,13 @@ fn main() {
         rows.push_str(&format!("tenants.slice/alice-{n}.service alice {n} 2 4Gi\n"));
     }
     fs::write(state.path().join("rows"), rows).unwrap();
-    // A job is asked about until a process of a user runs in it.
+    // A job is examined again until a process of a user runs in it.
     let mut process = Command::new("sleep").arg("600").uid(65534).spawn().unwrap();
     for n in (0..count).filter(|_| !real) {
         let file = root.join(format!("slurm/uid_3000000000/job_{n}/cgroup.procs"));
         fs::write(file, process.id().to_string()).unwrap();
     }
-    // A time that the clock has left behind, so that files count as read.
+    // Waits until the files count as unchanged.
     std::thread::sleep(std::time::Duration::from_millis(2500));
 
     let tables = [
@@ -104,22 +104,22 @@ fn main() {
         ("pattern", "tenants.slice", r"pattern = 'tenants\.slice/(?<owner>[a-z]+)-(?<name>.*)\.service'".to_owned()),
         ("table", "tenants.slice", format!("file = {:?}", state.path().join("rows"))),
     ];
-    println!("{count} guests, nanoseconds a guest, best of {RUNS}: {}", above.display());
-    println!("source        first look   unchanged     listing   bytes held");
+    println!("{count} workloads, nanoseconds per workload, best of {RUNS}: {}", above.display());
+    println!("source        first scan   unchanged     listing   bytes held");
     for (name, parent, more) in tables.into_iter().filter(|(name, ..)| !real || *name != "slurm") {
         let text = format!("[[guests]]\nfrom = {name:?}\n{more}\n");
         let document = Document::parse("bench", &text, Some(Format::Toml)).unwrap();
         let list = document.root().unwrap().required("guests", "").unwrap();
         let tables = list.list().unwrap().map(|node| node.table().unwrap());
-        let mut guests = Guests::read(tables, &hierarchies, Own::default()).unwrap();
+        let mut discovery = Discovery::read(tables, &hierarchies, ProtectedCgroups::default()).unwrap();
         let before = held();
         let start = Instant::now();
-        let found = guests.look().guests.len();
+        let found = discovery.refresh().workloads.len();
         let first = start.elapsed().as_secs_f64() * 1e9;
-        assert_eq!(found, count, "{name}: {:?}", guests.seen().remarks);
-        let unchanged = best(|| assert_eq!(black_box(guests.look().guests.len()), count));
+        assert_eq!(found, count, "{name}: {:?}", discovery.snapshot().warnings);
+        let unchanged = best(|| assert_eq!(black_box(discovery.refresh().workloads.len()), count));
         let bytes = held() - before;
-        let listing = best(|| drop(black_box(hierarchies.below(parent).unwrap())));
+        let listing = best(|| drop(black_box(hierarchies.children(parent).unwrap())));
         let of = |total: f64| total / count as f64;
         println!("{name:12} {:11.0} {:11.0} {:11.0} {:12.0}", of(first), of(unchanged), of(listing), of(bytes));
     }

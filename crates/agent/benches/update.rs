@@ -1,14 +1,14 @@
-//! What an update of the whole agent costs on this machine's own control groups of version 1.
+//! The cost of an update of the whole agent on this machine's own control groups of version 1.
 //!
-//! `cargo bench -p evenhand-agent --bench update [-- GUESTS…]` \
+//! `cargo bench -p evenhand-agent --bench update [-- WORKLOADS…]` \
 //! `cargo bench -p evenhand-agent --bench update -- --figure-2 FILE` \
-//! `cargo bench -p evenhand-agent --bench update -- --unchanged GUESTS`, for a profiler: ten seconds
+//! `cargo bench -p evenhand-agent --bench update -- --unchanged WORKLOADS`, for a profiler: ten seconds
 //!
-//! The agent looks who is here (the source `pattern`), reads what they use, works out weights, alone in its cloud,
-//! and writes those that are others: none, or by an enforcer around the real one that asks for others at each
-//! update, all three of every guest. Beside it the floor, which is to read three open files of each group and do
-//! nothing with them, and what a plain program does, which opens, reads and closes three files and opens, writes and
-//! closes three. The groups are made before and removed after.
+//! The agent lists the workloads (the source `pattern`), reads their use, computes weights, alone in its cloud, and
+//! writes those that changed: none, or, through an enforcer that changes the targets at each update, all three of
+//! every workload. For comparison, the lower bound reads three open files of each group and ignores the result, and a
+//! plain program opens, reads and closes three files and opens, writes and closes three. The groups are created before
+//! and removed after.
 
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "a benchmark prints, and stops at what is wrong")]
 
@@ -20,16 +20,16 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use evenhand_agent::discovery::{Guests, Own, Quotas};
-use evenhand_agent::{Agent, ControlSection, Journal, Law, NodeSection, Parts, Terms, supply};
+use evenhand_agent::discovery::{Discovery, Quotas};
+use evenhand_agent::{Agent, AgentParts, ControlSection, Journal, Law, NodeSection, RoundSettings, node_supply};
 use evenhand_documents::{Document, Format};
 use evenhand_enforcers::cgroups::{
-    Before, Budget, CgroupV1, Change, Control, Enforcer, Group, GroupId, Hierarchies, KernelError, Levels, Places,
-    Several, Whom, probe,
+    CgroupEnforcer, Change, CompositeEnforcer, DescriptorBudget, Enforcer, Group, GroupFilter, GroupId, Hierarchies,
+    KernelError, PerResource, ProtectedCgroups, Resource, SavedState, SystemRoot, Targets, probe,
 };
 use evenhand_enforcers::traffic::TrafficMeter;
 use evenhand_heaviness::{Parameters, metric_named};
-use evenhand_protocol::transport::Alone;
+use evenhand_protocol::transport::SingleNode;
 use rustix::time::{ClockId, clock_gettime};
 
 const RUNS: usize = 15;
@@ -48,7 +48,7 @@ fn main() {
     if let Some(missing) = missing {
         return println!("skipped: version 1 has no controller {missing} here");
     }
-    Budget::raise_limit();
+    DescriptorBudget::raise_limit();
     let numbers = || arguments.iter().filter_map(|a| a.parse().ok());
     match arguments.first().map(String::as_str) {
         Some("--memory") => println!("{}", numbers().next().map_or(0, |guests| memory(&hierarchies, guests))),
@@ -59,19 +59,21 @@ fn main() {
 }
 
 fn table(hierarchies: &Hierarchies, counts: &[usize]) {
-    println!("microseconds of a processor a guest and update, median of {RUNS} runs (and least); bytes a guest");
-    println!("guests  users          floor    unchanged (x floor)          changed          naive | memory");
+    println!(
+        "microseconds of CPU time per workload and update, median of {RUNS} runs (and minimum); bytes per workload"
+    );
+    println!("count   users          floor    unchanged (x floor)          changed          naive | memory");
     for &guests in if counts.is_empty() { &[10, 100, 1000, 5000] } else { counts } {
         for shared_by in [1, 10] {
             let Ok(groups) = Groups::new(hierarchies, guests, shared_by) else {
-                return println!("skipped: no group can be made");
+                return println!("skipped: no group can be created");
             };
             let floor = floor(hierarchies, &groups, false);
             let of = |changing| agent_cost(hierarchies, &groups, changing, false);
             let (unchanged, changed) = (of(false), of(true));
             let naive = naive(hierarchies, &groups, false);
             drop(groups);
-            // In a process of its own: what another agent has left is used again.
+            // In a process of its own, because memory freed by another agent would be reused.
             let memory =
                 Command::new(std::env::current_exe().unwrap()).args(["--memory", &guests.to_string()]).output();
             let memory = String::from_utf8_lossy(&memory.unwrap().stdout).trim().to_owned();
@@ -83,22 +85,22 @@ fn table(hierarchies: &Hierarchies, counts: &[usize]) {
     }
 }
 
-/// Updates without changes for ten seconds, for a profiler.
+/// Runs updates without changes for ten seconds, for a profiler.
 fn unchanged(hierarchies: &Hierarchies, guests: usize) {
     let groups = Groups::new(hierarchies, guests, 1).unwrap();
-    let mut made = Made::new(hierarchies, &groups, false);
+    let mut made = BenchmarkAgent::new(hierarchies, &groups, false);
     let begun = std::time::Instant::now();
     while begun.elapsed() < Duration::from_secs(10) {
         made.update();
     }
 }
 
-/// Bytes a guest that this process touches for an agent with so many, beyond those for an agent with one.
+/// Returns the bytes per workload that an agent with this number of workloads needs more than an agent with one.
 fn memory(hierarchies: &Hierarchies, guests: usize) -> usize {
     let run = |count| {
         let groups = Groups::new(hierarchies, count, 1).unwrap();
         let before = resident();
-        let mut made = Made::new(hierarchies, &groups, false);
+        let mut made = BenchmarkAgent::new(hierarchies, &groups, false);
         (0..3).for_each(|_| _ = made.update());
         resident().saturating_sub(before)
     };
@@ -106,9 +108,9 @@ fn memory(hierarchies: &Hierarchies, guests: usize) -> usize {
     run(guests).saturating_sub(one) / guests
 }
 
-/// CPU time of four minutes, as in paper 003's Figure 2: that of an update, times how many there are.
+/// Writes the CPU time of four minutes, as in Figure 2 of Poullie et al. (2016): that of an update times their number.
 ///
-/// Between updates a real agent sleeps and others use the caches; so here they are emptied before each.
+/// Between updates a real agent sleeps and other programs use the caches, so the caches are flushed before each update.
 fn figure_2(hierarchies: &Hierarchies, file: &Path) {
     let mut text = String::from("guests,interval_s,loaded,variant,cpu_s_per_4min\n");
     for guests in [1, 2, 5, 10, 15, 20, 25, 30, 100, 300, 1000] {
@@ -123,20 +125,20 @@ fn figure_2(hierarchies: &Hierarchies, file: &Path) {
                 }
             }
         }
-        println!("{guests} guests: {:.1} us an update without changes", of(false) * guests as f64);
+        println!("{guests} workloads: {:.1} us per update without changes", of(false) * guests as f64);
     }
     fs::write(file, text).unwrap();
 }
 
-/// An agent that gives these groups weights, and the folder of its journal.
-struct Made {
+/// An agent for these groups, and the directory of its journal.
+struct BenchmarkAgent {
     agent: Agent,
     updates: u64,
     _journal: tempfile::TempDir,
 }
 
-impl Made {
-    fn new(hierarchies: &Hierarchies, groups: &Groups, changing: bool) -> Made {
+impl BenchmarkAgent {
+    fn new(hierarchies: &Hierarchies, groups: &Groups, changing: bool) -> BenchmarkAgent {
         let text = format!(
             "[[guests]]\nfrom = 'pattern'\npattern = '{}/(?<owner>u[0-9]+)-(?<name>.*)\\.scope'\nprocessors = 2\nmemory = '4Gi'\nunit = false\n",
             groups.parent
@@ -144,23 +146,24 @@ impl Made {
         let document = Document::parse("bench.toml", &text, Some(Format::Toml)).unwrap();
         let root = document.root().unwrap();
         let tables: Vec<_> = root.required("guests", "").unwrap().list().unwrap().map(|t| t.table().unwrap()).collect();
-        let guests = Guests::read(tables, hierarchies, Own::detect().unwrap()).unwrap();
-        let budget = Budget::of_process();
-        let meter = probe(&Places::default(), &groups.parent).unwrap().meters(&budget);
-        let files = CgroupV1::new(hierarchies, &Control::ALL, Default::default(), &budget);
-        let real = Several::new().with(Whom::All, Box::new(files));
+        let discovery = Discovery::read(tables, hierarchies, ProtectedCgroups::detect().unwrap()).unwrap();
+        let budget = DescriptorBudget::of_process();
+        let meter = probe(&SystemRoot::default(), &groups.parent).unwrap().meter(&budget);
+        let files = CgroupEnforcer::v1(hierarchies, &Resource::ALL, Default::default(), &budget);
+        let real = CompositeEnforcer::new().with(GroupFilter::All, Box::new(files));
         let law = Law::Integral(Default::default());
         let journal = tempfile::tempdir().unwrap();
-        let node = NodeSection { supply: [None, None, Some(1.5e8), None], ..Default::default() };
+        let node =
+            NodeSection { supply: PerResource { disk: Some(1.5e8), ..PerResource::default() }, ..Default::default() };
         let hierarchies = hierarchies.clone();
-        let agent = Agent::start(Parts {
+        let agent = Agent::new(AgentParts {
             node: "bench".into(),
             metric: "deviation".into(),
-            terms: Terms {
+            settings: RoundSettings {
                 metric: (metric_named("deviation").unwrap().build)(&Parameters::default()).unwrap().into(),
                 endowment: Default::default(),
-                resources: Control::ALL.to_vec(),
-                supply: supply(&node, Path::new("/")).unwrap(),
+                resources: Resource::ALL.to_vec(),
+                supply: node_supply(&node, Path::new("/")).unwrap(),
                 speed: 1.0,
                 quotas: Quotas::default(),
                 law,
@@ -169,56 +172,56 @@ impl Made {
             control: ControlSection {
                 interval: Duration::from_secs(10),
                 law,
-                controls: Control::ALL.to_vec(),
+                controls: Resource::ALL.to_vec(),
                 protected: 0.5,
                 smoothing: 0.0,
             },
-            guests,
+            discovery,
             meter: Box::new(meter.with(Box::new(TrafficMeter::of_devices().unwrap()))),
-            enforcer: if changing { Box::new(Restless { real, round: 0 }) } else { Box::new(real) },
+            enforcer: if changing { Box::new(ChangingEnforcer { real, round: 0 }) } else { Box::new(real) },
             enforced_by: Default::default(),
-            peers: Box::new(Alone),
+            peers: Box::new(SingleNode),
             journal: Some(Journal::open(&journal.path().join("agent.redb")).unwrap()),
             identity: Box::new(move |path| hierarchies.identity(path)),
             digest: 0,
             incarnation: 1,
         });
-        let mut made = Made { agent: agent.unwrap(), updates: 0, _journal: journal };
-        // The first takes all in, the next have no rates yet or write what follows from those that there are.
+        let mut made = BenchmarkAgent { agent: agent.unwrap(), updates: 0, _journal: journal };
+        // The first update admits all workloads, the next have no rates yet or write the first weights.
         let last = (0..4).map(|_| made.update()).last();
-        assert_eq!(last.unwrap().1, groups.paths.len(), "not all of the groups are guests");
+        assert_eq!(last.unwrap().1, groups.paths.len(), "not all groups are workloads");
         made
     }
 
-    /// How many values were written, and how many guests there are.
+    /// Runs an update. Returns the number of values written, and that of workloads.
     fn update(&mut self) -> (usize, usize) {
         self.updates += 1;
         let update = self.agent.update(Duration::from_secs(10 * self.updates)).unwrap();
-        (update.changes.len(), update.guests)
+        (update.changes.len(), update.workloads)
     }
 }
 
-/// Gives every guest another level of everything each time.
-struct Restless<E> {
+/// Changes all targets of every workload at each update.
+struct ChangingEnforcer<E> {
     real: E,
     round: usize,
 }
 
-impl<E: Enforcer> Enforcer for Restless<E> {
+impl<E: Enforcer> Enforcer for ChangingEnforcer<E> {
     fn name(&self) -> &'static str {
         self.real.name()
     }
-    fn controls(&self) -> &[Control] {
-        self.real.controls()
+    fn resources(&self) -> &[Resource] {
+        self.real.resources()
     }
-    fn admit(&mut self, id: GroupId, group: &Group) -> Result<Before, KernelError> {
+    fn admit(&mut self, id: GroupId, group: &Group) -> Result<SavedState, KernelError> {
         self.real.admit(id, group)
     }
-    fn apply(&mut self, id: GroupId, levels: &Levels, changes: &mut Vec<Change>) -> Result<(), KernelError> {
-        let (more, memory) = (1.0 + (self.round % 7) as f64 / 8.0, ((self.round % 7 + 1) as u64) << 20);
+    fn apply(&mut self, id: GroupId, targets: &Targets, changes: &mut Vec<Change>) -> Result<(), KernelError> {
+        let (more, memory) = (1.0 + (self.round % 7) as f64 / 8.0, ((self.round % 7 + 1) << 20) as f64);
         let more = |weight: Option<f64>| weight.map(|weight| weight * more);
-        let (cpu, disk, network) = (more(levels.cpu), more(levels.disk), more(levels.network));
-        self.real.apply(id, &Levels { cpu, disk, network, memory: levels.memory.map(|m| m + memory) }, changes)
+        let (cpu, disk, network) = (more(targets.cpu), more(targets.disk), more(targets.network));
+        self.real.apply(id, &Targets { cpu, disk, network, memory: targets.memory.map(|m| m + memory) }, changes)
     }
     fn flush(&mut self) -> Result<(), KernelError> {
         self.round += 1;
@@ -227,13 +230,13 @@ impl<E: Enforcer> Enforcer for Restless<E> {
     fn dismiss(&mut self, id: GroupId) {
         self.real.dismiss(id);
     }
-    fn restore(&mut self, group: &Group, before: &Before) -> Result<(), KernelError> {
-        self.real.restore(group, before)
+    fn restore(&mut self, group: &Group, saved: &SavedState) -> Result<(), KernelError> {
+        self.real.restore(group, saved)
     }
 }
 
 fn agent_cost(hierarchies: &Hierarchies, groups: &Groups, changing: bool, cold: bool) -> Times {
-    let mut made = Made::new(hierarchies, groups, changing);
+    let mut made = BenchmarkAgent::new(hierarchies, groups, changing);
     let written = if changing { 3 * groups.paths.len() } else { 0 };
     times(groups.paths.len(), cold, || assert_eq!(made.update().0, written))
 }
@@ -272,7 +275,7 @@ struct Groups {
 }
 
 impl Groups {
-    /// So many, each user with `shared_by` of them.
+    /// Creates this number of groups, `shared_by` for each user.
     fn new(hierarchies: &Hierarchies, count: usize, shared_by: usize) -> std::io::Result<Groups> {
         let parent = format!("evenhand-bench-{}", std::process::id());
         let path = |i: usize| format!("{parent}/u{:05}-{i}.scope", i / shared_by);
@@ -297,10 +300,10 @@ impl Drop for Groups {
     }
 }
 
-/// Microseconds a guest; with `cold` every repetition finds caches that others have used.
+/// Measures microseconds per workload; with `cold` the caches are flushed before every repetition.
 fn times(guests: usize, cold: bool, mut run: impl FnMut()) -> Times {
     let mut others = vec![0_u8; if cold { 48 << 20 } else { 0 }];
-    // At least some thousand guests a run, or the clock and the first touch count.
+    // At least some thousand workloads in a run, so that the clock and the first access do not matter.
     let repeat = if cold { 1 } else { (2000 / guests).max(1) };
     let mut once = || {
         others.iter_mut().step_by(64).for_each(|byte| *byte = byte.wrapping_add(1));
@@ -312,27 +315,27 @@ fn times(guests: usize, cold: bool, mut run: impl FnMut()) -> Times {
     once();
     let mut times: Vec<f64> = (0..RUNS).map(|_| once()).collect();
     times.sort_unstable_by(f64::total_cmp);
-    Times { median: times[RUNS / 2], least: times[0] }
+    Times { median: times[RUNS / 2], minimum: times[0] }
 }
 
 struct Times {
     median: f64,
-    least: f64,
+    minimum: f64,
 }
 
 impl std::fmt::Display for Times {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(&format!("{:.2} ({:.2})", self.median, self.least))
+        f.pad(&format!("{:.2} ({:.2})", self.median, self.minimum))
     }
 }
 
-/// Nanoseconds that this thread has had a processor: what others do meanwhile does not count, but for the caches.
+/// Returns the CPU time of this thread in nanoseconds, which excludes other threads except for their effect on caches.
 fn processor_ns() -> i64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Bytes of memory that this process has touched.
+/// Returns the resident memory of this process in bytes.
 fn resident() -> usize {
     let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: usize = text.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);

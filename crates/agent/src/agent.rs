@@ -1,153 +1,153 @@
-//! The loop: look, measure, tell, weigh, write.
+//! The loop of the agent: discover, measure, exchange, compute, write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-use crate::discovery::Guests;
-use evenhand_enforcers::cgroups::{Change, Control, Enforcer, KernelError, Levels, Meter};
+use evenhand_enforcers::cgroups::{Change, Enforcer, KernelError, Meter, PerResource, Resource, Targets};
 use evenhand_heaviness::HeavinessError;
-use evenhand_protocol::exchange::{Record, Totals};
+use evenhand_protocol::exchange::{NodeState, Record, Totals};
 use evenhand_protocol::transport::Peers;
 use thiserror::Error;
 
+use crate::admitted_workloads::{AdmittedWorkload, AdmittedWorkloads, MachineAccess, warn};
+use crate::compute_targets::{MemoryClaim, linear_targets, protected_memory, weight_targets};
 use crate::configuration::{ControlSection, Law};
+use crate::discovery::Discovery;
+use crate::fairness_round::{FairnessRound, RoundSettings};
 use crate::journal::{Entry, Journal, JournalError};
-use crate::levels::{Claim, of_points, of_weight, protections};
-use crate::loads::{Load, Loads};
-use crate::round::{Round, Terms};
-use crate::slots::{Hands, Slot, Slots, said};
+use crate::load_tracker::{Load, LoadTracker};
 use crate::status::TotalStatus;
 
-/// The number of the folder of a group that is there now, by its path.
+/// Returns the identity of the group that now has a path; `None` if there is none.
 pub type Identity = Box<dyn Fn(&str) -> Option<u64> + Send>;
 
-/// What an agent is made of. Everything that touches the machine is handed in.
-pub struct Parts {
+/// The parts of an agent. All access to the machine goes through them, so that tests can simulate it.
+pub struct AgentParts {
     /// The node's name.
     pub node: String,
-    /// What the metric is called.
+    /// The name of the heaviness metric.
     pub metric: String,
-    /// Everything that does not change.
-    pub terms: Terms,
-    /// How weights follow.
+    /// The constant settings of the computation.
+    pub settings: RoundSettings,
+    /// How weights follow from heaviness.
     pub control: ControlSection,
-    /// Who runs here.
-    pub guests: Guests,
-    /// Reads what they use.
+    /// Finds the running workloads.
+    pub discovery: Discovery,
+    /// Measures their use.
     pub meter: Box<dyn Meter>,
-    /// Gives them weights.
+    /// Sets their weights.
     pub enforcer: Box<dyn Enforcer>,
-    /// What divides each resource, for people, by [`Control::ALL`].
-    pub enforced_by: [Option<String>; 4],
-    /// The others.
+    /// The mechanism that divides each resource, for the status; `None`: none.
+    pub enforced_by: PerResource<Option<String>>,
+    /// The connection to the other nodes.
     pub peers: Box<dyn Peers>,
-    /// Where what groups had is kept; `None`: nothing is written.
+    /// Stores the settings that groups had before the first write; `None`: nothing is written.
     pub journal: Option<Journal>,
-    /// Which group is there now.
+    /// Identifies the groups that exist now.
     pub identity: Identity,
-    /// Of the settings that all nodes must agree about.
+    /// The digest of the settings on which all nodes must agree.
     pub digest: u64,
-    /// Larger at each start of the agent.
+    /// Increases at each start of the agent.
     pub incarnation: u64,
 }
 
-/// Why the agent cannot go on. What it wrote is still to be put back.
+/// Why the agent cannot continue. What it wrote still has to be restored.
 #[derive(Debug, Error)]
 pub enum AgentError {
-    /// What groups had cannot be written down, so nothing may be written to them.
+    /// The settings of groups cannot be stored, so the groups must not be changed.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// A number that is none.
-    #[error("heaviness cannot be worked out: {0}")]
+    /// The heaviness cannot be computed, because an input is not a number.
+    #[error("heaviness cannot be computed: {0}")]
     Heaviness(#[from] HeavinessError),
 }
 
-/// What an update did.
+/// The result of an update.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Update {
-    /// What was written, or would be.
+    /// The values that were written, or would be written in a dry run.
     pub changes: Vec<Change>,
-    /// How many guests there are.
-    pub guests: usize,
-    /// How many users, on all nodes.
+    /// The number of running workloads on this node.
+    pub workloads: usize,
+    /// The number of users on all nodes.
     pub users: usize,
-    /// Nodes that count in full.
+    /// The number of nodes whose records count in full.
     pub nodes: usize,
-    /// Things an operator should know that were not so at the last update.
-    pub news: Vec<String>,
+    /// The warnings that the last update did not have.
+    pub new_warnings: Vec<String>,
 }
 
-/// What was put back.
+/// The result of restoring groups.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Released {
-    /// How many groups have what they had.
+    /// The number of groups that were restored.
     pub groups: usize,
-    /// What could not be put back, in sentences.
+    /// The errors.
     pub failed: Vec<String>,
-    /// The groups that this is about. The journal keeps them.
+    /// The paths of the groups that could not be restored. The journal keeps them.
     pub left: BTreeSet<String>,
 }
 
-/// A node's daemon, but for the clock that calls it.
+/// The daemon of a node, except for the clock that calls it.
 pub struct Agent {
-    pub(crate) parts: Parts,
-    pub(crate) round: Round,
-    pub(crate) slots: Slots,
+    pub(crate) parts: AgentParts,
+    pub(crate) round: FairnessRound,
+    pub(crate) workloads: AdmittedWorkloads,
     pub(crate) totals: Totals,
-    pub(crate) remarks: Vec<String>,
+    pub(crate) warnings: Vec<String>,
     pub(crate) counts: TotalStatus,
     pub(crate) updates: u64,
-    loads: Loads,
-    /// What an earlier life of the agent wrote down and did not put back.
-    kept: BTreeMap<String, Entry>,
-    /// For how many updates no other node was heard, although some should be.
-    pub(crate) alone: u32,
+    loads: LoadTracker,
+    /// The groups that an earlier run of the agent changed and did not restore, by path.
+    previous: BTreeMap<String, Entry>,
+    /// The number of updates since the last record of another node, if there should be others.
+    pub(crate) isolated_updates: u32,
 }
 
-/// After so many updates without any other node everything is put back. Before, words of others have aged, and at
-/// each of these updates weights go half of the way to neutral, so that nothing jumps far.
-const AGED: u32 = 5;
+/// After this number of updates without any other node all groups are restored. Before that the records of others have
+/// aged, and each of these updates halves the distance of all weights to neutral, so that restoring is no large step.
+const MAX_ISOLATED_UPDATES: u32 = 5;
 
 impl Agent {
-    /// That has not done anything yet.
+    /// Creates an idle agent.
     ///
     /// # Errors
-    /// If the supply or a quota is no amount, or the journal cannot be read.
-    pub fn start(parts: Parts) -> Result<Agent, AgentError> {
+    /// Returns an error if the supply or a quota is not a number, or if the journal cannot be read.
+    pub fn new(parts: AgentParts) -> Result<Agent, AgentError> {
         let entries = parts.journal.as_ref().map(Journal::entries).transpose()?.unwrap_or_default();
         Ok(Agent {
-            round: Round::new(parts.terms.clone())?,
-            loads: Loads::new(parts.control.smoothing),
-            kept: entries.into_iter().map(|entry| (entry.group.path.clone(), entry)).collect(),
-            slots: Slots::default(),
+            round: FairnessRound::new(parts.settings.clone())?,
+            loads: LoadTracker::new(parts.control.smoothing),
+            previous: entries.into_iter().map(|entry| (entry.group.path.clone(), entry)).collect(),
+            workloads: AdmittedWorkloads::default(),
             totals: Totals::default(),
-            remarks: Vec::new(),
+            warnings: Vec::new(),
             counts: TotalStatus::default(),
             updates: 0,
-            alone: 0,
+            isolated_updates: 0,
             parts,
         })
     }
 
-    /// One update, at this time of a clock that never steps.
+    /// Runs one update, at this time of a monotonic clock.
     ///
     /// # Errors
-    /// If the agent cannot go on. Everything else that goes wrong is among the remarks.
+    /// Returns an error if the agent cannot continue. All other problems are warnings.
     pub fn update(&mut self, at: Duration) -> Result<Update, AgentError> {
-        let begun = (Instant::now(), thread_cpu());
-        let mut remarks = Vec::new();
+        let (begun, cpu_before) = (Instant::now(), thread_cpu_time());
+        let mut warnings = Vec::new();
         self.updates += 1;
-        let mut changed = self.take_in(&mut remarks)?;
-        changed |= self.read(at, &mut remarks);
+        let mut changed = self.refresh_workloads(&mut warnings)?;
+        changed |= self.measure_loads(at, &mut warnings);
         if changed {
-            self.round.set_guests(self.slots.iter().map(|slot| slot.facts()).collect())?;
+            self.round.set_workloads(self.workloads.iter().map(|admitted| admitted.info()).collect())?;
         }
-        let loads: Vec<Load> = self.slots.iter().map(|slot| slot.load).collect();
+        let loads: Vec<Load> = self.workloads.iter().map(|admitted| admitted.load).collect();
         let measured = self.round.measure(&loads)?;
-        for (control, used) in &measured.beyond {
-            let said = self.parts.terms.supply[*control as usize];
-            remarks.push(format!(
-                "guests use {used:.4e} of {control}, more than the {said:.4e} that this node has by its configuration"
+        for (resource, used) in &measured.beyond_supply {
+            let supply = self.parts.settings.supply[*resource];
+            warnings.push(format!(
+                "workloads use {used:.4e} of {resource}, more than the node's supply of {supply:.4e} by its configuration"
             ));
         }
         let record = Record {
@@ -158,67 +158,68 @@ impl Agent {
             supply: measured.supply,
             users: measured.users,
         };
-        self.totals = self.parts.peers.round(record);
-        let mut changes = Vec::new();
-        if self.totals.alone_since.is_some() {
-            self.alone = self.alone.saturating_add(1);
-            self.round.hear(&self.totals)?;
-            self.round.age(0.5);
+        self.totals = self.parts.peers.exchange(record);
+        if self.totals.isolated_since.is_some() {
+            self.isolated_updates = self.isolated_updates.saturating_add(1);
+            self.round.set_totals(&self.totals)?;
+            self.round.decay_weights(0.5);
         } else {
-            self.alone = 0;
-            self.round.weigh(&self.totals)?;
-        }
-        if self.alone < AGED {
-            self.write(&mut changes, &mut remarks);
-        } else {
-            // Once: from then on nothing is written that would have to go back.
-            if self.alone == AGED {
-                remarks.extend(self.put_back().failed);
+            self.isolated_updates = 0;
+            for failure in self.round.update_weights(&self.totals)? {
+                self.counts.errors += 1;
+                let parent = if failure.parent.is_empty() { "the root" } else { &failure.parent };
+                warnings.push(format!("the weights of the groups below {parent} stay as they are: {}", failure.error));
             }
-            remarks.push("no other node is heard: what was written is as it was, until one is".into());
+        }
+        let mut changes = Vec::new();
+        if self.isolated_updates < MAX_ISOLATED_UPDATES {
+            self.write(&mut changes, &mut warnings);
+        } else {
+            // Only once: afterwards nothing is written that would have to be restored.
+            if self.isolated_updates == MAX_ISOLATED_UPDATES {
+                warnings.extend(self.restore_all().failed);
+            }
+            warnings.push("no other node is reachable: all groups have their earlier settings until one is".into());
         }
         self.counts.changes += changes.len() as u64;
-        let news = remarks.iter().filter(|remark| !self.remarks.contains(remark)).cloned().collect();
-        self.remarks = remarks;
-        self.counts.update_s = begun.0.elapsed().as_secs_f64();
-        self.counts.update_cpu_s = thread_cpu().saturating_sub(begun.1).as_secs_f64();
-        let fresh = |node: &&evenhand_protocol::exchange::NodeStatus| {
-            node.state == evenhand_protocol::exchange::NodeState::Fresh
-        };
+        let new_warnings = warnings.iter().filter(|warning| !self.warnings.contains(warning)).cloned().collect();
+        self.warnings = warnings;
+        self.counts.update_s = begun.elapsed().as_secs_f64();
+        self.counts.update_cpu_s = thread_cpu_time().saturating_sub(cpu_before).as_secs_f64();
         Ok(Update {
             changes,
-            guests: self.slots.iter().len(),
+            workloads: self.workloads.iter().len(),
             users: self.totals.users.len(),
-            nodes: self.totals.nodes.iter().filter(fresh).count(),
-            news,
+            nodes: self.totals.nodes.iter().filter(|node| node.state == NodeState::Fresh).count(),
+            new_warnings,
         })
     }
 
-    /// Who is here. Answers whether that is another than at the last update.
-    fn take_in(&mut self, remarks: &mut Vec<String>) -> Result<bool, AgentError> {
-        let seen = self.parts.guests.look();
-        remarks.extend(seen.remarks.iter().map(ToString::to_string));
-        let mut hands = Hands {
+    /// Refreshes the list of workloads. Returns whether it changed.
+    fn refresh_workloads(&mut self, warnings: &mut Vec<String>) -> Result<bool, AgentError> {
+        let snapshot = self.parts.discovery.refresh();
+        warnings.extend(snapshot.warnings.iter().map(ToString::to_string));
+        let mut access = MachineAccess {
             meter: &mut *self.parts.meter,
             enforcer: &mut *self.parts.enforcer,
             loads: &mut self.loads,
             journal: self.parts.journal.as_ref(),
         };
-        // At most updates nothing is another, and all that are here were taken in.
-        let same = seen.added.is_empty() && seen.changed.is_empty() && seen.removed.is_empty();
-        let changed = !(same && self.slots.iter().len() == seen.guests.len())
-            && self.slots.become_those(&seen.guests, &mut self.kept, &mut hands, remarks)?;
+        // In most updates nothing changes, and all workloads were admitted.
+        let same = snapshot.added.is_empty() && snapshot.changed.is_empty() && snapshot.removed.is_empty();
+        let changed = !(same && self.workloads.iter().len() == snapshot.workloads.len())
+            && self.workloads.replace(&snapshot.workloads, &mut self.previous, &mut access, warnings)?;
         if !changed {
-            self.slots.weigh_late(&mut hands, remarks)?;
+            self.workloads.retry(&mut access, warnings)?;
         }
-        // What an earlier life wrote to groups that are nobody's guests now.
-        for (path, entry) in std::mem::take(&mut self.kept) {
+        // Groups that an earlier run changed and that are no longer workloads.
+        for (path, entry) in std::mem::take(&mut self.previous) {
             if (self.parts.identity)(&path) == Some(entry.identity)
-                && let Err(error) = self.parts.enforcer.restore(&entry.group, &entry.before)
+                && let Err(error) = self.parts.enforcer.restore(&entry.group, &entry.saved)
             {
-                // Tried again at the next update.
-                said(remarks, &error);
-                self.kept.insert(path, entry);
+                // The next update tries again.
+                warn(warnings, &error);
+                self.previous.insert(path, entry);
                 continue;
             }
             if let Some(journal) = &self.parts.journal {
@@ -228,83 +229,86 @@ impl Agent {
         Ok(changed)
     }
 
-    /// What they use. Answers whether somebody is gone meanwhile.
-    fn read(&mut self, at: Duration, remarks: &mut Vec<String>) -> bool {
+    /// Measures the loads. Returns whether a workload has ended meanwhile.
+    fn measure_loads(&mut self, at: Duration, warnings: &mut Vec<String>) -> bool {
+        let supply = &self.parts.settings.supply;
         let mut gone = Vec::new();
-        for slot in self.slots.iter_mut() {
-            match self.parts.meter.read(slot.id) {
+        for admitted in self.workloads.iter_mut() {
+            match self.parts.meter.read(admitted.id) {
                 Ok(usage) => {
-                    let reading = self.loads.of(slot.id, at, usage);
+                    let reading = self.loads.update(admitted.id, at, usage);
                     self.counts.backwards += u64::from(reading.backwards.is_some());
-                    // What nobody knows the size of cannot be shared out, here or by other nodes.
-                    let known = self.parts.terms.supply.iter().map(|supply| f64::from(u8::from(*supply > 0.0)));
-                    slot.load = reading.load;
-                    slot.load.iter_mut().zip(known).for_each(|(load, known)| *load *= known);
+                    // A resource of unknown supply cannot be divided, here or by other nodes.
+                    admitted.load = Load::from_fn(|r| if supply[r] > 0.0 { reading.load[r] } else { 0.0 });
                 }
-                Err(KernelError::Gone(_)) => gone.push(slot.guest.group.path.clone()),
+                Err(KernelError::Gone(_)) => gone.push(admitted.workload.group.path.clone()),
                 Err(error) => {
                     self.counts.errors += 1;
-                    said(remarks, &error);
+                    warn(warnings, &error);
                 }
             }
         }
-        let mut hands = Hands {
+        let mut access = MachineAccess {
             meter: &mut *self.parts.meter,
             enforcer: &mut *self.parts.enforcer,
             loads: &mut self.loads,
             journal: None,
         };
-        // Its entry in the journal goes with the next look, which does not find it.
-        gone.iter().for_each(|path| drop(self.slots.remove(path, &mut hands)));
+        // Their journal entries are removed at the next refresh, which does not find them.
+        gone.iter().for_each(|path| drop(self.workloads.remove(path, &mut access)));
         !gone.is_empty()
     }
 
-    /// Gives everybody what followed.
-    fn write(&mut self, changes: &mut Vec<Change>, remarks: &mut Vec<String>) {
-        let levels = self.levels();
-        for (slot, levels) in self.slots.iter().zip(&levels) {
-            if slot.before.is_none() {
+    /// Writes the targets of all workloads.
+    fn write(&mut self, changes: &mut Vec<Change>, warnings: &mut Vec<String>) {
+        let targets = self.targets();
+        for (admitted, targets) in self.workloads.iter().zip(&targets) {
+            if admitted.saved.is_none() {
                 continue;
             }
-            match self.parts.enforcer.apply(slot.id, levels, changes) {
+            match self.parts.enforcer.apply(admitted.id, targets, changes) {
                 Ok(()) | Err(KernelError::Gone(_)) => {}
                 Err(error) => {
                     self.counts.errors += 1;
-                    said(remarks, &error);
+                    warn(warnings, &error);
                 }
             }
         }
         if let Err(error) = self.parts.enforcer.flush() {
             self.counts.errors += 1;
-            said(remarks, &error);
+            warn(warnings, &error);
         }
-        changes.iter().for_each(|change| self.slots.note(change));
+        changes.iter().for_each(|change| self.workloads.record(change));
     }
 
-    fn levels(&self) -> Vec<Levels> {
-        let ControlSection { law, controls, protected, .. } = &self.parts.control;
+    fn targets(&self) -> Vec<Targets> {
+        let ControlSection { law, controls: resources, protected, .. } = &self.parts.control;
         if *law == Law::Linear {
-            let of = |(guest, slot): (usize, &Slot)| {
-                of_points(|range| self.round.mapped(guest, range), slot.memory(), controls)
+            let linear = |(index, admitted): (usize, &AdmittedWorkload)| {
+                linear_targets(|range| self.round.linear_value(index, range), admitted.memory(), resources)
             };
-            return self.slots.iter().enumerate().map(of).collect();
+            return self.workloads.iter().enumerate().map(linear).collect();
         }
         let weights: Vec<f64> = self.round.outcomes().map(|outcome| outcome.weight).collect();
-        let mut levels: Vec<Levels> = weights.iter().map(|weight| of_weight(*weight, controls)).collect();
-        if controls.contains(&Control::Memory) && *protected > 0.0 {
-            let claim = |(slot, weight): (&Slot, &f64)| Claim { weight: *weight, size: slot.memory() };
-            let claims: Vec<Claim> = self.slots.iter().zip(&weights).map(claim).collect();
-            let total = protected * self.parts.terms.supply[Control::Memory as usize];
-            levels.iter_mut().zip(protections(total, &claims)).for_each(|(l, bytes)| l.memory = Some(bytes));
+        let mut targets: Vec<Targets> = weights.iter().map(|weight| weight_targets(*weight, resources)).collect();
+        if resources.contains(&Resource::Memory) && *protected > 0.0 {
+            let claim = |(admitted, weight): (&AdmittedWorkload, &f64)| MemoryClaim {
+                weight: *weight,
+                size: admitted.memory(),
+            };
+            let claims: Vec<MemoryClaim> = self.workloads.iter().zip(&weights).map(claim).collect();
+            let total = protected * self.parts.settings.supply.memory;
+            let bytes = protected_memory(total, &claims);
+            targets.iter_mut().zip(bytes).for_each(|(targets, bytes)| targets.memory = Some(bytes as f64));
         }
-        levels
+        targets
     }
 
-    /// Puts back what was written, by this life of the agent and those before. The agent may go on afterwards.
+    /// Restores all groups that this run of the agent or an earlier one changed. The agent may continue afterwards.
     pub fn release(&mut self) -> Released {
-        let mut released = self.put_back();
-        let paths: Vec<&str> = self.slots.iter().map(|slot| slot.guest.group.path.as_str()).collect();
-        let done = paths.into_iter().chain(self.kept.keys().map(String::as_str));
+        let mut released = self.restore_all();
+        let paths = self.workloads.iter().map(|admitted| admitted.workload.group.path.as_str());
+        let done = paths.chain(self.previous.keys().map(String::as_str));
         let done: Vec<&str> = done.filter(|path| !released.left.contains(*path)).collect();
         if let Some(Err(error)) = self.parts.journal.as_ref().map(|journal| journal.forget(done)) {
             released.failed.push(error.to_string());
@@ -312,26 +316,26 @@ impl Agent {
         released
     }
 
-    /// The same, but the journal still knows what was there.
-    fn put_back(&mut self) -> Released {
+    /// Restores all groups, and keeps their entries in the journal.
+    fn restore_all(&mut self) -> Released {
         let mut released = Released::default();
-        let left = self.kept.values().map(|entry| (&entry.group, entry.identity, &entry.before, None));
-        let slots = self
-            .slots
-            .iter()
-            .filter_map(|slot| Some((&slot.guest.group, slot.guest.identity, slot.before.as_ref()?, Some(slot.id))));
-        for (group, identity, before, id) in left.chain(slots) {
-            // Another group of the same name has never been written to.
-            let there = (self.parts.identity)(&group.path) == Some(identity);
-            match if there { self.parts.enforcer.restore(group, before) } else { Ok(()) } {
-                Ok(()) => released.groups += usize::from(there),
+        let previous = self.previous.values().map(|entry| (&entry.group, entry.identity, &entry.saved, None));
+        let admitted = self.workloads.iter().filter_map(|admitted| {
+            let workload = &admitted.workload;
+            Some((&workload.group, workload.identity, admitted.saved.as_ref()?, Some(admitted.id)))
+        });
+        for (group, identity, saved, id) in previous.chain(admitted) {
+            // A new group of the same name was never changed.
+            let exists = (self.parts.identity)(&group.path) == Some(identity);
+            match if exists { self.parts.enforcer.restore(group, saved) } else { Ok(()) } {
+                Ok(()) => released.groups += usize::from(exists),
                 Err(KernelError::Gone(_)) => {}
                 Err(error) => {
                     released.left.insert(group.path.clone());
                     released.failed.push(error.to_string());
                 }
             }
-            // It has to learn anew what is there now.
+            // The enforcer has to read the restored settings. If that fails, the next update reports it.
             if let Some(id) = id {
                 self.parts.enforcer.dismiss(id);
                 let _ = self.parts.enforcer.admit(id, group);
@@ -340,23 +344,23 @@ impl Agent {
         if let Err(error) = self.parts.enforcer.flush() {
             released.failed.push(error.to_string());
         }
-        self.slots.iter_mut().for_each(|slot| slot.written = [None; 4]);
+        self.workloads.iter_mut().for_each(|admitted| admitted.written = PerResource::default());
         released
     }
 }
 
-/// Processor time of this thread.
-fn thread_cpu() -> Duration {
+/// Returns the CPU time of this thread.
+fn thread_cpu_time() -> Duration {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::ThreadCPUTime);
     Duration::new(now.tv_sec.unsigned_abs(), now.tv_nsec as u32)
 }
 
-/// The digest of settings on which nodes must agree: FNV-1a over the texts, each with its length.
+/// Computes the digest of settings on which nodes must agree: FNV-1a over the texts, each with its length.
 pub fn digest<'a>(texts: impl IntoIterator<Item = &'a str>) -> u64 {
     let mut hash = 0xcbf2_9ce4_8422_2325_u64;
-    let mut eat = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
+    let mut add = |byte: u8| hash = (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
     for text in texts {
-        (text.len() as u64).to_le_bytes().into_iter().chain(text.bytes()).for_each(&mut eat);
+        (text.len() as u64).to_le_bytes().into_iter().chain(text.bytes()).for_each(&mut add);
     }
     hash
 }

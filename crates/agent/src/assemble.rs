@@ -1,155 +1,152 @@
-//! An agent from its configuration: what works on this machine, and with that an [`Agent`] that uses it.
+//! Assembles an agent from its configuration and the mechanisms that work on this machine.
 
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use crate::discovery::Quotas;
 use evenhand_documents::DocumentError;
 use evenhand_enforcers::cgroups::{
-    Budget, Control, DiskWeight, DryRun, Enforcer, Finding, Findings, Hierarchies, HostLock, KernelError, Own, Places,
-    Several, Whom, probe,
+    CompositeEnforcer, DescriptorBudget, DiskWeight, DryRun, Enforcer, GroupFilter, Hierarchies, HostLock, KernelError,
+    PerResource, ProbeReport, ProtectedCgroups, Resource, ResourceSupport, SystemRoot, probe,
 };
 use evenhand_enforcers::systemd::SystemdDbus;
-use evenhand_enforcers::traffic::{Settings, Traffic, TrafficError, TrafficMeter};
+use evenhand_enforcers::traffic::{Check, Settings, TrafficEnforcer, TrafficError, TrafficMeter};
 use evenhand_heaviness::Metric;
-use evenhand_protocol::exchange::{Fixed, Limits};
-use evenhand_protocol::transport::{Alone, Config, KeyError, Mode, Peers, PeersError};
+use evenhand_protocol::exchange::{Fixed, RecordLimits};
+use evenhand_protocol::transport::{Config, KeyError, Mode, Peers, SingleNode, TransportError};
 use thiserror::Error;
 
-use crate::agent::{Agent, AgentError, Parts, digest};
+use crate::agent::{Agent, AgentError, AgentParts, digest};
 use crate::configuration::{Configuration, NetworkSection, NodeSection, PeersSection};
+use crate::discovery::Quotas;
+use crate::fairness_round::{FairnessRound, RoundSettings};
 use crate::journal::{Journal, JournalError};
-use crate::round::{Round, Terms};
-use crate::supply::{SupplyError, speed, supply};
+use crate::node_supply::{SupplyError, node_supply, processor_speed};
 
-/// An agent, and what it stands on.
+/// An agent of this machine, with the probe's report and the lock.
 pub struct Assembly {
     /// The agent.
     pub agent: Agent,
-    /// What works here.
-    pub findings: Findings,
-    /// Held for as long as the agent may write.
+    /// The resources that can be divided on this machine.
+    pub report: ProbeReport,
+    /// The lock on the groups, which must be held while the agent may write; `None` in a dry run.
     pub lock: Option<HostLock>,
 }
 
-/// Why there is no agent.
+/// Why an agent cannot be assembled.
 #[derive(Debug, Error)]
 pub enum AssembleError {
-    /// The quotas are none.
+    /// The file of quotas is invalid.
     #[error(transparent)]
     Quotas(Box<DocumentError>),
-    /// The kernel's files say something else, or somebody else writes there.
+    /// The kernel's files are not as expected, or another agent manages the groups.
     #[error(transparent)]
     Kernel(#[from] KernelError),
-    /// It is not known what this machine has.
+    /// The resources of this machine cannot be determined.
     #[error(transparent)]
     Supply(#[from] SupplyError),
-    /// What groups have cannot be kept.
+    /// The settings of groups cannot be stored.
     #[error(transparent)]
     Journal(#[from] JournalError),
-    /// What guests send cannot be divided.
+    /// Network traffic cannot be divided.
     #[error(transparent)]
     Traffic(#[from] TrafficError),
-    /// Other nodes cannot be reached.
+    /// The exchange with other nodes cannot be started.
     #[error(transparent)]
-    Peers(#[from] PeersError),
+    Peers(#[from] TransportError),
     /// The key cannot be read.
     #[error("{path}: {source}")]
     Key {
-        /// The file.
+        /// The path of the file.
         path: String,
-        /// Why.
+        /// The error.
         source: KeyError,
     },
-    /// The agent's own.
+    /// The agent itself cannot be created.
     #[error(transparent)]
     Agent(#[from] AgentError),
-    /// The folder for what has to survive cannot be made.
+    /// The directory for the agent's state cannot be created.
     #[error("{folder}: {source}")]
     State {
-        /// The folder.
+        /// The path of the directory.
         folder: String,
-        /// Why.
+        /// The error.
         source: std::io::Error,
     },
 }
 
-/// What works here, for these settings. Changes nothing.
+/// Finds out which resources can be divided on this machine with this configuration. Changes nothing.
 ///
 /// # Errors
-/// If it cannot be found out.
-pub fn doctor(configuration: Option<&Configuration>, places: &Places) -> Result<Findings, KernelError> {
+/// Returns an error if the mounted cgroup hierarchies cannot be determined.
+pub fn diagnose(configuration: Option<&Configuration>, system: &SystemRoot) -> Result<ProbeReport, KernelError> {
     let under = configuration.map_or("", |c| c.node.under.as_str());
-    let mut findings = probe(places, under)?;
-    let row = match configuration.and_then(|c| Some((c, c.network.as_ref()?))) {
-        Some((configuration, section)) => network(&settings(section, &configuration.node), &findings.hierarchies),
-        None => Finding {
-            control: Control::Network,
-            able: false,
-            by: String::new(),
-            why: "no device is named".into(),
-            advice: Some("name the device by which the machine sends: [network] device = \"eth0\"".into()),
+    let mut report = probe(system, under)?;
+    let support = match configuration.and_then(|c| Some((c, c.network.as_ref()?))) {
+        Some((configuration, section)) => {
+            network_support(&traffic_settings(section, &configuration.node), &report.hierarchies)
+        }
+        None => ResourceSupport {
+            resource: Resource::Network,
+            supported: false,
+            mechanism: String::new(),
+            reason: "no device is configured".into(),
+            advice: Some("name the device through which the machine sends: [network] device = \"eth0\"".into()),
         },
     };
-    findings.set(row);
-    Ok(findings)
+    report.add(support);
+    Ok(report)
 }
 
-fn settings(section: &NetworkSection, node: &NodeSection) -> Settings {
-    let link = node.supply[Control::Network as usize].map(|bytes| bytes as u64);
+fn traffic_settings(section: &NetworkSection, node: &NodeSection) -> Settings {
+    let link = node.supply.network.map(|bytes| bytes as u64);
     Settings { device: section.device.clone(), link, force: section.replace }
 }
 
-fn network(settings: &Settings, hierarchies: &Hierarchies) -> Finding {
-    let tried = evenhand_enforcers::traffic::probe(settings, hierarchies);
-    // By group or by device: one is enough.
-    let rules = |what: &str| what.starts_with("rules");
-    let able = tried.iter().filter(|found| !rules(found.what)).all(|found| found.works == Some(true))
-        && tried.iter().any(|found| rules(found.what) && found.works == Some(true));
-    let (works, not): (Vec<_>, Vec<_>) = tried.iter().partition(|found| found.works == Some(true));
-    let sentences = |of: &[&evenhand_enforcers::traffic::Finding]| {
-        of.iter().map(|f| f.sentence.as_str()).collect::<Vec<_>>().join(" ")
+fn network_support(settings: &Settings, hierarchies: &Hierarchies) -> ResourceSupport {
+    let checks = evenhand_enforcers::traffic::probe(settings, hierarchies);
+    // Rules for groups or for devices: one kind suffices.
+    let is_rule = |check: &Check| check.name.starts_with("rules");
+    let passed = |check: &Check| check.passed == Some(true);
+    let supported = checks.iter().filter(|c| !is_rule(c)).all(passed) && checks.iter().any(|c| is_rule(c) && passed(c));
+    let (works, fails): (Vec<&Check>, Vec<&Check>) = checks.iter().partition(|check| passed(check));
+    let failures = fails.iter().map(|check| check.message.as_str()).collect::<Vec<_>>().join(" ");
+    let (mechanism, reason, advice) = if supported {
+        let advice = (!fails.is_empty()).then_some(failures);
+        (format!("classes of {}", settings.device), format!("{} is divided by HTB", settings.device), advice)
+    } else {
+        (String::new(), failures, works.is_empty().then(|| "run as root".into()))
     };
-    Finding {
-        control: Control::Network,
-        able,
-        by: if able { format!("classes of {}", settings.device) } else { String::new() },
-        why: if able { format!("{} is divided by HTB", settings.device) } else { sentences(&not) },
-        advice: (able && !not.is_empty())
-            .then(|| sentences(&not))
-            .or_else(|| (!able && works.is_empty()).then(|| "run as root".into())),
-    }
+    ResourceSupport { resource: Resource::Network, supported, mechanism, reason, advice }
 }
 
-/// An agent of this machine. If it may write, nobody else may, where it works.
+/// Assembles an agent of this machine. If it may write (`apply`), it locks its groups against other agents.
 ///
 /// # Errors
-/// If anything that it needs is not there.
-pub fn assemble(configuration: Configuration, apply: bool, places: &Places) -> Result<Assembly, AssembleError> {
-    let findings = doctor(Some(&configuration), places)?;
-    let Configuration { mut node, heaviness, control, network, peers, quotas, guests, .. } = configuration;
-    let lock = apply.then(|| HostLock::take(&findings.hierarchies, &node.under)).transpose()?;
+/// Returns an error if a part that the agent needs is not available.
+pub fn assemble(configuration: Configuration, apply: bool, system: &SystemRoot) -> Result<Assembly, AssembleError> {
+    let report = diagnose(Some(&configuration), system)?;
+    let Configuration { mut node, heaviness, control, network, peers, quotas, discovery, .. } = configuration;
+    let lock = apply.then(|| HostLock::take(&report.hierarchies, &node.under)).transpose()?;
     let quotas = quotas.map(|path| Quotas::open(&path)).transpose().map_err(|e| AssembleError::Quotas(Box::new(e)))?;
     let quotas = quotas.unwrap_or_default();
-    Budget::raise_limit();
-    let budget = Budget::of_process();
-    let able = |control| findings.row(control).is_some_and(|row| row.able);
-    let mut meter = findings.meters(&budget);
+    DescriptorBudget::raise_limit();
+    let budget = DescriptorBudget::of_process();
+    let supported = |resource| report.support(resource).filter(|support| support.supported);
+    let mut meter = report.meter(&budget);
     let mut traffic = None;
-    match network.as_ref().filter(|_| apply && able(Control::Network)) {
+    match network.as_ref().filter(|_| apply && supported(Resource::Network).is_some()) {
         Some(section) => {
-            let opened = Traffic::open(settings(section, &node), &findings.hierarchies)?;
-            node.supply[Control::Network as usize].get_or_insert(opened.link() as f64);
+            let opened = TrafficEnforcer::open(traffic_settings(section, &node), &report.hierarchies)?;
+            node.supply.network.get_or_insert(opened.link() as f64);
             meter = meter.with(Box::new(opened.meter()?));
             traffic = Some(opened);
         }
         None => meter = meter.with(Box::new(TrafficMeter::of_devices()?)),
     }
     let enforcer: Box<dyn Enforcer> =
-        if apply { enforcers(&findings, traffic, &budget)? } else { Box::new(DryRun::default()) };
-    let enforced_by =
-        Control::ALL.map(|control| findings.row(control).filter(|row| row.able).map(|row| row.by.clone()));
+        if apply { enforcers(&report, traffic, &budget)? } else { Box::new(DryRun::default()) };
+    let enforced_by = PerResource::from_fn(|resource| supported(resource).map(|support| support.mechanism.clone()));
     let journal = if apply {
         std::fs::create_dir_all(&node.state)
             .map_err(|source| AssembleError::State { folder: node.state.display().to_string(), source })?;
@@ -158,36 +155,36 @@ pub fn assemble(configuration: Configuration, apply: bool, places: &Places) -> R
         None
     };
     let root = Path::new("/");
-    let terms = Terms {
+    let settings = RoundSettings {
         metric: heaviness.metric.into(),
         endowment: heaviness.endowment,
-        supply: supply(&node, root)?,
-        speed: speed(node.speed, root, &node.state)?,
+        supply: node_supply(&node, root)?,
+        speed: processor_speed(node.speed, root, &node.state)?,
         law: control.law,
-        // A word is told, and heard, between two updates.
+        // A record is sent, and received, between two updates.
         delay: peers.as_ref().map_or(0, |peers| if peers.ring { 2 } else { 1 }),
         resources: heaviness.resources,
         quotas,
     };
-    let resources: Vec<&str> = terms.resources.iter().map(|c| c.resource()).collect();
-    let digest =
-        digest([&heaviness.said, &resources.join(","), &terms.quotas.digest().to_string()].map(|s| s.as_str()));
+    let resources: Vec<&str> = settings.resources.iter().map(|resource| resource.name()).collect();
+    let quotas_digest = settings.quotas.digest().to_string();
+    let digest = digest([heaviness.canonical.as_str(), &resources.join(","), &quotas_digest]);
     let name = node.name.clone().unwrap_or_else(host_name);
     let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos() as u64);
     let incarnation = journal.as_ref().map_or(Ok(now), |journal| journal.incarnation(now))?;
     let peers: Box<dyn Peers> = match &peers {
-        None => Box::new(Alone),
+        None => Box::new(SingleNode),
         Some(section) => {
-            evenhand_protocol::transport::start(config(section, (&name, incarnation), &terms, control.interval)?)?
+            evenhand_protocol::transport::start(config(section, (&name, incarnation), &settings, control.interval)?)?
         }
     };
-    let hierarchies = findings.hierarchies.clone();
-    let parts = Parts {
+    let hierarchies = report.hierarchies.clone();
+    let parts = AgentParts {
         node: name,
         metric: heaviness.name.into(),
-        terms,
+        settings,
         control,
-        guests,
+        discovery,
         meter: Box::new(meter),
         enforcer,
         enforced_by,
@@ -197,54 +194,59 @@ pub fn assemble(configuration: Configuration, apply: bool, places: &Places) -> R
         digest,
         incarnation,
     };
-    Ok(Assembly { agent: Agent::start(parts)?, findings, lock })
+    Ok(Assembly { agent: Agent::new(parts)?, report, lock })
 }
 
-/// Everything that can write here, each to what is its own.
-fn enforcers(findings: &Findings, traffic: Option<Traffic>, budget: &Budget) -> Result<Box<dyn Enforcer>, KernelError> {
-    let own = Own::detect(&findings.hierarchies)?;
-    let mut all = Several::new();
-    if findings.systemd {
-        // Units are systemd's to write (its single-writer rule), also where a file would do.
-        let disk = findings.disk.unwrap_or(DiskWeight::Cost);
-        let settings = evenhand_enforcers::systemd::Settings { disk, memory: findings.memory, ..Default::default() };
-        all = all.with(Whom::Units, Box::new(SystemdDbus::new(settings, own.clone())?));
+/// Combines all enforcers of this machine, each for the groups that it should write.
+fn enforcers(
+    report: &ProbeReport,
+    traffic: Option<TrafficEnforcer>,
+    budget: &DescriptorBudget,
+) -> Result<Box<dyn Enforcer>, KernelError> {
+    let protected = ProtectedCgroups::detect()?;
+    let mut all = CompositeEnforcer::new();
+    if report.systemd {
+        // Only systemd should write the attributes of its units (its single-writer rule), even where a file would do.
+        let disk = report.disk_weight.unwrap_or(DiskWeight::Cost);
+        let memory = report.memory_protection;
+        let settings = evenhand_enforcers::systemd::Settings { disk, memory, ..Default::default() };
+        all = all.with(GroupFilter::SystemdUnits, Box::new(SystemdDbus::new(settings, protected.clone())?));
     }
-    for enforcer in findings.enforcers(&own, budget) {
-        all = all.with(if findings.systemd { Whom::Others } else { Whom::All }, enforcer);
+    for enforcer in report.enforcers(&protected, budget) {
+        all = all.with(if report.systemd { GroupFilter::OtherGroups } else { GroupFilter::All }, enforcer);
     }
     if let Some(traffic) = traffic {
-        all = all.with(Whom::All, Box::new(traffic));
+        all = all.with(GroupFilter::All, Box::new(traffic));
     }
     Ok(Box::new(all))
 }
 
-/// No word counts for more than a user's worth of so many users, under metrics whose sums have no other bound.
+/// The number of users that bounds a record under metrics whose sums have no other bound.
 const USERS: usize = 1024;
 
 fn config(
     section: &PeersSection,
     (node, incarnation): (&str, u64),
-    terms: &Terms,
+    settings: &RoundSettings,
     interval: std::time::Duration,
 ) -> Result<Config, AssembleError> {
     let key = evenhand_protocol::transport::read_key(&section.key)
         .map_err(|e| AssembleError::Key { path: section.key.display().to_string(), source: e })?;
-    let metric: Arc<dyn Metric<f64>> = Arc::clone(&terms.metric);
-    let users = terms.quotas.users().len().max(USERS);
+    let metric: Arc<dyn Metric<f64>> = Arc::clone(&settings.metric);
+    let users = settings.quotas.users().len().max(USERS);
     let bounds = move |supply: &[Fixed]| {
         let supply: Vec<f64> = supply.iter().map(|s| s.to_f64()).collect();
-        // A little more than what is there: clocks and meters are not exact.
-        let most = Round::most(metric.as_ref(), users, &supply);
-        most.into_iter().map(|most| Fixed::from_f64(1.001 * most + 1e-9).unwrap_or(Fixed::MAX)).collect()
+        // Slightly more than the bound, because clocks and meters are not exact.
+        let bounds = FairnessRound::record_bounds(metric.as_ref(), users, &supply);
+        bounds.into_iter().map(|bound| Fixed::from_f64(1.001 * bound + 1e-9).unwrap_or(Fixed::MAX)).collect()
     };
-    let most = terms.resources.iter().map(|c| section.largest[*c as usize]);
-    let known = section.largest.iter().any(Option::is_some);
-    let most = most.map(|most| most.map_or(Fixed::MAX, |most| Fixed::from_f64(most).unwrap_or(Fixed::MAX)));
-    let limits = Limits {
-        supply: known.then(|| most.collect()),
+    let known = section.largest.iter().any(|(_, largest)| largest.is_some());
+    let largest = section.largest.select(&settings.resources).into_iter();
+    let largest = largest.map(|bound| bound.and_then(Fixed::from_f64).unwrap_or(Fixed::MAX));
+    let limits = RecordLimits {
+        supply: known.then(|| largest.collect()),
         terms: Arc::new(bounds),
-        users: evenhand_protocol::exchange::MOST_USERS,
+        users: evenhand_protocol::exchange::MAX_USERS,
     };
     let mode = if section.ring { Mode::Ring } else { Mode::Gossip };
     Ok(Config {
@@ -252,8 +254,8 @@ fn config(
         advertise: section.advertise,
         seeds: section.seeds.clone(),
         mode,
-        age_limit: section.fresh,
-        halvings: section.lost - section.fresh,
+        fresh_intervals: section.fresh,
+        max_halvings: section.lost - section.fresh,
         ..Config::new(node, section.listen, key, interval, limits)
     })
 }

@@ -1,49 +1,51 @@
-//! What survives a crash: what groups had before the agent wrote to them.
+//! Stores, for recovery after a crash, the settings that groups had before the agent changed them.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use evenhand_enforcers::cgroups::{Before, Group};
+use evenhand_enforcers::cgroups::{Group, SavedState};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// By the path of the group.
+/// The saved settings, by the path of the group.
 const GROUPS: TableDefinition<'_, &str, &str> = TableDefinition::new("groups");
 
-/// Which life of the agent this is.
-const LIVES: TableDefinition<'_, &str, u64> = TableDefinition::new("lives");
+/// The last incarnation of the agent.
+const INCARNATIONS: TableDefinition<'_, &str, u64> = TableDefinition::new("lives");
 
-/// A group that was, or was about to be, written to.
+/// A group that was changed, or was about to be.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {
     /// The group.
     pub group: Group,
-    /// Another group of the same path has another: to that one nothing is put back.
+    /// The identity of the group: a later group of the same path is not restored.
     pub identity: u64,
-    /// What it had.
-    pub before: Before,
+    /// The settings before the first change.
+    pub saved: SavedState,
 }
 
+/// The format of an entry in the file.
 #[derive(Deserialize, Serialize)]
-struct Kept {
+struct StoredEntry {
     identity: u64,
     unit: Option<String>,
     devices: Vec<String>,
-    before: BTreeMap<String, String>,
+    #[serde(rename = "before")]
+    saved: BTreeMap<String, String>,
 }
 
-/// A small database in one file, which one process at a time has open.
+/// A small database in one file, which one process at a time can open.
 #[derive(Debug)]
 pub struct Journal {
     database: Database,
     path: PathBuf,
 }
 
-/// Why the journal cannot be kept.
+/// Why the journal cannot be used.
 #[derive(Debug, Error)]
 pub enum JournalError {
-    /// Somebody else has it open.
+    /// Another process has it open.
     #[error("{}: another agent is running with it; stop it first", path.display())]
     InUse {
         /// The file.
@@ -54,31 +56,31 @@ pub enum JournalError {
     Database {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The database's error.
         source: Box<redb::Error>,
     },
-    /// It says something else than it should.
+    /// An entry has another form than expected.
     #[error("{}: the entry of {group:?} cannot be read: {why}", path.display())]
     Content {
         /// The file.
         path: PathBuf,
-        /// Which entry.
+        /// The path of the entry's group.
         group: String,
-        /// What is wrong.
+        /// The problem.
         why: String,
     },
 }
 
 impl Journal {
-    /// Opens the file, or makes it.
+    /// Opens the file, or creates it.
     ///
     /// # Errors
-    /// If another process has it open, or it is no such file.
+    /// Returns an error if another process has it open, or if it is not such a file.
     pub fn open(path: &Path) -> Result<Journal, JournalError> {
         let database = match Database::create(path) {
             Ok(database) => database,
             Err(DatabaseError::DatabaseAlreadyOpen) => return Err(JournalError::InUse { path: path.to_owned() }),
-            Err(error) => return Err(wrong(path)(error)),
+            Err(error) => return Err(database_error(path)(error)),
         };
         let journal = Journal { database, path: path.to_owned() };
         journal.change(|_| Ok(()))?;
@@ -94,18 +96,18 @@ impl Journal {
             with(&mut transaction.open_table(GROUPS)?)?;
             Ok(transaction.commit()?)
         };
-        all().map_err(wrong(&self.path))
+        all().map_err(database_error(&self.path))
     }
 
-    /// A number for this life of the agent: this one, if it is larger than those of all lives before, else one more than
-    /// the largest. So other nodes see a new life also when the clock was set back.
+    /// Returns and stores the number of a new incarnation: `at_least`, or one more than the largest number so far. So other
+    /// nodes recognize a restart also when the clock was set back.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if it cannot be written.
     pub fn incarnation(&self, at_least: u64) -> Result<u64, JournalError> {
         let all = || -> Result<u64, redb::Error> {
             let transaction = self.database.begin_write()?;
-            let mut table = transaction.open_table(LIVES)?;
+            let mut table = transaction.open_table(INCARNATIONS)?;
             let last = table.get("last")?.map_or(0, |last| last.value());
             let this = at_least.max(last.saturating_add(1));
             table.insert("last", this)?;
@@ -113,26 +115,26 @@ impl Journal {
             transaction.commit()?;
             Ok(this)
         };
-        all().map_err(wrong(&self.path))
+        all().map_err(database_error(&self.path))
     }
 
-    /// Writes down what groups have, before anything is written to them; on the disk when it returns.
+    /// Stores the settings of groups, before these are changed. They are on the disk when this returns.
     ///
     /// # Errors
-    /// If it cannot be written; nothing is then.
+    /// Returns an error if they cannot be written; then none is.
     pub fn put(&self, entries: &[Entry]) -> Result<(), JournalError> {
         if entries.is_empty() {
             return Ok(());
         }
         let mut lines = Vec::new();
-        for Entry { group, identity, before } in entries {
-            let kept = Kept {
+        for Entry { group, identity, saved } in entries {
+            let stored = StoredEntry {
                 identity: *identity,
                 unit: group.unit.clone(),
                 devices: group.devices.clone(),
-                before: before.0.clone(),
+                saved: saved.0.clone(),
             };
-            lines.push((&group.path, serde_json::to_string(&kept).map_err(|e| self.content(&group.path, &e))?));
+            lines.push((&group.path, serde_json::to_string(&stored).map_err(|e| self.content(&group.path, &e))?));
         }
         self.change(|table| {
             for (path, line) in &lines {
@@ -142,10 +144,10 @@ impl Journal {
         })
     }
 
-    /// Forgets groups that are gone or have been put back.
+    /// Removes the entries of groups that no longer exist or have been restored.
     ///
     /// # Errors
-    /// If it cannot be written.
+    /// Returns an error if the file cannot be written.
     pub fn forget<'a>(&self, paths: impl IntoIterator<Item = &'a str>) -> Result<(), JournalError> {
         let mut paths = paths.into_iter().peekable();
         if paths.peek().is_none() {
@@ -159,10 +161,10 @@ impl Journal {
         })
     }
 
-    /// What was written down and not forgotten, by path.
+    /// Returns all entries, sorted by path.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if they cannot be read.
     pub fn entries(&self) -> Result<Vec<Entry>, JournalError> {
         let lines = || -> Result<Vec<(String, String)>, redb::Error> {
             let table = self.database.begin_read()?.open_table(GROUPS)?;
@@ -174,10 +176,10 @@ impl Journal {
             Ok(lines)
         };
         let mut entries = Vec::new();
-        for (path, line) in lines().map_err(wrong(&self.path))? {
-            let kept: Kept = serde_json::from_str(&line).map_err(|e| self.content(&path, &e))?;
-            let group = Group { path, unit: kept.unit, devices: kept.devices };
-            entries.push(Entry { group, identity: kept.identity, before: Before(kept.before) });
+        for (path, line) in lines().map_err(database_error(&self.path))? {
+            let stored: StoredEntry = serde_json::from_str(&line).map_err(|e| self.content(&path, &e))?;
+            let group = Group { path, unit: stored.unit, devices: stored.devices };
+            entries.push(Entry { group, identity: stored.identity, saved: SavedState(stored.saved) });
         }
         Ok(entries)
     }
@@ -187,7 +189,7 @@ impl Journal {
     }
 }
 
-fn wrong<E: Into<redb::Error>>(path: &Path) -> impl FnOnce(E) -> JournalError {
+fn database_error<E: Into<redb::Error>>(path: &Path) -> impl FnOnce(E) -> JournalError {
     let path = path.to_owned();
     move |error| JournalError::Database { path, source: Box::new(error.into()) }
 }
@@ -197,13 +199,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_put_is_there_for_the_next_process() {
+    fn entries_are_there_for_the_next_process() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("agent.redb");
         let entry = |path: &str, value: &str| Entry {
             group: Group { path: path.into(), unit: Some("a.scope".into()), devices: vec!["tap0".into()] },
             identity: 7,
-            before: Before([("cpu.weight".to_owned(), value.to_owned())].into()),
+            saved: SavedState([("cpu.weight".to_owned(), value.to_owned())].into()),
         };
         let journal = Journal::open(&path).unwrap();
         assert!(matches!(Journal::open(&path), Err(JournalError::InUse { .. })));
@@ -215,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn lives_are_numbered_upwards_whatever_the_clock_says() {
+    fn incarnations_increase_whatever_the_clock_shows() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("agent.redb");
         let next = |at_least| Journal::open(&path).unwrap().incarnation(at_least).unwrap();
@@ -223,11 +225,11 @@ mod tests {
     }
 
     #[test]
-    fn a_file_that_is_none_is_refused() {
+    fn a_file_of_another_format_is_rejected() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("agent.redb");
         std::fs::write(&path, "hello").unwrap();
-        let said = Journal::open(&path).unwrap_err().to_string();
-        assert!(said.contains("agent.redb: "), "{said}");
+        let message = Journal::open(&path).unwrap_err().to_string();
+        assert!(message.contains("agent.redb: "), "{message}");
     }
 }

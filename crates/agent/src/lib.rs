@@ -1,50 +1,56 @@
-//! The node's daemon: measures the guests of one machine, tells other nodes, weighs, writes, and puts back (paper 003, Listing 1).
+//! The daemon of a node: measures the running workloads of one machine, exchanges records with the other nodes, computes
+//! weights from the users' heaviness, writes them, and restores the earlier settings at the end (Poullie et al. 2016,
+//! Listing 1).
 //!
-//! An [`Agent`] is one state with one step, [`Agent::update`]: who is here, what they used, what this node says of its users,
-//! what all nodes say, and the weights that follow. Everything that touches the machine is handed to it in [`Parts`]: sources of
-//! guests, a meter, an enforcer, peers, a journal. So a crash, a group that vanishes and a node that is lost are unit tests on a
-//! machine that is simulated; [`assemble`] is what puts in the real ones. [`Round`] is the step without the machine, from loads to
-//! weights; [`Loads`] makes loads of counters; [`Journal`] is what survives a crash; [`Status`] what people see.
+//! An [`Agent`] is one state with one step, [`Agent::update`]: the workloads that run, their loads, the node's record, the
+//! records of all nodes, and the weights that follow. All access to the machine goes through [`AgentParts`]: sources of
+//! workloads, a meter, an enforcer, peers, a journal. So a crash, a group that vanishes and a lost node are unit tests on a
+//! simulated machine; [`assemble`] creates the real parts. [`FairnessRound`] is the step without the machine, from loads to
+//! weights; [`LoadTracker`] computes loads from counters; [`Journal`] survives a crash; [`Status`] is the state for people.
 //!
 //! ```
 //! use evenhand_agent::Configuration;
 //! use evenhand_documents::Document;
-//! use evenhand_agent::discovery::Own;
-//! use evenhand_enforcers::cgroups::Hierarchies;
+//! use evenhand_enforcers::cgroups::{Hierarchies, ProtectedCgroups};
 //!
 //! let text = "[control]\ninterval = \"5s\"\n[[guests]]\nfrom = \"user-slices\"\n";
 //! let document = Document::parse("agent.toml", text, None)?;
-//! let configuration = Configuration::read(&document, &Hierarchies::default(), Own::default())?;
+//! let configuration = Configuration::read(&document, &Hierarchies::default(), ProtectedCgroups::default())?;
 //! assert_eq!(configuration.control.interval.as_secs(), 5);
 //! assert_eq!(configuration.heaviness.name, "deviation");
 //! # Ok::<(), evenhand_documents::DocumentError>(())
 //! ```
 //!
-//! This room contains no fairness maths, and writes nothing to a group before what that has is on the disk.
+//! A workload is a virtual machine, container, job or other control group of one user. The configuration, the status and
+//! the metrics call it a guest, and keep that name because they are interfaces.
+//!
+//! This crate does not define heaviness, and it changes a group only after the group's settings are on the disk.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod admitted_workloads;
 mod agent;
 mod assemble;
+mod build_status;
+mod compute_targets;
 mod configuration;
+mod control_socket;
 pub mod discovery;
+mod fairness_round;
 mod journal;
-mod levels;
-mod loads;
-mod report;
-mod round;
-mod slots;
-mod socket;
+mod load_tracker;
+mod node_supply;
 mod status;
-mod supply;
 
-pub use agent::{Agent, AgentError, Identity, Parts, Released, Update, digest};
-pub use assemble::{AssembleError, Assembly, assemble, doctor};
+pub use agent::{Agent, AgentError, AgentParts, Identity, Released, Update, digest};
+pub use assemble::{AssembleError, Assembly, assemble, diagnose};
 pub use configuration::{
     Configuration, ControlSection, HeavinessSection, Law, NetworkSection, NodeSection, PeersSection, Speed,
 };
+pub use control_socket::{ControlSocket, request};
+pub use fairness_round::{
+    ControllerFailure, FairnessRound, Measured, RoundSettings, UserOutcome, WorkloadInfo, WorkloadOutcome,
+};
 pub use journal::{Entry, Journal, JournalError};
-pub use loads::{Load, Loads, Reading};
-pub use round::{Facts, Measured, Outcome, Round, Terms, UserOutcome};
-pub use socket::{Answers, ask};
-pub use status::{GuestStatus, NodeStatus, ResourceStatus, Status, TotalStatus, UserStatus};
-pub use supply::{SupplyError, benchmark, speed, supply};
+pub use load_tracker::{Load, LoadReading, LoadTracker};
+pub use node_supply::{SupplyError, benchmark, node_supply, processor_speed};
+pub use status::{NodeStatus, ResourceStatus, Status, TotalStatus, UserStatus, WorkloadStatus};

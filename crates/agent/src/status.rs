@@ -1,117 +1,122 @@
-//! What the agent tells people: one record, made anew at each update.
+//! The state of the agent for people and programs: one record, created at each update.
+//!
+//! Its JSON form is an interface: workloads are called `guests` there, and warnings `remarks`.
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-/// The state of the agent after an update. Maps are by the name of a resource: `cpu`, `mem`, `disk`, `net`.
+/// The state of the agent after an update. The keys of maps are the names of resources: `cpu`, `mem`, `disk`, `net`.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct Status {
     /// The node's name.
     pub node: String,
-    /// Seconds since 1970 of this update.
+    /// The time of this status, in seconds since 1970.
     pub at_s: f64,
-    /// Whether weights are written; else what would be is only said.
+    /// Whether weights are written, rather than only reported.
     pub applied: bool,
-    /// From one update to the next.
+    /// The time between updates, in seconds.
     pub interval_s: f64,
-    /// Updates since the start.
+    /// The number of updates since the start.
     pub updates: u64,
-    /// What heaviness is.
+    /// The name of the heaviness metric.
     pub metric: String,
-    /// How weights follow: `integral` or `linear`.
+    /// How weights follow from heaviness: `integral` or `linear`.
     pub law: String,
-    /// By how much log W moves for each 1 that a guest is heavier than its siblings; the least of all sets.
+    /// The change of log W for each 1 that a workload is heavier than its siblings; the smallest gain of all siblings.
     pub gain: Option<f64>,
-    /// For how long no other node has been heard; only of a node that should hear others.
+    /// The seconds since the last record of another node; only of a node that should receive such.
     pub alone_s: Option<f64>,
-    /// What this node has and what its guests use.
+    /// The supply and use of this node's resources.
     pub resources: BTreeMap<String, ResourceStatus>,
-    /// Everybody with guests anywhere, the heaviest first.
+    /// All users with workloads on any node, by decreasing heaviness.
     pub users: Vec<UserStatus>,
-    /// What runs here, the heaviest first.
-    pub guests: Vec<GuestStatus>,
-    /// Every node that was heard of.
+    /// The workloads on this node, by decreasing precedence.
+    #[serde(rename = "guests")]
+    pub workloads: Vec<WorkloadStatus>,
+    /// All known nodes.
     pub nodes: Vec<NodeStatus>,
-    /// Things an operator should know.
-    pub remarks: Vec<String>,
-    /// Numbers since the start.
+    /// The warnings for the operator.
+    #[serde(rename = "remarks")]
+    pub warnings: Vec<String>,
+    /// Counts since the start.
     pub totals: TotalStatus,
 }
 
-/// What there is of a resource on this node.
+/// The supply and use of a resource on this node.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct ResourceStatus {
-    /// In processors, bytes, or bytes a second. 0: not known, and not counted.
+    /// The supply in processors, bytes, or bytes per second. 0: unknown, and not counted.
     pub supply: f64,
-    /// What guests use of it.
+    /// The use by all workloads, in the same unit.
     pub used: f64,
-    /// Whether guests use nearly all of it (95 %).
+    /// Whether workloads use nearly all of it (95 %).
     pub bottleneck: bool,
-    /// What divides it here; `None`: nothing.
+    /// The mechanism that divides it; `None`: none.
     pub enforced_by: Option<String>,
 }
 
-/// A user, all nodes taken together.
+/// A user, over all nodes.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct UserStatus {
     /// The name.
     pub name: String,
-    /// h_u: at 0 the user has just what is due.
+    /// The heaviness h_u: 0 if the user has exactly the entitlement.
     pub heaviness: f64,
-    /// What the user has of each resource, as a part of what the cloud has.
+    /// The user's share of the cloud's supply of each resource.
     pub shares: BTreeMap<String, f64>,
-    /// What is due, as such a part.
+    /// The user's entitlement, as such a share.
     pub entitlements: BTreeMap<String, f64>,
-    /// Guests on all nodes.
-    pub guests: u32,
+    /// The number of workloads on all nodes.
+    #[serde(rename = "guests")]
+    pub workloads: u32,
 }
 
-/// A guest.
+/// A running workload.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
-pub struct GuestStatus {
-    /// What people call it.
+pub struct WorkloadStatus {
+    /// The name for people.
     pub name: String,
-    /// Whose it is.
+    /// The name of the owner.
     pub owner: String,
-    /// Its control group.
+    /// The path of the control group.
     pub path: String,
-    /// What it uses.
+    /// The load, in processors, bytes, and bytes per second.
     pub load: BTreeMap<String, f64>,
-    /// h_v
+    /// The heaviness h_v.
     pub heaviness: f64,
-    /// h_p = h_v + h_u: who has more of it than the others here yields.
+    /// The precedence h_p = h_v + h_u: the workload with the larger value yields.
     pub precedence: f64,
-    /// Its weight among its siblings; 1 is neutral.
+    /// The weight relative to its siblings; 1 is neutral.
     pub weight: f64,
-    /// What was written last, on the kernel's own scales.
+    /// The values written last, on the kernel's scales.
     pub written: BTreeMap<String, u64>,
 }
 
-/// A node as seen from here.
+/// A node, as seen from this one.
 #[derive(Clone, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct NodeStatus {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Since its last word.
+    /// The seconds since its last record.
     pub age_s: f64,
-    /// Whether what it says counts, in words.
+    /// Whether its record counts, in words.
     pub state: String,
-    /// Whether it counts in full.
+    /// Whether its record counts in full.
     pub fresh: bool,
 }
 
-/// Numbers since the start.
+/// Counts since the start, and the cost of the last update.
 #[derive(Clone, Copy, Debug, Default, Deserialize, PartialEq, Serialize)]
 pub struct TotalStatus {
-    /// Values written.
+    /// The number of values written.
     pub changes: u64,
-    /// Reads and writes that failed, guests that were gone not counted.
+    /// The number of reads, writes and controller updates that failed, except for workloads that ended.
     pub errors: u64,
-    /// Counters that went backwards.
+    /// The number of counters that went backwards.
     pub backwards: u64,
-    /// Processor time of the last update.
+    /// The CPU time of the last update, in seconds.
     pub update_cpu_s: f64,
-    /// How long the last update took.
+    /// The duration of the last update, in seconds.
     pub update_s: f64,
 }

@@ -1,33 +1,32 @@
-//! What a configuration may say, and what is said of one that is wrong.
+//! Reading configurations, and the errors of invalid ones.
 #![allow(clippy::unwrap_used)]
 
 use std::time::Duration;
 
-use evenhand_agent::discovery::Own;
 use evenhand_agent::{Configuration, Law, NodeSection, Speed};
 use evenhand_documents::{Document, Format};
-use evenhand_enforcers::cgroups::{Control, Hierarchies};
+use evenhand_enforcers::cgroups::{Hierarchies, PerResource, ProtectedCgroups, Resource};
 use proptest::prelude::*;
 
 const GUESTS: &str = "[[guests]]\nfrom = \"pattern\"\npattern = 'lab/(?<owner>.*)'\n";
 
 fn read(text: &str) -> Result<Configuration, String> {
     let document = Document::parse("agent.toml", text, Some(Format::Toml)).map_err(|e| e.to_string())?;
-    Configuration::read(&document, &Hierarchies::default(), Own::from_text("")).map_err(|e| e.to_string())
+    Configuration::read(&document, &Hierarchies::default(), ProtectedCgroups::from_text("")).map_err(|e| e.to_string())
 }
 
 #[test]
-fn what_is_not_said_has_its_default() {
+fn missing_keys_have_their_defaults() {
     let it = read(GUESTS).unwrap();
     assert_eq!(it.node, NodeSection::default());
-    assert_eq!((it.heaviness.name, &*it.heaviness.resources), ("deviation", &Control::ALL[..]));
+    assert_eq!((it.heaviness.name, &*it.heaviness.resources), ("deviation", &Resource::ALL[..]));
     assert_eq!((it.control.interval, it.control.controls.len()), (Duration::from_secs(10), 4));
     assert!(matches!(it.control.law, Law::Integral(_)));
     assert!(it.peers.is_none() && it.network.is_none() && it.quotas.is_none() && it.metrics.is_none());
 }
 
 #[test]
-fn everything_that_can_be_said() {
+fn all_keys_are_read() {
     let text = format!(
         "{GUESTS}
         [node]
@@ -76,47 +75,50 @@ fn everything_that_can_be_said() {
         "
     );
     let it = read(&text).unwrap();
-    assert_eq!(it.node.supply, [Some(8.0), Some(34_359_738_368.0), Some(157_286_400.0), Some(125e6)]);
+    assert_eq!(
+        it.node.supply,
+        PerResource { cpu: Some(8.0), memory: Some(34_359_738_368.0), disk: Some(157_286_400.0), network: Some(125e6) }
+    );
     assert_eq!((it.node.speed, &*it.node.under), (Speed::BogoMips { reference: 5000.0 }, "lab"));
-    assert_eq!(it.heaviness.resources, [Control::Cpu, Control::Disk]);
+    assert_eq!(it.heaviness.resources, [Resource::Cpu, Resource::Disk]);
     assert_eq!((it.control.interval, it.control.protected), (Duration::from_millis(2500), 0.25));
     let Law::Integral(settings) = it.control.law else { panic!("{:?}", it.control.law) };
-    assert_eq!((settings.gain, settings.damping, settings.least, settings.most), (0.1, 0.5, 0.1, 10.0));
+    assert_eq!((settings.gain, settings.damping, settings.min_weight, settings.max_weight), (0.1, 0.5, 0.1, 10.0));
     let peers = it.peers.unwrap();
     assert!(peers.ring && (peers.fresh, peers.lost) == (2, 5) && peers.seeds.len() == 1);
-    assert_eq!(peers.largest, [Some(128.0), None, None, None]);
+    assert_eq!(peers.largest, PerResource { cpu: Some(128.0), ..PerResource::default() });
     assert!(it.network.unwrap().replace);
 }
 
-/// The example that people copy.
+/// The example of the documentation is valid.
 #[test]
-fn the_example_of_the_documentation_is_right() {
+fn the_examples_of_the_documentation_are_valid() {
     let it = read(include_str!("../../../docs/examples/agent.toml")).unwrap();
     assert_eq!(it.control.interval, Duration::from_secs(10));
     assert!(it.peers.is_some_and(|peers| peers.seeds.len() == 2) && it.network.is_some());
-    let docs = include_str!("../../../docs/agent.md");
+    let docs = include_str!("../../../docs/src/reference/agent.md");
     let blocks = docs.split("```toml\n").skip(1).map(|rest| rest.split("```").next().unwrap());
     blocks.for_each(|block| assert!(read(block).is_ok(), "{block}"));
 }
 
-/// What the documentation says of defaults is so.
+/// The documentation states the defaults.
 #[test]
 fn defaults_are_as_documented() {
     let Law::Integral(settings) = read(GUESTS).unwrap().control.law else { panic!() };
-    let docs = include_str!("../../../docs/agent.md");
-    let said = [settings.gain, settings.damping, settings.dead_band].map(|n| n.to_string()).join(", ");
+    let docs = include_str!("../../../docs/src/reference/agent.md");
+    let defaults = [settings.gain, settings.damping, settings.dead_band].map(|n| n.to_string()).join(", ");
     assert!(docs.contains(&format!(
-        "| {said}, {:.2}, {:.2}, {}, {} |",
-        settings.slew, settings.idle, settings.least, settings.most
+        "| {defaults}, {:.2}, {:.2}, {}, {} |",
+        settings.slew, settings.idle_margin, settings.min_weight, settings.max_weight
     )));
 }
 
-/// Each wrong line, and what is said of it.
+/// Each invalid configuration, and a part of its error.
 #[test]
-fn what_is_wrong_is_said_with_its_place() {
+fn errors_have_a_position() {
     let cases = [
-        ("", "agent.toml:1:1: the document: found no guests, expected a [[guests]]"),
-        ("guests = []", "expected at least one [[guests]]: only what is named there is touched"),
+        ("", "agent.toml:1:1: the document: found no guests, expected a table [[guests]]"),
+        ("guests = []", "expected at least one [[guests]]: only the groups that it names are changed"),
         ("[[guests]]\nfrom = \"user-slice\"", "agent.toml:2:8: from: found \"user-slice\", expected one of"),
         ("[nodes]", "agent.toml:1:2: unknown field \"nodes\""),
         ("[node]\ncpu = 0", "agent.toml:2:7: cpu: found \"0\", expected a number greater than 0"),
@@ -128,7 +130,7 @@ fn what_is_wrong_is_said_with_its_place() {
         ("[heaviness]\nmetric = \"deviaton\"", "did you mean \"deviation\"?"),
         ("[heaviness]\nbeta = 1", "beta"),
         ("[heaviness]\nresources = []", "expected at least one resource"),
-        ("[heaviness]\nresources = [\"cpu\", \"cpu\"]", "cpu is there twice"),
+        ("[heaviness]\nresources = [\"cpu\", \"cpu\"]", "found cpu a second time, expected once"),
         ("[control]\ninterval = \"10\"", "agent.toml:2:12: interval: found"),
         ("[control]\ninterval = \"0.05s\"", "expected at least 0.1 s"),
         ("[control]\ngain = 0", "the controller's gain is 0, expected a finite number above 0"),
@@ -144,9 +146,9 @@ fn what_is_wrong_is_said_with_its_place() {
     for (lines, expected) in cases {
         let text =
             if lines.contains("guests") || lines.is_empty() { lines.to_owned() } else { format!("{lines}\n{GUESTS}") };
-        let said = read(&text).unwrap_err();
-        if !said.contains(expected) {
-            wrong.push(format!("{lines}\n{said}\nexpected: {expected}\n"));
+        let error = read(&text).unwrap_err();
+        if !error.contains(expected) {
+            wrong.push(format!("{lines}\n{error}\nexpected: {expected}\n"));
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
@@ -154,7 +156,7 @@ fn what_is_wrong_is_said_with_its_place() {
 
 proptest! {
     #[test]
-    fn whatever_a_file_says_nothing_panics(section in "(node|heaviness|control|peers|network|quotas|metrics|guests)", key in "[a-z_]{1,10}", value in "\\PC{0,12}") {
+    fn arbitrary_values_do_not_panic(section in "(node|heaviness|control|peers|network|quotas|metrics|guests)", key in "[a-z_]{1,10}", value in "\\PC{0,12}") {
         let _ = read(&format!("[{section}]\n{key} = {value}\n{GUESTS}"));
         let _ = read(&format!("[{section}]\n{key} = '{value}'\n{GUESTS}"));
     }

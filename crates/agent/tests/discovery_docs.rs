@@ -1,4 +1,4 @@
-//! The examples of docs/guests.md mean what the page says.
+//! The examples of docs/src/reference/workload-sources.md are valid and mean what the page states.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -9,15 +9,15 @@ use common::{Machine, lines};
 use evenhand_agent::discovery::{Quotas, SOURCES};
 use evenhand_documents::{Document, Format};
 
-const PAGE: &str = include_str!("../../../docs/guests.md");
+const PAGE: &str = include_str!("../../../docs/src/reference/workload-sources.md");
 
-/// The text of each block, without its fences.
+/// Returns the text of each code block.
 fn blocks() -> Vec<&'static str> {
     let parts = PAGE.split("```").skip(1).step_by(2);
     parts.filter_map(|part| part.strip_prefix("toml\n").or_else(|| part.strip_prefix("text\n"))).collect()
 }
 
-/// The file that a block is, if its first line says so.
+/// Returns the name of the file that a block shows, if its first line has it.
 fn file_of(block: &str) -> Option<&str> {
     block.lines().next()?.strip_prefix("# /etc/evenhand/")
 }
@@ -37,7 +37,7 @@ fn every_example_is_accepted() {
         for node in document.root().unwrap().required("guests", "").unwrap().list().unwrap() {
             named.insert(node.table().unwrap().get("from").unwrap().text().unwrap().to_owned());
         }
-        machine.guests(&text).look();
+        machine.discovery(&text).refresh();
     }
     assert_eq!(named, SOURCES.iter().map(|source| source.name.to_owned()).collect());
     for source in SOURCES {
@@ -49,33 +49,33 @@ fn every_example_is_accepted() {
         machine.group(group);
     }
     assert_eq!(
-        lines(machine.guests(&tables("guests.txt")).look()),
+        lines(machine.discovery(&tables("guests.txt")).refresh()),
         [
             "a group/with blanks carol with blanks",
             "lab.slice bob lab.slice",
             "machine.slice/experiment.scope alice measure",
         ]
     );
-    let mut guests = machine.guests(&tables("guests.toml"));
-    assert_eq!(guests.look().guests[0].group.devices, ["tap0"]);
+    let mut discovery = machine.discovery(&tables("guests.toml"));
+    assert_eq!(discovery.refresh().workloads[0].group.devices, ["tap0"]);
 
     let quotas = |name: &str| Quotas::open(Path::new(&folder.join(name))).unwrap();
     let (tables, lines) = (quotas("quotas.toml"), quotas("quotas.txt"));
-    for user in ["alice", "nobody"] {
+    for user in ["alice", "carol"] {
         for resource in ["cpu", "mem", "net"] {
-            assert_eq!(tables.of(user, resource), lines.of(user, resource));
+            assert_eq!(tables.amount(user, resource), lines.amount(user, resource));
         }
     }
-    assert_eq!((tables.of("bob", "cpu"), lines.of("dora", "cpu")), (Some(8.0), Some(8.0)));
+    assert_eq!((tables.amount("bob", "cpu"), lines.amount("dora", "cpu")), (Some(8.0), Some(8.0)));
 }
 
 #[test]
-fn what_it_says_is_never_a_guest_is_not() {
-    for whole in ["system.slice", "user.slice", "machine.slice", "machine", "init.scope"] {
-        assert!(PAGE.contains(&format!("`{whole}`")), "{whole}");
+fn the_groups_that_are_never_workloads_are_documented() {
+    for path in ["system.slice", "user.slice", "machine.slice", "machine", "init.scope"] {
+        assert!(PAGE.contains(&format!("`{path}`")), "{path}");
         let machine = Machine::unified();
-        machine.group(whole);
-        let text = format!("[[guests]]\nfrom = 'pattern'\npattern = '{whole}'\nowner = 'x'\n");
-        assert_eq!(machine.guests(&text).look().remarks.len(), 1);
+        machine.group(path);
+        let text = format!("[[guests]]\nfrom = 'pattern'\npattern = '{path}'\nowner = 'x'\n");
+        assert_eq!(machine.discovery(&text).refresh().warnings.len(), 1);
     }
 }

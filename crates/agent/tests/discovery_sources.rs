@@ -1,4 +1,4 @@
-//! Each source on folders that look like what it is for.
+//! Each source on directories with the layout that it expects.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -8,10 +8,10 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixListener;
 use std::sync::{Arc, Mutex};
 
-use common::{Machine, lines, remarks};
+use common::{Machine, lines, warnings};
 
 #[test]
-fn slices_of_users() {
+fn user_slices_are_found() {
     let machine = Machine::unified();
     for slice in [
         "user-0.slice",
@@ -22,8 +22,9 @@ fn slices_of_users() {
     ] {
         machine.group(&format!("user.slice/{slice}"));
     }
-    let mut guests = machine.guests("[[guests]]\nfrom = 'user-slices'\nunit = true\nprocessors = 2\nmemory = '1Gi'\n");
-    let seen = guests.look();
+    let mut discovery =
+        machine.discovery("[[guests]]\nfrom = 'user-slices'\nunit = true\nprocessors = 2\nmemory = '1Gi'\n");
+    let seen = discovery.refresh();
     assert_eq!(
         lines(seen),
         [
@@ -31,37 +32,37 @@ fn slices_of_users() {
             "user.slice/user-4000000002.slice 4000000002 user-4000000002.slice",
         ]
     );
-    assert_eq!(seen.guests[0].group.unit.as_deref(), Some("user-4000000001.slice"));
-    assert_eq!((seen.guests[0].processors, seen.guests[0].memory_bytes), (Some(2.0), Some(1 << 30)));
-    assert!(seen.remarks.is_empty());
+    assert_eq!(seen.workloads[0].group.unit.as_deref(), Some("user-4000000001.slice"));
+    assert_eq!((seen.workloads[0].processors, seen.workloads[0].memory_bytes), (Some(2.0), Some(1 << 30)));
+    assert!(seen.warnings.is_empty());
 
-    // The system's users too, and systemd is not to write.
-    let mut guests = machine.guests("[[guests]]\nfrom = 'user-slices'\nunit = false\nleast_uid = 0\n");
-    assert_eq!(lines(guests.look())[0], "user.slice/user-0.slice root user-0.slice");
-    assert_eq!(guests.seen().guests[0].group.unit, None);
+    // Including the system's users, and without systemd's units.
+    let mut discovery = machine.discovery("[[guests]]\nfrom = 'user-slices'\nunit = false\nleast_uid = 0\n");
+    assert_eq!(lines(discovery.refresh())[0], "user.slice/user-0.slice root user-0.slice");
+    assert_eq!(discovery.snapshot().workloads[0].group.unit, None);
 }
 
 #[test]
-fn users_named_by_a_file() {
+fn a_file_maps_users_to_owners() {
     let machine = Machine::unified();
     machine.group("user.slice/user-4000000001.slice");
     let file = machine.write("owners.toml", "[owners]\n4000000001 = 'alice'\n");
-    let mut guests = machine.guests(&format!("[[guests]]\nfrom = 'user-slices'\nowners = {file:?}\n"));
-    assert_eq!(guests.look().guests[0].owner, "alice");
+    let mut discovery = machine.discovery(&format!("[[guests]]\nfrom = 'user-slices'\nowners = {file:?}\n"));
+    assert_eq!(discovery.refresh().workloads[0].owner, "alice");
     machine.write("owners.toml", "[owners]\n4000000001 = 'bob'\n");
-    assert_eq!(guests.look().guests[0].owner, "bob");
-    assert_eq!((guests.seen().changed.as_slice(), guests.seen().added.len()), (&[0][..], 0));
+    assert_eq!(discovery.refresh().workloads[0].owner, "bob");
+    assert_eq!((discovery.snapshot().changed.as_slice(), discovery.snapshot().added.len()), (&[0][..], 0));
     machine.write("owners.toml", "[owners]\n4000000001 = 7\n");
-    assert_eq!(guests.look().guests[0].owner, "bob");
-    assert!(guests.seen().changed.is_empty());
+    assert_eq!(discovery.refresh().workloads[0].owner, "bob");
+    assert!(discovery.snapshot().changed.is_empty());
     assert!(
-        remarks(guests.seen())[0].contains("owners.toml:2:14: 4000000001: found the number 7, expected a text"),
+        warnings(discovery.snapshot())[0].contains("owners.toml:2:14: 4000000001: found the number 7, expected a text"),
         "{:?}",
-        remarks(guests.seen())
+        warnings(discovery.snapshot())
     );
 }
 
-/// As libvirt 11.3 wrote them.
+/// Files written by libvirt 11.3.
 const WEB: &str = include_str!("data/web-1.a.xml");
 const ODD: &str = include_str!("data/odd.xml");
 
@@ -70,7 +71,7 @@ fn libvirt(machine: &Machine, more: &str) -> String {
 }
 
 #[test]
-fn machines_of_libvirt_without_systemd() {
+fn libvirt_machines_without_systemd_are_found() {
     let machine = Machine::legacy();
     for group in ["qemu-1-web-1.a.libvirt-qemu/emulator", "qemu-2-odd.nmexy.libvirt-qemu/vcpu0", "other"] {
         machine.group(&format!("machine/{group}"));
@@ -78,8 +79,8 @@ fn machines_of_libvirt_without_systemd() {
     machine.write("libvirt/qemu/web-1.a.xml", WEB);
     machine.write("libvirt/qemu/-odd..n\u{e4}me_x y.xml", ODD);
     machine.write("libvirt/qemu/autostarted", "");
-    let mut guests = machine.guests(&libvirt(&machine, ""));
-    let seen = guests.look();
+    let mut discovery = machine.discovery(&libvirt(&machine, ""));
+    let seen = discovery.refresh();
     assert_eq!(
         lines(seen),
         [
@@ -87,71 +88,80 @@ fn machines_of_libvirt_without_systemd() {
             "machine/qemu-2-odd.nmexy.libvirt-qemu alice -odd..n\u{e4}me_x y",
         ]
     );
-    let web = &seen.guests[0];
+    let web = &seen.workloads[0];
     assert_eq!((web.processors, web.memory_bytes), (Some(1.0), Some(64 << 20)));
     assert_eq!((web.group.unit.as_deref(), web.group.devices.as_slice()), (None, &["tapa".to_owned()][..]));
-    assert!(seen.remarks.is_empty(), "{:?}", seen.remarks);
+    assert!(seen.warnings.is_empty(), "{:?}", seen.warnings);
 }
 
 #[test]
-fn machines_of_libvirt_with_systemd_come_change_and_go() {
+fn libvirt_machines_with_systemd_come_change_and_go() {
     let machine = Machine::unified();
     let scope = "machine.slice/machine-qemu\\x2d1\\x2dweb\\x2d1.a.scope";
     machine.group(&format!("{scope}/libvirt/emulator"));
-    let mut guests = machine.guests(&libvirt(&machine, "owner = 'booking/@owner'"));
-    // The group is there before libvirt has written what it is.
-    assert!(guests.look().guests.is_empty());
-    assert_eq!(remarks(guests.seen()), [format!("source 1 (libvirt): libvirt's state names no domain of {scope:?}")]);
+    let mut discovery = machine.discovery(&libvirt(&machine, "owner = 'booking/@owner'"));
+    // The group exists before libvirt has written the state.
+    assert!(discovery.refresh().workloads.is_empty());
+    assert_eq!(
+        warnings(discovery.snapshot()),
+        [format!("source 1 (libvirt): libvirt's state names no domain of {scope:?}")]
+    );
     machine.write("libvirt/qemu/web-1.a.xml", WEB);
-    assert_eq!(lines(guests.look()), [format!("{scope} bob web-1.a")]);
-    assert_eq!(guests.seen().guests[0].group.unit.as_deref(), Some("machine-qemu\\x2d1\\x2dweb\\x2d1.a.scope"));
-    assert!(guests.look().added.is_empty());
-    // A device is plugged in and a processor, and the booking goes over to another.
+    assert_eq!(lines(discovery.refresh()), [format!("{scope} bob web-1.a")]);
+    assert_eq!(
+        discovery.snapshot().workloads[0].group.unit.as_deref(),
+        Some("machine-qemu\\x2d1\\x2dweb\\x2d1.a.scope")
+    );
+    assert!(discovery.refresh().added.is_empty());
+    // A device and a processor are plugged in, and the owner changes.
     let more = WEB.replace("current='1'", "current='2'").replace("owner=\"bob\"", "owner=\"carol\"");
     let more = more.replace(
         "</devices>\n    <seclabel",
         "<interface type='bridge'><target dev='vnet7'/></interface></devices>\n    <seclabel",
     );
     machine.write("libvirt/qemu/web-1.a.xml", more);
-    let seen = guests.look();
+    let seen = discovery.refresh();
     assert_eq!(
-        (seen.changed.as_slice(), seen.guests[0].owner.as_str(), seen.guests[0].processors),
+        (seen.changed.as_slice(), seen.workloads[0].owner.as_str(), seen.workloads[0].processors),
         (&[0][..], "carol", Some(2.0))
     );
-    assert_eq!(seen.guests[0].group.devices, ["tapa", "vnet7"]);
-    // Half a file, as after a crash: nobody knows what the machine is, and everybody else stays.
+    assert_eq!(seen.workloads[0].group.devices, ["tapa", "vnet7"]);
+    // A truncated file, as after a crash: the machine is unknown.
     machine.write("libvirt/qemu/web-1.a.xml", &WEB[..WEB.len() / 2]);
-    assert!(guests.look().guests.is_empty());
-    assert!(remarks(guests.seen())[0].contains("web-1.a.xml: "), "{:?}", remarks(guests.seen()));
+    assert!(discovery.refresh().workloads.is_empty());
+    assert!(warnings(discovery.snapshot())[0].contains("web-1.a.xml: "), "{:?}", warnings(discovery.snapshot()));
     machine.write("libvirt/qemu/web-1.a.xml", WEB);
-    assert_eq!(guests.look().guests.len(), 1);
-    // It ends, and another takes the name, but not the number.
+    assert_eq!(discovery.refresh().workloads.len(), 1);
+    // The machine ends, and a new one has its name, but another number.
     machine.remove(scope);
     machine.group("machine.slice/machine-qemu\\x2d2\\x2dweb\\x2d1.a.scope");
     machine.write("libvirt/qemu/web-1.a.xml", WEB.replace("id='1'>\n    <name>", "id='2'>\n    <name>"));
-    let seen = guests.look();
-    assert_eq!((seen.removed.len(), seen.added.as_slice(), seen.guests.len()), (1, &[0][..], 1));
+    let seen = discovery.refresh();
+    assert_eq!((seen.removed.len(), seen.added.as_slice(), seen.workloads.len()), (1, &[0][..], 1));
     fs::remove_dir_all(machine.path("libvirt")).unwrap();
-    assert!(guests.look().guests.is_empty());
+    assert!(discovery.refresh().workloads.is_empty());
 }
 
 #[test]
-fn machines_in_partitions_and_without_metadata() {
+fn machines_in_partitions_and_without_metadata_are_found() {
     let machine = Machine::unified();
     machine.group("machine.slice/machine-production.slice/machine-qemu\\x2d1\\x2dweb\\x2d1.a.scope");
-    let bare = WEB.replace("<nova:owner>", "<nova:nobody>").replace("</nova:owner>", "</nova:nobody>");
+    let bare = WEB.replace("<nova:owner>", "<nova:nothing>").replace("</nova:owner>", "</nova:nothing>");
     machine.write("libvirt/qemu/web-1.a.xml", bare);
-    let mut guests = machine.guests(&libvirt(&machine, ""));
-    assert!(guests.look().guests.is_empty());
-    assert!(remarks(guests.seen())[0].starts_with("source 1 (libvirt): nobody is known to own \"machine.slice/"));
+    let mut discovery = machine.discovery(&libvirt(&machine, ""));
+    assert!(discovery.refresh().workloads.is_empty());
+    assert!(
+        warnings(discovery.snapshot())[0].starts_with("source 1 (libvirt): the owner is unknown: \"machine.slice/")
+    );
     let owners = machine.write("owners.toml", "[guests]\n'web-.*' = 'dave'\n");
-    let mut guests = machine.guests(&libvirt(&machine, &format!("owners = {owners:?}")));
-    assert_eq!(guests.look().guests[0].owner, "dave");
-    let mut guests = machine.guests(&libvirt(&machine, &format!("owners = {owners:?}\nwithin = ['other.slice']")));
-    assert!(guests.look().guests.is_empty());
+    let mut discovery = machine.discovery(&libvirt(&machine, &format!("owners = {owners:?}")));
+    assert_eq!(discovery.refresh().workloads[0].owner, "dave");
+    let mut discovery =
+        machine.discovery(&libvirt(&machine, &format!("owners = {owners:?}\nwithin = ['other.slice']")));
+    assert!(discovery.refresh().workloads.is_empty());
 }
 
-/// The number of a process that is somebody's and not root's, as a group's file lists it: this one, if so.
+/// Returns the number of this process as a group's file lists it, unless it is root's.
 fn own_process() -> Option<String> {
     let own = std::process::id();
     let root = std::os::unix::fs::MetadataExt::uid(&fs::metadata(format!("/proc/{own}")).unwrap()) == 0;
@@ -159,7 +169,7 @@ fn own_process() -> Option<String> {
 }
 
 #[test]
-fn jobs_of_slurm_with_the_first_plugin() {
+fn slurm_jobs_of_the_plugin_for_v1_are_found() {
     let machine = Machine::legacy();
     machine.group("slurm/uid_4000000001/job_12/step_0/task_0");
     machine.group("slurm/uid_4000000001/job_13/step_batch");
@@ -168,8 +178,8 @@ fn jobs_of_slurm_with_the_first_plugin() {
     machine.group("slurm/uid_x/job_15");
     machine.write("memory/slurm/uid_4000000001/job_12/memory.limit_in_bytes", "1048576\n");
     machine.write("cpuset/slurm/uid_4000000001/job_12/cpuset.cpus", "0-1,4\n");
-    let mut guests = machine.guests("[[guests]]\nfrom = 'slurm'\nunit = true\n");
-    let seen = guests.look();
+    let mut discovery = machine.discovery("[[guests]]\nfrom = 'slurm'\nunit = true\n");
+    let seen = discovery.refresh();
     assert_eq!(
         lines(seen),
         [
@@ -178,31 +188,35 @@ fn jobs_of_slurm_with_the_first_plugin() {
             "slurm_n1/uid_4000000002/job_14 4000000002 14",
         ]
     );
-    assert_eq!((seen.guests[0].processors, seen.guests[0].memory_bytes), (Some(3.0), Some(1 << 20)));
-    assert_eq!(seen.guests[1].group.unit, None);
+    assert_eq!((seen.workloads[0].processors, seen.workloads[0].memory_bytes), (Some(3.0), Some(1 << 20)));
+    assert_eq!(seen.workloads[1].group.unit, None);
     machine.remove("slurm/uid_4000000001");
-    assert_eq!(guests.look().removed.len(), 2);
+    assert_eq!(discovery.refresh().removed.len(), 2);
 }
 
 #[test]
-fn jobs_of_slurm_with_the_second_plugin() {
+fn slurm_jobs_of_the_plugin_for_v2_are_found() {
     let machine = Machine::unified();
     machine.group("system.slice/slurmstepd.scope/system");
     machine.group("system.slice/slurmstepd.scope/job_12/step_0/slurm");
     machine.group("system.slice/n1_slurmstepd.scope/job_13/step_batch/user/task_special");
     machine.group("system.slice/slurmd.service");
-    let mut guests = machine.guests("[[guests]]\nfrom = 'slurm'\n");
-    assert!(guests.look().guests.is_empty());
-    let said =
+    let mut discovery = machine.discovery("[[guests]]\nfrom = 'slurm'\n");
+    assert!(discovery.refresh().workloads.is_empty());
+    let warning =
         "source 1 (slurm): no process of a user runs in 2 groups such as \"system.slice/slurmstepd.scope/job_12\"";
-    let said_other = said.replace("slurmstepd.scope/job_12", "n1_slurmstepd.scope/job_13");
-    assert!([said, &said_other].contains(&remarks(guests.seen())[0].as_str()), "{:?}", guests.seen().remarks);
-    // Root's own processes say nothing, so only who is not root can see the rest here; the room's own tests do with root.
+    let other_warning = warning.replace("slurmstepd.scope/job_12", "n1_slurmstepd.scope/job_13");
+    assert!(
+        [warning, &other_warning].contains(&warnings(discovery.snapshot())[0].as_str()),
+        "{:?}",
+        discovery.snapshot().warnings
+    );
+    // Processes of root are ignored, so the rest needs another user; unit tests cover it as root.
     if let Some(process) = own_process() {
         machine.group("system.slice/slurmstepd.scope/job_12/step_0/user/task_0");
         fs::write(machine.root().join("system.slice/slurmstepd.scope/job_12/step_0/user/task_0/cgroup.procs"), process)
             .unwrap();
-        assert_eq!(guests.look().guests[0].name, "12");
+        assert_eq!(discovery.refresh().workloads[0].name, "12");
     }
 }
 
@@ -210,7 +224,7 @@ fn id(number: usize) -> String {
     format!("{number:064x}")
 }
 
-/// Answers each question with what is in the cell, as Docker does.
+/// Starts a fake engine that answers each request with the present content of `answer`.
 fn engine(machine: &Machine, answer: &Arc<Mutex<String>>) -> (String, Arc<Mutex<usize>>) {
     let path = machine.path("docker.sock");
     let listener = UnixListener::bind(&path).unwrap();
@@ -224,7 +238,7 @@ fn engine(machine: &Machine, answer: &Arc<Mutex<String>>) -> (String, Arc<Mutex<
                 let n = socket.read(&mut piece).unwrap();
                 request.extend_from_slice(&piece[..n]);
             }
-            assert!(request.starts_with(b"GET /containers/json HTTP/1.0\r\n"));
+            assert!(request.starts_with(b"GET /containers/json HTTP/1.1\r\n"));
             *count.lock().unwrap() += 1;
             let _ = socket.write_all(answer.lock().unwrap().as_bytes());
         }
@@ -241,14 +255,14 @@ fn answer(containers: &[(usize, &str, &str)]) -> String {
 }
 
 #[test]
-fn containers_of_docker_with_systemd_and_without() {
+fn docker_containers_with_and_without_systemd_are_found() {
     let machine = Machine::unified();
-    let says = Arc::new(Mutex::new(answer(&[
+    let content = Arc::new(Mutex::new(answer(&[
         (1, "web", r#""tenant":"alice""#),
         (2, "db", r#""tenant":"bob","x":"y""#),
         (3, "cache", ""),
     ])));
-    let (socket, asked) = engine(&machine, &says);
+    let (socket, asked) = engine(&machine, &content);
     let web = format!("system.slice/docker-{}.scope", id(1));
     let db = format!("docker/{}", id(2));
     let cache = format!("docker/{}", id(3));
@@ -257,65 +271,73 @@ fn containers_of_docker_with_systemd_and_without() {
     machine.write(&format!("cgroup/{db}/cpu.max"), "250000 100000\n");
     machine.write(&format!("cgroup/{db}/memory.max"), "1048576\n");
     machine.group("system.slice/docker.service");
-    let mut guests = machine
-        .guests(&format!("[[guests]]\nfrom = 'containers'\nunit = true\nlabel = 'tenant'\ndocker = {socket:?}\n"));
-    let seen = guests.look();
+    let mut discovery = machine
+        .discovery(&format!("[[guests]]\nfrom = 'containers'\nunit = true\nlabel = 'tenant'\ndocker = {socket:?}\n"));
+    let seen = discovery.refresh();
     assert_eq!(lines(seen), [format!("{db} bob db"), format!("{web} alice web")]);
     assert_eq!(
-        (seen.guests[0].processors, seen.guests[0].memory_bytes, seen.guests[0].group.unit.as_deref()),
+        (seen.workloads[0].processors, seen.workloads[0].memory_bytes, seen.workloads[0].group.unit.as_deref()),
         (Some(2.5), Some(1 << 20), None)
     );
-    assert_eq!(seen.guests[1].group.unit.as_ref(), Some(&format!("docker-{}.scope", id(1))));
-    assert!(seen.remarks.is_empty(), "{:?}", seen.remarks);
-    // Who is known is not asked about again.
-    guests.look();
+    assert_eq!(seen.workloads[1].group.unit.as_ref(), Some(&format!("docker-{}.scope", id(1))));
+    assert!(seen.warnings.is_empty(), "{:?}", seen.warnings);
+    // The engine is not asked about known containers again.
+    discovery.refresh();
     assert_eq!(*asked.lock().unwrap(), 1);
 
     machine.group(&cache);
-    assert_eq!(guests.look().guests.len(), 2);
-    assert_eq!(remarks(guests.seen()), [format!("source 1 (containers): nobody is known to own {cache:?}")]);
+    assert_eq!(discovery.refresh().workloads.len(), 2);
+    assert_eq!(warnings(discovery.snapshot()), [format!("source 1 (containers): the owner is unknown: {cache:?}")]);
     assert_eq!(*asked.lock().unwrap(), 2);
 }
 
 #[test]
-fn an_engine_that_does_not_answer_well_is_asked_less_and_less() {
+fn an_engine_that_fails_is_asked_at_growing_intervals() {
     let machine = Machine::unified();
-    let says = Arc::new(Mutex::new("HTTP/1.0 500 Internal Server Error\r\n\r\n".to_owned()));
-    let (socket, asked) = engine(&machine, &says);
+    let content = Arc::new(Mutex::new("HTTP/1.0 500 Internal Server Error\r\n\r\n".to_owned()));
+    let (socket, asked) = engine(&machine, &content);
     machine.group(&format!("docker/{}", id(1)));
-    let mut guests =
-        machine.guests(&format!("[[guests]]\nfrom = 'containers'\nlabel = 'tenant'\ndocker = {socket:?}\n"));
+    let mut discovery =
+        machine.discovery(&format!("[[guests]]\nfrom = 'containers'\nlabel = 'tenant'\ndocker = {socket:?}\n"));
     for _ in 0..100 {
-        assert!(guests.look().guests.is_empty());
-        assert!(remarks(guests.seen())[0].contains("answers 500 Internal Server Error"), "{:?}", guests.seen().remarks);
+        assert!(discovery.refresh().workloads.is_empty());
+        assert!(
+            warnings(discovery.snapshot())[0].contains("answers 500 Internal Server Error"),
+            "{:?}",
+            discovery.snapshot().warnings
+        );
     }
     assert_eq!(*asked.lock().unwrap(), 8);
-    // One that it does not know (yet).
-    *says.lock().unwrap() = answer(&[]);
+    // A container that the engine does not know yet.
+    *content.lock().unwrap() = answer(&[]);
     machine.group(&format!("docker/{}", id(2)));
-    assert!(remarks(guests.look())[0].contains("has not said whose 2 groups such as"), "{:?}", guests.seen().remarks);
-    *says.lock().unwrap() = answer(&[(1, "web", r#""tenant":"alice""#), (2, "db", r#""tenant":"bob""#)]);
-    guests.look();
-    guests.look();
-    assert_eq!(guests.seen().guests.len(), 2, "{:?}", guests.seen().remarks);
-    assert!(guests.seen().remarks.is_empty());
+    assert!(
+        warnings(discovery.refresh())[0].contains("did not report the owner of 2 groups such as"),
+        "{:?}",
+        discovery.snapshot().warnings
+    );
+    *content.lock().unwrap() = answer(&[(1, "web", r#""tenant":"alice""#), (2, "db", r#""tenant":"bob""#)]);
+    discovery.refresh();
+    discovery.refresh();
+    assert_eq!(discovery.snapshot().workloads.len(), 2, "{:?}", discovery.snapshot().warnings);
+    assert!(discovery.snapshot().warnings.is_empty());
     for nonsense in ["", "HTTP/1.0 200 OK\r\n\r\n[{", "HTTP/1.0 200 OK\r\nContent-Length: 99\r\n\r\n[]", "\u{0}"] {
-        *says.lock().unwrap() = nonsense.to_owned();
+        *content.lock().unwrap() = nonsense.to_owned();
         machine.group(&format!("docker/{}", id(1000 + nonsense.len())));
-        let before = guests.seen().guests.clone();
-        let seen = guests.look();
-        assert_eq!((&seen.guests, seen.remarks.len()), (&before, 1));
+        let before = discovery.snapshot().workloads.clone();
+        let seen = discovery.refresh();
+        assert_eq!((&seen.workloads, seen.warnings.len()), (&before, 1));
     }
 }
 
 #[test]
-fn containers_of_podman_with_root_and_without() {
+fn podman_containers_with_and_without_root_are_found() {
     let machine = Machine::unified();
     let program = machine.write("podman", format!(
         "#!/bin/sh\n[ \"$*\" = 'ps --no-trunc --format json' ] || exit 3\necho '[{{\"Id\":\"{}\",\"Names\":[\"db\"],\"Labels\":{{\"owner\":\"bob\"}}}},{{\"Id\":\"{}\",\"Names\":[\"pod\"],\"Labels\":{{\"owner\":\"carol\"}}}}]'\n",
         id(1), id(2)));
     fs::set_permissions(&program, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-    // A path would be a socket's, so the program is called by a name that begins otherwise.
+    // An absolute path would mean a socket, so the program is named by a relative one.
     let name = format!("./{}", pathdiff(&program));
     let of_user = "user.slice/user-4000000001.slice/user@4000000001.service";
     for group in [
@@ -329,42 +351,42 @@ fn containers_of_podman_with_root_and_without() {
         machine.group(&group);
     }
     let text = format!("[[guests]]\nfrom = 'containers'\nunit = true\npodman = {name:?}\n");
-    let mut guests = machine.guests(&text);
+    let mut discovery = machine.discovery(&text);
     assert_eq!(
-        lines(guests.look()),
+        lines(discovery.refresh()),
         [
             format!("machine.slice/libpod-{}.scope bob db", id(1)),
             format!("machine.slice/machine-libpod_pod_{}.slice/libpod-{}.scope carol pod", id(9), id(2)),
         ],
         "{:?}",
-        guests.seen().remarks
+        discovery.snapshot().warnings
     );
-    let mut guests = machine.guests(&format!("{text}rootless = true\n"));
+    let mut discovery = machine.discovery(&format!("{text}rootless = true\n"));
     assert_eq!(
-        lines(guests.look())[2..],
+        lines(discovery.refresh())[2..],
         [
             format!("{of_user}/app.slice/docker-{}.scope 4000000001 000000000000", id(4)),
             format!("{of_user}/user.slice/libpod-{}.scope 4000000001 000000000000", id(3)),
         ]
     );
-    // Their units are those of the user's own manager.
-    assert_eq!(guests.seen().guests[2].group.unit, None);
+    // Their units belong to the user's own manager.
+    assert_eq!(discovery.snapshot().workloads[2].group.unit, None);
 }
 
 #[test]
-fn containers_of_podman_without_systemd() {
+fn podman_containers_without_systemd_are_found() {
     let machine = Machine::legacy();
-    let says = Arc::new(Mutex::new(answer(&[(1, "a", r#""owner":"alice""#), (2, "b", r#""owner":"bob""#)])));
-    let (socket, _) = engine(&machine, &says);
+    let content = Arc::new(Mutex::new(answer(&[(1, "a", r#""owner":"alice""#), (2, "b", r#""owner":"bob""#)])));
+    let (socket, _) = engine(&machine, &content);
     machine.group(&format!("libpod_parent/libpod-{}", id(1)));
     machine.group(&format!("libpod_parent/{}/libpod-{}", id(8), id(2)));
     machine.group("libpod_parent/conmon");
-    let mut guests = machine.guests(&format!("[[guests]]\nfrom = 'containers'\npodman = {socket:?}\n"));
-    let owners: Vec<&str> = guests.look().guests.iter().map(|g| g.owner.as_str()).collect();
+    let mut discovery = machine.discovery(&format!("[[guests]]\nfrom = 'containers'\npodman = {socket:?}\n"));
+    let owners: Vec<&str> = discovery.refresh().workloads.iter().map(|g| g.owner.as_str()).collect();
     assert_eq!(owners, ["bob", "alice"]);
 }
 
-/// The way from the current folder.
+/// Returns the path relative to the current directory.
 fn pathdiff(path: &std::path::Path) -> String {
     let here = std::env::current_dir().unwrap();
     let up = "../".repeat(here.components().count() - 1);
@@ -372,62 +394,64 @@ fn pathdiff(path: &std::path::Path) -> String {
 }
 
 #[test]
-fn paths_that_match() {
+fn groups_whose_paths_match_are_found() {
     let machine = Machine::unified();
     for group in ["alice-web\\x2d1.service/sub", "bob-db.service", "9-x.service", "alice-web.socket"] {
         machine.group(&format!("tenants.slice/{group}"));
     }
     machine.group("other.slice/alice-web.service");
     let pattern = r"pattern = 'tenants\.slice/(?<owner>[a-z]+)-(?<name>.*)\.service'";
-    let mut guests = machine.guests(&format!("[[guests]]\nfrom = 'pattern'\nunit = true\n{pattern}\n"));
+    let mut discovery = machine.discovery(&format!("[[guests]]\nfrom = 'pattern'\nunit = true\n{pattern}\n"));
     assert_eq!(
-        lines(guests.look()),
+        lines(discovery.refresh()),
         ["tenants.slice/alice-web\\x2d1.service alice web-1", "tenants.slice/bob-db.service bob db",]
     );
-    let mut guests = machine.guests("[[guests]]\nfrom = 'pattern'\npattern = '.*/[^/]*\\.service'\nowner = 'carol'\n");
-    assert_eq!(guests.look().guests.len(), 4);
-    assert!(guests.seen().guests.iter().all(|g| g.owner == "carol"));
-    assert_eq!(guests.seen().guests[0].name, "alice-web.service");
+    let mut discovery =
+        machine.discovery("[[guests]]\nfrom = 'pattern'\npattern = '.*/[^/]*\\.service'\nowner = 'carol'\n");
+    assert_eq!(discovery.refresh().workloads.len(), 4);
+    assert!(discovery.snapshot().workloads.iter().all(|g| g.owner == "carol"));
+    assert_eq!(discovery.snapshot().workloads[0].name, "alice-web.service");
 }
 
 #[test]
-fn files_that_name_groups() {
+fn groups_listed_in_a_file_are_found() {
     let machine = Machine::legacy();
     machine.group("a.slice/b c");
     machine.group("d");
     let file = machine.write("guests.txt", "d alice\na.slice/b c, bob, bee, 2, 1Gi\nlater carol\n");
-    let mut guests = machine.guests(&format!("[[guests]]\nfrom = 'table'\nfile = {file:?}\n"));
-    assert_eq!(lines(guests.look()), ["a.slice/b c bob bee", "d alice d"]);
+    let mut discovery = machine.discovery(&format!("[[guests]]\nfrom = 'table'\nfile = {file:?}\n"));
+    assert_eq!(lines(discovery.refresh()), ["a.slice/b c bob bee", "d alice d"]);
     machine.group("later");
-    assert_eq!(guests.look().added, [2]);
+    assert_eq!(discovery.refresh().added, [2]);
     machine.write("guests.txt", "d alice\nlater,\n");
-    assert_eq!(guests.look().guests.len(), 3);
-    let said = remarks(guests.seen());
+    assert_eq!(discovery.refresh().workloads.len(), 3);
+    let messages = warnings(discovery.snapshot());
     assert!(
-        said[0].contains("guests.txt:2:1: found no owner") && said[0].ends_with("what it said before stays in use"),
-        "{said:?}"
+        messages[0].contains("guests.txt:2:1: found no owner")
+            && messages[0].ends_with("the earlier content stays in use"),
+        "{messages:?}"
     );
     machine.write("guests.txt", "d bob\n");
-    let seen = guests.look();
-    assert_eq!((seen.changed.as_slice(), seen.removed.len(), seen.remarks.len()), (&[0][..], 2, 0));
+    let seen = discovery.refresh();
+    assert_eq!((seen.changed.as_slice(), seen.removed.len(), seen.warnings.len()), (&[0][..], 2, 0));
 
     let text = "[[guest]]\npath = 'd'\nowner = 'alice'\nmemory = '2Gi'\ndevices = ['tap0']\n";
     let file = machine.write("guests.toml", text);
-    let mut guests = machine.guests(&format!("[[guests]]\nfrom = 'table'\nfile = {file:?}\n"));
-    assert_eq!(guests.look().guests[0].group.devices, ["tap0"]);
-    assert_eq!(guests.seen().guests[0].memory_bytes, Some(2 << 30));
+    let mut discovery = machine.discovery(&format!("[[guests]]\nfrom = 'table'\nfile = {file:?}\n"));
+    assert_eq!(discovery.refresh().workloads[0].group.devices, ["tap0"]);
+    assert_eq!(discovery.snapshot().workloads[0].memory_bytes, Some(2 << 30));
     machine.write("guests.toml", format!("{text}{text}"));
     assert!(
-        remarks(guests.look())[0].contains("guests.toml:7:8: path: found \"d\" a second time"),
+        warnings(discovery.refresh())[0].contains("guests.toml:7:8: path: found \"d\" a second time"),
         "{:?}",
-        guests.seen().remarks
+        discovery.snapshot().warnings
     );
 }
 
 #[test]
-fn many_rows_of_one_folder_are_found_as_few_are() {
+fn many_rows_of_one_group_are_found_like_few() {
     let machine = Machine::unified();
-    // Some are not there, some are files, some of the folder are in no row.
+    // Some rows name no group, some a file, and some groups are in no row.
     let numbers = 0..40;
     for n in numbers.clone().filter(|n| n % 3 != 0) {
         machine.group(&format!("many/{n}"));
@@ -444,9 +468,9 @@ fn many_rows_of_one_folder_are_found_as_few_are() {
     };
     for (text, expected) in [(wide, expected("", |_| true)), (rows, expected("/few1", |n| n % 2 == 1))] {
         let file = machine.write("rows", text);
-        let mut guests = machine.guests(&format!("[[guests]]\nfrom = 'table'\nfile = {file:?}\n"));
-        let paths: Vec<String> = guests.look().guests.iter().map(|g| g.group.path.clone()).collect();
+        let mut discovery = machine.discovery(&format!("[[guests]]\nfrom = 'table'\nfile = {file:?}\n"));
+        let paths: Vec<String> = discovery.refresh().workloads.iter().map(|g| g.group.path.clone()).collect();
         assert_eq!(paths, expected);
-        assert!(guests.look().added.is_empty());
+        assert!(discovery.refresh().added.is_empty());
     }
 }

@@ -11,10 +11,10 @@ use std::time::Instant;
 
 use evenhand_audit::{Calendar, History, Parties, Property, Window};
 use evenhand_model::{AccountTree, Capacity, Quantity, Rational, Weights, Workload, mean_use};
-use evenhand_policies::{Setting, registration};
+use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{PoolOptions, Progress, UserTasks, simulate};
 use evenhand_workload::Source;
-use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 use evenhand_workload::import::{ImportOptions, import};
 
 const RUNS: usize = 5;
@@ -41,14 +41,14 @@ fn main() {
 }
 
 fn generated() {
-    let options = GenerateOptions { like: Like::Google2011, tasks: 1_000_000, users: 627, days: 2.0, seed: 1 };
+    let options = GenerateOptions { model: TraceModel::Google2011, tasks: 1_000_000, users: 627, days: 2.0, seed: 1 };
     let workload = generate(&options).expect("the options are right").expanded();
     let factor = Quantity::parse("0.75").expect("a number");
     let capacity = Capacity::multiple(workload.resources(), &mean_use(&workload), &factor).expect("something is used");
     let weights = Weights::equal(workload.users().len());
     for name in ["fifo", "drf"] {
-        let setting = Setting::new(&capacity, &weights).decay(None);
-        let mut policy = (registration(name).expect("it is registered").build)(&setting);
+        let setting = PolicyContext::new(&capacity, &weights).decay(None);
+        let mut policy = Registry::built_in().build(name, &setting).expect("it is registered");
         let tasks = UserTasks::new(&workload);
         let run = simulate(&workload, &tasks, &capacity, policy.as_mut(), PoolOptions::default(), &Progress::default());
         let starts = run.expect("nothing is cancelled").starts;

@@ -5,9 +5,9 @@ use evenhand_audit::{Audit, AuditError, History, Property, Window};
 use evenhand_model::{
     Capacity, NO_TIME, Quantity, Resource, Span, Task, Time, Weights, Workload, WorkloadBuilder, mean_use,
 };
-use evenhand_policies::{Setting, registration};
+use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{PoolOptions, Progress, UserTasks, simulate};
-use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
 /// User, submit, start, duration, cpu, mem.
 type Row<'a> = (&'a str, u64, u64, u64, u64, u64);
@@ -201,7 +201,7 @@ fn histories_that_cannot_be_audited_are_errors_with_a_reason() {
 /// Returns for each property the time in which it is violated in a simulated run, in user-seconds.
 fn complaints(w: &Workload, capacity: &Capacity, policy: &str) -> Vec<(&'static str, f64)> {
     let of = Weights::equal(w.users().len());
-    let mut policy = (registration(policy).unwrap().build)(&Setting::new(capacity, &of).decay(None));
+    let mut policy = Registry::built_in().build(policy, &PolicyContext::new(capacity, &of).decay(None)).unwrap();
     let tasks = UserTasks::new(w);
     let run = simulate(w, &tasks, capacity, policy.as_mut(), PoolOptions::default(), &Progress::default()).unwrap();
     let history = History::with_starts(w, &run.starts).unwrap();
@@ -211,7 +211,7 @@ fn complaints(w: &Workload, capacity: &Capacity, policy: &str) -> Vec<(&'static 
 
 #[test]
 fn drf_violates_the_properties_for_less_time_than_fifo() {
-    let options = GenerateOptions { like: Like::Google2011, tasks: 20_000, users: 40, days: 1.0, seed: 7 };
+    let options = GenerateOptions { model: TraceModel::Google2011, tasks: 20_000, users: 40, days: 1.0, seed: 7 };
     let w = generate(&options).unwrap().expanded();
     let capacity = Capacity::multiple(w.resources(), &mean_use(&w), &Quantity::parse("0.75").unwrap()).unwrap();
     let (fifo, drf) = (complaints(&w, &capacity, "fifo"), complaints(&w, &capacity, "drf"));

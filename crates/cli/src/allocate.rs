@@ -3,41 +3,48 @@
 mod record;
 mod tables;
 
-use evenhand_mechanisms::problem_files::{Arithmetic, ProblemFile};
-use evenhand_mechanisms::{Mechanism, Problem};
+use evenhand_mechanisms::problem_files::ProblemFile;
+use evenhand_mechanisms::{Arithmetic, Computation, Mechanism, MechanismOptions, Number, Problem};
 use evenhand_model::Rational;
 
 use self::record::AllocationRecord;
 use crate::args::AllocateArgs;
 use crate::console::{Console, json};
-use crate::division::{Computed, TOLERANCE, beyond, in_floats, mechanisms, options, read_problem, refusal};
+use crate::division::{TOLERANCE, convert, mechanisms, options, out_of_range, read_problem, refusal};
 use crate::failure::Failure;
 
 pub(crate) fn run(args: &AllocateArgs, console: &Console) -> Result<(), Failure> {
     let mechanisms = mechanisms(&args.mechanism)?;
     let arithmetic = if args.exact { Arithmetic::Exact } else { Arithmetic::Float };
     let (file, problem) = read_problem(&args.problem, arithmetic)?;
-    let records = match arithmetic {
-        Arithmetic::Exact => all(&mechanisms, args, &file, &problem, &Rational::ZERO)?,
-        Arithmetic::Float => all(&mechanisms, args, &file, &in_floats(&problem)?, &TOLERANCE)?,
-    };
+    let options = options(&args.options);
+    let division = Division { mechanisms: &mechanisms, options: &options, file: &file, problem: &problem };
+    let records = arithmetic.run(division)?;
     let text = if console.is_json() { json(&records)? } else { tables::render(&file, &mechanisms, &records) };
     console.result(&text)
 }
 
-fn all<N: Computed>(
-    mechanisms: &[&dyn Mechanism],
-    args: &AllocateArgs,
-    file: &ProblemFile,
-    problem: &Problem<N>,
-    tolerance: &N,
-) -> Result<Vec<AllocationRecord>, Failure> {
-    let each = mechanisms.iter().map(|mechanism| {
-        let given = N::divide(*mechanism, problem, &options(&args.options)).map_err(|e| refusal(&e))?;
-        if given.tasks.iter().any(|x| !x.to_f64().is_finite() && !N::EXACT) {
-            return Err(beyond("the answer"));
-        }
-        Ok(AllocationRecord::new(mechanism.name(), file, problem, &given, tolerance))
-    });
-    each.collect()
+/// Division of one problem by several mechanisms.
+struct Division<'a> {
+    mechanisms: &'a [&'a dyn Mechanism],
+    options: &'a MechanismOptions,
+    file: &'a ProblemFile,
+    problem: &'a Problem<Rational>,
+}
+
+impl Computation for Division<'_> {
+    type Output = Result<Vec<AllocationRecord>, Failure>;
+
+    fn run<N: Number>(self) -> Self::Output {
+        let problem = convert::<N>(self.problem)?;
+        let tolerance = if N::EXACT { N::zero() } else { N::from_f64(TOLERANCE) };
+        let each = self.mechanisms.iter().map(|mechanism| {
+            let allocation = N::divide(*mechanism, &problem, self.options).map_err(|e| refusal(&e))?;
+            if !N::EXACT && allocation.tasks.iter().any(|x| !x.to_f64().is_finite()) {
+                return Err(out_of_range("the answer"));
+            }
+            Ok(AllocationRecord::new(mechanism.name(), self.file, &problem, &allocation, &tolerance))
+        });
+        each.collect()
+    }
 }

@@ -1,18 +1,21 @@
 //! What a user can type.
 
+use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
-use evenhand_policies::Order;
+use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use evenhand_policies::equivalents::Combine;
+use evenhand_policies::{COMPARED_POLICIES, Order, Registry};
 use evenhand_study::{BACKFILLS, Backfill, PLACEMENTS, Placement};
 use evenhand_workload::export::ExportFormat;
-use evenhand_workload::generate::Like;
+use evenhand_workload::generate::TraceModel;
 use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit};
 
 use crate::agent::{AgentVerb, TopArgs};
 use crate::history::HistoryArgs;
+use crate::policies::PoliciesArgs;
+use crate::policy_args::{PolicyArgs, with_policy_options};
 use crate::price::PriceArgs;
 use crate::slurm::SlurmVerb;
 
@@ -25,6 +28,16 @@ pub(crate) struct Cli {
     pub(crate) common: Common,
     #[command(subcommand)]
     pub(crate) verb: Verb,
+}
+
+/// Parses a command line whose policies are those of `registry`.
+pub(crate) fn parse(
+    registry: &Registry,
+    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<Cli, clap::Error> {
+    let mut command = with_policy_options(Cli::command(), registry);
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Common to all verbs.
@@ -105,6 +118,8 @@ pub(crate) enum Verb {
     Workload(WorkloadVerb),
     /// Replay a workload under several policies and write a report
     Study(Box<StudyArgs>),
+    /// List the policies and their settings
+    Policies(PoliciesArgs),
     /// Run a grid of workloads, policies, capacities and settings, here or as job arrays of Slurm
     Sweep(Box<SweepArgs>),
     /// What a task of a sweep's job array runs
@@ -120,13 +135,13 @@ pub(crate) enum Verb {
     Top(TopArgs),
     /// Divide one capacity among users once, by one or several mechanisms
     Allocate(AllocateArgs),
-    /// Hold an allocation or a real past against the fairness properties, or look for lies that pay
+    /// Check an allocation or a real history against the fairness properties, or search for profitable misreports
     Audit(Box<AuditArgs>),
-    /// Divide capacity among users who come, change and go
+    /// Divide capacity over time among users who arrive, change and leave
     Timeline(TimelineArgs),
     /// Say what a job costs on the machines of a cluster, in processors (paper 004)
     Price(PriceArgs),
-    /// Let processes alternate between time-shared resources under a scheduler (paper 000)
+    /// Simulate processes that alternate between time-shared resources (Zeldes & Feitelson 2013)
     Processes(ProcessesArgs),
     /// Run a paper's experiment again: what it states, what we get, whether it holds
     Reproduce(Box<ReproduceArgs>),
@@ -195,7 +210,7 @@ pub(crate) struct DescribeArgs {
 pub(crate) struct GenerateArgs {
     /// Which trace it should look like: google2011 or metacentrum
     #[arg(long, default_value = "google2011")]
-    pub(crate) like: Like,
+    pub(crate) like: TraceModel,
     /// How many tasks
     #[arg(long, default_value_t = 200_000)]
     pub(crate) tasks: u64,
@@ -232,7 +247,7 @@ pub(crate) struct StudyArgs {
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
     /// Policies; the others are held against the first
-    #[arg(long, value_delimiter = ',', default_value = "fifo,drf,sdrf", value_name = "NAME,…")]
+    #[arg(long, value_delimiter = ',', default_value = COMPARED_POLICIES, value_name = "NAME,…")]
     pub(crate) policy: Vec<String>,
     /// Capacities: multiples of the workload's mean use R, or files with a [pool]
     #[arg(long, value_delimiter = ',', default_value = "0.5,0.75,1.0", value_name = "NUMBER|FILE,…")]
@@ -243,9 +258,8 @@ pub(crate) struct StudyArgs {
     /// The same as a half-life: 8d, 12h
     #[arg(long, value_delimiter = ',', value_name = "TIME,…")]
     pub(crate) half_life: Vec<String>,
-    /// The key of sdrf: the largest sum of share and commitment, or the sum of the two largest
-    #[arg(long, value_enum, default_value = "sum")]
-    pub(crate) sdrf_key: SdrfKey,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
     /// Users' weights: TOML with [weights], or CSV user,weight (default: 1 each)
     #[arg(long, value_name = "FILE")]
     pub(crate) weights: Option<PathBuf>,
@@ -253,15 +267,6 @@ pub(crate) struct StudyArgs {
     /// trace's own accounts, equally entitled
     #[arg(long, value_name = "FILE", conflicts_with = "weights")]
     pub(crate) accounts: Option<PathBuf>,
-    /// What a task is charged a second, for policies that remember use: the largest or the sum of its
-    /// amounts, each times a weight per unit (cpu=1,mem=0.25) or over capacity; a resource with a plus
-    /// (+license=10) belongs to no machine and is added to the largest [default: each policy's own, over capacity]
-    #[arg(long, value_name = "max|sum[:RESOURCE=NUMBER,…]")]
-    pub(crate) billing: Option<String>,
-    /// Weights and settings of the policy multifactor: TOML with [weights], [tres], [partitions] [default: the
-    /// example of Slurm's documentation]
-    #[arg(long, value_name = "FILE")]
-    pub(crate) multifactor: Option<PathBuf>,
     /// When a user's first task does not fit, try the next user
     #[arg(long)]
     pub(crate) no_blocking: bool,
@@ -271,10 +276,6 @@ pub(crate) struct StudyArgs {
     /// On machines, where a task is put: first-fit, best-fit, worst-fit, dominant
     #[arg(long, default_value = "first-fit", value_name = "RULE", value_parser = placement)]
     pub(crate) placement: Placement,
-    /// What a job is charged under the policy penalty: how GPUs and the like count beside processors and
-    /// memory: max, sum, max-plus-optional (as in `evenhand price`)
-    #[arg(long, default_value = Combine::default().name(), value_name = "HOW", value_parser = combine)]
-    pub(crate) combine: Combine,
     /// When a run stops
     #[arg(long, value_enum, default_value = "finished")]
     pub(crate) until: Until,
@@ -294,14 +295,6 @@ pub(crate) struct StudyArgs {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(crate) enum SdrfKey {
-    /// max over resources of (share + commitment): paper 001, Algorithm 1
-    Sum,
-    /// max share + max commitment: paper 001, Eq. 5
-    Dominant,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub(crate) enum Until {
     /// When every accepted task has finished
     Finished,
@@ -311,7 +304,7 @@ pub(crate) enum Until {
 
 #[derive(Args, Debug)]
 pub(crate) struct AllocateArgs {
-    /// What to divide among whom: TOML or JSON with capacity and users; - for standard input
+    /// Problem to divide: TOML or JSON with capacity and users; - for standard input
     pub(crate) problem: PathBuf,
     /// Mechanisms; several are also compared
     #[arg(long, value_delimiter = ',', default_value = "drf", value_name = "NAME,…")]
@@ -326,35 +319,35 @@ pub(crate) struct AllocateArgs {
 /// What can be chosen about some mechanisms.
 #[derive(Args, Debug)]
 pub(crate) struct MechanismArgs {
-    /// baa: whether nobody may get less than an equal split gives [default: true for 3 resources and more]
+    /// baa: whether to guarantee every user at least an equal split [default: true for 3 resources and more]
     #[arg(long, value_name = "true|false", num_args = 0..=1, require_equals = true, default_missing_value = "true")]
     pub(crate) sharing_incentive: Option<bool>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct AuditArgs {
-    /// What is divided among whom, as for allocate; - for standard input
+    /// Problem, as for allocate; - for standard input
     #[arg(required_unless_present = "history")]
     pub(crate) problem: Option<PathBuf>,
-    /// What everybody has: users with name and tasks, or what allocate prints as JSON
+    /// Allocation to check: users with name and tasks, or the JSON that allocate prints
     #[arg(required_unless_present_any = ["search_lies", "history"], conflicts_with = "search_lies")]
     pub(crate) allocation: Option<PathBuf>,
     /// Properties to check [default: all]
     #[arg(long, value_delimiter = ',', value_name = "NAME,…", conflicts_with = "search_lies")]
     pub(crate) property: Vec<String>,
-    /// How far apart two shares may be and count as equal; 0 computes exactly
+    /// Largest difference at which two shares count as equal; 0 computes exactly
     #[arg(long, default_value = "1e-9", value_name = "NUMBER", conflicts_with = "search_lies")]
     pub(crate) tolerance: String,
-    /// Whose allocation it is, where the file has several; or whom to lie to
+    /// Mechanism whose allocation to check, if the file has several; or mechanism to search for misreports
     #[arg(long, value_delimiter = ',', value_name = "NAME")]
     pub(crate) mechanism: Vec<String>,
-    /// Look for a false demand that pays under the mechanism
+    /// Search for a profitable misreport: a false demand that gains tasks under the mechanism
     #[arg(long, requires = "mechanism")]
     pub(crate) search_lies: bool,
-    /// Only lies of this user
+    /// Only misreports of this user
     #[arg(long, value_name = "NAME", requires = "search_lies")]
     pub(crate) user: Option<String>,
-    /// False demands to try for each user [default: 1000, fewer from 100 users on]
+    /// Misreports to try for each user [default: 1000, fewer from 100 users on]
     #[arg(long, value_name = "N", requires = "search_lies")]
     pub(crate) tries: Option<u64>,
     #[command(flatten)]
@@ -372,33 +365,33 @@ impl AuditArgs {
 
 #[derive(Args, Debug)]
 pub(crate) struct TimelineArgs {
-    /// Who wants what when: a problem whose users may have arrive and leave, or phases; - for standard input
+    /// Scenario: a problem whose users may have arrive and leave, or phases; - for standard input
     pub(crate) scenario: PathBuf,
-    /// The mechanism that divides anew at each event
+    /// Mechanism that divides anew at each event
     #[arg(long, default_value = "drf", value_name = "NAME")]
     pub(crate) mechanism: String,
     /// Compute with exact fractions
     #[arg(long)]
     pub(crate) exact: bool,
-    /// sdrf: discount factor a second [default: 0.999999]
+    /// sdrf: discount factor per second [default: 0.999999]
     #[arg(long, value_name = "NUMBER", conflicts_with = "half_life")]
     pub(crate) delta: Option<String>,
     /// sdrf: the same as a half-life: 8d, 12h
     #[arg(long, value_name = "TIME")]
     pub(crate) half_life: Option<String>,
-    /// baa: each user brings a share of capacity, and nothing that was given is taken back
+    /// baa: each user brings a share of capacity, and no allocation is ever reduced
     #[arg(long)]
     pub(crate) irrevocable: bool,
     /// Stop then, in seconds or as 2d, 12h
     #[arg(long, value_name = "TIME")]
     pub(crate) until: Option<String>,
-    /// sdrf: a row at least so often while tasks move [default: an eighth of the half-life]
+    /// sdrf: longest interval while tasks change [default: an eighth of the half-life]
     #[arg(long, value_name = "TIME")]
     pub(crate) resolution: Option<String>,
-    /// Draw it: the use of the resource, or with several everybody's dominant share
+    /// Draw the use of the resource, or of several resources the users' dominant shares
     #[arg(long, value_name = "FILE.svg")]
     pub(crate) figure: Option<PathBuf>,
-    /// Draw everything: a folder for SVG figures and their data
+    /// Folder for all figures (SVG) and their data
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
     #[command(flatten)]
@@ -410,30 +403,30 @@ pub(crate) struct ProcessesArgs {
     /// Programs (.prog; - for standard input), or one scenario (.toml)
     #[arg(required = true, value_name = "FILE")]
     pub(crate) inputs: Vec<PathBuf>,
-    /// Say in words what the programs do, and run nothing
+    /// Describe the programs in words, without running them
     #[arg(long, conflicts_with_all = ["runs", "out"])]
     pub(crate) check: bool,
-    /// How many runs, each with a seed of its own, in parallel
+    /// Number of runs, in parallel, each with its own seed
     #[arg(long, default_value_t = 1, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=100_000))]
     pub(crate) runs: u32,
-    /// What the priorities of paper 000 are measured against: per-resource (default), global, normalized
+    /// Interpretation of the priorities' formula: per-resource (default), global, normalized
     #[arg(long, value_name = "NAME")]
     pub(crate) reading: Option<String>,
-    /// Schedulers; several are compared: bottleneck (paper 000, default), round-robin, lottery, stride, least-use,
+    /// Schedulers; several are compared: bottleneck (Zeldes & Feitelson, default), round-robin, lottery, stride, least-use,
     /// dominant-share
     #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     pub(crate) scheduler: Vec<String>,
-    /// Cut the run off then, in seconds or as 2h
+    /// Time at which to cut the run off, in seconds or as 2h
     #[arg(long, value_name = "TIME")]
     pub(crate) horizon: Option<String>,
-    /// A folder for a page, figures and their data; with several schedulers, a folder each
+    /// Folder for a page, figures and their data; with several schedulers, one folder for each
     #[arg(long, value_name = "DIR")]
     pub(crate) out: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ReproduceArgs {
-    /// list, a paper (001), or a figure of one (001/figure-1b; 001/figure-1 for all its parts)
+    /// list, a paper (sadok, or its number 001), or a figure (sadok/figure-1b; sadok/figure-1 for all its parts)
     pub(crate) what: String,
     /// A folder for the figures, their data and a page
     #[arg(long, value_name = "DIR")]

@@ -3,27 +3,35 @@
 use std::path::Path;
 
 use evenhand_documents::Document;
-use evenhand_mechanisms::problem_files::{AllocationFile, Arithmetic, ProblemFile};
-use evenhand_mechanisms::{Finding, Measure, PROPERTIES, Problem, Property, property_named};
-use evenhand_model::{Quantity, Rational, to_f64};
+use evenhand_mechanisms::problem_files::{AllocationFile, ProblemFile};
+use evenhand_mechanisms::{
+    Arithmetic, Computation, Finding, Measure, Number, PROPERTIES, Problem, Property, property_named,
+};
+use evenhand_model::{Quantity, Rational};
+use evenhand_policies::Registry;
 use serde::Serialize;
 
 use crate::args::{AuditArgs, Common};
 use crate::console::{Console, json};
-use crate::division::{Computed, beyond, in_floats, read_problem};
+use crate::division::{convert, out_of_range, read_problem};
 use crate::failure::{Failure, Outcome};
-use crate::figure::{Figure, Named, Scale};
+use crate::figure::{Figure, Named, Scale, Shown};
 use crate::table::plain;
-use crate::{history, lies};
+use crate::{history, misreports};
 
-pub(crate) fn run(args: &AuditArgs, common: &Common, console: &Console) -> Result<Outcome, Failure> {
+pub(crate) fn run(
+    args: &AuditArgs,
+    common: &Common,
+    registry: &Registry,
+    console: &Console,
+) -> Result<Outcome, Failure> {
     if let Some(path) = &args.past.history {
-        return history::run(path, &args.past, &args.property, common, console);
+        return history::run(path, &args.past, &args.property, common, registry, console);
     }
     match &args.allocation {
         Some(path) => audit_allocation(args, path, console),
-        // Whether it pays to lie.
-        None => lies::run(args, common, console),
+        // Without an allocation: --search-lies.
+        None => misreports::run(args, common, console),
     }
 }
 
@@ -45,15 +53,14 @@ fn audit_allocation(args: &AuditArgs, path: &Path, console: &Console) -> Result<
     let (file, problem) = read_problem(args.problem(), arithmetic)?;
     let document = Document::read(path).map_err(Failure::document)?;
     let allocation = AllocationFile::read(&document, &file, mechanism).map_err(Failure::document)?;
-    let (held, records) = if exact {
-        check(&properties, &file, &problem, &allocation.tasks, tolerance.exact())
-    } else {
-        let tasks: Vec<f64> = allocation.tasks.iter().map(to_f64).collect();
-        if !tasks.iter().all(|x| x.is_finite()) {
-            return Err(beyond("the allocation"));
-        }
-        check(&properties, &file, &in_floats(&problem)?, &tasks, &tolerance.to_f64())
+    let check = Check {
+        properties: &properties,
+        file: &file,
+        problem: &problem,
+        tasks: &allocation.tasks,
+        tolerance: &tolerance,
     };
+    let (held, records) = arithmetic.run(check)?;
     let text = if console.is_json() { json(&records)? } else { sentences(&file, &properties, &held, &records) };
     console.result(&text)?;
     Ok(if records.is_empty() { Outcome::Done } else { Outcome::DoesNotHold })
@@ -92,33 +99,46 @@ struct FindingRecord {
     held: Option<(Figure, Figure)>,
 }
 
-/// The properties that hold, and the findings against the others.
-fn check<N: Computed>(
-    properties: &[&'static dyn Property],
-    file: &ProblemFile,
-    problem: &Problem<N>,
-    tasks: &[N],
-    tolerance: &N,
-) -> (Vec<&'static str>, Vec<FindingRecord>) {
-    let (mut held, mut records) = (Vec::new(), Vec::new());
-    for property in properties {
-        let findings = N::findings(*property, problem, tasks, tolerance);
-        if findings.is_empty() {
-            held.push(property.name());
-        }
-        records.extend(findings.iter().map(|finding| record(finding, file)));
-    }
-    (held, records)
+/// Check of one allocation against properties.
+struct Check<'a> {
+    properties: &'a [&'static dyn Property],
+    file: &'a ProblemFile,
+    problem: &'a Problem<Rational>,
+    tasks: &'a [Rational],
+    tolerance: &'a Quantity,
 }
 
-fn record<N: Computed>(finding: &Finding<N>, file: &ProblemFile) -> FindingRecord {
+impl Computation for Check<'_> {
+    /// The names of the properties that hold, and the findings against the others.
+    type Output = Result<(Vec<&'static str>, Vec<FindingRecord>), Failure>;
+
+    fn run<N: Number>(self) -> Self::Output {
+        let problem = convert::<N>(self.problem)?;
+        let tasks: Vec<N> = self.tasks.iter().map(N::from_exact).collect();
+        if !N::EXACT && !tasks.iter().all(|x| x.to_f64().is_finite()) {
+            return Err(out_of_range("the allocation"));
+        }
+        let tolerance = N::from_exact(self.tolerance.exact());
+        let (mut held, mut records) = (Vec::new(), Vec::new());
+        for property in self.properties {
+            let findings = N::findings(*property, &problem, &tasks, &tolerance);
+            if findings.is_empty() {
+                held.push(property.name());
+            }
+            records.extend(findings.iter().map(|finding| record(finding, self.file)));
+        }
+        Ok((held, records))
+    }
+}
+
+fn record<N: Number>(finding: &Finding<N>, file: &ProblemFile) -> FindingRecord {
     let user = |u: Option<usize>| u.map(|u| file.users[u].name.clone());
     let by = finding.amount();
-    // A share for the weight is told as what the user would hold.
+    // A share per weight is reported as what the user would hold.
     let unit = finding.on.map(|r| {
         let capacity = N::from_exact(&file.capacity[r]);
         match (finding.measure, finding.who) {
-            (Measure::ShareForWeight, Some(who)) => capacity * N::from_exact(&file.users[who].weight),
+            (Measure::SharePerWeight, Some(who)) => capacity * N::from_exact(&file.users[who].weight),
             _ => capacity,
         }
     });
@@ -164,8 +184,10 @@ fn sentences(
         lines.push(String::new());
     }
     for property in properties {
-        let verdict = if held.contains(&property.name()) { "holds" } else { "does not hold" };
-        lines.push(format!("{} {verdict}: {}", property.name(), property.about()));
+        lines.push(match held.contains(&property.name()) {
+            true => format!("{} holds: {}", property.name(), property.about()),
+            false => format!("{} violated: {}", property.name(), property.violation()),
+        });
     }
     lines.join("\n")
 }

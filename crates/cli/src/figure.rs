@@ -11,21 +11,19 @@ pub(crate) enum Figure {
     Exact(Rational),
 }
 
-/// The numbers that mechanisms compute with, as figures.
+/// Conversion of computed numbers to figures.
 pub(crate) trait Shown: Number {
+    /// Returns the number as results print it.
     fn figure(&self) -> Figure;
 }
 
-impl Shown for f64 {
+impl<N: Number> Shown for N {
     fn figure(&self) -> Figure {
-        // A result of -0 is one of 0.
-        Figure::Float(*self + 0.0)
-    }
-}
-
-impl Shown for Rational {
-    fn figure(&self) -> Figure {
-        Figure::Exact(self.clone())
+        match N::EXACT.then(|| self.to_exact()).flatten() {
+            Some(exact) => Figure::Exact(exact),
+            // -0 is written as 0.
+            None => Figure::Float(self.to_f64() + 0.0),
+        }
     }
 }
 

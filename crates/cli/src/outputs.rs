@@ -12,7 +12,7 @@ pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
 
 /// Writes a file whole or not at all.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
-    evenhand_model::files::write_whole(path, text.as_bytes())
+    evenhand_model::files::write_atomically(path, text.as_bytes())
         .map_err(|e| Failure::Environment(format!("cannot write {}: {e}", path.display())))
 }
 

@@ -127,11 +127,11 @@ impl<'a> Asked<'a> {
                 })?),
             };
         // Whatever anybody writes as a size is in bytes; the rest in units as they come.
-        let wanted = || chunks.iter().flat_map(|c| &c.wants);
+        let wanted = || chunks.iter().flat_map(|c| &c.demand);
         let resources: Vec<Resource> = names()
             .enumerate()
             .map(|(r, name)| {
-                let of_machines = cluster.groups.iter().any(|g| g.has[r].is_bytes);
+                let of_machines = cluster.groups.iter().any(|g| g.capacity[r].is_bytes);
                 let is_bytes = of_machines || wanted().any(|(n, stock)| n == name && stock.is_bytes);
                 Resource::new(name, if is_bytes { "B" } else { "" })
             })
@@ -147,7 +147,7 @@ impl<'a> Asked<'a> {
         }
         let units = |chunk: &Chunk| {
             let mut row = vec![Rational::ZERO; resources.len()];
-            for (name, stock) in &chunk.wants {
+            for (name, stock) in &chunk.demand {
                 let r = resources
                     .iter()
                     .position(|r| r.name == *name)
@@ -208,7 +208,7 @@ impl<'a> Asked<'a> {
             }
             record
         };
-        let least = self.prices.least_of(row, |k| self.suits(k));
+        let least = self.prices.lowest_of(row, |k| self.suits(k));
         let wants = row.iter().enumerate().filter(|(_, x)| !x.is_zero());
         ChunkRecord {
             count: *count,
@@ -230,7 +230,7 @@ impl<'a> Asked<'a> {
     fn refused(&self) -> Vec<String> {
         let mut refused = Vec::new();
         for (count, row) in &self.chunks {
-            if self.prices.least_of(row, |k| self.suits(k)).is_none() {
+            if self.prices.lowest_of(row, |k| self.suits(k)).is_none() {
                 let of = if *count == 1 { String::new() } else { format!("{count} times ") };
                 refused.push(format!("no machine suits {of}{}", self.amounts(row)));
             }
@@ -254,7 +254,7 @@ impl<'a> Asked<'a> {
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for (count, row) in &self.chunks {
-            let Some((_, price)) = self.prices.least_of(row, |k| self.suits(k)) else { continue };
+            let Some((_, price)) = self.prices.lowest_of(row, |k| self.suits(k)) else { continue };
             let price = short(to_f64(&price.processors));
             for weakness in self.prices.weaknesses(row, |k| self.suits(k)) {
                 warnings.push(match weakness {
@@ -294,7 +294,7 @@ impl<'a> Asked<'a> {
 
     fn record(&self, args: &PriceArgs) -> PriceRecord {
         let queue_price = self.queue.map_or(Rational::ONE, |q| q.price.clone());
-        let processors = self.total(|row| Some(self.prices.least_of(row, |k| self.suits(k))?.1.processors));
+        let processors = self.total(|row| Some(self.prices.lowest_of(row, |k| self.suits(k))?.1.processors));
         let seconds = Rational::from(self.walltime.nanos()) / Rational::from(1_000_000_000_u64);
         let penalty = processors.as_ref().zip(self.speeds()).map(|(processors, (slow, fast))| {
             let charge = |speed: Rational| to_f64(&(processors * &seconds * &queue_price * speed));

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use evenhand_reproduce::{
-    EXPERIMENTS, Experiment, Ran, Recordings, Settings, Verdict, experiments_named, write_results,
+    EXPERIMENTS, Experiment, PAPERS, Ran, Recordings, Settings, Verdict, experiments_named, write_results,
 };
 use serde::Serialize;
 
@@ -30,23 +30,23 @@ pub(crate) fn run(args: &ReproduceArgs, common: &Common, console: &Console) -> R
     let settings = Settings::new(common.seed()).tasks(args.tasks);
     let settings = match &args.data {
         None => settings,
-        Some(folder) if experiments.iter().all(|e| e.paper == "003") => settings.recordings(recordings(folder)?),
+        Some(folder) if experiments.iter().all(|e| e.paper == "poullie") => settings.recordings(recordings(folder)?),
         Some(path) => settings.trace(Some(load(path, &args.trace, common, console)?)),
     };
     let mut ran: Vec<Ran> = Vec::new();
     for experiment in experiments {
         let outcome = experiment
             .run(&settings)
-            .map_err(|e| Failure::new(format!("{}: {e}", experiment.name()), e.is_environment()))?;
+            .map_err(|e| Failure::new(format!("{}: {e}", name(experiment, &args.what)), e.is_environment()))?;
         ran.push((experiment, outcome));
     }
     let page = args.out.as_ref().map(|folder| write_results(folder, &ran)).transpose();
     let page = page.map_err(|e| Failure::new(&e, e.is_environment()))?;
     if console.is_json() {
-        let records: Vec<ExperimentRecord> = ran.iter().map(ExperimentRecord::new).collect();
+        let records: Vec<ExperimentRecord> = ran.iter().map(|ran| ExperimentRecord::new(ran, &args.what)).collect();
         console.json(&records)?;
     } else {
-        console.result(&ran.iter().flat_map(lines).collect::<Vec<_>>().join("\n"))?;
+        console.result(&ran.iter().flat_map(|ran| lines(ran, &args.what)).collect::<Vec<_>>().join("\n"))?;
     }
     if let Some(page) = page {
         console.note(&format!("Figures: {}", page.display()));
@@ -55,7 +55,7 @@ pub(crate) fn run(args: &ReproduceArgs, common: &Common, console: &Console) -> R
     Ok(if all_hold { Outcome::Done } else { Outcome::DoesNotHold })
 }
 
-/// What tests in guests leave: a file of comma-separated values a node and run.
+/// Reads the recordings that tests/agent/guests.sh makes: a file of comma-separated values for each node and run.
 fn recordings(folder: &Path) -> Result<Recordings, Failure> {
     let failed = |path: &Path, e: io::Error| {
         let environment = e.kind() != io::ErrorKind::NotFound && e.kind() != io::ErrorKind::NotADirectory;
@@ -88,13 +88,23 @@ fn list(console: &Console) -> Result<(), Failure> {
     console.result(&table.render())
 }
 
-/// A verdict a line, after the experiment's name and what else there is to know.
-fn lines((experiment, outcome): &Ran) -> Vec<String> {
+/// Returns the experiment's name, with the paper as the user typed it: by id (`sadok`) or by number (`001`).
+fn name(experiment: &Experiment, asked: &str) -> String {
+    let paper = asked.split('/').next().unwrap_or_default();
+    match PAPERS.iter().find(|(_, number, _)| *number == paper) {
+        Some((_, number, _)) => format!("{number}/{}", experiment.figure),
+        None => experiment.name(),
+    }
+}
+
+/// Returns a line for each verdict and note, each after the experiment's name.
+fn lines((experiment, outcome): &Ran, asked: &str) -> Vec<String> {
+    let name = name(experiment, asked);
     let verdict = |verdict: &Verdict| {
         let word = if verdict.holds { "holds         " } else { "does not hold " };
-        format!("{}  {word} {}: {}", experiment.name(), verdict.statement, verdict.measured)
+        format!("{name}  {word} {}: {}", verdict.statement, verdict.measured)
     };
-    let note = |note: &String| format!("{}  note           {note}", experiment.name());
+    let note = |note: &String| format!("{name}  note           {note}");
     outcome.verdicts.iter().map(verdict).chain(outcome.notes.iter().map(note)).collect()
 }
 
@@ -116,10 +126,10 @@ struct VerdictRecord<'a> {
 }
 
 impl<'a> ExperimentRecord<'a> {
-    fn new((experiment, outcome): &'a (&'static Experiment, evenhand_reproduce::Outcome)) -> ExperimentRecord<'a> {
+    fn new((experiment, outcome): &'a Ran, asked: &str) -> ExperimentRecord<'a> {
         let verdict = |v: &'a Verdict| VerdictRecord { statement: &v.statement, measured: &v.measured, holds: v.holds };
         ExperimentRecord {
-            name: experiment.name(),
+            name: name(experiment, asked),
             title: experiment.title,
             setting: experiment.setting,
             verdicts: outcome.verdicts.iter().map(verdict).collect(),

@@ -3,22 +3,22 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use evenhand_model::{AccountTree, Quantity, Rational, Resource, Weights, Workload};
-use evenhand_policies::multifactor::Settings;
-use evenhand_policies::{Billing, BillingRule, Decay, POLICIES, Registration, registration};
+use evenhand_model::{AccountTree, Quantity, Weights, Workload};
+use evenhand_policies::{Decay, PolicySettings, Registry};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
 use evenhand_study::{
-    AccountsFile, Backfill, CapacityAsked, JobRules, Live, Placed, Plan, Question, TaskFormat, read_cluster,
-    read_multifactor, read_pool, read_weights,
+    AccountsFile, Backfill, CapacityAsked, JobRules, Live, Plan, PlanError, PolicyInputs, Question, TaskFormat,
+    WorkloadWithAccounts, read_cluster, read_pool, read_weights,
 };
-use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
-use crate::args::{Common, SdrfKey, StudyArgs, Until};
+use crate::args::{Common, StudyArgs, Until};
 use crate::console::{Console, json};
 use crate::decay;
 use crate::failure::Failure;
 use crate::machines;
 use crate::metrics;
+use crate::policy_args::{named_policies, policy_failure};
 use crate::progress;
 use crate::table::Table;
 use crate::workload::load;
@@ -29,13 +29,16 @@ const DEFAULT_TASKS: u64 = 200_000;
 const DEFAULT_USERS: u32 = 100;
 const DEFAULT_DAYS: f64 = 29.0;
 
-pub(crate) fn run(args: &StudyArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, console: &Console) -> Result<(), Failure> {
     // Reading a trace may take minutes: what is wrong with the command line is said before.
-    let asked = Asked::parse(args)?;
+    let asked = Asked::parse(args, registry)?;
     let (workload, source) = workload(args, common, console)?;
     let (workload, accounts) = placed(args, workload, console)?;
-    let question = question(args, asked, accounts, &workload, console)?;
-    let plan = Plan::new(workload, &question).map_err(Failure::input)?;
+    let question = question(args, asked, accounts, registry, &workload, console)?;
+    let plan = Plan::new(workload, &question).map_err(|error| match error {
+        PlanError::Policy(error) => policy_failure(error),
+        error => Failure::input(error),
+    })?;
     plan.notes().iter().for_each(|note| console.note(note));
     let live = Arc::new(Live::new(&plan));
     stop_on_interrupt(&live)?;
@@ -44,8 +47,9 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, console: &Console) -> Resul
         (_, true) => TaskFormat::None,
         _ => TaskFormat::Parquet,
     };
+    let method = method(args, &question, common)?;
     let record = progress::watch(&live, plan.tasks(), console.shows_progress(), || {
-        plan.run(&args.out, &source, method(args, &question, common), format, &live)
+        plan.run(&args.out, &source, method, format, &live)
     })
     .map_err(|e| Failure::new(&e, e.is_environment()))?;
     let report =
@@ -76,7 +80,7 @@ fn workload(args: &StudyArgs, common: &Common, console: &Console) -> Result<(Wor
         return Ok((load(path, &args.trace, common, console)?, path.display().to_string()));
     }
     let options = GenerateOptions {
-        like: Like::Google2011,
+        model: TraceModel::Google2011,
         tasks: DEFAULT_TASKS,
         users: DEFAULT_USERS,
         days: DEFAULT_DAYS,
@@ -84,7 +88,7 @@ fn workload(args: &StudyArgs, common: &Common, console: &Console) -> Result<(Wor
     };
     let source = format!(
         "generated like {}: {DEFAULT_TASKS} tasks of {DEFAULT_USERS} users over {DEFAULT_DAYS} days, seed {}",
-        options.like, options.seed
+        options.model, options.seed
     );
     console.note(&format!("No workload named, so one is {source}."));
     Ok((generate(&options).map_err(Failure::input)?, source))
@@ -94,6 +98,7 @@ fn workload(args: &StudyArgs, common: &Common, console: &Console) -> Result<(Wor
 struct Asked {
     capacities: Vec<CapacityText>,
     decays: Vec<(String, Decay)>,
+    settings: PolicySettings,
 }
 
 /// A capacity as typed.
@@ -103,27 +108,17 @@ pub(crate) enum CapacityText {
 }
 
 impl Asked {
-    fn parse(args: &StudyArgs) -> Result<Asked, Failure> {
-        policies(&args.policy)?;
+    fn parse(args: &StudyArgs, registry: &Registry) -> Result<Asked, Failure> {
+        named_policies(registry, &args.policy)?;
         if args.no_blocking && args.backfill != Backfill::None {
             let problem =
                 "--no-blocking: backfilling already looks behind a task that does not fit; leave one of the two out";
             return Err(Failure::Input(problem.into()));
         }
-        if args.multifactor.is_some() && !args.policy.iter().any(|p| p == "multifactor") {
-            return Err(Failure::Input("--multifactor: no policy is called so; name it in --policy too".into()));
-        }
+        args.policies.refuse_unused(registry, &args.policy)?;
         let capacities = args.capacity.iter().map(|text| capacity_text(text)).collect::<Result<_, _>>()?;
-        Ok(Asked { capacities, decays: decays(args)? })
+        Ok(Asked { capacities, decays: decays(args)?, settings: args.policies.settings(registry)? })
     }
-}
-
-/// The policies of these names.
-pub(crate) fn policies(names: &[String]) -> Result<Vec<&'static Registration>, Failure> {
-    let known = || POLICIES.iter().map(|p| p.name).collect::<Vec<_>>().join(", ");
-    let named =
-        |name: &String| registration(name).ok_or_else(|| wrong("--policy", name, &format!("one of: {}", known())));
-    names.iter().map(named).collect()
 }
 
 fn wrong(option: &str, found: &str, expected: &str) -> Failure {
@@ -139,7 +134,7 @@ fn placed(args: &StudyArgs, workload: Workload, console: &Console) -> Result<(Wo
 }
 
 /// Notes what of the file of accounts and the workload does not match.
-pub(crate) fn told_placed(path: &Path, placed: &Placed, console: &Console) {
+pub(crate) fn told_placed(path: &Path, placed: &WorkloadWithAccounts, console: &Console) {
     let note = |what: &str, names: &[String]| {
         if !names.is_empty() {
             console.note(&format!("{}: {what}: {}", path.display(), names.join(", ")));
@@ -150,55 +145,11 @@ pub(crate) fn told_placed(path: &Path, placed: &Placed, console: &Console) {
     note("directly under the root, with 1 share each, go the workload's accounts", &placed.added);
 }
 
-fn billing(text: &str, resources: &[Resource]) -> Result<Billing, Failure> {
-    let names = || resources.iter().map(|r| r.name.as_str()).collect::<Vec<_>>().join(", ");
-    let refused = |found: &str, expected: String| wrong("--billing", found, &expected);
-    let (rule, weights) = text.split_once(':').map_or((text, None), |(rule, weights)| (rule, Some(weights)));
-    let rule = match rule {
-        "max" => BillingRule::Largest,
-        "sum" => BillingRule::Sum,
-        _ => {
-            let expected = "max or sum, then perhaps a colon and weights as in max:cpu=1,mem=0.25,+license=10";
-            return Err(refused(rule, expected.into()));
-        }
-    };
-    let Some(weights) = weights else { return Ok(Billing::shares(rule)) };
-    // What is not named is free, as in Slurm.
-    let mut per_unit = vec![Rational::ZERO; resources.len()];
-    let mut global = Vec::new();
-    for part in weights.split(',') {
-        let (name, weight) = part.split_once('=').unwrap_or((part, ""));
-        // Belongs to no machine: is added to the largest of the others.
-        let (name, is_global) = name.strip_prefix('+').map_or((name, false), |name| (name, true));
-        let resource = resources.iter().position(|r| r.name == name);
-        let resource = resource.ok_or_else(|| refused(name, format!("one of the resources {}", names())))?;
-        let weight =
-            Quantity::parse(weight).map_err(|e| Failure::Input(format!("--billing: weight of {name}: {e}")))?;
-        per_unit[resource] = weight.exact().clone();
-        if is_global {
-            global.push(resource);
-        }
-    }
-    if per_unit.iter().all(Rational::is_zero) {
-        return Err(refused(text, "a weight greater than 0".into()));
-    }
-    Ok(Billing { rule, weights: Some(per_unit), global })
-}
-
-/// The settings of the policy multifactor, if a file has them.
-fn multifactor(args: &StudyArgs, workload: &Workload, console: &Console) -> Result<Option<Settings>, Failure> {
-    let Some(path) = &args.multifactor else { return Ok(None) };
-    let (settings, unknown) = read_multifactor(path, workload).map_err(Failure::document)?;
-    if !unknown.is_empty() {
-        console.note(&format!("{}: no queue of the workload: {}", path.display(), unknown.join(", ")));
-    }
-    Ok(Some(settings))
-}
-
 fn question(
     args: &StudyArgs,
     asked: Asked,
     accounts: Option<AccountTree>,
+    registry: &Registry,
     workload: &Workload,
     console: &Console,
 ) -> Result<Question, Failure> {
@@ -206,21 +157,17 @@ fn question(
         Some(tree) => tree.weights(),
         None => weights(args.weights.as_deref(), workload, console)?,
     };
-    let billing = args.billing.as_deref().map(|text| billing(text, workload.resources())).transpose()?;
+    let (registry, settings) = (registry.clone(), asked.settings);
+    let inputs = PolicyInputs { registry, weights, accounts, settings, order: args.order };
     let capacities = asked.capacities.into_iter().map(|c| capacity(c, workload, console)).collect::<Result<_, _>>()?;
     Ok(Question {
         policies: args.policy.clone(),
         capacities,
         decays: asked.decays,
-        dominant_key: args.sdrf_key == SdrfKey::Dominant,
-        weights,
-        accounts,
-        billing,
-        multifactor: multifactor(args, workload, console)?,
+        inputs,
         blocking: !args.no_blocking,
         until_trace_end: args.until == Until::TraceEnd,
-        order: args.order,
-        jobs: JobRules { placement: args.placement, backfill: args.backfill, combine: args.combine },
+        jobs: JobRules { placement: args.placement, backfill: args.backfill },
     })
 }
 
@@ -288,7 +235,8 @@ fn stop_on_interrupt(live: &Arc<Live>) -> Result<(), Failure> {
     .map_err(|e| Failure::Environment(format!("cannot listen for Ctrl-C: {e}")))
 }
 
-fn method(args: &StudyArgs, question: &Question, common: &Common) -> MethodRecord {
+fn method(args: &StudyArgs, question: &Question, common: &Common) -> Result<MethodRecord, Failure> {
+    let PolicyInputs { registry, settings, .. } = &question.inputs;
     let names = |list: &[String]| list.join(", ");
     let decays: Vec<String> =
         question.decays.iter().map(|(_, d)| format!("delta = {} a second, tau = {} s", d.delta(), d.tau_s())).collect();
@@ -297,13 +245,9 @@ fn method(args: &StudyArgs, question: &Question, common: &Common) -> MethodRecor
         parameter("policies", names(&args.policy)),
         parameter("capacities", names(&args.capacity)),
         parameter("decay of stateful policies", decays.join("; ")),
-        parameter(
-            "key of sdrf",
-            match args.sdrf_key {
-                SdrfKey::Sum => "max over resources of (share + commitment)".into(),
-                SdrfKey::Dominant => "max share + max commitment".into(),
-            },
-        ),
+    ];
+    parameters.extend(args.policies.first_parameters(registry, settings, &args.policy)?);
+    parameters.extend([
         match &args.accounts {
             None => parameter("weights", args.weights.as_ref().map_or("1 each".into(), |p| p.display().to_string())),
             Some(path) => parameter("accounts", path.display().to_string()),
@@ -322,21 +266,12 @@ fn method(args: &StudyArgs, question: &Question, common: &Common) -> MethodRecor
             },
         ),
         parameter("structure that orders users of stateful policies", args.order.name().into()),
-    ];
-    if args.policy.iter().any(|p| p == "penalty") {
-        parameters.push(parameter("resources in a penalty", args.combine.name().into()));
-    }
-    if let Some(billing) = &args.billing {
-        parameters.push(parameter("billing of policies that remember use", billing.clone()));
-    }
-    if args.policy.iter().any(|p| p == "multifactor") {
-        let settings = args.multifactor.as_ref().map_or("Slurm's example".into(), |p| p.display().to_string());
-        parameters.push(parameter("settings of multifactor", settings));
-    }
+    ]);
+    parameters.extend(args.policies.other_parameters(registry, settings, &args.policy)?);
     if args.workload.is_none() {
         parameters.push(parameter("seed", common.seed().to_string()));
     }
-    MethodRecord { command: command_line(), version: env!("CARGO_PKG_VERSION").to_string(), parameters }
+    Ok(MethodRecord { command: command_line(), version: env!("CARGO_PKG_VERSION").to_string(), parameters })
 }
 
 /// What was typed, quoted for a shell where it must be; the program by its name.

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use evenhand_model::Quantity;
+use evenhand_policies::Registry;
 use evenhand_study::sweep::record::SweepRecord;
 use evenhand_study::sweep::slurm::{self, LostPoint, SlurmError, Status, quoted};
 use evenhand_study::sweep::{Folder, Grid, Need, Point, PointFailure, SweepError, Watch, layout, local, summarize};
@@ -28,26 +29,26 @@ const DEFAULT_SHARE: f64 = 0.8;
 /// Where the system does not say how much is available.
 const DEFAULT_MEMORY: u64 = 4 << 30;
 
-pub(crate) fn run(args: &SweepArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+pub(crate) fn run(args: &SweepArgs, common: &Common, registry: &Registry, console: &Console) -> Result<(), Failure> {
     match &args.verb {
-        Some(SweepVerb::Status(folder)) => status(&folder.dir, console),
+        Some(SweepVerb::Status(folder)) => status(&folder.dir, registry, console),
         Some(SweepVerb::Cancel(folder)) => cancel(&folder.dir, console),
         Some(SweepVerb::Gather(folder)) => {
-            let sweep = Sweep::planned(Folder::open(&folder.dir).map_err(sweep_failure)?)?;
+            let sweep = Sweep::planned(Folder::open(&folder.dir).map_err(sweep_failure)?, registry)?;
             let record = sweep.summarize()?;
             report(&sweep, &record, &folder.dir, console)?;
             sweep.complain_of_missing(&record, &[])
         }
-        None => start(args, common, console),
+        None => start(args, common, registry, console),
     }
 }
 
 /// What a task of a job array does.
-pub(crate) fn task(args: &SweepTaskArgs) -> Result<(), Failure> {
+pub(crate) fn task(args: &SweepTaskArgs, registry: &Registry) -> Result<(), Failure> {
     let folder = Folder::open(&args.dir).map_err(sweep_failure)?;
     let watch = Arc::new(Watch::default());
     stop_on_interrupt(&watch)?;
-    let failures = slurm::run_chunk(&folder, args.chunk, threads(), &watch).map_err(sweep_failure)?;
+    let failures = slurm::run_chunk(&folder, registry, args.chunk, threads(), &watch).map_err(sweep_failure)?;
     match failures.as_slice() {
         [] if watch.is_cancelled() => Err(Failure::Environment("interrupted".into())),
         [] => Ok(()),
@@ -64,8 +65,8 @@ struct Sweep {
 }
 
 impl Sweep {
-    fn planned(folder: Folder) -> Result<Sweep, Failure> {
-        let (grid, points, digests) = folder.planned().map_err(sweep_failure)?;
+    fn planned(folder: Folder, registry: &Registry) -> Result<Sweep, Failure> {
+        let (grid, points, digests) = folder.planned(registry).map_err(sweep_failure)?;
         Ok(Sweep { grid, points, digests, folder })
     }
 
@@ -95,12 +96,12 @@ impl Sweep {
     }
 }
 
-fn start(args: &SweepArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+fn start(args: &SweepArgs, common: &Common, registry: &Registry, console: &Console) -> Result<(), Failure> {
     let Some(path) = &args.grid else {
         return Err(Failure::Input("no grid; expected evenhand sweep GRID.toml".into()));
     };
     let memory = args.memory.as_deref().map(bytes).transpose()?;
-    let grid = Grid::read(path, common.seed()).map_err(Failure::document)?;
+    let grid = Grid::read(path, common.seed(), registry).map_err(Failure::document)?;
     if args.check {
         return check(&grid, &args.out, console);
     }
@@ -286,8 +287,8 @@ fn state(status: &Status) -> String {
     words.join(" ")
 }
 
-fn status(dir: &Path, console: &Console) -> Result<(), Failure> {
-    let sweep = Sweep::planned(Folder::open(dir).map_err(sweep_failure)?)?;
+fn status(dir: &Path, registry: &Registry, console: &Console) -> Result<(), Failure> {
+    let sweep = Sweep::planned(Folder::open(dir).map_err(sweep_failure)?, registry)?;
     let status = slurm::status(&sweep.folder, &sweep.digests).map_err(slurm_failure)?;
     let lost = match status.is_under_way() {
         true => Vec::new(),
@@ -357,9 +358,7 @@ fn report(sweep: &Sweep, record: &SweepRecord, out: &Path, console: &Console) ->
             let a = &p.axes;
             let mut workload = vec![a.workload.clone()];
             workload.extend(a.seed.map(|s| format!("seed {s}")));
-            let mut policy = vec![a.policy.clone()];
-            policy.extend(a.sdrf_key.clone().filter(|_| sweep.grid.sdrf_keys.len() > 1));
-            policy.extend(a.decay.clone().filter(|_| sweep.grid.decays.len() > 1));
+            let mut policy = vec![sweep.points[a.point].variant_in_words(&sweep.grid)];
             policy.extend((sweep.grid.weights.len() > 1).then(|| format!("weights {}", a.weights)));
             policy.extend((sweep.grid.until_trace_end.len() > 1).then(|| format!("until {}", a.until)));
             policy.extend((sweep.grid.no_blocking.len() > 1 && a.no_blocking).then(|| "no-blocking".to_string()));

@@ -1,14 +1,13 @@
 //! `evenhand timeline`
 
 use evenhand_documents::Document;
-use evenhand_mechanisms::problem_files::{Arithmetic, ScenarioFile};
-use evenhand_mechanisms::{Mechanism, MechanismError};
+use evenhand_mechanisms::problem_files::ScenarioFile;
+use evenhand_mechanisms::{Arithmetic, Computation, Mechanism, MechanismError, Number};
 use evenhand_model::{Quantity, Rational, Span};
 use evenhand_report::chart::Caption;
 use evenhand_report::{StackedShare, draw_timeline};
 use evenhand_timeline::{
     Interval, Participant, Phase, Scenario, ScenarioError, Timeline, TimelineError, TimelineOptions, divide_over_time,
-    divide_over_time_exact,
 };
 use serde::Serialize;
 
@@ -40,35 +39,43 @@ pub(crate) fn run(args: &TimelineArgs, console: &Console) -> Result<(), Failure>
     let document = Document::read(&args.scenario).map_err(Failure::document)?;
     let file = ScenarioFile::read(&document, arithmetic).map_err(Failure::document)?;
     let scenario = scenario(&file).map_err(|e| Failure::Input(format!("{}: {e}", document.source().name())))?;
-    let is_drawn = args.figure.is_some() || args.out.is_some();
-    let text = match arithmetic {
-        Arithmetic::Exact => {
-            let timeline = divide_over_time_exact(&scenario, mechanism, &asked).map_err(|e| refused(&e, &file))?;
-            if is_drawn {
-                let near = divide_over_time(&scenario, mechanism, &asked).map_err(|e| refused(&e, &file))?;
-                draw(args, &file, &scenario, &near, console)?;
-            }
-            render(&file, &scenario, &timeline, mechanism, console)?
-        }
-        Arithmetic::Float => {
-            let timeline = divide_over_time(&scenario, mechanism, &asked).map_err(|e| refused(&e, &file))?;
-            if is_drawn {
-                draw(args, &file, &scenario, &timeline, console)?;
-            }
-            render(&file, &scenario, &timeline, mechanism, console)?
-        }
-    };
+    let text = arithmetic.run(Run { args, mechanism, options: &asked, file: &file, scenario: &scenario, console })?;
     console.result(&text)
 }
 
-/// A division that did not arrive is nobody's input.
+/// Division of a scenario, with its table or record and its figures.
+struct Run<'a> {
+    args: &'a TimelineArgs,
+    mechanism: &'static dyn Mechanism,
+    options: &'a TimelineOptions,
+    file: &'a ScenarioFile,
+    scenario: &'a Scenario,
+    console: &'a Console,
+}
+
+impl Computation for Run<'_> {
+    type Output = Result<String, Failure>;
+
+    fn run<N: Number>(self) -> Self::Output {
+        let Run { args, mechanism, options, file, scenario, console } = self;
+        let timeline: Timeline<N> = divide_over_time(scenario, mechanism, options).map_err(|e| refused(&e, file))?;
+        if args.figure.is_some() || args.out.is_some() {
+            // Figures need no more than 64-bit numbers.
+            let computed = divide_over_time(scenario, mechanism, options).map_err(|e| refused(&e, file))?;
+            draw(args, file, scenario, &computed, console)?;
+        }
+        render(file, scenario, &timeline, mechanism, console)
+    }
+}
+
+/// Classifies an error: a division that made no progress or could not be certified is no fault of the input.
 fn refused(error: &TimelineError, file: &ScenarioFile) -> Failure {
     let environment = matches!(
         error,
-        TimelineError::Stuck { .. } | TimelineError::Mechanism { source: MechanismError::NotCertified { .. }, .. }
+        TimelineError::NoProgress { .. } | TimelineError::Mechanism { source: MechanismError::NotCertified { .. }, .. }
     );
     match error {
-        TimelineError::NotOpen { user } | TimelineError::CommitmentsMove { user, .. } => {
+        TimelineError::NotPermanent { user } | TimelineError::CommitmentsMove { user, .. } => {
             Failure::Input(format!("{error} (user {user} is {:?})", file.users[*user].name))
         }
         _ => Failure::new(error, environment),
@@ -110,9 +117,9 @@ fn scenario(file: &ScenarioFile) -> Result<Scenario, ScenarioError> {
             .collect(),
     });
     let scenario = Scenario::new(file.resources.len(), users.collect::<Vec<_>>())?;
-    match file.tree()? {
+    match file.account_tree()? {
         Some(tree) => {
-            let homes = (0..tree.users()).map(|user| tree.home(user)).collect();
+            let homes = (0..tree.users()).map(|user| tree.account_of(user)).collect();
             scenario.with_accounts(tree.accounts().to_vec(), homes)
         }
         None => Ok(scenario),
@@ -163,7 +170,7 @@ fn draw(
     Ok(())
 }
 
-fn render<N: Shown>(
+fn render<N: Number>(
     file: &ScenarioFile,
     scenario: &Scenario,
     timeline: &Timeline<N>,
@@ -177,7 +184,7 @@ fn render<N: Shown>(
     Ok(format!("{}: {}\n\n{}", mechanism.name(), mechanism.about(), table(file, timeline)))
 }
 
-fn table<N: Shown>(file: &ScenarioFile, timeline: &Timeline<N>) -> String {
+fn table<N: Number>(file: &ScenarioFile, timeline: &Timeline<N>) -> String {
     let each_user = file.users.len() <= MOST_USERS;
     let any_level = timeline.intervals.iter().any(|i| i.level.is_some());
     let of_resources = timeline.intervals.iter().any(|i| i.levels.iter().any(Option::is_some));
@@ -270,7 +277,7 @@ struct UseRecord {
 }
 
 impl TimelineRecord {
-    fn new<N: Shown>(file: &ScenarioFile, scenario: &Scenario, timeline: &Timeline<N>) -> TimelineRecord {
+    fn new<N: Number>(file: &ScenarioFile, scenario: &Scenario, timeline: &Timeline<N>) -> TimelineRecord {
         let names: Vec<String> = file.users.iter().map(|user| user.name.clone()).collect();
         TimelineRecord {
             mechanism: timeline.mechanism,
@@ -281,7 +288,7 @@ impl TimelineRecord {
 }
 
 impl IntervalRecord {
-    fn new<N: Shown>(file: &ScenarioFile, scenario: &Scenario, interval: &Interval<N>) -> IntervalRecord {
+    fn new<N: Number>(file: &ScenarioFile, scenario: &Scenario, interval: &Interval<N>) -> IntervalRecord {
         let names = &file.resources;
         let width = names.len();
         let ending = interval.ending.as_ref();
@@ -296,7 +303,7 @@ impl IntervalRecord {
                 tasks: share.tasks.figure(),
                 tasks_at_end: ending.and_then(|e| e.tasks[user].as_ref()).map(N::figure),
                 allocation: Named::new(names, demand.iter().map(|d| (N::from_exact(d) * &share.tasks).figure())),
-                dominant_share: held.into_iter().fold(N::zero(), N::or_more).figure(),
+                dominant_share: held.into_iter().fold(N::zero(), N::larger).figure(),
                 commitment: commitment.map(|own| Named::new(names, own.iter().map(N::figure))),
             })
         });

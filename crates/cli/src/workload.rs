@@ -121,13 +121,18 @@ fn describe_verb(args: &DescribeArgs, common: &Common, console: &Console) -> Res
 }
 
 fn generate_verb(args: &GenerateArgs, common: &Common, console: &Console) -> Result<(), Failure> {
-    let options =
-        GenerateOptions { like: args.like, tasks: args.tasks, users: args.users, days: args.days, seed: common.seed() };
+    let options = GenerateOptions {
+        model: args.like,
+        tasks: args.tasks,
+        users: args.users,
+        days: args.days,
+        seed: common.seed(),
+    };
     let workload = generate(&options).map_err(Failure::input)?;
     write_store(&args.output, &workload)?;
     console.result(&format!(
         "Generated like {}: {} tasks of {} users over {} days, seed {}.\nWritten: {}",
-        options.like,
+        options.model,
         options.tasks,
         options.users,
         options.days,

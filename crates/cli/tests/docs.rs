@@ -1,17 +1,18 @@
 //! The examples in the documentation do what the documentation says.
 //!
-//! Every block marked `console` in README.md and docs/ is run: a line `$ COMMAND` goes to a shell,
-//! in a folder that starts as a copy of docs/examples and is kept for the rest of that file; the
-//! lines below it, up to the next command, are what it must print on both outputs. `[..]` stands
-//! for anything within a line, a line `...` for any number of lines. A block marked
-//! `console no-test` is not run (it would build something, or take long).
-#![cfg(unix)]
+//! Each page with examples, README.md and those below docs/, is a test with the page's path as its name. Every block
+//! marked `console` is run: a line `$ COMMAND` goes to a shell, in a folder that starts as a copy of docs/examples and is
+//! kept for the rest of that page; the lines below it, up to the next command, are what it must print on both outputs.
+//! `[..]` stands for anything within a line, a line `...` for any number of lines. A block marked `console no-test` is not
+//! run (it would build something, or take long).
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write as _;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+
+use libtest_mimic::{Arguments, Failed, Trial};
 
 /// One command and what it must print.
 #[derive(Debug, PartialEq)]
@@ -21,39 +22,65 @@ struct Example {
     expected: Vec<String>,
 }
 
-#[test]
-fn examples_in_the_documentation_print_what_they_show() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let mut files = vec![root.join("README.md")];
-    files.extend(files_in(&root.join("docs")).into_iter().filter(|p| p.extension().is_some_and(|e| e == "md")));
-    let (mut run, mut wrong) = (0, String::new());
-    for file in files {
-        let text = fs::read_to_string(&file).unwrap();
-        let folder = tempfile::tempdir().unwrap();
-        for example in files_in(&root.join("docs/examples")) {
-            fs::copy(&example, folder.path().join(example.file_name().unwrap())).unwrap();
+fn main() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
+    let mut pages = vec![root.join("README.md")];
+    pages.extend(pages_below(&root.join("docs")));
+    // A test a page, so that pages run side by side.
+    let mut tests: Vec<Trial> = Vec::new();
+    for page in pages {
+        let text = fs::read_to_string(&page).unwrap();
+        let examples = examples(&text);
+        if examples.is_empty() {
+            continue;
         }
-        for example in examples(&text) {
-            run += 1;
-            let (status, printed) = shell(&example.command, folder.path());
-            if !status || !matches(&example.expected, &printed) {
-                let ended = if status { "" } else { " (it failed)" };
-                writeln!(wrong, "{}:{}: $ {}{ended}", file.display(), example.line, example.command).unwrap();
-                writeln!(wrong, "--- documented\n{}", example.expected.join("\n")).unwrap();
-                writeln!(wrong, "--- printed\n{}\n", printed.join("\n")).unwrap();
-            }
-        }
+        let name = page.strip_prefix(&root).unwrap().display().to_string();
+        let files = root.join("docs/examples");
+        tests.push(Trial::test(name, move || page_prints_what_it_shows(&page, &examples, &files)));
     }
-    assert!(run > 0, "there are examples");
-    assert!(wrong.is_empty(), "{wrong}");
+    assert!(!tests.is_empty(), "there are pages with examples");
+    tests.push(Trial::test("a_documented_difference_is_seen", || {
+        a_documented_difference_is_seen();
+        Ok(())
+    }));
+    tests.push(Trial::test("blocks_are_read_as_described", || {
+        blocks_are_read_as_described();
+        Ok(())
+    }));
+    libtest_mimic::run(&Arguments::from_args(), tests).exit();
 }
 
-/// The files of a folder, by name.
-fn files_in(folder: &Path) -> Vec<PathBuf> {
-    let mut files: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
-    files.retain(|path| path.is_file());
-    files.sort();
-    files
+/// Runs a page's examples in a folder that starts with copies of `files`.
+fn page_prints_what_it_shows(page: &Path, examples: &[Example], files: &Path) -> Result<(), Failed> {
+    let folder = tempfile::tempdir().unwrap();
+    for file in entries(files).into_iter().filter(|path| path.is_file()) {
+        fs::copy(&file, folder.path().join(file.file_name().unwrap())).unwrap();
+    }
+    let mut wrong = String::new();
+    for example in examples {
+        let (status, printed) = shell(&example.command, folder.path());
+        if !status || !matches(&example.expected, &printed) {
+            let ended = if status { "" } else { " (it failed)" };
+            writeln!(wrong, "{}:{}: $ {}{ended}", page.display(), example.line, example.command).unwrap();
+            writeln!(wrong, "--- documented\n{}", example.expected.join("\n")).unwrap();
+            writeln!(wrong, "--- printed\n{}\n", printed.join("\n")).unwrap();
+        }
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong.into()) }
+}
+
+/// The pages of a folder and of the folders in it, by path.
+fn pages_below(folder: &Path) -> Vec<PathBuf> {
+    let (folders, files): (Vec<_>, Vec<_>) = entries(folder).into_iter().partition(|path| path.is_dir());
+    let pages = files.into_iter().filter(|path| path.extension().is_some_and(|extension| extension == "md"));
+    pages.chain(folders.iter().flat_map(|folder| pages_below(folder))).collect()
+}
+
+/// The entries of a folder, by name.
+fn entries(folder: &Path) -> Vec<PathBuf> {
+    let mut entries: Vec<PathBuf> = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    entries.sort();
+    entries
 }
 
 /// The commands of all `console` blocks. A command goes on in the next line after a backslash.
@@ -128,7 +155,6 @@ fn line_matches(expected: &str, line: &str) -> bool {
     }
 }
 
-#[test]
 fn a_documented_difference_is_seen() {
     let lines = |text: &str| text.lines().map(String::from).collect::<Vec<_>>();
     let same = |expected: &str, printed: &str| matches(&lines(expected), &lines(printed));
@@ -143,7 +169,6 @@ fn a_documented_difference_is_seen() {
     assert!(!same("a\n...\nd", "a\nb"));
 }
 
-#[test]
 fn blocks_are_read_as_described() {
     let text = "```console\n$ a \\\n> b\nout\n$ c\n```\n```console no-test\n$ d\n```\n```sh\n$ e\n```\n";
     let example = |line: usize, command: &str, expected: &[&str]| Example {

@@ -1,62 +1,119 @@
-//! The data of figures as comma-separated values (RFC 4180): a header, then a row a datum.
+//! Writes comma-separated values (RFC 4180).
 
-use std::fmt::Write as _;
+use std::io::Write as _;
 
-/// A table that grows row by row.
+/// A table of comma-separated values in memory: a header, then one record per row. Lines end in `\n`.
 pub struct Csv {
-    text: String,
+    text: Vec<u8>,
 }
 
-/// A value in a table.
+/// A field of a record.
+#[derive(Clone, Copy, Debug)]
 pub enum Cell<'a> {
-    /// Text, quoted where it must be.
+    /// Text, quoted if it holds a comma, a quotation mark or a line break.
     Text(&'a str),
     /// A count.
     Count(u64),
-    /// Absent and infinite numbers are left empty. The digits are those that give the same number
-    /// when read.
+    /// A number in the fewest digits that read back as the same `f64`; empty if absent, infinite or not a number.
     Number(Option<f64>),
+    /// A time in nanoseconds, written as seconds with nine decimals; empty if absent.
+    Seconds(Option<u64>),
 }
 
 impl Csv {
-    /// A table with these columns and no row.
+    /// Creates a table with these columns and no row.
     pub fn new(columns: &[&str]) -> Csv {
-        let mut csv = Csv { text: String::new() };
+        let mut csv = Csv { text: Vec::new() };
         csv.row(&columns.iter().map(|column| Cell::Text(column)).collect::<Vec<_>>());
         csv
     }
 
-    /// Adds a row.
+    /// Appends a row.
     pub fn row(&mut self, cells: &[Cell<'_>]) {
-        for (index, cell) in cells.iter().enumerate() {
-            if index > 0 {
-                self.text.push(',');
-            }
-            // Writing to a string does not fail.
-            let _ = match cell {
-                Cell::Text(text) if text.contains([',', '"', '\n', '\r']) => {
-                    write!(self.text, "\"{}\"", text.replace('"', "\"\""))
-                }
-                Cell::Text(text) => write!(self.text, "{text}"),
-                Cell::Count(count) => write!(self.text, "{count}"),
-                Cell::Number(number) => match number.filter(|number| number.is_finite()) {
-                    Some(number) => write!(self.text, "{number}"),
-                    None => Ok(()),
-                },
-            };
-        }
-        self.text.push('\n');
+        push_record(&mut self.text, cells);
     }
 
-    /// The text of the table.
+    /// Returns the table as text.
     pub fn finish(self) -> String {
-        self.text
+        String::from_utf8(self.text).expect("every field is text")
     }
+}
+
+/// Appends a record and its line end to `line`. For tables too large to hold in memory.
+///
+/// ```
+/// use evenhand_documents::{Cell, push_record};
+/// let mut line = Vec::new();
+/// push_record(&mut line, &[Cell::Text("a,b"), Cell::Count(3), Cell::Seconds(Some(1_500_000_000))]);
+/// assert_eq!(line, b"\"a,b\",3,1.500000000\n");
+/// ```
+pub fn push_record(line: &mut Vec<u8>, cells: &[Cell<'_>]) {
+    for (index, cell) in cells.iter().enumerate() {
+        if index > 0 {
+            line.push(b',');
+        }
+        match *cell {
+            Cell::Text(text) => push_text(line, text),
+            Cell::Count(count) => push_integer(line, count),
+            Cell::Number(number) => {
+                if let Some(number) = number.filter(|number| number.is_finite()) {
+                    // Writing to a vector does not fail.
+                    let _ = write!(line, "{number}");
+                }
+            }
+            Cell::Seconds(None) => {}
+            Cell::Seconds(Some(nanos)) => push_seconds(line, nanos),
+        }
+    }
+    line.push(b'\n');
+}
+
+fn push_text(line: &mut Vec<u8>, text: &str) {
+    if !text.contains([',', '"', '\n', '\r']) {
+        line.extend_from_slice(text.as_bytes());
+        return;
+    }
+    line.push(b'"');
+    line.extend_from_slice(text.replace('"', "\"\"").as_bytes());
+    line.push(b'"');
+}
+
+/// Faster than `write!`, which a table of millions of tasks would notice.
+fn push_integer(line: &mut Vec<u8>, mut n: u64) {
+    let mut digits = [0u8; 20];
+    let mut at = digits.len();
+    loop {
+        at -= 1;
+        digits[at] = b'0' + (n % 10) as u8;
+        n /= 10;
+        if n == 0 {
+            break;
+        }
+    }
+    line.extend_from_slice(&digits[at..]);
+}
+
+fn push_seconds(line: &mut Vec<u8>, nanos: u64) {
+    push_integer(line, nanos / 1_000_000_000);
+    line.push(b'.');
+    let mut fraction = nanos % 1_000_000_000;
+    let mut digits = [b'0'; 9];
+    for d in digits.iter_mut().rev() {
+        *d = b'0' + (fraction % 10) as u8;
+        fraction /= 10;
+    }
+    line.extend_from_slice(&digits);
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn line(cell: Cell<'_>) -> String {
+        let mut line = Vec::new();
+        push_record(&mut line, &[cell]);
+        String::from_utf8(line).unwrap()
+    }
 
     #[test]
     fn text_with_separators_is_quoted() {
@@ -64,5 +121,28 @@ mod tests {
         csv.row(&[Cell::Text("\"x\"\ny"), Cell::Count(3), Cell::Number(Some(0.1))]);
         csv.row(&[Cell::Text("=z"), Cell::Number(None), Cell::Number(Some(f64::NAN))]);
         assert_eq!(csv.finish(), "a,\"b,c\",d\n\"\"\"x\"\"\ny\",3,0.1\n=z,,\n");
+    }
+
+    #[test]
+    fn text_is_quoted_only_when_it_must_be() {
+        for (field, expected) in
+            [("alice", "alice"), ("a b", "a b"), ("a,b", "\"a,b\""), ("say \"hi\"", "\"say \"\"hi\"\"\""), ("", "")]
+        {
+            assert_eq!(line(Cell::Text(field)), format!("{expected}\n"));
+        }
+    }
+
+    #[test]
+    fn seconds_are_exact() {
+        for (ns, expected) in [
+            (0, "0.000000000"),
+            (1, "0.000000001"),
+            (1_500_000_000, "1.500000000"),
+            (1_356_996_147_000_000_001, "1356996147.000000001"),
+            (u64::MAX, "18446744073.709551615"),
+        ] {
+            assert_eq!(line(Cell::Seconds(Some(ns))), format!("{expected}\n"));
+        }
+        assert_eq!(line(Cell::Seconds(None)), "\n");
     }
 }

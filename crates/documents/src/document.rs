@@ -1,4 +1,4 @@
-//! A text and its tree.
+//! A document: a text and its tree of values.
 
 use std::io::Read;
 use std::ops::Range;
@@ -8,10 +8,10 @@ use crate::error::{ContentError, DocumentError};
 use crate::node::{Node, Table};
 use crate::tree::Value;
 
-/// How standard input is called in errors.
+/// The name of standard input in errors.
 pub const STDIN: &str = "<stdin>";
 
-/// How a document is written.
+/// The format of a document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Format {
     /// TOML 1.1.
@@ -21,7 +21,7 @@ pub enum Format {
 }
 
 impl Format {
-    /// What a file's ending says: `.toml`, `.json`.
+    /// Returns the format that a file's extension names: `.toml` or `.json`.
     pub fn of_path(path: &Path) -> Option<Format> {
         let ending = path.extension()?.to_str()?;
         [("toml", Format::Toml), ("json", Format::Json)]
@@ -29,11 +29,10 @@ impl Format {
             .find_map(|(known, format)| ending.eq_ignore_ascii_case(known).then_some(format))
     }
 
-    /// What the text itself looks like.
+    /// Detects the format from the text.
     ///
-    /// A text that begins with `{`, or with `[` and then `{` or `]`, is JSON: no TOML begins so. All
-    /// others are TOML, also `[capacity]` and `[[user]]`. (A JSON list of anything but objects is no
-    /// document of this house.)
+    /// A text that begins with `{`, or with `[` and then `{` or `]`, is JSON, since no TOML begins like this. All other
+    /// texts are TOML, for example `[capacity]` and `[[user]]`. A JSON list of anything but objects is never expected.
     pub fn of_text(text: &str) -> Format {
         let mut marks = text.chars().filter(|c| !c.is_whitespace());
         match (marks.next(), marks.next()) {
@@ -43,7 +42,7 @@ impl Format {
     }
 }
 
-/// A text and what errors call it.
+/// A text and its name in errors.
 #[derive(Clone, Debug)]
 pub struct Source {
     name: String,
@@ -51,7 +50,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// A text that is no file.
+    /// Creates a source from a text in memory.
     pub fn new(name: impl Into<String>, text: impl Into<String>) -> Source {
         Source { name: name.into(), text: text.into() }
     }
@@ -59,7 +58,7 @@ impl Source {
     /// Reads a file, or standard input if `path` is `-`.
     ///
     /// # Errors
-    /// If it cannot be read or is not UTF-8.
+    /// Returns an error if the file cannot be read or is not UTF-8.
     pub fn read(path: &Path) -> Result<Source, DocumentError> {
         let is_stdin = path == Path::new("-");
         let name = if is_stdin { STDIN.to_string() } else { path.display().to_string() };
@@ -73,31 +72,31 @@ impl Source {
         let text = String::from_utf8(bytes).map_err(|e| {
             let at = e.utf8_error().valid_up_to();
             let bad = e.as_bytes()[at];
-            // Up to `at` the text is as it was; the rest is only shown.
-            let shown = String::from_utf8_lossy(e.as_bytes());
+            // Up to `at` the text is unchanged; the rest is only printed.
+            let printed = String::from_utf8_lossy(e.as_bytes());
             let problem = format!("found the byte 0x{bad:02x}, expected text in UTF-8");
-            DocumentError::from(ContentError::new(&name, &shown, at..at + '\u{fffd}'.len_utf8(), problem, None))
+            DocumentError::from(ContentError::new(&name, &printed, at..at + '\u{fffd}'.len_utf8(), problem, None))
         })?;
         Ok(Source { name, text })
     }
 
-    /// What errors call it.
+    /// Returns the name in errors.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// The whole text.
+    /// Returns the whole text.
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// That something is wrong at a place, in bytes of the text.
+    /// Creates an error about a place, given in bytes of the text.
     pub fn error(&self, span: Range<usize>, problem: impl Into<String>) -> DocumentError {
         ContentError::new(&self.name, &self.text, span, problem, None).into()
     }
 
-    /// That something is wrong at a place because of another one, which gets the label.
-    pub(crate) fn error_of_two(
+    /// Creates an error about a place, with a label at another place that explains it.
+    pub(crate) fn error_with_related(
         &self,
         span: Range<usize>,
         problem: impl Into<String>,
@@ -107,7 +106,7 @@ impl Source {
     }
 }
 
-/// A text and the tree of what it says.
+/// A parsed text: its tree of values and their places.
 #[derive(Clone, Debug)]
 pub struct Document {
     source: Source,
@@ -115,29 +114,29 @@ pub struct Document {
 }
 
 impl Document {
-    /// Reads a file, or standard input if `path` is `-`. The format is what the file's ending says,
-    /// else what the text looks like ([`Format::of_text`]).
+    /// Reads a file, or standard input if `path` is `-`. The file's extension decides the format, or else the text
+    /// ([`Format::of_text`]).
     ///
     /// # Errors
-    /// If it cannot be read, is not UTF-8, or is neither TOML nor JSON.
+    /// Returns an error if the file cannot be read, is not UTF-8, or is neither TOML nor JSON.
     pub fn read(path: &Path) -> Result<Document, DocumentError> {
         Document::of(Source::read(path)?, Format::of_path(path))
     }
 
-    /// Parses a text; `name` is what errors call it.
+    /// Parses a text; `name` names it in errors.
     ///
     /// # Errors
-    /// If it is not in the format.
+    /// Returns an error if the text is not in the format.
     pub fn parse(name: &str, text: &str, format: Option<Format>) -> Result<Document, DocumentError> {
         Document::of(Source::new(name, text), format)
     }
 
-    /// Parses what was read.
+    /// Parses a source; without a format, [`Format::of_text`] detects it.
     ///
     /// # Errors
-    /// If it is not in the format.
+    /// Returns an error if the text is not in the format.
     pub fn of(mut source: Source, format: Option<Format>) -> Result<Document, DocumentError> {
-        // Some editors begin a file with a byte order mark, which is no part of what it says.
+        // Some editors begin a file with a byte order mark.
         if let Some(rest) = source.text.strip_prefix('\u{feff}') {
             source.text = rest.to_string();
         }
@@ -147,24 +146,24 @@ impl Document {
         };
         match parsed {
             Ok(value) => Ok(Document { source, value }),
-            Err(refusal) => Err(source.error_of_two(refusal.span, refusal.problem, refusal.other)),
+            Err(error) => Err(source.error_with_related(error.span, error.problem, error.related)),
         }
     }
 
-    /// The text it was parsed from.
+    /// Returns the text that was parsed.
     pub fn source(&self) -> &Source {
         &self.source
     }
 
-    /// All of it, as a value.
+    /// Returns the whole document as a node.
     pub fn node(&self) -> Node<'_> {
         Node::new(self, &self.value, "the document".into())
     }
 
-    /// All of it, as a table.
+    /// Returns the whole document as a table.
     ///
     /// # Errors
-    /// If it is a list or a single value.
+    /// Returns an error if it is a list or a single value.
     pub fn root(&self) -> Result<Table<'_>, DocumentError> {
         self.node().table()
     }

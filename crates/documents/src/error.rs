@@ -1,4 +1,4 @@
-//! What is wrong with a file, and the line that says so.
+//! Errors in files, with the line that they are about.
 
 use std::fmt;
 use std::io;
@@ -7,26 +7,26 @@ use std::ops::Range;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use thiserror::Error;
 
-/// A file that cannot be read or does not say what it should.
+/// An error in reading a file or in its content.
 #[derive(Debug, Error)]
 pub enum DocumentError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error("{path}: {source}")]
     Read {
-        /// The file, as shown to people.
+        /// The name of the file.
         path: String,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// It says something else than expected.
+    /// The content is not as expected.
     #[error(transparent)]
     Content(#[from] Box<ContentError>),
 }
 
-/// One thing that is wrong in a text, with its place.
+/// An error at a place in a text.
 ///
-/// Its text begins with `path:line:column: problem`; the lines after it show the line with the place
-/// underlined. Of a long line only what is around the place is shown.
+/// It prints as `path:line:column: problem`, followed by the line with the place underlined. Of a long line, only the
+/// surroundings of the place are printed.
 #[derive(Clone, Debug)]
 pub struct ContentError {
     path: String,
@@ -37,48 +37,49 @@ pub struct ContentError {
 }
 
 impl ContentError {
-    /// `text` may be any text around `span`; the second place is for what is said twice.
+    /// Creates an error about `span` of `text`. `related` is a second place with its label, such as the first
+    /// occurrence of a duplicate key.
     pub(crate) fn new(
         path: &str,
         text: &str,
         span: Range<usize>,
         problem: impl Into<String>,
-        other: Option<(Range<usize>, &str)>,
+        related: Option<(Range<usize>, &str)>,
     ) -> Box<ContentError> {
         let (line, column) = place(text, span.start);
         let mut excerpts = vec![Excerpt::new(text, span, None)];
-        if let Some((span, label)) = other {
+        if let Some((span, label)) = related {
             excerpts.push(Excerpt::new(text, span, Some(label)));
-            // As in the file.
+            // In the order of the file.
             excerpts.sort_by_key(|e| e.line);
         }
-        // Names from the file may hold what would move a terminal's cursor.
+        // Names from the file may hold characters that control a terminal.
         let problem = problem.into().replace(char::is_control, "\u{fffd}");
         Box::new(ContentError { path: path.to_string(), line, column, problem, excerpts })
     }
 
-    /// Line, from 1.
+    /// Returns the line, counted from 1.
     pub fn line(&self) -> usize {
         self.line
     }
 
-    /// Column in characters, from 1.
+    /// Returns the column in characters, counted from 1.
     pub fn column(&self) -> usize {
         self.column
     }
 
-    /// What was found and what was expected, without the place.
+    /// Returns the text of the error, without the place: what was found and what was expected.
     pub fn problem(&self) -> &str {
         &self.problem
     }
 
-    /// The whole error as text; with colours for a terminal.
+    /// Renders the whole error as text, with colours for a terminal if `colours` is set.
     pub fn render(&self, colours: bool) -> String {
         let snippets = self.excerpts.iter().map(Excerpt::snippet);
         let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
         let lines =
             renderer.term_width(LONGEST_LINE + 40).render(&[Group::with_level(Level::ERROR).elements(snippets)]);
-        // The renderer does so with the older half of control characters.
+        // The renderer itself replaces only the control characters of ASCII.
         let lines = lines.replace(|c| ('\u{80}'..='\u{9f}').contains(&c), "\u{fffd}");
         let lines: Vec<&str> = lines.lines().map(str::trim_end).collect();
         format!("{}:{}:{}: {}\n{}", self.path, self.line, self.column, self.problem, lines.join("\n"))
@@ -94,7 +95,7 @@ impl fmt::Display for ContentError {
 impl std::error::Error for ContentError {}
 
 impl DocumentError {
-    /// The whole error as text; with colours for a terminal.
+    /// Renders the whole error as text, with colours for a terminal if `colours` is set.
     pub fn render(&self, colours: bool) -> String {
         match self {
             DocumentError::Read { .. } => self.to_string(),
@@ -102,7 +103,7 @@ impl DocumentError {
         }
     }
 
-    /// Whether the fault is not in the file but in the right to read it or in the machine.
+    /// Returns whether the environment caused the error (permissions, input and output) and not the input.
     pub fn is_environment(&self) -> bool {
         use io::ErrorKind::{InvalidInput, IsADirectory, NotADirectory, NotFound};
         matches!(self, DocumentError::Read { source, .. }
@@ -110,14 +111,14 @@ impl DocumentError {
     }
 }
 
-/// Lines are shown whole up to so many characters.
+/// The longest line, in characters, that is printed whole.
 const LONGEST_LINE: usize = 120;
-/// Of longer ones, so many characters before and after the place.
-const BEFORE: usize = 50;
-const AFTER: usize = 60;
-const CUT: &str = "…";
+/// The characters of a longer line that are printed before and after the place.
+const CONTEXT_BEFORE: usize = 50;
+const CONTEXT_AFTER: usize = 60;
+const ELLIPSIS: &str = "…";
 
-/// One line of the text, as shown.
+/// One line of the text, as it is printed.
 #[derive(Clone, Debug)]
 struct Excerpt {
     line: usize,
@@ -128,13 +129,13 @@ struct Excerpt {
 
 impl Excerpt {
     fn new(text: &str, span: Range<usize>, label: Option<&str>) -> Excerpt {
-        let start = floor(text, span.start);
+        let start = char_floor(text, span.start);
         let line_start = text[..start].rfind('\n').map_or(0, |i| i + 1);
         let line_end = text[start..].find('\n').map_or(text.len(), |i| start + i);
         let line = text[line_start..line_end].trim_end_matches('\r');
-        // A place that goes on in the next line is underlined to the end of its first.
+        // A place of several lines is underlined to the end of its first line.
         let from = (start - line_start).min(line.len());
-        let to = floor(line, (span.end.max(start) - line_start).min(line.len())).max(from);
+        let to = char_floor(line, (span.end.max(start) - line_start).min(line.len())).max(from);
         let (cut, from, to) = shortened(line, from, to);
         let label = label.map(String::from);
         Excerpt { line: text[..start].matches('\n').count() + 1, text: cut, span: from..to, label }
@@ -147,39 +148,39 @@ impl Excerpt {
     }
 }
 
-/// The line, or what is around `from..to` of a long one, and where that is in it.
+/// Shortens a long line to the surroundings of `from..to`, and returns that range in the shortened line.
 fn shortened(line: &str, from: usize, to: usize) -> (String, usize, usize) {
-    // As many bytes as characters at least: most lines need no counting.
+    // A line has at least as many bytes as characters, so most lines need no counting.
     if line.len() <= LONGEST_LINE || line.chars().count() <= LONGEST_LINE {
         return (line.to_string(), from, to);
     }
-    let begin = line[..from].char_indices().rev().nth(BEFORE - 1).map_or(0, |(at, _)| at);
-    let end = line[from..].char_indices().nth(AFTER).map_or(line.len(), |(at, _)| from + at);
+    let begin = line[..from].char_indices().rev().nth(CONTEXT_BEFORE - 1).map_or(0, |(at, _)| at);
+    let end = line[from..].char_indices().nth(CONTEXT_AFTER).map_or(line.len(), |(at, _)| from + at);
     let mut cut = String::new();
     if begin > 0 {
-        cut.push_str(CUT);
+        cut.push_str(ELLIPSIS);
     }
     let shift = cut.len();
     cut.push_str(&line[begin..end]);
     if end < line.len() {
-        cut.push_str(CUT);
+        cut.push_str(ELLIPSIS);
     }
     (cut, from - begin + shift, to.min(end) - begin + shift)
 }
 
-/// Line and column of a byte, from 1, the column in characters.
+/// Returns the line and the column, in characters, of a byte; both count from 1.
 fn place(text: &str, at: usize) -> (usize, usize) {
-    let before = &text[..floor(text, at)];
+    let before = &text[..char_floor(text, at)];
     let line_start = before.rfind('\n').map_or(0, |i| i + 1);
     (before.matches('\n').count() + 1, before[line_start..].chars().count() + 1)
 }
 
-/// The nearest place at or before `at` where a character begins.
-fn floor(text: &str, at: usize) -> usize {
+/// Returns the last character boundary at or before `at`.
+fn char_floor(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|i| text.is_char_boundary(*i)).unwrap_or(0)
 }
 
-/// A text in quotes, its middle left out if it is long.
+/// Quotes a text; the middle of a long text is omitted.
 pub(crate) fn quoted(text: &str) -> String {
     const LONG: usize = 60;
     if text.chars().count() <= LONG {
@@ -187,5 +188,5 @@ pub(crate) fn quoted(text: &str) -> String {
     }
     let head: String = text.chars().take(LONG - 20).collect();
     let tail: String = text.chars().rev().take(10).collect::<Vec<_>>().into_iter().rev().collect();
-    format!("{:?}", format!("{head}{CUT}{tail}"))
+    format!("{:?}", format!("{head}{ELLIPSIS}{tail}"))
 }

@@ -1,9 +1,10 @@
-//! TOML and JSON as one small tree in which every key and every value knows its place.
+//! Reads TOML and JSON as one tree in which every key and value has its place in the file, and writes CSV.
 //!
-//! Rooms above read what people write by hand: problems, weights, pools, scenarios. They ask a
-//! [`Table`] for its fields and a [`Node`] for a quantity or a text; what is wrong comes back as a
-//! [`DocumentError`] that names file, line and column and shows the line. Numbers are kept as written,
-//! so that `0.1` is exactly 1/10, and tables keep the order of the file.
+//! For files that people write by hand: problems, weights, pools, scenarios. A reader takes fields from a [`Table`] and
+//! quantities or texts from a [`Node`]. Errors are [`DocumentError`]s with file, line and column, which print the line.
+//! Numbers keep their digits, so that `0.1` is exactly 1/10, and tables keep the order of the file.
+//!
+//! The crate does not decide what a field means.
 //!
 //! ```
 //! use evenhand_documents::{Document, Format};
@@ -18,23 +19,21 @@
 //! assert!(error.starts_with("p.toml:2:7: mem: found a text, expected a table\n"));
 //! # Ok::<(), evenhand_documents::DocumentError>(())
 //! ```
-//!
-//! This room never decides what a field means, and never loses where it stood.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod csv;
 mod document;
 mod error;
 mod json;
-mod near;
 mod node;
 mod number;
+mod suggestion;
 mod toml;
 mod tree;
 
-pub use csv::{Cell, Csv};
+pub use csv::{Cell, Csv, push_record};
 pub use document::{Document, Format, STDIN, Source};
 pub use error::{ContentError, DocumentError};
-pub use near::{did_you_mean, nearest};
 pub use node::{Key, Node, Table};
 pub use number::positive;
+pub use suggestion::{did_you_mean, nearest};

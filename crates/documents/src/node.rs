@@ -1,4 +1,4 @@
-//! Asking a document for what it should say.
+//! Nodes of a document: typed access to values, with errors that name their place.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -7,17 +7,17 @@ use evenhand_model::{Quantity, Rational};
 
 use crate::document::Document;
 use crate::error::{DocumentError, quoted};
-use crate::near::did_you_mean;
 use crate::number;
+use crate::suggestion::did_you_mean;
 use crate::tree::{Kind, Name, Value};
 
-/// A value of a document, its place, and what errors call it (unless [called](Node::called)
-/// otherwise, its key).
+/// A value of a document, with its place and its label in errors: its key, unless
+/// [`with_label`](Node::with_label) sets another.
 #[derive(Clone, Debug)]
 pub struct Node<'d> {
     document: &'d Document,
     value: &'d Value,
-    what: Cow<'d, str>,
+    label: Cow<'d, str>,
 }
 
 /// A table of a document.
@@ -35,41 +35,41 @@ pub struct Key<'d> {
 }
 
 impl<'d> Node<'d> {
-    pub(crate) fn new(document: &'d Document, value: &'d Value, what: Cow<'d, str>) -> Node<'d> {
-        Node { document, value, what }
+    pub(crate) fn new(document: &'d Document, value: &'d Value, label: Cow<'d, str>) -> Node<'d> {
+        Node { document, value, label }
     }
 
-    /// The same, called something else in errors.
+    /// Sets the label in errors.
     #[must_use]
-    pub fn called(self, what: impl Into<Cow<'d, str>>) -> Node<'d> {
-        Node { what: what.into(), ..self }
+    pub fn with_label(self, label: impl Into<Cow<'d, str>>) -> Node<'d> {
+        Node { label: label.into(), ..self }
     }
 
-    /// What errors call it.
-    pub fn what(&self) -> &str {
-        &self.what
+    /// Returns the label in errors.
+    pub fn label(&self) -> &str {
+        &self.label
     }
 
-    /// A number that is not negative.
+    /// Returns the value as a number that is not negative.
     ///
     /// # Errors
-    /// If it is none, or too large for anyone to mean.
+    /// Returns an error if it is not such a number or is too large.
     pub fn quantity(&self) -> Result<Quantity, DocumentError> {
         self.number(number::quantity)
     }
 
-    /// A number greater than 0.
+    /// Returns the value as a number greater than 0.
     ///
     /// # Errors
-    /// If it is none.
+    /// Returns an error if it is not such a number.
     pub fn positive(&self) -> Result<Quantity, DocumentError> {
         self.number(number::positive)
     }
 
-    /// A number of either sign; also a fraction of many digits, as exact results have.
+    /// Returns the value as a number of either sign. Accepts fractions of many digits, as exact results have.
     ///
     /// # Errors
-    /// If it is none.
+    /// Returns an error if it is not a number.
     pub fn exact(&self) -> Result<Rational, DocumentError> {
         self.number(number::exact)
     }
@@ -81,10 +81,10 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// A number or text as written.
+    /// Returns the characters of a number or text as they are in the file.
     ///
     /// # Errors
-    /// If it is something else.
+    /// Returns an error if the value has another type.
     pub fn written(&self) -> Result<&'d str, DocumentError> {
         match &self.value.kind {
             Kind::Number(text) | Kind::Text(text) => Ok(text),
@@ -92,20 +92,20 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// Whether it is a text.
+    /// Returns whether the value is a text.
     pub fn is_text(&self) -> bool {
         matches!(self.value.kind, Kind::Text(_))
     }
 
-    /// Whether it is a list.
+    /// Returns whether the value is a list.
     pub fn is_list(&self) -> bool {
         matches!(self.value.kind, Kind::List(_))
     }
 
-    /// A text.
+    /// Returns the value as a text.
     ///
     /// # Errors
-    /// If it is something else.
+    /// Returns an error if the value has another type.
     pub fn text(&self) -> Result<&'d str, DocumentError> {
         match &self.value.kind {
             Kind::Text(text) => Ok(text),
@@ -114,10 +114,10 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// `true` or `false`.
+    /// Returns the value as `true` or `false`.
     ///
     /// # Errors
-    /// If it is something else.
+    /// Returns an error if the value has another type.
     pub fn flag(&self) -> Result<bool, DocumentError> {
         match &self.value.kind {
             Kind::Flag(flag) => Ok(*flag),
@@ -125,42 +125,42 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// A list.
+    /// Returns the items of a list.
     ///
     /// # Errors
-    /// If it is something else.
+    /// Returns an error if the value has another type.
     pub fn list(&self) -> Result<impl ExactSizeIterator<Item = Node<'d>> + use<'d>, DocumentError> {
-        let (document, what) = (self.document, self.what.clone());
+        let (document, label) = (self.document, self.label.clone());
         match &self.value.kind {
-            Kind::List(items) => Ok(items.iter().map(move |value| Node::new(document, value, what.clone()))),
+            Kind::List(items) => Ok(items.iter().map(move |value| Node::new(document, value, label.clone()))),
             other => Err(self.error(format!("found {}, expected a list", other.noun()))),
         }
     }
 
-    /// The tables of a list of `kind`s, each with its name, which no other of them has.
+    /// Returns the tables of a list, each with the value of its key `name`. `kind` is a noun for a table, for errors.
     ///
     /// # Errors
-    /// If it is something else, or a table has no name or that of another.
+    /// Returns an error if the value is not a list of tables, or if a table has no name or the same name as another.
     pub fn named_tables(&self, kind: &str) -> Result<Vec<(&'d str, Table<'d>)>, DocumentError> {
         let mut seen: HashMap<&'d str, Node<'d>> = HashMap::new();
         let mut tables = Vec::new();
         for item in self.list()? {
-            let table = item.table()?.called(format!("the {kind}"));
-            let node = table.required("name", "name = \"…\"")?.called(format!("name of the {kind}"));
+            let table = item.table()?.with_label(format!("the {kind}"));
+            let node = table.required("name", "name = \"…\"")?.with_label(format!("name of the {kind}"));
             let name = node.text()?;
             if let Some(first) = seen.insert(name, node.clone()) {
                 let problem = format!("found {name:?} a second time, expected another name for each {kind}");
                 return Err(node.error_against(problem, &first, "first here"));
             }
-            tables.push((name, table.called(format!("{kind} {name:?}"))));
+            tables.push((name, table.with_label(format!("{kind} {name:?}"))));
         }
         Ok(tables)
     }
 
-    /// A table.
+    /// Returns the value as a table.
     ///
     /// # Errors
-    /// If it is something else.
+    /// Returns an error if the value has another type.
     pub fn table(&self) -> Result<Table<'d>, DocumentError> {
         match &self.value.kind {
             Kind::Table(entries) => Ok(Table { node: self.clone(), entries }),
@@ -168,58 +168,62 @@ impl<'d> Node<'d> {
         }
     }
 
-    /// That something is wrong with it: `problem` says what was found and what was expected.
+    /// Creates an error about this value; `problem` is what was found and what was expected.
     pub fn error(&self, problem: impl AsRef<str>) -> DocumentError {
-        self.document.source().error(self.value.span.clone(), format!("{}: {}", self.what, problem.as_ref()))
+        self.document.source().error(self.value.span.clone(), format!("{}: {}", self.label, problem.as_ref()))
     }
 
-    /// That it does not go with what another one says; `label` says what that is.
+    /// Creates an error about this value in conflict with another, which is printed with `label`.
     pub fn error_against(&self, problem: impl AsRef<str>, other: &Node<'_>, label: &str) -> DocumentError {
-        let problem = format!("{}: {}", self.what, problem.as_ref());
-        self.document.source().error_of_two(self.value.span.clone(), problem, Some((other.value.span.clone(), label)))
+        let problem = format!("{}: {}", self.label, problem.as_ref());
+        self.document.source().error_with_related(
+            self.value.span.clone(),
+            problem,
+            Some((other.value.span.clone(), label)),
+        )
     }
 }
 
 impl<'d> Key<'d> {
-    /// As written, without quotes.
+    /// Returns the key without quotes.
     pub fn name(&self) -> &'d str {
         &self.name.name
     }
 
-    /// That something is wrong with it.
+    /// Creates an error about this key.
     pub fn error(&self, problem: impl AsRef<str>) -> DocumentError {
         self.document.source().error(self.name.span.clone(), problem.as_ref())
     }
 }
 
 impl<'d> Table<'d> {
-    /// The same, called something else in errors.
+    /// Sets the label in errors.
     #[must_use]
-    pub fn called(self, what: impl Into<Cow<'d, str>>) -> Table<'d> {
-        Table { node: self.node.called(what), ..self }
+    pub fn with_label(self, label: impl Into<Cow<'d, str>>) -> Table<'d> {
+        Table { node: self.node.with_label(label), ..self }
     }
 
-    /// The table as a value.
+    /// Returns the table as a node.
     pub fn node(&self) -> &Node<'d> {
         &self.node
     }
 
-    /// The value of a key, if it is there. (JSON's `null` counts as not there.)
+    /// Returns the value of a key, if it is present. JSON's `null` counts as absent.
     pub fn get(&self, key: &str) -> Option<Node<'d>> {
         let found = self.entries.iter().find(|(name, _)| name.name == key);
         let (name, value) = found.filter(|(_, value)| !matches!(value.kind, Kind::Null))?;
         Some(Node::new(self.node.document, value, Cow::Borrowed(&name.name)))
     }
 
-    /// The value of a key that must be there; `expected` says what to write.
+    /// Returns the value of a required key; `expected` describes the value in the error.
     ///
     /// # Errors
-    /// If it is not there.
+    /// Returns an error if the key is absent.
     pub fn required(&self, key: &str, expected: &str) -> Result<Node<'d>, DocumentError> {
         self.get(key).ok_or_else(|| self.error(format!("found no {key}, expected {expected}")))
     }
 
-    /// All keys with their values, in the order of the file.
+    /// Returns all keys with their values, in the order of the file.
     pub fn entries(&self) -> impl ExactSizeIterator<Item = (Key<'d>, Node<'d>)> + use<'d> {
         let document = self.node.document;
         self.entries.iter().map(move |(name, value)| {
@@ -227,20 +231,20 @@ impl<'d> Table<'d> {
         })
     }
 
-    /// How many keys there are.
+    /// Returns the number of keys.
     pub fn len(&self) -> usize {
         self.entries.len()
     }
 
-    /// Whether there is none.
+    /// Returns whether there is no key.
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
     }
 
-    /// Holds the keys against those that mean something.
+    /// Checks that every key is one of `known`.
     ///
     /// # Errors
-    /// If there is another one.
+    /// Returns an error about the first other key, with the most similar known key as a suggestion.
     pub fn deny_unknown(&self, known: &[&str]) -> Result<(), DocumentError> {
         let Some((key, _)) = self.entries().find(|(key, _)| !known.contains(&key.name())) else { return Ok(()) };
         Err(key.error(format!(
@@ -251,7 +255,7 @@ impl<'d> Table<'d> {
         )))
     }
 
-    /// That something is wrong with the table as a whole.
+    /// Creates an error about the table as a whole.
     pub fn error(&self, problem: impl AsRef<str>) -> DocumentError {
         self.node.error(problem)
     }

@@ -1,24 +1,24 @@
-//! Numbers as written, and what is wrong with one.
+//! Parses numbers, with a specific error for each kind of invalid text.
 
 use evenhand_model::{IBig, Quantity, Rational, UBig};
 
 use crate::error::quoted;
 
-/// The quantity a text says, or what was found and expected instead.
+/// Parses a quantity. The error is what was found and expected.
 pub(crate) fn quantity(text: &str) -> Result<Quantity, String> {
     if let Ok(quantity) = Quantity::parse(text) {
         return Ok(quantity);
     }
     let negative = text.trim().strip_prefix('-').and_then(|rest| Quantity::parse(rest).ok());
     match negative {
-        // Programs write -0 for what they rounded.
+        // Programs print -0 for numbers that they rounded.
         Some(zero) if zero.is_zero() => Ok(zero),
         Some(_) => Err(format!("found {}, expected a number that is not negative", quoted(text))),
-        None => Err(complaint(text, "")),
+        None => Err(describe_error(text, "")),
     }
 }
 
-/// The quantity greater than 0 that a text says, or a sentence on what was found and expected instead.
+/// Parses a quantity greater than 0. The error is what was found and expected.
 ///
 /// ```
 /// assert_eq!(evenhand_documents::positive("54/13").unwrap().to_string(), "54/13");
@@ -26,18 +26,17 @@ pub(crate) fn quantity(text: &str) -> Result<Quantity, String> {
 /// ```
 ///
 /// # Errors
-/// If it is none.
+/// Returns an error if the text is not a quantity greater than 0.
 pub fn positive(text: &str) -> Result<Quantity, String> {
     match quantity(text) {
         Ok(quantity) if !quantity.is_zero() => Ok(quantity),
         Ok(_) => Err(format!("found {}, expected a number greater than 0", quoted(text))),
         Err(_) if is_negative(text) => Err(format!("found {}, expected a number greater than 0", quoted(text))),
-        Err(_) => Err(complaint(text, " greater than 0")),
+        Err(_) => Err(describe_error(text, " greater than 0")),
     }
 }
 
-/// Any exact number, also below 0, also a fraction longer than a person would write: what our own exact
-/// results print.
+/// Parses an exact number of either sign. Accepts the long fractions of exact results.
 pub(crate) fn exact(text: &str) -> Result<Rational, String> {
     let trimmed = text.trim();
     let (sign, rest) = match trimmed.strip_prefix('-') {
@@ -46,11 +45,11 @@ pub(crate) fn exact(text: &str) -> Result<Rational, String> {
     };
     match Quantity::parse(rest).ok().map(|q| q.exact().clone()).or_else(|| long_fraction(rest)) {
         Some(magnitude) => Ok(sign * magnitude),
-        None => Err(complaint(text, "")),
+        None => Err(describe_error(text, "")),
     }
 }
 
-/// Longer ones would take noticeable time to read.
+/// The longest fraction, in characters; it bounds the time of parsing.
 const LONGEST_FRACTION: usize = 100_000;
 
 fn long_fraction(text: &str) -> Option<Rational> {
@@ -67,8 +66,8 @@ fn is_negative(text: &str) -> bool {
     text.trim().strip_prefix('-').is_some_and(|rest| Quantity::parse(rest).is_ok())
 }
 
-/// What is wrong with a text that is no quantity.
-fn complaint(text: &str, more: &str) -> String {
+/// Describes why a text is not a quantity. `more` extends the expectation.
+fn describe_error(text: &str, more: &str) -> String {
     let found = quoted(text);
     let plain = text.trim().trim_start_matches(['+', '-']);
     let lower = plain.to_ascii_lowercase();
@@ -76,7 +75,7 @@ fn complaint(text: &str, more: &str) -> String {
         return format!("found {found}, expected a finite number{more}");
     }
     if plain.split_once('/').is_some_and(|(_, below)| Quantity::parse(below).is_ok_and(|d| d.is_zero())) {
-        return format!("found {found}, a division by 0; expected a fraction whose lower number is above 0");
+        return format!("found {found}, a division by 0; expected a fraction whose denominator is greater than 0");
     }
     if is_decimal(plain) {
         return format!(
@@ -88,7 +87,7 @@ fn complaint(text: &str, more: &str) -> String {
     )
 }
 
-/// Whether it is a decimal number by its looks, of any size.
+/// Returns whether a text has the form of a decimal number, of any size.
 fn is_decimal(text: &str) -> bool {
     let (mantissa, exponent) = text.split_once(['e', 'E']).unwrap_or((text, "0"));
     let digits = |t: &str| t.bytes().all(|b| b.is_ascii_digit());
@@ -97,7 +96,7 @@ fn is_decimal(text: &str) -> bool {
     digits(whole) && digits(part) && whole.len() + part.len() > 0 && !exponent.is_empty() && digits(exponent)
 }
 
-/// A TOML integer of another base in decimal digits, if it is one that anybody means.
+/// Converts a TOML integer of another base to decimal digits; `None` if it is not a number or has more than 256 digits.
 pub(crate) fn decimal_digits(digits: &str, radix: u32) -> Option<String> {
     let (sign, digits) = match digits.strip_prefix('-') {
         Some(rest) => ("-", rest),
@@ -112,20 +111,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantities_say_what_is_wrong_with_them() {
-        let wrong = |text: &str| quantity(text).unwrap_err();
-        assert!(wrong("-1").contains("not negative"));
-        assert!(wrong("-1/2").contains("not negative"));
-        assert!(wrong("nan").contains("finite"));
-        assert!(wrong("-inf").contains("finite"));
-        assert!(wrong("0/0").contains("division by 0"));
-        assert!(wrong("3/0.0").contains("division by 0"));
-        assert!(wrong("1e999").contains("too large"));
-        assert!(wrong("1e-99999999999").contains("too large"));
-        assert!(wrong(&"9".repeat(241)).contains("too large"));
-        assert!(wrong(&format!("0.{}", "9".repeat(60))).contains("too large"));
-        assert!(wrong("12 apples").contains("an integer, a decimal"));
-        assert!(wrong("").contains("an integer, a decimal"));
+    fn errors_of_quantities_name_the_cause() {
+        let error = |text: &str| quantity(text).unwrap_err();
+        assert!(error("-1").contains("not negative"));
+        assert!(error("-1/2").contains("not negative"));
+        assert!(error("nan").contains("finite"));
+        assert!(error("-inf").contains("finite"));
+        assert!(error("0/0").contains("division by 0"));
+        assert!(error("3/0.0").contains("division by 0"));
+        assert!(error("1e999").contains("too large"));
+        assert!(error("1e-99999999999").contains("too large"));
+        assert!(error(&"9".repeat(241)).contains("too large"));
+        assert!(error(&format!("0.{}", "9".repeat(60))).contains("too large"));
+        assert!(error("12 apples").contains("an integer, a decimal"));
+        assert!(error("").contains("an integer, a decimal"));
         assert!(positive("0").unwrap_err().contains("greater than 0"));
         assert!(positive("-2").unwrap_err().contains("greater than 0"));
         assert!(positive("x").unwrap_err().contains("greater than 0"));

@@ -1,4 +1,4 @@
-//! TOML as a tree.
+//! Parses TOML to a tree.
 
 use std::ops::Range;
 
@@ -6,9 +6,9 @@ use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
 use crate::number;
-use crate::tree::{Kind, Name, Refusal, Value};
+use crate::tree::{Kind, Name, ParseError, Value};
 
-pub(crate) fn parse(text: &str) -> Result<Value, Refusal> {
+pub(crate) fn parse(text: &str) -> Result<Value, ParseError> {
     let (table, errors) = DeTable::parse_recoverable(text);
     let root = Value { span: 0..0, kind: table_of(table.into_inner()) };
     let Some(error) = errors.first() else { return Ok(root) };
@@ -17,9 +17,9 @@ pub(crate) fn parse(text: &str) -> Result<Value, Refusal> {
         let key = text.get(span.clone()).unwrap_or_default();
         let name = name_of(key);
         let first = first_header(text, span.start).unwrap_or_else(|| first_of_two(text, &root, &name, span.start));
-        return Err(Refusal::duplicate(&name, span, first));
+        return Err(ParseError::duplicate(&name, span, first));
     }
-    Err(Refusal::new(span, error.message().trim_end()))
+    Err(ParseError::new(span, error.message().trim_end()))
 }
 
 fn value_of(value: Spanned<DeValue<'_>>) -> Value {
@@ -42,12 +42,12 @@ fn value_of(value: Spanned<DeValue<'_>>) -> Value {
 fn table_of(table: DeTable<'_>) -> Kind {
     let name = |key: Spanned<std::borrow::Cow<'_, str>>| Name { span: key.span(), name: key.into_inner().into_owned() };
     let mut entries: Vec<(Name, Value)> = table.into_iter().map(|(k, v)| (name(k), value_of(v))).collect();
-    // The parser sorts by name; the order of the file decides ties.
+    // The parser sorts by name; callers need the order of the file.
     entries.sort_by_key(|(key, _)| key.span.start);
     Kind::Table(entries)
 }
 
-/// A key as written, without its quotes and escapes.
+/// Returns a key without its quotes and escapes.
 fn name_of(key: &str) -> String {
     match DeTable::parse(&format!("{key} = 0")).map(Spanned::into_inner).map(DeTable::into_iter) {
         Ok(mut keys) => keys.next().map_or_else(String::new, |(k, _)| k.into_inner().into_owned()),
@@ -55,8 +55,8 @@ fn name_of(key: &str) -> String {
     }
 }
 
-/// If the key at `at` is part of a header `[a.b]`: where the same table was named first. What stands
-/// before is parsed anew, since the parser keeps only the later of two tables.
+/// If the key at `at` is part of a header `[a.b]`, returns where the same table was named first. The text before is
+/// parsed again, since the parser keeps only the later of two tables.
 fn first_header(text: &str, at: usize) -> Option<Option<Range<usize>>> {
     let line_start = text[..at].rfind('\n').map_or(0, |i| i + 1);
     let line = text[line_start..].lines().next().filter(|line| line.trim_start().starts_with('['))?;
@@ -74,7 +74,7 @@ fn first_header(text: &str, at: usize) -> Option<Option<Range<usize>>> {
     }
 }
 
-/// The table, or of a list of tables the last.
+/// Returns the table, or the last table of a list.
 fn table_in<'t, 'i>(value: &'t Spanned<DeValue<'i>>) -> Option<&'t DeTable<'i>> {
     match value.get_ref() {
         DeValue::Table(table) => Some(table),
@@ -83,11 +83,11 @@ fn table_in<'t, 'i>(value: &'t Spanned<DeValue<'i>>) -> Option<&'t DeTable<'i>> 
     }
 }
 
-/// Where the key `name`, found a second time at `at`, stood first: in the innermost table that is still
-/// open there and has it. (The parser's error names the second place only.)
+/// Returns the first place of the key `name` that occurs again at `at`: in the innermost table that is still open there
+/// and has the key. The parser's error names only the second place.
 fn first_of_two(text: &str, root: &Value, name: &str, at: usize) -> Option<Range<usize>> {
     let Kind::Table(entries) = &root.kind else { return None };
-    // Inside a list or table in braces only while it lasts; after a header to the next one.
+    // A table in braces and a list end at their brackets; a table under a header ends at the next header.
     let open = |value: &Value| {
         let brackets = text[value.span.clone()].starts_with('{') || is_list_of_values(text, value);
         value.span.start < at && (!brackets || at < value.span.end)
@@ -105,13 +105,12 @@ fn first_of_two(text: &str, root: &Value, name: &str, at: usize) -> Option<Range
     })
 }
 
-/// Whether it is `[1, 2]` and not the header `[[user]]`, which is what the place of a list of tables is.
+/// Returns whether a list is written as `[1, 2]` and not as headers `[[user]]`.
 fn is_list_of_values(text: &str, value: &Value) -> bool {
     match &value.kind {
         Kind::List(items) => {
-            !items.first().is_some_and(|first| first.span == value.span) && {
-                text[value.span.clone()].starts_with('[')
-            }
+            // The place of a list of tables is that of its first header.
+            items.first().is_none_or(|first| first.span != value.span) && text[value.span.clone()].starts_with('[')
         }
         _ => false,
     }

@@ -1,32 +1,32 @@
-//! What both formats come to.
+//! The tree of values that both formats are parsed to.
 
 use std::ops::Range;
 
-/// A value and where it stands, in bytes of the text.
+/// A value and its place, in bytes of the text.
 #[derive(Clone, Debug)]
 pub(crate) struct Value {
     pub(crate) span: Range<usize>,
     pub(crate) kind: Kind,
 }
 
-/// What can be written.
+/// The content of a value.
 #[derive(Clone, Debug)]
 pub(crate) enum Kind {
-    /// As written, without TOML's underscores and in decimal digits.
+    /// The digits of the file, in decimal and without TOML's underscores.
     Number(String),
     Text(String),
     Flag(bool),
     List(Vec<Value>),
     /// In the order of the file.
     Table(Vec<(Name, Value)>),
-    /// TOML's date and time, which nothing here reads.
+    /// TOML's date and time, which no caller reads.
     Date,
     /// JSON's `null`.
     Null,
 }
 
 impl Kind {
-    /// What a person would call it.
+    /// Returns the noun for the value in errors.
     pub(crate) fn noun(&self) -> &'static str {
         match self {
             Kind::Number(_) => "a number",
@@ -40,28 +40,28 @@ impl Kind {
     }
 }
 
-/// A key and where it stands.
+/// A key and its place.
 #[derive(Clone, Debug)]
 pub(crate) struct Name {
     pub(crate) span: Range<usize>,
     pub(crate) name: String,
 }
 
-/// What a parser refuses: where, why, and the other place it is about, if there is one.
+/// An error of a parser: the place, the problem, and a related place with its label, if there is one.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub(crate) struct ParseError {
     pub(crate) span: Range<usize>,
     pub(crate) problem: String,
-    pub(crate) other: Option<(Range<usize>, &'static str)>,
+    pub(crate) related: Option<(Range<usize>, &'static str)>,
 }
 
-impl Refusal {
-    pub(crate) fn new(span: Range<usize>, problem: impl Into<String>) -> Refusal {
-        Refusal { span, problem: problem.into(), other: None }
+impl ParseError {
+    pub(crate) fn new(span: Range<usize>, problem: impl Into<String>) -> ParseError {
+        ParseError { span, problem: problem.into(), related: None }
     }
 
-    pub(crate) fn duplicate(name: &str, second: Range<usize>, first: Option<Range<usize>>) -> Refusal {
-        let problem = format!("{} is here a second time, expected once", crate::error::quoted(name));
-        Refusal { span: second, problem, other: first.map(|span| (span, "first here")) }
+    pub(crate) fn duplicate(name: &str, second: Range<usize>, first: Option<Range<usize>>) -> ParseError {
+        let problem = format!("{} occurs a second time, expected once", crate::error::quoted(name));
+        ParseError { span: second, problem, related: first.map(|span| (span, "first here")) }
     }
 }

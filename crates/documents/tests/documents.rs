@@ -1,4 +1,4 @@
-//! What people write, and what they are told when it is wrong.
+//! Parses documents and checks the errors of invalid ones.
 #![allow(clippy::unwrap_used)]
 
 use evenhand_documents::{Document, DocumentError, Format, Node};
@@ -12,27 +12,27 @@ fn json(text: &str) -> Result<Document, String> {
     Document::parse("f.json", text, Some(Format::Json)).map_err(|e| e.to_string())
 }
 
-/// Everything a document says, in one line.
-fn said(node: &Node<'_>) -> String {
+/// The whole tree of a document, in one line.
+fn flat(node: &Node<'_>) -> String {
     if let Ok(table) = node.table() {
-        let entries: Vec<String> = table.entries().map(|(k, v)| format!("{}={}", k.name(), said(&v))).collect();
+        let entries: Vec<String> = table.entries().map(|(k, v)| format!("{}={}", k.name(), flat(&v))).collect();
         return format!("{{{}}}", entries.join(" "));
     }
     if let Ok(list) = node.list() {
-        return format!("[{}]", list.map(|v| said(&v)).collect::<Vec<_>>().join(" "));
+        return format!("[{}]", list.map(|v| flat(&v)).collect::<Vec<_>>().join(" "));
     }
     node.written().map(String::from).or_else(|_| node.flag().map(|f| f.to_string())).unwrap_or_else(|_| "?".into())
 }
 
 #[test]
-fn both_formats_say_the_same_in_the_order_of_the_file() {
+fn both_formats_give_the_same_tree_in_the_order_of_the_file() {
     let a = toml(
         "z = 0.1\n[cap]\nmem = 1_000\ncpu = 0x1F\n'a b' = \"54/13\"\n[[user]]\nn = [1, -2.50e1]\n[[user]]\nok = true\n",
     );
     let b = json(r#" {"z":0.1,"cap":{"mem":1000,"cpu":31,"a b":"54/13"},"user":[{"n":[1,-2.50e1]},{"ok":true}]} "#);
     let expected = "{z=0.1 cap={mem=1000 cpu=31 a b=54/13} user=[{n=[1 -2.50e1]} {ok=true}]}";
-    assert_eq!(said(&a.unwrap().node()), expected);
-    assert_eq!(said(&b.unwrap().node()), expected);
+    assert_eq!(flat(&a.unwrap().node()), expected);
+    assert_eq!(flat(&b.unwrap().node()), expected);
 }
 
 #[test]
@@ -52,7 +52,7 @@ fn numbers_are_exact_and_bounded() {
 }
 
 #[test]
-fn an_error_shows_the_line() {
+fn an_error_prints_the_line() {
     let document = toml("[capacity]\ncpu = 9\nmem = -18\n").unwrap();
     let capacity = document.root().unwrap().required("capacity", "").unwrap().table().unwrap();
     let error = capacity.get("mem").unwrap().quantity().unwrap_err();
@@ -86,17 +86,17 @@ fn a_long_line_does_not_flood_the_terminal() {
     let error = document.root().unwrap().get("b").unwrap().quantity().unwrap_err().to_string();
     assert!(error.starts_with("f.json:1:1000013: b: found a list"), "{}", &error[..200]);
     assert!(error.chars().count() < 600, "{error}");
-    let shown = error.lines().nth(2).unwrap();
-    assert!(shown.contains("ä\",\"b\":[],\"c\":\"ü"), "{shown}");
+    let printed = error.lines().nth(2).unwrap();
+    assert!(printed.contains("ä\",\"b\":[],\"c\":\"ü"), "{printed}");
     let column = |line: &str, mark: &str| line.find(mark).map(|at| line[..at].chars().count());
-    assert_eq!(column(shown, "[]"), column(error.lines().nth(3).unwrap(), "^^"));
+    assert_eq!(column(printed, "[]"), column(error.lines().nth(3).unwrap(), "^^"));
     // A long value likewise.
     let error = document.root().unwrap().get("a").unwrap().quantity().unwrap_err().to_string();
     assert!(error.chars().count() < 800, "{error}");
 }
 
 #[test]
-fn nothing_in_a_file_moves_the_cursor() {
+fn control_characters_of_a_file_are_not_printed() {
     let document = json("{\"\\u001b[2J\": \"\u{7f}\u{9b}2J\"}");
     let error = document.unwrap().root().unwrap().get("\u{1b}[2J").unwrap().quantity().unwrap_err().to_string();
     assert!(error.contains("\u{fffd}[2J: found"), "{error}");
@@ -104,10 +104,10 @@ fn nothing_in_a_file_moves_the_cursor() {
 }
 
 #[test]
-fn a_key_twice_names_both_places() {
+fn a_duplicate_key_names_both_places() {
     let error = json("{\"a\": 1,\n \"b\": 2,\n \"a\": 3}").unwrap_err();
     let expected = "\
-f.json:3:2: \"a\" is here a second time, expected once
+f.json:3:2: \"a\" occurs a second time, expected once
   |
 1 | {\"a\": 1,
   |  --- first here
@@ -116,12 +116,12 @@ f.json:3:2: \"a\" is here a second time, expected once
 3 |  \"a\": 3}
   |  ^^^";
     assert_eq!(error, expected);
-    // Keys are compared as what they mean.
-    assert!(json(r#"{"a": 1, "\u0061": 3}"#).unwrap_err().starts_with("f.json:1:10: \"a\" is here a second time"));
+    // Keys are compared without escapes.
+    assert!(json(r#"{"a": 1, "\u0061": 3}"#).unwrap_err().starts_with("f.json:1:10: \"a\" occurs a second time"));
     let twice = |text: &str, second: &str, first: &str| {
         let error = toml(text).unwrap_err();
         assert!(error.starts_with(&format!("f.toml:{second}: ")), "{error}");
-        assert!(error.contains("is here a second time"), "{error}");
+        assert!(error.contains("occurs a second time"), "{error}");
         let line = error.lines().position(|l| l.contains("first here")).unwrap_or_else(|| panic!("{error}"));
         assert!(error.lines().nth(line - 1).unwrap().starts_with(first), "{error}");
     };
@@ -136,12 +136,12 @@ f.json:3:2: \"a\" is here a second time, expected once
 }
 
 #[test]
-fn what_is_neither_is_told_where() {
+fn invalid_documents_are_reported_with_their_place() {
     assert!(toml("[capacity\ncpu = 1\n").unwrap_err().starts_with("f.toml:1:10: "));
     assert!(toml("cpu = \n").unwrap_err().starts_with("f.toml:1:"));
-    assert!(json("{\"a\": 1,\n \"b\" 2}").unwrap_err().starts_with("f.json:2:6: this is not JSON: expected `:`"));
-    assert!(json("").unwrap_err().starts_with("f.json:1:1: this is not JSON: EOF"));
-    assert!(json("{\"a\": 1} x").unwrap_err().starts_with("f.json:1:10: this is not JSON: trailing characters"));
+    assert!(json("{\"a\": 1,\n \"b\" 2}").unwrap_err().starts_with("f.json:2:6: invalid JSON: expected `:`"));
+    assert!(json("").unwrap_err().starts_with("f.json:1:1: invalid JSON: EOF"));
+    assert!(json("{\"a\": 1} x").unwrap_err().starts_with("f.json:1:10: invalid JSON: trailing characters"));
     assert!(json("{\"a\": [1, \"\\ud800\"]}").unwrap_err().starts_with("f.json:1:"));
     let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
     assert!(json(&deep).unwrap_err().contains("levels of brackets") || json(&deep).unwrap_err().contains("recursion"));
@@ -149,7 +149,7 @@ fn what_is_neither_is_told_where() {
 }
 
 #[test]
-fn the_format_is_seen_from_the_text() {
+fn the_format_is_detected_from_the_text() {
     for (text, format) in [
         ("[capacity]\ncpu = 1", Format::Toml),
         ("[[user]]\n", Format::Toml),
@@ -169,7 +169,7 @@ fn the_format_is_seen_from_the_text() {
 }
 
 #[test]
-fn files_that_cannot_be_read() {
+fn files_that_cannot_be_read_are_reported() {
     let dir = tempfile::tempdir().unwrap();
     let missing = Document::read(&dir.path().join("none.toml")).unwrap_err();
     assert!(matches!(missing, DocumentError::Read { .. }) && !missing.is_environment());
@@ -186,7 +186,7 @@ proptest! {
 
     /// No text whatsoever makes either parser panic, and every error has a place in the text.
     #[test]
-    fn any_text_is_read_or_refused(
+    fn any_text_is_parsed_or_rejected(
         text in prop_oneof![
             "[\\[\\]{}\",:=a-c0-9.\\n\\\\eäé \u{301}\t\r#'-]{0,60}",
             "\\PC{0,40}",
@@ -195,7 +195,7 @@ proptest! {
     ) {
         for format in [Format::Toml, Format::Json] {
             match Document::parse("f", &text, Some(format)) {
-                Ok(document) => { said(&document.node()); }
+                Ok(document) => { flat(&document.node()); }
                 Err(DocumentError::Content(e)) => {
                     prop_assert!(e.line() >= 1 && e.line() <= text.matches('\n').count() + 1);
                     prop_assert!(e.column() >= 1 && e.column() <= text.chars().count() + 1);

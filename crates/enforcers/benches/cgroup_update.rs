@@ -1,12 +1,11 @@
-//! What an update costs on this machine's own control groups of version 1. Medians, in microseconds a group.
+//! The cost of an update on this machine's own control groups of version 1. Medians, in microseconds per group.
 //!
-//! `cargo bench -p evenhand-kernel --bench update [-- GROUPS…]`
+//! `cargo bench -p evenhand-enforcers --bench cgroup_update [-- GROUPS…]`
 //!
-//! An update reads what each group has used of processors, memory and disks, and gives it three levels: the same
-//! as before, or all others. Beside it what a plain program does, which opens, reads and closes each file, and
-//! opens, writes and closes each again whether or not anything changed; and the floor, which is to read the three files
-//! of a group that are open already and do nothing with them. The groups are made before and removed
-//! after.
+//! An update reads the CPU time, memory and disk traffic of each group and sets three targets: the same as before, or all
+//! different. For comparison, a plain program opens, reads and closes each file, and opens, writes and closes each
+//! again whether or not the value changed; and the lower bound reads the three open files of a group and ignores the
+//! result. The groups are created before and removed after.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
 
@@ -16,7 +15,8 @@ use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 
 use evenhand_enforcers::cgroups::{
-    Budget, CgroupV1, CgroupV1Meter, Control, Enforcer, Group, GroupId, Hierarchies, Levels, Meter, Own,
+    CgroupEnforcer, CgroupMeter, DescriptorBudget, Enforcer, Group, GroupId, Hierarchies, Meter, ProtectedCgroups,
+    Resource, Targets,
 };
 use evenhand_heaviness::controller::{bfq_weight, cpu_shares};
 use rustix::time::{ClockId, clock_gettime};
@@ -72,35 +72,35 @@ fn main() {
     if let Some(missing) = missing {
         return println!("skipped: version 1 has no controller {missing} here");
     }
-    Budget::raise_limit();
-    println!("microseconds of a processor a group and update, median of {RUNS} runs (and least); bytes a group");
+    DescriptorBudget::raise_limit();
+    println!("microseconds of CPU time per group and update, median of {RUNS} runs (and minimum); bytes per group");
     println!(
         "groups          floor           read      unchanged        changed |     naive read    naive write | memory  descriptors"
     );
     for count in counts {
         match Groups::new(&hierarchies, count) {
             Ok(groups) => row(&hierarchies, &groups.groups),
-            Err(error) => return println!("skipped: no group can be made: {error}"),
+            Err(error) => return println!("skipped: no group can be created: {error}"),
         }
     }
 }
 
 fn row(hierarchies: &Hierarchies, groups: &[Group]) {
-    let budget = Budget::of_process();
+    let budget = DescriptorBudget::of_process();
     let left = budget.left();
     let resident = resident();
-    let mut meter = CgroupV1Meter::new(hierarchies, &budget);
-    let mut enforcer = CgroupV1::new(hierarchies, &Control::ALL, Own::default(), &budget);
+    let mut meter = CgroupMeter::v1(hierarchies, &budget);
+    let mut enforcer = CgroupEnforcer::v1(hierarchies, &Resource::ALL, ProtectedCgroups::default(), &budget);
     for (id, group) in ids(groups) {
         meter.admit(id, group).expect("a group");
         enforcer.admit(id, group).expect("a group");
     }
     let memory = self::resident().saturating_sub(resident) / groups.len();
-    // Those who read get what those who write give back.
+    // Readers get the files that writers release.
     for _ in 0..2 {
         for (id, _) in ids(groups) {
             meter.read(id).expect("a group");
-            enforcer.apply(id, &Levels::default(), &mut Vec::new()).expect("a group");
+            enforcer.apply(id, &Targets::default(), &mut Vec::new()).expect("a group");
         }
     }
     let kept = (left - budget.left()) as f64 / groups.len() as f64;
@@ -110,16 +110,16 @@ fn row(hierarchies: &Hierarchies, groups: &[Group]) {
             black_box(meter.read(id).expect("a group"));
         }
     });
-    // How many files were written.
+    // The number of files that were written.
     let mut update = |run: usize| {
         changes.clear();
         for (id, _) in ids(groups) {
             black_box(meter.read(id).expect("a group"));
-            enforcer.apply(id, &levels(run, id), &mut changes).expect("a group");
+            enforcer.apply(id, &targets(run, id), &mut changes).expect("a group");
         }
         changes.len()
     };
-    // So that what stood there before is none of these levels.
+    // So that the present values differ from all of these targets.
     update(1);
     let changed = times(groups.len(), |run| assert_eq!(update(run + 2), 3 * groups.len()));
     update(0);
@@ -146,10 +146,10 @@ fn row(hierarchies: &Hierarchies, groups: &[Group]) {
     });
     let naive_write = times(groups.len(), |_| {
         for (id, group) in ids(groups) {
-            let Levels { cpu: Some(cpu), disk: Some(disk), memory: Some(memory), .. } = levels(0, id) else { return };
+            let Targets { cpu: Some(cpu), disk: Some(disk), memory: Some(memory), .. } = targets(0, id) else { return };
             for (controller, file, value) in [
                 ("cpu", "cpu.shares", u64::from(cpu_shares(cpu))),
-                ("memory", "memory.soft_limit_in_bytes", memory),
+                ("memory", "memory.soft_limit_in_bytes", memory as u64),
                 ("blkio", "blkio.bfq.weight", bfq_weight(disk).into()),
             ] {
                 let path = hierarchies.legacy[controller].join(&group.path).join(file);
@@ -164,21 +164,21 @@ fn row(hierarchies: &Hierarchies, groups: &[Group]) {
     );
 }
 
-/// Others at each run, and no two neighbours alike.
-fn levels(run: usize, id: GroupId) -> Levels {
+/// Weights that differ from run to run and between neighbours.
+fn targets(run: usize, id: GroupId) -> Targets {
     let step = (run % 7 + id.0 as usize % 5) as f64;
-    Levels { memory: Some(((run % 7 + 1) as u64) << 20), ..Levels::weight(0.5 + step / 4.0) }
+    Targets { memory: Some(((run % 7 + 1) << 20) as f64), ..Targets::equal_weights(0.5 + step / 4.0) }
 }
 
 fn ids(groups: &[Group]) -> impl Iterator<Item = (GroupId, &Group)> {
     (0..).map(GroupId).zip(groups)
 }
 
-/// Microseconds a group.
+/// Microseconds per group: median and minimum.
 ///
-/// Median and least: on a machine with other work the least is nearer to what it costs.
+/// On a machine with other load the minimum is closer to the cost.
 fn times(groups: usize, mut run: impl FnMut(usize)) -> Times {
-    // At least some thousand groups a run, or the clock and the first touch count.
+    // At least some thousand groups in a run, so that the clock and the first access do not matter.
     let repeat = (2000 / groups).max(1);
     let mut step = 0;
     let mut times: Vec<f64> = (0..RUNS)
@@ -206,13 +206,13 @@ impl std::fmt::Display for Times {
     }
 }
 
-/// Nanoseconds that this thread has had a processor: what others do meanwhile does not count, but for the caches.
+/// Returns the CPU time of this thread in nanoseconds, which excludes other threads except for their effect on caches.
 fn processor_ns() -> i64 {
     let time = clock_gettime(ClockId::ThreadCPUTime);
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// Bytes of memory that this process has touched.
+/// Returns the resident memory of this process in bytes.
 fn resident() -> usize {
     let text = fs::read_to_string("/proc/self/statm").unwrap_or_default();
     let pages: usize = text.split(' ').nth(1).and_then(|n| n.parse().ok()).unwrap_or(0);

@@ -1,6 +1,6 @@
-//! What it costs to change classes, to read them, and to come and go, in a network namespace of its own.
+//! The cost of changing, reading, creating and removing classes, in a network namespace of its own.
 //!
-//! `cargo bench -p evenhand-traffic`; needs root. Times are of the whole call through the enforcer or the meter.
+//! `cargo bench -p evenhand-enforcers --bench traffic_classes`; needs root. Times are of the whole call through the enforcer or the meter.
 #![allow(clippy::unwrap_used, clippy::print_stdout, clippy::print_stderr)]
 
 #[path = "../tests/traffic_namespaces/support/mod.rs"]
@@ -9,8 +9,8 @@ mod support;
 
 use std::time::{Duration, Instant};
 
-use evenhand_enforcers::cgroups::{Before, Enforcer, Group, GroupId, Hierarchies, Levels, Meter};
-use evenhand_enforcers::traffic::{Settings, Traffic};
+use evenhand_enforcers::cgroups::{Enforcer, Group, GroupId, Hierarchies, Meter, SavedState, Targets};
+use evenhand_enforcers::traffic::{Settings, TrafficEnforcer};
 
 use support::{Groups, cable, unable};
 
@@ -35,7 +35,7 @@ fn main() {
         let made = Groups::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
         let settings = Settings { device: "e0".into(), link: Some(125_000_000), force: false };
         let (mut traffic, mut meter) = near.within(|| {
-            let traffic = Traffic::open(settings, &Hierarchies::detect().unwrap()).unwrap();
+            let traffic = TrafficEnforcer::open(settings, &Hierarchies::detect().unwrap()).unwrap();
             let meter = traffic.meter().unwrap();
             (traffic, meter)
         });
@@ -47,20 +47,20 @@ fn main() {
             meter.admit(*id, group).unwrap();
         }
         let mut changes = Vec::new();
-        let mut weigh = |traffic: &mut Traffic, weight: f64| {
+        let mut set_weight = |traffic: &mut TrafficEnforcer, set_weightt: f64| {
             changes.clear();
-            let levels = Levels { network: Some(weight), ..Levels::default() };
+            let targets = Targets { network: Some(set_weightt), ..Targets::default() };
             timed(|| {
                 for (id, _) in &ids {
-                    traffic.apply(*id, &levels, &mut changes).unwrap();
+                    traffic.apply(*id, &targets, &mut changes).unwrap();
                 }
                 traffic.flush().unwrap();
             })
         };
-        let make = weigh(&mut traffic, 1.0);
-        let change = (0..20).map(|i| weigh(&mut traffic, 1.0 + f64::from(i + 1) / 16.0)).min().unwrap();
+        let make = set_weight(&mut traffic, 1.0);
+        let change = (0..20).map(|i| set_weight(&mut traffic, 1.0 + f64::from(i + 1) / 16.0)).min().unwrap();
         let last = 1.0 + 20.0 / 16.0;
-        let unchanged = (0..20).map(|_| weigh(&mut traffic, last)).min().unwrap();
+        let unchanged = (0..20).map(|_| set_weight(&mut traffic, last)).min().unwrap();
         let mut read_all = || {
             timed(|| {
                 for (id, _) in &ids {
@@ -75,7 +75,8 @@ fn main() {
             traffic.flush().unwrap();
         });
         let few = &ids[half..(half + 10).min(groups)];
-        let restore = timed(|| few.iter().for_each(|(_, group)| traffic.restore(group, &Before::default()).unwrap()));
+        let restore =
+            timed(|| few.iter().for_each(|(_, group)| traffic.restore(group, &SavedState::default()).unwrap()));
         let remove = timed(|| traffic.remove_all().unwrap());
         let each = |took: Duration, n: usize| format!("{:.2} us", took.as_secs_f64() * 1e6 / n as f64);
         println!(

@@ -1,13 +1,13 @@
-//! What runs in the guests of `tests/agent`: loads on a processor and a disk, and a sampler of what each control
-//! group of cgroup v2 gets.
+//! Runs in the guest VMs of `tests/agent`: loads on a processor and a disk, and a sampler of the resource use of each
+//! control group of cgroup v2.
 //!
 //! ```text
-//! guest_load burn                              one processor, for ever
-//! guest_load read DEVICE THREADS [MS]          128 KiB a read, past the page cache, and MS of processor time on each
-//! guest_load sample FOLDER SECONDS             a CSV row a second and group below FOLDER, for SECONDS
+//! guest_load burn                              one processor, forever
+//! guest_load read DEVICE THREADS [MS]          reads of 128 KiB that bypass the page cache, each with MS of CPU time
+//! guest_load sample FOLDER SECONDS             a CSV row per second and group below FOLDER, for SECONDS
 //! ```
 //!
-//! The sampler stands apart from the agent and shares no code with it, since it judges what the agent does.
+//! The sampler shares no code with the agent, because it checks the effect of the agent.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -19,7 +19,7 @@ use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// `O_DIRECT` of x86-64, which the guests are.
+/// `O_DIRECT` of x86-64, which the guest VMs have.
 const DIRECT: i32 = 0o40000;
 const BLOCK: usize = 128 * 1024;
 const ALIGNED: usize = 4096;
@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// Something to do that the compiler leaves in.
+/// Computes something that the compiler cannot remove.
 fn work(rounds: u64) {
     let mut state = 1u64;
     for _ in 0..rounds {
@@ -46,14 +46,14 @@ fn work(rounds: u64) {
     }
 }
 
-/// What this thread has had of a processor, ns, to the last tick: in the guest's own time, so that it does not matter
-/// how fast the guest is emulated.
+/// Returns the CPU time of this thread in nanoseconds up to the last tick, in the guest VM's own time, so that the speed of
+/// emulation does not matter.
 fn had() -> std::io::Result<u64> {
     let text = fs::read_to_string("/proc/thread-self/schedstat")?;
     text.split(' ').next().and_then(|n| n.parse().ok()).ok_or_else(|| std::io::Error::other(text))
 }
 
-/// Each thread reads a part of the device of its own, over and over.
+/// Reads the device repeatedly, with a part of its own for each thread.
 fn read(device: &str, threads: u64, ms: u64) -> Result<(), Box<dyn Error>> {
     let file = OpenOptions::new().read(true).custom_flags(DIRECT).open(device)?;
     let sectors: u64 =
@@ -67,7 +67,7 @@ fn read(device: &str, threads: u64, ms: u64) -> Result<(), Box<dyn Error>> {
         loop {
             for at in (first..first + part).step_by(BLOCK) {
                 file.read_exact_at(block, at)?;
-                // Not from now on: what a tick was late for one read is less for the next.
+                // Not relative to now: if a tick was late for one read, the next one waits less.
                 due += 1_000_000 * ms;
                 while ms > 0 && had()? < due {
                     work(10_000);
@@ -86,11 +86,11 @@ fn read(device: &str, threads: u64, ms: u64) -> Result<(), Box<dyn Error>> {
     })
 }
 
-/// What a group has had since it was made.
+/// The cumulative resource use of a group.
 #[derive(Clone, Copy, Default)]
 struct Used {
     cpu_us: u64,
-    disk_bytes: u64,
+    disk: u64,
 }
 
 fn used(group: &Path) -> Used {
@@ -99,11 +99,11 @@ fn used(group: &Path) -> Used {
     let cpu_us = text("cpu.stat").lines().find_map(|line| after(line, "usage_usec")).unwrap_or(0);
     let io = text("io.stat");
     let words = io.split_whitespace();
-    let disk_bytes = words.filter_map(|word| after(word, "rbytes=").or_else(|| after(word, "wbytes="))).sum();
-    Used { cpu_us, disk_bytes }
+    let disk = words.filter_map(|word| after(word, "rbytes=").or_else(|| after(word, "wbytes="))).sum();
+    Used { cpu_us, disk }
 }
 
-/// The number of a file like `100` or `default 100`; nothing if it is not there.
+/// Returns the number in a file like `100` or `default 100`; empty if the file does not exist.
 fn weight(group: &Path, file: &str) -> String {
     let text = fs::read_to_string(group.join(file)).unwrap_or_default();
     let first = text.lines().next().unwrap_or_default();
@@ -127,7 +127,7 @@ fn sample(folder: &Path, seconds: u64) -> Result<(), Box<dyn Error>> {
             let Some(then) = then else { continue };
             let took = now.0.duration_since(then.0).as_secs_f64();
             let cores = now.1.cpu_us.saturating_sub(then.1.cpu_us) as f64 / 1e6 / took;
-            let disk = now.1.disk_bytes.saturating_sub(then.1.disk_bytes) as f64 / took;
+            let disk = now.1.disk.saturating_sub(then.1.disk) as f64 / took;
             let owner = name.split('.').next().unwrap_or_default();
             let time = begun.elapsed().as_secs_f64();
             let (cpu, io) = (weight(&path, "cpu.weight"), weight(&path, "io.bfq.weight"));

@@ -1,12 +1,12 @@
-//! Enforcers and meters on folders of plain files, laid out as version 2 lays out its groups.
+//! Enforcers and meters on directories of plain files with the layout of control groups.
 #![allow(clippy::unwrap_used)]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use evenhand_enforcers::cgroups::{
-    Before, Budget, CgroupV1, CgroupV2, CgroupV2Meter, Control, DiskWeight, Enforcer, Group, GroupId, Hierarchies,
-    KernelError, Levels, Meter, Own, Protection, Stall,
+    CgroupEnforcer, CgroupMeter, DescriptorBudget, DiskWeight, Enforcer, Group, GroupId, Hierarchies, KernelError,
+    Meter, ProtectedCgroups, Protection, Resource, SavedState, Stall, Targets,
 };
 use proptest::prelude::*;
 
@@ -42,13 +42,20 @@ impl Tree {
         self.folder.path().join("a.slice/g").join(name)
     }
 
-    /// The first line: a shorter number written over a longer one leaves the end of that in a plain file.
+    /// Returns the first line: in a plain file, a shorter number leaves the end of a longer one that it overwrites.
     fn line(&self, name: &str) -> String {
         fs::read_to_string(self.path(name)).unwrap().lines().next().unwrap().to_owned()
     }
 
-    fn enforcer(&self, disk: DiskWeight, memory: Protection, files: usize) -> CgroupV2 {
-        CgroupV2::new(&self.hierarchies, true, Some(disk), Some(memory), Own::default(), &Budget::of(files))
+    fn enforcer(&self, disk: DiskWeight, memory: Protection, files: usize) -> CgroupEnforcer {
+        CgroupEnforcer::v2(
+            &self.hierarchies,
+            true,
+            Some(disk),
+            Some(memory),
+            ProtectedCgroups::default(),
+            &DescriptorBudget::of(files),
+        )
     }
 }
 
@@ -57,112 +64,115 @@ fn group() -> Group {
 }
 
 #[test]
-fn weights_are_written_once_and_put_back() {
+fn weights_are_written_once_and_restored() {
     for files in [0, 1, 100] {
         let tree = Tree::weights();
         let mut enforcer = tree.enforcer(DiskWeight::Bfq, Protection::Low, files);
-        assert_eq!(enforcer.controls(), [Control::Cpu, Control::Memory, Control::Disk]);
-        let before = enforcer.admit(ID, &group()).unwrap();
-        let said: Vec<_> = before.0.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
-        assert_eq!(said, [("cpu.weight", "100"), ("io.bfq.weight", "default 100\n8:0 300"), ("memory.low", "0")]);
+        assert_eq!(enforcer.resources(), [Resource::Cpu, Resource::Memory, Resource::Disk]);
+        let saved = enforcer.admit(ID, &group()).unwrap();
+        let settings: Vec<_> = saved.0.iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+        assert_eq!(settings, [("cpu.weight", "100"), ("io.bfq.weight", "default 100\n8:0 300"), ("memory.low", "0")]);
         let mut changes = Vec::new();
-        // What is there already is not written, unless single disks have something else.
-        enforcer.apply(ID, &Levels { memory: Some(100), ..Levels::weight(1.0) }, &mut changes).unwrap();
-        let said = |changes: &mut Vec<evenhand_enforcers::cgroups::Change>| {
-            changes.drain(..).map(|c| (c.control, c.value)).collect::<Vec<_>>()
+        // A value that is already set is not written, unless single disks have another.
+        enforcer.apply(ID, &Targets { memory: Some(100.0), ..Targets::equal_weights(1.0) }, &mut changes).unwrap();
+        let drain = |changes: &mut Vec<evenhand_enforcers::cgroups::Change>| {
+            changes.drain(..).map(|c| (c.resource, c.value)).collect::<Vec<_>>()
         };
-        assert_eq!(said(&mut changes), [(Control::Disk, 100)]);
-        let levels = Levels { memory: Some(1 << 20), ..Levels::weight(2.0) };
-        enforcer.apply(ID, &levels, &mut changes).unwrap();
-        assert_eq!(said(&mut changes), [(Control::Cpu, 200), (Control::Memory, 1 << 20), (Control::Disk, 200)]);
+        assert_eq!(drain(&mut changes), [(Resource::Disk, 100)]);
+        let targets = Targets { memory: Some(f64::from(1 << 20)), ..Targets::equal_weights(2.0) };
+        enforcer.apply(ID, &targets, &mut changes).unwrap();
+        assert_eq!(drain(&mut changes), [(Resource::Cpu, 200), (Resource::Memory, 1 << 20), (Resource::Disk, 200)]);
         let lines = ["cpu.weight", "memory.low", "io.bfq.weight"].map(|n| tree.line(n));
         assert_eq!(lines, ["200", "1048576", "200"]);
-        enforcer.apply(ID, &levels, &mut changes).unwrap();
-        enforcer.apply(ID, &Levels::default(), &mut changes).unwrap();
-        assert_eq!(said(&mut changes), []);
-        // By another process, which admitted nothing.
-        tree.enforcer(DiskWeight::Bfq, Protection::Low, 0).restore(&group(), &before).unwrap();
-        for (name, text) in &before.0 {
+        enforcer.apply(ID, &targets, &mut changes).unwrap();
+        enforcer.apply(ID, &Targets::default(), &mut changes).unwrap();
+        assert_eq!(drain(&mut changes), []);
+        // By another process, which has not admitted the group.
+        tree.enforcer(DiskWeight::Bfq, Protection::Low, 0).restore(&group(), &saved).unwrap();
+        for (name, text) in &saved.0 {
             assert_eq!(fs::read_to_string(tree.path(name)).unwrap(), format!("{text}\n"));
         }
-        // By the same one: what it wrote last no longer holds.
-        enforcer.restore(&group(), &before).unwrap();
-        enforcer.apply(ID, &levels, &mut changes).unwrap();
-        assert_eq!(said(&mut changes).len(), 3);
+        // By the same process: afterwards the values that it wrote last are no longer set.
+        enforcer.restore(&group(), &saved).unwrap();
+        enforcer.apply(ID, &targets, &mut changes).unwrap();
+        assert_eq!(drain(&mut changes).len(), 3);
     }
 }
 
 #[test]
-fn other_files_where_these_do_nothing() {
+fn the_files_are_those_that_take_effect() {
     let tree = Tree::weights();
     let mut enforcer = tree.enforcer(DiskWeight::Cost, Protection::Min, 100);
-    let before = enforcer.admit(ID, &group()).unwrap();
-    assert_eq!(before.0.into_keys().collect::<Vec<_>>(), ["cpu.weight", "io.weight", "memory.min"]);
-    enforcer.apply(ID, &Levels { memory: Some(0), ..Levels::weight(2.0) }, &mut Vec::new()).unwrap();
+    let saved = enforcer.admit(ID, &group()).unwrap();
+    assert_eq!(saved.0.into_keys().collect::<Vec<_>>(), ["cpu.weight", "io.weight", "memory.min"]);
+    enforcer.apply(ID, &Targets { memory: Some(0.0), ..Targets::equal_weights(2.0) }, &mut Vec::new()).unwrap();
     assert_eq!(["io.weight", "memory.min", "memory.low"].map(|n| tree.line(n)), ["200", "0", "0"]);
 }
 
 #[test]
-fn what_a_group_does_not_have_is_not_offered_for_it() {
+fn files_that_a_group_does_not_have_are_not_created() {
     let tree = Tree::new(&[("cpu.weight", "100\n")]);
     let mut enforcer = tree.enforcer(DiskWeight::Bfq, Protection::Low, 100);
     assert_eq!(enforcer.admit(ID, &group()).unwrap().0.len(), 1);
     let mut changes = Vec::new();
-    enforcer.apply(ID, &Levels { memory: Some(1), ..Levels::weight(3.0) }, &mut changes).unwrap();
+    enforcer.apply(ID, &Targets { memory: Some(1.0), ..Targets::equal_weights(3.0) }, &mut changes).unwrap();
     assert_eq!(changes.len(), 1);
     assert!(!tree.path("memory.low").exists());
 }
 
 #[test]
-fn withdrawn_is_not_gone() {
+fn a_lost_file_means_withdrawn_and_a_lost_group_means_gone() {
     let tree = Tree::weights();
-    // No descriptors are kept: a plain file that is open does not know that it was removed.
+    // No file is kept open: an open plain file does not show that it was removed.
     let mut enforcer = tree.enforcer(DiskWeight::Bfq, Protection::Low, 0);
-    let before = enforcer.admit(ID, &group()).unwrap();
+    let saved = enforcer.admit(ID, &group()).unwrap();
     fs::remove_file(tree.path("cpu.weight")).unwrap();
     let mut changes = Vec::new();
-    let error = enforcer.apply(ID, &Levels::weight(2.0), &mut changes).unwrap_err();
-    assert!(matches!(error, KernelError::Withdrawn { control: Control::Cpu, .. }), "{error}");
-    assert_eq!(changes.len(), 1, "the rest is written");
-    enforcer.apply(ID, &Levels::weight(3.0), &mut changes).unwrap();
+    let error = enforcer.apply(ID, &Targets::equal_weights(2.0), &mut changes).unwrap_err();
+    assert!(matches!(error, KernelError::Withdrawn { resource: Resource::Cpu, .. }), "{error}");
+    assert_eq!(changes.len(), 1, "the other values are written");
+    enforcer.apply(ID, &Targets::equal_weights(3.0), &mut changes).unwrap();
     assert_eq!(changes.len(), 2);
     fs::remove_dir_all(tree.path("")).unwrap();
-    assert!(matches!(enforcer.apply(ID, &Levels::weight(2.0), &mut changes), Err(KernelError::Gone(_))));
-    enforcer.restore(&group(), &before).unwrap();
+    assert!(matches!(enforcer.apply(ID, &Targets::equal_weights(2.0), &mut changes), Err(KernelError::Gone(_))));
+    enforcer.restore(&group(), &saved).unwrap();
     assert!(matches!(enforcer.admit(ID, &group()), Err(KernelError::Gone(_))));
-    assert!(matches!(enforcer.apply(ID, &Levels::weight(2.0), &mut changes), Err(KernelError::Unknown(ID))));
+    assert!(matches!(
+        enforcer.apply(ID, &Targets::equal_weights(2.0), &mut changes),
+        Err(KernelError::NotAdmitted(ID))
+    ));
 }
 
 #[test]
-fn not_every_path_and_not_our_own() {
+fn invalid_paths_and_protected_groups_are_refused() {
     let tree = Tree::weights();
-    let own = Own::from_text("0::/a.slice/g/inner\n", &tree.hierarchies);
-    let mut enforcer = CgroupV2::new(&tree.hierarchies, true, None, None, own, &Budget::of(9));
-    let before = Before([("cpu.weight".to_owned(), "7".to_owned())].into());
+    let protected = ProtectedCgroups::from_text("0::/a.slice/g/inner\n");
+    let mut enforcer = CgroupEnforcer::v2(&tree.hierarchies, true, None, None, protected, &DescriptorBudget::of(9));
+    let saved = SavedState([("cpu.weight".to_owned(), "7".to_owned())].into());
     for path in ["", "/a.slice/g", "a.slice/../a.slice/g"] {
         let group = Group { path: path.into(), ..Group::default() };
-        assert!(matches!(enforcer.admit(ID, &group), Err(KernelError::Path(_))), "{path}");
-        assert!(matches!(enforcer.restore(&group, &before), Err(KernelError::Path(_))), "{path}");
+        assert!(matches!(enforcer.admit(ID, &group), Err(KernelError::InvalidPath(_))), "{path}");
+        assert!(matches!(enforcer.restore(&group, &saved), Err(KernelError::InvalidPath(_))), "{path}");
     }
-    assert!(matches!(enforcer.admit(ID, &group()), Err(KernelError::Own(_))));
-    assert!(matches!(enforcer.restore(&group(), &before), Err(KernelError::Own(_))));
+    assert!(matches!(enforcer.admit(ID, &group()), Err(KernelError::Protected(_))));
+    assert!(matches!(enforcer.restore(&group(), &saved), Err(KernelError::Protected(_))));
     assert_eq!(tree.line("cpu.weight"), "100");
 }
 
 #[test]
-fn only_files_that_are_known_are_put_back() {
+fn only_files_of_the_enforcer_are_restored() {
     let tree = Tree::weights();
     let mut enforcer = tree.enforcer(DiskWeight::Bfq, Protection::Low, 0);
     let outside = tree.folder.path().join("outside");
     fs::write(&outside, "x").unwrap();
     let foreign = [("../../outside", "y"), ("cpu.weight", "50")].map(|(k, v)| (k.to_owned(), v.to_owned()));
-    let error = enforcer.restore(&group(), &Before(foreign.into())).unwrap_err();
+    let error = enforcer.restore(&group(), &SavedState(foreign.into())).unwrap_err();
     assert!(matches!(error, KernelError::Content { .. }), "{error}");
     assert_eq!((fs::read_to_string(outside).unwrap(), tree.line("cpu.weight")), ("x".into(), "50".into()));
 }
 
 #[test]
-fn version_1_has_a_hierarchy_a_controller() {
+fn version_1_has_one_hierarchy_for_each_controller() {
     let folder = tempfile::tempdir().unwrap();
     let mut hierarchies = Hierarchies::default();
     for (controller, file, text) in
@@ -173,33 +183,42 @@ fn version_1_has_a_hierarchy_a_controller() {
         fs::write(root.join("a.slice/g").join(file), format!("{text}\n")).unwrap();
         hierarchies.legacy.insert(controller.into(), root);
     }
-    // A hierarchy in which the group is not.
+    // A hierarchy that does not contain the group.
     hierarchies.legacy.insert("blkio".into(), folder.path().join("blkio"));
-    let mut enforcer = CgroupV1::new(&hierarchies, &Control::ALL, Own::default(), &Budget::of(9));
-    assert_eq!(enforcer.controls(), [Control::Cpu, Control::Memory, Control::Disk]);
-    let before = enforcer.admit(ID, &group()).unwrap();
+    let mut enforcer =
+        CgroupEnforcer::v1(&hierarchies, &Resource::ALL, ProtectedCgroups::default(), &DescriptorBudget::of(9));
+    assert_eq!(enforcer.resources(), [Resource::Cpu, Resource::Memory, Resource::Disk]);
+    let saved = enforcer.admit(ID, &group()).unwrap();
     let mut changes = Vec::new();
-    let levels = Levels { memory: Some(1 << 30), ..Levels::weight(0.5) };
-    enforcer.apply(ID, &levels, &mut changes).unwrap();
+    let targets = Targets { memory: Some(f64::from(1 << 30)), ..Targets::equal_weights(0.5) };
+    enforcer.apply(ID, &targets, &mut changes).unwrap();
     assert_eq!(changes.iter().map(|c| c.value).collect::<Vec<_>>(), [512, 1 << 30]);
-    // No limit is written as -1.
-    enforcer.restore(&group(), &before).unwrap();
+    // The kernel takes -1 for no limit.
+    enforcer.restore(&group(), &saved).unwrap();
     let read = |path: &str| fs::read_to_string(folder.path().join(path)).unwrap();
     assert_eq!(read("memory/a.slice/g/memory.soft_limit_in_bytes"), "-1\n");
     assert_eq!(read("cpu/a.slice/g/cpu.shares"), "1024\n");
-    // Gone from one hierarchy only.
-    let mut enforcer = CgroupV1::new(&hierarchies, &Control::ALL, Own::default(), &Budget::of(0));
+    // Removed from one hierarchy only.
+    let mut enforcer =
+        CgroupEnforcer::v1(&hierarchies, &Resource::ALL, ProtectedCgroups::default(), &DescriptorBudget::of(0));
     enforcer.admit(ID, &group()).unwrap();
     fs::remove_dir_all(folder.path().join("memory/a.slice")).unwrap();
-    let error = enforcer.apply(ID, &Levels { memory: Some(0), ..Levels::default() }, &mut changes).unwrap_err();
-    assert!(matches!(error, KernelError::Withdrawn { control: Control::Memory, .. }), "{error}");
+    let error = enforcer.apply(ID, &Targets { memory: Some(0.0), ..Targets::default() }, &mut changes).unwrap_err();
+    assert!(matches!(error, KernelError::Withdrawn { resource: Resource::Memory, .. }), "{error}");
     assert!(
-        CgroupV1::new(&Hierarchies::default(), &Control::ALL, Own::default(), &Budget::of(0)).controls().is_empty()
+        CgroupEnforcer::v1(
+            &Hierarchies::default(),
+            &Resource::ALL,
+            ProtectedCgroups::default(),
+            &DescriptorBudget::of(0)
+        )
+        .resources()
+        .is_empty()
     );
 }
 
 #[test]
-fn what_groups_used_and_waited_for() {
+fn use_and_stall_times_are_read() {
     for files in [0, 2, 100] {
         let tree = Tree::new(&[
             ("cpu.stat", "usage_usec 1500\nuser_usec 1500\n"),
@@ -208,40 +227,40 @@ fn what_groups_used_and_waited_for() {
             ("cpu.pressure", "some avg10=0.00 avg60=0.00 avg300=0.00 total=5\n"),
             ("io.pressure", "some avg10=0.00 total=7\nfull avg10=0.00 total=6\n"),
         ]);
-        let mut meter = CgroupV2Meter::new(&tree.hierarchies, &Budget::of(files));
-        assert!(matches!(meter.read(ID), Err(KernelError::Unknown(_))));
+        let mut meter = CgroupMeter::v2(&tree.hierarchies, &DescriptorBudget::of(files));
+        assert!(matches!(meter.read(ID), Err(KernelError::NotAdmitted(_))));
         meter.admit(ID, &group()).unwrap();
         let usage = meter.read(ID).unwrap();
-        assert_eq!((usage.cpu_ns, usage.memory_bytes, usage.disk_bytes), (Some(1_500_000), Some(4096), Some(3)));
+        assert_eq!((usage.cpu, usage.memory, usage.disk), (Some(1_500_000), Some(4096), Some(3)));
         let pressure = meter.pressure(ID).unwrap();
         assert_eq!(pressure.cpu, Some(Stall { some_us: 5, full_us: 0 }));
         assert_eq!((pressure.memory, pressure.disk), (None, Some(Stall { some_us: 7, full_us: 6 })));
-        // A counter that went back is the caller's matter.
+        // A counter that went backwards is left to the caller.
         fs::write(tree.path("cpu.stat"), "usage_usec 1\n").unwrap();
-        assert_eq!(meter.read(ID).unwrap().cpu_ns, Some(1000));
+        assert_eq!(meter.read(ID).unwrap().cpu, Some(1000));
         fs::write(tree.path("memory.current"), "many\n").unwrap();
         let error = meter.read(ID).unwrap_err();
         assert!(matches!(&error, KernelError::Content { found, .. } if found == "many\n"), "{error}");
         fs::write(tree.path("memory.current"), "1\n").unwrap();
         meter.dismiss(ID);
-        assert!(matches!(meter.read(ID), Err(KernelError::Unknown(_))));
+        assert!(matches!(meter.read(ID), Err(KernelError::NotAdmitted(_))));
     }
 }
 
 #[test]
-fn a_number_that_is_withdrawn_is_missed_once() {
+fn a_withdrawn_counter_is_reported_once() {
     let tree = Tree::new(&[("cpu.stat", "usage_usec 1\n"), ("io.stat", "")]);
-    let mut meter = CgroupV2Meter::new(&tree.hierarchies, &Budget::of(0));
+    let mut meter = CgroupMeter::v2(&tree.hierarchies, &DescriptorBudget::of(0));
     meter.admit(ID, &group()).unwrap();
     fs::remove_file(tree.path("io.stat")).unwrap();
-    assert!(matches!(meter.read(ID), Err(KernelError::Withdrawn { control: Control::Disk, .. })));
+    assert!(matches!(meter.read(ID), Err(KernelError::Withdrawn { resource: Resource::Disk, .. })));
     let usage = meter.read(ID).unwrap();
-    assert_eq!((usage.cpu_ns, usage.disk_bytes), (Some(1000), None));
+    assert_eq!((usage.cpu, usage.disk), (Some(1000), None));
     fs::remove_dir_all(tree.path("")).unwrap();
     assert!(matches!(meter.read(ID), Err(KernelError::Gone(_))));
 }
 
-fn any_level() -> impl Strategy<Value = f64> {
+fn any_weight() -> impl Strategy<Value = f64> {
     prop_oneof![any::<f64>(), 0.0_f64..100.0, Just(f64::NAN), Just(f64::INFINITY)]
 }
 
@@ -252,28 +271,28 @@ fn number(path: &Path) -> u64 {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// Whatever is asked for, what is written is in the kernel's range, and said.
+    /// For arbitrary targets, each written value is in the kernel's range and is reported.
     #[test]
-    fn nothing_out_of_range_is_written(cpu in any_level(), disk in any_level(), memory in any::<u64>(), files in 0_usize..3) {
+    fn written_values_are_in_the_kernels_range(cpu in any_weight(), disk in any_weight(), memory in any::<u64>(), files in 0_usize..3) {
         let tree = Tree::weights();
         let mut enforcer = tree.enforcer(DiskWeight::Bfq, Protection::Low, files);
         enforcer.admit(ID, &group()).unwrap();
-        let levels = Levels { cpu: Some(cpu), disk: Some(disk), memory: Some(memory), network: None };
+        let targets = Targets { cpu: Some(cpu), disk: Some(disk), memory: Some(memory as f64), network: None };
         let mut changes = Vec::new();
-        enforcer.apply(ID, &levels, &mut changes).unwrap();
+        enforcer.apply(ID, &targets, &mut changes).unwrap();
         for change in changes {
-            let (file, least, most) = match change.control {
-                Control::Cpu => ("cpu.weight", 1, 10_000),
-                Control::Disk => ("io.bfq.weight", 1, 1000),
-                Control::Memory => ("memory.low", 0, memory),
-                Control::Network => unreachable!(),
+            let (file, minimum, maximum) = match change.resource {
+                Resource::Cpu => ("cpu.weight", 1, 10_000),
+                Resource::Disk => ("io.bfq.weight", 1, 1000),
+                Resource::Memory => ("memory.low", 0, (memory as f64) as u64),
+                Resource::Network => unreachable!(),
             };
             prop_assert_eq!(number(&tree.path(file)), change.value);
-            prop_assert!((least..=most).contains(&change.value));
+            prop_assert!((minimum..=maximum).contains(&change.value));
         }
-        // The same again is nothing.
+        // Applying the same targets again writes nothing.
         let mut changes = Vec::new();
-        enforcer.apply(ID, &levels, &mut changes).unwrap();
+        enforcer.apply(ID, &targets, &mut changes).unwrap();
         prop_assert_eq!(changes.len(), 0);
     }
 }

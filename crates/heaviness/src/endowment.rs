@@ -1,25 +1,25 @@
-//! What is budgeted for whom: a supply divided in proportion to sizes or quotas.
+//! Endowments: a supply divided in proportion to sizes or quotas.
 
 use crate::{HeavinessError, Number};
 
-/// How a guest's endowment comes from its virtual size.
+/// How the endowment of a workload follows from its virtual size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Endowment {
-    /// Paper 003, Eq. 1: the whole supply of the node in proportion to sizes. On a node that is not
-    /// overcommitted a guest is endowed with more than its size.
+    /// Divides the whole supply of the node in proportion to sizes (Poullie et al. 2016, Eq. 1). On a node that is not
+    /// overcommitted an endowment exceeds the size.
     #[default]
     Proportional,
-    /// The authors' implementations: the same, but never more than the size. On a node that is not
-    /// overcommitted nobody is endowed with the rest.
+    /// The same, but at most the size, as in the authors' implementations. On a node that is not overcommitted the rest
+    /// belongs to no workload.
     CappedProportional,
 }
 
-/// Divides `supply` in proportion to `sizes` into `parts`, with a stride of `width`.
+/// Divides `supply` in proportion to `sizes` into `parts`, starting at index `first` with a stride of `width`.
 ///
-/// A size that is not known is the mean of those that are. So a resource for which nobody has a size is
-/// divided equally (paper 003, section IV.C), and a guest without a memory limit among others that have
-/// one is neither free nor everything. If all are 0, all parts are 0.
-pub(crate) fn divide<'a, N: Number>(
+/// An unknown size counts as the mean of the known ones. So a resource without any known size is divided equally (Poullie
+/// et al. 2016, section IV.C), and a workload without a memory limit beside others that have one counts neither as empty
+/// nor as the whole node. If all sizes are 0, all parts are 0. O(sizes).
+pub(crate) fn divide_proportionally<'a, N: Number>(
     supply: &N,
     sizes: impl Iterator<Item = Option<&'a N>> + Clone,
     rule: Endowment,
@@ -36,7 +36,7 @@ pub(crate) fn divide<'a, N: Number>(
     }
     let mean = if known == 0 { N::one() } else { sum.clone() / &N::from_count(known) };
     sum += &(mean.clone() * &N::from_count(all - known));
-    // Without any size there is nothing that a cap could be.
+    // Without any known size there is no cap.
     let cap = rule == Endowment::CappedProportional && known > 0 && sum < *supply;
     let divided = if cap { &sum } else { supply };
     for (size, part) in sizes.zip(parts.iter_mut().skip(first).step_by(width)) {
@@ -46,22 +46,22 @@ pub(crate) fn divide<'a, N: Number>(
     }
 }
 
-/// Whether it is finite and not negative.
-pub(crate) fn quantity<N: Number>(
+/// Returns an error unless `n` is finite and not negative.
+pub(crate) fn check_quantity<N: Number>(
     n: &N,
-    what: &'static str,
+    quantity: &'static str,
     index: usize,
     resource: usize,
 ) -> Result<(), HeavinessError> {
-    // A NaN is not at least zero; infinity has no difference from itself.
+    // NaN is not at least 0; infinity minus itself is NaN.
     if *n >= N::zero() && (n.clone() - n).is_zero() {
         Ok(())
     } else {
-        Err(HeavinessError::NotAQuantity { what, index, resource })
+        Err(HeavinessError::InvalidQuantity { quantity, index, resource })
     }
 }
 
-/// Whether there is one number a resource.
-pub(crate) fn width(what: &'static str, found: usize, expected: usize) -> Result<(), HeavinessError> {
-    if found == expected { Ok(()) } else { Err(HeavinessError::Width { what, found, expected }) }
+/// Returns an error unless there is one number for each resource.
+pub(crate) fn check_length(quantity: &'static str, found: usize, expected: usize) -> Result<(), HeavinessError> {
+    if found == expected { Ok(()) } else { Err(HeavinessError::Length { quantity, found, expected }) }
 }

@@ -1,78 +1,78 @@
-//! What can be wrong with what this room is given.
+//! Errors about nodes, clouds and metrics.
 
 use thiserror::Error;
 
-/// Why numbers do not describe a node or a cloud. Guests, users and resources by number, from 0.
+/// Why numbers do not describe a node or a cloud. Workloads, users and resources are numbered from 0.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum HeavinessError {
-    /// There is nothing to be burdened.
+    /// There is no resource.
     #[error("at least one resource is needed")]
     NoResource,
-    /// More or fewer numbers than resources.
-    #[error("{what} has {found} numbers, expected one for each of {expected} resources")]
-    Width {
-        /// Whose.
-        what: &'static str,
-        /// How many there are.
+    /// The number of values differs from the number of resources.
+    #[error("{quantity} has {found} numbers, expected one for each of {expected} resources")]
+    Length {
+        /// The owner of the values, in words.
+        quantity: &'static str,
+        /// The number of values.
         found: usize,
-        /// How many resources there are.
+        /// The expected number.
         expected: usize,
     },
-    /// A number that is negative, infinite or none at all.
-    #[error("{what} (number {index}, resource {resource}) must be a finite number that is not negative")]
-    NotAQuantity {
-        /// Which number.
-        what: &'static str,
-        /// Of which guest or user; 0 of a node.
+    /// A number is negative or not finite.
+    #[error("{quantity} (number {index}, resource {resource}) must be a finite number that is not negative")]
+    InvalidQuantity {
+        /// The quantity, in words.
+        quantity: &'static str,
+        /// The index of the workload or user; 0 for a node.
         index: usize,
-        /// Of which resource.
+        /// The index of the resource.
         resource: usize,
     },
-    /// A node that does nothing in any time.
+    /// The speed factor of a node is 0.
     #[error("the speed factor of resource {resource} is 0, expected more")]
     ZeroSpeed {
-        /// Of which resource.
+        /// The index of the resource.
         resource: usize,
     },
-    /// A guest whose owner the cloud does not know.
-    #[error("guest {guest} belongs to user {owner}, but there are {users} users")]
+    /// The owner of a workload is not a user of the cloud.
+    #[error("workload {workload} belongs to user {owner}, but there are {users} users")]
     UnknownUser {
-        /// Which guest.
-        guest: usize,
-        /// Its owner.
+        /// The index of the workload.
+        workload: usize,
+        /// The index of its owner.
         owner: usize,
-        /// How many users there are.
+        /// The number of users.
         users: usize,
     },
-    /// A guest that is not there.
-    #[error("there is no guest {guest}; the node has {guests}")]
-    UnknownGuest {
-        /// Which.
-        guest: usize,
-        /// How many there are.
-        guests: usize,
+    /// The index of a workload is out of range.
+    #[error("there is no workload {workload}; the node has {workloads}")]
+    UnknownWorkload {
+        /// The index.
+        workload: usize,
+        /// The number of workloads.
+        workloads: usize,
     },
 }
 
-/// Why a metric cannot be made.
+/// Why a metric cannot be created.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum MetricError {
-    /// A parameter that this metric does not have.
+    /// The metric does not have this parameter.
     #[error("the metric {metric} has no parameter {parameter}")]
     UnknownParameter {
-        /// Which metric.
+        /// The name of the metric.
         metric: &'static str,
-        /// Which parameter.
+        /// The name of the parameter.
         parameter: &'static str,
     },
-    /// A parameter out of its range.
+    /// A parameter is out of range.
     #[error("{parameter} of the metric {metric} must be {expected}")]
     OutOfRange {
-        /// Which metric.
+        /// The name of the metric.
         metric: &'static str,
-        /// Which parameter.
+        /// The name of the parameter.
         parameter: &'static str,
-        /// What it may be.
+        /// The valid range, in words.
         expected: &'static str,
     },
 }

@@ -1,155 +1,161 @@
-//! A node and its guests.
+//! A node and its running workloads.
 
-use crate::endowment::{divide, quantity, width};
+use crate::endowment::{check_length, check_quantity, divide_proportionally};
 use crate::{Endowment, HeavinessError, Number};
 
-/// A virtual machine, a container, or any group of processes that the kernel weighs as one.
+/// A running virtual machine, container, or other group of processes that has one weight in the kernel.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Guest<N> {
-    /// Who runs it: a user of the [`Cloud`](crate::Cloud).
+pub struct RunningWorkload<N> {
+    /// The user who runs it: an index into the users of the [`Cloud`](crate::Cloud).
     pub owner: usize,
-    /// Its virtual size of each resource (VCPUs, memory); `None` where it has none, as disks and networks
-    /// often do. What unit, is the same to all guests of a node, and with
-    /// [`Endowment::CappedProportional`] the unit of the supply.
+    /// The virtual size by resource (VCPUs, memory); `None` if there is none, as often for disks and networks. The unit
+    /// must be the same for all workloads of a node; with [`Endowment::CappedProportional`] it must be that of the
+    /// supply.
     pub sizes: Vec<Option<N>>,
-    /// What it uses of each resource, in the unit of the supply: a rate over the last interval for what is
-    /// shared in time, the amount held for what is shared in space.
+    /// The use by resource, in the unit of the supply: a rate over the last interval for time-shared resources, the
+    /// amount held for space-shared ones.
     pub load: Vec<N>,
 }
 
-/// What one node supplies, and what its guests are budgeted and use.
+/// The supply of one node, and the endowments and loads of its workloads.
 ///
-/// All amounts are kept in units of the reference node: what was given times the node's speed factor.
+/// All amounts are stored in units of the reference node: the given amount times the node's speed factor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Node<N> {
     supply: Vec<N>,
     speed: Vec<N>,
     owners: Vec<usize>,
-    /// Guest after guest.
+    /// By workload, then resource.
     endowments: Vec<N>,
     loads: Vec<N>,
 }
 
 impl<N: Number> Node<N> {
-    /// A node with so much of each resource, and its guests.
+    /// Creates a node with this supply by resource, in the node's own units.
     ///
-    /// `speed` says for each resource what a unit of it is worth in units of the reference node: for CPU the
-    /// node's result of a benchmark over that of the reference (or its BogoMIPS over the reference's, as in
-    /// the paper), otherwise 1. Supply, sizes and loads are multiplied by it.
+    /// `speed` converts a unit of each resource to units of the reference node: for CPU the node's benchmark result
+    /// divided by that of the reference (or the ratio of their BogoMIPS, as in the paper), otherwise 1. Supply, sizes and
+    /// loads are multiplied by it.
     ///
     /// # Errors
-    /// If there is no resource, a number is negative or not finite, a speed is 0, or a row does not have
-    /// one number a resource.
+    /// Returns an error if there is no resource, a number is negative or not finite, a speed is 0, or a row does not have
+    /// one number for each resource.
     pub fn new(
         mut supply: Vec<N>,
         speed: Vec<N>,
         rule: Endowment,
-        guests: Vec<Guest<N>>,
+        workloads: Vec<RunningWorkload<N>>,
     ) -> Result<Node<N>, HeavinessError> {
         let resources = supply.len();
         if resources == 0 {
             return Err(HeavinessError::NoResource);
         }
-        width("the speed of a node", speed.len(), resources)?;
+        check_length("the speed of a node", speed.len(), resources)?;
         for (r, (supply, speed)) in supply.iter_mut().zip(&speed).enumerate() {
-            quantity(speed, "the speed of a node", 0, r)?;
+            check_quantity(speed, "the speed of a node", 0, r)?;
             if speed.is_zero() {
                 return Err(HeavinessError::ZeroSpeed { resource: r });
             }
             *supply = supply.clone() * speed;
-            quantity(supply, "the supply of a node", 0, r)?;
+            check_quantity(supply, "the supply of a node", 0, r)?;
         }
         let mut node = Node {
-            owners: guests.iter().map(|g| g.owner).collect(),
-            endowments: vec![N::zero(); guests.len() * resources],
-            loads: vec![N::zero(); guests.len() * resources],
+            owners: workloads.iter().map(|g| g.owner).collect(),
+            endowments: vec![N::zero(); workloads.len() * resources],
+            loads: vec![N::zero(); workloads.len() * resources],
             supply,
             speed,
         };
-        let mut sizes = Vec::with_capacity(guests.len() * resources);
-        for (i, guest) in guests.into_iter().enumerate() {
-            width("the size of a guest", guest.sizes.len(), resources)?;
-            for (r, size) in guest.sizes.into_iter().enumerate() {
+        let mut sizes = Vec::with_capacity(workloads.len() * resources);
+        for (i, workload) in workloads.into_iter().enumerate() {
+            check_length("the size of a workload", workload.sizes.len(), resources)?;
+            for (r, size) in workload.sizes.into_iter().enumerate() {
                 let size = size.map(|s| s * &node.speed[r]);
-                size.iter().try_for_each(|s| quantity(s, "the size of a guest", i, r))?;
+                size.iter().try_for_each(|s| check_quantity(s, "the size of a workload", i, r))?;
                 sizes.push(size);
             }
-            node.set_load(i, &guest.load)?;
+            node.set_load(i, &workload.load)?;
         }
         for (r, supply) in node.supply.iter().enumerate() {
             let column = sizes.iter().skip(r).step_by(resources).map(Option::as_ref);
-            divide(supply, column, rule, &mut node.endowments, (r, resources));
+            divide_proportionally(supply, column, rule, &mut node.endowments, (r, resources));
         }
         Ok(node)
     }
 
-    /// Says what a guest uses now, in the node's own units.
+    /// Sets the load of a workload, by resource, in the node's own units.
     ///
     /// # Errors
-    /// If there is no such guest, or not one finite number of at least 0 for each resource; the load then
-    /// stays what it was.
-    pub fn set_load(&mut self, guest: usize, load: &[N]) -> Result<(), HeavinessError> {
+    /// Returns an error if the index is out of range, or there is not one finite number of at least 0 for each resource.
+    /// The load stays unchanged then.
+    pub fn set_load(&mut self, workload: usize, load: &[N]) -> Result<(), HeavinessError> {
         let resources = self.supply.len();
-        width("the load of a guest", load.len(), resources)?;
-        let guests = self.owners.len();
-        if guest >= guests {
-            return Err(HeavinessError::UnknownGuest { guest, guests });
+        check_length("the load of a workload", load.len(), resources)?;
+        let workloads = self.owners.len();
+        if workload >= workloads {
+            return Err(HeavinessError::UnknownWorkload { workload, workloads });
         }
         let scaled = |(r, (l, speed)): (usize, (&N, &N))| {
             let scaled = l.clone() * speed;
-            quantity(&scaled, "the load of a guest", guest, r).map(|()| scaled)
+            check_quantity(&scaled, "the load of a workload", workload, r).map(|()| scaled)
         };
         load.iter().zip(&self.speed).enumerate().map(scaled).try_for_each(|l| l.map(|_| ()))?;
-        let row = &mut self.loads[guest * resources..][..resources];
+        let row = &mut self.loads[workload * resources..][..resources];
         for ((row, l), speed) in row.iter_mut().zip(load).zip(&self.speed) {
             *row = l.clone() * speed;
         }
         Ok(())
     }
 
-    /// Says whose the guests are, as when the users of the cloud are numbered anew.
+    /// Sets the owner of every workload, such as after the users of the cloud have been renumbered.
     ///
     /// # Errors
-    /// If there is not one owner a guest; then they stay what they were.
+    /// Returns an error if there is not one owner for each workload. The owners stay unchanged then.
     pub fn set_owners(&mut self, owners: Vec<usize>) -> Result<(), HeavinessError> {
-        width("the owners of a node's guests", owners.len(), self.owners.len())?;
+        check_length("the owners of a node's workloads", owners.len(), self.owners.len())?;
         self.owners = owners;
         Ok(())
     }
 
-    /// How many resources there are.
+    /// Returns the number of resources.
     pub fn resources(&self) -> usize {
         self.supply.len()
     }
 
-    /// How many guests there are.
-    pub fn guests(&self) -> usize {
+    /// Returns the number of workloads.
+    pub fn workloads(&self) -> usize {
         self.owners.len()
     }
 
-    /// What there is of each resource.
+    /// Returns the supply by resource, in units of the reference node.
     pub fn supply(&self) -> &[N] {
         &self.supply
     }
 
-    /// Who runs each guest.
+    /// Returns the owner of each workload.
     pub fn owners(&self) -> &[usize] {
         &self.owners
     }
 
-    /// What is budgeted for a guest (paper 003, Eq. 1).
-    pub fn endowment(&self, guest: usize) -> &[N] {
+    /// Returns the endowment of a workload by resource (Poullie et al. 2016, Eq. 1).
+    ///
+    /// # Panics
+    /// Panics if the index is out of range.
+    pub fn endowment(&self, workload: usize) -> &[N] {
         let resources = self.supply.len();
-        &self.endowments[guest * resources..][..resources]
+        &self.endowments[workload * resources..][..resources]
     }
 
-    /// What a guest uses.
-    pub fn load(&self, guest: usize) -> &[N] {
+    /// Returns the load of a workload by resource, in units of the reference node.
+    ///
+    /// # Panics
+    /// Panics if the index is out of range.
+    pub fn load(&self, workload: usize) -> &[N] {
         let resources = self.supply.len();
-        &self.loads[guest * resources..][..resources]
+        &self.loads[workload * resources..][..resources]
     }
 
-    /// Each guest's owner, endowment and load.
+    /// Returns the owner, endowment and load of each workload.
     pub(crate) fn rows(&self) -> impl Iterator<Item = (usize, &[N], &[N])> {
         let resources = self.supply.len();
         let rows = self.endowments.chunks_exact(resources).zip(self.loads.chunks_exact(resources));

@@ -1,15 +1,15 @@
-//! The loop closed: weights decide what guests get, that how heavy they are, and that their next weights.
+//! The closed loop: weights determine use, use determines heaviness, and heaviness determines the next weights.
 //!
-//! Nodes share each resource by weights among guests that want more (weighted max-min), as the kernel's schedulers do.
+//! Nodes share each resource by weight among the workloads that want more (weighted max-min), as the kernel's schedulers do.
 #![allow(clippy::unwrap_used)]
 
 use evenhand_heaviness::controller::{
-    Integral, LinearMap, Range, Settings, elasticity, gain_limit, loop_gain_bound, row_gain,
+    IntegralController, IntegralSettings, LinearMap, WeightRange, elasticity, gain_limit, loop_gain_bound, row_gain,
 };
-use evenhand_heaviness::{Cloud, Endowment, Guest, Heaviness, Metric, Node, Parameters, metric_named};
+use evenhand_heaviness::{Cloud, Endowment, Heaviness, Metric, Node, Parameters, RunningWorkload, metric_named};
 use proptest::prelude::*;
 
-/// Weighted max-min of one resource: nobody gets more than wanted, and what is left goes to the others by weight.
+/// Weighted max-min sharing of one resource: no workload gets more than it wants; the rest is divided by weight.
 fn share(capacity: f64, wanted: &[f64], weights: &[f64]) -> Vec<f64> {
     let mut got = vec![0.0; wanted.len()];
     let mut open: Vec<usize> = (0..wanted.len()).collect();
@@ -36,7 +36,7 @@ const MUCH: f64 = 1e9;
 struct SimulatedNode {
     supply: Vec<f64>,
     owners: Vec<usize>,
-    /// What each guest wants of each resource.
+    /// Demand by workload, then resource.
     wanted: Vec<Vec<f64>>,
 }
 
@@ -54,7 +54,7 @@ impl Loop {
         Loop { metric, users, nodes, weights }
     }
 
-    /// By node, guest and resource.
+    /// Returns loads by node, workload and resource.
     fn loads(&self) -> Vec<Vec<Vec<f64>>> {
         let of = |(node, weights): (&SimulatedNode, &Vec<f64>)| {
             let mut loads = vec![Vec::new(); node.owners.len()];
@@ -68,27 +68,27 @@ impl Loop {
         self.nodes.iter().zip(&self.weights).map(of).collect()
     }
 
-    /// h_p by node and guest.
+    /// Returns h_p by node and workload.
     fn heaviness(&self, loads: &[Vec<Vec<f64>>]) -> Vec<Vec<f64>> {
         let node = |(node, loads): (&SimulatedNode, &Vec<Vec<f64>>)| {
-            let guest = |(owner, load): (&usize, &Vec<f64>)| Guest {
+            let workload = |(owner, load): (&usize, &Vec<f64>)| RunningWorkload {
                 owner: *owner,
                 sizes: vec![Some(1.0); load.len()],
                 load: load.clone(),
             };
-            let guests = node.owners.iter().zip(loads).map(guest).collect();
+            let workloads = node.owners.iter().zip(loads).map(workload).collect();
             let ones = vec![1.0; node.supply.len()];
-            Node::new(node.supply.clone(), ones, Endowment::Proportional, guests).unwrap()
+            Node::new(node.supply.clone(), ones, Endowment::Proportional, workloads).unwrap()
         };
         let nodes: Vec<Node<f64>> = self.nodes.iter().zip(loads).map(node).collect();
         let supply = Cloud::supply_of(&nodes);
         let cloud = Cloud::new(supply.clone(), vec![vec![None; supply.len()]; self.users]).unwrap();
-        Heaviness::of(&*self.metric, &cloud, &nodes).unwrap().precedence
+        Heaviness::compute(&*self.metric, &cloud, &nodes).unwrap().combined_heaviness
     }
 
-    fn controllers(&self, settings: Settings) -> Vec<Integral> {
+    fn controllers(&self, settings: IntegralSettings) -> Vec<IntegralController> {
         let of = |node: &SimulatedNode| {
-            let mut controller = Integral::new(settings).unwrap();
+            let mut controller = IntegralController::new(settings).unwrap();
             node.owners.iter().for_each(|_| {
                 controller.add();
             });
@@ -97,12 +97,12 @@ impl Loop {
         self.nodes.iter().map(of).collect()
     }
 
-    /// What a guest takes of the node, over all resources.
+    /// Returns the sum of a workload's shares of its node.
     fn activity(&self, node: usize, load: &[f64]) -> f64 {
         load.iter().zip(&self.nodes[node].supply).map(|(u, supply)| u / supply).sum()
     }
 
-    fn step(&mut self, controllers: &mut [Integral]) {
+    fn step(&mut self, controllers: &mut [IntegralController]) {
         let loads = self.loads();
         let heaviness = self.heaviness(&loads);
         for (n, controller) in controllers.iter_mut().enumerate() {
@@ -112,28 +112,36 @@ impl Loop {
         }
     }
 
-    fn run(&mut self, settings: Settings, steps: usize) -> Vec<Vec<Vec<f64>>> {
+    fn run(&mut self, settings: IntegralSettings, steps: usize) -> Vec<Vec<Vec<f64>>> {
         let mut controllers = self.controllers(settings);
         (0..steps).for_each(|_| self.step(&mut controllers));
         self.loads()
     }
 
-    /// The bound of the loop's gain, from what an agent knows.
+    /// Returns the bound on the loop's gain from what an agent knows.
     fn bound(&self) -> f64 {
         let owners: Vec<usize> = self.nodes.iter().flat_map(|n| n.owners.clone()).collect();
         let of = |user| owners.iter().filter(|o| **o == user).count();
         let total = |r: usize| self.nodes.iter().map(|n| n.supply[r]).sum::<f64>();
         let resources = self.nodes[0].supply.len();
         let norm = |r: usize| self.users as f64 / resources as f64 / total(r);
-        let weigh = |n: &SimulatedNode| n.supply.iter().enumerate().map(|(r, s)| s * norm(r)).sum::<f64>();
-        let heaviest = self.nodes.iter().map(weigh).fold(0.0, f64::max);
-        loop_gain_bound(self.metric.steepest().unwrap(), (0..self.users).map(of).max().unwrap(), heaviest)
+        let normalized_supply = |n: &SimulatedNode| n.supply.iter().enumerate().map(|(r, s)| s * norm(r)).sum::<f64>();
+        let largest_node = self.nodes.iter().map(normalized_supply).fold(0.0, f64::max);
+        loop_gain_bound(self.metric.max_slope().unwrap(), (0..self.users).map(of).max().unwrap(), largest_node)
     }
 }
 
-/// Nothing but the law: no dead band and no limits but the ends of `cpu.weight`, so that only the gain decides.
-fn bare(gain: f64, damping: f64) -> Settings {
-    Settings { gain, damping, dead_band: 0.0, slew: f64::INFINITY, idle: f64::INFINITY, least: 0.01, most: 100.0 }
+/// The control law alone: without a dead band and with no limits but the ends of `cpu.weight`, so that only the gain acts.
+fn bare(gain: f64, damping: f64) -> IntegralSettings {
+    IntegralSettings {
+        gain,
+        damping,
+        dead_band: 0.0,
+        slew: f64::INFINITY,
+        idle_margin: f64::INFINITY,
+        min_weight: 0.01,
+        max_weight: 100.0,
+    }
 }
 
 fn experiment_1(metric: &str) -> Loop {
@@ -160,20 +168,20 @@ fn near(a: &[f64], b: &[f64], by: f64) -> bool {
 }
 
 #[test]
-fn experiment_1_settles_at_its_fixed_point() {
+fn experiment_1_converges_to_its_fixed_point() {
     let rest = [19.0 / 33.0, 19.0 / 33.0, 28.0 / 33.0];
     for metric in ["deviation", "greediness"] {
-        // At every update, as it was fixed in advance: the gain of the reference, and the default settings.
+        // With the gain of the reference, and with the default settings, in every update.
         let got = flat(&experiment_1(metric).run(bare(0.3, 0.0), 250));
         assert!(near(&got, &rest, 1e-9), "{metric} {got:?}");
-        let got = flat(&experiment_1(metric).run(Settings::default(), 60));
+        let got = flat(&experiment_1(metric).run(IntegralSettings::default(), 60));
         assert!(near(&got, &rest, 0.01), "{metric} {got:?}");
     }
 }
 
-/// Worked out in the tests of `heaviness`: d gets two thirds of node a. On node b nobody contends.
+/// The fixed point is worked out in `examples_by_hand.rs`: d gets two thirds of node a. On node b there is no contention.
 #[test]
-fn experiment_2_settles_at_its_fixed_point() {
+fn experiment_2_converges_to_its_fixed_point() {
     for metric in ["deviation", "greediness"] {
         let got = flat(&experiment_2(metric).run(bare(0.3, 0.0), 400));
         let rest = [4.0 / 3.0, 100.0, 2.0 / 3.0, 50.0, 2.0, 0.0, 0.0, 150.0];
@@ -181,34 +189,34 @@ fn experiment_2_settles_at_its_fixed_point() {
     }
 }
 
-/// What the paper shows in Figure 4: a guest alone has everything whatever its weight; when others come, its
-/// owner's past weight does not keep them out for long.
+/// Figure 4 of Poullie et al. (2016): a single workload has the whole node, whatever its weight. When others start, its
+/// owner's past weight delays them only briefly.
 #[test]
-fn guests_that_come_later() {
+fn workloads_that_start_later_are_not_starved() {
     let mut it = experiment_1("greediness");
-    let mut controllers = it.controllers(Settings::default());
+    let mut controllers = it.controllers(IntegralSettings::default());
     (1..3).for_each(|v| it.nodes[0].wanted[v] = vec![0.0]);
     for _ in 0..18 {
         it.step(&mut controllers);
         assert_eq!(flat(&it.loads()), [2.0, 0.0, 0.0]);
     }
-    // The lighter users' guest waits with twice the weight of the one who has everything.
+    // The lighter user's workload waits with twice the weight of the busy one.
     assert!((it.weights[0][2] / it.weights[0][0] - 2.0).abs() < 1e-9, "{:?}", it.weights);
     (1..3).for_each(|v| it.nodes[0].wanted[v] = vec![MUCH]);
-    // Nobody is shut out when they come.
+    // All get a part at once.
     it.step(&mut controllers);
     assert!(it.loads()[0].iter().all(|load| load[0] > 0.3), "{:?}", it.loads());
     (0..20).for_each(|_| it.step(&mut controllers));
     let rest = [19.0 / 33.0, 19.0 / 33.0, 28.0 / 33.0];
-    // As near as the dead band lets it.
+    // As close as the dead band allows.
     assert!(near(&flat(&it.loads()), &rest, 0.02), "{:?}", it.loads());
 }
 
-/// The paper's map in the same loop, with loads smoothed by half as its authors' code does: it flips for ever.
+/// The map of the paper in the same loop, with loads smoothed by half as in its authors' code.
 #[test]
-fn the_linear_map_oscillates() {
+fn the_linear_map_oscillates_without_end() {
     let mut it = experiment_1("greediness");
-    let map = LinearMap { range: Range::CPU_SHARES };
+    let map = LinearMap { range: WeightRange::CPU_SHARES };
     let mut smooth = it.loads();
     let mut light = Vec::new();
     for _ in 0..1000 {
@@ -220,23 +228,23 @@ fn the_linear_map_oscillates() {
         light.push(it.loads()[0][2][0]);
     }
     let last = &light[900..];
-    let (least, most) = last.iter().fold((2.0_f64, 0.0_f64), |(a, b), u| (a.min(*u), b.max(*u)));
-    // Within a few hundredths of nothing, and of everything.
-    assert!(least < 0.05 && most > 1.8, "{least} {most}");
+    let (min, max) = last.iter().fold((2.0_f64, 0.0_f64), |(a, b), u| (a.min(*u), b.max(*u)));
+    // Between almost nothing and almost everything.
+    assert!(min < 0.05 && max > 1.8, "{min} {max}");
     let crossings = last.windows(2).filter(|pair| (pair[0] > 28.0 / 33.0) != (pair[1] > 28.0 / 33.0)).count();
     assert!(crossings >= 20, "{crossings}");
 }
 
-/// Where the gain becomes too large, in experiment 1. There z = log W_e - log W_d moves u_e = 2 e^z / (e^z + 2) by
-/// 28/33 x 19/33, each u_d by minus half of that, and h_p(e) - h_p(d) by 28/33 x 19/33 x (2 beta + 3 gamma / 2).
+/// The stability limit in experiment 1. There z = log W_e - log W_d moves u_e = 2 e^z / (e^z + 2) by 28/33 x 19/33, each
+/// u_d by minus half of that, and h_p(e) - h_p(d) by 28/33 x 19/33 x (2 beta + 3 gamma / 2).
 #[test]
-fn the_limit_of_the_gain() {
+fn the_loop_converges_exactly_below_the_gain_limit() {
     let loop_gain = 28.0 / 33.0 * 19.0 / 33.0 * (8.0 / 3.0 + 1.0);
     let rest = [19.0 / 33.0, 19.0 / 33.0, 28.0 / 33.0];
     let settles = |gain: f64, damping| {
         let mut it = experiment_1("deviation");
         let mut controllers = it.controllers(bare(gain, damping));
-        // Near the rest, where the loop is a line: a thousandth off.
+        // A thousandth away from equilibrium, where the loop is linear.
         controllers[0].set_weight(2, 1.001 * 28.0 / 19.0);
         it.weights[0] = controllers[0].weights().collect();
         (0..3000).for_each(|_| it.step(&mut controllers));
@@ -248,20 +256,20 @@ fn the_limit_of_the_gain() {
         assert!(!settles(1.02 * limit, damping), "{damping} {limit}");
     }
     assert!((gain_limit(loop_gain, 0.0) - 1.1165).abs() < 1e-4, "{}", gain_limit(loop_gain, 0.0));
-    // What an agent can know is less; the gain of the reference is below that.
+    // The bound from what an agent knows is lower; the gain of the reference is below it.
     let bound = gain_limit(experiment_1("deviation").bound(), 0.0);
     assert!((bound - 0.5).abs() < 1e-12 && bound > 0.3, "{bound}");
 }
 
-/// The reference's gain is too large for clouds where few guests share a node that is much to each user: two
-/// guests on each of ten nodes, a hundred users.
+/// A gain of 0.3 is too large for clouds where few workloads share a node that is large compared with the entitlement of a
+/// user: two workloads on each of ten nodes, a hundred users.
 #[test]
-fn a_fixed_gain_is_no_gain_for_every_cloud() {
+fn no_fixed_gain_is_stable_for_every_cloud() {
     let node =
         |n: usize| SimulatedNode { supply: vec![2.0], owners: vec![2 * n, 2 * n + 1], wanted: vec![vec![MUCH]; 2] };
     let moves = |bounded: bool| {
         let mut it = Loop::new("deviation", 100, (0..10).map(node).collect());
-        let settings = if bounded { bare(0.3, 0.0).bounded(it.bound()) } else { bare(0.3, 0.0) };
+        let settings = if bounded { bare(0.3, 0.0).with_stable_gain(it.bound()) } else { bare(0.3, 0.0) };
         let mut controllers = it.controllers(settings);
         controllers.iter_mut().for_each(|c| c.set_weight(0, 1.01));
         it.weights = controllers.iter().map(|c| c.weights().collect()).collect();
@@ -273,7 +281,7 @@ fn a_fixed_gain_is_no_gain_for_every_cloud() {
     assert!(moves(false) && !moves(true));
 }
 
-/// By node, the largest row of the loop's matrix, as an agent works it out from shares.
+/// Returns the largest row sum of the loop's Jacobian by node, as an agent computes it from shares.
 fn rows(it: &Loop) -> Vec<f64> {
     let loads = it.loads();
     let resources = it.nodes[0].supply.len();
@@ -289,30 +297,30 @@ fn rows(it: &Loop) -> Vec<f64> {
         }
     }
     let of = |(node, loads): (&SimulatedNode, &Vec<Vec<f64>>)| {
-        let guest = |(load, owner): (&Vec<f64>, &usize)| {
+        let workload = |(load, owner): (&Vec<f64>, &usize)| {
             let own = (0..resources).map(|r| norm[r] * node.supply[r] * elasticity(load[r] / node.supply[r])).sum();
-            row_gain(it.metric.steepest().unwrap(), own, owners[*owner])
+            row_gain(it.metric.max_slope().unwrap(), own, owners[*owner])
         };
-        loads.iter().zip(&node.owners).map(guest).fold(0.0, f64::max)
+        loads.iter().zip(&node.owners).map(workload).fold(0.0, f64::max)
     };
     it.nodes.iter().zip(&loads).map(of).collect()
 }
 
-/// Twenty users with five guests each on one node, one of them with five more: what is known of shares allows
-/// a gain fifteen times that of what is known without, and the loop settles, also if all that is measured is old.
+/// Twenty users with five workloads each on one node, one of them with five more: with known shares the stable gain is
+/// fifteen times that without, and the loop converges even if all measurements are old.
 #[test]
-fn shares_allow_a_larger_gain() {
+fn known_shares_allow_a_larger_gain() {
     for delay in [0, 1, 3] {
         let owners: Vec<usize> = (0..100).map(|g| g / 5).chain([0; 5]).collect();
         let wanted = vec![vec![MUCH]; owners.len()];
         let mut it = Loop::new("deviation", 20, vec![SimulatedNode { supply: vec![16.0], owners, wanted }]);
-        let by_shares = bare(1.0, 0.0).bounded_with_delay(rows(&it)[0], delay).gain;
-        let without = bare(1.0, 0.0).bounded(it.bound()).gain;
+        let by_shares = bare(1.0, 0.0).with_stable_gain_for_delay(rows(&it)[0], delay).gain;
+        let without = bare(1.0, 0.0).with_stable_gain(it.bound()).gain;
         assert!(delay > 0 || by_shares > 15.0 * without, "{by_shares} {without}");
         let mut controllers = it.controllers(bare(1.0, 0.0));
         let mut past = vec![it.loads(); delay as usize + 1];
         for _ in 0..4000 {
-            let gain = bare(1.0, 0.0).bounded_with_delay(rows(&it)[0], delay).gain;
+            let gain = bare(1.0, 0.0).with_stable_gain_for_delay(rows(&it)[0], delay).gain;
             controllers[0].set_gain(gain).unwrap();
             past.rotate_left(1);
             *past.last_mut().unwrap() = it.loads();
@@ -322,26 +330,26 @@ fn shares_allow_a_larger_gain() {
             it.weights[0] = controllers[0].weights().collect();
         }
         let h = &it.heaviness(&it.loads())[0];
-        let (least, most) = h.iter().fold((f64::MAX, f64::MIN), |(a, b), h| (a.min(*h), b.max(*h)));
-        assert!(most - least < 0.02, "{delay} {least} {most}");
+        let (min, max) = h.iter().fold((f64::MAX, f64::MIN), |(a, b), h| (a.min(*h), b.max(*h)));
+        assert!(max - min < 0.02, "{delay} {min} {max}");
     }
 }
 
-/// Many idle guests of a light user, two busy ones: the busy ones come to a rest between each other. If all
-/// guests count alike (the plain mean of the reference) both sink to the lower end, and share equally there.
+/// Many idle workloads of a light user and two busy ones: the busy ones reach an equilibrium between each other. If all
+/// workloads counted alike (the plain mean of the reference), both would sink to the lower end and share equally there.
 #[test]
-fn idle_guests_do_not_sink_busy_ones() {
+fn idle_workloads_do_not_sink_busy_ones() {
     let owners = [0, 1].into_iter().chain([2; 18]).collect();
     let wanted = [0, 1].map(|_| vec![MUCH]).into_iter().chain([(); 18].map(|()| vec![0.0])).collect();
     let other = SimulatedNode { supply: vec![1.0], owners: vec![0], wanted: vec![vec![MUCH]] };
     let busy = SimulatedNode { supply: vec![2.0], owners, wanted };
     let mut it = Loop::new("deviation", 3, vec![busy, other]);
-    let settings = Settings { slew: Settings::default().slew, ..bare(0.3, 0.0) };
+    let settings = IntegralSettings { slew: IntegralSettings::default().slew, ..bare(0.3, 0.0) };
     let mut controllers = it.controllers(settings);
     (0..1000).for_each(|_| it.step(&mut controllers));
     let heaviness = it.heaviness(&it.loads());
     assert!((heaviness[0][0] - heaviness[0][1]).abs() < 1e-6, "{heaviness:?}");
-    // User 0 has another node for itself.
+    // User 0 has a second node alone.
     let loads = it.loads();
     assert!(loads[0][0][0] < 0.9 * loads[0][1][0], "{loads:?}");
 
@@ -360,23 +368,23 @@ fn clouds(resources: usize, partly: bool) -> impl Strategy<Value = (usize, Vec<S
     (2_usize..=6, 1_usize..=3).prop_flat_map(move |(users, count)| {
         let some = if partly { 0.1_f64..2.0 } else { MUCH..2.0 * MUCH };
         let wanted = prop_oneof![2 => Just(MUCH), 1 => Just(0.0), 1 => some];
-        let guest = (0..users, prop::collection::vec(wanted, resources));
-        let node = (prop::collection::vec(1_u32..=4, resources), prop::collection::vec(guest, 2..=6));
-        let node = node.prop_map(|(supply, guests)| {
-            let (owners, wanted) = guests.into_iter().unzip();
+        let workload = (0..users, prop::collection::vec(wanted, resources));
+        let node = (prop::collection::vec(1_u32..=4, resources), prop::collection::vec(workload, 2..=6));
+        let node = node.prop_map(|(supply, workloads)| {
+            let (owners, wanted) = workloads.into_iter().unzip();
             SimulatedNode { supply: supply.into_iter().map(f64::from).collect(), owners, wanted }
         });
         (Just(users), prop::collection::vec(node, count))
     })
 }
 
-/// What error is left after [`settled`]: a larger one that lasts takes a guest through all of its range, log 10^4, in
-/// log 10^4 / (gain x error) updates. (Guests with a small share of a node come to their rest slowly.)
+/// The error that may remain after [`settled`]: a larger one that persists moves a workload through its whole range,
+/// log 10^4, in log 10^4 / (gain x error) updates. (Workloads with a small share of a node converge slowly.)
 const LEFT: f64 = 0.05;
 
-fn settled(users: usize, nodes: Vec<SimulatedNode>, metric: &str) -> (Loop, Vec<Integral>) {
+fn settled(users: usize, nodes: Vec<SimulatedNode>, metric: &str) -> (Loop, Vec<IntegralController>) {
     let mut it = Loop::new(metric, users, nodes);
-    let settings = bare(1.0, 0.0).bounded(it.bound());
+    let settings = bare(1.0, 0.0).with_stable_gain(it.bound());
     let mut controllers = it.controllers(settings);
     let steps = 15.0 / (settings.gain * LEFT);
     (0..steps as usize).for_each(|_| it.step(&mut controllers));
@@ -386,10 +394,10 @@ fn settled(users: usize, nodes: Vec<SimulatedNode>, metric: &str) -> (Loop, Vec<
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// H11: with the gain bounded by what an agent knows, guests that contend for a resource are equally heavy in
-    /// the end, or at an end of their range: heavier ones at the lower, lighter ones at the upper.
+    /// H11: with the gain bounded by what an agent knows, workloads that contend for a resource become equally heavy, or
+    /// reach an end of their range: heavier ones the lower, lighter ones the upper.
     #[test]
-    fn contenders_are_equally_heavy((users, nodes) in clouds(1, false)) {
+    fn contenders_become_equally_heavy((users, nodes) in clouds(1, false)) {
         for metric in ["deviation", "greediness", "asset"] {
             let (it, controllers) = settled(users, nodes.clone(), metric);
             let loads = it.loads();
@@ -408,18 +416,18 @@ proptest! {
         }
     }
 
-    /// The same with a gain for each node, at each update what shares allow.
+    /// The same with a separate gain for each node, from shares in each update.
     #[test]
-    fn gains_by_shares_settle((users, nodes) in clouds(2, true)) {
+    fn gains_from_shares_converge((users, nodes) in clouds(2, true)) {
         for metric in ["deviation", "greediness"] {
             let mut it = Loop::new(metric, users, nodes.clone());
             let mut controllers = it.controllers(bare(1.0, 0.0));
             let mut gains = |it: &mut Loop| {
                 for (controller, row) in controllers.iter_mut().zip(rows(it)) {
-                    controller.set_gain(bare(1.0, 0.0).bounded(row).gain).unwrap();
+                    controller.set_gain(bare(1.0, 0.0).with_stable_gain(row).gain).unwrap();
                 }
                 it.step(&mut controllers);
-                controllers.iter().map(Integral::gain).fold(0.0, f64::max)
+                controllers.iter().map(IntegralController::gain).fold(0.0, f64::max)
             };
             (0..4000).for_each(|_| _ = gains(&mut it));
             let before = it.weights.clone();
@@ -430,9 +438,9 @@ proptest! {
         }
     }
 
-    /// With several resources and guests that want only some, too, weights come to a rest.
+    /// Weights also converge with several resources and workloads that demand only some of them.
     #[test]
-    fn weights_come_to_a_rest((users, nodes) in clouds(2, true)) {
+    fn weights_converge((users, nodes) in clouds(2, true)) {
         for metric in ["deviation", "greediness"] {
             let (mut it, mut controllers) = settled(users, nodes.clone(), metric);
             let before = it.weights.clone();

@@ -1,24 +1,25 @@
-//! What holds for every cloud: H2 to H8 of the reference, and what ties metrics to the mechanisms they are
-//! named after.
+//! Properties of every cloud: H2 to H8 of the reference, and the relation of metrics to the mechanisms after which they
+//! are named.
 #![allow(clippy::unwrap_used)]
 
 use evenhand_heaviness::{
-    Cloud, Endowment, Guest, Heaviness, Local, METRICS, Metric, Node, Number, Parameters, metric_named,
+    Cloud, Endowment, Heaviness, METRICS, Metric, Node, NodeHeaviness, Number, Parameters, RunningWorkload,
+    metric_named,
 };
-use evenhand_mechanisms::{Options, Problem, User, mechanism_named, property_named};
+use evenhand_mechanisms::{MechanismOptions, Problem, User, mechanism_named, property_named};
 use evenhand_model::Rational;
 use proptest::prelude::*;
 
-/// A cloud in small whole numbers. A size of 0 to 4; 5 says that there is none.
+/// A cloud in small integers. Sizes are 0 to 4; 5 stands for none.
 #[derive(Clone, Debug)]
 struct Plan {
     width: usize,
     quotas: Vec<Vec<u8>>,
-    nodes: Vec<(Vec<u8>, Vec<PlanGuest>)>,
+    nodes: Vec<(Vec<u8>, Vec<PlannedWorkload>)>,
 }
 
 #[derive(Clone, Debug)]
-struct PlanGuest {
+struct PlannedWorkload {
     owner: usize,
     sizes: Vec<u8>,
     load: Vec<u8>,
@@ -26,24 +27,26 @@ struct PlanGuest {
 
 fn plans() -> impl Strategy<Value = Plan> {
     (1_usize..=3, 1_usize..=4).prop_flat_map(|(width, users)| {
-        let row = |least: u8, most: u8| prop::collection::vec(least..=most, width);
-        let guest = (0..users, row(0, 5), row(0, 6)).prop_map(|(owner, sizes, load)| PlanGuest { owner, sizes, load });
-        let node = (row(1, 9), prop::collection::vec(guest, 0..=5));
+        let row = |min: u8, max: u8| prop::collection::vec(min..=max, width);
+        let workload =
+            (0..users, row(0, 5), row(0, 6)).prop_map(|(owner, sizes, load)| PlannedWorkload { owner, sizes, load });
+        let node = (row(1, 9), prop::collection::vec(workload, 0..=5));
         let nodes = prop::collection::vec(node, 1..=3);
         (prop::collection::vec(row(0, 4), users), nodes).prop_map(move |(quotas, nodes)| Plan { width, quotas, nodes })
     })
 }
 
-/// Units by resource, the order of resources, and a factor of everything.
+/// Builds the cloud with these units by resource, and with its resources in this order.
 fn build<N: Number>(plan: &Plan, rule: Endowment, units: &[N], order: &[usize]) -> (Cloud<N>, Vec<Node<N>>) {
     let amounts = |row: &[u8]| -> Vec<N> { order.iter().map(|r| N::from_count(row[*r].into()) * &units[*r]).collect() };
     let sizes = |row: &[u8]| -> Vec<Option<N>> {
         order.iter().map(|r| (row[*r] < 5).then(|| N::from_count(row[*r].into()) * &units[*r])).collect()
     };
-    let guest = |g: &PlanGuest| Guest { owner: g.owner, sizes: sizes(&g.sizes), load: amounts(&g.load) };
-    let node = |(supply, guests): &(Vec<u8>, Vec<PlanGuest>)| {
-        let guests = guests.iter().map(guest).collect();
-        Node::new(amounts(supply), vec![N::one(); plan.width], rule, guests).unwrap()
+    let workload =
+        |g: &PlannedWorkload| RunningWorkload { owner: g.owner, sizes: sizes(&g.sizes), load: amounts(&g.load) };
+    let node = |(supply, workloads): &(Vec<u8>, Vec<PlannedWorkload>)| {
+        let workloads = workloads.iter().map(workload).collect();
+        Node::new(amounts(supply), vec![N::one(); plan.width], rule, workloads).unwrap()
     };
     let nodes: Vec<Node<N>> = plan.nodes.iter().map(node).collect();
     let quotas = plan.quotas.iter().map(|row| sizes(row)).collect();
@@ -70,19 +73,19 @@ proptest! {
 
     /// H2, where every resource has a quota; H3.
     #[test]
-    fn endowments_add_up(plan in plans()) {
+    fn endowments_add_up_to_the_supply(plan in plans()) {
         for rule in [Endowment::Proportional, Endowment::CappedProportional] {
             let (cloud, nodes) = plain::<Rational>(&plan, rule);
-            let all = (0..cloud.users()).fold(Rational::ZERO, |sum, u| sum + cloud.weigh(cloud.endowment(u)));
+            let all = (0..cloud.users()).fold(Rational::ZERO, |sum, u| sum + cloud.normalized_sum(cloud.endowment(u)));
             let has = |r: usize| plan.quotas.iter().any(|q| q[r] > 0);
             if (0..plan.width).all(has) {
                 prop_assert_eq!(all, Rational::from(cloud.users()));
             }
-            for (node, (_, guests)) in nodes.iter().zip(&plan.nodes) {
+            for (node, (_, workloads)) in nodes.iter().zip(&plan.nodes) {
                 for r in 0..plan.width {
-                    let sum = (0..node.guests()).fold(Rational::ZERO, |sum, v| sum + &node.endowment(v)[r]);
-                    let sizes: u32 = guests.iter().map(|g| if g.sizes[r] < 5 { g.sizes[r].into() } else { 0 }).sum();
-                    let none = guests.iter().all(|g| g.sizes[r] == 5) && !guests.is_empty();
+                    let sum = (0..node.workloads()).fold(Rational::ZERO, |sum, v| sum + &node.endowment(v)[r]);
+                    let sizes: u32 = workloads.iter().map(|g| if g.sizes[r] < 5 { g.sizes[r].into() } else { 0 }).sum();
+                    let none = workloads.iter().all(|g| g.sizes[r] == 5) && !workloads.is_empty();
                     prop_assert!(sum <= node.supply()[r]);
                     if rule == Endowment::Proportional && (sizes > 0 || none) {
                         prop_assert_eq!(&sum, &node.supply()[r]);
@@ -92,9 +95,9 @@ proptest! {
         }
     }
 
-    /// H4: neither the unit of a resource, nor the order of resources, nor that of nodes changes anything.
+    /// H4: the result depends neither on the unit of a resource, nor on the order of resources or nodes.
     #[test]
-    fn units_and_order_change_nothing(plan in plans(), units in prop::collection::vec(1_u32..1000, 3)) {
+    fn units_and_order_do_not_change_heaviness(plan in plans(), units in prop::collection::vec(1_u32..1000, 3)) {
         let units: Vec<Rational> = units.iter().map(|u| Rational::from_parts((*u).into(), 7u8.into())).collect();
         let order: Vec<usize> = (0..plan.width).rev().collect();
         let mut turned = plan.clone();
@@ -103,44 +106,44 @@ proptest! {
             let (cloud, nodes) = plain::<Rational>(&plan, rule);
             let (cloud_2, nodes_2) = build(&turned, rule, &units, &order);
             for (name, metric) in exact_metrics() {
-                let one = Heaviness::of(&*metric, &cloud, &nodes).unwrap();
-                let mut two = Heaviness::of(&*metric, &cloud_2, &nodes_2).unwrap();
-                two.guests.reverse();
-                two.precedence.reverse();
+                let one = Heaviness::compute(&*metric, &cloud, &nodes).unwrap();
+                let mut two = Heaviness::compute(&*metric, &cloud_2, &nodes_2).unwrap();
+                two.workloads.reverse();
+                two.combined_heaviness.reverse();
                 prop_assert_eq!(one, two, "{}", name);
             }
         }
     }
 
-    /// `f64` agrees with exact numbers, except where a bottleneck hangs on the last bit.
+    /// `f64` agrees with exact numbers.
     #[test]
-    fn floats_agree(plan in plans()) {
+    fn floats_agree_with_exact_numbers(plan in plans()) {
         let (cloud, nodes) = plain::<Rational>(&plan, Endowment::Proportional);
         let (cloud_2, nodes_2) = plain::<f64>(&plan, Endowment::Proportional);
         for (name, metric) in exact_metrics() {
             let float = (metric_named(name).unwrap().build)(&Parameters::default()).unwrap();
-            let one = Heaviness::of(&*metric, &cloud, &nodes).unwrap();
-            let two = Heaviness::of(&*float, &cloud_2, &nodes_2).unwrap();
-            let exact = one.users.iter().chain(one.precedence.iter().flatten());
-            let floats = two.users.iter().chain(two.precedence.iter().flatten());
+            let one = Heaviness::compute(&*metric, &cloud, &nodes).unwrap();
+            let two = Heaviness::compute(&*float, &cloud_2, &nodes_2).unwrap();
+            let exact = one.users.iter().chain(one.combined_heaviness.iter().flatten());
+            let floats = two.users.iter().chain(two.combined_heaviness.iter().flatten());
             for (a, b) in exact.zip(floats) {
                 prop_assert!(close(Number::to_f64(a), *b), "{name}: {a} {b}");
             }
         }
     }
 
-    /// h_v and h_u as Eq. 3 defines them, for the metrics that add up over guests.
+    /// h_v and h_u by their definition in Eq. 3, for the metrics that are sums over workloads.
     #[test]
-    fn users_are_the_sums_of_their_guests(plan in plans()) {
+    fn the_heaviness_of_a_user_is_the_sum_over_workloads(plan in plans()) {
         let (cloud, nodes) = plain::<f64>(&plan, Endowment::CappedProportional);
         for metric in METRICS.iter().filter(|m| !["drf", "bottleneck"].contains(&m.name)) {
             let metric = (metric.build)(&Parameters::default()).unwrap();
-            let found = Heaviness::of(&*metric, &cloud, &nodes).unwrap();
+            let found = Heaviness::compute(&*metric, &cloud, &nodes).unwrap();
             let mut users: Vec<f64> =
                 (0..cloud.users()).map(|u| -metric.static_heaviness(&cloud, cloud.endowment(u))).collect();
-            for (node, guests) in nodes.iter().zip(&found.guests) {
+            for (node, workloads) in nodes.iter().zip(&found.workloads) {
                 let factors = metric.factors(node);
-                for (v, h) in guests.iter().enumerate() {
+                for (v, h) in workloads.iter().enumerate() {
                     let s = metric.static_heaviness(&cloud, node.endowment(v));
                     let d = metric.dynamic_heaviness(&cloud, &factors, node.endowment(v), node.load(v));
                     prop_assert!(close(*h, s + d));
@@ -151,60 +154,60 @@ proptest! {
         }
     }
 
-    /// What a node can say of its users is bounded by what it supplies.
+    /// A node's terms are bounded by its supply.
     #[test]
-    fn terms_are_at_most_what_a_supply_allows(plan in plans()) {
+    fn terms_are_at_most_the_bound_from_the_supply(plan in plans()) {
         for rule in [Endowment::Proportional, Endowment::CappedProportional] {
             let (cloud, mut nodes) = plain::<f64>(&plan, rule);
             for node in &mut nodes {
-                // Nobody uses more than there is.
-                let used: Vec<f64> = (0..plan.width).map(|r| (0..node.guests()).map(|g| node.load(g)[r]).sum()).collect();
-                for guest in 0..node.guests() {
+                // Loads do not exceed the supply.
+                let used: Vec<f64> = (0..plan.width).map(|r| (0..node.workloads()).map(|g| node.load(g)[r]).sum()).collect();
+                for workload in 0..node.workloads() {
                     let part = |r: usize| if used[r] > 0.0 { (node.supply()[r] / used[r]).min(1.0) } else { 1.0 };
-                    let load: Vec<f64> = (0..plan.width).map(|r| node.load(guest)[r] * part(r)).collect();
-                    node.set_load(guest, &load).unwrap();
+                    let load: Vec<f64> = (0..plan.width).map(|r| node.load(workload)[r] * part(r)).collect();
+                    node.set_load(workload, &load).unwrap();
                 }
                 for metric in METRICS {
                     let metric = (metric.build)(&Parameters::default()).unwrap();
-                    let mut local = Local::default();
+                    let mut local = NodeHeaviness::default();
                     local.update(metric.as_ref(), &cloud, node).unwrap();
-                    let most = metric.most_terms(cloud.users(), node.supply());
-                    prop_assert_eq!(most.len(), metric.terms(plan.width));
-                    for (term, most) in most.iter().enumerate() {
-                        let said: f64 = local.sums.iter().skip(term).step_by(metric.terms(plan.width)).map(|s| s.abs()).sum();
-                        prop_assert!(said <= most * (1.0 + 1e-9), "{:?}: {} > {}", metric, said, most);
+                    let bounds = metric.max_terms(cloud.users(), node.supply());
+                    prop_assert_eq!(bounds.len(), metric.terms(plan.width));
+                    for (term, bound) in bounds.iter().enumerate() {
+                        let sum: f64 = local.sums.iter().skip(term).step_by(metric.terms(plan.width)).map(|s| s.abs()).sum();
+                        prop_assert!(sum <= bound * (1.0 + 1e-9), "{:?}: {} > {}", metric, sum, bound);
                     }
                 }
             }
         }
     }
 
-    /// H8: what is credited on a node is at most what is taken there.
+    /// H8: the credit on a node is at most the use beyond endowments there.
     #[test]
-    fn greediness_adds_up(plan in plans()) {
+    fn the_credit_of_greediness_is_at_most_the_excess_use(plan in plans()) {
         let (cloud, nodes) = plain::<Rational>(&plan, Endowment::Proportional);
         let (_, metric) = exact_metrics().into_iter().find(|(name, _)| *name == "greediness").unwrap();
         let [beta, gamma] = [4u8, 2].map(|n| Rational::from_parts(n.into(), 3u8.into()));
         for node in &nodes {
             let factors = metric.factors(node);
             let mut sum = Rational::ZERO;
-            for v in 0..node.guests() {
+            for v in 0..node.workloads() {
                 sum += metric.dynamic_heaviness(&cloud, &factors, node.endowment(v), node.load(v));
             }
             let mut expected = Rational::ZERO;
             for r in 0..plan.width {
                 let part = |v: usize| node.load(v)[r].clone() - &node.endowment(v)[r];
-                let over = (0..node.guests()).map(part).filter(|p| *p > Rational::ZERO).fold(Rational::ZERO, |s, p| s + p);
-                let less = (0..node.guests()).map(part).filter(|p| *p < Rational::ZERO).fold(Rational::ZERO, |s, p| s - p);
+                let over = (0..node.workloads()).map(part).filter(|p| *p > Rational::ZERO).fold(Rational::ZERO, |s, p| s + p);
+                let less = (0..node.workloads()).map(part).filter(|p| *p < Rational::ZERO).fold(Rational::ZERO, |s, p| s - p);
                 expected += &cloud.norm()[r] * (&beta * &over - &gamma * over.clone().min(less));
             }
             prop_assert_eq!(sum, expected);
         }
     }
 
-    /// H5 to H7, of the default.
+    /// H5 to H7, of the default metric.
     #[test]
-    fn deviation_is_least_at_the_load_convex_and_homogeneous(
+    fn deviation_is_smallest_at_the_load_convex_and_homogeneous(
         e in prop::collection::vec(0_u32..12, 6),
         u in prop::collection::vec(0_u32..12, 6),
         factor in 1_u32..9,
@@ -212,7 +215,7 @@ proptest! {
         let rational = |x: &[u32]| -> Vec<Rational> { x.iter().map(|x| Rational::from(*x)).collect() };
         let cloud = Cloud::new(rational(&[3, 5, 7]), vec![vec![None; 3]; 2]).unwrap();
         let (_, metric) = exact_metrics().into_iter().find(|(name, _)| *name == "deviation").unwrap();
-        let h = |e: &[Rational], u: &[Rational]| metric.guest_heaviness(&cloud, &[], e, u);
+        let h = |e: &[Rational], u: &[Rational]| metric.workload_heaviness(&cloud, &[], e, u);
         let ([e, f], [u, v]) = (e.split_at(3).into(), u.split_at(3).into());
         let [e, f, u, v] = [e, f, u, v].map(rational);
         let plus = |a: &[Rational], b: &[Rational]| -> Vec<Rational> { a.iter().zip(b).map(|(a, b)| a + b).collect() };
@@ -228,42 +231,42 @@ proptest! {
                 prop_assert!(as_expected);
             }
         }
-        // Equal guests, a larger quota: lighter.
+        // Equal workloads and a larger quota: lighter.
         let quotas = vec![vec![Some(Rational::ONE); 3], vec![Some(Rational::from(1 + factor)); 3]];
         let cloud = Cloud::new(rational(&[3, 5, 7]), quotas).unwrap();
         let [small, large] = [0, 1].map(|user| metric.user_heaviness(&cloud, user, &u, &u));
         prop_assert!(large < small);
     }
 
-    /// Where DRF and asset fairness divide a node among equal users, nobody is heavier than another.
+    /// Where DRF or asset fairness divides a node among equal users, all users are equally heavy.
     #[test]
-    fn mechanisms_leave_nobody_heavier(demands in prop::collection::vec(prop::collection::vec(1_u32..9, 3), 1..6)) {
+    fn allocations_by_the_mechanisms_leave_all_users_equally_heavy(demands in prop::collection::vec(prop::collection::vec(1_u32..9, 3), 1..6)) {
         let users = demands.iter().map(|row| {
             User::new(row.iter().map(|d| Rational::from_parts((*d).into(), 10u8.into())).collect::<Vec<_>>())
         });
         let problem = Problem::new(3, users).unwrap();
         for name in ["drf", "asset"] {
-            let tasks = mechanism_named(name).unwrap().divide_exact(&problem, &Options::default()).unwrap().tasks;
+            let tasks = mechanism_named(name).unwrap().divide_exact(&problem, &MechanismOptions::default()).unwrap().tasks;
             let found = on_one_node(name, &Parameters::default(), &problem, &tasks);
             prop_assert!(found.users.windows(2).all(|pair| pair[0] == pair[1]), "{name} {:?}", found.users);
         }
     }
 
-    /// Who can justly complain (Dolev et al.) is exactly who is lighter than 0 under `bottleneck`.
+    /// The users with a justified complaint (Dolev et al. 2012) are exactly those with negative heaviness under `bottleneck`.
     #[test]
-    fn justified_complaints_are_negative_heaviness(
+    fn a_justified_complaint_is_negative_heaviness(
         users in prop::collection::vec((prop::collection::vec(0_u32..9, 3), 1_u32..5, 0_u32..9), 1..6),
     ) {
         let given = users.iter().map(|(row, weight, _)| {
-            // Somebody who demands nothing is no user of a problem.
+            // A user of a problem demands something.
             let row = if row.iter().all(|d| *d == 0) { vec![1; 3] } else { row.clone() };
             User::new(row.into_iter().map(Rational::from).collect::<Vec<_>>()).weight(Rational::from(*weight))
         });
         let problem = Problem::new(3, given).unwrap();
         let tasks: Vec<Rational> = users.iter().map(|(_, _, tasks)| Rational::from(*tasks)).collect();
-        let most = problem.loads(&tasks).into_iter().max().unwrap();
-        prop_assume!(!Number::is_zero(&most));
-        let tasks: Vec<Rational> = tasks.into_iter().map(|t| t / &most).collect();
+        let max = problem.loads(&tasks).into_iter().max().unwrap();
+        prop_assume!(!Number::is_zero(&max));
+        let tasks: Vec<Rational> = tasks.into_iter().map(|t| t / &max).collect();
         let parameters = Parameters { saturation: Some(Rational::ONE), ..Parameters::default() };
         let found = on_one_node("bottleneck", &parameters, &problem, &tasks);
         let property = property_named("no_justified_complaint").unwrap();
@@ -274,31 +277,31 @@ proptest! {
     }
 }
 
-/// One node with 1 of each resource and one guest a user, whose quotas are the weights.
+/// One node with 1 of each resource and one workload for each user, whose quotas are the weights.
 fn on_one_node(
     name: &str,
     parameters: &Parameters,
     problem: &Problem<Rational>,
     tasks: &[Rational],
 ) -> Heaviness<Rational> {
-    let width = problem.width();
-    let guest = |owner: usize| {
+    let width = problem.resource_count();
+    let workload = |owner: usize| {
         let load = problem.demand(owner).iter().map(|d| d * &tasks[owner]).collect();
-        Guest { owner, sizes: vec![None; width], load }
+        RunningWorkload { owner, sizes: vec![None; width], load }
     };
     let ones = vec![Rational::ONE; width];
-    let guests = (0..tasks.len()).map(guest).collect();
-    let node = Node::new(ones.clone(), ones.clone(), Endowment::Proportional, guests).unwrap();
+    let workloads = (0..tasks.len()).map(workload).collect();
+    let node = Node::new(ones.clone(), ones.clone(), Endowment::Proportional, workloads).unwrap();
     let quotas = (0..tasks.len()).map(|u| vec![Some(problem.weight(u).clone()); width]).collect();
     let metric = (metric_named(name).unwrap().build_exact.unwrap())(parameters).unwrap();
-    Heaviness::of(&*metric, &Cloud::new(ones, quotas).unwrap(), &[node]).unwrap()
+    Heaviness::compute(&*metric, &Cloud::new(ones, quotas).unwrap(), &[node]).unwrap()
 }
 
-/// With unequal quotas Eq. 3 subtracts where weighted DRF divides: a counter-example to their agreeing.
+/// With unequal quotas Eq. 3 subtracts where weighted DRF divides: an example in which the orders differ.
 #[test]
-fn unequal_quotas_differ_from_weighted_drf() {
-    // 1/8 used of 1/16 due is twice what is due; 7/8 of 15/16 is less than due. Both orders agree there.
-    // 1/4 of 1/16 (four times, 3/16 beyond) against 3/4 of 1/2 (half more, 1/4 beyond): they do not.
+fn with_unequal_quotas_the_order_differs_from_weighted_drf() {
+    // The load 1/4 with the endowment 1/16 (a ratio of 4, an excess of 3/16) against 3/4 with 1/2 (a ratio of 3/2, an
+    // excess of 1/4).
     let sixteenth = |n: i32| Rational::from_parts(n.into(), 16u8.into());
     let quotas = [1, 8, 7].map(|n| vec![Some(sixteenth(n))]).to_vec();
     let cloud = Cloud::new(vec![Rational::ONE], quotas).unwrap();

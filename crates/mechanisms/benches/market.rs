@@ -7,7 +7,9 @@
 use std::hint::black_box;
 use std::time::Instant;
 
-use evenhand_mechanisms::{Mechanism, NoJustifiedComplaint, Options, Problem, Property, User, mechanism_named};
+use evenhand_mechanisms::{
+    Mechanism, MechanismOptions, NoJustifiedComplaint, Problem, Property, User, mechanism_named,
+};
 use evenhand_model::Rational;
 
 const RUNS: usize = 11;
@@ -21,7 +23,7 @@ fn main() {
                 let mechanism = mechanism(name);
                 let mut gap = None;
                 let median = median(RUNS, || {
-                    let given = mechanism.divide(&problem, &Options::default()).expect("a certified answer");
+                    let given = mechanism.divide(&problem, &MechanismOptions::default()).expect("a certified answer");
                     // bbf has checked its answer; ceei is checked here, so that both certify it.
                     if name == "ceei" {
                         assert!(NoJustifiedComplaint.findings(&problem, &given.tasks, 1e-9).is_empty());
@@ -37,7 +39,9 @@ fn main() {
         for kind in [Kind::All, Kind::Limited] {
             let problem = exact(&problem(users, width, kind, 2));
             let median = median(3, || {
-                black_box(mechanism("bbf").divide_exact(&problem, &Options::default()).expect("an exact point"));
+                black_box(
+                    mechanism("bbf").divide_exact(&problem, &MechanismOptions::default()).expect("an exact point"),
+                );
             });
             println!("{:>8} {users:>7} {width:>10} {:>10} {median:>16.3}", "exact", kind.name());
         }
@@ -62,11 +66,11 @@ fn median(runs: usize, mut work: impl FnMut()) -> f64 {
 
 #[derive(Clone, Copy)]
 enum Kind {
-    /// Everybody demands something of everything, without limits.
+    /// Every user demands some of every resource, without limits.
     All,
-    /// A third of the demands are 0, a half of the users have limits, about at what they get.
+    /// A third of the demands are 0; half of the users have limits, about at what they get.
     Limited,
-    /// Demands over nine decimal powers, weights over six.
+    /// Demands over nine orders of magnitude, weights over six.
     Far,
 }
 
@@ -122,5 +126,5 @@ fn exact(problem: &Problem<f64>) -> Problem<Rational> {
             None => user,
         }
     });
-    Problem::new(problem.width(), users).expect("a problem")
+    Problem::new(problem.resource_count(), users).expect("a problem")
 }

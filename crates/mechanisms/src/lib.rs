@@ -1,58 +1,46 @@
-//! Dividing capacity at one instant: one file a mechanism, one file a property.
+//! Division of capacity at one instant: mechanisms, each in a file of its own, and the fairness properties that
+//! allocations are checked against.
 //!
-//! A [`Problem`] says what one task of each user takes of each resource, as a share of capacity. A
-//! [`Mechanism`] answers with tasks per user. Most are written once, generic over [`Number`]: in exact
-//! rationals they are the reference, in `f64` the product.
+//! A [`Problem`] gives the share of every resource's capacity that one task of each user takes. A [`Mechanism`] returns
+//! the number of tasks per user ([`Allocation`]); a [`Property`] returns what is wrong with an allocation
+//! ([`Finding`]). Most are written once, generic over [`Number`]: in exact rationals they are the reference, in `f64`
+//! the product. [`problem_files`] reads problems, allocations and scenarios.
 //!
-//! This room knows nothing of time, files or threads.
+//! The crate knows nothing of time or threads, nor of how the caller obtains a problem.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod account_tree;
 mod asset;
 mod baa;
 mod bbf;
 mod bmf;
-mod bottleneck;
 mod ceei;
-mod complaint;
 mod drf;
-mod eisenberg_gale;
-mod envy;
-mod feasible;
-mod filling;
-mod hierarchy;
-mod lies;
-mod local_rules;
 mod max_min;
 mod mechanism;
+mod misreports;
 mod number;
-mod pareto;
 mod problem;
 pub mod problem_files;
-mod property;
+mod properties;
 mod sdrf;
-mod sharing_incentive;
-mod simplex;
-mod tree;
+mod solvers;
 
+pub use account_tree::{Account, AccountTree};
 pub use asset::Asset;
 pub use baa::Baa;
 pub use bbf::Bbf;
-pub use bmf::{Bmf, BmfSolutions, bmf_by_levels, bmf_solutions};
-pub use bottleneck::BottleneckMaxFair;
+pub use bmf::{Bmf, BmfSolutions, bmf_by_iteration, bmf_solutions};
 pub use ceei::Ceei;
-pub use complaint::NoJustifiedComplaint;
 pub use drf::Drf;
-pub use envy::EnvyFree;
-pub use feasible::Feasible;
-pub use lies::{Lie, LieSearch, search_lies};
-pub use local_rules::LocalRules;
 pub use max_min::MaxMin;
-pub use mechanism::{Allocation, MECHANISMS, Mechanism, MechanismError, Options, mechanism_named};
-pub use number::Number;
-pub use pareto::Pareto;
+pub use mechanism::{Allocation, MECHANISMS, Mechanism, MechanismError, MechanismOptions, mechanism_named};
+pub use misreports::{Misreport, MisreportSearch, search_misreports};
+pub use number::{Arithmetic, Computation, Number};
 pub use problem::{Problem, ProblemError, User};
-pub use property::{Finding, Measure, PROPERTIES, Property, property_named};
+pub use properties::{
+    BaaLocalRules, BottleneckMaxFair, EnvyFree, Feasible, Finding, Measure, NoJustifiedComplaint, PROPERTIES,
+    ParetoEfficient, Property, SharingIncentive, property_named,
+};
 pub use sdrf::Sdrf;
-pub use sharing_incentive::SharingIncentive;
-pub use simplex::{Bound, LinearProgram, Optimum};
-pub use tree::{Account, Tree};
+pub use solvers::simplex::{LinearProgram, Optimum, Relation};

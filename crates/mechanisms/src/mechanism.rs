@@ -1,115 +1,113 @@
-//! What every mechanism looks like from outside, and the list of all of them.
+//! The trait that every mechanism implements, and the registry of mechanisms.
 
 use evenhand_model::Rational;
 use thiserror::Error;
 
 use crate::{Number, Problem};
 
-/// What a mechanism gave.
+/// Result of a mechanism.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Allocation<N> {
-    /// How many tasks each user gets; possibly a fraction.
+    /// Number of tasks of each user, possibly fractional.
     pub tasks: Vec<N>,
-    /// The water level at which filling stopped for the last time, in the mechanism's own measure (`drf`:
-    /// dominant share over weight). `None` if everybody got all that was wanted, or if the mechanism
-    /// has no single level.
+    /// Level at which progressive filling stopped for the last time, in the mechanism's own measure (`drf`: dominant
+    /// share over weight). `None` if every user got all it wanted, or if the mechanism has no single level.
     pub level: Option<N>,
-    /// A level for each resource, of mechanisms that have one (`bmf`, `baa`); `None` for a resource that
-    /// decides nobody's share.
+    /// Level of each resource, for mechanisms that have one per resource (`bmf`, `baa`), else empty; `None` for a
+    /// resource that determines no user's share.
     pub levels: Vec<Option<N>>,
-    /// What a unit of each resource's capacity would cost, of mechanisms that are markets (`ceei`).
+    /// Price of each resource's whole capacity, for mechanisms that are markets (`ceei`, `bbf`), else empty.
     pub prices: Vec<N>,
-    /// An upper bound on how far the objective is from its optimum, of mechanisms solved by iteration:
-    /// how far sum e_i log x_i can lie below its maximum.
+    /// Upper bound on how far sum e_i log x_i lies below its maximum, for mechanisms that are markets.
     pub duality_gap: Option<f64>,
 }
 
 impl<N: Number> Allocation<N> {
-    /// With these tasks and nothing to say about them.
+    /// Creates an allocation of these tasks without level, prices or gap.
     pub fn new(tasks: Vec<N>) -> Allocation<N> {
         Allocation { tasks, level: None, levels: Vec::new(), prices: Vec::new(), duality_gap: None }
     }
 }
 
-/// What can be chosen about some mechanisms.
+/// Options of the mechanisms that have any.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Options {
-    /// `baa`: whether nobody may get less than an equal split of everything. Unless said, it is
-    /// demanded for three resources and more, and holds by itself for two.
+pub struct MechanismOptions {
+    /// `baa`: whether no user may get less than an equal split of every resource. The default is to require it for
+    /// three resources and more; for two it always holds.
     pub sharing_incentive: Option<bool>,
 }
 
-/// Why a mechanism gives nothing.
+/// Reason why a mechanism returns no allocation.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum MechanismError {
-    /// `max-min` with several resources.
-    #[error("{mechanism} divides one resource, found {found}; drf is its generalisation to several")]
-    OneResource {
-        /// Which one.
+    /// `max-min` applied to several resources.
+    #[error("{mechanism} divides one resource, found {found}; its generalization to several is drf")]
+    SingleResourceOnly {
+        /// Name of the mechanism.
         mechanism: &'static str,
-        /// How many resources there are.
+        /// Number of resources.
         found: usize,
     },
-    /// An exact answer that may be irrational.
-    #[error("the answer of {mechanism} can be irrational, so there is no exact one; {instead}")]
-    Irrational {
-        /// Which one.
+    /// The exact answer can be irrational.
+    #[error("the answer of {mechanism} can be irrational, so it has no exact form; {instead}")]
+    IrrationalAnswer {
+        /// Name of the mechanism.
         mechanism: &'static str,
-        /// What can be done.
+        /// What to use instead.
         instead: &'static str,
     },
-    /// Accounts where the mechanism knows none.
-    #[error("{mechanism} knows no accounts, found some; drf and max-min divide by accounts")]
-    NoAccounts {
-        /// Which one.
+    /// The problem has a tree of accounts, which the mechanism does not support.
+    #[error("{mechanism} does not support accounts, found some; drf and max-min do")]
+    AccountsUnsupported {
+        /// Name of the mechanism.
         mechanism: &'static str,
     },
-    /// An iteration that did not arrive, or whose result its checker refused.
-    #[error("{mechanism} did not arrive at an answer that its checker accepts: {why}")]
+    /// An iteration did not converge, or its result failed the check.
+    #[error("{mechanism} reached no answer that passes its check: {why}")]
     NotCertified {
-        /// Which one.
+        /// Name of the mechanism.
         mechanism: &'static str,
-        /// What was reached.
+        /// State that was reached.
         why: String,
     },
-    /// A problem whose numbers f64 does not hold apart.
+    /// The problem has numbers that `f64` cannot distinguish from 0 or infinity.
     #[error("{mechanism} cannot be computed in 64-bit numbers: {why}")]
-    Range {
-        /// Which one.
+    OutOfRange {
+        /// Name of the mechanism.
         mechanism: &'static str,
         /// Which numbers.
         why: &'static str,
     },
 }
 
-/// A rule that divides every resource among users at one instant.
+/// Rule that divides every resource among users at one instant.
 ///
-/// The answer depends on nothing but the problem: the same problem gives the same bits.
+/// The answer is a function of the problem and the options: equal input gives equal bits.
 pub trait Mechanism: Sync {
-    /// What users type.
+    /// Returns the name that users type.
     fn name(&self) -> &'static str;
 
-    /// What it does, in one line.
+    /// Returns a one-line description.
     fn about(&self) -> &'static str;
 
     /// Divides in `f64`.
     ///
     /// # Errors
-    /// If the mechanism does not apply to the problem, or reached no certified answer.
-    fn divide(&self, problem: &Problem<f64>, options: &Options) -> Result<Allocation<f64>, MechanismError>;
+    /// Returns an error if the mechanism does not apply to the problem or reaches no certified answer.
+    fn divide(&self, problem: &Problem<f64>, options: &MechanismOptions) -> Result<Allocation<f64>, MechanismError>;
 
     /// Divides exactly.
     ///
     /// # Errors
-    /// Likewise; and if the answer can be irrational.
+    /// Returns an error as [`divide`](Self::divide) does, and if the answer can be irrational.
     fn divide_exact(
         &self,
         problem: &Problem<Rational>,
-        options: &Options,
+        options: &MechanismOptions,
     ) -> Result<Allocation<Rational>, MechanismError>;
 }
 
-/// Gives [`Mechanism`] to a type whose `fn solve<N: Number>(&Problem<N>, &Options)` does both kinds.
+/// Implements [`Mechanism`] for a type by its `fn solve<N: Number>(&Problem<N>, &MechanismOptions)`.
 macro_rules! mechanism {
     ($type:ident, $name:literal, $about:literal) => {
         impl $crate::Mechanism for $type {
@@ -122,14 +120,14 @@ macro_rules! mechanism {
             fn divide(
                 &self,
                 problem: &$crate::Problem<f64>,
-                options: &$crate::Options,
+                options: &$crate::MechanismOptions,
             ) -> Result<$crate::Allocation<f64>, $crate::MechanismError> {
                 $type::solve(problem, options)
             }
             fn divide_exact(
                 &self,
                 problem: &$crate::Problem<evenhand_model::Rational>,
-                options: &$crate::Options,
+                options: &$crate::MechanismOptions,
             ) -> Result<$crate::Allocation<evenhand_model::Rational>, $crate::MechanismError> {
                 $type::solve(problem, options)
             }
@@ -138,7 +136,7 @@ macro_rules! mechanism {
 }
 pub(crate) use mechanism;
 
-/// Every mechanism, in the order in which they are explained. A new one is a file and a line here.
+/// All mechanisms, in the order in which they are explained. A new mechanism is a file and a line here.
 pub static MECHANISMS: &[&dyn Mechanism] = &[
     &crate::max_min::MaxMin,
     &crate::drf::Drf,
@@ -150,7 +148,7 @@ pub static MECHANISMS: &[&dyn Mechanism] = &[
     &crate::baa::Baa,
 ];
 
-/// The mechanism of that name.
+/// Returns the mechanism of that name.
 pub fn mechanism_named(name: &str) -> Option<&'static dyn Mechanism> {
     MECHANISMS.iter().copied().find(|m| m.name() == name)
 }

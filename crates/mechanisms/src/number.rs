@@ -1,4 +1,4 @@
-//! The two kinds of numbers that mechanisms compute with.
+//! The two arithmetics that mechanisms compute in, and the one place that chooses between them.
 
 use std::cmp::Ordering;
 use std::fmt::Debug;
@@ -6,11 +6,14 @@ use std::ops::{Add, AddAssign, Div, Mul, Neg, Sub, SubAssign};
 
 use evenhand_model::Rational;
 
-/// A field with an order: [`Rational`] (every answer exact) or `f64` (every answer within about 1e-12
-/// of it, relative).
+use crate::{Allocation, Finding, Mechanism, MechanismError, MechanismOptions, Problem, Property};
+
+/// An ordered field: [`Rational`] (results are exact) or `f64` (results are within about 1e-12 of the exact ones,
+/// relative).
 ///
-/// An algorithm written against it once is both the oracle and the product. Where it must tell
-/// "equal" from "almost", it compares with [`SLACK`](Number::slack), which is zero for exact numbers.
+/// An algorithm is written once against this trait: in exact numbers it is the reference, in `f64` the product.
+/// Where rounding could decide a comparison, the algorithm allows for [`rounding`](Number::rounding), which is 0
+/// for exact numbers.
 pub trait Number:
     Clone
     + Debug
@@ -33,44 +36,65 @@ pub trait Number:
     /// Whether arithmetic is exact.
     const EXACT: bool;
 
-    /// 0.
+    /// Returns 0.
     fn zero() -> Self;
-    /// 1.
+    /// Returns 1.
     fn one() -> Self;
-    /// A count.
+    /// Converts a count.
     fn from_count(n: usize) -> Self;
-    /// The nearest number to an exact one.
+    /// Converts an exact number, rounded to the nearest one that can be represented.
     fn from_exact(exact: &Rational) -> Self;
-    /// The exact value. `None` if it is infinite or not a number.
-    fn exact(&self) -> Option<Rational>;
-    /// The nearest `f64`.
+    /// Converts a computed number; an exact number takes the value of the `f64` as it is, 0 if that is infinite or
+    /// not a number.
+    fn from_f64(float: f64) -> Self;
+    /// Returns the exact value, or `None` if it is infinite or not a number.
+    fn to_exact(&self) -> Option<Rational>;
+    /// Returns the nearest `f64`.
     fn to_f64(&self) -> f64;
-    /// How far two numbers around 1 may lie apart and still count as equal: 0 if exact, else 1e-12, which
-    /// is well above the rounding of sums over a million users and well below what anyone measures.
-    fn slack() -> Self;
+    /// Returns how far two numbers around 1 may lie apart and still count as equal: 0 if arithmetic is exact, else
+    /// 1e-12, which is well above the rounding of sums over a million users and well below any measurement.
+    fn rounding() -> Self;
 
-    /// Whether it is 0.
+    /// Divides a problem by `mechanism` in this arithmetic.
+    ///
+    /// # Errors
+    /// Returns the error of [`Mechanism::divide`] or [`Mechanism::divide_exact`].
+    fn divide(
+        mechanism: &dyn Mechanism,
+        problem: &Problem<Self>,
+        options: &MechanismOptions,
+    ) -> Result<Allocation<Self>, MechanismError>;
+
+    /// Checks `property` in this arithmetic; see [`Property::findings`].
+    fn findings(
+        property: &dyn Property,
+        problem: &Problem<Self>,
+        tasks: &[Self],
+        tolerance: &Self,
+    ) -> Vec<Finding<Self>>;
+
+    /// Returns whether the number is 0.
     fn is_zero(&self) -> bool {
         *self == Self::zero()
     }
 
-    /// Whether it is greater than 0.
+    /// Returns whether the number is greater than 0.
     fn is_positive(&self) -> bool {
         *self > Self::zero()
     }
 
-    /// The order of numbers; those of a [`Problem`](crate::Problem) are all comparable.
+    /// Compares two numbers. All numbers of a [`Problem`] are comparable; a NaN compares as equal.
     fn compare(&self, other: &Self) -> Ordering {
         self.partial_cmp(other).unwrap_or(Ordering::Equal)
     }
 
-    /// The smaller one; the first if they are equal.
-    fn or_less(self, other: Self) -> Self {
+    /// Returns the smaller of two numbers, `self` if they are equal.
+    fn smaller(self, other: Self) -> Self {
         if other < self { other } else { self }
     }
 
-    /// The larger one; the first if they are equal.
-    fn or_more(self, other: Self) -> Self {
+    /// Returns the larger of two numbers, `self` if they are equal.
+    fn larger(self, other: Self) -> Self {
         if other > self { other } else { self }
     }
 }
@@ -90,14 +114,27 @@ impl Number for f64 {
     fn from_exact(exact: &Rational) -> f64 {
         evenhand_model::to_f64(exact)
     }
-    fn exact(&self) -> Option<Rational> {
+    fn from_f64(float: f64) -> f64 {
+        float
+    }
+    fn to_exact(&self) -> Option<Rational> {
         Rational::try_from(*self).ok()
     }
     fn to_f64(&self) -> f64 {
         *self
     }
-    fn slack() -> f64 {
+    fn rounding() -> f64 {
         1e-12
+    }
+    fn divide(
+        mechanism: &dyn Mechanism,
+        problem: &Problem<f64>,
+        options: &MechanismOptions,
+    ) -> Result<Allocation<f64>, MechanismError> {
+        mechanism.divide(problem, options)
+    }
+    fn findings(property: &dyn Property, problem: &Problem<f64>, tasks: &[f64], tolerance: &f64) -> Vec<Finding<f64>> {
+        property.findings(problem, tasks, *tolerance)
     }
 }
 
@@ -116,16 +153,76 @@ impl Number for Rational {
     fn from_exact(exact: &Rational) -> Rational {
         exact.clone()
     }
-    fn exact(&self) -> Option<Rational> {
+    fn from_f64(float: f64) -> Rational {
+        Rational::try_from(float).unwrap_or(Rational::ZERO)
+    }
+    fn to_exact(&self) -> Option<Rational> {
         Some(self.clone())
     }
     fn to_f64(&self) -> f64 {
         evenhand_model::to_f64(self)
     }
-    fn slack() -> Rational {
+    fn rounding() -> Rational {
         Rational::ZERO
+    }
+    fn divide(
+        mechanism: &dyn Mechanism,
+        problem: &Problem<Rational>,
+        options: &MechanismOptions,
+    ) -> Result<Allocation<Rational>, MechanismError> {
+        mechanism.divide_exact(problem, options)
+    }
+    fn findings(
+        property: &dyn Property,
+        problem: &Problem<Rational>,
+        tasks: &[Rational],
+        tolerance: &Rational,
+    ) -> Vec<Finding<Rational>> {
+        property.findings_exact(problem, tasks, tolerance)
     }
     fn is_zero(&self) -> bool {
         Rational::is_zero(self)
+    }
+}
+
+/// Arithmetic in which a problem is computed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Arithmetic {
+    /// 64-bit floating point. Quantities that round to 0 or to infinity are rejected.
+    Float,
+    /// Exact fractions.
+    Exact,
+}
+
+/// A computation that is written once and runs in either arithmetic.
+pub trait Computation {
+    /// Result, whichever arithmetic is used.
+    type Output;
+
+    /// Computes in the arithmetic of `N`.
+    fn run<N: Number>(self) -> Self::Output;
+}
+
+impl Arithmetic {
+    /// Runs a computation in this arithmetic.
+    ///
+    /// ```
+    /// use evenhand_mechanisms::{Arithmetic, Computation, Number};
+    /// struct Third;
+    /// impl Computation for Third {
+    ///     type Output = bool;
+    ///     fn run<N: Number>(self) -> bool {
+    ///         let third = N::one() / N::from_count(3);
+    ///         third.to_exact().unwrap() * evenhand_model::Rational::from(3u8) == evenhand_model::Rational::ONE
+    ///     }
+    /// }
+    /// assert!(Arithmetic::Exact.run(Third));
+    /// assert!(!Arithmetic::Float.run(Third));
+    /// ```
+    pub fn run<C: Computation>(self, computation: C) -> C::Output {
+        match self {
+            Arithmetic::Float => computation.run::<f64>(),
+            Arithmetic::Exact => computation.run::<Rational>(),
+        }
     }
 }

@@ -1,126 +1,127 @@
-//! What is to be divided among whom.
+//! Problems: users with demands, weights and limits who share the capacity of several resources.
 
 use evenhand_model::Rational;
 use thiserror::Error;
 
 use crate::Number;
-use crate::tree::Tree;
+use crate::account_tree::AccountTree;
 
-/// One user of a problem, in shares of capacity.
+/// User of a problem; amounts are shares of capacity.
 #[derive(Clone, Debug, PartialEq)]
 pub struct User<N> {
     /// Weight, greater than 0.
     pub weight: N,
-    /// Share of each resource's capacity that one task takes: d_ir / C_r, at least one above 0.
+    /// Share of each resource's capacity that one task takes, d_ir / C_r; at least one is above 0.
     pub demand: Vec<N>,
-    /// The most tasks wanted (X_i); `None` for no limit.
+    /// Largest number of tasks wanted (X_i); `None` for no limit.
     pub limit: Option<N>,
-    /// Share of each resource's capacity that the user's past over-use committed (paper 001, Eq. 3);
-    /// empty for none.
+    /// Share of each resource's capacity that the user's past overuse committed (Sadok et al., 2021, Eq. 3); empty if
+    /// none.
     pub commitment: Vec<N>,
 }
 
 impl<N: Number> User<N> {
-    /// A user of weight 1 who wants as many tasks as there are.
+    /// Creates a user of weight 1 without limit or commitment.
     pub fn new(demand: impl Into<Vec<N>>) -> User<N> {
         User { weight: N::one(), demand: demand.into(), limit: None, commitment: Vec::new() }
     }
 
-    /// With this weight.
+    /// Sets the weight.
     #[must_use]
     pub fn weight(self, weight: N) -> User<N> {
         User { weight, ..self }
     }
 
-    /// Who wants at most so many tasks.
+    /// Sets the largest number of tasks wanted.
     #[must_use]
     pub fn limit(self, limit: N) -> User<N> {
         User { limit: Some(limit), ..self }
     }
 
-    /// With this commitment of each resource.
+    /// Sets the commitment of each resource.
     #[must_use]
     pub fn commitment(self, commitment: impl Into<Vec<N>>) -> User<N> {
         User { commitment: commitment.into(), ..self }
     }
 }
 
-/// Users with their demands, to be given shares of every resource at one instant.
+/// Users with their demands, among whom every resource is divided at one instant.
 ///
-/// Every resource has capacity 1: a demand is the share of the capacity that one task takes. Units
-/// therefore cannot matter to a mechanism, nor can the names of users and resources. A user who gets
-/// `x` tasks holds `x * demand[r]` of every resource r, no more (Leontief: "no waste").
+/// Every resource has capacity 1, and a demand is the share of capacity that one task takes. Neither units nor the
+/// names of users and resources can therefore influence a mechanism. A user who gets `x` tasks holds `x * demand[r]` of
+/// every resource r and no more (Leontief preferences, no waste). Users and resources are numbered from 0.
 ///
 /// ```
-/// use evenhand_mechanisms::{Drf, Mechanism, Options, Problem, User};
-/// // The DRF paper's example: 9 CPUs and 18 GB, A's tasks take (1, 4), B's (3, 1).
+/// use evenhand_mechanisms::{Drf, Mechanism, MechanismOptions, Problem, User};
+/// // The example of Ghodsi et al.: 9 CPUs and 18 GB; A's tasks take (1, 4), B's (3, 1).
 /// let problem = Problem::new(2, [User::new([1.0 / 9.0, 4.0 / 18.0]), User::new([3.0 / 9.0, 1.0 / 18.0])]).unwrap();
-/// let x = Drf.divide(&problem, &Options::default()).unwrap().tasks;
+/// let x = Drf.divide(&problem, &MechanismOptions::default()).unwrap().tasks;
 /// assert!((x[0] - 3.0).abs() < 1e-12 && (x[1] - 2.0).abs() < 1e-12);
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Problem<N> {
+    /// Number of resources.
     width: usize,
     weights: Vec<N>,
-    /// User after user.
+    /// User-major: `demands[user * width + resource]`.
     demands: Vec<N>,
     limits: Vec<Option<N>>,
     has_limits: bool,
-    /// User after user, or empty if nobody has any.
+    /// User-major; empty if no user has any.
     commitments: Vec<N>,
     weight_sum: N,
-    tree: Option<Tree<N>>,
-    /// What a unit of weight is entitled to, under the root and in each account; empty without a tree.
+    tree: Option<AccountTree<N>>,
+    /// Entitlement per unit of weight, under the root and in each account; empty without a tree.
     entitlements: Vec<N>,
 }
 
-/// Why users do not make a problem. Users and resources by number, from 0.
+/// Reason why users do not form a valid problem. Users and resources are numbered from 0.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ProblemError {
     /// There is no resource to divide.
     #[error("a problem needs at least one resource")]
     NoResource,
-    /// A user names more or fewer resources than there are.
+    /// A user has demands or commitments for more or fewer resources than there are.
     #[error("user {user} has {found} quantities, expected one for each of {expected} resources")]
-    Width {
-        /// Who.
+    WrongLength {
+        /// The user.
         user: usize,
-        /// How many demands or commitments the user has.
+        /// Length of its demands or commitments.
         found: usize,
-        /// How many resources there are.
+        /// Number of resources.
         expected: usize,
     },
-    /// A number that is negative, infinite or none at all.
+    /// A number is negative, infinite or not a number.
     #[error("{what} of user {user} must be a finite number that is not negative")]
-    NotAQuantity {
-        /// Who.
+    InvalidNumber {
+        /// The user.
         user: usize,
         /// Which number.
         what: &'static str,
     },
-    /// A weight of zero would divide by zero.
+    /// A weight is 0.
     #[error("the weight of user {user} is 0, expected more")]
     ZeroWeight {
-        /// Who.
+        /// The user.
         user: usize,
     },
-    /// A user who wants nothing could have any number of tasks.
-    #[error("user {user} demands nothing of every resource, expected a demand above 0 for at least one")]
+    /// A user demands nothing, so that its number of tasks would be unbounded.
+    #[error("user {user} demands no resource, expected a demand above 0 for at least one")]
     NoDemand {
-        /// Who.
+        /// The user.
         user: usize,
     },
-    /// An account that is not there, or a tree that is none.
+    /// The accounts are inconsistent, or do not fit the users.
     #[error("the account tree does not fit the problem: {0}")]
-    Tree(&'static str),
+    Accounts(&'static str),
 }
 
 impl<N: Number> Problem<N> {
-    /// Users of `width` resources.
+    /// Creates a problem of `width` resources.
     ///
     /// # Errors
-    /// If a number is negative, infinite or none, a weight is 0, a demand is all 0, or a user has more
-    /// or fewer than `width` demands (or commitments, if any).
+    /// Returns an error if a number is negative, infinite or not a number, if a weight is 0, if all demands of a user
+    /// are 0, or if a user has other than `width` demands (or commitments, unless it has none).
     pub fn new(width: usize, users: impl IntoIterator<Item = User<N>>) -> Result<Problem<N>, ProblemError> {
         if width == 0 {
             return Err(ProblemError::NoResource);
@@ -149,16 +150,16 @@ impl<N: Number> Problem<N> {
 
     fn push(&mut self, i: usize, user: User<N>) -> Result<(), ProblemError> {
         let quantity = |n: &N, what| {
-            // A NaN is not at least zero; infinity has no difference from itself.
+            // A NaN is not at least 0; infinity minus infinity is a NaN.
             if *n >= N::zero() && (n.clone() - n).is_zero() {
                 Ok(())
             } else {
-                Err(ProblemError::NotAQuantity { user: i, what })
+                Err(ProblemError::InvalidNumber { user: i, what })
             }
         };
         for (row, what) in [(&user.demand, "a demand"), (&user.commitment, "a commitment")] {
             if row.len() != self.width && !(what == "a commitment" && row.is_empty()) {
-                return Err(ProblemError::Width { user: i, found: row.len(), expected: self.width });
+                return Err(ProblemError::WrongLength { user: i, found: row.len(), expected: self.width });
             }
             row.iter().try_for_each(|n| quantity(n, what))?;
         }
@@ -184,101 +185,104 @@ impl<N: Number> Problem<N> {
         Ok(())
     }
 
-    /// The same users, in accounts.
+    /// Places the users in accounts.
     ///
     /// # Errors
-    /// If the tree was made for another number of users.
-    pub fn with_tree(mut self, tree: Tree<N>) -> Result<Problem<N>, ProblemError> {
+    /// Returns an error if the tree is for another number of users.
+    pub fn with_accounts(mut self, tree: AccountTree<N>) -> Result<Problem<N>, ProblemError> {
         if tree.users() != self.users() {
-            return Err(ProblemError::Tree("it places another number of users"));
+            return Err(ProblemError::Accounts("its number of users differs"));
         }
         self.entitlements = tree.entitlements(&self.weights);
         self.tree = Some(tree);
         Ok(self)
     }
 
-    /// How many users there are.
+    /// Returns the number of users.
     pub fn users(&self) -> usize {
         self.weights.len()
     }
 
-    /// How many resources there are.
-    pub fn width(&self) -> usize {
+    /// Returns the number of resources.
+    pub fn resource_count(&self) -> usize {
         self.width
     }
 
-    /// A user's weight.
+    /// Returns a user's weight.
+    ///
+    /// # Panics
+    /// This and the other methods that take a user panic if there is no such user.
     pub fn weight(&self, user: usize) -> &N {
         &self.weights[user]
     }
 
-    /// What one task of the user takes of each resource, in shares of capacity.
+    /// Returns the share of each resource's capacity that one task of the user takes.
     #[inline]
     pub fn demand(&self, user: usize) -> &[N] {
         &self.demands[user * self.width..][..self.width]
     }
 
-    /// The demands of all users, one after the other.
+    /// Returns the demands of all users, user-major.
     pub(crate) fn demands(&self) -> &[N] {
         &self.demands
     }
 
-    /// The most tasks the user wants.
+    /// Returns the largest number of tasks the user wants; `None` for no limit.
     #[inline]
     pub fn limit(&self, user: usize) -> Option<&N> {
         self.limits[user].as_ref()
     }
 
-    /// Whether anybody wants no more than some number of tasks.
+    /// Returns whether any user has a limit.
     pub fn has_limits(&self) -> bool {
         self.has_limits
     }
 
-    /// All weights, and all demands user after user, for loops over many users.
+    /// Returns all weights, and all demands user-major, for loops over many users.
     pub(crate) fn rows(&self) -> (&[N], &[N]) {
         (&self.weights, &self.demands)
     }
 
-    /// What the user's past over-use committed of each resource; `None` if nothing.
+    /// Returns the user's commitment of each resource; `None` if no user has any.
     pub fn commitment(&self, user: usize) -> Option<&[N]> {
         (!self.commitments.is_empty()).then(|| &self.commitments[user * self.width..][..self.width])
     }
 
-    /// The accounts the users belong to, if they do.
-    pub fn tree(&self) -> Option<&Tree<N>> {
+    /// Returns the tree of accounts, if there is one.
+    pub fn account_tree(&self) -> Option<&AccountTree<N>> {
         self.tree.as_ref()
     }
 
-    /// e_i: the share of everything that the user is entitled to: w_i / sum w, or with accounts the
-    /// product of such fractions on the way down to the user. Accounts without users take no part, so that
-    /// all entitlements add up to 1.
+    /// Returns e_i, the share of every resource that the user is entitled to: w_i / sum w, or with accounts the product
+    /// of such fractions on the way down to the user. Accounts without users do not count, so all entitlements add up
+    /// to 1.
     pub fn entitlement(&self, user: usize) -> N {
         match &self.tree {
             Some(tree) => {
-                self.weights[user].clone() * &self.entitlements[tree.home(user).map_or(0, |account| account + 1)]
+                self.weights[user].clone() * &self.entitlements[tree.account_of(user).map_or(0, |account| account + 1)]
             }
             None => self.weights[user].clone() / &self.weight_sum,
         }
     }
 
-    /// The resource of which the user's tasks take the largest share; the first of several.
+    /// Returns the user's dominant resource: the one of which its tasks take the largest share, the first of several.
     pub fn dominant_resource(&self, user: usize) -> usize {
         let row = self.demand(user);
         (1..row.len()).fold(0, |best, r| if row[r] > row[best] { r } else { best })
     }
 
-    /// The share one task takes of the user's dominant resource; above 0.
+    /// Returns the share of the user's dominant resource that one task takes; above 0.
     pub fn dominant_demand(&self, user: usize) -> &N {
         let row = self.demand(user);
-        row.iter().fold(&row[0], |most, d| if d > most { d } else { most })
+        row.iter().fold(&row[0], |largest, d| if d > largest { d } else { largest })
     }
 
-    /// The share of each resource that is given away in all, if user i has `tasks[i]` tasks.
+    /// Returns the share of each resource that is allocated if user i has `tasks[i]` tasks. O(users × resources).
     pub fn loads(&self, tasks: &[N]) -> Vec<N> {
         let mut loads = vec![N::zero(); self.width];
         for (row, x) in self.demands.chunks_exact(self.width).zip(tasks) {
             for (load, d) in loads.iter_mut().zip(row) {
-                // Most exact demands of large problems are zeros or equal; skip what adds nothing.
+                // Most exact demands of large problems are zero.
                 if !d.is_zero() {
                     *load += &(x.clone() * d);
                 }
@@ -287,12 +291,12 @@ impl<N: Number> Problem<N> {
         loads
     }
 
-    /// Whether the user has all the tasks wanted (within [`Number::slack`]).
+    /// Returns whether the user has all the tasks it wants, within [`Number::rounding`].
     pub fn is_satisfied(&self, user: usize, tasks: &N) -> bool {
-        self.limits[user].as_ref().is_some_and(|most| *tasks >= most.clone() * (N::one() - N::slack()))
+        self.limits[user].as_ref().is_some_and(|limit| *tasks >= limit.clone() * (N::one() - N::rounding()))
     }
 
-    /// The user as pushed.
+    /// Returns a copy of the user.
     pub fn user(&self, user: usize) -> User<N> {
         User {
             weight: self.weights[user].clone(),
@@ -302,18 +306,21 @@ impl<N: Number> Problem<N> {
         }
     }
 
-    /// The same problem with another declaration of one user. `None` if it is none (see [`new`](Self::new)).
+    /// Returns the problem with one user replaced; `None` if the result is not valid (see [`new`](Self::new)).
+    ///
+    /// # Panics
+    /// Panics if there is no such user.
     pub fn replace_user(&self, user: usize, declared: User<N>) -> Option<Problem<N>> {
         let mut users: Vec<User<N>> = (0..self.users()).map(|i| self.user(i)).collect();
         users[user] = declared;
         let replaced = Problem::new(self.width, users).ok()?;
         match &self.tree {
-            Some(tree) => replaced.with_tree(tree.clone()).ok(),
+            Some(tree) => replaced.with_accounts(tree.clone()).ok(),
             None => Some(replaced),
         }
     }
 
-    /// The same problem with other numbers; the tree likewise.
+    /// Converts every number of the problem and of its tree.
     fn map<M: Number>(&self, f: impl Fn(&N) -> Option<M>) -> Option<Problem<M>> {
         let row = |v: &[N]| v.iter().map(&f).collect::<Option<Vec<M>>>();
         let weights = row(&self.weights)?;
@@ -338,19 +345,27 @@ impl<N: Number> Problem<N> {
         })
     }
 
-    /// The same problem in `f64`, every number rounded once. `None` if one that is above 0 rounds to 0
-    /// or one is too large: such a problem is another one in `f64`.
-    pub fn to_f64(&self) -> Option<Problem<f64>> {
-        self.map(|n| {
-            let float = n.to_f64();
-            (float.is_finite() && (float == 0.0) == n.is_zero()).then_some(float)
+    /// Converts the problem to exact numbers, without loss.
+    pub fn to_exact(&self) -> Problem<Rational> {
+        let exact = self.map(N::to_exact).expect("numbers of a problem are finite");
+        let weight_sum = exact.weights.iter().fold(Rational::ZERO, |a, w| a + w);
+        Problem { weight_sum, ..exact }
+    }
+}
+
+impl Problem<Rational> {
+    /// Returns the same problem in another arithmetic, every number rounded once, or `None` if a number above 0
+    /// rounds to 0 or one is too large: in that arithmetic it would be another problem.
+    pub fn convert<M: Number>(&self) -> Option<Problem<M>> {
+        self.map(|exact| {
+            let rounded = M::from_exact(exact);
+            let is_in_range = M::EXACT || rounded.to_f64().is_finite();
+            (is_in_range && rounded.is_zero() == exact.is_zero()).then_some(rounded)
         })
     }
 
-    /// The same problem in exact numbers.
-    pub fn to_exact(&self) -> Problem<Rational> {
-        let exact = self.map(N::exact).expect("numbers of a problem are finite");
-        let weight_sum = exact.weights.iter().fold(Rational::ZERO, |a, w| a + w);
-        Problem { weight_sum, ..exact }
+    /// Returns the same problem in `f64`; see [`convert`](Self::convert).
+    pub fn to_f64(&self) -> Option<Problem<f64>> {
+        self.convert()
     }
 }

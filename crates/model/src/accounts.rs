@@ -1,4 +1,4 @@
-//! Accounts within accounts, and which of them a user belongs to.
+//! A tree of accounts with users as leaves, and the entitlements that it gives.
 
 use thiserror::Error;
 
@@ -7,19 +7,19 @@ use crate::{Rational, Weights};
 /// One account (group, project).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Account {
-    /// What it is called.
+    /// The name.
     pub name: String,
-    /// The account it is part of, by its place in the list; `None` for one directly under the root.
+    /// The index of the parent account; `None` for an account directly under the root.
     pub parent: Option<usize>,
-    /// Its shares among its siblings (the accounts and users of the same parent), greater than 0.
+    /// The shares among its siblings (the accounts and users of the same parent), greater than 0.
     pub shares: Rational,
 }
 
-/// A tree of accounts with users as leaves: what a child is entitled to is its part of the shares of
-/// all children of its parent, times what its parent is entitled to.
+/// A tree of accounts with users as leaves.
 ///
-/// An account in which there is no user, however deep, has no claim: its siblings share as if it were
-/// not there.
+/// The entitlement of a child is its fraction of the shares of all children of its parent, times the entitlement of its
+/// parent; the root is entitled to 1. An account without users, at any depth, is entitled to nothing, and its siblings
+/// share as if it did not exist.
 ///
 /// ```
 /// use evenhand_model::{Account, AccountTree, Rational, to_f64};
@@ -42,54 +42,58 @@ pub struct AccountTree {
     user_entitlement: Vec<Rational>,
 }
 
-/// Why accounts are refused.
+/// An error in the definition of accounts.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum AccountsError {
-    /// An account is listed before the one it is part of, as in every circle.
-    #[error("account {name:?} comes before the account it is part of")]
-    Order {
+    /// An account is listed before its parent, as in every cycle.
+    #[error("account {name:?} is listed before its parent account")]
+    BeforeParent {
         /// The account.
         name: String,
     },
-    /// Shares of zero would divide by zero.
+    /// Shares are 0 or less, which would divide by zero.
     #[error("the shares of {name:?} are 0; they must be greater than 0")]
-    Shares {
-        /// The account, or the number of the user.
+    ZeroShares {
+        /// The account, or the index of the user.
         name: String,
     },
     /// A user belongs to an account that is not in the list.
-    #[error("user {user} belongs to an account that is not there")]
-    Home {
-        /// The user's number.
+    #[error("user {user} belongs to an account that does not exist")]
+    UnknownAccount {
+        /// The user's index.
         user: usize,
     },
 }
 
 impl AccountTree {
-    /// A tree of `accounts`, each after its parent; for each user the account it belongs to (`None`:
-    /// directly under the root) and its shares among that account's children.
+    /// Creates a tree of `accounts`, each listed after its parent. `homes` and `shares` have one entry per user: the
+    /// account the user belongs to (`None`: directly under the root), and the user's shares among the children of that
+    /// account.
+    ///
+    /// Takes time proportional to the number of accounts and users.
     ///
     /// # Errors
-    /// If an account comes before its parent, shares are not above 0, or a user's account is not there.
+    /// Returns an error if an account is listed before its parent, if shares are not greater than 0, or if the account
+    /// of a user does not exist.
     ///
     /// # Panics
-    /// If there is not one home and one number of shares a user.
+    /// Panics if `homes` and `shares` differ in length.
     pub fn new(
         accounts: Vec<Account>,
         homes: Vec<Option<usize>>,
         shares: Vec<Rational>,
     ) -> Result<AccountTree, AccountsError> {
-        assert_eq!(homes.len(), shares.len(), "one home and one number of shares a user");
+        assert_eq!(homes.len(), shares.len(), "one account and one number of shares per user");
         if let Some((_, a)) = accounts.iter().enumerate().find(|(i, a)| a.parent.is_some_and(|p| p >= *i)) {
-            return Err(AccountsError::Order { name: a.name.clone() });
+            return Err(AccountsError::BeforeParent { name: a.name.clone() });
         }
         let named = accounts.iter().map(|a| (&a.shares, a.name.clone()));
         let numbered = shares.iter().enumerate().map(|(u, s)| (s, u.to_string()));
         if let Some((_, name)) = named.chain(numbered).find(|(s, _)| **s <= Rational::ZERO) {
-            return Err(AccountsError::Shares { name });
+            return Err(AccountsError::ZeroShares { name });
         }
         if let Some(user) = homes.iter().position(|h| h.is_some_and(|h| h >= accounts.len())) {
-            return Err(AccountsError::Home { user });
+            return Err(AccountsError::UnknownAccount { user });
         }
         let mut tree =
             AccountTree { accounts, homes, shares, account_entitlement: Vec::new(), user_entitlement: Vec::new() };
@@ -98,7 +102,7 @@ impl AccountTree {
     }
 
     fn entitle(&mut self) {
-        // Place 0 is the root, account a has place a + 1.
+        // Index 0 is the root; account a has index a + 1.
         let place = |account: Option<usize>| account.map_or(0, |a| a + 1);
         let mut sums = vec![Rational::ZERO; self.accounts.len() + 1];
         for (home, shares) in self.homes.iter().zip(&self.shares) {
@@ -123,37 +127,40 @@ impl AccountTree {
         self.account_entitlement = entitled.split_off(1);
     }
 
-    /// The accounts, each after its parent.
+    /// Returns the accounts, each after its parent.
     pub fn accounts(&self) -> &[Account] {
         &self.accounts
     }
 
-    /// How many users it places.
+    /// Returns the number of users.
     pub fn users(&self) -> usize {
         self.homes.len()
     }
 
-    /// The account a user belongs to; `None`: directly under the root.
-    pub fn home(&self, user: usize) -> Option<usize> {
+    /// Returns the account a user belongs to; `None`: directly under the root.
+    ///
+    /// # Panics
+    /// Panics if the user does not exist, as do all methods that take a user.
+    pub fn account_of(&self, user: usize) -> Option<usize> {
         self.homes[user]
     }
 
-    /// A user's shares among the children of its account.
+    /// Returns a user's shares among the children of its account.
     pub fn shares(&self, user: usize) -> &Rational {
         &self.shares[user]
     }
 
-    /// What a user is entitled to of the whole; over all users these sum to 1.
+    /// Returns a user's fraction of the whole. The entitlements of all users sum to 1.
     pub fn user_entitlement(&self, user: usize) -> &Rational {
         &self.user_entitlement[user]
     }
 
-    /// What an account is entitled to of the whole: the sum of its users' entitlements.
+    /// Returns an account's fraction of the whole: the sum of the entitlements of the users below it.
     pub fn account_entitlement(&self, account: usize) -> &Rational {
         &self.account_entitlement[account]
     }
 
-    /// The users' entitlements as weights, for what knows no tree.
+    /// Returns the users' entitlements as weights, for code that knows no tree.
     ///
     /// ```
     /// # use evenhand_model::{AccountTree, Rational};
@@ -175,22 +182,25 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_tree_is_refused() {
+    fn invalid_trees_are_rejected() {
         let tree = |accounts, homes: Vec<Option<usize>>, shares: u8| {
             let n = homes.len();
             AccountTree::new(accounts, homes, vec![shares.into(); n])
         };
-        assert!(matches!(tree(vec![account(Some(0), 1)], vec![], 1), Err(AccountsError::Order { .. })));
-        assert!(matches!(tree(vec![account(None, 0)], vec![], 1), Err(AccountsError::Shares { .. })));
-        assert!(matches!(tree(vec![], vec![None], 0), Err(AccountsError::Shares { .. })));
-        assert!(matches!(tree(vec![account(None, 1)], vec![Some(1)], 1), Err(AccountsError::Home { user: 0 })));
+        assert!(matches!(tree(vec![account(Some(0), 1)], vec![], 1), Err(AccountsError::BeforeParent { .. })));
+        assert!(matches!(tree(vec![account(None, 0)], vec![], 1), Err(AccountsError::ZeroShares { .. })));
+        assert!(matches!(tree(vec![], vec![None], 0), Err(AccountsError::ZeroShares { .. })));
+        assert!(matches!(
+            tree(vec![account(None, 1)], vec![Some(1)], 1),
+            Err(AccountsError::UnknownAccount { user: 0 })
+        ));
     }
 
-    /// By definition, from the user up: shares over the shares of all siblings that have users.
+    /// The definition, from the user up: shares over the shares of all siblings that have users.
     fn by_definition(tree: &AccountTree, user: usize) -> Rational {
         let has_user = |a: usize| {
             (0..tree.users()).any(|u| {
-                let mut at = tree.home(u);
+                let mut at = tree.account_of(u);
                 while let Some(here) = at.filter(|h| *h != a) {
                     at = tree.accounts()[here].parent;
                 }
@@ -199,10 +209,10 @@ mod tests {
         };
         let siblings = |parent: Option<usize>| {
             let accounts = tree.accounts().iter().enumerate().filter(|(a, x)| x.parent == parent && has_user(*a));
-            let users = (0..tree.users()).filter(|u| tree.home(*u) == parent).map(|u| tree.shares(u));
+            let users = (0..tree.users()).filter(|u| tree.account_of(*u) == parent).map(|u| tree.shares(u));
             accounts.map(|(_, x)| &x.shares).chain(users).fold(Rational::ZERO, |sum, s| sum + s)
         };
-        let mut at = tree.home(user);
+        let mut at = tree.account_of(user);
         let mut entitled = tree.shares(user) / siblings(at);
         while let Some(a) = at {
             let parent = tree.accounts()[a].parent;
@@ -214,7 +224,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn entitlements_are_those_of_the_definition(
+        fn entitlements_match_the_definition(
             parents in prop::collection::vec((0usize..4, 1u8..5), 0..6),
             users in prop::collection::vec((0usize..7, 1u8..5), 1..7),
         ) {

@@ -1,34 +1,33 @@
-//! What a pool has of each resource.
+//! The capacity of a resource pool.
 
-use dashu_int::{IBig, UBig};
+use dashu_int::IBig;
 use thiserror::Error;
 
-use crate::{Amount, MeanUse, Quantity, Rational, Resource, to_f64};
+use crate::{Amount, MeanUse, Quantity, Rational, Resource, to_f64, whole_steps};
 
-/// The capacity of a pool, exactly.
+/// The exact capacity of a pool, one entry per resource.
 ///
-/// Whether a task fits is decided in whole steps of the workload's amounts, which loses nothing:
-/// a sum of whole steps is at most C exactly when it is at most floor(C). Shares divide by C
-/// itself.
+/// Whether tasks fit is decided in whole steps of the workload's amounts. No precision is lost: a sum of whole steps is
+/// at most C exactly if it is at most floor(C). Shares divide by C itself.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capacity {
     units: Vec<Rational>,
     steps: Vec<Rational>,
-    fits: Vec<Amount>,
+    amounts: Vec<Amount>,
 }
 
-/// Why a capacity is refused.
+/// An error in a capacity.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum CapacityError {
-    /// A capacity of zero would make every share a division by zero.
+    /// A capacity of 0, with which every share would be a division by zero.
     #[error("the capacity of {resource} is 0; it must be greater than 0")]
     Zero {
         /// The resource's name.
         resource: String,
     },
-    /// A multiple of a mean use that is zero.
+    /// A multiple of a mean use that is 0.
     #[error(
-        "the workload's mean use of {resource} is 0 (no task holds any for any time), so no multiple of it is a capacity; name an absolute pool in a file instead"
+        "the workload's mean use of {resource} is 0 (no task holds any for any time), so no multiple of it is a capacity; give an absolute pool in a file instead"
     )]
     NoUse {
         /// The resource's name.
@@ -37,33 +36,28 @@ pub enum CapacityError {
 }
 
 impl Capacity {
-    /// A pool with so many of each resource's own units.
+    /// Creates a pool from one exact number per resource, in the resource's own unit.
     ///
     /// # Errors
-    /// If one is zero.
+    /// Returns an error if a number is 0.
+    ///
+    /// # Panics
+    /// Panics if `resources` and `units` differ in length.
     pub fn new(resources: &[Resource], units: Vec<Rational>) -> Result<Capacity, CapacityError> {
-        assert_eq!(resources.len(), units.len(), "one capacity a resource");
+        assert_eq!(resources.len(), units.len(), "one capacity per resource");
         if let Some(r) = units.iter().position(Rational::is_zero) {
             return Err(CapacityError::Zero { resource: resources[r].name.clone() });
         }
         let steps: Vec<Rational> =
             resources.iter().zip(&units).map(|(r, c)| c * Rational::from(IBig::from(r.steps()))).collect();
-        // Everything that can be held at once fits i64, so a larger pool is as good as this one.
-        let largest = UBig::from(i64::MAX as u64);
-        let fits = steps
-            .iter()
-            .map(|s| {
-                let floor = UBig::try_from(s.floor()).unwrap_or(UBig::ZERO);
-                Amount(u64::try_from(floor.min(largest.clone())).expect("at most i64::MAX"))
-            })
-            .collect();
-        Ok(Capacity { units, steps, fits })
+        let amounts = resources.iter().zip(&units).map(|(r, c)| whole_steps(c, r)).collect();
+        Ok(Capacity { units, steps, amounts })
     }
 
-    /// `factor` times the workload's mean use R.
+    /// Creates a pool of `factor` times the workload's [mean use](MeanUse) R.
     ///
     /// # Errors
-    /// If the factor or a mean use is zero.
+    /// Returns an error if the factor or a mean use is 0.
     pub fn multiple(resources: &[Resource], r: &MeanUse, factor: &Quantity) -> Result<Capacity, CapacityError> {
         if let Some(i) = r.units.iter().position(Rational::is_zero) {
             return Err(CapacityError::NoUse { resource: resources[i].name.clone() });
@@ -71,39 +65,39 @@ impl Capacity {
         Capacity::new(resources, r.units.iter().map(|u| u * factor.exact()).collect())
     }
 
-    /// How many resources there are.
+    /// Returns the number of resources.
     pub fn width(&self) -> usize {
-        self.fits.len()
+        self.amounts.len()
     }
 
-    /// In the workload's own units, exactly.
+    /// Returns the capacity of resource `r` in the workload's own unit, exactly.
     pub fn exact_units(&self, r: usize) -> &Rational {
         &self.units[r]
     }
 
-    /// In the workload's own units, as the nearest `f64`.
+    /// Returns the capacity of resource `r` in the workload's own unit, as the nearest `f64`.
     pub fn units(&self, r: usize) -> f64 {
         to_f64(&self.units[r])
     }
 
-    /// In steps of an [`Amount`], exactly.
+    /// Returns the capacity of resource `r` in steps of an [`Amount`], exactly.
     pub fn exact_steps(&self, r: usize) -> &Rational {
         &self.steps[r]
     }
 
-    /// In steps of an [`Amount`], as the nearest `f64`.
+    /// Returns the capacity of resource `r` in steps of an [`Amount`], as the nearest `f64`.
     pub fn steps(&self, r: usize) -> f64 {
         to_f64(&self.steps[r])
     }
 
-    /// The largest sum of amounts that fits: floor of the exact capacity.
-    pub fn fits(&self) -> &[Amount] {
-        &self.fits
+    /// Returns the largest sum of amounts that fits, per resource: the exact capacity rounded down to whole steps.
+    pub fn amounts(&self) -> &[Amount] {
+        &self.amounts
     }
 
-    /// Whether a task with these amounts fits into the empty pool.
+    /// Returns whether a task with these amounts fits into the empty pool.
     pub fn admits(&self, demand: &[Amount]) -> bool {
-        demand.iter().zip(&self.fits).all(|(d, c)| d <= c)
+        demand.iter().zip(&self.amounts).all(|(d, c)| d <= c)
     }
 }
 
@@ -116,17 +110,17 @@ mod tests {
     }
 
     #[test]
-    fn shares_keep_the_fraction_that_fitting_drops() {
+    fn shares_keep_the_fraction_that_amounts_drop() {
         let half = Quantity::parse("5/2").unwrap().exact().clone();
         let c = Capacity::new(&cpu(0), vec![half]).unwrap();
-        assert_eq!((c.fits(), c.steps(0)), ([Amount(2)].as_slice(), 2.5));
+        assert_eq!((c.amounts(), c.steps(0)), ([Amount(2)].as_slice(), 2.5));
         assert!(c.admits(&[Amount(2)]) && !c.admits(&[Amount(3)]));
     }
 
     #[test]
-    fn zero_is_refused_and_a_huge_pool_is_not() {
+    fn zero_is_rejected_and_a_huge_pool_is_not() {
         assert!(matches!(Capacity::new(&cpu(0), vec![Rational::ZERO]), Err(CapacityError::Zero { .. })));
         let huge = Quantity::parse("1e30").unwrap().exact().clone();
-        assert_eq!(Capacity::new(&cpu(9), vec![huge]).unwrap().fits(), [Amount(i64::MAX as u64)]);
+        assert_eq!(Capacity::new(&cpu(9), vec![huge]).unwrap().amounts(), [Amount(i64::MAX as u64)]);
     }
 }

@@ -1,23 +1,25 @@
-//! Distinct demand vectors, stored once.
+//! Demand vectors, each stored once.
 
 use std::collections::HashMap;
 
 use crate::{Amount, Nano};
 
-/// Which row of a [`DemandTable`] a task demands.
+/// The row of a [`DemandTable`] that a task holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
 pub struct DemandId(pub u32);
 
 impl DemandId {
-    /// As an index.
+    /// Returns the id as an index.
     pub fn index(self) -> usize {
         self.0 as usize
     }
 }
 
-/// The distinct demand vectors of a workload: a month of Google's trace has some 2,200 for 32
-/// million tasks, so a task holds a 4-byte [`DemandId`] instead of its amounts.
+/// The distinct demand vectors of a workload.
+///
+/// A month of Google's trace has about 2,200 of them for 32 million tasks, so a task stores a [`DemandId`] of 4 bytes
+/// instead of its amounts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DemandTable {
     width: usize,
@@ -25,35 +27,38 @@ pub struct DemandTable {
 }
 
 impl DemandTable {
-    /// From rows of `width` amounts, one after another.
+    /// Creates a table from rows of `width` amounts, one after another.
     pub(crate) fn new(width: usize, amounts: Vec<Amount>) -> DemandTable {
         debug_assert!(width > 0 && amounts.len().is_multiple_of(width));
         DemandTable { width, amounts }
     }
 
-    /// The amounts of one row, in the order of the resources.
+    /// Returns the amounts of one row, in the order of the resources.
+    ///
+    /// # Panics
+    /// Panics if there is no such row.
     #[inline]
     pub fn row(&self, id: DemandId) -> &[Amount] {
         &self.amounts[id.index() * self.width..][..self.width]
     }
 
-    /// How many rows there are.
+    /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.amounts.len().checked_div(self.width).unwrap_or(0)
     }
 
-    /// Whether there are none.
+    /// Returns whether there is no row.
     pub fn is_empty(&self) -> bool {
         self.amounts.is_empty()
     }
 
-    /// Every row with its id.
+    /// Returns every row with its id.
     pub fn rows(&self) -> impl Iterator<Item = (DemandId, &[Amount])> {
         self.amounts.chunks_exact(self.width.max(1)).enumerate().map(|(i, row)| (DemandId(i as u32), row))
     }
 }
 
-/// Collects demand vectors in billionths, whatever their size; decimals are chosen at the end.
+/// Collects demand vectors in billionths; the decimals of each resource are chosen at the end.
 #[derive(Clone, Debug)]
 pub(crate) struct DemandBuilder {
     width: usize,
@@ -77,7 +82,7 @@ impl DemandBuilder {
 
     pub(crate) fn intern(&mut self, row: &[Nano]) -> DemandId {
         debug_assert_eq!(row.len(), self.width);
-        // The tasks of one job follow each other with one vector: skip the hash.
+        // Consecutive tasks of one job have the same vector: skip the hash.
         if let Some(last) = self.last
             && self.row(last) == row
         {
@@ -96,8 +101,8 @@ impl DemandBuilder {
         id
     }
 
-    /// Takes column `r` away if it is zero in every row; ids stay what they are.
-    pub(crate) fn drop_unused(&mut self, r: usize) -> bool {
+    /// Removes column `r` if it is zero in every row, and returns whether it was. Ids do not change.
+    pub(crate) fn remove_if_unused(&mut self, r: usize) -> bool {
         let width = self.width;
         if self.rows.iter().skip(r).step_by(width).any(|v| *v != 0) {
             return false;
@@ -113,13 +118,15 @@ impl DemandBuilder {
         true
     }
 
-    /// All rows, one after another.
+    /// Returns all rows, one after another.
     pub(crate) fn into_rows(self) -> Vec<Nano> {
         self.rows
     }
 
-    /// The table of the rows named, in that order, and the decimals of each column: the fewest
-    /// that hold it exactly. Or the column whose amounts do not fit.
+    /// Returns the table of the rows in `order`, and the fewest decimals that hold each column exactly.
+    ///
+    /// # Errors
+    /// Returns the column whose amounts do not fit.
     pub(crate) fn finish(&self, order: &[u32]) -> Result<(DemandTable, Vec<u8>), usize> {
         let mut steps: Vec<Nano> = Vec::with_capacity(self.width);
         let mut decimals = Vec::with_capacity(self.width);

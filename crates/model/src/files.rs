@@ -1,15 +1,14 @@
-//! Files that appear whole or not at all.
+//! Atomic writes of files.
 //!
-//! Every room that writes results writes them through here, so that a full disk, a crash or a
-//! Ctrl-C leaves the old file or the new one, never a part. This room knows nothing of what it
-//! writes.
+//! All results are written with these functions, so that a full disk, a crash or Ctrl-C leaves the old file or the new
+//! one, never a part of it.
 
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 
-/// Writes `path` through a temporary file beside it that is renamed at the end; on failure
-/// nothing is left behind and an older `path` is untouched.
+/// Replaces `path` atomically: `write` fills a temporary file in the same folder, which is then renamed. On failure the
+/// temporary file is removed and an older `path` is untouched.
 ///
 /// ```
 /// use std::io::{self, Write};
@@ -27,13 +26,13 @@ use std::path::Path;
 /// ```
 ///
 /// # Errors
-/// If the file system refuses, or `write` fails.
+/// Returns an error if the temporary file cannot be created or renamed, or if `write` fails.
 pub fn replace_file<T, E: From<io::Error>>(path: &Path, write: impl FnOnce(&mut File) -> Result<T, E>) -> Result<T, E> {
     let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut builder = tempfile::Builder::new();
     builder.prefix(".evenhand-").suffix(".partial");
-    // Temporary files are private by default; what is renamed into place should be as readable
-    // as any other new file (the process's umask still applies).
+    // Temporary files are private by default; a result should be as readable as any other new file. The umask of the
+    // process still applies.
     #[cfg(unix)]
     builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
     let mut file = builder.tempfile_in(folder)?;
@@ -43,10 +42,10 @@ pub fn replace_file<T, E: From<io::Error>>(path: &Path, write: impl FnOnce(&mut 
     Ok(done)
 }
 
-/// Writes `bytes` to `path`, whole or not at all.
+/// Writes `bytes` to `path` atomically, as [`replace_file`] does.
 ///
 /// # Errors
-/// If the file system refuses.
-pub fn write_whole(path: &Path, bytes: &[u8]) -> io::Result<()> {
+/// Returns an error if the file cannot be written.
+pub fn write_atomically(path: &Path, bytes: &[u8]) -> io::Result<()> {
     replace_file(path, |file| file.write_all(bytes))
 }

@@ -1,10 +1,10 @@
-//! The vocabulary of the house: what every other room means by *time*, *amount*, *resource*,
-//! *user*, *weight*, *task*, *workload*, *capacity*, *machine* and *queue*.
+//! The data model that all other crates share: times, amounts, resources, users, accounts, weights, tasks, workloads,
+//! capacities, machines and queues. Also [seeded random numbers](random), [atomic writes](files) and the
+//! [calendar](calendar).
 //!
-//! This room decides nothing, reads no file and knows no policy. It holds the one rule that
-//! makes everything above it reproducible: **amounts and times are integers**. Shares and
-//! priorities are derived from them (as `f64`, and exactly as [`Rational`] where a tie has to
-//! be told from rounding), never accumulated.
+//! The crate knows no policy and no file format. One rule makes everything above it reproducible: **amounts and times
+//! are integers**. Shares and priorities are derived from them, as `f64`, or exactly as [`Rational`] where a tie must
+//! be distinguished from rounding; they are never accumulated.
 //!
 //! ```
 //! use evenhand_model::{Quantity, Resource, Task, Time, Span, WorkloadBuilder};
@@ -14,7 +14,7 @@
 //!     submit: Time::from_secs(10),
 //!     duration: Span::from_secs(60),
 //!     user: "alice",
-//!     // 0.0125 CPU and 0.5 of memory, exactly: nine decimals are held
+//!     // 0.0125 CPU and 0.5 of memory, exactly: amounts have up to nine decimals
 //!     amounts: &[Quantity::parse("0.0125").unwrap().nano().unwrap(), 500_000_000],
 //!     ..Task::default()
 //! });
@@ -25,16 +25,18 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod accounts;
+pub mod calendar;
 mod capacity;
 mod chunk;
+mod cluster;
 mod demand;
 pub mod files;
-mod machine;
 mod mean_use;
 mod names;
 mod quantity;
 pub mod random;
 mod resource;
+mod resource_quantity;
 mod time;
 mod weights;
 mod workload;
@@ -42,19 +44,20 @@ mod workload;
 pub use accounts::{Account, AccountTree, AccountsError};
 pub use capacity::{Capacity, CapacityError};
 pub use chunk::{Chunk, ChunkError};
+pub use cluster::{Cluster, ClusterError, MachineGroup, Queue, whole_steps};
 pub use dashu_int::{IBig, UBig};
 pub use dashu_ratio::RBig as Rational;
 pub use demand::{DemandId, DemandTable};
-pub use machine::{Cluster, ClusterError, MachineGroup, Queue, Stock, whole_steps};
 pub use mean_use::{MeanUse, mean_use};
 pub use names::Names;
 pub use quantity::{Quantity, QuantityError};
 pub use resource::{Amount, Resource};
+pub use resource_quantity::ResourceQuantity;
 pub use time::{Span, Time};
 pub use weights::{Weights, WeightsError};
 pub use workload::{Batch, Columns, NO_ID, NO_TIME, Nano, Task, UserId, Workload, WorkloadBuilder, WorkloadError};
 
-/// An exact rational as the nearest `f64`.
+/// Returns the `f64` nearest to an exact rational.
 ///
 /// ```
 /// use evenhand_model::{Rational, to_f64};

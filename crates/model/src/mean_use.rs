@@ -1,18 +1,17 @@
-//! R: a workload's own mean use of each resource.
+//! R: the mean use of each resource in a workload.
 
 use dashu_int::UBig;
 use dashu_ratio::RBig;
 
 use crate::{Rational, Span, Time, Workload};
 
-/// The time mean of what a workload's tasks held, by their original start and finish.
+/// The time mean of the amounts that the tasks of a workload held, from their original starts to their finishes.
 ///
-/// This is the R of paper 001: capacities of a study are given as multiples of it. A task whose
-/// trace has no start counts as if it started when submitted. The period runs from the first
-/// start to the last finish.
+/// This is R in Sadok et al. (2021); the capacities of a study are multiples of it. A task without an original start
+/// counts as if it had started when submitted. The period lasts from the first start to the last finish.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MeanUse {
-    /// One entry a resource, in the workload's own units, exactly; 0 if the period is empty.
+    /// The exact mean use, one entry per resource in the workload's own unit; 0 if the period is empty.
     pub units: Vec<Rational>,
     /// The first start.
     pub first_start: Time,
@@ -21,13 +20,13 @@ pub struct MeanUse {
 }
 
 impl MeanUse {
-    /// From the first start to the last finish.
+    /// Returns the time from the first start to the last finish.
     pub fn period(&self) -> Span {
         self.last_finish - self.first_start
     }
 }
 
-/// Measures R.
+/// Computes R, in time proportional to the rows of the workload.
 ///
 /// ```
 /// use evenhand_model::*;
@@ -41,7 +40,7 @@ impl MeanUse {
 /// ```
 pub fn mean_use(w: &Workload) -> MeanUse {
     let m = w.resources().len();
-    // Seconds-by-demand first: one multiplication a task, and the amounts once a distinct vector.
+    // Task-time per demand vector first: one multiplication per row, and the amounts once per distinct vector.
     let mut held = vec![0u128; w.demands().len()];
     let (mut first, mut last) = (Time::MAX, Time::ZERO);
     let c = w.columns();

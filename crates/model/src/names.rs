@@ -1,8 +1,8 @@
-//! Names to dense ids and back.
+//! Interns names as dense ids.
 
 use std::collections::HashMap;
 
-/// Names numbered in the order in which they are first seen.
+/// Names, numbered in the order in which they are first seen.
 ///
 /// ```
 /// let mut n = evenhand_model::Names::default();
@@ -17,12 +17,12 @@ pub struct Names {
 }
 
 impl Names {
-    /// The id of `name`, giving it the next one if it is new.
+    /// Returns the id of `name`; a new name gets the next id.
     ///
     /// # Panics
-    /// Past 2^32 - 1 names, which no trace has.
+    /// Panics after 2^32 - 1 names.
     pub fn intern(&mut self, name: &str) -> u32 {
-        // The rows of one user follow each other: skip the hash.
+        // Rows of one user are often consecutive: skip the hash.
         if self.list.get(self.last as usize).is_some_and(|last| last == name) {
             return self.last;
         }
@@ -37,27 +37,27 @@ impl Names {
         id
     }
 
-    /// The id of `name`, if it has one.
+    /// Returns the id of `name`, if it has one.
     pub fn id(&self, name: &str) -> Option<u32> {
         self.ids.get(name).copied()
     }
 
-    /// All names, by id.
+    /// Returns all names, indexed by id.
     pub fn list(&self) -> &[String] {
         &self.list
     }
 
-    /// All names, by id, without the index.
+    /// Converts to the list of all names, indexed by id.
     pub fn into_list(self) -> Vec<String> {
         self.list
     }
 
-    /// How many names there are.
+    /// Returns the number of names.
     pub fn len(&self) -> usize {
         self.list.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there is no name.
     pub fn is_empty(&self) -> bool {
         self.list.is_empty()
     }

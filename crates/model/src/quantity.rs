@@ -1,4 +1,4 @@
-//! Quantities as people write them: integers, decimals, fractions, sizes.
+//! Quantities as text: integers, decimals, fractions, sizes.
 
 use std::fmt;
 
@@ -8,7 +8,7 @@ use thiserror::Error;
 
 use crate::Rational;
 
-/// An exact, non-negative quantity read from text.
+/// An exact, non-negative quantity, parsed from text.
 ///
 /// Accepted: `4`, `0.0125`, `3.815e-05`, `"54/13"`, sizes with a binary unit (`18Ki`, `18Mi`,
 /// `18Gi`, `18Ti`, `18Pi`), with a decimal one (`k`, `M`, `G`, `T`, `P`), and thousandths
@@ -23,29 +23,29 @@ use crate::Rational;
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Quantity(Rational);
 
-/// Why a text is not a quantity.
+/// A text that is not a quantity.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("found {found:?}, expected {expected}")]
 pub struct QuantityError {
-    /// The text as found.
+    /// The text.
     pub found: String,
-    /// What a quantity looks like.
+    /// The expected form.
     pub expected: &'static str,
 }
 
 const EXPECTED: &str =
     "a number that is not negative: an integer, a decimal, a fraction \"54/13\" or a size (18Gi, 250m)";
-/// More digits than this (or a larger exponent) is not a quantity anyone means; it bounds the work.
+/// The longest decimal number and the largest exponent that are accepted. The limit bounds the work.
 const MAX_DIGITS: usize = 60;
-/// Numerator and denominator have no more digits than this, which what is written within [`MAX_DIGITS`] keeps
-/// to. Plain whole numbers may be so long, so that every quantity read can be written and read again.
+/// The most digits of a numerator or denominator; every text within [`MAX_DIGITS`] satisfies it. Plain whole numbers
+/// may be as long, so that every parsed quantity can be printed and parsed again.
 const MAX_WHOLE_DIGITS: usize = 4 * MAX_DIGITS;
 
 impl Quantity {
-    /// Reads a quantity.
+    /// Parses a quantity.
     ///
     /// # Errors
-    /// If the text is not a quantity, is negative, or has a zero denominator.
+    /// Returns an error if the text is not a quantity, is negative, or has a zero denominator.
     pub fn parse(text: &str) -> Result<Quantity, QuantityError> {
         parse(text.trim())
             .filter(is_writable)
@@ -53,22 +53,22 @@ impl Quantity {
             .ok_or_else(|| QuantityError { found: text.to_string(), expected: EXPECTED })
     }
 
-    /// The exact value.
+    /// Returns the exact value.
     pub fn exact(&self) -> &Rational {
         &self.0
     }
 
-    /// The nearest `f64`.
+    /// Returns the nearest `f64`.
     pub fn to_f64(&self) -> f64 {
         crate::to_f64(&self.0)
     }
 
-    /// Whether it is zero.
+    /// Returns whether the quantity is zero.
     pub fn is_zero(&self) -> bool {
         self.0.is_zero()
     }
 
-    /// In billionths, if it has at most nine decimals and fits.
+    /// Returns the quantity in billionths; `None` if it has more than nine decimals or does not fit `u128`.
     pub fn nano(&self) -> Option<u128> {
         let scaled = &self.0 * Rational::from(IBig::from(1_000_000_000u64));
         let (n, d) = scaled.into_parts();
@@ -130,8 +130,8 @@ fn decimal(text: &str) -> Option<Rational> {
     };
     let (whole, part) = mantissa.split_once('.').unwrap_or((mantissa, ""));
     let digits = whole.len() + part.len();
-    let most = if whole.len() == text.len() { MAX_WHOLE_DIGITS } else { MAX_DIGITS };
-    if digits == 0 || digits > most || !whole.bytes().chain(part.bytes()).all(|b| b.is_ascii_digit()) {
+    let limit = if whole.len() == text.len() { MAX_WHOLE_DIGITS } else { MAX_DIGITS };
+    if digits == 0 || digits > limit || !whole.bytes().chain(part.bytes()).all(|b| b.is_ascii_digit()) {
         return None;
     }
     let joined = UBig::from_str_radix(&format!("{whole}{part}"), 10).ok()?;
@@ -157,7 +157,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_read_can_be_written_and_read_again() {
+    fn parsed_quantities_survive_printing_and_parsing() {
         let nines = "9".repeat(60);
         for text in [nines.clone(), format!("1e-60/{nines}e60"), format!("0.5299/{nines}"), format!("{nines}Pi")] {
             let quantity = Quantity::parse(&text).unwrap();
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_a_quantity_is_refused() {
+    fn texts_that_are_not_quantities_are_rejected() {
         for bad in ["", "-1", "1/0", "nan", "inf", "1e999999999", "0x10", "1.2.3", "4 Gi", "Gi", "1e", "٣"] {
             assert!(Quantity::parse(bad).is_err(), "{bad}");
         }

@@ -1,18 +1,18 @@
-//! Random numbers that are the same on every machine and for any number of threads.
+//! Seeded random numbers that are the same on every machine and for any number of threads.
 //!
-//! A stream is xoshiro256++ (Blackman and Vigna, "Scrambled linear pseudorandom number
-//! generators", 2021), seeded by SplitMix64 from the master seed, the stream's name and its index:
-//! whoever draws from one stream disturbs no other. Distributions invert their cumulative
-//! function on `libm`, never on the platform's own functions, whose last bits differ.
+//! A stream is xoshiro256++ (Blackman and Vigna, "Scrambled linear pseudorandom number generators", 2021), seeded by
+//! SplitMix64 from the master seed, the stream's name and its index, so that streams are independent of each other.
+//! Distributions invert their cumulative distribution function with `libm`; the platform's own functions differ in
+//! their last bits.
 
-/// One stream of random numbers.
+/// A stream of random numbers.
 #[derive(Clone, Debug)]
 pub struct Stream([u64; 4]);
 
 impl Stream {
-    /// The stream `name`/`index` under a master seed.
+    /// Creates the stream `name`/`index` of a master seed.
     pub fn new(seed: u64, name: &str, index: u64) -> Stream {
-        // FNV-1a over the name; SplitMix64 spreads whatever structure is left.
+        // FNV-1a over the name; SplitMix64 removes the structure that is left.
         let hash =
             name.bytes().fold(0xcbf2_9ce4_8422_2325, |h: u64, b| (h ^ u64::from(b)).wrapping_mul(0x100_0000_01b3));
         let mut mixed = seed ^ hash;
@@ -21,7 +21,7 @@ impl Stream {
         Stream(std::array::from_fn(|_| split_mix(&mut state)))
     }
 
-    /// 64 random bits.
+    /// Draws 64 random bits.
     pub fn bits(&mut self) -> u64 {
         let s = &mut self.0;
         let out = s[0].wrapping_add(s[3]).rotate_left(23).wrapping_add(s[0]);
@@ -35,34 +35,34 @@ impl Stream {
         out
     }
 
-    /// Uniform between 0 and 1, never either.
+    /// Draws from the uniform distribution on the open interval (0, 1).
     pub fn uniform(&mut self) -> f64 {
         ((self.bits() >> 12) as f64 + 0.5) / (1u64 << 52) as f64
     }
 
-    /// Uniform among `0..n`; 0 if `n` is 0.
+    /// Draws uniformly from `0..n`; returns 0 if `n` is 0.
     pub fn below(&mut self, n: u64) -> u64 {
-        // The bias is n / 2^64: no workload can show it.
+        // The bias is n / 2^64, too small to be observed.
         ((u128::from(self.bits()) * u128::from(n)) >> 64) as u64
     }
 
-    /// Exponential with this mean.
+    /// Draws from the exponential distribution with this mean.
     pub fn exponential(&mut self, mean: f64) -> f64 {
         -mean * libm::log(self.uniform())
     }
 
-    /// Standard normal.
+    /// Draws from the standard normal distribution.
     pub fn normal(&mut self) -> f64 {
         normal_quantile(self.uniform())
     }
 
-    /// Pareto with tail index `alpha` between `least` and `most`.
-    pub fn pareto(&mut self, alpha: f64, least: f64, most: f64) -> f64 {
-        let cut = 1.0 - libm::pow(least / most, alpha);
-        least * libm::pow(1.0 - self.uniform() * cut, -1.0 / alpha)
+    /// Draws from the Pareto distribution with tail index `alpha`, truncated to `min..max`.
+    pub fn pareto(&mut self, alpha: f64, min: f64, max: f64) -> f64 {
+        let cut = 1.0 - libm::pow(min / max, alpha);
+        min * libm::pow(1.0 - self.uniform() * cut, -1.0 / alpha)
     }
 
-    /// Puts a list into random order.
+    /// Shuffles a list (Fisher and Yates).
     pub fn shuffle<T>(&mut self, list: &mut [T]) {
         for i in (1..list.len()).rev() {
             list.swap(i, self.below(i as u64 + 1) as usize);
@@ -78,8 +78,8 @@ fn split_mix(state: &mut u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// The standard normal score of a probability between 0 and 1 (Wichura, algorithm AS 241, 1988:
-/// about 16 digits).
+/// Returns the quantile of the standard normal distribution for a probability `p` in (0, 1), to about 16 digits
+/// (Wichura, algorithm AS 241, 1988).
 #[expect(clippy::excessive_precision, reason = "the coefficients as published")]
 pub fn normal_quantile(p: f64) -> f64 {
     fn ratio(r: f64, above: [f64; 8], below: [f64; 8]) -> f64 {
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_generator_is_the_published_one() {
+    fn the_generator_gives_the_published_outputs() {
         // First outputs of xoshiro256++ for the state 1, 2, 3, 4, from the authors' C code.
         let mut s = Stream([1, 2, 3, 4]);
         let expected = [41943041, 58720359, 3588806011781223, 3591011842654386, 9228616714210784205];
@@ -175,7 +175,7 @@ mod tests {
     }
 
     #[test]
-    fn normal_scores_are_the_known_ones() {
+    fn normal_quantiles_match_published_values() {
         for (p, z) in [(0.975, 1.959963984540054), (0.5, 0.0), (0.05, -1.6448536269514722), (1e-12, -7.034483825301131)]
         {
             assert!((normal_quantile(p) - z).abs() < 1e-12, "{p}: {}", normal_quantile(p));
@@ -193,8 +193,8 @@ mod tests {
     }
 
     #[test]
-    fn a_stream_never_changes() {
-        // Golden: whoever changes these changes every generated workload ever cited.
+    fn the_outputs_of_a_stream_never_change() {
+        // A change of these values changes every generated workload that was ever cited.
         let mut s = Stream::new(42, "golden", 7);
         assert_eq!([s.bits(), s.bits()], GOLDEN_BITS);
         let drawn = [s.uniform(), s.exponential(3.0), s.normal(), s.pareto(0.61, 11.0, 20_000.0)];

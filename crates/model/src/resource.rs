@@ -1,4 +1,4 @@
-//! Resources and amounts of them.
+//! Resources and their amounts.
 
 use dashu_int::UBig;
 
@@ -7,36 +7,36 @@ use crate::Rational;
 /// A resource that tasks hold while they run: `cpu`, `mem`, `gpu`, ….
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Resource {
-    /// Free text; `cpu`, `mem`, `gpu`, `disk`, `net` are customary.
+    /// The name; `cpu`, `mem`, `gpu`, `disk` and `net` are customary.
     pub name: String,
-    /// The workload's own unit, for people (`"KB"`, `"machines"`, `""` if it has none).
+    /// The unit in the workload (`"KB"`, `"machines"`); empty if there is none.
     pub unit: String,
-    /// An [`Amount`] counts units of 10^-decimals of `unit`.
+    /// The decimals of an [`Amount`], which counts steps of 10^-decimals of `unit`.
     pub decimals: u8,
 }
 
 impl Resource {
-    /// A resource with whole units.
+    /// Creates a resource without decimals.
     pub fn new(name: impl Into<String>, unit: impl Into<String>) -> Resource {
         Resource { name: name.into(), unit: unit.into(), decimals: 0 }
     }
 
-    /// How many [`Amount`] steps make one unit: 10^decimals.
+    /// Returns the steps of an [`Amount`] in one unit: 10^decimals.
     pub fn steps(&self) -> u64 {
         10u64.pow(u32::from(self.decimals))
     }
 
-    /// An amount in the workload's own unit, as the nearest `f64`.
+    /// Converts an amount to the workload's own unit, as the nearest `f64`.
     pub fn value(&self, amount: Amount) -> f64 {
         amount.0 as f64 / self.steps() as f64
     }
 
-    /// An amount in the workload's own unit, exactly.
+    /// Converts an amount to the workload's own unit, exactly.
     pub fn exact(&self, amount: Amount) -> Rational {
         Rational::from_parts(amount.0.into(), UBig::from(self.steps()))
     }
 
-    /// An amount as decimal text in the workload's own unit, exactly: `0.0125`.
+    /// Formats an amount as an exact decimal number in the workload's own unit: `0.0125`.
     pub fn format(&self, amount: Amount) -> String {
         let (whole, part) = (amount.0 / self.steps(), amount.0 % self.steps());
         if part == 0 {
@@ -53,7 +53,7 @@ impl Resource {
 pub struct Amount(pub u64);
 
 impl Amount {
-    /// The largest amount of one task: what a signed 64-bit column with 18 digits holds.
+    /// The largest amount of one task: 18 digits, which fit a signed 64-bit column.
     pub const MAX: Amount = Amount(999_999_999_999_999_999);
 }
 

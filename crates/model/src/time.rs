@@ -1,4 +1,4 @@
-//! Time as integer nanoseconds.
+//! Instants and durations in whole nanoseconds.
 
 use std::fmt;
 use std::ops::{Add, AddAssign, Sub};
@@ -7,7 +7,7 @@ use crate::{Quantity, QuantityError};
 
 const NANOS: u64 = 1_000_000_000;
 
-/// An instant: whole nanoseconds since the workload's own origin (the trace's zero, or 1970).
+/// An instant: whole nanoseconds since the origin of the workload (the zero of the trace, or 1970).
 ///
 /// At most [`Time::MAX`] (2^62 ns, 146 years), so that adding a [`Span`] never overflows `u64`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,37 +27,37 @@ macro_rules! nanos {
             /// The largest value: 2^62 nanoseconds.
             pub const MAX: $T = $T(1 << 62);
 
-            /// From whole nanoseconds; values above `MAX` are cut to it.
+            /// Converts from whole nanoseconds; larger values become `MAX`.
             pub const fn from_nanos(ns: u64) -> $T {
                 if ns > $T::MAX.0 { $T::MAX } else { $T(ns) }
             }
 
-            /// From whole nanoseconds, or `None` above `MAX`.
+            /// Converts from whole nanoseconds; returns `None` above `MAX`.
             pub fn checked_from_nanos(ns: u128) -> Option<$T> {
                 u64::try_from(ns).ok().filter(|&n| n <= $T::MAX.0).map($T)
             }
 
-            /// From whole microseconds, or `None` above `MAX`.
+            /// Converts from whole microseconds; returns `None` above `MAX`.
             pub fn checked_from_micros(us: u64) -> Option<$T> {
                 $T::checked_from_nanos(u128::from(us) * 1000)
             }
 
-            /// From whole seconds, or `None` above `MAX`.
+            /// Converts from whole seconds; returns `None` above `MAX`.
             pub fn checked_from_secs(s: u64) -> Option<$T> {
                 $T::checked_from_nanos(u128::from(s) * u128::from(NANOS))
             }
 
-            /// From whole seconds; values above `MAX` are cut to it.
+            /// Converts from whole seconds; larger values become `MAX`.
             pub const fn from_secs(s: u64) -> $T {
                 $T::from_nanos(s.saturating_mul(NANOS))
             }
 
-            /// Whole nanoseconds.
+            /// Returns the whole nanoseconds.
             pub const fn nanos(self) -> u64 {
                 self.0
             }
 
-            /// Seconds, as the nearest `f64`: for reports, never for decisions.
+            /// Returns seconds as the nearest `f64`. For reports, not for decisions.
             pub fn secs_f64(self) -> f64 {
                 // Whole seconds and the rest apart, so that nanoseconds survive past 2^53 ns.
                 (self.0 / NANOS) as f64 + (self.0 % NANOS) as f64 / NANOS as f64
@@ -65,7 +65,7 @@ macro_rules! nanos {
         }
 
         impl fmt::Display for $T {
-            /// Seconds, exactly: `12`, `0.5`, `3.000000001`.
+            /// Formats exact seconds: `12`, `0.5`, `3.000000001`.
             fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 let (s, ns) = (self.0 / NANOS, self.0 % NANOS);
                 if ns == 0 {
@@ -81,23 +81,23 @@ nanos!(Time);
 nanos!(Span);
 
 impl Time {
-    /// The time from `earlier` to `self`; zero if `earlier` is later.
+    /// Returns the time from `earlier` to `self`; zero if `earlier` is later.
     pub fn since(self, earlier: Time) -> Span {
         Span(self.0.saturating_sub(earlier.0))
     }
 
-    /// The instant `span` earlier; the beginning of time if there is none.
+    /// Returns the instant `span` earlier; [`Time::ZERO`] if that would be negative.
     ///
     /// ```
     /// use evenhand_model::{Span, Time};
-    /// assert_eq!(Time::from_secs(60).before(Span::from_secs(50)), Time::from_secs(10));
-    /// assert_eq!(Time::from_secs(60).before(Span::from_secs(70)), Time::ZERO);
+    /// assert_eq!(Time::from_secs(60).saturating_sub(Span::from_secs(50)), Time::from_secs(10));
+    /// assert_eq!(Time::from_secs(60).saturating_sub(Span::from_secs(70)), Time::ZERO);
     /// ```
-    pub fn before(self, span: Span) -> Time {
+    pub fn saturating_sub(self, span: Span) -> Time {
         Time(self.0.saturating_sub(span.0))
     }
 
-    /// `self + span`, or `None` above [`Time::MAX`].
+    /// Returns `self + span`; `None` above [`Time::MAX`].
     pub fn checked_add(self, span: Span) -> Option<Time> {
         // Both are at most 2^62, so the sum fits u64.
         Some(Time(self.0 + span.0)).filter(|t| *t <= Time::MAX)
@@ -105,11 +105,10 @@ impl Time {
 }
 
 impl Span {
-    /// Reads a duration: a decimal number and a unit (`s`, `m`, `h`, `d`, `w`), as in `90s`, `1.5h`
-    /// or `8d`.
+    /// Parses a duration: a decimal number and a unit (`s`, `m`, `h`, `d`, `w`), such as `90s`, `1.5h` or `8d`.
     ///
     /// # Errors
-    /// If it is not one, or is longer than [`Span::MAX`].
+    /// Returns an error if the text has another form or is longer than [`Span::MAX`].
     ///
     /// ```
     /// use evenhand_model::Span;
@@ -129,7 +128,7 @@ impl Span {
         let read = || {
             let per_unit = trimmed.chars().next_back().and_then(seconds)?;
             let number = trimmed[..trimmed.len() - 1].strip_suffix(' ').unwrap_or(&trimmed[..trimmed.len() - 1]);
-            // A size or a fraction is no number of hours.
+            // A quantity can also be a size or a fraction.
             let plain = number.bytes().all(|b| b.is_ascii_digit() || b == b'.');
             let nanos = Quantity::parse(number).ok().filter(|_| plain)?.nano()?;
             Span::checked_from_nanos(nanos.checked_mul(u128::from(per_unit))?)
@@ -173,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn adding_past_the_end_of_time_is_none() {
+    fn adding_beyond_the_maximum_returns_none() {
         assert_eq!(Time::MAX.checked_add(Span::from_nanos(1)), None);
         assert_eq!(Time::MAX + Span::MAX, Time::MAX);
         assert_eq!(Time::ZERO.checked_add(Span::MAX), Some(Time::MAX));

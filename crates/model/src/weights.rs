@@ -1,10 +1,10 @@
-//! Users' weights and the entitlements they give.
+//! Users' weights and entitlements.
 
 use thiserror::Error;
 
 use crate::{Quantity, Rational};
 
-/// The weight of every user, exactly; entitlement of user i is w_i / sum w.
+/// The exact weight of every user. The entitlement of user i is w_i / sum w.
 ///
 /// ```
 /// use evenhand_model::{Quantity, Weights, to_f64};
@@ -18,24 +18,24 @@ pub struct Weights {
     sum: Rational,
 }
 
-/// Why weights are refused.
+/// An error in weights.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum WeightsError {
-    /// A weight of zero would divide by zero and put its user first or last for ever.
+    /// A weight of 0, which would divide by zero.
     #[error(
         "the weight of user {user} is 0; a weight must be greater than 0 (leave a user out of the workload instead)"
     )]
     Zero {
-        /// The user's number.
+        /// The user's index.
         user: usize,
     },
 }
 
 impl Weights {
-    /// One weight a user.
+    /// Creates weights, one per user.
     ///
     /// # Errors
-    /// If a weight is zero.
+    /// Returns an error if a weight is 0.
     pub fn new(weights: impl IntoIterator<Item = Quantity>) -> Result<Weights, WeightsError> {
         let exact: Vec<Rational> = weights.into_iter().map(|q| q.exact().clone()).collect();
         if let Some(user) = exact.iter().position(Rational::is_zero) {
@@ -44,49 +44,47 @@ impl Weights {
         Ok(Weights::of_positive(exact))
     }
 
-    /// Of numbers known to be greater than 0.
+    /// Creates weights from numbers that are known to be greater than 0.
     pub(crate) fn of_positive(exact: Vec<Rational>) -> Weights {
         let sum = exact.iter().fold(Rational::ZERO, |a, w| a + w);
         Weights { exact, sum }
     }
 
-    /// `n` users of weight 1.
+    /// Creates weights of 1 for `n` users.
     pub fn equal(n: usize) -> Weights {
         Weights { exact: vec![Rational::ONE; n], sum: Rational::from(n as u64) }
     }
 
-    /// How many users there are.
+    /// Returns the number of users.
     pub fn len(&self) -> usize {
         self.exact.len()
     }
 
-    /// Whether there are none.
+    /// Returns whether there is no user.
     pub fn is_empty(&self) -> bool {
         self.exact.is_empty()
     }
 
-    /// The weight of one user, exactly.
+    /// Returns the exact weight of a user.
+    ///
+    /// # Panics
+    /// Panics if the user does not exist, as do all methods that take a user.
     pub fn exact(&self, user: usize) -> &Rational {
         &self.exact[user]
     }
 
-    /// w_i / sum w, exactly.
+    /// Returns the exact entitlement of a user: w_i / sum w.
     pub fn entitlement(&self, user: usize) -> Rational {
         &self.exact[user] / &self.sum
     }
 
-    /// The weight over the mean weight (1 for equal users).
+    /// Returns the weight over the mean weight; 1 if all weights are equal.
     pub fn over_mean(&self, user: usize) -> f64 {
         crate::to_f64(&self.exact_over_mean(user))
     }
 
-    /// The weight over the mean weight, exactly.
+    /// Returns the weight over the mean weight, exactly.
     pub fn exact_over_mean(&self, user: usize) -> Rational {
         &self.exact[user] * Rational::from(self.exact.len() as u64) / &self.sum
-    }
-
-    /// Whether every user has the same weight.
-    pub fn are_equal(&self) -> bool {
-        self.exact.windows(2).all(|w| w[0] == w[1])
     }
 }

@@ -2,13 +2,13 @@
 //!
 //! `cargo bench -p evenhand-policies --bench order [-- scan|tournament|live-tree|auto … N … ties]`
 //!
-//! Two resources, and a load as a full pool sees it: a decision takes the least user, gives it one
+//! Two resources, and a load as a full pool sees it: a decision takes the lowest user, gives it one
 //! task more (its share jumps and its commitment starts to grow towards it), and one task of a random
 //! user finishes. Between two decisions passes `step` half-lives. At delta = 1 - 1e-6 and ten tasks a
 //! second, as in Google's trace, that is 1.4e-7; at 1 - 1e-4, 1.4e-5; at 1 - 1e-2, 1.4e-3.
 //!
 //! Sizes and pasts are random numbers, so that few users are equal; with `ties` they come in steps, and
-//! all who are equally least are returned at each decision. Who is left out (-) took too long with fewer
+//! all who are equally lowest are returned at each decision. Who is left out (-) took too long with fewer
 //! users.
 
 #![allow(clippy::print_stdout, reason = "a benchmark prints")]
@@ -43,11 +43,11 @@ fn main() {
     }
     for step in STEPS {
         println!(
-            "{step} half-lives between decisions: ns a decision, events a thousand decisions, users least or nearly so"
+            "{step} half-lives between decisions: ns a decision, events a thousand decisions, users lowest or nearly so"
         );
         print!("{:>9}", "users");
         orders.iter().for_each(|o| print!(" {:>12} {:>12}", o.name(), "events"));
-        println!(" {:>9}", "least");
+        println!(" {:>9}", "lowest");
         let mut slow = vec![false; orders.len()];
         for &n in &sizes {
             print!("{n:>9}");
@@ -175,11 +175,11 @@ impl Load {
         }
         let s = (self.epoch - self.half_lives).exp2();
         let mut near = std::mem::take(&mut self.near);
-        self.order.least(s, 1e-14, 1e-17, &mut near);
-        let least = near.iter().copied().min();
+        self.order.lowest(s, 1e-14, 1e-17, &mut near);
+        let lowest = near.iter().copied().min();
         self.returned += near.len() as u64;
         self.near = near;
-        if let Some(user) = least {
+        if let Some(user) = lowest {
             self.change(user, self.users[user as usize].held + 1);
         }
         let finished = (self.next() % self.users.len() as u64) as u32;
@@ -188,7 +188,7 @@ impl Load {
             self.change(finished, held - 1);
         }
         self.decisions += 1;
-        black_box(least);
+        black_box(lowest);
     }
 
     /// Adds nanoseconds a decision, batch by batch.

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 
 use evenhand_model::{Amount, Rational, Time, UserId};
 
-use crate::Setting;
+use crate::PolicyContext;
 use crate::billing::{Billing, BillingRule};
 use crate::holdings::Holdings;
 use crate::usage::DecayedUsage;
@@ -20,25 +20,25 @@ pub(crate) struct AccountUsage {
 }
 
 impl AccountUsage {
-    /// Of the setting's tree; charges by `rule` unless the setting says how.
+    /// Of the context's tree; charges by `rule` unless the context sets a billing.
     ///
     /// # Panics
-    /// If the setting has no tree, or one of other users.
-    pub(crate) fn new(setting: &Setting<'_>, rule: BillingRule) -> AccountUsage {
-        let tree = setting.accounts.expect("built only where there are accounts");
-        let users = setting.weights.len();
+    /// If the context has no tree, or one of other users.
+    pub(crate) fn new(context: &PolicyContext<'_>, rule: BillingRule) -> AccountUsage {
+        let tree = context.accounts.expect("built only where there are accounts");
+        let users = context.weights.len();
         assert_eq!(tree.users(), users, "a tree of these users");
-        let decay = setting.decay.expect("the registration says that a decay is needed");
+        let decay = context.decay.expect("the registry checks that a decay is given");
         let node = |account: Option<usize>| account.map(|a| (users + a) as u32);
-        let homes = (0..users).map(|u| node(tree.home(u)));
+        let homes = (0..users).map(|u| node(tree.account_of(u)));
         let above: Vec<Option<u32>> = homes.chain(tree.accounts().iter().map(|a| node(a.parent))).collect();
         let of_users = (0..users).map(|u| tree.user_entitlement(u));
         let of_accounts = (0..tree.accounts().len()).map(|a| tree.account_entitlement(a));
         let by_default = Billing::shares(rule);
-        let billing = setting.billing.unwrap_or(&by_default);
+        let billing = context.billing.unwrap_or(&by_default);
         AccountUsage {
-            usage: DecayedUsage::new(billing, setting.capacity, decay, above.clone()),
-            holdings: Holdings::new(setting.capacity, users),
+            usage: DecayedUsage::new(billing, context.capacity, decay, above.clone()),
+            holdings: Holdings::new(context.capacity, users),
             entitlement: of_users.chain(of_accounts).cloned().collect(),
             above,
             first: vec![Time::ZERO; users],
@@ -94,7 +94,7 @@ impl AccountUsage {
     /// Moves time on; returns s.
     pub(crate) fn at(&mut self, now: Time) -> f64 {
         self.usage.advance(now);
-        // Lines are looked at anew for each decision: nobody waits to be told.
+        // Lines are looked at anew for each decision: no structure waits for changes.
         while self.usage.take_changed().is_some() {}
         self.usage.s()
     }

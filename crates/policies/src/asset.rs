@@ -1,16 +1,14 @@
-//! Asset fairness: the user whose shares of all resources sum to the least.
+//! Asset fairness: the user with the lowest sum of shares over all resources.
 
 use evenhand_model::Rational;
 
 use crate::Registration;
 use crate::share_order::{ShareKey, ShareOrder};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "asset",
-    summary: "least sum of shares of what is held now, over weight",
-    needs_decay: false,
-    build: |setting| Box::new(ShareOrder::new(setting, SumOfShares)),
-};
+pub(crate) const REGISTRATION: Registration =
+    Registration::new("asset", "lowest sum of the shares of current holdings, over weight", |context| {
+        Ok(Box::new(ShareOrder::new(context, SumOfShares)))
+    });
 
 /// sum_r o_r
 struct SumOfShares;

@@ -1,6 +1,54 @@
 //! What a running task is charged a second, for policies that remember use.
 
-use evenhand_model::{Amount, Capacity, Rational, to_f64};
+use evenhand_model::{Amount, Capacity, Quantity, Rational, Resource, to_f64};
+
+use crate::settings::{Listed, ReadSettings, Section, SettingKey, SettingOption};
+use crate::{PolicyContext, PolicyError};
+
+/// The option `--billing`, of all policies that remember use.
+pub const BILLING_OPTION: SettingOption = SettingOption {
+    option: "billing",
+    key: Some("billing"),
+    value_name: "max|sum[:RESOURCE=NUMBER,…]",
+    help: "What a task is charged a second, for policies that remember use: the largest or the sum of its \
+           amounts, each times a weight per unit (cpu=1,mem=0.25) or over capacity; a resource with a plus \
+           (+license=10) belongs to no machine and is added to the largest [default: each policy's own, over capacity]",
+    values: &[],
+    default: None,
+    label: "billing of policies that remember use",
+    listed: Listed::WhenGiven,
+    words: &[],
+};
+
+/// The key `billing` in the section of a policy that remembers use.
+pub const BILLING_KEY: SettingKey = SettingKey {
+    name: "billing",
+    kind: "\"max\" or \"sum\", then perhaps weights: \"max:cpu=1,mem=0.25,+license=10\"",
+    default: "the policy's own rule, each resource over capacity",
+    help: "charge of a running task a second: the largest or the sum of amount times weight",
+};
+
+/// The setting `billing` of a policy that remembers use.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BillingSettings {
+    /// `None`: as the context has it, else the policy's default.
+    pub billing: Option<Billing>,
+}
+
+impl BillingSettings {
+    /// Returns the context with this billing, if one is set.
+    pub fn over<'a>(&'a self, context: &PolicyContext<'a>) -> PolicyContext<'a> {
+        context.billing(self.billing.as_ref().or(context.billing))
+    }
+}
+
+impl ReadSettings for BillingSettings {
+    const KEYS: &'static [SettingKey] = &[BILLING_KEY];
+
+    fn read(section: &Section<'_>, context: &PolicyContext<'_>) -> Result<BillingSettings, PolicyError> {
+        Ok(BillingSettings { billing: section.parse("billing", |text| Billing::parse(text, context.resources))? })
+    }
+}
 
 /// How a task's amounts become one number: its charge a second while it runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +77,43 @@ impl Billing {
     /// With each resource weighted by 1 over capacity.
     pub fn shares(rule: BillingRule) -> Billing {
         Billing { rule, weights: None, global: Vec::new() }
+    }
+
+    /// Reads `max` or `sum`, then perhaps a colon and weights per unit: `max:cpu=1,mem=0.25,+license=10`. As in Slurm, a
+    /// resource that is not named is free.
+    ///
+    /// # Errors
+    /// Returns what was found and what was expected.
+    pub fn parse(text: &str, resources: &[Resource]) -> Result<Billing, String> {
+        let (rule, weights) = text.split_once(':').map_or((text, None), |(rule, weights)| (rule, Some(weights)));
+        let rule = match rule {
+            "max" => BillingRule::Largest,
+            "sum" => BillingRule::Sum,
+            _ => {
+                let expected = "max or sum, then perhaps a colon and weights as in max:cpu=1,mem=0.25,+license=10";
+                return Err(format!("found {rule:?}, expected {expected}"));
+            }
+        };
+        let Some(weights) = weights else { return Ok(Billing::shares(rule)) };
+        let mut per_unit = vec![Rational::ZERO; resources.len()];
+        let mut global = Vec::new();
+        for part in weights.split(',') {
+            let (name, weight) = part.split_once('=').unwrap_or((part, ""));
+            let (name, is_global) = name.strip_prefix('+').map_or((name, false), |name| (name, true));
+            let resource = resources.iter().position(|r| r.name == name).ok_or_else(|| {
+                let known = resources.iter().map(|r| r.name.as_str()).collect::<Vec<_>>().join(", ");
+                format!("found {name:?}, expected one of the resources {known}")
+            })?;
+            let weight = Quantity::parse(weight).map_err(|e| format!("weight of {name}: {e}"))?;
+            per_unit[resource] = weight.exact().clone();
+            if is_global {
+                global.push(resource);
+            }
+        }
+        if per_unit.iter().all(Rational::is_zero) {
+            return Err(format!("found {text:?}, expected a weight greater than 0"));
+        }
+        Ok(Billing { rule, weights: Some(per_unit), global })
     }
 
     /// What a task with this demand is charged a second on a pool: a weighted amount, not cut to a whole number.

@@ -96,7 +96,7 @@ impl Overuse for Wide {
     }
 }
 
-/// What paper 001, Eq. 6 needs to go on from an instant, beside the overuse ō that the commitment c
+/// What Eq. 6 of Sadok et al. (2021) needs to go on from an instant, beside the overuse ō that the commitment c
 /// moves to: c itself while it is small beside ō, or while there is none, and the gap c - ō else.
 ///
 /// Each loses its digits in the other where it is small: a commitment just begun is a sliver of ō,

@@ -2,7 +2,7 @@
 
 use evenhand_model::{Rational, Time, UserId};
 
-use crate::Setting;
+use crate::PolicyContext;
 use crate::commitment::{Memory, Overuse};
 use crate::decay::{Clock, Decay, two_to_minus};
 use crate::entitlement::{Entitlement, Excess, Step};
@@ -31,12 +31,12 @@ struct Account {
     epoch: u64,
 }
 
-/// The commitments of all users and the slopes of their lines (docs/simulation.md).
+/// The commitments of all users and the slopes of their lines (docs/src/reference/simulation.md).
 ///
 /// c is continuous, so during one instant it does not move however many tasks start and finish;
 /// afterwards it moves towards the overuse that the instant left. A user's change is *pending* until
-/// its next one at a later instant, or until somebody needs its commitments to all digits: then it
-/// is *settled*. Users who hold no more than their entitlement, and those nobody asks for, cost
+/// its next one at a later instant, or until a caller needs its commitments to all digits: then it
+/// is *settled*. Users who hold no more than their entitlement, and those no user asks for, cost
 /// nothing.
 pub(crate) struct Commitments {
     width: usize,
@@ -57,20 +57,20 @@ pub(crate) struct Commitments {
 }
 
 impl Commitments {
-    pub(crate) fn new(setting: &Setting<'_>, weights: &RelativeWeights) -> Commitments {
-        let width = setting.capacity.width();
-        let users = setting.weights.len();
-        let decay = setting.decay.expect("the registration says that a decay is needed");
+    pub(crate) fn new(context: &PolicyContext<'_>, weights: &RelativeWeights) -> Commitments {
+        let width = context.capacity.width();
+        let users = context.weights.len();
+        let decay = context.decay.expect("the registry checks that a decay is given");
         let entitled = weights.first_of_class().iter().flat_map(|user| {
-            let share = setting.weights.entitlement(user.index());
-            (0..width).map(move |r| Entitlement::new(&share * setting.capacity.exact_steps(r)))
+            let share = context.weights.entitlement(user.index());
+            (0..width).map(move |r| Entitlement::new(&share * context.capacity.exact_steps(r)))
         });
         let account = |u: usize| Account { class: weights.class(UserId(u as u32)), ..Account::default() };
         Commitments {
             width,
             decay,
             clock: Clock::new(decay),
-            steps: (0..width).map(|r| Step::new(Rational::ONE / setting.capacity.exact_steps(r))).collect(),
+            steps: (0..width).map(|r| Step::new(Rational::ONE / context.capacity.exact_steps(r))).collect(),
             entitled: entitled.collect(),
             accounts: (0..users).map(account).collect(),
             settled: vec![0; users * width],
@@ -89,7 +89,7 @@ impl Commitments {
         }
     }
 
-    /// s at the present instant: computed only where something depends on it. `rebase` is told by
+    /// s at the present instant: computed only where something depends on it. `rebase` is called with
     /// which power of two all slopes shrink if the epoch moves; own slopes follow when next used.
     #[inline]
     pub(crate) fn s(&mut self, rebase: impl FnMut(f64)) -> f64 {

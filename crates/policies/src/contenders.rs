@@ -1,10 +1,10 @@
-//! The few users who may be least for a while.
+//! The few users who may be lowest for a while.
 
 use crate::decay::two_to_minus;
 use crate::kinetic::LineOrder;
 
 /// How many contenders there may be: as many as vector instructions look at in passing.
-const MOST: usize = 8;
+const MAX_CONTENDERS: usize = 8;
 /// With more, or fewer, when they are chosen, they are next time chosen from a narrower, or wider,
 /// margin.
 const MANY: usize = 7;
@@ -18,9 +18,9 @@ const WIDEST: f64 = 1e9;
 
 const ABSENT: u8 = u8::MAX;
 
-/// Keeps those users of an order at hand whose priorities are within a margin of the least, and those
+/// Keeps those users of an order at hand whose priorities are within a margin of the lowest, and those
 /// whose lines changed since: as long as s has not fallen so far that another may have crossed the
-/// margin, the least is among them.
+/// margin, the lowest is among them.
 ///
 /// Of two questions asked in a short time, as those of a simulation are, the second so costs the
 /// evaluation of up to eight lines. The answers are those of the order itself.
@@ -28,23 +28,23 @@ pub(crate) struct Contenders {
     order: Box<dyn LineOrder>,
     branches: usize,
     enabled: bool,
-    /// Everyone's lines: a by branch, then b by branch, as of how many halvings of all slopes.
+    /// All users' lines: a by branch, then b by branch, as of how many halvings of all slopes.
     lines: Vec<f64>,
     as_of: Vec<u64>,
     halvings: u64,
     /// Each user's place among the contenders.
     place: Vec<u8>,
-    users: [u32; MOST],
+    users: [u32; MAX_CONTENDERS],
     count: usize,
     /// The contenders' lines, a column for each a and b.
-    columns: Vec<[f64; MOST]>,
-    /// Whether everyone else is known to have been above `floor` at `chosen_at`.
+    columns: Vec<[f64; MAX_CONTENDERS]>,
+    /// Whether all users else is known to have been above `floor` at `chosen_at`.
     chosen: bool,
     chosen_at: f64,
     floor: f64,
     /// No slope of anybody present is larger, or smaller than minus this.
     steepest: f64,
-    /// Above the least; adapts itself.
+    /// Above the lowest; adapts itself.
     margin: f64,
     /// Questions answered from the present contenders, and questions for which there will be none.
     answered: u32,
@@ -56,7 +56,7 @@ impl Contenders {
     /// `enabled`, every question goes to the order: one that counts order changes is to see every
     /// instant.
     pub(crate) fn new(n: usize, branches: usize, order: Box<dyn LineOrder>, enabled: bool) -> Contenders {
-        let enabled = enabled && n > MOST;
+        let enabled = enabled && n > MAX_CONTENDERS;
         Contenders {
             order,
             branches,
@@ -65,9 +65,9 @@ impl Contenders {
             as_of: vec![0; if enabled { n } else { 0 }],
             halvings: 0,
             place: vec![ABSENT; if enabled { n } else { 0 }],
-            users: [0; MOST],
+            users: [0; MAX_CONTENDERS],
             count: 0,
-            columns: vec![[0.0; MOST]; 2 * branches],
+            columns: vec![[0.0; MAX_CONTENDERS]; 2 * branches],
             chosen: false,
             chosen_at: 0.0,
             floor: 0.0,
@@ -97,16 +97,16 @@ impl Contenders {
         self.users[..self.count].iter().for_each(|&user| self.place[user as usize] = ABSENT);
         self.count = 0;
         self.chosen = false;
-        self.columns[..self.branches].fill([f64::INFINITY; MOST]);
-        self.columns[self.branches..].fill([0.0; MOST]);
+        self.columns[..self.branches].fill([f64::INFINITY; MAX_CONTENDERS]);
+        self.columns[self.branches..].fill([0.0; MAX_CONTENDERS]);
     }
 
     #[inline]
-    fn values(&self, s: f64) -> [f64; MOST] {
-        let mut values = [f64::NEG_INFINITY; MOST];
+    fn values(&self, s: f64) -> [f64; MAX_CONTENDERS] {
+        let mut values = [f64::NEG_INFINITY; MAX_CONTENDERS];
         let (a, b) = self.columns.split_at(self.branches);
         for (a, b) in a.iter().zip(b) {
-            for i in 0..MOST {
+            for i in 0..MAX_CONTENDERS {
                 let line = a[i] + b[i] * s;
                 // Not f64::max, whose care for NaN costs the vector instruction.
                 values[i] = if line > values[i] { line } else { values[i] };
@@ -127,12 +127,12 @@ impl Contenders {
         a.iter().zip(b).any(|(a, b)| a + b * self.chosen_at > self.floor)
     }
 
-    /// Whether the least and all near it are among the contenders; then they are put into `near`.
+    /// Whether the lowest and all near it are among the contenders; then they are put into `near`.
     #[inline]
     fn answer(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) -> bool {
         let values = self.values(s);
-        let least = least_of(values);
-        let limit = least + (least.abs() * relative + absolute);
+        let lowest = lowest_of(values);
+        let limit = lowest + (lowest.abs() * relative + absolute);
         // What others were above, less what they may have fallen by since. False too where there are no
         // contenders left.
         if limit <= self.floor - self.steepest * (self.chosen_at - s) - self.may_be_off() {
@@ -151,11 +151,11 @@ impl Contenders {
     fn choose(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
         self.clear();
         let margin = self.margin;
-        self.order.least(s, relative, absolute + margin, near);
+        self.order.lowest(s, relative, absolute + margin, near);
         if near.len() > MANY {
             // Where not even a narrow margin parts them they tie.
             (self.margin, self.rest) = if margin > absolute { (0.5 * margin, 1) } else { (margin, REST) };
-            self.order.least(s, relative, absolute, near);
+            self.order.lowest(s, relative, absolute, near);
             return;
         }
         if near.len() < FEW {
@@ -164,10 +164,10 @@ impl Contenders {
         near.iter().enumerate().for_each(|(place, &user)| self.put(place, user));
         self.count = near.len();
         let values = self.values(s);
-        let least = least_of(values);
-        let limit = least + (least.abs() * relative + absolute);
+        let lowest = lowest_of(values);
+        let limit = lowest + (lowest.abs() * relative + absolute);
         (self.chosen, self.chosen_at, self.answered) = (self.count > 0, s, 0);
-        self.floor = least + (least.abs() * relative + (absolute + margin));
+        self.floor = lowest + (lowest.abs() * relative + (absolute + margin));
         near.retain(|&user| values[self.place[user as usize] as usize] <= limit);
     }
 }
@@ -180,8 +180,8 @@ fn halvings(factor: f64) -> u64 {
 
 /// By halves: that is how vector instructions do it.
 #[inline]
-fn least_of(mut values: [f64; MOST]) -> f64 {
-    let mut half = MOST / 2;
+fn lowest_of(mut values: [f64; MAX_CONTENDERS]) -> f64 {
+    let mut half = MAX_CONTENDERS / 2;
     while half > 0 {
         for i in 0..half {
             values[i] = if values[i + half] < values[i] { values[i + half] } else { values[i] };
@@ -211,7 +211,7 @@ impl LineOrder for Contenders {
         match self.place[user as usize] {
             // As if it had been so when they were chosen: it was not near.
             ABSENT if self.was_above(a, b) => {}
-            ABSENT if self.count == MOST => self.chosen = false,
+            ABSENT if self.count == MAX_CONTENDERS => self.chosen = false,
             ABSENT => {
                 self.put(self.count, user);
                 self.count += 1;
@@ -237,7 +237,7 @@ impl LineOrder for Contenders {
     }
 
     #[inline]
-    fn least(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
+    fn lowest(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
         near.clear();
         if self.chosen && self.answer(s, relative, absolute, near) {
             self.answered += 1;
@@ -249,7 +249,7 @@ impl LineOrder for Contenders {
         }
         if self.rest > 0 || !self.enabled {
             self.rest = self.rest.saturating_sub(1);
-            return self.order.least(s, relative, absolute, near);
+            return self.order.lowest(s, relative, absolute, near);
         }
         self.choose(s, relative, absolute, near);
     }
@@ -306,7 +306,7 @@ mod tests {
             let mut contenders = Contenders::new(USERS as usize, 2, Box::new(scan.clone()), true);
             contenders.margin = margin;
             let mut s = 1.0;
-            let (mut near, mut twin) = (Vec::new(), Vec::new());
+            let (mut near, mut expected) = (Vec::new(), Vec::new());
             let set = |scan: &mut Scan, contenders: &mut Contenders, u: u32, a: [i8; 2], b: [i8; 2]| {
                 let (a, b) = (a.map(f64::from), b.map(f64::from));
                 scan.set(u, &a, &b);
@@ -333,11 +333,11 @@ mod tests {
                     }
                 }
                 for _ in 0..2 {
-                    scan.least(s, tolerance / 8.0, tolerance, &mut twin);
-                    contenders.least(s, tolerance / 8.0, tolerance, &mut near);
+                    scan.lowest(s, tolerance / 8.0, tolerance, &mut expected);
+                    contenders.lowest(s, tolerance / 8.0, tolerance, &mut near);
                     near.sort_unstable();
-                    twin.sort_unstable();
-                    prop_assert_eq!(&near, &twin);
+                    expected.sort_unstable();
+                    prop_assert_eq!(&near, &expected);
                 }
             }
         }
@@ -358,7 +358,7 @@ mod tests {
         for i in 0..1000u32 {
             contenders.set(i % 7, &[f64::from(i % 7) * 1e-3], &[0.1]);
             let before = contenders.answered;
-            contenders.least(1.0 - 1e-9 * f64::from(i), 0.0, 1e-12, &mut near);
+            contenders.lowest(1.0 - 1e-9 * f64::from(i), 0.0, 1e-12, &mut near);
             assert_eq!(near, [0]);
             kept += u32::from(contenders.answered > before);
         }

@@ -5,7 +5,7 @@ use thiserror::Error;
 
 use crate::wide::Wide;
 
-/// The decay of paper 001, Eq. 6: after t seconds a commitment keeps e^(-t / tau) of its distance
+/// The decay of Eq. 6 of Sadok et al. (2021): after t seconds a commitment keeps e^(-t / tau) of its distance
 /// to the present overuse, tau = -1 s / ln(delta).
 ///
 /// ```
@@ -71,6 +71,11 @@ impl Decay {
         Ok(Decay { per_nanosecond, rate, delta: libm::exp(-1.0 / tau_s), tau_s })
     }
 
+    /// Returns what remains of 1 after `span`: e^(-span / tau), to an `f64`'s digits.
+    pub fn kept(&self, span: Span) -> f64 {
+        self.over(span).kept.to_f64()
+    }
+
     /// What is kept and lost over `span`.
     #[inline]
     pub(crate) fn over(&self, span: Span) -> Kept {
@@ -117,13 +122,21 @@ pub(crate) struct Kept {
     pub(crate) error: f64,
 }
 
-/// s(t) = 2^-(half-lives since the epoch): with one decay every commitment is a straight line in s
-/// (docs/simulation.md), so priorities are compared without an exponential.
+/// The clock s(t) = 2^-(half-lives since the epoch). With one decay every commitment is a straight line in s
+/// (docs/src/reference/simulation.md), so priorities are compared without an exponential.
+///
+/// ```
+/// use evenhand_model::{Span, Time};
+/// use evenhand_policies::{Clock, Decay};
+/// let mut clock = Clock::new(Decay::from_half_life(Span::from_secs(10)).unwrap());
+/// assert_eq!(clock.s(Time::from_secs(5), |_| ()), 1.0); // the first instant is the epoch
+/// assert_eq!(clock.s(Time::from_secs(25), |_| ()), 0.25);
+/// ```
 ///
 /// Time is cut into stretches of a 2,048th of a half-life; s at the start of one is computed once
 /// with care, and within it by five terms of the exponential's series, which are exact to an f64.
 #[derive(Clone, Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     decay: Decay,
     origin: Option<Time>,
     /// Whole half-lives by which the epoch lies after the origin.
@@ -142,17 +155,18 @@ pub(crate) struct Clock {
 const HALF_LIVES_AN_EPOCH: u64 = 32;
 
 impl Clock {
-    pub(crate) fn new(decay: Decay) -> Clock {
+    /// Returns a clock whose epoch begins at the first instant it is asked for.
+    pub fn new(decay: Decay) -> Clock {
         let per_nanosecond = decay.per_nanosecond.to_f64();
         let stretch = ((1.0 / per_nanosecond + 0.5) as u64 / 2048).max(1);
         let rate = std::f64::consts::LN_2 * per_nanosecond;
         Clock { decay, origin: None, epoch: 0, stretch, start: 0, s_at_start: 1.0, rate }
     }
 
-    /// s at `now`, after telling `rebase` by which power of two every line's slope shrinks if the
-    /// epoch moves. The power is whole, so moving changes no comparison.
+    /// Returns s at `now`, in (2^-33, 1]. If the epoch moves, calls `rebase` first, with the power of two by which every
+    /// line's slope must be multiplied: a whole power, so that no comparison changes. `now` never decreases.
     #[inline]
-    pub(crate) fn s(&mut self, now: Time, rebase: impl FnMut(f64)) -> f64 {
+    pub fn s(&mut self, now: Time, rebase: impl FnMut(f64)) -> f64 {
         let origin = *self.origin.get_or_insert(now);
         let since_origin = (now - origin).nanos();
         if since_origin.wrapping_sub(self.start) >= self.stretch {
@@ -163,7 +177,7 @@ impl Clock {
         self.s_at_start * (1.0 - x * (1.0 - x * (1.0 / 2.0) * (1.0 - x * (1.0 / 3.0) * (1.0 - x * (1.0 / 4.0)))))
     }
 
-    /// Whole half-lives from the first instant to the epoch: the sum of all powers `rebase` was told.
+    /// Whole half-lives from the first instant to the epoch: the sum of all powers passed to `rebase`.
     #[inline]
     pub(crate) fn epoch(&self) -> u64 {
         self.epoch

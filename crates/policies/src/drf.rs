@@ -1,16 +1,14 @@
-//! Dominant resource fairness: the user with the least dominant share of what it holds now.
+//! Dominant resource fairness: the user with the lowest dominant share of its current holdings.
 
 use evenhand_model::Rational;
 
 use crate::Registration;
 use crate::share_order::{ShareKey, ShareOrder};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "drf",
-    summary: "least dominant share of what is held now, over weight",
-    needs_decay: false,
-    build: |setting| Box::new(ShareOrder::new(setting, DominantShare)),
-};
+pub(crate) const REGISTRATION: Registration =
+    Registration::new("drf", "lowest dominant share of current holdings, over weight", |context| {
+        Ok(Box::new(ShareOrder::new(context, DominantShare)))
+    });
 
 /// max_r o_r
 struct DominantShare;

@@ -20,20 +20,28 @@ use std::cmp::Ordering;
 use evenhand_model::{Rational, Time, UserId, to_f64};
 
 use crate::account_usage::AccountUsage;
-use crate::billing::BillingRule;
+use crate::billing::{BILLING_OPTION, BillingRule, BillingSettings};
 use crate::usage_order::UsageOrder;
-use crate::{Job, Policy, Registration, Setting, Standing};
+use crate::{Job, Policy, PolicyContext, Registration, Standing};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "fair-tree",
-    summary: "accounts, then users, by decayed usage over share, level by level (Slurm's Fair Tree)",
-    needs_decay: true,
-    build: |setting| match setting.accounts {
-        Some(_) => Box::new(FairTree::new(setting)),
-        // One level: users in the order of usage over share.
-        None => Box::new(UsageOrder::new(setting, BillingRule::Largest, None)),
+const NAME: &str = "fair-tree";
+
+pub(crate) const REGISTRATION: Registration = Registration::new(
+    NAME,
+    "accounts, then users, by decayed usage over share, level by level (Slurm's Fair Tree)",
+    |context| {
+        let settings: BillingSettings = context.read_settings(NAME)?;
+        let context = settings.over(context);
+        match context.accounts {
+            Some(_) => Ok(Box::new(FairTree::new(&context))),
+            // One level: users in the order of usage over share.
+            None => Ok(Box::new(UsageOrder::new(&context, BillingRule::Largest, None))),
+        }
     },
-};
+)
+.needing_decay()
+.with_settings::<BillingSettings>()
+.with_options(&[&BILLING_OPTION]);
 
 /// Rounding of a key, relative to its parts: what is nearer is compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
@@ -51,8 +59,8 @@ pub(crate) struct FairTree {
 }
 
 impl FairTree {
-    pub(crate) fn new(setting: &Setting<'_>) -> FairTree {
-        let tree = AccountUsage::new(setting, BillingRule::Largest);
+    pub(crate) fn new(context: &PolicyContext<'_>) -> FairTree {
+        let tree = AccountUsage::new(context, BillingRule::Largest);
         let (users, nodes) = (tree.users(), tree.nodes());
         let mut children = vec![Vec::new(); (nodes - users) as usize + 1];
         let mut inverse = vec![0.0; nodes as usize];
@@ -97,10 +105,10 @@ impl FairTree {
         self.tree.usage.compare_over(self.now, of(a), of(b))
     }
 
-    /// The nodes of `list` that tie for the least V / E among those that `may_lead`.
+    /// The nodes of `list` that tie for the lowest V / E among those that `may_lead`.
     fn leaders(&self, list: &[u32], may_lead: impl Fn(u32) -> bool) -> Vec<u32> {
-        let least = |a: u32, b: u32| if self.compare(b, a).is_lt() { b } else { a };
-        let Some(first) = list.iter().copied().filter(|n| may_lead(*n)).reduce(least) else { return Vec::new() };
+        let lowest = |a: u32, b: u32| if self.compare(b, a).is_lt() { b } else { a };
+        let Some(first) = list.iter().copied().filter(|n| may_lead(*n)).reduce(lowest) else { return Vec::new() };
         list.iter().copied().filter(|n| *n == first || self.compare(*n, first).is_eq()).collect()
     }
 
@@ -189,7 +197,7 @@ impl FairTree {
 }
 
 impl Policy for FairTree {
-    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+    fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         let first = first.map(|job| job.submitted);
         let was = self.tree.waiting(user, first);
         if was == first.is_some() {

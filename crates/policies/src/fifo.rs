@@ -3,14 +3,12 @@
 use evenhand_model::{Time, UserId};
 
 use crate::kinetic::WinnerTree;
-use crate::{Job, Policy, Registration, Setting, Standing};
+use crate::{Job, Policy, PolicyContext, Registration, Standing};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "fifo",
-    summary: "the task submitted first goes first, whoever's it is",
-    needs_decay: false,
-    build: |setting| Box::new(Fifo::new(setting)),
-};
+pub(crate) const REGISTRATION: Registration =
+    Registration::new("fifo", "the task submitted first goes first, whichever user submitted it", |context| {
+        Ok(Box::new(Fifo::new(context)))
+    });
 
 struct Fifo {
     first: Vec<Time>,
@@ -18,14 +16,14 @@ struct Fifo {
 }
 
 impl Fifo {
-    fn new(setting: &Setting<'_>) -> Fifo {
-        let users = setting.weights.len();
+    fn new(context: &PolicyContext<'_>) -> Fifo {
+        let users = context.weights.len();
         Fifo { first: vec![Time::ZERO; users], order: WinnerTree::new(users) }
     }
 }
 
 impl Policy for Fifo {
-    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+    fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         let first = first.map(|job| job.submitted);
         if let Some(submitted) = first {
             self.first[user.index()] = submitted;

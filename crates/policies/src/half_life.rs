@@ -18,22 +18,30 @@
 use evenhand_model::{Rational, Time, UserId, to_f64};
 
 use crate::account_usage::AccountUsage;
-use crate::billing::BillingRule;
+use crate::billing::{BILLING_OPTION, BillingRule, BillingSettings};
 use crate::commitment::Branch;
 use crate::present::Present;
 use crate::usage_order::UsageOrder;
-use crate::{Job, Policy, Registration, Setting, Standing};
+use crate::{Job, Policy, PolicyContext, Registration, Standing};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "half-life",
-    summary: "least decayed usage over share, with accounts' effective usage (Slurm's classic fairshare)",
-    needs_decay: true,
-    build: |setting| match setting.accounts {
-        Some(_) => Box::new(ClassicFairshare::new(setting)),
-        // Without accounts effective usage is usage.
-        None => Box::new(UsageOrder::new(setting, BillingRule::Largest, None)),
+const NAME: &str = "half-life";
+
+pub(crate) const REGISTRATION: Registration = Registration::new(
+    NAME,
+    "lowest decayed usage over share, with accounts' effective usage (Slurm's classic fairshare)",
+    |context| {
+        let settings: BillingSettings = context.read_settings(NAME)?;
+        let context = settings.over(context);
+        match context.accounts {
+            Some(_) => Ok(Box::new(ClassicFairshare::new(&context))),
+            // Without accounts effective usage is usage.
+            None => Ok(Box::new(UsageOrder::new(&context, BillingRule::Largest, None))),
+        }
     },
-};
+)
+.needing_decay()
+.with_settings::<BillingSettings>()
+.with_options(&[&BILLING_OPTION]);
 
 /// Rounding of a key, relative to its parts: what is nearer is compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
@@ -55,8 +63,8 @@ pub(crate) struct ClassicFairshare {
 }
 
 impl ClassicFairshare {
-    pub(crate) fn new(setting: &Setting<'_>) -> ClassicFairshare {
-        let tree = AccountUsage::new(setting, BillingRule::Largest);
+    pub(crate) fn new(context: &PolicyContext<'_>) -> ClassicFairshare {
+        let tree = AccountUsage::new(context, BillingRule::Largest);
         let exact_factor: Vec<Rational> = (0..tree.nodes())
             .map(|node| {
                 let entitled = tree.entitlement(node);
@@ -68,7 +76,7 @@ impl ClassicFairshare {
                 }
             })
             .collect();
-        let users = setting.weights.len();
+        let users = context.weights.len();
         ClassicFairshare {
             factor: exact_factor.iter().map(to_f64).collect(),
             exact_factor,
@@ -87,7 +95,7 @@ impl ClassicFairshare {
         let (value, size) = self.tree.usage.at(node, s);
         let factor = self.factor[node as usize];
         let (above, size_above) = match self.tree.above(node) {
-            Some(account) => self.sums[account as usize - self.present.everybody()],
+            Some(account) => self.sums[account as usize - self.present.user_count()],
             None => (0.0, 0.0),
         };
         (above + value * factor, size_above + size * factor)
@@ -96,7 +104,7 @@ impl ClassicFairshare {
     fn sum_accounts(&mut self, s: f64) {
         // Each after its parent.
         for account in 0..self.sums.len() {
-            self.sums[account] = self.sum((self.present.everybody() + account) as u32, s);
+            self.sums[account] = self.sum((self.present.user_count() + account) as u32, s);
         }
     }
 
@@ -141,7 +149,7 @@ impl ClassicFairshare {
 }
 
 impl Policy for ClassicFairshare {
-    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+    fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         let first = first.map(|job| job.submitted);
         self.tree.waiting(user, first);
         self.present.set(user, first.is_some());
@@ -160,16 +168,16 @@ impl Policy for ClassicFairshare {
     fn next(&mut self, now: Time) -> Option<UserId> {
         let s = self.tree.at(now);
         self.sum_accounts(s);
-        let mut least = f64::INFINITY;
+        let mut lowest = f64::INFINITY;
         let mut bounds = std::mem::take(&mut self.bounds);
         bounds.clear();
         bounds.extend(self.present.users().iter().map(|user| {
             let (value, size) = self.sum(user.0, s);
-            least = least.min(value + size * NEAR);
+            lowest = lowest.min(value + size * NEAR);
             value - size * NEAR
         }));
         let near =
-            self.present.users().iter().zip(&bounds).filter(|(_, bound)| **bound <= least).map(|(user, _)| *user);
+            self.present.users().iter().zip(&bounds).filter(|(_, bound)| **bound <= lowest).map(|(user, _)| *user);
         let first = near.reduce(|a, b| if self.before(now, b, a) { b } else { a });
         self.bounds = bounds;
         first

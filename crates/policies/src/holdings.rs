@@ -1,12 +1,12 @@
-//! What every user holds, in whole steps.
+//! Current holdings of every user, in whole steps.
 
 use std::collections::BTreeMap;
 
 use evenhand_model::{Amount, Capacity, Rational, UserId, Weights};
 
-/// Held amounts of all users, and what turns them into shares.
+/// Current holdings of all users, in steps of [`Amount`], and the capacity that turns them into shares.
 #[derive(Clone, Debug)]
-pub(crate) struct Holdings {
+pub struct Holdings {
     width: usize,
     held: Vec<u64>,
     /// 1 / capacity, by resource.
@@ -15,7 +15,8 @@ pub(crate) struct Holdings {
 }
 
 impl Holdings {
-    pub(crate) fn new(capacity: &Capacity, users: usize) -> Holdings {
+    /// Returns the holdings of so many users, who hold nothing.
+    pub fn new(capacity: &Capacity, users: usize) -> Holdings {
         let width = capacity.width();
         Holdings {
             width,
@@ -25,50 +26,54 @@ impl Holdings {
         }
     }
 
-    pub(crate) fn width(&self) -> usize {
+    /// Returns the number of resources.
+    pub fn width(&self) -> usize {
         self.width
     }
 
+    /// Returns a user's holdings, by resource.
     #[inline]
-    pub(crate) fn row(&self, user: UserId) -> &[u64] {
+    pub fn row(&self, user: UserId) -> &[u64] {
         &self.held[user.index() * self.width..][..self.width]
     }
 
+    /// Adds a demand that starts.
     #[inline]
-    pub(crate) fn add(&mut self, user: UserId, demand: &[Amount]) {
+    pub fn add(&mut self, user: UserId, demand: &[Amount]) {
         for (held, d) in self.held[user.index() * self.width..].iter_mut().zip(demand) {
             *held += d.0;
         }
     }
 
+    /// Subtracts a demand that ends; it must have been added before.
     #[inline]
-    pub(crate) fn remove(&mut self, user: UserId, demand: &[Amount]) {
+    pub fn remove(&mut self, user: UserId, demand: &[Amount]) {
         for (held, d) in self.held[user.index() * self.width..].iter_mut().zip(demand) {
             debug_assert!(*held >= d.0, "a task finishes once");
             *held -= d.0;
         }
     }
 
-    /// An amount over capacity.
+    /// Returns an amount of resource `r` over its capacity, rounded twice.
     #[inline]
-    pub(crate) fn share(&self, r: usize, steps: u64) -> f64 {
+    pub fn share(&self, r: usize, steps: u64) -> f64 {
         steps as f64 * self.per_step[r]
     }
 
-    /// An amount over capacity, exactly.
-    pub(crate) fn exact_share(&self, r: usize, steps: u64) -> Rational {
+    /// Returns an amount of resource `r` over its capacity, exactly.
+    pub fn exact_share(&self, r: usize, steps: u64) -> Rational {
         Rational::from(steps) / self.capacity.exact_steps(r)
     }
 
-    /// A user's shares.
-    pub(crate) fn shares(&self, user: UserId) -> Vec<f64> {
+    /// Returns a user's shares, by resource.
+    pub fn shares(&self, user: UserId) -> Vec<f64> {
         self.row(user).iter().enumerate().map(|(r, &h)| self.share(r, h)).collect()
     }
 }
 
-/// Users' weights over the mean, ready for keys.
+/// Users' weights over the mean weight, ready for keys.
 #[derive(Clone, Debug)]
-pub(crate) struct RelativeWeights {
+pub struct RelativeWeights {
     inverse: Vec<f64>,
     /// Users of equal weight have one class, so that the exact comparison can skip dividing.
     class: Vec<u32>,
@@ -77,7 +82,8 @@ pub(crate) struct RelativeWeights {
 }
 
 impl RelativeWeights {
-    pub(crate) fn new(weights: &Weights) -> RelativeWeights {
+    /// Prepares weights.
+    pub fn new(weights: &Weights) -> RelativeWeights {
         let mut classes: BTreeMap<&Rational, u32> = BTreeMap::new();
         let mut first_of_class = Vec::new();
         let class: Vec<u32> = (0..weights.len())
@@ -93,27 +99,30 @@ impl RelativeWeights {
         RelativeWeights { inverse, class, first_of_class, weights: weights.clone() }
     }
 
-    /// Which of the different weights is this user's, numbered by first appearance.
-    pub(crate) fn class(&self, user: UserId) -> u32 {
+    /// Returns which of the different weights a user has, numbered by first appearance.
+    pub fn class(&self, user: UserId) -> u32 {
         self.class[user.index()]
     }
 
-    /// The first user of each class.
-    pub(crate) fn first_of_class(&self) -> &[UserId] {
+    /// Returns the first user of each class of equal weights.
+    pub fn first_of_class(&self) -> &[UserId] {
         &self.first_of_class
     }
 
+    /// Returns the mean weight over the user's weight: what a key is multiplied by.
     #[inline]
-    pub(crate) fn inverse(&self, user: UserId) -> f64 {
+    pub fn inverse(&self, user: UserId) -> f64 {
         self.inverse[user.index()]
     }
 
+    /// Returns whether two users have the same weight.
     #[inline]
-    pub(crate) fn equal(&self, a: UserId, b: UserId) -> bool {
+    pub fn equal(&self, a: UserId, b: UserId) -> bool {
         self.class[a.index()] == self.class[b.index()]
     }
 
-    pub(crate) fn exact_over_mean(&self, user: UserId) -> Rational {
+    /// Returns the user's weight over the mean weight, exactly.
+    pub fn exact_over_mean(&self, user: UserId) -> Rational {
         self.weights.exact_over_mean(user.index())
     }
 }

@@ -1,4 +1,4 @@
-//! Fairshare by penalties (paper 004): the user whose decayed penalties are least for its entitlement goes
+//! Fairshare by penalties (Klusáček & Rudová 2013): the user whose decayed penalties are lowest for its entitlement goes
 //! first.
 //!
 //! A job is charged what it holds in processors, times the speed of the machine it runs on and the price of
@@ -11,12 +11,12 @@
 //! What was charged halves every half-life, in continuous time: jobs that have finished are a line in
 //! s = 2^(-t / half-life), those that run a constant.
 //!
-//! What a job holds in processors is, under `penalty`, its least processor equivalents over the machines it
+//! What a job holds in processors is, under `penalty`, its lowest processor equivalents over the machines it
 //! fits on ([`Equivalents`]); under `cpu-time` its processors, at whatever speed and price: the CPU-time
 //! fairshare that the paper argues against.
 //!
 //! Entitlements come from the account tree if there is one, else from weights. **Ties**: a key is an `f64`, and
-//! one that is within [`NEAR`] of the least is as good as the least; among those it goes by the rule of this
+//! one that is within [`NEAR`] of the lowest is as good as the lowest; among those it goes by the rule of this
 //! crate.
 
 use std::collections::HashMap;
@@ -24,32 +24,69 @@ use std::collections::HashMap;
 use evenhand_model::{Rational, Span, Time, UserId, to_f64};
 
 use crate::decay::{Clock, Decay};
-use crate::equivalents::Equivalents;
+use crate::equivalents::{Combine, Equivalents};
 use crate::holdings::Holdings;
 use crate::kinetic::LineOrder;
-use crate::{Job, Policy, Registration, Setting, Standing};
+use crate::settings::{Listed, ReadSettings, Section, SettingKey, SettingOption, choice};
+use crate::{Job, Policy, PolicyContext, PolicyError, Registration, Standing};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "penalty",
-    summary: "least decayed penalties (processor equivalents x time x speed x queue price) over entitlement (paper 004)",
-    needs_decay: true,
-    build: |setting| Box::new(Penalty::new(setting, Price::of_equivalents(setting))),
+const NAME: &str = "penalty";
+
+pub(crate) const REGISTRATION: Registration = Registration::new(
+    NAME,
+    "lowest decayed penalties (processor equivalents x time x speed x queue price) over entitlement (Klusáček & Rudová 2013)",
+    |context| Ok(Box::new(Penalty::new(context, Price::of_equivalents(context, &context.read_settings(NAME)?)))),
+)
+.needing_decay()
+.with_settings::<PenaltySettings>()
+.with_options(&[&COMBINE_OPTION]);
+
+pub(crate) const CPU_TIME_REGISTRATION: Registration = Registration::new(
+    "cpu-time",
+    "lowest decayed processor time over entitlement: the fairshare that Klusáček & Rudová (2013) argue against",
+    |context| Ok(Box::new(Penalty::new(context, Price::of_processors(context)))),
+)
+.needing_decay();
+
+const COMBINE_OPTION: SettingOption = SettingOption {
+    option: "combine",
+    key: Some("combine"),
+    value_name: "HOW",
+    help: "Under the policy penalty: how GPUs and the like count beside processors and memory: max, sum, \
+           max-plus-optional (as in `evenhand price`) [default: max-plus-optional]",
+    values: &["max", "sum", "max-plus-optional"],
+    default: Some("max-plus-optional"),
+    label: "resources in a penalty",
+    listed: Listed::WithPolicy,
+    words: &[],
 };
 
-pub(crate) const CPU_TIME_REGISTRATION: Registration = Registration {
-    name: "cpu-time",
-    summary: "least decayed processor time over entitlement: fairshare that sees no memory (paper 004 argues against it)",
-    needs_decay: true,
-    build: |setting| Box::new(Penalty::new(setting, Price::of_processors(setting))),
-};
+struct PenaltySettings {
+    /// `None`: as the context's equivalents have it.
+    combine: Option<Combine>,
+}
 
-/// How near to the least, relatively, a key is as good as the least: what rounding makes of it.
+impl ReadSettings for PenaltySettings {
+    const KEYS: &'static [SettingKey] = &[SettingKey {
+        name: "combine",
+        kind: "\"max\", \"sum\" or \"max-plus-optional\"",
+        default: "\"max-plus-optional\"",
+        help: "how GPUs and other resources count beside processors and memory",
+    }];
+
+    fn read(section: &Section<'_>, _: &PolicyContext<'_>) -> Result<PenaltySettings, PolicyError> {
+        let combine = section.parse("combine", |text| choice(text, &Combine::ALL.map(|c| (c.name(), c))))?;
+        Ok(PenaltySettings { combine })
+    }
+}
+
+/// How near to the lowest, relatively, a key is as good as the lowest: what rounding makes of it.
 const NEAR: f64 = 64.0 * f64::EPSILON;
 
 /// What a chunk holds in processors.
 enum Price {
-    /// The least processor equivalents.
-    Least(Equivalents),
+    /// The lowest processor equivalents.
+    Lowest(Equivalents),
     /// Its part of the pool, of the resource of which it takes the largest.
     Share,
     /// Processors alone: which resource they are.
@@ -57,20 +94,26 @@ enum Price {
 }
 
 impl Price {
-    fn of_equivalents(setting: &Setting<'_>) -> Price {
-        setting.prices.cloned().map_or(Price::Share, Price::Least)
+    fn of_equivalents(context: &PolicyContext<'_>, settings: &PenaltySettings) -> Price {
+        let equivalents = context.equivalents.cloned().map(|found| match settings.combine {
+            Some(combine) => found.combined(combine),
+            None => found,
+        });
+        equivalents.map_or(Price::Share, Price::Lowest)
     }
 
-    /// Where nothing says which resource is processors it is the first.
-    fn of_processors(setting: &Setting<'_>) -> Price {
-        Price::Processors(setting.prices.map_or(0, Equivalents::processors))
+    /// The first resource, where no resource is known as processors.
+    fn of_processors(context: &PolicyContext<'_>) -> Price {
+        Price::Processors(context.equivalents.map_or(0, Equivalents::processors))
     }
 
     /// Of `chunk`, in units.
     fn processors(&self, chunk: &[Rational], holdings: &Holdings, steps: &[u64]) -> Rational {
         match self {
             // A pool may take what no machine does: then at the price of the whole.
-            Price::Least(prices) => prices.least(chunk).map_or_else(|| prices.of_totals(chunk), |(_, e)| e).processors,
+            Price::Lowest(prices) => {
+                prices.lowest(chunk).map_or_else(|| prices.of_totals(chunk), |(_, e)| e).processors
+            }
             Price::Share => {
                 let share = |(r, steps): (usize, &u64)| holdings.exact_share(r, *steps);
                 steps.iter().enumerate().map(share).max().unwrap_or(Rational::ZERO)
@@ -109,18 +152,18 @@ struct Penalty {
 }
 
 impl Penalty {
-    fn new(setting: &Setting<'_>, price: Price) -> Penalty {
-        let users = setting.weights.len();
-        let decay = setting.decay.expect("the registration says that a decay is needed");
-        let entitlement = |user: usize| match setting.accounts {
+    fn new(context: &PolicyContext<'_>, price: Price) -> Penalty {
+        let users = context.weights.len();
+        let decay = context.decay.expect("the registry checks that a decay is given");
+        let entitlement = |user: usize| match context.accounts {
             Some(tree) => tree.user_entitlement(user).clone(),
-            None => setting.weights.entitlement(user),
+            None => context.weights.entitlement(user),
         };
-        let capacity = setting.capacity;
+        let capacity = context.capacity;
         let holdings = Holdings::new(capacity, users);
         let all: Vec<Rational> = (0..capacity.width()).map(|r| capacity.exact_units(r).clone()).collect();
         let whole = match &price {
-            Price::Least(prices) => to_f64(&all[prices.processors()]),
+            Price::Lowest(prices) => to_f64(&all[prices.processors()]),
             Price::Share => 1.0,
             Price::Processors(r) => to_f64(&all[*r]),
         };
@@ -141,7 +184,7 @@ impl Penalty {
             s: None,
             first: vec![Time::ZERO; users],
             waiting: vec![false; users],
-            order: setting.order.structure(users, 1),
+            order: context.order.structure(users, 1),
             near: Vec::new(),
         }
     }
@@ -207,7 +250,7 @@ impl Penalty {
 }
 
 impl Policy for Penalty {
-    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+    fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         let was = std::mem::replace(&mut self.waiting[user.index()], first.is_some());
         match first {
             Some(job) => {
@@ -247,9 +290,9 @@ impl Policy for Penalty {
     fn next(&mut self, now: Time) -> Option<UserId> {
         let s = self.s(now);
         let mut near = std::mem::take(&mut self.near);
-        self.order.least(s, 2.0 * NEAR, f64::MIN_POSITIVE, &mut near);
-        let least = near.iter().map(|&u| self.key(u, s)).fold(f64::INFINITY, f64::min);
-        let as_good = near.iter().filter(|&&u| self.key(u, s) <= least * (1.0 + NEAR));
+        self.order.lowest(s, 2.0 * NEAR, f64::MIN_POSITIVE, &mut near);
+        let lowest = near.iter().map(|&u| self.key(u, s)).fold(f64::INFINITY, f64::min);
+        let as_good = near.iter().filter(|&&u| self.key(u, s) <= lowest * (1.0 + NEAR));
         let next = as_good.min_by_key(|&&u| (self.first[u as usize], u)).copied();
         self.near = near;
         next.map(UserId)
@@ -260,7 +303,7 @@ impl Policy for Penalty {
         Standing { shares: self.holdings.shares(user), commitments: Vec::new(), key: self.key(user.0, s) }
     }
 
-    fn goes_by_jobs(&self) -> bool {
+    fn depends_on_job_details(&self) -> bool {
         true
     }
 

@@ -39,7 +39,7 @@ impl Present {
     }
 
     /// How many there could be.
-    pub(crate) fn everybody(&self) -> usize {
+    pub(crate) fn user_count(&self) -> usize {
         self.place.len()
     }
 }

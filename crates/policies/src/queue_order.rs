@@ -1,74 +1,75 @@
-//! In which order a policy would start the jobs that wait now, given what ran before.
+//! The order in which a policy would start the pending jobs, given what has started and finished before.
 //!
-//! A live engine asks another question than a simulator: not what happens next, but who stands where in the
-//! queue. [`order`] answers it by virtual filling: the policy is told what ran, chooses, is told that its choice
-//! has started, and chooses again. Nothing is said of what fits: the engine starts what fits, in this order.
+//! A live engine asks another question than a simulator: not what happens next, but which rank each job of the queue
+//! has. [`order`] answers it by virtual filling: it notifies the policy of past starts and finishes, takes its choice,
+//! notifies it that the choice has started, and asks again. It does not consider what fits: the engine starts what fits,
+//! in this order.
 //!
-//! The answer depends on its arguments alone. Whoever keeps a queue in order asks anew each time with what has
-//! become known since, so there is no state to lose or to go stale here.
+//! The answer depends on the arguments alone. A caller that keeps a queue in order asks anew each time, with what has
+//! become known since, so there is no state to lose or to go stale.
 //!
 //! ```
 //! use evenhand_model::*;
-//! use evenhand_policies::queue_order::{Ran, Waits, order};
-//! use evenhand_policies::{Setting, registration};
+//! use evenhand_policies::queue_order::{PendingJob, StartedJob, order};
+//! use evenhand_policies::{PolicyContext, Registry};
 //! let resources = [Resource::new("cpu", "")];
 //! let capacity = Capacity::new(&resources, vec![Rational::from(8)]).unwrap();
 //! let weights = Weights::equal(2);
-//! let mut drf = (registration("drf").unwrap().build)(&Setting::new(&capacity, &weights));
+//! let mut drf = Registry::built_in().build("drf", &PolicyContext::new(&capacity, &weights)).unwrap();
 //!
 //! let (ann, bob, now) = (UserId(0), UserId(1), Time::from_secs(100));
-//! let ran = [Ran { started: Time::from_secs(50), ..Ran::new(ann, vec![Amount(2)]) }];
-//! let job = |user| Waits::new(user, vec![Amount(1)]);
-//! let turns = order(drf.as_mut(), &ran, &[job(ann), job(bob), job(bob), job(bob)], now, 10);
-//! // Bob until he holds as much as Ann; then they tie, and the smaller number goes.
-//! assert_eq!(turns.iter().map(|t| t.job).collect::<Vec<_>>(), [1, 2, 0, 3]);
+//! let started = [StartedJob { started: Time::from_secs(50), ..StartedJob::new(ann, vec![Amount(2)]) }];
+//! let job = |user| PendingJob::new(user, vec![Amount(1)]);
+//! let ranks = order(drf.as_mut(), &started, &[job(ann), job(bob), job(bob), job(bob)], now, 10);
+//! // Bob until he holds as much as Ann; then they tie, and the smaller number goes first.
+//! assert_eq!(ranks.iter().map(|rank| rank.job).collect::<Vec<_>>(), [1, 2, 0, 3]);
 //! ```
 use crate::{Job, Policy, Standing};
 use evenhand_model::{Amount, Span, Time, UserId};
 
-/// A job that has started.
+/// A job that has started, and may have finished.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ran {
-    /// What it is.
-    pub job: Waits,
+pub struct StartedJob {
+    /// The job.
+    pub job: PendingJob,
     /// When it started.
     pub started: Time,
-    /// When it ended; `None`: it runs.
+    /// When it finished; `None`: it is running.
     pub ended: Option<Time>,
 }
 
-impl Ran {
-    /// A job that has run since the beginning of time.
-    pub fn new(user: UserId, demand: Vec<Amount>) -> Ran {
-        Ran { job: Waits::new(user, demand), started: Time::ZERO, ended: None }
+impl StartedJob {
+    /// Reranks a job that has been running since time 0.
+    pub fn new(user: UserId, demand: Vec<Amount>) -> StartedJob {
+        StartedJob { job: PendingJob::new(user, demand), started: Time::ZERO, ended: None }
     }
 }
 
-/// A job, or several that are alike and not to be parted.
+/// A pending job, or a job array whose tasks are equal and start one after another.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Waits {
-    /// Whose it is.
+pub struct PendingJob {
+    /// The user that submitted it.
     pub user: UserId,
     /// When it was submitted.
     pub submitted: Time,
-    /// What each task holds, in steps.
+    /// What each task holds of each resource, in steps of [`Amount`].
     pub demand: Vec<Amount>,
-    /// On how many machines each runs at once.
+    /// The number of machines on which each task runs at once.
     pub chunks: u32,
-    /// Its queue, as the policy knows it.
+    /// Its queue, as an index of [`PolicyContext::queues`](crate::PolicyContext::queues).
     pub queue: Option<u32>,
-    /// The wall time each asks for.
+    /// The requested wall time of each task.
     pub requested: Span,
-    /// What a second is charged at ([`Job::rate`]).
+    /// The factor of the charge for a second ([`Job::rate`]).
     pub rate: f64,
-    /// How many there are.
+    /// The number of tasks.
     pub tasks: u64,
 }
 
-impl Waits {
-    /// One task of one chunk in no queue, at rate 1.
-    pub fn new(user: UserId, demand: Vec<Amount>) -> Waits {
-        Waits {
+impl PendingJob {
+    /// Reranks one task of one chunk in no queue, at rate 1.
+    pub fn new(user: UserId, demand: Vec<Amount>) -> PendingJob {
+        PendingJob {
             user,
             submitted: Time::ZERO,
             demand,
@@ -80,7 +81,7 @@ impl Waits {
         }
     }
 
-    fn seen(&self) -> Job<'_> {
+    fn as_job(&self) -> Job<'_> {
         Job {
             submitted: self.submitted,
             chunks: self.chunks,
@@ -92,78 +93,83 @@ impl Waits {
     }
 }
 
-/// One place in the order.
+/// The rank of one pending job in the order.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Turn {
-    /// Which of the waiting jobs.
+pub struct Rank {
+    /// The job, as an index of the pending jobs.
     pub job: usize,
-    /// What its user's standing was when it was chosen.
+    /// Its user's standing when it was chosen.
     pub standing: Standing,
-    /// How many tasks were chosen before it: those of arrays in their turn count one by one.
+    /// The number of tasks chosen before it; tasks of arrays count one by one.
     pub before: u64,
 }
 
-/// Tasks of one record that are chosen before it counts as gone: what is behind it is far from its turn.
-const MOST_TASKS: u64 = 10_000;
+/// The largest number of tasks of one array that are chosen; what follows them would not start soon.
+const MAX_TASKS: u64 = 10_000;
 
-/// The first `most` places in the order in which `policy`, which was told nothing yet, would start `waits` at
-/// `now`. The jobs of one user start in the order given. Several tasks that are not to be parted have the place
-/// of the first.
+/// Reranks the first `depth` ranks of the order in which `policy`, which must be newly built, would start `pending` at
+/// `now`. The jobs of one user start in the order given. An array has the rank of its first task.
 ///
-/// What started after `now` counts from `now` on; what took no time, not at all.
-pub fn order(policy: &mut dyn Policy, ran: &[Ran], waits: &[Waits], now: Time, most: usize) -> Vec<Turn> {
-    tell(policy, ran, now);
+/// A start after `now` counts from `now` on; a job that took no time does not count.
+pub fn order(
+    policy: &mut dyn Policy,
+    started: &[StartedJob],
+    pending: &[PendingJob],
+    now: Time,
+    depth: usize,
+) -> Vec<Rank> {
+    replay_past(policy, started, now);
     let mut rows: Vec<Vec<usize>> = Vec::new();
-    for (at, job) in waits.iter().enumerate().rev() {
+    for (at, job) in pending.iter().enumerate().rev() {
         let user = job.user.index();
         if rows.len() <= user {
             rows.resize_with(user + 1, Vec::new);
         }
-        // The last is the first of the user's.
+        // Reversed: the last entry is the user's first job.
         rows[user].push(at);
     }
     for row in &rows {
-        if let Some(first) = row.last().map(|at| waits[*at].seen()) {
-            policy.waiting(first.user, Some(&first));
+        if let Some(first) = row.last().map(|at| pending[*at].as_job()) {
+            policy.set_first_pending(first.user, Some(&first));
         }
     }
-    let mut turns: Vec<Turn> = Vec::new();
-    let mut taken = vec![0u64; waits.len()];
+    let mut ranks: Vec<Rank> = Vec::new();
+    let mut taken = vec![0u64; pending.len()];
     let mut before = 0;
-    while turns.len() < most {
+    while ranks.len() < depth {
         let Some(user) = policy.next(now) else { break };
         let row = &mut rows[user.index()];
         let Some(&job) = row.last() else { break };
-        let seen = waits[job].seen();
+        let next = pending[job].as_job();
         if taken[job] == 0 {
-            turns.push(Turn { job, standing: policy.standing(now, user), before });
+            ranks.push(Rank { job, standing: policy.standing(now, user), before });
         }
-        policy.started(now, &Job { started: now, ..seen });
+        policy.started(now, &Job { started: now, ..next });
         before += 1;
         taken[job] += 1;
-        if taken[job] >= waits[job].tasks.min(MOST_TASKS) {
+        if taken[job] >= pending[job].tasks.min(MAX_TASKS) {
             row.pop();
         }
-        let first = row.last().map(|at| waits[*at].seen());
-        policy.waiting(user, first.as_ref());
+        let first = row.last().map(|at| pending[*at].as_job());
+        policy.set_first_pending(user, first.as_ref());
     }
-    turns
+    ranks
 }
 
-/// Tells what ran, in the order in which it happened; at one instant first what ended.
-fn tell(policy: &mut dyn Policy, ran: &[Ran], now: Time) {
-    let mut events: Vec<(Time, bool, usize)> = Vec::with_capacity(2 * ran.len());
-    for (at, ran) in ran.iter().enumerate() {
-        let ended = ran.ended.filter(|end| *end <= now);
-        if ended.is_none_or(|end| end > ran.started) {
-            events.push((ran.started.min(now), true, at));
+/// Notifies the policy of past starts and finishes, in the order in which they happened; at one instant, finishes first.
+fn replay_past(policy: &mut dyn Policy, past: &[StartedJob], now: Time) {
+    let mut events: Vec<(Time, bool, usize)> = Vec::with_capacity(2 * past.len());
+    for (at, job) in past.iter().enumerate() {
+        let ended = job.ended.filter(|end| *end <= now);
+        if ended.is_none_or(|end| end > job.started) {
+            events.push((job.started.min(now), true, at));
             events.extend(ended.map(|end| (end, false, at)));
         }
     }
     events.sort_unstable();
     for (time, starts, at) in events {
-        let Ran { job, started, .. } = &ran[at];
-        let job = Job { started: (*started).min(now), ..job.seen() };
+        let StartedJob { job, started, .. } = &past[at];
+        let job = Job { started: (*started).min(now), ..job.as_job() };
         if starts { policy.started(time, &job) } else { policy.finished(time, &job) }
     }
 }

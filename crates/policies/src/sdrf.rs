@@ -1,18 +1,18 @@
-//! Stateful dominant resource fairness (paper 001): past over-use is a commitment that decays.
+//! Stateful dominant resource fairness (Sadok et al. 2021): past over-use is a commitment that decays.
 //!
 //! While nothing of a user starts or finishes, its commitment follows Eq. 6:
 //! c(t) = ō + (c(t0) - ō) e^(-(t - t0)/tau), where ō = max(o - entitlement, 0) is its overuse. With
 //! s = 2^(-half-lives since the epoch) that is a straight line, c = ō + B s, and so is every branch
 //! of the key: (o + ō) + B s.
 //!
-//! **Digits.** The lines, in `f64`, say who may be least. Among users they cannot tell apart
+//! **Digits.** The lines, in `f64`, determine which users may be lowest. Among users they cannot tell apart
 //! [`Commitment`](crate::commitment::Commitment), which has 36 digits and no smallest number,
 //! decides: overuse of a microsecond is a small part of B, and its order in time a small part of
 //! that. How far a line may be off is worked out at [`NEAR`].
 //!
 //! **Instants.** c is continuous, so during one instant it does not move however many tasks start
 //! and finish: the overuse that was in force *until* the instant counts, and the new one only once
-//! time has moved on. Besides being what Eq. 6 says, this keeps ties exact: a user that never
+//! time has moved on. Besides following Eq. 6, this keeps ties exact: a user that never
 //! exceeded its entitlement has B = 0 and ō = 0, and its key is its share to the bit. See
 //! [`Commitments`].
 
@@ -25,30 +25,73 @@ use crate::commitments::Commitments;
 use crate::contenders::Contenders;
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::{LineOrder, Order, WinnerTree};
-use crate::{Job, Policy, Registration, Setting, Standing};
+use crate::settings::{Listed, ReadSettings, Section, SettingKey, SettingOption, choice};
+use crate::{Job, Policy, PolicyContext, PolicyError, Registration, Standing};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "sdrf",
-    summary: "least max over resources of share + commitment, over weight (paper 001, Algorithm 1)",
-    needs_decay: true,
-    build: |setting| Box::new(Sdrf::new(setting, Key::SumPerResource)),
+const NAME: &str = "sdrf";
+
+pub(crate) const REGISTRATION: Registration = Registration::new(
+    NAME,
+    "lowest max over resources of share + commitment, over weight (Sadok et al. 2021, Algorithm 1)",
+    |context| Ok(Box::new(Sdrf::new(context, context.read_settings::<Key>(NAME)?))),
+)
+.needing_decay()
+.with_settings::<Key>()
+.with_options(&[&KEY_OPTION]);
+
+pub(crate) const DOMINANT_REGISTRATION: Registration = Registration::new(
+    "sdrf-dominant",
+    "lowest dominant share + dominant commitment, over weight (Sadok et al. 2021, Eq. 5)",
+    |context| Ok(Box::new(Sdrf::new(context, Key::DominantPlusDominant))),
+)
+.needing_decay();
+
+const KEY_OPTION: SettingOption = SettingOption {
+    option: "sdrf-key",
+    key: Some("key"),
+    value_name: "KEY",
+    help: "Key of sdrf: the largest sum of share and commitment (sum: Sadok et al. 2021, Algorithm 1), or the largest share \
+           plus the largest commitment (dominant: Eq. 5) [default: sum]",
+    values: &["sum", "dominant"],
+    default: Some("sum"),
+    label: "key of sdrf",
+    listed: Listed::Always,
+    words: &[
+        ("sum", "max over resources of (share + commitment)"),
+        ("per-resource", "max over resources of (share + commitment)"),
+        ("dominant", "max share + max commitment"),
+    ],
 };
 
-pub(crate) const DOMINANT_REGISTRATION: Registration = Registration {
-    name: "sdrf-dominant",
-    summary: "least dominant share + dominant commitment, over weight (paper 001, Eq. 5)",
-    needs_decay: true,
-    build: |setting| Box::new(Sdrf::new(setting, Key::DominantPlusDominant)),
-};
-
-/// Algorithm 1 of the paper adds share and commitment resource by resource; its Eq. 5 and the
-/// authors' code add the two maxima. They order users differently (docs/simulation.md).
-#[derive(Clone, Copy, PartialEq)]
-enum Key {
+/// The key, which is the policy's only setting.
+///
+/// Algorithm 1 of Sadok et al. (2021) adds share and commitment resource by resource; their Eq. 5 and
+/// their code add the two maxima. They order users differently (docs/src/reference/simulation.md).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Key {
     /// max_r (o_r + c_r)
+    #[default]
     SumPerResource,
     /// max_r o_r + max_r c_r
     DominantPlusDominant,
+}
+
+impl ReadSettings for Key {
+    const KEYS: &'static [SettingKey] = &[SettingKey {
+        name: "key",
+        kind: "\"per-resource\" or \"dominant\"",
+        default: "\"per-resource\"",
+        help: "add share and commitment resource by resource, or the largest of each (\"sum\" is another name of the first)",
+    }];
+
+    fn read(section: &Section<'_>, _: &PolicyContext<'_>) -> Result<Key, PolicyError> {
+        let keys = [
+            ("per-resource", Key::SumPerResource),
+            ("sum", Key::SumPerResource),
+            ("dominant", Key::DominantPlusDominant),
+        ];
+        Ok(section.parse("key", |text| choice(text, &keys))?.unwrap_or_default())
+    }
 }
 
 /// What the lines of two users may be off together: the absolute error of a key is NEAR / 2 times
@@ -68,7 +111,7 @@ enum Key {
 /// nothing; a slope too small for an `f64` is off by less than 2^-1000.
 const NEAR: f64 = 128.0 * f64::EPSILON;
 
-struct Sdrf {
+pub(crate) struct Sdrf {
     key: Key,
     holdings: Holdings,
     weights: RelativeWeights,
@@ -76,7 +119,7 @@ struct Sdrf {
     first: Vec<Time>,
     waiting: Vec<bool>,
     order: Contenders,
-    /// Waiting users who hold nothing and owe nothing: their key is 0, the least there is, so the tie
+    /// Waiting users who hold nothing and owe nothing: their key is 0, the lowest there is, so the tie
     /// rule alone decides among them. They are not in `order`.
     idle: WinnerTree,
     is_idle: Vec<bool>,
@@ -91,25 +134,25 @@ struct Sdrf {
 }
 
 impl Sdrf {
-    fn new(setting: &Setting<'_>, key: Key) -> Sdrf {
-        let users = setting.weights.len();
-        let width = setting.capacity.width();
-        let weights = RelativeWeights::new(setting.weights);
-        let counts = setting.order == Order::LiveTree;
+    pub(crate) fn new(context: &PolicyContext<'_>, key: Key) -> Sdrf {
+        let users = context.weights.len();
+        let width = context.capacity.width();
+        let weights = RelativeWeights::new(context.weights);
+        let counts = context.order == Order::LiveTree;
         Sdrf {
             key,
-            holdings: Holdings::new(setting.capacity, users),
+            holdings: Holdings::new(context.capacity, users),
             largest_inverse: (0..users as u32).map(|u| weights.inverse(UserId(u))).fold(1.0, f64::max),
             largest_share: 1.0,
-            commitments: Commitments::new(setting, &weights),
+            commitments: Commitments::new(context, &weights),
             weights,
             first: vec![Time::ZERO; users],
             waiting: vec![false; users],
             order: Contenders::new(
                 users,
                 width,
-                setting.order.structure(users, width),
-                setting.order != Order::LiveTree,
+                context.order.structure(users, width),
+                context.order != Order::LiveTree,
             ),
             idle: WinnerTree::new(users),
             is_idle: vec![false; users],
@@ -207,7 +250,7 @@ impl Sdrf {
 }
 
 impl Policy for Sdrf {
-    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+    fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         let first = first.map(|job| job.submitted);
         let was = std::mem::replace(&mut self.waiting[user.index()], first.is_some());
         match first {
@@ -241,7 +284,7 @@ impl Policy for Sdrf {
         }
         let s = commitments.s(|factor| order.rebase(factor));
         let absolute = NEAR * self.largest_inverse * self.largest_share;
-        order.least(s, NEAR, absolute, near);
+        order.lowest(s, NEAR, absolute, near);
         if idle.is_some() {
             return idle;
         }

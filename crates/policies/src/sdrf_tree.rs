@@ -1,9 +1,9 @@
 //! Stateful DRF level by level: accounts owe for their over-use as users do.
 //!
-//! Paper 001 knows users only. Here every account is entitled to its part of the pool, and so is every user
+//! Sadok et al. (2021) knows users only. Here every account is entitled to its part of the pool, and so is every user
 //! within it; what an account holds is what its users hold; and an account's commitments follow Eq. 6 with
 //! the overuse of the account, max(o - entitlement, 0). From the root, each decision goes to the child (with
-//! a waiting user in it) whose key max_r (o_r + c_r) / E is least, E its entitlement in the whole, until it
+//! a waiting user in it) whose key max_r (o_r + c_r) / E is lowest, E its entitlement in the whole, until it
 //! comes to a user. So what one user of an account over-uses, the whole account owes; and within an account
 //! those who used less come first. With one level it is `sdrf`, if each user is entitled to its weight.
 //!
@@ -19,19 +19,19 @@ use evenhand_model::{Amount, Rational, Time, UserId, to_f64};
 
 use crate::commitment::{Branch, Commitment};
 use crate::decay::{Clock, Decay};
-use crate::sdrf;
+use crate::sdrf::{Key, Sdrf};
 use crate::wide::Wide;
-use crate::{Job, Policy, Registration, Setting, Standing};
+use crate::{Job, Policy, PolicyContext, Registration, Standing};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "sdrf-tree",
-    summary: "sdrf level by level: accounts, too, have commitments and go by them",
-    needs_decay: true,
-    build: |setting| match setting.accounts {
-        Some(_) => Box::new(SdrfTree::new(setting)),
-        None => (sdrf::REGISTRATION.build)(setting),
+pub(crate) const REGISTRATION: Registration = Registration::new(
+    "sdrf-tree",
+    "sdrf level by level of the account tree: accounts have commitments, too",
+    |context| match context.accounts {
+        Some(_) => Ok(Box::new(SdrfTree::new(context))),
+        None => Ok(Box::new(Sdrf::new(context, Key::default()))),
     },
-};
+)
+.needing_decay();
 
 /// Rounding of a key, relative to its parts: what is nearer is compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
@@ -67,13 +67,13 @@ struct SdrfTree {
 }
 
 impl SdrfTree {
-    fn new(setting: &Setting<'_>) -> SdrfTree {
-        let tree = setting.accounts.expect("built only where there are accounts");
-        let decay = setting.decay.expect("the registration says that a decay is needed");
-        let (users, width) = (setting.weights.len(), setting.capacity.width());
+    fn new(context: &PolicyContext<'_>) -> SdrfTree {
+        let tree = context.accounts.expect("built only where there are accounts");
+        let decay = context.decay.expect("the registry checks that a decay is given");
+        let (users, width) = (context.weights.len(), context.capacity.width());
         assert_eq!(tree.users(), users, "a tree of these users");
         let node = |account: Option<usize>| account.map(|a| users + a);
-        let homes = (0..users).map(|u| node(tree.home(u)));
+        let homes = (0..users).map(|u| node(tree.account_of(u)));
         let above: Vec<Option<usize>> = homes.chain(tree.accounts().iter().map(|a| node(a.parent))).collect();
         let of_users = (0..users).map(|u| tree.user_entitlement(u).clone());
         let of_accounts = (0..tree.accounts().len()).map(|a| tree.account_entitlement(a).clone());
@@ -94,8 +94,8 @@ impl SdrfTree {
             children,
             entitlement,
             inverse,
-            capacity: (0..width).map(|r| setting.capacity.exact_steps(r).clone()).collect(),
-            per_step: (0..width).map(|r| 1.0 / setting.capacity.steps(r)).collect(),
+            capacity: (0..width).map(|r| context.capacity.exact_steps(r).clone()).collect(),
+            per_step: (0..width).map(|r| 1.0 / context.capacity.steps(r)).collect(),
             held: vec![0; nodes * width],
             settled: vec![0; nodes * width],
             commitment: vec![Commitment::default(); nodes * width],
@@ -214,8 +214,8 @@ impl SdrfTree {
     fn choice(&self, siblings: &[usize]) -> Option<usize> {
         let waits = |n: &usize| self.waiting[*n] > 0;
         let less = |a: usize, b: usize| if self.compare(b, a).is_lt() { b } else { a };
-        let least = siblings.iter().copied().filter(waits).reduce(less)?;
-        let tied = siblings.iter().copied().filter(waits).filter(|n| *n == least || self.compare(*n, least).is_eq());
+        let lowest = siblings.iter().copied().filter(waits).reduce(less)?;
+        let tied = siblings.iter().copied().filter(waits).filter(|n| *n == lowest || self.compare(*n, lowest).is_eq());
         let choices = tied.filter_map(|n| match n.checked_sub(self.users) {
             None => Some(n),
             Some(account) => self.choice(&self.children[account + 1]),
@@ -225,7 +225,7 @@ impl SdrfTree {
 }
 
 impl Policy for SdrfTree {
-    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+    fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         let first = first.map(|job| job.submitted);
         let was = std::mem::replace(&mut self.first[user.index()], first).is_some();
         if was == first.is_some() {

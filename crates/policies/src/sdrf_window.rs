@@ -1,8 +1,8 @@
 //! Stateful DRF with another memory: commitments are the mean overuse over a sliding window.
 //!
-//! Paper 001 forgets exponentially (Eq. 6). Here c_r(t) = 1/W times the integral of the overuse
+//! Sadok et al. (2021) forgets exponentially (Eq. 6). Here c_r(t) = 1/W times the integral of the overuse
 //! ō_r = max(o_r - entitlement, 0) from t - W to t: everything within the window counts alike, and what is
-//! older not at all. W is two half-lives of the decay given, so that "half-life" means the same for both:
+//! older not at all. W is two half-lives of the decay unless the setting `window` gives it, so that "half-life" means the same for both:
 //! half of a commitment comes from the last one.
 //!
 //! Such commitments are not straight lines in s but in t, and bend whenever old overuse leaves the window.
@@ -12,18 +12,43 @@
 use std::cmp::Ordering;
 use std::collections::VecDeque;
 
-use evenhand_model::{Rational, Time, UBig, UserId, to_f64};
+use evenhand_model::{Rational, Span, Time, UBig, UserId, to_f64};
 
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::present::Present;
-use crate::{Job, Policy, Registration, Setting, Standing};
+use crate::settings::{ReadSettings, Section, SettingKey};
+use crate::{Job, Policy, PolicyContext, PolicyError, Registration, Standing};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "sdrf-window",
-    summary: "sdrf whose commitments are the mean overuse of a sliding window of two half-lives",
-    needs_decay: true,
-    build: |setting| Box::new(SdrfWindow::new(setting)),
-};
+const NAME: &str = "sdrf-window";
+
+pub(crate) const REGISTRATION: Registration =
+    Registration::new(NAME, "sdrf whose commitments are the mean overuse of a sliding window", |context| {
+        Ok(Box::new(SdrfWindow::new(context, &context.read_settings(NAME)?)))
+    })
+    .needing_decay()
+    .with_settings::<WindowSettings>();
+
+struct WindowSettings {
+    /// W, two half-lives if absent.
+    window: Option<Span>,
+}
+
+impl ReadSettings for WindowSettings {
+    const KEYS: &'static [SettingKey] = &[SettingKey {
+        name: "window",
+        kind: "time > 0 (\"16d\")",
+        default: "two half-lives",
+        help: "length of the sliding window over which overuse is averaged",
+    }];
+
+    fn read(section: &Section<'_>, _: &PolicyContext<'_>) -> Result<WindowSettings, PolicyError> {
+        let window = section.parse("window", |text| match Span::parse(text).map_err(|e| e.to_string())? {
+            Span::ZERO => Err(format!("found {text:?}, expected a time greater than 0")),
+            span => Ok(span),
+        })?;
+        Ok(WindowSettings { window })
+    }
+}
 
 /// Rounding of a key, whose parts are at most 1 / w: what is nearer is compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
@@ -110,19 +135,19 @@ struct SdrfWindow {
 }
 
 impl SdrfWindow {
-    fn new(setting: &Setting<'_>) -> SdrfWindow {
-        let users = setting.weights.len();
-        let width = setting.capacity.width();
-        let decay = setting.decay.expect("the registration says that a decay is needed");
+    fn new(context: &PolicyContext<'_>, settings: &WindowSettings) -> SdrfWindow {
+        let users = context.weights.len();
+        let width = context.capacity.width();
+        let decay = context.decay.expect("the registry checks that a decay is given");
         let of_user = |u: usize| {
-            let share = setting.weights.entitlement(u);
-            (0..width).map(move |r| &share * setting.capacity.exact_steps(r)).collect::<Vec<_>>()
+            let share = context.weights.entitlement(u);
+            (0..width).map(move |r| &share * context.capacity.exact_steps(r)).collect::<Vec<_>>()
         };
         let entitled: Vec<Rational> = (0..users).flat_map(of_user).collect();
-        let weights = RelativeWeights::new(setting.weights);
+        let weights = RelativeWeights::new(context.weights);
         SdrfWindow {
-            window: decay.half_life_ns().saturating_mul(2).max(1),
-            holdings: Holdings::new(setting.capacity, users),
+            window: settings.window.map_or(decay.half_life_ns().saturating_mul(2).max(1), Span::nanos),
+            holdings: Holdings::new(context.capacity, users),
             largest_inverse: (0..users as u32).map(|u| weights.inverse(UserId(u))).fold(1.0, f64::max),
             weights,
             approximate: entitled.iter().map(to_f64).collect(),
@@ -213,7 +238,7 @@ impl SdrfWindow {
 }
 
 impl Policy for SdrfWindow {
-    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+    fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         let first = first.map(|job| job.submitted);
         if let Some(submitted) = first {
             self.first[user.index()] = submitted;
@@ -240,8 +265,8 @@ impl Policy for SdrfWindow {
         for place in 0..self.present.users().len() {
             keys.push(self.key(now, self.present.users()[place]));
         }
-        let least = keys.iter().copied().fold(f64::INFINITY, f64::min);
-        let limit = least + NEAR * (least + self.largest_inverse);
+        let lowest = keys.iter().copied().fold(f64::INFINITY, f64::min);
+        let limit = lowest + NEAR * (lowest + self.largest_inverse);
         let mut best: Option<UserId> = None;
         for (place, _) in keys.iter().enumerate().filter(|(_, key)| **key <= limit) {
             let user = self.present.users()[place];

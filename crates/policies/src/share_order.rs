@@ -1,4 +1,4 @@
-//! Users ordered by a function of what they hold now: drf and asset differ in one line.
+//! Users ordered by a function of their current holdings: drf and asset differ in one line.
 
 use std::cmp::Ordering;
 
@@ -6,20 +6,25 @@ use evenhand_model::{Rational, Time, UserId, to_f64};
 
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::WinnerTree;
-use crate::{Job, Policy, Setting, Standing};
+use crate::{Job, Policy, PolicyContext, Standing};
 
 /// Two keys nearer than this (relative to the larger) are compared exactly. A key is a handful of
 /// correctly rounded operations, each off by at most 2^-53.
 const NEAR: f64 = 32.0 * f64::EPSILON;
 
-/// A key made of a user's shares, before weight.
-pub(crate) trait ShareKey: Send {
+/// A key made of a user's current shares, before weight: the lowest goes first. Both methods compute the same function.
+///
+/// `shares` has one entry a resource, each at least 0.
+pub trait ShareKey: Send {
+    /// Returns the key with a relative error of at most 16 roundings.
     fn approximate(&self, shares: impl Iterator<Item = f64>) -> f64;
+
+    /// Returns the key exactly; called where keys are closer than rounding.
     fn exact(&self, shares: impl Iterator<Item = Rational>) -> Rational;
 }
 
-/// The policy whose key is `K` over weight.
-pub(crate) struct ShareOrder<K> {
+/// The policy whose key is `K` over weight. `next` takes constant time, a start or a finish O(log users).
+pub struct ShareOrder<K> {
     rule: K,
     holdings: Holdings,
     weights: RelativeWeights,
@@ -30,12 +35,13 @@ pub(crate) struct ShareOrder<K> {
 }
 
 impl<K: ShareKey> ShareOrder<K> {
-    pub(crate) fn new(setting: &Setting<'_>, rule: K) -> ShareOrder<K> {
-        let users = setting.weights.len();
+    /// Builds the policy for the users and the pool of `context`.
+    pub fn new(context: &PolicyContext<'_>, rule: K) -> ShareOrder<K> {
+        let users = context.weights.len();
         ShareOrder {
             rule,
-            holdings: Holdings::new(setting.capacity, users),
-            weights: RelativeWeights::new(setting.weights),
+            holdings: Holdings::new(context.capacity, users),
+            weights: RelativeWeights::new(context.weights),
             key: vec![0.0; users],
             first: vec![Time::ZERO; users],
             waiting: vec![false; users],
@@ -92,7 +98,7 @@ fn compare_exactly<K: ShareKey>(
 }
 
 impl<K: ShareKey> Policy for ShareOrder<K> {
-    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+    fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         let first = first.map(|job| job.submitted);
         self.waiting[user.index()] = first.is_some();
         if let Some(submitted) = first {

@@ -2,7 +2,7 @@
 //!
 //! A running task is charged all the time it runs, and charges are forgotten with one half-life H, so
 //! usage follows U' = rate - U ln 2 / H. Kept here is V = U ln 2 / H, usage in units in which holding a
-//! share of the pool for ever settles at that share. V' = (rate - V) ln 2 / H is Eq. 6 of paper 001 with
+//! share of the pool for ever settles at that share. V' = (rate - V) ln 2 / H is Eq. 6 of Sadok et al. (2021) with
 //! the rate in place of the overuse, so [`Commitment`] keeps V to the same digits, and in s = 2^(-t / H)
 //! every V is a straight line.
 //!

@@ -7,7 +7,7 @@ use crate::commitment::Branch;
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::LineOrder;
 use crate::usage::DecayedUsage;
-use crate::{Job, Policy, Setting, Standing};
+use crate::{Job, Policy, PolicyContext, Standing};
 
 /// Rounding of a key, relative to its largest part: what is nearer is compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
@@ -54,13 +54,13 @@ pub(crate) struct UsageOrder {
 }
 
 impl UsageOrder {
-    /// Charges by `rule` unless the setting says how; with `sampling`, starts are charged that much of
+    /// Charges by `rule` unless the context sets a billing; with `sampling`, starts are charged that much of
     /// running at once.
-    pub(crate) fn new(setting: &Setting<'_>, rule: BillingRule, sampling: Option<Span>) -> UsageOrder {
-        let users = setting.weights.len();
-        let decay = setting.decay.expect("the registration says that a decay is needed");
+    pub(crate) fn new(context: &PolicyContext<'_>, rule: BillingRule, sampling: Option<Span>) -> UsageOrder {
+        let users = context.weights.len();
+        let decay = context.decay.expect("the registry checks that a decay is given");
         let by_default = Billing::shares(rule);
-        let billing = setting.billing.unwrap_or(&by_default);
+        let billing = context.billing.unwrap_or(&by_default);
         let penalty = sampling.map(|interval| {
             let factor = decay.over(interval).lost.to_f64();
             EntryPenalty {
@@ -75,13 +75,13 @@ impl UsageOrder {
             }
         });
         UsageOrder {
-            usage: DecayedUsage::new(billing, setting.capacity, decay, vec![None; users]),
+            usage: DecayedUsage::new(billing, context.capacity, decay, vec![None; users]),
             penalty,
-            holdings: Holdings::new(setting.capacity, users),
-            weights: RelativeWeights::new(setting.weights),
+            holdings: Holdings::new(context.capacity, users),
+            weights: RelativeWeights::new(context.weights),
             first: vec![Time::ZERO; users],
             waiting: vec![false; users],
-            order: setting.order.structure(users, 1),
+            order: context.order.structure(users, 1),
             largest_part: 0.0,
             near: Vec::new(),
         }
@@ -101,7 +101,7 @@ impl UsageOrder {
         }
     }
 
-    /// Tells the order what is new about usage.
+    /// Passes changes of usage on to the order.
     fn synchronise(&mut self) {
         if let Some(factor) = self.usage.take_rebased() {
             self.order.rebase(factor);
@@ -156,7 +156,7 @@ impl UsageOrder {
 }
 
 impl Policy for UsageOrder {
-    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+    fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         let first = first.map(|job| job.submitted);
         let was = std::mem::replace(&mut self.waiting[user.index()], first.is_some());
         match first {
@@ -198,10 +198,10 @@ impl Policy for UsageOrder {
         let s = self.usage.s();
         self.synchronise();
         let mut near = std::mem::take(&mut self.near);
-        self.order.least(s, NEAR, NEAR * self.largest_part, &mut near);
-        let least = near.iter().map(|&u| UserId(u)).reduce(|a, b| if self.before(now, b, a) { b } else { a });
+        self.order.lowest(s, NEAR, NEAR * self.largest_part, &mut near);
+        let lowest = near.iter().map(|&u| UserId(u)).reduce(|a, b| if self.before(now, b, a) { b } else { a });
         self.near = near;
-        least
+        lowest
     }
 
     fn standing(&mut self, now: Time, user: UserId) -> Standing {

@@ -1,23 +1,24 @@
 //! The policies of sites with accounts against their documentation, in exact rationals.
 //!
-//! The twins do what the documents say step by step: sort, merge, count ranks, walk up for the effective
+//! The reference models do what the documents state step by step: sort, merge, count ranks, walk up for the effective
 //! usage. At whole multiples of the half-life usage is rational, so a tie is a tie.
 
 #![allow(clippy::unwrap_used)]
 
 use evenhand_model::{AccountTree, Amount, Capacity, Rational, Resource, Span, Time, UserId, Weights, to_f64};
-use evenhand_policies::{Decay, Job, Policy, Setting, registration};
+use evenhand_policies::{Decay, Job, Policy, PolicyContext, Registry};
 use proptest::prelude::*;
 
-mod documented;
-use documented::{CAPACITY, HALF_LIFE_S, Node, Twin, tree};
+#[path = "reference_models/slurm_documents.rs"]
+mod slurm_documents;
+use slurm_documents::{CAPACITY, HALF_LIFE_S, Node, SlurmDocuments, tree};
 
 fn policy(name: &str, tree: &AccountTree) -> Box<dyn Policy> {
     let capacity = Capacity::new(&[Resource::new("cpu", "")], vec![Rational::from(CAPACITY)]).unwrap();
     let weights = Weights::equal(tree.users());
     let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
-    let setting = Setting::new(&capacity, &weights).decay(Some(decay)).accounts(Some(tree));
-    (registration(name).unwrap().build)(&setting)
+    let setting = PolicyContext::new(&capacity, &weights).decay(Some(decay)).accounts(Some(tree));
+    Registry::built_in().build(name, &setting).unwrap()
 }
 
 /// Each user has held its number for one half-life, so that its usage is in proportion to it.
@@ -49,10 +50,10 @@ fn usage_in_parts_is_as_in_one() {
     let t = tree(&[], &[(None, 1), (None, 1)]);
     let capacity = Capacity::new(&[Resource::new("cpu", "")], vec![Rational::from(CAPACITY)]).unwrap();
     let weights = Weights::equal(t.users());
-    let setting = Setting::new(&capacity, &weights);
+    let setting = PolicyContext::new(&capacity, &weights);
     let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
     let usage = |looks: &[u64]| {
-        let mut policy = (registration("half-life").unwrap().build)(&setting.decay(Some(decay)));
+        let mut policy = Registry::built_in().build("half-life", &setting.decay(Some(decay))).unwrap();
         let user = UserId(0);
         policy.started(Time::ZERO, &Job::new(user, &[Amount(CAPACITY / 2)]));
         for look in looks.iter().filter(|l| **l < 7_000) {
@@ -91,11 +92,11 @@ fn a_user_who_ties_with_an_account_gets_the_rank_of_its_best_user() {
     close(&factors(&t, &[400, 100, 300]), &[1.0, 1.0, 1.0 / 3.0]);
     // That the best one does not wait makes no difference: x comes before a2.
     let (mut policy, now) = used("fair-tree", &t, &[400, 100, 300]);
-    policy.waiting(UserId(2), Some(&Job::new(UserId(2), &[]).at(Time::ZERO)));
-    policy.waiting(UserId(0), Some(&Job::new(UserId(0), &[]).at(Time::from_secs(1))));
+    policy.set_first_pending(UserId(2), Some(&Job::new(UserId(2), &[]).at(Time::ZERO)));
+    policy.set_first_pending(UserId(0), Some(&Job::new(UserId(0), &[]).at(Time::from_secs(1))));
     assert_eq!(policy.next(now), Some(UserId(0)));
     // But before a1 it is submission that decides.
-    policy.waiting(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::ZERO)));
+    policy.set_first_pending(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::ZERO)));
     assert_eq!(policy.next(now), Some(UserId(1)));
 }
 
@@ -135,16 +136,16 @@ impl Stateful {
         self.held.push((user, held));
     }
 
-    fn share(&self, twin: &Twin, node: Node) -> Rational {
-        let below = twin.users_below(node);
+    fn share(&self, reference: &SlurmDocuments, node: Node) -> Rational {
+        let below = reference.users_below(node);
         let held: u64 = self.held.iter().filter(|(u, _)| below.contains(u)).map(|(_, held)| held).sum();
         Rational::from(held) / Rational::from(CAPACITY)
     }
 
-    fn entitlement<'a>(&self, twin: &'a Twin, node: Node) -> &'a Rational {
+    fn entitlement<'a>(&self, reference: &'a SlurmDocuments, node: Node) -> &'a Rational {
         match node {
-            Node::User(u) => twin.tree.user_entitlement(u),
-            Node::Account(a) => twin.tree.account_entitlement(a),
+            Node::User(u) => reference.tree.user_entitlement(u),
+            Node::Account(a) => reference.tree.account_entitlement(a),
         }
     }
 
@@ -153,26 +154,26 @@ impl Stateful {
     }
 
     /// Eq. 6 for users and accounts alike.
-    fn pass(&mut self, twin: &Twin, keep: &Rational) {
-        let accounts = (0..twin.tree.accounts().len()).map(Node::Account);
-        let nodes = (0..twin.tree.users()).map(Node::User).chain(accounts);
+    fn pass(&mut self, reference: &SlurmDocuments, keep: &Rational) {
+        let accounts = (0..reference.tree.accounts().len()).map(Node::Account);
+        let nodes = (0..reference.tree.users()).map(Node::User).chain(accounts);
         self.commitment = nodes
             .map(|node| {
-                let overuse = (self.share(twin, node) - self.entitlement(twin, node)).max(Rational::ZERO);
+                let overuse = (self.share(reference, node) - self.entitlement(reference, node)).max(Rational::ZERO);
                 (node, &overuse + (self.committed(node) - &overuse) * keep)
             })
             .collect();
     }
 
-    fn choice(&self, twin: &Twin, parent: Option<usize>, first: &[Option<u64>]) -> Option<usize> {
-        let waits = |node: &Node| twin.users_below(*node).iter().any(|u| first[*u].is_some());
-        let siblings: Vec<Node> = twin.children(parent).into_iter().filter(waits).collect();
-        let key = |n: &Node| (self.share(twin, *n) + self.committed(*n)) / self.entitlement(twin, *n);
+    fn choice(&self, reference: &SlurmDocuments, parent: Option<usize>, first: &[Option<u64>]) -> Option<usize> {
+        let waits = |node: &Node| reference.users_below(*node).iter().any(|u| first[*u].is_some());
+        let siblings: Vec<Node> = reference.children(parent).into_iter().filter(waits).collect();
+        let key = |n: &Node| (self.share(reference, *n) + self.committed(*n)) / self.entitlement(reference, *n);
         let least = siblings.iter().map(key).min()?;
         let tied = siblings.into_iter().filter(|n| key(n) == least);
         let choices = tied.filter_map(|n| match n {
             Node::User(u) => Some(u),
-            Node::Account(a) => self.choice(twin, Some(a), first),
+            Node::Account(a) => self.choice(reference, Some(a), first),
         });
         choices.min_by_key(|u| (first[*u], *u))
     }
@@ -201,7 +202,7 @@ fn event() -> impl Strategy<Value = Event> {
 fn check(name: &str, tree: AccountTree, events: &[Event]) -> Result<(), TestCaseError> {
     let n = tree.users();
     let mut policy = policy(name, &tree);
-    let mut twin = Twin { usage: vec![Rational::ZERO; n], tree };
+    let mut reference = SlurmDocuments { usage: vec![Rational::ZERO; n], tree };
     let mut stateful = Stateful::default();
     let (mut running, mut rate) = (vec![Vec::new(); n], vec![0u64; n]);
     let mut first: Vec<Option<u64>> = vec![None; n];
@@ -217,7 +218,10 @@ fn check(name: &str, tree: AccountTree, events: &[Event]) -> Result<(), TestCase
             Event::Wait(u, waits) => {
                 first[u % n] = waits.then_some(now.nanos() % 3);
                 let user = UserId((u % n) as u32);
-                policy.waiting(user, first[u % n].map(|t| Job::new(user, &[]).at(Time::from_nanos(t))).as_ref());
+                policy.set_first_pending(
+                    user,
+                    first[u % n].map(|t| Job::new(user, &[]).at(Time::from_nanos(t))).as_ref(),
+                );
             }
             Event::Start(u, d) => {
                 running[u % n].push(d);
@@ -235,8 +239,8 @@ fn check(name: &str, tree: AccountTree, events: &[Event]) -> Result<(), TestCase
             }
             Event::Pass(half_lives) => {
                 let keep = Rational::from_parts(1.into(), evenhand_model::UBig::ONE << half_lives);
-                stateful.pass(&twin, &keep);
-                for (usage, rate) in twin.usage.iter_mut().zip(&rate) {
+                stateful.pass(&reference, &keep);
+                for (usage, rate) in reference.usage.iter_mut().zip(&rate) {
                     let rate = Rational::from(*rate) / Rational::from(CAPACITY);
                     *usage = &rate + (&*usage - &rate) * &keep;
                 }
@@ -244,13 +248,13 @@ fn check(name: &str, tree: AccountTree, events: &[Event]) -> Result<(), TestCase
             }
         }
         if name == "sdrf-tree" {
-            let expected = stateful.choice(&twin, None, &first).map(|u| UserId(u as u32));
+            let expected = stateful.choice(&reference, None, &first).map(|u| UserId(u as u32));
             prop_assert_eq!(policy.next(now), expected, "after {:?}", event);
             continue;
         }
         let key: Vec<Rational> = match name {
-            "fair-tree" => twin.ranks().into_iter().map(|rank| Rational::from((n - rank) as u64)).collect(),
-            _ => (0..n).map(|u| twin.classic(u)).collect(),
+            "fair-tree" => reference.ranks().into_iter().map(|rank| Rational::from((n - rank) as u64)).collect(),
+            _ => (0..n).map(|u| reference.classic(u)).collect(),
         };
         let waiting = (0..n).filter(|u| first[*u].is_some());
         let expected = waiting.min_by_key(|u| (&key[*u], first[*u], *u)).map(|u| UserId(u as u32));
@@ -298,17 +302,17 @@ proptest! {
     #[test]
     fn a_better_account_is_better_for_all_its_users(t in trees(), usage in prop::array::uniform8(0u64..5), k in 1u64..9) {
         let usage = &usage[..t.users()];
-        let twin = Twin { usage: usage.iter().map(|u| Rational::from(*u)).collect(), tree: t.clone() };
+        let reference = SlurmDocuments { usage: usage.iter().map(|u| Rational::from(*u)).collect(), tree: t.clone() };
         let found = factors(&t, usage);
         let scaled: Vec<u64> = usage.iter().map(|u| u * k).collect();
         prop_assert_eq!(&found, &factors(&t, &scaled));
         prop_assert!(found.iter().all(|f| *f > 0.0 && *f <= 1.0));
-        let level = |n: Node| twin.level_fairshare(n).map_or(f64::INFINITY, |lf| to_f64(&lf));
-        let children = twin.children(None);
+        let level = |n: Node| reference.level_fairshare(n).map_or(f64::INFINITY, |lf| to_f64(&lf));
+        let children = reference.children(None);
         for (a, b) in children.iter().flat_map(|a| children.iter().map(move |b| (*a, *b))) {
             if level(a) > level(b) * (1.0 + 1e-12) {
-                let worst = twin.users_below(a).into_iter().map(|u| found[u]).fold(1.0, f64::min);
-                let best = twin.users_below(b).into_iter().map(|u| found[u]).fold(0.0, f64::max);
+                let worst = reference.users_below(a).into_iter().map(|u| found[u]).fold(1.0, f64::min);
+                let best = reference.users_below(b).into_iter().map(|u| found[u]).fold(0.0, f64::max);
                 prop_assert!(worst > best, "{a:?} {b:?}");
             }
         }

@@ -38,7 +38,7 @@ fn the_reference_s_jobs_cost_what_it_says() {
     assert_eq!(on([16, 64, 0]), [some(16, 1), None, some(16, 1)]);
     assert_eq!(on([2, 200, 0]), [None, some(25, 4), some(25, 1)]);
     assert_eq!(on([1, 600, 0]), [None, None, None]);
-    let least = |chunk: [i64; 3]| all.least(&chunk.map(|x| q(x, 1))).map(|(k, e)| (k, e.processors, e.decides));
+    let least = |chunk: [i64; 3]| all.lowest(&chunk.map(|x| q(x, 1))).map(|(k, e)| (k, e.processors, e.decides));
     assert_eq!(least([1, 32, 0]), Some((1, q(1, 1), 0)));
     // Equals: the first kind.
     assert_eq!(least([4, 4, 0]), Some((0, q(4, 1), 0)));
@@ -110,7 +110,7 @@ fn combine() -> impl Strategy<Value = Combine> {
 }
 
 fn least(all: &Equivalents, chunk: &[Rational]) -> Option<Rational> {
-    all.least(chunk).map(|(_, e)| e.processors)
+    all.lowest(chunk).map(|(_, e)| e.processors)
 }
 
 proptest! {

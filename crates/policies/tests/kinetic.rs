@@ -57,7 +57,7 @@ fn operations<C: Strategy<Value = f64> + Clone + 'static>(coefficient: C) -> imp
     prop::collection::vec(operation, 0..120)
 }
 
-/// The obvious twin.
+/// The obvious expected.
 struct Map {
     lines: BTreeMap<u32, Lines>,
     s: f64,
@@ -105,8 +105,8 @@ impl Map {
 
     fn near(&self, relative: f64, absolute: f64) -> Vec<u32> {
         let value = |l: &Lines| (l.0[0] + l.1[0] * self.s).max(l.0[1] + l.1[1] * self.s);
-        let least = self.lines.values().map(value).fold(f64::INFINITY, f64::min);
-        let limit = least + (least.abs() * relative + absolute);
+        let lowest = self.lines.values().map(value).fold(f64::INFINITY, f64::min);
+        let limit = lowest + (lowest.abs() * relative + absolute);
         self.lines.iter().filter(|(_, l)| value(l) <= limit).map(|(u, _)| *u).collect()
     }
 
@@ -138,11 +138,11 @@ fn check(operations: &[Operation], relative: f64, absolute: f64) -> Result<(), T
     let mut near = Vec::new();
     for operation in operations {
         map.apply(operation, &mut structures);
-        let twin = map.near(relative, absolute);
+        let expected = map.near(relative, absolute);
         for (k, structure) in structures.iter_mut().enumerate() {
-            structure.least(map.s, relative, absolute, &mut near);
+            structure.lowest(map.s, relative, absolute, &mut near);
             near.sort_unstable();
-            prop_assert_eq!(&near, &twin, "structure {} after {:?}", k, operation);
+            prop_assert_eq!(&near, &expected, "structure {} after {:?}", k, operation);
         }
     }
     Ok(())
@@ -172,7 +172,7 @@ proptest! {
             map.apply(operation, &mut [&mut always, &mut sometimes]);
             for live in [Some(&mut always), (i % asked == 0).then_some(&mut sometimes)].into_iter().flatten() {
                 let before = live.order_events();
-                live.least(map.s, 0.0, 0.0, &mut Vec::new());
+                live.lowest(map.s, 0.0, 0.0, &mut Vec::new());
                 prop_assert!(live.order_events() - before <= map.lines.len() as u64);
                 prop_assert_eq!(live.users().collect::<Vec<_>>(), map.sorted(), "after {:?}", operation);
             }
@@ -208,8 +208,8 @@ proptest! {
                     factor /= 8.0;
                 }
                 prop_assert_eq!(map.s, shadow.s * factor);
-                still.least(map.s, 0.0, 0.0, &mut near);
-                rebased.least(shadow.s, 0.0, 0.0, &mut near_rebased);
+                still.lowest(map.s, 0.0, 0.0, &mut near);
+                rebased.lowest(shadow.s, 0.0, 0.0, &mut near_rebased);
                 prop_assert_eq!(&near, &near_rebased);
                 prop_assert_eq!(still.order_events(), rebased.order_events());
             }
@@ -226,19 +226,19 @@ fn slopes_too_small_for_a_number_are_nothing() {
         structure.set(0, &[0.5], &[3e-320]);
         structure.set(1, &[0.5], &[1e-320]);
         structure.set(2, &[0.5f64.next_up()], &[1e-320]);
-        structure.least(1.0, 0.0, 0.0, &mut near);
+        structure.lowest(1.0, 0.0, 0.0, &mut near);
         near.sort_unstable();
         assert_eq!(near, [0, 1], "{order:?}: 0.5 swallows both slopes");
         for factor in [2f64.powi(-40), 0.0] {
             structure.rebase(factor);
-            structure.least(1.0, 0.0, 0.0, &mut near);
+            structure.lowest(1.0, 0.0, 0.0, &mut near);
             near.sort_unstable();
             assert_eq!(near, [0, 1], "{order:?} {factor}");
         }
         structure.set(1, &[0.0], &[1.0]);
-        structure.least(0.75, 0.0, 0.0, &mut near);
+        structure.lowest(0.75, 0.0, 0.0, &mut near);
         assert_eq!(near, [0], "{order:?}");
-        structure.least(0.25, 0.0, 0.0, &mut near);
+        structure.lowest(0.25, 0.0, 0.0, &mut near);
         assert_eq!(near, [1], "{order:?}");
     }
 }
@@ -251,7 +251,7 @@ fn users_of_the_reference_swap_three_times() {
     live.set(1, &[1.25, 0.85], &[-0.45, 0.25]);
     let mut order = Vec::new();
     for s in [1.0, 0.67, 0.66, 0.61, 0.59, 0.51, 0.49, 0.01] {
-        live.least(s, 0.0, 0.0, &mut Vec::new());
+        live.lowest(s, 0.0, 0.0, &mut Vec::new());
         order.push((live.users().next().unwrap(), live.order_events()));
     }
     let (i, k) = (0, 1);
@@ -266,7 +266,7 @@ fn a_swap_due_now_is_handled_now() {
     live.set(1, &[0.5], &[1.0]);
     live.set(2, &[0.0], &[2.0]);
     let at = |live: &mut LiveLines, s: f64| {
-        live.least(s, 0.0, 0.0, &mut Vec::new());
+        live.lowest(s, 0.0, 0.0, &mut Vec::new());
         live.users().collect::<Vec<_>>()
     };
     assert_eq!(at(&mut live, 0.75), [0, 1, 2]);

@@ -2,13 +2,15 @@
 
 #![allow(clippy::unwrap_used)]
 
+use evenhand_documents::{Document, Format};
 use evenhand_model::{AccountTree, Amount, Capacity, Rational, Resource, Span, Time, UserId, Weights, to_f64};
 use evenhand_policies::multifactor::{FactorWeights, Factors, Fairshare, Settings, Size, in_minutes, normalised, tres};
-use evenhand_policies::{Decay, Job, Policy, Setting, registration};
+use evenhand_policies::{Decay, Job, Policy, PolicyContext, PolicySettings, Registry};
 use proptest::prelude::*;
 
-mod documented;
-use documented::{CAPACITY, HALF_LIFE_S, Node, Twin, tree};
+#[path = "reference_models/slurm_documents.rs"]
+mod slurm_documents;
+use slurm_documents::{CAPACITY, HALF_LIFE_S, Node, SlurmDocuments, tree};
 
 const GPUS: u64 = 7;
 
@@ -26,8 +28,14 @@ fn built(name: &str, tree: &AccountTree, settings: &Settings) -> Box<dyn Policy>
     let capacity = Capacity::new(&resources, vec![Rational::from(CAPACITY), Rational::from(GPUS)]).unwrap();
     let weights = Weights::equal(tree.users());
     let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
-    let setting = Setting::new(&capacity, &weights).decay(Some(decay)).accounts(Some(tree));
-    (registration(name).unwrap().build)(&setting.multifactor(Some(settings)))
+    let registry = Registry::built_in();
+    let queues: Vec<String> = (0..settings.partitions.len()).map(|queue| format!("q{queue}")).collect();
+    let text = settings.to_toml(&resources, &queues);
+    let mut sections = PolicySettings::default();
+    let document = Document::parse("settings", &text, Some(Format::Toml)).unwrap();
+    sections.set_section(&registry, "multifactor", document).unwrap();
+    let context = PolicyContext::new(&capacity, &weights).resources(&resources).queues(&queues);
+    registry.build(name, &context.decay(Some(decay)).accounts(Some(tree)).settings(&sections)).unwrap()
 }
 
 /// Each user has held its number of processors for the first half-life.
@@ -45,7 +53,7 @@ fn used(name: &str, tree: &AccountTree, usage: &[u64], settings: &Settings) -> B
 
 /// A sum before it is cut, by the words of the documentation; the fair-share factor as an exact `f64` where it is
 /// a power.
-fn by_hand(settings: &Settings, twin: &Twin, waits: &Waits, user: usize, now: Time) -> Rational {
+fn by_hand(settings: &Settings, reference: &SlurmDocuments, waits: &Waits, user: usize, now: Time) -> Rational {
     let weight = |n: u32| Rational::from(n);
     let w = &settings.weights;
     let waited = now.since(Time::from_nanos(waits.submitted_ms * 1_000_000));
@@ -64,10 +72,10 @@ fn by_hand(settings: &Settings, twin: &Twin, waits: &Waits, user: usize, now: Ti
     let gpus = Rational::from(waits.demand[1]) / Rational::from(GPUS);
     let power = |ratio: f64| Rational::try_from((-ratio / to_f64(&settings.damping)).exp2()).unwrap();
     let fairshare = match settings.fairshare {
-        Fairshare::FairTree => Rational::from(twin.ranks()[user]) / Rational::from(twin.usage.len()),
-        _ if twin.total().is_zero() => Rational::ONE,
-        Fairshare::Classic => power(to_f64(&twin.classic(user))),
-        Fairshare::DepthOblivious => power(twin.depth_oblivious(Node::User(user))),
+        Fairshare::FairTree => Rational::from(reference.ranks()[user]) / Rational::from(reference.usage.len()),
+        _ if reference.total().is_zero() => Rational::ONE,
+        Fairshare::Classic => power(to_f64(&reference.classic(user))),
+        Fairshare::DepthOblivious => power(reference.depth_oblivious(Node::User(user))),
     };
     weight(w.age) * age
         + weight(w.fairshare) * fairshare
@@ -156,7 +164,7 @@ proptest! {
         half_lives in 5u64..9,
     ) {
         let mut policy = used("multifactor", &tree, &usage, &settings);
-        let twin = Twin { usage: usage.iter().map(|u| Rational::from(*u)).collect(), tree };
+        let reference = SlurmDocuments { usage: usage.iter().map(|u| Rational::from(*u)).collect(), tree };
         let now = Time::from_secs(half_lives * HALF_LIFE_S);
         let mut best = None;
         let mut certain = true;
@@ -166,8 +174,8 @@ proptest! {
             let submitted = Time::from_nanos(waits.submitted_ms * 1_000_000);
             let demand = waits.demand.map(Amount);
             let requested = Span::from_secs(waits.requested_s);
-            policy.waiting(id, Some(&Job { queue: waits.queue, requested, ..Job::new(id, &demand).at(submitted) }));
-            let sum = by_hand(&settings, &twin, waits, user, now);
+            policy.set_first_pending(id, Some(&Job { queue: waits.queue, requested, ..Job::new(id, &demand).at(submitted) }));
+            let sum = by_hand(&settings, &reference, waits, user, now);
             let expected = whole(&sum);
             let found = -policy.standing(now, id).key;
             if settings.fairshare == Fairshare::FairTree {
@@ -196,18 +204,18 @@ proptest! {
         let now = Time::from_secs(HALF_LIFE_S);
         let factors: Vec<f64> =
             (0..usage.len()).map(|u| 1.0 - policy.standing(now, UserId(u as u32)).key).collect();
-        let twin = Twin { usage: usage.iter().map(|u| Rational::from(*u)).collect(), tree };
+        let reference = SlurmDocuments { usage: usage.iter().map(|u| Rational::from(*u)).collect(), tree };
         prop_assert!(factors.iter().all(|f| *f > 0.0 && *f <= 1.0));
         prop_assert!(factors.contains(&1.0));
-        for parent in std::iter::once(None).chain((0..twin.tree.accounts().len()).map(Some)) {
-            let siblings = twin.children(parent);
+        for parent in std::iter::once(None).chain((0..reference.tree.accounts().len()).map(Some)) {
+            let siblings = reference.children(parent);
             for (a, b) in siblings.iter().flat_map(|a| siblings.iter().map(move |b| (*a, *b))) {
-                let better = match (twin.level_fairshare(a), twin.level_fairshare(b)) {
+                let better = match (reference.level_fairshare(a), reference.level_fairshare(b)) {
                     (None, Some(_)) => true,
                     (Some(x), Some(y)) => x > y,
                     (_, None) => false,
                 };
-                let below = |n: Node| twin.users_below(n).into_iter().map(|u| factors[u]);
+                let below = |n: Node| reference.users_below(n).into_iter().map(|u| factors[u]);
                 let (worst, best) = (below(a).fold(f64::INFINITY, f64::min), below(b).fold(0.0, f64::max));
                 prop_assert!(!better || worst > best, "{:?} before {:?}: {} {}", a, b, worst, best);
             }
@@ -227,7 +235,7 @@ proptest! {
         let mut heavier = usage.clone();
         heavier[0] += more;
         prop_assert!(factor(&tree, &heavier) <= now * (1.0 + 1e-9));
-        let homes: Vec<Option<usize>> = (0..tree.users()).map(|u| tree.home(u)).collect();
+        let homes: Vec<Option<usize>> = (0..tree.users()).map(|u| tree.account_of(u)).collect();
         let mut shares: Vec<Rational> = (0..tree.users()).map(|u| tree.shares(u).clone()).collect();
         shares[0] += Rational::from(more);
         let richer = AccountTree::new(tree.accounts().to_vec(), homes, shares).unwrap();
@@ -277,14 +285,14 @@ fn age_counts_until_it_is_the_maximal() {
     let mut policy = built("multifactor", &t, &settings);
     let demand = [Amount(1), Amount(0)];
     let (early, late) = (UserId(1), UserId(0));
-    policy.waiting(late, Some(&Job::new(late, &demand).at(Time::from_secs(50))));
-    policy.waiting(early, Some(&Job::new(early, &demand)));
+    policy.set_first_pending(late, Some(&Job::new(late, &demand).at(Time::from_secs(50))));
+    policy.set_first_pending(early, Some(&Job::new(early, &demand)));
     let key = |policy: &mut dyn Policy, at: u64, user| policy.standing(Time::from_secs(at), user).key;
     assert_eq!((key(policy.as_mut(), 60, early), key(policy.as_mut(), 60, late)), (-600.0, -100.0));
     assert_eq!(policy.next(Time::from_secs(60)), Some(early));
     assert_eq!((key(policy.as_mut(), 200, early), key(policy.as_mut(), 200, late)), (-1000.0, -1000.0));
     assert_eq!(policy.next(Time::from_secs(200)), Some(early), "a tie: submitted earlier");
-    policy.waiting(early, None);
+    policy.set_first_pending(early, None);
     assert_eq!(policy.next(Time::from_secs(200)), Some(late));
 }
 

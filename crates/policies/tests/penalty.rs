@@ -1,11 +1,11 @@
-//! Penalties against a slow twin that adds up every job anew, and the invariants of the reference (6.6).
+//! Penalties against a slow expected that adds up every job anew, and the invariants of the reference (6.6).
 #![allow(clippy::unwrap_used)]
 
 use evenhand_model::{
     Account, AccountTree, Amount, Capacity, Quantity, Rational, Resource, Span, Time, UserId, Weights,
 };
 use evenhand_policies::equivalents::{Combine, Equivalents};
-use evenhand_policies::{Decay, Job, Policy, Setting, registration};
+use evenhand_policies::{Decay, Job, Policy, PolicyContext, Registry};
 use proptest::prelude::*;
 
 const HALF_LIFE_S: u64 = 1000;
@@ -41,8 +41,9 @@ impl Site {
 
     fn policy(&self, name: &str) -> Box<dyn Policy> {
         let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
-        let setting = Setting::new(&self.capacity, &self.weights).decay(Some(decay)).prices(Some(&self.prices));
-        (registration(name).unwrap().build)(&setting.accounts(self.accounts.as_ref()))
+        let setting =
+            PolicyContext::new(&self.capacity, &self.weights).decay(Some(decay)).equivalents(Some(&self.prices));
+        Registry::built_in().build(name, &setting.accounts(self.accounts.as_ref())).unwrap()
     }
 }
 
@@ -149,7 +150,7 @@ proptest! {
                         first[u] = waits.then_some(now_s % 3);
                         let user = UserId(u as u32);
                         let job = first[u].map(|t| Job::new(user, &[]).at(Time::from_secs(t)));
-                        policy.waiting(user, job.as_ref());
+                        policy.set_first_pending(user, job.as_ref());
                     }
                     Event::Start(user, demand, chunks, asked_s, rate) => {
                         let job = Held { user, demand, chunks, asked_s, rate, started_s: now_s, ended_s: None };
@@ -171,9 +172,9 @@ proptest! {
                 };
                 let keys: Vec<f64> = (0..USERS).map(key).collect();
                 let now = Time::from_secs(now_s);
-                for (u, twin) in keys.iter().enumerate() {
+                for (u, expected) in keys.iter().enumerate() {
                     let found = policy.standing(now, UserId(u as u32)).key;
-                    prop_assert!((found - twin).abs() <= 1e-9 * twin + 1e-9, "{name}: {found} for {twin} of {u}");
+                    prop_assert!((found - expected).abs() <= 1e-9 * expected + 1e-9, "{name}: {found} for {expected} of {u}");
                 }
                 let waiting = (0..USERS).filter(|u| first[*u].is_some());
                 let least = waiting.clone().map(|u| keys[u]).fold(f64::INFINITY, f64::min);
@@ -255,8 +256,8 @@ fn who_starts_many_jobs_in_one_cycle_feels_the_first_before_the_second() {
     let site = Site::new(["1"; USERS], None);
     let mut policy = site.policy("penalty");
     let [a, b] = [0, 1].map(|u| Job::new(UserId(u), &[]));
-    policy.waiting(UserId(0), Some(&a));
-    policy.waiting(UserId(1), Some(&b));
+    policy.set_first_pending(UserId(0), Some(&a));
+    policy.set_first_pending(UserId(1), Some(&b));
     let order: Vec<u32> = (0..6)
         .map(|_| {
             let user = policy.next(Time::ZERO).unwrap();
@@ -297,10 +298,10 @@ fn the_same_past_in_another_order_is_a_tie() {
     for j in jobs.iter().rev().map(|j| Held { user: 1, ..*j }) {
         policy.finished(now, &j.job(&j.demand()));
     }
-    policy.waiting(UserId(0), Some(&Job::new(UserId(0), &[]).at(Time::from_secs(2))));
-    policy.waiting(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::from_secs(1))));
+    policy.set_first_pending(UserId(0), Some(&Job::new(UserId(0), &[]).at(Time::from_secs(2))));
+    policy.set_first_pending(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::from_secs(1))));
     assert_eq!(policy.next(now), Some(UserId(1)), "submitted earlier");
-    policy.waiting(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::from_secs(2))));
+    policy.set_first_pending(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::from_secs(2))));
     assert_eq!(policy.next(now), Some(UserId(0)), "then by number");
 }
 

@@ -2,8 +2,8 @@
 #![allow(clippy::unwrap_used)]
 
 use evenhand_model::{Amount, Capacity, Rational, Resource, Span, Time, UserId, Weights};
-use evenhand_policies::queue_order::{Ran, Turn, Waits, order};
-use evenhand_policies::{Decay, POLICIES, Policy, Registration, Setting};
+use evenhand_policies::queue_order::{PendingJob, Rank, StartedJob, order};
+use evenhand_policies::{Decay, Policy, PolicyContext, Registration, Registry};
 use proptest::prelude::*;
 
 const USERS: u32 = 4;
@@ -22,25 +22,25 @@ impl Site {
 
     fn policy(&self, registration: &Registration) -> Box<dyn Policy> {
         let decay = Some(Decay::from_half_life(Span::from_secs(1000)).unwrap());
-        (registration.build)(&Setting::new(&self.capacity, &self.weights).decay(decay))
+        registration.build(&PolicyContext::new(&self.capacity, &self.weights).decay(decay)).unwrap()
     }
 }
 
-fn job() -> impl Strategy<Value = Waits> {
+fn job() -> impl Strategy<Value = PendingJob> {
     let demand = (1u64..9, 0u64..33);
     (0..USERS, demand, 0u64..50, 1u64..200, prop_oneof![6 => Just(1u64), 1 => 2u64..5]).prop_map(
-        |(user, (cpu, mem), submitted, requested, tasks)| Waits {
+        |(user, (cpu, mem), submitted, requested, tasks)| PendingJob {
             submitted: Time::from_secs(submitted),
             requested: Span::from_secs(requested),
             tasks,
-            ..Waits::new(UserId(user), vec![Amount(cpu), Amount(mem)])
+            ..PendingJob::new(UserId(user), vec![Amount(cpu), Amount(mem)])
         },
     )
 }
 
-fn ran() -> impl Strategy<Value = Ran> {
-    (job(), 0u64..1000, prop::option::of(0u64..500)).prop_map(|(job, started, took)| Ran {
-        job: Waits { tasks: 1, ..job },
+fn ran() -> impl Strategy<Value = StartedJob> {
+    (job(), 0u64..1000, prop::option::of(0u64..500)).prop_map(|(job, started, took)| StartedJob {
+        job: PendingJob { tasks: 1, ..job },
         started: Time::from_secs(started),
         ended: took.map(|took| Time::from_secs(started + took)),
     })
@@ -57,21 +57,21 @@ proptest! {
     ) {
         let site = Site::new();
         let now = Time::from_secs(900);
-        for registration in POLICIES {
+        for registration in Registry::built_in().policies() {
             let found = order(site.policy(registration).as_mut(), &ran, &waits, now, most);
             // Whatever was chosen has started now: told anew to a policy that knows nothing.
             let mut past = ran.clone();
             let mut left: Vec<(usize, u64)> = waits.iter().map(|w| w.tasks).enumerate().collect();
             let mut expected: Vec<usize> = Vec::new();
             while expected.len() < most {
-                let rest: Vec<Waits> = left.iter().map(|(at, tasks)| Waits { tasks: *tasks, ..waits[*at].clone() }).collect();
-                let one: Vec<Turn> = order(site.policy(registration).as_mut(), &past, &rest, now, 1);
+                let rest: Vec<PendingJob> = left.iter().map(|(at, tasks)| PendingJob { tasks: *tasks, ..waits[*at].clone() }).collect();
+                let one: Vec<Rank> = order(site.policy(registration).as_mut(), &past, &rest, now, 1);
                 let Some(turn) = one.first() else { break };
                 let (at, tasks) = &mut left[turn.job];
                 if !expected.contains(at) {
                     expected.push(*at);
                 }
-                past.push(Ran { job: Waits { tasks: 1, ..waits[*at].clone() }, started: now, ended: None });
+                past.push(StartedJob { job: PendingJob { tasks: 1, ..waits[*at].clone() }, started: now, ended: None });
                 *tasks -= 1;
                 left.retain(|(_, tasks)| *tasks > 0);
             }
@@ -84,13 +84,14 @@ proptest! {
 #[test]
 fn an_array_has_the_place_of_its_first_task() {
     let site = Site::new();
-    let drf = POLICIES.iter().find(|p| p.name == "drf").unwrap();
+    let registry = Registry::built_in();
+    let drf = registry.get("drf").unwrap();
     let demand = |cpu| vec![Amount(cpu), Amount(0)];
     let waits = [
-        Waits { tasks: 1000, ..Waits::new(UserId(0), demand(1)) },
-        Waits::new(UserId(0), demand(1)),
-        Waits { submitted: Time::from_secs(1), ..Waits::new(UserId(1), demand(4)) },
-        Waits { submitted: Time::from_secs(1), ..Waits::new(UserId(1), demand(4)) },
+        PendingJob { tasks: 1000, ..PendingJob::new(UserId(0), demand(1)) },
+        PendingJob::new(UserId(0), demand(1)),
+        PendingJob { submitted: Time::from_secs(1), ..PendingJob::new(UserId(1), demand(4)) },
+        PendingJob { submitted: Time::from_secs(1), ..PendingJob::new(UserId(1), demand(4)) },
     ];
     let turns = order(site.policy(drf).as_mut(), &[], &waits, Time::from_secs(2), 10);
     let places: Vec<(usize, u64)> = turns.iter().map(|t| (t.job, t.before)).collect();

@@ -35,7 +35,7 @@ fn main() {
     println!("{:>60} {:>8.3} s", "1000 runs of Figure 9, all cores", median(&mut times));
 }
 
-/// Figure 11 for any numbers: each client goes round three resources in a row.
+/// Figure 11 with any numbers: each client cycles through three consecutive resources.
 fn ring(clients: usize, resources: usize, width: &str, scheduler: &str, horizon: u64) -> Scenario {
     let all = (0..clients).map(|i| {
         let first = i * resources / clients;

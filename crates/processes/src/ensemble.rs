@@ -1,26 +1,26 @@
-//! Many runs of one scenario, each with its own seed.
+//! Ensembles: many runs of one scenario, each with its own seed.
 
 use evenhand_model::random::Stream;
 use evenhand_model::{Span, Time};
 use rayon::prelude::*;
 
-use crate::record::{Observer, Service, Silent};
+use crate::recording::{NoObserver, Observer, Service};
 use crate::scenario::Scenario;
 use crate::simulation::Outcome;
 
 /// Mean and standard deviation over runs.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Statistic {
-    /// Over how many runs.
+    /// Number of values.
     pub count: usize,
-    /// Mean; 0 of none.
+    /// Mean; 0 of no values.
     pub mean: f64,
-    /// Standard deviation of the sample (n - 1); 0 of fewer than two.
+    /// Sample standard deviation (n - 1); 0 of fewer than two values.
     pub deviation: f64,
 }
 
 impl Statistic {
-    /// Of these values, added up in their order.
+    /// Computes the statistic of these values, summed in their order.
     pub fn of(values: impl Iterator<Item = f64> + Clone) -> Statistic {
         let count = values.clone().count();
         let mean = if count == 0 { 0.0 } else { values.clone().sum::<f64>() / count as f64 };
@@ -30,50 +30,49 @@ impl Statistic {
     }
 }
 
-/// What came out of many runs. Times in seconds.
+/// Results of many runs. Times in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ensemble {
-    /// Each run by itself, by number.
+    /// Outcome of each run.
     pub outcomes: Vec<Outcome>,
-    /// When each client finished, over the runs in which it did.
+    /// Finish time of each client, over the runs in which it finished.
     pub finish: Vec<Statistic>,
-    /// What each client used of each resource: client after client.
+    /// Consumption of each resource by each client: `used[client][resource]`.
     pub used: Vec<Vec<Statistic>>,
-    /// Cumulative use over time, if asked for.
+    /// Cumulative consumption over time, if requested.
     pub curves: Option<Curves>,
 }
 
-/// Cumulative use at equal distances of time. Seconds.
+/// Cumulative consumption at equidistant times, in seconds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Curves {
-    /// The distance; point k is at k times it.
+    /// Distance; point k is at k times it.
     pub step: Span,
-    /// Use of each resource: resource, client, point.
+    /// Consumption of each resource: `resources[resource][client][point]`.
     pub resources: Vec<Vec<Vec<Statistic>>>,
-    /// Use of all resources together: client, point.
+    /// Consumption of all resources together: `total[client][point]`.
     pub total: Vec<Vec<Statistic>>,
 }
 
 impl Scenario {
-    /// The seed of an ensemble's run, so that one run of it can be looked at by itself
-    /// ([`observe`](Scenario::observe)).
+    /// Returns the seed of an ensemble's run, with which [`observe`](Scenario::observe) repeats it.
     pub fn run_seed(&self, run: usize) -> u64 {
         Stream::new(self.parameters().seed, "run", run as u64).bits()
     }
 }
 
-/// More points a curve than this are not kept: the curve ends there.
-const MOST_POINTS: u64 = 100_000;
+/// Largest number of points of a curve, which ends there.
+const MAX_POINTS: u64 = 100_000;
 
-/// Runs the scenario so many times, in parallel. With `step`, use over time is sampled too.
+/// Runs the scenario `runs` times, in parallel. With `step`, consumption over time is sampled too.
 ///
-/// The result depends on the scenario (and its seed), `runs` and `step` only, not on threads.
+/// The result depends on the scenario (with its seed), `runs` and `step` only, not on the number of threads.
 pub fn ensemble(scenario: &Scenario, runs: usize, step: Option<Span>) -> Ensemble {
     let step = step.filter(|s| *s > Span::ZERO);
     let run = |run: usize| {
         let seed = scenario.run_seed(run);
         match step {
-            None => (scenario.observe(seed, &mut Silent), Samples::default()),
+            None => (scenario.observe(seed, &mut NoObserver), Samples::default()),
             Some(step) => {
                 let mut samples = Samples::new(scenario, step);
                 let outcome = scenario.observe(seed, &mut samples);
@@ -94,7 +93,7 @@ pub fn ensemble(scenario: &Scenario, runs: usize, step: Option<Span>) -> Ensembl
     }
 }
 
-/// Statistics at every point up to the end of the longest run.
+/// Computes statistics at every point up to the end of the longest run.
 fn curves(samples: &[Samples], step: Span, clients: usize, resources: usize) -> Curves {
     let points = samples.iter().map(|s| s.points).max().unwrap_or(0);
     let statistics = |value: &(dyn Fn(&Samples, usize) -> u64 + Sync)| -> Vec<Statistic> {
@@ -105,14 +104,14 @@ fn curves(samples: &[Samples], step: Span, clients: usize, resources: usize) -> 
     Curves { step, resources: (0..resources).map(of_resource).collect(), total: (0..clients).map(total).collect() }
 }
 
-/// Use of one run up to each point.
+/// Consumption of one run up to each point.
 #[derive(Default)]
 struct Samples {
     step: u64,
     clients: usize,
     points: usize,
-    /// Resource after resource, of each client after client: use between a point and the one before, and
-    /// after [`add_up`](Samples::add_up) up to the point.
+    /// Resource-major, then by client: consumption between a point and the previous one, and after
+    /// [`add_up`](Samples::add_up) up to the point.
     use_to: Vec<Vec<u64>>,
 }
 
@@ -131,7 +130,7 @@ impl Samples {
         }
     }
 
-    /// After a run has ended, nothing is used any more.
+    /// Returns the consumption up to a point; after the end of a run nothing is consumed.
     fn at(&self, column: usize, point: usize) -> u64 {
         let column = &self.use_to[column];
         column[point.min(column.len() - 1)]
@@ -144,7 +143,7 @@ impl Observer for Samples {
         let (mut from, to) = (service.from.nanos(), service.to.nanos());
         while from < to {
             let point = from / self.step + 1;
-            if point >= MOST_POINTS {
+            if point >= MAX_POINTS {
                 return;
             }
             let until = to.min(point * self.step);

@@ -1,9 +1,9 @@
-//! Processes that alternate between time-shared resources: the simulator of paper 000.
+//! Processes that alternate between time-shared resources, scheduled by bottleneck-based priorities.
 //!
-//! Zeldes and Feitelson, "On-line fair allocations based on bottlenecks and global priorities"
-//! (ICPE'13): each client has one priority, the least gap between what it was entitled to and what it
-//! used among the resources that are bottlenecks, and all resources serve in the order of this one
-//! priority. Programs are in the paper's language; other schedulers run on the same scenarios.
+//! The simulator of Zeldes and Feitelson, "On-line fair allocations based on bottlenecks and global priorities" (ICPE
+//! 2013): each client has one priority, the minimal gap between its entitlement and its consumption among the
+//! bottleneck resources, and all resources serve in the order of this one priority. Programs are written in the paper's
+//! language; other schedulers run on the same scenarios.
 //!
 //! ```
 //! use evenhand_processes::{Client, Parameters, Program, Recording, Scenario};
@@ -19,35 +19,34 @@
 //! # Ok::<(), evenhand_documents::DocumentError>(())
 //! ```
 //!
-//! Runs are deterministic: the same scenario and seed give the same bytes. Memory grows with the window,
-//! not with the run, unless a [`Recording`] is kept. This room draws no figures and reads nothing but
-//! programs and scenarios.
+//! Runs are deterministic: the same scenario and seed give the same bytes. Memory is proportional to the window, not to
+//! the run, unless a [`Recording`] is kept.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod accrual;
 mod ensemble;
-mod flow;
-mod offline;
-mod parse;
+mod entitlement_accrual;
+mod integer_weights;
+mod offline_comparison;
+mod parse_program;
 mod program;
-mod record;
+mod read_scenario;
+mod recording;
 mod scenario;
-mod scenario_file;
 mod scheduler;
 mod schedulers;
-mod settled;
 mod simulation;
-mod weights;
-mod window;
+mod steady_state;
+mod thread;
+mod usage_window;
 
 pub use ensemble::{Curves, Ensemble, Statistic, ensemble};
-pub use offline::{Comparison, OfflineError, Steady, compare_offline};
+pub use offline_comparison::{OfflineComparison, OfflineError, SteadyInterval, compare_offline};
 pub use program::{Distribution, IDLE, Phase, Program, Step};
-pub use record::{BottleneckInterval, Observer, Recording, Service, Silent};
+pub use read_scenario::{read_programs, read_scenario};
+pub use recording::{BottleneckInterval, NoObserver, Observer, Recording, Service};
 pub use scenario::{
-    Asynchronous, Client, PREEMPTIVE_ENDING, Parameters, Reading, ResourceSettings, Scenario, ScenarioError, Ties,
+    Asynchronous, Client, PREEMPTIVE_SUFFIX, Parameters, Reading, ResourceSettings, Scenario, ScenarioError, TieBreak,
 };
-pub use scenario_file::{read_programs, read_scenario};
-pub use scheduler::{Registration, SCHEDULERS, scheduler_named};
-pub use settled::{SettleError, Settled, settled};
+pub use scheduler::{SCHEDULERS, SchedulerRegistration, scheduler_named};
 pub use simulation::Outcome;
+pub use steady_state::{SteadyState, SteadyStateError, compare_steady_state};

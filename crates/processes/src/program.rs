@@ -1,45 +1,45 @@
-//! What a process does: phases of steps, each the use of one resource (paper 000, section 4.1).
+//! Programs of processes: phases of steps, each the use of one resource (Zeldes and Feitelson, 2013, section 4.1).
 
 use std::fmt;
 
 use evenhand_model::random::Stream;
 use evenhand_model::{Quantity, Span};
 
-/// The name that stands for a pure delay: no resource, no queue, no accounting.
+/// Name of a pure delay: no resource, no queue, no accounting.
 pub const IDLE: &str = "idle";
 
-/// What one process does, in order.
+/// Program of one process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Relative priority (entitlement), greater than 0.
     pub priority: Quantity,
-    /// Its phases, one after the other.
+    /// Phases, in order.
     pub phases: Vec<Phase>,
 }
 
 /// Steps that are repeated.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
-    /// How many times, at least 1.
+    /// Number of repetitions, at least 1.
     pub iterations: u64,
-    /// What is done each time; at least one step.
+    /// Steps of each repetition; at least one.
     pub steps: Vec<Step>,
 }
 
-/// One use of a resource, or a delay.
+/// Use of a resource, or a delay.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Step {
-    /// The resource, or [`IDLE`].
+    /// Name of the resource, or [`IDLE`].
     pub resource: String,
-    /// How long it takes in the mean.
+    /// Mean service time.
     pub mean: Span,
-    /// Standard deviation (NORM), half the range (UNIF); without meaning for EXP.
+    /// Standard deviation (NORM), half the range (UNIF); ignored for EXP.
     pub width: Span,
-    /// How the service time is drawn.
+    /// Distribution of the service time.
     pub distribution: Distribution,
 }
 
-/// How service times are drawn.
+/// Distribution of service times.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Distribution {
     /// Normal.
@@ -51,10 +51,10 @@ pub enum Distribution {
 }
 
 impl Distribution {
-    /// All of them, in the order of the paper's text.
+    /// All distributions, in the order of the paper's text.
     pub const ALL: [Distribution; 3] = [Distribution::Unif, Distribution::Exp, Distribution::Norm];
 
-    /// As written in a program.
+    /// Returns the name used in programs.
     pub fn name(self) -> &'static str {
         match self {
             Distribution::Norm => "NORM",
@@ -64,10 +64,10 @@ impl Distribution {
     }
 }
 
-/// No service is shorter: a normal or uniform draw may be negative, of which the paper is silent.
+/// Shortest service, in nanoseconds: a normal or uniform draw may be negative, which the paper does not discuss.
 pub(crate) const TICK: u64 = 1;
 
-/// A service time in nanoseconds; draws only if there is something random.
+/// Draws a service time in nanoseconds. Uses the stream only if the time is random.
 pub(crate) fn draw(mean: u64, width: u64, distribution: Distribution, stream: &mut Stream) -> u64 {
     let (m, w) = (mean as f64, width as f64);
     let drawn = match distribution {
@@ -76,24 +76,24 @@ pub(crate) fn draw(mean: u64, width: u64, distribution: Distribution, stream: &m
         Distribution::Unif => m + w * (2.0 * stream.uniform() - 1.0),
         Distribution::Exp => stream.exponential(m),
     };
-    // `as` stops at both ends of u64; + 0.5 rounds to the nearest.
+    // `as` saturates at both ends of u64; + 0.5 rounds to the nearest.
     ((drawn + 0.5) as u64).clamp(TICK, Span::MAX.nanos() >> 8)
 }
 
 impl Program {
-    /// Whether no service time is random.
+    /// Returns whether no service time is random.
     pub fn is_deterministic(&self) -> bool {
         let mut steps = self.phases.iter().flat_map(|p| &p.steps);
         steps.all(|s| s.distribution != Distribution::Exp && s.width == Span::ZERO)
     }
 
-    /// Mean service and delay of the whole program, in nanoseconds, if nothing ever waits.
+    /// Returns the mean service and delay of the whole program, in nanoseconds, if it never waits.
     pub fn mean_length(&self) -> u128 {
         let phase = |p: &Phase| p.steps.iter().map(|s| u128::from(s.mean.nanos())).sum::<u128>();
         self.phases.iter().map(|p| u128::from(p.iterations) * phase(p)).sum()
     }
 
-    /// What it does, in words: one line for the priority, one a phase and one for the sum.
+    /// Describes the program in words: one line for the priority, one per phase and one for the sum.
     ///
     /// ```
     /// let text = "# Priority:\n34\n# Requests:\nloop 40\nDISK_CS 0.1 0.05 NORM\nCPU_CS 0.1 0 NORM\n";
@@ -144,7 +144,7 @@ fn explain_step(step: &Step) -> String {
     if step.resource == IDLE {
         return format!("idle for {time}");
     }
-    if !step.resource.ends_with(crate::scenario::PREEMPTIVE_ENDING) {
+    if !step.resource.ends_with(crate::scenario::PREEMPTIVE_SUFFIX) {
         return format!("{} for {time}", step.resource);
     }
     match time.strip_suffix(')') {
@@ -153,7 +153,7 @@ fn explain_step(step: &Step) -> String {
     }
 }
 
-/// Seconds of possibly more nanoseconds than a [`Span`] holds.
+/// Formats nanoseconds, possibly more than a [`Span`] holds, as seconds.
 fn seconds(nanos: u128) -> String {
     let rest = format!("{:09}", nanos % 1_000_000_000);
     let whole = nanos / 1_000_000_000;
@@ -163,13 +163,13 @@ fn seconds(nanos: u128) -> String {
     }
 }
 
-/// As decimal where it is one, else as a fraction.
+/// Formats a quantity as a decimal number if it is one, else as a fraction.
 pub(crate) fn quantity(quantity: &Quantity) -> String {
     quantity.nano().map_or_else(|| quantity.exact().to_string(), seconds)
 }
 
 impl fmt::Display for Program {
-    /// The program as a `.prog` file that parses to the same.
+    /// Writes the program as a `.prog` file that parses to the same program.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "# Priority:\n{}\n# Requests:", quantity(&self.priority))?;
         for phase in &self.phases {

@@ -1,4 +1,4 @@
-//! Who wants what, of which resources, under which rules.
+//! Scenarios: clients with their programs, resources, and parameters.
 
 use std::collections::BTreeSet;
 
@@ -7,10 +7,11 @@ use thiserror::Error;
 
 use crate::program::{IDLE, Program};
 
-/// Resources whose names end so serve in quanta ("allows context switching", paper 000, section 4.1).
-pub const PREEMPTIVE_ENDING: &str = "_CS";
+/// Suffix of the names of resources that serve in quanta ("allows context switching", Zeldes and Feitelson, 2013,
+/// section 4.1).
+pub const PREEMPTIVE_SUFFIX: &str = "_CS";
 
-/// Processes, resources and rules: everything that decides a run, except the seed of an ensemble's runs.
+/// Clients, resources and parameters: everything that determines a run, except the seeds of an ensemble's runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     clients: Vec<Client>,
@@ -18,67 +19,68 @@ pub struct Scenario {
     parameters: Parameters,
 }
 
-/// One client: the unit of entitlement and accounting.
+/// Client: the unit of entitlement and accounting.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Client {
-    /// Unique among the clients; also names the client's random numbers.
+    /// Unique among the clients; also selects the client's stream of random numbers.
     pub name: String,
-    /// Relative to the other clients', greater than 0.
+    /// Entitlement relative to the other clients', greater than 0.
     pub entitlement: Quantity,
-    /// When it enters.
+    /// Time of arrival.
     pub start: Time,
-    /// What it does: one program a thread, all starting together. Threads share entitlement and accounting
-    /// (paper 000, section 5: group accounting).
+    /// Programs, one per thread; all start together. Threads share entitlement and accounting (Zeldes and Feitelson,
+    /// 2013, section 5: group accounting).
     pub threads: Vec<Program>,
-    /// What it does not wait for.
+    /// Asynchronous requests, if the client issues any.
     pub asynchronous: Option<Asynchronous>,
-    /// When it is suspended from outside: from, until; by time, without overlap.
+    /// Periods of external suspension (from, until), in order of time, without overlap.
     pub suspensions: Vec<(Time, Time)>,
 }
 
-/// Requests that are issued and not waited for (paper 000, section 5: asynchronous I/O).
+/// Requests that are issued without waiting for them (Zeldes and Feitelson, 2013, section 5: asynchronous I/O).
 ///
-/// A thread that comes to such a step goes on with the next one at once, until `depth` of its requests are
-/// outstanding; then it waits for one of them. It has finished when none is outstanding.
+/// A thread that reaches such a step continues with the next one at once, until `depth` of its requests are
+/// outstanding; then it waits for one of them. It finishes when none is outstanding.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Asynchronous {
-    /// The resources of such requests.
+    /// Resources of such requests.
     pub resources: Vec<String>,
-    /// How many requests a thread may have outstanding, at least 1.
+    /// Largest number of outstanding requests of a thread, at least 1.
     pub depth: u32,
 }
 
-/// One resource.
+/// Resource.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResourceSettings {
-    /// As programs call it.
+    /// Name used in programs.
     pub name: String,
     /// Whether it serves in quanta; else to completion.
     pub preemptive: bool,
-    /// The longest it serves without asking again who is next, if preemptive.
+    /// Longest service before the next request is chosen anew, if preemptive.
     pub quantum: Span,
-    /// How many clients it serves at once, at least 1.
+    /// Number of clients it serves at once, at least 1.
     pub servers: u32,
 }
 
-/// What a gap is measured against (paper 000, section 3, leaves it open).
+/// Interpretation of the paper's formula: over which clients entitlements are normalized. Section 3 of Zeldes and
+/// Feitelson (2013) leaves it open.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reading {
-    /// Entitlements are normalised on each resource over the clients active there. The default: it has the
+    /// Entitlements are normalized, on each resource, over the clients active there. The default: it reproduces the
     /// paper's results.
     #[default]
     PerResource,
-    /// The formula as printed: normalised over all active clients. Contradicts the paper's Figures 4 and 7.
+    /// The formula as printed: normalized over all active clients. Contradicts the paper's Figures 4 and 7.
     Global,
-    /// As printed, and the gap divided by the entitlement.
+    /// As printed, with the gap divided by the entitlement.
     Normalized,
 }
 
 impl Reading {
-    /// All of them.
+    /// All interpretations.
     pub const ALL: [Reading; 3] = [Reading::PerResource, Reading::Global, Reading::Normalized];
 
-    /// What users type.
+    /// Returns the name that users type.
     pub fn name(self) -> &'static str {
         match self {
             Reading::PerResource => "per-resource",
@@ -88,52 +90,52 @@ impl Reading {
     }
 }
 
-/// Who goes first among clients of equal priority (paper 000: "local considerations").
+/// Order among clients of equal priority ("local considerations", Zeldes and Feitelson, 2013).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Ties {
-    /// Who lags most on this resource since it first came there, then as [`Fifo`](Ties::Fifo). With a
-    /// sliding window an imbalance of one quantum would else repeat for ever.
+pub enum TieBreak {
+    /// The client that lags most on this resource since it first used it, then as [`Fifo`](TieBreak::Fifo). Without it,
+    /// with a sliding window, an imbalance of one quantum would repeat for ever.
     #[default]
     Lag,
-    /// Who queued first, then the smaller client, then its smaller thread.
+    /// The request queued first; at one instant the smaller client, then its smaller thread.
     Fifo,
 }
 
-impl Ties {
-    /// Both of them.
-    pub const ALL: [Ties; 2] = [Ties::Lag, Ties::Fifo];
+impl TieBreak {
+    /// Both orders.
+    pub const ALL: [TieBreak; 2] = [TieBreak::Lag, TieBreak::Fifo];
 
-    /// What users type.
+    /// Returns the name that users type.
     pub fn name(self) -> &'static str {
         match self {
-            Ties::Lag => "lag",
-            Ties::Fifo => "fifo",
+            TieBreak::Lag => "lag",
+            TieBreak::Fifo => "fifo",
         }
     }
 }
 
-/// The rules of a run; the defaults are the paper's.
+/// Parameters of a run; the defaults are the paper's.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Parameters {
-    /// T: how far back use and entitlement count. 3 s.
+    /// T: how far back consumption and entitlement count. 3 s.
     pub window: Span,
-    /// A resource busy for more than this part of the window is a bottleneck. 0.9.
+    /// Part of the window for which a resource must be busy to be a bottleneck. 0.9.
     pub threshold: Rational,
-    /// How long a client's entitlement of a resource grows after it left. 1 s.
+    /// Time for which a client's entitlement on a resource continues to grow after it left. 1 s.
     pub grace: Span,
-    /// The quantum of preemptive resources that say nothing else. 0.1 s.
+    /// Quantum of preemptive resources without one of their own. 0.1 s.
     pub quantum: Span,
-    /// g: priorities are computed anew if they are so old. `None`: every quantum, as Figure 2 needs.
+    /// g: age at which priorities are recalculated. `None`: the quantum, as Figure 2 requires.
     pub recalculation: Option<Span>,
-    /// Which reading of the algorithm.
+    /// Interpretation of the formula.
     pub reading: Reading,
-    /// Ties.
-    pub ties: Ties,
-    /// Who schedules, by name in [`SCHEDULERS`](crate::SCHEDULERS).
+    /// Order among clients of equal priority.
+    pub ties: TieBreak,
+    /// Name of the scheduler in [`SCHEDULERS`](crate::SCHEDULERS).
     pub scheduler: String,
-    /// The seed of everything random.
+    /// Seed of all random numbers.
     pub seed: u64,
-    /// When the run is cut off; `None`: when all have finished.
+    /// Time at which the run is cut off; `None`: when all clients have finished.
     pub horizon: Option<Time>,
 }
 
@@ -146,7 +148,7 @@ impl Default for Parameters {
             quantum: Span::from_nanos(100_000_000),
             recalculation: None,
             reading: Reading::default(),
-            ties: Ties::default(),
+            ties: TieBreak::default(),
             scheduler: "bottleneck".to_string(),
             seed: 1,
             horizon: None,
@@ -155,59 +157,59 @@ impl Default for Parameters {
 }
 
 impl Parameters {
-    /// g.
+    /// Returns g, the age at which priorities are recalculated.
     pub fn recalculation(&self) -> Span {
         self.recalculation.unwrap_or(self.quantum)
     }
 }
 
-/// Why something is no scenario.
+/// Reason why a scenario is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ScenarioError {
-    /// Nobody is there.
+    /// There is no client.
     #[error("a scenario needs at least one client")]
     NoClient,
-    /// Two have one name.
+    /// Two clients or two resources have the same name.
     #[error("two {what} are called {name:?}, expected different names")]
-    Twice {
-        /// Clients or resources.
+    DuplicateName {
+        /// "clients" or "resources".
         what: &'static str,
-        /// What both are called.
+        /// The name.
         name: String,
     },
-    /// A client that cannot be.
+    /// A client is invalid.
     #[error("client {client:?}: {problem}")]
     Client {
-        /// Who.
+        /// Name of the client.
         client: String,
         /// What is wrong.
         problem: String,
     },
-    /// A resource that cannot be.
+    /// A resource is invalid.
     #[error("resource {resource:?}: {problem}")]
     Resource {
-        /// Which.
+        /// Name of the resource.
         resource: String,
         /// What is wrong.
         problem: &'static str,
     },
-    /// A rule that cannot be.
+    /// A parameter is invalid.
     #[error("{parameter}: {problem}")]
     Parameter {
-        /// Which.
+        /// Name of the parameter.
         parameter: &'static str,
         /// What is wrong.
         problem: String,
     },
 }
 
-/// The longest run times the servers of its largest resource, in nanoseconds: beyond it, sums would overflow.
+/// Longest run times the servers of its largest resource, in nanoseconds: beyond it, sums would overflow.
 pub(crate) const LONGEST_RUN: u64 = 1 << 56;
-const MOST_SERVERS: u32 = 1 << 16;
-const MOST_DEPTH: u32 = 1 << 16;
+const MAX_SERVERS: u32 = 1 << 16;
+const MAX_DEPTH: u32 = 1 << 16;
 
 impl Client {
-    /// A client with one thread, the program's entitlement, from the start.
+    /// Creates a client with one thread and the program's entitlement that arrives at 0.
     pub fn new(name: impl Into<String>, program: Program) -> Client {
         Client {
             name: name.into(),
@@ -233,30 +235,29 @@ impl Client {
             }
         }
         if let Some(asynchronous) = &self.asynchronous {
-            if !(1..=MOST_DEPTH).contains(&asynchronous.depth) {
-                return Err(format!("depth {} is not from 1 to {MOST_DEPTH}", asynchronous.depth));
+            if !(1..=MAX_DEPTH).contains(&asynchronous.depth) {
+                return Err(format!("depth {} is not from 1 to {MAX_DEPTH}", asynchronous.depth));
             }
             if let Some(name) = asynchronous.resources.iter().find(|name| !steps().any(|s| s.resource == **name)) {
                 return Err(format!("asynchronous resource {name:?} is in none of its programs"));
             }
             if asynchronous.resources.iter().any(|name| name == IDLE) {
-                return Err("idle cannot be asynchronous: it is no resource".into());
+                return Err("idle cannot be asynchronous: it is not a resource".into());
             }
         }
         let ordered = self.suspensions.windows(2).all(|w| w[0].1 <= w[1].0);
         if !ordered || self.suspensions.iter().any(|(from, until)| from >= until) {
-            return Err("suspensions must be in order, each ending after it begins, before the next begins".into());
+            return Err("suspensions must be in order of time, each with its end after its start and no overlap".into());
         }
         Ok(())
     }
 }
 
 impl Scenario {
-    /// The clients' scenario. Resources are those of the programs; `settings` says what is special about
-    /// some of them.
+    /// Creates a scenario. Its resources are those that the programs name; `settings` overrides the defaults of some.
     ///
     /// # Errors
-    /// If nobody is there, names are not unique, or a number is out of its range.
+    /// Returns an error if there is no client, names are not unique, or a number is out of its range.
     pub fn new(
         clients: Vec<Client>,
         settings: Vec<ResourceSettings>,
@@ -268,7 +269,7 @@ impl Scenario {
         let mut names = BTreeSet::new();
         for client in &clients {
             if !names.insert(&client.name) {
-                return Err(ScenarioError::Twice { what: "clients", name: client.name.clone() });
+                return Err(ScenarioError::DuplicateName { what: "clients", name: client.name.clone() });
             }
             client.check().map_err(|problem| ScenarioError::Client { client: client.name.clone(), problem })?;
         }
@@ -283,7 +284,7 @@ impl Scenario {
         resources.sort_by(|a, b| a.name.cmp(&b.name));
         for pair in resources.windows(2) {
             if pair[0].name == pair[1].name {
-                return Err(ScenarioError::Twice { what: "resources", name: pair[0].name.clone() });
+                return Err(ScenarioError::DuplicateName { what: "resources", name: pair[0].name.clone() });
             }
         }
         for resource in &resources {
@@ -293,59 +294,59 @@ impl Scenario {
         Ok(Scenario { clients, resources, parameters })
     }
 
-    /// The clients, by number.
+    /// Returns the clients.
     pub fn clients(&self) -> &[Client] {
         &self.clients
     }
 
-    /// The resources by name, which is the order in which they dispatch.
+    /// Returns the resources by name, which is the order in which they dispatch.
     pub fn resources(&self) -> &[ResourceSettings] {
         &self.resources
     }
 
-    /// The number of a resource.
+    /// Returns the index of a resource.
     pub fn resource(&self, name: &str) -> Option<usize> {
         self.resources.binary_search_by(|r| r.name.as_str().cmp(name)).ok()
     }
 
-    /// The rules.
+    /// Returns the parameters.
     pub fn parameters(&self) -> &Parameters {
         &self.parameters
     }
 
-    /// The same under other rules. (Quanta of resources stay as they are.)
+    /// Returns the same clients and resources with other parameters. (Quanta of resources remain as they are.)
     ///
     /// # Errors
-    /// If a number is out of its range.
+    /// Returns an error if a parameter is out of its range.
     pub fn with_parameters(&self, parameters: Parameters) -> Result<Scenario, ScenarioError> {
         check_parameters(&parameters)?;
         check_window(&self.resources, &parameters)?;
         Ok(Scenario { parameters, ..self.clone() })
     }
 
-    /// Where a run is cut off at the latest.
+    /// Returns the time at which a run is cut off at the latest.
     pub(crate) fn end(&self) -> u64 {
         let servers = self.resources.iter().map(|r| u64::from(r.servers)).max().unwrap_or(1);
-        let most = LONGEST_RUN / servers.next_power_of_two();
-        self.parameters.horizon.map_or(most, |h| h.nanos().min(most))
+        let latest = LONGEST_RUN / servers.next_power_of_two();
+        self.parameters.horizon.map_or(latest, |h| h.nanos().min(latest))
     }
 
-    /// Entitlements as whole numbers in the same ratios.
+    /// Returns entitlements as whole numbers in the same ratios.
     ///
-    /// If their sum would be above 2^24 they are rounded to parts of 2^24 (at least one): finer ones would
-    /// need wider sums, and nobody could see the difference.
+    /// If their sum would exceed 2^24 they are rounded to multiples of 2^-24 of it (at least one): finer ones would
+    /// need wider sums and make no visible difference.
     pub(crate) fn weights(&self) -> Vec<u64> {
         let all: Vec<&Rational> = self.clients.iter().map(|c| c.entitlement.exact()).collect();
-        crate::weights::whole(&all)
+        crate::integer_weights::integer_weights(&all)
     }
 }
 
 impl ResourceSettings {
-    /// What its name and the rules say.
+    /// Returns the settings that a name and the parameters imply.
     pub fn named(name: &str, parameters: &Parameters) -> ResourceSettings {
         ResourceSettings {
             name: name.to_string(),
-            preemptive: name.ends_with(PREEMPTIVE_ENDING),
+            preemptive: name.ends_with(PREEMPTIVE_SUFFIX),
             quantum: parameters.quantum,
             servers: 1,
         }
@@ -355,10 +356,10 @@ impl ResourceSettings {
         let problem = if self.name == IDLE {
             "idle is a delay, expected the name of a resource"
         } else if self.name.is_empty() || self.name.contains(char::is_whitespace) {
-            "expected a name without spaces, as programs can say it"
+            "expected a name without spaces, as programs can write it"
         } else if self.quantum == Span::ZERO {
             "the quantum is 0, expected more"
-        } else if !(1..=MOST_SERVERS).contains(&self.servers) {
+        } else if !(1..=MAX_SERVERS).contains(&self.servers) {
             "expected 1 to 65536 servers"
         } else {
             return Ok(());
@@ -367,7 +368,7 @@ impl ResourceSettings {
     }
 }
 
-/// Use in the window is summed in `f64`, exactly below 2^53.
+/// Checks that consumption in the window can be summed in `f64`, which is exact below 2^53.
 fn check_window(resources: &[ResourceSettings], parameters: &Parameters) -> Result<(), ScenarioError> {
     let servers: u64 = resources.iter().map(|r| u64::from(r.servers)).sum();
     if u128::from(servers) * u128::from(parameters.window.nanos()) <= 1 << 53 {

@@ -1,4 +1,4 @@
-//! What holds of every run (O1 to O11 of the reference), under every scheduler where it can.
+//! Invariants of every run, under every scheduler where possible.
 #![allow(clippy::unwrap_used)]
 
 mod common;
@@ -11,7 +11,7 @@ use evenhand_processes::{
     ensemble,
 };
 
-/// Clients without delays, so that whoever is not served waits.
+/// Clients without delays, so that a client who is not served waits.
 fn busy_clients(stream: &mut Stream, random: bool) -> Vec<Client> {
     let resources = ["A_CS", "B", "C_CS"];
     (0..2 + stream.below(4))
@@ -33,7 +33,7 @@ fn busy_clients(stream: &mut Stream, random: bool) -> Vec<Client> {
         .collect()
 }
 
-/// For each service, since when its client waited for it.
+/// Returns, for each service, since when its client waited for it.
 fn waits(scenario: &Scenario, services: &[Service]) -> Vec<Time> {
     let before = |k: usize, s: &Service| {
         services[..k].iter().rev().find(|b| b.client == s.client && b.to <= s.from).map(|b| b.to)
@@ -49,7 +49,7 @@ fn by_start(recording: &Recording) -> Vec<Service> {
 }
 
 #[test]
-fn no_resource_idles_while_somebody_waits_and_no_time_is_used_twice() {
+fn no_resource_idles_while_a_request_waits_and_no_time_is_used_twice() {
     for seed in 0..40 {
         for scheduler in SCHEDULERS {
             let mut stream = Stream::new(seed, "invariants", 0);
@@ -57,25 +57,25 @@ fn no_resource_idles_while_somebody_waits_and_no_time_is_used_twice() {
             let scenario = scenario(busy_clients(&mut stream, true), parameters);
             let (outcome, recording) = scenario.record(Recording::new());
             let services = by_start(&recording);
-            // O2: neither a server nor a client is at two places.
+            // Neither a server nor a client is in two services at once.
             for key in [|s: &Service| s.resource, |s: &Service| 100 + s.client] {
                 for k in 0..200 {
                     let mine: Vec<&Service> = services.iter().filter(|s| key(s) == k).collect();
                     assert!(mine.windows(2).all(|w| w[0].to <= w[1].from), "{} {seed}", scheduler.name);
                 }
             }
-            // O1: whoever waits, the resource is busy from the first instant of the wait to the last.
+            // Whoever waits, the resource is busy from the first instant of the wait to the last.
             for (service, since) in services.iter().zip(waits(&scenario, &services)) {
                 let others =
                     services.iter().filter(|s| s.resource == service.resource && s.to > since && s.from < service.from);
                 let busy: u64 = others.map(|s| (s.to.min(service.from) - s.from.max(since)).nanos()).sum();
                 assert_eq!(busy, (service.from - since).nanos(), "{} {seed}", scheduler.name);
             }
-            // Whatever the order, time is either used or waited.
+            // In any order, all time is either used or waited.
             for (c, client) in scenario.clients().iter().enumerate() {
                 let used: u64 = outcome.used[c].iter().map(|u| u.nanos()).sum();
-                let there = (outcome.finish[c].unwrap() - client.start).nanos();
-                assert_eq!(used + outcome.waited[c].nanos(), there, "{} {seed}", scheduler.name);
+                let present = (outcome.finish[c].unwrap() - client.start).nanos();
+                assert_eq!(used + outcome.waited[c].nanos(), present, "{} {seed}", scheduler.name);
             }
         }
     }
@@ -94,7 +94,7 @@ fn a_lone_client_is_never_delayed() {
 }
 
 #[test]
-fn who_is_named_first_does_not_matter() {
+fn the_order_of_clients_does_not_matter() {
     let mut differ = 0;
     for seed in 0..60 {
         let mut stream = Stream::new(seed, "permutation", 0);
@@ -106,12 +106,12 @@ fn who_is_named_first_does_not_matter() {
             differ += usize::from(!a.finish.iter().eq(b.finish.iter().rev()));
         }
     }
-    // Times are in nanoseconds that nobody shares, so that only a tie of ties could.
+    // Times are distinct in nanoseconds, so that only a tie of ties could differ.
     assert_eq!(differ, 0);
 }
 
 #[test]
-fn scaling_entitlements_changes_nothing_and_scaling_time_scales_everything() {
+fn scaling_entitlements_changes_nothing_and_scaling_time_scales_finish_times() {
     for seed in 0..20 {
         let mut stream = Stream::new(seed, "scaling", 0);
         let clients = busy_clients(&mut stream, true);
@@ -144,7 +144,7 @@ fn scaling_entitlements_changes_nothing_and_scaling_time_scales_everything() {
 }
 
 #[test]
-fn every_full_window_holds_every_entitlement() {
+fn in_every_full_window_each_client_gets_its_entitlement() {
     for seed in 0..25 {
         let mut stream = Stream::new(seed, "windows", 0);
         let entitlements: Vec<u64> = (0..2 + stream.below(5)).map(|_| 1 + stream.below(40)).collect();
@@ -164,7 +164,7 @@ fn every_full_window_holds_every_entitlement() {
 }
 
 #[test]
-fn a_newcomer_starts_from_nothing_and_moves_nobody() {
+fn a_newcomer_starts_at_zero_and_changes_no_other_priority() {
     let red = || client("red", "33", "loop 1;CPU_CS 10 0 NORM");
     let late = Client { start: at("5"), ..client("blue", "67", "loop 1;CPU_CS 5 0 NORM") };
     let priorities = |clients| scenario(clients, paper()).record(Recording::new().with_priorities()).1.priorities;
@@ -173,7 +173,7 @@ fn a_newcomer_starts_from_nothing_and_moves_nobody() {
     let at_5 = |all: &[(Time, Vec<i64>)]| all.iter().find(|(t, _)| *t == at("5")).unwrap().1.clone();
     assert_eq!(at_5(&both)[1], 0);
     assert_eq!(at_5(&both)[0], at_5(&alone)[0]);
-    // Before, the newcomer touches no bottleneck.
+    // Before, the newcomer uses no bottleneck.
     assert_eq!(both.iter().find(|(t, _)| *t == at("4.5")).unwrap().1[1], i64::MAX);
 }
 
@@ -240,14 +240,14 @@ fn requests_in_the_background_overlap_with_the_rest() {
 }
 
 #[test]
-fn the_suspended_neither_run_nor_accrue_for_long() {
+fn suspended_clients_neither_run_nor_accrue_beyond_the_grace() {
     let work = "loop 1;CPU_CS 100 0 NORM";
     let mut pauses = client("pauses", "1", work);
     pauses.suspensions = vec![(at("10"), at("20"))];
     let (_, recording) = scenario(vec![pauses, client("other", "1", work)], until(30)).record(Recording::new());
     assert!(used(&recording, 0, 0, 10.1, 20.0) == 0.0);
     assert!((used(&recording, 0, 1, 10.1, 20.0) - 9.9).abs() < 1e-9);
-    // Ten seconds away give no more than the grace's accrual, which the window has forgotten.
+    // Ten seconds of suspension give no more than the grace period's accrual, which has left the window.
     assert!((used(&recording, 0, 0, 20.0, 23.0) - 1.5).abs() <= 0.2);
 }
 
@@ -262,7 +262,7 @@ fn the_same_seed_gives_the_same_bytes_whatever_the_threads() {
     assert_eq!(many(1), many(4));
     let other = scenario.with_parameters(Parameters { seed: 2, ..paper() }).unwrap();
     assert_ne!(scenario.run(), other.run());
-    // Golden: whoever changes this changes every figure ever drawn.
+    // A change of this hash changes every figure.
     let (_, recording) = scenario.record(Recording::new());
     let hash = recording.services.iter().fold(0xcbf2_9ce4_8422_2325u64, |hash, s| {
         let fields = [u64::from(s.resource), u64::from(s.client), s.from.nanos(), s.to.nanos()];
@@ -273,7 +273,7 @@ fn the_same_seed_gives_the_same_bytes_whatever_the_threads() {
 const GOLDEN: u64 = 14_477_036_801_603_595_482;
 
 #[test]
-fn merged_recordings_hold_the_same_use() {
+fn merged_recordings_have_the_same_consumption() {
     let mut stream = Stream::new(9, "merged", 0);
     let scenario = scenario(busy_clients(&mut stream, true), paper());
     let (outcome, each) = scenario.record(Recording::new());
@@ -282,8 +282,11 @@ fn merged_recordings_hold_the_same_use() {
     for (client, of_resource) in outcome.used.iter().enumerate() {
         let all: u64 = of_resource.iter().map(|u| u.nanos()).sum();
         for recording in [&each, &merged] {
-            assert_eq!(recording.cumulative(client, None).last().unwrap().1, all);
-            assert_eq!(recording.cumulative(client, Some(0)).last().unwrap().1, of_resource[0].nanos());
+            let services = || recording.services.iter().filter(|s| s.client as usize == client);
+            let length = |s: &Service| (s.to - s.from).nanos();
+            assert_eq!(services().map(length).sum::<u64>(), all);
+            let on_first = services().filter(|s| s.resource == 0).map(length);
+            assert_eq!(on_first.sum::<u64>(), of_resource[0].nanos());
         }
     }
 }

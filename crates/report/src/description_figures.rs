@@ -118,11 +118,11 @@ fn use_over_time(r: usize, name: &str, unit: &str, plots: &DescriptionPlots) -> 
 mod tests {
     use super::*;
     use evenhand_workload::describe::{describe, describe_plots};
-    use evenhand_workload::generate::{GenerateOptions, Like, generate};
+    use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
     #[test]
     fn every_figure_has_a_data_file_of_the_same_name() {
-        let options = GenerateOptions { like: Like::MetaCentrum, tasks: 500, users: 9, days: 3.0, seed: 1 };
+        let options = GenerateOptions { model: TraceModel::MetaCentrum, tasks: 500, users: 9, days: 3.0, seed: 1 };
         let w = generate(&options).unwrap();
         let folder = tempfile::tempdir().unwrap();
         let written = write_description_figures(folder.path(), &describe(&w), &describe_plots(&w)).unwrap();

@@ -147,7 +147,9 @@ fn head(grid: &Grid, points: &[Point], record: &SweepRecord) -> String {
     row("capacity", grid.capacities.iter().map(|c| c.name().to_string()).collect());
     row("decay", grid.decays.iter().map(|d| d.name.clone()).collect());
     row("weights", grid.weights.iter().map(|w| w.name().to_string()).collect());
-    row("sdrf key", grid.sdrf_keys.iter().map(|k| k.name().to_string()).collect());
+    for axis in &grid.setting_axes {
+        row(axis.option.label, axis.names());
+    }
     page.push_str("</table>\n");
     page
 }
@@ -190,7 +192,7 @@ fn draw(
     let mut values: Values = BTreeMap::new();
     for member in members {
         let point = &points[member.axes.point];
-        let variant = point.variant(grid);
+        let variant = point.variant_in_words(grid);
         let line = lines.iter().position(|l| *l == variant).unwrap_or_else(|| {
             lines.push(variant);
             lines.len() - 1

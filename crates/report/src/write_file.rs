@@ -7,7 +7,7 @@ use crate::ReportError;
 
 /// Writes `text` to `path` atomically. On failure an older file stays as it was.
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), ReportError> {
-    evenhand_model::files::write_whole(path, text.as_bytes())
+    evenhand_model::files::write_atomically(path, text.as_bytes())
         .map_err(|source| ReportError::Write { path: path.to_owned(), source })
 }
 

@@ -1,4 +1,4 @@
-//! What an experiment is, and what comes of one.
+//! Experiments, their settings and their outcomes.
 
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -11,12 +11,12 @@ use evenhand_timeline::{ScenarioError, TimelineError};
 use evenhand_workload::generate::GenerateError;
 use thiserror::Error;
 
-use crate::paper_001::Grid;
-use crate::paper_003::{RecordingError, Recordings};
+use crate::poullie::{RecordingError, Recordings};
+use crate::sadok::Grid;
 
 /// One figure of a paper.
 pub struct Experiment {
-    /// The paper's number: `001`.
+    /// The paper's id: `sadok`.
     pub paper: &'static str,
     /// The figure, as in `figure-1b`.
     pub figure: &'static str,
@@ -28,7 +28,7 @@ pub struct Experiment {
 }
 
 impl Experiment {
-    /// `001/figure-1b`
+    /// Returns paper and figure: `sadok/figure-1b`.
     pub fn name(&self) -> String {
         format!("{}/{}", self.paper, self.figure)
     }
@@ -67,12 +67,12 @@ impl Settings {
         Settings { trace: trace.map(|trace| Arc::new(trace.expanded())), grids: OnceLock::new(), ..self }
     }
 
-    /// With recordings of paper 003's experiments other than ours.
+    /// With recordings of Poullie et al.'s experiments other than ours.
     pub fn recordings(self, recordings: Recordings) -> Settings {
         Settings { recordings: OnceLock::from(recordings), ..self }
     }
 
-    /// What paper 003's figures are drawn from.
+    /// What Poullie et al.'s figures are drawn from.
     pub(crate) fn recorded(&self) -> Result<&Recordings, RecordingError> {
         match self.recordings.get() {
             Some(recordings) => Ok(recordings),
@@ -158,7 +158,7 @@ pub enum ReproduceError {
     /// A workload that cannot be simulated.
     #[error("the simulation: {0}")]
     Simulation(#[from] SimulationError),
-    /// A recording of paper 003's experiments that is none.
+    /// A recording of Poullie et al.'s experiments that is none.
     #[error(transparent)]
     Recording(#[from] RecordingError),
     /// Likewise a mistake.

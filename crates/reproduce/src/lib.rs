@@ -1,74 +1,83 @@
-//! The papers' experiments, run again.
+//! Reproduces the experiments of the papers.
 //!
-//! An [`Experiment`] names a figure of a paper, says how we set it up, and when [run](Experiment::run) gives
-//! an [`Outcome`]: figures with their data, and a [`Verdict`] for each thing the paper says about the
-//! figure: what it states, what we got, whether that holds. Where a paper leaves something open or its own
-//! method cannot be run as printed, the set-up says what was run instead.
+//! An [`Experiment`] names a figure of a paper and describes its set-up; [running](Experiment::run) it gives
+//! an [`Outcome`]: drawings with their data, and a [`Verdict`] for each statement of the paper about the
+//! figure: the statement, the measured result, and whether the statement holds. Where a paper leaves something open, or
+//! its method cannot be run as printed, the set-up states what was run instead.
 //!
-//! A new experiment is one file and one line in [`EXPERIMENTS`]. This room computes nothing that other
-//! rooms can: it sets up, asks, and compares. It reads no files.
+//! A new experiment is one file and one line in [`EXPERIMENTS`]. This crate computes nothing that other
+//! crates can: it sets up, runs, and compares. It reads no files.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod bao;
 mod experiment;
+mod klusacek_rudova;
 mod page;
-mod paper_000;
-mod paper_001;
-mod paper_002;
-mod paper_003;
-mod paper_004;
+mod poullie;
+mod sadok;
+mod zeldes_feitelson;
 
 pub use experiment::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};
 pub use page::{Ran, write_results};
-pub use paper_003::{RecordingError, Recordings};
+pub use poullie::{RecordingError, Recordings};
 
 /// Every experiment, by paper and figure. A new one is a file and a line here.
 pub static EXPERIMENTS: &[&Experiment] = &[
-    &paper_000::figure_2::EXPERIMENT,
-    &paper_000::figure_3::EXPERIMENT,
-    &paper_000::figure_4::EXPERIMENT,
-    &paper_000::figure_5::EXPERIMENT,
-    &paper_000::figure_6::EXPERIMENT,
-    &paper_000::figure_7::EXPERIMENT,
-    &paper_000::figure_8::A,
-    &paper_000::figure_8::B,
-    &paper_000::figure_9::EXPERIMENT,
-    &paper_000::figure_10::A,
-    &paper_000::figure_10::B,
-    &paper_000::figure_11::EXPERIMENT,
-    &paper_000::figure_12::EXPERIMENT,
-    &paper_000::figure_13::EXPERIMENT,
-    &paper_000::figure_14::EXPERIMENT,
-    &paper_000::schedulers::EXPERIMENT,
-    &paper_001::figure_1a::EXPERIMENT,
-    &paper_001::figure_1b::EXPERIMENT,
-    &paper_001::figure_2a::EXPERIMENT,
-    &paper_001::figure_2b::EXPERIMENT,
-    &paper_001::figure_4::EXPERIMENT,
-    &paper_001::figure_5::EXPERIMENT,
-    &paper_001::figure_6::EXPERIMENT,
-    &paper_002::figure_1::EXPERIMENT,
-    &paper_002::figure_2::EXPERIMENT,
-    &paper_002::figure_3::EXPERIMENT,
-    &paper_003::figure_2::EXPERIMENT,
-    &paper_003::figure_4::EXPERIMENT,
-    &paper_003::figure_5::EXPERIMENT,
-    &paper_004::memory::EXPERIMENT,
-    &paper_004::placement::EXPERIMENT,
-    &paper_004::speed::EXPERIMENT,
-    &paper_004::gpus::EXPERIMENT,
+    &zeldes_feitelson::figure_2::EXPERIMENT,
+    &zeldes_feitelson::figure_3::EXPERIMENT,
+    &zeldes_feitelson::figure_4::EXPERIMENT,
+    &zeldes_feitelson::figure_5::EXPERIMENT,
+    &zeldes_feitelson::figure_6::EXPERIMENT,
+    &zeldes_feitelson::figure_7::EXPERIMENT,
+    &zeldes_feitelson::figure_8::A,
+    &zeldes_feitelson::figure_8::B,
+    &zeldes_feitelson::figure_9::EXPERIMENT,
+    &zeldes_feitelson::figure_10::A,
+    &zeldes_feitelson::figure_10::B,
+    &zeldes_feitelson::figure_11::EXPERIMENT,
+    &zeldes_feitelson::figure_12::EXPERIMENT,
+    &zeldes_feitelson::figure_13::EXPERIMENT,
+    &zeldes_feitelson::figure_14::EXPERIMENT,
+    &zeldes_feitelson::schedulers::EXPERIMENT,
+    &sadok::figure_1a::EXPERIMENT,
+    &sadok::figure_1b::EXPERIMENT,
+    &sadok::figure_2a::EXPERIMENT,
+    &sadok::figure_2b::EXPERIMENT,
+    &sadok::figure_4::EXPERIMENT,
+    &sadok::figure_5::EXPERIMENT,
+    &sadok::figure_6::EXPERIMENT,
+    &bao::figure_1::EXPERIMENT,
+    &bao::figure_2::EXPERIMENT,
+    &bao::figure_3::EXPERIMENT,
+    &poullie::figure_2::EXPERIMENT,
+    &poullie::figure_4::EXPERIMENT,
+    &poullie::figure_5::EXPERIMENT,
+    &klusacek_rudova::memory::EXPERIMENT,
+    &klusacek_rudova::placement::EXPERIMENT,
+    &klusacek_rudova::speed::EXPERIMENT,
+    &klusacek_rudova::gpus::EXPERIMENT,
 ];
 
-/// The experiments of a paper (`001`) or of a figure (`001/figure-1b`; `001/figure-1` for all its parts), in
-/// order. Empty if there is none.
+/// The papers in the order of [`EXPERIMENTS`]: id, the number by which it is known too, authors and year.
+pub const PAPERS: [(&str, &str, &str); 5] = [
+    ("zeldes-feitelson", "000", "Zeldes and Feitelson (2013)"),
+    ("sadok", "001", "Sadok et al. (2021)"),
+    ("bao", "002", "Bao (2015)"),
+    ("poullie", "003", "Poullie et al. (2016)"),
+    ("klusacek-rudova", "004", "Klusáček and Rudová (2013)"),
+];
+
+/// Returns the experiments of a paper (`sadok`) or of a figure (`sadok/figure-1b`; `sadok/figure-1` for all its parts),
+/// in order; empty if there is none. A paper's number (`001`) stands for its id.
 pub fn experiments_named(name: &str) -> Vec<&'static Experiment> {
-    let is_meant = |e: &&&Experiment| {
-        let (paper, figure) = name.split_once('/').unwrap_or((name, ""));
-        let part = e.figure.strip_prefix(figure);
-        // A part is called by a letter; figure-1 is not the beginning of figure-10.
-        e.paper == paper
-            && part.is_some_and(|part| figure.is_empty() || !part.starts_with(|c: char| c.is_ascii_digit()))
+    let (paper, figure) = name.split_once('/').unwrap_or((name, ""));
+    let id = PAPERS.iter().find(|(_, number, _)| *number == paper).map_or(paper, |(id, _, _)| id);
+    let matches = |e: &&&Experiment| {
+        // Parts are letters: figure-1 stands for figure-1a, but not for figure-10.
+        let is_part = |rest: &str| figure.is_empty() || !rest.starts_with(|c: char| c.is_ascii_digit());
+        e.paper == id && e.figure.strip_prefix(figure).is_some_and(is_part)
     };
-    EXPERIMENTS.iter().filter(is_meant).copied().collect()
+    EXPERIMENTS.iter().filter(matches).copied().collect()
 }
 
 #[cfg(test)]
@@ -81,14 +90,19 @@ mod tests {
         for experiment in EXPERIMENTS {
             assert_eq!(names(&experiment.name()), [experiment.name()]);
         }
-        assert_eq!(names("001/figure-1"), ["001/figure-1a", "001/figure-1b"]);
-        assert_eq!(names("002"), ["002/figure-1", "002/figure-2", "002/figure-3"]);
-        for none in ["", "00", "001/figure-9", "005", "/"] {
+        assert_eq!(names("sadok/figure-1"), ["sadok/figure-1a", "sadok/figure-1b"]);
+        assert_eq!(names("bao"), ["bao/figure-1", "bao/figure-2", "bao/figure-3"]);
+        for (id, number, _) in PAPERS {
+            assert_eq!(names(number), names(id));
+            assert!(!names(id).is_empty());
+        }
+        assert_eq!(names("001/figure-1"), names("sadok/figure-1"));
+        for none in ["", "00", "sadok/figure-9", "005", "/"] {
             assert!(names(none).is_empty(), "{none}");
         }
     }
 
-    /// Every experiment runs, by every seed tried, and everything it says is said in words.
+    /// Every experiment runs, gives the same outcome twice, and states verdicts.
     #[test]
     fn every_experiment_runs_the_same_way_twice() {
         for experiment in EXPERIMENTS {

@@ -28,7 +28,7 @@ pub fn write_results(folder: &Path, ran: &[Ran]) -> Result<PathBuf, ReproduceErr
     fs::create_dir_all(folder).map_err(|source| ReproduceError::Write { path: folder.to_owned(), source })?;
     let write = |name: &str, text: &str| {
         let path = folder.join(name);
-        match evenhand_model::files::write_whole(&path, text.as_bytes()) {
+        match evenhand_model::files::write_atomically(&path, text.as_bytes()) {
             Ok(()) => Ok(path),
             Err(source) => Err(ReproduceError::Write { path, source }),
         }
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn the_page_refers_to_files_that_are_there_and_to_nothing_else() {
         let settings = Settings::new(1).tasks(Some(5000));
-        let ran: Vec<Ran> = experiments_named("001").into_iter().map(|e| (e, e.run(&settings).unwrap())).collect();
+        let ran: Vec<Ran> = experiments_named("sadok").into_iter().map(|e| (e, e.run(&settings).unwrap())).collect();
         let folder = tempfile::tempdir().unwrap();
         let index = write_results(&folder.path().join("new"), &ran).unwrap();
         let page = fs::read_to_string(&index).unwrap();

@@ -1,13 +1,13 @@
-//! The events to come.
+//! A queue of future events.
 
 use evenhand_model::Time;
 
 /// A monotone queue of events: a radix heap on whole nanoseconds.
 ///
-/// Nothing may be added before the instant last taken, which is what a simulation never does
-/// anyway. In return an event costs a few sequential moves however many are pending (some 40 ns at
-/// 150,000, a third of what a binary heap takes: docs/performance.md). Events of one instant come out together, in no
-/// promised order: what follows an instant must not depend on it.
+/// No event may be added before the instant last taken, which a simulation never does. In return an event costs a few
+/// sequential moves however many are pending (some 40 ns at 150,000, a third of the time of a binary heap:
+/// docs/src/explanation/performance.md). Events of one instant come out together, in no specified order: the caller
+/// must not depend on it.
 ///
 /// ```
 /// use evenhand_simulator::EventQueue;
@@ -92,7 +92,7 @@ impl<E> EventQueue<E> {
         (self.len > 0).then(|| Time::from_nanos(self.earliest[self.lowest()]))
     }
 
-    /// Takes every event of the earliest instant; nothing happens if there is none.
+    /// Takes every event of the earliest instant; does nothing if the queue is empty.
     pub fn take_next(&mut self, mut each: impl FnMut(E)) {
         let Some(now) = self.next_time() else { return };
         let from = self.lowest();
@@ -100,7 +100,7 @@ impl<E> EventQueue<E> {
         if from > 0 {
             self.filled &= self.filled - 1;
             self.earliest[from] = u64::MAX;
-            // All of them go to lower buckets; each bucket keeps its own room.
+            // All of them move to lower buckets; the bucket keeps its allocation.
             let mut spread = std::mem::take(&mut self.buckets[from]);
             for (time, event) in spread.drain(..) {
                 self.put(time, event);

@@ -1,10 +1,10 @@
-//! The cluster simulator: what would have happened to a workload under a policy.
+//! The cluster simulator: replays a workload under a policy.
 //!
 //! [`simulate`] replays a [`Workload`](evenhand_model::Workload) on a pool (one bag of each resource)
 //! and returns when every task started; [`Metrics`] turns that into waits per user, utilisation
-//! and curves over time. This room knows no file format and no policy by name.
+//! and curves over time. This crate knows no file format and no policy by name.
 //!
-//! [`simulate_jobs`] does so on machines, and with backfilling; its rules are in docs/backfilling.md.
+//! [`simulate_jobs`] does so on machines, and with backfilling; its rules are in docs/src/reference/backfilling.md.
 //!
 //! The exact meaning of the pool, so that an independent program gives the same numbers:
 //!
@@ -12,28 +12,28 @@
 //! 2. At one instant: first every finish, then every submission in file order, then scheduling
 //!    until nothing more starts. A task of no duration finishes in the same instant, after the
 //!    scheduling that started it; then the instant begins anew.
-//! 3. A user's tasks start in submission order. The user the policy names starts its first waiting
-//!    task if that fits in what is free of every resource; if not, scheduling stops until the next
+//! 3. A user's tasks start in submission order. The user that the policy chooses starts its first pending
+//!    task if it fits in the free amount of every resource; if not, scheduling stops until the next
 //!    finish or submission (or, without blocking, that user is set aside until then).
 //! 4. A task larger than the capacity is rejected when submitted.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod event_queue;
+mod idle_while_waiting;
 mod jobs;
 mod metrics;
-mod normalized;
+mod normalized_wait;
+mod pending_tasks;
 mod pool;
 mod series;
-mod upcoming;
-mod waste;
 
 pub use event_queue::EventQueue;
+pub use idle_while_waiting::IdleWhileWaiting;
 pub use jobs::{
-    BACKFILLS, Backfill, JobOptions, Jobs, OnMachines, PLACEMENTS, Placed, Placement, Refusal, Site, SiteError,
-    simulate_jobs,
+    Assignment, BACKFILLS, Backfill, JobOptions, Jobs, MachineResults, PLACEMENTS, Placement, Rejection, Site,
+    SiteError, simulate_jobs,
 };
 pub use metrics::{Metrics, Totals, UserRecord};
-pub use normalized::{NormalizedWait, NuwtSpread, Sums, TaskProcessors};
+pub use normalized_wait::{NormalizedWait, NuwtSpread, Sums, TaskProcessors};
 pub use pool::{PoolOptions, Progress, Simulated, SimulationError, UserTasks, simulate};
 pub use series::Series;
-pub use waste::Waste;

@@ -1,9 +1,9 @@
-//! What a simulation means for its users.
+//! Metrics of a simulation, per user and in total.
 
 use evenhand_model::{Capacity, Span, UserId, Workload};
 use serde::{Deserialize, Serialize};
 
-use crate::normalized::{NormalizedWait, NuwtSpread, Ran, Sums, TaskProcessors};
+use crate::normalized_wait::{AcceptedTask, NormalizedWait, NuwtSpread, Sums, TaskProcessors};
 use crate::series::{Series, SeriesBuilder};
 use crate::{Simulated, UserTasks};
 
@@ -32,7 +32,7 @@ impl Totals {
     }
 }
 
-/// One user of one run. Absent numbers are those of a user none of whose tasks started.
+/// Metrics of one user in one run. Numbers are absent for a user none of whose tasks started.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct UserRecord {
     /// The user's name.
@@ -42,7 +42,7 @@ pub struct UserRecord {
     pub totals: Totals,
     /// Mean wait of its started tasks, from submission to start.
     pub mean_wait_s: Option<f64>,
-    /// The least wait that at least 95 % of its started tasks do not exceed (nearest rank).
+    /// The smallest wait that at least 95 % of its started tasks do not exceed (nearest rank).
     pub p95_wait_s: Option<f64>,
     /// Mean of max(1, (wait + run) / max(run, 10 s)) over its started tasks.
     pub mean_bounded_slowdown: Option<f64>,
@@ -64,7 +64,7 @@ pub struct Metrics {
     pub mean_wait_s: Option<f64>,
     /// Mean over users of their mean waits (users with a started task).
     pub users_mean_wait_s: Option<f64>,
-    /// Jain's index over users' mean waits: (sum x)^2 / (n sum x^2); 1 if nobody waits.
+    /// Jain's index over users' mean waits: (sum x)^2 / (n sum x^2); 1 if no user waits.
     pub jain_wait: Option<f64>,
     /// Largest over smallest of the users' mean waits; `None` if the smallest is 0.
     pub max_min_wait_ratio: Option<f64>,
@@ -72,11 +72,11 @@ pub struct Metrics {
     pub utilization: Vec<f64>,
     /// From the first submission to the last instant simulated.
     pub makespan: Span,
-    /// How far the users' NUWT over CPU areas lie apart; `None` if none has one.
+    /// Spread of the users' NUWT over CPU areas; `None` if no user has one.
     pub nuwt_per_cpu: Option<NuwtSpread>,
     /// The same over areas in processor equivalents.
     pub nuwt_per_pe: Option<NuwtSpread>,
-    /// What happened over time.
+    /// Curves over time.
     pub series: Series,
 }
 
@@ -103,9 +103,9 @@ impl Metrics {
                 waits.clear();
                 for row in rows.iter().map(|row| *row as usize) {
                     let Some(ran) = sums.task(row, workload, run, processors) else { continue };
-                    let Ran { submit, start, .. } = ran;
+                    let AcceptedTask { submit, start, .. } = ran;
                     match start {
-                        None => series.waits_to_the_end(submit),
+                        None => series.task_still_pending(submit),
                         Some(start) => {
                             waits.push((start - submit).nanos());
                             series.task(row, submit, start, ran.duration);
@@ -164,7 +164,7 @@ pub(crate) fn mean_s(sum_ns: u128, n: u64) -> Option<f64> {
     })
 }
 
-/// The least value that at least `percent` % of the values do not exceed. Reorders them.
+/// Returns the smallest value that at least `percent` % of the values do not exceed (nearest rank). Reorders them.
 fn percentile(values: &mut [u64], percent: usize) -> Option<u64> {
     let rank = (values.len() * percent).div_ceil(100);
     let at = rank.checked_sub(1)?;

@@ -2,17 +2,17 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-use evenhand_model::{Capacity, DemandId, NO_TIME, Span, Time, UserId, Workload};
+use evenhand_model::{Amount, Capacity, DemandId, NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::{Job, Policy};
 use thiserror::Error;
 
-use crate::upcoming::{Task, Upcoming};
-use crate::{EventQueue, JobOptions, Jobs, OnMachines, Site, simulate_jobs};
+use crate::pending_tasks::{PendingTasks, Task};
+use crate::{EventQueue, JobOptions, Jobs, MachineResults, Rejection, Site, simulate_jobs};
 
 /// How a pool is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PoolOptions {
-    /// Whether a task that does not fit stops all scheduling (paper 001, Algorithm 1), or only sets
+    /// Whether a task that does not fit stops all scheduling (Sadok et al. 2021, Algorithm 1), or only sets
     /// its user aside until the next finish or submission.
     pub blocking: bool,
     /// Stop after this instant; `None`: when every accepted task has finished.
@@ -25,10 +25,10 @@ impl Default for PoolOptions {
     }
 }
 
-/// What a running simulation shares with those who watch it.
+/// State that a running simulation shares with its observers.
 #[derive(Debug, Default)]
 pub struct Progress {
-    /// Tasks started or rejected so far, updated now and then.
+    /// Tasks started or rejected so far, updated periodically.
     pub tasks: AtomicU64,
     /// Set to stop the simulation soon.
     pub cancel: AtomicBool,
@@ -42,7 +42,7 @@ pub struct UserTasks {
 }
 
 impl UserTasks {
-    /// Of a workload whose every row is one task.
+    /// Builds the index of a workload in which every row is one task.
     ///
     /// # Panics
     /// If the workload has rows with a count (see [`Workload::expanded`]) or 2^32 rows and more.
@@ -72,34 +72,31 @@ impl UserTasks {
     }
 }
 
-/// What a simulation found.
+/// Result of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulated {
     /// When each row started, in nanoseconds, or [`NO_TIME`].
     pub starts: Vec<u64>,
-    /// Which demand vectors are larger than the capacity: tasks with them were rejected.
-    pub rejected: Vec<bool>,
+    /// By row: why the task was rejected at submission; `None` if it was accepted.
+    pub rejections: Vec<Option<Rejection>>,
     /// The last instant simulated.
     pub end: Time,
     /// How often the policy was asked and named a user.
     pub decisions: u64,
     /// The policy's [`order_events`](Policy::order_events).
     pub order_events: u64,
-    /// What a [simulation of jobs](crate::simulate_jobs) adds; `rejected` is empty then.
-    pub machines: Option<OnMachines>,
+    /// Results on machines; `None` for a pool.
+    pub machines: Option<MachineResults>,
 }
 
 impl Simulated {
-    /// Whether the task of a row, with that demand, was rejected.
-    pub fn is_rejected(&self, row: usize, demand: DemandId) -> bool {
-        match &self.machines {
-            Some(on) => on.refused[row].is_some(),
-            None => self.rejected[demand.index()],
-        }
+    /// Returns whether the task of a row was rejected.
+    pub fn is_rejected(&self, row: usize) -> bool {
+        self.rejections[row].is_some()
     }
 
-    /// How long the task of a row ran, which on a fast machine is less than its `duration`.
-    pub fn ran(&self, row: usize, duration: Span) -> Span {
+    /// Returns how long the task of a row ran, which on a fast machine is less than its `duration`.
+    pub fn run_time(&self, row: usize, duration: Span) -> Span {
         match &self.machines {
             Some(on) if on.finishes[row] != NO_TIME => Span::from_nanos(on.finishes[row] - self.starts[row]),
             _ => duration,
@@ -113,7 +110,7 @@ pub enum SimulationError {
     /// [`Progress::cancel`] was set.
     #[error("cancelled")]
     Cancelled,
-    /// Conservative backfilling with queues that limit what a user holds.
+    /// Conservative backfilling cannot respect queues that limit what a user holds.
     #[error(
         "a queue limits what a user may hold (max_user), which conservative backfilling cannot promise; use easy or none"
     )]
@@ -142,20 +139,28 @@ pub fn simulate(
     options: PoolOptions,
     progress: &Progress,
 ) -> Result<Simulated, SimulationError> {
-    let rejected: Vec<bool> = workload.demands().rows().map(|(_, demand)| !capacity.admits(demand)).collect();
-    if !policy.goes_by_jobs() {
+    // By demand: why a task with it can never run.
+    let rejected: Vec<Option<Rejection>> =
+        workload.demands().rows().map(|(_, demand)| larger_than_pool(capacity, demand)).collect();
+    if !policy.depends_on_job_details() {
         return Pool::new(workload, tasks, capacity, rejected).run(policy, options, progress);
     }
-    // The pool hands on no more than users and demands: that is what makes it fast.
+    // The fast pool passes only users and demands to the policy.
     let site = Site::pool(capacity);
     let jobs = Jobs::new(workload, &site);
     let PoolOptions { blocking, until } = options;
     let options = JobOptions { blocking, until, ..JobOptions::default() };
     let run = simulate_jobs(workload, tasks, &site, &jobs, policy, options, progress)?;
-    Ok(Simulated { rejected, machines: None, ..run })
+    Ok(Simulated { machines: None, ..run })
 }
 
-/// Whose task runs, and what it holds: in one word, which the event queue moves faster than two.
+/// Returns the first resource of which `demand` exceeds the pool, as a rejection.
+fn larger_than_pool(capacity: &Capacity, demand: &[Amount]) -> Option<Rejection> {
+    let resource = demand.iter().zip(capacity.amounts()).position(|(d, c)| d > c)?;
+    Some(Rejection::Resource(resource.min(255) as u8))
+}
+
+/// User and demand of a running task, packed in one word, which the event queue moves faster than two.
 #[derive(Clone, Copy)]
 struct Running(u64);
 
@@ -178,11 +183,12 @@ impl Running {
 
 struct Pool<'a> {
     workload: &'a Workload,
-    rejected: Vec<bool>,
+    /// By demand.
+    rejected: Vec<Option<Rejection>>,
     /// Free amounts, in steps.
     free: Vec<u64>,
     /// Each user's tasks that have neither started nor been rejected.
-    upcoming: Upcoming<'a>,
+    upcoming: PendingTasks<'a>,
     starts: Vec<u64>,
     running: EventQueue<Running>,
     /// Rows below this are submitted.
@@ -192,16 +198,21 @@ struct Pool<'a> {
     decisions: u64,
 }
 
-/// How many events pass between looks at [`Progress`].
-const EVENTS_BETWEEN_LOOKS: u64 = 1 << 14;
+/// How many events pass between checks of [`Progress`].
+const EVENTS_BETWEEN_PROGRESS_CHECKS: u64 = 1 << 14;
 
 impl<'a> Pool<'a> {
-    fn new(workload: &'a Workload, tasks: &'a UserTasks, capacity: &Capacity, rejected: Vec<bool>) -> Pool<'a> {
+    fn new(
+        workload: &'a Workload,
+        tasks: &'a UserTasks,
+        capacity: &Capacity,
+        rejected: Vec<Option<Rejection>>,
+    ) -> Pool<'a> {
         Pool {
             workload,
-            upcoming: Upcoming::new(workload, tasks, &rejected),
+            upcoming: PendingTasks::new(workload, tasks, &rejected),
             rejected,
-            free: capacity.fits().iter().map(|c| c.0).collect(),
+            free: capacity.amounts().iter().map(|c| c.0).collect(),
             starts: vec![NO_TIME; workload.len()],
             running: EventQueue::new(),
             submitted: 0,
@@ -243,7 +254,7 @@ impl<'a> Pool<'a> {
             }
             events += self.submit(now, policy);
             self.schedule(now, policy, options.blocking)?;
-            if events >= EVENTS_BETWEEN_LOOKS {
+            if events >= EVENTS_BETWEEN_PROGRESS_CHECKS {
                 events = 0;
                 progress.tasks.store(self.done, Ordering::Relaxed);
                 if progress.cancel.load(Ordering::Relaxed) {
@@ -254,7 +265,7 @@ impl<'a> Pool<'a> {
         progress.tasks.store(self.done, Ordering::Relaxed);
         Ok(Simulated {
             starts: self.starts,
-            rejected: self.rejected,
+            rejections: columns.demand.iter().map(|demand| self.rejected[demand.index()]).collect(),
             end,
             decisions: self.decisions,
             order_events: policy.order_events(),
@@ -269,22 +280,22 @@ impl<'a> Pool<'a> {
         while columns.submit.get(self.submitted) == Some(&now) {
             let row = self.submitted;
             self.submitted += 1;
-            if self.rejected[columns.demand[row].index()] {
+            if self.rejected[columns.demand[row].index()].is_some() {
                 self.done += 1;
             } else if self.upcoming.first(columns.user[row]).row == row as u32 {
                 let demand = self.workload.demands().row(columns.demand[row]);
-                policy.waiting(columns.user[row], Some(&Job::new(columns.user[row], demand).at(now)));
+                policy.set_first_pending(columns.user[row], Some(&Job::new(columns.user[row], demand).at(now)));
             }
         }
         (self.submitted - before) as u64
     }
 
-    /// What the user's first waiting task is, told to the policy.
+    /// Notifies the policy of the user's first pending task.
     #[inline]
-    fn tell(&self, user: UserId, policy: &mut dyn Policy) {
+    fn notify_first_pending(&self, user: UserId, policy: &mut dyn Policy) {
         let first = self.upcoming.first_waiting(user, self.submitted);
         let job = |task: &Task| Job::new(user, self.workload.demands().row(task.demand)).at(task.submit);
-        policy.waiting(user, first.map(job).as_ref());
+        policy.set_first_pending(user, first.map(job).as_ref());
     }
 
     fn schedule(&mut self, now: Time, policy: &mut dyn Policy, blocking: bool) -> Result<(), SimulationError> {
@@ -296,7 +307,7 @@ impl<'a> Pool<'a> {
                 if blocking {
                     return Ok(());
                 }
-                policy.waiting(user, None);
+                policy.set_first_pending(user, None);
                 self.set_aside.push(user);
                 continue;
             }
@@ -308,10 +319,10 @@ impl<'a> Pool<'a> {
             self.done += 1;
             self.upcoming.advance(user, &self.rejected);
             policy.started(now, &Job::new(user, demand).at(task.submit));
-            self.tell(user, policy);
+            self.notify_first_pending(user, policy);
         }
         for user in std::mem::take(&mut self.set_aside) {
-            self.tell(user, policy);
+            self.notify_first_pending(user, policy);
         }
         Ok(())
     }

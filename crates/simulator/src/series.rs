@@ -1,4 +1,4 @@
-//! What happened over time.
+//! Curves over time: waits, queue length, utilisation.
 
 use std::collections::BTreeMap;
 
@@ -42,7 +42,7 @@ struct Integral {
 
 /// Where an interval lies among the bins.
 #[derive(Clone, Copy)]
-struct Stretch {
+struct BinRange {
     first: usize,
     last: usize,
     /// Nanoseconds in the first and, if it is another, in the last bin.
@@ -55,7 +55,7 @@ impl Integral {
         Integral { partial: vec![0; bins + 1], difference: vec![0; bins + 2] }
     }
 
-    fn add(&mut self, at: Stretch, level: u64) {
+    fn add(&mut self, at: BinRange, level: u64) {
         self.partial[at.first] += u128::from(at.in_first) * u128::from(level);
         if at.last > at.first {
             self.partial[at.last] += u128::from(at.in_last) * u128::from(level);
@@ -90,7 +90,7 @@ impl<'a> SeriesBuilder<'a> {
     pub(crate) fn new(workload: &'a Workload, origin: Time, end: Time) -> SeriesBuilder<'a> {
         let span = (end - origin).nanos();
         let width = span.div_ceil(BINS).max(1);
-        // An instant has one bin, so that what was submitted in it has a place.
+        // An instant has one bin, so that tasks submitted in it have one.
         let bins = span.div_ceil(width).max(1) as usize;
         SeriesBuilder {
             workload,
@@ -98,7 +98,7 @@ impl<'a> SeriesBuilder<'a> {
             end,
             width,
             bins,
-            // One more: what happens at the very end.
+            // One more bin for the very end.
             wait_sum: vec![0; bins + 1],
             wait_count: vec![0; bins + 1],
             waiting: Integral::new(bins),
@@ -106,11 +106,11 @@ impl<'a> SeriesBuilder<'a> {
         }
     }
 
-    fn stretch(&self, from: Time, to: Time) -> Stretch {
+    fn stretch(&self, from: Time, to: Time) -> BinRange {
         let (from, to) = ((from - self.origin).nanos(), (to.min(self.end) - self.origin).nanos());
         let (first, last) = ((from / self.width) as usize, (to / self.width) as usize);
         let in_first = to.min((first as u64 + 1) * self.width).saturating_sub(from);
-        Stretch { first, last, in_first, in_last: to - last as u64 * self.width }
+        BinRange { first, last, in_first, in_last: to - last as u64 * self.width }
     }
 
     /// A task that started.
@@ -126,14 +126,14 @@ impl<'a> SeriesBuilder<'a> {
     }
 
     /// A task that was still waiting at the end.
-    pub(crate) fn waits_to_the_end(&mut self, submit: Time) {
+    pub(crate) fn task_still_pending(&mut self, submit: Time) {
         let waited = self.stretch(submit, self.end);
         self.waiting.add(waited, 1);
     }
 
     /// The curves, and the overall utilisation of each resource.
     pub(crate) fn finish(mut self, capacity: &Capacity) -> (Series, Vec<f64>) {
-        // What was submitted at the very end counts to the last bin.
+        // Submissions at the very end count in the last bin.
         let (sum, count) = (self.wait_sum[self.bins], self.wait_count[self.bins]);
         self.wait_sum[self.bins - 1] += sum;
         self.wait_count[self.bins - 1] += count;
@@ -180,19 +180,19 @@ mod tests {
         ) {
             let bins = 50usize.div_ceil(width as usize);
             let mut integral = Integral::new(bins);
-            let mut twin = vec![0u128; bins];
+            let mut reference = vec![0u128; bins];
             for (a, b, level) in intervals {
                 let (a, b) = (a.min(b), a.max(b));
-                let stretch = Stretch {
+                let stretch = BinRange {
                     first: (a / width) as usize,
                     last: (b / width) as usize,
                     in_first: b.min((a / width + 1) * width) - a,
                     in_last: b % width,
                 };
                 integral.add(stretch, level);
-                (a..b).for_each(|t| twin[(t / width) as usize] += u128::from(level));
+                (a..b).for_each(|t| reference[(t / width) as usize] += u128::from(level));
             }
-            prop_assert_eq!(integral.bins(width).take(bins).collect::<Vec<_>>(), twin);
+            prop_assert_eq!(integral.bins(width).take(bins).collect::<Vec<_>>(), reference);
         }
     }
 }

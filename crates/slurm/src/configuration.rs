@@ -1,18 +1,18 @@
-//! How a site schedules: `scontrol show config`.
+//! The configuration of a site: `scontrol show config`.
 
 use std::collections::BTreeMap;
 
-use crate::commands::{Call, Commands};
 use crate::error::{ReadError, TextError, quoted};
+use crate::run_commands::{Call, Commands};
 
-/// The settings of a site by their names in slurm.conf, which `scontrol` shows to everybody.
+/// The settings of a site by their names in slurm.conf. `scontrol` shows them to all users.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Configuration {
     settings: BTreeMap<String, String>,
 }
 
 impl Configuration {
-    /// The call that shows the configuration.
+    /// Returns the command that prints the configuration.
     pub fn call() -> Call {
         Call::new("scontrol", ["show", "config"])
     }
@@ -20,15 +20,15 @@ impl Configuration {
     /// Reads the configuration.
     ///
     /// # Errors
-    /// If `scontrol` fails, or prints no configuration.
+    /// Returns an error if `scontrol` fails or prints no settings.
     pub fn read(commands: &dyn Commands) -> Result<Configuration, ReadError> {
         Ok(Configuration::parse(&commands.run(&Configuration::call())?)?)
     }
 
-    /// Reads lines of `Name = value`; other lines are headings.
+    /// Parses lines of `Name = value`; other lines are headings.
     ///
     /// # Errors
-    /// If there is no such line.
+    /// Returns an error if there is no such line.
     pub fn parse(text: &str) -> Result<Configuration, TextError> {
         let mut settings = BTreeMap::new();
         for line in text.lines() {
@@ -50,23 +50,28 @@ impl Configuration {
         Ok(Configuration { settings })
     }
 
-    /// A setting, by its name in any case; `None` if it is not there or says nothing.
+    /// Returns a setting by its name, in any case; `None` if it is missing or empty.
     pub fn get(&self, name: &str) -> Option<&str> {
         let value = self.settings.get(&name.to_ascii_lowercase())?.as_str();
         (!["", "(null)", "N/A", "none"].contains(&value)).then_some(value)
     }
 
-    /// The cluster's name.
+    /// Returns all settings that have a value, by their names in lower case.
+    pub fn settings(&self) -> impl Iterator<Item = (&str, &str)> {
+        self.settings.keys().filter_map(|name| Some((name.as_str(), self.get(name)?)))
+    }
+
+    /// Returns the name of the cluster.
     pub fn cluster(&self) -> Option<&str> {
         self.get("ClusterName")
     }
 
-    /// Slurm's release: `22.05.8`.
+    /// Returns the release of Slurm: `22.05.8`.
     pub fn release(&self) -> Option<&str> {
         self.get("SLURM_VERSION")
     }
 
-    /// The weights of the parts of a priority that are not 0, by name: `("FairShare", 1000)`.
+    /// Returns the nonzero weights of the priority factors by name: `("FairShare", 1000)`.
     pub fn priority_weights(&self) -> Vec<(String, u64)> {
         const PARTS: [&str; 7] = ["Age", "Assoc", "FairShare", "JobSize", "Partition", "QOS", "Site"];
         let weight = |part: &&str| {
@@ -76,17 +81,17 @@ impl Configuration {
         PARTS.iter().filter_map(weight).collect()
     }
 
-    /// Whether jobs behind one that waits may start: with sched/backfill.
+    /// Returns whether jobs may start before a waiting job of higher priority (sched/backfill).
     pub fn backfills(&self) -> bool {
         self.get("SchedulerType").is_some_and(|t| t == "sched/backfill")
     }
 
-    /// Whether memory is a resource that jobs hold (SelectTypeParameters with MEMORY); else it is only a wish.
+    /// Returns whether memory is a consumable resource (SelectTypeParameters with MEMORY).
     pub fn counts_memory(&self) -> bool {
         self.get("SelectTypeParameters").is_none_or(|t| t.to_ascii_uppercase().contains("MEMORY"))
     }
 
-    /// What others' jobs, nodes, accounts or usage are hidden: `jobs,usage`.
+    /// Returns the kinds of data of other users that are hidden (PrivateData): `jobs,usage`.
     pub fn private_data(&self) -> Vec<&str> {
         self.get("PrivateData").map_or(Vec::new(), |text| text.split(',').map(str::trim).collect())
     }

@@ -1,62 +1,63 @@
-//! A site that runs Slurm, as typed values: what is in the queue, what was, on which machines, for which accounts.
+//! Reads a site that runs Slurm as typed values: its queue, history, nodes, partitions, accounts and priorities; plans the
+//! order of the queue under a policy, and keeps the queue in that order.
 //!
-//! Everything is read as text from the commands each site has (`squeue`, `sacct`, `scontrol`, `sacctmgr`, `sshare`,
-//! `sprio`), by the names in their header lines, so that the column order and columns of other releases (22.05 to
-//! 25.11) do not matter. Text is 10 to 20 times cheaper for the controller than `--json`, which besides changes
-//! with each release; the queue can be had as JSON all the same, from slurmrestd ([`Rest`]). A value that is not needed
-//! may be absent; one that is there and bad is a [`TextError`] with its place.
+//! The input is the text output of Slurm's commands (`squeue`, `sacct`, `scontrol`, `sacctmgr`, `sshare`, `sprio`). Columns
+//! are found by their names in the header line, so their order, and further columns of other releases (22.05 to 25.11), do
+//! not matter. For the controller text is 10 to 20 times cheaper than `--json`, whose form changes with each release. The
+//! queue can also be read as JSON from slurmrestd ([`Rest`]). Optional values may be missing; a malformed value is a
+//! [`TextError`] with its position.
 //!
-//! This room prints nothing, decides nothing and changes nothing at the site; fairness is not its business.
+//! Only [`queue_driver`] changes anything at the site, and only site factors of waiting jobs.
 //!
 //! ```
-//! use evenhand_slurm::{Queue, Recorded};
+//! use evenhand_slurm::{Queue, RecordedOutput};
 //!
 //! let text = "JOBID|USER|STATE|ARRAY_JOB_ID|ARRAY_TASK_ID|TRES_ALLOC\n7|ann|PENDING|7|1-1000%5|cpu=2,mem=4G,node=1\n";
-//! let queue = Queue::read(&Recorded::default().with("squeue", text)).unwrap();
+//! let queue = Queue::read(&RecordedOutput::default().with("squeue", text)).unwrap();
 //! assert_eq!(queue.jobs[0].tasks(), 1000);
 //! assert_eq!(queue.jobs[0].requested.to_string(), "cpu=2,mem=4096M,node=1");
 //! ```
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod accounts;
-mod cluster;
-mod commands;
+mod accounting_history;
+mod array_task_ids;
+mod associations;
+mod cluster_from_site;
 mod configuration;
-pub mod drive;
-mod ended;
 mod error;
-mod gres;
-mod history;
-mod hosts;
+mod fair_share_tree;
+mod finished_job;
+mod generic_resources;
+mod hostlist;
 mod nodes;
+mod parse_key_values;
+mod parse_table;
+mod parse_values;
 mod partitions;
 mod plan;
 mod priorities;
 mod queue;
-mod records;
-mod rest;
-mod shares;
-mod table;
-mod tasks;
+pub mod queue_driver;
+mod run_commands;
+mod slurmrestd;
 mod tres;
-mod value;
 
-pub use accounts::{Accounts, Association, Leaves, Shares};
-pub use cluster::{ClusterOptions, Described, cluster};
-pub use commands::{Call, CommandError, Commands, Complaint, Recorded, System};
+pub use accounting_history::{History, Window};
+pub use array_task_ids::ArrayTaskIds;
+pub use associations::{Accounts, Association, AssociationTree, RawShares};
+pub use cluster_from_site::{ClusterOptions, SiteCluster, cluster};
 pub use configuration::Configuration;
-pub use ended::Ended;
 pub use error::{ReadError, TextError};
-pub use gres::{Gres, parse_gres};
-pub use history::{History, Window};
-pub use hosts::hosts;
+pub use fair_share_tree::{ShareRow, ShareTable};
+pub use finished_job::FinishedJob;
+pub use generic_resources::{Gres, parse_gres};
+pub use hostlist::expand_hostlist;
 pub use nodes::{Node, Nodes};
+pub use parse_values::Limit;
 pub use partitions::{Partition, Partitions};
-pub use plan::{Lacks, Party, Place, Plan, PlanError, PlanOptions, Seen, Unranked};
+pub use plan::{Lacks, Party, Place, Plan, PlanError, PlanOptions, SiteSnapshot, Unranked};
 pub use priorities::{Priorities, Priority};
 pub use queue::{Array, Heterogeneous, Hold, Job, JobState, Queue};
-pub use rest::{ApiVersion, Rest, RestError};
-pub use shares::{ShareRow, ShareTable};
-pub use tasks::TaskIds;
+pub use run_commands::{Call, CommandError, Commands, FailureKind, LocalCommands, RecordedOutput};
+pub use slurmrestd::{ApiVersion, Rest, RestError};
 pub use tres::Tres;
-pub use value::Limit;

@@ -1,87 +1,87 @@
-//! The machines: `scontrol show node`.
+//! The nodes of a site: `scontrol show node`.
 
-use crate::commands::{Call, Commands};
 use crate::error::{ReadError, TextError};
-use crate::gres::{Gres, parse_gres};
-use crate::records::{Record, records};
-use crate::table::Field;
+use crate::generic_resources::{Gres, parse_gres};
+use crate::parse_key_values::{Record, records};
+use crate::parse_table::Field;
+use crate::parse_values::number;
+use crate::run_commands::{Call, Commands};
 use crate::tres::Tres;
-use crate::value::number;
 
-/// The machines of a site, as far as the user may see them.
+/// The nodes of a site that the user may see.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Nodes {
-    /// In the order in which `scontrol` gives them.
+    /// In the order of `scontrol`.
     pub nodes: Vec<Node>,
 }
 
-/// One machine.
+/// A node.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Node {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// CPUs that jobs can have.
+    /// The CPUs available to jobs.
     pub cpus: u64,
-    /// CPUs that jobs have.
+    /// The CPUs allocated to jobs.
     pub allocated_cpus: u64,
-    /// Memory that jobs can have, in bytes.
+    /// The memory available to jobs, in bytes.
     pub memory: u64,
-    /// Memory that jobs have, in bytes.
+    /// The memory allocated to jobs, in bytes.
     pub allocated_memory: u64,
-    /// What it has besides.
+    /// The generic resources (Gres).
     pub gres: Vec<Gres>,
-    /// What it has, as accounting counts it.
+    /// The trackable resources (CfgTRES).
     pub configured: Tres,
-    /// What jobs have of that.
+    /// The trackable resources allocated to jobs (AllocTRES).
     pub allocated: Tres,
-    /// What jobs may ask for, active now.
+    /// The active features that jobs can require.
     pub features: Vec<String>,
-    /// The partitions it is in.
+    /// The partitions of the node.
     pub partitions: Vec<String>,
-    /// Its state and flags: `["IDLE", "DRAIN"]`.
+    /// The state and its flags: `["IDLE", "DRAIN"]`.
     pub state: Vec<String>,
-    /// Slurm prefers machines of a lower weight.
+    /// The scheduling weight: Slurm prefers nodes with a lower weight.
     pub weight: u64,
 }
 
 impl Node {
-    /// GPUs of all types. Of what it has and what accounting counts the larger: a node that is down may not have
-    /// told one of them.
+    /// Returns the number of GPUs of all types: the larger of Gres and CfgTRES, since one of them may be missing while the
+    /// node is down.
     pub fn gpus(&self) -> u64 {
         let has = self.gres.iter().filter(|g| g.name == "gpu").fold(0, |sum: u64, g| sum.saturating_add(g.count));
         has.max(self.configured.gpus())
     }
 
-    /// Whether no job can start on it: it is down, drained, failing, being shut down or not there yet.
-    pub fn is_out(&self) -> bool {
+    /// Returns whether no job can start on it: it is down, drained, failing, being shut down, or of state FUTURE.
+    pub fn is_unavailable(&self) -> bool {
         const OUT: [&str; 9] = ["DOWN", "DRAIN", "DRAINED", "DRAINING", "FAIL", "FAILING", "ERROR", "FUTURE", "INVAL"];
         self.state.iter().any(|word| OUT.contains(&word.as_str()))
     }
 
-    /// Whether it is only foreseen.
+    /// Returns whether it is defined for future use only.
     pub fn is_future(&self) -> bool {
         self.state.iter().any(|word| word == "FUTURE")
     }
 }
 
 impl Nodes {
-    /// The call that shows all machines, those of hidden partitions included.
+    /// Returns the command that prints all nodes, including those of hidden partitions.
     pub fn call() -> Call {
         Call::new("scontrol", ["--all", "--oneliner", "show", "node"])
     }
 
-    /// Reads the machines.
+    /// Reads the nodes.
     ///
     /// # Errors
-    /// If `scontrol` fails, or what it prints is not understood.
+    /// Returns an error if `scontrol` fails or its output is not understood.
     pub fn read(commands: &dyn Commands) -> Result<Nodes, ReadError> {
         Ok(Nodes::parse(&commands.run(&Nodes::call())?)?)
     }
 
-    /// Reads what `scontrol show node` prints, on one line each or on several.
+    /// Parses the output of `scontrol show node`, with each node on one line or on several.
     ///
     /// # Errors
-    /// If a value is not what it should be, or a node has no CPUs.
+    /// Returns an error if a value is malformed, or a node has no CPUs.
     pub fn parse(text: &str) -> Result<Nodes, TextError> {
         let nodes = records("scontrol show node", text, "NodeName").iter().map(node).collect::<Result<_, _>>()?;
         Ok(Nodes { nodes })
@@ -91,7 +91,8 @@ impl Nodes {
 fn node(record: &Record<'_>) -> Result<Node, TextError> {
     let count = |key: &str| record.get(key).map(|field| field.read("a whole number", number)).transpose();
     let tres = |key: &str| match record.get(key) {
-        Some(field) => Tres::parse(field.text).map_err(|(at, part)| {
+        Some(field) => Tres::parse(field.text).map_err(|error| {
+            let (at, part) = (error.at, error.found);
             let text = std::str::from_utf8(part).unwrap_or_default();
             Field { column: field.column + at, text, ..field }.error("TRES like cpu=8,mem=4G,gres/gpu=1")
         }),
@@ -101,7 +102,7 @@ fn node(record: &Record<'_>) -> Result<Node, TextError> {
     let megabytes = |n: u64| n.saturating_mul(1 << 20);
     let name = record.get("NodeName");
     let configured = tres("CfgTRES")?;
-    // CPUEfctv leaves out what is kept for the system; 22.05 and later.
+    // CPUEfctv (22.05 and later) excludes cores reserved for the system.
     let cpus = match (count("CPUEfctv")?, count("CPUTot")?) {
         (Some(cpus), _) | (None, Some(cpus)) => cpus,
         (None, None) => configured.cpus(),
@@ -130,7 +131,7 @@ fn node(record: &Record<'_>) -> Result<Node, TextError> {
         allocated,
         features: if active.is_empty() { list("AvailableFeatures") } else { active },
         partitions: list("Partitions"),
-        // IDLE*+DRAIN, in old releases MIXED*: the star is a node that does not respond.
+        // Such as IDLE*+DRAIN; the star marks a node that does not respond.
         state: record.get("State").map_or(Vec::new(), |f| {
             f.text
                 .split('+')
@@ -147,7 +148,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_node_is_read_in_either_form() {
+    fn a_node_is_read_from_one_line_or_several() {
         let lines = "NodeName=g1 Arch=x86_64 CoresPerSocket=32\n   CPUAlloc=34 CPUEfctv=62 CPUTot=64 CPULoad=19.88\n   \
             AvailableFeatures=a,b,spec_150\n   ActiveFeatures=a,spec_150\n   Gres=gpu:a100:4(S:0-3),vis:no_consume:1\n   \
             OS=Linux 6.1 #1 SMP\n   RealMemory=386619 AllocMem=196976 MemSpecLimit=1000 Sockets=2\n   \
@@ -160,15 +161,15 @@ mod tests {
         assert_eq!((node.cpus, node.allocated_cpus, node.memory), (62, 34, 385_619 << 20));
         assert_eq!((node.gpus(), node.allocated.gpus(), node.weight), (4, 3, 5));
         assert_eq!((node.features.join(" "), node.partitions.join(" ")), ("a spec_150".into(), "main long".into()));
-        assert_eq!((node.state.join(" "), node.is_out()), ("MIXED DRAIN".to_string(), true));
+        assert_eq!((node.state.join(" "), node.is_unavailable()), ("MIXED DRAIN".to_string(), true));
     }
 
     #[test]
-    fn little_is_enough() {
+    fn few_fields_are_required() {
         let nodes =
             Nodes::parse("NodeName=g CfgTRES=cpu=64,mem=4G,gres/gpu=4,gres/gpu:a100=4\nNodeName=h CPUTot=2\n").unwrap();
         assert_eq!((nodes.nodes[0].cpus, nodes.nodes[0].memory, nodes.nodes[0].gpus()), (64, 4 << 30, 4));
-        assert_eq!((nodes.nodes[1].cpus, nodes.nodes[1].memory, nodes.nodes[1].is_out()), (2, 0, false));
+        assert_eq!((nodes.nodes[1].cpus, nodes.nodes[1].memory, nodes.nodes[1].is_unavailable()), (2, 0, false));
         let error = |text: &str| Nodes::parse(text).unwrap_err().to_string();
         assert_eq!(
             error("NodeName=g CPUTot=many\n"),
@@ -179,7 +180,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn no_text_is_a_panic(text in "\\PC{0,60}|(NodeName=a( (CPUTot|Gres|State|CfgTRES|RealMemory)=[a-z0-9=:,(]{0,9}){0,4}\n){0,3}") {
+        fn no_text_causes_a_panic(text in "\\PC{0,60}|(NodeName=a( (CPUTot|Gres|State|CfgTRES|RealMemory)=[a-z0-9=:,(]{0,9}){0,4}\n){0,3}") {
             let _ = Nodes::parse(&text);
         }
     }

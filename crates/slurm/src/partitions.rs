@@ -1,46 +1,46 @@
-//! The queues of a site: `scontrol show partition`.
+//! The partitions of a site: `scontrol show partition`.
 
-use crate::commands::{Call, Commands};
 use crate::error::{ReadError, TextError};
-use crate::records::{Record, records};
-use crate::value::{Limit, number};
+use crate::parse_key_values::{Record, records};
+use crate::parse_values::{Limit, number};
+use crate::run_commands::{Call, Commands};
 
-/// The partitions of a site, as far as the user may see them.
+/// The partitions of a site that the user may see.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partitions {
-    /// In the order in which `scontrol` gives them.
+    /// In the order of `scontrol`.
     pub partitions: Vec<Partition>,
 }
 
-/// One partition.
+/// A partition.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partition {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Whether jobs go here that name none.
+    /// Whether it is the default partition.
     pub is_default: bool,
-    /// `UP`, `DOWN`, `DRAIN`, `INACTIVE`.
+    /// The state: `UP`, `DOWN`, `DRAIN`, `INACTIVE`.
     pub state: String,
-    /// The longest a job may run.
+    /// The maximum time limit of a job.
     pub max_time: Limit,
-    /// How long a job may run that does not say.
+    /// The time limit of jobs that do not request one.
     pub default_time: Limit,
-    /// Jobs of a higher tier are looked at before all others.
+    /// The priority tier: jobs in partitions of a higher tier are considered first.
     pub priority_tier: u64,
-    /// What the partition adds to a priority, before its weight.
+    /// The partition's contribution to job priorities, before its weight.
     pub priority_job_factor: u64,
-    /// The most nodes a job may have.
+    /// The maximum number of nodes for a job.
     pub max_nodes: Option<u64>,
-    /// Its nodes, as Slurm shortens them: `n[1-3]`.
+    /// The nodes, as a hostlist expression: `n[1-3]`.
     pub nodes: Option<String>,
-    /// What a unit of each resource counts, in Slurm's words: `CPU=1,Mem=0.25G`.
+    /// TRESBillingWeights as printed: `CPU=1,Mem=0.25G`.
     pub billing_weights: Option<String>,
-    /// `OFF`, `REQUEUE`, …
+    /// The preemption mode: `OFF`, `REQUEUE`, …
     pub preempt_mode: Option<String>,
 }
 
 impl Partitions {
-    /// The call that shows all partitions, hidden ones included.
+    /// Returns the command that prints all partitions, hidden ones included.
     pub fn call() -> Call {
         Call::new("scontrol", ["--all", "--oneliner", "show", "partition"])
     }
@@ -48,15 +48,15 @@ impl Partitions {
     /// Reads the partitions.
     ///
     /// # Errors
-    /// If `scontrol` fails, or what it prints is not understood.
+    /// Returns an error if `scontrol` fails or its output is not understood.
     pub fn read(commands: &dyn Commands) -> Result<Partitions, ReadError> {
         Ok(Partitions::parse(&commands.run(&Partitions::call())?)?)
     }
 
-    /// Reads what `scontrol show partition` prints.
+    /// Parses the output of `scontrol show partition`.
     ///
     /// # Errors
-    /// If a value is not what it should be.
+    /// Returns an error if a value is malformed.
     pub fn parse(text: &str) -> Result<Partitions, TextError> {
         let found = records("scontrol show partition", text, "PartitionName");
         Ok(Partitions { partitions: found.iter().map(partition).collect::<Result<_, _>>()? })

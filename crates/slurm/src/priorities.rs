@@ -1,30 +1,30 @@
-//! What each waiting job's priority is made of: `sprio`. Only the site factor cannot be had elsewhere.
+//! The priority factors of waiting jobs: `sprio`, the only source of site factors.
 
 use std::collections::BTreeMap;
 
-use crate::commands::{Call, Commands};
 use crate::error::{ReadError, TextError};
-use crate::table::{SEPARATOR, Table};
-use crate::value::{number, signed};
+use crate::parse_table::{SEPARATOR, Table};
+use crate::parse_values::{number, signed};
+use crate::run_commands::{Call, Commands};
 
-/// What one waiting job's priority is made of.
+/// The priority of a waiting job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Priority {
-    /// The sum.
+    /// The total priority.
     pub priority: Option<u64>,
-    /// What an administrator or a plugin added.
+    /// The site factor, set by an administrator or a plugin.
     pub site_factor: i64,
 }
 
-/// By the job's number, of an array the array's. Held jobs, and those not eligible yet, are not here.
+/// Priorities by job id (for arrays the array's). Jobs that are held or not yet eligible are missing.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Priorities {
-    /// Jobs in several partitions have one of each; the first is here.
+    /// A job in several partitions has a priority in each; this is the first.
     pub jobs: BTreeMap<u64, Priority>,
 }
 
 impl Priorities {
-    /// The call that shows all priorities.
+    /// Returns the command that prints all priorities.
     pub fn call() -> Call {
         Call::new("sprio", [format!("--format=%i{SEPARATOR}%Y{SEPARATOR}%S")])
     }
@@ -32,24 +32,24 @@ impl Priorities {
     /// Reads the priorities.
     ///
     /// # Errors
-    /// If `sprio` fails (priority/basic has none), or what it prints is not understood.
+    /// Returns an error if `sprio` fails (as with priority/basic) or its output is not understood.
     pub fn read(commands: &dyn Commands) -> Result<Priorities, ReadError> {
         Ok(Priorities::parse(&commands.run(&Priorities::call())?)?)
     }
 
-    /// Reads what `sprio` prints with a header line.
+    /// Parses the output of `sprio` with a header line.
     ///
     /// # Errors
-    /// If there is no header, or a number is none.
+    /// Returns an error if there is no header, or a number is malformed.
     pub fn parse(text: &str) -> Result<Priorities, TextError> {
         let table = Table::of("sprio", text, &["JOBID", "SITE"])?;
         let mut jobs = BTreeMap::new();
         for row in table.rows() {
             let row = row?;
             let Some(id) = row.get("JOBID") else { continue };
-            // 8+1 is a part of a heterogeneous job, which has no number of its own here.
+            // Components of heterogeneous jobs (8+1) have no id of their own here.
             let Some(id) = number(id.text) else { continue };
-            let site_factor = row.needed("SITE", "a whole number")?.read("a whole number", signed)?;
+            let site_factor = row.required("SITE", "a whole number")?.read("a whole number", signed)?;
             let priority = row.get("PRIORITY").map(|field| field.read("a number", number)).transpose()?;
             jobs.entry(id).or_insert(Priority { priority, site_factor });
         }

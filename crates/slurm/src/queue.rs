@@ -1,18 +1,18 @@
-//! The jobs that wait and run: `squeue -O`.
+//! The queue: `squeue -O`.
 
 use evenhand_model::{Nano, Time};
-use evenhand_workload::slurm::memory;
+use evenhand_workload::slurm_notation::memory;
 
-use crate::commands::{Call, Commands};
+use crate::array_task_ids::ArrayTaskIds;
 use crate::error::{ReadError, TextError};
-use crate::gres::{Gres, parse_gres};
-use crate::table::{Field, Row, SEPARATOR, Table};
-use crate::tasks::TaskIds;
+use crate::generic_resources::{Gres, parse_gres};
+use crate::parse_table::{Field, Row, SEPARATOR, Table};
+use crate::parse_values::{Limit, number, signed, time};
+use crate::run_commands::{Call, Commands};
 use crate::tres::Tres;
-use crate::value::{Limit, number, signed, time};
 
-/// What is asked for, in the order in which it is printed. The header lines have names of their own, see [`job`].
-/// A field that a release does not know stays empty.
+/// The fields to request, in the order in which they are printed. Their names in the header differ, see [`job`]. Fields
+/// that a release does not know stay empty.
 const FIELDS: [&str; 33] = [
     "JobID",
     "ArrayJobID",
@@ -49,120 +49,121 @@ const FIELDS: [&str; 33] = [
     "Licenses",
 ];
 
-/// The jobs of a site that have not ended, as far as the user may see them.
+/// The jobs of a site that have not ended and that the user may see.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Queue {
-    /// In the order in which `squeue` gives them.
+    /// In the order of `squeue`.
     pub jobs: Vec<Job>,
 }
 
-/// One record of the queue: a job, a part of a heterogeneous job, a task of an array, or all tasks of an array that
+/// A record of the queue: a job, a component of a heterogeneous job, a task of a job array, or all tasks of an array that
 /// have no record of their own yet.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// Slurm's number of this record.
+    /// The job id of this record.
     pub id: u64,
-    /// Of which array it is, if it is of one.
+    /// The job array, if it belongs to one.
     pub array: Option<Array>,
-    /// Of which heterogeneous job it is a part, if of one. Its parts start together.
+    /// The heterogeneous job, if it is a component of one. All components start together.
     pub heterogeneous: Option<Heterogeneous>,
-    /// Whose it is.
+    /// The user.
     pub user: String,
-    /// Who is charged.
+    /// The account that is charged.
     pub account: Option<String>,
-    /// Where it may run; several if it waits for the first of them.
+    /// The partitions; several if the job may run in any of them.
     pub partitions: Vec<String>,
     /// The quality of service.
     pub qos: Option<String>,
-    /// What it does.
+    /// The state.
     pub state: JobState,
-    /// Why it waits, in Slurm's word.
+    /// The reason for waiting, as printed by Slurm.
     pub reason: Option<String>,
-    /// When it was submitted; when it was last requeued if it was.
+    /// The time of submission, or of the last requeue.
     pub submit: Option<Time>,
-    /// Since when, or from when on, nothing but resources keeps it from starting; unknown while it is held or depends.
+    /// The time at which it became or becomes eligible; unknown while it is held or has an unfulfilled dependency.
     pub eligible: Option<Time>,
-    /// When it started, or is expected to.
+    /// The time at which it started or is expected to start.
     pub start: Option<Time>,
-    /// When it ends at the latest, or is expected to.
+    /// The latest or expected end.
     pub end: Option<Time>,
-    /// How long it may run.
+    /// The time limit.
     pub limit: Limit,
     /// Slurm's priority, 0 while it is held.
     pub priority: Option<u64>,
-    /// What is subtracted from the priority.
+    /// The nice value, which is subtracted from the priority.
     pub nice: Option<i64>,
-    /// What it depends on, in Slurm's words: `afterok:7(unfulfilled)`.
+    /// The dependencies as printed: `afterok:7(unfulfilled)`.
     pub dependency: Option<String>,
-    /// How many nodes it has or needs at least.
+    /// The allocated or the minimum requested number of nodes.
     pub nodes: Option<u64>,
-    /// How many CPUs it has or needs at least.
+    /// The allocated or the minimum requested number of CPUs.
     pub cpus: Option<u64>,
-    /// How many processes it starts.
+    /// The number of Slurm tasks (processes) that it starts.
     pub processes: Option<u64>,
-    /// What it holds, or asks for on all its nodes; of an array each task.
+    /// The allocated or requested resources on all nodes; for an array those of each task.
     pub requested: Tres,
-    /// Memory it asks for, in billionths of a byte: a CPU or a node, which `squeue` does not say; 0 is all of a node.
+    /// The requested memory in billionths of a byte, per CPU or per node, which `squeue` does not distinguish; 0 for the whole
+    /// memory of a node.
     pub min_memory: Option<Nano>,
-    /// Generic resources it asks for on each node.
+    /// Generic resources requested per node.
     pub per_node: Vec<Gres>,
-    /// Generic resources it asks for in all.
+    /// Generic resources requested per job.
     pub per_job: Vec<Gres>,
-    /// Generic resources it asks for on each socket.
+    /// Generic resources requested per socket.
     pub per_socket: Vec<Gres>,
-    /// Generic resources it asks for each process.
+    /// Generic resources requested per Slurm task.
     pub per_task: Vec<Gres>,
-    /// Which nodes suit it: `gpu&ib`.
+    /// Required features of nodes: `gpu&ib`.
     pub features: Option<String>,
-    /// The reservation it runs in.
+    /// The reservation.
     pub reservation: Option<String>,
-    /// Licences it needs.
+    /// Required licences.
     pub licences: Option<String>,
-    /// Where it runs.
+    /// The allocated nodes, as a hostlist expression.
     pub node_list: Option<String>,
-    /// How often it was requeued.
+    /// The number of times it was requeued.
     pub restarts: u64,
 }
 
-/// A record's place in an array.
+/// A record's part of a job array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Array {
-    /// The array's number, by which all of it is changed at once.
+    /// The job id of the array, by which all of it is modified at once.
     pub job: u64,
-    /// The tasks this record stands for.
-    pub tasks: TaskIds,
+    /// The tasks in this record.
+    pub tasks: ArrayTaskIds,
 }
 
-/// A record's place in a heterogeneous job.
+/// A record's part of a heterogeneous job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Heterogeneous {
-    /// The job's number: that of its first part.
+    /// The id of the job: that of its first component.
     pub job: u64,
-    /// Which part this is, from 0.
+    /// The index of this component, from 0.
     pub offset: u64,
 }
 
-/// Who holds a job back.
+/// By whom a job is held.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Hold {
-    /// Its owner, or a coordinator of the account.
+    /// The job's user, or a coordinator of the account.
     User,
-    /// An administrator, or Slurm after a failure.
+    /// An administrator, or Slurm after a failed launch.
     Administrator,
 }
 
 macro_rules! states {
     ($($(#[$doc:meta])* $name:ident = $word:literal),+) => {
-        /// What a job does. What is not known is kept.
+        /// The state of a job (JOB STATE CODES of squeue(1)). Unknown states are kept.
         #[derive(Clone, Debug, PartialEq, Eq)]
         pub enum JobState {
             $($(#[$doc])* $name,)+
-            /// A state of another release, in its own word.
+            /// A state of another release, as printed.
             Other(String),
         }
 
         impl JobState {
-            /// Reads a state in long form.
+            /// Parses a state in long form.
             pub fn parse(text: &str) -> JobState {
                 match text {
                     $($word => JobState::$name,)+
@@ -170,7 +171,7 @@ macro_rules! states {
                 }
             }
 
-            /// As Slurm writes it.
+            /// Returns the state as printed by Slurm.
             pub fn name(&self) -> &str {
                 match self {
                     $(JobState::$name => $word,)+
@@ -184,32 +185,32 @@ macro_rules! states {
 states!(
     /// It waits.
     Pending = "PENDING",
-    /// Nodes are being made ready for it.
+    /// Its nodes are being prepared.
     Configuring = "CONFIGURING",
     /// It runs.
     Running = "RUNNING",
-    /// It holds its nodes and does not run.
+    /// It holds its nodes but does not run.
     Suspended = "SUSPENDED",
-    /// It has ended and its nodes are being cleaned.
+    /// It has ended, and its nodes are being cleaned up.
     Completing = "COMPLETING",
     /// It is stopped and keeps its CPUs.
     Stopped = "STOPPED",
-    /// It changes its size.
+    /// Its size is changing.
     Resizing = "RESIZING",
-    /// It is sent a signal.
+    /// It is being signalled.
     Signaling = "SIGNALING",
-    /// Its files are being written out.
+    /// Its output files are being staged out.
     StageOut = "STAGE_OUT",
-    /// It goes back to the queue.
+    /// It is being requeued.
     Requeued = "REQUEUED",
-    /// It goes back to the queue and is held.
+    /// It is being requeued and held.
     RequeueHold = "REQUEUE_HOLD",
-    /// It goes back to the queue after a special exit.
+    /// It is requeued after a special exit.
     SpecialExit = "SPECIAL_EXIT"
 );
 
 impl JobState {
-    /// Whether it holds resources now.
+    /// Returns whether it holds resources now.
     pub fn holds_resources(&self) -> bool {
         use JobState::*;
         matches!(self, Configuring | Running | Completing | Stopped | Resizing | Signaling | StageOut)
@@ -217,12 +218,12 @@ impl JobState {
 }
 
 impl Job {
-    /// How many tasks this record stands for: 1, or the tasks of an array that have no record yet.
+    /// Returns the number of tasks in this record: 1, or the number of array tasks without a record of their own.
     pub fn tasks(&self) -> u64 {
         self.array.as_ref().map_or(1, |array| array.tasks.count())
     }
 
-    /// Who holds it back, if somebody does.
+    /// Returns by whom it is held, if it is.
     pub fn held(&self) -> Option<Hold> {
         if self.state != JobState::Pending {
             return None;
@@ -232,14 +233,14 @@ impl Job {
             Some("JobHeldAdmin" | "launch_failed_requeued_held" | "launch failed requeued held") => {
                 Some(Hold::Administrator)
             }
-            // Held, and something else stands in its way too.
+            // Held, but with another reason.
             _ if self.priority == Some(0) => Some(Hold::Administrator),
             _ => None,
         }
     }
 
-    /// What each of its nodes has to have, if it asks for the same on each: its request over the number of nodes,
-    /// rounded up. Generic resources asked for by node are exact.
+    /// Returns the resources needed on each node, if it requests the same on each: its request divided by the number of
+    /// nodes, rounded up.
     pub fn requested_per_node(&self) -> [Nano; 3] {
         let nodes = Nano::from(self.requested.nodes().or(self.nodes).unwrap_or(1).max(1));
         self.requested.demand().map(|amount| amount.div_ceil(nodes))
@@ -247,55 +248,56 @@ impl Job {
 }
 
 impl Queue {
-    /// The call that shows the whole queue, hidden partitions included.
+    /// Returns the command that prints the whole queue, hidden partitions included.
     pub fn call() -> Call {
         let fields = FIELDS.map(|field| format!("{field}:{SEPARATOR}")).join(",");
         Call::new("squeue", ["--all".to_string(), format!("--Format={fields}")])
     }
 
-    /// Reads the queue. Costs the controller one lock of its job list: some 20 ms for 10,000 jobs.
+    /// Reads the queue. This locks the controller's job list once: about 20 ms for 10,000 jobs.
     ///
     /// # Errors
-    /// If `squeue` fails, or what it prints is not understood.
+    /// Returns an error if `squeue` fails or its output is not understood.
     pub fn read(commands: &dyn Commands) -> Result<Queue, ReadError> {
         Ok(Queue::parse(&commands.run(&Queue::call())?)?)
     }
 
-    /// Reads what `squeue` prints with a header line, in columns parted by `|` or the separator of [`Queue::call`].
+    /// Parses the output of `squeue` with a header line, in columns separated by `|` or the separator of [`Queue::call`].
     ///
     /// # Errors
-    /// If there is no header, or a job without a number, a user or a state, or with a value that is none.
+    /// Returns an error if there is no header, or a job has no id, user or state, or a malformed value.
     pub fn parse(text: &str) -> Result<Queue, TextError> {
         let table = Table::of("squeue", text, &["JOBID", "USER", "STATE"])?;
         let jobs = table.rows().map(|row| job(&row?)).collect::<Result<_, _>>()?;
         Ok(Queue { jobs })
     }
 
-    /// Those that wait.
+    /// Returns the waiting jobs.
     pub fn pending(&self) -> impl Iterator<Item = &Job> {
         self.jobs.iter().filter(|job| job.state == JobState::Pending)
     }
 
-    /// Those that hold resources.
+    /// Returns the jobs that hold resources.
     pub fn running(&self) -> impl Iterator<Item = &Job> {
         self.jobs.iter().filter(|job| job.state.holds_resources())
     }
 }
 
 fn job(row: &Row<'_, '_>) -> Result<Job, TextError> {
-    let id = row.needed("JOBID", "a job's number")?.read("a job's number", number)?;
+    let id = row.required("JOBID", "a job's number")?.read("a job's number", number)?;
     let of = |name: &str, expected: &str| optional(row.get(name), expected, number);
     let text = |name: &str| row.get(name).map(|field| field.text.to_string());
     let moment = |name: &str| optional(row.get(name), "a time", time);
     let gres =
         |name: &str| Ok(optional(row.get(name), "generic resources like gpu:2", parse_gres)?.unwrap_or_default());
-    let tasks = optional(row.get("ARRAY_TASK_ID"), "indices like 0-5%2", TaskIds::parse)?;
+    let tasks = optional(row.get("ARRAY_TASK_ID"), "indices like 0-5%2", ArrayTaskIds::parse)?;
     let array_job = of("ARRAY_JOB_ID", "a job's number")?;
-    // What is not asked for is 0 here, in other releases the largest number.
+    // 0 if the job is not heterogeneous; in other releases the largest number.
     let het_job = of("HET_JOB_ID", "a job's number")?.filter(|job| *job > 0);
     let het_offset = of("HET_JOB_OFFSET", "a number")?;
     let requested = match row.get("TRES_ALLOC").or(row.get("TRES")) {
-        Some(field) => Tres::parse(field.text).map_err(|(at, part)| {
+        Some(field) => Tres::parse(field.text).map_err(|error| {
+            let (at, part) = (error.at, error.found);
             let text = std::str::from_utf8(part).unwrap_or_default();
             Field { column: field.column + at, text, ..field }.error("TRES like cpu=8,mem=4G,gres/gpu=1")
         })?,
@@ -305,11 +307,11 @@ fn job(row: &Row<'_, '_>) -> Result<Job, TextError> {
         id,
         array: tasks.map(|tasks| Array { job: array_job.unwrap_or(id), tasks }),
         heterogeneous: het_job.map(|job| Heterogeneous { job, offset: het_offset.unwrap_or(0) }),
-        user: row.needed("USER", "a user's name")?.text.to_string(),
+        user: row.required("USER", "a user's name")?.text.to_string(),
         account: text("ACCOUNT"),
         partitions: row.get("PARTITION").map_or(Vec::new(), |f| f.text.split(',').map(String::from).collect()),
         qos: text("QOS"),
-        state: JobState::parse(row.needed("STATE", "a state")?.text),
+        state: JobState::parse(row.required("STATE", "a state")?.text),
         reason: text("REASON"),
         submit: moment("SUBMIT_TIME")?,
         eligible: moment("ELIGIBLE_TIME")?,
@@ -319,7 +321,7 @@ fn job(row: &Row<'_, '_>) -> Result<Job, TextError> {
         priority: of("PRIORITY", "a number")?,
         nice: optional(row.get("NICE"), "a whole number", signed)?,
         dependency: text("DEPENDENCY"),
-        // A range of nodes, 2-4, asks for the first at least.
+        // The minimum of a range such as 2-4.
         nodes: optional(row.get("NODES"), "a number of nodes", |t| number(t.split('-').next()?))?,
         cpus: of("CPUS", "a number of CPUs")?,
         processes: of("TASKS", "a number of tasks")?,
@@ -337,7 +339,7 @@ fn job(row: &Row<'_, '_>) -> Result<Job, TextError> {
     })
 }
 
-/// `500M`, or with a letter for what it is: `4Gc` a CPU, `4Gn` a node.
+/// Parses memory such as `500M`, `4Gc` (per CPU) or `4Gn` (per node).
 fn min_memory(text: &str) -> Option<Nano> {
     memory(text.strip_suffix(['c', 'n']).unwrap_or(text).as_bytes())
 }
@@ -370,7 +372,7 @@ mod tests {
             |500M|cpu=8,mem=4000M,node=1,billing=8|gres:gpu:2",
         )
         .unwrap();
-        assert_eq!((job.tasks(), job.array.as_ref().map(|a| (a.job, a.tasks.at_a_time))), (1000, Some((6, Some(5)))));
+        assert_eq!((job.tasks(), job.array.as_ref().map(|a| (a.job, a.tasks.max_running))), (1000, Some((6, Some(5)))));
         assert_eq!((job.nice, job.priority, job.held(), job.heterogeneous), (Some(100), Some(1), None, None));
         assert_eq!(job.limit.to_string(), "00:10:00");
         assert_eq!(job.submit, Time::checked_from_secs(1_795_289_080));
@@ -380,7 +382,7 @@ mod tests {
     }
 
     #[test]
-    fn holds_dependencies_and_parts_are_told() {
+    fn holds_dependencies_and_heterogeneous_components_are_read() {
         let held =
             one("3|3|N/A|N/A|N/A|ann|a|main|normal|PENDING|JobHeldUser|1|N/A|UNLIMITED|0|0|(null)|1|1|0||N/A").unwrap();
         assert_eq!((held.held(), held.eligible, held.limit), (Some(Hold::User), None, Limit::None));
@@ -398,7 +400,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_bad_says_where() {
+    fn a_malformed_value_is_reported_with_its_position() {
         let error = |line: &str| one(line).unwrap_err();
         assert_eq!(
             error("9|9|N/A|0|0|ann|a|main|q|RUNNING|None|1|1|1:00|5|0|(null)|1|1|1G|cpu=1,mem=x|"),
@@ -447,7 +449,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_a_panic(lines in prop::collection::vec("[^\n]{0,60}|([0-9a-zA-Z/%,:=.-]{0,9}\\|){21}[a-z:=0-9]{0,9}", 0..4)) {
+        fn no_text_causes_a_panic(lines in prop::collection::vec("[^\n]{0,60}|([0-9a-zA-Z/%,:=.-]{0,9}\\|){21}[a-z:=0-9]{0,9}", 0..4)) {
             let _ = Queue::parse(&format!("{HEADER}\n{}", lines.join("\n")));
             let _ = Queue::parse(&lines.join("\n"));
         }

@@ -1,15 +1,15 @@
-//! Trackable resources: `cpu=4,mem=8G,node=1,billing=4,gres/gpu=2,gres/gpu:a100=2`.
+//! Trackable resources (TRES): `cpu=4,mem=8G,node=1,billing=4,gres/gpu=2,gres/gpu:a100=2`.
 
 use std::collections::BTreeMap;
 use std::fmt;
 
 use evenhand_model::Nano;
-use evenhand_workload::slurm::{WrongPart, count, each_tres, memory};
+use evenhand_workload::slurm_notation::{TresError, count, for_each_tres, memory};
 
-/// Billionths in one.
+/// Billionths in 1.
 const NANO: Nano = 1_000_000_000;
 
-/// Amounts by the names that Slurm gives them, in billionths; memory (`mem`, `vmem`) in billionths of a byte.
+/// Amounts of trackable resources by Slurm's names, in billionths; memory (`mem`, `vmem`) in billionths of a byte.
 ///
 /// ```
 /// use evenhand_slurm::Tres;
@@ -27,17 +27,16 @@ fn is_memory(name: &str) -> bool {
 }
 
 impl Tres {
-    /// Reads a list; an empty one and `(null)` hold nothing. Names that are not known are kept where their value
-    /// is a number.
+    /// Parses a list; an empty one and `(null)` contain nothing. Unknown names are kept if their value is a number.
     ///
     /// # Errors
-    /// The part that is no name with an amount, and where it begins.
-    pub fn parse(text: &str) -> Result<Tres, WrongPart<'_>> {
+    /// Returns the malformed part, and where it begins.
+    pub fn parse(text: &str) -> Result<Tres, TresError<'_>> {
         let mut tres = Tres::default();
         if ["", "(null)", "N/A"].contains(&text) {
             return Ok(tres);
         }
-        each_tres(text.as_bytes(), |name, value| {
+        for_each_tres(text.as_bytes(), |name, value| {
             let name = std::str::from_utf8(name).ok()?;
             let known = is_memory(name) || ["cpu", "node"].contains(&name) || name.starts_with("gres/");
             let amount = if is_memory(name) { memory(value) } else { count(value) };
@@ -53,17 +52,17 @@ impl Tres {
         Ok(tres)
     }
 
-    /// The amount of one name, in billionths; `None` if it is not there.
+    /// Returns the amount of one resource in billionths; `None` if it is missing.
     pub fn get(&self, name: &str) -> Option<Nano> {
         self.amounts.get(name).copied()
     }
 
-    /// All names and amounts, by name.
+    /// Returns all names and amounts, by name.
     pub fn amounts(&self) -> impl Iterator<Item = (&str, Nano)> {
         self.amounts.iter().map(|(name, amount)| (name.as_str(), *amount))
     }
 
-    /// Whether it holds nothing.
+    /// Returns whether it contains nothing.
     pub fn is_empty(&self) -> bool {
         self.amounts.is_empty()
     }
@@ -72,22 +71,22 @@ impl Tres {
         u64::try_from(self.get(name).unwrap_or(0) / NANO).unwrap_or(u64::MAX)
     }
 
-    /// Whole CPUs.
+    /// Returns the number of whole CPUs.
     pub fn cpus(&self) -> u64 {
         self.whole("cpu")
     }
 
-    /// Whole bytes of memory.
+    /// Returns the memory in whole bytes.
     pub fn bytes(&self) -> u64 {
         self.whole("mem")
     }
 
-    /// Nodes, if it says how many.
+    /// Returns the number of nodes, if given.
     pub fn nodes(&self) -> Option<u64> {
         self.get("node").map(|_| self.whole("node"))
     }
 
-    /// GPUs of all types. The sum, or where there is none the types.
+    /// Returns the number of GPUs of all types: `gres/gpu`, or without it the sum of the types.
     pub fn gpus(&self) -> u64 {
         match self.get("gres/gpu") {
             Some(_) => self.whole("gres/gpu"),
@@ -95,21 +94,21 @@ impl Tres {
         }
     }
 
-    /// GPUs by type, where it says which.
+    /// Returns the number of GPUs by type, where types are given.
     pub fn gpu_types(&self) -> impl Iterator<Item = (&str, u64)> {
         self.amounts().filter_map(|(name, n)| {
             Some((name.strip_prefix("gres/gpu:")?, u64::try_from(n / NANO).unwrap_or(u64::MAX)))
         })
     }
 
-    /// What a workload's task holds: CPUs, bytes of memory and GPUs, in billionths.
+    /// Returns the demand of a task in a workload: CPUs, bytes of memory and GPUs, in billionths.
     pub fn demand(&self) -> [Nano; 3] {
         [self.get("cpu").unwrap_or(0), self.get("mem").unwrap_or(0), Nano::from(self.gpus()) * NANO]
     }
 }
 
 impl fmt::Display for Tres {
-    /// As Slurm writes it: `cpu`, `mem`, `node` first, memory in megabytes.
+    /// Writes the list as Slurm does: `cpu`, `mem`, `node` first, memory in megabytes.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let first = ["cpu", "mem", "node"];
         let head = first.iter().filter_map(|name| Some((*name, self.get(name)?)));
@@ -122,16 +121,16 @@ impl fmt::Display for Tres {
     }
 }
 
-/// An amount as Slurm reads it again: exactly.
+/// An amount, written so that Slurm reads exactly the same.
 struct Amount(Nano, bool);
 
 impl fmt::Display for Amount {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Amount(nano, is_memory) = *self;
-        // The largest unit that holds it with nine decimals.
+        // The largest unit that represents it with nine decimals.
         let units: &[(u32, &str)] = if is_memory { &[(20, "M"), (10, "K")] } else { &[(0, "")] };
         let exact = units.iter().find(|(shift, _)| nano.trailing_zeros() >= *shift || nano == 0);
-        // Below a millionth of a kilobyte nothing is counted: the next whole billionth of one.
+        // Smaller fractions of a kilobyte are rounded up to a billionth.
         let (shift, unit) = exact.copied().unwrap_or((10, "K"));
         let scaled = nano >> shift;
         let (whole, part) = (scaled / NANO, scaled % NANO);
@@ -149,11 +148,11 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_is_wrong_is_the_part() {
-        assert_eq!(Tres::parse("cpu=8,mem"), Err((6, &b"mem"[..])));
-        assert_eq!(Tres::parse("cpu=8,gres/gpu=x"), Err((6, &b"gres/gpu=x"[..])));
+    fn a_malformed_part_is_the_error() {
+        assert_eq!(Tres::parse("cpu=8,mem"), Err(TresError { at: 6, found: b"mem" }));
+        assert_eq!(Tres::parse("cpu=8,gres/gpu=x"), Err(TresError { at: 6, found: b"gres/gpu=x" }));
         assert_eq!(Tres::parse("(null)").map(|t| t.is_empty()), Ok(true));
-        // Of what is not known nothing is expected.
+        // Values of unknown resources may have any form.
         assert_eq!(Tres::parse("cpu=1,new/thing=much").map(|t| t.to_string()), Ok("cpu=1".to_string()));
         let billed = Tres::parse("billing=1,fs/disk=0,cpu=2,mem=3K").unwrap();
         assert_eq!(billed.to_string(), "cpu=2,mem=3K,billing=1,fs/disk=0");
@@ -162,7 +161,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_list_reads_back(
+        fn a_list_parses_to_itself(
             cpu in 0u64..10_000, mem in 0u64..1 << 40, kilobytes: bool, gpus in prop::option::of(0u64..64), nano in 1u64..1 << 40
         ) {
             let mut tres = Tres::default();
@@ -175,7 +174,7 @@ mod tests {
         }
 
         #[test]
-        fn no_text_is_a_panic(text in "\\PC{0,30}|([a-z/]{0,5}=[0-9.]{0,40}[KMGTP]?,?){0,4}") {
+        fn no_text_causes_a_panic(text in "\\PC{0,30}|([a-z/]{0,5}=[0-9.]{0,40}[KMGTP]?,?){0,4}") {
             if let Ok(tres) = Tres::parse(&text) {
                 let _ = (tres.cpus(), tres.gpus(), tres.to_string());
             }

@@ -11,10 +11,10 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use evenhand_model::{
-    Capacity, Cluster, MachineGroup, NO_TIME, Quantity, Rational, Resource, Span, Stock, Task, Time, Weights, Workload,
-    WorkloadBuilder,
+    Capacity, Cluster, MachineGroup, NO_TIME, Quantity, Rational, Resource, ResourceQuantity, Span, Task, Time,
+    Weights, Workload, WorkloadBuilder,
 };
-use evenhand_policies::{Decay, Setting, registration};
+use evenhand_policies::{Decay, PolicyContext, Registry};
 use evenhand_simulator::{BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Progress, Site, UserTasks, simulate_jobs};
 use evenhand_workload::Source;
 use evenhand_workload::import::{ImportOptions, import};
@@ -74,8 +74,8 @@ fn measure(workload: &Workload, site: &Site, backfill: &str, placement: &str, po
     let mut seconds = Vec::new();
     let mut shown = (0.0, 0);
     for _ in 0..runs {
-        let registered = registration(policy).expect("a policy");
-        let mut policy = (registered.build)(&Setting::new(site.total(), &weights).decay(decay));
+        let context = PolicyContext::new(site.total(), &weights).decay(decay);
+        let mut policy = Registry::built_in().build(policy, &context).expect("a policy");
         let begun = Clock::start();
         let run = simulate_jobs(workload, &tasks, site, &jobs, policy.as_mut(), options, &Progress::default());
         seconds.push(begun.seconds());
@@ -115,8 +115,8 @@ impl Clock {
 }
 
 fn group(name: &str, count: u32, has: [&str; 3]) -> MachineGroup {
-    let has = has.iter().filter_map(|t| Stock::parse(t).ok()).collect();
-    MachineGroup { name: name.into(), count, has, speed: Rational::ONE, properties: Vec::new() }
+    let has = has.iter().filter_map(|t| ResourceQuantity::parse(t).ok()).collect();
+    MachineGroup { name: name.into(), count, capacity: has, speed: Rational::ONE, properties: Vec::new() }
 }
 
 /// A million jobs on 1,000 machines of three kinds, at about two thirds of their CPUs.

@@ -9,7 +9,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use evenhand_model::{Capacity, Quantity, Weights, Workload, mean_use};
-use evenhand_policies::{Decay, POLICIES, Registration, Setting, registration};
+use evenhand_policies::{Decay, PolicyContext, Registration, Registry};
 use evenhand_simulator::{PoolOptions, Progress, UserTasks, simulate};
 use evenhand_workload::Source;
 use evenhand_workload::import::{ImportOptions, import};
@@ -18,9 +18,13 @@ const RUNS: usize = 5;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).filter(|a| a != "--bench").collect();
-    let (names, files): (Vec<String>, Vec<String>) = arguments.into_iter().partition(|a| registration(a).is_some());
-    let policies =
-        POLICIES.iter().filter(|p| names.is_empty() || names.iter().any(|n| n == p.name)).collect::<Vec<_>>();
+    let registry = Registry::built_in();
+    let (names, files): (Vec<String>, Vec<String>) = arguments.into_iter().partition(|a| registry.get(a).is_ok());
+    let policies = registry
+        .policies()
+        .iter()
+        .filter(|p| names.is_empty() || names.iter().any(|n| n == p.name))
+        .collect::<Vec<_>>();
     if files.is_empty() {
         measure("generated", &generated(), &policies);
     }
@@ -34,8 +38,8 @@ fn main() {
 }
 
 fn generated() -> Workload {
-    use evenhand_workload::generate::{GenerateOptions, Like, generate};
-    let options = GenerateOptions { like: Like::Google2011, tasks: 2_000_000, users: 627, days: 2.0, seed: 1 };
+    use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
+    let options = GenerateOptions { model: TraceModel::Google2011, tasks: 2_000_000, users: 627, days: 2.0, seed: 1 };
     generate(&options).expect("the options are right")
 }
 
@@ -58,7 +62,7 @@ fn measure(name: &str, workload: &Workload, policies: &[&Registration]) {
             let mut rates = Vec::new();
             let mut decisions = 0;
             for _ in 0..RUNS {
-                let mut policy = (policy.build)(&Setting::new(&capacity, &weights).decay(decay));
+                let mut policy = policy.build(&PolicyContext::new(&capacity, &weights).decay(decay)).expect("a policy");
                 let begun = Instant::now();
                 let run = simulate(
                     workload,

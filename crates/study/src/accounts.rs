@@ -11,16 +11,16 @@ use evenhand_model::{Account, AccountTree, Names, Rational, Workload};
 /// ```toml
 /// [[account]]
 /// name = "science"
-/// shares = 3            # among its siblings; 1 if not said
+/// shares = 3            # among its siblings; default 1
 ///
 /// [[account]]
 /// name = "physics"
-/// parent = "science"    # directly under the root if not said
+/// parent = "science"    # default: directly under the root
 ///
 /// [[user]]
 /// name = "ann"
-/// shares = 2            # among the children of her account; 1 if not said
-/// account = "physics"   # all she runs is charged here; if not said, what the trace says of each task
+/// shares = 2            # among the children of her account; default 1
+/// account = "physics"   # all her tasks are charged here; default: the account that the trace has for each task
 /// ```
 #[derive(Clone, Debug)]
 pub struct AccountsFile {
@@ -38,16 +38,16 @@ struct UserEntry {
 
 /// A workload whose users are those of a tree of accounts.
 #[derive(Clone, Debug)]
-pub struct Placed {
+pub struct WorkloadWithAccounts {
     /// The workload; a user who works under several accounts has become one user for each.
     pub workload: Workload,
     /// Where its users are.
     pub tree: AccountTree,
-    /// Users whom the file names and the workload does not have.
+    /// Users that the file names and the workload does not have.
     pub unknown: Vec<String>,
     /// Accounts that the workload names and the file does not: each directly under the root, 1 share.
     pub added: Vec<String>,
-    /// Accounts of the file in which, and below which, there is nobody of the workload: perhaps misspelt.
+    /// Accounts of the file in which, and below which, no user of the workload is: perhaps misspelt.
     pub empty: Vec<String>,
 }
 
@@ -111,7 +111,7 @@ impl AccountsFile {
     ///
     /// # Errors
     /// If the tree is refused, which what was read does not cause.
-    pub fn place(&self, workload: Workload) -> Result<Placed, DocumentError> {
+    pub fn place(&self, workload: Workload) -> Result<WorkloadWithAccounts, DocumentError> {
         let mut accounts = self.accounts.clone();
         let mut number: HashMap<String, usize> =
             accounts.iter().enumerate().map(|(i, a)| (a.name.clone(), i)).collect();
@@ -183,13 +183,13 @@ impl AccountsFile {
         let empty =
             self.accounts.iter().zip(&is_used).filter(|(_, used)| !**used).map(|(a, _)| a.name.clone()).collect();
         let tree = AccountTree::new(accounts, homes, shares).map_err(|e| self.source.error(0..0, e.to_string()))?;
-        Ok(Placed { workload, tree, unknown, added, empty })
+        Ok(WorkloadWithAccounts { workload, tree, unknown, added, empty })
     }
 }
 
 fn shares(table: &Table<'_>, of: &str) -> Result<Rational, DocumentError> {
     let Some(node) = table.get("shares") else { return Ok(Rational::ONE) };
-    Ok(node.called(format!("shares of {of:?}")).positive()?.exact().clone())
+    Ok(node.with_label(format!("shares of {of:?}")).positive()?.exact().clone())
 }
 
 fn account(node: &Node<'_>, number: &HashMap<&str, usize>) -> Result<usize, DocumentError> {
@@ -248,7 +248,7 @@ mod tests {
         b.finish().unwrap()
     }
 
-    fn entitled(placed: &Placed) -> Vec<(&str, f64)> {
+    fn entitled(placed: &WorkloadWithAccounts) -> Vec<(&str, f64)> {
         let names = placed.workload.users().iter().map(String::as_str);
         names.enumerate().map(|(u, name)| (name, to_f64(placed.tree.user_entitlement(u)))).collect()
     }

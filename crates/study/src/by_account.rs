@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 /// An account, with all in it: its users' tasks and those of the accounts within it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AccountRecord {
-    /// Its name; absent for the root, which comes first and has everybody in it.
+    /// Its name; absent for the root, which comes first and contains all users.
     pub name: Option<String>,
     /// The place in the list of the account it is part of; absent for the root.
     pub parent: Option<usize>,
-    /// What it is entitled to of the whole, if an accounts file says so.
+    /// Its share of the whole, if an accounts file gives one.
     pub entitlement: Option<f64>,
     /// Its tasks.
     #[serde(flatten)]
@@ -27,7 +27,7 @@ pub struct AccountRecord {
 pub struct AccountUserRecord {
     /// The user's name.
     pub name: String,
-    /// What the user is entitled to of the whole, if an accounts file says so.
+    /// The user's share of the whole, if an accounts file gives one.
     pub entitlement: Option<f64>,
     /// The tasks.
     #[serde(flatten)]
@@ -119,7 +119,7 @@ fn rows_by_account(
     let mut found: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     match (tree, &workload.columns().account) {
         (Some(tree), _) => {
-            found.insert(place(tree.home(user)), rows.collect());
+            found.insert(place(tree.account_of(user)), rows.collect());
         }
         (None, Some(column)) => rows.for_each(|row| {
             let account = Some(column[row]).filter(|id| *id != NO_ID).map(|id| id as usize);
@@ -147,10 +147,10 @@ fn figures(sums: &Sums, processors: Option<&TaskProcessors<'_>>) -> AccountFigur
 mod tests {
     use super::*;
     use evenhand_model::{Account, Capacity, Rational, Resource, Span, Task, Time, Weights, WorkloadBuilder};
-    use evenhand_policies::{Setting, registration};
+    use evenhand_policies::{PolicyContext, Registry};
     use evenhand_simulator::{PoolOptions, Progress, simulate};
 
-    /// Each task holds all of the memory for as long as said, so that each waits for all before it.
+    /// Each task holds all of the memory for so many seconds, so that each waits for all before it.
     fn run(tasks: &[(&str, Option<&str>, u64)], tree: Option<AccountTree>) -> Vec<AccountRecord> {
         let mut b = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
         for (user, account, seconds) in tasks {
@@ -164,10 +164,10 @@ mod tests {
             });
         }
         let workload = b.finish().unwrap();
-        // Whoever has the memory is worth all CPUs.
+        // A task that holds the memory is worth all CPUs.
         let capacity = Capacity::new(workload.resources(), vec![Rational::from(4), Rational::from(1)]).unwrap();
         let weights = Weights::equal(workload.users().len());
-        let mut policy = (registration("fifo").unwrap().build)(&Setting::new(&capacity, &weights));
+        let mut policy = Registry::built_in().build("fifo", &PolicyContext::new(&capacity, &weights)).unwrap();
         let tasks = UserTasks::new(&workload);
         let options = PoolOptions::default();
         let found = simulate(&workload, &tasks, &capacity, policy.as_mut(), options, &Progress::default()).unwrap();
@@ -204,7 +204,7 @@ mod tests {
         let account = |name: &str, parent| Account { name: name.into(), parent, shares: Rational::ONE };
         let accounts = vec![account("all", None), account("empty", None), account("part", Some(0))];
         let tree = AccountTree::new(accounts, vec![Some(0), Some(2)], vec![Rational::ONE; 2]).unwrap();
-        // What the trace says of accounts does not matter.
+        // The trace's own accounts do not matter.
         let found = run(&[("ann", Some("x"), 10), ("bob", None, 20), ("ann", None, 30)], Some(tree));
         let waits: Vec<f64> = found.iter().map(|a| a.figures.normalized.total_wait_s).collect();
         assert_eq!(waits, [50.0, 50.0, 0.0, 40.0]);

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use evenhand_documents::{Document, DocumentError, Format, Node, Source, Table, nearest};
-use evenhand_model::{Cluster, MachineGroup, Queue, Rational, Span, Stock};
+use evenhand_model::{Cluster, MachineGroup, Queue, Rational, ResourceQuantity, Span};
 
 const MACHINE: [&str; 4] = ["name", "count", "speed", "properties"];
 const QUEUE: [&str; 7] = ["name", "price", "priority", "max_wall", "max_job", "max_user", "properties"];
@@ -17,13 +17,13 @@ const QUEUE: [&str; 7] = ["name", "price", "priority", "max_wall", "max_job", "m
 /// cpu = 64
 /// mem = "512GiB"   # a size is bytes, a plain number the workload's own unit
 /// gpu = 2
-/// speed = 1.25     # 1 unless said
+/// speed = 1.25     # default 1
 /// properties = ["infiniband"]
 ///
 /// [[queues]]
 /// name = "long"
-/// price = 2        # 1 unless said
-/// priority = 10    # 0 unless said
+/// price = 2        # default 1
+/// priority = 10    # default 0
 /// max_wall = "7d"
 /// max_job = { cpu = 64 }
 /// max_user = { cpu = 256 }
@@ -55,14 +55,14 @@ pub fn cluster_of(document: &Document) -> Result<Option<Cluster>, DocumentError>
     };
     root.deny_unknown(&["machines", "queues", "pool"])?;
     let mut cluster = Cluster::default();
-    for group in machines.called("[[machines]]").list()? {
+    for group in machines.with_label("[[machines]]").list()? {
         machine(&group.table()?, &mut cluster)?;
     }
     if cluster.groups.is_empty() {
         return Err(root.error("found an empty list of machines, expected at least one [[machines]]"));
     }
     if let Some(queues) = root.get("queues") {
-        for node in queues.called("[[queues]]").list()? {
+        for node in queues.with_label("[[queues]]").list()? {
             let queue = queue(&node.table()?, &cluster)?;
             cluster.queues.push(queue);
         }
@@ -80,7 +80,7 @@ fn machine(table: &Table<'_>, cluster: &mut Cluster) -> Result<(), DocumentError
         Some(node) => node.positive()?.exact().clone(),
         None => Rational::ONE,
     };
-    let mut has = vec![Stock::ZERO; cluster.resources.len()];
+    let mut has = vec![ResourceQuantity::ZERO; cluster.resources.len()];
     for (key, node) in table.entries().filter(|(key, _)| !MACHINE.contains(&key.name())) {
         // A slip in count would otherwise be a resource of which no task holds any.
         if let Some(meant) = nearest(key.name(), MACHINE).filter(|_| key.name().len() > 3) {
@@ -89,8 +89,8 @@ fn machine(table: &Table<'_>, cluster: &mut Cluster) -> Result<(), DocumentError
         let stock = stock(&node)?;
         let at = cluster.resources.iter().position(|r| r == key.name()).unwrap_or_else(|| {
             cluster.resources.push(key.name().to_string());
-            cluster.groups.iter_mut().for_each(|g| g.has.push(Stock::ZERO));
-            has.push(Stock::ZERO);
+            cluster.groups.iter_mut().for_each(|g| g.capacity.push(ResourceQuantity::ZERO));
+            has.push(ResourceQuantity::ZERO);
             has.len() - 1
         });
         has[at] = stock;
@@ -98,7 +98,7 @@ fn machine(table: &Table<'_>, cluster: &mut Cluster) -> Result<(), DocumentError
     if has.iter().all(|s| s.exact.is_zero()) {
         return Err(table.error("found no resource, expected at least one, such as cpu = 16"));
     }
-    cluster.groups.push(MachineGroup { name: named, count, has, speed, properties: properties(table)? });
+    cluster.groups.push(MachineGroup { name: named, count, capacity: has, speed, properties: properties(table)? });
     Ok(())
 }
 
@@ -129,7 +129,7 @@ fn queue(table: &Table<'_>, cluster: &Cluster) -> Result<Queue, DocumentError> {
     Ok(queue)
 }
 
-fn limits(table: &Table<'_>, key: &str, cluster: &Cluster) -> Result<Vec<(String, Stock)>, DocumentError> {
+fn limits(table: &Table<'_>, key: &str, cluster: &Cluster) -> Result<Vec<(String, ResourceQuantity)>, DocumentError> {
     let Some(limits) = table.get(key) else { return Ok(Vec::new()) };
     let mut found = Vec::new();
     for (resource, node) in limits.table()?.entries() {
@@ -156,8 +156,8 @@ fn properties(table: &Table<'_>) -> Result<Vec<String>, DocumentError> {
     node.list()?.map(|p| Ok(p.text()?.to_string())).collect()
 }
 
-fn stock(node: &Node<'_>) -> Result<Stock, DocumentError> {
-    match Stock::parse(node.written()?) {
+fn stock(node: &Node<'_>) -> Result<ResourceQuantity, DocumentError> {
+    match ResourceQuantity::parse(node.written()?) {
         Ok(stock) => Ok(stock),
         // In the words all other numbers are refused with; a B at the end is what they do not know.
         Err(_) => Err(match node.quantity() {
@@ -193,13 +193,13 @@ mod tests {
             max_job = { mem = \"8Gi\" }\nmax_user = { cpu = 20 }\nproperties = [\"ssd\"]\n";
         let cluster = parse(&format!("{TWO}{queues}[pool]\ncpu = 1\n")).unwrap().unwrap();
         assert_eq!(cluster.resources, ["cpu", "mem"]);
-        assert_eq!((cluster.machines(), cluster.groups[0].has.len()), (4, 2));
-        assert_eq!(cluster.groups[0].has[1], Stock::ZERO);
+        assert_eq!((cluster.machines(), cluster.groups[0].capacity.len()), (4, 2));
+        assert_eq!(cluster.groups[0].capacity[1], ResourceQuantity::ZERO);
         assert_eq!(cluster.groups[1].speed.to_string(), "3/2");
         let queue = cluster.queue("1").unwrap();
         assert_eq!((queue.price.to_string(), queue.priority), ("1/2".to_string(), -3));
         assert_eq!(queue.max_wall, Some(Span::from_secs(12 * 3600)));
-        assert_eq!(queue.max_job, [("mem".to_string(), Stock::parse("8Gi").unwrap())]);
+        assert_eq!(queue.max_job, [("mem".to_string(), ResourceQuantity::parse("8Gi").unwrap())]);
         assert_eq!(parse("[pool]\ncpu = 3\n"), Ok(None));
     }
 

@@ -1,4 +1,4 @@
-//! Digests: whether a run that a folder holds is the one that is asked for.
+//! Digests: they show whether a stored run has the same inputs.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -1,9 +1,10 @@
-//! The folder of a study: what is written, and never half.
+//! The folder of a study, in which every file is whole.
 
-use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use evenhand_documents::{Cell, Csv};
 use evenhand_model::{NO_TIME, Span, Time};
+use evenhand_policies::PolicyError;
 use evenhand_simulator::{Simulated, SimulationError};
 use evenhand_workload::store::{StoreError, TaskResults, TaskState, write_task_results, write_task_results_csv};
 use serde::{Deserialize, Serialize};
@@ -27,6 +28,9 @@ pub enum StudyError {
     /// The results of a run cannot be written.
     #[error(transparent)]
     Tasks(#[from] StoreError),
+    /// A policy cannot be built.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// A run cannot be simulated.
     #[error("run {run}: {source}")]
     Simulation {
@@ -38,9 +42,9 @@ pub enum StudyError {
 }
 
 impl StudyError {
-    /// Whether the environment is at fault (a full disk, no permission) and not the input.
+    /// Returns whether the environment failed (a full disk, no permission), and not the input.
     pub fn is_environment(&self) -> bool {
-        !matches!(self, StudyError::Simulation { .. })
+        !matches!(self, StudyError::Simulation { .. } | StudyError::Policy(_))
     }
 }
 
@@ -56,7 +60,7 @@ pub enum TaskFormat {
     None,
 }
 
-/// A finished run as kept in `runs/`, with the digest that says what it is the result of.
+/// A finished run as stored in `runs/`, with the digest of its inputs.
 #[derive(Deserialize, Serialize)]
 struct Kept {
     digest: String,
@@ -70,7 +74,7 @@ pub(crate) struct Folder<'a> {
 }
 
 impl<'a> Folder<'a> {
-    /// Makes the folder if it is not there.
+    /// Creates the folder if it is missing.
     pub(crate) fn open(dir: &'a Path, format: TaskFormat) -> Result<Folder<'a>, StudyError> {
         let runs = dir.join("runs");
         std::fs::create_dir_all(&runs).map_err(|source| StudyError::Write { path: runs, source })?;
@@ -90,7 +94,7 @@ impl<'a> Folder<'a> {
         Some(self.dir.join(format!("tasks-{}.{ending}", run.id)))
     }
 
-    /// The run, if the folder holds it for the same inputs, its tasks included.
+    /// Returns the run, if the folder has it for the same inputs, its tasks included.
     pub(crate) fn kept(&self, run: &RunPlan) -> Option<RunRecord> {
         let text = std::fs::read(self.kept_path(run)).ok()?;
         // What cannot be read is run again: an older version wrote it, or the disk is at fault.
@@ -99,7 +103,7 @@ impl<'a> Folder<'a> {
         (kept.digest == run.digest && kept.record.id == run.id && tasks_there).then_some(kept.record)
     }
 
-    /// Keeps a finished run: its tasks first, so that a record never stands without them.
+    /// Stores a finished run: its tasks first, so that a record never exists without them.
     pub(crate) fn keep(
         &self,
         plan: &Plan,
@@ -117,12 +121,12 @@ impl<'a> Folder<'a> {
     fn write_tasks(&self, path: &Path, plan: &Plan, simulated: &Simulated) -> Result<(), StudyError> {
         let c = plan.workload.columns();
         let state = |row: usize| {
-            if simulated.is_rejected(row, c.demand[row]) {
+            if simulated.is_rejected(row) {
                 return TaskState::Rejected;
             }
             match simulated.starts[row] {
                 NO_TIME => TaskState::Waiting,
-                start if Time::from_nanos(start) + simulated.ran(row, c.duration[row]) <= simulated.end => {
+                start if Time::from_nanos(start) + simulated.run_time(row, c.duration[row]) <= simulated.end => {
                     TaskState::Completed
                 }
                 _ => TaskState::Running,
@@ -133,7 +137,7 @@ impl<'a> Folder<'a> {
         let states: Vec<TaskState> = (0..rows).map(state).collect();
         let row: Vec<u32> = (0..rows as u32).collect();
         // On machines of different speeds.
-        let ran: Vec<Span> = (0..rows).map(|row| simulated.ran(row, c.duration[row])).collect();
+        let ran: Vec<Span> = (0..rows).map(|row| simulated.run_time(row, c.duration[row])).collect();
         let results = TaskResults {
             users: plan.workload.users(),
             row: &row,
@@ -167,87 +171,101 @@ fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StudyError> {
 }
 
 fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
-    evenhand_model::files::write_whole(path, bytes)
+    evenhand_model::files::write_atomically(path, bytes)
         .map_err(|source| StudyError::Write { path: path.to_path_buf(), source })
 }
 
-/// The columns of counts and waits against use, which users and accounts have in common.
-const NORMALIZED: &str = "total_wait_s,squashed_area_cpu_s,squashed_area_pe_s,nuwt_per_cpu,nuwt_per_pe";
+/// The columns of waits against use, which users and accounts have in common.
+const NORMALIZED: [&str; 5] =
+    ["total_wait_s", "squashed_area_cpu_s", "squashed_area_pe_s", "nuwt_per_cpu", "nuwt_per_pe"];
 
-fn number(value: Option<f64>) -> String {
-    value.map_or(String::new(), |v| v.to_string())
+fn totals_cells(t: &Totals) -> [Cell<'static>; 4] {
+    [t.submitted, t.rejected, t.started, t.completed].map(Cell::Count)
 }
 
-fn totals_csv(t: &Totals) -> String {
-    format!("{},{},{},{}", t.submitted, t.rejected, t.started, t.completed)
+fn normalized_cells(n: &NormalizedWait) -> [Cell<'static>; 5] {
+    let cells = [Some(n.total_wait_s), n.squashed_area_cpu_s, n.squashed_area_pe_s, n.nuwt_per_cpu, n.nuwt_per_pe];
+    cells.map(Cell::Number)
 }
 
-fn normalized_csv(n: &NormalizedWait) -> String {
-    let rest = [n.squashed_area_cpu_s, n.squashed_area_pe_s, n.nuwt_per_cpu, n.nuwt_per_pe].map(number);
-    format!("{},{}", n.total_wait_s, rest.join(","))
+fn run_cells(run: &RunRecord) -> [Cell<'_>; 3] {
+    [&run.id, &run.policy, &run.capacity_name].map(|text| Cell::Text(text))
 }
 
-fn run_csv(run: &RunRecord) -> String {
-    [&run.id, &run.policy, &run.capacity_name].map(|text| csv_field(text)).join(",")
-}
-
-/// One line a run and user.
+/// One record per run and user.
 fn users_csv(record: &StudyRecord) -> String {
-    let mut out = format!(
-        "run,policy,capacity,user,submitted,rejected,started,completed,mean_wait_s,p95_wait_s,mean_bounded_slowdown,completion_ratio,{NORMALIZED}\n",
-    );
+    let columns = [
+        "run",
+        "policy",
+        "capacity",
+        "user",
+        "submitted",
+        "rejected",
+        "started",
+        "completed",
+        "mean_wait_s",
+        "p95_wait_s",
+        "mean_bounded_slowdown",
+        "completion_ratio",
+    ];
+    let mut csv = Csv::new(&[&columns[..], &NORMALIZED].concat());
     for run in &record.runs {
-        let of_run = run_csv(run);
         for user in &run.users {
-            // Writing to a String does not fail.
-            let _ = writeln!(
-                out,
-                "{of_run},{},{},{},{},{},{},{}",
-                csv_field(&user.name),
-                totals_csv(&user.totals),
-                number(user.mean_wait_s),
-                number(user.p95_wait_s),
-                number(user.mean_bounded_slowdown),
-                user.completion_ratio,
-                normalized_csv(&user.normalized)
-            );
+            let means = [user.mean_wait_s, user.p95_wait_s, user.mean_bounded_slowdown, Some(user.completion_ratio)]
+                .map(Cell::Number);
+            let cells: [&[Cell<'_>]; 5] = [
+                &run_cells(run),
+                &[Cell::Text(&user.name)],
+                &totals_cells(&user.totals),
+                &means,
+                &normalized_cells(&user.normalized),
+            ];
+            csv.row(&cells.concat());
         }
     }
-    out
+    csv.finish()
 }
 
-/// One line a run and account, followed by one for each user directly in it. The root has no name.
+/// One record per run and account, followed by one for each user directly in it. The root has no name.
 fn accounts_csv(record: &StudyRecord) -> String {
-    let mut out = format!(
-        "run,policy,capacity,account,parent,user,entitlement,use_share,submitted,rejected,started,completed,mean_wait_s,mean_bounded_slowdown,completion_ratio,{NORMALIZED}\n",
-    );
+    let columns = [
+        "run",
+        "policy",
+        "capacity",
+        "account",
+        "parent",
+        "user",
+        "entitlement",
+        "use_share",
+        "submitted",
+        "rejected",
+        "started",
+        "completed",
+        "mean_wait_s",
+        "mean_bounded_slowdown",
+        "completion_ratio",
+    ];
+    let mut csv = Csv::new(&[&columns[..], &NORMALIZED].concat());
     for run in &record.runs {
-        let of_run = run_csv(run);
         let name = |account: Option<usize>| {
-            account.and_then(|a| run.accounts.get(a)?.name.as_deref()).map_or(String::new(), csv_field)
+            Cell::Text(account.and_then(|a| run.accounts.get(a)?.name.as_deref()).unwrap_or_default())
         };
         for (place, account) in run.accounts.iter().enumerate() {
-            let names = format!("{},{}", name(Some(place)), name(account.parent));
-            let own = (String::new(), account.entitlement, &account.figures);
-            let users = account.users.iter().map(|u| (csv_field(&u.name), u.entitlement, &u.figures));
-            for (user, entitlement, f) in std::iter::once(own).chain(users) {
-                let _ = writeln!(
-                    out,
-                    "{of_run},{names},{user},{},{},{},{},{},{},{}",
-                    number(entitlement),
-                    number(f.use_share),
-                    totals_csv(&f.totals),
-                    number(f.mean_wait_s),
-                    number(f.mean_bounded_slowdown),
-                    f.completion_ratio,
-                    normalized_csv(&f.normalized)
-                );
+            let whole = ("", account.entitlement, &account.figures);
+            let users = account.users.iter().map(|u| (u.name.as_str(), u.entitlement, &u.figures));
+            for (user, entitlement, f) in std::iter::once(whole).chain(users) {
+                let means = [f.mean_wait_s, f.mean_bounded_slowdown, Some(f.completion_ratio)].map(Cell::Number);
+                let cells: [&[Cell<'_>]; 6] = [
+                    &run_cells(run),
+                    &[name(Some(place)), name(account.parent), Cell::Text(user)],
+                    &[entitlement, f.use_share].map(Cell::Number),
+                    &totals_cells(&f.totals),
+                    &means,
+                    &normalized_cells(&f.normalized),
+                ];
+                csv.row(&cells.concat());
             }
         }
     }
-    out
-}
-
-fn csv_field(text: &str) -> String {
-    if text.contains([',', '"', '\n', '\r']) { format!("\"{}\"", text.replace('"', "\"\"")) } else { text.to_string() }
+    csv.finish()
 }

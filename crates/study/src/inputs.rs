@@ -29,11 +29,11 @@ pub fn read_pool(path: &Path, resources: &[Resource]) -> Result<(Vec<Rational>, 
         let expected = format!("no [pool] table, expected {expected}; or [[machines]]");
         return Err(document.source().error(0..0, expected));
     };
-    let pool = pool.called("[pool]").table()?;
+    let pool = pool.with_label("[pool]").table()?;
     let units = resources
         .iter()
         .map(|r| {
-            let capacity = pool.required(&r.name, &expected)?.called(format!("capacity of {}", r.name));
+            let capacity = pool.required(&r.name, &expected)?.with_label(format!("capacity of {}", r.name));
             Ok(capacity.positive()?.exact().clone())
         })
         .collect::<Result<_, DocumentError>>()?;
@@ -71,13 +71,13 @@ fn document_weights(document: &Document) -> Result<Named, DocumentError> {
     let root = document.root()?;
     root.deny_unknown(&["default", "weights"])?;
     let default = match root.get("default") {
-        Some(value) => value.called("default weight").positive()?,
+        Some(value) => value.with_label("default weight").positive()?,
         None => one(),
     };
     let mut named = BTreeMap::new();
     if let Some(weights) = root.get("weights") {
         for (user, weight) in weights.table()?.entries() {
-            let weight = weight.called(format!("weight of {}", user.name()));
+            let weight = weight.with_label(format!("weight of {}", user.name()));
             named.insert(user.name().to_string(), weight.positive()?);
         }
     }

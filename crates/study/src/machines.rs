@@ -4,29 +4,26 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenhand_model::{Capacity, Cluster, UserId, Workload};
-use evenhand_policies::Policy;
-use evenhand_policies::equivalents::Combine;
 use evenhand_simulator::{
-    BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Placement, PoolOptions, Progress, Refusal, Simulated,
-    SimulationError, Site, SiteError, UserTasks, simulate, simulate_jobs,
+    BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Placement, PoolOptions, Rejection, Simulated, Site, SiteError,
+    UserTasks,
 };
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::record::PerResource;
+use crate::replay::ReplayOn;
 
 /// Changes when the same inputs give other results, or more of them.
 const SIMULATION: &str = "jobs 2";
 
-/// How jobs are put on machines, which may go before others, and what they are worth.
+/// How jobs are put on machines, and which may start before others.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobRules {
     /// Where on a cluster of machines a chunk is put.
     pub placement: Placement,
     /// Who may start before the head of the queue.
     pub backfill: Backfill,
-    /// How resources are joined in a price, for policies that charge one.
-    pub combine: Combine,
 }
 
 impl JobRules {
@@ -41,7 +38,7 @@ impl JobRules {
     }
 }
 
-/// A site and a workload's jobs on it.
+/// A site, and the jobs of a workload on it.
 #[derive(Clone, Debug)]
 pub(crate) struct OnSite {
     pub(crate) site: Site,
@@ -79,29 +76,29 @@ impl OnSite {
         }
     }
 
-    /// What was assumed about wall times, if backfilling looks at them.
+    /// Returns what was assumed about wall times, if backfilling uses them.
     pub(crate) fn note(&self) -> Option<String> {
-        let (unasked, overran) = (self.jobs.unasked, self.jobs.overran);
+        let (unasked, overran) = (self.jobs.without_request, self.jobs.exceeded_request);
         if self.rules.backfill == Backfill::None || unasked + overran == 0 {
             return None;
         }
-        let mut said = Vec::new();
+        let mut assumed = Vec::new();
         if unasked > 0 {
-            said.push(format!("{unasked} jobs that ask for no wall time"));
+            assumed.push(format!("{unasked} jobs that ask for no wall time"));
         }
         if overran > 0 {
-            said.push(format!("{overran} jobs that ran longer than they asked"));
+            assumed.push(format!("{overran} jobs that ran longer than they asked"));
         }
-        Some(format!("Backfilling takes the run time as the estimate of {}", said.join(" and of ")))
+        Some(format!("Backfilling takes the run time as the estimate of {}", assumed.join(" and of ")))
     }
 
-    /// What a run found beside waits.
+    /// Returns what a run measured beside waits.
     pub(crate) fn record(&self, workload: &Workload, tasks: &UserTasks, run: &Simulated) -> JobsRecord {
         let span = run.end - workload.columns().submit.first().copied().unwrap_or_default();
         let mut record = JobsRecord {
             backfill: self.rules.backfill_name().into(),
-            unasked: self.jobs.unasked,
-            overran: self.jobs.overran,
+            unasked: self.jobs.without_request,
+            overran: self.jobs.exceeded_request,
             ..JobsRecord::default()
         };
         let Some(on) = &run.machines else { return record };
@@ -114,10 +111,10 @@ impl OnSite {
             }
         }
         for (user, name) in workload.users().iter().enumerate() {
-            let mut why: BTreeMap<Refusal, u64> = BTreeMap::new();
+            let mut why: BTreeMap<Rejection, u64> = BTreeMap::new();
             for &row in tasks.of(UserId(user as u32)) {
                 let submitted = workload.columns().submit[row as usize] <= run.end;
-                if let Some(refusal) = on.refused[row as usize].filter(|_| submitted) {
+                if let Some(refusal) = run.rejections[row as usize].filter(|_| submitted) {
                     *why.entry(refusal).or_default() += 1;
                 }
             }
@@ -130,22 +127,15 @@ impl OnSite {
     }
 }
 
-/// A run on a site, or on the pool where there is none.
-pub(crate) fn simulate_on(
-    on_site: Option<&OnSite>,
-    (workload, tasks): (&Workload, &UserTasks),
-    capacity: &Capacity,
-    policy: &mut dyn Policy,
-    options: PoolOptions,
-    progress: &Progress,
-) -> Result<Simulated, SimulationError> {
+/// Returns where a run is replayed: on a site, or on the pool where there is none.
+pub(crate) fn replay_on<'a>(on_site: Option<&'a OnSite>, capacity: &'a Capacity, options: PoolOptions) -> ReplayOn<'a> {
     match on_site {
-        None => simulate(workload, tasks, capacity, policy, options, progress),
-        Some(on) => simulate_jobs(workload, tasks, &on.site, &on.jobs, policy, on.options(options), progress),
+        None => ReplayOn::Pool { capacity, options },
+        Some(on) => ReplayOn::Site { site: &on.site, jobs: &on.jobs, options: on.options(options) },
     }
 }
 
-/// What a run of jobs found beside waits.
+/// Measurements of a run of jobs beside waits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobsRecord {
     /// Who could start before the head: `none`, `easy` or `conservative`.

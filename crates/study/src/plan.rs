@@ -2,48 +2,36 @@
 
 use std::sync::Arc;
 
-use evenhand_model::{
-    AccountTree, Capacity, CapacityError, Cluster, MeanUse, Quantity, Rational, Time, Weights, Workload, mean_use,
-};
+use evenhand_model::{Capacity, CapacityError, Cluster, MeanUse, Quantity, Rational, Time, Workload, mean_use};
 use evenhand_policies::equivalents::{Combine, Equivalents};
-use evenhand_policies::multifactor;
-use evenhand_policies::{Billing, Decay, Order, POLICIES, Registration, registration};
+use evenhand_policies::{Decay, PolicyError, Registration};
 use evenhand_simulator::{PoolOptions, SiteError};
 use thiserror::Error;
 
 use crate::digest::{Digest, workload_digest};
 use crate::machines::{JobRules, OnSite};
 use crate::point::workload_record;
+use crate::policy_inputs::{PolicyInputs, pool_equivalents};
 use crate::record::{PerResource, WorkloadRecord};
 
 /// Changes when the same inputs give other results, or more of them, so that older runs are not taken for new ones.
 const SIMULATION: &str = "pool 2";
 
-/// What a study is to answer.
+/// The question of a study: policies, capacities and rules.
 #[derive(Clone, Debug)]
 pub struct Question {
-    /// Policies by name; the first is what the others are held against.
+    /// Policies by name; the others are compared with the first.
     pub policies: Vec<String>,
     /// Capacities, in the order in which they are reported.
     pub capacities: Vec<CapacityAsked>,
     /// Decays, each with the text that named it (`0.999999`, `8d`), for policies that need one.
     pub decays: Vec<(String, Decay)>,
-    /// Which policy `sdrf` stands for is the other key of that name: `sdrf-dominant`.
-    pub dominant_key: bool,
-    /// One weight a user, and where they came from.
-    pub weights: Weights,
-    /// The users' accounts, for policies that go by them.
-    pub accounts: Option<AccountTree>,
-    /// How use is charged, for policies that remember it; `None`: each in its own way.
-    pub billing: Option<Billing>,
-    /// The settings of the policy `multifactor`; `None`: its own.
-    pub multifactor: Option<multifactor::Settings>,
+    /// What policies are built from.
+    pub inputs: PolicyInputs,
     /// Whether a task that does not fit stops all scheduling.
     pub blocking: bool,
     /// Whether a run stops at the last original event.
     pub until_trace_end: bool,
-    /// Which structure keeps users ordered: only the count of order events depends on it.
-    pub order: Order,
     /// Placement on machines, and backfilling.
     pub jobs: JobRules,
 }
@@ -66,7 +54,7 @@ pub struct RunPlan {
     pub id: String,
     /// The policy as the user named it.
     pub policy: String,
-    pub(crate) registration: &'static Registration,
+    pub(crate) registration: Registration,
     pub(crate) decay: Option<Decay>,
     pub(crate) capacity: Capacity,
     pub(crate) capacity_name: String,
@@ -74,7 +62,7 @@ pub struct RunPlan {
     /// For runs of jobs: on machines, or with backfilling.
     pub(crate) on_site: Option<Arc<OnSite>>,
     /// What jobs hold in processors, if a resource is processors.
-    pub(crate) prices: Option<Equivalents>,
+    pub(crate) equivalents: Option<Equivalents>,
     pub(crate) digest: String,
 }
 
@@ -82,28 +70,22 @@ pub struct RunPlan {
 #[derive(Debug)]
 pub struct Plan {
     pub(crate) workload: Workload,
-    pub(crate) weights: Weights,
-    pub(crate) accounts: Option<AccountTree>,
-    pub(crate) billing: Option<Billing>,
-    pub(crate) multifactor: Option<multifactor::Settings>,
+    pub(crate) inputs: PolicyInputs,
     pub(crate) options: PoolOptions,
-    pub(crate) order: Order,
+    policy_notes: Vec<String>,
     pub(crate) mean_use: MeanUse,
     pub(crate) digest: String,
     /// The runs: for each capacity each policy, each in the order asked.
     pub runs: Vec<RunPlan>,
 }
 
-/// Why a question cannot be asked.
+/// Why a study cannot be planned.
 #[derive(Debug, Error)]
 pub enum PlanError {
-    /// There is no such policy.
-    #[error("unknown policy {found:?}, expected one of: {}", POLICIES.iter().map(|p| p.name).collect::<Vec<_>>().join(", "))]
-    Policy {
-        /// What was asked for.
-        found: String,
-    },
-    /// The same thing was asked for twice.
+    /// There is no such policy, or it cannot be built.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// A policy or capacity is named twice.
     #[error("{what} {name} is named twice")]
     Twice {
         /// `policy` or `capacity`.
@@ -133,27 +115,30 @@ impl Plan {
     /// Lays out the grid of `question` over `workload`.
     ///
     /// # Errors
-    /// If a policy is unknown, something is asked for twice, or a capacity is refused.
+    /// Returns an error if a policy is unknown or cannot be built, a policy or capacity is named twice, or a capacity is
+    /// refused.
     pub fn new(workload: Workload, question: &Question) -> Result<Plan, PlanError> {
         let workload = workload.expanded();
         let mean_use = mean_use(&workload);
         let digest = workload_digest(&workload);
         let until = question.until_trace_end.then(|| last_event(&workload, &mean_use));
         let options = PoolOptions { blocking: question.blocking, until };
+        let inputs = &question.inputs;
         let mut runs: Vec<RunPlan> = Vec::new();
+        let mut policy_notes = Vec::new();
         for asked in &question.capacities {
             let ground = asked.ground(&workload, &mean_use, question.jobs);
-            let Ground { name, factor, capacity, on_site, prices } = ground.map_err(|(name, source)| match source {
-                SiteError::Capacity(source) => PlanError::Capacity { name, source },
-                source => PlanError::Site { name, source },
-            })?;
+            let Ground { name, factor, capacity, on_site, equivalents } =
+                ground.map_err(|(name, source)| match source {
+                    SiteError::Capacity(source) => PlanError::Capacity { name, source },
+                    source => PlanError::Site { name, source },
+                })?;
+            if runs.is_empty() {
+                let context = inputs.context(&workload, &capacity, equivalents.as_ref(), None);
+                policy_notes = inputs.registry.check(&context)?;
+            }
             for policy in &question.policies {
-                let registered = match policy.as_str() {
-                    "sdrf" if question.dominant_key => "sdrf-dominant",
-                    other => other,
-                };
-                let registration =
-                    registration(registered).ok_or_else(|| PlanError::Policy { found: policy.clone() })?;
+                let registration = *inputs.registry.get(policy)?;
                 let decays: Vec<Option<&(String, Decay)>> = match registration.needs_decay {
                     true => question.decays.iter().map(Some).collect(),
                     false => vec![None],
@@ -170,10 +155,10 @@ impl Plan {
                         capacity_name: name.clone(),
                         capacity_factor: factor,
                         on_site: on_site.clone(),
-                        prices: prices.clone(),
+                        equivalents: equivalents.clone(),
                         digest: String::new(),
                     };
-                    run.digest = run_digest(&run, &digest, question, options);
+                    run.digest = run_digest(&run, &digest, question, options)?;
                     if runs.iter().any(|r| r.id == run.id) {
                         let twice = runs.iter().any(|r| r.policy == run.policy && r.capacity_name == run.capacity_name);
                         return Err(match twice && question.policies.iter().filter(|p| *p == policy).count() > 1 {
@@ -185,26 +170,15 @@ impl Plan {
                 }
             }
         }
-        Ok(Plan {
-            workload,
-            weights: question.weights.clone(),
-            accounts: question.accounts.clone(),
-            billing: question.billing.clone(),
-            multifactor: question.multifactor.clone(),
-            options,
-            order: question.order,
-            mean_use,
-            digest,
-            runs,
-        })
+        Ok(Plan { workload, inputs: inputs.clone(), options, policy_notes, mean_use, digest, runs })
     }
 
-    /// What had to be assumed about the workload, in sentences.
+    /// Returns what had to be assumed about the workload, and what settings do not apply, in sentences.
     pub fn notes(&self) -> Vec<String> {
         let mut notes: Vec<String> =
             self.runs.iter().filter_map(|run| run.on_site.as_ref().and_then(|s| s.note())).collect();
         notes.dedup();
-        notes
+        self.policy_notes.iter().cloned().chain(notes).collect()
     }
 
     /// How many tasks a run has.
@@ -212,7 +186,7 @@ impl Plan {
         self.workload.tasks()
     }
 
-    /// The record of the workload; `source` says where it came from.
+    /// The record of the workload; `source` describes where it came from.
     pub(crate) fn workload_record(&self, source: &str) -> WorkloadRecord {
         workload_record(&self.workload, &self.mean_use, &self.digest, source)
     }
@@ -234,7 +208,7 @@ pub(crate) struct Ground {
     pub(crate) factor: Option<f64>,
     pub(crate) capacity: Capacity,
     pub(crate) on_site: Option<Arc<OnSite>>,
-    pub(crate) prices: Option<Equivalents>,
+    pub(crate) equivalents: Option<Equivalents>,
 }
 
 impl CapacityAsked {
@@ -248,16 +222,14 @@ impl CapacityAsked {
             CapacityAsked::Machines(name, cluster) => {
                 let on_site = OnSite::machines(cluster, w, rules).map_err(|source| (name.clone(), source))?;
                 let capacity = on_site.site.total().clone();
-                let prices = Equivalents::of_cluster(cluster, w.resources(), rules.combine).ok();
-                return Ok(Ground { name: name.clone(), factor: None, capacity, on_site: Some(on_site), prices });
+                let equivalents = Equivalents::of_cluster(cluster, w.resources(), Combine::default()).ok();
+                return Ok(Ground { name: name.clone(), factor: None, capacity, on_site: Some(on_site), equivalents });
             }
         };
         let capacity = capacity.map_err(|source| (name.clone(), source.into()))?;
         let on_site = OnSite::pool(&capacity, w, rules);
-        // A pool is one machine.
-        let all = (0..capacity.width()).map(|r| capacity.exact_units(r).clone()).collect();
-        let prices = Equivalents::new(w.resources(), [(1, all)], rules.combine).ok();
-        Ok(Ground { name: name.clone(), factor, capacity, on_site, prices })
+        let equivalents = pool_equivalents(w.resources(), &capacity);
+        Ok(Ground { name: name.clone(), factor, capacity, on_site, equivalents })
     }
 }
 
@@ -266,9 +238,9 @@ fn file_name(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect()
 }
 
-/// Digest of everything a run's result depends on.
-fn run_digest(run: &RunPlan, workload: &str, question: &Question, options: PoolOptions) -> String {
-    let weights = &question.weights;
+/// Returns the digest of everything that the result of a run depends on.
+fn run_digest(run: &RunPlan, workload: &str, question: &Question, options: PoolOptions) -> Result<String, PolicyError> {
+    let weights = &question.inputs.weights;
     let mut d = Digest::new();
     d.text(SIMULATION).text(workload).text(run.registration.name);
     for r in 0..run.capacity.width() {
@@ -284,29 +256,24 @@ fn run_digest(run: &RunPlan, workload: &str, question: &Question, options: PoolO
     d.number(u64::from(options.blocking)).number(options.until.map_or(u64::MAX, Time::nanos));
     // Where priorities do not move no structure is chosen.
     if run.registration.needs_decay {
-        d.text(question.order.name());
+        d.text(question.inputs.order.name());
     }
     // Only where they are given, so that studies without them are found again.
-    if let Some(tree) = &question.accounts {
+    if let Some(tree) = &question.inputs.accounts {
         d.text("accounts").text(&format!("{tree:?}"));
     }
-    if question.jobs.combine != Combine::default() {
-        d.text(question.jobs.combine.name());
+    let settings = question.inputs.settings.fingerprint(run.registration.name)?;
+    if !settings.is_empty() {
+        d.text("settings").text(&settings);
     }
-    if let Some(billing) = &question.billing {
-        d.text("billing").text(&format!("{billing:?}"));
-    }
-    if let Some(settings) = &question.multifactor {
-        d.text("multifactor").text(&format!("{settings:?}"));
-    }
-    d.hex()
+    Ok(d.hex())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use evenhand_model::{Resource, Span, Task, WorkloadBuilder};
-    use evenhand_policies::BillingRule;
+    use evenhand_model::{AccountTree, Resource, Span, Task, Weights, WorkloadBuilder};
+    use evenhand_policies::{Order, Registry};
 
     fn workload() -> Workload {
         let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
@@ -322,14 +289,9 @@ mod tests {
             policies: policies.iter().map(|p| p.to_string()).collect(),
             capacities: capacities.iter().map(multiple).collect(),
             decays: vec![decay("0.9"), decay("0.99")],
-            dominant_key: false,
-            weights: Weights::equal(1),
-            accounts: None,
-            billing: None,
-            multifactor: None,
+            inputs: PolicyInputs::new(Weights::equal(1)),
             blocking: true,
             until_trace_end: false,
-            order: Order::Auto,
             jobs: JobRules::default(),
         }
     }
@@ -358,22 +320,27 @@ mod tests {
     fn a_digest_changes_with_everything_that_changes_a_result() {
         let digest = |q: &Question| Plan::new(workload(), q).unwrap().runs[0].digest.clone();
         let base = question(&["sdrf"], &["1"]);
+        let with = |change: &dyn Fn(&mut PolicyInputs)| {
+            let mut changed = base.clone();
+            change(&mut changed.inputs);
+            changed
+        };
+        let with_option = |policy: &str, option: &str, value: &str| {
+            let mut changed = question(&[policy], &["1"]);
+            changed.inputs.settings.set_option(&Registry::built_in(), option, value).unwrap();
+            changed
+        };
         let changed = [
-            Question { dominant_key: true, ..base.clone() },
+            with_option("sdrf", "sdrf-key", "dominant"),
             Question { blocking: false, ..base.clone() },
             Question { until_trace_end: true, ..base.clone() },
-            Question { order: Order::LiveTree, ..base.clone() },
-            Question { accounts: AccountTree::new(vec![], vec![None], vec![Rational::ONE]).ok(), ..base.clone() },
-            Question { billing: Some(Billing::shares(BillingRule::Sum)), ..base.clone() },
-            Question { billing: Some(Billing::shares(BillingRule::Largest)), ..base.clone() },
-            Question { multifactor: Some(multifactor::Settings::default()), ..base.clone() },
-            Question { multifactor: Some(multifactor::Settings::unset()), ..base.clone() },
-            Question { policies: vec!["penalty".into()], ..base.clone() },
-            Question {
-                policies: vec!["penalty".into()],
-                jobs: JobRules { combine: Combine::Sum, ..base.jobs },
-                ..base.clone()
-            },
+            with(&|inputs| inputs.order = Order::LiveTree),
+            with(&|inputs| inputs.accounts = AccountTree::new(vec![], vec![None], vec![Rational::ONE]).ok()),
+            question(&["half-life"], &["1"]),
+            with_option("half-life", "billing", "sum"),
+            with_option("half-life", "billing", "max"),
+            question(&["penalty"], &["1"]),
+            with_option("penalty", "combine", "sum"),
             Question { jobs: JobRules { backfill: evenhand_simulator::Backfill::Easy, ..base.jobs }, ..base.clone() },
             question(&["drf"], &["1"]),
             question(&["sdrf"], &["0.9"]),
@@ -382,6 +349,10 @@ mod tests {
         let digests: std::collections::BTreeSet<String> = changed.iter().chain([&base]).map(digest).collect();
         assert_eq!(digests.len(), changed.len() + 1);
         let drf = question(&["drf"], &["1"]);
-        assert_eq!(digest(&drf), digest(&Question { order: Order::LiveTree, ..drf.clone() }), "drf has no such order");
+        let mut live_tree = drf.clone();
+        live_tree.inputs.order = Order::LiveTree;
+        assert_eq!(digest(&drf), digest(&live_tree), "drf has no such order");
+        let unrelated = with_option("sdrf", "combine", "sum");
+        assert_eq!(digest(&base), digest(&unrelated), "a setting of another policy changes nothing");
     }
 }

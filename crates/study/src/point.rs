@@ -1,19 +1,21 @@
-//! One point of a larger grid: a workload made ready once and replayed any number of times, without a folder.
+//! One point of a larger grid: a workload prepared once and replayed any number of times, without a folder.
 
 use std::time::Instant;
 
-use evenhand_model::{Capacity, CapacityError, MeanUse, Weights, Workload, mean_use, to_f64};
+use evenhand_model::{AccountTree, Capacity, CapacityError, MeanUse, Workload, mean_use, to_f64};
 use evenhand_policies::equivalents::Combine;
-use evenhand_policies::{Decay, Order, Registration, Setting};
+use evenhand_policies::{Decay, PolicyError};
 use evenhand_simulator::{
     Metrics, PoolOptions, Progress, Simulated, SimulationError, SiteError, TaskProcessors, UserTasks,
 };
 use thiserror::Error;
 
 use crate::digest::workload_digest;
-use crate::machines::{JobRules, OnSite, simulate_on};
+use crate::machines::{JobRules, OnSite, replay_on};
 use crate::plan::{CapacityAsked, Ground, last_event, per_resource};
+use crate::policy_inputs::PolicyInputs;
 use crate::record::{RunRecord, WorkloadRecord};
+use crate::replay::replay;
 
 /// A workload with everything that its runs share.
 #[derive(Debug)]
@@ -22,25 +24,24 @@ pub struct Prepared {
     tasks: UserTasks,
     mean_use: MeanUse,
     digest: String,
+    accounts: Option<AccountTree>,
 }
 
 /// One run of a prepared workload.
 #[derive(Clone, Copy, Debug)]
 pub struct Point<'a> {
-    /// Who goes next.
-    pub policy: &'static Registration,
+    /// The name of the policy.
+    pub policy: &'a str,
     /// How fast the past is forgotten, for policies that need it.
     pub decay: Option<Decay>,
     /// The pool, or machines: in strict order, first fit.
     pub capacity: &'a CapacityAsked,
-    /// One weight a user.
-    pub weights: &'a Weights,
+    /// What policies are built from.
+    pub inputs: &'a PolicyInputs,
     /// Whether a task that does not fit stops all scheduling.
     pub blocking: bool,
     /// Whether the run stops at the last original event.
     pub until_trace_end: bool,
-    /// Which structure keeps users ordered: only the count of order events depends on it.
-    pub order: Order,
 }
 
 /// Why a point has no result.
@@ -62,6 +63,9 @@ pub enum PointError {
         /// Why.
         source: SiteError,
     },
+    /// The policy cannot be built.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// It cannot be simulated, or was cancelled.
     #[error(transparent)]
     Simulation(#[from] SimulationError),
@@ -72,7 +76,17 @@ impl Prepared {
     pub fn new(workload: Workload) -> Prepared {
         let workload = workload.expanded();
         let (mean_use, digest, tasks) = (mean_use(&workload), workload_digest(&workload), UserTasks::new(&workload));
-        Prepared { workload, tasks, mean_use, digest }
+        Prepared { workload, tasks, mean_use, digest, accounts: None }
+    }
+
+    /// Prepares a workload whose users are those of a tree of accounts.
+    pub fn in_accounts(workload: Workload, tree: AccountTree) -> Prepared {
+        Prepared { accounts: Some(tree), ..Prepared::new(workload) }
+    }
+
+    /// Returns the accounts of the workload's users.
+    pub fn accounts(&self) -> Option<&AccountTree> {
+        self.accounts.as_ref()
     }
 
     /// The workload.
@@ -80,7 +94,7 @@ impl Prepared {
         &self.workload
     }
 
-    /// The record of the workload; `source` says where it came from.
+    /// The record of the workload; `source` describes where it came from.
     pub fn record(&self, source: &str) -> WorkloadRecord {
         workload_record(&self.workload, &self.mean_use, &self.digest, source)
     }
@@ -88,29 +102,27 @@ impl Prepared {
     /// Runs one point. The record has the curves, and no id.
     ///
     /// # Errors
-    /// If the capacity is refused, the run passes the end of simulated time, or was cancelled.
-    ///
-    /// # Panics
-    /// If the policy needs a decay and there is none.
+    /// Returns an error if the capacity is refused, the policy cannot be built, the run passes the end of simulated time,
+    /// or it was cancelled.
     pub fn run(&self, point: &Point<'_>, progress: &Progress) -> Result<RunRecord, PointError> {
         let ground = point.capacity.ground(&self.workload, &self.mean_use, JobRules::default());
-        let Ground { name, factor, capacity, on_site, prices } = ground.map_err(|(name, source)| match source {
-            SiteError::Capacity(source) => PointError::Capacity { name, source },
-            source => PointError::Site { name, source },
-        })?;
+        let Ground { name, factor, capacity, on_site, equivalents } =
+            ground.map_err(|(name, source)| match source {
+                SiteError::Capacity(source) => PointError::Capacity { name, source },
+                source => PointError::Site { name, source },
+            })?;
         let until = point.until_trace_end.then(|| last_event(&self.workload, &self.mean_use));
         let options = PoolOptions { blocking: point.blocking, until };
         let begun = Instant::now();
-        let setting =
-            Setting::new(&capacity, point.weights).decay(point.decay).order(point.order).prices(prices.as_ref());
-        let mut policy = (point.policy.build)(&setting);
+        let context = point.inputs.context(&self.workload, &capacity, equivalents.as_ref(), point.decay);
+        let mut policy = point.inputs.registry.build(point.policy, &context)?;
         let on_site = on_site.as_deref();
-        let run = (&self.workload, &self.tasks);
-        let simulated = simulate_on(on_site, run, &capacity, policy.as_mut(), options, progress)?;
+        let on = replay_on(on_site, &capacity, options);
+        let simulated = replay(&self.workload, &self.tasks, on, policy.as_mut(), progress)?;
         let elapsed_s = begun.elapsed().as_secs_f64();
         let processors = processors(&self.workload, &capacity, on_site);
         Ok(RunRecord {
-            policy: point.policy.name.to_string(),
+            policy: point.policy.to_string(),
             capacity_factor: factor,
             capacity_name: name,
             delta: point.decay.map(|d| d.delta()),
@@ -122,7 +134,7 @@ impl Prepared {
     }
 }
 
-/// What tasks are worth in processors: on machines by each machine, in a pool by the pool.
+/// Returns the processor equivalents of tasks: on machines by each machine, in a pool by the pool.
 pub(crate) fn processors<'a>(
     workload: &'a Workload,
     capacity: &Capacity,
@@ -134,7 +146,7 @@ pub(crate) fn processors<'a>(
     }
 }
 
-/// What was measured of a run; the rest of the record is as by default.
+/// Returns the measurements of a run; the other fields of the record have defaults.
 pub(crate) fn measured(
     workload: &Workload,
     tasks: &UserTasks,
@@ -162,7 +174,7 @@ pub(crate) fn measured(
     }
 }
 
-/// The record of a workload; `source` says where it came from.
+/// The record of a workload; `source` describes where it came from.
 pub(crate) fn workload_record(w: &Workload, mean_use: &MeanUse, digest: &str, source: &str) -> WorkloadRecord {
     let resources = || w.resources().iter();
     let first = w.columns().submit.first().copied().unwrap_or_default();
@@ -182,10 +194,10 @@ mod tests {
     use super::*;
     use crate::record::MethodRecord;
     use crate::{Live, Plan, Question, TaskFormat};
-    use evenhand_model::{Quantity, Resource, Span, Task, Time, WorkloadBuilder};
-    use evenhand_policies::registration;
+    use evenhand_model::{Quantity, Resource, Span, Task, Time, Weights, WorkloadBuilder};
+    use evenhand_policies::Order;
 
-    /// The twin is the study, which goes another way to the simulator.
+    /// The reference is the study, which runs through a plan and a folder.
     #[test]
     fn a_point_is_what_a_study_of_one_run_says() {
         let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
@@ -200,6 +212,7 @@ mod tests {
         }
         let workload = b.finish().unwrap();
         let weights = Weights::new(["1", "2", "1/3"].map(|w| Quantity::parse(w).unwrap())).unwrap();
+        let inputs = PolicyInputs { order: Order::LiveTree, ..PolicyInputs::new(weights) };
         let prepared = Prepared::new(workload.clone());
         for (policy, blocking, until_trace_end) in [("fifo", true, false), ("sdrf", false, true)] {
             let capacity = CapacityAsked::Multiple("0.7".into(), Quantity::parse("0.7").unwrap());
@@ -208,25 +221,17 @@ mod tests {
                 policies: vec![policy.into()],
                 capacities: vec![capacity.clone()],
                 decays: vec![("0.99".into(), decay)],
-                dominant_key: false,
-                weights: weights.clone(),
-                accounts: None,
-                billing: None,
-                multifactor: None,
+                inputs: inputs.clone(),
                 blocking,
                 until_trace_end,
-                order: Order::LiveTree,
                 jobs: JobRules::default(),
             };
             let plan = Plan::new(workload.clone(), &question).unwrap();
             let dir = tempfile::tempdir().unwrap();
             let study =
                 plan.run(dir.path(), "s", MethodRecord::default(), TaskFormat::None, &Live::new(&plan)).unwrap();
-            let policy = registration(policy).unwrap();
-            let decay = policy.needs_decay.then_some(decay);
-            let order = Order::LiveTree;
-            let point =
-                Point { policy, decay, capacity: &capacity, weights: &weights, blocking, until_trace_end, order };
+            let decay = inputs.registry.get(policy).unwrap().needs_decay.then_some(decay);
+            let point = Point { policy, decay, capacity: &capacity, inputs: &inputs, blocking, until_trace_end };
             let mut run = prepared.run(&point, &Progress::default()).unwrap();
             (run.id, run.elapsed_s) = (study.runs[0].id.clone(), study.runs[0].elapsed_s);
             // Measured for studies only.

@@ -93,7 +93,7 @@ pub struct RunRecord {
     pub makespan_s: f64,
     /// How often the policy was asked for the next user and named one.
     pub decisions: u64,
-    /// Order changes of the policy's ordering structure, as paper 001 counts them; a scan has none.
+    /// Order changes of the policy's ordering structure, as Sadok et al. (2021) count them; 0 for a scan.
     pub order_events: u64,
     /// Wall-clock time of the simulation.
     pub elapsed_s: f64,
@@ -145,9 +145,9 @@ pub struct ComparisonRecord {
     /// users_worse over the users compared; `None` if there are none.
     pub share_worse: Option<f64>,
     /// Mean over users of 1 - wait / wait of the other run, over users who wait in the other run:
-    /// the reduction of paper 001's Figure 4; `None` if nobody waits there.
+    /// the reduction in Figure 4 of Sadok et al. (2021); `None` if no user waits there.
     pub mean_user_wait_reduction: Option<f64>,
-    /// 1 - users_mean_wait_s / that of the other run; `None` if nobody waits there.
+    /// 1 - users_mean_wait_s / that of the other run; `None` if no user waits there.
     pub users_mean_wait_reduction: Option<f64>,
     /// Users who complete more of their tasks than in the other run.
     pub complete_more: u64,

@@ -1,38 +1,38 @@
-//! Running the grid.
+//! Runs the grid of a study.
 
 use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::Instant;
 
-use evenhand_policies::Setting;
 use evenhand_simulator::{Progress, SimulationError, UserTasks};
 use rayon::prelude::*;
 
 use crate::by_account::by_account;
 use crate::compare::compare;
 use crate::files::{Folder, StudyError, TaskFormat};
-use crate::machines::simulate_on;
+use crate::machines::replay_on;
 use crate::plan::{Plan, RunPlan};
 use crate::point::{measured, processors};
 use crate::record::{MethodRecord, RunRecord, StudyRecord};
+use crate::replay::replay;
 use crate::waste::waste_record;
 
-/// Where a run of a study stands.
+/// State of a run of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum RunState {
-    /// Not begun.
+    /// It has not begun.
     Waiting,
-    /// Being simulated.
+    /// It is being simulated.
     Running,
-    /// Simulated and kept.
+    /// It is simulated and stored.
     Done,
-    /// Found in the folder for the same inputs.
+    /// It was found in the folder, for the same inputs.
     Reused,
 }
 
-/// One run as those who watch see it.
+/// Progress of one run.
 #[derive(Debug)]
 pub struct LiveRun {
     /// The run's id.
@@ -58,7 +58,7 @@ impl LiveRun {
     }
 }
 
-/// A running study as those who watch see it, and the way to stop it.
+/// Progress of a running study, and the way to stop it.
 #[derive(Debug)]
 pub struct Live {
     /// One entry a run, in the plan's order.
@@ -76,7 +76,7 @@ impl Live {
         Live { runs: plan.runs.iter().map(run).collect() }
     }
 
-    /// Stops every run soon. What is finished stays.
+    /// Stops every run soon. Finished runs stay.
     pub fn cancel(&self) {
         self.runs.iter().for_each(|r| r.progress.cancel.store(true, Ordering::Relaxed));
     }
@@ -89,7 +89,7 @@ impl Plan {
     /// Cancelled runs are listed in [`StudyRecord::missing`]; the rest is written all the same.
     ///
     /// # Errors
-    /// If a file cannot be written or a run passes the end of simulated time; finished runs stay in
+    /// Returns an error if a file cannot be written or a run passes the end of simulated time; finished runs stay in
     /// the folder.
     pub fn run(
         &self,
@@ -142,17 +142,11 @@ impl Plan {
         }
         live.set(RunState::Running);
         let begun = Instant::now();
-        let setting = Setting::new(&run.capacity, &self.weights)
-            .decay(run.decay)
-            .order(self.order)
-            .accounts(self.accounts.as_ref())
-            .billing(self.billing.as_ref())
-            .multifactor(self.multifactor.as_ref())
-            .prices(run.prices.as_ref());
-        let mut policy = (run.registration.build)(&setting);
+        let context = self.inputs.context(&self.workload, &run.capacity, run.equivalents.as_ref(), run.decay);
+        let mut policy = run.registration.build(&context)?;
         let on_site = run.on_site.as_deref();
-        let simulated =
-            simulate_on(on_site, (&self.workload, tasks), &run.capacity, policy.as_mut(), self.options, &live.progress);
+        let on = replay_on(on_site, &run.capacity, self.options);
+        let simulated = replay(&self.workload, tasks, on, policy.as_mut(), &live.progress);
         let simulated = match simulated {
             Ok(simulated) => simulated,
             Err(SimulationError::Cancelled) => return Ok(None),
@@ -161,7 +155,7 @@ impl Plan {
         let elapsed_s = begun.elapsed().as_secs_f64();
         let processors = processors(&self.workload, &run.capacity, on_site);
         let processors = processors.as_ref();
-        let accounts = by_account(&self.workload, tasks, self.accounts.as_ref(), &simulated, processors);
+        let accounts = by_account(&self.workload, tasks, self.inputs.accounts.as_ref(), &simulated, processors);
         let record = RunRecord {
             id: run.id.clone(),
             policy: run.policy.clone(),
@@ -201,7 +195,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CapacityAsked, Question};
+    use crate::{CapacityAsked, PolicyInputs, Question};
     use evenhand_model::{Quantity, Resource, Span, Task, Time, Weights, Workload, WorkloadBuilder};
 
     /// Two users whose tasks overlap, so that half of R makes them wait.
@@ -225,14 +219,9 @@ mod tests {
             policies: ["fifo", "drf"].map(String::from).into(),
             capacities: vec![multiple("0.5"), multiple("0.8")],
             decays: vec![],
-            dominant_key: false,
-            weights: Weights::equal(2),
-            accounts: None,
-            billing: None,
-            multifactor: None,
+            inputs: PolicyInputs::new(Weights::equal(2)),
             blocking: true,
             until_trace_end: false,
-            order: evenhand_policies::Order::Auto,
             jobs: crate::JobRules::default(),
         };
         Plan::new(workload(), &question).unwrap()

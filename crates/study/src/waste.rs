@@ -1,7 +1,7 @@
 //! Resource waste as a study records it.
 
 use evenhand_model::{Capacity, Rational, Span, Workload, to_f64};
-use evenhand_simulator::{Simulated, Site, Waste};
+use evenhand_simulator::{IdleWhileWaiting, Simulated, Site};
 use serde::{Deserialize, Serialize};
 
 use crate::machines::OnSite;
@@ -40,8 +40,8 @@ pub(crate) fn waste_record(
     run: &Simulated,
 ) -> WasteRecord {
     let waste = match on_site {
-        Some(on) => Waste::measure(workload, &on.site, Some(&on.jobs), run),
-        None => Waste::measure(workload, &Site::pool(capacity), None, run),
+        Some(on) => IdleWhileWaiting::measure(workload, &on.site, Some(&on.jobs), run),
+        None => IdleWhileWaiting::measure(workload, &Site::pool(capacity), None, run),
     };
     let resources = workload.resources();
     let span = run.end - workload.columns().submit.first().copied().unwrap_or_default();

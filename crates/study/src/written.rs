@@ -3,7 +3,7 @@
 
 use std::fmt::Write as _;
 
-use evenhand_model::{Account, Cluster, Rational, Span, Stock, UBig};
+use evenhand_model::{Account, Cluster, Rational, ResourceQuantity, Span, UBig};
 
 /// A cluster file that reads back as `cluster`.
 pub fn cluster_text(cluster: &Cluster) -> String {
@@ -12,7 +12,7 @@ pub fn cluster_text(cluster: &Cluster) -> String {
         line(&mut text, "[[machines]]");
         line(&mut text, &format!("name = {}", quoted(&group.name)));
         line(&mut text, &format!("count = {}", group.count));
-        for (resource, has) in cluster.resources.iter().zip(&group.has) {
+        for (resource, has) in cluster.resources.iter().zip(&group.capacity) {
             line(&mut text, &format!("{} = {}", key(resource), stock(has)));
         }
         if group.speed != Rational::ONE {
@@ -106,7 +106,7 @@ fn number(value: &Rational) -> String {
     if *value.denominator() == UBig::ONE { value.to_string() } else { quoted(&value.to_string()) }
 }
 
-fn stock(stock: &Stock) -> String {
+fn stock(stock: &ResourceQuantity) -> String {
     if !stock.is_bytes {
         return number(&stock.exact);
     }
@@ -137,9 +137,9 @@ mod tests {
     use evenhand_model::{MachineGroup, Queue, Resource, Task, WorkloadBuilder};
     use proptest::prelude::*;
 
-    fn amount(numerator: u64, denominator: u8, is_bytes: bool) -> Stock {
+    fn amount(numerator: u64, denominator: u8, is_bytes: bool) -> ResourceQuantity {
         let exact = Rational::from_parts(numerator.into(), denominator.max(1).into());
-        Stock { exact: if is_bytes { Rational::from(numerator) } else { exact }, is_bytes }
+        ResourceQuantity { exact: if is_bytes { Rational::from(numerator) } else { exact }, is_bytes }
     }
 
     proptest! {
@@ -152,7 +152,7 @@ mod tests {
             for (at, (name, count, bytes, part, gpus, properties)) in groups.into_iter().enumerate() {
                 let has = vec![amount(bytes, part, false), amount(bytes, 1, true), amount(gpus, 1, false)];
                 let speed = Rational::from_parts(u32::from(part).into(), 3u8.into());
-                cluster.groups.push(MachineGroup { name: format!("{name}{at}"), count, has, speed, properties });
+                cluster.groups.push(MachineGroup { name: format!("{name}{at}"), count, capacity: has, speed, properties });
             }
             for (at, (name, priority, wall, most)) in queues.into_iter().enumerate() {
                 cluster.queues.push(Queue {
@@ -182,7 +182,7 @@ mod tests {
         let placed =
             AccountsFile::read(&folder.path().join("a.toml")).unwrap().place(workload.finish().unwrap()).unwrap();
         assert_eq!(placed.tree.accounts(), accounts);
-        assert_eq!((placed.tree.home(0), placed.tree.shares(0).to_string()), (Some(1), "1/3".into()));
+        assert_eq!((placed.tree.account_of(0), placed.tree.shares(0).to_string()), (Some(1), "1/3".into()));
         assert_eq!(placed.tree.shares(1), &Rational::ONE);
     }
 }

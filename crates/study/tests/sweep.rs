@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
+use evenhand_policies::Registry;
 use evenhand_study::sweep::{Folder, Grid, PointFailure, SweepError, Watch, layout, local, summarize};
 use tempfile::TempDir;
 
@@ -51,7 +52,7 @@ fn bench() -> TempDir {
 fn grid(dir: &Path, text: &str) -> Result<Grid, String> {
     let path = dir.join("grid.toml");
     std::fs::write(&path, text).unwrap();
-    Grid::read(&path, 1).map_err(|e| e.to_string().replace(&format!("{}/", dir.display()), ""))
+    Grid::read(&path, 1, &Registry::built_in()).map_err(|e| e.to_string().replace(&format!("{}/", dir.display()), ""))
 }
 
 #[test]
@@ -264,7 +265,7 @@ fn what_is_planned_is_read_back_and_a_folder_without_a_plan_is_none() {
     let grid = grid(dir.path(), GRID).unwrap();
     let folder = Folder::create(&dir.path().join("out")).unwrap();
     let (points, digests) = folder.plan(&grid, 1).unwrap();
-    let (_, again, same) = Folder::open(&dir.path().join("out")).unwrap().planned().unwrap();
+    let (_, again, same) = Folder::open(&dir.path().join("out")).unwrap().planned(&Registry::built_in()).unwrap();
     assert_eq!((again, same), (points, digests));
     let error = Folder::open(dir.path()).unwrap_err();
     assert!(error.to_string().contains("is not the folder of a sweep"), "{error}");

@@ -1,26 +1,24 @@
-//! Dividing capacity over time: users come, change what they want, and go; at each such event a
-//! mechanism divides anew among those who are there.
+//! Division of capacity over time: users arrive, change what they want, and leave; at each such event a mechanism
+//! divides anew among the users who are present.
 //!
-//! A [`Scenario`] says who wants what and when. [`divide_over_time`] answers with a [`Timeline`]: intervals
-//! over which the division stands. Times are seconds, and exact until somebody asks for `f64`.
+//! A [`Scenario`] describes who wants what and when. [`divide_over_time`] returns a [`Timeline`]: intervals during
+//! which the division stands, in `f64` or exactly. Times are in seconds.
 //!
-//! Two mechanisms have a past. `sdrf` (paper 001, Eq. 5 and 6) keeps a commitment for every user and
-//! resource, which moves between events too and carries the water level with it; where it does, it is
-//! integrated to a stated tolerance. `baa` can be asked never to take back what it gave
-//! ([`TimelineOptions::irrevocable`]; the experiment of paper 002).
+//! Two mechanisms have a state. `sdrf` (Sadok et al., 2021, Eq. 5 and 6) keeps a commitment for every user and
+//! resource, which changes between events too and moves the level with it; where it does, it is integrated to a given
+//! tolerance. `baa` has an irrevocable form that never takes back what it gave ([`TimelineOptions::irrevocable`]; the
+//! experiment of Bao, 2015).
 //!
-//! This room knows no files and draws nothing; what is divided at one instant is `mechanisms`' affair.
+//! The crate reads no files and draws nothing; the division at one instant is that of `evenhand_mechanisms`.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod commitments;
 mod divider;
-mod integrate;
-mod irrevocable;
+mod event_loop;
+mod irrevocable_baa;
+mod runge_kutta;
 mod scenario;
+mod stateful_drf;
 mod timeline;
-mod walk;
 
 pub use scenario::{Participant, Phase, Scenario, ScenarioError};
-pub use timeline::{
-    Ending, Interval, Share, Timeline, TimelineError, TimelineOptions, divide_over_time, divide_over_time_exact,
-};
+pub use timeline::{Interval, IntervalEnd, Timeline, TimelineError, TimelineOptions, UserShare, divide_over_time};

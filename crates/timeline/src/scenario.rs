@@ -1,75 +1,74 @@
-//! Who wants what, and when.
+//! Scenarios: who wants what, and when.
 
-use evenhand_mechanisms::{Account, Number, Problem, ProblemError, Tree, User};
+use evenhand_mechanisms::{Account, AccountTree, Number, Problem, ProblemError, User};
 use evenhand_model::Rational;
 use thiserror::Error;
 
-/// What a user wants during some time.
+/// Period in which a user is present, and what it wants then.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Phase {
-    /// When it begins, in seconds.
+    /// Start, in seconds.
     pub from: Rational,
-    /// When it ends, in seconds; `None` if it does not.
+    /// End, in seconds; `None` if it does not end.
     pub until: Option<Rational>,
-    /// The share of each resource's capacity that one task takes.
+    /// Share of each resource's capacity that one task takes.
     pub demand: Vec<Rational>,
-    /// The most tasks wanted at a time; `None` for no limit.
+    /// Largest number of tasks wanted at a time; `None` for no limit.
     pub limit: Option<Rational>,
-    /// How much is to be done, in task-seconds: the phase ends as soon as it is. `None` for no end.
+    /// Work, in task-seconds, on whose completion the phase ends; `None` for none.
     pub work: Option<Rational>,
 }
 
 impl Phase {
-    /// From some second on, without end or limit.
+    /// Creates a phase from a second on, without end, limit or work.
     pub fn new(from: Rational, demand: impl Into<Vec<Rational>>) -> Phase {
         Phase { from, until: None, demand: demand.into(), limit: None, work: None }
     }
 
-    /// Which ends at this second.
+    /// Sets the second at which the phase ends.
     #[must_use]
     pub fn until(self, until: Rational) -> Phase {
         Phase { until: Some(until), ..self }
     }
 
-    /// In which at most so many tasks are wanted at a time.
+    /// Sets the largest number of tasks wanted at a time.
     #[must_use]
     pub fn limit(self, limit: Rational) -> Phase {
         Phase { limit: Some(limit), ..self }
     }
 
-    /// Which ends when so many task-seconds are done.
+    /// Sets the task-seconds on whose completion the phase ends.
     #[must_use]
     pub fn work(self, work: Rational) -> Phase {
         Phase { work: Some(work), ..self }
     }
 }
 
-/// One user of a scenario; there during its phases, away between them.
+/// User of a scenario, present during its phases and absent between them.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Participant {
     /// Weight, greater than 0.
     pub weight: Rational,
-    /// What is wanted when, in order of time.
+    /// Phases, in order of time.
     pub phases: Vec<Phase>,
-    /// Commitment of each resource at the first event, as a share of capacity; empty for none. Only
-    /// `sdrf` heeds it.
+    /// Commitment of each resource at the first event, as a share of capacity; empty for none. Only `sdrf` uses it.
     pub commitment: Vec<Rational>,
 }
 
 impl Participant {
-    /// A user of weight 1 with these phases and no past.
+    /// Creates a user of weight 1 without commitment.
     pub fn new(phases: impl Into<Vec<Phase>>) -> Participant {
         Participant { weight: Rational::ONE, phases: phases.into(), commitment: Vec::new() }
     }
 
-    /// With this weight.
+    /// Sets the weight.
     #[must_use]
     pub fn weight(self, weight: Rational) -> Participant {
         Participant { weight, ..self }
     }
 }
 
-/// Users who come and go. Every resource has capacity 1, as in a [`Problem`].
+/// Users who arrive and leave. Every resource has capacity 1, as in a [`Problem`].
 #[derive(Clone, Debug, PartialEq)]
 pub struct Scenario {
     width: usize,
@@ -77,66 +76,66 @@ pub struct Scenario {
     accounts: Option<Accounts>,
 }
 
-/// The accounts, each after its parent, and which of them each user belongs to.
+/// Accounts, each after its parent, and the account that each user belongs to.
 #[derive(Clone, Debug, PartialEq)]
 struct Accounts {
     accounts: Vec<Account<Rational>>,
-    homes: Vec<Option<usize>>,
+    user_accounts: Vec<Option<usize>>,
 }
 
-/// Why users do not make a scenario. Users and phases by number, from 0.
+/// Reason why users do not form a valid scenario. Users and phases are numbered from 0.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ScenarioError {
-    /// A number that a mechanism could not divide by, or a row too short or too long.
+    /// A number is invalid for a mechanism, or a row has the wrong length.
     #[error("{0}")]
     Problem(#[from] ProblemError),
-    /// A user who never comes.
-    #[error("user {user} never comes: expected at least one phase")]
+    /// A user has no phase.
+    #[error("user {user} has no phase, expected at least one")]
     NoPhase {
-        /// Who.
+        /// The user.
         user: usize,
     },
-    /// A phase that ends before it begins, or at once.
-    #[error("phase {phase} of user {user} ends at second {until}, expected later than its begin at second {from}")]
+    /// A phase ends at or before its start.
+    #[error("phase {phase} of user {user} ends at second {until}, expected later than its start at second {from}")]
     Order {
-        /// Who.
+        /// The user.
         user: usize,
-        /// Which phase.
+        /// The phase.
         phase: usize,
-        /// Its begin.
+        /// Its start, in seconds.
         from: Rational,
-        /// Its end.
+        /// Its end, in seconds.
         until: Rational,
     },
-    /// Two phases of one user at the same time.
+    /// Two phases of one user overlap.
     #[error(
-        "phase {phase} of user {user} begins at second {from}, expected a user's phases in order of time, \
-             each after the end of the one before"
+        "phase {phase} of user {user} starts at second {from}, expected a user's phases in order of time, \
+             each after the end of the previous one"
     )]
     Overlap {
-        /// Who.
+        /// The user.
         user: usize,
         /// The later phase.
         phase: usize,
-        /// Its begin.
+        /// Its start, in seconds.
         from: Rational,
     },
-    /// Work that is not above 0.
+    /// The work of a phase is not above 0.
     #[error("the work of phase {phase} of user {user} must be above 0")]
     NoWork {
-        /// Who.
+        /// The user.
         user: usize,
-        /// Which phase.
+        /// The phase.
         phase: usize,
     },
 }
 
 impl Scenario {
-    /// Users of `width` resources.
+    /// Creates a scenario of `width` resources.
     ///
     /// # Errors
-    /// If a user never comes, a phase is empty or overlaps another of the same user, or a number is one
-    /// that [`Problem::new`] refuses.
+    /// Returns an error if a user has no phase, a phase is empty or overlaps another of the same user, or a number is
+    /// one that [`Problem::new`] rejects.
     pub fn new(width: usize, users: impl Into<Vec<Participant>>) -> Result<Scenario, ScenarioError> {
         let scenario = Scenario { width, users: users.into(), accounts: None };
         for (user, participant) in scenario.users.iter().enumerate() {
@@ -159,48 +158,49 @@ impl Scenario {
                 is_open = until.is_none();
             }
         }
-        // Every phase as a problem of its own: the same numbers are refused, with the user's number.
+        // Checks every phase as a problem of one user, and reports that user.
         for (user, participant) in scenario.users.iter().enumerate() {
             for phase in 0..participant.phases.len() {
-                Problem::new(width, [scenario.wants::<Rational>(user, phase)]).map_err(|e| numbered(e, user))?;
+                Problem::new(width, [scenario.user_in_phase::<Rational>(user, phase)])
+                    .map_err(|e| numbered(e, user))?;
             }
         }
         Ok(scenario)
     }
 
-    /// The same users, in accounts: of each user the one it belongs to, `None` for directly under the
-    /// root. An account has a claim while one of its users is there.
+    /// Places the users in accounts: `user_accounts` holds the account of each user, `None` for directly under the
+    /// root. An account has an entitlement while one of its users is present.
     ///
     /// # Errors
-    /// If [`Tree::new`] refuses them, or there are not as many homes as users.
+    /// Returns an error if [`AccountTree::new`] does, or if the number of users differs.
     pub fn with_accounts(
         mut self,
         accounts: Vec<Account<Rational>>,
-        homes: Vec<Option<usize>>,
+        user_accounts: Vec<Option<usize>>,
     ) -> Result<Scenario, ScenarioError> {
-        let tree = Tree::new(accounts.clone(), homes.clone())?;
+        let tree = AccountTree::new(accounts.clone(), user_accounts.clone())?;
         if tree.users() != self.users.len() {
-            return Err(ProblemError::Tree("it places another number of users").into());
+            return Err(ProblemError::Accounts("its number of users differs").into());
         }
-        self.accounts = Some(Accounts { accounts, homes });
+        self.accounts = Some(Accounts { accounts, user_accounts });
         Ok(self)
     }
 
-    /// Whether users belong to accounts.
+    /// Returns whether users belong to accounts.
     pub(crate) fn has_accounts(&self) -> bool {
         self.accounts.is_some()
     }
 
-    /// The accounts of these users, in their order; accounts without any of them are left out.
+    /// Returns the accounts of these users, in their order, without accounts that none of them belongs to.
     pub(crate) fn tree<N: Number>(
         &self,
         present: impl Iterator<Item = usize>,
-    ) -> Option<Result<Tree<N>, ProblemError>> {
-        let Accounts { accounts, homes } = self.accounts.as_ref()?;
-        let homes: Vec<Option<usize>> = present.map(|user| homes[user]).collect();
+    ) -> Option<Result<AccountTree<N>, ProblemError>> {
+        let Accounts { accounts, user_accounts } = self.accounts.as_ref()?;
+        let user_accounts: Vec<Option<usize>> = present.map(|user| user_accounts[user]).collect();
         let mut is_used = vec![false; accounts.len()];
-        homes.iter().flatten().for_each(|home| is_used[*home] = true);
-        // Parents come first, so one pass from the end reaches all of them.
+        user_accounts.iter().flatten().for_each(|home| is_used[*home] = true);
+        // Parents precede their children, so one pass from the end reaches all of them.
         for (i, account) in accounts.iter().enumerate().rev() {
             if let (true, Some(parent)) = (is_used[i], account.parent) {
                 is_used[parent] = true;
@@ -212,28 +212,31 @@ impl Scenario {
             .zip(&is_used)
             .filter(|(_, used)| **used)
             .map(|(account, _)| Account { parent: account.parent.map(number), weight: N::from_exact(&account.weight) });
-        Some(Tree::new(used.collect(), homes.iter().map(|home| home.map(number)).collect()))
+        Some(AccountTree::new(used.collect(), user_accounts.iter().map(|home| home.map(number)).collect()))
     }
 
-    /// How many resources there are.
-    pub fn width(&self) -> usize {
+    /// Returns the number of resources.
+    pub fn resource_count(&self) -> usize {
         self.width
     }
 
-    /// The users.
+    /// Returns the users.
     pub fn users(&self) -> &[Participant] {
         &self.users
     }
 
-    /// e_i = w_i / sum of w over all users of the scenario, whether they are there or not: a right does
-    /// not grow because others sleep (paper 001 has the constant 1/n).
+    /// Returns e_i = w_i / sum of w over all users of the scenario, present or not: an entitlement does not grow
+    /// because others are absent (Sadok et al., 2021, use the constant 1/n).
+    ///
+    /// # Panics
+    /// Panics if there is no such user.
     pub fn entitlement(&self, user: usize) -> Rational {
         let sum = self.users.iter().fold(Rational::ZERO, |sum, u| sum + &u.weight);
         &self.users[user].weight / sum
     }
 
-    /// A user in a phase, as a mechanism sees it.
-    pub(crate) fn wants<N: Number>(&self, user: usize, phase: usize) -> User<N> {
+    /// Returns a user in a phase, in the form of a mechanism's input.
+    pub(crate) fn user_in_phase<N: Number>(&self, user: usize, phase: usize) -> User<N> {
         let Participant { weight, phases, commitment } = &self.users[user];
         let Phase { demand, limit, .. } = &phases[phase];
         let row = |row: &[Rational]| row.iter().map(N::from_exact).collect::<Vec<_>>();
@@ -246,11 +249,11 @@ impl Scenario {
     }
 }
 
-/// The same complaint, about this user.
+/// Returns the same error about this user.
 fn numbered(error: ProblemError, user: usize) -> ProblemError {
     match error {
-        ProblemError::Width { found, expected, .. } => ProblemError::Width { user, found, expected },
-        ProblemError::NotAQuantity { what, .. } => ProblemError::NotAQuantity { user, what },
+        ProblemError::WrongLength { found, expected, .. } => ProblemError::WrongLength { user, found, expected },
+        ProblemError::InvalidNumber { what, .. } => ProblemError::InvalidNumber { user, what },
         ProblemError::ZeroWeight { .. } => ProblemError::ZeroWeight { user },
         ProblemError::NoDemand { .. } => ProblemError::NoDemand { user },
         other => other,
@@ -270,21 +273,21 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_scenario_is_refused_with_the_user_named() {
+    fn an_invalid_scenario_is_rejected_naming_the_user() {
         let of = |phases: Vec<Phase>| {
             Scenario::new(1, [Participant::new([phase(0)]), Participant::new(phases)]).unwrap_err().to_string()
         };
-        assert!(of(vec![]).contains("user 1 never comes"));
+        assert!(of(vec![]).contains("user 1 has no phase"));
         assert!(of(vec![phase(3).until(q(3, 1))]).contains("phase 0 of user 1 ends at second 3"));
-        assert!(of(vec![phase(0).until(q(5, 1)), phase(4)]).contains("phase 1 of user 1 begins at second 4"));
-        assert!(of(vec![phase(0), phase(4)]).contains("phase 1 of user 1 begins"));
+        assert!(of(vec![phase(0).until(q(5, 1)), phase(4)]).contains("phase 1 of user 1 starts at second 4"));
+        assert!(of(vec![phase(0), phase(4)]).contains("phase 1 of user 1 starts"));
         assert!(of(vec![phase(0).work(q(0, 1))]).contains("work"));
         assert!(of(vec![Phase::new(q(0, 1), [q(0, 1)])]).contains("user 1 demands nothing"));
         assert!(of(vec![Phase::new(q(0, 1), [])]).contains("user 1 has 0 quantities"));
     }
 
     #[test]
-    fn entitlements_are_of_all_users_and_add_up() {
+    fn entitlements_count_all_users_and_add_up_to_1() {
         let users = [Participant::new([phase(0)]).weight(q(3, 1)), Participant::new([phase(100)])];
         let scenario = Scenario::new(1, users).unwrap();
         assert_eq!((scenario.entitlement(0), scenario.entitlement(1)), (q(3, 4), q(1, 4)));

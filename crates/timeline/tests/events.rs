@@ -1,12 +1,10 @@
-//! Events: who is there when, what is done by then, and that nothing else matters.
+//! Events: presence, completed work, and independence of everything else.
 
 #![allow(clippy::unwrap_used)]
 
 use evenhand_mechanisms::{Account, MECHANISMS, Mechanism, MechanismError, mechanism_named};
 use evenhand_model::{Quantity, Rational, to_f64};
-use evenhand_timeline::{
-    Participant, Phase, Scenario, Share, TimelineError, TimelineOptions, divide_over_time, divide_over_time_exact,
-};
+use evenhand_timeline::{Participant, Phase, Scenario, TimelineError, TimelineOptions, UserShare, divide_over_time};
 use proptest::prelude::*;
 
 fn q(text: &str) -> Rational {
@@ -17,7 +15,7 @@ fn mechanism(name: &str) -> &'static dyn Mechanism {
     mechanism_named(name).unwrap()
 }
 
-/// The DRF paper's two users, of whom B comes later and changes.
+/// The two users of the example of Ghodsi et al., of whom B arrives later and changes.
 fn two() -> Scenario {
     let a = Participant::new([Phase::new(q("0"), [q("1/9"), q("4/18")]).until(q("100"))]);
     let b = Participant::new([
@@ -30,7 +28,7 @@ fn two() -> Scenario {
 
 #[test]
 fn each_event_divides_anew() {
-    let timeline = divide_over_time_exact(&two(), mechanism("drf"), &TimelineOptions::default()).unwrap();
+    let timeline = divide_over_time::<Rational>(&two(), mechanism("drf"), &TimelineOptions::default()).unwrap();
     let rows: Vec<_> = timeline
         .intervals
         .iter()
@@ -59,50 +57,50 @@ fn each_event_divides_anew() {
 }
 
 #[test]
-fn a_stop_cuts_the_last_interval_and_all_after_it() {
+fn a_stop_ends_the_timeline() {
     let stop = TimelineOptions { until: Some(q("30")), ..TimelineOptions::default() };
-    let timeline = divide_over_time_exact(&two(), mechanism("drf"), &stop).unwrap();
+    let timeline = divide_over_time::<Rational>(&two(), mechanism("drf"), &stop).unwrap();
     assert_eq!(timeline.intervals.len(), 3);
     assert_eq!(timeline.intervals[2].until, Some(q("30")));
     assert_eq!(timeline.left, [None, None]);
     let before = TimelineOptions { until: Some(q("0")), ..TimelineOptions::default() };
-    assert!(divide_over_time_exact(&two(), mechanism("drf"), &before).unwrap().intervals.is_empty());
+    assert!(divide_over_time::<Rational>(&two(), mechanism("drf"), &before).unwrap().intervals.is_empty());
 }
 
 #[test]
-fn work_in_exact_seconds() {
+fn work_ends_at_exact_seconds() {
     let user = |from: &str, work: &str| Participant::new([Phase::new(q(from), [q("1/3")]).work(q(work))]);
     let scenario = Scenario::new(1, [user("0", "7"), user("1", "2"), user("1", "2")]).unwrap();
-    let timeline = divide_over_time_exact(&scenario, mechanism("max-min"), &TimelineOptions::default()).unwrap();
-    // Three tasks a second; alone for one, then one each until the small ones are done.
+    let timeline = divide_over_time::<Rational>(&scenario, mechanism("max-min"), &TimelineOptions::default()).unwrap();
+    // Three tasks at a time; alone for one second, then one each until the small ones are done.
     assert_eq!(timeline.left, [Some(q("11/3")), Some(q("3")), Some(q("3"))]);
     assert_eq!(timeline.intervals.len(), 3);
 }
 
 #[test]
-fn an_account_has_a_claim_while_one_of_its_users_is_there() {
+fn an_account_is_entitled_while_one_of_its_users_is_present() {
     let user = |from: &str| Participant::new([Phase::new(q(from), [q("1")]).until(q("30"))]);
     let account = |parent| Account { parent, weight: Rational::ONE };
     // Two users in a department of a faculty, one in another faculty, one in none.
     let scenario = Scenario::new(1, [user("0"), user("10"), user("20"), user("0")]).unwrap();
     let accounts = vec![account(None), account(None), account(Some(1))];
     let scenario = scenario.with_accounts(accounts, vec![Some(2), Some(2), Some(0), None]).unwrap();
-    let timeline = divide_over_time_exact(&scenario, mechanism("drf"), &TimelineOptions::default()).unwrap();
+    let timeline = divide_over_time::<Rational>(&scenario, mechanism("drf"), &TimelineOptions::default()).unwrap();
     let tasks = |i: usize| -> Vec<String> {
-        let tasks = |u: &Option<Share<Rational>>| u.as_ref().map_or("-".into(), |s| s.tasks.to_string());
+        let tasks = |u: &Option<UserShare<Rational>>| u.as_ref().map_or("-".into(), |s| s.tasks.to_string());
         timeline.intervals[i].users.iter().map(tasks).collect()
     };
     assert_eq!(tasks(0), ["1/2", "-", "-", "1/2"]);
     assert_eq!(tasks(1), ["1/4", "1/4", "-", "1/2"]);
     assert_eq!(tasks(2), ["1/6", "1/6", "1/3", "1/3"]);
-    let error = divide_over_time(&scenario, mechanism("asset"), &TimelineOptions::default()).unwrap_err();
-    assert!(error.to_string().contains("asset knows no accounts"), "{error}");
+    let error = divide_over_time::<f64>(&scenario, mechanism("asset"), &TimelineOptions::default()).unwrap_err();
+    assert!(error.to_string().contains("asset does not support accounts"), "{error}");
 }
 
-/// A9: under T1 whoever are there together and have the same bottleneck hold as much of it, exactly, over
-/// all of that time; nobody of the other class holds more of it.
+/// With independent intervals, users who are present together and have the same dominant resource hold equal amounts of
+/// it, exactly, over all of that time; no user of the other class holds more of it.
 #[test]
-fn baa_treats_a_class_alike_over_common_presence() {
+fn baa_gives_equal_amounts_within_a_class_over_common_presence() {
     let user =
         |from: &str, until: &str, d: [&str; 2]| Participant::new([Phase::new(q(from), d.map(q)).until(q(until))]);
     let users = [
@@ -113,7 +111,7 @@ fn baa_treats_a_class_alike_over_common_presence() {
         user("40", "80", ["1/2", "1/10"]),
     ];
     let scenario = Scenario::new(2, users.clone()).unwrap();
-    let timeline = divide_over_time_exact(&scenario, mechanism("baa"), &TimelineOptions::default()).unwrap();
+    let timeline = divide_over_time::<Rational>(&scenario, mechanism("baa"), &TimelineOptions::default()).unwrap();
     let together = |u: usize, v: usize, r: usize| -> Rational {
         let both = timeline.intervals.iter().filter(|i| i.users[u].is_some() && i.users[v].is_some());
         both.map(|i| &i.held(&scenario, u)[r] * i.length().unwrap()).fold(Rational::ZERO, |a, b| a + b)
@@ -124,40 +122,40 @@ fn baa_treats_a_class_alike_over_common_presence() {
     };
     for u in 0..users.len() {
         for v in 0..users.len() {
-            let (mine, his) = (together(u, v, class(u)), together(v, u, class(u)));
-            assert!(if class(u) == class(v) { mine == his } else { mine >= his }, "{u} {v}: {mine} {his}");
+            let (own, other) = (together(u, v, class(u)), together(v, u, class(u)));
+            assert!(if class(u) == class(v) { own == other } else { own >= other }, "{u} {v}: {own} {other}");
         }
     }
 }
 
-/// A10: under T1 who came first does not matter to those who are there.
+/// With independent intervals, the order of arrival does not matter to the users present.
 #[test]
-fn under_t1_the_order_of_arrival_is_forgotten() {
+fn the_order_of_arrival_matters_only_if_irrevocable() {
     let demands = [["1/5", "4/5"], ["2/5", "3/5"], ["7/10", "3/10"], ["9/10", "1/10"]];
     let last = |order: [u32; 4], irrevocable: bool| {
         let users = demands.iter().zip(order).map(|(d, from)| Participant::new([Phase::new(from.into(), d.map(q))]));
         let scenario = Scenario::new(2, users.collect::<Vec<_>>()).unwrap();
         let options = TimelineOptions { irrevocable, ..TimelineOptions::default() };
-        let timeline = divide_over_time_exact(&scenario, mechanism("baa"), &options).unwrap();
+        let timeline = divide_over_time::<Rational>(&scenario, mechanism("baa"), &options).unwrap();
         timeline.intervals.last().unwrap().held(&scenario, 0)
     };
     assert_eq!(last([0, 1, 2, 3], false), last([3, 2, 1, 0], false));
     assert_eq!(last([0, 1, 2, 3], false), last([2, 0, 3, 1], false));
-    // What is never taken back depends on who was there to take it.
+    // Irrevocable allocations depend on the order of arrival.
     assert_ne!(last([0, 1, 2, 3], true), last([3, 2, 1, 0], true));
 }
 
 #[test]
-fn a_mechanism_that_refuses_says_from_when_on() {
-    let error = divide_over_time(&two(), mechanism("max-min"), &TimelineOptions::default()).unwrap_err();
-    let source = MechanismError::OneResource { mechanism: "max-min", found: 2 };
+fn a_mechanisms_error_names_the_time() {
+    let error = divide_over_time::<f64>(&two(), mechanism("max-min"), &TimelineOptions::default()).unwrap_err();
+    let source = MechanismError::SingleResourceOnly { mechanism: "max-min", found: 2 };
     assert_eq!(error, TimelineError::Mechanism { from: 0.0, source });
     let options = TimelineOptions { irrevocable: true, ..TimelineOptions::default() };
-    let error = divide_over_time(&two(), mechanism("drf"), &options).unwrap_err();
+    let error = divide_over_time::<f64>(&two(), mechanism("drf"), &options).unwrap_err();
     assert_eq!(error, TimelineError::NotIrrevocable { mechanism: "drf" });
 }
 
-/// Some users with work to do or not, arriving on a coarse grid, in two resources with zeros.
+/// Users with or without work, arriving on a coarse grid, of two resources, with zero demands.
 fn users() -> impl Strategy<Value = Vec<Participant>> {
     let demand = proptest::collection::vec(0u32..=6, 2).prop_filter("something", |d| d.iter().any(|d| *d > 0));
     let user = (0u32..8, 1u32..8, demand, 1u32..=3, proptest::option::of(1u32..30)).prop_map(
@@ -174,8 +172,8 @@ fn users() -> impl Strategy<Value = Vec<Participant>> {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
-    /// Every mechanism that has exact answers: f64 agrees with them, work is done exactly when a user
-    /// goes early, intervals follow each other, and the order of the users does not matter.
+    /// For every mechanism with exact answers: f64 agrees, work is complete exactly when a user leaves early, intervals
+    /// are contiguous, and the order of the users does not matter.
     #[test]
     fn intervals_are_sound(users in users()) {
         let scenario = Scenario::new(2, users.clone()).unwrap();
@@ -183,7 +181,7 @@ proptest! {
         let reversed = Scenario::new(2, reversed).unwrap();
         let options = TimelineOptions::default();
         for mechanism in MECHANISMS.iter().filter(|m| !["max-min", "sdrf"].contains(&m.name())) {
-            let Ok(exact) = divide_over_time_exact(&scenario, *mechanism, &options) else { continue };
+            let Ok(exact) = divide_over_time::<Rational>(&scenario, *mechanism, &options) else { continue };
             for pair in exact.intervals.windows(2) {
                 prop_assert_eq!(pair[0].until.as_ref(), Some(&pair[1].from));
             }
@@ -209,12 +207,12 @@ proptest! {
                 // Several points have no justified complaint; which one it is depends on the users' order.
                 continue;
             }
-            let mirrored = divide_over_time_exact(&reversed, *mechanism, &options).unwrap();
+            let mirrored = divide_over_time::<Rational>(&reversed, *mechanism, &options).unwrap();
             for (a, b) in exact.intervals.iter().zip(&mirrored.intervals) {
                 prop_assert_eq!((&a.from, &a.loads), (&b.from, &b.loads));
                 prop_assert!(a.users.iter().eq(b.users.iter().rev()), "{}", mechanism.name());
             }
-            let float = divide_over_time(&scenario, *mechanism, &options).unwrap();
+            let float = divide_over_time::<f64>(&scenario, *mechanism, &options).unwrap();
             for (f, e) in float.left.iter().zip(&exact.left) {
                 let (f, e) = (f.unwrap(), to_f64(e.as_ref().unwrap()));
                 prop_assert!((f - e).abs() <= 1e-9 * e, "{}: {} {}", mechanism.name(), f, e);

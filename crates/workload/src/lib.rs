@@ -1,14 +1,14 @@
-//! Traces in and out, generated workloads, and descriptions of both.
+//! Imports, exports, stores, generates and describes workloads.
 //!
-//! A trace line becomes a task of the [`evenhand_model::Workload`]; nothing is run here.
+//! A row of a trace becomes a task of an [`evenhand_model::Workload`]. Nothing is simulated here.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 pub mod describe;
 pub mod export;
 pub mod generate;
 pub mod import;
-mod input;
-pub mod slurm;
+pub mod slurm_notation;
+mod source;
 pub mod store;
 
-pub use input::{Progress, Source};
+pub use source::{Progress, Source};

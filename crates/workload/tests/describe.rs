@@ -3,7 +3,7 @@
 
 use evenhand_model::{Nano, Resource, Span, Task, Time, Workload, WorkloadBuilder};
 use evenhand_workload::describe::{Description, describe, describe_plots};
-use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 use proptest::prelude::*;
 
 const ONE: Nano = 1_000_000_000;
@@ -165,8 +165,8 @@ proptest! {
 
 #[test]
 fn the_number_of_threads_changes_no_figure() {
-    let w =
-        generate(&GenerateOptions { like: Like::Google2011, tasks: 30_000, users: 50, days: 1.0, seed: 1 }).unwrap();
+    let w = generate(&GenerateOptions { model: TraceModel::Google2011, tasks: 30_000, users: 50, days: 1.0, seed: 1 })
+        .unwrap();
     let on = |threads| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
         pool.install(|| (describe(&w), describe_plots(&w)))

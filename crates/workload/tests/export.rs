@@ -1,11 +1,11 @@
-//! Exports: parsed again by small parsers of their own, they hold what the workload held.
+//! Parses exports with independent small parsers and compares them with the workload.
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeSet;
 
 use evenhand_model::{Nano, Resource, Span, Task, Time, Workload, WorkloadBuilder};
 use evenhand_workload::export::{ExportError, ExportFormat, Exported, export, export_file};
-use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 use proptest::prelude::*;
 
 const ONE: Nano = 1_000_000_000;
@@ -20,7 +20,7 @@ fn lines() -> impl Strategy<Value = Vec<Line>> {
 
 fn build(lines: &[Line], unit_ns: u64, cpu_step: Nano) -> Workload {
     let mut b = WorkloadBuilder::new([Resource::new("mem", "MB"), Resource::new("cpu", "")]);
-    b.header("Computer", "a machine\nwith a line break");
+    b.add_header("Computer", "a machine\nwith a line break");
     for &(submit, wait, run, user, count, cpu, mem) in lines {
         b.push(&Task {
             submit: Time::from_nanos(submit * unit_ns),
@@ -159,11 +159,11 @@ proptest! {
 }
 
 #[test]
-fn lost_fractions_of_a_microsecond_are_said() {
+fn lost_fractions_of_a_microsecond_are_reported() {
     let (text, done) = written(&build(&[(1, Some(1), 3, 0, 1, 1, 1)], 500, ONE), ExportFormat::SdrfCsv);
     // 0.5 us and 1.5 us go to the next whole one.
     assert_eq!(text, "1,1,3,0,0,1,0.5\n");
-    assert!(done.losses.contains(&"2 times were rounded to whole microseconds".to_string()), "{:?}", done.losses);
+    assert!(done.losses.contains(&"2 times are rounded to whole microseconds".to_string()), "{:?}", done.losses);
 }
 
 #[test]
@@ -187,7 +187,8 @@ fn a_resource_that_is_needed_and_missing_is_named() {
 
 #[test]
 fn a_generated_workload_exports_to_every_format() {
-    let w = generate(&GenerateOptions { like: Like::MetaCentrum, tasks: 2000, users: 20, days: 9.0, seed: 1 }).unwrap();
+    let w = generate(&GenerateOptions { model: TraceModel::MetaCentrum, tasks: 2000, users: 20, days: 9.0, seed: 1 })
+        .unwrap();
     let folder = tempfile::tempdir().unwrap();
     for format in ExportFormat::ALL {
         let path = folder.path().join(format.name());

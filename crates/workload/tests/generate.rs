@@ -3,16 +3,16 @@
 
 use evenhand_model::{Time, Workload};
 use evenhand_workload::describe::{Description, describe};
-use evenhand_workload::generate::{GenerateError, GenerateOptions, Like, generate};
+use evenhand_workload::generate::{GenerateError, GenerateOptions, TraceModel, generate};
 use proptest::prelude::*;
 
-fn options(like: Like, tasks: u64, users: u32, days: f64, seed: u64) -> GenerateOptions {
-    GenerateOptions { like, tasks, users, days, seed }
+fn options(like: TraceModel, tasks: u64, users: u32, days: f64, seed: u64) -> GenerateOptions {
+    GenerateOptions { model: like, tasks, users, days, seed }
 }
 
 /// As many tasks and users as the first 19.65 hours of Google's task events.
 fn window_a(seed: u64) -> (Workload, Description) {
-    let w = generate(&options(Like::Google2011, 509_816, 391, 19.65 / 24.0, seed)).unwrap();
+    let w = generate(&options(TraceModel::Google2011, 509_816, 391, 19.65 / 24.0, seed)).unwrap();
     let d = describe(&w);
     (w, d)
 }
@@ -65,7 +65,7 @@ fn google_demands_are_the_measured_ones() {
         assert!((0.35..0.75).contains(&most), "ten vectors hold {most}");
         let modes = [[0.0625, 0.0318], [0.024_99, 0.033_39], [0.0125, 0.0159]];
         assert!(modes.iter().all(|m| d.common_vectors.iter().any(|v| v.amounts == m)), "{:?}", d.common_vectors);
-        // How much a user submits says nothing about how large its tasks are.
+        // The number of tasks of a user is independent of their size.
         let users = w.users().len();
         let (mut tasks, mut sizes) = (vec![0.0; users], vec![0.0; users]);
         for row in 0..w.len() {
@@ -120,7 +120,7 @@ fn google_run_times_and_arrivals_are_the_measured_ones() {
 #[test]
 fn metacentrum_jobs_are_the_measured_ones() {
     for seed in 1..=4 {
-        let w = generate(&options(Like::MetaCentrum, 17_900, 75, 89.0, seed)).unwrap();
+        let w = generate(&options(TraceModel::MetaCentrum, 17_900, 75, 89.0, seed)).unwrap();
         let d = describe(&w);
         let t = d.tasks_per_user.distribution;
         for (q, expected) in [(t.q50, 51.0), (t.q75, 240.0), (t.q90, 424.0), (t.max, 3343.0)] {
@@ -166,7 +166,7 @@ fn metacentrum_jobs_are_the_measured_ones() {
 
 #[test]
 fn the_number_of_threads_changes_nothing() {
-    for like in Like::ALL {
+    for like in TraceModel::ALL {
         let on = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
             pool.install(|| generate(&options(like, 150_000, 60, 2.0, 9)).unwrap())
@@ -191,13 +191,13 @@ fn digest(w: &Workload) -> u64 {
 fn a_seed_means_the_same_workload_everywhere_and_for_ever() {
     // Golden: published figures name only the options.
     let of = |like| digest(&generate(&options(like, 20_000, 40, 1.5, 1)).unwrap());
-    assert_eq!((of(Like::Google2011), of(Like::MetaCentrum)), GOLDEN);
+    assert_eq!((of(TraceModel::Google2011), of(TraceModel::MetaCentrum)), GOLDEN);
 }
 const GOLDEN: (u64, u64) = (8101711861458487692, 3448665297426761619);
 
 #[test]
 fn impossible_options_are_refused() {
-    let good = options(Like::Google2011, 10, 5, 1.0, 0);
+    let good = options(TraceModel::Google2011, 10, 5, 1.0, 0);
     let cases = [
         (GenerateOptions { tasks: 0, ..good }, GenerateError::NoTasks),
         (GenerateOptions { users: 0, ..good }, GenerateError::NoUsers),
@@ -212,15 +212,15 @@ fn impossible_options_are_refused() {
         assert_eq!(generate(&options), Err(error));
     }
     assert!(matches!(generate(&GenerateOptions { days: f64::NAN, ..good }), Err(GenerateError::Days { .. })));
-    assert_eq!("google2011".parse(), Ok(Like::Google2011));
-    assert_eq!("google".parse::<Like>(), Err(GenerateError::Unknown { found: "google".into() }));
+    assert_eq!("google2011".parse(), Ok(TraceModel::Google2011));
+    assert_eq!("google".parse::<TraceModel>(), Err(GenerateError::Unknown { found: "google".into() }));
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
     #[test]
     fn what_is_asked_for_is_there_exactly(
-        like in prop_oneof![Just(Like::Google2011), Just(Like::MetaCentrum)],
+        like in prop_oneof![Just(TraceModel::Google2011), Just(TraceModel::MetaCentrum)],
         (tasks, users) in (1..3000u64).prop_flat_map(|t| (Just(t), 1..=(t.min(400) as u32))),
         days in prop_oneof![Just(1e-9), 1e-6..0.01, 0.01..400.0f64],
         seed in any::<u64>(),
@@ -229,7 +229,7 @@ proptest! {
         prop_assert_eq!(w.tasks(), tasks);
         prop_assert_eq!(w.users().len(), users as usize);
         let c = w.columns();
-        let first = if like == Like::Google2011 { Time::from_secs(600) } else { Time::ZERO };
+        let first = if like == TraceModel::Google2011 { Time::from_secs(600) } else { Time::ZERO };
         prop_assert_eq!(c.submit[0], first);
         prop_assert!((c.submit[w.len() - 1] - first).secs_f64() <= (days * 86_400.0).max(1e-6));
         prop_assert!(c.duration.iter().all(|d| d.nanos() > 0));

@@ -80,13 +80,17 @@ const LOG: &str = "\
 fn a_standard_workload_log() {
     let found = read(Format::Auto, LOG);
     assert_eq!(rows(&found), ["10 15 100 200 7 3 2 cpu=4", "20 - 50 - unknown - 6 cpu=8", "50 50 0 - 7 3 2 cpu=1"]);
-    assert_eq!(dropped(&found), [("without a known run time", 1), ("without a known number of processors", 1)]);
+    assert_eq!(dropped(&found), [("unknown run time", 1), ("unknown number of processors", 1)]);
     let header: Vec<(&str, &str)> = found.workload.header().iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
     let note = ("Note", "first line second line");
     assert_eq!(header, [("Version", "2.2"), ("MaxProcs", "64"), note, ("UnixStartTime", "1000")]);
     assert_eq!(found.workload.resources()[0].unit, "processors");
     let summary = found.summary.to_string();
-    assert!(summary.starts_with("Read 5 rows of swf from 1 file; kept 3 tasks. Dropped: 1 without a"), "{summary}");
+    assert!(
+        summary
+            .starts_with("Read 5 rows of swf from 1 file; kept 3 tasks. Dropped: unknown run time (1); unknown number"),
+        "{summary}"
+    );
     assert!(summary.contains("1 job has no queue"), "{summary}");
 }
 
@@ -117,7 +121,7 @@ fn memory_of_a_standard_workload_log() {
 }
 
 #[test]
-fn a_log_that_bends_the_standard_needs_relaxed() {
+fn a_log_that_deviates_from_the_standard_needs_relaxed() {
     let tail = "-1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1";
     for (log, found, row) in [
         (format!("1 0.25 0 9 4 {tail}\n"), "trace:1:3: found \"0.25\"", "0.25 0.25 9 - 1 1 1 cpu=4"),
@@ -134,9 +138,9 @@ fn a_log_that_bends_the_standard_needs_relaxed() {
         let strict = refused(&options(Format::Swf), log.clone());
         assert!(strict.starts_with(found) && strict.ends_with("pass --relaxed to accept"), "{strict}");
         let relaxed = ImportOptions { relaxed: true, ..options(Format::Swf) };
-        let bent = import(&bytes(log.clone()), &relaxed).unwrap();
-        assert_eq!(rows(&bent)[0], row, "{log}");
-        assert_eq!(bent.summary.assumptions.len(), 3, "{:?}", bent.summary.assumptions);
+        let relaxed_import = import(&bytes(log.clone()), &relaxed).unwrap();
+        assert_eq!(rows(&relaxed_import)[0], row, "{log}");
+        assert_eq!(relaxed_import.summary.assumptions.len(), 3, "{:?}", relaxed_import.summary.assumptions);
     }
 }
 
@@ -162,7 +166,7 @@ fn a_malformed_log_names_the_place_and_the_remedy() {
         ),
         (
             "1 0 0 1 4 -1 -1 1 1 900000000000000000 1 1 1 1 1 1 1 1\n",
-            "trace:1:21: found \"900000000000000000\", expected less than 10^18 in all",
+            "trace:1:21: found \"900000000000000000\", expected less than 10^18 in total",
         ),
         ("1 0 0 1 4 - -1 1 1 9 1 1 1 1 1 1 1 1\n", "trace:1:11: found \"-\", expected the mean CPU time"),
         ("1 0 0 1 4 \u{e9} -1 1 1 9 1 1 1 1 1 1 1 1\n", "trace:1:11: found \"\\xc3\\xa9\""),
@@ -199,7 +203,7 @@ fn an_attempt_of_google_counts_if_it_ended_by_itself() {
         (&[(0, 0), (0, 1), (0, 3), (0, 0), (0, 1), (0, 4)], vec![task(600, 601, 1), task(603, 604, 1)], vec![]),
         (&[(0, 0), (0, 1), (0, 5)], vec![], vec!["1 killed"]),
         (&[(0, 0), (0, 1), (0, 6)], vec![], vec!["1 lost"]),
-        (&[(0, 0), (0, 3)], vec![], vec!["1 ended without having been scheduled"]),
+        (&[(0, 0), (0, 3)], vec![], vec!["1 ended without being scheduled"]),
         (&[(0, 1), (0, 4)], vec![], vec!["1 submitted before the first row of this part of the trace"]),
         (&[(0, 0), (1, 0), (1, 1)], vec![], vec!["1 still waiting at the end", "1 still running at the end"]),
     ] {
@@ -207,14 +211,14 @@ fn an_attempt_of_google_counts_if_it_ended_by_itself() {
     }
     let story = google(&[(0, 0), (0, 1), (0, 4)]);
     for (from, to, reason) in [
-        ("600000000,", "0,", "1 submitted at time 0"),
-        ("601000000,,", "601000000,1,", "1 with missing information"),
-        ("0.0125", "0", "1 without a CPU or memory request"),
-        ("1.5e-2", "", "1 without a CPU or memory request"),
-        ("602000000,", "9223372036854775807,", "1 still running at the end"),
+        ("600000000,", "0,", "submitted at time 0, before the trace began (1)"),
+        ("601000000,,", "601000000,1,", "missing information (1)"),
+        ("0.0125", "0", "no CPU or memory request (1)"),
+        ("1.5e-2", "", "no CPU or memory request (1)"),
+        ("602000000,", "9223372036854775807,", "still running at the end (1)"),
     ] {
         let error = refused(&options(Format::Auto), story.replace(from, to));
-        assert!(error.starts_with("no task is left of this trace.") && error.contains(reason), "{error}");
+        assert!(error.starts_with("no task of this trace is left.") && error.contains(reason), "{error}");
     }
 }
 
@@ -232,7 +236,7 @@ fn shards_of_google_are_put_in_the_order_of_their_times() {
     // The same shard twice, or rows that go back.
     let twice = import(&[shard(0, &lines), shard(1, &lines)], &ImportOptions::default()).unwrap_err().to_string();
     let expected = "s1:1:1: found time 600000000 in this file after time 608000000 in the one before, \
-                    expected files that follow each other in time; give each shard once";
+                    expected files in the order of their times; give each shard once";
     assert!(twice.starts_with(expected), "{twice}");
     let back = [lines[1], lines[0]].join("\n");
     let back = refused(&options(Format::Google2011), back);
@@ -318,12 +322,8 @@ fn slurm_accounting() {
     ];
     let found = read(Format::Auto, SACCT);
     assert_eq!(rows(&found), expected);
-    let reasons = [
-        ("job steps (pass -X to sacct)", 1),
-        ("never started", 2),
-        ("still running", 1),
-        ("without a number of CPUs", 1),
-    ];
+    let reasons =
+        [("job steps, which sacct -X omits", 1), ("never started", 2), ("still running", 1), ("no number of CPUs", 1)];
     assert_eq!(dropped(&found), reasons);
     assert_eq!(found.workload.resources()[1].unit, "B");
     let assumed = found.summary.assumptions.join(" ");
@@ -380,15 +380,15 @@ fn table_options(columns: &str) -> ImportOptions {
 const TABLE_COLUMNS: &str = "submit=created,start=begun,end=done,cpu=milli*0.001,mem:GiB=ram*0.5";
 
 #[test]
-fn any_table_is_read_by_what_its_columns_are() {
+fn any_table_is_read_by_the_definition_of_its_columns() {
     let source = |text: &str| Source::Bytes { name: "trace".into(), data: text.as_bytes().to_vec() };
     let found = import(&[source(TABLE)], &table_options(TABLE_COLUMNS)).unwrap();
     let expected = ["10 20 60.5 - unknown - - cpu=1.5 mem=2", "10 30 30 - unknown - - cpu=0.25 mem=0"];
     assert_eq!(rows(&found), expected);
     assert_eq!(found.workload.resources()[1].unit, "GiB");
     let summary = found.summary.to_string();
-    assert!(summary.contains("Dropped: 1 never started; 1 without a submit time."), "{summary}");
-    assert!(summary.contains("2 rows name no user") && summary.contains("1 field of a resource is empty"), "{summary}");
+    assert!(summary.contains("Dropped: never started (1); no submit time (1)."), "{summary}");
+    assert!(summary.contains("2 rows have no user") && summary.contains("1 amount is missing"), "{summary}");
     // Quoted names, a duration, counts, and times that are multiplied: milliseconds.
     let text = "at,took,who,n,cores\n1000,500,\"b \"\"x\"\", y\",3,2\n2000,1500,c,1,1\n";
     let columns = "submit=at*0.001,duration=took*0.001,user=who,count=n,cpu=cores";
@@ -398,9 +398,13 @@ fn any_table_is_read_by_what_its_columns_are() {
 }
 
 #[test]
-fn malformed_tables_name_the_place() {
+fn errors_in_tables_name_the_place() {
     for (from, to, message) in [
-        ("20,80.5", "2O,80.5", "trace:2:10: found \"2O\", expected a time: seconds, or like 2023-08-31T12:29:47"),
+        (
+            "20,80.5",
+            "2O,80.5",
+            "trace:2:10: found \"2O\", expected a time: seconds, or a date such as 2023-08-31T12:29:47",
+        ),
         ("80.5", "8.5", "trace:2:13: found an end 11.5 s before the start"),
         ("20,80.5", "5,80.5", "trace:2:10: found a start 5 s before submission"),
         ("1500,4", "-1500,4", "trace:2:18: found \"-1500\", expected an amount of cpu"),
@@ -414,13 +418,13 @@ fn malformed_tables_name_the_place() {
     let found = refused(&options(Format::Csv), TABLE);
     assert!(found.contains("pass --csv-columns submit=COLUMN"), "{found}");
     for (columns, message) in [
-        ("submit", "found \"submit\", expected what=COLUMN"),
+        ("submit", "found \"submit\", expected NAME=COLUMN"),
         ("duration=a,cpu=b", "expected submit=COLUMN among them"),
         ("submit=a,end=b,cpu=c", "expected duration=COLUMN, or end=COLUMN with"),
         ("submit=a,duration=b", "expected a resource among them"),
-        ("submit=a,submit=b,duration=c,cpu=d", "found \"submit=b\", expected each thing once"),
+        ("submit=a,submit=b,duration=c,cpu=d", "found \"submit=b\", expected each name once"),
         ("submit=a,duration=b,cpu=c*0", "found \"cpu=c*0\", expected a number above 0"),
-        ("submit=a,duration=b,user=c*2,cpu=d", "expected a name, which is not multiplied"),
+        ("submit=a,duration=b,user=c*2,cpu=d", "expected a column of names, which cannot be multiplied"),
     ] {
         let error = columns.parse::<CsvColumns>().unwrap_err().to_string();
         assert!(error.contains(message), "{error}\n{message}");
@@ -428,28 +432,28 @@ fn malformed_tables_name_the_place() {
 }
 
 #[test]
-fn malformed_slurm_accounting_names_the_place() {
+fn errors_in_slurm_accounting_name_the_place() {
     for (from, to, message) in [
         (
             "JobID|User|",
             "JobID|Login|",
-            "trace: found a header without User, expected the columns that make a task; make it with: sacct -X -P --noconvert",
+            "trace: found a header without User, expected the columns that define a task; produce it with: sacct -X -P --noconvert",
         ),
         ("JobID|User|Account", "12|ann|phys", "trace: found a header without JobID, User"),
         (
             "JobID|User|Account|",
             "JobID           User    Account ",
-            "trace: found a header \"JobID           User    Account Partitio…\" that is padded with blanks",
+            "trace: found a header \"JobID           User    Account Partitio…\" that is padded with spaces",
         ),
-        ("|cpu=1,mem=1G|", "|", "trace:2:129: found 12 columns, expected 13 columns, as the header has; leave out"),
+        ("|cpu=1,mem=1G|", "|", "trace:2:129: found 12 columns, expected 13 columns, as the header has; omit"),
         (
             "00:00:20|1970",
             "00:00:20|197O",
-            "trace:2:74: found \"197O-01-01T00:01:20\", expected a time like 2023-08-31T12:29:47",
+            "trace:2:74: found \"197O-01-01T00:01:20\", expected a time such as 2023-08-31T12:29:47",
         ),
         ("|60|30|", "|-60|30|", "trace:2:94: found \"-60\", expected an elapsed time"),
         ("|60|30|", "|60|soon|", "trace:2:97: found \"soon\", expected a time limit"),
-        ("mem=2G", "mem=2X", "trace:2:129: found \"mem=2X\", expected TRES like cpu=8"),
+        ("mem=2G", "mem=2X", "trace:2:129: found \"mem=2X\", expected TRES such as cpu=8"),
         ("mem=2G", "mem=2000000P", "trace:2:113: found an amount of"),
     ] {
         assert!(SACCT.contains(from), "{from}");
@@ -505,13 +509,13 @@ fn a_batsim_workload() {
             "trace:4:5: found the profile \"z\", expected a profile that is in",
         ),
         ("\"res\": 1", "\"res\": 0", "trace:5:5: found the res \"0\" of job \"\\\"w!2\\\"\", expected a whole number"),
-        ("\"res\": 1", "\"rez\": 1", "trace:5:5: found a job that is none (missing field `res`), expected a job with"),
+        ("\"res\": 1", "\"rez\": 1", "trace:5:5: found an invalid job (missing field `res`), expected a job with"),
         ("\"subtime\": 0", "\"subtime\": -5", "trace:5:5: found the subtime \"-5\" of job"),
         ("12.5", "-2", "trace:4:5: found the delay \"-2\" of the profile \"a\", expected seconds"),
         ("12.5", "1e50", "trace:4:5: found the delay \"1e50\" of the profile \"a\", expected seconds"),
         ("7}", "[7]}", "trace:5:5: found the user \"[7]\" of job"),
-        ("\"jobs\"", "\"tasks\"", "trace: found a document that is no Batsim workload (missing field `jobs`"),
-        ("}\n}", "}\n", "trace: found a document that is no Batsim workload (EOF while parsing"),
+        ("\"jobs\"", "\"tasks\"", "trace: found a document that is not a Batsim workload (missing field `jobs`"),
+        ("}\n}", "}\n", "trace: found a document that is not a Batsim workload (EOF while parsing"),
     ] {
         assert!(BATSIM.contains(from), "{from}");
         let found = refused(&options(Format::Batsim), BATSIM.replacen(from, to, 1));
@@ -530,7 +534,7 @@ fn compressed_and_plain_are_the_same() {
     let zst = |data: &[u8]| zstd::encode_all(data, 3).unwrap();
     let plain = import(&bytes(text.clone()), &ImportOptions::default()).unwrap();
     let (a, b) = text.split_at(text.len() / 2);
-    // Several members or frames after one another are one stream.
+    // Concatenated gzip members or zstd frames are one stream.
     for data in [gzip(&text), zst(&text), [gzip(a), gzip(b)].concat(), [zst(a), zst(b)].concat()] {
         assert_eq!(import(&bytes(data.clone()), &ImportOptions::default()).unwrap(), plain);
     }
@@ -583,7 +587,7 @@ fn the_number_of_threads_changes_nothing() {
 }
 
 #[test]
-fn folders_files_and_what_is_not_there() {
+fn folders_files_and_missing_files() {
     let folder = tempfile::tempdir().unwrap();
     let path = |name: &str| folder.path().join(name);
     let log = |first: u32| format!("{first} {first} 0 5 1 -1 -1 1 -1 -1 1 {first} 1 1 1 1 -1 -1\n");
@@ -594,7 +598,7 @@ fn folders_files_and_what_is_not_there() {
     };
     std::fs::write(path("README"), "not a trace").unwrap();
     std::fs::write(path(".hidden.swf"), "not a trace").unwrap();
-    let none = "DIR: found no file to read in this folder, expected *.swf (also with .gz or .zst); name the files themselves if they are called otherwise";
+    let none = "DIR: found no file to read in this folder, expected *.swf (also with .gz or .zst); name the files explicitly if they have other extensions";
     assert_eq!(message(of_folder(Format::Swf)), (none.to_string(), false));
     std::fs::write(path("b.swf"), log(2)).unwrap();
     std::fs::write(path("a.swf.zst"), zstd::encode_all(log(1).as_bytes(), 1).unwrap()).unwrap();
@@ -610,12 +614,12 @@ fn folders_files_and_what_is_not_there() {
     let nothing = message(import(&[], &options(Format::Auto)));
     assert!(nothing.0.starts_with("found no input"), "{}", nothing.0);
     let unclear = message(import(&[Source::from_argument(path("README"))], &options(Format::Auto)));
-    let expected = "DIR/README: found a first line \"not a trace\" that tells no format, expected one of swf, google2011, sdrf-csv, sacct, batsim, csv; say which it is with --from";
+    let expected = "DIR/README: found a first line \"not a trace\" of unknown format, expected one of swf, google2011, sdrf-csv, sacct, batsim, csv; name the format with --from";
     assert_eq!(unclear, (expected.to_string(), false));
     assert_eq!(Source::from_argument("-"), Source::Stdin);
 }
 
-/// A pipe can be read only once, although its head is looked at for the format and the order.
+/// A pipe can be read only once, although the import reads its head for the format and the order.
 #[cfg(unix)]
 #[test]
 fn pipes_are_read_once() {
@@ -643,7 +647,8 @@ fn a_refusal_of_the_system_is_the_environments_fault() {
 #[test]
 fn nothing_left_says_why() {
     let error = refused(&options(Format::Swf), "1 0 0 -1 1 -1 -1 1 -1 -1 1 1 1 1 1 1 -1 -1\n");
-    let expected = "no task is left of this trace. Read 1 row of swf from 1 file; kept 0 tasks. Dropped: 1 without a known run time.";
+    let expected =
+        "no task of this trace is left. Read 1 row of swf from 1 file; kept 0 tasks. Dropped: unknown run time (1).";
     assert!(error.starts_with(expected), "{error}");
     assert!(refused(&options(Format::Swf), "; only a header\n").contains("Read 0 rows"));
     assert!(refused(&options(Format::Swf), "").starts_with("trace: found an empty file"));
@@ -658,8 +663,8 @@ fn lenient_skips_and_counts() {
     let options = ImportOptions { lenient: true, ..options(Format::SdrfCsv) };
     let found = import(&bytes(text), &options).unwrap();
     assert_eq!((found.summary.rows_read, found.summary.tasks), (4, 1));
-    let columns = "malformed (expected 7 columns: submit,start,finish,user,task,cpu,mem)";
-    let finish = "malformed (expected a finish that is not before the start)";
+    let columns = "malformed, expected 7 columns: submit,start,finish,user,task,cpu,mem";
+    let finish = "malformed, expected a finish that is not before the start";
     assert_eq!(dropped(&found), [(columns, 2), (finish, 1)]);
 }
 

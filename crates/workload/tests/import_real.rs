@@ -1,4 +1,4 @@
-//! Imports of real traces, against what is known of them. Skipped where the traces are absent.
+//! Imports real traces and compares them with known counts. Skipped where the traces are absent.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::collections::HashMap;
@@ -39,14 +39,14 @@ fn is_the_authors_filter(shards: impl Iterator<Item = u32>, expected: &str, task
     let users: HashMap<&str, &str> = users.lines().filter_map(|l| l.split_once(',')).collect();
     let name = |k: u32| format!("google2011/task_events/part-{k:05}-of-00500.csv.gz");
     let mut sources: Vec<Source> = shards.map(|k| Source::Path(data(&name(k)).unwrap())).collect();
-    // In any order: they are put into that of their times.
+    // In any order: the import sorts them by time.
     sources.reverse();
     let found = import(&sources, &ImportOptions::default()).unwrap();
     eprintln!("{}", found.summary);
     assert_eq!((found.summary.format, found.summary.tasks), (Format::Google2011, tasks));
 
     let derived = read(&expected, &ImportOptions::default());
-    // It has a header line, and says so.
+    // It has a header line, which the summary reports.
     assert_eq!(derived.summary.assumptions.len(), 1, "{}", derived.summary);
     let rows = |imported: &Imported, user: &dyn Fn(&str) -> String| {
         let w = &imported.workload;
@@ -80,7 +80,7 @@ fn google_window_b_is_the_authors_filter() {
 }
 
 #[test]
-fn standard_logs_are_read_without_bending() {
+fn standard_logs_are_read_without_relaxed() {
     // The users of jobs with a run time and processors, by awk.
     for (log, rows, users) in [
         ("CEA-Curie-2011-2.1-cln.swf.gz", 312_826, 582),
@@ -104,7 +104,7 @@ fn standard_logs_are_read_without_bending() {
 }
 
 #[test]
-fn logs_that_bend_the_standard_need_relaxed() {
+fn logs_that_deviate_from_the_standard_need_relaxed() {
     for (log, rows) in [
         ("metacentrum-cerit-wagap-2013.swf.zst", 17_900),
         ("theta_2023_feb_dec.swf.zst", 26_671),
@@ -122,7 +122,7 @@ fn logs_that_bend_the_standard_need_relaxed() {
 }
 
 #[test]
-fn memory_of_the_wagap_log_is_bytes_a_node() {
+fn memory_of_the_wagap_log_is_in_bytes_per_node() {
     let Some(path) = data("swf/metacentrum-cerit-wagap-2013.swf.zst") else { return };
     let options = ImportOptions {
         relaxed: true,
@@ -137,11 +137,11 @@ fn memory_of_the_wagap_log_is_bytes_a_node() {
     // The first two rows of the log: 64 GiB and 85 GiB, on one node each.
     let memory: Vec<u64> = (0..2).map(|row| w.amounts(row)[1].0).collect();
     assert_eq!(memory, [68_719_476_736, 91_268_055_040]);
-    // Requested memory is on every row (two have no run time), so the dummy used memory is never taken.
-    assert!(found.summary.assumptions.iter().any(|a| a.contains("for 17898 jobs, as used (field 7) for 0 jobs")));
+    // Requested memory is on every row (two have no run time), so the dummy used memory is never read.
+    assert!(found.summary.assumptions.iter().any(|a| a.contains("for 17898 jobs, used (field 7) for 0 jobs")));
 }
 
-/// Tables nobody wrote a reader for: Alibaba's GPU traces of 2023 and 2025.
+/// Tables without a reader of their own: Alibaba's GPU traces of 2023 and 2025.
 #[test]
 fn tables_of_gpu_clusters_are_read() {
     let pods = "submit=creation_time,start=scheduled_time,end=deletion_time,user=qos,cpu=cpu_milli*0.001,mem:MiB=memory_mib,\
@@ -199,7 +199,7 @@ fn accounting_of_real_sites_is_read() {
             }
             // This one holds steps only.
             Err(ImportError::NothingLeft(summary)) => {
-                assert_eq!(summary.dropped, [("job steps (pass -X to sacct)".to_string(), rows)], "{file}");
+                assert_eq!(summary.dropped, [("job steps, which sacct -X omits".to_string(), rows)], "{file}");
             }
             Err(e) => panic!("{file}: {e}"),
         }

@@ -1,4 +1,4 @@
-//! The store: what is written is read back equal, and what cannot be read is said.
+//! Stores workloads and reads them back; invalid files are reported.
 #![allow(clippy::unwrap_used)]
 
 use std::path::{Path, PathBuf};
@@ -71,7 +71,7 @@ fn workloads() -> impl Strategy<Value = Workload> {
         .prop_map(|(lines, units, header, keep)| {
             let names = ["cpu", "mem, GiB", "mémoire"];
             let mut b = WorkloadBuilder::new(units.into_iter().zip(names).map(|(unit, n)| Resource::new(n, unit)));
-            header.iter().for_each(|(k, v)| b.header(k, v));
+            header.iter().for_each(|(k, v)| b.add_header(k, v));
             for l in &lines {
                 b.push(&Task {
                     submit: Time::from_nanos(l.submit),

@@ -1,27 +1,27 @@
-//! `[heaviness]` and `[control]`: how heavy is heavy, and how weights follow.
+//! The sections `[heaviness]` and `[control]`: how heaviness is computed, and how weights follow from it.
 
 use std::time::Duration;
 
 use evenhand_documents::{DocumentError, Table};
-use evenhand_enforcers::cgroups::Control;
-use evenhand_heaviness::controller::{Integral, Settings};
+use evenhand_enforcers::cgroups::Resource;
+use evenhand_heaviness::controller::{IntegralController, IntegralSettings};
 use evenhand_heaviness::{Endowment, METRICS, Metric, Parameters, metric_named};
 
 use super::fields::{choice, number, span};
 
-/// What heaviness is.
+/// How heaviness is computed.
 #[derive(Debug)]
 pub struct HeavinessSection {
     /// The name of the metric.
     pub name: &'static str,
     /// The metric.
     pub metric: Box<dyn Metric<f64>>,
-    /// The metric and its parameters as written, so that nodes can tell whether they mean the same.
-    pub said: String,
-    /// How endowments come from sizes.
+    /// The metric and its parameters as text, by which nodes check that they use the same.
+    pub canonical: String,
+    /// How endowments follow from sizes.
     pub endowment: Endowment,
-    /// What is counted, in the order of [`Control::ALL`]. The same on all nodes.
-    pub resources: Vec<Control>,
+    /// The resources that are counted, in the order of [`Resource::ALL`]. The same on all nodes.
+    pub resources: Vec<Resource>,
 }
 
 impl HeavinessSection {
@@ -41,35 +41,36 @@ impl HeavinessSection {
         let rules = [("proportional", Endowment::Proportional), ("capped", Endowment::CappedProportional)];
         let endowment = table.get("endowment").map(|node| choice(&node, &rules)).transpose()?.unwrap_or_default();
         let resources = match table.get("resources") {
-            None => Control::ALL.to_vec(),
-            Some(node) => controls(&node)?,
+            None => Resource::ALL.to_vec(),
+            Some(node) => resource_list(&node)?,
         };
-        let said = format!("{name} {parameters:?} {endowment:?}");
-        Ok(HeavinessSection { name: registration.name, metric, said, endowment, resources })
+        let canonical = format!("{name} {parameters:?} {endowment:?}");
+        Ok(HeavinessSection { name: registration.name, metric, canonical, endowment, resources })
     }
 }
 
 /// How weights follow from heaviness.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ControlSection {
-    /// From one update to the next.
+    /// The time from one update to the next.
     pub interval: Duration,
-    /// Which law.
+    /// The law.
     pub law: Law,
-    /// What is written. Resources that are counted but not written only make their users heavier.
-    pub controls: Vec<Control>,
-    /// The part of the machine's memory that is protected for guests, by weight. 0: memory is not touched.
+    /// The resources of which weights are written. Those that are only counted make their users heavier.
+    pub controls: Vec<Resource>,
+    /// The part of the machine's memory, in [0, 1), that is protected for workloads by weight. 0: memory is not changed.
     pub protected: f64,
-    /// The part of the load of the last update that is kept in the next.
+    /// The smoothing factor of loads, in [0, 1): the part of the last load that is kept in the next.
     pub smoothing: f64,
 }
 
-/// From heaviness to weights.
+/// How weights follow from heaviness.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Law {
-    /// Weights move until those who contend are equally heavy.
-    Integral(Settings),
-    /// A weight is a function of heaviness now, as in the paper. It oscillates under contention.
+    /// An integral controller: weights change until contending workloads are equally heavy.
+    Integral(IntegralSettings),
+    /// The linear map of Poullie et al. (2016): a weight is a function of the present heaviness, which oscillates under
+    /// contention.
     Linear,
 }
 
@@ -87,17 +88,17 @@ impl ControlSection {
             Law::Linear
         } else {
             let any = |key, default| number(table, key, default, "a number", |_| true);
-            let standard = Settings::default();
-            let settings = Settings {
+            let standard = IntegralSettings::default();
+            let settings = IntegralSettings {
                 gain: any("gain", standard.gain)?,
                 damping: any("damping", standard.damping)?,
                 dead_band: any("dead_band", standard.dead_band)?,
                 slew: any("slew", standard.slew)?,
-                idle: any("idle", standard.idle)?,
-                least: any("least", standard.least)?,
-                most: any("most", standard.most)?,
+                idle_margin: any("idle", standard.idle_margin)?,
+                min_weight: any("least", standard.min_weight)?,
+                max_weight: any("most", standard.max_weight)?,
             };
-            Integral::new(settings).map_err(|e| table.error(e.to_string()))?;
+            IntegralController::new(settings).map_err(|e| table.error(e.to_string()))?;
             Law::Integral(settings)
         };
         let part = "a number of at least 0 and less than 1";
@@ -105,23 +106,23 @@ impl ControlSection {
         Ok(ControlSection {
             interval: span(table, "interval", Duration::from_secs(10), Duration::from_millis(100))?,
             law,
-            controls: table.get("controls").map_or_else(|| Ok(Control::ALL.to_vec()), |node| controls(&node))?,
+            controls: table.get("controls").map_or_else(|| Ok(Resource::ALL.to_vec()), |node| resource_list(&node))?,
             protected: number(table, "protected", 0.5, part, below_one)?,
             smoothing: number(table, "smoothing", 0.0, part, below_one)?,
         })
     }
 }
 
-/// Names of resources, put into the order of [`Control::ALL`].
-fn controls(node: &evenhand_documents::Node<'_>) -> Result<Vec<Control>, DocumentError> {
-    let names = Control::ALL.map(|control| (control.resource(), control));
+/// Parses a list of resources, and sorts it in the order of [`Resource::ALL`].
+fn resource_list(node: &evenhand_documents::Node<'_>) -> Result<Vec<Resource>, DocumentError> {
+    let names = Resource::ALL.map(|resource| (resource.name(), resource));
     let mut found = Vec::new();
     for entry in node.list()? {
-        let control = choice(&entry, &names)?;
-        if found.contains(&control) {
-            return Err(entry.error(format!("{control} is there twice")));
+        let resource = choice(&entry, &names)?;
+        if found.contains(&resource) {
+            return Err(entry.error(format!("found {resource} a second time, expected once")));
         }
-        found.push(control);
+        found.push(resource);
     }
     if found.is_empty() {
         return Err(node.error("expected at least one resource"));

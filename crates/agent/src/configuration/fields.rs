@@ -1,4 +1,4 @@
-//! What fields of a configuration have in common.
+//! Parsers shared by the sections of the configuration.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,23 +6,23 @@ use std::time::Duration;
 use evenhand_documents::{DocumentError, Node, Table, did_you_mean};
 use evenhand_model::Span;
 
-/// A time such as `10s`, at least `least`.
+/// Parses a time such as `10s`, of at least `minimum`.
 pub(super) fn span(
     table: &Table<'_>,
     key: &str,
     default: Duration,
-    least: Duration,
+    minimum: Duration,
 ) -> Result<Duration, DocumentError> {
     let Some(node) = table.get(key) else { return Ok(default) };
     let span = Span::parse(node.text()?).map_err(|e| node.error(e.to_string()))?;
     let span = Duration::from_nanos(span.nanos());
-    if span < least {
-        return Err(node.error(format!("found {}, expected at least {} s", node.text()?, least.as_secs_f64())));
+    if span < minimum {
+        return Err(node.error(format!("found {}, expected at least {} s", node.text()?, minimum.as_secs_f64())));
     }
     Ok(span)
 }
 
-/// A number that the check accepts.
+/// Parses a number that `accepts` holds for.
 pub(super) fn number(
     table: &Table<'_>,
     key: &str,
@@ -35,7 +35,7 @@ pub(super) fn number(
     if accepts(found) { Ok(found) } else { Err(node.error(format!("found {}, expected {expected}", node.written()?))) }
 }
 
-/// One of several names.
+/// Parses one of several names.
 pub(super) fn choice<T: Copy>(node: &Node<'_>, choices: &[(&str, T)]) -> Result<T, DocumentError> {
     let found = node.text()?;
     choices.iter().find(|(name, _)| *name == found).map(|(_, choice)| *choice).ok_or_else(|| {
@@ -45,18 +45,18 @@ pub(super) fn choice<T: Copy>(node: &Node<'_>, choices: &[(&str, T)]) -> Result<
     })
 }
 
-/// A path, as written.
+/// Parses a path.
 pub(super) fn path(table: &Table<'_>, key: &str) -> Result<Option<PathBuf>, DocumentError> {
     table.get(key).map(|node| node.text().map(PathBuf::from)).transpose()
 }
 
-/// Something that its type reads from text.
+/// Parses a text by the `FromStr` of its type.
 pub(super) fn parsed<T: std::str::FromStr>(node: &Node<'_>, expected: &str) -> Result<T, DocumentError> {
     let text = node.text()?;
     text.parse().map_err(|_| node.error(format!("found {text:?}, expected {expected}")))
 }
 
-/// A table that need not be there.
+/// Returns an optional table.
 pub(super) fn section<'d>(root: &Table<'d>, key: &str) -> Result<Option<Table<'d>>, DocumentError> {
     root.get(key).map(|node| node.table()).transpose()
 }

@@ -1,4 +1,4 @@
-//! What an operator says, in one TOML file.
+//! Reads the configuration of the agent from a TOML file.
 
 mod control;
 mod fields;
@@ -9,9 +9,10 @@ use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use crate::discovery::{Guests, Own};
 use evenhand_documents::{Document, DocumentError};
-use evenhand_enforcers::cgroups::Hierarchies;
+use evenhand_enforcers::cgroups::{Hierarchies, ProtectedCgroups};
+
+use crate::discovery::Discovery;
 
 pub use self::control::{ControlSection, HeavinessSection, Law};
 pub use self::node::{NodeSection, Speed};
@@ -19,43 +20,47 @@ pub use self::peers::{NetworkSection, PeersSection};
 
 use self::fields::{parsed, section};
 
-/// All of it.
+/// The configuration of an agent.
 pub struct Configuration {
-    /// What this machine has.
+    /// The resources and files of this node.
     pub node: NodeSection,
-    /// What heaviness is.
+    /// How heaviness is computed.
     pub heaviness: HeavinessSection,
-    /// How weights follow.
+    /// How weights follow from heaviness.
     pub control: ControlSection,
-    /// Over which device guests send; `None`: the network is left alone.
+    /// The device through which the machine sends; `None`: network traffic is not divided.
     pub network: Option<NetworkSection>,
-    /// Whom it talks to; `None`: nobody.
+    /// The exchange with other nodes; `None`: the node is alone.
     pub peers: Option<PeersSection>,
-    /// The file with what is due to users.
+    /// The file with the entitlements of users.
     pub quotas: Option<PathBuf>,
-    /// Where Prometheus asks.
+    /// The address at which Prometheus reads the metrics.
     pub metrics: Option<SocketAddr>,
-    /// Who runs here.
-    pub guests: Guests,
+    /// The sources of running workloads.
+    pub discovery: Discovery,
 }
 
 impl Configuration {
-    /// From a document. What it does not say has its default; what it says and nobody knows is an error.
+    /// Reads a document. Missing keys have their defaults; unknown keys are errors.
     ///
     /// # Errors
-    /// At the place of what is wrong or not there.
-    pub fn read(document: &Document, hierarchies: &Hierarchies, own: Own) -> Result<Configuration, DocumentError> {
+    /// Returns an error with the position of an invalid or missing value.
+    pub fn read(
+        document: &Document,
+        hierarchies: &Hierarchies,
+        protected: ProtectedCgroups,
+    ) -> Result<Configuration, DocumentError> {
         let root = document.root()?;
         root.deny_unknown(&["node", "heaviness", "control", "guests", "quotas", "network", "peers", "metrics"])?;
         let empty = Document::parse(document.source().name(), "", Some(evenhand_documents::Format::Toml))?;
         let empty = empty.root()?;
         let or_empty = |key| Ok::<_, DocumentError>(section(&root, key)?.unwrap_or_else(|| empty.clone()));
-        let rules = root.required("guests", "a [[guests]] for each kind of group that may be weighed")?;
+        let rules = root.required("guests", "a table [[guests]] for each kind of group that may be given weights")?;
         let tables = rules.list()?.map(|rule| rule.table()).collect::<Result<Vec<_>, _>>()?;
         if tables.is_empty() {
-            return Err(rules.error("expected at least one [[guests]]: only what is named there is touched"));
+            return Err(rules.error("expected at least one [[guests]]: only the groups that it names are changed"));
         }
-        let guests = Guests::read(tables, hierarchies, own)?;
+        let discovery = Discovery::read(tables, hierarchies, protected)?;
         let metrics = match section(&root, "metrics")? {
             None => None,
             Some(table) => {
@@ -72,14 +77,14 @@ impl Configuration {
             peers: section(&root, "peers")?.map(|table| PeersSection::read(&table)).transpose()?,
             quotas: section(&root, "quotas")?.map(|table| peers::file(&table)).transpose()?.flatten(),
             metrics,
-            guests,
+            discovery,
         })
     }
 }
 
 impl fmt::Debug for Configuration {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Configuration { node, heaviness, control, network, peers, quotas, metrics, guests: _ } = self;
+        let Configuration { node, heaviness, control, network, peers, quotas, metrics, discovery: _ } = self;
         f.debug_struct("Configuration")
             .field("node", node)
             .field("heaviness", heaviness)

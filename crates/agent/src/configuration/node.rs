@@ -1,42 +1,42 @@
-//! `[node]`: what this machine has.
+//! The section `[node]`: the resources and files of this node.
 
 use std::path::PathBuf;
 
 use evenhand_documents::{DocumentError, Table};
-use evenhand_enforcers::cgroups::Control;
+use evenhand_enforcers::cgroups::{PerResource, Resource};
 
 use super::fields::{number, path};
 
-/// What this machine has, as far as the configuration says.
+/// The resources and files of this node, as far as they are configured.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NodeSection {
-    /// What other nodes call it. The machine's own name unless said.
+    /// The node's name for other nodes; `None`: the host name.
     pub name: Option<String>,
-    /// What there is by [`Control::ALL`]: processors, bytes, and bytes a second. `None`: to be found out.
-    pub supply: [Option<f64>; 4],
-    /// How fast a processor is.
+    /// The supply in processors, bytes, and bytes per second; `None`: to be determined.
+    pub supply: PerResource<Option<f64>>,
+    /// The speed of a processor.
     pub speed: Speed,
-    /// Where what has to survive a crash is kept.
+    /// The directory for the state that survives a crash.
     pub state: PathBuf,
-    /// The socket at which status and release are asked for.
+    /// The socket for requests to the running agent.
     pub socket: PathBuf,
-    /// The group below which everything is done; empty: all of the machine.
+    /// The group below which workloads are managed; empty: the whole machine.
     pub under: String,
 }
 
-/// What a processor second of this node is worth in those of the reference node.
+/// How CPU seconds of this node are converted to those of the reference node.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Speed {
-    /// So much.
+    /// By this factor.
     Given(f64),
-    /// The kernel's BogoMIPS over those of the reference node: what paper 003 does.
+    /// By the ratio of the kernel's BogoMIPS to those of the reference node, as in Poullie et al. (2016).
     BogoMips {
-        /// Of a processor of the reference node.
+        /// The BogoMIPS of a processor of the reference node.
         reference: f64,
     },
-    /// The result of a short benchmark, made once and kept, over that of the reference node.
+    /// By the ratio of the result of a short benchmark, which runs once, to that of the reference node.
     Benchmark {
-        /// Of the reference node, in millions of rounds a second.
+        /// The result of the reference node, in millions of rounds per second.
         reference: f64,
     },
 }
@@ -45,7 +45,7 @@ impl Default for NodeSection {
     fn default() -> NodeSection {
         NodeSection {
             name: None,
-            supply: [None; 4],
+            supply: PerResource::default(),
             speed: Speed::Given(1.0),
             state: PathBuf::from("/var/lib/evenhand"),
             socket: PathBuf::from("/run/evenhand/agent.sock"),
@@ -65,9 +65,9 @@ impl NodeSection {
             }
             section.name = Some(name.to_owned());
         }
-        for control in Control::ALL {
-            let Some(node) = table.get(control.resource()) else { continue };
-            section.supply[control as usize] = Some(node.positive()?.to_f64());
+        for resource in Resource::ALL {
+            let Some(node) = table.get(resource.name()) else { continue };
+            section.supply[resource] = Some(node.positive()?.to_f64());
         }
         section.speed = speed(table)?;
         section.state = path(table, "state")?.unwrap_or(section.state);

@@ -1,31 +1,32 @@
-//! `[peers]` and `[network]`: whom this node talks to, and over which device guests send.
+//! The sections `[peers]` and `[network]`: the exchange with other nodes, and the device for network traffic.
 
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use evenhand_documents::{DocumentError, Table};
+use evenhand_enforcers::cgroups::{PerResource, Resource};
 
 use super::fields::{choice, parsed, path};
 
-/// Whom this node talks to.
+/// The exchange with other nodes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PeersSection {
-    /// Where this node listens, and what others see as its address.
+    /// The address at which this node listens, and by which others know it.
     pub listen: SocketAddr,
-    /// Where others reach this node, if that is another address.
+    /// The address at which others reach this node, if it differs.
     pub advertise: Option<SocketAddr>,
-    /// Some of the others; those know the rest.
+    /// Some of the other nodes, from which this one learns the rest.
     pub seeds: Vec<SocketAddr>,
     /// The file with the key that all nodes share.
     pub key: PathBuf,
-    /// How nodes learn of each other.
+    /// Whether records travel along a ring, rather than by gossip.
     pub ring: bool,
-    /// After how many intervals without news a node's word begins to count less.
+    /// The number of intervals without a record after which a node begins to count less.
     pub fresh: u32,
-    /// After how many intervals it counts no more. A node that has heard nobody for so long puts back what it wrote.
+    /// The number of intervals after which it no longer counts.
     pub lost: u32,
-    /// The most of each resource that a node has, by `Control::ALL`: who claims more is not believed.
-    pub largest: [Option<f64>; 4],
+    /// The largest supply of each resource that a node has: records that claim more are refused.
+    pub largest: PerResource<Option<f64>>,
 }
 
 impl PeersSection {
@@ -46,16 +47,16 @@ impl PeersSection {
         let (fresh, lost) = (count("fresh", 3)?, count("lost", 10)?);
         if lost <= fresh {
             let node = table.get("lost").or_else(|| table.get("fresh"));
-            let said = format!("found lost = {lost} and fresh = {fresh}, expected lost to be more");
-            return Err(node.map_or_else(|| table.error(&said), |node| node.error(&said)));
+            let problem = format!("found lost = {lost} and fresh = {fresh}, expected lost to be greater");
+            return Err(node.map_or_else(|| table.error(&problem), |node| node.error(&problem)));
         }
-        let mut largest = [None; 4];
+        let mut largest = PerResource::default();
         if let Some(node) = table.get("largest") {
-            let of = node.table()?;
-            of.deny_unknown(&evenhand_enforcers::cgroups::Control::ALL.map(|c| c.resource()))?;
-            for control in evenhand_enforcers::cgroups::Control::ALL {
-                let most = of.get(control.resource()).map(|node| node.positive().map(|q| q.to_f64())).transpose()?;
-                largest[control as usize] = most;
+            let table = node.table()?;
+            table.deny_unknown(&Resource::ALL.map(|resource| resource.name()))?;
+            for resource in Resource::ALL {
+                let value = table.get(resource.name()).map(|node| node.positive().map(|q| q.to_f64())).transpose()?;
+                largest[resource] = value;
             }
         }
         let kinds = [("gossip", false), ("ring", true)];
@@ -72,12 +73,12 @@ impl PeersSection {
     }
 }
 
-/// Over which device guests send.
+/// The device through which the machine sends.
 #[derive(Clone, Debug, PartialEq)]
 pub struct NetworkSection {
-    /// Its name.
+    /// The name of the device.
     pub device: String,
-    /// Whether a queueing discipline that is there already, by somebody's hand, may be replaced.
+    /// Whether a queueing discipline that another program configured may be replaced.
     pub replace: bool,
 }
 

@@ -1,15 +1,15 @@
-//! Which guests run on this machine, whose they are, and how large they were sized.
+//! Discovers the running workloads of this machine: their control groups, owners and sizes.
 //!
-//! A [`Source`] knows one way of finding that out; each is a file of its own and one line in [`SOURCES`].
-//! What it needs to know comes from a table of the agent's configuration, which it reads itself.
-//! [`Guests`] is several sources as one: it is asked at every update who is here, and says what changed.
+//! A [`WorkloadSource`] is one way to find workloads; each is a file of its own and one line in [`SOURCES`], and reads its
+//! settings from its table `[[guests]]` of the agent's configuration. [`Discovery`] combines several sources: at every
+//! update it returns a [`Snapshot`] of the workloads and of what changed.
 //!
 //! ```
 //! use evenhand_documents::{Document, Format};
-//! use evenhand_agent::discovery::{Guests, Own};
-//! use evenhand_enforcers::cgroups::Hierarchies;
+//! use evenhand_agent::discovery::Discovery;
+//! use evenhand_enforcers::cgroups::{Hierarchies, ProtectedCgroups};
 //!
-//! // A folder like that of control groups.
+//! // A directory with the layout of control groups.
 //! let folder = tempfile::tempdir()?;
 //! let group = folder.path().join("tenants.slice/alice-web.service");
 //! std::fs::create_dir_all(&group)?;
@@ -24,36 +24,35 @@
 //! let document = Document::parse("agent.toml", text, Some(Format::Toml))?;
 //! let tables: Vec<_> = document.root()?.required("guests", "[[guests]]")?.list()?.collect();
 //! let tables = tables.iter().map(|node| node.table()).collect::<Result<Vec<_>, _>>()?;
-//! let mut guests = Guests::read(tables, &hierarchies, Own::detect()?)?;
+//! let mut discovery = Discovery::read(tables, &hierarchies, ProtectedCgroups::detect()?)?;
 //!
-//! let seen = guests.look();
-//! assert_eq!((seen.guests[0].owner.as_str(), seen.guests[0].name.as_str()), ("alice", "web"));
-//! assert_eq!((seen.guests[0].processors, seen.added.len()), (Some(2.0), 1));
+//! let snapshot = discovery.refresh();
+//! let web = &snapshot.workloads[0];
+//! assert_eq!((web.owner.as_str(), web.name.as_str(), web.processors), ("alice", "web", Some(2.0)));
+//! assert_eq!(snapshot.added.len(), 1);
 //!
 //! std::fs::remove_dir(group)?;
-//! assert_eq!(guests.look().removed[0].name, "web");
+//! assert_eq!(discovery.refresh().removed[0].name, "web");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What a user is due in the whole cloud is in [`Quotas`]. `docs/guests.md` has an example of each source.
+//! The entitlement of each user in the whole cloud is in [`Quotas`]. `docs/src/reference/workload-sources.md` has an example of each source.
 //!
-//! This room changes nothing on the machine.
-mod guest;
-mod guests;
-mod limits;
-mod lines;
-mod own;
-mod owners;
-mod paths;
+//! This module changes nothing on the machine.
+mod combine_sources;
+mod group_paths;
+mod owner_map;
 mod quotas;
-mod roll;
-mod source;
+mod read_limits;
+mod running_workload;
 mod sources;
-mod users;
-mod watched;
+mod split_fields;
+mod user_names;
+mod watched_file;
+mod workload_cache;
+mod workload_source;
 
-pub use guest::{Guest, GuestError};
-pub use guests::{Guests, Refusal, Remark, Seen};
-pub use own::Own;
+pub use combine_sources::{Discovery, DiscoveryWarning, ExclusionReason, Snapshot};
 pub use quotas::Quotas;
-pub use source::{Build, Registration, SOURCES, Source, source_named};
+pub use running_workload::{DiscoveryError, RunningWorkload};
+pub use workload_source::{Build, Registration, SOURCES, WorkloadSource, source_named};

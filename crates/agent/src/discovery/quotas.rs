@@ -1,18 +1,19 @@
-//! What each user is due in the whole cloud.
+//! The entitlement of each user in the whole cloud.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use evenhand_documents::{Document, DocumentError, Format, Node, Source, Table};
+use evenhand_documents::{Document, DocumentError, Format, Node, Source};
 use twox_hash::XxHash3_128;
 
-use crate::discovery::lines::lines;
+use crate::discovery::split_fields::lines;
 
-/// What each user is due in the whole cloud: amounts of resources, a weight, or both.
+/// The entitlement of each user in the whole cloud: amounts of resources, a weight, or both.
 ///
-/// Only ratios of a resource's amounts between users count (paper 003, Eq. 2). A user who has no amount of a
-/// resource is due its weight times the default's amount; where neither the default nor anybody has an amount of
-/// it, just its weight. All nodes must have the same quotas: [`digest`](Quotas::digest) shows whether they do.
+/// Only the ratios of a resource's amounts between users matter (Poullie et al. 2016, Eq. 2). A user without an
+/// amount of a resource is entitled to the user's weight times the default's amount; where neither the default nor
+/// any user has an amount of it, to the weight alone. All nodes must have the same quotas: [`digest`](Quotas::digest)
+/// shows whether they have.
 ///
 /// ```
 /// use evenhand_documents::{Document, Format};
@@ -25,18 +26,18 @@ use crate::discovery::lines::lines;
 ///     bob = { weight = 2 }
 /// ";
 /// let quotas = evenhand_agent::discovery::Quotas::read(&Document::parse("quotas.toml", text, Some(Format::Toml))?)?;
-/// assert_eq!(quotas.of("alice", "cpu"), Some(16.0));
-/// assert_eq!(quotas.of("bob", "cpu"), Some(8.0));
-/// assert_eq!(quotas.of("somebody", "cpu"), Some(4.0));
-/// assert_eq!(quotas.of("bob", "net"), Some(2.0));
+/// assert_eq!(quotas.amount("alice", "cpu"), Some(16.0));
+/// assert_eq!(quotas.amount("bob", "cpu"), Some(8.0));
+/// assert_eq!(quotas.amount("carol", "cpu"), Some(4.0));
+/// assert_eq!(quotas.amount("bob", "net"), Some(2.0));
 /// # Ok::<(), evenhand_documents::DocumentError>(())
 /// ```
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Quotas {
     default: Quota,
     users: BTreeMap<String, Quota>,
-    /// Resources of which somebody has an amount, but not the default.
-    partly: BTreeSet<String>,
+    /// Resources of which some user has an amount, but not the default.
+    without_default: BTreeSet<String>,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -52,19 +53,19 @@ impl Default for Quota {
 }
 
 const WEIGHT: &str = "weight";
-/// In lines, the user who is everybody else.
+/// In lines, stands for all users who are not named.
 const OTHERS: &str = "*";
 
 impl Quotas {
-    /// Reads a file: TOML or JSON by its ending, else lines of which the first says what the others hold,
-    /// `user weight cpu mem`, and in which `*` stands for all users who are not named.
+    /// Reads a file: TOML or JSON by its extension, else lines of which the first names the columns, `user weight cpu
+    /// mem`, and in which `*` stands for all users who are not named.
     ///
     /// # Errors
-    /// If it cannot be read, or says something else.
+    /// Returns an error if the file cannot be read or has another form.
     pub fn open(path: &Path) -> Result<Quotas, DocumentError> {
         let source = Source::read(path)?;
         match Format::of_path(path) {
-            Some(format) => Quotas::read(&Document::of(source, Some(format))?),
+            Some(format) => Quotas::from_document(&Document::of(source, Some(format))?),
             None => Quotas::read_lines(&source),
         }
     }
@@ -72,16 +73,10 @@ impl Quotas {
     /// Reads the tables `default` and `users` of a document.
     ///
     /// # Errors
-    /// If it says something else, or gives a user a weight that is a multiple of nothing.
-    pub fn read(document: &Document) -> Result<Quotas, DocumentError> {
-        Quotas::of_table(&document.root()?)
-    }
-
-    /// Reads the tables `default` and `users` of a table.
-    ///
-    /// # Errors
-    /// As [`read`](Quotas::read).
-    pub fn of_table(table: &Table<'_>) -> Result<Quotas, DocumentError> {
+    /// Returns an error if the document has another form, or if a user has a weight but there is no default amount
+    /// that it could multiply.
+    pub fn from_document(document: &Document) -> Result<Quotas, DocumentError> {
+        let table = document.root()?;
         table.deny_unknown(&["default", "users"])?;
         let mut quotas = Quotas::default();
         if let Some(node) = table.get("default") {
@@ -97,7 +92,7 @@ impl Quotas {
                 weights.extend(node.table()?.get(WEIGHT).map(|weight| (key.name(), weight)));
             }
         }
-        quotas.note_partly();
+        quotas.find_without_default();
         for (user, weight) in weights {
             quotas.check_weight(user).map_err(|problem| weight.error(problem))?;
         }
@@ -144,58 +139,59 @@ impl Quotas {
                 name => quotas.users.insert(name.to_owned(), quota),
             };
             if before.is_some() {
-                return Err(user.error(source, format!("{:?} is here a second time, expected once", user.text)));
+                return Err(user.error(source, format!("{:?} occurs a second time, expected once", user.text)));
             }
         }
-        quotas.note_partly();
+        quotas.find_without_default();
         for (user, span) in weights.into_iter().filter(|(user, _)| user.text != OTHERS) {
             quotas.check_weight(user.text).map_err(|problem| source.error(span, problem))?;
         }
         Ok(quotas)
     }
 
-    fn note_partly(&mut self) {
+    fn find_without_default(&mut self) {
         let named = self.users.values().flat_map(|quota| quota.amounts.keys());
-        self.partly = named.filter(|resource| !self.default.amounts.contains_key(*resource)).cloned().collect();
+        self.without_default =
+            named.filter(|resource| !self.default.amounts.contains_key(*resource)).cloned().collect();
     }
 
-    /// Whether the user's weight is a multiple of something known, wherever it counts.
+    /// Checks that the user's weight has a default amount to multiply, wherever it is used.
     fn check_weight(&self, user: &str) -> Result<(), String> {
         let Some(quota) = self.users.get(user) else { return Ok(()) };
-        match self.partly.iter().find(|resource| !quota.amounts.contains_key(*resource)) {
+        match self.without_default.iter().find(|resource| !quota.amounts.contains_key(*resource)) {
             Some(r) => Err(format!(
-                "others have amounts of {r:?} and the default has none, so that a weight is a multiple of nothing; expected default.{r}, or {user}'s own"
+                "other users have amounts of {r:?} and the default has none, so that a weight multiplies nothing; expected default.{r}, or an amount for {user}"
             )),
             None => Ok(()),
         }
     }
 
-    /// What the user is due of the resource, on a scale of that resource's own; `None` if others have amounts and
-    /// neither this user nor the default has.
-    pub fn of(&self, user: &str, resource: &str) -> Option<f64> {
+    /// Returns the user's entitlement to the resource, in units of that resource's own; `None` if others have
+    /// amounts, and neither this user nor the default has.
+    pub fn amount(&self, user: &str, resource: &str) -> Option<f64> {
         let quota = self.users.get(user).unwrap_or(&self.default);
         let own = quota.amounts.get(resource).copied();
         let multiple = || match self.default.amounts.get(resource) {
-            // The default's own weight is that of those who have none, not of what it names.
+            // The default's own weight is for resources without a default amount.
             Some(amount) => Some(quota.weight * amount),
-            None => (!self.partly.contains(resource)).then_some(quota.weight),
+            None => (!self.without_default.contains(resource)).then_some(quota.weight),
         };
         own.or_else(multiple)
     }
 
-    /// The users who are named, in order.
+    /// Iterates over the users who are named, sorted by name.
     pub fn users(&self) -> impl ExactSizeIterator<Item = &str> {
         self.users.keys().map(String::as_str)
     }
 
-    /// A number that is the same for the same quotas, on every machine, and hardly ever for others.
+    /// Returns a hash of the quotas, which is the same on every machine.
     pub fn digest(&self) -> u64 {
         let mut bytes = Vec::new();
         let text = |bytes: &mut Vec<u8>, text: &str| {
             bytes.extend_from_slice(&(text.len() as u64).to_le_bytes());
             bytes.extend_from_slice(text.as_bytes());
         };
-        // The default first, under a name that no user has.
+        // The default comes first, under a name that no user has.
         for (user, quota) in [("", &self.default)].into_iter().chain(self.users.iter().map(|(u, q)| (u.as_str(), q))) {
             text(&mut bytes, user);
             bytes.extend_from_slice(&quota.weight.to_bits().to_le_bytes());
@@ -229,10 +225,10 @@ mod tests {
 
     fn toml(text: &str) -> Result<Quotas, String> {
         let document = Document::parse("q.toml", text, Some(Format::Toml)).map_err(|e| e.to_string())?;
-        Quotas::read(&document).map_err(|e| e.to_string())
+        Quotas::from_document(&document).map_err(|e| e.to_string())
     }
 
-    fn said(result: Result<Quotas, impl ToString>) -> String {
+    fn message(result: Result<Quotas, impl ToString>) -> String {
         result.unwrap_err().to_string().lines().next().unwrap().to_owned()
     }
 
@@ -241,7 +237,7 @@ mod tests {
     }
 
     #[test]
-    fn both_forms_say_the_same() {
+    fn both_file_formats_give_the_same_quotas() {
         let tables = toml(
             "[default]\ncpu = 4\nmem = '16Gi'\n[users]\nbob = { weight = 2 }\nalice = { mem = 1024, cpu = 1.5 }\n",
         )
@@ -250,47 +246,47 @@ mod tests {
         assert_eq!(tables, lines);
         assert_eq!(tables.digest(), lines.digest());
         assert_eq!(
-            (tables.of("bob", "mem"), tables.of("alice", "cpu")),
+            (tables.amount("bob", "mem"), tables.amount("alice", "cpu")),
             (Some(2.0 * 16.0 * 1024.0_f64.powi(3)), Some(1.5))
         );
         assert_eq!(tables.users().collect::<Vec<_>>(), ["alice", "bob"]);
-        // Written down once: nodes of another build and machine must have the same.
+        // A fixed value, because nodes with another build and machine must compute the same.
         assert_eq!(Quotas::default().digest(), rows("").unwrap().digest());
         assert_eq!(format!("{:016x}", tables.digest()), "465c9d7b83fcbc5e");
     }
 
     #[test]
-    fn without_a_default_amounts_stay_unknown_and_weights_are_refused() {
+    fn without_a_default_amounts_are_unknown_and_weights_are_rejected() {
         let quotas = toml("[users]\nalice = { cpu = 4 }\nbob = { net = 1, cpu = 1 }\n").unwrap();
         assert_eq!(
-            (quotas.of("carol", "cpu"), quotas.of("alice", "net"), quotas.of("carol", "disk")),
+            (quotas.amount("carol", "cpu"), quotas.amount("alice", "net"), quotas.amount("carol", "disk")),
             (None, None, Some(1.0))
         );
-        let wrong = said(toml("[users]\nalice = { cpu = 4 }\nbob = { weight = 2 }\n"));
-        assert!(wrong.starts_with("q.toml:3:18: weight: others have amounts of \"cpu\""), "{wrong}");
-        let wrong = said(rows("user weight cpu\nbob,2,\nalice,,4\n"));
-        assert!(wrong.starts_with("q:2:5: others have amounts of \"cpu\""), "{wrong}");
+        let wrong = message(toml("[users]\nalice = { cpu = 4 }\nbob = { weight = 2 }\n"));
+        assert!(wrong.starts_with("q.toml:3:18: weight: other users have amounts of \"cpu\""), "{wrong}");
+        let wrong = message(rows("user weight cpu\nbob,2,\nalice,,4\n"));
+        assert!(wrong.starts_with("q:2:5: other users have amounts of \"cpu\""), "{wrong}");
         let only = toml("[default]\nweight = 3\n[users]\nbob = { weight = 2 }\n").unwrap();
-        assert_eq!((only.of("bob", "cpu"), only.of("carol", "cpu")), (Some(2.0), Some(3.0)));
+        assert_eq!((only.amount("bob", "cpu"), only.amount("carol", "cpu")), (Some(2.0), Some(3.0)));
     }
 
     #[test]
-    fn what_is_wrong_has_a_place() {
-        assert!(said(toml("[user]\n")).contains("q.toml:1:2: unknown field \"user\""));
-        assert!(said(toml("[users]\na = { cpu = 0 }\n")).contains("q.toml:2:13: cpu: found \"0\""));
-        assert!(said(toml("[users]\na = 3\n")).contains("q.toml:2:5: a: found a number, expected a table"));
-        assert!(said(toml("[users]\n'' = {}\n")).contains("q.toml:2:1: found \"\""));
-        assert!(said(rows("name cpu\n")).contains("q:1:1: found \"name\", expected user"));
-        assert!(said(rows("user cpu cpu\n")).contains("q:1:10: found \"cpu\", expected each resource once"));
-        assert!(said(rows("user cpu\na 1\na 2\n")).contains("q:3:1: \"a\" is here a second time"));
-        assert!(said(rows("user cpu\n* 1\n* 2\n")).contains("q:3:1: \"*\" is here a second time"));
-        assert!(said(rows("user cpu\na 1 2\n")).contains("q:2:5: found field 3, expected 2"));
-        assert!(said(rows("user cpu\n,1\n")).contains("q:2:1: found no user"));
-        assert!(said(rows("user cpu\na x\n")).contains("q:2:3: cpu: found \"x\""));
+    fn errors_have_a_position() {
+        assert!(message(toml("[user]\n")).contains("q.toml:1:2: unknown field \"user\""));
+        assert!(message(toml("[users]\na = { cpu = 0 }\n")).contains("q.toml:2:13: cpu: found \"0\""));
+        assert!(message(toml("[users]\na = 3\n")).contains("q.toml:2:5: a: found a number, expected a table"));
+        assert!(message(toml("[users]\n'' = {}\n")).contains("q.toml:2:1: found \"\""));
+        assert!(message(rows("name cpu\n")).contains("q:1:1: found \"name\", expected user"));
+        assert!(message(rows("user cpu cpu\n")).contains("q:1:10: found \"cpu\", expected each resource once"));
+        assert!(message(rows("user cpu\na 1\na 2\n")).contains("q:3:1: \"a\" occurs a second time"));
+        assert!(message(rows("user cpu\n* 1\n* 2\n")).contains("q:3:1: \"*\" occurs a second time"));
+        assert!(message(rows("user cpu\na 1 2\n")).contains("q:2:5: found field 3, expected 2"));
+        assert!(message(rows("user cpu\n,1\n")).contains("q:2:1: found no user"));
+        assert!(message(rows("user cpu\na x\n")).contains("q:2:3: cpu: found \"x\""));
     }
 
     #[test]
-    fn another_quota_has_another_digest() {
+    fn different_quotas_have_different_digests() {
         let texts = [
             "",
             "[default]\ncpu = 1\n",
@@ -307,11 +303,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_text_is_read_or_refused(text in "(user|weight|cpu|\\*|,| |\n|#|1|-1|16Gi|users|default|=|\\{|\\}|\\[|\\]|\"|\\PC){0,24}") {
+        fn arbitrary_text_is_read_or_rejected(text in "(user|weight|cpu|\\*|,| |\n|#|1|-1|16Gi|users|default|=|\\{|\\}|\\[|\\]|\"|\\PC){0,24}") {
             let _ = toml(&text);
             if let Ok(quotas) = rows(&text) {
-                for user in quotas.users().chain(["nobody"]) {
-                    prop_assert!(quotas.of(user, "cpu").is_none_or(|amount| amount > 0.0));
+                for user in quotas.users().chain(["carol"]) {
+                    prop_assert!(quotas.amount(user, "cpu").is_none_or(|amount| amount > 0.0));
                 }
             }
         }

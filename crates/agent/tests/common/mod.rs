@@ -1,27 +1,27 @@
-//! A folder of plain folders and files that looks like control groups.
+//! A directory of plain directories and files with the layout of control groups.
 #![allow(dead_code, reason = "not every test file uses all of it")]
 
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use evenhand_agent::discovery::{Guests, Own, Seen};
+use evenhand_agent::discovery::{Discovery, Snapshot};
 use evenhand_documents::{Document, Format};
-use evenhand_enforcers::cgroups::Hierarchies;
+use evenhand_enforcers::cgroups::{Hierarchies, ProtectedCgroups};
 use tempfile::TempDir;
 
-/// A machine, made up.
+/// A fake machine.
 pub(crate) struct Machine {
     folder: TempDir,
     pub(crate) hierarchies: Hierarchies,
 }
 
 impl Machine {
-    /// With version 2 only.
+    /// Creates a machine with cgroup v2 only.
     pub(crate) fn unified() -> Machine {
         Machine::unified_in(tempfile::tempdir().unwrap())
     }
 
-    /// The same in memory, if there is such a file system: for thousands of groups.
+    /// As [`unified`](Machine::unified), in memory if there is such a file system: for thousands of groups.
     pub(crate) fn large() -> Machine {
         Machine::unified_in(tempfile::tempdir_in("/dev/shm").or_else(|_| tempfile::tempdir()).unwrap())
     }
@@ -33,7 +33,7 @@ impl Machine {
         Machine { folder, hierarchies }
     }
 
-    /// With the controllers of version 1.
+    /// Creates a machine with the controllers of cgroup v1.
     pub(crate) fn legacy() -> Machine {
         let folder = tempfile::tempdir().unwrap();
         let root = |name: &str| {
@@ -45,7 +45,7 @@ impl Machine {
         Machine { hierarchies: Hierarchies { legacy, unified: None }, folder }
     }
 
-    /// A path outside the groups.
+    /// Returns a path outside the groups.
     pub(crate) fn path(&self, path: &str) -> PathBuf {
         self.folder.path().join(path)
     }
@@ -69,28 +69,28 @@ impl Machine {
         fs::remove_dir_all(self.root().join(path)).unwrap();
     }
 
-    pub(crate) fn try_guests(&self, text: &str) -> Result<Guests, String> {
-        self.guests_around(text, "")
+    pub(crate) fn try_discovery(&self, text: &str) -> Result<Discovery, String> {
+        self.discovery_in(text, "")
     }
 
-    /// `own` is where the process that looks runs.
-    pub(crate) fn guests_around(&self, text: &str, own: &str) -> Result<Guests, String> {
+    /// Creates the sources for a process whose `/proc/PID/cgroup` is `own`.
+    pub(crate) fn discovery_in(&self, text: &str, own: &str) -> Result<Discovery, String> {
         let document = Document::parse("agent.toml", text, Some(Format::Toml)).map_err(|e| e.to_string())?;
         let list = document.root().unwrap().required("guests", "[[guests]]").unwrap();
         let tables = list.list().unwrap().map(|node| node.table().unwrap());
-        Guests::read(tables, &self.hierarchies, Own::from_text(own)).map_err(|e| e.to_string())
+        Discovery::read(tables, &self.hierarchies, ProtectedCgroups::from_text(own)).map_err(|e| e.to_string())
     }
 
-    pub(crate) fn guests(&self, text: &str) -> Guests {
-        self.try_guests(text).unwrap()
+    pub(crate) fn discovery(&self, text: &str) -> Discovery {
+        self.try_discovery(text).unwrap()
     }
 }
 
-/// What was seen, a guest a line: path, owner, name.
-pub(crate) fn lines(seen: &Seen) -> Vec<String> {
-    seen.guests.iter().map(|g| format!("{} {} {}", g.group.path, g.owner, g.name)).collect()
+/// Formats each workload of a snapshot as a line: path, owner, name.
+pub(crate) fn lines(seen: &Snapshot) -> Vec<String> {
+    seen.workloads.iter().map(|w| format!("{} {} {}", w.group.path, w.owner, w.name)).collect()
 }
 
-pub(crate) fn remarks(seen: &Seen) -> Vec<String> {
-    seen.remarks.iter().map(ToString::to_string).collect()
+pub(crate) fn warnings(seen: &Snapshot) -> Vec<String> {
+    seen.warnings.iter().map(ToString::to_string).collect()
 }

@@ -1,4 +1,4 @@
-//! The whole agent, on machines that are simulated: what it settles at, and what it does when things go wrong.
+//! The whole agent on simulated machines: the weights at which it settles, and its reaction to failures.
 #![allow(clippy::unwrap_used)]
 
 mod machine;
@@ -6,17 +6,17 @@ mod machine;
 use std::time::Duration;
 
 use evenhand_agent::{Journal, Law, digest};
-use evenhand_enforcers::cgroups::Control;
-use evenhand_heaviness::controller::Settings;
+use evenhand_enforcers::cgroups::Resource;
+use evenhand_heaviness::controller::IntegralSettings;
 
-use crate::machine::{Bus, MUCH, Machine, SECOND, Setting, guest, run};
+use crate::machine::{Bus, MUCH, Machine, SECOND, Setting, run, workload};
 
 fn near(found: &[f64], expected: &[f64], by: f64) -> bool {
     found.len() == expected.len() && found.iter().zip(expected).all(|(a, b)| (a - b).abs() <= by * b.max(1.0))
 }
 
 fn experiment_1() -> Machine {
-    let one = |owner| guest(owner, [MUCH, 0.0]);
+    let one = |owner| workload(owner, [MUCH, 0.0]);
     Machine::new([2.0, 0.0], [("d.1", one("d")), ("d.2", one("d")), ("e.1", one("e"))])
 }
 
@@ -35,11 +35,11 @@ fn experiment_1_settles_at_the_fixed_point() {
     assert!(status.resources["cpu"].bottleneck && status.alone_s.is_none());
     let why = status.why("e").unwrap();
     assert!(why.contains("e.1 on a: h_v") && why.contains("used up on a: cpu"), "{why}");
-    assert_eq!(status.why("nobody"), None);
+    assert_eq!(status.why("z"), None);
 }
 
 #[test]
-fn a_weight_that_has_come_to_its_rest_is_not_written_again() {
+fn settled_weights_are_not_written_again() {
     let folder = tempfile::tempdir().unwrap();
     let machine = experiment_1();
     let mut agent = Setting::in_folder(folder.path()).start(&machine);
@@ -50,7 +50,7 @@ fn a_weight_that_has_come_to_its_rest_is_not_written_again() {
 }
 
 #[test]
-fn the_papers_map_oscillates_here_too() {
+fn the_linear_map_of_the_paper_oscillates() {
     let folder = tempfile::tempdir().unwrap();
     let machine = experiment_1();
     let mut agent = Setting { law: Law::Linear, ..Setting::in_folder(folder.path()) }.start(&machine);
@@ -59,26 +59,26 @@ fn the_papers_map_oscillates_here_too() {
         run(&mut [(&machine, &mut agent)], s, 1);
         seen.push(machine.gets(0)[2]);
     }
-    let (least, most) = seen[50..].iter().fold((2.0_f64, 0.0_f64), |(a, b), x| (a.min(*x), b.max(*x)));
-    assert!(most - least > 0.5, "{least} {most}");
+    let (minimum, maximum) = seen[50..].iter().fold((2.0_f64, 0.0_f64), |(a, b), x| (a.min(*x), b.max(*x)));
+    assert!(maximum - minimum > 0.5, "{minimum} {maximum}");
 }
 
-/// Processors and disk on two nodes: d and e on a, e and f on b, where they want different things.
+/// CPU and disk on two nodes: d and e on node a, e and f on node b, with different demands.
 fn experiment_2() -> (Machine, Machine) {
-    let a = Machine::new([2.0, 1.5e8], [("d.1", guest("d", [MUCH; 2])), ("e.1", guest("e", [MUCH; 2]))]);
-    let b = Machine::new([2.0, 1.5e8], [("e.2", guest("e", [MUCH, 0.0])), ("f.1", guest("f", [0.0, MUCH]))]);
+    let a = Machine::new([2.0, 1.5e8], [("d.1", workload("d", [MUCH; 2])), ("e.1", workload("e", [MUCH; 2]))]);
+    let b = Machine::new([2.0, 1.5e8], [("e.2", workload("e", [MUCH, 0.0])), ("f.1", workload("f", [0.0, MUCH]))]);
     (a, b)
 }
 
 #[test]
-fn experiment_2_settles_however_old_the_others_word_is() {
+fn experiment_2_settles_whatever_the_age_of_other_nodes_records() {
     for delay in 0..=3 {
         let folders = [tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap()];
         let (a, b) = experiment_2();
         let bus = Bus::default();
         let of = |node, folder: &tempfile::TempDir| Setting {
             node,
-            resources: vec![Control::Cpu, Control::Disk],
+            resources: vec![Resource::Cpu, Resource::Disk],
             delay: delay as u32,
             peers: Box::new(bus.peers(delay)),
             ..Setting::in_folder(folder.path())
@@ -92,37 +92,37 @@ fn experiment_2_settles_however_old_the_others_word_is() {
 }
 
 #[test]
-fn what_was_written_is_put_back() {
+fn earlier_weights_are_restored() {
     let folder = tempfile::tempdir().unwrap();
     let machine = experiment_1();
-    machine.world().guests.get_mut("d.2").unwrap().weights = [77, 333];
+    machine.world().workloads.get_mut("d.2").unwrap().weights = [77, 333];
     let before = machine.weights();
     let mut agent = Setting::in_folder(folder.path()).start(&machine);
     run(&mut [(&machine, &mut agent)], 0, 20);
     assert_ne!(machine.weights(), before);
     let released = agent.release();
     assert_eq!((released.groups, released.failed.len(), machine.weights()), (3, 0, before.clone()));
-    // It may go on, and does.
+    // The agent may continue.
     run(&mut [(&machine, &mut agent)], 20, 20);
     assert_ne!(machine.weights(), before);
 }
 
 #[test]
-fn a_crash_forgets_nothing() {
+fn a_crash_loses_no_saved_weights() {
     let folder = tempfile::tempdir().unwrap();
     let machine = experiment_1();
-    machine.world().guests.get_mut("d.2").unwrap().weights = [77, 333];
+    machine.world().workloads.get_mut("d.2").unwrap().weights = [77, 333];
     let before = machine.weights();
     let mut agent = Setting::in_folder(folder.path()).start(&machine);
     run(&mut [(&machine, &mut agent)], 0, 20);
     drop(agent);
     assert_ne!(machine.weights(), before);
 
-    // One guest is another now, of the same name; one is nobody's guest any more.
+    // Meanwhile one workload was replaced by a new one of the same name.
     {
         let mut world = machine.world();
-        let new = guest("e", [MUCH, 0.0]);
-        world.guests.insert("e.1".into(), machine::Sim { identity: 2, weights: [55, 66], ..new });
+        let new = workload("e", [MUCH, 0.0]);
+        world.workloads.insert("e.1".into(), machine::Sim { identity: 2, weights: [55, 66], ..new });
     }
     let mut agent = Setting::in_folder(folder.path()).start(&machine);
     run(&mut [(&machine, &mut agent)], 20, 20);
@@ -133,13 +133,13 @@ fn a_crash_forgets_nothing() {
 }
 
 #[test]
-fn who_is_no_guest_any_more_after_a_crash_gets_back_what_was_there() {
+fn groups_that_are_no_longer_workloads_after_a_crash_are_restored() {
     let folder = tempfile::tempdir().unwrap();
     let machine = experiment_1();
     let mut agent = Setting::in_folder(folder.path()).start(&machine);
     run(&mut [(&machine, &mut agent)], 0, 20);
     drop(agent);
-    // The configuration of the next life names nobody of these.
+    // The next configuration names none of these workloads.
     let elsewhere = Machine::new([2.0, 0.0], []);
     let setting = Setting::in_folder(folder.path());
     let mut agent = setting.start_with(&elsewhere, &machine);
@@ -163,7 +163,7 @@ fn a_dry_run_writes_nothing() {
 }
 
 #[test]
-fn without_the_others_everything_goes_back() {
+fn an_isolated_node_restores_all_groups() {
     let folder = tempfile::tempdir().unwrap();
     let machine = experiment_1();
     let peers = Bus::default().peers(0);
@@ -172,18 +172,18 @@ fn without_the_others_everything_goes_back() {
     run(&mut [(&machine, &mut agent)], 0, 40);
     let settled = machine.weights();
     *cut.lock().unwrap() = Some(Duration::from_secs(40));
-    // At first towards neutral, by half at each update.
+    // At first each update halves the distance to neutral.
     run(&mut [(&machine, &mut agent)], 40, 2);
     let aged = machine.weights();
     assert!(settled[0][0] < aged[0][0] && aged[0][0] < 100, "{settled:?} {aged:?}");
     run(&mut [(&machine, &mut agent)], 42, 15);
     assert_eq!(machine.weights(), [[100, 100]; 3]);
-    assert!(agent.status(0.0).remarks.iter().any(|r| r.contains("no other node is heard")));
+    assert!(agent.status(0.0).warnings.iter().any(|r| r.contains("no other node is reachable")));
     *cut.lock().unwrap() = None;
     run(&mut [(&machine, &mut agent)], 57, 60);
     assert!(near(&machine.gets(0), &[19.0 / 33.0, 19.0 / 33.0, 28.0 / 33.0], 0.02), "{:?}", machine.gets(0));
     drop(agent);
-    // The journal still knows what was there.
+    // The journal still has the earlier weights.
     let mut agent = Setting::in_folder(folder.path()).start(&machine);
     agent.update(SECOND).unwrap();
     agent.release();
@@ -191,13 +191,13 @@ fn without_the_others_everything_goes_back() {
 }
 
 #[test]
-fn guests_come_and_go_and_vanish_between_the_look_and_the_reading() {
+fn workloads_may_vanish_between_listing_and_reading() {
     let folder = tempfile::tempdir().unwrap();
     let machine = experiment_1();
     let mut agent = Setting::in_folder(folder.path()).start(&machine);
     run(&mut [(&machine, &mut agent)], 0, 10);
-    // Listed, but gone when it is read; and one that was never there when it was to be taken in.
-    let ghost = |name: &str| evenhand_agent::discovery::Guest {
+    // One is listed but gone when it is read; one is gone when it is admitted.
+    let ghost = |name: &str| evenhand_agent::discovery::RunningWorkload {
         name: name.into(),
         owner: "d".into(),
         group: evenhand_enforcers::cgroups::Group { path: format!("fair/{name}"), ..Default::default() },
@@ -207,17 +207,17 @@ fn guests_come_and_go_and_vanish_between_the_look_and_the_reading() {
     };
     {
         let mut world = machine.world();
-        world.guests.remove("d.2");
+        world.workloads.remove("d.2");
         world.ghosts = vec![ghost("d.2"), ghost("d.9")];
     }
     run(&mut [(&machine, &mut agent)], 10, 3);
-    assert_eq!(agent.status(0.0).guests.len(), 2);
-    assert!(agent.status(0.0).remarks.is_empty(), "{:?}", agent.status(0.0).remarks);
+    assert_eq!(agent.status(0.0).workloads.len(), 2);
+    assert!(agent.status(0.0).warnings.is_empty(), "{:?}", agent.status(0.0).warnings);
     {
         let mut world = machine.world();
         world.ghosts.clear();
-        world.guests.insert("d.2".into(), guest("d", [MUCH, 0.0]));
-        world.guests.insert("f.1".into(), guest("f", [MUCH, 0.0]));
+        world.workloads.insert("d.2".into(), workload("d", [MUCH, 0.0]));
+        world.workloads.insert("f.1".into(), workload("f", [MUCH, 0.0]));
     }
     run(&mut [(&machine, &mut agent)], 13, 80);
     let gets = machine.gets(0);
@@ -225,79 +225,79 @@ fn guests_come_and_go_and_vanish_between_the_look_and_the_reading() {
 }
 
 #[test]
-fn what_cannot_be_read_or_written_is_said_and_the_rest_goes_on() {
+fn errors_of_single_workloads_are_reported_and_the_others_continue() {
     let folder = tempfile::tempdir().unwrap();
     let machine = experiment_1();
     let mut agent = Setting::in_folder(folder.path()).start(&machine);
     run(&mut [(&machine, &mut agent)], 0, 5);
-    machine.world().guests.get_mut("d.1").unwrap().fails = Some("read");
-    machine.world().guests.get_mut("d.2").unwrap().fails = Some("write");
+    machine.world().workloads.get_mut("d.1").unwrap().fails = Some("read");
+    machine.world().workloads.get_mut("d.2").unwrap().fails = Some("write");
     machine.work(SECOND);
     let update = agent.update(Duration::from_secs(5)).unwrap();
-    assert!(update.news.iter().any(|n| n.contains("expected a number")), "{:?}", update.news);
-    assert!(update.news.iter().any(|n| n.contains("can no longer be set: test")), "{:?}", update.news);
+    assert!(update.new_warnings.iter().any(|n| n.contains("expected a number")), "{:?}", update.new_warnings);
+    assert!(update.new_warnings.iter().any(|n| n.contains("can no longer be set: test")), "{:?}", update.new_warnings);
     machine.work(SECOND);
-    // Still so, but no news.
-    assert!(agent.update(Duration::from_secs(6)).unwrap().news.is_empty());
-    assert_eq!(agent.status(0.0).remarks.len(), 2);
+    // The errors persist, but are not new.
+    assert!(agent.update(Duration::from_secs(6)).unwrap().new_warnings.is_empty());
+    assert_eq!(agent.status(0.0).warnings.len(), 2);
     assert_eq!(agent.status(0.0).totals.errors, 4);
 }
 
 #[test]
-fn who_could_not_be_weighed_at_first_is_later() {
+fn a_workload_that_the_enforcer_rejects_is_retried() {
     let folder = tempfile::tempdir().unwrap();
     let machine = experiment_1();
-    machine.world().guests.get_mut("e.1").unwrap().fails = Some("admit");
+    machine.world().workloads.get_mut("e.1").unwrap().fails = Some("admit");
     let mut agent = Setting::in_folder(folder.path()).start(&machine);
     run(&mut [(&machine, &mut agent)], 0, 10);
-    assert!(agent.status(0.0).remarks.iter().any(|r| r.contains("the bus")), "{:?}", agent.status(0.0).remarks);
+    assert!(agent.status(0.0).warnings.iter().any(|r| r.contains("the bus")), "{:?}", agent.status(0.0).warnings);
     assert_eq!(machine.weights()[2], [100; 2]);
-    machine.world().guests.get_mut("e.1").unwrap().fails = None;
+    machine.world().workloads.get_mut("e.1").unwrap().fails = None;
     run(&mut [(&machine, &mut agent)], 10, 60);
     assert!(near(&machine.gets(0), &[19.0 / 33.0, 19.0 / 33.0, 28.0 / 33.0], 0.02), "{:?}", machine.gets(0));
     drop(agent);
-    // What it had was written down then.
+    // The earlier weights were stored then.
     Setting::in_folder(folder.path()).start(&machine).release();
     assert_eq!(machine.weights(), [[100, 100]; 3]);
 }
 
 #[test]
-fn what_cannot_be_put_back_is_tried_again() {
+fn a_failed_restore_is_retried() {
     let folder = tempfile::tempdir().unwrap();
     let machine = experiment_1();
     let mut agent = Setting::in_folder(folder.path()).start(&machine);
     run(&mut [(&machine, &mut agent)], 0, 20);
-    machine.world().guests.get_mut("e.1").unwrap().fails = Some("restore");
+    machine.world().workloads.get_mut("e.1").unwrap().fails = Some("restore");
     let released = agent.release();
     assert_eq!((released.failed.len(), released.left.len()), (1, 1));
     assert_ne!(machine.weights()[2], [100; 2]);
     drop(agent);
-    // The next life does not know it as a guest, and tries at each update.
+    // After a restart it is no longer a workload, and each update tries again.
     let elsewhere = Machine::new([2.0, 0.0], []);
     let mut agent = Setting::in_folder(folder.path()).start_with(&elsewhere, &machine);
     agent.update(SECOND).unwrap();
     assert_ne!(machine.weights()[2], [100; 2]);
-    machine.world().guests.get_mut("e.1").unwrap().fails = None;
+    machine.world().workloads.get_mut("e.1").unwrap().fails = None;
     agent.update(2 * SECOND).unwrap();
     assert_eq!(machine.weights(), [[100; 2]; 3]);
 }
 
-/// A guest that ends and another that comes at the same look: the new one has nothing of the old one's weight.
+/// When a workload ends and another starts in the same snapshot, the new one does not inherit the weight.
 #[test]
-fn a_new_guest_begins_at_neutral() {
+fn a_new_workload_starts_at_the_neutral_weight() {
     let folder = tempfile::tempdir().unwrap();
     let machine = experiment_1();
     let mut agent = Setting::in_folder(folder.path()).start(&machine);
     run(&mut [(&machine, &mut agent)], 0, 60);
     {
         let mut world = machine.world();
-        let new = guest("f", [0.0; 2]);
-        world.guests.remove("d.1");
-        world.guests.insert("f.1".into(), new);
+        let new = workload("f", [0.0; 2]);
+        world.workloads.remove("d.1");
+        world.workloads.insert("f.1".into(), new);
     }
     agent.update(Duration::from_secs(60)).unwrap();
-    let weight = |name: &str| agent.status(0.0).guests.iter().find(|g| g.name == name).unwrap().weight;
-    // One update away from 1.
+    let weight = |name: &str| agent.status(0.0).workloads.iter().find(|g| g.name == name).unwrap().weight;
+    // One update after 1.
     assert!((0.5..=1.5).contains(&weight("f.1")) && weight("e.1") > 1.0, "{} {}", weight("f.1"), weight("e.1"));
 }
 
@@ -307,29 +307,29 @@ fn counters_that_go_backwards_are_counted() {
     let machine = experiment_1();
     let mut agent = Setting::in_folder(folder.path()).start(&machine);
     run(&mut [(&machine, &mut agent)], 0, 5);
-    machine.world().guests.get_mut("d.1").unwrap().used = [0.0; 2];
+    machine.world().workloads.get_mut("d.1").unwrap().used = [0.0; 2];
     run(&mut [(&machine, &mut agent)], 5, 1);
     assert_eq!(agent.status(0.0).totals.backwards, 1);
 }
 
 #[test]
-fn ten_thousand_users() {
+fn ten_thousand_users_are_handled() {
     let folder = tempfile::tempdir().unwrap();
     let machine = Machine::new([64.0, 0.0], []);
     for user in 0..10_000 {
         let name: &'static str = Box::leak(format!("u{user:05}").into_boxed_str());
-        machine.world().guests.insert(name.into(), guest(name, [if user < 100 { 1.0 } else { 0.001 }, 0.0]));
+        machine.world().workloads.insert(name.into(), workload(name, [if user < 100 { 1.0 } else { 0.001 }, 0.0]));
     }
-    let mut agent =
-        Setting { law: Law::Integral(Settings::default()), ..Setting::in_folder(folder.path()) }.start(&machine);
+    let mut agent = Setting { law: Law::Integral(IntegralSettings::default()), ..Setting::in_folder(folder.path()) }
+        .start(&machine);
     run(&mut [(&machine, &mut agent)], 0, 5);
     let status = agent.status(0.0);
-    assert_eq!((status.users.len(), status.guests.len()), (10_000, 10_000));
+    assert_eq!((status.users.len(), status.workloads.len()), (10_000, 10_000));
     assert!(status.users[..100].iter().all(|user| user.name.as_str() < "u00100"));
 }
 
 #[test]
-fn a_digest_tells_texts_and_their_borders_apart() {
+fn a_digest_depends_on_texts_and_their_boundaries() {
     assert_eq!(digest(["ab", "c"]), digest(["ab", "c"]));
     assert_ne!(digest(["ab", "c"]), digest(["a", "bc"]));
     assert_ne!(digest(["ab"]), digest(["ab", ""]));

@@ -95,7 +95,7 @@ impl<'a> Accounting<'a> {
         let max_amounts = history.max_amounts();
         let resource = |r: usize| {
             let (numerator, denominator) = capacity.exact_steps(r).clone().into_parts();
-            let capacity_steps = capacity.fits()[r].0;
+            let capacity_steps = capacity.amounts()[r].0;
             let format = FixedPoint::new(max_amounts[r].max(capacity_steps));
             let numerator = UBig::try_from(numerator).unwrap_or(UBig::ZERO);
             let capacity = FixedCapacity::new(numerator, denominator, format);

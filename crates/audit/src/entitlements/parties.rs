@@ -35,7 +35,7 @@ impl Parties {
     /// Panics if the number of names differs from the number of users.
     pub fn users(tree: &AccountTree, names: &[String]) -> Result<Parties, AuditError> {
         assert_eq!(tree.users(), names.len(), "one name per user");
-        let homes = (0..names.len()).map(|user| (tree.home(user), tree.shares(user).clone()));
+        let homes = (0..names.len()).map(|user| (tree.account_of(user), tree.shares(user).clone()));
         let of_user = (0..names.len() as u32).collect();
         Ok(Parties { names: names.to_vec(), of_user, tree: Tree::new(tree, homes.collect())? })
     }
@@ -52,7 +52,7 @@ impl Parties {
         assert_eq!(tree.users(), names.len(), "one name per user");
         let mut shares = vec![Rational::ZERO; tree.accounts().len()];
         for user in 0..names.len() {
-            if let Some(home) = tree.home(user) {
+            if let Some(home) = tree.account_of(user) {
                 shares[home] += tree.shares(user);
             }
         }
@@ -65,7 +65,7 @@ impl Parties {
         }
         let mut of_user = Vec::with_capacity(names.len());
         for (user, name) in names.iter().enumerate() {
-            of_user.push(match tree.home(user) {
+            of_user.push(match tree.account_of(user) {
                 Some(home) => party_of[home],
                 None => {
                     parties.push(name.clone());

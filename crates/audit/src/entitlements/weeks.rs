@@ -1,12 +1,10 @@
 //! The weeks of a history, and the local dates of its times.
 
-use evenhand_model::{Span, Time};
+use evenhand_model::{Span, Time, calendar};
 
 /// Nanoseconds in a second, and in a week.
 const SECOND: i128 = 1_000_000_000;
 const WEEK: i128 = 7 * 86_400 * SECOND;
-/// The first Monday of 1970 began four days after the year did.
-const FIRST_MONDAY: i128 = 4 * 86_400 * SECOND;
 
 /// Converts the workload's times to local dates, and determines where weeks begin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,13 +19,8 @@ pub struct Calendar {
 impl Calendar {
     /// Returns the times after `from` and before `until` at which a week begins, in nanoseconds.
     pub(crate) fn boundaries(&self, from: Time, until: Time) -> Vec<u64> {
-        let from_ns = i128::from(from.nanos());
-        let first = match self.origin {
-            None => from_ns,
-            // A Monday, 00:00 local time, in the workload's time.
-            Some(origin) => FIRST_MONDAY - self.ahead - origin,
-        };
-        let mut at = first + ((from_ns - first).div_euclid(WEEK) + 1) * WEEK;
+        // A Monday, 00:00 local time, in the workload's time.
+        let mut at = i128::from(from.nanos()) - i128::from(self.since_monday(from).nanos()) + WEEK;
         let mut boundaries = Vec::new();
         while at < i128::from(until.nanos()) {
             // The conversion succeeds: the value lies between `from` and `until`.
@@ -47,7 +40,7 @@ impl Calendar {
     pub fn since_monday(&self, at: Time) -> Span {
         let Some(origin) = self.origin else { return Span::ZERO };
         let local = i128::from(at.nanos()) + origin + self.ahead;
-        Span::from_nanos(u64::try_from((local - FIRST_MONDAY).rem_euclid(WEEK)).unwrap_or(0))
+        calendar::since_monday(local).unwrap_or(Span::ZERO)
     }
 }
 

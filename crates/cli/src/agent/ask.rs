@@ -3,7 +3,7 @@
 use std::io::ErrorKind;
 use std::path::Path;
 
-use evenhand_agent::{Status, ask};
+use evenhand_agent::{Status, request};
 use evenhand_documents::did_you_mean;
 
 use crate::console::Console;
@@ -11,7 +11,7 @@ use crate::failure::Failure;
 
 /// What the running agent says of itself.
 pub(crate) fn status(socket: &Path) -> Result<Status, Failure> {
-    let answer = ask(socket, "status").map_err(|e| silent(socket, &e))?;
+    let answer = request(socket, "status").map_err(|e| silent(socket, &e))?;
     serde_json::from_str(&answer).map_err(|e| {
         Failure::Environment(format!("{}: the answer is not a status of this version: {e}", socket.display()))
     })
@@ -34,7 +34,7 @@ pub(super) fn why(socket: &Path, user: &str, console: &Console) -> Result<(), Fa
     };
     if console.is_json() {
         let of = status.users.iter().find(|of| of.name == user);
-        let guests: Vec<_> = status.guests.iter().filter(|guest| guest.owner == user).collect();
+        let guests: Vec<_> = status.workloads.iter().filter(|guest| guest.owner == user).collect();
         return console.json(&serde_json::json!({ "user": of, "guests": guests, "why": text }));
     }
     console.result(&text)

@@ -42,7 +42,7 @@ pub(super) fn families(status: &Status) -> String {
         text.family(name, "gauge", help, rows);
     }
     let rows = status
-        .guests
+        .workloads
         .iter()
         .map(|guest| (vec![("guest", &*guest.name), ("user", &*guest.owner), ("path", &*guest.path)], guest.weight));
     text.family("evenhand_guest_weight", "gauge", "A guest's weight among its siblings; 1 is neutral.", rows);

@@ -14,10 +14,9 @@ pub(crate) use shown::{amount, headline, row as guest_row};
 
 use std::path::Path;
 
-use evenhand_agent::discovery::Own;
 use evenhand_agent::{AssembleError, Configuration};
 use evenhand_documents::Document;
-use evenhand_enforcers::cgroups::{Hierarchies, KernelError};
+use evenhand_enforcers::cgroups::{Hierarchies, KernelError, ProtectedCgroups};
 
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
@@ -36,8 +35,8 @@ pub(crate) fn run(verb: &AgentVerb, console: &Console) -> Result<Outcome, Failur
 fn configuration(path: &Path) -> Result<Configuration, Failure> {
     let document = Document::read(path).map_err(Failure::document)?;
     let hierarchies = Hierarchies::detect().map_err(kernel)?;
-    let own = Own::detect().map_err(|e| Failure::Environment(e.to_string()))?;
-    Configuration::read(&document, &hierarchies, own).map_err(Failure::document)
+    let protected = ProtectedCgroups::detect().map_err(kernel)?;
+    Configuration::read(&document, &hierarchies, protected).map_err(Failure::document)
 }
 
 fn kernel(error: KernelError) -> Failure {

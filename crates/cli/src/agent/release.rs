@@ -1,7 +1,7 @@
 //! `evenhand agent release`
 
-use evenhand_agent::{ask, assemble};
-use evenhand_enforcers::cgroups::Places;
+use evenhand_agent::{assemble, request};
+use evenhand_enforcers::cgroups::SystemRoot;
 
 use super::args::ReleaseArgs;
 use super::{assembled, configuration};
@@ -10,7 +10,7 @@ use crate::failure::{Failure, Outcome};
 
 pub(super) fn run(args: &ReleaseArgs, console: &Console) -> Result<Outcome, Failure> {
     let configuration = configuration(&args.config)?;
-    if let Ok(answer) = ask(&configuration.node.socket, "release") {
+    if let Ok(answer) = request(&configuration.node.socket, "release") {
         console.result(answer.trim())?;
         return Ok(Outcome::Done);
     }
@@ -21,7 +21,7 @@ pub(super) fn run(args: &ReleaseArgs, console: &Console) -> Result<Outcome, Fail
     let mut configuration = configuration;
     // Nobody has to be told.
     configuration.peers = None;
-    let mut assembly = assemble(configuration, true, &Places::default()).map_err(assembled)?;
+    let mut assembly = assemble(configuration, true, &SystemRoot::default()).map_err(assembled)?;
     let back = assembly.agent.release();
     let groups = if back.groups == 1 { "1 group has".into() } else { format!("{} groups have", back.groups) };
     console.result(&format!("{groups} what they had."))?;

@@ -4,8 +4,8 @@ use std::collections::HashMap;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use evenhand_agent::{Agent, Answers, GuestStatus, Released, Status, Update, assemble};
-use evenhand_enforcers::cgroups::{Control, Places};
+use evenhand_agent::{Agent, ControlSocket, Released, Status, Update, WorkloadStatus, assemble};
+use evenhand_enforcers::cgroups::{Resource, SystemRoot};
 use serde::Serialize;
 
 use super::args::RunArgs;
@@ -58,16 +58,16 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<(), Failure> {
     let configuration = configuration(&args.config)?;
     let (interval, metrics, socket) =
         (configuration.control.interval, configuration.metrics, configuration.node.socket.clone());
-    let assembly = assemble(configuration, args.apply, &Places::default()).map_err(assembled)?;
+    let assembly = assemble(configuration, args.apply, &SystemRoot::default()).map_err(assembled)?;
     // Held until the end.
-    let (mut agent, findings, _lock) = (assembly.agent, assembly.findings, assembly.lock);
+    let (mut agent, findings, _lock) = (assembly.agent, assembly.report, assembly.lock);
     console.note(&doctor::text(&findings));
     let (wish, wishes) = channel();
     let end = wish.clone();
     ctrlc::set_handler(move || _ = end.send(Wish::End))
         .map_err(|e| Failure::Environment(format!("cannot listen for signals: {e}")))?;
     let asked = wish.clone();
-    let _answers = Answers::listen(&socket, move |word| answer(&asked, word))
+    let _answers = ControlSocket::listen(&socket, move |word| answer(&asked, word))
         .map_err(|e| Failure::Environment(format!("{}: {e}", socket.display())))?;
     if let Some(address) = metrics {
         let asked = wish.clone();
@@ -161,14 +161,14 @@ fn put_back(back: &Released) -> String {
 fn log(agent: &Agent, update: &Update, console: &Console) -> Result<(), Failure> {
     if console.is_json() {
         let status = agent.status(since_1970());
-        let guests: HashMap<&str, &GuestStatus> = status.guests.iter().map(|of| (of.path.as_str(), of)).collect();
+        let guests: HashMap<&str, &WorkloadStatus> = status.workloads.iter().map(|of| (of.path.as_str(), of)).collect();
         let changes = update.changes.iter().filter_map(|change| {
-            let guest = agent.guest_of(change.group)?;
+            let guest = agent.workload(change.group)?;
             let of = guests.get(guest.group.path.as_str())?;
             Some(ChangeLine {
                 guest: &guest.name,
                 owner: &guest.owner,
-                resource: change.control.resource(),
+                resource: change.resource.name(),
                 value: change.value,
                 precedence: of.precedence,
                 weight: of.weight,
@@ -177,28 +177,28 @@ fn log(agent: &Agent, update: &Update, console: &Console) -> Result<(), Failure>
         let line = Line {
             at_s: status.at_s,
             update: status.updates,
-            guests: update.guests,
+            guests: update.workloads,
             users: update.users,
             nodes: update.nodes,
             changes: changes.collect(),
             applied: status.applied,
             took_s: status.totals.update_s,
             cpu_s: status.totals.update_cpu_s,
-            remarks: &update.news,
+            remarks: &update.new_warnings,
         };
         let line = serde_json::to_string(&line).map_err(|e| Failure::Environment(e.to_string()))?;
         return console.result(&line);
     }
-    update.news.iter().for_each(|news| console.complain(news));
-    let by = |control: Control| update.changes.iter().filter(|change| change.control == control).count();
-    let changed: Vec<String> = Control::ALL
+    update.new_warnings.iter().for_each(|news| console.complain(news));
+    let by = |control: Resource| update.changes.iter().filter(|change| change.resource == control).count();
+    let changed: Vec<String> = Resource::ALL
         .into_iter()
         .filter(|control| by(*control) > 0)
         .map(|control| format!("{} of {control}", by(control)))
         .collect();
     let word = if agent.is_applied() { "changed" } else { "would change" };
     let changed = if changed.is_empty() { format!("{word} nothing") } else { format!("{word} {}", changed.join(", ")) };
-    console.result(&format!("{} guests, {} users, {} nodes; {changed}", update.guests, update.users, update.nodes))
+    console.result(&format!("{} guests, {} users, {} nodes; {changed}", update.workloads, update.users, update.nodes))
 }
 
 fn since_1970() -> f64 {

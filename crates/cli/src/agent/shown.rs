@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
-use evenhand_agent::{GuestStatus, Status};
-use evenhand_enforcers::cgroups::Control;
+use evenhand_agent::{Status, WorkloadStatus};
+use evenhand_enforcers::cgroups::Resource;
 
 use super::ask::status;
 use crate::console::Console;
@@ -24,8 +24,8 @@ pub(crate) fn text(status: &Status, most: usize) -> String {
     let mut text = String::new();
     let _ = writeln!(text, "{}", headline(status));
     let mut table = Table::new(1, ["resource", "there is", "in use", "part", "divided by"]);
-    for control in Control::ALL {
-        let Some(of) = status.resources.get(control.resource()) else { continue };
+    for control in Resource::ALL {
+        let Some(of) = status.resources.get(control.name()) else { continue };
         let part = if of.supply > 0.0 { format!("{:.0} %", 100.0 * of.used / of.supply) } else { "-".into() };
         let there = if of.supply > 0.0 { amount(control, of.supply) } else { "unknown".into() };
         let by = of.enforced_by.clone().unwrap_or_else(|| "nothing".into());
@@ -38,7 +38,7 @@ pub(crate) fn text(status: &Status, most: usize) -> String {
     let shares = resources.iter().map(|resource| format!("{resource} has/due %"));
     let mut table = Table::new(1, columns.into_iter().chain(shares));
     for user in status.users.iter().take(most) {
-        let mut row = vec![plain(&user.name), format!("{:+.3}", user.heaviness), user.guests.to_string()];
+        let mut row = vec![plain(&user.name), format!("{:+.3}", user.heaviness), user.workloads.to_string()];
         row.extend(resources.iter().map(|resource| {
             let part = |of: &std::collections::BTreeMap<String, f64>| 100.0 * of.get(*resource).copied().unwrap_or(0.0);
             format!("{:.1}/{:.1}", part(&user.shares), part(&user.entitlements))
@@ -48,11 +48,11 @@ pub(crate) fn text(status: &Status, most: usize) -> String {
     let _ = writeln!(text, "\n{}", table.render());
     more(&mut text, status.users.len(), most, "users");
     let mut table = Table::new(2, ["guest", "user", "h_p", "weight", "cpu", "mem", "disk/s", "net/s", "written"]);
-    for guest in status.guests.iter().take(most) {
+    for guest in status.workloads.iter().take(most) {
         table.row(row(guest));
     }
     let _ = writeln!(text, "\n{}", table.render());
-    more(&mut text, status.guests.len(), most, "guests");
+    more(&mut text, status.workloads.len(), most, "guests");
     if status.nodes.len() > 1 {
         let mut table = Table::new(2, ["node", "state", "last heard"]);
         for node in &status.nodes {
@@ -60,7 +60,7 @@ pub(crate) fn text(status: &Status, most: usize) -> String {
         }
         let _ = writeln!(text, "\n{}", table.render());
     }
-    status.remarks.iter().for_each(|remark| _ = writeln!(text, "\n{remark}"));
+    status.warnings.iter().for_each(|remark| _ = writeln!(text, "\n{remark}"));
     text.trim_end().to_owned()
 }
 
@@ -70,7 +70,7 @@ pub(crate) fn headline(status: &Status) -> String {
     format!(
         "{}: {} guests here, {} users, {nodes} of {} nodes; {} by {}; {}{alone}",
         status.node,
-        status.guests.len(),
+        status.workloads.len(),
         status.users.len(),
         status.nodes.len(),
         status.metric,
@@ -80,18 +80,18 @@ pub(crate) fn headline(status: &Status) -> String {
 }
 
 /// A guest's cells.
-pub(crate) fn row(guest: &GuestStatus) -> Vec<String> {
-    let load = |control: Control| guest.load.get(control.resource()).map_or("-".into(), |load| amount(control, *load));
+pub(crate) fn row(guest: &WorkloadStatus) -> Vec<String> {
+    let load = |control: Resource| guest.load.get(control.name()).map_or("-".into(), |load| amount(control, *load));
     let written: Vec<String> = guest.written.iter().map(|(resource, value)| format!("{resource}={value}")).collect();
     vec![
         plain(&guest.name),
         plain(&guest.owner),
         format!("{:.3}", guest.precedence),
         format!("{:.2}", guest.weight),
-        load(Control::Cpu),
-        load(Control::Memory),
-        load(Control::Disk),
-        load(Control::Network),
+        load(Resource::Cpu),
+        load(Resource::Memory),
+        load(Resource::Disk),
+        load(Resource::Network),
         written.join(" "),
     ]
 }
@@ -103,8 +103,8 @@ fn more(text: &mut String, all: usize, most: usize, what: &str) {
 }
 
 /// For people: processors, or bytes with a unit.
-pub(crate) fn amount(control: Control, amount: f64) -> String {
-    if control == Control::Cpu {
+pub(crate) fn amount(control: Resource, amount: f64) -> String {
+    if control == Resource::Cpu {
         return format!("{amount:.2}");
     }
     let units = ["", " Ki", " Mi", " Gi", " Ti", " Pi"];

@@ -1,11 +1,10 @@
 //! What `allocate` prints as JSON.
 
 use evenhand_mechanisms::problem_files::ProblemFile;
-use evenhand_mechanisms::{Allocation, PROPERTIES, Problem};
+use evenhand_mechanisms::{Allocation, Number, PROPERTIES, Problem};
 use serde::Serialize;
 
-use crate::division::Computed;
-use crate::figure::{Figure, Named};
+use crate::figure::{Figure, Named, Shown};
 
 /// One mechanism's answer.
 #[derive(Debug, Serialize)]
@@ -44,7 +43,7 @@ pub(crate) struct ResourceRecord {
 }
 
 impl AllocationRecord {
-    pub(crate) fn new<N: Computed>(
+    pub(crate) fn new<N: Number>(
         mechanism: &'static str,
         file: &ProblemFile,
         problem: &Problem<N>,

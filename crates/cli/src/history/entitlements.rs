@@ -1,10 +1,11 @@
 //! What accounts and users were entitled to, wanted and got.
 
 use evenhand_audit::{AuditError, Calendar, Entitlements, History, Parties, Window};
+use evenhand_model::calendar::{date, date_and_time};
 use evenhand_model::{AccountTree, Capacity, Rational, Workload, to_f64};
 use evenhand_report::audit_page::{
     ComplaintRecord, EntitlementRecord, LevelRecord, OverusePairRecord, OveruseRecord, PartyRecord, PartyWeekRecord,
-    ResourceRecord, UseRecord, WeekRecord, date, date_and_time,
+    ResourceRecord, UseRecord, WeekRecord,
 };
 use evenhand_study::AccountsFile;
 
@@ -105,7 +106,7 @@ pub(super) fn record(
     let users = Parties::users(tree, names)?;
     // One account for all says nothing.
     let accounts = Some(Parties::accounts(tree, names)?)
-        .filter(|accounts| accounts.len() > 1 && (0..names.len()).any(|user| tree.home(user).is_some()));
+        .filter(|accounts| accounts.len() > 1 && (0..names.len()).any(|user| tree.account_of(user).is_some()));
     let has_accounts = accounts.is_some();
     let mut levels = Vec::new();
     let mut weeks = Vec::new();
@@ -153,11 +154,11 @@ fn week_record(at: usize, week: &evenhand_audit::Week, calendar: Calendar) -> We
         .local_seconds(week.from)
         .map(|s| s.saturating_sub(calendar.since_monday(week.from).nanos() / 1_000_000_000));
     WeekRecord {
-        label: monday.map_or_else(|| format!("week {}", at + 1), date),
+        label: monday.and_then(date).unwrap_or_else(|| format!("week {}", at + 1)),
         from_s: week.from.secs_f64(),
         until_s: week.until.secs_f64(),
-        from: calendar.local_seconds(week.from).map(date_and_time),
-        until: calendar.local_seconds(week.until).map(date_and_time),
+        from: calendar.local_seconds(week.from).and_then(date_and_time),
+        until: calendar.local_seconds(week.until).and_then(date_and_time),
     }
 }
 
@@ -225,8 +226,8 @@ fn level(
         resource: c.resource,
         from_s: c.from.secs_f64(),
         until_s: c.until.secs_f64(),
-        from: calendar.local_seconds(c.from).map(date_and_time),
-        until: calendar.local_seconds(c.until).map(date_and_time),
+        from: calendar.local_seconds(c.from).and_then(date_and_time),
+        until: calendar.local_seconds(c.until).and_then(date_and_time),
         unmet: c.unmet / scale[c.resource],
         against: named(&c.against, c.resource),
     };

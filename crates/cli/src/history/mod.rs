@@ -8,9 +8,11 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use evenhand_audit::{Audit, AuditError, Calendar, Finding, History, Property, Summary, Window};
+use evenhand_model::calendar::date_and_time;
 use evenhand_model::{Capacity, Span, Time, UserId, Workload, mean_use};
-use evenhand_report::audit_page::{EntitlementRecord, date_and_time, write_audit_report};
-use evenhand_study::CapacityAsked;
+use evenhand_policies::{Order, Registry};
+use evenhand_report::audit_page::{EntitlementRecord, write_audit_report};
+use evenhand_study::{CapacityAsked, PolicyInputs};
 use serde::Serialize;
 
 use self::policies::PolicyRecord;
@@ -18,7 +20,8 @@ use crate::args::{Common, TraceArgs};
 use crate::console::{Console, json};
 use crate::decay;
 use crate::failure::{Failure, Outcome};
-use crate::study::{self, capacity, capacity_text, short, weights};
+use crate::policy_args::{PolicyArgs, named_policies};
+use crate::study::{capacity, capacity_text, short, weights};
 use crate::table::Table;
 use crate::workload::load_and_tell;
 
@@ -50,6 +53,8 @@ pub(crate) struct HistoryArgs {
     /// Half-life of past use in policies with a memory: 8d, 12h [default: a discount of 0.999999 per second]
     #[arg(long, value_name = "TIME", requires = "policy")]
     pub(crate) half_life: Option<String>,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
     /// Also report entitlement, demand and use of accounts and users by week, and overuse while others waited. Accounts
     /// and shares: TOML with [[account]] and [[user]], as for study
     #[arg(long, value_name = "FILE", requires = "history", conflicts_with = "weights")]
@@ -70,6 +75,7 @@ pub(crate) fn run(
     args: &HistoryArgs,
     names: &[String],
     common: &Common,
+    registry: &Registry,
     console: &Console,
 ) -> Result<Outcome, Failure> {
     // Reading a trace may take minutes: what is wrong with the command line is said before.
@@ -80,7 +86,9 @@ pub(crate) fn run(
     if since.unwrap_or(Span::ZERO) >= until.unwrap_or(Span::MAX) {
         return Err(Failure::Input("--until: expected a longer time than that of --since".into()));
     }
-    let policies = study::policies(&args.policy)?;
+    let policies = named_policies(registry, &args.policy)?;
+    args.policies.refuse_unused(registry, &args.policy)?;
+    let settings = args.policies.settings(registry)?;
     let decay = decay::of_either(None, args.half_life.as_deref())?;
     let ahead = entitlements::ahead(args.utc_offset.as_deref())?;
     let (workload, told) = load_and_tell(path, &args.trace, common, console)?;
@@ -96,7 +104,14 @@ pub(crate) fn run(
     let window =
         Window { from: since.map_or(Time::ZERO, |s| first + s), until: until.map_or(Time::MAX, |span| first + span) };
     let audit = history.audit(&pool, &weights, &properties, window).map_err(|e| refusal(path, &e))?;
-    let policies = policies::audits(&workload, &pool, &weights, &properties, window, &policies, decay)?;
+    let inputs = PolicyInputs {
+        registry: registry.clone(),
+        weights,
+        accounts: shares.as_ref().map(|shares| shares.tree.clone()),
+        settings,
+        order: Order::Auto,
+    };
+    let policies = policies::audits(&workload, &pool, &inputs, &properties, window, &policies, decay)?;
     let calendar = entitlements::calendar(&workload, ahead);
     let entitlements =
         shares.map(|shares| entitlements::record(&history, &shares, (&pool, &pool_is), calendar, window));
@@ -260,7 +275,7 @@ impl<'a> Record<'a> {
                 longest_s: f.longest.secs_f64(),
                 first_s: f.first.secs_f64(),
                 share_hours: f.share_hours,
-                first: calendar.local_seconds(f.first).map_or(f.first.to_string(), date_and_time),
+                first: calendar.local_seconds(f.first).and_then(date_and_time).unwrap_or_else(|| f.first.to_string()),
             }
         };
         Record {

@@ -3,13 +3,14 @@
 use std::borrow::Cow;
 
 use evenhand_audit::{Audit, History, Property, Window};
-use evenhand_model::{Capacity, Weights, Workload};
+use evenhand_model::{Capacity, Workload};
 use evenhand_policies::{Decay, Registration};
-use evenhand_study::starts_under;
+use evenhand_study::{PolicyInputs, ReplayError, starts_under};
 use serde::Serialize;
 
 use super::{PropertyRecord, hours, property_records, seconds};
 use crate::failure::Failure;
+use crate::policy_args::policy_failure;
 use crate::table::Table;
 
 /// The audit of one policy's history.
@@ -22,14 +23,14 @@ pub(super) struct PolicyRecord {
     properties: Vec<PropertyRecord>,
 }
 
-/// Replays the workload on `pool` under each policy and audits what came of it in the same window of time.
+/// Replays the workload on `pool` under each policy and audits the result in the same window of time.
 pub(super) fn audits(
     workload: &Workload,
     pool: &Capacity,
-    weights: &Weights,
+    inputs: &PolicyInputs,
     properties: &[Property],
     window: Window,
-    policies: &[&'static Registration],
+    policies: &[Registration],
     decay: Decay,
 ) -> Result<Vec<PolicyRecord>, Failure> {
     if policies.is_empty() {
@@ -39,11 +40,14 @@ pub(super) fn audits(
         Some(_) => Cow::Owned(workload.clone().expanded()),
         None => Cow::Borrowed(workload),
     };
-    let audit = |policy: &&'static Registration| {
+    let audit = |policy: &Registration| {
         let decay = policy.needs_decay.then_some(decay);
-        let starts = starts_under(&tasks, pool, weights, policy, decay).map_err(|e| failed(policy, &e))?;
+        let starts = starts_under(&tasks, pool, inputs, policy.name, decay).map_err(|error| match error {
+            ReplayError::Policy(error) => policy_failure(error),
+            error => failed(policy, &error),
+        })?;
         let history = History::with_starts(&tasks, &starts).map_err(|e| failed(policy, &e))?;
-        let audit: Audit = history.audit(pool, weights, properties, window).map_err(|e| failed(policy, &e))?;
+        let audit: Audit = history.audit(pool, &inputs.weights, properties, window).map_err(|e| failed(policy, &e))?;
         Ok(PolicyRecord {
             policy: policy.name,
             delta: decay.map(|d| d.delta()),

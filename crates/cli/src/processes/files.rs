@@ -53,7 +53,7 @@ fn shown(ran: &Ran) -> ProcessRun {
         fact("window T", format!("{} s", parameters.window)),
         fact("bottleneck", format!("busy for more than {} of the window", parameters.threshold)),
         fact("grace", format!("{} s", parameters.grace)),
-        fact("priorities anew every", format!("{} s", parameters.recalculation())),
+        fact("priorities recalculated every", format!("{} s", parameters.recalculation())),
         fact("seed", parameters.seed.to_string()),
     ];
     if ran.scheduler.name == "bottleneck" {
@@ -78,14 +78,14 @@ fn figures(ran: &Ran, run: &ProcessRun) -> Result<Vec<(Figure, String)>, Failure
         title: format!("{title}, {under}"),
         description: description.into(),
     };
-    let a_line = "A line for each process; the steeper, the faster its progress; level while it waits.";
+    let a_line = "A line for each process; the steeper, the faster its progress; horizontal while it waits.";
     let mut figures = vec![
         draw_gantt(
             run,
             caption(
                 "gantt",
-                "Who is served".into(),
-                "A lane for each resource, coloured by who is served; lines mark bottlenecks.",
+                "Processes served".into(),
+                "A lane for each resource, coloured by the process served; lines mark bottlenecks.",
             ),
         )
         .map_err(mistake)?,
@@ -100,8 +100,8 @@ fn figures(ran: &Ran, run: &ProcessRun) -> Result<Vec<(Figure, String)>, Failure
         );
     }
     if !ran.recording.priorities.is_empty() {
-        let text = "What each process is entitled to and has not used, on the bottleneck where that is least; broken where \
-                    it touches none.";
+        let text = "Entitlement minus consumption of each process, on the bottleneck where that is minimal; interrupted where \
+                    it uses none.";
         let known = recorded_priorities(&ran.recording);
         figures.push(draw_priorities(
             &run.clients,

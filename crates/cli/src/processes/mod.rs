@@ -8,8 +8,9 @@ use std::path::{Path, PathBuf};
 use evenhand_documents::Document;
 use evenhand_model::{Quantity, Span, Time};
 use evenhand_processes::{
-    BottleneckInterval, Ensemble, Outcome, Parameters, Reading, Recording, Registration, SCHEDULERS, Scenario,
-    SettleError, Settled, Statistic, ensemble, read_programs, read_scenario, scheduler_named, settled,
+    BottleneckInterval, Ensemble, Outcome, Parameters, Reading, Recording, SCHEDULERS, Scenario, SchedulerRegistration,
+    Statistic, SteadyState, SteadyStateError, compare_steady_state, ensemble, read_programs, read_scenario,
+    scheduler_named,
 };
 
 use crate::args::{Common, ProcessesArgs};
@@ -18,13 +19,13 @@ use crate::failure::Failure;
 
 /// Under one scheduler: all runs, and the first one whole.
 pub(crate) struct Ran {
-    pub(crate) scheduler: &'static Registration,
+    pub(crate) scheduler: &'static SchedulerRegistration,
     pub(crate) scenario: Scenario,
     pub(crate) ensemble: Ensemble,
     pub(crate) first: Outcome,
     pub(crate) recording: Recording,
     /// What the scenario's own run settled into, or why that is not known.
-    pub(crate) settled: Result<Settled, SettleError>,
+    pub(crate) settled: Result<SteadyState, SteadyStateError>,
 }
 
 /// Points of a mean curve.
@@ -99,10 +100,10 @@ fn horizon(text: &str) -> Result<Time, Failure> {
     })
 }
 
-fn schedulers(names: &[String], parameters: &Parameters) -> Result<Vec<&'static Registration>, Failure> {
+fn schedulers(names: &[String], parameters: &Parameters) -> Result<Vec<&'static SchedulerRegistration>, Failure> {
     let own = [parameters.scheduler.clone()];
     let names = if names.is_empty() { &own } else { names };
-    let mut found: Vec<&'static Registration> = Vec::new();
+    let mut found: Vec<&'static SchedulerRegistration> = Vec::new();
     for name in names {
         let scheduler = scheduler_named(name)
             .ok_or_else(|| Failure::unknown("--scheduler", name, SCHEDULERS.iter().map(|s| s.name)))?;
@@ -115,7 +116,7 @@ fn schedulers(names: &[String], parameters: &Parameters) -> Result<Vec<&'static 
 }
 
 /// One run has the scenario's own seed; of several, each has its own, and the first is kept whole.
-fn ran(scheduler: &'static Registration, scenario: Scenario, runs: usize, is_drawn: bool) -> Ran {
+fn ran(scheduler: &'static SchedulerRegistration, scenario: Scenario, runs: usize, is_drawn: bool) -> Ran {
     let seed = if runs == 1 { scenario.parameters().seed } else { scenario.run_seed(0) };
     let asked = if is_drawn { Recording::new().with_priorities() } else { Recording::new().merged() };
     let mut recording = asked;
@@ -126,7 +127,7 @@ fn ran(scheduler: &'static Registration, scenario: Scenario, runs: usize, is_dra
         1 => of_one(&first),
         _ => ensemble(&scenario, runs, is_drawn.then_some(step)),
     };
-    let settled = settled(&scenario);
+    let settled = compare_steady_state(&scenario);
     Ran { scheduler, scenario, ensemble, first, recording, settled }
 }
 

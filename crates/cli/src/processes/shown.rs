@@ -1,6 +1,6 @@
-//! What is printed of runs: tables for people, one JSON document for programs.
+//! Output of runs: tables for people, one JSON document for programs.
 
-use evenhand_processes::{Scenario, Settled, Statistic};
+use evenhand_processes::{Scenario, Statistic, SteadyState};
 use serde_json::{Value, json};
 
 use super::Ran;
@@ -10,10 +10,10 @@ use crate::failure::Failure;
 use crate::figure::short;
 use crate::table::{Table, plain};
 
-/// More intervals than this are counted instead of listed.
+/// Largest number of intervals that are listed rather than counted.
 const MOST_INTERVALS: usize = 6;
 
-/// The programs and the rules in words.
+/// Describes the programs and parameters in words.
 pub(crate) fn explained(scenario: &Scenario, is_json: bool) -> Result<String, Failure> {
     let words = |client: &evenhand_processes::Client| -> Vec<String> {
         client.threads.iter().flat_map(|t| t.explain().lines().map(String::from).collect::<Vec<_>>()).collect()
@@ -54,7 +54,7 @@ pub(crate) fn explained(scenario: &Scenario, is_json: bool) -> Result<String, Fa
     Ok(lines.join("\n"))
 }
 
-/// A table for each scheduler; if there are several, first all beside each other.
+/// Renders a table for each scheduler; if there are several, a comparison first.
 pub(crate) fn tables(all: &[Ran]) -> String {
     let mut parts = Vec::new();
     if all.len() > 1 {
@@ -64,7 +64,7 @@ pub(crate) fn tables(all: &[Ran]) -> String {
     parts.join("\n\n")
 }
 
-/// When everybody finishes under each scheduler, and who could complain.
+/// Finish times under each scheduler, and the processes with justified complaints.
 fn compared(all: &[Ran]) -> String {
     let mut header = vec!["finish s".to_string()];
     header.extend(all.iter().map(|ran| ran.scheduler.name.to_string()));
@@ -75,7 +75,7 @@ fn compared(all: &[Ran]) -> String {
         row.extend(all.iter().map(|ran| statistic(&ran.ensemble.finish[number])));
         table.row(row);
     }
-    let mut row = vec!["could complain".to_string()];
+    let mut row = vec!["justified complaint".to_string()];
     row.extend(all.iter().map(|ran| match &ran.settled {
         Ok(settled) => complainers(ran, settled),
         Err(_) => "?".to_string(),
@@ -84,13 +84,13 @@ fn compared(all: &[Ran]) -> String {
     table.render()
 }
 
-fn complainers(ran: &Ran, settled: &Settled) -> String {
+fn complainers(ran: &Ran, settled: &SteadyState) -> String {
     let name = |user: usize| plain(&ran.scenario.clients()[settled.comparison.clients[user]].name);
     let names: Vec<String> = settled.comparison.complaints.iter().filter_map(|f| f.who).map(name).collect();
-    if names.is_empty() { "nobody".into() } else { names.join(", ") }
+    if names.is_empty() { "none".into() } else { names.join(", ") }
 }
 
-/// `15.02 ± 0.13`; `-` if it did not happen.
+/// Formats a statistic as `15.02 ± 0.13`; `-` of no values.
 fn statistic(s: &Statistic) -> String {
     match s.count {
         0 => "-".into(),
@@ -120,11 +120,11 @@ fn one(ran: &Ran) -> String {
     let of = if runs == 1 { String::new() } else { format!(", mean ± standard deviation of {runs} runs") };
     let mut lines = vec![format!("{}: {}{of}", ran.scheduler.name, ran.scheduler.about), String::new(), table.render()];
     lines.push(String::new());
-    lines.push("After seconds of use: part of the time that the resource could serve until the run ended.".into());
+    lines.push("In parentheses: use as a fraction of the resource's service time until the end of the run.".into());
     let first = if runs == 1 { "" } else { " (first run)" };
     for (number, resource) in resources.iter().enumerate() {
         let intervals = ran.bottlenecks(number);
-        let said = match intervals.len() {
+        let times = match intervals.len() {
             0 => "never".to_string(),
             n if n > MOST_INTERVALS => {
                 format!("{n} times, {} s in all", short(ran.first.bottleneck[number].secs_f64()))
@@ -135,7 +135,7 @@ fn one(ran: &Ran) -> String {
                 each.collect::<Vec<_>>().join(", ")
             }
         };
-        lines.push(format!("{} is a bottleneck{first}: {said}", resource.name));
+        lines.push(format!("{} is a bottleneck{first}: {times}", resource.name));
     }
     lines.push(String::new());
     lines.push(match &ran.settled {
@@ -145,7 +145,7 @@ fn one(ran: &Ran) -> String {
     lines.join("\n")
 }
 
-/// What part of a resource's time a process used, in the mean.
+/// Mean fraction of a resource's time that a process used.
 fn share(ran: &Ran, client: usize, resource: usize) -> f64 {
     let servers = f64::from(ran.scenario.resources()[resource].servers);
     let of = |o: &evenhand_processes::Outcome| match o.end.secs_f64() {
@@ -159,9 +159,9 @@ fn waited(ran: &Ran, client: usize) -> Statistic {
     Statistic::of(ran.ensemble.outcomes.iter().map(move |o| o.waited[client].secs_f64()))
 }
 
-/// What the run settled into, beside what the theory divides.
-fn long_run(ran: &Ran, settled: &Settled) -> String {
-    let Settled { from, until, comparison, tolerance } = settled;
+/// Shares in the steady state, and those of the off-line division.
+fn long_run(ran: &Ran, settled: &SteadyState) -> String {
+    let SteadyState { from, until, comparison, tolerance } = settled;
     let resources = ran.scenario.resources();
     let mut header = vec!["process".to_string()];
     header.extend(resources.iter().flat_map(|r| [r.name.clone(), "off line".to_string()]));
@@ -175,7 +175,7 @@ fn long_run(ran: &Ran, settled: &Settled) -> String {
     }
     let mut lines = vec![
         format!(
-            "From {} to {} s everybody stays in one phase. Shares then, beside the off-line division (bmf):",
+            "From {} to {} s every process stays in one phase. Shares in that time, and in the off-line division (bmf):",
             short(from.secs_f64()),
             short(until.secs_f64())
         ),
@@ -185,7 +185,7 @@ fn long_run(ran: &Ran, settled: &Settled) -> String {
     for finding in &comparison.complaints {
         let (Some(who), Some(on)) = (finding.who, finding.on) else { continue };
         lines.push(format!(
-            "{} could complain: it has {} of {} and is entitled to {} (counted as equal within {})",
+            "{} has a justified complaint: it has {} of {} and is entitled to {} (shares within {} count as equal)",
             plain(&ran.scenario.clients()[comparison.clients[who]].name),
             percent(finding.has),
             resources[on].name,
@@ -194,7 +194,10 @@ fn long_run(ran: &Ran, settled: &Settled) -> String {
         ));
     }
     if comparison.complaints.is_empty() {
-        lines.push(format!("Nobody could complain (shares within {} count as equal).", percent(*tolerance)));
+        lines.push(format!(
+            "No process has a justified complaint (shares within {} count as equal).",
+            percent(*tolerance)
+        ));
     }
     lines.join("\n")
 }
@@ -244,7 +247,7 @@ fn record(ran: &Ran) -> Value {
     })
 }
 
-fn long_run_record(ran: &Ran, settled: &Settled) -> Value {
+fn long_run_record(ran: &Ran, settled: &SteadyState) -> Value {
     let comparison = &settled.comparison;
     let name = |user: usize| ran.scenario.clients()[comparison.clients[user]].name.clone();
     let resource = |r: usize| ran.scenario.resources()[r].name.clone();

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
-use evenhand_policies::equivalents::Combine;
+use evenhand_policies::DEFAULT_POLICY;
 
-use crate::args::combine;
+use crate::policy_args::PolicyArgs;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum SlurmVerb {
@@ -54,7 +54,7 @@ pub(crate) struct ShowArgs {
 #[derive(Args, Debug)]
 pub(crate) struct OrderArgs {
     /// The policy, as in evenhand study
-    #[arg(long, default_value = "drf", value_name = "NAME")]
+    #[arg(long, default_value = DEFAULT_POLICY, value_name = "NAME")]
     pub(crate) policy: String,
     /// How fast a policy with a memory forgets: the time after which half is left
     #[arg(long, value_name = "TIME", conflicts_with = "delta")]
@@ -65,9 +65,8 @@ pub(crate) struct OrderArgs {
     /// How far back what ended counts, for policies with a memory [default: ten half-lives, at most 60d]
     #[arg(long, value_name = "TIME")]
     pub(crate) memory: Option<String>,
-    /// Under the policy penalty: how GPUs count beside processors and memory: max, sum, max-plus-optional
-    #[arg(long, default_value = Combine::default().name(), value_name = "HOW", value_parser = combine)]
-    pub(crate) combine: Combine,
+    #[command(flatten)]
+    pub(crate) policies: PolicyArgs,
     /// Under the policy penalty: what a second in a partition costs, where it is not 1
     #[arg(long, value_delimiter = ',', value_name = "PARTITION=NUMBER,…")]
     pub(crate) price: Vec<String>,

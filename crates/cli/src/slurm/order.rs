@@ -3,17 +3,21 @@
 use std::collections::BTreeMap;
 
 use evenhand_model::{Quantity, Rational, Span};
-use evenhand_policies::{POLICIES, registration};
+use evenhand_policies::Registry;
 use evenhand_slurm::PlanOptions;
 
 use super::args::OrderArgs;
 use crate::decay;
 use crate::failure::Failure;
+use crate::policy_args::named_policies;
 
 /// The options, and how far back what ended counts.
-pub(super) fn options(args: &OrderArgs, depth: usize) -> Result<(PlanOptions, Span), Failure> {
-    let policy = registration(&args.policy)
-        .ok_or_else(|| Failure::unknown("--policy", &args.policy, POLICIES.iter().map(|p| p.name)))?;
+pub(super) fn options(args: &OrderArgs, registry: &Registry, depth: usize) -> Result<(PlanOptions, Span), Failure> {
+    let names = [args.policy.clone()];
+    let policies = named_policies(registry, &names)?;
+    args.policies.refuse_unused(registry, &names)?;
+    let settings = args.policies.settings(registry)?;
+    let needs_decay = policies.iter().any(|policy| policy.needs_decay);
     let decay = decay::of_either(args.delta.as_deref(), args.half_life.as_deref())?;
     let memory = match &args.memory {
         Some(text) => Span::parse(text).map_err(|e| Failure::Input(format!("--memory: {e}")))?,
@@ -23,11 +27,12 @@ pub(super) fn options(args: &OrderArgs, depth: usize) -> Result<(PlanOptions, Sp
             Span::from_secs(ten.min(60.0 * 86_400.0).ceil() as u64)
         }
     };
-    let decay = policy.needs_decay.then_some(decay);
+    let decay = needs_decay.then_some(decay);
     let memory = if decay.is_some() { memory } else { Span::ZERO };
     let prices = args.price.iter().map(|text| price(text)).collect::<Result<BTreeMap<_, _>, _>>()?;
     let speed_feature = args.speed_feature.clone();
-    Ok((PlanOptions { policy, decay, combine: args.combine, prices, speed_feature, depth }, memory))
+    let (registry, policy) = (registry.clone(), args.policy.clone());
+    Ok((PlanOptions { registry, policy, settings, decay, prices, speed_feature, depth }, memory))
 }
 
 fn price(text: &str) -> Result<(String, Rational), Failure> {

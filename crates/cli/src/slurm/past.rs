@@ -2,17 +2,22 @@
 
 use std::path::Path;
 
-use clap::Parser;
+use evenhand_policies::Registry;
 
 use super::args::PastArgs;
 use super::pull::{Site, pull};
-use crate::args::{Cli, Common, Verb};
+use crate::args::{self, Cli, Common, Verb};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
 use crate::{audit, study};
 
-pub(super) fn study(args: &PastArgs, common: &Common, console: &Console) -> Result<Outcome, Failure> {
-    run(args, common, console, "study", |site| {
+pub(super) fn study(
+    args: &PastArgs,
+    common: &Common,
+    registry: &Registry,
+    console: &Console,
+) -> Result<Outcome, Failure> {
+    run(args, common, registry, console, "study", |site| {
         let mut arguments = vec![text(&site.workload)];
         let mut add = |unless: &[&str], option: &str, value: String| {
             if !has(&args.rest, unless) {
@@ -30,8 +35,13 @@ pub(super) fn study(args: &PastArgs, common: &Common, console: &Console) -> Resu
     })
 }
 
-pub(super) fn audit(args: &PastArgs, common: &Common, console: &Console) -> Result<Outcome, Failure> {
-    run(args, common, console, "audit", |site| {
+pub(super) fn audit(
+    args: &PastArgs,
+    common: &Common,
+    registry: &Registry,
+    console: &Console,
+) -> Result<Outcome, Failure> {
+    run(args, common, registry, console, "audit", |site| {
         let mut arguments = vec!["--history".to_string(), text(&site.workload)];
         if !has(&args.rest, &["--capacity"]) {
             arguments.extend(["--capacity".to_string(), text(&site.cluster)]);
@@ -47,6 +57,7 @@ pub(super) fn audit(args: &PastArgs, common: &Common, console: &Console) -> Resu
 fn run(
     args: &PastArgs,
     common: &Common,
+    registry: &Registry,
     console: &Console,
     verb: &str,
     arguments: impl Fn(&Site) -> Vec<String>,
@@ -63,22 +74,22 @@ fn run(
         command.extend(args.rest.iter().cloned());
         command
     };
-    parse(&command(&nowhere));
+    parse(registry, &command(&nowhere));
     let site = pull(args, common, console)?;
     let typed = command(&site);
     console.note(&format!("Without Slurm, from what was read: {}", typed.join(" ")));
-    let cli = parse(&typed);
+    let cli = parse(registry, &typed);
     let console = Console::new(&cli.common);
     match cli.verb {
-        Verb::Study(arguments) => study::run(&arguments, &cli.common, &console).map(|()| Outcome::Done),
-        Verb::Audit(arguments) => audit::run(&arguments, &cli.common, &console),
+        Verb::Study(arguments) => study::run(&arguments, &cli.common, registry, &console).map(|()| Outcome::Done),
+        Verb::Audit(arguments) => audit::run(&arguments, &cli.common, registry, &console),
         _ => Err(Failure::Environment(format!("{verb} is not the verb that was read"))),
     }
 }
 
 /// Ends with clap's own message where the options are wrong.
-fn parse(command: &[String]) -> Cli {
-    Cli::try_parse_from(command).unwrap_or_else(|error| error.exit())
+fn parse(registry: &Registry, command: &[String]) -> Cli {
+    args::parse(registry, command).unwrap_or_else(|error| error.exit())
 }
 
 /// Options of this verb that stand after those of the other, which would take them for its own.

@@ -3,8 +3,10 @@
 use std::collections::BTreeMap;
 
 use evenhand_model::{Nano, Time};
+use evenhand_policies::Registry;
 use evenhand_slurm::{
-    Accounts, Configuration, Ended, Hold, Job, Lacks, Nodes, Partitions, Place, Plan, Queue, Seen, Unranked,
+    Accounts, Configuration, FinishedJob, Hold, Job, Lacks, Nodes, Partitions, Place, Plan, PlanError, Queue,
+    SiteSnapshot, Unranked,
 };
 use serde::Serialize;
 
@@ -13,13 +15,14 @@ use super::show::unless;
 use super::{failed, order, site, when};
 use crate::console::Console;
 use crate::failure::{Failure, Outcome};
+use crate::policy_args::policy_failure;
 use crate::study::short;
 use crate::table::{Table, plain};
 
 /// The order, for programs.
 #[derive(Debug, Serialize)]
 struct Record {
-    policy: &'static str,
+    policy: String,
     at_s: f64,
     places: Vec<PlaceRecord>,
     unranked: Vec<UnrankedRecord>,
@@ -61,8 +64,8 @@ struct UserRecord {
     entitlement: f64,
 }
 
-pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<Outcome, Failure> {
-    let (options, memory) = order::options(&args.order, args.depth)?;
+pub(super) fn run(args: &PlanArgs, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
+    let (options, memory) = order::options(&args.order, registry, args.depth)?;
     let slurm = site(&args.queue, console);
     let slurm = slurm.as_ref();
     let now = when::now();
@@ -78,23 +81,27 @@ pub(super) fn run(args: &PlanArgs, console: &Console) -> Result<Outcome, Failure
     let accounts = accounts.filter(|a| !a.associations.is_empty());
     let mut ended = None;
     if options.decay.is_some() {
-        let read = Ended::read(slurm, now.before(memory), now, true);
+        let read = FinishedJob::read(slurm, now.saturating_sub(memory), now, true);
         ended = unless(read, "Without accounting, what ended is not remembered", &mut notes)?;
     }
     notes.iter().for_each(|note| console.note(note));
     let queue = Queue::read(slurm).map_err(failed)?;
-    let seen = Seen {
+    let site = SiteSnapshot {
         nodes: &nodes,
         partitions: &partitions,
         accounts: accounts.as_ref(),
         queue: &queue,
         ended: ended.as_deref().unwrap_or_default(),
+        configuration: Some(&configuration),
     };
-    let plan = Plan::new(&seen, &options, now).map_err(|e| Failure::Environment(e.to_string()))?;
+    let plan = Plan::new(&site, &options, now).map_err(|error| match error {
+        PlanError::Policy(error) => policy_failure(error),
+        error => Failure::Environment(error.to_string()),
+    })?;
     if let Some(job) = args.why {
-        return console.result(&why(&plan, &queue, job, options.policy.name)?).map(|()| Outcome::Done);
+        return console.result(&why(&plan, &queue, job, &options.policy)?).map(|()| Outcome::Done);
     }
-    let record = Record::new(&plan, &queue, options.policy.name, now);
+    let record = Record::new(&plan, &queue, &options.policy, now);
     if console.is_json() {
         console.json(&record)?
     } else {
@@ -114,7 +121,7 @@ fn own_order(plan: &Plan, queue: &Queue) -> BTreeMap<usize, usize> {
 }
 
 impl Record {
-    fn new(plan: &Plan, queue: &Queue, policy: &'static str, now: Time) -> Record {
+    fn new(plan: &Plan, queue: &Queue, policy: &str, now: Time) -> Record {
         let own = own_order(plan, queue);
         let named = |values: &[f64]| {
             let names = plan.resources.iter().map(|r| r.name.clone());
@@ -148,7 +155,7 @@ impl Record {
             entitlement: p.entitlement,
         });
         Record {
-            policy,
+            policy: policy.to_string(),
             at_s: now.secs_f64(),
             places: plan.places.iter().enumerate().map(place).collect(),
             unranked: unranked.collect(),

@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 
 use evenhand_model::{Rational, Workload};
 use evenhand_slurm::{
-    Accounts, ClusterOptions, Configuration, History, Nodes, Partitions, ReadError, Shares, System, Window, cluster,
+    Accounts, ClusterOptions, Configuration, History, LocalCommands, Nodes, Partitions, RawShares, ReadError, Window,
+    cluster,
 };
 use evenhand_study::{accounts_text, cluster_text};
 
@@ -28,7 +29,7 @@ pub(super) struct Site {
 }
 
 pub(super) fn options(args: &MachineArgs) -> ClusterOptions {
-    ClusterOptions { without_out: args.without_down, speed_feature: args.speed_feature.clone() }
+    ClusterOptions { exclude_unavailable: args.without_down, speed_feature: args.speed_feature.clone() }
 }
 
 /// Reads history, machines and accounts, and writes them to the folder.
@@ -39,7 +40,7 @@ pub(super) fn pull(args: &PastArgs, common: &Common, console: &Console) -> Resul
     if to.unwrap_or(now) <= from {
         return Err(Failure::Input("--to: expected a later time than that of --from".into()));
     }
-    let slurm = System::default();
+    let slurm = LocalCommands::default();
     let configuration = Configuration::read(&slurm).map_err(failed)?;
     let nodes = Nodes::read(&slurm).map_err(failed)?.nodes;
     let partitions = Partitions::read(&slurm).map_err(failed)?.partitions;
@@ -92,7 +93,7 @@ fn scope(args: &PastArgs, configuration: &Configuration, workload: &Workload) ->
 
 /// Writes the accounts with the shares of the workload's users, if the site has any.
 fn accounts(
-    slurm: &System,
+    slurm: &LocalCommands,
     configuration: &Configuration,
     workload: &Workload,
     folder: &Path,
@@ -118,7 +119,7 @@ fn accounts(
         let account = columns.account.as_ref().and_then(|c| workload.accounts().get(c[row] as usize));
         worked.extend(account.map(|account| (workload.users()[user.index()].as_str(), account.as_str())));
     }
-    let mut shares: BTreeMap<&str, Shares> = BTreeMap::new();
+    let mut shares: BTreeMap<&str, RawShares> = BTreeMap::new();
     let mut differ = Vec::new();
     for (user, account, share) in accounts.users() {
         if worked.contains(&(user, account)) && *shares.entry(user).or_insert(share) != share && !differ.contains(&user)

@@ -6,9 +6,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use evenhand_model::Span;
-use evenhand_policies::Standing;
-use evenhand_slurm::drive::{DriveError, DriveOptions, Driver, Released, Store, StoreError, Tick};
-use evenhand_slurm::{Configuration, Party, PlanOptions, System};
+use evenhand_policies::{Registry, Standing};
+use evenhand_slurm::queue_driver::{
+    DriveError, DriveOptions, Driver, ReleaseOutcome, SavedState, SavedStateError, TickOutcome,
+};
+use evenhand_slurm::{Configuration, LocalCommands, Party, PlanOptions};
 use serde::Serialize;
 
 use super::args::{ReleaseArgs, RunArgs};
@@ -41,8 +43,8 @@ struct Totals {
     errors: u64,
 }
 
-pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure> {
-    let (plan, memory) = order::options(&args.order, args.depth)?;
+pub(super) fn run(args: &RunArgs, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
+    let (plan, memory) = order::options(&args.order, registry, args.depth)?;
     let span = |option: &str, text: &str| {
         let span = Span::parse(text).map_err(|e| Failure::Input(format!("{option}: {e}")))?;
         if span < Span::from_secs(1) {
@@ -51,7 +53,7 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
         Ok(Duration::from_nanos(span.nanos()))
     };
     let (interval, give_up) = (span("--interval", &args.interval)?, span("--give-up", &args.give_up)?);
-    let slurm = System { patience: Duration::from_secs(60) };
+    let slurm = LocalCommands { timeout: Duration::from_secs(60) };
     let configuration = Configuration::read(&slurm).map_err(failed)?;
     if configuration.get("PriorityType").is_some_and(|t| !t.contains("multifactor")) {
         return Err(Failure::Environment(
@@ -64,13 +66,14 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
         exposition::serve("--metrics", address, move || shown.get())?;
     }
     make_folder_of(&args.state)?;
-    let store = Store::open(&args.state).map_err(store_failed)?;
+    let store = SavedState::open(&args.state).map_err(store_failed)?;
     let options = DriveOptions {
         plan: plan.clone(),
         apply: args.apply,
-        most_changes: args.rate.saturating_mul(interval.as_secs().max(1) as usize).max(1),
-        memory,
+        max_changes: args.rate.saturating_mul(interval.as_secs().max(1) as usize).max(1),
+        history: memory,
         cluster: configuration.cluster().map(String::from),
+        configuration: Some(configuration),
     };
     let mut driver = Driver::new(&slurm, &store, options).map_err(store_failed)?;
     let (stop, stopped) = channel();
@@ -80,7 +83,7 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
         "{} {} places in the order of {} every {} s{}.",
         if args.apply { "Keeping" } else { "Dry run, nothing is written (--apply writes): would keep" },
         args.depth,
-        plan.policy.name,
+        plan.policy,
         interval.as_secs(),
         if args.looks.is_some() { "" } else { ", until stopped" }
     ));
@@ -100,7 +103,7 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
                 }
                 totals.changes += if args.apply { tick.changes.len() as u64 } else { 0 };
             }
-            Err(error) if error.may_pass() => {
+            Err(error) if error.is_transient() => {
                 totals.errors += 1;
                 silent_since.get_or_insert(begun);
             }
@@ -111,7 +114,7 @@ pub(super) fn run(args: &RunArgs, console: &Console) -> Result<Outcome, Failure>
             page.set(families(&looked, &plan, took, totals));
         }
         if let Err(error) = looked
-            && !error.may_pass()
+            && !error.is_transient()
         {
             finish(&mut driver, args, console)?;
             return Err(drive_failed(error));
@@ -141,35 +144,42 @@ pub(super) fn release(args: &ReleaseArgs, console: &Console) -> Result<Outcome, 
     if !args.state.exists() {
         return Err(Failure::Input(format!("{}: there is no such file; nothing was written", args.state.display())));
     }
-    let slurm = System::default();
-    let store = Store::open(&args.state).map_err(store_failed)?;
+    let slurm = LocalCommands::default();
+    let store = SavedState::open(&args.state).map_err(store_failed)?;
     let options = DriveOptions {
         plan: PlanOptions {
-            policy: &evenhand_policies::POLICIES[0],
+            registry: Registry::built_in(),
+            policy: String::new(),
+            settings: Default::default(),
             decay: None,
-            combine: Default::default(),
             prices: BTreeMap::new(),
             speed_feature: None,
             depth: 0,
         },
         apply: true,
-        most_changes: usize::MAX,
-        memory: Span::ZERO,
+        max_changes: usize::MAX,
+        history: Span::ZERO,
         cluster: None,
+        configuration: None,
     };
     let back = Driver::new(&slurm, &store, options).map_err(store_failed)?.release().map_err(drive_failed)?;
     console.result(&put_back(&back))?;
-    Ok(if back.refused.is_none() { Outcome::Done } else { Outcome::DoesNotHold })
+    Ok(if back.rejection.is_none() { Outcome::Done } else { Outcome::DoesNotHold })
 }
 
-fn put_back(back: &Released) -> String {
+fn put_back(back: &ReleaseOutcome) -> String {
     let jobs = if back.jobs == 1 { "1 job has".into() } else { format!("{} jobs have", back.jobs) };
-    let refused = back.refused.as_ref().map_or(String::new(), |said| format!(" Slurm said: {said}."));
+    let refused = back.rejection.as_ref().map_or(String::new(), |said| format!(" Slurm said: {said}."));
     format!("{jobs} the site factor 0 again.{refused}")
 }
 
-fn log(looked: &Result<Tick, DriveError>, took: Duration, applied: bool, console: &Console) -> Result<(), Failure> {
-    let empty = Tick::default();
+fn log(
+    looked: &Result<TickOutcome, DriveError>,
+    took: Duration,
+    applied: bool,
+    console: &Console,
+) -> Result<(), Failure> {
+    let empty = TickOutcome::default();
     let tick = looked.as_ref().unwrap_or(&empty);
     let look = Look {
         at_s: when::now().secs_f64(),
@@ -177,11 +187,11 @@ fn log(looked: &Result<Tick, DriveError>, took: Duration, applied: bool, console
         running: tick.running,
         places: tick.plan.as_ref().map_or(0, |plan| plan.places.len()),
         changes: tick.changes.len(),
-        left: tick.left,
-        left_alone: tick.left_alone,
+        left: tick.deferred,
+        left_alone: tick.set_by_others,
         applied,
         took_s: took.as_secs_f64(),
-        refused: tick.refused.as_deref(),
+        refused: tick.rejection.as_deref(),
         error: looked.as_ref().err().map(DriveError::to_string),
     };
     if console.is_json() {
@@ -205,13 +215,13 @@ fn log(looked: &Result<Tick, DriveError>, took: Duration, applied: bool, console
     if let Some(refused) = look.refused {
         said.push_str(&format!("; Slurm said: {refused}"));
     }
-    if let Some(why) = &tick.without_accounting {
+    if let Some(why) = &tick.accounting_error {
         said.push_str(&format!("; what ended is known from the queue only ({why})"));
     }
     console.result(&said)
 }
 
-fn families(looked: &Result<Tick, DriveError>, options: &PlanOptions, took: Duration, totals: Totals) -> String {
+fn families(looked: &Result<TickOutcome, DriveError>, options: &PlanOptions, took: Duration, totals: Totals) -> String {
     let mut text = Text::default();
     let one = |value: f64| [(Vec::new(), value)];
     text.family("evenhand_looks_total", "counter", "Looks at the queue.", one(totals.looks as f64));
@@ -223,7 +233,7 @@ fn families(looked: &Result<Tick, DriveError>, options: &PlanOptions, took: Dura
     let Ok(tick) = looked else { return text.finish() };
     text.family("evenhand_jobs_waiting", "gauge", "Records of waiting jobs.", one(tick.waiting as f64));
     text.family("evenhand_jobs_running", "gauge", "Running jobs.", one(tick.running as f64));
-    text.family("evenhand_jobs_left_alone", "gauge", "Jobs whose priority others set.", one(tick.left_alone as f64));
+    text.family("evenhand_jobs_left_alone", "gauge", "Jobs whose priority others set.", one(tick.set_by_others as f64));
     let Some(plan) = &tick.plan else { return text.finish() };
     // Of each user who waits the standing before the first of the user's places: what holds now.
     let mut first: BTreeMap<usize, &Standing> = BTreeMap::new();
@@ -242,7 +252,7 @@ fn families(looked: &Result<Tick, DriveError>, options: &PlanOptions, took: Dura
     }
     let rows = users().map(|(party, standing)| {
         let [user, account] = labels(party);
-        (vec![("policy", options.policy.name), user, account], standing.key)
+        (vec![("policy", options.policy.as_str()), user, account], standing.key)
     });
     text.family("evenhand_key", "gauge", "What decides: the least goes first.", rows);
     // How far dominant shares over entitlements are apart among those who wait: 0 is fair by the moment.
@@ -269,7 +279,7 @@ fn make_folder_of(path: &Path) -> Result<(), Failure> {
     }
 }
 
-fn store_failed(error: StoreError) -> Failure {
+fn store_failed(error: SavedStateError) -> Failure {
     Failure::Environment(format!("--state: {error}"))
 }
 

@@ -1,7 +1,7 @@
 //! Times as people type them.
 
+use evenhand_model::calendar::parse_date_time;
 use evenhand_model::{Span, Time};
-use evenhand_workload::slurm::clock;
 
 use crate::failure::Failure;
 
@@ -12,8 +12,8 @@ pub(super) fn when(option: &str, text: &str, now: Time) -> Result<Time, Failure>
         16 => format!("{text}:00"),
         _ => text.to_string(),
     };
-    let ago = || Span::parse(text).ok().map(|span| now.before(span));
-    clock(whole.as_bytes()).or_else(ago).ok_or_else(|| {
+    let ago = || Span::parse(text).ok().map(|span| now.saturating_sub(span));
+    parse_date_time(whole.as_bytes()).or_else(ago).ok_or_else(|| {
         Failure::Input(format!(
             "{option}: found {text:?}, expected a date or time in UTC (2026-01-31, 2026-01-31T12:00), or so long ago (30d, 12h)"
         ))

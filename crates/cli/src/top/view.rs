@@ -1,7 +1,7 @@
 //! What is drawn, from a status and a selection.
 
 use evenhand_agent::Status;
-use evenhand_enforcers::cgroups::Control;
+use evenhand_enforcers::cgroups::Resource;
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Style, Stylize};
@@ -76,7 +76,7 @@ impl View {
     }
 
     fn head(&self, frame: &mut Frame<'_>, area: Rect) {
-        let second = match (&self.silent, self.status.remarks.first()) {
+        let second = match (&self.silent, self.status.warnings.first()) {
             (Some(why), _) => Line::from(why.clone()).red(),
             (None, Some(remark)) => Line::from(plain(remark)).yellow(),
             (None, None) => {
@@ -97,8 +97,8 @@ impl View {
 
     fn resources(&self, frame: &mut Frame<'_>, area: Rect) {
         const WIDTH: usize = 30;
-        let row = |control: Control| {
-            let of = self.status.resources.get(control.resource())?;
+        let row = |control: Resource| {
+            let of = self.status.resources.get(control.name())?;
             let part = if of.supply > 0.0 { (of.used / of.supply).clamp(0.0, 1.0) } else { 0.0 };
             let full = (part * WIDTH as f64).round() as usize;
             let bar = format!("{}{}", "#".repeat(full), ".".repeat(WIDTH - full));
@@ -106,7 +106,7 @@ impl View {
             let there = if of.supply > 0.0 { amount(control, of.supply) } else { "unknown".into() };
             let by = of.enforced_by.clone().unwrap_or_else(|| "not divided".into());
             Some(Row::new(vec![
-                Cell::from(control.resource()),
+                Cell::from(control.name()),
                 Cell::from(bar),
                 Cell::from(format!("{} of {there}", amount(control, of.used))),
                 Cell::from(if of.bottleneck { "bottleneck" } else { "" }).red(),
@@ -114,7 +114,7 @@ impl View {
             ]))
         };
         let widths = [5, WIDTH as u16, 24, 10, 40].map(Constraint::Length);
-        let table = Table::new(Control::ALL.into_iter().filter_map(row), widths)
+        let table = Table::new(Resource::ALL.into_iter().filter_map(row), widths)
             .block(Block::bordered().title(format!("{} has", plain(&self.status.node))));
         frame.render_widget(table, area);
     }
@@ -131,7 +131,7 @@ impl View {
                 let cell = Cell::from(format!("{has:.1}/{due:.1}"));
                 if has > due + 1.0 { cell.red() } else { cell }
             });
-            let first = [plain(&user.name), format!("{:+.3}", user.heaviness), user.guests.to_string()];
+            let first = [plain(&user.name), format!("{:+.3}", user.heaviness), user.workloads.to_string()];
             Row::new(first.into_iter().map(Cell::from).chain(shares).collect::<Vec<_>>())
         });
         let widths = [Constraint::Min(12), Constraint::Length(9), Constraint::Length(6)];
@@ -149,13 +149,13 @@ impl View {
         let chosen = self.status.users.get(self.selected).map(|user| &user.name);
         // Those of the chosen user first.
         let (mine, others): (Vec<_>, Vec<_>) =
-            self.status.guests.iter().partition(|guest| Some(&guest.owner) == chosen);
+            self.status.workloads.iter().partition(|guest| Some(&guest.owner) == chosen);
         let rows = mine.iter().map(|guest| Row::new(guest_row(guest)).bold());
         let rows = rows.chain(others.iter().map(|guest| Row::new(guest_row(guest))));
         let widths = [Constraint::Min(14), Constraint::Min(8)].into_iter();
         let widths = widths.chain([7, 7, 6, 10, 10, 10].map(Constraint::Length)).chain([Constraint::Min(20)]);
-        let elsewhere = self.status.users.iter().map(|user| u64::from(user.guests)).sum::<u64>();
-        let elsewhere = elsewhere.saturating_sub(self.status.guests.len() as u64);
+        let elsewhere = self.status.users.iter().map(|user| u64::from(user.workloads)).sum::<u64>();
+        let elsewhere = elsewhere.saturating_sub(self.status.workloads.len() as u64);
         let table = Table::new(rows, widths.collect::<Vec<_>>())
             .header(Row::new(header.to_vec()).bold())
             .block(Block::bordered().title(format!("guests on {}; {elsewhere} elsewhere", plain(&self.status.node))));
@@ -178,7 +178,7 @@ impl View {
 
 #[cfg(test)]
 mod tests {
-    use evenhand_agent::{GuestStatus, ResourceStatus, UserStatus};
+    use evenhand_agent::{ResourceStatus, UserStatus, WorkloadStatus};
 
     use super::*;
 
@@ -189,16 +189,16 @@ mod tests {
             heaviness,
             shares: parts(share),
             entitlements: parts(0.5),
-            guests: 2,
+            workloads: 2,
         };
-        let guest = |name: &str, owner: &str| GuestStatus {
+        let guest = |name: &str, owner: &str| WorkloadStatus {
             name: name.into(),
             owner: owner.into(),
             path: format!("fair/{name}"),
             weight: 0.5,
             load: [("cpu".to_owned(), 1.25)].into(),
             written: [("cpu".to_owned(), 50)].into(),
-            ..GuestStatus::default()
+            ..WorkloadStatus::default()
         };
         let cpu = ResourceStatus { supply: 2.0, used: 2.0, bottleneck: true, enforced_by: Some("cpu.weight".into()) };
         Status {
@@ -208,7 +208,7 @@ mod tests {
             applied: true,
             resources: [("cpu".to_owned(), cpu)].into(),
             users: vec![user("dora", 0.4, 0.6), user("emil", -0.4, 0.4)],
-            guests: vec![guest("d.1", "dora"), guest("e.1", "emil")],
+            workloads: vec![guest("d.1", "dora"), guest("e.1", "emil")],
             ..Status::default()
         }
     }

@@ -143,9 +143,9 @@ account = 'biology'
 weight = 3
 demand = { cpu = 1 }
 ";
-    // sdrf knows no accounts and says so; whoever divides by them gives 4, 2 and 6.
+    // sdrf does not support accounts; the mechanisms that do give 4, 2 and 6.
     let bench = Bench::with("p.toml", text);
-    let refused = bench.refuses(&["allocate", "p.toml", "--mechanism", "sdrf"], 2, &["sdrf knows no accounts"]);
+    let refused = bench.refuses(&["allocate", "p.toml", "--mechanism", "sdrf"], 2, &["sdrf does not support accounts"]);
     assert!(refused.stderr.contains("drf and max-min divide by accounts"));
 }
 
@@ -228,7 +228,10 @@ fn a_wrong_command_line() {
     );
     refuses(&["--mechanism", "drf,"], &["--mechanism: found \"\""]);
     refuses(&["--mechanism", "drf,drf"], &["drf is named twice"]);
-    refuses(&["--mechanism", "max-min"], &["max-min divides one resource, found 2; drf is its generalisation"]);
+    refuses(
+        &["--mechanism", "max-min"],
+        &["max-min divides one resource, found 2; its generalization to several is drf"],
+    );
     refuses(&["--sharing-incentive=maybe"], &["maybe"]);
     bench.refuses(&["allocate"], 2, &["PROBLEM"]);
     bench.refuses(&["allocate", "none.toml"], 2, &["none.toml: No such file"]);
@@ -251,7 +254,7 @@ fn bad_problems_are_shown_with_the_place() {
         ),
         ("mem = 18", "mem = \"0/0\"", "p.toml:3:7: capacity of mem: found \"0/0\", a division by 0"),
         ("mem = 18", "mem = 1e99", "p.toml:3:7: capacity of mem: found \"1e99\", which is too long or too large"),
-        ("mem = 18", "cpu = 18", "p.toml:3:1: \"cpu\" is here a second time, expected once"),
+        ("mem = 18", "cpu = 18", "p.toml:3:1: \"cpu\" occurs a second time, expected once"),
         ("cpu = 1,", "gpu = 1,", "p.toml:6:12: demand of \"A\" names the resource \"gpu\", which has no capacity"),
         ("cpu = 1, mem = 4", "cpu = 0", "p.toml:6:10: demand of \"A\": found nothing above 0"),
         ("\"B\"", "\"A\"", "p.toml:8:8: name of the user: found \"A\" a second time"),
@@ -281,7 +284,7 @@ fn bad_problems_are_shown_with_the_place() {
     let bench = Bench::with("p.toml", "[capacity]\ncpu = 1\n");
     bench.refuses(&["allocate", "p.toml"], 2, &["p.toml:1:1: the document: found no user, expected at least one"]);
     let bench = Bench::with("p.json", PAPER_JSON.replace("\"cpu\": 1", "\"cpu\": 1e"));
-    bench.refuses(&["allocate", "p.json"], 2, &["error: p.json:3:", "this is not JSON", "^"]);
+    bench.refuses(&["allocate", "p.json"], 2, &["error: p.json:3:", "invalid JSON", "^"]);
     bench.run_with_input(&["allocate", "-"], b"[capacity]\ncpu = x\n").refused(2, &["error: <stdin>:2:7: "]);
     bench.run_with_input(&["allocate", "-"], b"").refused(2, &["error: <stdin>:1:1: the document: found no capacity"]);
 }

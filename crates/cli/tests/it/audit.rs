@@ -46,7 +46,7 @@ fn a_finding_a_line_in_the_problems_units() {
             "sharing_incentive: A on mem: has 1 tasks, due 2.25; short by 1.25 (1.25 cpu, 5 mem)",
         ],
     );
-    assert!(ran.stdout.contains("\nfeasible does not hold: no resource"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("\nfeasible violated: a resource"), "{}", ran.stdout);
     let ran = audit(&tasks("1", "1"), &["--property", "pareto"]);
     // 5 CPUs and 13 GB are left: 3.25 tasks (1, 4), or 5/3 (3, 1).
     complains(&ran, &["pareto: A on mem: has 1 tasks, due 4.25; short by 3.25 (3.25 cpu, 13 mem)"]);
@@ -122,7 +122,7 @@ fn a_wrong_command_line_or_file() {
 }
 
 /// What a user needs of each resource: (1/4, 1) and (1, 1/2) of the capacities, 10 CPUs and 80 GB.
-const LIAR: &str = "\
+const MARKET: &str = "\
 [capacity]
 cpu = 10
 mem = 80
@@ -137,17 +137,17 @@ demand = { cpu = 10, mem = 40 }
 ";
 
 fn search(mechanism: &str, more: &[&str]) -> Ran {
-    let bench = Bench::with("p.toml", LIAR);
+    let bench = Bench::with("p.toml", MARKET);
     let args = ["audit", "p.toml", "--search-lies", "--mechanism", mechanism, "--tries", "300"];
     bench.run(&[&args[..], more].concat())
 }
 
 #[test]
-fn where_no_lie_pays_none_is_found() {
+fn no_profitable_misreport_is_found_where_there_is_none() {
     let drf = search("drf,sdrf", &[]).done();
     let lines: Vec<&str> = drf.stdout.lines().filter(|line| !line.is_empty()).collect();
     assert_eq!(lines.len(), 2, "{drf:?}");
-    assert!(lines[0].starts_with("drf: none of ") && lines[0].ends_with(" false declarations pays"), "{drf:?}");
+    assert!(lines[0].starts_with("drf: none of ") && lines[0].ends_with(" misreports is profitable"), "{drf:?}");
     let mut found = search("drf", &["--format", "json", "--user", "B"]).done().json();
     let tried = found[0]["tried"].take().as_u64().unwrap();
     assert!((100..=300).contains(&tried), "{tried}");
@@ -155,10 +155,10 @@ fn where_no_lie_pays_none_is_found() {
 }
 
 #[test]
-fn a_lie_that_pays_is_shown_in_the_problems_units() {
+fn a_profitable_misreport_is_printed_in_the_problems_units() {
     let ceei = search("ceei", &["--user", "A"]);
     assert_eq!(ceei.status, 1, "{ceei:?}");
-    for part in ["ceei: A gains ", " by declaring something else", "gets tasks", "\nlie "] {
+    for part in ["ceei: A gains ", " by misreporting", "gets tasks", "\nmisreport "] {
         assert!(ceei.stdout.contains(part), "{part:?} is not in\n{}", ceei.stdout);
     }
     let truth = ["truth", "2.5", "80", "1", "0.5714"];
@@ -175,6 +175,6 @@ fn a_lie_that_pays_is_shown_in_the_problems_units() {
     assert_eq!(
         found.stdout,
         search("ceei", &["--format", "json", "--user", "A"]).stdout,
-        "the same seed, the same lie"
+        "equal seeds find equal misreports"
     );
 }

@@ -99,7 +99,7 @@ fn a_format_that_does_not_match() {
     };
     describe("sdrf-csv", "w.swf", &["w.swf:1:", "expected 7 columns"]);
     describe("swf", "w.csv", &["w.csv:1:1", "job number"]);
-    describe("batsim", "w.csv", &["w.csv: ", "no Batsim workload"]);
+    describe("batsim", "w.csv", &["w.csv: ", "not a Batsim workload"]);
     describe("sacct", "w.csv", &["w.csv: ", "first line", "sacct -X -P"]);
     describe("google2011", "w.csv", &["w.csv:1:"]);
     describe("pdf", "w.csv", &["\"pdf\"", "swf, google2011, sdrf-csv, sacct"]);

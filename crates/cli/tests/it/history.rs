@@ -170,7 +170,7 @@ fn a_report_for_a_users_meeting() {
     assert!(ran.stderr.contains("index.html and its data"), "{}", ran.stderr);
     let page = bench.read("one/index.html");
     assert!(page.replace(['\u{a0}', '\u{202f}'], " ").contains(sentence));
-    assert!(page.contains("1 never started"), "what the import left out");
+    assert!(page.contains("never started (1)"), "what the import left out");
     let weeks = bench.read("one/weeks.csv");
     assert_eq!(weeks.lines().count(), 1 + 6 + 6, "{weeks}");
     assert!(

@@ -26,17 +26,21 @@ fn programs_run_and_shares_are_held_against_the_theory() {
     assert!(long["difference"].as_f64().unwrap() < 0.02 && long["complaints"].as_array().unwrap().is_empty());
     assert!((long["processes"][1]["shares"][0]["divided"].as_f64().unwrap() - 0.67).abs() < 1e-9);
     let text = bench.run(&["processes", "red.prog", "blue.prog"]).done().stdout;
-    assert!(text.contains("Nobody could complain") && text.contains("CPU_CS is a bottleneck: 2.8 to"), "{text}");
+    assert!(
+        text.contains("No process has a justified complaint") && text.contains("CPU_CS is a bottleneck: 2.8 to"),
+        "{text}"
+    );
 }
 
 #[test]
-fn schedulers_stand_beside_each_other_with_who_could_complain() {
+fn schedulers_are_compared_with_their_justified_complaints() {
     let bench = two();
     let args = ["processes", "red.prog", "blue.prog", "--scheduler", "bottleneck,round-robin"];
     let text = bench.run(&args).done().stdout;
-    let complain: Vec<&str> = text.lines().find(|l| l.starts_with("could complain")).unwrap().split("  ").collect();
+    let complain: Vec<&str> =
+        text.lines().find(|l| l.starts_with("justified complaint")).unwrap().split("  ").collect();
     let complain: Vec<&str> = complain.iter().map(|c| c.trim()).filter(|c| !c.is_empty()).collect();
-    assert_eq!(complain, ["could complain", "nobody", "blue"], "{text}");
+    assert_eq!(complain, ["justified complaint", "none", "blue"], "{text}");
     bench.refuses(&["processes", "red.prog", "--scheduler", "strid"], 2, &["--scheduler", "stride"]);
     bench.refuses(&["processes", "red.prog", "--reading", "locally"], 2, &["--reading", "per-resource"]);
     bench.refuses(&["processes", "red.prog", "--horizon", "soon"], 2, &["--horizon soon"]);
@@ -91,11 +95,11 @@ fn check_says_in_words_what_a_program_does_and_bad_ones_are_shown() {
 }
 
 #[test]
-fn experiments_of_paper_000_hold() {
+fn statements_of_zeldes_and_feitelson_hold() {
     let bench = Bench::new();
     for figure in ["figure-2", "figure-3", "figure-7", "figure-14"] {
         let ran = bench.run(&["reproduce", &format!("000/{figure}"), "--out", "out"]).done();
         assert!(ran.stdout.lines().any(|line| line.contains("holds")), "{}", ran.stdout);
-        assert!(bench.read(&format!("out/000-{figure}-gantt.svg")).contains("bottleneck"));
+        assert!(bench.read(&format!("out/zeldes-feitelson-{figure}-gantt.svg")).contains("bottleneck"));
     }
 }

@@ -49,7 +49,7 @@ fn what_cannot_be_divided_over_time_is_refused_in_a_sentence() {
     bench.write("one.toml", ONE_BY_ONE);
     bench.refuses(&["timeline", "two.toml", "--mechanism", "max-min"], 2, &["second 0", "one resource"]);
     bench.refuses(&["timeline", "two.toml", "--mechanism", "baa", "--irrevocable"], 2, &["user 0 is \"A\"", "stay"]);
-    bench.refuses(&["timeline", "one.toml", "--irrevocable"], 2, &["only baa", "drf"]);
+    bench.refuses(&["timeline", "one.toml", "--irrevocable"], 2, &["baa only", "drf"]);
     bench.refuses(&["timeline", "two.toml", "--mechanism", "sdrf", "--exact"], 2, &["commitments", "irrational"]);
     bench.refuses(&["timeline", "two.toml", "--mechanism", "dfr"], 2, &["\"dfr\"", "drf"]);
     bench.refuses(&["timeline", "two.toml", "--mechanism", "sdrf", "--delta", "1"], 2, &["delta", "less than 1"]);

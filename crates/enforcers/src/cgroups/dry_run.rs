@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 
-use crate::cgroups::{Before, Change, Control, Enforcer, Group, GroupId, KernelError, Levels};
+use crate::cgroups::{Change, Enforcer, Group, GroupId, KernelError, PerResource, Resource, SavedState, Targets};
 
-/// Says what would be written, and does not: weights as `cpu.weight` has them (100 is neutral), memory in bytes.
+/// Reports what would be written without writing it: weights on the scale of `cpu.weight` (100 is the default), memory in
+/// bytes.
 #[derive(Debug, Default)]
 pub struct DryRun {
-    last: HashMap<(GroupId, Control), u64>,
+    last: HashMap<GroupId, PerResource<Option<u64>>>,
 }
 
 impl Enforcer for DryRun {
@@ -15,36 +16,35 @@ impl Enforcer for DryRun {
         "dry-run"
     }
 
-    fn controls(&self) -> &[Control] {
-        &Control::ALL
+    fn resources(&self) -> &[Resource] {
+        &Resource::ALL
     }
 
-    fn admit(&mut self, id: GroupId, _: &Group) -> Result<Before, KernelError> {
+    fn admit(&mut self, id: GroupId, _: &Group) -> Result<SavedState, KernelError> {
         self.dismiss(id);
-        Ok(Before::default())
+        Ok(SavedState::default())
     }
 
-    fn apply(&mut self, group: GroupId, levels: &Levels, changes: &mut Vec<Change>) -> Result<(), KernelError> {
-        let weight = |w: Option<f64>| w.map(|w| u64::from(evenhand_heaviness::controller::cgroup_weight(w)));
-        for (control, value) in [
-            (Control::Cpu, weight(levels.cpu)),
-            (Control::Memory, levels.memory),
-            (Control::Disk, weight(levels.disk)),
-            (Control::Network, weight(levels.network)),
-        ] {
-            let Some(value) = value else { continue };
-            if self.last.insert((group, control), value) != Some(value) {
-                changes.push(Change { group, control, value });
+    fn apply(&mut self, group: GroupId, targets: &Targets, changes: &mut Vec<Change>) -> Result<(), KernelError> {
+        let last = self.last.entry(group).or_default();
+        for (resource, target) in targets.iter() {
+            let Some(target) = *target else { continue };
+            let value = match resource {
+                Resource::Memory => target as u64,
+                _ => evenhand_heaviness::controller::cgroup_weight(target).into(),
+            };
+            if last[resource].replace(value) != Some(value) {
+                changes.push(Change { group, resource, value });
             }
         }
         Ok(())
     }
 
     fn dismiss(&mut self, id: GroupId) {
-        self.last.retain(|(group, _), _| *group != id);
+        self.last.remove(&id);
     }
 
-    fn restore(&mut self, _: &Group, _: &Before) -> Result<(), KernelError> {
+    fn restore(&mut self, _: &Group, _: &SavedState) -> Result<(), KernelError> {
         Ok(())
     }
 }
@@ -54,17 +54,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_would_be_written_is_said_once() {
+    fn each_change_is_reported_once() {
         let (mut dry, mut changes) = (DryRun::default(), Vec::new());
         let id = GroupId(3);
         dry.admit(id, &Group::default()).unwrap();
-        let levels = Levels { cpu: Some(2.0), memory: Some(4096), ..Levels::default() };
-        dry.apply(id, &levels, &mut changes).unwrap();
-        dry.apply(id, &Levels { cpu: Some(2.001), ..levels }, &mut changes).unwrap();
-        let said: Vec<_> = changes.drain(..).map(|c| (c.control, c.value)).collect();
-        assert_eq!(said, [(Control::Cpu, 200), (Control::Memory, 4096)]);
+        let targets = Targets { cpu: Some(2.0), memory: Some(4096.0), ..Targets::default() };
+        dry.apply(id, &targets, &mut changes).unwrap();
+        dry.apply(id, &Targets { cpu: Some(2.001), ..targets }, &mut changes).unwrap();
+        let reported: Vec<_> = changes.drain(..).map(|c| (c.resource, c.value)).collect();
+        assert_eq!(reported, [(Resource::Cpu, 200), (Resource::Memory, 4096)]);
         dry.dismiss(id);
-        dry.apply(id, &levels, &mut changes).unwrap();
+        dry.apply(id, &targets, &mut changes).unwrap();
         assert_eq!(changes.len(), 2);
     }
 }

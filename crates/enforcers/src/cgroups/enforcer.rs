@@ -1,51 +1,51 @@
-//! What every way of weighing groups looks like from outside.
+//! The interface to everything that divides resources among groups.
 
 use std::collections::BTreeMap;
 
-use crate::cgroups::{Control, Group, GroupId, KernelError, Levels};
+use crate::cgroups::{Group, GroupId, KernelError, Resource, Targets};
 
-/// What a group had before anything was written, in the enforcer's own words: so that it can be kept in a
-/// file and put back by another process.
+/// The settings of a group before the first change, as names and values of the enforcer's own: a form that can be kept in
+/// a file and restored by another process.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Before(pub BTreeMap<String, String>);
+pub struct SavedState(pub BTreeMap<String, String>);
 
-/// Something that was written.
+/// One value that was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Change {
-    /// Of whom.
+    /// The group.
     pub group: GroupId,
-    /// Of what.
-    pub control: Control,
-    /// On the scale of the file or call: a weight, a quantum, or bytes.
+    /// The resource.
+    pub resource: Resource,
+    /// The value on the scale of the file or call: a weight, a quantum in bytes, or bytes of memory.
     pub value: u64,
 }
 
-/// One way of giving groups weights.
+/// A mechanism that divides resources among groups by weights.
 ///
-/// A group is [admitted](Enforcer::admit) once, then [applied](Enforcer::apply) to at each update, and at the
-/// end either [dismissed](Enforcer::dismiss) because it is gone, or [restored](Enforcer::restore).
+/// A group is [admitted](Enforcer::admit) once and given [targets](Enforcer::apply) at each update. At the end it is either
+/// [dismissed](Enforcer::dismiss), because it no longer exists, or [restored](Enforcer::restore).
 pub trait Enforcer: Send {
-    /// What reports call it.
+    /// Returns the name for reports and for the keys of saved states.
     fn name(&self) -> &'static str;
 
-    /// What it can divide here. What [`Levels`] say of anything else is left alone.
-    fn controls(&self) -> &[Control];
+    /// Returns the resources that it can divide on this machine. [`Targets`] of other resources are ignored.
+    fn resources(&self) -> &[Resource];
 
-    /// Takes a group in. Nothing is written; the answer is what it has now.
+    /// Admits a group and returns its present settings. Writes nothing.
     ///
     /// # Errors
-    /// If the group is not there or cannot be read.
-    fn admit(&mut self, id: GroupId, group: &Group) -> Result<Before, KernelError>;
+    /// Returns an error if the group does not exist or cannot be read.
+    fn admit(&mut self, id: GroupId, group: &Group) -> Result<SavedState, KernelError>;
 
-    /// Gives the group these levels, and adds what was really written to `changes`: nothing where the value
-    /// on the kernel's own scale is what was written last.
+    /// Sets the targets of a group and appends what was written to `changes`. A value that equals the last one on the
+    /// kernel's scale is not written.
     ///
     /// # Errors
-    /// [`KernelError::Gone`] if the group is not there any more, [`KernelError::Withdrawn`] if this can no
-    /// longer be divided. What could be written has been.
-    fn apply(&mut self, id: GroupId, levels: &Levels, changes: &mut Vec<Change>) -> Result<(), KernelError>;
+    /// Returns [`KernelError::Gone`] if the group no longer exists, and [`KernelError::Withdrawn`] if a resource can no
+    /// longer be divided. The other values have been written.
+    fn apply(&mut self, id: GroupId, targets: &Targets, changes: &mut Vec<Change>) -> Result<(), KernelError>;
 
-    /// Sends what [`apply`](Enforcer::apply) only collected, for those that collect.
+    /// Sends what [`apply`](Enforcer::apply) collected, if the enforcer batches its writes.
     ///
     /// # Errors
     /// As [`apply`](Enforcer::apply).
@@ -53,12 +53,12 @@ pub trait Enforcer: Send {
         Ok(())
     }
 
-    /// Lets go of a group without writing. Nothing happens if it was not admitted.
+    /// Releases a group without writing. Does nothing if it was not admitted.
     fn dismiss(&mut self, id: GroupId);
 
-    /// Puts back what the group had; it need not be admitted. Done if the group is not there any more.
+    /// Restores the saved settings of a group, which need not be admitted. Succeeds if the group no longer exists.
     ///
     /// # Errors
-    /// If something could not be put back. The rest has been.
-    fn restore(&mut self, group: &Group, before: &Before) -> Result<(), KernelError>;
+    /// Returns the first setting that could not be restored. The others have been.
+    fn restore(&mut self, group: &Group, saved: &SavedState) -> Result<(), KernelError>;
 }

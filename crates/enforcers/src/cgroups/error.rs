@@ -1,55 +1,55 @@
-//! What can go wrong with a group.
+//! Errors of enforcers and meters.
 
 use std::io;
 
 use thiserror::Error;
 
-use crate::cgroups::{Control, GroupId};
+use crate::cgroups::{GroupId, Resource};
 
-/// What went wrong.
+/// Why a group could not be read or changed.
 #[derive(Debug, Error)]
 pub enum KernelError {
-    /// The group is not there any more: it ended, which is no fault.
-    #[error("{0} is not there any more")]
+    /// The group no longer exists: its workload ended, which is normal.
+    #[error("{0} no longer exists")]
     Gone(String),
-    /// What could be divided cannot be divided now.
-    #[error("{control} of {group} can no longer be set: {why}")]
+    /// A resource that could be divided cannot be divided any more.
+    #[error("{resource} of {group} can no longer be set: {why}")]
     Withdrawn {
-        /// Which.
-        control: Control,
-        /// Whose.
+        /// The resource.
+        resource: Resource,
+        /// The path of the group, or the unit.
         group: String,
-        /// What happened.
+        /// The cause.
         why: String,
     },
-    /// A group that was not admitted.
+    /// A group that was not admitted before.
     #[error("group {} was not admitted", .0.0)]
-    Unknown(GroupId),
-    /// A path that is none: empty, absolute, or leading out of the hierarchy.
+    NotAdmitted(GroupId),
+    /// Not the path of a group: empty, absolute, or leading out of the hierarchy.
     #[error("{0:?} is not the path of a group")]
-    Path(String),
-    /// A group in which this process itself runs, or around such a group.
-    #[error("this process itself runs in {0}")]
-    Own(String),
-    /// Somebody else weighs the groups there.
-    #[error("another agent is at work on {0}")]
+    InvalidPath(String),
+    /// A group in which this process runs, or an ancestor of such a group.
+    #[error("this process itself runs in {0}, which is never changed")]
+    Protected(String),
+    /// Another agent holds the lock on these groups.
+    #[error("another agent is managing the groups in {0}")]
     Locked(String),
-    /// A file or call that failed.
+    /// A file access or call that failed.
     #[error("{what}: {source}")]
     Io {
         /// The path of the file, or the call.
         what: String,
-        /// How.
+        /// The operating system's error.
         source: io::Error,
     },
-    /// A file that does not say what it should.
+    /// A file with unexpected content.
     #[error("{what}: found {found:?}, expected {expected}")]
     Content {
         /// The path of the file, or the call.
         what: String,
         /// The text, or its beginning.
         found: String,
-        /// What would have been right.
+        /// The expected form.
         expected: &'static str,
     },
 }

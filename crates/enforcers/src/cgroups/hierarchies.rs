@@ -1,4 +1,4 @@
-//! Where control groups are mounted.
+//! The mounted cgroup hierarchies.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,36 +8,36 @@ use std::path::{Path, PathBuf};
 
 use crate::cgroups::KernelError;
 
-/// Where the hierarchies of control groups are mounted. Cloning it is cheap enough to do once a source.
+/// The mount points of the cgroup hierarchies. A clone is cheap enough for each workload source to have its own.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hierarchies {
-    /// The root of version 2, if mounted.
+    /// The root of cgroup v2, if mounted.
     pub unified: Option<PathBuf>,
-    /// The root of each controller of version 1, by its name: `cpu`, `cpuacct`, `memory`, `blkio`.
+    /// The root of each controller of cgroup v1, by its name: `cpu`, `cpuacct`, `memory`, `blkio`.
     pub legacy: BTreeMap<String, PathBuf>,
 }
 
-/// A group that was found by listing.
+/// A group found by listing a directory.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Listed {
-    /// As [`Group::path`](crate::cgroups::Group::path).
+pub struct ListedGroup {
+    /// The path, as in [`Group::path`](crate::cgroups::Group::path).
     pub path: String,
-    /// The number of its folder: another group of the same name has another.
+    /// The inode number of its directory, which distinguishes this group from a later one of the same path.
     pub identity: u64,
 }
 
 impl Hierarchies {
-    /// As mounted for this process.
+    /// Detects the hierarchies that are mounted for this process.
     ///
     /// # Errors
-    /// If `/proc/self/mountinfo` cannot be read.
+    /// Returns an error if `/proc/self/mountinfo` cannot be read.
     pub fn detect() -> Result<Hierarchies, KernelError> {
         let what = "/proc/self/mountinfo";
         let text = fs::read_to_string(what).map_err(|source| KernelError::Io { what: what.into(), source })?;
         Ok(Hierarchies::from_mountinfo(&text))
     }
 
-    /// From the text of a `mountinfo` (proc(5)): of what is mounted twice, the first.
+    /// Parses a `mountinfo` file (proc(5)). If a hierarchy is mounted twice, the first mount counts.
     pub fn from_mountinfo(text: &str) -> Hierarchies {
         const CONTROLLERS: [&str; 7] = ["cpu", "cpuacct", "memory", "blkio", "cpuset", "pids", "net_cls"];
         let mut found = Hierarchies::default();
@@ -60,23 +60,25 @@ impl Hierarchies {
         found
     }
 
-    /// The hierarchy in which groups are looked for: where processors are divided, or else version 2.
+    /// Returns the hierarchy in which groups are listed: that of the v1 CPU controller, or else v2.
     pub fn main(&self) -> Option<&Path> {
         self.legacy.get("cpu").or(self.unified.as_ref()).map(PathBuf::as_path)
     }
 
-    /// The [identity](Listed::identity) of the group that is there now; `None` if none is.
+    /// Returns the [identity](ListedGroup::identity) of the group that now has this path, or `None` if there is none.
     pub fn identity(&self, path: &str) -> Option<u64> {
-        crate::cgroups::own::check_path(path).ok()?;
+        if !crate::cgroups::is_group_path(path) {
+            return None;
+        }
         let metadata = fs::metadata(self.main()?.join(path)).ok()?;
         metadata.is_dir().then(|| metadata.ino())
     }
 
-    /// The groups right below `parent` ("" is the root) in the [main](Hierarchies::main) hierarchy, by name.
+    /// Lists the children of `parent` ("" is the root) in the [main](Hierarchies::main) hierarchy, sorted by name.
     ///
     /// # Errors
-    /// [`KernelError::Gone`] if there is no such parent.
-    pub fn below(&self, parent: &str) -> Result<Vec<Listed>, KernelError> {
+    /// Returns [`KernelError::Gone`] if `parent` does not exist, or [`KernelError::Io`] if it cannot be read.
+    pub fn children(&self, parent: &str) -> Result<Vec<ListedGroup>, KernelError> {
         let Some(root) = self.main() else { return Ok(Vec::new()) };
         let folder = root.join(parent);
         let failed = |source: io::Error| match source.kind() {
@@ -86,11 +88,12 @@ impl Hierarchies {
         let mut found = Vec::new();
         for entry in fs::read_dir(&folder).map_err(failed)? {
             let entry = entry.map_err(failed)?;
-            // What the listing itself says of each entry is enough: to ask for each costs several times as much.
+            // The directory entry itself has the inode number: calling stat(2) for each would cost several times as
+            // much.
             let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
             if let (true, Some(name)) = (is_folder, entry.file_name().to_str()) {
                 let path = if parent.is_empty() { name.to_owned() } else { format!("{parent}/{name}") };
-                found.push(Listed { path, identity: entry.ino() });
+                found.push(ListedGroup { path, identity: entry.ino() });
             }
         }
         found.sort();
@@ -103,7 +106,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn mounts_are_found() {
+    fn mount_points_are_found() {
         let hybrid = "24 29 0:22 / /sys/fs/cgroup/unified rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n\
             26 29 0:24 / /sys/fs/cgroup/cpu,cpuacct rw - cgroup cgroup rw,cpu,cpuacct\n\
             27 29 0:25 / /a\\040b rw - cgroup cgroup rw,memory\nnonsense\n\
@@ -126,11 +129,11 @@ mod tests {
         }
         fs::write(folder.path().join("cpu.weight"), "100").unwrap();
         let all = Hierarchies { unified: Some(folder.path().to_owned()), ..Hierarchies::default() };
-        let paths = |parent| all.below(parent).unwrap().into_iter().map(|l| l.path).collect::<Vec<_>>();
+        let paths = |parent| all.children(parent).unwrap().into_iter().map(|l| l.path).collect::<Vec<_>>();
         assert_eq!(paths(""), ["a.slice", "b.slice"]);
         assert_eq!(paths("a.slice"), ["a.slice/inner"]);
-        assert_eq!(all.identity("a.slice/inner"), Some(all.below("a.slice").unwrap()[0].identity));
-        assert_eq!((all.identity("nobody"), all.identity("cpu.weight"), all.identity("../x")), (None, None, None));
-        assert!(matches!(all.below("nobody"), Err(KernelError::Gone(_))));
+        assert_eq!(all.identity("a.slice/inner"), Some(all.children("a.slice").unwrap()[0].identity));
+        assert_eq!((all.identity("none"), all.identity("cpu.weight"), all.identity("../x")), (None, None, None));
+        assert!(matches!(all.children("none"), Err(KernelError::Gone(_))));
     }
 }

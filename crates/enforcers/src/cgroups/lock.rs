@@ -1,4 +1,4 @@
-//! One agent at a time.
+//! Locks that keep two agents from managing the same groups.
 
 use std::fs::File;
 use std::path::Path;
@@ -6,27 +6,27 @@ use std::path::Path;
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
 
-use crate::cgroups::own::check_path;
-use crate::cgroups::sources::failed;
+use crate::cgroups::cgroup_meter::io_error;
+use crate::cgroups::protected_cgroups::check_group_path;
 use crate::cgroups::{Hierarchies, KernelError};
 
-/// That no other agent weighs groups in the same place, for as long as this is held; the kernel lets go of it
-/// when the process ends, however it ends.
+/// Holds the right to manage the groups below one path. The kernel releases it when the process ends, however it
+/// ends.
 ///
-/// The folder itself is locked for this agent alone, those around it together with others that have places
-/// within: so one agent for the whole machine keeps out all others, and two for separate slices do not meet.
+/// The directory itself is locked exclusively, its ancestors in shared mode: so one agent for the whole machine
+/// excludes all others, while two agents for separate slices do not conflict.
 #[derive(Debug)]
 pub struct HostLock(#[expect(dead_code, reason = "held, not used")] Vec<File>);
 
 impl HostLock {
-    /// For the groups below `under` ("" is the root) in the [main](Hierarchies::main) hierarchy.
+    /// Locks the groups below `under` ("" is the root) in the [main](Hierarchies::main) hierarchy.
     ///
     /// # Errors
-    /// [`KernelError::Locked`] with the folder that somebody else has, [`KernelError::Gone`] if there is no such
-    /// group.
+    /// Returns [`KernelError::Locked`] with the directory that another agent has locked, or [`KernelError::Gone`] if
+    /// there is no such group.
     pub fn take(hierarchies: &Hierarchies, under: &str) -> Result<HostLock, KernelError> {
         if !under.is_empty() {
-            check_path(under)?;
+            check_group_path(under)?;
         }
         let Some(root) = hierarchies.main() else { return Err(KernelError::Gone(under.to_owned())) };
         let mut folder = root.to_owned();
@@ -45,12 +45,12 @@ fn lock(folder: &Path, how: FlockOperation) -> Result<File, KernelError> {
     let file = match File::open(folder) {
         Ok(file) => file,
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Err(KernelError::Gone(name())),
-        Err(error) => return Err(failed(folder, error)),
+        Err(error) => return Err(io_error(folder, error)),
     };
     match flock(&file, how) {
         Ok(()) => Ok(file),
         Err(Errno::WOULDBLOCK) => Err(KernelError::Locked(name())),
-        Err(error) => Err(failed(folder, error.into())),
+        Err(error) => Err(io_error(folder, error.into())),
     }
 }
 
@@ -61,7 +61,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn agents_keep_out_of_each_others_way() {
+    fn agents_exclude_each_other_only_where_their_groups_overlap() {
         let folder = tempfile::tempdir().unwrap();
         fs::create_dir_all(folder.path().join("a/x")).unwrap();
         fs::create_dir_all(folder.path().join("b")).unwrap();
@@ -82,7 +82,7 @@ mod tests {
         drop((inner, other));
         drop(take("a").unwrap());
         assert!(matches!(take("none"), Err(KernelError::Gone(_))));
-        assert!(matches!(take("a/../b"), Err(KernelError::Path(_))));
+        assert!(matches!(take("a/../b"), Err(KernelError::InvalidPath(_))));
         assert!(matches!(HostLock::take(&Hierarchies::default(), ""), Err(KernelError::Gone(_))));
     }
 }

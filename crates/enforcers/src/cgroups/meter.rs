@@ -1,49 +1,23 @@
-//! What groups have used.
+//! The interface to everything that measures groups.
 
-use crate::cgroups::{Group, GroupId, KernelError, Pressure};
+use crate::cgroups::{Group, GroupId, KernelError, Pressure, Usage};
 
-/// What a group has used. `None` where the kernel does not say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Usage {
-    /// Nanoseconds on processors, since the group was made.
-    pub cpu_ns: Option<u64>,
-    /// Bytes of memory held now.
-    pub memory_bytes: Option<u64>,
-    /// Bytes read from and written to disks, since the group was made.
-    pub disk_bytes: Option<u64>,
-    /// Bytes sent and received, since the group was made.
-    pub network_bytes: Option<u64>,
-}
-
-impl Usage {
-    /// With what `other` says and this does not.
-    #[must_use]
-    pub fn or(self, other: Usage) -> Usage {
-        Usage {
-            cpu_ns: self.cpu_ns.or(other.cpu_ns),
-            memory_bytes: self.memory_bytes.or(other.memory_bytes),
-            disk_bytes: self.disk_bytes.or(other.disk_bytes),
-            network_bytes: self.network_bytes.or(other.network_bytes),
-        }
-    }
-}
-
-/// Reads what groups have used.
+/// Reads the resource use of groups.
 pub trait Meter: Send {
-    /// Takes a group in, so that reading it is cheap from now on.
+    /// Admits a group, so that reading it is cheap from now on.
     ///
     /// # Errors
-    /// If the group is not there.
+    /// Returns an error if the group does not exist or cannot be read.
     fn admit(&mut self, id: GroupId, group: &Group) -> Result<(), KernelError>;
 
-    /// What it has used up to now.
+    /// Reads what the group has used up to now.
     ///
     /// # Errors
-    /// [`KernelError::Gone`] if it is not there any more. [`KernelError::Withdrawn`] once if one of the numbers
-    /// is no longer to be had; after that the others are read without it.
+    /// Returns [`KernelError::Gone`] if the group no longer exists, and [`KernelError::Withdrawn`] once if one of its
+    /// counters is no longer available; later calls return the other counters without it.
     fn read(&mut self, id: GroupId) -> Result<Usage, KernelError>;
 
-    /// How long it waited up to now; nothing if this meter cannot say.
+    /// Reads how long the group has waited up to now. The default implementation returns no values.
     ///
     /// # Errors
     /// As [`read`](Meter::read).
@@ -51,6 +25,6 @@ pub trait Meter: Send {
         Ok(Pressure::default())
     }
 
-    /// Lets go of it. Nothing happens if it was not admitted.
+    /// Releases a group. Does nothing if it was not admitted.
     fn dismiss(&mut self, id: GroupId);
 }

@@ -1,44 +1,51 @@
-//! What the kernel measures of groups of processes, and the weights by which it divides a machine among them.
+//! Measures the resource use of control groups, and sets the weights by which the kernel divides a machine among them.
 //!
-//! A [`Group`] is what the kernel weighs as one against its siblings: a virtual machine's scope, a user's
-//! slice, a job's step. A [`Meter`] reads what groups have used; an [`Enforcer`] gives them weights, and knows how
-//! to put back what was there. Each file with an enforcer is one way of doing that. All of them take the same
-//! [`Levels`], which are ratios: what numbers a kernel file takes is the enforcer's own matter.
+//! A [`Group`] is what the kernel schedules as one unit against its siblings: the scope of a virtual machine, a user's slice,
+//! a step of a job. A [`Meter`] reads what groups have used; an [`Enforcer`] sets their weights and can restore the earlier
+//! settings. Each mechanism is one file. All take the same [`Targets`], which are ratios: the conversion to the scale of a
+//! kernel file is each enforcer's own.
 //!
-//! This room decides nothing about who should get what, and touches no group that it was not handed.
-mod attributes;
-mod counters;
-mod descriptors;
+//! [`probe`] finds out which resources can be divided on this machine and why others cannot; its [`ProbeReport`] creates
+//! the enforcers and meters that work there. [`PerResource`] holds one value for each [`Resource`].
+//!
+//! This module does not decide what share a group should get, and it changes only groups that it is handed, never
+//! [`ProtectedCgroups`].
+mod cgroup_enforcer;
+mod cgroup_meter;
+mod composite_enforcer;
+mod composite_meter;
+mod descriptor_budget;
 mod dry_run;
 mod enforcer;
 mod error;
 mod group;
 mod hierarchies;
-mod levels;
 mod lock;
 mod meter;
-mod own;
+mod parse_counters;
 mod pressure;
 mod probe;
-mod recorder;
-mod several;
-mod sources;
+mod protected_cgroups;
+#[cfg(test)]
+mod recording_enforcer;
+mod resource;
 mod v1;
 mod v2;
 
-pub use descriptors::Budget;
+pub use cgroup_enforcer::CgroupEnforcer;
+pub use cgroup_meter::CgroupMeter;
+pub use composite_enforcer::{CompositeEnforcer, GroupFilter};
+pub use composite_meter::CompositeMeter;
+pub use descriptor_budget::DescriptorBudget;
 pub use dry_run::DryRun;
-pub use enforcer::{Before, Change, Enforcer};
+pub use enforcer::{Change, Enforcer, SavedState};
 pub use error::KernelError;
 pub use group::{Group, GroupId, parent};
-pub use hierarchies::{Hierarchies, Listed};
-pub use levels::{Control, Levels};
+pub use hierarchies::{Hierarchies, ListedGroup};
 pub use lock::HostLock;
-pub use meter::{Meter, Usage};
-pub use own::Own;
+pub use meter::Meter;
 pub use pressure::{Pressure, Stall};
-pub use probe::{Bfq, Disk, Finding, Findings, Places, Remark, probe};
-pub use recorder::{Recorder, Recording};
-pub use several::{Meters, Several, Whom};
-pub use v1::{CgroupV1, CgroupV1Meter};
-pub use v2::{CgroupV2, CgroupV2Meter, DiskWeight, Protection};
+pub use probe::{BfqSettings, Disk, Observation, ProbeReport, ResourceSupport, SystemRoot, probe};
+pub use protected_cgroups::{ProtectedCgroups, is_group_path};
+pub use resource::{PerResource, Resource, Targets, Usage};
+pub use v2::{DiskWeight, Protection};

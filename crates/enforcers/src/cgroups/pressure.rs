@@ -1,37 +1,23 @@
-//! How long a group waited for what it wanted (PSI, pressure stall information).
+//! Pressure stall information (PSI): how long groups waited for resources.
 
-/// Time in which tasks stood still, since the group was made.
+use crate::cgroups::PerResource;
+
+/// The time that tasks of a group were stalled, since the group was created.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stall {
     /// Microseconds in which at least one task waited.
     pub some_us: u64,
-    /// Microseconds in which all tasks that were not idle waited. 0 where the kernel does not say.
+    /// Microseconds in which all non-idle tasks waited at once. 0 where the kernel does not count it.
     pub full_us: u64,
 }
 
 impl Stall {
-    /// From the text of a `.pressure` file, or of one in `/proc/pressure`.
+    /// Parses a `.pressure` file, or one of `/proc/pressure`. Returns `None` if the text has another form.
     pub fn parse(text: &[u8]) -> Option<Stall> {
-        let (some_us, full_us) = crate::cgroups::counters::pressure(text)?;
+        let (some_us, full_us) = crate::cgroups::parse_counters::pressure(text)?;
         Some(Stall { some_us, full_us: full_us.unwrap_or(0) })
     }
 }
 
-/// What a group waited for. `None` where the kernel does not say.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pressure {
-    /// Processors.
-    pub cpu: Option<Stall>,
-    /// Memory.
-    pub memory: Option<Stall>,
-    /// Disks.
-    pub disk: Option<Stall>,
-}
-
-impl Pressure {
-    /// With what `other` says and this does not.
-    #[must_use]
-    pub fn or(self, other: Pressure) -> Pressure {
-        Pressure { cpu: self.cpu.or(other.cpu), memory: self.memory.or(other.memory), disk: self.disk.or(other.disk) }
-    }
-}
+/// The stall times of a group. `None` where the kernel does not count them; it never does for the network.
+pub type Pressure = PerResource<Option<Stall>>;

@@ -1,6 +1,6 @@
 //! Units and their properties, by systemd's names.
 
-use crate::cgroups::{Control, DiskWeight, KernelError, Levels, Protection};
+use crate::cgroups::{DiskWeight, KernelError, Protection, Resource, Targets};
 
 /// The value of a weight that is not set.
 pub(crate) const NOT_SET: u64 = u64::MAX;
@@ -14,7 +14,7 @@ pub(crate) enum Property {
 }
 
 impl Property {
-    /// Those that are written with this way to weigh disks, and a way to protect memory or none.
+    /// Returns the properties that are written with this mechanism for disks and, optionally, this one for memory.
     pub(crate) fn all(disk: DiskWeight, memory: Option<Protection>) -> Vec<Property> {
         let memory = memory.map(Property::Memory);
         [Some(Property::Cpu), memory, Some(Property::Disk(disk))].into_iter().flatten().collect()
@@ -29,30 +29,30 @@ impl Property {
         }
     }
 
-    pub(crate) fn control(self) -> Control {
+    pub(crate) fn resource(self) -> Resource {
         match self {
-            Property::Cpu => Control::Cpu,
-            Property::Disk(_) => Control::Disk,
-            Property::Memory(_) => Control::Memory,
+            Property::Cpu => Resource::Cpu,
+            Property::Disk(_) => Resource::Disk,
+            Property::Memory(_) => Resource::Memory,
         }
     }
 
-    /// What levels say of it, on systemd's scale: that of `cpu.weight` for both weights, or what becomes a weight of BFQ's; bytes for memory.
-    pub(crate) fn value(self, levels: &Levels) -> Option<u64> {
-        let weight = |w: Option<f64>| w.map(|w| u64::from(evenhand_heaviness::controller::cgroup_weight(w)));
-        match self {
-            Property::Cpu => weight(levels.cpu),
-            Property::Disk(DiskWeight::Cost) => weight(levels.disk),
-            // So that ratios are kept by what systemd makes of it.
-            Property::Disk(DiskWeight::Bfq) => {
-                levels.disk.map(|w| evenhand_heaviness::controller::systemd_io_weight(w).into())
+    /// Converts the target to systemd's scale: that of `cpu.weight` for both weights, adjusted where systemd converts
+    /// `IOWeight` for BFQ; bytes for memory.
+    pub(crate) fn value(self, targets: &Targets) -> Option<u64> {
+        let target = targets[self.resource()]?;
+        Some(match self {
+            Property::Cpu | Property::Disk(DiskWeight::Cost) => {
+                evenhand_heaviness::controller::cgroup_weight(target).into()
             }
-            // The largest number stands for all there is, which nobody meant who gave a number.
-            Property::Memory(_) => levels.memory.map(|bytes| bytes.min(u64::MAX - 1)),
-        }
+            // Keeps the ratios after systemd's conversion.
+            Property::Disk(DiskWeight::Bfq) => evenhand_heaviness::controller::systemd_io_weight(target).into(),
+            // The largest number means infinity, which a finite target never asks for.
+            Property::Memory(_) => (target as u64).min(u64::MAX - 1),
+        })
     }
 
-    /// As it is kept in a file.
+    /// Formats a value for a saved state.
     pub(crate) fn to_text(self, value: u64) -> String {
         match self {
             Property::Cpu | Property::Disk(_) if value == NOT_SET => "not set".into(),
@@ -64,7 +64,7 @@ impl Property {
         match text {
             "not set" => Ok(NOT_SET),
             _ => text.parse().map_err(|_| KernelError::Content {
-                what: format!("what {} was", self.name()),
+                what: format!("the saved value of {}", self.name()),
                 found: text.chars().take(40).collect(),
                 expected: "a number or \"not set\"",
             }),
@@ -72,10 +72,10 @@ impl Property {
     }
 }
 
-/// The interface with a unit's properties, by the end of its name.
+/// Returns the D-Bus interface with a unit's properties, by the suffix of its name.
 ///
 /// # Errors
-/// If it is no unit that holds processes, or the one that holds them all.
+/// Returns an error if it is not a unit that holds processes, or if it holds all of them.
 pub(crate) fn interface(unit: &str) -> Result<&'static str, KernelError> {
     let found = match unit.rsplit_once('.') {
         // The root slice, and the manager itself.
@@ -85,7 +85,7 @@ pub(crate) fn interface(unit: &str) -> Result<&'static str, KernelError> {
         Some((_, "service")) => Some("org.freedesktop.systemd1.Service"),
         _ => None,
     };
-    found.filter(|_| !unit.contains('/')).ok_or_else(|| KernelError::Path(unit.to_owned()))
+    found.filter(|_| !unit.contains('/')).ok_or_else(|| KernelError::InvalidPath(unit.to_owned()))
 }
 
 #[cfg(test)]
@@ -98,12 +98,12 @@ mod tests {
         assert_eq!(interface("machine-qemu\\x2d1.scope").unwrap(), "org.freedesktop.systemd1.Scope");
         assert_eq!(interface("a.b.service").unwrap(), "org.freedesktop.systemd1.Service");
         for bad in ["", "a", ".slice", "-.slice", "init.scope", "a.timer", "a/b.slice"] {
-            assert!(matches!(interface(bad), Err(KernelError::Path(_))), "{bad}");
+            assert!(matches!(interface(bad), Err(KernelError::InvalidPath(_))), "{bad}");
         }
     }
 
     #[test]
-    fn values_come_back_from_text() {
+    fn saved_values_are_parsed_back() {
         for property in Property::all(DiskWeight::Cost, Some(Protection::Min)) {
             for value in [0, 1, 100, NOT_SET - 1, NOT_SET] {
                 assert_eq!(property.parse(&property.to_text(value)).unwrap(), value);
@@ -114,14 +114,14 @@ mod tests {
     }
 
     #[test]
-    fn levels_are_on_systemds_scale() {
-        let levels = Levels { memory: Some(u64::MAX), ..Levels::weight(1e9) };
+    fn targets_are_converted_to_systemds_scale() {
+        let targets = Targets { memory: Some(u64::MAX as f64), ..Targets::equal_weights(1e9) };
         let values: Vec<_> =
-            Property::all(DiskWeight::Cost, Some(Protection::Low)).iter().map(|p| p.value(&levels).unwrap()).collect();
+            Property::all(DiskWeight::Cost, Some(Protection::Low)).iter().map(|p| p.value(&targets).unwrap()).collect();
         assert_eq!(values, [10_000, u64::MAX - 1, 10_000]);
         assert_eq!(Property::all(DiskWeight::Cost, None).len(), 2);
-        // BFQ's 300, as systemd makes it of 2300.
-        let three = Levels { disk: Some(3.0), ..Levels::default() };
+        // systemd converts 2300 to 300 for BFQ.
+        let three = Targets { disk: Some(3.0), ..Targets::default() };
         assert_eq!(Property::Disk(DiskWeight::Bfq).value(&three), Some(2300));
     }
 }

@@ -1,4 +1,4 @@
-//! The meter: bytes of devices and of classes, of all groups at once.
+//! The meter: byte counters of devices and classes, read for all groups at once.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,70 +6,70 @@ use std::time::{Duration, Instant};
 
 use crate::cgroups::{Group, GroupId, KernelError, Meter, Usage};
 
+use crate::traffic::enforcer::SharedClasses;
 use crate::traffic::htb::{self, Class};
 use crate::traffic::socket::Socket;
-use crate::traffic::traffic::Seen;
 use crate::traffic::{TrafficError, link};
 
-/// A dump that is older is not used, whoever asks.
-const AGE: Duration = Duration::from_millis(250);
+/// The maximum age of a dump that is used.
+const MAXIMUM_AGE: Duration = Duration::from_millis(250);
 
-/// Counts bytes of groups on the network: received and sent by the devices that carry a group's traffic, or sent by
-/// its class, if it has no device. Groups with neither have no count.
+/// Counts the bytes of groups on the network: those received and sent by the devices that carry a group's traffic, or
+/// those sent by its class if it has no device. Groups with neither have no count.
 ///
-/// The kernel tells of all devices, and of all classes, at once. One telling serves each group once: reading all
-/// groups in turn asks the kernel once, and reading one twice asks twice.
+/// The kernel dumps the counters of all devices, or of all classes, at once. Each dump serves each group once:
+/// reading all groups in turn takes one dump, reading one group twice takes two.
 #[derive(Debug)]
 pub struct TrafficMeter {
     socket: Socket,
-    seen: Option<Arc<Mutex<Seen>>>,
-    groups: HashMap<GroupId, Watched>,
+    shared: Option<Arc<Mutex<SharedClasses>>>,
+    groups: HashMap<GroupId, MeteredGroup>,
     devices: Vec<(u32, u64)>,
     classes: Vec<Class>,
-    asked: Option<Instant>,
-    telling: u64,
+    dumped_at: Option<Instant>,
+    dump: u64,
 }
 
 #[derive(Debug)]
-struct Watched {
+struct MeteredGroup {
     path: String,
     devices: Vec<u32>,
-    /// The telling that was used last.
-    used: u64,
+    /// The dump that was used last.
+    last_dump: u64,
 }
 
 impl TrafficMeter {
-    /// Of devices alone, for where nothing is enforced.
+    /// Creates a meter that counts devices only, for machines on which the network is not divided.
     ///
     /// # Errors
-    /// If no socket can be had.
+    /// Returns an error if no socket can be opened.
     pub fn of_devices() -> Result<TrafficMeter, TrafficError> {
         TrafficMeter::of(None)
     }
 
-    pub(crate) fn of(seen: Option<Arc<Mutex<Seen>>>) -> Result<TrafficMeter, TrafficError> {
+    pub(crate) fn of(shared: Option<Arc<Mutex<SharedClasses>>>) -> Result<TrafficMeter, TrafficError> {
         Ok(TrafficMeter {
             socket: Socket::route()?,
-            seen,
+            shared,
             groups: HashMap::new(),
             devices: Vec::new(),
             classes: Vec::new(),
-            asked: None,
-            telling: 0,
+            dumped_at: None,
+            dump: 0,
         })
     }
 
-    fn ask(&mut self) -> Result<(), TrafficError> {
-        self.telling += 1;
-        self.asked = Some(Instant::now());
-        if self.groups.values().any(|watched| !watched.devices.is_empty()) {
+    fn refresh(&mut self) -> Result<(), TrafficError> {
+        self.dump += 1;
+        self.dumped_at = Some(Instant::now());
+        if self.groups.values().any(|group| !group.devices.is_empty()) {
             link::counters(&mut self.socket, &mut self.devices)?;
         }
         self.classes.clear();
-        if let Some(seen) = &self.seen {
+        if let Some(shared) = &self.shared {
             let device = {
-                let seen = seen.lock().unwrap_or_else(PoisonError::into_inner);
-                (!seen.classes.is_empty()).then_some(seen.device)
+                let shared = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                (!shared.classes.is_empty()).then_some(shared.device)
             };
             if let Some(device) = device {
                 htb::classes(&mut self.socket, device, &mut self.classes)?;
@@ -79,7 +79,7 @@ impl TrafficMeter {
     }
 
     fn class(&self, id: GroupId) -> Option<u64> {
-        let minor = *self.seen.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).classes.get(&id)?;
+        let minor = *self.shared.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).classes.get(&id)?;
         let at = self.classes.binary_search_by_key(&minor, |class| class.minor).ok()?;
         Some(self.classes[at].sent)
     }
@@ -90,33 +90,33 @@ impl Meter for TrafficMeter {
         let index = |device| {
             link::index(&mut self.socket, device).map_err(|error| match error {
                 TrafficError::NoDevice(name) => KernelError::Gone(name),
-                other => other.of(&group.path),
+                other => other.to_kernel_error(&group.path),
             })
         };
         let devices = group.devices.iter().map(|name| name.as_str()).map(index).collect::<Result<_, _>>()?;
-        self.groups.insert(id, Watched { path: group.path.clone(), devices, used: self.telling });
+        self.groups.insert(id, MeteredGroup { path: group.path.clone(), devices, last_dump: self.dump });
         Ok(())
     }
 
     fn read(&mut self, id: GroupId) -> Result<Usage, KernelError> {
-        let watched = self.groups.get(&id).ok_or(KernelError::Unknown(id))?;
-        if watched.used == self.telling || self.asked.is_none_or(|at| at.elapsed() > AGE) {
-            let path = watched.path.clone();
-            self.ask().map_err(|error| error.of(&path))?;
+        let group = self.groups.get(&id).ok_or(KernelError::NotAdmitted(id))?;
+        if group.last_dump == self.dump || self.dumped_at.is_none_or(|at| at.elapsed() > MAXIMUM_AGE) {
+            let path = group.path.clone();
+            self.refresh().map_err(|error| error.to_kernel_error(&path))?;
         }
         let class = self.class(id);
-        let watched = self.groups.get_mut(&id).ok_or(KernelError::Unknown(id))?;
-        watched.used = self.telling;
-        if watched.devices.is_empty() {
-            return Ok(Usage { network_bytes: class, ..Usage::default() });
+        let group = self.groups.get_mut(&id).ok_or(KernelError::NotAdmitted(id))?;
+        group.last_dump = self.dump;
+        if group.devices.is_empty() {
+            return Ok(Usage { network: class, ..Usage::default() });
         }
         let mut sum = 0_u64;
-        for index in &watched.devices {
+        for index in &group.devices {
             let found = self.devices.binary_search_by_key(index, |(i, _)| *i);
-            let at = found.map_err(|_| KernelError::Gone(watched.path.clone()))?;
+            let at = found.map_err(|_| KernelError::Gone(group.path.clone()))?;
             sum = sum.wrapping_add(self.devices[at].1);
         }
-        Ok(Usage { network_bytes: Some(sum), ..Usage::default() })
+        Ok(Usage { network: Some(sum), ..Usage::default() })
     }
 
     fn dismiss(&mut self, id: GroupId) {

@@ -1,6 +1,6 @@
-//! nf_tables in the kernel's words: whose packet is whose.
+//! nf_tables in netlink messages: rules that classify packets by their sender.
 //!
-//! What is made, as `nft list ruleset` shows it:
+//! The rules, as `nft list ruleset` prints them:
 //! ```text
 //! table inet evenhand {            # sockets of processes in control groups
 //!     flags owner
@@ -10,20 +10,20 @@
 //!         meta priority set socket cgroupv2 level 2 map @level2
 //!     }
 //! }
-//! table netdev evenhand {          # devices that carry one guest's traffic
+//! table netdev evenhand {          # devices that carry the traffic of one virtual machine
 //!     flags owner
 //!     chain tap1 { type filter hook ingress device "tap1" priority 0; policy accept; meta priority set 4548:8 }
 //! }
 //! ```
-//! One rule for each depth of control groups, however many groups there are: a packet costs a look-up, not a
-//! walk along all groups. HTB takes a packet's priority as the number of its class.
+//! There is one rule for each cgroup depth, however many groups there are: a packet costs a lookup, not a walk
+//! through all groups. HTB takes a packet's priority as the number of its class.
 //!
-//! The tables are *owned* (Linux 5.12): the kernel removes them when the socket that made them is closed, also if the
-//! process was killed, and nobody else's `nft flush ruleset` takes them away meanwhile.
+//! The tables are *owned* (Linux 5.12): the kernel removes them when the socket that created them is closed, also if
+//! the process was killed, and `nft flush ruleset` of another process does not affect them.
 
 use crate::traffic::TrafficError;
+use crate::traffic::netlink::{self, Messages, number32};
 use crate::traffic::socket::Socket;
-use crate::traffic::wire::{self, Messages, number32};
 
 /// The name of both tables.
 pub(crate) const TABLE: &str = "evenhand";
@@ -54,20 +54,20 @@ const OWNED: u32 = 2;
 
 /// `NFT_REG_1`, 16 bytes wide.
 const REGISTER: u32 = 1;
-/// What `nft` calls the types of a map's keys and values; the kernel only hands them back.
+/// The numbers by which `nft` names the types of a map's keys and values; the kernel only stores them.
 const TYPE_CGROUP: u32 = 46;
 const TYPE_CLASS: u32 = 23;
 
-/// A control group of version 2 as packets are matched with it.
+/// A group of cgroup v2, as rules match it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Cgroup {
-    /// How deep it is; 1 is right below the root.
+    /// The depth; 1 is a child of the root.
     pub(crate) level: u32,
-    /// Its number, which no later group of the same name has.
+    /// The cgroup id, which no later group of the same name has.
     pub(crate) id: u64,
 }
 
-/// Changes that take effect all or none.
+/// A set of changes that take effect together or not at all.
 #[derive(Debug)]
 pub(crate) struct Transaction {
     messages: Messages,
@@ -90,7 +90,7 @@ impl Transaction {
         &mut self.messages
     }
 
-    /// Done, or the first refusal's number; then nothing has changed.
+    /// Sends the transaction. Returns the first refusal, after which nothing has changed.
     pub(crate) fn commit(mut self, socket: &mut Socket) -> nix::Result<()> {
         if self.last == self.first {
             return Ok(());
@@ -102,10 +102,10 @@ impl Transaction {
         refused.first().map_or(Ok(()), |(_, errno)| Err(nix::errno::Errno::from_raw(*errno)))
     }
 
-    /// Both tables, and the chain for sockets. Fails if they are there.
+    /// Creates both tables, and the chain for sockets. Fails if they exist.
     pub(crate) fn make_tables(&mut self, socket: &mut Socket) {
         for family in [INET, NETDEV] {
-            let out = self.add(socket, NEW_TABLE, wire::CREATE | wire::EXCLUSIVE, family);
+            let out = self.add(socket, NEW_TABLE, netlink::CREATE | netlink::EXCLUSIVE, family);
             out.text(TABLE_NAME, TABLE);
             out.attribute(TABLE_FLAGS, &OWNED.to_be_bytes());
         }
@@ -113,13 +113,13 @@ impl Transaction {
         self.chain(socket, INET, OUTPUT, 3, -150, None);
     }
 
-    /// Removes a table with all that is in it.
+    /// Deletes a table with all its content.
     fn delete_table(&mut self, socket: &mut Socket, family: u8) {
         self.add(socket, DELETE_TABLE, 0, family).text(TABLE_NAME, TABLE);
     }
 
     fn chain(&mut self, socket: &mut Socket, family: u8, name: &str, hook: u32, priority: i32, device: Option<&str>) {
-        let out = self.add(socket, NEW_CHAIN, wire::CREATE | wire::EXCLUSIVE, family);
+        let out = self.add(socket, NEW_CHAIN, netlink::CREATE | netlink::EXCLUSIVE, family);
         out.text(1, TABLE);
         out.text(3, name);
         out.nest(4, |out| {
@@ -134,23 +134,23 @@ impl Transaction {
         out.text(7, "filter");
     }
 
-    /// An empty map from control groups of a depth to classes.
+    /// Creates an empty map from the control groups of one depth to classes.
     pub(crate) fn make_level(&mut self, socket: &mut Socket, level: u32) {
-        let out = self.add(socket, NEW_SET, wire::CREATE | wire::EXCLUSIVE, INET);
+        let out = self.add(socket, NEW_SET, netlink::CREATE | netlink::EXCLUSIVE, INET);
         out.text(1, TABLE);
         out.text(2, &map(level));
-        // Flags (NFT_SET_MAP), types and sizes of keys and values, a number within the transaction.
+        // Flags (NFT_SET_MAP), types and sizes of keys and values, an id within the transaction.
         for (kind, value) in [(3, 8), (4, TYPE_CGROUP), (5, 8), (6, TYPE_CLASS), (7, 4), (10, level)] {
             out.attribute(kind, &u32::to_be_bytes(value));
         }
-        // For whoever reads `nft list ruleset`: keys and values (0 and 1) are 4-byte notes saying "in the machine's
-        // order" (1). Without them nft shows the bytes reversed, and no paths.
+        // For `nft list ruleset`: notes of 4 bytes for keys and values (0 and 1) that the byte order is the host's
+        // (1). Without them nft prints the bytes reversed, and no paths.
         let [a, b, c, d] = 1_u32.to_ne_bytes();
         out.attribute(13, &[0, 4, a, b, c, d, 1, 4, a, b, c, d]);
     }
 
-    /// The rules of the chain for sockets: one for each depth, the deepest last, because the last word counts: a
-    /// group within a group is its own.
+    /// Replaces the rules of the chain for sockets: one for each depth, the deepest last, because the last match
+    /// counts: a group within a group has its own class.
     pub(crate) fn set_levels(&mut self, socket: &mut Socket, levels: impl Iterator<Item = u32>) {
         let out = self.add(socket, DELETE_RULE, 0, INET);
         out.text(1, TABLE);
@@ -171,9 +171,9 @@ impl Transaction {
         }
     }
 
-    /// A rule that sets the priority from what `fill` leaves in the register.
+    /// Adds a rule that sets the priority to the value that `fill` leaves in the register.
     fn rule(&mut self, socket: &mut Socket, family: u8, chain: &str, fill: impl FnOnce(&mut Messages)) {
-        let out = self.add(socket, NEW_RULE, wire::CREATE | wire::APPEND, family);
+        let out = self.add(socket, NEW_RULE, netlink::CREATE | netlink::APPEND, family);
         out.text(1, TABLE);
         out.text(2, chain);
         out.nest(4, |out| {
@@ -183,7 +183,7 @@ impl Transaction {
         });
     }
 
-    /// What the sockets in a control group send is of this class.
+    /// Assigns what the sockets in a control group send to this class.
     pub(crate) fn add_cgroup(&mut self, socket: &mut Socket, cgroup: Cgroup, class: u32) {
         self.element(socket, NEW_ELEMENT, cgroup, Some(class));
     }
@@ -193,7 +193,7 @@ impl Transaction {
     }
 
     fn element(&mut self, socket: &mut Socket, kind: u16, cgroup: Cgroup, class: Option<u32>) {
-        let flags = if class.is_some() { wire::CREATE | wire::EXCLUSIVE } else { 0 };
+        let flags = if class.is_some() { netlink::CREATE | netlink::EXCLUSIVE } else { 0 };
         let out = self.add(socket, kind, flags, INET);
         out.text(1, TABLE);
         out.text(2, &map(cgroup.level));
@@ -207,7 +207,7 @@ impl Transaction {
         });
     }
 
-    /// What comes in from a device is of this class, wherever it goes out.
+    /// Assigns what arrives through a device to this class, whatever device it leaves by.
     pub(crate) fn add_device(&mut self, socket: &mut Socket, device: &str, class: u32) {
         // NF_NETDEV_INGRESS.
         self.chain(socket, NETDEV, device, 0, 0, Some(device));
@@ -244,13 +244,13 @@ fn expression(out: &mut Messages, name: &str, values: &[(u16, u32)]) {
     });
 }
 
-/// Removes both tables, if they are there.
+/// Removes both tables if they exist.
 pub(crate) fn remove_tables(socket: &mut Socket) -> Result<(), TrafficError> {
     for family in [INET, NETDEV] {
         let mut transaction = Transaction::begin(socket);
         transaction.delete_table(socket, family);
         match transaction.commit(socket) {
-            // EOPNOTSUPP: a kernel without tables of that family has none of ours.
+            // EOPNOTSUPP: a kernel without this family has none of our tables.
             Ok(()) | Err(nix::Error::ENOENT | nix::Error::EOPNOTSUPP | nix::Error::EAFNOSUPPORT) => {}
             Err(errno) => return Err(crate::traffic::socket::failed("removing the rules")(errno)),
         }
@@ -258,14 +258,14 @@ pub(crate) fn remove_tables(socket: &mut Socket) -> Result<(), TrafficError> {
     Ok(())
 }
 
-/// Refuses if a process other than the socket's has our tables.
+/// Checks that no other process owns our tables.
 pub(crate) fn check_owner(socket: &mut Socket) -> Result<(), TrafficError> {
     for family in [INET, NETDEV] {
         let mut request = Messages::default();
-        request.begin(SUBSYSTEM << 8 | GET_TABLE, wire::ACK, socket.number(), &[family, 0, 0, 0]);
+        request.begin(SUBSYSTEM << 8 | GET_TABLE, netlink::ACK, socket.number(), &[family, 0, 0, 0]);
         request.text(TABLE_NAME, TABLE);
         let mut owner = None;
-        let answer = socket.ask(&request, |message| {
+        let answer = socket.request(&request, |message| {
             let port = message.split(4).and_then(|(_, attributes)| attributes.find(TABLE_OWNER)).and_then(number32);
             owner = port.map(u32::from_be).or(owner);
         });
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     #[cfg(target_endian = "little")]
-    fn a_transaction_in_bytes() {
+    fn a_transaction_is_encoded_as_expected() {
         let mut socket = Socket::filter().unwrap();
         let mut transaction = Transaction::begin(&mut socket);
         transaction.add_cgroup(&mut socket, Cgroup { level: 2, id: 0x0102_0304 }, 0x4548_0008);
@@ -305,7 +305,7 @@ mod tests {
     }
 
     #[test]
-    fn a_transaction_of_nothing_is_not_sent() {
+    fn an_empty_transaction_is_not_sent() {
         let mut socket = Socket::filter().unwrap();
         assert!(Transaction::begin(&mut socket).commit(&mut socket).is_ok());
     }

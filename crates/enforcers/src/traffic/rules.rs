@@ -1,4 +1,4 @@
-//! The rules that stand: which groups' packets are told apart.
+//! The installed rules, which classify the packets of groups.
 
 use std::collections::BTreeSet;
 
@@ -8,10 +8,10 @@ use crate::traffic::nft::{self, Cgroup, Transaction};
 use crate::traffic::socket::{Socket, failed};
 use crate::traffic::{TrafficError, htb};
 
-/// Groups in one transaction: it is sent in one piece, which must fit into the socket's buffer.
-const GROUPS: usize = 256;
+/// The maximum number of groups in a transaction: it is sent in one piece, which must fit the socket's buffer.
+const MAX_GROUPS: usize = 256;
 
-/// A group whose packets are to be told apart, or no longer.
+/// A group whose packets are to be classified, or no longer.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Target<'a> {
     pub(crate) path: &'a str,
@@ -20,57 +20,57 @@ pub(crate) struct Target<'a> {
     pub(crate) devices: &'a [String],
 }
 
-/// Our tables, and the socket that they belong to.
+/// The tables, and the socket that owns them.
 #[derive(Debug)]
 pub(crate) struct Rules {
     socket: Socket,
-    standing: bool,
-    /// The depths that have a map.
+    installed: bool,
+    /// The cgroup depths that have a map.
     levels: BTreeSet<u32>,
 }
 
 impl Rules {
     pub(crate) fn new(socket: Socket) -> Rules {
-        Rules { socket, standing: false, levels: BTreeSet::new() }
+        Rules { socket, installed: false, levels: BTreeSet::new() }
     }
 
     pub(crate) fn socket(&mut self) -> &mut Socket {
         &mut self.socket
     }
 
-    pub(crate) fn stands(&self) -> bool {
-        self.standing
+    pub(crate) fn is_installed(&self) -> bool {
+        self.installed
     }
 
-    /// The tables are not there any more.
+    /// Records that the tables no longer exist.
     pub(crate) fn forget(&mut self) {
-        self.standing = false;
+        self.installed = false;
         self.levels.clear();
     }
 
-    /// Makes the tables, where they are not there.
-    pub(crate) fn stand(&mut self) -> Result<(), TrafficError> {
-        if self.standing {
+    /// Creates the tables if they do not exist.
+    pub(crate) fn install(&mut self) -> Result<(), TrafficError> {
+        if self.installed {
             return Ok(());
         }
         nft::check_owner(&mut self.socket)?;
         let mut transaction = Transaction::begin(&mut self.socket);
         transaction.make_tables(&mut self.socket);
-        transaction.commit(&mut self.socket).map_err(failed("making the tables of rules"))?;
-        self.standing = true;
+        transaction.commit(&mut self.socket).map_err(failed("creating the tables of rules"))?;
+        self.installed = true;
         Ok(())
     }
 
-    /// Tells these groups apart from now on. Answers for each whether it has its rules now; `refused` hears of those
+    /// Adds the rules of these groups. Returns for each whether it has its rules now, and calls `refused` for those
     /// that have not.
     pub(crate) fn add(&mut self, targets: &[Target<'_>], refused: &mut dyn FnMut(&str, Errno)) -> Vec<bool> {
         let mut made = Vec::with_capacity(targets.len());
-        for some in targets.chunks(GROUPS) {
+        for some in targets.chunks(MAX_GROUPS) {
             if self.try_add(some).is_ok() {
                 made.resize(made.len() + some.len(), true);
                 continue;
             }
-            // One of them failed all.
+            // One of them made the whole transaction fail.
             for target in some {
                 let result = self.try_add(std::slice::from_ref(target));
                 made.push(result.is_ok());
@@ -108,17 +108,17 @@ impl Rules {
         Ok(())
     }
 
-    /// Tells these groups apart no longer. What is gone already is no fault.
+    /// Removes the rules of these groups. Rules that are already gone are not an error.
     pub(crate) fn remove(&mut self, targets: &[Target<'_>], refused: &mut dyn FnMut(&str, Errno)) {
-        if !self.standing {
+        if !self.installed {
             return;
         }
-        for some in targets.chunks(GROUPS) {
+        for some in targets.chunks(MAX_GROUPS) {
             let all = some.iter().map(|target| (target.cgroup, target.devices));
             if self.try_remove(all).is_ok() {
                 continue;
             }
-            // A chain went with its device. The others one by one.
+            // A chain disappeared with its device. The others are removed one by one.
             for target in some {
                 let devices = target.devices.iter().map(|device| (None, std::slice::from_ref(device)));
                 for piece in devices.chain([(target.cgroup, &[][..])]) {

@@ -1,4 +1,4 @@
-//! A socket to the kernel.
+//! Netlink sockets.
 
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -8,14 +8,15 @@ use nix::sys::socket::{self, AddressFamily, MsgFlags, NetlinkAddr, SockFlag, Soc
 use nix::sys::time::TimeVal;
 
 use crate::traffic::TrafficError;
-use crate::traffic::wire::{self, Message, Messages};
+use crate::traffic::netlink::{self, Message, Messages};
 
-/// As large as the kernel makes a part of a dump, twice.
+/// Twice the size of a part of a dump.
 const BUFFER: usize = 64 * 1024;
-/// Netlink answers at once; without an end to waiting a lost answer would stop the agent for good.
-const PATIENCE: i64 = 5;
+/// The receive timeout in seconds. Netlink answers at once; without a timeout a lost answer would block the agent
+/// forever.
+const TIMEOUT_S: i64 = 5;
 
-/// Answers to messages that were sent: which message, and the kernel's error number, if not 0.
+/// The rejected messages of a transaction: their sequence numbers and the kernel's error numbers.
 pub(crate) type Refusals = Vec<(u32, i32)>;
 
 /// A netlink socket of one family, in the network namespace of the thread that opened it.
@@ -24,7 +25,7 @@ pub(crate) struct Socket {
     descriptor: OwnedFd,
     sequence: u32,
     buffer: Vec<u8>,
-    /// Whether messages go in transactions, of which the first message is the opening.
+    /// Whether messages form transactions, of which the first message is the opening.
     transactions: bool,
 }
 
@@ -43,18 +44,18 @@ impl Socket {
         let flags = SockFlag::SOCK_CLOEXEC;
         let descriptor = socket::socket(AddressFamily::Netlink, SockType::Raw, flags, protocol)?;
         socket::bind(descriptor.as_raw_fd(), &NetlinkAddr::new(0, 0))?;
-        socket::setsockopt(&descriptor, socket::sockopt::ReceiveTimeout, &TimeVal::new(PATIENCE, 0))?;
-        // A transaction is one piece, however many rules it has. Without the right to it the usual size remains.
+        socket::setsockopt(&descriptor, socket::sockopt::ReceiveTimeout, &TimeVal::new(TIMEOUT_S, 0))?;
+        // A transaction is one piece, however many rules it has. Without the capability the default size remains.
         let _ = socket::setsockopt(&descriptor, socket::sockopt::SndBufForce, &(4 << 20));
         Ok(Socket { descriptor, sequence: 0, buffer: vec![0; BUFFER], transactions })
     }
 
-    /// The number that the kernel knows the socket by.
+    /// Returns the netlink port: the number by which the kernel identifies the socket.
     pub(crate) fn port(&self) -> u32 {
         socket::getsockname::<NetlinkAddr>(self.descriptor.as_raw_fd()).map_or(0, |address| address.pid())
     }
 
-    /// A number for the next message.
+    /// Returns the sequence number for the next message.
     pub(crate) fn number(&mut self) -> u32 {
         self.sequence = self.sequence.wrapping_add(1);
         self.sequence
@@ -73,32 +74,32 @@ impl Socket {
         loop {
             match socket::recv(self.descriptor.as_raw_fd(), &mut self.buffer, MsgFlags::empty()) {
                 Err(Errno::EINTR) => {}
-                // SO_RCVTIMEO ends in this.
+                // SO_RCVTIMEO ends in this error.
                 Err(Errno::EAGAIN) => return Err(Errno::ETIMEDOUT),
                 other => return other,
             }
         }
     }
 
-    /// Sends messages with numbers from `first` to `last`, the last of them to be
-    /// [acknowledged](Messages::acknowledged), and waits for that. The kernel speaks of the others only where it
-    /// refuses: those are the answer.
+    /// Sends messages with sequence numbers from `first` to `last`, of which the last is to be
+    /// [acknowledged](Messages::acknowledged), and waits for the acknowledgement. Returns the messages that the
+    /// kernel refused.
     pub(crate) fn transact(&mut self, messages: &Messages, first: u32, last: u32) -> nix::Result<Refusals> {
         self.send(messages)?;
         let span = last.wrapping_sub(first);
         let mut refused = Vec::new();
         loop {
             let length = self.receive()?;
-            for message in wire::messages(self.buffer.get(..length).unwrap_or(&[])) {
-                // Answers to something given up on earlier.
-                if message.kind != wire::ERROR || message.sequence.wrapping_sub(first) > span {
+            for message in netlink::messages(self.buffer.get(..length).unwrap_or(&[])) {
+                // Skips answers to an earlier request that timed out.
+                if message.kind != netlink::ERROR || message.sequence.wrapping_sub(first) > span {
                     continue;
                 }
-                let errno = wire::number32(message.payload).map_or(0, |e| (e as i32).wrapping_neg());
+                let errno = netlink::number32(message.payload).map_or(0, |e| (e as i32).wrapping_neg());
                 if errno != 0 {
                     refused.push((message.sequence, errno));
                 }
-                // A transaction that fails as a whole is answered in the name of its opening alone.
+                // A transaction that fails as a whole is answered with the sequence number of its opening only.
                 let whole = self.transactions && errno != 0 && message.sequence == first;
                 if message.sequence == last || whole {
                     return Ok(refused);
@@ -107,20 +108,20 @@ impl Socket {
         }
     }
 
-    /// Sends one request, numbered last, for a list or [acknowledged](Messages::acknowledged), and hands every
-    /// message of the answer to `each`.
-    pub(crate) fn ask(&mut self, request: &Messages, mut each: impl FnMut(&Message<'_>)) -> nix::Result<()> {
+    /// Sends one request with the last sequence number, for a dump or [acknowledged](Messages::acknowledged), and
+    /// calls `each` for every message of the answer.
+    pub(crate) fn request(&mut self, request: &Messages, mut each: impl FnMut(&Message<'_>)) -> nix::Result<()> {
         self.send(request)?;
         loop {
             let length = self.receive()?;
-            for message in wire::messages(self.buffer.get(..length).unwrap_or(&[])) {
+            for message in netlink::messages(self.buffer.get(..length).unwrap_or(&[])) {
                 if message.sequence != self.sequence {
                     continue;
                 }
                 match message.kind {
-                    wire::DONE => return Ok(()),
-                    wire::ERROR => {
-                        let errno = wire::number32(message.payload).map_or(0, |e| (e as i32).wrapping_neg());
+                    netlink::DONE => return Ok(()),
+                    netlink::ERROR => {
+                        let errno = netlink::number32(message.payload).map_or(0, |e| (e as i32).wrapping_neg());
                         return if errno == 0 { Ok(()) } else { Err(Errno::from_raw(errno)) };
                     }
                     _ => each(&message),
@@ -130,12 +131,12 @@ impl Socket {
     }
 }
 
-/// Says what was asked when the kernel refused.
+/// Returns a function that adds the failed request to an error.
 pub(crate) fn failed(what: &'static str) -> impl FnOnce(Errno) -> TrafficError {
     move |errno| TrafficError::Netlink { what, source: io::Error::from(errno) }
 }
 
-/// The same, from the number in an answer.
+/// As [`failed`], from the error number in an answer.
 pub(crate) fn refused(what: &'static str, errno: i32) -> TrafficError {
     TrafficError::Netlink { what, source: io::Error::from_raw_os_error(errno) }
 }

@@ -1,4 +1,4 @@
-//! Disks: a loop device over a file in a temporary folder, with BFQ as its scheduler.
+//! Disk weights, on a loop device over a file in a temporary directory, with BFQ as its scheduler.
 
 use std::fs;
 use std::path::Path;
@@ -7,15 +7,16 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use evenhand_enforcers::cgroups::{
-    Budget, CgroupV1, CgroupV1Meter, Control, Disk, Enforcer, Levels, Meter, Own, Places, probe,
+    CgroupEnforcer, CgroupMeter, DescriptorBudget, Disk, Enforcer, Meter, ProtectedCgroups, Resource, SystemRoot,
+    Targets, probe,
 };
 
 use crate::rig::{Rig, rig, within};
 use crate::{A, B};
 
-/// A disk of our own.
+/// A loop device; detached when dropped.
 struct Loop {
-    /// As in `/sys/block`.
+    /// The name, as in `/sys/block`.
     name: String,
     _folder: tempfile::TempDir,
 }
@@ -24,11 +25,11 @@ impl Loop {
     fn new() -> Option<Loop> {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("disk");
-        // Written, not sparse: what is not there is read without a disk.
+        // Not sparse, because holes are read without disk access.
         fs::write(&file, vec![b'x'; 64 << 20]).unwrap();
         let made = Command::new("losetup").args(["-f", "--show", "--direct-io=on"]).arg(&file).output();
         let Some(made) = made.ok().filter(|made| made.status.success()) else {
-            eprintln!("skipped: no loop device over a file can be made here");
+            eprintln!("skipped: no loop device can be created here");
             return None;
         };
         let device = String::from_utf8(made.stdout).unwrap();
@@ -52,10 +53,10 @@ impl Loop {
         fs::read_to_string(Path::new("/sys/block").join(&self.name).join("dev")).unwrap().trim().to_owned()
     }
 
-    /// As the probe finds it.
+    /// Returns the disk as probing finds it.
     fn found(&self) -> Disk {
-        let findings = probe(&Places::default(), "").unwrap();
-        findings.disks.into_iter().find(|disk| disk.name == self.name).unwrap()
+        let report = probe(&SystemRoot::default(), "").unwrap();
+        report.disks.into_iter().find(|disk| disk.name == self.name).unwrap()
     }
 }
 
@@ -66,33 +67,33 @@ impl Drop for Loop {
     }
 }
 
-fn enforcer(rig: &Rig) -> CgroupV1 {
-    CgroupV1::new(&rig.hierarchies, &[Control::Disk], Own::default(), &Budget::of(100))
+fn enforcer(rig: &Rig) -> CgroupEnforcer {
+    CgroupEnforcer::v1(&rig.hierarchies, &[Resource::Disk], ProtectedCgroups::default(), &DescriptorBudget::of(100))
 }
 
 #[test]
-fn disks_are_divided_as_weights_say() {
+fn disk_bandwidth_is_divided_in_proportion_to_weights() {
     let Some(mut rig) = rig(&["blkio"]) else { return };
     let Some(disk) = Loop::new() else { return };
     disk.set("low_latency", "0");
     disk.set("strict_guarantees", "1");
-    assert!(disk.found().weighed_by_bfq());
+    assert!(disk.found().keeps_bfq_weights());
     let (a, b) = (rig.group("a"), rig.group("b"));
     let mut enforcer = enforcer(&rig);
-    let mut meter = CgroupV1Meter::new(&rig.hierarchies, &Budget::of(100));
-    // Both below 1, where BFQ has the same scale.
+    let mut meter = CgroupMeter::v1(&rig.hierarchies, &DescriptorBudget::of(100));
+    // Both weights are below 1, where the scale of BFQ is linear.
     for (id, group, weight) in [(A, &a, 0.8), (B, &b, 0.2)] {
         enforcer.admit(id, group).unwrap();
-        enforcer.apply(id, &Levels { disk: Some(weight), ..Levels::default() }, &mut Vec::new()).unwrap();
+        enforcer.apply(id, &Targets { disk: Some(weight), ..Targets::default() }, &mut Vec::new()).unwrap();
         meter.admit(id, group).unwrap();
-        // Several at once: one reader alone is idle whenever it has been served.
+        // Several readers for each group: a single one is idle after each request.
         for _ in 0..4 {
             let read = format!("while :; do dd if=/dev/{} of=/dev/null bs=128k iflag=direct; done", disk.name);
             rig.run(group, &["sh", "-c", &read], None);
         }
     }
     let mut ratio = || {
-        let read = |meter: &mut CgroupV1Meter| [A, B].map(|id| meter.read(id).unwrap().disk_bytes.unwrap());
+        let read = |meter: &mut CgroupMeter| [A, B].map(|id| meter.read(id).unwrap().disk.unwrap());
         sleep(Duration::from_millis(500));
         let begun = read(&mut meter);
         sleep(Duration::from_millis(2000));
@@ -100,19 +101,19 @@ fn disks_are_divided_as_weights_say() {
         (ended[0] - begun[0]) as f64 / (ended[1] - begun[1]) as f64
     };
     within(3, 2.5..=6.0, &mut ratio);
-    // Waiting for nobody does no harm while it is strict.
+    // With strict guarantees, weights take effect without idling.
     disk.set("slice_idle", "0");
-    assert!(disk.found().weighed_by_bfq());
+    assert!(disk.found().keeps_bfq_weights());
     within(3, 2.5..=6.0, &mut ratio);
-    // The same weights, and they are void: which is what the probe says.
+    // Without both, the same weights have no effect, as probing reports.
     disk.set("strict_guarantees", "0");
-    assert!(disk.found().bfq.is_some() && !disk.found().weighed_by_bfq());
+    assert!(disk.found().bfq.is_some() && !disk.found().keeps_bfq_weights());
     within(3, 0.7..=1.5, &mut ratio);
     rig.stop();
 }
 
 #[test]
-fn weights_of_single_disks_are_put_back() {
+fn weights_of_single_disks_are_restored() {
     let Some(mut rig) = rig(&["blkio"]) else { return };
     let Some(disk) = Loop::new() else { return };
     let a = rig.group("a");
@@ -126,14 +127,14 @@ fn weights_of_single_disks_are_put_back() {
     let first = text(&rig);
     assert_eq!(first[1], format!("default 250\n{} 300\n", disk.number()));
     let mut enforcer = enforcer(&rig);
-    let before = enforcer.admit(A, &a).unwrap();
-    enforcer.apply(A, &Levels::weight(0.5), &mut Vec::new()).unwrap();
-    assert_eq!(text(&rig), ["50\n", "default 50\n"], "the kernel forgets the other");
-    enforcer.restore(&a, &before).unwrap();
+    let saved = enforcer.admit(A, &a).unwrap();
+    enforcer.apply(A, &Targets::equal_weights(0.5), &mut Vec::new()).unwrap();
+    assert_eq!(text(&rig), ["50\n", "default 50\n"], "the kernel resets the weight of the single disk");
+    enforcer.restore(&a, &saved).unwrap();
     assert_eq!(text(&rig), first);
-    // The disk may be gone by then.
-    enforcer.apply(A, &Levels::weight(0.6), &mut Vec::new()).unwrap();
+    // The disk may have been removed by then.
+    enforcer.apply(A, &Targets::equal_weights(0.6), &mut Vec::new()).unwrap();
     drop(disk);
-    enforcer.restore(&a, &before).unwrap();
+    enforcer.restore(&a, &saved).unwrap();
     assert_eq!(text(&rig)[0], "250\n");
 }

@@ -1,5 +1,5 @@
-//! What the kernel of this machine makes of the numbers that are written: in groups that these tests make and
-//! remove. Where there are no controllers of version 1, or no rights, each says so and does nothing.
+//! The effect of written values on the kernel of this machine, in groups that these tests create and remove. Each test
+//! is skipped with a message if cgroup v1 has no controllers, or if the rights are missing.
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 mod disk;
@@ -10,8 +10,8 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use evenhand_enforcers::cgroups::{
-    Before, Budget, CgroupV1, CgroupV1Meter, CgroupV2Meter, Change, Control, Enforcer, Group, GroupId, HostLock,
-    KernelError, Levels, Meter, Own, Places, probe,
+    CgroupEnforcer, CgroupMeter, Change, DescriptorBudget, Enforcer, Group, GroupId, HostLock, KernelError, Meter,
+    ProtectedCgroups, Resource, SavedState, SystemRoot, Targets, probe,
 };
 
 use crate::rig::{Rig, rig, within};
@@ -19,27 +19,27 @@ use crate::rig::{Rig, rig, within};
 const A: GroupId = GroupId(0);
 const B: GroupId = GroupId(1);
 
-fn enforcer(rig: &Rig, files: usize) -> CgroupV1 {
-    let own = Own::detect(&rig.hierarchies).unwrap();
-    CgroupV1::new(&rig.hierarchies, &Control::ALL, own, &Budget::of(files))
+fn enforcer(rig: &Rig, files: usize) -> CgroupEnforcer {
+    let protected = ProtectedCgroups::detect().unwrap();
+    CgroupEnforcer::v1(&rig.hierarchies, &Resource::ALL, protected, &DescriptorBudget::of(files))
 }
 
 #[test]
-fn processors_are_divided_as_weights_say() {
+fn cpu_time_is_divided_in_proportion_to_weights() {
     let Some(mut rig) = rig(&["cpu", "cpuacct"]) else { return };
     let (a, b) = (rig.group("a"), rig.group("b"));
     for group in [&a, &b] {
         rig.run(group, &["sh", "-c", "while :; do :; done"], Some(1));
     }
     let mut enforcer = enforcer(&rig, 100);
-    let mut meter = CgroupV1Meter::new(&rig.hierarchies, &Budget::of(100));
+    let mut meter = CgroupMeter::v1(&rig.hierarchies, &DescriptorBudget::of(100));
     for (id, group, weight) in [(A, &a, 2.0), (B, &b, 0.5)] {
         meter.admit(id, group).unwrap();
         enforcer.admit(id, group).unwrap();
-        enforcer.apply(id, &Levels { cpu: Some(weight), ..Levels::default() }, &mut Vec::new()).unwrap();
+        enforcer.apply(id, &Targets { cpu: Some(weight), ..Targets::default() }, &mut Vec::new()).unwrap();
     }
     let ratio = || {
-        let used = |meter: &mut CgroupV1Meter| [A, B].map(|id| meter.read(id).unwrap().cpu_ns.unwrap());
+        let used = |meter: &mut CgroupMeter| [A, B].map(|id| meter.read(id).unwrap().cpu.unwrap());
         sleep(Duration::from_millis(200));
         let begun = used(&mut meter);
         sleep(Duration::from_millis(1500));
@@ -50,7 +50,7 @@ fn processors_are_divided_as_weights_say() {
 }
 
 #[test]
-fn what_was_there_is_put_back() {
+fn earlier_values_are_restored() {
     let Some(mut rig) = rig(&["cpu", "memory"]) else { return };
     let a = rig.group("a");
     rig.write("cpu", &a, "cpu.shares", "700");
@@ -66,24 +66,24 @@ fn what_was_there_is_put_back() {
         let text = all(&rig);
         assert_eq!(text == first, limit.is_none());
         let mut enforcer = enforcer(&rig, 100);
-        let before = enforcer.admit(A, &a).unwrap();
+        let saved = enforcer.admit(A, &a).unwrap();
         let mut changes = Vec::new();
-        let levels = Levels { memory: Some((64 << 20) + 5), ..Levels::weight(4.0) };
-        enforcer.apply(A, &levels, &mut changes).unwrap();
-        let said: Vec<_> = changes.drain(..).map(|c| (c.control, c.value)).collect();
-        assert_eq!(said[..2], [(Control::Cpu, 4096), (Control::Memory, 64 << 20)]);
-        let written = all(&rig);
-        assert_eq!(written[0].as_deref(), Some("4096\n"));
-        assert_eq!(written[1].as_deref(), Some("67108864\n"));
+        let targets = Targets { memory: Some(f64::from((64 << 20) + 5)), ..Targets::equal_weights(4.0) };
+        enforcer.apply(A, &targets, &mut changes).unwrap();
+        let written: Vec<_> = changes.drain(..).map(|c| (c.resource, c.value)).collect();
+        assert_eq!(written[..2], [(Resource::Cpu, 4096), (Resource::Memory, 64 << 20)]);
+        let files = all(&rig);
+        assert_eq!(files[0].as_deref(), Some("4096\n"));
+        assert_eq!(files[1].as_deref(), Some("67108864\n"));
         if rig.has("blkio", &a, "blkio.bfq.weight") {
-            assert_eq!((said[2], written[2].as_deref()), ((Control::Disk, 400), Some("400\n")));
+            assert_eq!((written[2], files[2].as_deref()), ((Resource::Disk, 400), Some("400\n")));
         }
-        enforcer.apply(A, &levels, &mut changes).unwrap();
+        enforcer.apply(A, &targets, &mut changes).unwrap();
         assert_eq!(changes, []);
-        enforcer.restore(&a, &before).unwrap();
+        enforcer.restore(&a, &saved).unwrap();
         assert_eq!(all(&rig), text);
-        // Twice is once.
-        enforcer.restore(&a, &before).unwrap();
+        // Restoring twice has the same effect.
+        enforcer.restore(&a, &saved).unwrap();
         assert_eq!(all(&rig), text);
     }
 }
@@ -94,51 +94,51 @@ fn a_group_may_vanish_at_any_time() {
     for files in [0, 100] {
         let a = rig.group("a");
         let mut enforcer = enforcer(&rig, files);
-        let mut meter = CgroupV1Meter::new(&rig.hierarchies, &Budget::of(files));
+        let mut meter = CgroupMeter::v1(&rig.hierarchies, &DescriptorBudget::of(files));
         let mut changes = Vec::new();
-        let admit = |enforcer: &mut CgroupV1, meter: &mut CgroupV1Meter| -> Before {
+        let admit = |enforcer: &mut CgroupEnforcer, meter: &mut CgroupMeter| -> SavedState {
             meter.admit(A, &a).unwrap();
             enforcer.admit(A, &a).unwrap()
         };
-        // From one hierarchy only.
+        // It is removed from one hierarchy only.
         admit(&mut enforcer, &mut meter);
         rig.remove("memory", &a);
         let error = meter.read(A).unwrap_err();
-        assert!(matches!(error, KernelError::Withdrawn { control: Control::Memory, .. }), "{error}");
+        assert!(matches!(error, KernelError::Withdrawn { resource: Resource::Memory, .. }), "{error}");
         let usage = meter.read(A).unwrap();
-        assert!(usage.cpu_ns.is_some() && usage.memory_bytes.is_none());
-        let levels = Levels { memory: Some(1 << 20), ..Levels::weight(3.0) };
-        let error = enforcer.apply(A, &levels, &mut changes).unwrap_err();
-        assert!(matches!(error, KernelError::Withdrawn { control: Control::Memory, .. }), "{error}");
-        assert!(changes.contains(&Change { group: A, control: Control::Cpu, value: 3072 }));
-        // And made again: that is another group, unless nothing was kept open and nobody noticed.
+        assert!(usage.cpu.is_some() && usage.memory.is_none());
+        let targets = Targets { memory: Some(f64::from(1 << 20)), ..Targets::equal_weights(3.0) };
+        let error = enforcer.apply(A, &targets, &mut changes).unwrap_err();
+        assert!(matches!(error, KernelError::Withdrawn { resource: Resource::Memory, .. }), "{error}");
+        assert!(changes.contains(&Change { group: A, resource: Resource::Cpu, value: 3072 }));
+        // A group created again is a new one; without an open file this is not noticed.
         let a = rig.group("a");
-        let before = admit(&mut enforcer, &mut meter);
+        let saved = admit(&mut enforcer, &mut meter);
         rig.remove_all(&a);
         let again = rig.group("a");
         assert_eq!(a, again);
         assert_eq!(matches!(meter.read(A), Err(KernelError::Gone(_))), files > 0);
-        // From all.
+        // It is removed from all hierarchies.
         admit(&mut enforcer, &mut meter);
         rig.remove_all(&a);
         assert!(matches!(meter.read(A), Err(KernelError::Gone(_))));
-        assert!(matches!(enforcer.apply(A, &Levels::weight(2.0), &mut changes), Err(KernelError::Gone(_))));
+        assert!(matches!(enforcer.apply(A, &Targets::equal_weights(2.0), &mut changes), Err(KernelError::Gone(_))));
         assert!(matches!(meter.admit(B, &a), Err(KernelError::Gone(_))));
         assert!(matches!(enforcer.admit(B, &a), Err(KernelError::Gone(_))));
-        enforcer.restore(&a, &before).unwrap();
+        enforcer.restore(&a, &saved).unwrap();
     }
 }
 
 #[test]
-fn fewer_descriptors_say_the_same() {
+fn the_descriptor_budget_does_not_affect_the_results() {
     let Some(mut rig) = rig(&["cpu", "cpuacct", "memory"]) else { return };
     let groups: Vec<Group> = (0..8).map(|i| rig.group(&format!("g{i}"))).collect();
-    // Something to count, that then stays as it is.
+    // Uses some CPU time and ends, so that the count stays constant.
     let mut child = rig.run(&groups[3], &["sh", "-c", "i=0; while [ $i -lt 20000 ]; do i=$((i+1)); done"], None);
     child.wait();
     let read = |files: usize| {
-        let budget = Budget::of(files);
-        let mut meter = CgroupV1Meter::new(&rig.hierarchies, &budget);
+        let budget = DescriptorBudget::of(files);
+        let mut meter = CgroupMeter::v1(&rig.hierarchies, &budget);
         let mut enforcer = enforcer(&rig, files);
         let mut changes = Vec::new();
         let usage: Vec<_> = (0..)
@@ -147,8 +147,8 @@ fn fewer_descriptors_say_the_same() {
             .map(|(id, group)| {
                 meter.admit(id, group).unwrap();
                 enforcer.admit(id, group).unwrap();
-                enforcer.apply(id, &Levels::weight(1.5 + f64::from(id.0)), &mut changes).unwrap();
-                (meter.read(id).unwrap().cpu_ns, rig.read("cpu", group, "cpu.shares"))
+                enforcer.apply(id, &Targets::equal_weights(1.5 + f64::from(id.0)), &mut changes).unwrap();
+                (meter.read(id).unwrap().cpu, rig.read("cpu", group, "cpu.shares"))
             })
             .collect();
         assert_eq!(budget.left() > 0, files > 100);
@@ -164,7 +164,7 @@ fn fewer_descriptors_say_the_same() {
 }
 
 #[test]
-fn waits_are_read_from_version_2() {
+fn stall_times_are_read_from_version_2() {
     let Some(mut rig) = rig(&["cpu"]) else { return };
     if rig.hierarchies.unified.is_none() {
         return eprintln!("skipped: version 2 is not mounted");
@@ -173,8 +173,8 @@ fn waits_are_read_from_version_2() {
     if !rig.has("", &a, "cpu.pressure") {
         return eprintln!("skipped: pressure is not counted here");
     }
-    let mut meter = CgroupV2Meter::new(&rig.hierarchies, &Budget::of(10));
-    // Two on one processor: one of them waits.
+    let mut meter = CgroupMeter::v2(&rig.hierarchies, &DescriptorBudget::of(10));
+    // Of two processes on one processor, one waits.
     (0..2).for_each(|_| drop(rig.run(&a, &["sh", "-c", "while :; do :; done"], Some(1))));
     meter.admit(A, &a).unwrap();
     let before = meter.pressure(A).unwrap().cpu.unwrap();
@@ -184,14 +184,14 @@ fn waits_are_read_from_version_2() {
 }
 
 #[test]
-fn agents_lock_groups() {
+fn an_agent_locks_its_groups() {
     let Some(mut rig) = rig(&["cpu"]) else { return };
     let (a, b) = (rig.group("a"), rig.group("b"));
     let take = |under: &str| HostLock::take(&rig.hierarchies, under);
     let first = take(&a.path).unwrap();
-    let Err(KernelError::Locked(at)) = take(&a.path) else { panic!("two in one place") };
+    let Err(KernelError::Locked(at)) = take(&a.path) else { panic!("two agents hold the same lock") };
     assert!(at.ends_with(&a.path), "{at}");
-    let Err(KernelError::Locked(at)) = take(&rig.parent) else { panic!("one around another") };
+    let Err(KernelError::Locked(at)) = take(&rig.parent) else { panic!("an agent holds the lock of an ancestor") };
     assert!(at.ends_with(&rig.parent), "{at}");
     let second = take(&b.path).unwrap();
     drop((first, second));
@@ -199,26 +199,27 @@ fn agents_lock_groups() {
 }
 
 #[test]
-fn what_was_found_here_can_be_used() {
+fn the_enforcers_that_probing_finds_work() {
     let Some(mut rig) = rig(&["cpu", "cpuacct", "memory"]) else { return };
     let a = rig.group("a");
-    let findings = probe(&Places::default(), &rig.parent).unwrap();
-    let able = |control| findings.row(control).unwrap();
-    assert_eq!((able(Control::Cpu).able, able(Control::Cpu).by.as_str()), (true, "cgroup-v1 cpu.shares"));
-    assert!(able(Control::Memory).able);
-    let own = Own::detect(&findings.hierarchies).unwrap();
-    let budget = Budget::of(50);
-    let mut enforcers = findings.enforcers(&own, &budget);
-    let mut meters = findings.meters(&budget);
+    let report = probe(&SystemRoot::default(), &rig.parent).unwrap();
+    let support = |resource| report.support(resource).unwrap();
+    let cpu = support(Resource::Cpu);
+    assert_eq!((cpu.supported, cpu.mechanism.as_str()), (true, "cgroup-v1 cpu.shares"));
+    assert!(support(Resource::Memory).supported);
+    let protected = ProtectedCgroups::detect().unwrap();
+    let budget = DescriptorBudget::of(50);
+    let mut enforcers = report.enforcers(&protected, &budget);
+    let mut meter = report.meter(&budget);
     assert_eq!(enforcers.len(), 1);
     enforcers[0].admit(A, &a).unwrap();
-    enforcers[0].apply(A, &Levels::weight(2.0), &mut Vec::new()).unwrap();
+    enforcers[0].apply(A, &Targets::equal_weights(2.0), &mut Vec::new()).unwrap();
     assert_eq!(rig.read("cpu", &a, "cpu.shares").as_deref(), Some("2048\n"));
-    meters.admit(A, &a).unwrap();
-    assert!(meters.read(A).unwrap().memory_bytes.is_some());
+    meter.admit(A, &a).unwrap();
+    assert!(meter.read(A).unwrap().memory.is_some());
     rig.remove_all(&a);
-    assert!(matches!(meters.read(A), Err(KernelError::Gone(_))));
-    let nowhere = probe(&Places::default(), &format!("{}/none", rig.parent)).unwrap();
-    assert!(nowhere.rows.iter().all(|row| !row.able && row.why.starts_with("there is no group")), "{nowhere:?}");
-    assert!(fs::read_dir("/sys/block").is_err() || !findings.disks.iter().any(|d| d.name.starts_with("zram")));
+    assert!(matches!(meter.read(A), Err(KernelError::Gone(_))));
+    let nowhere = probe(&SystemRoot::default(), &format!("{}/none", rig.parent)).unwrap();
+    assert!(nowhere.resources.iter().all(|r| !r.supported && r.reason.starts_with("there is no group")), "{nowhere:?}");
+    assert!(fs::read_dir("/sys/block").is_err() || !report.disks.iter().any(|d| d.name.starts_with("zram")));
 }

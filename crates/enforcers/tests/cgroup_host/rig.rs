@@ -1,4 +1,4 @@
-//! Groups of a test's own, their children, and an end to both whatever happens.
+//! Creates control groups and processes for a test, and removes them when the test ends.
 
 use std::fs;
 use std::io;
@@ -14,11 +14,11 @@ use evenhand_enforcers::cgroups::{Group, Hierarchies};
 use rustix::process::Pid;
 use rustix::thread::{CpuSet, sched_setaffinity};
 
-/// Ratios are measured one at a time.
+/// Serializes the tests that measure ratios.
 static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
 static NUMBER: AtomicUsize = AtomicUsize::new(0);
 
-/// A parent of groups in each hierarchy, and what runs in them.
+/// A parent group in each hierarchy, and the processes in its children.
 pub(crate) struct Rig {
     pub(crate) hierarchies: Hierarchies,
     pub(crate) parent: String,
@@ -27,7 +27,7 @@ pub(crate) struct Rig {
     _turn: MutexGuard<'static, ()>,
 }
 
-/// A child; killed when the rig ends.
+/// A child process; killed when the rig is dropped.
 #[derive(Clone)]
 pub(crate) struct Running(Arc<Mutex<Child>>);
 
@@ -37,7 +37,7 @@ impl Running {
     }
 }
 
-/// Groups below one that is made here, if these controllers of version 1 can be written.
+/// Creates a parent group. Returns `None` unless these v1 controllers can be written.
 pub(crate) fn rig(needed: &[&str]) -> Option<Rig> {
     let turn = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let hierarchies = Hierarchies::detect().unwrap();
@@ -49,7 +49,7 @@ pub(crate) fn rig(needed: &[&str]) -> Option<Rig> {
     let unified = hierarchies.unified.iter().map(|root| (String::new(), root.clone()));
     let wanted = hierarchies.legacy.iter().filter(|(c, _)| ["cpu", "cpuacct", "memory", "blkio"].contains(&c.as_str()));
     for (name, root) in wanted.map(|(c, r)| (c.clone(), r.clone())).chain(unified) {
-        // Two controllers may share one.
+        // Two controllers may share a hierarchy.
         if !roots.iter().any(|(_, other)| *other == root) {
             roots.push((name, root));
         }
@@ -58,14 +58,14 @@ pub(crate) fn rig(needed: &[&str]) -> Option<Rig> {
     let rig = Rig { hierarchies, parent, roots, children: Vec::new(), _turn: turn };
     for (_, root) in &rig.roots {
         if let Err(error) = fs::create_dir(root.join(&rig.parent)) {
-            eprintln!("skipped: no group can be made in {}: {error}", root.display());
+            eprintln!("skipped: no group can be created in {}: {error}", root.display());
             return None;
         }
     }
     Some(rig)
 }
 
-/// Measures up to this often until it is in range: others use this machine as well.
+/// Repeats a measurement until it is in range, at most this often, because other processes disturb it.
 pub(crate) fn within(attempts: usize, range: RangeInclusive<f64>, mut measure: impl FnMut() -> f64) {
     let mut seen = Vec::new();
     for _ in 0..attempts {
@@ -79,7 +79,7 @@ pub(crate) fn within(attempts: usize, range: RangeInclusive<f64>, mut measure: i
 }
 
 impl Rig {
-    /// Makes a group in every hierarchy in which it is not.
+    /// Creates a group in every hierarchy that does not have it.
     pub(crate) fn group(&mut self, name: &str) -> Group {
         let path = format!("{}/{name}", self.parent);
         for (_, root) in &self.roots {
@@ -91,9 +91,9 @@ impl Rig {
         Group { path, ..Group::default() }
     }
 
-    /// Runs a command in a group, on one processor if given.
+    /// Runs a command in a group, optionally on one processor only.
     pub(crate) fn run(&mut self, group: &Group, command: &[&str], processor: Option<usize>) -> Running {
-        // It waits for a line until it is where it belongs.
+        // The process waits for a line until it has been moved to its group.
         let waiting = ["-c", "read go && exec \"$@\"", "sh"];
         let child = Command::new("sh").args(waiting).args(command).stdin(Stdio::piped()).stderr(Stdio::null()).spawn();
         let mut child = child.unwrap();
@@ -141,9 +141,9 @@ impl Rig {
         self.roots.iter().for_each(|(_, root)| remove(&root.join(&group.path)));
     }
 
-    /// Ends all that runs.
+    /// Kills all processes.
     pub(crate) fn stop(&mut self) {
-        // Also what they started: whoever is in one of the groups, which are this test's own.
+        // Includes their children: all processes in the groups, which belong to this test.
         for (_, root) in &self.roots {
             let Ok(groups) = fs::read_dir(root.join(&self.parent)) else { continue };
             for group in groups.flatten().filter(|group| group.path().is_dir()) {
@@ -161,7 +161,7 @@ impl Rig {
     }
 }
 
-/// A group can be removed once the last process in it has been buried.
+/// Removes a group, which is possible once its last process has been reaped.
 fn remove(folder: &PathBuf) {
     for _ in 0..200 {
         match fs::remove_dir(folder) {

@@ -1,42 +1,41 @@
-//! Bottleneck-based fairness as a heaviness.
+//! Heaviness by bottleneck-based fairness.
 
 use evenhand_model::Rational;
 
 use super::dominant_share::largest_excess;
-use crate::{Cloud, Condition, Metric, MetricError, Node, Number, Parameters, Registration};
+use crate::{Cloud, Metric, MetricCondition, MetricError, Node, Number, Parameters, Registration};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: NAME,
-    about: "each user's largest share of a bottleneck, beyond what is due",
+    about: "each user's largest share of a bottleneck, beyond the entitlement",
     build: build::<f64>,
     build_exact: Some(build::<Rational>),
 };
 
 const NAME: &str = "bottleneck";
 
-/// Only what is used of bottlenecks counts. A resource of a node is a bottleneck where its guests use the
-/// part [`saturation`](Parameters::saturation) of it. h_v = max_r n_r u_r over the host's bottlenecks,
-/// and h_u = max_r n_r (B_r - eps_u,r) over the resources that are a bottleneck anywhere, where B_r is what
-/// the user's guests use of r on nodes where it is one. Without bottlenecks all are 0.
+/// Counts only the use of bottlenecks. A resource of a node is a bottleneck if the node's workloads use at least the
+/// fraction [`saturation`](Parameters::saturation) of it. h_v = max_r n_r u_r over the bottlenecks of the node, and
+/// h_u = max_r n_r (B_r - eps_u,r) over the resources that are a bottleneck on any node, where B_r is the user's use of r
+/// on the nodes where it is a bottleneck. Without bottlenecks all are 0.
 ///
-/// Paper 003 says that h_u can capture bottleneck-based fairness and leaves how to a report that could not
-/// be read; this is our formulation. On a single node with saturation 1 it is the published
-/// property (Dolev et al., ITCS'12): a user who wants more complains rightly exactly if h_u < 0. Over
-/// several nodes it holds a user's use of congested nodes against the endowment in the whole cloud, so who
-/// is on quiet nodes counts as light.
+/// Poullie et al. (2016) state that h_u can capture bottleneck-based fairness and refer to a technical report that was
+/// not available; this is our formulation. On a single node with saturation 1 it equals the published property (Dolev et
+/// al., ITCS 2012): a user who wants more has a justified complaint exactly if h_u < 0. Over several nodes it compares a
+/// user's use of congested nodes with the endowment in the whole cloud, so a user on uncongested nodes counts as light.
 ///
-/// It is not continuous: h jumps when a resource becomes a bottleneck. **Breaks C1 to C6**: s is that of
-/// `dominant`, d what makes h_v of it. C6 holds weakly: a larger quota never makes heavier.
+/// It is discontinuous: h jumps when a resource becomes a bottleneck. **Violates C1 to C6**: s is that of `dominant`, and d
+/// is the difference to h_v. C6 holds weakly: a larger quota never makes a user heavier.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bottleneck<N> {
     saturation: N,
 }
 
 impl<N: Number> Bottleneck<N> {
-    /// With bottlenecks from this part in use on.
+    /// Creates the metric with bottlenecks from this fraction in use on.
     ///
     /// # Errors
-    /// If it is not above 0 and at most 1.
+    /// Returns an error unless the fraction is above 0 and at most 1.
     pub fn new(saturation: &Rational) -> Result<Bottleneck<N>, MetricError> {
         let rounded = N::from_exact(saturation);
         if !rounded.is_positive() || *saturation > Rational::ONE {
@@ -48,26 +47,26 @@ impl<N: Number> Bottleneck<N> {
 }
 
 fn build<N: Number>(parameters: &Parameters) -> Result<Box<dyn Metric<N>>, MetricError> {
-    parameters.only(NAME, &["saturation"])?;
+    parameters.reject_unknown(NAME, &["saturation"])?;
     let saturation = parameters.saturation.clone();
     Ok(Box::new(Bottleneck::<N>::new(&saturation.unwrap_or_else(|| Rational::from_parts(19.into(), 20u8.into())))?))
 }
 
 impl<N: Number> Metric<N> for Bottleneck<N> {
     fn static_heaviness(&self, cloud: &Cloud<N>, endowment: &[N]) -> N {
-        cloud.weigh_largest(endowment)
+        cloud.normalized_max(endowment)
     }
 
     fn dynamic_heaviness(&self, cloud: &Cloud<N>, factors: &[N], endowment: &[N], load: &[N]) -> N {
-        self.guest_heaviness(cloud, factors, endowment, load) - cloud.weigh_largest(endowment)
+        self.workload_heaviness(cloud, factors, endowment, load) - cloud.normalized_max(endowment)
     }
 
-    fn guest_heaviness(&self, cloud: &Cloud<N>, factors: &[N], _: &[N], load: &[N]) -> N {
+    fn workload_heaviness(&self, cloud: &Cloud<N>, factors: &[N], _: &[N], load: &[N]) -> N {
         let rows = cloud.norm().iter().zip(factors).zip(load).filter(|((_, is), _)| is.is_positive());
-        rows.fold(N::zero(), |most, ((n, _), u)| most.or_more(n.clone() * u))
+        rows.fold(N::zero(), |largest, ((n, _), u)| largest.larger(n.clone() * u))
     }
 
-    /// 1 for a bottleneck, 0 for others.
+    /// Returns 1 for a bottleneck, 0 for other resources.
     fn factors(&self, node: &Node<N>) -> Vec<N> {
         let mut used = vec![N::zero(); node.resources()];
         for (_, _, load) in node.rows() {
@@ -83,7 +82,7 @@ impl<N: Number> Metric<N> for Bottleneck<N> {
         }
     }
 
-    fn most_terms(&self, _: usize, supply: &[N]) -> Vec<N> {
+    fn max_terms(&self, _: usize, supply: &[N]) -> Vec<N> {
         supply.to_vec()
     }
 
@@ -91,11 +90,11 @@ impl<N: Number> Metric<N> for Bottleneck<N> {
         largest_excess(cloud, user, sums, |r| totals[r].is_positive())
     }
 
-    fn breaks(&self) -> Vec<Condition> {
-        Condition::ALL.to_vec()
+    fn violated_conditions(&self) -> Vec<MetricCondition> {
+        MetricCondition::ALL.to_vec()
     }
 
-    fn steepest(&self) -> Option<f64> {
+    fn max_slope(&self) -> Option<f64> {
         None
     }
 }

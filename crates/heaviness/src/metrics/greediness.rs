@@ -1,13 +1,13 @@
-//! The authors' greediness metric.
+//! The greediness metric of the authors.
 
 use evenhand_model::Rational;
 
 use super::deviation::deviation;
-use crate::{Cloud, Condition, Metric, MetricError, Node, Number, Parameters, Registration};
+use crate::{Cloud, Metric, MetricCondition, MetricError, Node, Number, Parameters, Registration};
 
 pub(crate) const REGISTRATION: Registration = Registration {
     name: NAME,
-    about: "the endowment, beta for each unit used beyond it, minus gamma for each unit that others take (paper 003's)",
+    about: "the endowment, beta for each unit used beyond it, minus gamma for each unit that others use (Poullie et al. 2016)",
     build: build::<f64>,
     build_exact: Some(build::<Rational>),
 };
@@ -15,17 +15,17 @@ pub(crate) const REGISTRATION: Registration = Registration {
 const NAME: &str = "greediness";
 
 /// s(e) = sum_r n_r e_r and d = sum_r n_r (beta (u - e)+ - gamma lambda_r (e - u)+), where on each node
-/// lambda_r = min(1, P_r / N_r), P_r = sum_v (u - e)+ is what is used beyond endowments there and
-/// N_r = sum_v (e - u)+ what is released; 0 if nothing is released. n is [`Cloud::norm`].
+/// lambda_r = min(1, P_r / N_r), P_r = sum_v (u - e)+ is the use beyond endowments and N_r = sum_v (e - u)+ the unused
+/// endowment; 0 if there is none. n is [`Cloud::norm`].
 ///
-/// Paper 003 leaves the metric to other papers; this is what its authors' public code computes. k between 0
-/// and 1 sets beta = 4 / (2 + k) and gamma = 2 / (2 + k). One of their implementations has
-/// beta = gamma = 1 instead (`nova-fairness`, there with BogoMIPS and loads smoothed over intervals).
+/// Poullie et al. (2016) define the metric in other papers; this is what their public code computes. k in [0, 1] sets
+/// beta = 4 / (2 + k) and gamma = 2 / (2 + k). One of their implementations has beta = gamma = 1 instead
+/// (`nova-fairness`, with BogoMIPS and loads smoothed over intervals).
 ///
-/// **Breaks C5**, on purpose: where nobody uses more than his endowment lambda is 0, and using less earns
-/// nothing. **Breaks C2 for gamma = 1** (k = 0): a guest that is idle while others take all it releases has
-/// h_v = 0, so idle guests are free. **Breaks C3 for beta = 1**: too small a guest is as heavy as a right
-/// one. With 0 < k <= 1 all others hold.
+/// **Violates C5**, on purpose: on a node where no workload exceeds its endowment, lambda is 0, and using less earns no
+/// credit. **Violates C2 for gamma = 1** (k = 0): an idle workload whose whole endowment is used by others has h_v = 0, so
+/// idle workloads cost nothing. **Violates C3 for beta = 1**: a workload that is too small is as heavy as one of the right
+/// size. With 0 < k <= 1 all other conditions hold.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Greediness<N> {
     over: N,
@@ -33,10 +33,10 @@ pub struct Greediness<N> {
 }
 
 impl<N: Number> Greediness<N> {
-    /// With this k.
+    /// Creates the metric with this k.
     ///
     /// # Errors
-    /// If k is not between 0 and 1.
+    /// Returns an error unless k is between 0 and 1.
     pub fn new(k: &Rational) -> Result<Greediness<N>, MetricError> {
         if *k < Rational::ZERO || *k > Rational::ONE {
             return Err(MetricError::OutOfRange { metric: NAME, parameter: "k", expected: "between 0 and 1" });
@@ -45,24 +45,24 @@ impl<N: Number> Greediness<N> {
         Greediness::with_slopes(&over(4), &over(2))
     }
 
-    /// With this beta and gamma.
+    /// Creates the metric with this beta and gamma.
     ///
     /// # Errors
-    /// If beta is below 1, or gamma not between 0 and 1.
+    /// Returns an error unless beta is at least 1 and gamma between 0 and 1.
     pub fn with_slopes(beta: &Rational, gamma: &Rational) -> Result<Greediness<N>, MetricError> {
-        let wrong = |parameter, expected| MetricError::OutOfRange { metric: NAME, parameter, expected };
+        let error = |parameter, expected| MetricError::OutOfRange { metric: NAME, parameter, expected };
         if *beta < Rational::ONE {
-            return Err(wrong("beta", "at least 1"));
+            return Err(error("beta", "at least 1"));
         }
         if *gamma < Rational::ZERO || *gamma > Rational::ONE {
-            return Err(wrong("gamma", "between 0 and 1"));
+            return Err(error("gamma", "between 0 and 1"));
         }
         Ok(Greediness { over: N::from_exact(beta), released: N::from_exact(gamma) })
     }
 }
 
 fn build<N: Number>(parameters: &Parameters) -> Result<Box<dyn Metric<N>>, MetricError> {
-    parameters.only(NAME, &["k", "beta", "gamma"])?;
+    parameters.reject_unknown(NAME, &["k", "beta", "gamma"])?;
     let Parameters { k, beta, gamma, .. } = parameters;
     let metric = match (beta, gamma) {
         (None, None) => Greediness::<N>::new(k.as_ref().unwrap_or(&Rational::ONE))?,
@@ -77,7 +77,7 @@ fn build<N: Number>(parameters: &Parameters) -> Result<Box<dyn Metric<N>>, Metri
 
 impl<N: Number> Metric<N> for Greediness<N> {
     fn static_heaviness(&self, cloud: &Cloud<N>, endowment: &[N]) -> N {
-        cloud.weigh(endowment)
+        cloud.normalized_sum(endowment)
     }
 
     fn dynamic_heaviness(&self, cloud: &Cloud<N>, factors: &[N], endowment: &[N], load: &[N]) -> N {
@@ -88,7 +88,7 @@ impl<N: Number> Metric<N> for Greediness<N> {
         sum
     }
 
-    /// lambda
+    /// Returns lambda.
     fn factors(&self, node: &Node<N>) -> Vec<N> {
         let mut over = vec![N::zero(); node.resources()];
         let mut released = over.clone();
@@ -120,28 +120,28 @@ impl<N: Number> Metric<N> for Greediness<N> {
         }
     }
 
-    fn most_terms(&self, _: usize, supply: &[N]) -> Vec<N> {
-        // One guest that uses everything and is endowed with nothing, another the other way round.
+    fn max_terms(&self, _: usize, supply: &[N]) -> Vec<N> {
+        // The extreme: one workload uses everything without an endowment, another has the whole endowment and is idle.
         supply.iter().map(|s| s.clone() * &(self.over.clone() + &N::one())).collect()
     }
 
     fn user_heaviness(&self, cloud: &Cloud<N>, user: usize, sums: &[N], _: &[N]) -> N {
-        cloud.weigh(sums) - cloud.weigh(cloud.endowment(user))
+        cloud.normalized_sum(sums) - cloud.normalized_sum(cloud.endowment(user))
     }
 
-    fn breaks(&self) -> Vec<Condition> {
+    fn violated_conditions(&self) -> Vec<MetricCondition> {
         let mut breaks = vec![];
         if self.released >= N::one() {
-            breaks.push(Condition::C2);
+            breaks.push(MetricCondition::C2);
         }
         if self.over <= N::one() {
-            breaks.push(Condition::C3);
+            breaks.push(MetricCondition::C3);
         }
-        breaks.push(Condition::C5);
+        breaks.push(MetricCondition::C5);
         breaks
     }
 
-    fn steepest(&self) -> Option<f64> {
+    fn max_slope(&self) -> Option<f64> {
         Some(self.over.to_f64())
     }
 }

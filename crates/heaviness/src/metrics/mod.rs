@@ -1,4 +1,4 @@
-//! One file a metric.
+//! The metrics, one in each file.
 
 mod asset;
 mod bottleneck;
@@ -18,7 +18,7 @@ pub use root_penalty::RootPenalty;
 
 use crate::Registration;
 
-/// Every metric, the default first. A new one is a file and a line here.
+/// All metrics, the default first. To add one, add a file and an entry here.
 pub static METRICS: &[&Registration] = &[
     &deviation::REGISTRATION,
     &greediness::REGISTRATION,
@@ -29,7 +29,7 @@ pub static METRICS: &[&Registration] = &[
     &bottleneck::REGISTRATION,
 ];
 
-/// The metric of that name.
+/// Returns the metric with this name.
 pub fn metric_named(name: &str) -> Option<&'static Registration> {
     METRICS.iter().copied().find(|m| m.name == name)
 }

@@ -1,12 +1,13 @@
-//! Files that say what is to be divided among whom: problems, allocations, scenarios.
+//! Files that describe problems, allocations and scenarios.
 //!
-//! People write capacities and demands in their own units and call users and resources by name;
-//! mechanisms want shares of capacity and numbers. This room goes from one to the other, exactly, and
-//! says of everything that is no problem where it stands. TOML and JSON of the same shape are the same.
+//! People write capacities and demands in their own units and refer to users and resources by name; mechanisms take
+//! shares of capacity and indices. This module converts exactly from one to the other, and reports invalid files with
+//! line and column. TOML and JSON of the same shape are equivalent.
 //!
 //! ```
 //! use evenhand_documents::Document;
-//! use evenhand_mechanisms::problem_files::{Arithmetic, ProblemFile};
+//! use evenhand_mechanisms::Arithmetic;
+//! use evenhand_mechanisms::problem_files::ProblemFile;
 //! let text = "
 //!     [capacity]
 //!     cpu = 9
@@ -20,16 +21,13 @@
 //! assert_eq!(file.problem()?.demand(0)[1].to_string(), "2/9");
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-//!
-//! This room divides nothing and judges nothing.
-mod account;
-mod allocation;
-mod ground;
-mod problem;
-mod scenario;
+mod read_accounts;
+mod read_allocation;
+mod read_problem;
+mod read_scenario;
+mod read_shared_sections;
 
-pub use account::AccountEntry;
-pub use allocation::AllocationFile;
-pub use ground::Arithmetic;
-pub use problem::{ProblemFile, UserEntry};
-pub use scenario::{Phase, ScenarioFile, ScenarioUser};
+pub use read_accounts::AccountEntry;
+pub use read_allocation::AllocationFile;
+pub use read_problem::{ProblemFile, UserEntry};
+pub use read_scenario::{Phase, ScenarioFile, ScenarioUser};

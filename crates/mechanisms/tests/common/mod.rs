@@ -1,8 +1,10 @@
-//! Random problems of the kind that break mechanisms: ties, zeros, equal users, limits at breaks.
+//! Random problems of the kinds that break mechanisms: ties, zeros, equal users, limits at breakpoints.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part of it")]
 
-use evenhand_mechanisms::{Account, Allocation, Mechanism, Options, Problem, Tree, User, mechanism_named};
+use evenhand_mechanisms::{
+    Account, AccountTree, Allocation, Mechanism, MechanismOptions, Problem, User, mechanism_named,
+};
 use evenhand_model::Rational;
 use proptest::prelude::*;
 
@@ -15,23 +17,23 @@ pub fn mechanism(name: &str) -> &'static dyn Mechanism {
 }
 
 pub fn exact(name: &str, problem: &Problem<Rational>) -> Allocation<Rational> {
-    mechanism(name).divide_exact(problem, &Options::default()).unwrap()
+    mechanism(name).divide_exact(problem, &MechanismOptions::default()).unwrap()
 }
 
 pub fn float(name: &str, problem: &Problem<f64>) -> Allocation<f64> {
-    mechanism(name).divide(problem, &Options::default()).unwrap()
+    mechanism(name).divide(problem, &MechanismOptions::default()).unwrap()
 }
 
 pub fn users_of(problem: &Problem<Rational>) -> Vec<User<Rational>> {
     (0..problem.users()).map(|i| problem.user(i)).collect()
 }
 
-/// Dominant share a user has.
+/// Returns the dominant share that a user has.
 pub fn dominant_share(problem: &Problem<Rational>, tasks: &[Rational], user: usize) -> Rational {
     problem.dominant_demand(user) * &tasks[user]
 }
 
-/// What problems to draw.
+/// Kind of random problem.
 #[derive(Clone, Copy, Debug)]
 pub struct Kind {
     pub users: usize,
@@ -83,8 +85,8 @@ fn user(kind: Kind, width: usize) -> BoxedStrategy<User<Rational>> {
         .boxed()
 }
 
-/// Problems with equal users among them; and, with limits, some whose limit is just what they would get
-/// without one (`at_break`: by that mechanism).
+/// Generates problems with equal users among them; with limits, also some whose limit is exactly what they would get
+/// without one (under the mechanism `at_break`).
 pub fn problems(kind: Kind, at_break: &'static str) -> BoxedStrategy<Problem<Rational>> {
     let width = 1..=kind.width;
     width
@@ -113,7 +115,7 @@ pub fn problems(kind: Kind, at_break: &'static str) -> BoxedStrategy<Problem<Rat
         .boxed()
 }
 
-/// Problems with ratios of up to 1e18 between demands, weights and limits; all numbers are doubles.
+/// Generates problems with ratios of up to 1e18 between demands, weights and limits; all numbers are doubles.
 pub fn extreme(users: usize, width: usize) -> BoxedStrategy<Problem<f64>> {
     let number = || (1.0..10.0_f64, -9..=0_i32).prop_map(|(m, e)| m * 10_f64.powi(e));
     let large = || (1.0..10.0_f64, -9..=8_i32).prop_map(|(m, e)| m * 10_f64.powi(e));
@@ -134,33 +136,36 @@ pub fn extreme(users: usize, width: usize) -> BoxedStrategy<Problem<f64>> {
         .boxed()
 }
 
-/// Trees over the users of a problem: up to six accounts, some without users, up to six deep.
+/// Places the users of problems in trees: up to six accounts, some without users, up to six deep.
 pub fn with_trees(problems: BoxedStrategy<Problem<Rational>>) -> BoxedStrategy<Problem<Rational>> {
     let accounts = proptest::collection::vec((0..8_usize, 1..=8_u64), 0..=6);
-    let homes = proptest::collection::vec(0..8_usize, 16);
-    (problems, accounts, homes)
-        .prop_map(|(problem, accounts, homes)| {
+    let user_accounts = proptest::collection::vec(0..8_usize, 16);
+    (problems, accounts, user_accounts)
+        .prop_map(|(problem, accounts, user_accounts)| {
             let one_of = |draw: usize, of: usize| (draw > 1 && of > 0).then(|| draw % of.max(1));
             let count = accounts.len();
             let accounts = accounts.into_iter().enumerate();
             let accounts =
                 accounts.map(|(a, (parent, weight))| Account { parent: one_of(parent, a), weight: ratio(weight, 4) });
-            let tree = Tree::new(accounts.collect(), (0..problem.users()).map(|u| one_of(homes[u], count)).collect());
-            problem.with_tree(tree.unwrap()).unwrap()
+            let tree = AccountTree::new(
+                accounts.collect(),
+                (0..problem.users()).map(|u| one_of(user_accounts[u], count)).collect(),
+            );
+            problem.with_accounts(tree.unwrap()).unwrap()
         })
         .boxed()
 }
 
-/// Whether two numbers agree within 1e-9 of the larger.
+/// Returns whether two numbers agree within 1e-9 of the larger.
 pub fn near(a: f64, b: f64) -> bool {
     (a - b).abs() <= 1e-9 * a.abs().max(b.abs())
 }
 
-/// In `f64` what is exact, within 1e-9. Who begins to rise just where the level ends (`sdrf`) has the
-/// difference of two equal numbers: there a dominant share of 1e-14 is nothing.
+/// Asserts that results in `f64` are within 1e-9 of the exact ones. A user who starts to rise just where the level ends
+/// (`sdrf`) has the difference of two equal numbers: a dominant share of up to 1e-14 counts as 0.
 pub fn assert_near(problem: &Problem<f64>, float: &[f64], exact: &[Rational]) {
     for (i, (x, y)) in float.iter().zip(exact).enumerate() {
-        let nothing = problem.commitment(i).is_some() && (y.is_zero() && x * problem.dominant_demand(i) < 1e-14);
-        assert!(nothing || near(*x, evenhand_model::to_f64(y)), "user {i}: {x} in f64, exactly {y}");
+        let is_zero = problem.commitment(i).is_some() && (y.is_zero() && x * problem.dominant_demand(i) < 1e-14);
+        assert!(is_zero || near(*x, evenhand_model::to_f64(y)), "user {i}: {x} in f64, exactly {y}");
     }
 }

@@ -1,14 +1,14 @@
-//! What a job holds, in processors: processor equivalents on machines that differ (paper 004).
+//! What a job holds, in processors: processor equivalents on machines that differ (Klusáček & Rudová 2013).
 //!
 //! On machine i, which has a_ir of resource r, a chunk that wants q_r is worth
 //!
 //! PE_i = max_r (q_r / a_ir) a_i,cpu                                       (Eq. 2)
 //!
 //! processors: what is left of the machine's processors for others, if the scarcest resource decides.
-//! a_ir is all that is installed, not what is free. The price of a chunk is the least PE_i over the
+//! a_ir is all that is installed, not what is free. The price of a chunk is the lowest PE_i over the
 //! machines it fits on, whichever it runs on in the end; that of a job the sum over its chunks.
 //!
-//! **Other resources.** The paper leaves GPUs and the like to the future. [`Combine`] says how they count;
+//! **Other resources.** The paper leaves GPUs and the like to the future. [`Combine`] selects how they count;
 //! by default a job pays for what it holds of them besides, at kappa_r = all processors / all of r a unit, so
 //! that a job without any is charged the same whether or not there are GPUs (reference 6.2).
 //!
@@ -106,7 +106,7 @@ struct Kind {
 /// let chunk = [1u16, 32].map(Rational::from);
 /// let on: Vec<String> = (0..3).map(|k| prices.on(k, &chunk).unwrap().processors.to_string()).collect();
 /// assert_eq!(on, ["8", "1", "4"]);
-/// assert_eq!(prices.least(&chunk).unwrap().0, 1);
+/// assert_eq!(prices.lowest(&chunk).unwrap().0, 1);
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Equivalents {
@@ -162,6 +162,12 @@ impl Equivalents {
         Equivalents::new(resources, kinds, combine)
     }
 
+    /// Returns the same machines with another rule for how resources count together.
+    #[must_use]
+    pub fn combined(self, combine: Combine) -> Equivalents {
+        Equivalents { combine, ..self }
+    }
+
     /// How many kinds of machines there are.
     pub fn kinds(&self) -> usize {
         self.kinds.len()
@@ -186,16 +192,16 @@ impl Equivalents {
         Ok(self.part(has, chunk))
     }
 
-    /// The kind of machine on which a chunk is worth least, the first of equals; `None` if it fits on none.
-    pub fn least(&self, chunk: &[Rational]) -> Option<(usize, Equivalent)> {
-        self.least_of(chunk, |_| true)
+    /// The kind of machine on which a chunk is worth lowest, the first of equals; `None` if it fits on none.
+    pub fn lowest(&self, chunk: &[Rational]) -> Option<(usize, Equivalent)> {
+        self.lowest_of(chunk, |_| true)
     }
 
     /// The same among some kinds: those with the properties a job asks for.
-    pub fn least_of(&self, chunk: &[Rational], suits: impl Fn(usize) -> bool) -> Option<(usize, Equivalent)> {
+    pub fn lowest_of(&self, chunk: &[Rational], suits: impl Fn(usize) -> bool) -> Option<(usize, Equivalent)> {
         let kinds = (0..self.kinds.len()).filter(|k| suits(*k));
         let fitting = kinds.filter_map(|k| self.on(k, chunk).ok().map(|e| (k, e)));
-        fitting.reduce(|least, next| if next.1.processors < least.1.processors { next } else { least })
+        fitting.reduce(|lowest, next| if next.1.processors < lowest.1.processors { next } else { lowest })
     }
 
     /// Maui's PE (Eq. 1): the whole cluster taken for one machine. It does not look at what fits.

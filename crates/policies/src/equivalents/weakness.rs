@@ -1,14 +1,14 @@
-//! Where the least price misleads: what the reference (6.1) lists, looked for in a given job and cluster.
+//! Where the lowest price misleads: what the reference (6.1) lists, looked for in a given job and cluster.
 
 use evenhand_model::Rational;
 
 use super::Equivalents;
 
-/// Somewhere a price says less than it seems to.
+/// A case in which the lowest price misleads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Weakness {
     /// The price rests on few machines that are unlike the others: they make what they have much of cheap for
-    /// everybody, wherever the job runs.
+    /// all users, wherever the job runs.
     OddMachines {
         /// The kind that is cheapest.
         kind: usize,
@@ -33,19 +33,19 @@ const DEARER: (u32, u32) = (5, 4);
 const MOST_PIECES: u32 = 64;
 
 impl Equivalents {
-    /// What to say against the least price of a chunk among the kinds it may run on; nothing if it fits on
+    /// Why the lowest price of a chunk misleads among the kinds it may run on; nothing if it fits on
     /// none.
     ///
     /// A chunk is cut into pieces of whole processors only.
     pub fn weaknesses(&self, chunk: &[Rational], suits: impl Fn(usize) -> bool) -> Vec<Weakness> {
         let mut found = Vec::new();
-        let Some((kind, price)) = self.least_of(chunk, &suits) else { return found };
+        let Some((kind, price)) = self.lowest_of(chunk, &suits) else { return found };
         let all = super::total(&self.kinds, self.processors);
         let part = match all.is_zero() {
             true => Rational::ONE,
             false => super::total(&self.kinds[kind..=kind], self.processors) / all,
         };
-        if let Some((_, without)) = self.least_of(chunk, |k| k != kind && suits(k)) {
+        if let Some((_, without)) = self.lowest_of(chunk, |k| k != kind && suits(k)) {
             let is_dearer = without.processors > &price.processors * ratio(DEARER);
             if part <= ratio(FEW) && is_dearer {
                 found.push(Weakness::OddMachines { kind, part, without: without.processors });
@@ -54,7 +54,7 @@ impl Equivalents {
         let cut = |pieces: u32| {
             let piece: Vec<Rational> = chunk.iter().map(|x| x / Rational::from(pieces)).collect();
             let whole = piece[self.processors].is_int();
-            let (_, one) = self.least_of(&piece, &suits).filter(|_| whole)?;
+            let (_, one) = self.lowest_of(&piece, &suits).filter(|_| whole)?;
             Some((one.processors * Rational::from(pieces), pieces))
         };
         let cheapest = (2..=MOST_PIECES).filter_map(cut).min();

@@ -195,7 +195,7 @@ mod tests {
     }
 
     /// By definition, in rationals.
-    fn twin(x: &[Line], y: &[Line], s: f64) -> Ordering {
+    fn expected(x: &[Line], y: &[Line], s: f64) -> Ordering {
         let top = |lines: &[Line]| {
             let at = |l: &Line| (rational(l.a) + rational(l.b) * rational(s), -rational(l.b));
             lines.iter().map(at).max().unwrap()
@@ -226,13 +226,13 @@ mod tests {
         #[test]
         fn a_comparison_is_that_of_rationals(x in lines(), y in lines(), n in 1u32..13, d in 1u32..13, k in 0i32..3) {
             let s = f64::from(n) / f64::from(d) * 2f64.powi(-20 * k);
-            prop_assert_eq!(compare(&x, &y, s), twin(&x, &y, s));
+            prop_assert_eq!(compare(&x, &y, s), expected(&x, &y, s));
             // And where two of their lines cross, up to rounding.
             for (p, q) in x.iter().flat_map(|p| y.iter().map(move |q| (p, q))) {
                 let at = (q.a - p.a) / (p.b - q.b);
                 if at > 1e-100 && at < 1e100 {
                     for s in [at.next_down(), at, at.next_up()] {
-                        prop_assert_eq!(compare(&x, &y, s), twin(&x, &y, s));
+                        prop_assert_eq!(compare(&x, &y, s), expected(&x, &y, s));
                     }
                 }
             }

@@ -40,9 +40,9 @@ impl Priority for Largest {
     }
 }
 
-/// All users in order, as paper 001 does it: the [`LiveTree`] over maxima of lines in s.
+/// All users in order, as Sadok et al. (2021) does it: the [`LiveTree`] over maxima of lines in s.
 ///
-/// Who is least is found in O(1) and O(log n) for each swap since. It keeps more order than a
+/// Who is lowest is found in O(1) and O(log n) for each swap since. It keeps more order than a
 /// scheduler needs, and so has more to do than a [`Tournament`](super::Tournament); its
 /// [`order_events`](LineOrder::order_events) are those of the paper's Figure 6.
 ///
@@ -52,9 +52,9 @@ impl Priority for Largest {
 /// live.set(0, &[0.3, 0.0], &[0.4, 0.1]);
 /// live.set(1, &[0.5, 0.0], &[0.1, 0.1]);
 /// let mut near = Vec::new();
-/// live.least(1.0, 0.0, 0.0, &mut near);
+/// live.lowest(1.0, 0.0, 0.0, &mut near);
 /// assert_eq!(near, [1]); // 0.7 and 0.6
-/// live.least(0.5, 0.0, 0.0, &mut near);
+/// live.lowest(0.5, 0.0, 0.0, &mut near);
 /// assert_eq!(near, [0]); // 0.5 and 0.55: they crossed at s = 2/3
 /// assert_eq!(live.order_events(), 1);
 /// ```
@@ -70,21 +70,21 @@ pub struct LiveLines {
 }
 
 impl LiveLines {
-    /// For users whose priorities have so many branches; nobody is in.
+    /// For users whose priorities have so many branches; no user is in.
     pub fn new(branches: usize) -> LiveLines {
         assert!(branches > 0, "a priority has at least one branch");
         let tree = LiveTree::new(Falling(1.0));
         LiveLines { branches, tree, out_of_order: false, steepest: 0.0, values: Vec::new() }
     }
 
-    /// Everybody in order, as of the last [`least`](LineOrder::least).
+    /// All users in order, as of the last [`lowest`](LineOrder::lowest).
     pub fn users(&self) -> impl Iterator<Item = u32> + '_ {
         self.tree.iter()
     }
 }
 
-/// Lines are put in as of the last `least`: they hold at every s, so it does not matter that they
-/// were not there then, and the next `least` moves everybody on.
+/// Lines are put in as of the last `lowest`: they hold at every s, so it does not matter that they
+/// were not there then, and the next `lowest` moves all users on.
 impl LineOrder for LiveLines {
     fn set(&mut self, user: u32, a: &[f64], b: &[f64]) {
         let kept = self.tree.remove(user);
@@ -100,7 +100,7 @@ impl LineOrder for LiveLines {
         self.tree.remove(user);
     }
 
-    fn least(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
+    fn lowest(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
         near.clear();
         if std::mem::take(&mut self.out_of_order) {
             self.tree.reorder(Falling(s), |_| ());
@@ -111,7 +111,7 @@ impl LineOrder for LiveLines {
         let value_of = |user: u32| self.tree.get(user).map_or(f64::INFINITY, |l| value(&l.0, s));
         let Some(first) = self.tree.first() else { return };
         let bound = limit(value_of(first), relative, absolute);
-        // Nobody who comes later is below but by rounding.
+        // No user who comes later is below but by rounding.
         let bound = bound + may_be_off(bound, self.steepest, s);
         self.values.clear();
         for user in self.tree.iter() {
@@ -122,8 +122,8 @@ impl LineOrder for LiveLines {
             near.push(user);
             self.values.push(value);
         }
-        let least = self.values.iter().copied().fold(f64::INFINITY, f64::min);
-        let limit = limit(least, relative, absolute);
+        let lowest = self.values.iter().copied().fold(f64::INFINITY, f64::min);
+        let limit = limit(lowest, relative, absolute);
         let mut values = self.values.iter();
         near.retain(|_| values.next().is_some_and(|v| *v <= limit));
     }

@@ -1,7 +1,7 @@
-//! The live tree of paper 001: elements in order of priorities that change with time.
+//! The live tree of Sadok et al. (2021): elements in order of priorities that change with time.
 //!
 //! The paper offers it for more than scheduling, so it is generic here: anything whose priorities
-//! can be compared at a time, and can say when two of them next swap, is kept in order.
+//! can be compared at a time, and can compute when two of them next swap, is kept in order.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
@@ -19,7 +19,7 @@ pub trait Priority {
 
     /// The first time after `now` at which `other` comes before `self`, which comes first at `now`.
     ///
-    /// That is when [`compare`](Priority::compare) says Greater or, if `loses_ties`, Equal: `other`
+    /// That is when [`compare`](Priority::compare) is Greater or, if `loses_ties`, Equal: `other`
     /// has the smaller index. A time too early costs an event for nothing; one too late is an error
     /// that leaves the tree out of order.
     fn next_swap(&self, other: &Self, now: Self::Time, loses_ties: bool) -> Option<Self::Time>;
@@ -117,7 +117,7 @@ impl<P: Priority> Node<P> {
 }
 
 impl<P: Priority> LiveTree<P> {
-    /// Nobody, at `now`.
+    /// No user, at `now`.
     pub fn new(now: P::Time) -> LiveTree<P> {
         LiveTree {
             now,
@@ -142,12 +142,12 @@ impl<P: Priority> LiveTree<P> {
         self.len
     }
 
-    /// Whether nobody is in.
+    /// Returns whether no user is in.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many swaps of neighbours [`advance`](LiveTree::advance) has handled: what paper 001 counts
+    /// How many swaps of neighbours [`advance`](LiveTree::advance) has handled: what Sadok et al. (2021) counts
     /// as events.
     pub fn events(&self) -> u64 {
         self.events
@@ -170,19 +170,19 @@ impl<P: Priority> LiveTree<P> {
         some(self.first)
     }
 
-    /// Who comes right after an element; nobody if it is last or not in.
+    /// Who comes right after an element; no user if it is last or not in.
     #[inline]
     pub fn successor(&self, index: u32) -> Option<u32> {
         some(self.nodes.get(index as usize)?.after)
     }
 
-    /// Who comes right before an element; nobody if it is first or not in.
+    /// Who comes right before an element; no user if it is first or not in.
     #[inline]
     pub fn predecessor(&self, index: u32) -> Option<u32> {
         some(self.nodes.get(index as usize)?.before)
     }
 
-    /// Everybody in order.
+    /// All users in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(self.first(), |&index| self.successor(index))
     }
@@ -192,7 +192,7 @@ impl<P: Priority> LiveTree<P> {
     /// # Panics
     /// If `index` is `u32::MAX`.
     pub fn insert(&mut self, index: u32, priority: P) -> Option<P> {
-        assert!(index != NONE, "the index {index} is kept for nobody");
+        assert!(index != NONE, "the index {index} is reserved");
         let previous = self.remove(index);
         if self.nodes.len() <= index as usize {
             self.nodes.resize_with(index as usize + 1, Node::absent);
@@ -217,7 +217,7 @@ impl<P: Priority> LiveTree<P> {
     ///
     /// As in the paper, both elements of a swap that is due are taken out, and when no more are due
     /// all of them are put back in where they belong at `to`. Swaps of those who become neighbours in
-    /// between are foreseen from the time before, so that none is missed, and each takes somebody
+    /// between are foreseen from the time before, so that none is missed, and each takes a caller
     /// out, so there are at most as many as elements.
     pub fn advance(&mut self, to: P::Time) {
         if to <= self.now {
@@ -262,7 +262,7 @@ impl<P: Priority> LiveTree<P> {
         self.swaps = swaps;
     }
 
-    /// Changes priorities in any way and orders everybody anew as of `now`, which may be any time.
+    /// Changes priorities in any way and orders all users anew as of `now`, which may be any time.
     /// O(n log n).
     pub fn reorder(&mut self, now: P::Time, mut change: impl FnMut(&mut P)) {
         self.now = now;
@@ -361,7 +361,7 @@ impl<P: Priority> LiveTree<P> {
         }
     }
 
-    /// Makes two elements neighbours in order, either of whom may be nobody.
+    /// Makes two elements neighbours in order, either of whom may be no user.
     fn join(&mut self, before: u32, after: u32) {
         match self.nodes.get_mut(before as usize) {
             Some(node) => node.after = after,
@@ -433,7 +433,7 @@ mod tests {
         }
     }
 
-    /// Below whom everybody is reached once and in order, parents and ranks are right; the height.
+    /// Below whom all users is reached once and in order, parents and ranks are right; the height.
     fn height(tree: &LiveTree<Still>, at: u32, parent: u32, seen: &mut Vec<u32>) -> usize {
         let Some(node) = tree.nodes.get(at as usize) else { return 0 };
         assert_eq!(node.parent, parent);

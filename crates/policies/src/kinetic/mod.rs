@@ -8,11 +8,11 @@
 //!
 //! | structure | knows | best for |
 //! |---|---|---|
-//! | [`Scan`] | nothing: it looks at everyone, in vectors | up to about 3,000 waiting users |
-//! | [`Tournament`] | who is least, and until when | more |
-//! | [`LiveLines`] | the whole order, as paper 001 keeps it | counting order changes |
+//! | [`Scan`] | nothing: it looks at all users, in vectors | up to about 3,000 waiting users |
+//! | [`Tournament`] | who is lowest, and until when | more |
+//! | [`LiveLines`] | the whole order, as Sadok et al. (2021) keeps it | counting order changes |
 //!
-//! [`Order`] names them; how they compare is measured in docs/performance.md. Beneath the last is
+//! [`Order`] names them; how they compare is measured in docs/src/explanation/performance.md. Beneath the last is
 //! [`LiveTree`], which keeps anything in order whose priorities move in a known way.
 
 mod lines;
@@ -39,22 +39,22 @@ pub trait LineOrder: Send {
     fn remove(&mut self, user: u32);
 
     /// Puts into `near` (emptied first), in any order, every user whose priority at `s` is at most
-    /// least + |least| * `relative` + `absolute`, all in `f64`. `s` is above 0 and never rises between
+    /// lowest + |lowest| * `relative` + `absolute`, all in `f64`. `s` is above 0 and never rises between
     /// calls but for [`rebase`](LineOrder::rebase).
-    fn least(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>);
+    fn lowest(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>);
 
     /// Multiplies every `b` by `factor`, a power of two or 0: the epoch of s moved, no order changes.
     fn rebase(&mut self, factor: f64);
 
-    /// What the passing of time alone changed in the order so far: for [`LiveLines`] as paper 001
-    /// counts it, for others as they say.
+    /// What the passing of time alone changed in the order so far: for [`LiveLines`] as Sadok et al. (2021)
+    /// counts it; other structures document their own count.
     fn order_events(&self) -> u64;
 }
 
-/// Up to which priority users are near the least.
+/// Up to which priority users are near the lowest.
 #[inline]
-fn limit(least: f64, relative: f64, absolute: f64) -> f64 {
-    least + (least.abs() * relative + absolute)
+fn limit(lowest: f64, relative: f64, absolute: f64) -> f64 {
+    lowest + (lowest.abs() * relative + absolute)
 }
 
 /// By how much two priorities near `value` may be in another order in `f64` than exactly, if no slope

@@ -16,7 +16,7 @@ pub enum Order {
     Scan,
     /// A [`Tournament`].
     Tournament,
-    /// The live tree of paper 001 ([`LiveLines`]), for its count of order changes.
+    /// The live tree of Sadok et al. (2021) ([`LiveLines`]), for its count of order changes.
     LiveTree,
 }
 
@@ -59,7 +59,7 @@ impl FromStr for Order {
     }
 }
 
-/// With more users than this in, a tournament is faster (docs/performance.md: from 2,500 to 3,500, by
+/// With more users than this in, a tournament is faster (docs/src/explanation/performance.md: from 2,500 to 3,500, by
 /// how much time passes between decisions).
 const MANY: usize = 3_000;
 /// With fewer than this in, a scan takes over again. Far enough below that going over and back is
@@ -137,8 +137,8 @@ impl LineOrder for Auto {
         }
     }
 
-    fn least(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
-        self.inner().least(s, relative, absolute, near);
+    fn lowest(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
+        self.inner().lowest(s, relative, absolute, near);
     }
 
     fn rebase(&mut self, factor: f64) {
@@ -173,18 +173,18 @@ mod tests {
         let n = MANY + 100;
         let mut auto = Auto::new(n, 1, MANY, FEW);
         let mut near = Vec::new();
-        let mut least = |auto: &mut Auto, s: f64| {
-            auto.least(s, 0.0, 0.0, &mut near);
+        let mut lowest = |auto: &mut Auto, s: f64| {
+            auto.lowest(s, 0.0, 0.0, &mut near);
             near.clone()
         };
         for user in 0..n as u32 {
             assert_eq!(matches!(auto.kept, Kept::Tournament(_)), user as usize > MANY);
-            // At s = 1 the first is least, at s = 1/2 all are equal, later the last is.
+            // At s = 1 the first is lowest, at s = 1/2 all are equal, later the last is.
             auto.set(user, &[f64::from(n as u32 - user)], &[f64::from(2 * user)]);
         }
-        assert_eq!(least(&mut auto, 1.0), [0]);
-        assert_eq!(least(&mut auto, 0.5).len(), n);
-        assert_eq!(least(&mut auto, 0.25), [n as u32 - 1]);
+        assert_eq!(lowest(&mut auto, 1.0), [0]);
+        assert_eq!(lowest(&mut auto, 0.5).len(), n);
+        assert_eq!(lowest(&mut auto, 0.25), [n as u32 - 1]);
         let events = auto.order_events();
         assert_eq!(events, n as u64 - 1, "every match turned once");
         for user in (FEW as u32 - 1..n as u32).rev() {
@@ -192,7 +192,7 @@ mod tests {
             auto.remove(user);
         }
         assert!(matches!(auto.kept, Kept::Scan(_)));
-        assert_eq!(least(&mut auto, 0.25), [FEW as u32 - 2]);
+        assert_eq!(lowest(&mut auto, 0.25), [FEW as u32 - 2]);
         assert_eq!(auto.order_events(), events);
     }
 
@@ -203,7 +203,7 @@ mod tests {
             operations in prop::collection::vec((0u32..12, prop::option::of(any::<[i8; 4]>()), 0u8..8, 0u8..10), 0..150),
         ) {
             let (mut auto, mut scan) = (Auto::new(12, 2, 6, 4), Scan::new(12, 2));
-            let (mut near, mut twin) = (Vec::new(), Vec::new());
+            let (mut near, mut expected) = (Vec::new(), Vec::new());
             let mut s = 1.0;
             for (user, lines, pass, epoch) in operations {
                 if epoch == 0 {
@@ -222,11 +222,11 @@ mod tests {
                     }
                 }
                 s -= s * f64::from(pass) / 16.0;
-                auto.least(s, 0.0, 2.0, &mut near);
-                scan.least(s, 0.0, 2.0, &mut twin);
+                auto.lowest(s, 0.0, 2.0, &mut near);
+                scan.lowest(s, 0.0, 2.0, &mut expected);
                 near.sort_unstable();
-                twin.sort_unstable();
-                prop_assert_eq!(&near, &twin);
+                expected.sort_unstable();
+                prop_assert_eq!(&near, &expected);
             }
         }
     }

@@ -1,4 +1,4 @@
-//! The plain structure: look at everyone.
+//! The plain structure: look at all users.
 
 use super::{LineOrder, limit};
 
@@ -11,10 +11,10 @@ const SLACK: f64 = 8.0 * f64::EPSILON;
 
 /// A scan over the users present, in blocks.
 ///
-/// Lines are kept by branch, present users packed together. A block remembers its least priority
+/// Lines are kept by branch, present users packed together. A block remembers its lowest priority
 /// where it was last evaluated and how fast its steepest line falls; while the bound that follows
-/// stays above the least of all, the block is not looked into. `least` so costs O(n / 8) simple
-/// operations and the evaluation of the few blocks that may hold the least; everything else is
+/// stays above the lowest of all, the block is not looked into. `lowest` so costs O(n / 8) simple
+/// operations and the evaluation of the few blocks that may hold the lowest; everything else is
 /// O(branches). It has no order events.
 ///
 /// ```
@@ -23,9 +23,9 @@ const SLACK: f64 = 8.0 * f64::EPSILON;
 /// scan.set(0, &[0.3], &[0.4]);
 /// scan.set(1, &[0.5], &[0.1]);
 /// let mut near = Vec::new();
-/// scan.least(1.0, 0.0, 0.0, &mut near);
+/// scan.lowest(1.0, 0.0, 0.0, &mut near);
 /// assert_eq!(near, [1]); // 0.7 and 0.6
-/// scan.least(0.5, 0.0, 0.0, &mut near);
+/// scan.lowest(0.5, 0.0, 0.0, &mut near);
 /// assert_eq!(near, [0]); // 0.5 and 0.55: they crossed at s = 2/3
 /// ```
 #[derive(Clone, Debug)]
@@ -45,8 +45,8 @@ pub struct Scan {
 /// What is known of a block without looking into it.
 #[derive(Clone, Copy, Debug)]
 struct Block {
-    /// Its least priority at `at`.
-    least: f64,
+    /// Its lowest priority at `at`.
+    lowest: f64,
     at: f64,
     /// Its largest slope, at least 0: as s falls by d, no priority of it falls by more than this
     /// times d.
@@ -54,14 +54,14 @@ struct Block {
 }
 
 /// Not evaluated since it changed: it may hold anything.
-const STALE: Block = Block { least: f64::NEG_INFINITY, at: 0.0, steepest: 0.0 };
+const STALE: Block = Block { lowest: f64::NEG_INFINITY, at: 0.0, steepest: 0.0 };
 
 impl Block {
     #[inline]
     fn bound(&self, s: f64) -> f64 {
         let fall = self.steepest * (self.at - s);
         // The last term for products below the normal numbers.
-        self.least - fall - SLACK * (self.least.abs() + fall) - f64::MIN_POSITIVE
+        self.lowest - fall - SLACK * (self.lowest.abs() + fall) - f64::MIN_POSITIVE
     }
 }
 
@@ -93,7 +93,7 @@ impl Scan {
         }
     }
 
-    /// Evaluates one block; returns its least.
+    /// Evaluates one block; returns its lowest.
     #[inline]
     fn evaluate(&mut self, block: usize, s: f64) -> f64 {
         let mut value = [f64::NEG_INFINITY; BLOCK];
@@ -108,9 +108,9 @@ impl Scan {
             }
         }
         self.values.as_chunks_mut::<BLOCK>().0[block] = value;
-        let least = extreme(&value, |x, y| x < y);
-        self.blocks[block] = Block { least, at: s, steepest: extreme(&steepest, |x, y| x > y) };
-        least
+        let lowest = extreme(&value, |x, y| x < y);
+        self.blocks[block] = Block { lowest, at: s, steepest: extreme(&steepest, |x, y| x > y) };
+        lowest
     }
 
     fn put(&mut self, slot: usize, a: impl Fn(usize) -> f64, b: impl Fn(usize) -> f64) {
@@ -169,7 +169,7 @@ impl LineOrder for Scan {
             self.blocks[at / BLOCK] = STALE;
         }
         self.put(last, |_| f64::INFINITY, |_| 0.0);
-        // Blocks that hold nobody are dropped: they would be evaluated for nothing.
+        // Blocks that hold no user are dropped: they would be evaluated for nothing.
         if last % BLOCK == 0 {
             self.a.iter_mut().chain(&mut self.b).for_each(|column| column.truncate(last));
             self.values.truncate(last);
@@ -177,9 +177,9 @@ impl LineOrder for Scan {
         }
     }
 
-    fn least(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
+    fn lowest(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
         near.clear();
-        // The most promising block first: its least keeps most others shut.
+        // The most promising block first: its lowest keeps most others shut.
         let (mut first, mut lowest) = (None, f64::INFINITY);
         self.bounds.resize(self.blocks.len(), 0.0);
         for (k, (bound, block)) in self.bounds.iter_mut().zip(&self.blocks).enumerate() {
@@ -189,14 +189,14 @@ impl LineOrder for Scan {
             }
         }
         let Some(first) = first else { return };
-        let limit_of = |least: f64| limit(least, relative, absolute);
+        let limit_of = |lowest: f64| limit(lowest, relative, absolute);
         let mut limit = limit_of(self.evaluate(first, s));
         for block in 0..self.blocks.len() {
             if self.bounds[block] <= limit && block != first {
                 limit = limit.min(limit_of(self.evaluate(block, s)));
             }
         }
-        for block in (0..self.blocks.len()).filter(|&k| self.bounds[k] <= limit && self.blocks[k].least <= limit) {
+        for block in (0..self.blocks.len()).filter(|&k| self.bounds[k] <= limit && self.blocks[k].lowest <= limit) {
             let slots = block * BLOCK..((block + 1) * BLOCK).min(self.users.len());
             let of_block = self.values[slots.clone()].iter().zip(&self.users[slots]);
             near.extend(of_block.filter(|(v, _)| **v <= limit).map(|(_, u)| *u));
@@ -234,7 +234,7 @@ mod tests {
     }
 
     proptest! {
-        /// Against the obvious twin: a map of lines, all evaluated anew. Small whole coefficients
+        /// Against the obvious reference model: a map of lines, all evaluated anew. Small whole coefficients
         /// make ties common and every value exact.
         #[test]
         fn near_users_are_those_of_a_map(ops in prop::collection::vec(operation(), 0..120)) {
@@ -255,12 +255,12 @@ mod tests {
                     }
                     Operation::Advance(k) => s -= s * f64::from(k) / 16.0,
                 }
-                scan.least(s, 0.0, 4.0, &mut near);
+                scan.lowest(s, 0.0, 4.0, &mut near);
                 near.sort_unstable();
                 let value = |(a, b): &([f64; 2], [f64; 2])| (a[0] + b[0] * s).max(a[1] + b[1] * s);
-                let least = map.values().map(value).fold(f64::INFINITY, f64::min);
-                let twin: Vec<u32> = map.iter().filter(|(_, l)| value(l) <= least + 4.0).map(|(u, _)| *u).collect();
-                prop_assert_eq!(&near, &twin);
+                let lowest = map.values().map(value).fold(f64::INFINITY, f64::min);
+                let expected: Vec<u32> = map.iter().filter(|(_, l)| value(l) <= lowest + 4.0).map(|(u, _)| *u).collect();
+                prop_assert_eq!(&near, &expected);
             }
         }
     }

@@ -1,9 +1,9 @@
-//! A kinetic tournament: who is least, and until when that is sure.
+//! A kinetic tournament: who is lowest, and until when that is sure.
 
 use super::lines::{Line, compare, next_swap, value};
 use super::{LineOrder, limit, may_be_off};
 
-const NOBODY: u32 = u32::MAX;
+const NO_USER: u32 = u32::MAX;
 /// In place of the s at which something changes: it has changed.
 const CHANGED: f64 = f64::INFINITY;
 /// In place of such an s: it never changes.
@@ -13,7 +13,7 @@ const NEVER: f64 = 0.0;
 ///
 /// A match knows the s at which its outcome turns, and the largest such s of all below it. Moving on
 /// to a new s so looks only where that s was passed; a changed user marks the matches above it. Then
-/// [`least`](LineOrder::least) costs O(log n) for each user changed since, for each match that
+/// [`lowest`](LineOrder::lowest) costs O(log n) for each user changed since, for each match that
 /// turned, and for each user it returns. It grows as larger user numbers come.
 ///
 /// Unlike the [`LiveTree`](super::LiveTree) it knows nothing about those who are not first somewhere,
@@ -26,9 +26,9 @@ const NEVER: f64 = 0.0;
 /// tournament.set(0, &[0.3], &[0.4]);
 /// tournament.set(1, &[0.5], &[0.1]);
 /// let mut near = Vec::new();
-/// tournament.least(1.0, 0.0, 0.0, &mut near);
+/// tournament.lowest(1.0, 0.0, 0.0, &mut near);
 /// assert_eq!(near, [1]); // 0.7 and 0.6
-/// tournament.least(0.5, 0.0, 0.0, &mut near);
+/// tournament.lowest(0.5, 0.0, 0.0, &mut near);
 /// assert_eq!(near, [0]); // 0.5 and 0.55: they crossed at s = 2/3
 /// ```
 #[derive(Clone, Debug)]
@@ -38,7 +38,7 @@ pub struct Tournament {
     lines: Vec<Line>,
     /// The root is 1, those below k are 2 k and 2 k + 1, user u is `users + u`.
     nodes: Vec<Node>,
-    /// How many users there is room for: a power of two, at least 2.
+    /// The number of leaves: a power of two, at least 2.
     users: usize,
     present: usize,
     /// Where the outcomes hold.
@@ -59,10 +59,10 @@ struct Node {
     until: f64,
 }
 
-const EMPTY: Node = Node { winner: NOBODY, turns: CHANGED, until: CHANGED };
+const EMPTY: Node = Node { winner: NO_USER, turns: CHANGED, until: CHANGED };
 
 impl Tournament {
-    /// With room for users 0 to n - 1, whose priorities have so many branches; nobody is in.
+    /// For users 0 to n - 1, whose priorities have so many branches; no user is in.
     pub fn new(n: usize, branches: usize) -> Tournament {
         assert!(branches > 0, "a priority has at least one branch");
         let mut tournament = Tournament {
@@ -86,14 +86,14 @@ impl Tournament {
         self.present
     }
 
-    /// Whether nobody is in.
+    /// Returns whether no user is in.
     pub fn is_empty(&self) -> bool {
         self.present == 0
     }
 
-    /// Everybody who is in, with lines.
+    /// All users who is in, with lines.
     pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &[Line])> {
-        let users = self.nodes[self.users..].iter().map(|n| n.winner).filter(|&w| w != NOBODY);
+        let users = self.nodes[self.users..].iter().map(|n| n.winner).filter(|&w| w != NO_USER);
         users.map(|u| (u, self.lines_of(u)))
     }
 
@@ -121,7 +121,7 @@ impl Tournament {
         }
     }
 
-    /// Looks at everything in the subtree that changed or turned on the way to `s`; says whether its
+    /// Looks at everything in the subtree that changed or turned on the way to `s`; returns whether its
     /// winner or the winner's lines are other ones.
     fn refresh(&mut self, at: usize, s: f64) -> bool {
         if at >= self.users {
@@ -147,7 +147,7 @@ impl Tournament {
     /// Who wins, and the s at which that turns.
     #[inline]
     fn play(&self, a: u32, b: u32, s: f64) -> (u32, f64) {
-        if a == NOBODY || b == NOBODY {
+        if a == NO_USER || b == NO_USER {
             return (a.min(b), NEVER);
         }
         // The left one has the smaller number.
@@ -178,22 +178,22 @@ impl LineOrder for Tournament {
             self.steepest = self.steepest.max(b.abs());
         }
         let leaf = &mut self.nodes[self.users + index];
-        self.present += usize::from(leaf.winner == NOBODY);
+        self.present += usize::from(leaf.winner == NO_USER);
         leaf.winner = user;
         self.mark(user);
     }
 
     fn remove(&mut self, user: u32) {
         let leaf = self.users + user as usize;
-        if self.nodes.get(leaf).is_none_or(|n| n.winner == NOBODY) {
+        if self.nodes.get(leaf).is_none_or(|n| n.winner == NO_USER) {
             return;
         }
-        self.nodes[leaf].winner = NOBODY;
+        self.nodes[leaf].winner = NO_USER;
         self.present -= 1;
         self.mark(user);
     }
 
-    fn least(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
+    fn lowest(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
         near.clear();
         self.s = self.s.min(s);
         let s = self.s;
@@ -201,26 +201,26 @@ impl LineOrder for Tournament {
             self.refresh(1, s);
         }
         let winner = self.nodes[1].winner;
-        if winner == NOBODY {
+        if winner == NO_USER {
             return;
         }
         let (mut open, mut found) = (std::mem::take(&mut self.open), std::mem::take(&mut self.found));
         found.clear();
         let value_of = |user: u32| value(self.lines_of(user), s);
-        let mut least = value_of(winner);
-        let bound = limit(least, relative, absolute);
+        let mut lowest = value_of(winner);
+        let bound = limit(lowest, relative, absolute);
         let bound = bound + may_be_off(bound, self.steepest, s);
-        open.push((1, least));
+        open.push((1, lowest));
         while let Some((at, value)) = open.pop() {
             if at >= self.users {
-                least = least.min(value);
+                lowest = lowest.min(value);
                 found.push((value, self.nodes[at].winner));
                 continue;
             }
             for child in [2 * at, 2 * at + 1] {
-                // Nobody in a subtree is below its winner but by rounding.
+                // No user in a subtree is below its winner but by rounding.
                 match self.nodes[child].winner {
-                    NOBODY => {}
+                    NO_USER => {}
                     same if same == self.nodes[at].winner => open.push((child, value)),
                     other => {
                         let value = value_of(other);
@@ -231,7 +231,7 @@ impl LineOrder for Tournament {
                 }
             }
         }
-        let limit = limit(least, relative, absolute);
+        let limit = limit(lowest, relative, absolute);
         near.extend(found.iter().filter(|(v, _)| *v <= limit).map(|(_, u)| *u));
         (self.open, self.found) = (open, found);
     }
@@ -246,7 +246,7 @@ impl LineOrder for Tournament {
             self.steepest = self.steepest.max(b.abs());
         }
         if !exact {
-            // Slopes that became too small for an f64: others may be least.
+            // Slopes that became too small for an f64: others may be lowest.
             return self.forget();
         }
         self.s /= factor;

@@ -1,13 +1,13 @@
 //! A winner tree over a fixed set of users.
 
-const NOBODY: u32 = u32::MAX;
+const NO_USER: u32 = u32::MAX;
 
 /// The first of the present users under a total order that changes only for touched users.
 ///
 /// A complete binary tree in an array; each inner node holds the winner of its two children.
 /// [`touch`](WinnerTree::touch) costs at most log2(n) comparisons and stops where a node keeps its
 /// winner; [`winner`](WinnerTree::winner) is one load. Unlike a heap it never moves users, so a
-/// priority may be changed before the tree is told. Equal users do not occur: the order is total.
+/// priority may change before the tree is notified. Equal users do not occur: the order is total.
 ///
 /// ```
 /// use evenhand_policies::kinetic::WinnerTree;
@@ -32,19 +32,19 @@ impl WinnerTree {
     /// A tree for users 0 to n - 1, all absent.
     pub fn new(n: usize) -> WinnerTree {
         let leaves = n.next_power_of_two().max(1);
-        WinnerTree { nodes: vec![NOBODY; 2 * leaves], leaves }
+        WinnerTree { nodes: vec![NO_USER; 2 * leaves], leaves }
     }
 
-    /// `user` is now present or absent, or its priority changed. `before(a, b)` says whether a
+    /// `user` is now present or absent, or its priority changed. `before(a, b)` returns whether a
     /// comes before b, and must be right for all present users.
     #[inline]
     pub fn touch(&mut self, user: u32, present: bool, before: impl Fn(u32, u32) -> bool) {
         let mut at = self.leaves + user as usize;
-        self.nodes[at] = if present { user } else { NOBODY };
+        self.nodes[at] = if present { user } else { NO_USER };
         while at > 1 {
             let (a, b) = (self.nodes[at], self.nodes[at ^ 1]);
             let winner = match (a, b) {
-                (NOBODY, other) | (other, NOBODY) => other,
+                (NO_USER, other) | (other, NO_USER) => other,
                 _ if before(a, b) => a,
                 _ => b,
             };
@@ -60,7 +60,7 @@ impl WinnerTree {
     /// The first present user.
     #[inline]
     pub fn winner(&self) -> Option<u32> {
-        Some(self.nodes[1]).filter(|&u| u != NOBODY)
+        Some(self.nodes[1]).filter(|&u| u != NO_USER)
     }
 }
 
@@ -70,9 +70,9 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against the obvious twin: the least present key, smaller number first among equals.
+        /// Against the obvious reference model: the lowest present key, smaller number first among equals.
         #[test]
-        fn the_winner_is_the_least(n in 1usize..40, ops in prop::collection::vec((0usize..40, 0u8..4, any::<bool>()), 0..200)) {
+        fn the_winner_is_the_lowest(n in 1usize..40, ops in prop::collection::vec((0usize..40, 0u8..4, any::<bool>()), 0..200)) {
             let mut key = vec![0u8; n];
             let mut present = vec![false; n];
             let mut tree = WinnerTree::new(n);
@@ -81,8 +81,8 @@ mod tests {
                 key[user] = k;
                 present[user] = here;
                 tree.touch(user as u32, here, |a, b| (key[a as usize], a) < (key[b as usize], b));
-                let least = (0..n).filter(|&u| present[u]).min_by_key(|&u| (key[u], u)).map(|u| u as u32);
-                prop_assert_eq!(tree.winner(), least);
+                let lowest = (0..n).filter(|&u| present[u]).min_by_key(|&u| (key[u], u)).map(|u| u as u32);
+                prop_assert_eq!(tree.winner(), lowest);
             }
         }
     }

@@ -48,7 +48,7 @@ impl FromStr for Fairshare {
 /// The classic factor F = 2^(-ratio / damping), in (0, 1]: `ratio` is effective usage over normalised shares
 /// (U_E / S, or R), `damping` Slurm's `FairShareDampeningFactor`.
 ///
-/// An extreme ratio is held at the least `f64` above 0 that is not subnormal.
+/// An extreme ratio is held at the lowest `f64` above 0 that is not subnormal.
 pub fn fairshare_factor(ratio: f64, damping: f64) -> f64 {
     libm::exp2(-(ratio / damping)).max(f64::MIN_POSITIVE)
 }

@@ -11,6 +11,7 @@
 mod factors;
 mod fairshare;
 mod policy;
+mod read;
 mod settings;
 
 pub use factors::{FactorWeights, Factors, Size, age, in_minutes, normalised, tres};

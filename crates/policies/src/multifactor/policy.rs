@@ -19,22 +19,41 @@ use std::collections::HashMap;
 use evenhand_model::{AccountTree, Capacity, Rational, Span, Time, UBig, UserId, to_f64};
 
 use super::factors::to_priority;
+use super::read::MultifactorSection;
 use super::{Factors, Fairshare, Settings, Size, age, depth_oblivious_ratio, fairshare_factor, in_minutes, tres};
 use crate::account_usage::AccountUsage;
-use crate::billing::BillingRule;
+use crate::billing::{BILLING_OPTION, BillingRule};
 use crate::fair_tree::FairTree;
 use crate::half_life::ClassicFairshare;
 use crate::present::Present;
-use crate::{Job, Policy, Registration, Setting, Standing};
+use crate::settings::{Listed, SettingOption};
+use crate::{Job, Policy, PolicyContext, Registration, Standing};
 
-pub(crate) const REGISTRATION: Registration = Registration {
-    name: "multifactor",
-    summary: "largest weighted sum of age, fairshare, size, partition and resources (Slurm's multifactor priority)",
-    needs_decay: true,
-    build: |setting| {
-        let by_default = Settings::default();
-        Box::new(Multifactor::new(setting, setting.multifactor.unwrap_or(&by_default)))
+const NAME: &str = "multifactor";
+
+pub(crate) const REGISTRATION: Registration = Registration::new(
+    NAME,
+    "highest weighted sum of age, fairshare, size, partition and resources (Slurm's multifactor priority)",
+    |context| {
+        let section: MultifactorSection = context.read_settings(NAME)?;
+        Ok(Box::new(Multifactor::new(&section.billing.over(context), &section.settings)))
     },
+)
+.needing_decay()
+.with_settings::<MultifactorSection>()
+.with_options(&[&BILLING_OPTION, &FILE_OPTION]);
+
+const FILE_OPTION: SettingOption = SettingOption {
+    option: "multifactor",
+    key: None,
+    value_name: "FILE",
+    help: "Weights and settings of the policy multifactor: TOML with [weights], [tres], [partitions] [default: the \
+           example of Slurm's documentation]",
+    values: &[],
+    default: Some("Slurm's example"),
+    label: "settings of multifactor",
+    listed: Listed::WithPolicy,
+    words: &[],
 };
 
 /// What rounding may make of a sum, relative to all weights together.
@@ -83,23 +102,23 @@ struct Multifactor {
 }
 
 impl Multifactor {
-    fn new(setting: &Setting<'_>, settings: &Settings) -> Multifactor {
-        let users = setting.weights.len();
+    fn new(context: &PolicyContext<'_>, settings: &Settings) -> Multifactor {
+        let users = context.weights.len();
         let flat;
-        let setting = match setting.accounts {
-            Some(_) => *setting,
+        let context = match context.accounts {
+            Some(_) => *context,
             None => {
-                let shares = (0..users).map(|u| setting.weights.exact(u).clone()).collect();
+                let shares = (0..users).map(|u| context.weights.exact(u).clone()).collect();
                 // Weights are greater than 0, so it is not refused.
                 flat = AccountTree::new(Vec::new(), vec![None; users], shares).ok();
-                setting.accounts(flat.as_ref())
+                context.accounts(flat.as_ref())
             }
         };
         let source = match settings.fairshare {
-            Fairshare::FairTree => Source::FairTree { tree: FairTree::new(&setting), better: vec![0; users] },
-            Fairshare::Classic => Source::Classic(ClassicFairshare::new(&setting)),
+            Fairshare::FairTree => Source::FairTree { tree: FairTree::new(&context), better: vec![0; users] },
+            Fairshare::Classic => Source::Classic(ClassicFairshare::new(&context)),
             Fairshare::DepthOblivious => {
-                let tree = AccountUsage::new(&setting, BillingRule::Largest);
+                let tree = AccountUsage::new(&context, BillingRule::Largest);
                 let ratio = vec![0.0; tree.nodes() as usize - users];
                 Source::DepthOblivious { tree, ratio, all: 0.0, s: 1.0 }
             }
@@ -110,8 +129,8 @@ impl Multifactor {
         let all = whole.into_iter().map(f64::from).sum::<f64>() + resources;
         Multifactor {
             damping: to_f64(&settings.damping),
-            processors: setting.prices.map_or(0, crate::equivalents::Equivalents::processors),
-            capacity: setting.capacity.clone(),
+            processors: context.equivalents.map_or(0, crate::equivalents::Equivalents::processors),
+            capacity: context.capacity.clone(),
             source,
             now: None,
             known: HashMap::new(),
@@ -254,7 +273,7 @@ fn short_of_whole(settings: &Settings) -> Rational {
 }
 
 impl Policy for Multifactor {
-    fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) {
+    fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         if let Some(job) = first {
             let sort = self.sort_of(job);
             self.first[user.index()] = (job.submitted, Some(sort));
@@ -271,7 +290,7 @@ impl Policy for Multifactor {
     }
 
     fn next(&mut self, now: Time) -> Option<UserId> {
-        // Nobody, or who waits alone, needs no priority.
+        // No user, or who waits alone, needs no priority.
         if let [] | [_] = self.present.users() {
             return self.present.users().first().copied();
         }
@@ -287,7 +306,7 @@ impl Policy for Multifactor {
         Standing { shares: self.usage().holdings.shares(user), commitments: Vec::new(), key }
     }
 
-    fn goes_by_jobs(&self) -> bool {
+    fn depends_on_job_details(&self) -> bool {
         true
     }
 }

@@ -1,30 +1,30 @@
-//! Lottery scheduling (Waldspurger and Weihl, OSDI'94): every client that waits holds tickets in
-//! proportion to its entitlement, and one ticket is drawn for each quantum or service.
+//! Lottery scheduling (Waldspurger and Weihl, OSDI'94): every waiting client holds tickets in proportion to its
+//! entitlement, and one ticket is drawn for each quantum or service.
 //!
 //! A client has the same tickets however many of its requests wait; the first of them is served.
 
 use evenhand_model::random::Stream;
 
-use crate::scheduler::{Scheduler, Setting, View, Waiting};
+use crate::scheduler::{QueuedRequest, Scheduler, SchedulerContext, SchedulerView};
 
 pub(crate) struct Lottery {
     weights: Vec<u64>,
     stream: Stream,
-    /// Place in the queue of each client's first request, by client.
+    /// Index of each client's first request in the queue, by client.
     first: Vec<(u32, usize)>,
 }
 
 impl Scheduler for Lottery {
-    fn new(setting: &Setting<'_>) -> Lottery {
-        let stream = Stream::new(setting.seed, "lottery", 0);
-        Lottery { weights: setting.weights.to_vec(), stream, first: Vec::new() }
+    fn new(context: &SchedulerContext<'_>) -> Lottery {
+        let stream = Stream::new(context.seed, "lottery", 0);
+        Lottery { weights: context.weights.to_vec(), stream, first: Vec::new() }
     }
 
-    fn choose(&mut self, _: &View<'_>, _: usize, queue: &[Waiting]) -> usize {
+    fn choose(&mut self, _: &SchedulerView<'_>, _: usize, queue: &[QueuedRequest]) -> usize {
         if queue.len() == 1 {
             return 0;
         }
-        // By client, so that the draw means the same whatever order the queue is in.
+        // By client, so that the draw does not depend on the order of the queue.
         self.first.clear();
         self.first.extend(queue.iter().enumerate().map(|(at, w)| (w.client, at)));
         self.first.sort_unstable_by_key(|(client, at)| (*client, queue[*at].arrived, queue[*at].slot));

@@ -1,8 +1,8 @@
-//! One file a scheduler.
+//! Schedulers, each in a file of its own.
 
-pub(crate) mod bottleneck;
+pub(crate) mod bottleneck_priority;
 pub(crate) mod dominant_share;
-pub(crate) mod least_use;
 pub(crate) mod lottery;
+pub(crate) mod minimal_consumption;
 pub(crate) mod round_robin;
 pub(crate) mod stride;

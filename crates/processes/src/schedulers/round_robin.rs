@@ -1,17 +1,17 @@
-//! Round robin: who queued first. On preemptive resources everybody in turn gets a quantum, on others a
-//! whole service; entitlements count for nothing.
+//! Round robin: the request queued first. On preemptive resources all clients in turn get a quantum, on others a whole
+//! service; entitlements are ignored.
 
-use crate::scheduler::{Scheduler, Setting, View, Waiting, first_come};
+use crate::scheduler::{QueuedRequest, Scheduler, SchedulerContext, SchedulerView, first_in_queue};
 
 pub(crate) struct RoundRobin;
 
 impl Scheduler for RoundRobin {
-    fn new(_: &Setting<'_>) -> RoundRobin {
+    fn new(_: &SchedulerContext<'_>) -> RoundRobin {
         RoundRobin
     }
 
     #[inline]
-    fn choose(&mut self, _: &View<'_>, _: usize, queue: &[Waiting]) -> usize {
-        first_come(queue)
+    fn choose(&mut self, _: &SchedulerView<'_>, _: usize, queue: &[QueuedRequest]) -> usize {
+        first_in_queue(queue)
     }
 }

@@ -1,60 +1,60 @@
-//! What a node says of itself.
+//! The record that each node publishes.
 
 use std::collections::BTreeMap;
 
 use crate::exchange::Fixed;
 
-/// Most bytes of a node's or user's name.
-pub const MOST_NAME: usize = 255;
-/// Most resources, and most terms of a user.
-pub const MOST_TERMS: usize = 64;
-/// Most users of one record, and of the totals.
-pub const MOST_USERS: usize = 1 << 17;
-/// Most nodes. Below it sums of [`Fixed`] are exact.
-pub const MOST_NODES: usize = 1 << 16;
+/// The maximum length of the name of a node or user, in bytes.
+pub const MAX_NAME_LEN: usize = 255;
+/// The maximum number of resources, and of terms for each user.
+pub const MAX_TERMS: usize = 64;
+/// The maximum number of users in a record, and in totals.
+pub const MAX_USERS: usize = 1 << 17;
+/// The maximum number of nodes. Up to it sums of [`Fixed`] are exact.
+pub const MAX_NODES: usize = 1 << 16;
 
-/// What a node says of itself: all that others need to work out every user's heaviness (paper 003, section IV.A:
-/// its resource information and its heaviness set).
+/// The record that a node publishes: all that other nodes need to compute every user's heaviness (Poullie et al. 2016,
+/// section IV.A: resource information and heaviness set).
 ///
-/// The heaviness of a user is linear in the terms, with factors that follow from the supply of the
-/// cloud (Eq. 2 and 3). So terms travel, not heaviness, and nobody has to know the supply of all before
-/// the first round, unlike in lines 1 to 3 of the paper's Listing 1.
+/// The heaviness of a user is linear in the terms, with factors that follow from the supply of the cloud (Eq. 2 and 3).
+/// Nodes therefore exchange terms instead of heaviness, and need not know the total supply before the first round, unlike
+/// in lines 1 to 3 of the paper's Listing 1.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Record {
-    /// Who says it. Unique in the cloud.
+    /// The name of the node, unique in the cloud.
     pub node: String,
-    /// Which life of the node: larger after each restart.
+    /// The number of the node's incarnation; it increases with each restart.
     pub incarnation: u64,
-    /// Which record of that life: larger for each.
+    /// The number of the record in this incarnation; it increases with each record.
     pub sequence: u64,
-    /// Of the metric and its parameters, the list of resources and the quotas. Sums of nodes that do not
-    /// agree about these mean nothing: records with another digest are not added up.
+    /// A digest of the metric and its parameters, the list of resources and the quotas. Sums of nodes that differ in these
+    /// are meaningless, so records with another digest are not added.
     pub digest: u64,
-    /// What the node has of each resource, in units of the reference node.
+    /// The supply of the node by resource, in units of the reference node.
     pub supply: Vec<Fixed>,
-    /// Of each user with guests here.
+    /// The sums of each user with workloads on this node.
     pub users: BTreeMap<String, UserSums>,
 }
 
-/// The sums of a user, on a node or in all.
+/// The sums of a user, on one node or in total.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct UserSums {
-    /// The terms of the metric, summed over the user's guests (`Local::sums` of the room `heaviness`).
+    /// The terms of the metric, summed over the user's workloads (`NodeHeaviness::sums` of the crate `evenhand-heaviness`).
     pub terms: Vec<Fixed>,
-    /// How many guests that are.
-    pub guests: u32,
+    /// The number of these workloads.
+    pub workloads: u32,
 }
 
 impl UserSums {
-    /// Adds another node's.
+    /// Adds the sums of another node.
     pub fn add(&mut self, other: &UserSums) {
-        crate::exchange::add_to(&mut self.terms, &other.terms);
-        self.guests = self.guests.saturating_add(other.guests);
+        crate::exchange::add_elementwise(&mut self.terms, &other.terms);
+        self.workloads = self.workloads.saturating_add(other.workloads);
     }
 }
 
 impl Record {
-    /// Which of two records of a node is the newer: the larger.
+    /// Returns the version: of two records of a node the one with the larger version is newer.
     #[must_use]
     pub fn version(&self) -> (u64, u64) {
         (self.incarnation, self.sequence)

@@ -1,55 +1,55 @@
-//! What follows from all records.
+//! The totals over all nodes.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::exchange::{Fixed, Refusal, UserSums};
+use crate::exchange::{Fixed, RecordError, UserSums};
 
-/// The sums over all nodes that are heard of, and who they are.
+/// The sums over all known nodes, and the state of each node.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// What the nodes have of each resource together (CRS of the paper).
+    /// The total supply by resource (CRS in Poullie et al. 2016).
     pub supply: Vec<Fixed>,
-    /// What the node with the most of a resource has of it, by resource.
+    /// The largest supply of any node, by resource.
     pub largest: Vec<Fixed>,
-    /// The sums of every user.
+    /// The sums of each user.
     pub users: BTreeMap<String, UserSums>,
-    /// Every node that was heard of, in the order of the names; oneself too.
+    /// All known nodes in the order of their names, this node included.
     pub nodes: Vec<NodeStatus>,
-    /// Since when no other node counts (a time of the caller's clock); `None` while one does. Weights
-    /// that others' sums have led to should then be aged to neutral.
-    pub alone_since: Option<Duration>,
+    /// The time since which no other node counts (on the caller's clock); `None` while one does. Weights that depend on other
+    /// nodes' sums should then return to neutral.
+    pub isolated_since: Option<Duration>,
 }
 
-/// A node as seen from here.
+/// The state of a node as seen from this one.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeStatus {
-    /// The node.
+    /// The name of the node.
     pub name: String,
-    /// How long ago its newest record that counts came.
+    /// The time since its newest valid record was received.
     pub age: Duration,
-    /// Whether it counts.
+    /// Whether its record counts.
     pub state: NodeState,
 }
 
-/// Whether a node counts.
+/// Whether the record of a node counts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NodeState {
-    /// In full.
+    /// It counts in full.
     Fresh,
-    /// Its last record is past the limit: it counts halved so many times.
+    /// Its last record is older than the limit and counts halved this many times.
     Ageing {
-        /// 1 or more.
+        /// At least 1.
         halvings: u32,
     },
-    /// Not any more: it was not heard for too long.
+    /// It does not count: no record was received for too long.
     Lost,
-    /// Not: its newest record is out of bounds, or about other settings.
-    Refused(Refusal),
+    /// It does not count: its newest record exceeds a limit, or was computed with other settings.
+    Rejected(RecordError),
 }
 
 impl Totals {
-    /// The state of a node by name.
+    /// Returns the state of the node with this name. O(log nodes).
     #[must_use]
     pub fn state(&self, node: &str) -> Option<&NodeState> {
         let at = self.nodes.binary_search_by(|status| status.name.as_str().cmp(node)).ok()?;

@@ -1,47 +1,47 @@
-//! What is to be said before the exchange can start, and what it is from outside.
+//! The configuration of an exchange, and the interface to it.
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use crate::exchange::{Ageing, Limits, MOST_NAME, Record, Totals};
+use crate::exchange::{Ageing, MAX_NAME_LEN, Record, RecordLimits, Totals};
 
-/// How the exchange is to go. [`Config::new`] fills in what is seldom said.
+/// The configuration of an exchange. [`Config::new`] sets the defaults.
 #[derive(Clone)]
 pub struct Config {
-    /// The name of this node; unique in the cloud.
+    /// The name of this node, unique in the cloud.
     pub node: String,
-    /// Which life of the node: larger after each restart. Nanoseconds since 1970 unless said.
+    /// The number of this node's incarnation, which must increase with each restart. Default: nanoseconds since 1970.
     pub incarnation: u64,
-    /// Where to listen.
+    /// The address to listen on.
     pub listen: SocketAddr,
-    /// Where others can reach this node; `listen` unless said. Must be said if `listen` is a wildcard.
+    /// The address at which other nodes reach this one. Default: `listen`. Required if `listen` is a wildcard address.
     pub advertise: Option<SocketAddr>,
-    /// Where other nodes listen; some of them suffice.
+    /// Addresses of other nodes; some of them suffice.
     pub seeds: Vec<SocketAddr>,
-    /// What all nodes share, and nobody else knows. See [`read_key`](crate::transport::read_key).
+    /// The secret key that all nodes share. See [`read_key`](crate::transport::read_key).
     pub key: [u8; 32],
-    /// How often [`Peers::round`] will be called.
+    /// The interval at which [`Peers::exchange`] is called; at least 10 ms.
     pub interval: Duration,
-    /// How the records go around.
+    /// The protocol.
     pub mode: Mode,
-    /// What another node may claim.
-    pub limits: Limits,
-    /// After how many intervals a record begins to age. 3 unless said.
-    pub age_limit: u32,
-    /// After how many halvings it is dropped. 8 unless said.
-    pub halvings: u32,
-    /// To whom this node talks; to all unless said.
-    pub filter: Option<Filter>,
+    /// Limits on the records of other nodes.
+    pub limits: RecordLimits,
+    /// The number of intervals after which a record starts to age. Default 3.
+    pub fresh_intervals: u32,
+    /// The number of halvings after which a record no longer counts. Default 8.
+    pub max_halvings: u32,
+    /// Which nodes to communicate with. Default: all.
+    pub filter: Option<PeerFilter>,
 }
 
 impl Config {
-    /// Gossip without seeds, with all else as it is unless said.
+    /// Returns a configuration for gossip without seeds, with the defaults.
     #[must_use]
-    pub fn new(node: &str, listen: SocketAddr, key: [u8; 32], interval: Duration, limits: Limits) -> Config {
+    pub fn new(node: &str, listen: SocketAddr, key: [u8; 32], interval: Duration, limits: RecordLimits) -> Config {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let Ageing { limit, halvings, .. } = Ageing::new(interval);
+        let Ageing { fresh_intervals, max_halvings, .. } = Ageing::new(interval);
         Config {
             node: node.to_owned(),
             incarnation: u64::try_from(since.as_nanos()).unwrap_or(u64::MAX),
@@ -52,32 +52,32 @@ impl Config {
             interval,
             mode: Mode::Gossip,
             limits,
-            age_limit: limit,
-            halvings,
+            fresh_intervals,
+            max_halvings,
             filter: None,
         }
     }
 
     pub(crate) fn ageing(&self) -> Ageing {
-        Ageing { limit: self.age_limit, halvings: self.halvings, ..Ageing::new(self.interval) }
+        Ageing { fresh_intervals: self.fresh_intervals, max_halvings: self.max_halvings, ..Ageing::new(self.interval) }
     }
 
-    pub(crate) fn check(&self) -> Result<(), PeersError> {
-        if self.node.is_empty() || self.node.len() > MOST_NAME || self.node.contains('\n') {
-            return Err(PeersError::Name);
+    pub(crate) fn check(&self) -> Result<(), TransportError> {
+        if self.node.is_empty() || self.node.len() > MAX_NAME_LEN || self.node.contains('\n') {
+            return Err(TransportError::Name);
         }
         if self.interval < Duration::from_millis(10) {
-            return Err(PeersError::Interval(self.interval));
+            return Err(TransportError::Interval(self.interval));
         }
         if self.advertise.unwrap_or(self.listen).ip().is_unspecified() {
-            return Err(PeersError::Advertise(self.listen));
+            return Err(TransportError::Advertise(self.listen));
         }
         Ok(())
     }
 }
 
 impl fmt::Debug for Config {
-    /// All but the key.
+    /// Prints all but the key.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Config { node, listen, advertise, seeds, interval, mode, .. } = self;
         f.debug_struct("Config")
@@ -91,16 +91,16 @@ impl fmt::Debug for Config {
     }
 }
 
-/// To whom a node talks, by the address at which the other listens: an allow list, or a partition in a test. It is
-/// asked for every message in either direction.
+/// Decides which nodes to communicate with, by the address on which the other node listens: an allow list, or a partition
+/// in a test. It is called for every message in both directions.
 #[derive(Clone)]
-pub struct Filter(Arc<dyn Fn(SocketAddr) -> bool + Send + Sync>);
+pub struct PeerFilter(Arc<dyn Fn(SocketAddr) -> bool + Send + Sync>);
 
-impl Filter {
-    /// From a function that answers whether a message may go to, or come from, an address.
+impl PeerFilter {
+    /// Creates a filter from a function that returns whether messages to and from an address are allowed.
     #[must_use]
-    pub fn new(allows: impl Fn(SocketAddr) -> bool + Send + Sync + 'static) -> Filter {
-        Filter(Arc::new(allows))
+    pub fn new(allows: impl Fn(SocketAddr) -> bool + Send + Sync + 'static) -> PeerFilter {
+        PeerFilter(Arc::new(allows))
     }
 
     pub(crate) fn allows(&self, peer: SocketAddr) -> bool {
@@ -108,69 +108,68 @@ impl Filter {
     }
 }
 
-/// How the records go around.
+/// The protocol of an exchange.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Every node tells a few others, who tell others.
+    /// Gossip: every node informs a few others, which inform others.
     #[default]
     Gossip,
-    /// A message goes around to which every node adds what it has, as in paper 003.
+    /// Aggregation in a ring, as in Poullie et al. (2016).
     Ring,
 }
 
-/// The other nodes.
+/// The other nodes, as an agent uses them.
 pub trait Peers: Send {
-    /// Publishes this node's record and answers the freshest totals, this record included. Never
-    /// waits for the network.
+    /// Publishes this node's record and returns the latest totals, this record included. It never waits for the network.
     ///
-    /// The record's `sequence` must be larger with each, its `incarnation` with each restart.
-    fn round(&mut self, own: Record) -> Totals;
+    /// The record's `sequence` must increase with each call, its `incarnation` with each restart.
+    fn exchange(&mut self, record: Record) -> Totals;
 
-    /// Where this node listens, if it does.
+    /// Returns the address on which this node listens, if it does.
     fn local_addr(&self) -> Option<SocketAddr>;
 
-    /// What has gone over the wire since the start.
+    /// Returns the traffic since the start.
     fn traffic(&self) -> Traffic;
 }
 
-/// Messages and bytes since the start; of TCP payload, seals and lengths included.
+/// Counts of messages and bytes since the start; bytes are TCP payload, with length prefixes and authentication tags.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Traffic {
-    /// Messages that were sent.
+    /// Messages sent.
     pub sent: u64,
-    /// Their bytes.
+    /// Bytes sent.
     pub bytes_sent: u64,
-    /// Messages that came.
+    /// Messages received.
     pub received: u64,
-    /// Their bytes.
+    /// Bytes received.
     pub bytes_received: u64,
-    /// Messages that could not be sent at once, or that the filter kept.
+    /// Messages that could not be sent at once, or that the filter rejected.
     pub dropped: u64,
-    /// Connections of others that did not have the key, or sent what nobody may send.
-    pub refused: u64,
+    /// Incoming connections that were not made with the key, or sent an invalid message.
+    pub rejected: u64,
 }
 
-/// Why the exchange cannot start.
+/// Why an exchange cannot start.
 #[derive(Debug, thiserror::Error)]
-pub enum PeersError {
-    /// The node's name.
-    #[error("a node's name has 1 to {MOST_NAME} bytes and no line end")]
+pub enum TransportError {
+    /// The name of the node is invalid.
+    #[error("a node's name has 1 to {MAX_NAME_LEN} bytes and no line end")]
     Name,
-    /// Too short an interval.
-    #[error("an interval of {0:?} is too short for an exchange; at least 10 ms")]
+    /// The interval is too short.
+    #[error("an interval of {0:?} is too short for an exchange; the minimum is 10 ms")]
     Interval(Duration),
-    /// Nobody can be told where this node is.
-    #[error("{0} is every address: say at which others reach this node (advertise)")]
+    /// The address for other nodes is a wildcard.
+    #[error("{0} is a wildcard address: set `advertise` to the address at which other nodes reach this one")]
     Advertise(SocketAddr),
-    /// The socket cannot be had.
+    /// The node cannot listen on the address.
     #[error("cannot listen on {address}")]
     Listen {
-        /// Where.
+        /// The address.
         address: SocketAddr,
-        /// Why.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// No thread, or nothing to wait for sockets with.
+    /// The thread or its event loop cannot be created.
     #[error("the exchange cannot start")]
     Start(#[source] std::io::Error),
 }

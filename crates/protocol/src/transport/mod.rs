@@ -1,21 +1,21 @@
-//! The exchange among nodes over sockets: gossip or a ring, sealed with a shared key.
+//! The exchange over sockets: gossip or a ring, over connections sealed with a shared key.
 //!
-//! It drives the state machines of the room `exchange` and decides nothing itself. [`start`] listens, and runs all in
-//! one thread; [`Peers::round`] hands over this node's record and answers the freshest totals without waiting
-//! for anybody. [`Alone`] is a cloud of one node.
+//! It runs the state machines of [`exchange`](crate::exchange) and makes no decisions itself. [`start`] listens and runs
+//! everything in one thread; [`Peers::exchange`] publishes this node's record and returns the latest totals without
+//! waiting for other nodes. [`SingleNode`] is a cloud of one node.
 //!
-//! A node that does not have the key can neither read nor write: see `docs/exchange.md`.
+//! A node without the key can neither read nor send messages: see `docs/src/reference/protocol.md`.
 //!
 //! ```
 //! use std::{thread, time::{Duration, Instant}};
-//! use evenhand_protocol::exchange::{Fixed, Limits, Record};
+//! use evenhand_protocol::exchange::{Fixed, RecordLimits, Record};
 //! use evenhand_protocol::transport::{Config, start};
 //!
 //! let one = Fixed::from_f64(1.0).ok_or("not a number")?;
 //! let interval = Duration::from_millis(100);
 //! let config = |node: &str| {
 //!     let listen = ([127, 0, 0, 1], 0).into();
-//!     Config::new(node, listen, [7; 32], interval, Limits::by_factor(one))
+//!     Config::new(node, listen, [7; 32], interval, RecordLimits::by_factor(one))
 //! };
 //! let mut first = start(config("first"))?;
 //! let seeds = first.local_addr().into_iter().collect();
@@ -24,8 +24,8 @@
 //! let record = |node: &str, sequence| Record { node: node.into(), sequence, supply: vec![one], ..Record::default() };
 //! let begun = Instant::now();
 //! for sequence in 1.. {
-//!     first.round(record("first", sequence));
-//!     if second.round(record("second", sequence)).supply == [one + one] {
+//!     first.exchange(record("first", sequence));
+//!     if second.exchange(record("second", sequence)).supply == [one + one] {
 //!         break;
 //!     }
 //!     assert!(begun.elapsed() < Duration::from_secs(10));
@@ -33,17 +33,16 @@
 //! }
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
-mod alone;
-mod base64;
 mod config;
-mod gossip;
-mod key;
-mod link;
-mod ring;
-mod running;
-mod seal;
+mod connection_cipher;
+mod exchange_thread;
+mod gossip_driver;
+mod ring_driver;
+mod sealed_connections;
+mod shared_key;
+mod single_node;
 
-pub use alone::Alone;
-pub use config::{Config, Filter, Mode, Peers, PeersError, Traffic};
-pub use key::{KeyError, read_key};
-pub use running::start;
+pub use config::{Config, Mode, PeerFilter, Peers, Traffic, TransportError};
+pub use exchange_thread::start;
+pub use shared_key::{KeyError, read_key};
+pub use single_node::SingleNode;

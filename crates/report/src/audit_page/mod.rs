@@ -2,7 +2,6 @@
 //! waited, and justified complaints.
 
 mod csv_files;
-mod dates;
 mod entitlement_record;
 mod figures;
 mod render_page;
@@ -11,7 +10,6 @@ mod tables;
 
 use std::path::Path;
 
-pub use dates::{date, date_and_time};
 pub use entitlement_record::{
     ComplaintRecord, EntitlementRecord, LevelRecord, OverusePairRecord, OveruseRecord, PartyRecord, PartyWeekRecord,
     ResourceRecord, UseRecord, WeekRecord,

@@ -1,57 +1,57 @@
-//! The run of a simulation of jobs, and strict order.
+//! The event loop of a job simulation, and scheduling in strict order.
 
 use std::sync::atomic::Ordering;
 
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::{Job, Policy};
 
-use super::conservative::{Plan, limits_users};
-use super::floor::{Floor, Held, Reservation, Running};
+use super::conservative_backfill::{Plan, has_user_limits};
+use super::machine_state::{MachineState, Placements, Reservation, Running};
+use super::pending_jobs::{NO_ROW, PendingJobs};
 use super::site::{Jobs, Kind, Site};
-use super::waiting::{NONE, Waiting};
-use super::{Backfill, JobOptions, OnMachines, Placed};
+use super::{Assignment, Backfill, JobOptions, MachineResults};
 use crate::{EventQueue, Progress, Simulated, SimulationError, UserTasks};
 
-/// How many events pass between looks at [`Progress`].
-const EVENTS_BETWEEN_LOOKS: u64 = 1 << 12;
+/// How many events pass between checks of [`Progress`].
+const EVENTS_BETWEEN_PROGRESS_CHECKS: u64 = 1 << 12;
 
 pub(super) struct Engine<'a> {
     pub(super) workload: &'a Workload,
     pub(super) jobs: &'a Jobs,
-    pub(super) floor: Floor<'a>,
-    pub(super) waiting: Waiting<'a>,
+    pub(super) machines: MachineState<'a>,
+    pub(super) pending: PendingJobs<'a>,
     /// The promises of conservative backfilling.
     pub(super) plan: Option<Plan>,
     pub(super) options: JobOptions,
     pub(super) starts: Vec<u64>,
     pub(super) finishes: Vec<u64>,
-    pub(super) promised: Vec<u64>,
+    pub(super) first_reservation: Vec<u64>,
     pub(super) events: EventQueue<u32>,
-    /// The class whose users the policy knows to wait.
+    /// The priority class whose users the policy knows as pending.
     pub(super) class: u8,
-    /// By queue and user: what its running jobs hold, where a queue limits that.
+    /// Amounts held by running jobs, by queue and user; empty for queues without a limit a user.
     pub(super) used: Vec<Vec<u64>>,
-    /// By user: the row that stands for it in this instant, its first being held back by its
-    /// queue's limit, else [`NONE`].
+    /// By user: the row that represents the user in this instant because a queue limit holds back its
+    /// first job, or [`NO_ROW`].
     pub(super) candidate: Vec<u32>,
-    /// By user: its place among the candidates behind the head, else [`NONE`].
+    /// By user: its place among the candidates behind the head, else [`NO_ROW`].
     pub(super) place: Vec<u32>,
-    pub(super) aside: Vec<u32>,
+    pub(super) set_aside: Vec<u32>,
     pub(super) reservation: Reservation,
-    /// What was found out about kinds in this pass.
+    /// What this pass has established about each kind of job.
     pub(super) memo: Vec<Memo>,
-    /// By user: the pass in which the policy was told to leave it aside.
-    pub(super) told: Vec<u32>,
-    /// By kind: whether it is known that no machine has room for it. That stays so until something
-    /// finishes on one that then has.
-    pub(super) no_room: Vec<bool>,
-    pub(super) lacking: Vec<u32>,
+    /// By user: the last pass in which the policy was notified to leave it out.
+    pub(super) notified_in_pass: Vec<u32>,
+    /// By kind: whether no machine is known to have capacity for it. This holds until a job finishes on
+    /// a machine on which the kind then fits.
+    pub(super) does_not_fit: Vec<bool>,
+    pub(super) kinds_not_fitting: Vec<u32>,
     pub(super) pass: u32,
-    pub(super) settled: Option<u32>,
+    pub(super) reserved_for: Option<u32>,
     pub(super) busy: Vec<u128>,
-    /// By resource: the least that any job holds.
-    pub(super) least: Vec<u64>,
-    pub(super) placed: Vec<Placed>,
+    /// By resource: the smallest demand of any job.
+    pub(super) smallest_demand: Vec<u64>,
+    pub(super) placed: Vec<Assignment>,
     pub(super) finished: Vec<u32>,
     pub(super) end: u64,
     pub(super) done: u64,
@@ -65,9 +65,9 @@ pub(super) struct Memo {
     pub(super) fails_from: u64,
 }
 
-/// The least of a resource that any job holds which can run.
-fn least(jobs: &Jobs, resource: usize) -> u64 {
-    let able = jobs.kinds.iter().filter(|k| k.refused.is_none());
+/// The smallest demand for a resource among the jobs that can run.
+fn smallest_demand(jobs: &Jobs, resource: usize) -> u64 {
+    let able = jobs.kinds.iter().filter(|k| k.rejection.is_none());
     able.map(|k| k.chunk[resource].saturating_mul(u64::from(k.copies))).min().unwrap_or(0)
 }
 
@@ -85,27 +85,27 @@ impl<'a> Engine<'a> {
             workload,
             jobs,
             plan: (options.backfill == Backfill::Conservative).then(|| Plan::new(site, width, options.placement)),
-            floor: Floor::new(site, width, options.placement, options.backfill == Backfill::Easy),
-            waiting: Waiting::new(workload, tasks, jobs),
+            machines: MachineState::new(site, width, options.placement, options.backfill == Backfill::Easy),
+            pending: PendingJobs::new(workload, tasks, jobs),
             options,
             starts: vec![NO_TIME; workload.len()],
             finishes: vec![NO_TIME; workload.len()],
-            promised: vec![NO_TIME; if options.backfill == Backfill::None { 0 } else { workload.len() }],
+            first_reservation: vec![NO_TIME; if options.backfill == Backfill::None { 0 } else { workload.len() }],
             events: EventQueue::new(),
             class: 0,
             used: jobs.max_user.iter().map(|l| if limited(l) { vec![0; users * width] } else { Vec::new() }).collect(),
-            candidate: vec![NONE; users],
-            place: vec![NONE; users],
-            aside: Vec::new(),
+            candidate: vec![NO_ROW; users],
+            place: vec![NO_ROW; users],
+            set_aside: Vec::new(),
             reservation: Reservation::default(),
             memo: vec![Memo::default(); jobs.kinds.len()],
-            told: vec![0; users],
-            no_room: vec![false; jobs.kinds.len()],
-            lacking: Vec::new(),
+            notified_in_pass: vec![0; users],
+            does_not_fit: vec![false; jobs.kinds.len()],
+            kinds_not_fitting: Vec::new(),
             pass: 0,
-            settled: None,
+            reserved_for: None,
             busy: vec![0; site.len() * width],
-            least: (0..width).map(|r| least(jobs, r)).collect(),
+            smallest_demand: (0..width).map(|r| smallest_demand(jobs, r)).collect(),
             placed: Vec::new(),
             finished: Vec::new(),
             end: 0,
@@ -116,13 +116,13 @@ impl<'a> Engine<'a> {
 
     pub(super) fn run(mut self, policy: &mut dyn Policy, progress: &Progress) -> Result<Simulated, SimulationError> {
         let mut events = 0u64;
-        self.end = self.waiting.next_submission().unwrap_or_default().nanos();
-        if self.plan.is_some() && limits_users(&self.jobs.max_user) {
+        self.end = self.pending.next_submission().unwrap_or_default().nanos();
+        if self.plan.is_some() && has_user_limits(&self.jobs.max_user) {
             return Err(SimulationError::UserLimits);
         }
         loop {
             let planned = self.plan.as_ref().and_then(Plan::next_start);
-            let times = [self.events.next_time(), self.waiting.next_submission(), planned];
+            let times = [self.events.next_time(), self.pending.next_submission(), planned];
             let Some(now) = times.into_iter().flatten().min() else { break };
             if let Some(until) = self.options.until.filter(|until| now > *until) {
                 self.end = until.nanos();
@@ -133,14 +133,14 @@ impl<'a> Engine<'a> {
             if self.events.next_time() == Some(now) {
                 events += self.finish(now, policy, &mut early);
             }
-            self.waiting.tidy();
-            let first_new = self.waiting.entries().len();
+            self.pending.compact();
+            let first_new = self.pending.entries().len();
             events += self.submit(now, policy);
             match self.options.backfill {
-                Backfill::Conservative => self.keep_promises(now, early, first_new, policy)?,
+                Backfill::Conservative => self.schedule_conservatively(now, early, first_new, policy)?,
                 Backfill::None | Backfill::Easy => self.schedule(now, policy, first_new)?,
             }
-            if events >= EVENTS_BETWEEN_LOOKS {
+            if events >= EVENTS_BETWEEN_PROGRESS_CHECKS {
                 events = 0;
                 progress.tasks.store(self.done, Ordering::Relaxed);
                 if progress.cancel.load(Ordering::Relaxed) {
@@ -153,21 +153,20 @@ impl<'a> Engine<'a> {
     }
 
     fn result(mut self, policy: &dyn Policy) -> Simulated {
-        let slots: Vec<u32> = self.floor.slots().collect();
+        let slots: Vec<u32> = self.machines.slots().collect();
         for slot in slots {
-            let job = self.floor.running(slot).clone();
+            let job = self.machines.running(slot).clone();
             self.count_use(&job, self.end);
         }
         Simulated {
             starts: self.starts,
-            rejected: Vec::new(),
+            rejections: self.jobs.rejections.clone(),
             end: Time::from_nanos(self.end),
             decisions: self.decisions,
             order_events: policy.order_events(),
-            machines: Some(OnMachines {
-                refused: self.jobs.refused.clone(),
+            machines: Some(MachineResults {
                 finishes: self.finishes,
-                promised: self.promised,
+                first_reservation: self.first_reservation,
                 busy: self.busy,
                 placed: self.placed,
             }),
@@ -184,7 +183,7 @@ impl<'a> Engine<'a> {
     }
 
     /// A job as a policy sees it while it waits.
-    pub(super) fn waits(&self, row: u32) -> Job<'a> {
+    pub(super) fn pending_job(&self, row: u32) -> Job<'a> {
         let (columns, at) = (self.workload.columns(), row as usize);
         Job {
             submitted: columns.submit[at],
@@ -196,16 +195,16 @@ impl<'a> Engine<'a> {
     }
 
     /// A job as a policy sees it from its start on.
-    fn runs(&self, job: &Running) -> Job<'a> {
+    fn running_job(&self, job: &Running) -> Job<'a> {
         Job {
             requested: Span::from_nanos(job.expected - job.start),
             started: Time::from_nanos(job.start),
-            rate: self.floor.site.rate(&self.jobs.kinds[job.kind as usize], &job.held),
-            ..self.waits(job.row)
+            rate: self.machines.site.rate(&self.jobs.kinds[job.kind as usize], &job.held),
+            ..self.pending_job(job.row)
         }
     }
 
-    /// Adds to what each machine was used, up to `until`.
+    /// Adds the job's use to each of its machines, up to `until`.
     fn count_use(&mut self, job: &Running, until: u64) {
         let kind = &self.jobs.kinds[job.kind as usize];
         let ran = u128::from(until.saturating_sub(job.start));
@@ -223,28 +222,28 @@ impl<'a> Engine<'a> {
         slots.clear();
         self.events.take_next(|slot| slots.push(slot));
         for &slot in &slots {
-            let job = self.floor.end(slot, &self.jobs.kinds);
+            let job = self.machines.end(slot, &self.jobs.kinds);
             self.count_use(&job, job.finish);
-            self.look_for_room(&job);
+            self.recheck_fit(&job);
             if let Some(plan) = self.plan.as_mut().filter(|_| job.expected > job.finish) {
-                plan.cut_short(&self.jobs.kinds[job.kind as usize], &job.held, now.nanos(), job.expected);
+                plan.release_early(&self.jobs.kinds[job.kind as usize], &job.held, now.nanos(), job.expected);
                 *early = true;
             }
-            policy.finished(now, &self.runs(&job));
+            policy.finished(now, &self.running_job(&job));
             self.count_limit(job.row, self.workload.columns().user[job.row as usize], false);
         }
-        self.settled = None;
+        self.reserved_for = None;
         self.finished = slots;
         self.finished.len() as u64
     }
 
-    /// Forgets that there is no room for kinds for which there may be now.
-    fn look_for_room(&mut self, job: &Running) {
-        let Engine { lacking, no_room, floor, jobs, .. } = self;
-        lacking.retain(|&kind| {
+    /// Clears the not-fitting mark of kinds that fit on the machines of a finished job.
+    fn recheck_fit(&mut self, job: &Running) {
+        let Engine { kinds_not_fitting, does_not_fit, machines, jobs, .. } = self;
+        kinds_not_fitting.retain(|&kind| {
             let chunk = &jobs.kinds[kind as usize].chunk;
-            let may = job.held.iter().any(|(machine, _)| floor.fits_on(machine, chunk));
-            no_room[kind as usize] = !may;
+            let may = job.held.iter().any(|(machine, _)| machines.fits_on(machine, chunk));
+            does_not_fit[kind as usize] = !may;
             !may
         });
     }
@@ -252,54 +251,54 @@ impl<'a> Engine<'a> {
     /// Every submission of this instant, in file order; returns how many.
     fn submit(&mut self, now: Time, policy: &mut dyn Policy) -> u64 {
         let mut submitted = 0;
-        while self.waiting.next_submission() == Some(now) {
+        while self.pending.next_submission() == Some(now) {
             submitted += 1;
-            let Some(entry) = self.waiting.submit() else {
+            let Some(entry) = self.pending.submit() else {
                 self.done += 1;
                 continue;
             };
-            let alone = self.waiting.in_class(entry.class) == 1;
-            // The policy is told of one class; a higher one takes its place when scheduling begins.
-            if entry.class == self.class && (alone || self.waiting.first(entry.class, entry.user) == Some(entry.row)) {
-                policy.waiting(UserId(entry.user), Some(&self.waits(entry.row)));
+            let alone = self.pending.in_class(entry.class) == 1;
+            // The policy knows one class; a higher class replaces it when scheduling begins.
+            if entry.class == self.class && (alone || self.pending.first(entry.class, entry.user) == Some(entry.row)) {
+                policy.set_first_pending(UserId(entry.user), Some(&self.pending_job(entry.row)));
             }
         }
         submitted
     }
 
-    /// What the user's first waiting job of the present class is, told to the policy.
-    pub(super) fn tell(&mut self, user: u32, policy: &mut dyn Policy) {
-        let first = self.waiting.first(self.class, user).map(|row| self.waits(row));
-        policy.waiting(UserId(user), first.as_ref());
+    /// Notifies the policy of the user's first pending job in the current class.
+    pub(super) fn notify_first_pending(&mut self, user: u32, policy: &mut dyn Policy) {
+        let first = self.pending.first(self.class, user).map(|row| self.pending_job(row));
+        policy.set_first_pending(UserId(user), first.as_ref());
     }
 
-    /// Tells the policy of the highest class, from `highest` on, in which a job waits; whether there
-    /// is one.
+    /// Makes the highest class with a pending job, from `highest` on, known to the policy. Returns whether
+    /// there is one.
     fn turn_to_class(&mut self, highest: u8, policy: &mut dyn Policy) -> bool {
-        let Some(top) = self.waiting.top_class(highest) else { return false };
+        let Some(top) = self.pending.top_class(highest) else { return false };
         if top == self.class {
             return true;
         }
         for user in 0..self.candidate.len() as u32 {
-            if self.waiting.first(self.class, user).is_some() {
-                policy.waiting(UserId(user), None);
+            if self.pending.first(self.class, user).is_some() {
+                policy.set_first_pending(UserId(user), None);
             }
         }
         self.class = top;
         self.restore(policy);
         for user in 0..self.candidate.len() as u32 {
-            if self.waiting.first(top, user).is_some() {
-                self.tell(user, policy);
+            if self.pending.first(top, user).is_some() {
+                self.notify_first_pending(user, policy);
             }
         }
         true
     }
 
-    /// Undoes what was told of users set aside.
+    /// Makes the users that were set aside known to the policy again.
     fn restore(&mut self, policy: &mut dyn Policy) {
-        for user in std::mem::take(&mut self.aside) {
-            self.candidate[user as usize] = NONE;
-            self.tell(user, policy);
+        for user in std::mem::take(&mut self.set_aside) {
+            self.candidate[user as usize] = NO_ROW;
+            self.notify_first_pending(user, policy);
         }
     }
 
@@ -312,14 +311,14 @@ impl<'a> Engine<'a> {
                 continue;
             };
             self.decisions += 1;
-            let Some(first) = self.stands_for(user.0, policy) else { continue };
+            let Some(first) = self.eligible_job(user.0, policy) else { continue };
             let kind = self.kind(first);
-            if let Some(held) = self.floor.take(kind) {
+            if let Some(held) = self.machines.take(kind) {
                 self.start(now, first, held, policy)?;
-                self.settled = None;
-                // What it holds now may bring the user over a limit: looked at again.
-                self.candidate[user.index()] = NONE;
-                self.tell(user.0, policy);
+                self.reserved_for = None;
+                // The started job may bring the user over a limit: check again.
+                self.candidate[user.index()] = NO_ROW;
+                self.notify_first_pending(user.0, policy);
                 continue;
             }
             match self.options.backfill {
@@ -329,8 +328,8 @@ impl<'a> Engine<'a> {
                 }
                 _ if self.options.blocking => break,
                 _ => {
-                    policy.waiting(user, None);
-                    self.aside.push(user.0);
+                    policy.set_first_pending(user, None);
+                    self.set_aside.push(user.0);
                 }
             }
         }
@@ -338,22 +337,22 @@ impl<'a> Engine<'a> {
         Ok(())
     }
 
-    /// The job with which a user that the policy named has its turn; `None` if another one has to
-    /// be named, as what its queue's limit holds back does not wait.
-    fn stands_for(&mut self, user: u32, policy: &mut dyn Policy) -> Option<u32> {
+    /// Returns the job that represents a user named by the policy, or `None` if the policy must choose again
+    /// because a queue limit holds the user's jobs back.
+    fn eligible_job(&mut self, user: u32, policy: &mut dyn Policy) -> Option<u32> {
         let first = match self.candidate[user as usize] {
-            NONE => self.waiting.first(self.class, user)?,
+            NO_ROW => self.pending.first(self.class, user)?,
             row => row,
         };
         if !self.is_over_limit(first, user) {
             return Some(first);
         }
-        let mut later = self.waiting.after(self.class, user, first).map(|e| e.row);
+        let mut later = self.pending.after(self.class, user, first).map(|e| e.row);
         let next = later.find(|&row| !self.is_over_limit(row, user));
         drop(later);
-        self.aside.push(user);
+        self.set_aside.push(user);
         self.candidate[user as usize] = next.unwrap_or(first);
-        policy.waiting(UserId(user), next.map(|row| self.waits(row)).as_ref());
+        policy.set_first_pending(UserId(user), next.map(|row| self.pending_job(row)).as_ref());
         None
     }
 
@@ -365,7 +364,7 @@ impl<'a> Engine<'a> {
         (!self.used[queue].is_empty()).then(|| (queue, self.jobs.max_user[queue].as_slice()))
     }
 
-    /// Whether the job would bring its user over what its queue allows.
+    /// Returns whether starting the job would exceed what its queue allows its user.
     pub(super) fn is_over_limit(&self, row: u32, user: u32) -> bool {
         let Some((queue, limits)) = self.limits(row) else { return false };
         let used = &self.used[queue][user as usize * limits.len()..];
@@ -382,30 +381,31 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Starts a job for which room was taken.
+    /// Starts a job whose capacity has been taken.
     pub(super) fn start(
         &mut self,
         now: Time,
         row: u32,
-        held: Held,
+        held: Placements,
         policy: &mut dyn Policy,
     ) -> Result<(), SimulationError> {
         let columns = self.workload.columns();
         let at = row as usize;
-        let ran = Span::checked_from_nanos(u128::from(self.floor.scaled(&held, columns.duration[at].nanos())));
+        let ran = Span::checked_from_nanos(u128::from(self.machines.scaled(&held, columns.duration[at].nanos())));
         let finish = ran.and_then(|ran| now.checked_add(ran));
         let too_long = || SimulationError::TooLong { row: at, start: now, duration: columns.duration[at] };
         let finish = finish.ok_or_else(too_long)?;
-        let expected = now.nanos().saturating_add(self.floor.expects(self.kind(row), &held, self.jobs.estimate[at]));
+        let expected =
+            now.nanos().saturating_add(self.machines.expected_duration(self.kind(row), &held, self.jobs.estimate[at]));
         let kind = self.jobs.kind[at];
-        self.placed.extend(held.iter().map(|(machine, chunks)| Placed { row, machine, chunks }));
+        self.placed.extend(held.iter().map(|(machine, chunks)| Assignment { row, machine, chunks }));
         let job = Running { row, kind, start: now.nanos(), finish: finish.nanos(), expected, held };
-        policy.started(now, &self.runs(&job));
-        let slot = self.floor.start(job);
+        policy.started(now, &self.running_job(&job));
+        let slot = self.machines.start(job);
         self.events.push(finish, slot);
         self.starts[at] = now.nanos();
         self.finishes[at] = finish.nanos();
-        self.waiting.take(row);
+        self.pending.take(row);
         self.done += 1;
         let user = columns.user[at];
         self.count_limit(row, user, true);

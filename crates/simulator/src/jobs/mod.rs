@@ -1,29 +1,29 @@
 //! Jobs that ask for a wall time, on a pool or on machines: strict order and backfilling.
 //!
-//! What exactly happens is in docs/backfilling.md, to the tie rule.
+//! docs/src/reference/backfilling.md defines the behaviour exactly, including tie rules.
 
-mod conservative;
-mod easy;
+mod availability_profile;
+mod conservative_backfill;
+mod easy_backfill;
 mod engine;
-mod floor;
-mod free;
+mod free_capacity_tree;
+mod machine_state;
+mod pending_jobs;
 mod placement;
-mod profile;
 mod site;
-mod waiting;
 
 use evenhand_model::{Resource, Span, Time, Workload};
 use evenhand_policies::Policy;
 pub use placement::{PLACEMENTS, Placement};
 pub(crate) use site::Kind;
-pub use site::{Jobs, Refusal, Site, SiteError};
+pub use site::{Jobs, Rejection, Site, SiteError};
 
 use crate::{Progress, Simulated, SimulationError, UserTasks};
 
 /// Which jobs may start before the head of the queue, which does not fit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Backfill {
-    /// None.
+    /// No backfilling.
     #[default]
     None,
     /// Those that do not delay the head, by estimates (Lifka, The ANL/IBM SP Scheduling System,
@@ -58,26 +58,24 @@ impl Default for JobOptions {
     }
 }
 
-/// What a simulation of jobs finds beside their starts.
+/// Results of a job simulation beside the start times.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OnMachines {
-    /// By row: why it was refused, if it was.
-    pub refused: Vec<Option<Refusal>>,
+pub struct MachineResults {
     /// By row: when it finishes, in nanoseconds, or [`NO_TIME`](evenhand_model::NO_TIME).
     pub finishes: Vec<u64>,
-    /// By row: the start it was first promised, in nanoseconds, or `NO_TIME`. EASY promises when a
-    /// job first stands at the head and does not fit, conservative backfilling at submission. Empty
+    /// By row: the first start reserved for it, in nanoseconds, or `NO_TIME`. EASY reserves the first
+    /// time a job reaches the head of the queue and does not fit, conservative backfilling at submission. Empty
     /// without backfilling.
-    pub promised: Vec<u64>,
+    pub first_reservation: Vec<u64>,
     /// By machine and resource: amount times nanoseconds held.
     pub busy: Vec<u128>,
     /// Where each job ran, in order of start: one entry a job and machine.
-    pub placed: Vec<Placed>,
+    pub placed: Vec<Assignment>,
 }
 
 /// Chunks of a job on a machine.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Placed {
+pub struct Assignment {
     /// The job.
     pub row: u32,
     /// The machine's number.
@@ -102,9 +100,9 @@ pub fn simulate_jobs(
     engine::Engine::new(workload, tasks, site, jobs, options).run(policy, progress)
 }
 
-impl OnMachines {
-    /// Of each group of machines the time mean of what was held over what there is, by resource, over
-    /// `span`; `None` of what the group does not have.
+impl MachineResults {
+    /// Returns the time mean of amount held over amount present, by group of machines and resource, over
+    /// `span`; `None` for resources that a group does not have.
     pub fn group_utilization(&self, site: &Site, span: Span) -> Vec<Vec<Option<f64>>> {
         let width = site.groups.first().map_or(0, |g| g.has.len());
         let of = |group: &site::Group, r: usize| {
@@ -117,16 +115,16 @@ impl OnMachines {
     }
 }
 
-impl Refusal {
-    /// In words.
+impl Rejection {
+    /// Describes it to users; `resources` are those of the workload.
     pub fn describe(self, resources: &[Resource]) -> String {
         let name = |r: u8| resources.get(usize::from(r)).map_or("a resource", |r| r.name.as_str());
         match self {
-            Refusal::Resource(r) => format!("no machine it may use has so much {}", name(r)),
-            Refusal::Together => "no machine it may use has enough of all it asks for at once".into(),
-            Refusal::Wall => "its queue allows less wall time".into(),
-            Refusal::JobLimit(r) => format!("its queue allows a job less {}", name(r)),
-            Refusal::UserLimit(r) => format!("its queue allows a user less {}", name(r)),
+            Rejection::Resource(r) => format!("no machine it may use has so much {}", name(r)),
+            Rejection::Together => "no machine it may use has enough of all it asks for at once".into(),
+            Rejection::Wall => "its queue allows less wall time".into(),
+            Rejection::JobLimit(r) => format!("its queue allows a job less {}", name(r)),
+            Rejection::UserLimit(r) => format!("its queue allows a user less {}", name(r)),
         }
     }
 }

@@ -5,21 +5,21 @@ use super::site::Site;
 /// The rule by which a chunk is put on a machine. Ties go to the machine of the smallest number.
 ///
 /// The scores are integers, so that a tie is a tie. Amounts are compared across resources as parts
-/// of L_r, the most any machine of the site has of resource r: x_r is floor(2^32 amount_r / L_r).
+/// of L_r, the maximum amount of resource r on any machine of the site: x_r is floor(2^32 amount_r / L_r).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Placement {
     /// The machine of the smallest number.
     #[default]
     FirstFit,
-    /// The machine that has least left: the least sum over r of x_r of what is free.
+    /// The machine with the smallest free amount: the minimum sum over r of x_r of what is free.
     BestFit,
-    /// The machine that has most left: the greatest such sum.
+    /// The machine with the largest free amount: the maximum such sum.
     WorstFit,
-    /// The machine whose free amounts are most like the chunk in shape: the least sum over r of
+    /// The machine whose free amounts resemble the chunk most in shape: the minimum sum over r of
     /// |d_r - f_r|, where d and f are x of the chunk and of what is free, each over its own largest
     /// entry (floor(2^32 x_r / max x)). After the best-fit heuristic of DRFH (Wang, Li, Liang:
     /// Dominant Resource Fairness in Cloud Computing Systems with Heterogeneous Servers, INFOCOM
-    /// 2014), which divides by the first resource; a chunk that holds none of that has a shape too.
+    /// 2014), which divides by the first resource; this variant also covers a chunk that holds none of it.
     Dominant,
 }
 
@@ -53,7 +53,7 @@ impl Scores {
         }
     }
 
-    /// The machine with the least score is chosen.
+    /// Returns the score of a machine; the machine with the minimum is chosen.
     #[inline]
     pub(crate) fn score(&mut self, free: &[u64]) -> u64 {
         match self.rule {

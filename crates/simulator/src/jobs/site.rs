@@ -1,4 +1,4 @@
-//! Where jobs run: machines in numbers, and the rules of their queues.
+//! Machines and queue limits of a site, in a workload's units.
 
 use evenhand_model::{
     Amount, Capacity, CapacityError, Cluster, ClusterError, Rational, Resource, Span, UBig, Workload, to_f64,
@@ -6,7 +6,7 @@ use evenhand_model::{
 };
 use thiserror::Error;
 
-use super::floor::Held;
+use super::machine_state::Placements;
 
 /// Machines of one kind. The machines of a site are numbered through, group by group.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,7 +15,7 @@ pub(crate) struct Group {
     pub(crate) first: u32,
     /// How many there are.
     pub(crate) count: u32,
-    /// What each has, in steps.
+    /// Amounts on each machine, in steps.
     pub(crate) has: Vec<u64>,
     /// How fast they are, as a fraction.
     pub(crate) speed: (u64, u64),
@@ -28,7 +28,7 @@ impl Group {
     /// How long something runs here that takes `span` at speed 1, rounded up to whole nanoseconds.
     pub(crate) fn scale(&self, span: u64) -> u64 {
         let (above, below) = self.speed;
-        // Most machines: no division.
+        // The common case needs no division.
         if above == below {
             return span;
         }
@@ -40,7 +40,7 @@ impl Group {
 
 /// A queue in steps.
 #[derive(Clone, Debug, PartialEq)]
-struct Rules {
+struct QueueLimits {
     name: String,
     price: f64,
     priority: i32,
@@ -52,11 +52,11 @@ struct Rules {
 
 /// Where jobs run: one pool, or machines with queues.
 ///
-/// Amounts are in steps of a workload's resources, so a site goes with the workload it was made for.
+/// Amounts are in steps of a workload's resources, so a site belongs to the workload it was built for.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Site {
     pub(crate) groups: Vec<Group>,
-    queues: Vec<Rules>,
+    queues: Vec<QueueLimits>,
     total: Capacity,
     /// Which resource is CPUs and how many steps one is: jobs are split into whole CPUs.
     cpu: Option<(usize, u64)>,
@@ -67,7 +67,7 @@ pub struct Site {
 /// Why machines do not go with a workload.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum SiteError {
-    /// No machine has a resource that the workload's tasks hold.
+    /// No machine has a resource that the workload's tasks need.
     #[error(transparent)]
     Cluster(#[from] ClusterError),
     /// The sum of all machines is no capacity.
@@ -80,21 +80,21 @@ pub enum SiteError {
         group: String,
     },
     /// More machines than can be numbered.
-    #[error("there are {machines} machines; at most {most} can be simulated", most = MOST_MACHINES)]
+    #[error("there are {machines} machines; at most {largest} can be simulated", largest = MAX_MACHINES)]
     TooMany {
         /// How many there are.
         machines: u64,
     },
 }
 
-const MOST_MACHINES: u64 = 1 << 24;
+const MAX_MACHINES: u64 = 1 << 24;
 /// No limit.
 pub(crate) const NO_LIMIT: u64 = u64::MAX;
 
 impl Site {
     /// One pool: one machine that has all of it.
     pub fn pool(capacity: &Capacity) -> Site {
-        let has = capacity.fits().iter().map(|a| a.0).collect();
+        let has = capacity.amounts().iter().map(|a| a.0).collect();
         let group = Group { first: 0, count: 1, has, speed: (1, 1), rate: 1.0, properties: Vec::new() };
         Site { groups: vec![group], queues: Vec::new(), total: capacity.clone(), cpu: None, is_pool: true }
     }
@@ -102,11 +102,11 @@ impl Site {
     /// The machines and queues of a cluster, for a workload with these resources.
     ///
     /// # Errors
-    /// If no machine has a resource of the workload, or a number is beyond what is simulated.
+    /// Returns an error if no machine has a resource of the workload, or a number exceeds what can be simulated.
     pub fn machines(cluster: &Cluster, resources: &[Resource]) -> Result<Site, SiteError> {
         // Groups and queues are numbered with 16 bits; each group has a machine.
         let parts = cluster.groups.len().max(cluster.queues.len());
-        if cluster.machines() > MOST_MACHINES || parts > usize::from(u16::MAX) {
+        if cluster.machines() > MAX_MACHINES || parts > usize::from(u16::MAX) {
             return Err(SiteError::TooMany { machines: cluster.machines() });
         }
         let total = Capacity::new(resources, cluster.total(resources)?)?;
@@ -126,14 +126,14 @@ impl Site {
             });
             first += group.count;
         }
-        let limits = |named: &[(String, evenhand_model::Stock)]| -> Vec<u64> {
+        let limits = |named: &[(String, evenhand_model::ResourceQuantity)]| -> Vec<u64> {
             let of = |r: &Resource| {
                 let stock = named.iter().find(|(name, _)| *name == r.name);
                 stock.map_or(NO_LIMIT, |(_, s)| whole_steps(&s.in_unit(&r.unit), r).0)
             };
             resources.iter().map(of).collect()
         };
-        let queues = cluster.queues.iter().map(|q| Rules {
+        let queues = cluster.queues.iter().map(|q| QueueLimits {
             name: q.name.clone(),
             price: to_f64(&q.price),
             priority: q.priority,
@@ -146,7 +146,7 @@ impl Site {
         Ok(Site { groups, queues: queues.collect(), total, cpu, is_pool: false })
     }
 
-    /// Everything there is: what policies divide by.
+    /// Returns the total capacity, which policies divide by.
     pub fn total(&self) -> &Capacity {
         &self.total
     }
@@ -156,14 +156,14 @@ impl Site {
         self.groups.last().map_or(0, |g| (g.first + g.count) as usize)
     }
 
-    /// Whether there are none.
+    /// Returns whether there are no machines.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 
-    /// What a second of a job is charged at where it was put: the speed of the machines, the mean over its
+    /// Returns the charge for a second of a job on its machines: the mean machine speed over its
     /// chunks, times the price of its queue.
-    pub(crate) fn rate(&self, kind: &Kind, held: &Held) -> f64 {
+    pub(crate) fn rate(&self, kind: &Kind, held: &Placements) -> f64 {
         let price = kind.queue.map_or(1.0, |q| self.queues[usize::from(q)].price);
         if self.groups.len() == 1 {
             return self.groups[0].rate * price;
@@ -190,24 +190,24 @@ fn fraction(speed: &Rational) -> Option<(u64, u64)> {
 
 /// Why a job can never run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Refusal {
-    /// No machine it may use, or all of them together where it may be split, have so much of a
+pub enum Rejection {
+    /// No machine it may use, or all of them together where it may be split, have enough of this
     /// resource: the first such resource.
     Resource(u8),
-    /// Of each resource some machine has enough, but none of all at once.
+    /// For each resource some machine has enough, but no machine has enough of all of them.
     Together,
-    /// It asks for more wall time than its queue allows.
+    /// It requests more wall time than its queue allows.
     Wall,
-    /// It asks for more of a resource than its queue allows a job.
+    /// It requests more of a resource than its queue allows a job.
     JobLimit(u8),
-    /// It asks for more of a resource than its queue allows a user.
+    /// It requests more of a resource than its queue allows a user.
     UserLimit(u8),
 }
 
-/// What jobs of one demand in one queue have in common.
+/// Properties shared by all jobs of one demand in one queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
-    /// What each of its chunks holds, in steps.
+    /// Amounts held by each chunk, in steps.
     pub(crate) chunk: Vec<u64>,
     /// How many chunks there are.
     pub(crate) copies: u32,
@@ -219,7 +219,7 @@ pub(crate) struct Kind {
     pub(crate) queue: Option<u16>,
     /// Its place among the queues' priorities, 0 the highest.
     pub(crate) class: u8,
-    pub(crate) refused: Option<Refusal>,
+    pub(crate) rejection: Option<Rejection>,
 }
 
 /// Every job of a workload on a site: made once, shared by all runs.
@@ -230,21 +230,21 @@ pub struct Jobs {
     pub(crate) kind: Vec<u32>,
     /// By row: the wall time it is expected to take at speed 1, never less than its run time.
     pub(crate) estimate: Vec<u64>,
-    /// By row, `None` if it can run.
-    pub(crate) refused: Vec<Option<Refusal>>,
+    /// By row: why it was rejected; `None` if it can run.
+    pub(crate) rejections: Vec<Option<Rejection>>,
     /// How many different priorities the queues have.
     pub(crate) classes: usize,
     pub(crate) max_user: Vec<Vec<u64>>,
-    /// Rows that asked for no wall time: their run time stands for it.
-    pub unasked: u64,
-    /// Rows that ran longer than they asked: their run time stands for what they asked.
-    pub overran: u64,
+    /// Rows without a requested wall time: their run time is used.
+    pub without_request: u64,
+    /// Rows that ran longer than requested: their run time is used as the estimate.
+    pub exceeded_request: u64,
 }
 
 impl Jobs {
-    /// The jobs of `workload`, whose every row is one job.
+    /// Prepares the jobs of `workload`, in which every row is one job.
     ///
-    /// A job that fits on no single machine is split into equal chunks of whole CPUs: the least
+    /// A job that fits on no single machine is split into equal chunks of whole CPUs: the smallest
     /// number of chunks that divides its CPUs and that the empty site holds all at once. Its other
     /// resources go along, in equal parts rounded up to whole steps.
     pub fn new(workload: &Workload, site: &Site) -> Jobs {
@@ -257,7 +257,7 @@ impl Jobs {
         let mut priorities: Vec<i32> = site.queues.iter().map(|q| q.priority).chain([0]).collect();
         priorities.sort_unstable_by(|a, b| b.cmp(a));
         priorities.dedup();
-        // 255 levels are told apart; those below share the last.
+        // At most 255 priority classes are distinguished; lower ones share the last.
         let class = |queue: Option<u16>| {
             let priority = queue.map_or(0, |q| site.queues[usize::from(q)].priority);
             priorities.iter().position(|p| *p == priority).unwrap_or(0).min(254) as u8
@@ -268,11 +268,11 @@ impl Jobs {
             kinds: Vec::new(),
             kind: Vec::with_capacity(workload.len()),
             estimate: Vec::with_capacity(workload.len()),
-            refused: Vec::with_capacity(workload.len()),
+            rejections: Vec::with_capacity(workload.len()),
             classes: priorities.len().min(255),
             max_user: site.queues.iter().map(|q| q.max_user.clone()).collect(),
-            unasked: 0,
-            overran: 0,
+            without_request: 0,
+            exceeded_request: 0,
         };
         for row in 0..workload.len() {
             let queue = columns.queue.as_ref().and_then(|c| queue_of.get(c[row] as usize).copied().flatten());
@@ -284,28 +284,28 @@ impl Jobs {
                 jobs.kinds.push(site.kind(amounts, queue, class(queue)));
             }
             let kind = &jobs.kinds[*id as usize];
-            // Nobody asks for no time at all.
+            // A request of zero means that none was recorded.
             let asked = workload.requested(row).map_or(0, Span::nanos);
             let ran = columns.duration[row].nanos();
-            jobs.unasked += u64::from(asked == 0);
-            jobs.overran += u64::from(asked != 0 && asked < ran);
+            jobs.without_request += u64::from(asked == 0);
+            jobs.exceeded_request += u64::from(asked != 0 && asked < ran);
             let limit = queue.and_then(|q| site.queues[usize::from(q)].max_wall);
             let wants = if asked == 0 { ran } else { asked };
-            let too_long = limit.filter(|l| wants > l.nanos()).map(|_| Refusal::Wall);
-            jobs.refused.push(kind.refused.or(too_long));
-            // At least a nanosecond: also a job of no duration needs its room when it starts.
+            let too_long = limit.filter(|l| wants > l.nanos()).map(|_| Rejection::Wall);
+            jobs.rejections.push(kind.rejection.or(too_long));
+            // At least a nanosecond: a job of no duration also needs capacity when it starts.
             jobs.estimate.push(asked.max(ran).max(1));
             jobs.kind.push(*id);
         }
         jobs
     }
 
-    /// Why a row is refused, if it is.
-    pub fn refusal(&self, row: usize) -> Option<Refusal> {
-        self.refused[row]
+    /// Returns why a row is rejected, if it is.
+    pub fn rejection(&self, row: usize) -> Option<Rejection> {
+        self.rejections[row]
     }
 
-    /// Into how many chunks a row is split.
+    /// Returns into how many chunks a row is split.
     pub fn chunks(&self, row: usize) -> u32 {
         self.kinds[self.kind[row] as usize].copies
     }
@@ -319,8 +319,8 @@ impl Site {
             .filter(|&g| rules.is_none_or(|q| q.properties.iter().all(|p| self.groups[g].properties.contains(p))))
             .map(|g| g as u16)
             .collect();
-        let mut kind = Kind { chunk: demand, copies: 1, groups: allowed, slowest: 0, queue, class, refused: None };
-        kind.refused = match rules.and_then(|q| beyond(q, &kind.chunk)) {
+        let mut kind = Kind { chunk: demand, copies: 1, groups: allowed, slowest: 0, queue, class, rejection: None };
+        kind.rejection = match rules.and_then(|q| exceeded_limit(q, &kind.chunk)) {
             Some(limit) => Some(limit),
             None => self.split(&mut kind),
         };
@@ -339,8 +339,8 @@ impl Site {
         kind
     }
 
-    /// Splits a job as far as it must be; or says why it can never run.
-    fn split(&self, kind: &mut Kind) -> Option<Refusal> {
+    /// Splits a job as far as necessary. Returns why it can never run, if so.
+    fn split(&self, kind: &mut Kind) -> Option<Rejection> {
         let groups = || kind.groups.iter().map(|&g| &self.groups[usize::from(g)]);
         let held = |chunk: &[u64]| -> u128 { groups().map(|g| u128::from(g.count) * copies(chunk, &g.has)).sum() };
         if held(&kind.chunk) > 0 {
@@ -362,31 +362,31 @@ impl Site {
                 return None;
             }
         }
-        let most = |r: usize| -> u128 {
+        let largest = |r: usize| -> u128 {
             if cpus > 1 {
                 groups().map(|g| u128::from(g.count) * u128::from(g.has[r])).sum()
             } else {
                 groups().map(|g| u128::from(g.has[r])).max().unwrap_or(0)
             }
         };
-        let lacking = (0..kind.chunk.len()).find(|&r| u128::from(kind.chunk[r]) > most(r));
-        Some(lacking.map_or(Refusal::Together, |r| Refusal::Resource(r.min(255) as u8)))
+        let kinds_not_fitting = (0..kind.chunk.len()).find(|&r| u128::from(kind.chunk[r]) > largest(r));
+        Some(kinds_not_fitting.map_or(Rejection::Together, |r| Rejection::Resource(r.min(255) as u8)))
     }
 }
 
 /// The limit of its queue that a demand is beyond.
-fn beyond(rules: &Rules, demand: &[u64]) -> Option<Refusal> {
+fn exceeded_limit(rules: &QueueLimits, demand: &[u64]) -> Option<Rejection> {
     let over = |limits: &[u64]| demand.iter().zip(limits).position(|(d, l)| d > l).map(|r| r.min(255) as u8);
-    over(&rules.max_job).map(Refusal::JobLimit).or_else(|| over(&rules.max_user).map(Refusal::UserLimit))
+    over(&rules.max_job).map(Rejection::JobLimit).or_else(|| over(&rules.max_user).map(Rejection::UserLimit))
 }
 
-/// Whether a chunk fits in what is free.
+/// Returns whether a chunk fits in the free amounts.
 #[inline]
 pub(crate) fn fits(chunk: &[u64], free: &[u64]) -> bool {
     chunk.iter().zip(free).all(|(c, f)| c <= f)
 }
 
-/// How many chunks fit in what is free; of a chunk of nothing, as many as anyone could want.
+/// Returns how many chunks fit in the free amounts; `u32::MAX` for an empty chunk.
 #[inline]
 pub(crate) fn copies(chunk: &[u64], free: &[u64]) -> u128 {
     let each = chunk.iter().zip(free).filter(|(c, _)| **c > 0).map(|(c, f)| u128::from(f / c));

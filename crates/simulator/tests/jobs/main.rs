@@ -1,17 +1,17 @@
 //! Jobs on machines against an obvious program, and what must hold of every schedule.
 #![allow(clippy::unwrap_used, missing_docs)]
 
-mod twin;
-mod vector;
+mod documented_example;
+mod reference_model;
 
 use evenhand_model::{
-    Capacity, Cluster, MachineGroup, NO_TIME, Queue, Rational, Resource, Span, Stock, Task, Time, Weights, Workload,
-    WorkloadBuilder,
+    Capacity, Cluster, MachineGroup, NO_TIME, Queue, Rational, Resource, ResourceQuantity, Span, Task, Time, Weights,
+    Workload, WorkloadBuilder,
 };
-use evenhand_policies::{Setting, registration};
+use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{Backfill, JobOptions, Jobs, PLACEMENTS, Progress, Simulated, Site, UserTasks, simulate_jobs};
 use proptest::prelude::*;
-use twin::{Job, Machines, Rules, Twin, World};
+use reference_model::{Job, Machines, QueueLimits, ReferenceModel, World};
 
 fn workload(world: &World) -> Workload {
     let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
@@ -30,7 +30,7 @@ fn workload(world: &World) -> Workload {
 }
 
 fn site(world: &World, w: &Workload) -> Site {
-    let number = |n: u64| Stock::parse(&n.to_string()).unwrap();
+    let number = |n: u64| ResourceQuantity::parse(&n.to_string()).unwrap();
     if world.is_pool {
         let has = world.machines[0].has.map(Rational::from);
         return Site::pool(&Capacity::new(w.resources(), has.to_vec()).unwrap());
@@ -38,12 +38,12 @@ fn site(world: &World, w: &Workload) -> Site {
     let group = |(i, g): (usize, &Machines)| MachineGroup {
         name: i.to_string(),
         count: g.count as u32,
-        has: g.has.map(number).to_vec(),
+        capacity: g.has.map(number).to_vec(),
         speed: Rational::from_parts(g.speed.0.into(), g.speed.1.into()),
         properties: g.properties.iter().map(|p| p.to_string()).collect(),
     };
     let cpus = |limit: Option<u64>| limit.map(|l| ("cpu".to_string(), number(l))).into_iter().collect();
-    let queue = |(i, q): (usize, &Rules)| Queue {
+    let queue = |(i, q): (usize, &QueueLimits)| Queue {
         priority: q.priority,
         max_wall: q.max_wall.map(Span::from_nanos),
         max_job: cpus(q.max_job),
@@ -64,7 +64,7 @@ fn run(world: &World) -> (Workload, Simulated) {
     let site = site(world, &w);
     let jobs = Jobs::new(&w, &site);
     let weights = Weights::equal(w.users().len());
-    let mut policy = (registration(world.policy).unwrap().build)(&Setting::new(site.total(), &weights));
+    let mut policy = Registry::built_in().build(world.policy, &PolicyContext::new(site.total(), &weights)).unwrap();
     let options =
         JobOptions { placement: world.placement, backfill: world.backfill, blocking: world.blocking, until: None };
     let tasks = UserTasks::new(&w);
@@ -103,13 +103,13 @@ fn machines() -> impl Strategy<Value = Machines> {
     })
 }
 
-fn rules(any: bool) -> impl Strategy<Value = Rules> {
+fn rules(any: bool) -> impl Strategy<Value = QueueLimits> {
     let limit = |from: u64, to: u64| prop_oneof![3 => Just(None), 1 => (from..to).prop_map(Some)];
     let properties = prop::sample::select(vec![vec![], vec![], vec!["a"]]);
     (-1i32..2, limit(2, 12), limit(2, 6), limit(3, 8), properties).prop_map(
         move |(priority, max_wall, max_job, max_user, properties)| {
             let max_user = max_user.filter(|_| any);
-            Rules { priority, max_wall, max_job, max_user, properties }
+            QueueLimits { priority, max_wall, max_job, max_user, properties }
         },
     )
 }
@@ -143,15 +143,15 @@ fn optional(times: &[u64]) -> Vec<Option<u64>> {
     times.iter().map(|&t| (t != NO_TIME).then_some(t)).collect()
 }
 
-fn as_the_twin(world: &World) -> Result<(), TestCaseError> {
+fn agrees_with_the_reference_model(world: &World) -> Result<(), TestCaseError> {
     let (_, found) = run(world);
     let on = found.machines.as_ref().unwrap();
-    let twin = Twin::new(world).run();
-    prop_assert_eq!(&on.refused, &twin.refused);
-    prop_assert_eq!(optional(&found.starts), twin.starts);
-    prop_assert_eq!(optional(&on.finishes), twin.finishes);
+    let reference = ReferenceModel::new(world).run();
+    prop_assert_eq!(&found.rejections, &reference.refused);
+    prop_assert_eq!(optional(&found.starts), reference.starts);
+    prop_assert_eq!(optional(&on.finishes), reference.finishes);
     if world.backfill != Backfill::None {
-        prop_assert_eq!(optional(&on.promised), twin.promised);
+        prop_assert_eq!(optional(&on.first_reservation), reference.promised);
     }
     prop_assert_eq!(run(world).1, found, "the same again");
     Ok(())
@@ -162,28 +162,28 @@ proptest! {
 
     #[test]
     fn strict_order_is_the_twin_s(world in world(Backfill::None)) {
-        as_the_twin(&world)?;
+        agrees_with_the_reference_model(&world)?;
     }
 
     #[test]
     fn easy_is_the_twin_s(world in world(Backfill::Easy)) {
-        as_the_twin(&world)?;
+        agrees_with_the_reference_model(&world)?;
     }
 
     #[test]
     fn conservative_is_the_twin_s(world in world(Backfill::Conservative)) {
-        as_the_twin(&world)?;
+        agrees_with_the_reference_model(&world)?;
     }
 
-    /// Nobody waits longer than promised, whatever came later.
+    /// No job starts after its first reservation, whatever is submitted later.
     #[test]
-    fn promises_are_kept(world in prop_oneof![world(Backfill::Easy), world(Backfill::Conservative)]) {
-        // EASY promises the head only, and only while it is the head: in the order of submission it stays that.
+    fn no_job_starts_after_its_first_reservation(world in prop_oneof![world(Backfill::Easy), world(Backfill::Conservative)]) {
+        // EASY reserves for the head only; in the order of submission a job that is the head stays the head.
         let world = World { policy: "fifo", queues: vec![], ..world };
         let (_, found) = run(&world);
         let on = found.machines.as_ref().unwrap();
-        for (row, (start, promised)) in found.starts.iter().zip(&on.promised).enumerate() {
-            prop_assert!(on.refused[row].is_some() == (*start == NO_TIME));
+        for (row, (start, promised)) in found.starts.iter().zip(&on.first_reservation).enumerate() {
+            prop_assert!(found.rejections[row].is_some() == (*start == NO_TIME));
             prop_assert!(*promised == NO_TIME || start <= promised, "row {row}");
         }
     }

@@ -1,4 +1,4 @@
-//! What a job that waits lacks.
+//! Which resources a pending job lacks.
 
 use evenhand_model::{Nano, Resource};
 
@@ -7,7 +7,7 @@ use super::parties::NANO;
 use crate::nodes::Node;
 use crate::queue::Job;
 
-/// What nobody has.
+/// Free amounts of each resource, of the site and of each machine.
 pub(super) struct Free {
     resources: Vec<String>,
     site: [Nano; 3],
@@ -24,7 +24,7 @@ impl Free {
                 left(node.gpus(), node.allocated.gpus()),
             ]
         };
-        let machines: Vec<[Nano; 3]> = nodes.iter().filter(|n| !n.is_out()).map(machine).collect();
+        let machines: Vec<[Nano; 3]> = nodes.iter().filter(|n| !n.is_unavailable()).map(machine).collect();
         let sum = |r: usize| machines.iter().map(|m| m[r]).sum();
         Free { resources: resources.iter().map(|r| r.name.clone()).collect(), site: [sum(0), sum(1), sum(2)], machines }
     }
@@ -39,9 +39,9 @@ impl Free {
         if !short.is_empty() {
             return Lacks::AtSite(short);
         }
-        let room = |machine: &[Nano; 3]| (0..3).all(|r| each[r] <= machine[r]);
+        let fits = |machine: &[Nano; 3]| (0..3).all(|r| each[r] <= machine[r]);
         let nodes = job.requested.nodes().or(job.nodes).unwrap_or(1).max(1);
-        let fitting = self.machines.iter().filter(|m| room(m)).count() as u64;
+        let fitting = self.machines.iter().filter(|m| fits(m)).count() as u64;
         if fitting >= nodes { Lacks::Nothing } else { Lacks::OnMachines }
     }
 }

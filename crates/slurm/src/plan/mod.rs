@@ -1,7 +1,8 @@
-//! In which order a policy would start the jobs of this site that wait now.
+//! The order in which a policy would start the pending jobs of a site.
 //!
-//! Here a site becomes what a policy knows: users of accounts with their entitlements, amounts of resources over
-//! what all machines have, jobs that ran and run. The order itself is [`evenhand_policies::queue_order::order`]'s.
+//! This module turns a snapshot of a site into a policy's context and its jobs: users of accounts with their
+//! entitlements, the capacity of all machines together, started and pending jobs.
+//! [`evenhand_policies::queue_order::order`] computes the order itself.
 
 mod free;
 mod parties;
@@ -11,59 +12,66 @@ use std::collections::BTreeMap;
 
 use evenhand_model::{AccountsError, Capacity, CapacityError, Nano, Rational, Resource, Time, to_f64};
 use evenhand_policies::equivalents::{Combine, Equivalents};
-use evenhand_policies::queue_order::{Turn, order};
-use evenhand_policies::{Decay, Registration, Setting, Standing};
+use evenhand_policies::queue_order::{Rank, order};
+use evenhand_policies::{Decay, PolicyContext, PolicyError, PolicySettings, Registry, SiteConfiguration, Standing};
 use thiserror::Error;
 
 use self::free::Free;
 use self::parties::Parties;
 use self::speeds::Speeds;
-use crate::accounts::Accounts;
-use crate::cluster::{ClusterOptions, cluster};
-use crate::ended::Ended;
+use crate::associations::Accounts;
+use crate::cluster_from_site::{ClusterOptions, cluster};
+use crate::configuration::Configuration;
+use crate::finished_job::FinishedJob;
 use crate::nodes::Node;
 use crate::partitions::Partition;
 use crate::queue::{Hold, Queue};
 
-/// What of a site is looked at.
+/// Snapshot of a site that planning uses.
 #[derive(Clone, Copy, Debug)]
-pub struct Seen<'a> {
-    /// Its machines.
+pub struct SiteSnapshot<'a> {
+    /// The machines.
     pub nodes: &'a [Node],
-    /// Its partitions.
+    /// The partitions.
     pub partitions: &'a [Partition],
-    /// Who is entitled to what; without accounts everybody has the same share.
+    /// The account tree with shares; `None`: all users have equal shares.
     pub accounts: Option<&'a Accounts>,
-    /// What waits and runs.
+    /// Pending and running jobs.
     pub queue: &'a Queue,
-    /// What has ended, as far back as it should count.
-    pub ended: &'a [Ended],
+    /// Finished jobs, as far back as they should count.
+    pub ended: &'a [FinishedJob],
+    /// How Slurm itself is configured: a policy that models Slurm takes its defaults from it.
+    pub configuration: Option<&'a Configuration>,
 }
 
-/// What is asked.
+/// How to plan.
 #[derive(Clone, Debug)]
 pub struct PlanOptions {
-    /// By which policy.
-    pub policy: &'static Registration,
-    /// How fast it forgets, if it remembers.
+    /// The policies that there are.
+    pub registry: Registry,
+    /// The name of the policy.
+    pub policy: String,
+    /// The settings of all policies.
+    pub settings: PolicySettings,
+    /// How fast the policy forgets, if it remembers.
     pub decay: Option<Decay>,
-    /// How resources are joined in a price, for policies that charge one.
-    pub combine: Combine,
-    /// What a second in a partition costs, where it is not 1.
+    /// Price of a second in a partition, by name; 1 where it is absent.
     pub prices: BTreeMap<String, Rational>,
-    /// Features that begin like this and go on with a number say how fast a machine is, as in
-    /// [`ClusterOptions::speed_feature`].
+    /// Prefix of the node features whose number gives a machine's speed, as in [`ClusterOptions::speed_feature`].
     pub speed_feature: Option<String>,
-    /// How many places of the order are wanted.
+    /// Number of ranks to compute.
     pub depth: usize,
 }
 
 /// Why there is no plan.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Debug, Error)]
 pub enum PlanError {
-    /// No machine is seen.
+    /// The site has no machine, or none that the user may see.
     #[error("this site shows no machine to you")]
     NoMachine,
+    /// The policy cannot be built.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
     /// The machines make no capacity.
     #[error(transparent)]
     Capacity(#[from] CapacityError),
@@ -72,14 +80,14 @@ pub enum PlanError {
     Accounts(#[from] AccountsError),
 }
 
-/// A user in an account, as the policy sees one.
+/// A user in an account: one user of the policy.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Party {
     /// The user.
     pub user: String,
-    /// The account; none where the site keeps none.
+    /// The account; `None` where the site keeps none.
     pub account: Option<String>,
-    /// The part of everything it is entitled to, among those seen.
+    /// Share of the site that it is entitled to, among the users of the plan.
     pub entitlement: f64,
 }
 
@@ -88,64 +96,64 @@ pub struct Party {
 pub struct Place {
     /// Which job of the queue.
     pub job: usize,
-    /// Whose it is: which of [`Plan::parties`].
+    /// Its owner, as an index of [`Plan::parties`].
     pub party: usize,
-    /// The numbers for which its owner had this place.
+    /// Its owner's standing when the policy chose it.
     pub standing: Standing,
     /// Tasks that would start before it.
     pub before: u64,
-    /// Which resources it lacks now, first of the site, else of every machine.
+    /// Which resources it lacks now: of the whole site, else of every machine.
     pub lacks: Lacks,
 }
 
-/// What a job that waits lacks now.
+/// What a pending job lacks now.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Lacks {
     /// Nothing: it could start.
     Nothing,
-    /// The whole site has less free of these resources than it asks for: how much it asks for, and how much is free.
+    /// The whole site has less of these resources free than the job requests: resource, requested and free amount.
     AtSite(Vec<(usize, Nano, Nano)>),
-    /// No single machine has room for what it wants on each.
+    /// Too few machines have enough free for the job's part on each.
     OnMachines,
 }
 
-/// Why a job that waits has no place in the order.
+/// Why a pending job has no rank in the order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Unranked {
-    /// Somebody holds it.
+    /// Its owner or an administrator holds it.
     Held(Hold),
-    /// It depends on another.
+    /// It depends on another job.
     Depends(String),
-    /// It does not want to start before then, or its owner has to wait for a limit, in Slurm's word.
+    /// It is not eligible yet: a start time or a limit, in Slurm's word.
     NotEligible(String),
-    /// It runs on machines kept for it.
+    /// It uses a reservation.
     Reservation(String),
-    /// It is behind the places that were asked for.
+    /// It comes after the ranks that were asked for.
     Behind,
 }
 
-/// The order, and who has no place in it.
+/// The order, and the pending jobs that have no rank in it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Plan {
-    /// What is shared, in the order of demands.
+    /// The shared resources, in the order of demands.
     pub resources: Vec<Resource>,
-    /// How much of each there is, in units.
+    /// Capacity of each resource, in its units.
     pub capacity: Vec<f64>,
-    /// Everybody who has a job that waits, runs or ran.
+    /// The users with a pending, running or finished job.
     pub parties: Vec<Party>,
     /// The order.
     pub places: Vec<Place>,
-    /// Who waits and has no place, as a place in the queue, and why.
+    /// Pending jobs without a rank, as indices of the queue, and why.
     pub unranked: Vec<(usize, Unranked)>,
 }
 impl Plan {
-    /// The order at `now`.
+    /// Plans at `now`.
     ///
     /// # Errors
-    /// If no machine is seen, or accounts make no tree.
-    pub fn new(seen: &Seen<'_>, options: &PlanOptions, now: Time) -> Result<Plan, PlanError> {
+    /// Returns an error if the site shows no machine, the accounts are not a tree, or the policy cannot be built.
+    pub fn new(site: &SiteSnapshot<'_>, options: &PlanOptions, now: Time) -> Result<Plan, PlanError> {
         let machines = ClusterOptions { speed_feature: options.speed_feature.clone(), ..ClusterOptions::default() };
-        let described = cluster(seen.nodes, seen.partitions, &machines);
+        let described = cluster(site.nodes, site.partitions, &machines);
         if described.cluster.groups.is_empty() {
             return Err(PlanError::NoMachine);
         }
@@ -154,28 +162,38 @@ impl Plan {
             described.cluster.resources.iter().map(|name| Resource::new(name.clone(), unit(name))).collect();
         let units = described.cluster.total(&resources).map_err(|_| PlanError::NoMachine)?;
         let capacity = Capacity::new(&resources, units.clone())?;
-        let prices = Equivalents::of_cluster(&described.cluster, &resources, options.combine).ok();
-        let mut parties = Parties::new(seen.accounts);
-        let speeds = Speeds::of(&described, seen.nodes);
-        let (ran, waits, rows, unranked) = parties.jobs(seen, options, &speeds, &resources, now);
+        let equivalents = Equivalents::of_cluster(&described.cluster, &resources, Combine::default()).ok();
+        let mut parties = Parties::new(site.accounts);
+        let speeds = Speeds::of(&described, site.nodes);
+        let (ran, waits, rows, unranked) = parties.jobs(site, options, &speeds, &resources, now);
         let tree = parties.tree()?;
-        let setting = Setting::new(&capacity, &tree.weights).decay(options.decay).prices(prices.as_ref());
-        let mut policy = (options.policy.build)(&setting.accounts(tree.tree.as_ref()));
-        let turns = order(policy.as_mut(), &ran, &waits, now, options.depth);
-        let free = Free::of(seen.nodes, &resources);
-        let place = |turn: Turn| {
-            let job = rows[turn.job];
+        let queues: Vec<String> = site.partitions.iter().map(|partition| partition.name.clone()).collect();
+        let own = site.configuration.and_then(|configuration| own_settings(configuration, site.partitions));
+        let context = PolicyContext::new(&capacity, &tree.weights)
+            .resources(&resources)
+            .queues(&queues)
+            .decay(options.decay)
+            .accounts(tree.tree.as_ref())
+            .equivalents(equivalents.as_ref())
+            .settings(&options.settings)
+            .site(own.as_ref());
+        options.registry.check(&context)?;
+        let mut policy = options.registry.build(&options.policy, &context)?;
+        let ranks = order(policy.as_mut(), &ran, &waits, now, options.depth);
+        let free = Free::of(site.nodes, &resources);
+        let place = |rank: Rank| {
+            let job = rows[rank.job];
             Place {
                 job,
-                party: waits[turn.job].user.index(),
-                standing: turn.standing,
-                before: turn.before,
-                lacks: free.lacks(&seen.queue.jobs[job]),
+                party: waits[rank.job].user.index(),
+                standing: rank.standing,
+                before: rank.before,
+                lacks: free.lacks(&site.queue.jobs[job]),
             }
         };
         let mut behind = vec![true; rows.len()];
-        turns.iter().for_each(|turn| behind[turn.job] = false);
-        let places: Vec<Place> = turns.into_iter().map(place).collect();
+        ranks.iter().for_each(|rank| behind[rank.job] = false);
+        let places: Vec<Place> = ranks.into_iter().map(place).collect();
         let late = rows.iter().zip(behind).filter(|(_, behind)| *behind).map(|(job, _)| (*job, Unranked::Behind));
         let mut unranked: Vec<(usize, Unranked)> = unranked.into_iter().chain(late).collect();
         unranked.sort_by_key(|(job, _)| *job);
@@ -193,6 +211,20 @@ impl Plan {
             unranked,
         })
     }
+}
+
+/// Returns the settings of Slurm's own priority; `None` if it has no multifactor priority.
+fn own_settings(configuration: &Configuration, partitions: &[Partition]) -> Option<SiteConfiguration> {
+    if !configuration.get("PriorityType").is_some_and(|kind| kind.ends_with("/multifactor")) {
+        return None;
+    }
+    let factor = |partition: &Partition| {
+        (partition.name.clone(), u32::try_from(partition.priority_job_factor).unwrap_or(u32::MAX))
+    };
+    Some(SiteConfiguration {
+        settings: configuration.settings().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
+        partition_factors: partitions.iter().map(factor).collect(),
+    })
 }
 
 #[cfg(test)]

@@ -1,18 +1,18 @@
-//! Users of accounts by number, and a site's jobs as a policy is told of them.
+//! Users of accounts by number, and a site's jobs as policies take them.
 
 use std::collections::HashMap;
 
 use evenhand_model::{Account, AccountTree, Amount, Nano, Rational, Resource, Span, Time, UserId, Weights, to_f64};
-use evenhand_policies::queue_order::{Ran, Waits};
+use evenhand_policies::queue_order::{PendingJob, StartedJob};
 
 use super::speeds::Speeds;
-use super::{PlanError, PlanOptions, Seen, Unranked};
-use crate::accounts::Accounts;
+use super::{PlanError, PlanOptions, SiteSnapshot, Unranked};
+use crate::associations::Accounts;
+use crate::parse_values::Limit;
 use crate::queue::{Job, JobState};
-use crate::value::Limit;
 
 pub(super) const NANO: Nano = 1_000_000_000;
-/// What a job is taken to ask for that may run as long as it likes.
+/// Assumed requested wall time of a job without a time limit.
 const UNLIMITED: Span = Span::from_secs(30 * 86_400);
 
 /// Users of accounts by number.
@@ -22,7 +22,7 @@ pub(super) struct Parties<'a> {
     numbers: HashMap<(String, Option<String>), u32>,
 }
 
-/// Entitlements of everybody seen.
+/// Entitlements of the users of the plan.
 pub(super) struct Entitled {
     pub(super) tree: Option<AccountTree>,
     pub(super) weights: Weights,
@@ -39,7 +39,7 @@ impl Entitled {
     }
 }
 
-pub(super) type Jobs = (Vec<Ran>, Vec<Waits>, Vec<usize>, Vec<(usize, Unranked)>);
+pub(super) type Jobs = (Vec<StartedJob>, Vec<PendingJob>, Vec<usize>, Vec<(usize, Unranked)>);
 
 impl<'a> Parties<'a> {
     pub(super) fn new(accounts: Option<&'a Accounts>) -> Parties<'a> {
@@ -56,36 +56,37 @@ impl<'a> Parties<'a> {
         UserId(number)
     }
 
-    /// What ran, what waits (each user's in the user's own order) with its place in the queue, and what has no place.
+    /// Returns the started jobs, the pending ones (each user's in the user's own order) with their index of the queue, and
+    /// the pending ones that have no rank.
     pub(super) fn jobs(
         &mut self,
-        seen: &Seen<'_>,
+        site: &SiteSnapshot<'_>,
         options: &PlanOptions,
         speeds: &Speeds,
         resources: &[Resource],
         now: Time,
     ) -> Jobs {
         let ask = |limit: Limit, partition: Option<&str>| {
-            let of = partition.and_then(|name| seen.partitions.iter().find(|p| p.name == name));
+            let of = partition.and_then(|name| site.partitions.iter().find(|p| p.name == name));
             let of = of.and_then(|p| p.default_time.span().or(p.max_time.span()));
             limit.span().or(of).unwrap_or(UNLIMITED)
         };
         let rate = |partition: Option<&str>| partition.and_then(|name| options.prices.get(name)).map_or(1.0, to_f64);
         let queue = |partition: Option<&str>| {
-            let at = seen.partitions.iter().position(|p| Some(p.name.as_str()) == partition);
+            let at = site.partitions.iter().position(|p| Some(p.name.as_str()) == partition);
             at.map(|at| at as u32)
         };
-        let mut ran = Vec::new();
-        for job in seen.ended {
+        let mut started_jobs = Vec::new();
+        for job in site.ended {
             let partition = job.partition.as_deref();
-            ran.push(Ran {
-                job: Waits {
+            started_jobs.push(StartedJob {
+                job: PendingJob {
                     submitted: job.submit,
                     chunks: chunks(job.held.nodes()),
                     queue: queue(partition),
                     requested: ask(job.limit, partition),
                     rate: rate(partition) * speeds.mean(job.node_list.as_deref()),
-                    ..Waits::new(self.of(&job.user, job.account.as_deref()), steps(&job.held.demand(), resources))
+                    ..PendingJob::new(self.of(&job.user, job.account.as_deref()), steps(&job.held.demand(), resources))
                 },
                 started: job.start,
                 ended: Some(job.end),
@@ -93,45 +94,45 @@ impl<'a> Parties<'a> {
         }
         let mut rows: Vec<usize> = Vec::new();
         let mut unranked = Vec::new();
-        let mut told: Vec<Option<Waits>> = vec![None; seen.queue.jobs.len()];
-        for (at, job) in seen.queue.jobs.iter().enumerate() {
+        let mut pending: Vec<Option<PendingJob>> = vec![None; site.queue.jobs.len()];
+        for (at, job) in site.queue.jobs.iter().enumerate() {
             let partition = job.partitions.first().map(String::as_str);
-            let waits = Waits {
+            let waits = PendingJob {
                 submitted: job.submit.unwrap_or(now),
                 chunks: chunks(job.requested.nodes().or(job.nodes)),
                 queue: queue(partition),
                 requested: ask(job.limit, partition),
                 rate: rate(partition) * speeds.mean(job.node_list.as_deref()),
                 tasks: job.tasks().max(1),
-                ..Waits::new(self.of(&job.user, job.account.as_deref()), steps(&job.requested.demand(), resources))
+                ..PendingJob::new(self.of(&job.user, job.account.as_deref()), steps(&job.requested.demand(), resources))
             };
             if job.state.holds_resources() {
                 let started = job.start.unwrap_or(now).min(now);
-                ran.push(Ran { job: Waits { tasks: 1, ..waits }, started, ended: None });
+                started_jobs.push(StartedJob { job: PendingJob { tasks: 1, ..waits }, started, ended: None });
             } else if job.state == JobState::Pending {
                 match no_place(job, now) {
                     Some(why) => unranked.push((at, why)),
                     None => rows.push(at),
                 }
-                told[at] = Some(waits);
+                pending[at] = Some(waits);
             }
         }
         // A user's own order: nice as the user set it, then submission.
         rows.sort_by_key(|at| {
-            let job = &seen.queue.jobs[*at];
+            let job = &site.queue.jobs[*at];
             (job.nice.unwrap_or(0), job.submit, job.id)
         });
-        let waits = rows.iter().filter_map(|at| told[*at].take()).collect();
-        (ran, waits, rows, unranked)
+        let waits = rows.iter().filter_map(|at| pending[*at].take()).collect();
+        (started_jobs, waits, rows, unranked)
     }
 
-    /// The tree of those seen; equal shares without accounts.
+    /// Returns the tree of the users of the plan; equal shares without accounts.
     pub(super) fn tree(&self) -> Result<Entitled, PlanError> {
         let users = self.names.len().max(1);
         let Some(accounts) = self.accounts.filter(|_| !self.names.is_empty()) else {
             return Ok(Entitled { tree: None, weights: Weights::equal(users) });
         };
-        let leaves = accounts.leaves()?;
+        let leaves = accounts.association_tree()?;
         let known: HashMap<(&str, &str), usize> =
             leaves.users.iter().enumerate().map(|(at, (u, a))| ((u.as_str(), a.as_str()), at)).collect();
         let all: Vec<Account> = leaves.tree.accounts().to_vec();
@@ -142,10 +143,10 @@ impl<'a> Parties<'a> {
             let account = account.as_deref().unwrap_or("root");
             match known.get(&(user.as_str(), account)) {
                 Some(&leaf) => {
-                    homes.push(leaves.tree.home(leaf));
+                    homes.push(leaves.tree.account_of(leaf));
                     shares.push(leaves.tree.shares(leaf).clone());
                 }
-                // Gone since, or not shown: one of the account's users.
+                // Deleted since, or hidden: counts as one of the account's users.
                 None => {
                     homes.push(named.get(account).copied());
                     shares.push(Rational::ONE);
@@ -172,7 +173,7 @@ fn steps(demand: &[Nano; 3], resources: &[Resource]) -> Vec<Amount> {
     resources.iter().map(|r| whole(of(r))).collect()
 }
 
-/// Why a job that waits is not to be ordered.
+/// Returns why a pending job has no rank, if so.
 fn no_place(job: &Job, now: Time) -> Option<Unranked> {
     if let Some(hold) = job.held() {
         return Some(Unranked::Held(hold));

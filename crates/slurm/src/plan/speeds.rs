@@ -1,18 +1,18 @@
-//! How fast the machines were on which something ran.
+//! Speeds of the machines on which jobs ran.
 
 use std::collections::HashMap;
 
 use evenhand_model::{Rational, to_f64};
 
-use crate::cluster::Described;
-use crate::hosts::hosts;
+use crate::cluster_from_site::SiteCluster;
+use crate::hostlist::expand_hostlist;
 use crate::nodes::Node;
 
-/// How fast machines are that are not of speed 1.
+/// Speeds of the machines whose speed is not 1, by name.
 pub(super) struct Speeds(HashMap<String, f64>);
 
 impl Speeds {
-    pub(super) fn of(described: &Described, nodes: &[Node]) -> Speeds {
+    pub(super) fn of(described: &SiteCluster, nodes: &[Node]) -> Speeds {
         let groups = described.cluster.groups.iter().zip(&described.members);
         let fast = groups.filter(|(group, _)| group.speed != Rational::ONE);
         let each = fast.flat_map(|(group, members)| {
@@ -22,12 +22,12 @@ impl Speeds {
         Speeds(each.collect())
     }
 
-    /// The mean over the machines of a list; 1 of those that wait for theirs.
+    /// Returns the mean speed of the machines of a list; 1 for jobs without machines yet.
     pub(super) fn mean(&self, list: Option<&str>) -> f64 {
         if self.0.is_empty() {
             return 1.0;
         }
-        let names = list.and_then(hosts).unwrap_or_default();
+        let names = list.and_then(expand_hostlist).unwrap_or_default();
         let sum: f64 = names.iter().map(|name| self.0.get(name).copied().unwrap_or(1.0)).sum();
         if names.is_empty() { 1.0 } else { sum / names.len() as f64 }
     }

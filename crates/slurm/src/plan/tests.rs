@@ -1,7 +1,6 @@
 use super::*;
 use crate::{Limit, Nodes, Partitions};
 use evenhand_model::Span;
-use evenhand_policies::registration;
 
 const NODES: &str = "NodeName=n1 CPUTot=16 RealMemory=32000 CPUAlloc=6 AllocMem=4000 Partitions=main State=MIXED\n\
     NodeName=n2 CPUTot=16 RealMemory=32000 Partitions=main State=IDLE\n";
@@ -20,26 +19,28 @@ const QUEUE: &str = "1|1|N/A|ann|art|main|RUNNING|None|100|100|110|1:00:00|5|0|(
 const ACCOUNTS: &str =
     "Account|ParentName|User|Share\nroot|||1\nart|root||3\nart||ann|1\nart||bob|1\nlab|root||1\nlab||cid|1\n";
 
-fn plan(policy: &str, depth: usize, accounts: bool, ended: &[Ended]) -> Plan {
+fn plan(policy: &str, depth: usize, accounts: bool, ended: &[FinishedJob]) -> Plan {
     let (nodes, partitions) = (Nodes::parse(NODES).unwrap(), Partitions::parse(PARTITIONS).unwrap());
     let queue = Queue::parse(&format!("{HEADER}\n{QUEUE}")).unwrap();
     let accounts = accounts.then(|| Accounts::parse(ACCOUNTS).unwrap());
-    let seen = Seen {
+    let site = SiteSnapshot {
         nodes: &nodes.nodes,
         partitions: &partitions.partitions,
         accounts: accounts.as_ref(),
         queue: &queue,
         ended,
+        configuration: None,
     };
     let options = PlanOptions {
-        policy: registration(policy).unwrap(),
+        registry: Registry::built_in(),
+        policy: policy.into(),
+        settings: PolicySettings::default(),
         decay: Some(Decay::from_half_life(Span::from_secs(1000)).unwrap()),
-        combine: Combine::default(),
         prices: BTreeMap::new(),
         speed_feature: Some("spec_".into()),
         depth,
     };
-    Plan::new(&seen, &options, Time::from_secs(1000)).unwrap()
+    Plan::new(&site, &options, Time::from_secs(1000)).unwrap()
 }
 
 fn ids(plan: &Plan) -> Vec<usize> {
@@ -74,7 +75,7 @@ fn the_order_is_the_policy_s_and_says_why() {
 #[test]
 fn what_ended_counts_by_its_times_and_accounts_entitle() {
     let held = crate::Tres::parse("cpu=32,mem=1000M,node=2").unwrap();
-    let job = |user: &str, account: &str| Ended {
+    let job = |user: &str, account: &str| FinishedJob {
         id: 77,
         user: user.into(),
         account: Some(account.into()),
@@ -110,7 +111,7 @@ fn penalties_count_gpus_speed_and_the_partition_s_price() {
     let pending = "2|2|N/A|USER|art|main|PENDING|Priority|120|120|N/A|1:00|5|0|(null)|(null)|1|cpu=1,node=1\n";
     let queue = ["ann", "bob", "cid", "dan"].map(|user| pending.replace("USER", user)).concat();
     let queue = Queue::parse(&format!("{HEADER}\n{queue}")).unwrap();
-    let job = |user: &str, node: &str, partition: &str, held: &str| Ended {
+    let job = |user: &str, node: &str, partition: &str, held: &str| FinishedJob {
         id: 1,
         user: user.into(),
         account: None,
@@ -128,17 +129,24 @@ fn penalties_count_gpus_speed_and_the_partition_s_price() {
         job("cid", "n1", "fast", "cpu=2,mem=1000M,node=1"),
         job("dan", "n1", "main", "cpu=2,mem=1000M,node=1,gres/gpu=1"),
     ];
-    let seen =
-        Seen { nodes: &nodes.nodes, partitions: &partitions.partitions, accounts: None, queue: &queue, ended: &ended };
+    let site = SiteSnapshot {
+        nodes: &nodes.nodes,
+        partitions: &partitions.partitions,
+        accounts: None,
+        queue: &queue,
+        ended: &ended,
+        configuration: None,
+    };
     let options = PlanOptions {
-        policy: registration("penalty").unwrap(),
+        registry: Registry::built_in(),
+        policy: "penalty".into(),
+        settings: PolicySettings::default(),
         decay: Some(Decay::from_half_life(Span::from_secs(1_000_000)).unwrap()),
-        combine: Combine::default(),
         prices: BTreeMap::from([("fast".to_string(), Rational::from(3))]),
         speed_feature: Some("spec_".into()),
         depth: 4,
     };
-    let plan = Plan::new(&seen, &options, Time::from_secs(1000)).unwrap();
+    let plan = Plan::new(&site, &options, Time::from_secs(1000)).unwrap();
     let key = |user: &str| {
         let place = plan.places.iter().find(|p| plan.parties[p.party].user == user).unwrap();
         place.standing.key

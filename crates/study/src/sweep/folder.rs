@@ -1,10 +1,11 @@
-//! The folder of a sweep: what is written, and never half.
+//! The folder of a sweep, in which every file is whole.
 
 use std::collections::BTreeSet;
 use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::record::{RunRecord, WorkloadRecord};
+use evenhand_policies::Registry;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -30,13 +31,13 @@ pub enum SweepError {
         /// Why.
         source: io::Error,
     },
-    /// The folder is not one of a sweep.
+    /// The folder has no sweep.
     #[error("{} is not the folder of a sweep: there is no {PLAN} in it; expected what --out named", dir.display())]
     NoSweep {
         /// The folder.
         dir: PathBuf,
     },
-    /// The plan is not one.
+    /// The plan cannot be used.
     #[error("{}: {reason}; run evenhand sweep with the grid again", path.display())]
     Plan {
         /// The file.
@@ -44,7 +45,7 @@ pub enum SweepError {
         /// What is wrong.
         reason: String,
     },
-    /// One run does not fit.
+    /// One run does not fit in memory.
     #[error("{workload} needs about {} for one run (it has {tasks} tasks), and --memory allows {}", in_units(*need), in_units(*budget))]
     Memory {
         /// The workload.
@@ -56,7 +57,7 @@ pub enum SweepError {
         /// The bytes allowed.
         budget: u64,
     },
-    /// Results of one workload are of two.
+    /// Results of one workload come from two different contents.
     #[error(
         "results of {workload} in {} are of different contents (points {first} and {second}); delete the folder {POINTS} in it and run the sweep again",
         dir.display()
@@ -77,7 +78,7 @@ pub enum SweepError {
 }
 
 impl SweepError {
-    /// Whether the environment is at fault (a full disk, no permission) and not the input.
+    /// Returns whether the environment failed (a full disk, no permission), and not the input.
     pub fn is_environment(&self) -> bool {
         match self {
             SweepError::Read { source, .. } => source.kind() != io::ErrorKind::NotFound,
@@ -99,7 +100,7 @@ pub(crate) fn in_units(bytes: u64) -> String {
 pub(crate) const PLAN: &str = "plan.json";
 const POINTS: &str = "points";
 
-/// What was asked, as whoever runs a part of it elsewhere needs it.
+/// What a process on another machine needs to run a part of the sweep.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Plan {
     pub(crate) version: String,
@@ -111,7 +112,7 @@ pub(crate) struct Plan {
     pub(crate) digests: Vec<String>,
 }
 
-/// The result of a point, with the digest that says what it is the result of.
+/// The result of a point, with the digest of its inputs.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Kept {
     pub(crate) digest: String,
@@ -126,20 +127,20 @@ pub struct Folder {
 }
 
 impl Folder {
-    /// Makes the folder if it is not there.
+    /// Creates the folder if it is missing.
     ///
     /// # Errors
-    /// If it cannot be made.
+    /// Returns an error if it cannot be created.
     pub fn create(dir: &Path) -> Result<Folder, SweepError> {
         let points = dir.join(POINTS);
         std::fs::create_dir_all(&points).map_err(|source| SweepError::Write { path: points, source })?;
         Ok(Folder { dir: absolute(dir) })
     }
 
-    /// One that holds a sweep.
+    /// Opens a folder that has a sweep.
     ///
     /// # Errors
-    /// If it does not.
+    /// Returns an error if it has none.
     pub fn open(dir: &Path) -> Result<Folder, SweepError> {
         match dir.join(PLAN).is_file() {
             true => Ok(Folder { dir: absolute(dir) }),
@@ -147,15 +148,15 @@ impl Folder {
         }
     }
 
-    /// Where it is, from the root.
+    /// Returns its absolute path.
     pub fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// Lays out `grid`, takes the digest of every point and writes both down, for whoever runs a part of it.
+    /// Lays out `grid`, computes the digest of every point, and writes both to the folder, for the processes that run parts of it.
     ///
     /// # Errors
-    /// If a file the grid names cannot be read, or the folder cannot be written.
+    /// Returns an error if a file that the grid names cannot be read, or the folder cannot be written.
     pub fn plan(&self, grid: &Grid, seed: u64) -> Result<(Vec<Point>, Vec<String>), SweepError> {
         let points = layout(grid);
         let digests = points
@@ -174,11 +175,11 @@ impl Folder {
         Ok((points, plan.digests))
     }
 
-    /// The sweep as it was planned.
+    /// Reads the sweep as it was planned.
     ///
     /// # Errors
-    /// If the plan cannot be read, is another version's, or a file it names is no longer there.
-    pub fn planned(&self) -> Result<(Grid, Vec<Point>, Vec<String>), SweepError> {
+    /// Returns an error if the plan cannot be read, is another version's, or a file it names is no longer there.
+    pub fn planned(&self, registry: &Registry) -> Result<(Grid, Vec<Point>, Vec<String>), SweepError> {
         let path = self.dir.join(PLAN);
         let wrong = |reason: String| SweepError::Plan { path: path.clone(), reason };
         let text = std::fs::read(&path).map_err(|source| SweepError::Read { path: path.clone(), source })?;
@@ -187,7 +188,8 @@ impl Folder {
             let ours = env!("CARGO_PKG_VERSION");
             return Err(wrong(format!("written by version {} and read by version {ours}", plan.version)));
         }
-        let grid = Grid::parse(&plan.grid, &plan.text, &plan.base, plan.seed).map_err(|e| wrong(e.to_string()))?;
+        let grid =
+            Grid::parse(&plan.grid, &plan.text, &plan.base, plan.seed, registry).map_err(|e| wrong(e.to_string()))?;
         let points = layout(&grid);
         if points.len() != plan.digests.len() {
             return Err(wrong(format!("has {} digests for {} points", plan.digests.len(), points.len())));
@@ -199,7 +201,7 @@ impl Folder {
         self.dir.join(POINTS).join(format!("{digest}.json"))
     }
 
-    /// The result of a point, if it is there and whole.
+    /// Returns the result of a point, if it is there and whole.
     pub(crate) fn kept(&self, digest: &str) -> Option<Kept> {
         // What cannot be read is run again: an older version wrote it, or the disk is at fault.
         let text = std::fs::read(self.point_path(digest)).ok()?;
@@ -210,15 +212,15 @@ impl Folder {
     pub(crate) fn keep(&self, kept: &Kept) -> Result<(), SweepError> {
         let path = self.point_path(&kept.digest);
         let text = serde_json::to_vec(kept)?;
-        evenhand_model::files::write_whole(&path, &text).map_err(|source| SweepError::Write { path, source })
+        evenhand_model::files::write_atomically(&path, &text).map_err(|source| SweepError::Write { path, source })
     }
 
-    /// Numbers of the points whose result is not there or not whole.
+    /// Returns the numbers of the points whose result is missing or not whole.
     pub fn missing(&self, digests: &[String]) -> Vec<usize> {
         self.missing_of(digests, &(0..digests.len()).collect::<Vec<_>>())
     }
 
-    /// Of points with these numbers, those whose result is not there or not whole.
+    /// Returns those of the given points whose result is missing or not whole.
     pub(crate) fn missing_of(&self, digests: &[String], numbers: &[usize]) -> Vec<usize> {
         let there = self.there();
         let is_missing = |number: &usize| {
@@ -227,7 +229,7 @@ impl Folder {
         numbers.iter().copied().filter(is_missing).collect()
     }
 
-    /// How many of the points have a result, by the names of the files alone.
+    /// Returns how many of the points have a result, by the names of the files alone.
     pub fn done(&self, digests: &[String]) -> usize {
         let there = self.there();
         digests.iter().filter(|digest| there.contains(*digest)).count()
@@ -250,7 +252,7 @@ impl Folder {
         let path = self.dir.join(name);
         let folder = path.parent().unwrap_or(&self.dir);
         std::fs::create_dir_all(folder)
-            .and_then(|()| evenhand_model::files::write_whole(&path, bytes))
+            .and_then(|()| evenhand_model::files::write_atomically(&path, bytes))
             .map_err(|source| SweepError::Write { path, source })
     }
 }

@@ -1,20 +1,20 @@
-//! The file that says what is swept.
+//! The grid file: the axes of a sweep.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 
-use crate::{read_pool, read_weights};
+use crate::{AccountsFile, read_pool, read_weights};
 use evenhand_documents::{Document, DocumentError, Format, Node, Source, did_you_mean};
 use evenhand_model::{Quantity, Span};
-use evenhand_policies::{Decay, Order, POLICIES, Registration, registration};
+use evenhand_policies::{Decay, Listed, Order, PolicySettings, Registration, Registry, SettingOption};
 
 use crate::sweep::workload::{WorkloadAxis, read_workloads};
 
-/// What is swept: every axis in the order of the file.
+/// The axes of a sweep, each in the order of the file.
 #[derive(Debug)]
 pub struct Grid {
-    /// What errors and results call the file.
+    /// Name of the file in errors and results.
     pub name: String,
     /// The text it was read from.
     pub text: String,
@@ -22,16 +22,22 @@ pub struct Grid {
     pub base: PathBuf,
     /// Files as written, then what is generated: a table after the other, seed after seed.
     pub workloads: Vec<WorkloadAxis>,
-    /// Policies by name; the first is what the others are held against.
-    pub policies: Vec<&'static Registration>,
+    /// The policies; the others are compared with the first.
+    pub policies: Vec<Registration>,
+    /// All policies that there are.
+    pub registry: Registry,
+    /// Each policy with each of its settings and decays, in the order of the points.
+    pub variants: Vec<Variant>,
+    /// Users' accounts: a file, as written and as found.
+    pub accounts: Option<(String, PathBuf)>,
+    /// Options of policies that the grid sets, and those that are listed in every sweep.
+    pub setting_axes: Vec<SettingAxis>,
     /// Multiples of R or files with a pool.
     pub capacities: Vec<CapacityAxis>,
     /// For policies that need one.
     pub decays: Vec<DecayAxis>,
     /// Equal ones, or files.
     pub weights: Vec<WeightsAxis>,
-    /// For `sdrf`.
-    pub sdrf_keys: Vec<SdrfKey>,
     /// Whether a task that does not fit is passed over.
     pub no_blocking: Vec<bool>,
     /// Whether runs stop at the end of the trace.
@@ -52,7 +58,7 @@ pub enum CapacityAxis {
 }
 
 impl CapacityAxis {
-    /// As written.
+    /// Returns the capacity or file as written.
     pub fn name(&self) -> &str {
         match self {
             CapacityAxis::Multiple(name, _) | CapacityAxis::File(name, _) => name,
@@ -60,7 +66,7 @@ impl CapacityAxis {
     }
 }
 
-/// How fast the past is forgotten.
+/// One decay of policies that remember.
 #[derive(Clone, Debug)]
 pub struct DecayAxis {
     /// As written: `0.999999`, or `8d` for a half-life.
@@ -79,7 +85,7 @@ pub enum WeightsAxis {
 }
 
 impl WeightsAxis {
-    /// As written.
+    /// Returns the capacity or file as written.
     pub fn name(&self) -> &str {
         match self {
             WeightsAxis::Equal => EQUAL,
@@ -88,29 +94,40 @@ impl WeightsAxis {
     }
 }
 
-/// Which key `sdrf` orders users by.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SdrfKey {
-    /// The largest sum of share and commitment: paper 001, Algorithm 1.
-    Sum,
-    /// The sum of the largest of each: paper 001, Eq. 5.
-    Dominant,
+/// An option of policies as an axis: the same values that it has on a command line.
+#[derive(Clone, Debug)]
+pub struct SettingAxis {
+    /// The option.
+    pub option: &'static SettingOption,
+    /// The values as written; one without a value if the grid does not set the option.
+    pub values: Vec<Option<String>>,
 }
 
-impl SdrfKey {
-    /// As written.
-    pub fn name(self) -> &'static str {
-        match self {
-            SdrfKey::Sum => "sum",
-            SdrfKey::Dominant => "dominant",
-        }
+impl SettingAxis {
+    /// Returns the values in words; the default of an option that is not set.
+    pub fn names(&self) -> Vec<String> {
+        let name = |value: &Option<String>| value.as_deref().or(self.option.default).unwrap_or("default").to_string();
+        self.values.iter().map(name).collect()
     }
 }
 
+/// A policy with one value of each of its settings, and one decay.
+#[derive(Clone, Debug)]
+pub struct Variant {
+    /// Place in [`Grid::policies`].
+    pub policy: usize,
+    /// The settings of all policies, with those of this variant.
+    pub settings: PolicySettings,
+    /// By place in [`Grid::setting_axes`]: the value in words, of options that the policy has.
+    pub values: Vec<Option<String>>,
+    /// Place in [`Grid::decays`], of policies that need a decay.
+    pub decay: Option<usize>,
+}
+
 const EQUAL: &str = "equal";
-/// Paper 001 finds it best at every load; as for a study.
+/// The best delta at every load in Sadok et al. (2021); as for a study.
 const DEFAULT_DELTA: &str = "0.999999";
-const FIELDS: [&str; 11] = [
+const FIELDS: [&str; 12] = [
     "workload",
     "generate",
     "policy",
@@ -118,38 +135,41 @@ const FIELDS: [&str; 11] = [
     "delta",
     "half-life",
     "weights",
-    "sdrf-key",
+    "accounts",
+    "policy-settings",
     "no-blocking",
     "until",
     "order",
 ];
 
 impl Grid {
-    /// Reads a grid. Paths in it start from the folder of the file; files it names are looked at, so that what is
-    /// wrong is said before anything runs.
+    /// Reads a grid. Paths in it are relative to its folder. Files that it names are read, too, so that what is
+    /// wrong is reported before anything runs.
     ///
     /// # Errors
-    /// If the file or one it names cannot be read, or something in it is not what it should be.
-    pub fn read(path: &Path, seed: u64) -> Result<Grid, DocumentError> {
+    /// Returns an error if the file or one that it names cannot be read, or a value in it is wrong.
+    pub fn read(path: &Path, seed: u64, registry: &Registry) -> Result<Grid, DocumentError> {
         let source = Source::read(path)?;
         // Absolute: a job on another machine starts in another folder.
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let base = std::path::absolute(folder).unwrap_or_else(|_| folder.to_path_buf());
-        Grid::parse(source.name(), source.text(), &base, seed)
+        Grid::parse(source.name(), source.text(), &base, seed, registry)
     }
 
     /// As [`Grid::read`], from a text. `seed` is for generated workloads without seeds of their own.
     ///
     /// # Errors
     /// As [`Grid::read`].
-    pub fn parse(name: &str, text: &str, base: &Path, seed: u64) -> Result<Grid, DocumentError> {
+    pub fn parse(name: &str, text: &str, base: &Path, seed: u64, registry: &Registry) -> Result<Grid, DocumentError> {
         let format = Format::of_path(Path::new(name)).unwrap_or(Format::Toml);
         let document = Document::parse(name, text, Some(format))?;
         let root = document.root()?;
-        root.deny_unknown(&FIELDS)?;
+        let options = registry.options();
+        let fields: Vec<&str> = FIELDS.into_iter().chain(options.iter().map(|option| option.option)).collect();
+        root.deny_unknown(&fields)?;
         let workloads = read_workloads(&root, base, seed)?;
         let policies = match axis(&root, "policy")? {
-            Some(nodes) => distinct(nodes, policy, |p| p.name.to_string())?,
+            Some(nodes) => distinct(nodes, |node| policy(node, registry), |p| p.name.to_string())?,
             None => return Err(root.error("found no policy, expected a list of names such as [\"fifo\", \"drf\"]")),
         };
         let Some(nodes) = axis(&root, "capacity")? else {
@@ -161,14 +181,14 @@ impl Grid {
             Some(nodes) => distinct(nodes, |node| weights(node, base), |w| w.name().to_string())?,
             None => vec![WeightsAxis::Equal],
         };
-        let sdrf_keys = match axis(&root, "sdrf-key")? {
-            Some(nodes) => distinct(
-                nodes,
-                |node| choice(node, &[("sum", SdrfKey::Sum), ("dominant", SdrfKey::Dominant)]),
-                |k| k.name().to_string(),
-            )?,
-            None => vec![SdrfKey::Sum],
+        let accounts = root.get("accounts").map(|node| accounts(&node, base, &weights)).transpose()?;
+        let settings = match root.get("policy-settings") {
+            Some(node) => PolicySettings::read(&file(&node, base)?.1, registry)?,
+            None => PolicySettings::default(),
         };
+        let setting_axes = options.into_iter().filter_map(|option| setting_axis(&root, option).transpose());
+        let setting_axes: Vec<SettingAxis> = setting_axes.collect::<Result<_, DocumentError>>()?;
+        let variants = variants(&policies, &setting_axes, decays.len(), &settings, registry, base)?;
         let no_blocking = match axis(&root, "no-blocking")? {
             Some(nodes) => distinct(nodes, |node| node.flag(), bool::to_string)?,
             None => vec![false],
@@ -195,7 +215,10 @@ impl Grid {
             capacities,
             decays,
             weights,
-            sdrf_keys,
+            registry: registry.clone(),
+            variants,
+            accounts,
+            setting_axes,
             no_blocking,
             until_trace_end,
             order,
@@ -204,7 +227,7 @@ impl Grid {
     }
 }
 
-/// The values of an axis: a list that is not empty, or one value.
+/// Returns the values of an axis: a list that is not empty, or one value.
 pub(crate) fn axis<'d>(
     table: &evenhand_documents::Table<'d>,
     key: &str,
@@ -220,7 +243,7 @@ pub(crate) fn axis<'d>(
     Ok(Some(nodes))
 }
 
-/// Reads the values of an axis, each of which may stand there once.
+/// Reads the values of an axis, each of which may occur once.
 pub(crate) fn distinct<'d, T>(
     nodes: Vec<Node<'d>>,
     mut read: impl FnMut(&Node<'d>) -> Result<T, DocumentError>,
@@ -246,16 +269,91 @@ fn choice<T: Copy>(node: &Node<'_>, choices: &[(&str, T)]) -> Result<T, Document
     })
 }
 
-fn policy(node: &Node<'_>) -> Result<&'static Registration, DocumentError> {
+fn policy(node: &Node<'_>, registry: &Registry) -> Result<Registration, DocumentError> {
     let found = node.text()?;
-    registration(found).ok_or_else(|| {
-        let known: Vec<&str> = POLICIES.iter().map(|p| p.name).collect();
+    registry.get(found).copied().map_err(|_| {
+        let known: Vec<&str> = registry.names().collect();
         let near = did_you_mean(found, known.iter().copied());
         node.error(format!("found {found:?}, expected one of: {}{near}", known.join(", ")))
     })
 }
 
-/// A file that a value names.
+/// The values of an option; `None` if the grid does not set it and it need not be listed.
+fn setting_axis(
+    root: &evenhand_documents::Table<'_>,
+    option: &'static SettingOption,
+) -> Result<Option<SettingAxis>, DocumentError> {
+    let Some(nodes) = axis(root, option.option)? else {
+        let listed = option.listed == Listed::Always;
+        return Ok(listed.then(|| SettingAxis { option, values: vec![None] }));
+    };
+    let value = |node: &Node<'_>| {
+        let choices: Vec<(&str, &str)> = option.values.iter().map(|value| (*value, *value)).collect();
+        if choices.is_empty() { node.text() } else { choice(node, &choices) }.map(|value| Some(value.to_string()))
+    };
+    let values = distinct(nodes, value, |value| value.clone().unwrap_or_default())?;
+    Ok(Some(SettingAxis { option, values }))
+}
+
+/// Policies with their settings and decays.
+fn variants(
+    policies: &[Registration],
+    axes: &[SettingAxis],
+    decays: usize,
+    settings: &PolicySettings,
+    registry: &Registry,
+    base: &Path,
+) -> Result<Vec<Variant>, DocumentError> {
+    let mut variants = Vec::new();
+    for (policy, registration) in policies.iter().enumerate() {
+        let mut chosen = vec![(settings.clone(), Vec::new())];
+        for axis in axes {
+            let has = registration.options.iter().any(|option| option.option == axis.option.option);
+            let values = if has { &axis.values[..] } else { &[None] };
+            let mut longer = Vec::new();
+            for (settings, names) in &chosen {
+                for value in values {
+                    let (mut settings, mut names): (PolicySettings, Vec<Option<String>>) =
+                        (settings.clone(), names.clone());
+                    if let Some(value) = value {
+                        let is_file = axis.option.key.is_none();
+                        let path = base.join(value).display().to_string();
+                        settings.set_option(registry, axis.option.option, if is_file { &path } else { value })?;
+                    }
+                    let in_force = match (value, axis.option.key) {
+                        (None, Some(key)) => settings.section(registration.name)?.get(key),
+                        _ => None,
+                    };
+                    let in_force = in_force.map(|node| node.written().map(String::from)).transpose()?;
+                    let name = value.clone().or(in_force).or(axis.option.default.map(String::from));
+                    names.push(name.filter(|_| has));
+                    longer.push((settings, names));
+                }
+            }
+            chosen = longer;
+        }
+        for (settings, values) in chosen {
+            let of_policy: Vec<Option<usize>> =
+                if registration.needs_decay { (0..decays).map(Some).collect() } else { vec![None] };
+            for decay in of_policy {
+                variants.push(Variant { policy, settings: settings.clone(), values: values.clone(), decay });
+            }
+        }
+    }
+    Ok(variants)
+}
+
+/// A file of accounts, which takes the place of weights.
+fn accounts(node: &Node<'_>, base: &Path, weights: &[WeightsAxis]) -> Result<(String, PathBuf), DocumentError> {
+    if weights.iter().any(|weights| *weights != WeightsAxis::Equal) {
+        return Err(node.error("found accounts and weights, expected one of them: accounts have shares"));
+    }
+    let (name, path) = file(node, base)?;
+    AccountsFile::read(&path)?;
+    Ok((name, path))
+}
+
+/// Returns a file that a value names, as written and as found.
 pub(crate) fn file(node: &Node<'_>, base: &Path) -> Result<(String, PathBuf), DocumentError> {
     let name = node.text()?;
     let path = base.join(name);
@@ -300,7 +398,7 @@ fn decays(root: &evenhand_documents::Table<'_>) -> Result<Vec<DecayAxis>, Docume
     };
     match (axis(root, "delta")?, axis(root, "half-life")?) {
         (Some(delta), Some(half_life)) => {
-            let problem = "found both, expected delta or half-life: they say the same";
+            let problem = "found both, expected delta or half-life: they are two forms of one setting";
             Err(half_life[0].error_against(problem, &delta[0], "delta is here"))
         }
         (Some(nodes), None) => axis_of(nodes, delta),

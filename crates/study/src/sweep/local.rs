@@ -101,7 +101,7 @@ struct State {
 }
 
 impl State {
-    /// Points with one fault are said together.
+    /// Adds points that failed; those with the same error are reported together.
     fn fail(&mut self, points: &[usize], problem: Problem) {
         let Problem { sentence, environment } = problem;
         match self.failures.iter_mut().find(|f| f.sentence == sentence) {
@@ -155,7 +155,8 @@ impl Engine<'_> {
                 }
                 Next::Load(workload) => {
                     drop(state);
-                    let loaded = self.grid.workloads[workload].load(Some(threads));
+                    let accounts = self.grid.accounts.as_ref().map(|(_, path)| path.as_path());
+                    let loaded = self.grid.workloads[workload].load(accounts, Some(threads));
                     state = self.lock();
                     self.took(&mut state, workload, loaded);
                     self.changed.notify_all();

@@ -135,7 +135,7 @@ impl Ledger {
         }
     }
 
-    /// A point ended. The workload that nobody needs any more, if there is one.
+    /// Notes that a point ended. Returns the workload that no point needs any more, if there is one.
     pub fn ended(&mut self, point: usize) -> Option<usize> {
         let workload = *self.points.get(point)?;
         let slot = self.workloads.get_mut(&workload)?;

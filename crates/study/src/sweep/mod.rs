@@ -3,10 +3,11 @@
 //! A [`Grid`] is read from a file and laid out as [`Point`]s in a documented order. An engine runs the points that a
 //! [`Folder`] does not hold yet: [`local`] on the cores of this machine under a memory budget, [`slurm`] as job arrays of
 //! a cluster. Each result is a file of its own, named by the digest of everything it depends on, so that any engine
-//! may take up what another one left. [`summarize`] then writes the same files from them, byte for byte, whoever ran
+//! may continue what another one left. [`summarize`] then writes the same files from them, byte for byte, whichever engine ran
 //! what, in which order, and how often it was interrupted.
 //!
-//! This room simulates nothing (that is below `study`) and knows no policy by name but `sdrf`, whose key is an axis.
+//! This module simulates nothing itself, and knows no policy by name: settings of policies are axes by the options that
+//! the policies declare.
 mod chunks;
 mod folder;
 mod grid;
@@ -21,7 +22,7 @@ mod workload;
 
 pub use chunks::{ArrayPlan, Chunk, arrays, chunks};
 pub use folder::{Folder, SweepError};
-pub use grid::{CapacityAxis, DecayAxis, Grid, SdrfKey, WeightsAxis};
+pub use grid::{CapacityAxis, DecayAxis, Grid, SettingAxis, Variant, WeightsAxis};
 pub use memory::{Ledger, Need};
 pub use point::{Point, layout};
 pub use runner::{PointFailure, Watch};

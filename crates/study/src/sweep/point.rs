@@ -6,9 +6,9 @@ use std::path::{Path, PathBuf};
 use std::sync::PoisonError;
 
 use crate::Digest;
-use evenhand_policies::{Registration, registration};
+use evenhand_policies::Registration;
 
-use crate::sweep::grid::{CapacityAxis, DecayAxis, Grid, SdrfKey, WeightsAxis};
+use crate::sweep::grid::{CapacityAxis, DecayAxis, Grid, Variant, WeightsAxis};
 
 /// Changes when the same point gives another result.
 const SWEEP: &str = "sweep 1, pool 1";
@@ -30,8 +30,8 @@ pub struct Point {
     pub capacity: usize,
     /// Place in [`Grid::policies`].
     pub policy: usize,
-    /// The key, of `sdrf`.
-    pub sdrf_key: Option<SdrfKey>,
+    /// Place in [`Grid::variants`]: the policy with its settings and its decay.
+    pub variant: usize,
     /// Place in [`Grid::decays`], of policies that need a decay.
     pub decay: Option<usize>,
     /// Number of the first point that has the same workload, weights, end, blocking and capacity: the first policy,
@@ -39,8 +39,9 @@ pub struct Point {
     pub base: usize,
 }
 
-/// Lays out a grid. The last axis changes fastest: workload, weights, until, no-blocking, capacity, policy, sdrf-key,
-/// decay; each in the order of the file. Keys and decays are axes only of policies that have them.
+/// Lays out a grid. The last axis changes fastest: workload, weights, until, no-blocking, capacity, policy, the
+/// policy's settings (options by name), decay; each in the order of the file. Settings and decays are axes only of
+/// policies that have them.
 pub fn layout(grid: &Grid) -> Vec<Point> {
     let mut points: Vec<Point> = Vec::new();
     for workload in 0..grid.workloads.len() {
@@ -49,7 +50,7 @@ pub fn layout(grid: &Grid) -> Vec<Point> {
                 for &no_blocking in &grid.no_blocking {
                     for capacity in 0..grid.capacities.len() {
                         let base = points.len();
-                        for (policy, sdrf_key, decay) in variants(grid) {
+                        for (variant, Variant { policy, decay, .. }) in grid.variants.iter().enumerate() {
                             let number = points.len();
                             points.push(Point {
                                 number,
@@ -58,9 +59,9 @@ pub fn layout(grid: &Grid) -> Vec<Point> {
                                 until_trace_end,
                                 no_blocking,
                                 capacity,
-                                policy,
-                                sdrf_key,
-                                decay,
+                                policy: *policy,
+                                variant,
+                                decay: *decay,
                                 base,
                             });
                         }
@@ -72,25 +73,16 @@ pub fn layout(grid: &Grid) -> Vec<Point> {
     points
 }
 
-/// Policies with their keys and decays.
-fn variants(grid: &Grid) -> impl Iterator<Item = (usize, Option<SdrfKey>, Option<usize>)> {
-    grid.policies.iter().enumerate().flat_map(|(at, policy)| {
-        let keys: Vec<Option<SdrfKey>> =
-            if policy.name == "sdrf" { grid.sdrf_keys.iter().copied().map(Some).collect() } else { vec![None] };
-        let decays: Vec<Option<usize>> =
-            if policy.needs_decay { (0..grid.decays.len()).map(Some).collect() } else { vec![None] };
-        keys.into_iter().flat_map(move |key| decays.clone().into_iter().map(move |decay| (at, key, decay)))
-    })
-}
-
 impl Point {
     /// The policy that runs.
-    pub(crate) fn registration(&self, grid: &Grid) -> &'static Registration {
-        let named = grid.policies[self.policy];
-        match self.sdrf_key {
-            Some(SdrfKey::Dominant) => registration("sdrf-dominant").unwrap_or(named),
-            _ => named,
-        }
+    pub(crate) fn registration<'g>(&self, grid: &'g Grid) -> &'g Registration {
+        &grid.policies[self.policy]
+    }
+
+    /// Returns the value in words of a policy's option, if the policy has it and the grid has it as an axis.
+    pub fn setting<'g>(&self, grid: &'g Grid, option: &str) -> Option<&'g str> {
+        let axis = grid.setting_axes.iter().position(|axis| axis.option.option == option)?;
+        grid.variants[self.variant].values[axis].as_deref()
     }
 
     /// The decay, if it has one.
@@ -113,14 +105,15 @@ impl Point {
             words.push(if self.no_blocking { "no blocking" } else { "blocking" }.to_string());
         }
         words.push(format!("capacity {}", grid.capacities[self.capacity].name()));
-        words.push(self.variant(grid));
+        words.push(self.variant_in_words(grid));
         words.join(", ")
     }
 
-    /// Its policy, with key and decay where the grid has several.
-    pub fn variant(&self, grid: &Grid) -> String {
+    /// Returns its policy, with settings and decay where the grid has several.
+    pub fn variant_in_words(&self, grid: &Grid) -> String {
         let mut words = vec![grid.policies[self.policy].name.to_string()];
-        words.extend(self.sdrf_key.filter(|_| grid.sdrf_keys.len() > 1).map(|k| k.name().to_string()));
+        let values = grid.setting_axes.iter().zip(&grid.variants[self.variant].values);
+        words.extend(values.filter(|(axis, _)| axis.values.len() > 1).filter_map(|(_, value)| value.clone()));
         words.extend(self.decay(grid).filter(|_| grid.decays.len() > 1).map(|d| d.name.clone()));
         words.join(" ")
     }
@@ -132,6 +125,7 @@ impl Grid {
     /// # Errors
     /// If a file cannot be read, with its path.
     pub fn digest(&self, point: &Point) -> Result<String, (PathBuf, io::Error)> {
+        let settings = &self.variants[point.variant].settings;
         let mut d = Digest::new();
         d.text(SWEEP).text(env!("CARGO_PKG_VERSION"));
         let workload = &self.workloads[point.workload];
@@ -159,6 +153,14 @@ impl Grid {
             // As written: two ways to write one decay are two results.
             Some(axis) => d.text(&axis.name).number(axis.decay.tau_s().to_bits()).text(self.order.name()),
         };
+        if let Some((_, path)) = &self.accounts {
+            d.text("accounts").text(&self.cached(path, || file_digest(path))?);
+        }
+        let settings = settings.fingerprint(point.registration(self).name);
+        let settings = settings.map_err(|e| (PathBuf::from(&self.name), io::Error::other(e.to_string())))?;
+        if !settings.is_empty() {
+            d.text("settings").text(&settings);
+        }
         Ok(d.hex())
     }
 

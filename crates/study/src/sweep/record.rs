@@ -3,6 +3,8 @@
 //!
 //! Times are in seconds, amounts in the workload's own units. Absent numbers (`None`) are ones that do not exist.
 
+use std::collections::BTreeMap;
+
 use crate::record::{PerResource, Totals, WorkloadRecord};
 use serde::{Deserialize, Serialize};
 
@@ -42,6 +44,9 @@ pub struct AxesRecord {
     pub sdrf_key: Option<String>,
     /// The decay as written, of policies that need one.
     pub decay: Option<String>,
+    /// Other settings of the policy that the grid sets, by option.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub settings: BTreeMap<String, String>,
 }
 
 /// The result of a point.

@@ -1,17 +1,17 @@
-//! One point after another, whoever asks for it, and those who watch.
+//! Runs single points, and lets others watch their progress.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::record::RunRecord;
-use crate::{CapacityAsked, Point as StudyPoint, PointError, Prepared, read_pool, read_weights};
+use crate::{CapacityAsked, Point as StudyPoint, PointError, PolicyInputs, Prepared, read_pool, read_weights};
 use evenhand_model::Weights;
 use evenhand_simulator::{Progress, SimulationError};
 
 use crate::sweep::grid::{CapacityAxis, Grid, WeightsAxis};
 use crate::sweep::point::Point;
 
-/// What went wrong, in words, and whether the environment is at fault.
+/// An error in words, and whether the environment failed.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(crate) sentence: String,
@@ -24,18 +24,18 @@ impl Problem {
     }
 }
 
-/// Points without a result, and why.
+/// Points without a result, and the reason.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointFailure {
     /// Their numbers.
     pub points: Vec<usize>,
-    /// What went wrong.
+    /// The error.
     pub sentence: String,
-    /// Whether the environment is at fault and not the input.
+    /// Whether the environment failed, and not the input.
     pub environment: bool,
 }
 
-/// A sweep as those who watch see it, and the way to stop it.
+/// The progress of a running sweep, and the way to stop it.
 #[derive(Debug, Default)]
 pub struct Watch {
     cancel: AtomicBool,
@@ -47,7 +47,7 @@ pub struct Watch {
 }
 
 impl Watch {
-    /// Stops the points that run soon. What is finished stays.
+    /// Stops the running points soon. Finished results stay.
     pub fn cancel(&self) {
         self.cancel.store(true, Ordering::Relaxed);
         self.running().iter().for_each(|p| p.cancel.store(true, Ordering::Relaxed));
@@ -69,13 +69,13 @@ impl Watch {
         (self.tasks.load(Ordering::Relaxed), self.tasks_done.load(Ordering::Relaxed) + running)
     }
 
-    /// Says how much there is to do.
+    /// Sets how much there is to do.
     pub(crate) fn expect(&self, points: usize, tasks: u64) {
         self.points.store(points, Ordering::Relaxed);
         self.tasks.store(tasks, Ordering::Relaxed);
     }
 
-    /// Says that points turned out to have another number of tasks.
+    /// Corrects the number of tasks of points that turned out to have another number.
     pub(crate) fn correct(&self, points: u64, expected: u64, found: u64) {
         self.tasks.fetch_add(points.wrapping_mul(found.wrapping_sub(expected)), Ordering::Relaxed);
     }
@@ -87,7 +87,7 @@ impl Watch {
     fn begin(&self) -> Arc<Progress> {
         let progress = Arc::new(Progress::default());
         self.running().push(Arc::clone(&progress));
-        // After it is in the list: whoever cancels now finds it there, or is seen here.
+        // After it is in the list: a cancellation from now on finds it there, or is seen here.
         progress.cancel.store(self.is_cancelled(), Ordering::Relaxed);
         progress
     }
@@ -112,9 +112,17 @@ pub(crate) fn run_point(
     let workload = prepared.workload();
     let document =
         |e: evenhand_documents::DocumentError| Problem { environment: e.is_environment(), sentence: e.to_string() };
-    let weights = match &grid.weights[point.weights] {
-        WeightsAxis::Equal => Weights::equal(workload.users().len()),
-        WeightsAxis::File(_, path) => read_weights(path, workload.users()).map_err(document)?.0,
+    let weights = match (&grid.weights[point.weights], prepared.accounts()) {
+        (_, Some(tree)) => tree.weights(),
+        (WeightsAxis::Equal, None) => Weights::equal(workload.users().len()),
+        (WeightsAxis::File(_, path), None) => read_weights(path, workload.users()).map_err(document)?.0,
+    };
+    let inputs = PolicyInputs {
+        registry: grid.registry.clone(),
+        weights,
+        accounts: prepared.accounts().cloned(),
+        settings: grid.variants[point.variant].settings.clone(),
+        order: grid.order,
     };
     let capacity = match &grid.capacities[point.capacity] {
         CapacityAxis::Multiple(name, factor) => CapacityAsked::Multiple(name.clone(), factor.clone()),
@@ -123,13 +131,12 @@ pub(crate) fn run_point(
         }
     };
     let asked = StudyPoint {
-        policy: point.registration(grid),
+        policy: point.registration(grid).name,
         decay: point.decay(grid).map(|axis| axis.decay),
         capacity: &capacity,
-        weights: &weights,
+        inputs: &inputs,
         blocking: !point.no_blocking,
         until_trace_end: point.until_trace_end,
-        order: grid.order,
     };
     let progress = watch.begin();
     let ran = prepared.run(&asked, &progress);

@@ -1,6 +1,6 @@
-//! The files that say what came of a sweep, written from the results of its points alone.
+//! The summary files of a sweep, written from the results of its points alone.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use crate::compare;
 use crate::record::RunRecord;
@@ -12,7 +12,7 @@ use crate::sweep::point::Point;
 use crate::sweep::record::{AgainstRecord, AxesRecord, PointRecord, SweepRecord};
 
 /// Writes `results.csv`, `sweep.json` and `timing.csv` from the results that the folder holds.
-/// All but `timing.csv` are the same bytes whoever ran the points.
+/// All but `timing.csv` are the same bytes whichever engine ran the points.
 ///
 /// # Errors
 /// If a file cannot be written, or results of one workload are of two.
@@ -71,6 +71,9 @@ fn workload_named(mut workload: crate::record::WorkloadRecord, axes: &AxesRecord
     workload
 }
 
+/// The option that was an axis before others could be: it has a field and a column of its own.
+const FIRST_AXIS: &str = "sdrf-key";
+
 fn axes(grid: &Grid, point: &Point) -> AxesRecord {
     let workload = &grid.workloads[point.workload];
     AxesRecord {
@@ -82,8 +85,14 @@ fn axes(grid: &Grid, point: &Point) -> AxesRecord {
         no_blocking: point.no_blocking,
         capacity: grid.capacities[point.capacity].name().to_string(),
         policy: grid.policies[point.policy].name.to_string(),
-        sdrf_key: point.sdrf_key.map(|k| k.name().to_string()),
+        sdrf_key: point.setting(grid, FIRST_AXIS).map(String::from),
         decay: point.decay(grid).map(|d| d.name.clone()),
+        settings: (grid.setting_axes.iter())
+            .filter(|axis| axis.option.option != FIRST_AXIS)
+            .filter_map(|axis| {
+                Some((axis.option.option.to_string(), point.setting(grid, axis.option.option)?.to_string()))
+            })
+            .collect(),
     }
 }
 
@@ -149,6 +158,9 @@ fn results(record: &SweepRecord) -> String {
     columns.extend(["makespan_s", "submitted", "rejected", "started", "completed", "decisions", "order_events"]);
     columns.extend(["against", "users_better", "users_worse", "users_same"]);
     columns.extend(["mean_user_wait_reduction", "users_mean_wait_reduction"]);
+    let settings: BTreeSet<&str> =
+        record.points.iter().flat_map(|p| p.axes.settings.keys()).map(String::as_str).collect();
+    columns.extend(&settings);
     let mut csv = Csv::new(&columns);
     for p in &record.points {
         let a = &p.axes;
@@ -181,6 +193,7 @@ fn results(record: &SweepRecord) -> String {
         row.push(maybe(against.map(|x| x.users_same)));
         row.push(number(against.and_then(|x| x.mean_user_wait_reduction)));
         row.push(number(against.and_then(|x| x.users_mean_wait_reduction)));
+        row.extend(settings.iter().map(|name| Cell::Text(a.settings.get(*name).map_or("", String::as_str))));
         csv.row(&row);
     }
     csv.finish()

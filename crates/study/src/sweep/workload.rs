@@ -6,11 +6,11 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use crate::{Digest, Prepared};
+use crate::{AccountsFile, Digest, Prepared};
 use evenhand_documents::{DocumentError, Node, Table};
 use evenhand_model::Workload;
 use evenhand_workload::Source;
-use evenhand_workload::generate::{GenerateOptions, Like, generate};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 use evenhand_workload::import::{Format, ImportOptions, MemoryPer, MemoryUnit, import};
 use evenhand_workload::store::{self, StoreError};
 
@@ -56,7 +56,7 @@ impl WorkloadAxis {
         match self {
             WorkloadAxis::File { name, .. } => name.clone(),
             WorkloadAxis::Generated(g) => {
-                format!("{}, {} tasks, {} users, {} days", g.like, g.tasks, g.users, g.days)
+                format!("{}, {} tasks, {} users, {} days", g.model, g.tasks, g.users, g.days)
             }
         }
     }
@@ -94,7 +94,7 @@ impl WorkloadAxis {
                 }
             }
             WorkloadAxis::Generated(g) => {
-                d.text(g.like.name()).number(g.tasks).number(u64::from(g.users)).number(g.days.to_bits());
+                d.text(g.model.name()).number(g.tasks).number(u64::from(g.users)).number(g.days.to_bits());
                 d.number(g.seed);
             }
         }
@@ -120,9 +120,13 @@ impl WorkloadAxis {
         }
     }
 
-    /// Loads it and makes it ready for runs.
-    pub(crate) fn load(&self, threads: Option<NonZeroUsize>) -> Result<Prepared, Problem> {
-        Ok(Prepared::new(self.read(threads)?))
+    /// Loads it, with its users in the accounts of a file if there is one, and makes it ready for runs.
+    pub(crate) fn load(&self, accounts: Option<&Path>, threads: Option<NonZeroUsize>) -> Result<Prepared, Problem> {
+        let workload = self.read(threads)?;
+        let Some(path) = accounts else { return Ok(Prepared::new(workload)) };
+        let document = |e: DocumentError| Problem { environment: e.is_environment(), sentence: e.to_string() };
+        let placed = AccountsFile::read(path).and_then(|file| file.place(workload)).map_err(document)?;
+        Ok(Prepared::in_accounts(placed.workload, placed.tree))
     }
 
     fn read(&self, threads: Option<NonZeroUsize>) -> Result<Workload, Problem> {
@@ -176,7 +180,7 @@ pub(crate) fn read_workloads(root: &Table<'_>, base: &Path, seed: u64) -> Result
             let workload = WorkloadAxis::Generated(options);
             let key = (workload.name(), options.seed);
             if seen.contains(&key) {
-                return Err(node.error(format!("{} with seed {} is here a second time, expected once", key.0, key.1)));
+                return Err(node.error(format!("{} with seed {} occurs a second time, expected once", key.0, key.1)));
             }
             seen.push(key);
             workloads.push(workload);
@@ -222,7 +226,7 @@ fn generated(node: &Node<'_>, seed: u64) -> Result<Vec<GenerateOptions>, Documen
         None => Ok(default),
     };
     // The defaults of `evenhand workload generate`.
-    let like = named(&table, "like")?.unwrap_or(Like::Google2011);
+    let like = named(&table, "like")?.unwrap_or(TraceModel::Google2011);
     let tasks = whole("tasks", 200_000, 1, u64::from(u32::MAX))?;
     let users = whole("users", 100, 1, tasks)?;
     let days = match table.get("days") {
@@ -240,7 +244,7 @@ fn generated(node: &Node<'_>, seed: u64) -> Result<Vec<GenerateOptions>, Documen
         None => vec![seed],
     };
     let users = u32::try_from(users).unwrap_or(u32::MAX);
-    Ok(seeds.into_iter().map(|seed| GenerateOptions { like, tasks, users, days, seed }).collect())
+    Ok(seeds.into_iter().map(|seed| GenerateOptions { model: like, tasks, users, days, seed }).collect())
 }
 
 fn whole_number(node: &Node<'_>, least: u64, most: u64) -> Result<u64, DocumentError> {

@@ -1,87 +1,86 @@
-//! What a workload looks like: the figures that tell a real trace from a toy.
+//! Descriptive statistics of a workload.
 
-mod measure;
-mod plots;
+mod compute;
+mod plot_data;
+mod render_table;
 mod statistics;
-mod table;
 
 use serde::Serialize;
 
-pub use measure::describe;
-pub use plots::{DescriptionPlots, VectorPoint, describe_plots};
+pub use compute::describe;
+pub use plot_data::{DescriptionPlots, VectorPoint, describe_plots};
 
-/// A workload in figures. `Display` prints it as a table for people; as JSON it is one object.
+/// The statistics of a workload. `Display` prints them as a table; in JSON they are one object.
 ///
-/// Times are in seconds, amounts in the workload's own units. Figures of tasks count a row with a
-/// count as so many tasks.
+/// Times are in seconds, amounts in the workload's own units. Statistics over tasks weight each row with its count.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Description {
-    /// How many tasks there are.
+    /// The number of tasks.
     pub tasks: u64,
-    /// How many rows hold them.
+    /// The number of rows.
     pub rows: u64,
-    /// How many users.
+    /// The number of users.
     pub users: u64,
-    /// How many accounts; 0 if the trace has none.
+    /// The number of accounts; 0 if the trace has none.
     pub accounts: u64,
-    /// How many queues; 0 if the trace has none.
+    /// The number of queues; 0 if the trace has none.
     pub queues: u64,
-    /// How many distinct demand vectors.
+    /// The number of distinct demand vectors.
     pub demand_vectors: u64,
-    /// When the first task was submitted.
+    /// The time of the first submission.
     pub first_submit_s: f64,
-    /// From the first submission to the last original event.
+    /// The time from the first submission to the last original event.
     pub span_s: f64,
-    /// Whether the trace knows when tasks originally started. If not, use is measured as if each
-    /// started when submitted.
+    /// Whether original starts are known. If not, use is computed as if each task had started at its submission.
     pub starts_known: bool,
-    /// One entry a resource, in the workload's order.
+    /// One entry per resource, in the order of the workload.
     pub resources: Vec<ResourceDescription>,
     /// Spearman's rank correlation, over tasks, between the demands for the first two resources.
     pub demand_correlation: Option<f64>,
     /// The most common demand vectors, at most ten.
     pub common_vectors: Vec<CommonVector>,
-    /// Tasks per user.
+    /// The distribution of tasks per user.
     pub tasks_per_user: Tail,
-    /// How unequal users are in tasks.
+    /// The concentration of tasks on users.
     pub task_shares: Concentration,
-    /// How unequal users are in what they hold over time: of each user the largest of its shares
-    /// of all resource-time of a resource.
+    /// The concentration of use on users. The use of a user is the largest of its fractions of the resource-time, over
+    /// all resources.
     pub use_shares: Concentration,
-    /// Run times.
+    /// The run times.
     pub duration_s: Distribution,
-    /// Original waits, over the tasks whose start is known.
+    /// The original waits of the tasks whose start is known.
     pub wait_s: Option<Distribution>,
-    /// Requested wall times, over the tasks that have one.
+    /// The requested wall times of the tasks that have one.
     pub requested_s: Option<Distribution>,
-    /// Time from one task's submission to the next.
+    /// The time between consecutive submissions of tasks.
     pub task_interarrival: Option<Interarrival>,
-    /// Bursts: tasks of one user with one demand vector, each at most a millisecond after the last.
+    /// The bursts: tasks of one user with one demand vector, each submitted at most a millisecond after the one before.
     pub bursts: Bursts,
 }
 
-/// One resource of a workload.
+/// The statistics of one resource.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct ResourceDescription {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its unit; empty if it has none.
+    /// The unit; empty if there is none.
     pub unit: String,
-    /// R: the time mean of what tasks hold.
+    /// R: the time mean of the amount held by all tasks.
     pub mean_use: f64,
-    /// The most that tasks hold at once.
+    /// The largest amount held at one time.
     pub peak_use: f64,
-    /// What tasks demand.
+    /// The demands of tasks.
     pub demand: Distribution,
-    /// The share of tasks whose demand is larger relative to R for this resource than for others.
+    /// The fraction of tasks whose dominant resource this is: their demand relative to R is larger than for others.
     pub dominant_tasks: f64,
-    /// The share of users whose use over time is larger relative to R for this resource.
+    /// The fraction of users whose dominant resource this is, by their use over time relative to R.
     pub dominant_users: f64,
 }
 
-/// Quantiles (the least value that at least so many per cent do not exceed) and mean.
+/// Quantiles and mean of a distribution. The quantile for a fraction p is the smallest value that at least the fraction
+/// p of the tasks does not exceed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
-#[allow(missing_docs, reason = "qNN is the NN per cent quantile")]
+#[allow(missing_docs, reason = "qNN is the quantile for NN per cent")]
 pub struct Distribution {
     pub q05: f64,
     pub q25: f64,
@@ -94,60 +93,60 @@ pub struct Distribution {
     pub mean: f64,
 }
 
-/// A distribution whose tail matters.
+/// A distribution with parameters of its tail.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Tail {
-    /// Its quantiles.
+    /// The quantiles and the mean.
     #[serde(flatten)]
     pub distribution: Distribution,
-    /// Slope of log value over log rank, by least squares over the 200 largest.
+    /// The slope of log value over log rank, by least squares over the 200 largest values.
     pub rank_slope: Option<f64>,
-    /// Hill's tail index of the largest tenth.
+    /// Hill's tail index of the largest tenth of the values.
     pub hill: Option<f64>,
 }
 
-/// How unequally something is shared among users.
+/// The concentration of a quantity on users.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Concentration {
-    /// Gini's coefficient: 0 is equal, near 1 is one user with everything.
+    /// The Gini coefficient: 0 if all users have the same, close to 1 if one user has everything.
     pub gini: f64,
-    /// The share of the largest user.
+    /// The fraction of the largest user.
     pub top1: f64,
-    /// The share of the 5 largest users.
+    /// The fraction of the 5 largest users.
     pub top5: f64,
-    /// The share of the 10 largest users.
+    /// The fraction of the 10 largest users.
     pub top10: f64,
-    /// The share of the 50 largest users.
+    /// The fraction of the 50 largest users.
     pub top50: f64,
 }
 
-/// Time between events.
+/// The time between consecutive events.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Interarrival {
     /// The mean, in seconds.
     pub mean_s: f64,
-    /// Standard deviation over mean: 1 for a Poisson process.
+    /// The coefficient of variation (standard deviation over mean): 1 for a Poisson process.
     pub variation: f64,
 }
 
-/// Tasks submitted together.
+/// Bursts of tasks.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Bursts {
-    /// How many bursts.
+    /// The number of bursts.
     pub bursts: u64,
-    /// The share of bursts of one task.
+    /// The fraction of bursts with one task.
     pub single: f64,
-    /// Tasks per burst.
+    /// The tasks per burst.
     pub tasks: Distribution,
-    /// Time from the start of one burst to the start of the next.
+    /// The time between the starts of consecutive bursts.
     pub interarrival: Option<Interarrival>,
 }
 
-/// A demand vector that many tasks have.
+/// A common demand vector.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct CommonVector {
     /// The amounts, in the order of the resources.
     pub amounts: Vec<f64>,
-    /// The share of tasks.
+    /// The fraction of tasks with this vector.
     pub share: f64,
 }

@@ -1,14 +1,14 @@
-//! Statistics of columns, weighted by how many tasks a row stands for.
+//! Statistics of columns, weighted with the tasks of each row.
 
 use rayon::prelude::*;
 
 use super::{Concentration, Distribution, Interarrival, Tail};
 
-/// Values in growing order, with how many tasks have each.
+/// Values in increasing order, with the number of tasks of each.
 pub(super) enum Sorted {
     /// Every value is one task.
     Single(Vec<u64>),
-    /// Value and tasks up to and including it.
+    /// Each value with the number of tasks up to and including it.
     Weighted(Vec<(u64, u64)>),
 }
 
@@ -30,7 +30,7 @@ impl Sorted {
         Sorted::Weighted(values)
     }
 
-    /// How many tasks there are.
+    /// Returns the number of tasks.
     pub(super) fn tasks(&self) -> u64 {
         match self {
             Sorted::Single(v) => v.len() as u64,
@@ -38,7 +38,7 @@ impl Sorted {
         }
     }
 
-    /// The least value that at least the share `p` of tasks does not exceed; 0 of nothing.
+    /// Returns the smallest value that at least the fraction `p` of tasks does not exceed; 0 if there is no task.
     pub(super) fn quantile(&self, p: f64) -> u64 {
         let rank = ((p * self.tasks() as f64).ceil() as u64).clamp(1, self.tasks().max(1));
         match self {
@@ -61,7 +61,7 @@ impl Sorted {
         sum as f64 / self.tasks().max(1) as f64
     }
 
-    /// Quantiles and mean, every value divided by `unit`.
+    /// Returns quantiles and mean, with every value divided by `unit`.
     pub(super) fn distribution(&self, unit: f64) -> Distribution {
         let q = |p| self.quantile(p) as f64 / unit;
         Distribution {
@@ -78,7 +78,7 @@ impl Sorted {
     }
 }
 
-/// The tail of positive counts.
+/// Returns the distribution of positive counts with the parameters of its tail.
 pub(super) fn tail(counts: &[u64]) -> Tail {
     let sorted = Sorted::single(counts.to_vec());
     let distribution = sorted.distribution(1.0);
@@ -93,7 +93,7 @@ pub(super) fn tail(counts: &[u64]) -> Tail {
     Tail { distribution, rank_slope: slope(&ranks), hill }
 }
 
-/// The slope of the least-squares line.
+/// Returns the slope of the least-squares line.
 fn slope(points: &[(f64, f64)]) -> Option<f64> {
     let n = points.len() as f64;
     let (mx, my) = (points.iter().map(|p| p.0).sum::<f64>() / n, points.iter().map(|p| p.1).sum::<f64>() / n);
@@ -102,7 +102,7 @@ fn slope(points: &[(f64, f64)]) -> Option<f64> {
     (points.len() > 2 && sxx > 0.0).then(|| sxy / sxx)
 }
 
-/// How unequal some shares are.
+/// Returns the concentration of shares.
 pub(super) fn concentration(mut shares: Vec<f64>) -> Concentration {
     shares.sort_by(|a, b| b.total_cmp(a));
     let sum: f64 = shares.iter().sum();
@@ -115,7 +115,7 @@ pub(super) fn concentration(mut shares: Vec<f64>) -> Concentration {
     Concentration { gini, top1: top(1), top5: top(5), top10: top(10), top50: top(50) }
 }
 
-/// Mean and variation of the gaps between events, from their count, span and squared gaps.
+/// Computes the mean and variation of the gaps between events, from their number, period and sum of squares.
 #[derive(Default)]
 pub(super) struct Gaps {
     events: u64,
@@ -125,7 +125,7 @@ pub(super) struct Gaps {
 }
 
 impl Gaps {
-    /// `tasks` events at once, not before the last ones.
+    /// Adds `tasks` events at the same time, which is not before the last one.
     pub(super) fn add(&mut self, ns: u64, tasks: u64) {
         if self.first.is_none() {
             self.first = Some(ns);
@@ -145,7 +145,7 @@ impl Gaps {
     }
 }
 
-/// Spearman's correlation of weighted pairs: Pearson's over mid-ranks.
+/// Returns Spearman's correlation of weighted pairs: Pearson's correlation of the mid-ranks.
 pub(super) fn spearman(pairs: &[(u64, u64, u64)]) -> Option<f64> {
     let total: f64 = pairs.iter().map(|p| p.2 as f64).sum();
     let ranks = |value: fn(&(u64, u64, u64)) -> u64| {
@@ -196,7 +196,7 @@ mod tests {
     }
 
     #[test]
-    fn known_figures() {
+    fn statistics_match_known_values() {
         let c = concentration(vec![1.0, 1.0, 1.0, 1.0]);
         assert_eq!((c.gini, c.top1, c.top5), (0.0, 0.25, 1.0));
         assert!((concentration(vec![0.0, 0.0, 0.0, 8.0]).gini - 0.75).abs() < 1e-12);

@@ -1,70 +1,96 @@
-//! Batsim's `jobs.csv`, which evalys reads.
+//! Writes Batsim's `jobs.csv`, which evalys reads.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Write;
 
-use evenhand_model::{Time, Workload};
+use evenhand_documents::{Cell, push_record};
+use evenhand_model::{Span, Time, Workload};
 
-use super::processors::{IntervalSet, Processors};
+use super::assign_processors::{IntervalSet, Processors};
 use super::swf::whole_processors;
-use super::text::{push_csv, push_integer, push_seconds};
 use super::{ExportError, ExportFormat, Exported, Losses, processors};
 
-const COLUMNS: &str = "job_id,workload_name,profile,submission_time,requested_number_of_resources,requested_time,\
-                       success,final_state,starting_time,execution_time,finish_time,waiting_time,turnaround_time,\
-                       stretch,allocated_resources,consumed_energy,metadata\n";
+const COLUMNS: [&str; 17] = [
+    "job_id",
+    "workload_name",
+    "profile",
+    "submission_time",
+    "requested_number_of_resources",
+    "requested_time",
+    "success",
+    "final_state",
+    "starting_time",
+    "execution_time",
+    "finish_time",
+    "waiting_time",
+    "turnaround_time",
+    "stretch",
+    "allocated_resources",
+    "consumed_energy",
+    "metadata",
+];
 
-/// Writes the columns of Batsim's `jobs.csv`: times in seconds, exactly; the user in `metadata`.
+/// Writes Batsim's `jobs.csv`: exact times in seconds, and the user in `metadata`.
 ///
-/// `allocated_resources` is an interval set (`1-3 5`). A trace does not know it, so each task gets
-/// the lowest processors that are free at its original start (without one: at its submission); a
-/// fraction of a processor takes a whole one.
+/// `allocated_resources` is an interval set (`1-3 5`). A trace does not contain it, so each task gets the
+/// lowest-numbered processors that are free at its original start, or else at its submission. A fraction of a processor
+/// is rounded up.
 ///
 /// # Errors
-/// If the workload has no processors, or writing fails.
+/// Returns an error if the workload has no processors, or if writing fails.
 pub fn evalys_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
     let cpu = processors(w, ExportFormat::EvalysCsv)?;
     let c = w.columns();
     let mut losses = Losses::default();
     losses.left_out(w, &[cpu], &[("accounts", c.account.is_some()), ("queues", c.queue.is_some())]);
-    losses.starts(w, "they start when submitted");
-    losses.say("processor numbers are assigned, lowest free first; the trace has none");
+    losses.unknown_starts(w, "they start when submitted");
+    losses.add("processors are assigned, the lowest free number first; the trace has no processor numbers");
     let fractions = (0..w.len()).filter(|&row| whole_processors(w, row, cpu).1).count();
     if fractions > 0 {
-        losses.say(format!("{fractions} rows ask for a fraction of a processor and got a whole one"));
+        losses.add(format!("{fractions} rows request a fraction of a processor and get a whole one"));
     }
-    out.write_all(COLUMNS.as_bytes())?;
+    let mut line = Vec::new();
+    push_record(&mut line, &COLUMNS.map(Cell::Text));
+    out.write_all(&line)?;
     let allocated = allocate(w, cpu);
     let mut job = 0;
-    let mut line = Vec::new();
     for (row, sets) in allocated.iter().enumerate() {
         let submit = c.submit[row];
         let start = start(w, row);
         let run = c.duration[row];
         let finish = start + run;
         let (wait, turnaround) = (start - submit, finish - submit);
+        // Batsim's stretch is turnaround over run time; it is 1 for a task that neither waits nor runs.
+        let stretch = if turnaround == run { 1.0 } else { turnaround.secs_f64() / run.secs_f64() };
+        let stretch = stretch.to_string();
         for set in sets {
             job += 1;
             line.clear();
-            push_integer(&mut line, job);
-            line.extend_from_slice(b",evenhand,delay,");
-            push_seconds(&mut line, submit.nanos());
-            write!(line, ",{},", whole_processors(w, row, cpu).0)?;
-            match w.requested(row) {
-                Some(t) => push_seconds(&mut line, t.nanos()),
-                None => line.extend_from_slice(b"-1"),
-            }
-            line.extend_from_slice(b",1,COMPLETED_SUCCESSFULLY");
-            for ns in [start.nanos(), run.nanos(), finish.nanos(), wait.nanos(), turnaround.nanos()] {
-                line.push(b',');
-                push_seconds(&mut line, ns);
-            }
-            // Batsim's stretch is turnaround over run time; of nothing waited for nothing it is 1.
-            let stretch = if turnaround == run { 1.0 } else { turnaround.secs_f64() / run.secs_f64() };
-            write!(line, ",{stretch},{set},-1,")?;
-            push_csv(&mut line, &w.users()[c.user[row].index()]);
-            line.push(b'\n');
+            let seconds = |span: Span| Cell::Seconds(Some(span.nanos()));
+            let at = |time: Time| Cell::Seconds(Some(time.nanos()));
+            push_record(
+                &mut line,
+                &[
+                    Cell::Count(job),
+                    Cell::Text("evenhand"),
+                    Cell::Text("delay"),
+                    at(submit),
+                    Cell::Count(whole_processors(w, row, cpu).0),
+                    w.requested(row).map_or(Cell::Text("-1"), seconds),
+                    Cell::Count(1),
+                    Cell::Text("COMPLETED_SUCCESSFULLY"),
+                    at(start),
+                    seconds(run),
+                    at(finish),
+                    seconds(wait),
+                    seconds(turnaround),
+                    Cell::Text(&stretch),
+                    Cell::Text(&set.to_string()),
+                    Cell::Text("-1"),
+                    Cell::Text(&w.users()[c.user[row].index()]),
+                ],
+            );
             out.write_all(&line)?;
         }
     }
@@ -72,14 +98,14 @@ pub fn evalys_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportE
     Ok(losses.finish(job, "seconds"))
 }
 
-/// When a task starts here; an original start before the submission counts as the submission.
+/// Returns the start of a task; an original start before the submission counts as the submission.
 fn start(w: &Workload, row: usize) -> Time {
     let submit = w.columns().submit[row];
     w.start(row).map_or(submit, |t| t.max(submit))
 }
 
-/// The processors of every copy of every row. At one instant what finishes goes first; then starts
-/// in order of rows.
+/// Assigns processors to every copy of every row. At the same instant, tasks finish before others start, and start in
+/// the order of rows.
 fn allocate(w: &Workload, cpu: usize) -> Vec<Vec<IntervalSet>> {
     let mut order: Vec<usize> = (0..w.len()).collect();
     order.sort_by_key(|&row| start(w, row));
@@ -91,7 +117,7 @@ fn allocate(w: &Workload, cpu: usize) -> Vec<Vec<IntervalSet>> {
         while let Some(&Reverse((_, done))) = running.peek().filter(|r| r.0.0 <= now) {
             running.pop();
             let sets: &Vec<IntervalSet> = &allocated[done];
-            sets.iter().for_each(|set| free.give(set));
+            sets.iter().for_each(|set| free.release(set));
         }
         let n = u128::from(whole_processors(w, row, cpu).0);
         allocated[row] = (0..w.count(row)).map(|_| free.take(n)).collect();

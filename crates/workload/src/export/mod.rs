@@ -1,11 +1,10 @@
-//! Workloads in the formats of other tools: the CSV of the SDRF authors' simulator, the Standard
-//! Workload Format, and Batsim's `jobs.csv`, which evalys draws.
+//! Exports workloads to the formats of other tools: the CSV of the SDRF authors' simulator, the Standard Workload
+//! Format, and Batsim's `jobs.csv`, which evalys reads.
 
+mod assign_processors;
 mod evalys;
-mod processors;
-mod sdrf;
+mod sdrf_csv;
 mod swf;
-pub(crate) mod text;
 
 use std::fmt;
 use std::io::{self, BufWriter, Write};
@@ -17,25 +16,25 @@ use evenhand_model::{Workload, mean_use};
 use thiserror::Error;
 
 pub use evalys::evalys_csv;
-pub use sdrf::sdrf_csv;
+pub use sdrf_csv::sdrf_csv;
 pub use swf::swf;
 
-/// A format to export to.
+/// A format for exports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ExportFormat {
-    /// Seven columns for the SDRF authors' simulator: see [`sdrf_csv`].
+    /// Seven columns for the SDRF authors' simulator; see [`sdrf_csv()`].
     SdrfCsv,
-    /// The Standard Workload Format: see [`swf`].
+    /// The Standard Workload Format; see [`swf()`].
     Swf,
-    /// Batsim's `jobs.csv` for evalys: see [`evalys_csv`].
+    /// Batsim's `jobs.csv` for evalys; see [`evalys_csv`].
     EvalysCsv,
 }
 
 impl ExportFormat {
-    /// Every format.
+    /// All formats.
     pub const ALL: [ExportFormat; 3] = [ExportFormat::SdrfCsv, ExportFormat::Swf, ExportFormat::EvalysCsv];
 
-    /// As typed: `sdrf-csv`, `swf`, `evalys-csv`.
+    /// Returns the name on the command line: `sdrf-csv`, `swf`, `evalys-csv`.
     pub fn name(self) -> &'static str {
         match self {
             ExportFormat::SdrfCsv => "sdrf-csv",
@@ -62,25 +61,25 @@ impl FromStr for ExportFormat {
     }
 }
 
-/// What was exported.
+/// The result of an export.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Exported {
-    /// How many tasks were written.
+    /// The number of tasks written.
     pub tasks: u64,
-    /// What the format could not hold or what was assumed: one sentence each, for people.
+    /// The information that the format does not hold and the assumptions, one sentence each.
     pub losses: Vec<String>,
 }
 
-/// Why a workload cannot be exported.
+/// An error in exporting a workload.
 #[derive(Debug, Error)]
 pub enum ExportError {
-    /// There is no such format.
+    /// The format is unknown.
     #[error("found {found:?}, expected sdrf-csv, swf or evalys-csv")]
     Unknown {
-        /// The name as found.
+        /// The name.
         found: String,
     },
-    /// The format needs resources that the workload does not have.
+    /// The workload does not have the resources that the format needs.
     #[error(
         "{format} needs {needed}, which this workload lacks (it has {}); rename a resource, or choose another format",
         has.join(", ")
@@ -88,17 +87,17 @@ pub enum ExportError {
     Resources {
         /// The format.
         format: ExportFormat,
-        /// The resources it lacks.
+        /// The missing resources.
         needed: String,
-        /// The resources it has.
+        /// The resources of the workload.
         has: Vec<String>,
     },
-    /// Writing failed.
+    /// The output cannot be written.
     #[error("{}{source}", path.as_ref().map_or(String::new(), |p| format!("{}: ", p.display())))]
     Io {
-        /// The file, if it is one.
+        /// The file, if the output is one.
         path: Option<PathBuf>,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
 }
@@ -109,10 +108,10 @@ impl From<io::Error> for ExportError {
     }
 }
 
-/// Writes `w` in a format.
+/// Writes a workload in a format.
 ///
 /// # Errors
-/// If the workload lacks a resource that the format needs, or writing fails.
+/// Returns an error if the workload does not have a resource that the format needs, or if writing fails.
 pub fn export(w: &Workload, format: ExportFormat, out: &mut dyn Write) -> Result<Exported, ExportError> {
     match format {
         ExportFormat::SdrfCsv => sdrf_csv(w, out),
@@ -121,10 +120,10 @@ pub fn export(w: &Workload, format: ExportFormat, out: &mut dyn Write) -> Result
     }
 }
 
-/// Writes `w` in a format to a file, which appears whole or not at all.
+/// Writes a workload in a format to a file, atomically.
 ///
 /// # Errors
-/// As [`export`]; nothing is left behind then.
+/// Returns an error as [`export`] does; the file is unchanged then.
 pub fn export_file(w: &Workload, format: ExportFormat, path: &Path) -> Result<Exported, ExportError> {
     replace_file(path, |file| {
         let mut out = BufWriter::new(file);
@@ -138,22 +137,22 @@ pub fn export_file(w: &Workload, format: ExportFormat, path: &Path) -> Result<Ex
     })
 }
 
-/// The first resource with one of these names.
+/// Returns the first resource with one of these names.
 fn resource(w: &Workload, names: &[&str]) -> Option<usize> {
     names.iter().find_map(|n| w.resources().iter().position(|r| r.name.eq_ignore_ascii_case(n)))
 }
 
-/// Where the processors are; the format cannot do without them.
+/// Returns the resource of processors, which the format needs.
 fn processors(w: &Workload, format: ExportFormat) -> Result<usize, ExportError> {
     resource(w, &["cpu", "cpus", "cores", "processors", "nodes"])
-        .ok_or_else(|| lacking(w, format, "a resource named cpu".to_string()))
+        .ok_or_else(|| missing_resources(w, format, "a resource named cpu".to_string()))
 }
 
-fn lacking(w: &Workload, format: ExportFormat, needed: String) -> ExportError {
+fn missing_resources(w: &Workload, format: ExportFormat, needed: String) -> ExportError {
     ExportError::Resources { format, needed, has: w.resources().iter().map(|r| r.name.clone()).collect() }
 }
 
-/// Collects what is lost on the way.
+/// Collects the sentences on lost information.
 #[derive(Default)]
 struct Losses {
     times: u64,
@@ -161,44 +160,45 @@ struct Losses {
 }
 
 impl Losses {
-    fn say(&mut self, sentence: impl Into<String>) {
+    fn add(&mut self, sentence: impl Into<String>) {
         self.sentences.push(sentence.into());
     }
 
-    /// Whole units of `unit_ns`, to the nearest; counts times that were not whole.
+    /// Rounds a time to the nearest multiple of `unit_ns`, in that unit, and counts times that were not multiples.
     fn rounded(&mut self, ns: u64, unit_ns: u64) -> u64 {
         self.times += u64::from(!ns.is_multiple_of(unit_ns));
         // Times are at most 2^63, so half a unit fits on top.
         (ns + unit_ns / 2) / unit_ns
     }
 
-    /// Says which resources and columns of a workload a format has no place for.
+    /// Adds a sentence on the resources and columns that the format does not hold.
     fn left_out(&mut self, w: &Workload, kept: &[usize], columns: &[(&str, bool)]) {
         let resources =
             w.resources().iter().enumerate().filter(|(i, _)| !kept.contains(i)).map(|(_, r)| r.name.as_str());
         let columns = columns.iter().filter(|c| c.1).map(|c| c.0);
         let all: Vec<&str> = resources.chain(columns).collect();
         if !all.is_empty() {
-            self.say(format!("left out: {}", all.join(", ")));
+            self.add(format!("not exported: {}", all.join(", ")));
         }
     }
 
-    fn starts(&mut self, w: &Workload, instead: &str) {
+    /// Adds a sentence if original starts are unknown.
+    fn unknown_starts(&mut self, w: &Workload, instead: &str) {
         let unknown = (0..w.len()).filter(|&row| w.start(row).is_none()).count();
         if unknown > 0 {
-            self.say(format!("{unknown} rows have no original start; {instead}"));
+            self.add(format!("{unknown} rows have no original start; {instead}"));
         }
     }
 
     fn finish(mut self, tasks: u64, unit: &str) -> Exported {
         if self.times > 0 {
-            self.say(format!("{} times were rounded to whole {unit}", self.times));
+            self.add(format!("{} times are rounded to whole {unit}", self.times));
         }
         Exported { tasks, losses: self.sentences }
     }
 }
 
-/// The end of the original run in whole seconds after the first submission, for headers.
+/// Returns the last original finish, rounded up to whole seconds.
 fn last_finish_s(w: &Workload) -> u64 {
     mean_use(w).last_finish.nanos().div_ceil(1_000_000_000)
 }

@@ -1,4 +1,4 @@
-//! The Standard Workload Format, version 2.2 (Chapin et al., 1999; Parallel Workloads Archive).
+//! Writes the Standard Workload Format, version 2.2 (Chapin et al., 1999; Parallel Workloads Archive).
 
 use std::io::Write;
 
@@ -8,12 +8,11 @@ use super::{ExportError, ExportFormat, Exported, Losses, last_finish_s, processo
 
 const SECOND: u64 = 1_000_000_000;
 
-/// Writes a job a line in 18 fields after header comments: whole seconds, whole processors (a
-/// fraction takes a whole one), memory per processor in KB, users, accounts and queues by numbers
-/// from 1, and -1 for what is not known.
+/// Writes header comments and one line of 18 fields per job: whole seconds, whole processors (a fraction is rounded
+/// up), memory per processor in KB, users, accounts and queues as numbers from 1, and -1 for unknown values.
 ///
 /// # Errors
-/// If the workload has no processors, or writing fails.
+/// Returns an error if the workload has no processors, or if writing fails.
 pub fn swf(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
     let cpu = processors(w, ExportFormat::Swf)?;
     let c = w.columns();
@@ -23,12 +22,12 @@ pub fn swf(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
     losses.left_out(
         w,
         &kept,
-        &[("users' names (their numbers stand for them)", true), ("accounts' names", c.account.is_some())],
+        &[("names of users (numbers replace them)", true), ("names of accounts", c.account.is_some())],
     );
     if let Some(r) = resource(w, &["mem", "memory"]).filter(|_| memory.is_none()) {
-        losses.say(format!("memory is in {:?}, which cannot be turned into KB", w.resources()[r].unit));
+        losses.add(format!("memory is in {:?}, which cannot be converted to KB", w.resources()[r].unit));
     }
-    losses.starts(w, "their wait is -1");
+    losses.unknown_starts(w, "their wait is -1");
     header(w, out)?;
     let (mut job, mut fractions, mut uneven) = (0u64, 0u64, 0u64);
     for row in 0..w.len() {
@@ -64,10 +63,10 @@ pub fn swf(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportError> {
     }
     out.flush()?;
     if fractions > 0 {
-        losses.say(format!("{fractions} rows ask for a fraction of a processor and got a whole one"));
+        losses.add(format!("{fractions} rows request a fraction of a processor and get a whole one"));
     }
     if uneven > 0 {
-        losses.say(format!("the memory of {uneven} rows was rounded up to whole KB per processor"));
+        losses.add(format!("the memory of {uneven} rows is rounded up to whole KB per processor"));
     }
     Ok(losses.finish(job, "seconds"))
 }
@@ -76,13 +75,13 @@ fn or_unknown<T: ToString>(value: Option<T>) -> String {
     value.map_or("-1".to_string(), |v| v.to_string())
 }
 
-/// Processors of a row, at least one, and whether that is more than it asks for.
+/// Returns the processors of a row, at least one, and whether that is more than it requests.
 pub(super) fn whole_processors(w: &Workload, row: usize, cpu: usize) -> (u64, bool) {
     let (amount, steps) = (w.amounts(row)[cpu].0, w.resources()[cpu].steps());
     (amount.div_ceil(steps).max(1), amount == 0 || !amount.is_multiple_of(steps))
 }
 
-/// KB in one unit of a resource, as a fraction.
+/// Returns the KB in one unit of a resource, as numerator and denominator.
 fn kilobytes(r: &Resource) -> Option<(u128, u128)> {
     Some(match r.unit.as_str() {
         "B" | "bytes" => (1, 1024),
@@ -97,15 +96,15 @@ fn kilobytes(r: &Resource) -> Option<(u128, u128)> {
 fn header(w: &Workload, out: &mut dyn Write) -> Result<(), ExportError> {
     writeln!(out, "; Version: 2.2")?;
     writeln!(out, "; Conversion: evenhand {}", env!("CARGO_PKG_VERSION"))?;
-    let ours = ["version", "conversion", "maxjobs", "maxrecords", "endtime", "queue", "queues"];
+    let written_here = ["version", "conversion", "maxjobs", "maxrecords", "endtime", "queue", "queues"];
     let mut start = 0;
     for (key, value) in w.header() {
         if key.eq_ignore_ascii_case("UnixStartTime") {
             start = value.trim().parse().unwrap_or(0u64);
         }
-        // A line break in a comment would begin a job.
+        // A line break in a comment would start a job.
         let line = |text: &str| text.replace(['\n', '\r'], " ");
-        if !ours.contains(&key.to_ascii_lowercase().as_str()) {
+        if !written_here.contains(&key.to_ascii_lowercase().as_str()) {
             writeln!(out, "; {}: {}", line(key), line(value))?;
         }
     }

@@ -1,16 +1,16 @@
-//! Like Google's ClusterData2011_2 (Reiss, Wilkes, Hellerstein, 2011; CC-BY 4.0).
+//! Generates workloads that resemble Google's ClusterData2011_2 (Reiss, Wilkes, Hellerstein, 2011; CC-BY 4.0).
 //!
-//! Calibrated on the first 19.65 hours of its task events and, for jobs, on all 29 days: see the
-//! constants below. What is kept: tasks per user (quantiles and concentration), jobs that submit
-//! all their tasks microseconds apart with one demand vector, tasks per job, the most common
-//! vectors, few vectors a user, run times, and the rhythm of day and week. Some tasks come hours
-//! after their job, as resubmissions after evictions and failures do in the trace.
+//! Calibrated on the first 19.65 hours of its task events and, for jobs, on all 29 days: see the constants below. The
+//! generator reproduces tasks per user (quantiles and concentration), jobs that submit all their tasks microseconds
+//! apart with one demand vector, tasks per job, the most common vectors, few vectors per user, run times, and the daily
+//! and weekly profile. Some tasks are submitted hours after their job, like resubmissions after evictions and failures
+//! in the trace.
 
 use evenhand_model::{Batch, Columns, DemandId, Nano, Resource, Span, Time, UserId, Workload, WorkloadBuilder};
 use rayon::prelude::*;
 
-use super::arrivals::{Habit, Rhythm, submissions};
-use super::law::{Quantiles, four_digits, tasks_per_user};
+use super::arrivals::{ArrivalProfile, SubmissionPattern, submissions};
+use super::quantile_function::{QuantileFunction, four_digits, tasks_per_user};
 use super::{GenerateOptions, names};
 use evenhand_model::random::Stream;
 
@@ -41,16 +41,15 @@ const RUN_S: [(f64, f64); 9] = [
     (0.99, 28_766.0),
     (0.999, 50_400.0),
 ];
-/// How much of the variation of log run times lies between jobs; the rest is between the tasks of
-/// one job.
+/// The fraction of the variance of log run times that lies between jobs; the rest lies between the tasks of a job.
 const RUN_BETWEEN_JOBS: f64 = 0.9;
 
-/// Seconds from a job's submission to that of its tasks that come late.
+/// The delay of late tasks after the submission of their job, in seconds.
 const LATE_S: [(f64, f64); 5] = [(0.05, 104.0), (0.25, 1010.0), (0.50, 3510.0), (0.75, 7313.0), (0.95, 41_972.0)];
-/// The share of tasks that come late.
+/// The fraction of tasks that are late.
 const LATE: f64 = 0.11;
 
-/// Tasks per job: sizes that stand out, with their shares of jobs. The rest follows a Pareto law.
+/// Tasks per job: frequent sizes with their fractions of jobs. The other sizes follow a Pareto distribution.
 const JOB_SIZES: [(u32, f64); 32] = [
     (1, 0.7790),
     (2, 0.0380),
@@ -87,8 +86,8 @@ const JOB_SIZES: [(u32, f64); 32] = [
 ];
 const JOB_TAIL: (f64, f64, f64) = (0.65, 11.0, 20_000.0);
 
-/// The most common demand vectors (CPU and memory in millionths of the largest machine) with
-/// their shares of tasks; together three tasks of five.
+/// The most common demand vectors (CPU and memory in millionths of the largest machine) with their fractions of tasks;
+/// together 60 % of the tasks.
 const VECTORS: [(u32, u32, f64); 30] = [
     (62_500, 31_800, 0.081),
     (24_990, 33_390, 0.059),
@@ -121,29 +120,29 @@ const VECTORS: [(u32, u32, f64); 30] = [
     (12_500, 23_320, 0.005),
     (125_000, 31_800, 0.005),
 ];
-/// Log10 of CPU and memory of the median vector of a user: mean, deviation, their correlation.
+/// Log10 of CPU and memory of the median vector of a user: means, standard deviations, correlation.
 const USER_VECTOR: ([f64; 2], [f64; 2], f64) = ([-1.51, -1.77], [0.47, 0.52], 0.55);
-/// Users whose vectors lie farther above the mean (in deviations) have few tasks in the trace: 99
-/// of 100 tasks ask for at most 0.125 CPU.
+/// The largest distance of a user's median vector above the mean, in standard deviations. Users beyond it have few
+/// tasks in the trace: 99 % of the tasks request at most 0.125 CPU.
 const LARGEST_CENTRE: f64 = 0.9;
-/// Deviation of log10 between the vectors of one user.
+/// The standard deviation of log10 between the vectors of one user.
 const VECTOR_SPREAD: f64 = 0.2;
 
-const HABIT: Habit = Habit { sessions: 0.8, at_once: 0.4, at_once_us: 3000, pause_us: 120e6 };
+const PATTERN: SubmissionPattern = SubmissionPattern { sessions: 0.8, at_once: 0.4, at_once_us: 3000, pause_us: 120e6 };
 
-/// A job: tasks of one vector submitted together.
+/// A job: tasks with one vector that are submitted together.
 struct Job {
     submit_us: u64,
     tasks: u32,
     user: u32,
     demand: u32,
-    /// The normal score of the job's run time.
+    /// The normal score of the run time.
     run: f64,
-    /// Which stream its tasks draw from: unique, whatever the order of jobs.
+    /// The index of the random stream of its tasks: unique, and independent of the order of jobs.
     stream: u64,
 }
 
-/// A user's jobs, with demands numbered from 0 within `vectors`.
+/// The jobs of a user; their demands are indexes into `vectors`.
 struct UserJobs {
     jobs: Vec<Job>,
     vectors: Vec<[Nano; 2]>,
@@ -157,13 +156,13 @@ struct Row {
 }
 
 pub(super) fn generate(options: &GenerateOptions) -> Workload {
-    let rhythm = Rhythm::new(options.horizon_us());
-    let law = Quantiles::new(&TASKS_PER_USER);
-    let counts = tasks_per_user(&law, options.tasks, options.users, &mut Stream::new(options.seed, "users", 0));
+    let profile = ArrivalProfile::new(options.horizon_us());
+    let per_user = QuantileFunction::new(&TASKS_PER_USER);
+    let counts = tasks_per_user(&per_user, options.tasks, options.users, &mut Stream::new(options.seed, "users", 0));
     let users: Vec<UserJobs> = counts
         .par_iter()
         .enumerate()
-        .map(|(user, &(tasks, weight))| user_jobs(options.seed, user as u32, tasks, weight, &rhythm))
+        .map(|(user, &(tasks, weight))| user_jobs(options.seed, user as u32, tasks, weight, &profile))
         .collect();
     let mut demands = Vec::new();
     let mut jobs = Vec::with_capacity(users.iter().map(|u| u.jobs.len()).sum());
@@ -172,7 +171,7 @@ pub(super) fn generate(options: &GenerateOptions) -> Workload {
         demands.extend(user.vectors.iter().flatten());
         jobs.extend(user.jobs.into_iter().map(|job| Job { demand: first + job.demand, ..job }));
     }
-    let rows = rows(&jobs, options, &rhythm);
+    let rows = rows(&jobs, options, &profile);
     let columns = Columns {
         submit: rows.par_iter().map(|r| Time::from_nanos((FIRST_US + r.submit_us) * 1000)).collect(),
         duration: rows.par_iter().map(|r| Span::from_nanos(r.run_us * 1000)).collect(),
@@ -186,11 +185,11 @@ pub(super) fn generate(options: &GenerateOptions) -> Workload {
     options.build(WorkloadBuilder::new(resources), batch)
 }
 
-/// Every task, sorted by submission.
-fn rows(jobs: &[Job], options: &GenerateOptions, rhythm: &Rhythm) -> Vec<Row> {
-    /// Tasks a thread makes at a time.
+/// Generates every task, sorted by submission.
+fn rows(jobs: &[Job], options: &GenerateOptions, profile: &ArrivalProfile) -> Vec<Row> {
+    /// The number of tasks that a thread generates at a time.
     const PIECE: usize = 1 << 16;
-    let (run, late) = (Quantiles::new(&RUN_S), Quantiles::new(&LATE_S));
+    let (run, late) = (QuantileFunction::new(&RUN_S), QuantileFunction::new(&LATE_S));
     let mut rows = vec![Row::default(); options.tasks as usize];
     let mut pieces = Vec::new();
     let mut rest = rows.as_mut_slice();
@@ -209,26 +208,34 @@ fn rows(jobs: &[Job], options: &GenerateOptions, rhythm: &Rhythm) -> Vec<Row> {
     pieces.into_par_iter().for_each(|(first, jobs, mut rows)| {
         for (i, job) in jobs.iter().enumerate() {
             let (mine, after) = rows.split_at_mut(job.tasks as usize);
-            tasks(job, (first + i) as u32, mine, options.seed, rhythm.horizon_us(), &run, &late);
+            tasks(job, (first + i) as u32, mine, options.seed, profile.horizon_us(), &run, &late);
             rows = after;
         }
     });
-    // The order is total (time, job, run time), so an unstable sort has one result.
+    // The order is total (time, job, run time), so the result of an unstable sort is unique.
     rows.par_sort_unstable();
-    // Submissions begin at the trace's first instant.
+    // Submissions begin at the first instant of the trace.
     if let Some(first) = rows.first_mut() {
         first.submit_us = 0;
     }
     rows
 }
 
-fn tasks(job: &Job, index: u32, rows: &mut [Row], seed: u64, horizon: u64, run: &Quantiles, late: &Quantiles) {
+fn tasks(
+    job: &Job,
+    index: u32,
+    rows: &mut [Row],
+    seed: u64,
+    horizon: u64,
+    run: &QuantileFunction,
+    late: &QuantileFunction,
+) {
     let mut random = Stream::new(seed, "tasks", job.stream);
     let (between, within) = (libm::sqrt(RUN_BETWEEN_JOBS), libm::sqrt(1.0 - RUN_BETWEEN_JOBS));
     let mut t = job.submit_us;
     for (i, row) in rows.iter_mut().enumerate() {
         let run_s = run.at(between * job.run + within * random.normal());
-        // Nothing runs longer than the whole span.
+        // No task runs longer than the whole period.
         let run_us = ((run_s * 1e6) as u64).clamp(1, horizon);
         let mut submit_us = t.min(horizon - 1);
         if i > 0 && random.uniform() < LATE {
@@ -243,9 +250,9 @@ fn tasks(job: &Job, index: u32, rows: &mut [Row], seed: u64, horizon: u64, run: 
     }
 }
 
-fn user_jobs(seed: u64, user: u32, tasks: u64, weight: f64, rhythm: &Rhythm) -> UserJobs {
+fn user_jobs(seed: u64, user: u32, tasks: u64, weight: f64, profile: &ArrivalProfile) -> UserJobs {
     let mut random = Stream::new(seed, "user", u64::from(user));
-    // One or two vectors at the median, five at three quarters, 60 to 90 for the very active.
+    // One or two vectors at the median, five at the third quartile, 60 to 90 for the most active users.
     let vectors = libm::round(libm::pow(weight, 0.42) * libm::exp(0.3 * random.normal())).clamp(1.0, 240.0) as u32;
     let vectors = user_vectors(vectors, &mut random);
     let mut sizes = Vec::new();
@@ -255,13 +262,13 @@ fn user_jobs(seed: u64, user: u32, tasks: u64, weight: f64, rhythm: &Rhythm) -> 
         sizes.push(size as u32);
         left -= size;
     }
-    let times = submissions(sizes.len(), rhythm, &HABIT, &mut random);
+    let times = submissions(sizes.len(), profile, &PATTERN, &mut random);
     let jobs = sizes
         .into_iter()
         .zip(times)
         .enumerate()
         .map(|(i, (tasks, submit_us))| {
-            // A user's first vectors are used more than the last.
+            // The first vectors of a user are used more often than the last.
             let chosen = random.uniform();
             Job {
                 submit_us,
@@ -284,8 +291,8 @@ fn job_size(random: &mut Stream) -> u32 {
             return size;
         }
     }
-    let (alpha, least, most) = JOB_TAIL;
-    random.pareto(alpha, least, most) as u32
+    let (alpha, min, max) = JOB_TAIL;
+    random.pareto(alpha, min, max) as u32
 }
 
 fn user_vectors(n: u32, random: &mut Stream) -> Vec<[Nano; 2]> {
@@ -303,7 +310,7 @@ fn user_vectors(n: u32, random: &mut Stream) -> Vec<[Nano; 2]> {
                 }
             }
             let draw = centre.map(|c| libm::pow(10.0, c + VECTOR_SPREAD * random.normal()));
-            // CPU is asked for in 160ths of a machine, as the trace rounds them.
+            // The trace rounds CPU requests to 160ths of a machine.
             let cpu = (draw[0] * 160.0).round().clamp(1.0, 80.0) * 0.006_248_8;
             [four_digits(cpu), four_digits(draw[1].clamp(0.0005, 0.5))]
         })
@@ -316,12 +323,12 @@ mod tests {
 
     /// The jobs of as many tasks and users as the trace's first 19.65 hours.
     fn window_a(seed: u64) -> Vec<UserJobs> {
-        let rhythm = Rhythm::new(70_756_000_000);
-        let law = Quantiles::new(&TASKS_PER_USER);
-        tasks_per_user(&law, 509_816, 391, &mut Stream::new(seed, "users", 0))
+        let profile = ArrivalProfile::new(70_756_000_000);
+        let per_user = QuantileFunction::new(&TASKS_PER_USER);
+        tasks_per_user(&per_user, 509_816, 391, &mut Stream::new(seed, "users", 0))
             .iter()
             .enumerate()
-            .map(|(user, &(tasks, weight))| user_jobs(seed, user as u32, tasks, weight, &rhythm))
+            .map(|(user, &(tasks, weight))| user_jobs(seed, user as u32, tasks, weight, &profile))
             .collect()
     }
 
@@ -330,7 +337,7 @@ mod tests {
     }
 
     #[test]
-    fn jobs_are_as_large_and_as_bunched_as_measured() {
+    fn sizes_and_bursts_of_jobs_match_the_trace() {
         for seed in 1..=4 {
             let users = window_a(seed);
             let jobs: Vec<&Job> = users.iter().flat_map(|u| &u.jobs).collect();

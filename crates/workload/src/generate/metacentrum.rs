@@ -1,15 +1,15 @@
-//! Like MetaCentrum: CERIT-SC, server wagap, January to March 2013 (Klusáček, in the data sets of
-//! the Alea simulator).
+//! Generates workloads that resemble MetaCentrum: CERIT-SC, server wagap, January to March 2013 (Klusáček, in the data
+//! sets of the Alea simulator).
 //!
-//! Calibrated on its 17,900 jobs of 75 users over 89 days. What is kept: jobs per user, the queues
-//! with their limits of wall time and, in each, run times, processors and memory; arrays of
-//! similar jobs submitted together; few users with most of the processor time.
+//! Calibrated on its 17,900 jobs of 75 users over 89 days. The generator reproduces jobs per user; the queues with
+//! their limits of wall time and, for each queue, run times, processors and memory; arrays of similar jobs that are
+//! submitted together; and few users with most of the processor time.
 
 use evenhand_model::{Batch, Columns, DemandId, Nano, Resource, Span, Time, UserId, Workload, WorkloadBuilder};
 use rayon::prelude::*;
 
-use super::arrivals::{Habit, Rhythm, submissions};
-use super::law::{Quantiles, tasks_per_user};
+use super::arrivals::{ArrivalProfile, SubmissionPattern, submissions};
+use super::quantile_function::{QuantileFunction, tasks_per_user};
 use super::{GenerateOptions, names};
 use evenhand_model::random::Stream;
 
@@ -17,10 +17,10 @@ use evenhand_model::random::Stream;
 const JOBS_PER_USER: [(f64, f64); 7] =
     [(0.05, 1.0), (0.25, 17.0), (0.50, 51.0), (0.75, 240.0), (0.90, 424.0), (0.95, 1304.0), (0.993, 3343.0)];
 
-/// Probabilities of the quantiles of a queue.
+/// The probabilities of the quantiles of a queue.
 const AT: [f64; 6] = [0.05, 0.25, 0.50, 0.75, 0.95, 0.99];
 
-/// A queue: its wall-time limit, its share of jobs, and quantiles of what runs in it.
+/// A queue: its limit of wall time, its fraction of jobs, and quantiles of its jobs.
 struct Queue {
     name: &'static str,
     limit_s: u64,
@@ -92,29 +92,30 @@ const QUEUES: [Queue; 7] = [
     },
 ];
 
-/// What people ask for: numbers of processors, and memory in MB.
+/// The usual requests: numbers of processors, and memory in MB.
 const PROCESSORS: [u32; 16] = [1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 20, 24, 32, 48, 64, 80];
 const MEMORY_MB: [u32; 30] = [
     100, 200, 300, 400, 500, 1024, 2048, 3072, 4096, 5120, 6144, 8192, 10_240, 12_288, 16_384, 20_480, 24_576, 30_720,
     32_768, 40_960, 51_200, 61_440, 65_536, 81_920, 102_400, 131_072, 163_840, 204_800, 307_200, 512_000,
 ];
-/// Correlation between the normal scores of processors and memory of a job.
+/// The correlation between the normal scores of the processors and the memory of a job.
 const PROCESSORS_AND_MEMORY: f64 = 0.45;
-/// One job in fifty spans several nodes.
+/// The fraction of jobs on several nodes.
 const MULTI_NODE: f64 = 0.02;
-/// The share of jobs that ask for the whole wall time of their queue.
+/// The fraction of jobs that request the whole wall time of their queue.
 const WHOLE_LIMIT: f64 = 0.75;
-/// How much of the variation of log run times lies between the kinds of jobs of a user.
+/// The fraction of the variance of log run times that lies between the kinds of jobs of a user.
 const RUN_BETWEEN_KINDS: f64 = 0.6;
-/// Jobs of an array: the chance of one alone, else a Pareto law.
-const ALONE: f64 = 0.6;
+/// The size of an array: the probability of a single job; other sizes follow a Pareto distribution.
+const SINGLE: f64 = 0.6;
 const ARRAY: (f64, f64, f64) = (1.0, 2.0, 400.0);
-/// Users per account, roughly.
+/// The approximate number of users per account.
 const USERS_PER_ACCOUNT: u32 = 5;
 
-const HABIT: Habit = Habit { sessions: 0.62, at_once: 0.2, at_once_us: 60_000_000, pause_us: 1500e6 };
+const PATTERN: SubmissionPattern =
+    SubmissionPattern { sessions: 0.62, at_once: 0.2, at_once_us: 60_000_000, pause_us: 1500e6 };
 
-/// A kind of job that a user submits again and again.
+/// A kind of job that a user submits repeatedly.
 struct Kind {
     queue: usize,
     demand: [Nano; 2],
@@ -131,10 +132,10 @@ struct Row {
 
 pub(super) fn generate(options: &GenerateOptions) -> Workload {
     let horizon_us = options.horizon_us();
-    let rhythm = Rhythm::new(horizon_us);
-    let runs: Vec<Quantiles> = QUEUES.iter().map(|q| quantiles(&q.run_s)).collect();
-    let law = Quantiles::new(&JOBS_PER_USER);
-    let counts = tasks_per_user(&law, options.tasks, options.users, &mut Stream::new(options.seed, "users", 0));
+    let profile = ArrivalProfile::new(horizon_us);
+    let runs: Vec<QuantileFunction> = QUEUES.iter().map(|q| quantiles(&q.run_s)).collect();
+    let per_user = QuantileFunction::new(&JOBS_PER_USER);
+    let counts = tasks_per_user(&per_user, options.tasks, options.users, &mut Stream::new(options.seed, "users", 0));
     let users: Vec<(Vec<Kind>, Vec<Row>)> = counts
         .par_iter()
         .enumerate()
@@ -142,7 +143,7 @@ pub(super) fn generate(options: &GenerateOptions) -> Workload {
             let mut random = Stream::new(options.seed, "user", user as u64);
             let kinds = libm::pow(weight, 0.45).max(1.0) as usize;
             let kinds: Vec<Kind> = (0..kinds).map(|_| kind(&mut random)).collect();
-            let rows = rows(user as u32, jobs as usize, &kinds, &rhythm, &runs, &mut random);
+            let rows = rows(user as u32, jobs as usize, &kinds, &profile, &runs, &mut random);
             (kinds, rows)
         })
         .collect();
@@ -152,7 +153,7 @@ pub(super) fn generate(options: &GenerateOptions) -> Workload {
         rows.extend(jobs.into_iter().map(|r| Row { kind: first + r.kind, ..r }));
         kinds.extend(mine);
     }
-    // Stable: jobs of one second stay in the order of users and of their own submissions.
+    // Stable: jobs of the same second keep the order of users and submissions.
     rows.par_sort_by_key(|r| r.submit_s);
     let begin = rows.first().map_or(0, |r| r.submit_s);
     let accounts = options.users.div_ceil(USERS_PER_ACCOUNT);
@@ -178,8 +179,8 @@ pub(super) fn generate(options: &GenerateOptions) -> Workload {
     options.build(WorkloadBuilder::new([Resource::new("cpu", "processors"), Resource::new("mem", "KB")]), batch)
 }
 
-fn quantiles(values: &[f64; 6]) -> Quantiles {
-    Quantiles::new(&std::array::from_fn::<_, 6, _>(|i| (AT[i], values[i])))
+fn quantiles(values: &[f64; 6]) -> QuantileFunction {
+    QuantileFunction::new(&std::array::from_fn::<_, 6, _>(|i| (AT[i], values[i])))
 }
 
 fn kind(random: &mut Stream) -> Kind {
@@ -200,24 +201,31 @@ fn kind(random: &mut Stream) -> Kind {
     Kind { queue, demand: demand.map(|units| Nano::from(units) * 1_000_000_000), run: random.normal() }
 }
 
-/// The entry of a growing list nearest to `value` in proportion.
+/// Returns the entry of an increasing list whose ratio to `value` is closest to 1.
 fn nearest(list: &[u32], value: f64) -> u32 {
     let distance = |&entry: &u32| (libm::log(f64::from(entry)) - libm::log(value)).abs();
     let closer = |a: &&u32, b: &&u32| distance(a).total_cmp(&distance(b));
     list.iter().min_by(closer).copied().unwrap_or(1)
 }
 
-fn rows(user: u32, jobs: usize, kinds: &[Kind], rhythm: &Rhythm, runs: &[Quantiles], random: &mut Stream) -> Vec<Row> {
+fn rows(
+    user: u32,
+    jobs: usize,
+    kinds: &[Kind],
+    profile: &ArrivalProfile,
+    runs: &[QuantileFunction],
+    random: &mut Stream,
+) -> Vec<Row> {
     let mut arrays = Vec::new();
     let mut left = jobs;
     while left > 0 {
-        let (alpha, least, most) = ARRAY;
-        let size = if random.uniform() < ALONE { 1 } else { random.pareto(alpha, least, most) as usize };
+        let (alpha, min, max) = ARRAY;
+        let size = if random.uniform() < SINGLE { 1 } else { random.pareto(alpha, min, max) as usize };
         arrays.push(size.clamp(1, left));
         left -= size.clamp(1, left);
     }
-    let times = submissions(arrays.len(), rhythm, &HABIT, random);
-    let last_s = (rhythm.horizon_us() - 1) / 1_000_000;
+    let times = submissions(arrays.len(), profile, &PATTERN, random);
+    let last_s = (profile.horizon_us() - 1) / 1_000_000;
     let (between, within) = (libm::sqrt(RUN_BETWEEN_KINDS), libm::sqrt(1.0 - RUN_BETWEEN_KINDS));
     let mut rows = Vec::with_capacity(jobs);
     for (size, time_us) in arrays.into_iter().zip(times) {
@@ -232,7 +240,7 @@ fn rows(user: u32, jobs: usize, kinds: &[Kind], rhythm: &Rhythm, runs: &[Quantil
             let part = limit_s / 8 * (4 + random.below(4));
             let requested_s = if whole || part < run_s { limit_s } else { part };
             rows.push(Row { submit_s: submit_s.min(last_s), user, kind, run_s, requested_s });
-            // Some submissions of a script fall into one second.
+            // A script submits some of its jobs within one second.
             submit_s += u64::from(random.uniform() < 0.4);
         }
     }

@@ -1,13 +1,13 @@
-//! Workloads made to look like measured ones.
+//! Generates synthetic workloads that resemble measured ones.
 //!
-//! A generator is calibrated on published traces and keeps the features that decide who waits for
-//! whom: a few users with most of the tasks, few demand vectors, bursts, and run times over four
-//! orders of magnitude. The same options give the same workload on every machine.
+//! Each generator is calibrated on a published trace. It reproduces the features that decide who waits for whom: a few
+//! users with most of the tasks, few demand vectors, bursts, and run times over four orders of magnitude. The same
+//! options give the same workload on every machine.
 
 mod arrivals;
 mod google;
-mod law;
 mod metacentrum;
+mod quantile_function;
 
 use std::fmt;
 use std::str::FromStr;
@@ -15,100 +15,99 @@ use std::str::FromStr;
 use evenhand_model::{Batch, Workload, WorkloadBuilder};
 use thiserror::Error;
 
-/// Which trace the workload should look like.
+/// The trace on which a generator is calibrated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Like {
-    /// Google's ClusterData2011_2: jobs of many short tasks, CPU and memory normalised to the
-    /// largest machine.
+pub enum TraceModel {
+    /// Google's ClusterData2011_2: jobs of many short tasks, with CPU and memory normalised to the largest machine.
     Google2011,
-    /// MetaCentrum (CERIT-SC, server wagap, 2013): batch jobs with queues and requested wall
-    /// times, processors and KB of memory.
+    /// MetaCentrum (CERIT-SC, server wagap, 2013): batch jobs with queues and requested wall times, with processors and
+    /// KB of memory.
     MetaCentrum,
 }
 
-impl Like {
-    /// Every choice.
-    pub const ALL: [Like; 2] = [Like::Google2011, Like::MetaCentrum];
+impl TraceModel {
+    /// All models.
+    pub const ALL: [TraceModel; 2] = [TraceModel::Google2011, TraceModel::MetaCentrum];
 
-    /// As typed: `google2011`, `metacentrum`.
+    /// Returns the name on the command line: `google2011`, `metacentrum`.
     pub fn name(self) -> &'static str {
         match self {
-            Like::Google2011 => "google2011",
-            Like::MetaCentrum => "metacentrum",
+            TraceModel::Google2011 => "google2011",
+            TraceModel::MetaCentrum => "metacentrum",
         }
     }
 }
 
-impl fmt::Display for Like {
+impl fmt::Display for TraceModel {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.name())
     }
 }
 
-impl FromStr for Like {
+impl FromStr for TraceModel {
     type Err = GenerateError;
 
-    fn from_str(text: &str) -> Result<Like, GenerateError> {
-        Like::ALL
+    fn from_str(text: &str) -> Result<TraceModel, GenerateError> {
+        TraceModel::ALL
             .into_iter()
             .find(|l| l.name() == text)
             .ok_or_else(|| GenerateError::Unknown { found: text.to_string() })
     }
 }
 
-/// What to generate.
+/// The options of a generator.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct GenerateOptions {
-    /// Which trace it should look like.
-    pub like: Like,
-    /// Exactly so many tasks.
+    /// The trace that the workload resembles.
+    pub model: TraceModel,
+    /// The exact number of tasks.
     pub tasks: u64,
-    /// Exactly so many users, each with at least one task.
+    /// The exact number of users, each with at least one task.
     pub users: u32,
-    /// Tasks are submitted over about so many days.
+    /// The approximate period of submissions, in days.
     pub days: f64,
-    /// Other seeds give other workloads of the same kind.
+    /// The seed: other seeds give other workloads with the same statistics.
     pub seed: u64,
 }
 
-/// Why a workload cannot be generated.
+/// An error in the options of a generator.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum GenerateError {
-    /// There is no such trace to look like.
+    /// The model is unknown.
     #[error("found {found:?}, expected google2011 or metacentrum")]
     Unknown {
-        /// The name as found.
+        /// The name.
         found: String,
     },
-    /// No tasks.
-    #[error("a workload has at least 1 task; ask for more than 0")]
+    /// The number of tasks is 0.
+    #[error("a workload has at least 1 task; give a number greater than 0")]
     NoTasks,
-    /// No users.
-    #[error("a workload has at least 1 user; ask for more than 0")]
+    /// The number of users is 0.
+    #[error("a workload has at least 1 user; give a number greater than 0")]
     NoUsers,
-    /// More rows than a row number holds.
+    /// There are more tasks than a row index holds.
     #[error("{tasks} tasks are too many; a workload in memory has at most {}", u32::MAX)]
     TooManyTasks {
-        /// The tasks asked for.
+        /// The requested tasks.
         tasks: u64,
     },
-    /// More users than tasks.
-    #[error("{users} users cannot each have a task when there are {tasks}; ask for fewer users or more tasks")]
+    /// There are more users than tasks.
+    #[error("{users} users cannot each have a task when there are {tasks}; give fewer users or more tasks")]
     TooManyUsers {
-        /// The users asked for.
+        /// The requested users.
         users: u32,
-        /// The tasks asked for.
+        /// The requested tasks.
         tasks: u64,
     },
-    /// A span that is not a span.
+    /// The number of days is out of range.
     #[error("found {days} days, expected a number greater than 0 and at most {MAX_DAYS}")]
     Days {
-        /// The days asked for.
+        /// The requested days.
         days: f64,
     },
 }
 
-/// A century: far inside what a time holds.
+/// A century, well within the range of a time.
 const MAX_DAYS: f64 = 36_525.0;
 
 impl GenerateOptions {
@@ -137,44 +136,42 @@ impl GenerateOptions {
     }
 
     fn header(&self) -> [(&'static str, String); 2] {
-        let what = format!(
+        let description = format!(
             "like {}, {} tasks, {} users, {} days, seed {}",
-            self.like, self.tasks, self.users, self.days, self.seed
+            self.model, self.tasks, self.users, self.days, self.seed
         );
-        [("Generator", concat!("evenhand ", env!("CARGO_PKG_VERSION")).to_string()), ("Generated", what)]
+        [("Generator", concat!("evenhand ", env!("CARGO_PKG_VERSION")).to_string()), ("Generated", description)]
     }
 
     fn build(&self, mut builder: WorkloadBuilder, batch: Batch) -> Workload {
         builder.append_batch(batch);
         for (key, value) in self.header() {
-            builder.header(key, &value);
+            builder.add_header(key, &value);
         }
         builder.finish().expect("generated amounts have few digits and there is at least one task")
     }
 }
 
-/// Generates a workload.
-///
-/// The same options give the same workload, whatever the number of threads.
+/// Generates a workload. The result does not depend on the number of threads.
 ///
 /// ```
-/// use evenhand_workload::generate::{GenerateOptions, Like, generate};
-/// let options = GenerateOptions { like: Like::Google2011, tasks: 1000, users: 20, days: 0.5, seed: 1 };
+/// use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
+/// let options = GenerateOptions { model: TraceModel::Google2011, tasks: 1000, users: 20, days: 0.5, seed: 1 };
 /// let w = generate(&options).unwrap();
 /// assert_eq!((w.tasks(), w.users().len()), (1000, 20));
 /// ```
 ///
 /// # Errors
-/// If the options contradict each other.
+/// Returns an error if an option is out of range or two options contradict each other.
 pub fn generate(options: &GenerateOptions) -> Result<Workload, GenerateError> {
     options.check()?;
-    Ok(match options.like {
-        Like::Google2011 => google::generate(options),
-        Like::MetaCentrum => metacentrum::generate(options),
+    Ok(match options.model {
+        TraceModel::Google2011 => google::generate(options),
+        TraceModel::MetaCentrum => metacentrum::generate(options),
     })
 }
 
-/// The names `user-001`, …: as many digits as the largest number needs, so that they sort.
+/// Returns the names `user-001`, …, padded so that they sort by number.
 fn names(what: &str, n: u32) -> Vec<String> {
     let width = n.to_string().len();
     (1..=n).map(|i| format!("{what}-{i:0width$}")).collect()

@@ -1,9 +1,8 @@
-//! Batsim's JSON workloads: jobs that refer to profiles by name.
+//! Reads the JSON workloads of Batsim, whose jobs refer to profiles by name.
 //!
-//! Only delay profiles say how long a job runs (`"delay"` in Batsim 4, `"DelayProfile"` in 5);
-//! the others depend on a platform and are refused. Times are read from the digits as they are
-//! written, not through binary floating point. Batsim knows no users; a job's `user_id` or
-//! `user` is taken if it has one.
+//! Only delay profiles define a run time (`"delay"` in Batsim 4, `"DelayProfile"` in 5); the others depend on a
+//! platform and are errors. Times are parsed from their decimal digits, not through binary floating point. Batsim has
+//! no users; the `user_id` or `user` of a job is used if it is there.
 
 use std::collections::HashMap;
 
@@ -11,12 +10,12 @@ use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::error::{Problem, quoted};
-use super::number::{NANO, decimal, fits};
-use super::rows::{BYTE_ORDER_MARK, malformed};
+use super::error::{FieldError, quoted};
+use super::lines::{BYTE_ORDER_MARK, malformed};
+use super::parse_number::{NANO, decimal, fits};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
-use crate::input::{Meter, Shard};
+use crate::source::{Meter, Shard};
 
 const NO_USER: &str = "no user";
 
@@ -62,29 +61,29 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
     }
     let document: Document<'_> = serde_json::from_slice(text).map_err(|e| ImportError::Shape {
         file: file.clone(),
-        found: format!("a document that is no Batsim workload ({e})"),
+        found: format!("a document that is not a Batsim workload ({e})"),
         expected: "a JSON object with \"jobs\" and \"profiles\"".to_string(),
-        remedy: "check that it is whole and a workload, not a platform".to_string(),
+        remedy: "check that the file is complete and holds a workload, not a platform".to_string(),
     })?;
     let mut builder = WorkloadBuilder::new([Resource::new("cpu", "")]);
     let mut tally = Tally::default();
     let mut profiles = Profiles { raw: &document.profiles, known: HashMap::new() };
     for raw in &document.jobs {
         tally.rows_read += 1;
-        if let Err(problem) = job(raw, &mut profiles, &mut builder, &mut tally) {
+        if let Err(error) = job(raw, &mut profiles, &mut builder, &mut tally) {
             if !options.lenient {
                 let (line, column) = place(text, raw);
-                let mut error = problem.located(&file, line);
-                error.column = column;
-                return Err(error.into());
+                let mut row_error = error.located(&file, line);
+                row_error.column = column;
+                return Err(row_error.into());
             }
-            malformed(&mut tally, &problem);
+            malformed(&mut tally, &error);
         }
     }
     Ok(Part { builder, tally })
 }
 
-/// The line and column, from 1, where a job stands in the document it was read from.
+/// Returns the line and column of a job in its document; both count from 1.
 fn place(text: &[u8], raw: &RawValue) -> (u64, u64) {
     let at = (raw.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize).min(text.len());
     let before = &text[..at];
@@ -92,27 +91,27 @@ fn place(text: &[u8], raw: &RawValue) -> (u64, u64) {
     (memchr::memchr_iter(b'\n', before).count() as u64 + 1, (at - line_start) as u64 + 1)
 }
 
-/// The profiles' delays, each understood once.
+/// The delays of the profiles, each parsed once.
 struct Profiles<'a> {
     raw: &'a HashMap<String, &'a RawValue>,
     known: HashMap<&'a str, Result<Span, (String, String)>>,
 }
 
 impl<'a> Profiles<'a> {
-    fn delay(&mut self, name: &str) -> Result<Span, Box<Problem>> {
+    fn delay(&mut self, name: &str) -> Result<Span, Box<FieldError>> {
         let Some((name, raw)) = self.raw.get_key_value(name) else {
             let found = format!("the profile {}", quoted(name.as_bytes()));
-            return Err(Problem::of(0, found, "a profile that is in \"profiles\""));
+            return Err(FieldError::described(0, found, "a profile that is in \"profiles\""));
         };
         let known = self.known.entry(name).or_insert_with(|| delay(name, raw));
-        known.clone().map_err(|(found, expected)| Problem::of(0, found, expected))
+        known.clone().map_err(|(found, expected)| FieldError::described(0, found, expected))
     }
 }
 
 fn delay(name: &str, raw: &RawValue) -> Result<Span, (String, String)> {
     let named = quoted(name.as_bytes());
     let profile: Profile<'_> = serde_json::from_str(raw.get()).map_err(|e| {
-        (format!("the profile {named} that is none ({})", unplaced(&e)), "a profile with a \"type\"".to_string())
+        (format!("the invalid profile {named} ({})", unplaced(&e)), "a profile with a \"type\"".to_string())
     })?;
     if !matches!(profile.kind.as_str(), "delay" | "DelayProfile") {
         let found = format!("the profile {named} of type {}", quoted(profile.kind.as_bytes()));
@@ -126,7 +125,7 @@ fn delay(name: &str, raw: &RawValue) -> Result<Span, (String, String)> {
     })
 }
 
-/// What serde says, without the place inside the fragment, which would mislead.
+/// Returns the message of serde without its place, which counts from the fragment.
 fn unplaced(error: &serde_json::Error) -> String {
     let text = error.to_string();
     text.split(" at line ").next().unwrap_or_default().to_string()
@@ -137,10 +136,10 @@ fn job(
     profiles: &mut Profiles<'_>,
     builder: &mut WorkloadBuilder,
     tally: &mut Tally,
-) -> Result<(), Box<Problem>> {
+) -> Result<(), Box<FieldError>> {
     let job: Job<'_> = serde_json::from_str(raw.get()).map_err(|e| {
-        let found = format!("a job that is none ({})", unplaced(&e));
-        Problem::of(0, found, "a job with \"id\", \"subtime\", \"res\" and \"profile\"")
+        let found = format!("an invalid job ({})", unplaced(&e));
+        FieldError::described(0, found, "a job with \"id\", \"subtime\", \"res\" and \"profile\"")
     })?;
     let of_job = |what: &str, value: &RawValue| {
         format!("the {what} {} of job {}", quoted(value.get().as_bytes()), quoted(job.id.get().as_bytes()))
@@ -148,22 +147,23 @@ fn job(
     let seconds = |what: &'static str, value: &RawValue| {
         let nano = decimal(value.get().as_bytes()).map(|d| d.nano);
         let expected = "seconds, not negative, below 146 years";
-        nano.and_then(Time::checked_from_nanos).ok_or_else(|| Problem::of(0, of_job(what, value), expected))
+        nano.and_then(Time::checked_from_nanos).ok_or_else(|| FieldError::described(0, of_job(what, value), expected))
     };
     let submit = seconds("subtime", job.subtime)?;
     let processors = decimal(job.res.get().as_bytes()).map(|d| d.nano);
     let processors = processors.filter(|n| *n > 0 && n % NANO == 0 && fits(*n));
-    let processors =
-        processors.ok_or_else(|| Problem::of(0, of_job("res", job.res), "a whole number of resources, at least 1"))?;
+    let processors = processors
+        .ok_or_else(|| FieldError::described(0, of_job("res", job.res), "a whole number of resources, at least 1"))?;
     // Batsim writes -1 for a job without a limit.
     let limit = job.walltime.filter(|w| !matches!(w.get(), "-1" | "-1.0" | "null"));
     let requested = limit.map(|w| seconds("walltime", w)).transpose()?.map(|t| Span::from_nanos(t.nanos()));
     let duration = profiles.delay(&job.profile)?;
     let user = [job.user_id, job.user].into_iter().flatten().find(|u| u.get() != "null");
-    let user =
-        user.map(|u| name(u).ok_or_else(|| Problem::of(0, of_job("user", u), "a name or a number"))).transpose()?;
+    let user = user
+        .map(|u| name(u).ok_or_else(|| FieldError::described(0, of_job("user", u), "a name or a number")))
+        .transpose()?;
     if user.is_none() {
-        tally.bend(NO_USER);
+        tally.adjust(NO_USER);
     }
     builder.push(&Task {
         submit,
@@ -176,7 +176,7 @@ fn job(
     Ok(())
 }
 
-/// A string, or a number as it is written.
+/// Returns a string, or the digits of a number.
 fn name(raw: &RawValue) -> Option<String> {
     let text = raw.get();
     match text.as_bytes().first()? {
@@ -187,10 +187,11 @@ fn name(raw: &RawValue) -> Option<String> {
 }
 
 pub(super) fn assumptions(tally: &Tally) -> Vec<String> {
-    let mut sentences = vec!["A job runs as long as its profile delays; no original start is known.".to_string()];
-    let n = tally.bent.of(NO_USER);
+    let mut sentences = vec!["A job runs for the delay of its profile; original starts are unknown.".to_string()];
+    let n = tally.adjusted.of(NO_USER);
     if n > 0 {
-        sentences.push(format!("{} no user, and are given to one called unknown.", counted(n, "job has", "jobs have")));
+        sentences
+            .push(format!("{} no user and are assigned to the user \"unknown\".", counted(n, "job has", "jobs have")));
     }
     sentences
 }

@@ -1,4 +1,4 @@
-//! Why an import fails, in sentences that name the place and the remedy.
+//! Errors of an import, with place and remedy.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,106 +9,106 @@ use thiserror::Error;
 
 use super::ImportSummary;
 
-/// Why a trace cannot be imported.
+/// An error in importing a trace.
 #[derive(Debug, Error)]
 pub enum ImportError {
-    /// The operating system refused to open or read.
+    /// A file cannot be opened or read.
     #[error("{file}: {source}{}", io_remedy(source))]
     Io {
         /// The file or folder.
         file: String,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
-    /// A compressed stream is cut off or damaged.
-    #[error("{file}: found {} {compression} data ({detail}), expected a whole {compression} stream; fetch the file again",
+    /// A compressed stream is truncated or damaged.
+    #[error("{file}: found {} {compression} data ({detail}), expected a complete {compression} stream; fetch the file again",
         if *truncated { "truncated" } else { "damaged" })]
     Compression {
         /// The file.
         file: String,
         /// `gzip` or `zstd`.
         compression: &'static str,
-        /// Whether the stream ends too early.
+        /// Whether the stream is truncated.
         truncated: bool,
-        /// What the decompressor said.
+        /// The message of the decompressor.
         detail: String,
     },
-    /// A line that no trace has.
+    /// A line is longer than in any trace.
     #[error(
         "{file}: found more than {bytes} bytes without a line end, expected a trace of text lines; check that this is the right file"
     )]
     LongLine {
         /// The file.
         file: String,
-        /// How many bytes were looked at.
+        /// The bytes that were read.
         bytes: usize,
     },
-    /// A folder without a file that could be a part of the trace.
+    /// A folder has no file of the expected extensions.
     #[error(
-        "{folder}: found no file to read in this folder, expected {looked_for} (also with .gz or .zst); name the files themselves if they are called otherwise"
+        "{folder}: found no file to read in this folder, expected {looked_for} (also with .gz or .zst); name the files explicitly if they have other extensions"
     )]
     NoShard {
         /// The folder.
         folder: String,
-        /// The patterns that were looked for.
+        /// The expected patterns.
         looked_for: String,
     },
     /// No source was given.
     #[error("found no input, expected at least one file, folder or - for standard input; name one")]
     NoSource,
-    /// A file with nothing in it.
+    /// A file is empty.
     #[error("{file}: found an empty file, expected a trace; check that it was written completely")]
     EmptyFile {
         /// The file.
         file: String,
     },
-    /// The content tells no format.
+    /// The format cannot be detected.
     #[error(
-        "{file}: found a first line {found} that tells no format, expected one of {expected}; say which it is with --from"
+        "{file}: found a first line {found} of unknown format, expected one of {expected}; name the format with --from"
     )]
     UnclearFormat {
         /// The file.
         file: String,
-        /// Its first line, shortened.
+        /// The first line, shortened.
         found: String,
         /// The formats' names.
         expected: String,
     },
-    /// A row, or a place in a document, is not what the format says.
+    /// A row, or a place in a document, is malformed.
     #[error(transparent)]
     Row(#[from] RowError),
-    /// A file lacks something it needs as a whole.
+    /// A file as a whole does not have the expected form.
     #[error("{file}: found {found}, expected {expected}; {remedy}")]
     Shape {
         /// The file.
         file: String,
-        /// What is there.
+        /// What was found.
         found: String,
-        /// What should be.
+        /// What was expected.
         expected: String,
-        /// What to do.
+        /// The remedy.
         remedy: String,
     },
     /// Every row was dropped.
-    #[error("no task is left of this trace. {0} Give a longer part of it, or other options")]
+    #[error("no task of this trace is left. {0} Import a longer part of it, or change the options")]
     NothingLeft(Box<ImportSummary>),
-    /// The tasks make no workload.
-    #[error("the trace makes no workload: {0}")]
+    /// The tasks cannot form a workload.
+    #[error("the trace cannot become a workload: {0}")]
     Workload(#[from] WorkloadError),
-    /// The threads to work with could not be started.
+    /// The threads cannot be started.
     #[error("cannot start {threads} threads: {detail}; ask for fewer with --threads")]
     Threads {
-        /// How many were asked for.
+        /// The requested number.
         threads: usize,
-        /// What the system said.
+        /// The cause.
         detail: String,
     },
 }
 
 impl ImportError {
-    /// Whether the environment failed (exit status 3) rather than the input being wrong (2).
+    /// Returns whether the environment caused the error (exit status 3) and not the input (exit status 2).
     ///
-    /// A file that does not exist is a wrong input; one that may not be read is not.
+    /// A file that does not exist is an error of the input; a file without read permission is not.
     pub fn is_environment(&self) -> bool {
         match self {
             ImportError::Io { source, .. } => !matches!(
@@ -129,27 +129,27 @@ fn io_remedy(source: &io::Error) -> &'static str {
     }
 }
 
-/// A malformed row: where, what was found, what was expected, and the remedy.
+/// A malformed row: its place, what was found, what was expected, and the remedy.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{file}:{line}:{column}: found {found}, expected {expected}; {remedy}")]
 pub struct RowError {
     /// The file.
     pub file: String,
-    /// Counted from 1, in the decompressed text.
+    /// The line, counted from 1 in the decompressed text.
     pub line: u64,
     /// The byte in the line, counted from 1.
     pub column: u64,
-    /// What is there, shortened.
+    /// What was found, shortened.
     pub found: String,
-    /// What should be.
+    /// What was expected.
     pub expected: String,
-    /// What to do.
+    /// The remedy.
     pub remedy: String,
 }
 
-/// A [`RowError`] before its file and line are known.
+/// A malformed field or row, whose file and line are not yet known; see [`RowError`].
 #[derive(Debug)]
-pub(super) struct Problem {
+pub(super) struct FieldError {
     /// The byte in the line, counted from 0.
     pub(super) at: usize,
     pub(super) found: String,
@@ -159,18 +159,22 @@ pub(super) struct Problem {
 
 const REMEDY: &str = "correct the row, or pass --lenient to skip such rows";
 
-impl Problem {
-    /// A problem with the text `found`, which stands at byte `at` of the line.
-    pub(super) fn new(at: usize, found: &[u8], expected: impl Into<Cow<'static, str>>) -> Box<Problem> {
-        Problem::of(at, quoted(found), expected)
+impl FieldError {
+    /// Creates an error about the text `found` at byte `at` of the line, counted from 0.
+    pub(super) fn new(at: usize, found: &[u8], expected: impl Into<Cow<'static, str>>) -> Box<FieldError> {
+        FieldError::described(at, quoted(found), expected)
     }
 
-    /// A problem whose finding is a phrase of ours.
-    pub(super) fn of(at: usize, found: impl fmt::Display, expected: impl Into<Cow<'static, str>>) -> Box<Problem> {
-        Box::new(Problem { at, found: found.to_string(), expected: expected.into(), remedy: REMEDY })
+    /// Creates an error about byte `at` of the line, in which `found` is a description, not a quotation.
+    pub(super) fn described(
+        at: usize,
+        found: impl fmt::Display,
+        expected: impl Into<Cow<'static, str>>,
+    ) -> Box<FieldError> {
+        Box::new(FieldError { at, found: found.to_string(), expected: expected.into(), remedy: REMEDY })
     }
 
-    pub(super) fn remedy(mut self: Box<Problem>, remedy: &'static str) -> Box<Problem> {
+    pub(super) fn remedy(mut self: Box<FieldError>, remedy: &'static str) -> Box<FieldError> {
         self.remedy = remedy;
         self
     }
@@ -187,13 +191,13 @@ impl Problem {
     }
 }
 
-/// Text of the input as a message shows it: quoted, printable, not long.
+/// Quotes text of the input for a message: printable and short.
 pub(super) fn quoted(text: &[u8]) -> String {
     const LONGEST: usize = 40;
     if text.is_empty() {
         return "nothing".to_string();
     }
-    let shown = text.get(..LONGEST).unwrap_or(text).escape_ascii();
+    let printable = text.get(..LONGEST).unwrap_or(text).escape_ascii();
     let dots = if text.len() > LONGEST { "…" } else { "" };
-    format!("\"{shown}{dots}\"")
+    format!("\"{printable}{dots}\"")
 }

@@ -1,28 +1,27 @@
-//! A site's trace, in the format it has, to a [`Workload`].
+//! Imports traces of several formats to a [`Workload`].
 //!
-//! Each format is one file that turns the lines of one stream into tasks of a
-//! [`WorkloadBuilder`]; streams are read in parallel, one a worker, and added up in the order of
-//! their names, so that the result does not depend on the number of threads. Google's trace has
-//! state that crosses files, see `google2011`.
+//! The reader of each format converts the lines of one stream to tasks of a [`WorkloadBuilder`]. Streams are read in
+//! parallel, one per worker, and appended in the order of their names, so that the result does not depend on the number
+//! of threads. Google's trace has state that crosses files, see `google2011`.
 //!
-//! Nothing is guessed silently: what is dropped is counted by reason, what is assumed is a
-//! sentence in the [`ImportSummary`], and what is malformed is an error that names its place.
+//! Every deviation is reported: dropped rows are counted by reason, each assumption is a sentence of the
+//! [`ImportSummary`], and a malformed row is an error with its place.
 
 use std::num::NonZeroUsize;
 
 use evenhand_model::{Workload, WorkloadBuilder, WorkloadError};
 use rayon::prelude::*;
 
-use crate::input::{Meter, Progress, Shard, Source};
+use crate::source::{Meter, Progress, Shard, Source};
 
 mod batsim;
 mod csv;
-mod detect;
+mod detect_format;
 mod error;
+mod format;
 mod google2011;
-mod names;
-pub(crate) mod number;
-mod rows;
+mod lines;
+pub(crate) mod parse_number;
 mod sacct;
 mod sdrf_csv;
 mod summary;
@@ -30,40 +29,40 @@ mod swf;
 
 pub use csv::{CsvColumns, CsvColumnsError};
 pub use error::{ImportError, RowError};
-pub use names::{Format, MemoryPer, MemoryUnit, ParseNameError};
+pub use format::{Format, MemoryPer, MemoryUnit, ParseNameError};
 pub use summary::ImportSummary;
 
 use summary::Tally;
 
-/// How to import. The default detects the format and accepts nothing malformed.
+/// Options of an import. The default detects the format and rejects malformed rows.
 #[derive(Clone, Debug, Default)]
 pub struct ImportOptions {
-    /// The trace's format.
+    /// The format of the trace.
     pub format: Format,
-    /// Count and skip malformed rows instead of failing on the first.
+    /// Whether malformed rows are skipped and counted; otherwise the first is an error.
     pub lenient: bool,
-    /// Accept SWF logs that bend the standard: decimals, more columns, any job order.
+    /// Whether SWF logs may deviate from the standard: decimals, more columns, any order of jobs.
     pub relaxed: bool,
-    /// What the memory fields of an SWF log count.
+    /// The unit of the memory fields of an SWF log.
     pub swf_memory_unit: MemoryUnit,
-    /// What the memory fields of an SWF log are for.
+    /// What the memory fields of an SWF log refer to: a processor, a node or the job.
     pub swf_memory_per: MemoryPer,
-    /// What the columns of a table are.
+    /// The meaning of the columns of a CSV table.
     pub csv_columns: Option<CsvColumns>,
-    /// Threads to read with; as many as rayon likes when absent. The result is the same.
+    /// The number of threads; `None` leaves it to rayon. The result does not depend on it.
     pub threads: Option<NonZeroUsize>,
 }
 
-/// A trace as a workload, and what became of it on the way.
+/// An imported workload with its summary.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Imported {
     /// The tasks.
     pub workload: Workload,
-    /// What was read, kept, dropped and assumed.
+    /// The counts of rows read, kept and dropped, and the assumptions.
     pub summary: ImportSummary,
 }
 
-/// Imports the trace that `sources` hold together.
+/// Imports the trace that `sources` hold together. Takes time proportional to its size.
 ///
 /// ```
 /// use evenhand_workload::Source;
@@ -73,54 +72,54 @@ pub struct Imported {
 /// let source = Source::Bytes { name: "log.swf".to_string(), data: log.as_bytes().to_vec() };
 /// let imported = import(&[source], &ImportOptions::default()).unwrap();
 /// assert_eq!(imported.workload.users(), ["7"]);
-/// assert_eq!(imported.summary.dropped, [("without a known run time".to_string(), 1)]);
+/// assert_eq!(imported.summary.dropped, [("unknown run time".to_string(), 1)]);
 /// ```
 ///
 /// # Errors
-/// If a source cannot be read, is damaged, has a malformed row (unless `lenient`), or nothing is
-/// left; every [`ImportError`] is a sentence with the place and the remedy.
+/// Returns an error if a source cannot be read or is damaged, if a row is malformed (unless `lenient`), or if no task
+/// is left. Every [`ImportError`] prints the place, what was found and expected, and a remedy.
 pub fn import(sources: &[Source], options: &ImportOptions) -> Result<Imported, ImportError> {
     run(sources, options, None)
 }
 
-/// As [`import`], and calls `tell` from the reading threads now and then.
+/// Imports a trace as [`import`] does, and calls `report` from the reading threads with the progress.
 ///
 /// # Errors
-/// As [`import`].
+/// Returns an error as [`import`] does.
 pub fn import_with_progress(
     sources: &[Source],
     options: &ImportOptions,
-    tell: &(dyn Fn(Progress) + Sync),
+    report: &(dyn Fn(Progress) + Sync),
 ) -> Result<Imported, ImportError> {
-    run(sources, options, Some(tell))
+    run(sources, options, Some(report))
 }
 
 fn run(
     sources: &[Source],
     options: &ImportOptions,
-    tell: Option<&(dyn Fn(Progress) + Sync)>,
+    report: Option<&(dyn Fn(Progress) + Sync)>,
 ) -> Result<Imported, ImportError> {
-    let Some(threads) = options.threads else { return read(sources, options, tell) };
+    let Some(threads) = options.threads else { return read(sources, options, report) };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build();
     let pool = pool.map_err(|e| ImportError::Threads { threads: threads.get(), detail: e.to_string() })?;
-    pool.install(|| read(sources, options, tell))
+    pool.install(|| read(sources, options, report))
 }
 
 fn read(
     sources: &[Source],
     options: &ImportOptions,
-    tell: Option<&(dyn Fn(Progress) + Sync)>,
+    report: Option<&(dyn Fn(Progress) + Sync)>,
 ) -> Result<Imported, ImportError> {
     let mut shards = Shard::of(sources, options.format.extensions())?;
     let files = shards.len();
     let first = shards.first_mut().ok_or(ImportError::NoSource)?;
     let format = match options.format {
-        // Who says what the columns are says that it is a table.
+        // Columns are defined only for CSV tables.
         Format::Auto if options.csv_columns.is_some() => Format::Csv,
-        Format::Auto => detect::detect(&first.name.clone(), &first.head()?)?,
+        Format::Auto => detect_format::detect(&first.name.clone(), &first.head()?)?,
         known => known,
     };
-    let meter = Meter::new(tell, &shards);
+    let meter = Meter::new(report, &shards);
     let part = match format {
         Format::Google2011 => google2011::read(shards, options, &meter)?,
         Format::Swf => each(shards, |shard| swf::read(shard, options, &meter))?,
@@ -150,14 +149,14 @@ fn read(
     }
 }
 
-/// The tasks of one stream, or of several added up.
+/// The tasks of one stream, or of several.
 struct Part {
     builder: WorkloadBuilder,
     tally: Tally,
 }
 
-/// Reads every shard on its own, in parallel, and adds them up in their order; of several errors
-/// the first in that order is the one reported.
+/// Reads every shard separately, in parallel, and appends them in their order. Of several errors, the first in that
+/// order is returned.
 fn each(
     shards: Vec<Shard>,
     read: impl Fn(Shard) -> Result<Part, ImportError> + Sync + Send,
@@ -173,7 +172,7 @@ fn each(
     Ok(sum)
 }
 
-/// `"1 row"`, `"2 rows"`.
+/// Formats a number with its noun: `"1 row"`, `"2 rows"`.
 fn counted(n: u64, one: &str, many: &str) -> String {
     format!("{n} {}", if n == 1 { one } else { many })
 }

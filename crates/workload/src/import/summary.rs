@@ -1,24 +1,24 @@
-//! What an import did: read, kept, dropped, assumed.
+//! The summary of an import.
 
 use std::borrow::Cow;
 use std::fmt;
 
 use super::{Format, counted};
 
-/// What an import did. Prints as plain sentences.
+/// The summary of an import. It prints as sentences.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ImportSummary {
-    /// The format read; never [`Format::Auto`].
+    /// The format; never [`Format::Auto`].
     pub format: Format,
-    /// How many files (or streams) were read.
+    /// The number of files or streams.
     pub files: usize,
-    /// Rows read: data rows, not comments, headers or blank lines.
+    /// The number of data rows: not comments, headers or blank lines.
     pub rows_read: u64,
-    /// Tasks in the workload.
+    /// The number of tasks in the workload.
     pub tasks: u64,
-    /// What was not kept: the reason and how many.
+    /// The reasons for dropped rows, each with the number of rows.
     pub dropped: Vec<(String, u64)>,
-    /// What had to be assumed, bent or chosen, a sentence each.
+    /// The assumptions, one sentence each.
     pub assumptions: Vec<String>,
 }
 
@@ -28,7 +28,7 @@ impl fmt::Display for ImportSummary {
         let files = counted(self.files as u64, "file", "files");
         write!(f, "Read {rows} of {} from {files}; kept {tasks}.", self.format)?;
         if !self.dropped.is_empty() {
-            let dropped: Vec<String> = self.dropped.iter().map(|(reason, n)| format!("{n} {reason}")).collect();
+            let dropped: Vec<String> = self.dropped.iter().map(|(reason, n)| format!("{reason} ({n})")).collect();
             write!(f, " Dropped: {}.", dropped.join("; "))?;
         }
         for sentence in &self.assumptions {
@@ -38,13 +38,13 @@ impl fmt::Display for ImportSummary {
     }
 }
 
-/// Counts kept while reading one stream; streams are added up in their order.
+/// The counts of one stream; those of several streams are merged in their order.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) rows_read: u64,
     pub(super) dropped: Counts,
-    /// Rows that were bent to fit, by what was bent.
-    pub(super) bent: Counts,
+    /// Rows for which something was adjusted or assumed, by what it was.
+    pub(super) adjusted: Counts,
 }
 
 impl Tally {
@@ -52,18 +52,18 @@ impl Tally {
         self.dropped.add(Cow::Borrowed(reason), 1);
     }
 
-    pub(super) fn bend(&mut self, what: &'static str) {
-        self.bent.add(Cow::Borrowed(what), 1);
+    pub(super) fn adjust(&mut self, what: &'static str) {
+        self.adjusted.add(Cow::Borrowed(what), 1);
     }
 
     pub(super) fn merge(&mut self, other: Tally) {
         self.rows_read += other.rows_read;
         other.dropped.0.into_iter().for_each(|(reason, n)| self.dropped.add(reason, n));
-        other.bent.0.into_iter().for_each(|(what, n)| self.bent.add(what, n));
+        other.adjusted.0.into_iter().for_each(|(what, n)| self.adjusted.add(what, n));
     }
 }
 
-/// Counts by reason, in the order in which reasons were first seen. Reasons are few.
+/// Counts by reason, in the order in which reasons were first seen. There are few reasons, so lookups are linear.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Counts(pub(super) Vec<(Cow<'static, str>, u64)>);
 

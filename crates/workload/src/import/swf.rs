@@ -1,18 +1,18 @@
-//! The Standard Workload Format, version 2.2, of the Parallel Workloads Archive
-//! (Chapin et al., JSSPP 1999): 18 whole numbers a job, -1 for unknown, header comments `; Key: value`.
+//! Reads the Standard Workload Format, version 2.2, of the Parallel Workloads Archive (Chapin et al., JSSPP 1999): 18
+//! whole numbers per job, -1 for unknown values, header comments `; Key: value`.
 //!
-//! Real logs bend it: the standard itself lets fields 6 and 7 be decimals; MetaCentrum's have 21
-//! columns and memory in bytes a node; ALCF's have a 19th column. What goes beyond the standard
-//! is an error that offers `--relaxed`, under which each bend is counted and said.
+//! Real logs deviate from it: MetaCentrum's have 21 columns and memory in bytes per node; ALCF's have a 19th column.
+//! (The standard itself allows decimals in fields 6 and 7.) A deviation is an error that offers `--relaxed`, with which
+//! deviations are counted and reported.
 
 use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
 
-use super::error::Problem;
-use super::number::{NANO, decimal, fits, leading_digits};
-use super::rows::for_each_line;
+use super::error::FieldError;
+use super::lines::for_each_line;
+use super::parse_number::{NANO, decimal, fits, leading_digits};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, MemoryPer, Part, counted};
-use crate::input::{Meter, Shard};
+use crate::source::{Meter, Shard};
 
 const RELAXED: &str = "pass --relaxed to accept";
 const FIELDS: [&str; 18] = [
@@ -35,7 +35,7 @@ const FIELDS: [&str; 18] = [
     "the preceding job (field 17)",
     "the think time (field 18)",
 ];
-// Indexes of the fields that make a task.
+// The indexes of the fields that are read.
 const JOB: usize = 0;
 const SUBMIT: usize = 1;
 const WAIT: usize = 2;
@@ -50,7 +50,7 @@ const USER: usize = 11;
 const GROUP: usize = 12;
 const QUEUE: usize = 14;
 const PARTITION: usize = 15;
-/// -1 means unknown there; another negative number means nothing.
+/// The fields in which -1 means unknown and another negative number is invalid.
 const NOT_NEGATIVE: [usize; 8] = [SUBMIT, WAIT, RUN, ALLOCATED, USED, REQUESTED, REQUESTED_TIME, MEMORY];
 
 pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
@@ -75,9 +75,9 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
         Ok(())
     })?;
     for (key, value) in &log.header {
-        log.builder.header(key, value);
+        log.builder.add_header(key, value);
     }
-    log.counts.give(&mut tally);
+    log.counts.add_to(&mut tally);
     Ok(Part { builder: log.builder, tally })
 }
 
@@ -86,12 +86,12 @@ struct Log<'a> {
     options: &'a ImportOptions,
     header: Vec<(String, String)>,
     last_job: Option<i64>,
-    /// The latest user, group and queue as text: jobs of one user follow each other.
+    /// The latest user, group and queue as text: jobs of one user are often consecutive.
     names: [(i64, String); 3],
     counts: Counts,
 }
 
-/// Rows by what was assumed or bent for them.
+/// The numbers of rows by assumption or deviation.
 #[derive(Clone, Copy, Default)]
 struct Counts {
     requested_memory: u64,
@@ -116,7 +116,7 @@ const ORDER: &str = "order";
 const NEGATIVE: &str = "negative";
 
 impl Counts {
-    fn give(self, tally: &mut Tally) {
+    fn add_to(self, tally: &mut Tally) {
         for (what, n) in [
             (REQUESTED_MEMORY, self.requested_memory),
             (USED_MEMORY, self.used_memory),
@@ -128,13 +128,13 @@ impl Counts {
             (ORDER, self.order),
             (NEGATIVE, self.negative),
         ] {
-            tally.bent.add(what.into(), n);
+            tally.adjusted.add(what.into(), n);
         }
     }
 }
 
 impl Log<'_> {
-    /// `Key: value` with a key of one word; other comment lines continue the one before.
+    /// Reads a comment line: `Key: value` with a key of one word. Other lines continue the value before.
     fn comment(&mut self, text: &[u8]) {
         let text = String::from_utf8_lossy(text);
         let is_key = |k: &str| !k.is_empty() && k.chars().all(|c| c.is_ascii_alphanumeric() || c == '_');
@@ -150,7 +150,7 @@ impl Log<'_> {
         }
     }
 
-    fn row(&mut self, line: &[u8], tally: &mut Tally) -> Result<(), Box<Problem>> {
+    fn row(&mut self, line: &[u8], tally: &mut Tally) -> Result<(), Box<FieldError>> {
         let row = Row::parse(line, self.options.relaxed)?;
         let fields = &row.fields;
         let job = fields[JOB].whole;
@@ -158,7 +158,9 @@ impl Log<'_> {
         if let Some(last) = self.last_job.filter(|last| job <= *last) {
             if !self.options.relaxed {
                 let found = format!("job {job} after job {last}");
-                return Err(Problem::of(fields[JOB].at as usize, found, "job numbers that increase").remedy(RELAXED));
+                return Err(
+                    FieldError::described(fields[JOB].at as usize, found, "job numbers that increase").remedy(RELAXED)
+                );
             }
             counts.order += 1;
         }
@@ -167,18 +169,19 @@ impl Log<'_> {
         counts.negative += u64::from(row.negative);
         counts.extra += u64::from(!row.extra.is_empty());
 
-        let time = |i: usize| -> Result<Option<u64>, Box<Problem>> {
-            let too_late =
-                || Problem::of(fields[i].at as usize, format!("{} s", fields[i].whole), "a time below 146 years");
+        let time = |i: usize| -> Result<Option<u64>, Box<FieldError>> {
+            let too_late = || {
+                FieldError::described(fields[i].at as usize, format!("{} s", fields[i].whole), "a time below 146 years")
+            };
             fields[i].known().map(|ns| Time::checked_from_nanos(ns).map(Time::nanos).ok_or_else(too_late)).transpose()
         };
         let (submit, wait, run, requested) = (time(SUBMIT)?, time(WAIT)?, time(RUN)?, time(REQUESTED_TIME)?);
         let processors = fields[ALLOCATED].positive().or(fields[REQUESTED].positive());
         let (Some(submit), Some(run), Some(processors)) = (submit, run, processors) else {
             tally.drop(match (submit, run) {
-                (None, _) => "without a known submit time",
-                (_, None) => "without a known run time",
-                _ => "without a known number of processors",
+                (None, _) => "unknown submit time",
+                (_, None) => "unknown run time",
+                _ => "unknown number of processors",
             });
             (self.last_job, self.counts) = (Some(job), counts);
             return Ok(());
@@ -194,18 +197,18 @@ impl Log<'_> {
             MemoryPer::Node => row.nodes()? * NANO,
             MemoryPer::Job => NANO,
         };
-        // A 128-bit division a row is worth avoiding: most logs have no memory.
+        // Most logs have no memory: avoid a 128-bit division per row.
         let total = if memory == 0 { Some(0) } else { memory.checked_mul(copies).map(|m| m / NANO) };
         let total = total.filter(|m| fits(*m));
         let memory = total.ok_or_else(|| {
-            Problem::new(
+            FieldError::new(
                 fields[MEMORY].at as usize,
                 fields[MEMORY].whole.to_string().as_bytes(),
-                "less than 10^18 in all",
+                "less than 10^18 in total",
             )
         })?;
         let submit = Time::from_nanos(submit);
-        // Queues are what users chose; partitions stand in where a log has no queues.
+        // The partition replaces the queue in logs without queues.
         let queue = if fields[QUEUE].whole == -1 { &fields[PARTITION] } else { &fields[QUEUE] };
         counts.partition += u64::from(fields[QUEUE].whole == -1 && queue.whole != -1);
         for ((value, text), id) in self.names.iter_mut().zip([fields[USER].whole, fields[GROUP].whole, queue.whole]) {
@@ -230,17 +233,17 @@ impl Log<'_> {
     }
 }
 
-/// A field: a whole number and, where allowed, billionths beyond it.
+/// A field: a whole number and, where decimals are allowed, billionths.
 #[derive(Clone, Copy, Default)]
 struct Field {
     whole: i64,
     billionths: u32,
-    /// Where it starts in the line; lines are shorter than 2^32.
+    /// The byte of the line where the field starts; lines are shorter than 2^32 bytes.
     at: u32,
 }
 
 impl Field {
-    /// In billionths, if it is known.
+    /// Returns the value in billionths, if it is known.
     fn known(self) -> Option<u128> {
         u64::try_from(self.whole).ok().map(|w| u128::from(w) * NANO + u128::from(self.billionths))
     }
@@ -252,19 +255,19 @@ impl Field {
 
 struct Row<'a> {
     fields: [Field; 18],
-    /// What follows the last field.
+    /// The text after the last field.
     extra: &'a [u8],
     extra_at: usize,
-    /// Whether a field that the standard wants whole has decimals.
+    /// Whether a field that must be whole in the standard has decimals.
     decimals: bool,
     /// Whether a field has more than nine decimals.
     rounded: bool,
-    /// Whether a field is negative that only -1 may be.
+    /// Whether a field is negative and not -1, although only -1 is allowed.
     negative: bool,
 }
 
 impl Row<'_> {
-    fn parse(line: &[u8], relaxed: bool) -> Result<Row<'_>, Box<Problem>> {
+    fn parse(line: &[u8], relaxed: bool) -> Result<Row<'_>, Box<FieldError>> {
         let mut row = Row {
             fields: [Field::default(); 18],
             extra: &[],
@@ -278,7 +281,7 @@ impl Row<'_> {
             at += blanks(&line[at..]);
             if at == line.len() {
                 let found = counted(i as u64, "column", "columns");
-                return Err(Problem::of(at, found, "18 columns of the Standard Workload Format"));
+                return Err(FieldError::described(at, found, "18 columns of the Standard Workload Format"));
             }
             let negative = line[at] == b'-';
             let (value, digits) = leading_digits(&line[at + usize::from(negative)..]);
@@ -292,11 +295,11 @@ impl Row<'_> {
             } else {
                 let end = at + line[at..].iter().take_while(|b| !b.is_ascii_whitespace()).count();
                 let text = &line[at..end];
-                let (value, rounded) = slow(text).ok_or_else(|| Problem::new(at, text, expected(i)))?;
+                let (value, rounded) = any_number(text).ok_or_else(|| FieldError::new(at, text, expected(i)))?;
                 (field.whole, field.billionths) = value;
                 if !matches!(i, CPU_TIME | USED) {
                     if !relaxed {
-                        return Err(Problem::new(at, text, expected(i)).remedy(RELAXED));
+                        return Err(FieldError::new(at, text, expected(i)).remedy(RELAXED));
                     }
                     row.decimals = true;
                     row.rounded |= rounded;
@@ -306,7 +309,7 @@ impl Row<'_> {
             if field.whole < -1 && NOT_NEGATIVE.contains(&i) {
                 if !relaxed {
                     return Err(
-                        Problem::new(field.at as usize, &line[field.at as usize..at], expected(i)).remedy(RELAXED)
+                        FieldError::new(field.at as usize, &line[field.at as usize..at], expected(i)).remedy(RELAXED)
                     );
                 }
                 field.whole = -1;
@@ -318,26 +321,28 @@ impl Row<'_> {
         if !row.extra.is_empty() && !relaxed {
             let columns = 18 + row.extra.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty()).count();
             let found = format!("{columns} columns");
-            return Err(Problem::of(at, found, "18 columns of the Standard Workload Format").remedy(RELAXED));
+            return Err(FieldError::described(at, found, "18 columns of the Standard Workload Format").remedy(RELAXED));
         }
         Ok(row)
     }
 
-    /// The nodes of a MetaCentrum row, from its column 21, a Torque specification like
-    /// `2:ppn=8` or `1:ppn=4+host7:ppn=2`; 1 if there is none.
-    fn nodes(&self) -> Result<u128, Box<Problem>> {
+    /// Returns the nodes of a MetaCentrum row from column 21, a Torque specification such as `2:ppn=8` or
+    /// `1:ppn=4+host7:ppn=2`; 1 without that column.
+    fn nodes(&self) -> Result<u128, Box<FieldError>> {
         let mut extra = self.extra.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
         let Some(spec) = extra.nth(2) else { return Ok(1) };
         let nodes = spec.split(|&b| b == b'+').map(|part| {
             let (nodes, digits) = leading_digits(part);
             match part.get(digits) {
-                // A word is the name of one node, or a property one node must have.
+                // A word is the name of one node, or a property that one node must have.
                 Some(b) if digits == 0 && b.is_ascii_alphabetic() => Some(1),
                 None | Some(b':') if (1..=9).contains(&digits) && nodes > 0 => Some(u128::from(nodes)),
                 _ => None,
             }
         });
-        nodes.sum::<Option<u128>>().ok_or_else(|| Problem::new(self.extra_at, spec, "nodes like 2:ppn=8 in column 21"))
+        nodes
+            .sum::<Option<u128>>()
+            .ok_or_else(|| FieldError::new(self.extra_at, spec, "nodes like 2:ppn=8 in column 21"))
     }
 }
 
@@ -345,8 +350,8 @@ fn blanks(text: &[u8]) -> usize {
     text.iter().take_while(|b| b.is_ascii_whitespace()).count()
 }
 
-/// A number that is not short and whole: the whole part, the billionths, and whether it was rounded.
-fn slow(text: &[u8]) -> Option<((i64, u32), bool)> {
+/// Parses a number that is not short and whole: returns the whole part, the billionths, and whether it was rounded.
+fn any_number(text: &[u8]) -> Option<((i64, u32), bool)> {
     let (magnitude, negative) = match text.strip_prefix(b"-") {
         Some(rest) => (rest, true),
         None => (text, false),
@@ -354,7 +359,7 @@ fn slow(text: &[u8]) -> Option<((i64, u32), bool)> {
     let number = decimal(magnitude)?;
     let whole = i64::try_from(number.nano / NANO).ok()?;
     let billionths = (number.nano % NANO) as u32;
-    // Below zero only -1 means anything; the rest of -1.5 is enough to tell it from that.
+    // Of negative numbers, only -1 is valid. -1.5 becomes -2, which differs from -1.
     let value = if !negative { (whole, billionths) } else { (-whole - i64::from(billionths > 0), 0) };
     Some((value, number.rounded))
 }
@@ -368,34 +373,38 @@ fn expected(field: usize) -> String {
     format!("{}: {kind}", FIELDS[field])
 }
 
-/// What was chosen and bent, in sentences; takes away the memory column if no job has any.
+/// Returns the assumptions as sentences, and removes the memory column if no job has any.
 pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options: &ImportOptions) -> Vec<String> {
-    let bent = |what| tally.bent.of(what);
+    let rows = |what| tally.adjusted.of(what);
     let jobs = |n| counted(n, "job", "jobs");
-    let mut sentences = vec!["Processors are those allocated (field 5), else those requested (field 8).".to_string()];
-    if bent(REQUESTED_MEMORY) + bent(USED_MEMORY) == 0 {
-        sentences.push("No job says how much memory it had, so cpu is the only resource.".to_string());
+    let mut sentences =
+        vec!["Processors are the allocated ones (field 5), or else the requested ones (field 8).".to_string()];
+    if rows(REQUESTED_MEMORY) + rows(USED_MEMORY) == 0 {
+        sentences.push("No job has a memory value, so cpu is the only resource.".to_string());
     } else {
         sentences.push(format!(
-            "Memory is counted in {} per {}: as requested (field 10) for {}, as used (field 7) for {}, unknown and taken as 0 for {}.",
+            "Memory is in {} per {}: requested (field 10) for {}, used (field 7) for {}, unknown and set to 0 for {}.",
             options.swf_memory_unit,
             options.swf_memory_per,
-            jobs(bent(REQUESTED_MEMORY)),
-            jobs(bent(USED_MEMORY)),
-            jobs(bent(NO_MEMORY)),
+            jobs(rows(REQUESTED_MEMORY)),
+            jobs(rows(USED_MEMORY)),
+            jobs(rows(NO_MEMORY)),
         ));
     }
-    builder.drop_unused("mem");
+    builder.remove_unused("mem");
     for (n, what) in [
-        (bent(PARTITION_AS_QUEUE), "no queue; the partition (field 16) stands in for it."),
+        (rows(PARTITION_AS_QUEUE), "no queue; the partition (field 16) is used instead."),
         (
-            bent(DECIMALS),
-            "decimals where the standard wants whole numbers; those of times, processors and memory are kept, others cut off.",
+            rows(DECIMALS),
+            "decimals where the standard requires whole numbers; they are kept in times, processors and memory, and dropped elsewhere.",
         ),
-        (bent(ROUNDED), "more than nine decimals, rounded to nine."),
-        (bent(EXTRA), "more than 18 columns; the others are ignored, except for the nodes of memory per node."),
-        (bent(NEGATIVE), "negative numbers other than -1, taken as unknown too."),
-        (bent(ORDER), "numbers that do not increase."),
+        (rows(ROUNDED), "more than nine decimals, rounded to nine."),
+        (
+            rows(EXTRA),
+            "more than 18 columns; the additional ones are ignored, except the number of nodes for memory per node.",
+        ),
+        (rows(NEGATIVE), "negative numbers other than -1, which are taken as unknown."),
+        (rows(ORDER), "a number that is not greater than that of the job before."),
     ] {
         if n > 0 {
             sentences.push(format!("{} {what}", counted(n, "job has", "jobs have")));
@@ -411,9 +420,9 @@ mod tests {
     use super::*;
 
     proptest! {
-        /// The twin splits at blanks and parses with std.
+        /// The reference model splits at blanks and parses with std.
         #[test]
-        fn rows_are_what_splitting_says(
+        fn rows_equal_those_of_the_reference_model(
             fields in prop::collection::vec("-1|-2|[0-9]{1,3}|[0-9]{17,21}|[0-9]{1,3}\\.[0-9]{1,3}|x|-", 16..=20),
             blanks in prop::collection::vec("[ \t]{1,3}", 21),
         ) {

@@ -1,4 +1,4 @@
-//! Columns to Parquet: row groups one after another, the columns of a group in parallel.
+//! Encodes columns to Parquet: row groups one after another, the columns of a group in parallel.
 
 use std::io::Write;
 use std::ops::Range;
@@ -15,14 +15,14 @@ use parquet::file::writer::{SerializedFileWriter, SerializedPageWriter, TrackedW
 use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type, TypePtr};
 use rayon::prelude::*;
 
-/// Rows in a row group: large enough to compress well, small enough that one in memory is nothing.
+/// The rows of a row group: enough to compress well, few enough to need little memory.
 const GROUP_ROWS: usize = 1 << 20;
-/// Values handed to the encoder at a time.
+/// The values passed to the encoder at a time.
 const BATCH: usize = 8192;
 
 type WriteRows<'a> = dyn Fn(&mut ColumnWriter<'_>, Range<usize>) -> Result<()> + Sync + 'a;
 
-/// One column: its type, how it is packed, and a way to write any range of its rows.
+/// A column: its type, its encoding, and a function that writes any range of its rows.
 pub(super) struct Column<'a> {
     name: String,
     schema: Type,
@@ -30,14 +30,14 @@ pub(super) struct Column<'a> {
     write: Box<WriteRows<'a>>,
 }
 
-/// How values are packed before compression.
+/// The encoding of values before compression.
 #[derive(Clone, Copy, PartialEq)]
 pub(super) enum Packing {
     /// Few distinct values.
     Dictionary,
-    /// Slowly growing integers.
+    /// Slowly increasing integers.
     Delta,
-    /// As they are.
+    /// Unchanged.
     Plain,
 }
 
@@ -59,33 +59,33 @@ impl<'a> Column<'a> {
         Ok(Column { name: name.to_string(), schema: schema.build()?, packing, write })
     }
 
-    /// 64-bit integers without nulls.
+    /// Creates a column of 64-bit integers without nulls.
     pub(super) fn int64(name: &str, packing: Packing, value: impl Fn(usize) -> i64 + Sync + 'a) -> Result<Column<'a>> {
         let write = Box::new(move |w: &mut ColumnWriter<'_>, rows| required::<Int64Type>(w, rows, &value));
         Column::new(name, Physical::INT64, None, false, packing, write)
     }
 
-    /// 64-bit integers, some of them null.
+    /// Creates a column of 64-bit integers with nulls.
     pub(super) fn nullable_int64(name: &str, value: impl Fn(usize) -> Option<i64> + Sync + 'a) -> Result<Column<'a>> {
         let write = Box::new(move |w: &mut ColumnWriter<'_>, rows| nullable::<Int64Type>(w, rows, &value));
         Column::new(name, Physical::INT64, None, true, Packing::Plain, write)
     }
 
-    /// Unsigned 32-bit integers without nulls.
+    /// Creates a column of unsigned 32-bit integers without nulls.
     pub(super) fn uint32(name: &str, value: impl Fn(usize) -> u32 + Sync + 'a) -> Result<Column<'a>> {
         let write =
             Box::new(move |w: &mut ColumnWriter<'_>, rows| required::<Int32Type>(w, rows, &|row| value(row) as i32));
         Column::new(name, Physical::INT32, Some(LogicalType::integer(32, false)), false, Packing::Dictionary, write)
     }
 
-    /// Exact decimals of at most 18 digits.
+    /// Creates a column of exact decimals of at most 18 digits.
     pub(super) fn decimal(name: &str, decimals: u8, value: impl Fn(usize) -> i64 + Sync + 'a) -> Result<Column<'a>> {
         let write = Box::new(move |w: &mut ColumnWriter<'_>, rows| required::<Int64Type>(w, rows, &value));
         let logical = LogicalType::decimal(i32::from(decimals), 18);
         Column::new(name, Physical::INT64, Some(logical), false, Packing::Dictionary, write)
     }
 
-    /// Names by their ids, without nulls. A `ByteArray` is counted, not copied, when cloned.
+    /// Creates a column of names by their ids, without nulls. A clone of a `ByteArray` is cheap.
     pub(super) fn text(
         name: &str,
         names: Vec<ByteArray>,
@@ -97,7 +97,7 @@ impl<'a> Column<'a> {
         Column::new(name, Physical::BYTE_ARRAY, Some(LogicalType::String), false, Packing::Dictionary, write)
     }
 
-    /// Names by their ids, some of them null.
+    /// Creates a column of names by their ids, with nulls.
     pub(super) fn nullable_text(
         name: &str,
         names: Vec<ByteArray>,
@@ -110,7 +110,7 @@ impl<'a> Column<'a> {
     }
 }
 
-/// Names in the form in which they are written.
+/// Converts names to the type of Parquet.
 pub(super) fn byte_arrays(names: &[String]) -> Vec<ByteArray> {
     names.iter().map(|n| ByteArray::from(n.as_str())).collect()
 }
@@ -163,7 +163,7 @@ pub(super) fn write_file(
     let mut properties = WriterProperties::builder()
         .set_compression(compression)
         .set_dictionary_enabled(false)
-        // Least and greatest of a page cost a comparison a value; those of a row group are enough.
+        // Minimum and maximum per page cost a comparison per value; those per row group are enough.
         .set_statistics_enabled(EnabledStatistics::Chunk)
         .set_created_by(concat!("evenhand ", env!("CARGO_PKG_VERSION")).to_string())
         .set_key_value_metadata(Some(metadata));
@@ -197,7 +197,7 @@ pub(super) fn write_file(
     Ok(())
 }
 
-/// One column of one row group, in memory.
+/// Encodes one column of one row group in memory.
 fn encode(
     c: &Column<'_>,
     description: ColumnDescPtr,

@@ -1,4 +1,4 @@
-//! What can be wrong with a stored file.
+//! Errors of stored files.
 
 use std::io;
 use std::path::PathBuf;
@@ -6,15 +6,15 @@ use std::path::PathBuf;
 use evenhand_model::WorkloadError;
 use thiserror::Error;
 
-/// Why a workload cannot be stored or read back.
+/// An error in storing or reading a workload.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// The file system refused.
+    /// The file cannot be read or written.
     #[error("{}: {source}", path.display())]
     Io {
         /// The file.
         path: PathBuf,
-        /// What the system said.
+        /// The cause.
         source: io::Error,
     },
     /// The file is not Parquet, or is damaged.
@@ -22,53 +22,53 @@ pub enum StoreError {
     Parquet {
         /// The file.
         path: PathBuf,
-        /// What the decoder found.
+        /// The message of the decoder.
         reason: String,
     },
-    /// The file's metadata under one of our keys cannot be understood.
-    #[error("{}: metadata {key:?}: {reason}; remove the key, or write the file anew with `evenhand workload import`", path.display())]
+    /// The metadata under a key of evenhand is invalid.
+    #[error("{}: metadata {key:?}: {reason}; remove the key, or write the file again with `evenhand workload import`", path.display())]
     Metadata {
         /// The file.
         path: PathBuf,
         /// The key.
         key: &'static str,
-        /// What is wrong.
+        /// The error.
         reason: String,
     },
-    /// A column that every workload has is absent.
+    /// A required column is missing.
     #[error("{}: no column {column:?}; expected {expected}", path.display())]
     MissingColumn {
         /// The file.
         path: PathBuf,
         /// The column's name.
         column: String,
-        /// What it should hold.
+        /// The expected content.
         expected: &'static str,
     },
-    /// A column holds something of the wrong kind.
+    /// A column has another type than expected.
     #[error("{}: column {column:?} holds {found}; expected {expected}", path.display())]
     ColumnType {
         /// The file.
         path: PathBuf,
         /// The column's name.
         column: String,
-        /// Its Parquet type.
+        /// The Parquet type.
         found: String,
-        /// What it should hold.
+        /// The expected content.
         expected: &'static str,
     },
-    /// One value is impossible.
+    /// A value is invalid.
     #[error("{}: column {column:?}, row {row}: found {found}; expected {expected}", path.display())]
     Value {
         /// The file.
         path: PathBuf,
         /// The column's name.
         column: String,
-        /// The row, from 0 as data frames count.
+        /// The row, counted from 0 as in data frames.
         row: usize,
         /// The value.
         found: String,
-        /// What it should be.
+        /// The expected value.
         expected: &'static str,
     },
     /// A resource has the name of another column.
@@ -79,12 +79,12 @@ pub enum StoreError {
         /// The resource's name.
         name: String,
     },
-    /// The rows make no workload.
+    /// The rows cannot form a workload.
     #[error("{}: {source}", path.display())]
     Workload {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: WorkloadError,
     },
 }

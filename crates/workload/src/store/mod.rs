@@ -1,20 +1,19 @@
-//! The store: a workload, or what became of its tasks, as one Parquet file.
+//! Stores workloads, and the results of simulated tasks, as Parquet files, which pandas, polars and DuckDB read.
 //!
-//! Parquet because people open it in pandas, polars and DuckDB. The columns are flat; times are
-//! whole nanoseconds (`submit_ns`), amounts are exact decimals in the resource's own unit.
+//! The columns are flat; times are whole nanoseconds (`submit_ns`), amounts are exact decimals in the resource's unit.
 
 mod encode;
 mod error;
 mod read;
-mod results;
+mod task_results;
 mod write;
 
 pub use error::StoreError;
 pub use read::{is_parquet, read, rows};
-pub use results::{TaskResults, TaskState, write_task_results, write_task_results_csv};
+pub use task_results::{TaskResults, TaskState, write_task_results, write_task_results_csv};
 pub use write::write;
 
-/// Columns with a meaning of their own; every other column of numbers is a resource.
+/// The columns that are not resources; every other column of numbers is a resource.
 mod name {
     pub(super) const SUBMIT: &str = "submit_ns";
     pub(super) const START: &str = "start_ns";
@@ -27,7 +26,7 @@ mod name {
     pub(super) const ALL: [&str; 8] = [SUBMIT, START, DURATION, REQUESTED, USER, ACCOUNT, QUEUE, COUNT];
 }
 
-/// Keys of the file's own metadata.
+/// The keys of the metadata of a file.
 mod key {
     pub(super) const VERSION: &str = "evenhand.version";
     pub(super) const UNITS: &str = "evenhand.units";

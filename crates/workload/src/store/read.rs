@@ -1,4 +1,4 @@
-//! Parquet to a workload, our own files and ones that people edited elsewhere.
+//! Reads workloads from Parquet, also from files that were edited with other tools.
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs::File;
@@ -13,52 +13,51 @@ use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
 use rayon::prelude::*;
 
 use self::column::{Column, Number};
-use self::recent::{DemandIds, NameIds};
+use self::id_cache::{DemandIds, NameIds};
 use super::{StoreError, key, name};
 
 mod column;
-mod recent;
+mod id_cache;
 
 const A_TIME: &str = "whole nanoseconds from 0 to 4611686018427387904 (2^62)";
 const AN_AMOUNT: &str = "an amount of at least 0 with at most nine decimals";
 const A_COUNT: &str = "a count from 1 to 4294967295";
 
-/// Whether `path` is a file that begins as Parquet files do.
+/// Returns whether `path` is a file with the magic number of Parquet.
 pub fn is_parquet(path: &Path) -> bool {
     let mut magic = [0; 4];
     File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok() && &magic == b"PAR1"
 }
 
-/// How many rows a stored workload has, from its last bytes alone.
+/// Returns the number of rows of a stored workload. Reads the end of the file only.
 ///
 /// # Errors
-/// If the file cannot be read or is not Parquet.
+/// Returns an error if the file cannot be read or is not Parquet.
 pub fn rows(path: &Path) -> Result<u64, StoreError> {
     let file = File::open(path).map_err(|source| StoreError::Io { path: path.into(), source })?;
     let damaged = |e: ParquetError| StoreError::Parquet { path: path.into(), reason: e.to_string() };
-    let metadata = survive(path, || ParquetMetaDataReader::new().parse_and_finish(&file).map_err(damaged))?;
+    let metadata = catch_panics(path, || ParquetMetaDataReader::new().parse_and_finish(&file).map_err(damaged))?;
     Ok(u64::try_from(metadata.file_metadata().num_rows()).unwrap_or(0))
 }
 
 /// Reads a stored workload.
 ///
-/// Rows need not be sorted. Integers may be 32-bit or decimals of any width, numbers may be
-/// floating point where they are exact: what pandas, polars and DuckDB make of a stored file when
-/// it was edited there.
+/// Rows need not be sorted. Integers can have 32 bits or be decimals of any width, and numbers can be floating point if
+/// they are exact, because pandas, polars and DuckDB write such columns after an edit.
 ///
 /// # Errors
-/// If the file cannot be read, is not Parquet, lacks a column, or holds an impossible value; the
-/// error names file, column and row.
+/// Returns an error if the file cannot be read, is not Parquet, lacks a column, or holds an invalid value; the error
+/// names file, column and row.
 pub fn read(path: &Path) -> Result<Workload, StoreError> {
     let io = |source| StoreError::Io { path: path.into(), source };
     let damaged = |e: ParquetError| StoreError::Parquet { path: path.into(), reason: e.to_string() };
     let file = File::open(path).map_err(io)?;
     let bytes = file.metadata().map_err(io)?.len();
-    let metadata = survive(path, || ParquetMetaDataReader::new().parse_and_finish(&file).map_err(damaged))?;
+    let metadata = catch_panics(path, || ParquetMetaDataReader::new().parse_and_finish(&file).map_err(damaged))?;
     let layout = Layout::of(path, bytes, &metadata)?;
     let mut builder = WorkloadBuilder::new(layout.resources()?);
     for (key, value) in layout.header()? {
-        builder.header(&key, &value);
+        builder.add_header(&key, &value);
     }
     let mut first_row = 0;
     let groups: Vec<(usize, usize, usize)> = (0..metadata.num_row_groups())
@@ -68,11 +67,11 @@ pub fn read(path: &Path) -> Result<Workload, StoreError> {
             (g, first_row - rows, rows)
         })
         .collect();
-    // A few groups at a time, so that no more than those are held twice.
+    // A few groups at a time, since their rows are held twice.
     for some in groups.chunks(2 * rayon::current_num_threads()) {
         let batches: Vec<Result<Batch, StoreError>> = some
             .par_iter()
-            .map(|&(group, first_row, rows)| survive(path, || layout.batch(group, first_row, rows)))
+            .map(|&(group, first_row, rows)| catch_panics(path, || layout.batch(group, first_row, rows)))
             .collect();
         for batch in batches {
             builder.append_batch(batch?);
@@ -81,16 +80,16 @@ pub fn read(path: &Path) -> Result<Workload, StoreError> {
     builder.finish().map_err(|source| StoreError::Workload { path: path.into(), source })
 }
 
-/// Runs a decoder; the parquet crate asserts some things of a file that a damaged one breaks.
-fn survive<T>(path: &Path, decode: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+/// Runs a decoder and converts panics to errors: some assertions of the parquet crate fail on damaged files.
+fn catch_panics<T>(path: &Path, decode: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(ToString::to_string);
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
-        Err(StoreError::Parquet { path: path.into(), reason: format!("its content contradicts itself: {text}") })
+        Err(StoreError::Parquet { path: path.into(), reason: format!("its content is inconsistent: {text}") })
     })
 }
 
-/// Which column of a file means what.
+/// The columns of a file by their meaning.
 struct Layout<'a> {
     path: &'a Path,
     bytes: u64,
@@ -163,7 +162,7 @@ impl<'a> Layout<'a> {
             .collect())
     }
 
-    /// One row group. `first_row` is its first row's place in the file.
+    /// Reads one row group. `first_row` is the index of its first row in the file.
     fn batch(&self, group: usize, first_row: usize, rows: usize) -> Result<Batch, StoreError> {
         let open = |column: usize| Column::open(self.path, self.bytes, self.metadata, group, column, first_row);
         let optional = |name| self.optional.get(name).map(|&i| open(i)).transpose();
@@ -204,7 +203,7 @@ impl<'a> Layout<'a> {
     }
 }
 
-/// Times in nanoseconds; null is [`NO_TIME`] where it may be.
+/// Reads times in nanoseconds. If the column is `nullable`, null becomes [`NO_TIME`].
 fn times(column: Column, rows: usize, nullable: bool) -> Result<Vec<u64>, StoreError> {
     const MAX: i128 = Time::MAX.nanos() as i128;
     let mut times = Vec::with_capacity(rows);
@@ -212,7 +211,7 @@ fn times(column: Column, rows: usize, nullable: bool) -> Result<Vec<u64>, StoreE
         times.push(match number {
             Number::Null if nullable => NO_TIME,
             Number::Whole(ns @ 0..=MAX) => ns as u64,
-            // pandas turns integers with nulls into floats.
+            // pandas converts integers with nulls to floating point.
             Number::Float(ns) if ns >= 0.0 && ns <= MAX as f64 && ns.fract() == 0.0 => ns as u64,
             Number::Float(ns) if nullable && ns.is_nan() => NO_TIME,
             _ => return false,
@@ -236,7 +235,7 @@ fn counts(column: Column, rows: usize) -> Result<Vec<u32>, StoreError> {
     column.of_length(counts, rows)
 }
 
-/// Amounts in billionths.
+/// Reads amounts in billionths.
 fn amounts(column: Column, rows: usize) -> Result<Vec<Nano>, StoreError> {
     let scale = column.scale();
     let mut amounts = Vec::with_capacity(rows);
@@ -252,7 +251,7 @@ fn amounts(column: Column, rows: usize) -> Result<Vec<Nano>, StoreError> {
     column.of_length(amounts, rows)
 }
 
-/// `digits` x 10^-`scale` in billionths, if that is whole.
+/// Converts `digits` x 10^-`scale` to billionths, if that is whole.
 fn billionths(digits: u128, scale: i32) -> Option<Nano> {
     if scale <= 9 {
         return digits.checked_mul(10u128.checked_pow((9 - scale).unsigned_abs())?);
@@ -261,7 +260,7 @@ fn billionths(digits: u128, scale: i32) -> Option<Nano> {
     digits.is_multiple_of(divisor).then(|| digits / divisor)
 }
 
-/// The billionths whose nearest float is `v`, if there are any.
+/// Returns the billionths whose nearest `f64` is `v`, if there are any.
 fn billionths_of_float(v: f64) -> Option<Nano> {
     if !(0.0..9.2e18).contains(&v) {
         return None;
@@ -270,7 +269,7 @@ fn billionths_of_float(v: f64) -> Option<Nano> {
         return Some(v as u128 * 1_000_000_000);
     }
     let nano = (v * 1e9).round();
-    // Above 2^53 the division below no longer proves anything.
+    // Above 2^53 the check below is not conclusive.
     (nano < 9e15 && nano / 1e9 == v).then_some(nano as u128)
 }
 

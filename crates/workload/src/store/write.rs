@@ -1,4 +1,4 @@
-//! A workload to Parquet.
+//! Writes workloads to Parquet.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -18,8 +18,8 @@ use super::{StoreError, key, name};
 /// that the workload has.
 ///
 /// # Errors
-/// If a resource has the name of another column, or the file system refuses; nothing is left
-/// behind then.
+/// Returns an error if a resource has the name of another column, or if the file cannot be written; an older file is
+/// unchanged then.
 pub fn write(path: &Path, w: &Workload) -> Result<(), StoreError> {
     for (i, r) in w.resources().iter().enumerate() {
         if name::ALL.contains(&r.name.as_str()) || w.resources()[..i].iter().any(|other| other.name == r.name) {
@@ -68,7 +68,7 @@ fn known(ns: u64) -> Option<i64> {
 
 fn metadata(w: &Workload) -> Vec<KeyValue> {
     let units: BTreeMap<&str, &str> = w.resources().iter().map(|r| (r.name.as_str(), r.unit.as_str())).collect();
-    let json = |value: serde_json::Result<String>| value.expect("texts are always JSON");
+    let json = |value: serde_json::Result<String>| value.expect("texts can be encoded as JSON");
     vec![
         KeyValue::new(key::VERSION.into(), env!("CARGO_PKG_VERSION").to_string()),
         KeyValue::new(key::UNITS.into(), json(serde_json::to_string(&units))),
@@ -76,7 +76,7 @@ fn metadata(w: &Workload) -> Vec<KeyValue> {
     ]
 }
 
-/// A failure that does not know its file yet.
+/// An error whose file is not yet known.
 pub(super) enum WriteError {
     Io(io::Error),
     Parquet(ParquetError),
@@ -86,7 +86,7 @@ impl WriteError {
     pub(super) fn at(self, path: &Path) -> StoreError {
         let source = match self {
             WriteError::Io(e) => e,
-            // The encoder fails only when what it writes to does.
+            // The encoder fails only if its output does.
             WriteError::Parquet(ParquetError::External(e)) => match e.downcast::<io::Error>() {
                 Ok(e) => *e,
                 Err(e) => io::Error::other(e),

@@ -1,4 +1,4 @@
-//! One file or folder a way of finding guests.
+//! The sources of running workloads, one file or directory for each.
 
 pub(crate) mod containers;
 pub(crate) mod libvirt;

@@ -1,14 +1,14 @@
-//! Slices that systemd makes for users who are logged in: `user.slice/user-1000.slice`.
+//! Slices that systemd creates for users who are logged in: `user.slice/user-1000.slice`.
 
 use std::sync::Arc;
 
 use evenhand_documents::{DocumentError, Table};
 use evenhand_enforcers::cgroups::Hierarchies;
 
-use crate::discovery::paths::{children, last};
-use crate::discovery::roll::{Found, Roll};
-use crate::discovery::users::{Called, Users};
-use crate::discovery::{Guest, GuestError, Registration, Source};
+use crate::discovery::group_paths::{children, last};
+use crate::discovery::user_names::{UserName, UserNames};
+use crate::discovery::workload_cache::{WorkloadCache, WorkloadDetails};
+use crate::discovery::{DiscoveryError, Registration, RunningWorkload, WorkloadSource};
 
 pub(crate) const SOURCE: Registration = Registration {
     name: "user-slices",
@@ -16,56 +16,60 @@ pub(crate) const SOURCE: Registration = Registration {
     build,
 };
 
-/// The first number of people; smaller ones are the system's (login.defs(5), systemd's uids and gids).
-const LEAST_UID: u32 = 1000;
+/// The first number of people's accounts; smaller ones belong to the system (login.defs(5), systemd's uids and gids).
+const MINIMUM_UID: u32 = 1000;
 
 struct UserSlices {
     hierarchies: Hierarchies,
-    least_uid: u32,
-    users: Users,
-    roll: Roll,
+    minimum_uid: u32,
+    users: UserNames,
+    cache: WorkloadCache,
 }
 
-fn build(table: &Table<'_>, hierarchies: &Hierarchies) -> Result<Box<dyn Source>, DocumentError> {
-    let roll = Roll::read(table, &["least_uid"])?;
-    let least_uid = match table.get("least_uid") {
-        None => LEAST_UID,
+fn build(table: &Table<'_>, hierarchies: &Hierarchies) -> Result<Box<dyn WorkloadSource>, DocumentError> {
+    // The key `least_uid` is part of the configuration's format.
+    let cache = WorkloadCache::read(table, &["least_uid"])?;
+    let minimum_uid = match table.get("least_uid") {
+        None => MINIMUM_UID,
         Some(node) => node.written()?.parse().map_err(|_| node.error("expected the number of a user"))?,
     };
-    Ok(Box::new(UserSlices { hierarchies: hierarchies.clone(), least_uid, users: Users::default(), roll }))
+    Ok(Box::new(UserSlices { hierarchies: hierarchies.clone(), minimum_uid, users: UserNames::default(), cache }))
 }
 
-/// Whose slice it is.
+/// Returns the user whose slice has this name.
 pub(crate) fn uid_of_slice(name: &str) -> Option<u32> {
     let digits = name.strip_prefix("user-")?.strip_suffix(".slice")?;
     digits.bytes().all(|b| b.is_ascii_digit()).then(|| digits.parse().ok()).flatten()
 }
 
-impl Source for UserSlices {
-    fn look(&mut self) -> Result<Vec<Arc<Guest>>, GuestError> {
-        self.users.begin();
-        self.roll.begin();
+impl WorkloadSource for UserSlices {
+    fn list(&mut self) -> Result<Vec<Arc<RunningWorkload>>, DiscoveryError> {
+        self.users.begin_scan();
+        self.cache.begin_scan();
         for slice in children(&self.hierarchies, "user.slice")? {
-            if self.roll.has(&slice.path, slice.identity) {
+            if self.cache.reuse(&slice.path, slice.identity) {
                 continue;
             }
             let name = last(&slice.path);
-            let Some(uid) = uid_of_slice(name).filter(|uid| *uid >= self.least_uid) else { continue };
-            let found = |owner| Found { name: name.to_owned(), owner: Some(owner), ..Found::default() };
+            let Some(uid) = uid_of_slice(name).filter(|uid| *uid >= self.minimum_uid) else { continue };
+            let details =
+                |owner| WorkloadDetails { name: name.to_owned(), owner: Some(owner), ..WorkloadDetails::default() };
             match self.users.name(uid) {
-                Called::So(owner) => {
-                    let found = found(owner);
-                    self.roll.keep(slice.path, slice.identity, Some(found));
+                UserName::Resolved(owner) => {
+                    let details = details(owner);
+                    self.cache.insert(slice.path, slice.identity, Some(details));
                 }
-                Called::ForNow(owner) => self.roll.pass(&slice.path, slice.identity, &found(owner)),
+                UserName::Provisional(owner) => {
+                    self.cache.visit_uncached(&slice.path, slice.identity, &details(owner));
+                }
             }
         }
-        Ok(self.roll.end())
+        Ok(self.cache.finish_scan())
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let mut remarks: Vec<String> = self.users.problem().map(str::to_owned).into_iter().collect();
-        self.roll.remarks(&mut remarks);
-        remarks
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> = self.users.problem().map(str::to_owned).into_iter().collect();
+        self.cache.warnings(&mut warnings);
+        warnings
     }
 }

@@ -73,7 +73,7 @@ impl MachinesRecord {
         MachinesRecord {
             name: name.to_string(),
             machines: nodes.len(),
-            out: nodes.iter().filter(|n| n.is_out()).count(),
+            out: nodes.iter().filter(|n| n.is_unavailable()).count(),
             each: first.map_or(Amounts::default(), |n| Amounts { cpu: n.cpus, mem_bytes: n.memory, gpu: n.gpus() }),
             held,
             partitions: first.map_or(Vec::new(), |n| n.partitions.clone()),
@@ -175,7 +175,7 @@ pub(super) struct AccountRecord {
 
 impl AccountRecord {
     pub(super) fn all(accounts: &Accounts, shares: Option<&ShareTable>) -> Result<Vec<AccountRecord>, AccountsError> {
-        let leaves = accounts.leaves()?;
+        let leaves = accounts.association_tree()?;
         let used: BTreeMap<(&str, &str), _> = shares
             .iter()
             .flat_map(|table| &table.rows)
@@ -203,7 +203,7 @@ pub(super) struct JobRecord {
     id: u64,
     array: Option<u64>,
     tasks: u64,
-    at_a_time: Option<u64>,
+    max_running: Option<u64>,
     heterogeneous: Option<u64>,
     user: String,
     account: Option<String>,
@@ -241,7 +241,7 @@ impl JobRecord {
             id: job.id,
             array: job.array.as_ref().map(|a| a.job),
             tasks: job.tasks(),
-            at_a_time: job.array.as_ref().and_then(|a| a.tasks.at_a_time),
+            max_running: job.array.as_ref().and_then(|a| a.tasks.max_running),
             heterogeneous: job.heterogeneous.map(|h| h.job),
             user: job.user.clone(),
             account: job.account.clone(),

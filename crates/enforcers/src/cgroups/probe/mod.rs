@@ -1,139 +1,141 @@
-//! What works here: which control is divided by what, and what would have to be done for the others.
+//! Finds out which resources can be divided on this machine, by which mechanism, and what would enable the others.
 //!
-//! Much of this fails silently: a weight for a disk can be written whatever scheduler the disk has, and memory can be
-//! protected by a file that the kernel reads and does not honour. So all that is looked at before, once.
+//! Many causes fail silently: a disk weight can be written whatever scheduler the disk has, and a file that should protect
+//! memory can be ignored by the kernel. So all causes are checked once, at the start.
 
-mod controls;
 mod disks;
-mod places;
-mod remarks;
+mod observations;
+mod resource_support;
+mod system_root;
 
-pub use disks::{Bfq, Disk};
-pub use places::Places;
+pub use disks::{BfqSettings, Disk};
+pub use system_root::SystemRoot;
 
 use crate::cgroups::{
-    Budget, CgroupV1, CgroupV1Meter, CgroupV2, CgroupV2Meter, Control, DiskWeight, Enforcer, Hierarchies, KernelError,
-    Meters, Own, Protection,
+    CgroupEnforcer, CgroupMeter, CompositeMeter, DescriptorBudget, DiskWeight, Enforcer, Hierarchies, KernelError,
+    ProtectedCgroups, Protection, Resource,
 };
 
-/// Whether one control can be enforced: a row of a table.
+/// Whether one resource can be divided.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Finding {
-    /// Which.
-    pub control: Control,
-    /// Whether weights for it do something.
-    pub able: bool,
+pub struct ResourceSupport {
+    /// The resource.
+    pub resource: Resource,
+    /// Whether weights for it take effect.
+    pub supported: bool,
     /// The enforcer and its file; empty if there is none.
-    pub by: String,
-    /// What was found, in a sentence.
-    pub why: String,
-    /// What would help, if anything.
+    pub mechanism: String,
+    /// The reason, as a clause.
+    pub reason: String,
+    /// What would enable it, if anything would.
     pub advice: Option<String>,
 }
 
-/// Something else that was found.
+/// Another property of the machine that an operator should know.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Remark {
-    /// What was looked at.
-    pub what: String,
-    /// What it is.
+pub struct Observation {
+    /// What was examined.
+    pub subject: String,
+    /// What was found.
     pub found: String,
-    /// What follows from that.
-    pub matters: String,
+    /// What follows from it.
+    pub consequence: String,
 }
 
-/// All that was found.
+/// The result of probing a machine.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Findings {
-    /// One row a control that was looked at, in the order of [`Control::ALL`].
-    pub rows: Vec<Finding>,
-    /// Everything else: first the machine, then disks by name.
-    pub remarks: Vec<Remark>,
-    /// Where control groups are mounted.
+pub struct ProbeReport {
+    /// One entry for each resource that was examined, in the order of [`Resource::ALL`].
+    pub resources: Vec<ResourceSupport>,
+    /// All other properties: first those of the machine, then those of its disks, by name.
+    pub observations: Vec<Observation>,
+    /// The mounted cgroup hierarchies.
     pub hierarchies: Hierarchies,
     /// The disks, by name.
     pub disks: Vec<Disk>,
     /// Whether systemd runs the machine, and so owns its units.
     pub systemd: bool,
-    /// By which file version 2 divides disks.
-    pub disk: Option<DiskWeight>,
-    /// By which file version 2 protects memory.
-    pub memory: Option<Protection>,
-    /// Bytes that are protected of all groups below `under` together, where the groups around them bound that.
-    pub protected: Option<u64>,
+    /// The file through which version 2 divides disks.
+    pub disk_weight: Option<DiskWeight>,
+    /// The file through which version 2 protects memory.
+    pub memory_protection: Option<Protection>,
+    /// The bytes that can be protected for all groups below `under` together, where their ancestors limit them.
+    pub protected_memory: Option<u64>,
 }
 
-/// Looks what can be enforced for the groups right below `under` ("" is the root). Writes nothing. Says nothing about
-/// [`Control::Network`], which is not the matter of control groups: see [`Findings::set`].
+/// Examines which resources can be divided among the children of the group `under` ("" is the root). Writes nothing.
+///
+/// [`Resource::Network`] is not examined, because control groups do not divide it: see [`ProbeReport::add`].
 ///
 /// # Errors
-/// If it cannot be found out what is mounted, or `under` is no path.
-pub fn probe(places: &Places, under: &str) -> Result<Findings, KernelError> {
+/// Returns an error if the mounted hierarchies cannot be determined, or if `under` is not a group's path.
+pub fn probe(system: &SystemRoot, under: &str) -> Result<ProbeReport, KernelError> {
     if !under.is_empty() {
-        crate::cgroups::own::check_path(under)?;
+        crate::cgroups::protected_cgroups::check_group_path(under)?;
     }
-    let hierarchies = places.hierarchies()?;
-    let mut findings = Findings {
-        disks: disks::disks(places, &hierarchies),
-        systemd: places.at("run/systemd/system").is_dir(),
+    let hierarchies = system.hierarchies()?;
+    let mut report = ProbeReport {
+        disks: disks::disks(system, &hierarchies),
+        systemd: system.at("run/systemd/system").is_dir(),
         hierarchies,
-        ..Findings::default()
+        ..ProbeReport::default()
     };
-    let look = controls::Look { places, under, generations: remarks::generations(places) };
-    for control in [Control::Cpu, Control::Memory, Control::Disk] {
-        let row = look.row(control, &mut findings);
-        findings.rows.push(row);
+    let examiner = resource_support::Examiner { system, under, lru_gen: observations::lru_gen(system) };
+    for resource in [Resource::Cpu, Resource::Memory, Resource::Disk] {
+        let support = examiner.examine(resource, &mut report);
+        report.resources.push(support);
     }
-    findings.remarks = remarks::remarks(&look, &findings);
-    Ok(findings)
+    report.observations = observations::observations(&examiner, &report);
+    Ok(report)
 }
 
-impl Findings {
-    /// The row of a control.
-    pub fn row(&self, control: Control) -> Option<&Finding> {
-        self.rows.iter().find(|row| row.control == control)
+impl ProbeReport {
+    /// Returns the entry of a resource.
+    pub fn support(&self, resource: Resource) -> Option<&ResourceSupport> {
+        self.resources.iter().find(|support| support.resource == resource)
     }
 
-    /// Adds a row that somebody else found, in its place; instead of the one there if that is not able.
-    pub fn set(&mut self, row: Finding) {
-        match self.rows.binary_search_by_key(&row.control, |r| r.control) {
-            Ok(at) if !self.rows[at].able || row.able => self.rows[at] = row,
+    /// Adds the result of another probe. It replaces an entry for the same resource unless that one alone is supported.
+    pub fn add(&mut self, support: ResourceSupport) {
+        match self.resources.binary_search_by_key(&support.resource, |s| s.resource) {
+            Ok(at) if !self.resources[at].supported || support.supported => self.resources[at] = support,
             Ok(_) => {}
-            Err(at) => self.rows.insert(at, row),
+            Err(at) => self.resources.insert(at, support),
         }
     }
 
-    fn able(&self, control: Control, legacy: &str) -> (bool, bool) {
-        let able = self.row(control).is_some_and(|row| row.able);
-        let v1 = self.hierarchies.legacy.contains_key(legacy);
-        (able && v1, able && !v1)
+    fn is_supported(&self, resource: Resource) -> bool {
+        self.support(resource).is_some_and(|support| support.supported)
     }
 
-    /// The enforcers that can do what was found able, in the order in which they are to be asked.
-    pub fn enforcers(&self, own: &Own, budget: &Budget) -> Vec<Box<dyn Enforcer>> {
-        let kinds = [(Control::Cpu, "cpu"), (Control::Memory, "memory"), (Control::Disk, "blkio")];
-        let able = kinds.map(|(control, legacy)| (control, self.able(control, legacy)));
-        let [(_, (_, cpu)), (_, (_, memory)), (_, (_, disk))] = able;
+    /// Creates the enforcers for the supported resources, in the order of their priority.
+    pub fn enforcers(&self, protected: &ProtectedCgroups, budget: &DescriptorBudget) -> Vec<Box<dyn Enforcer>> {
+        let controllers = [(Resource::Cpu, "cpu"), (Resource::Memory, "memory"), (Resource::Disk, "blkio")];
+        let supported = controllers.into_iter().filter(|(resource, _)| self.is_supported(*resource));
+        let (v1, v2): (Vec<_>, Vec<_>) = supported.partition(|(_, name)| self.hierarchies.legacy.contains_key(*name));
+        let by_v2 = |resource| v2.iter().any(|(r, _)| *r == resource);
         let mut all: Vec<Box<dyn Enforcer>> = Vec::new();
-        if cpu || memory || disk {
-            let (disk, memory) = (self.disk.filter(|_| disk), self.memory.filter(|_| memory));
-            all.push(Box::new(CgroupV2::new(&self.hierarchies, cpu, disk, memory, own.clone(), budget)));
+        if !v2.is_empty() {
+            let disk = self.disk_weight.filter(|_| by_v2(Resource::Disk));
+            let memory = self.memory_protection.filter(|_| by_v2(Resource::Memory));
+            let (cpu, protected) = (by_v2(Resource::Cpu), protected.clone());
+            all.push(Box::new(CgroupEnforcer::v2(&self.hierarchies, cpu, disk, memory, protected, budget)));
         }
-        let legacy: Vec<Control> = able.iter().filter(|(_, (v1, _))| *v1).map(|(c, _)| *c).collect();
-        if !legacy.is_empty() {
-            all.push(Box::new(CgroupV1::new(&self.hierarchies, &legacy, own.clone(), budget)));
+        if !v1.is_empty() {
+            let resources: Vec<Resource> = v1.iter().map(|(resource, _)| *resource).collect();
+            all.push(Box::new(CgroupEnforcer::v1(&self.hierarchies, &resources, protected.clone(), budget)));
         }
         all
     }
 
-    /// What reads groups here.
-    pub fn meters(&self, budget: &Budget) -> Meters {
-        let mut all = Meters::new();
+    /// Creates the meter for control groups.
+    pub fn meter(&self, budget: &DescriptorBudget) -> CompositeMeter {
+        let mut all = CompositeMeter::new();
         if !self.hierarchies.legacy.is_empty() {
-            all = all.with(Box::new(CgroupV1Meter::new(&self.hierarchies, budget)));
+            all = all.with(Box::new(CgroupMeter::v1(&self.hierarchies, budget)));
         }
         if self.hierarchies.unified.is_some() {
-            all = all.with(Box::new(CgroupV2Meter::new(&self.hierarchies, budget)));
+            all = all.with(Box::new(CgroupMeter::v2(&self.hierarchies, budget)));
         }
         all
     }

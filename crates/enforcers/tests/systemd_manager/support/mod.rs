@@ -1,4 +1,4 @@
-//! A bus of the test's own, and a manager on it that does what systemd's would.
+//! A private message bus, and a fake manager on it that behaves like systemd's.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader};
@@ -10,7 +10,7 @@ use zbus::{Connection, OwnedObjectPath, OwnedVariant, connection, fdo, interface
 
 const PATH: &str = "/org/freedesktop/systemd1";
 
-/// A message bus, which ends when it is dropped.
+/// A message bus; stopped when dropped.
 pub struct Daemon {
     child: Child,
     pub address: String,
@@ -18,7 +18,7 @@ pub struct Daemon {
 }
 
 impl Daemon {
-    /// `None` if there is no such program.
+    /// Starts the bus. Returns `None` if there is no such program.
     pub fn start() -> Option<Daemon> {
         let folder = tempfile::tempdir().unwrap();
         let configuration = folder.path().join("bus.conf");
@@ -58,17 +58,17 @@ pub struct Call {
     pub values: Vec<(String, u64)>,
 }
 
-/// What the manager holds and has heard.
+/// The state of the manager, and the calls that it received.
 #[derive(Debug, Default)]
 pub struct State {
     pub units: BTreeMap<String, BTreeMap<String, u64>>,
     pub calls: Vec<Call>,
     pub subscribers: u32,
-    /// Refuses to set anything.
+    /// Whether it refuses to set properties.
     pub denies: bool,
 }
 
-/// Shared with the test.
+/// The state, shared with the test.
 pub type Shared = Arc<Mutex<State>>;
 
 #[derive(Debug, zbus::DBusError)]
@@ -104,7 +104,7 @@ impl Manager {
         if state.denies {
             return Err(SetRefusal::AccessDenied("Permission denied".into()));
         }
-        // As systemd: a property of the wrong type is refused.
+        // Like systemd, refuses a property of the wrong type.
         let values: Vec<(String, u64)> =
             properties.into_iter().map(|(name, value)| (name, u64::try_from(value).unwrap())).collect();
         state.calls.push(Call { unit: name.into(), runtime, values: values.clone() });
@@ -119,7 +119,7 @@ impl Manager {
     async fn reloading(emitter: &SignalEmitter<'_>, active: bool) -> zbus::Result<()>;
 }
 
-/// Refusals of setting, of two families of names.
+/// Errors of setting properties, from two families of error names.
 #[derive(Debug)]
 enum SetRefusal {
     NoSuchUnit(String),
@@ -178,7 +178,7 @@ impl Unit {
     }
 }
 
-/// As systemd escapes names.
+/// Escapes a name as systemd does.
 fn path(unit: &str) -> OwnedObjectPath {
     let escaped: String = unit
         .bytes()
@@ -187,14 +187,14 @@ fn path(unit: &str) -> OwnedObjectPath {
     OwnedObjectPath::try_from(format!("{PATH}/unit/{escaped}")).unwrap()
 }
 
-/// The manager, which leaves the bus when it is dropped.
+/// The manager; leaves the bus when dropped.
 pub struct Fake {
     pub state: Shared,
     connection: Connection,
 }
 
 impl Fake {
-    /// With scopes of these names, whose weights are not set and whose memory is not protected.
+    /// Starts a manager with scopes of these names, whose weights are not set and whose memory is not protected.
     pub fn start(address: &str, units: &[&str]) -> Fake {
         let unset = [("CPUWeight", u64::MAX), ("IOWeight", u64::MAX), ("MemoryLow", 0), ("MemoryMin", 0)];
         let unset: BTreeMap<String, u64> = unset.map(|(name, value)| (name.to_owned(), value)).into();
@@ -215,7 +215,7 @@ impl Fake {
         Fake { state, connection }
     }
 
-    /// Reads its files anew, of which one of an administrator's says 50 for every processor weight.
+    /// Reloads its files, of which one of the administrator's sets all CPU weights to 50.
     pub fn reload(&self) {
         zbus::block_on(async {
             let emitter = SignalEmitter::new(&self.connection, PATH).unwrap();
@@ -231,7 +231,7 @@ impl Fake {
         self.state.lock().unwrap().units[unit][property]
     }
 
-    /// The calls since this was asked last.
+    /// Returns the calls since the last call of this function.
     pub fn calls(&self) -> Vec<Call> {
         std::mem::take(&mut self.state.lock().unwrap().calls)
     }

@@ -1,4 +1,4 @@
-//! Network namespaces, control groups and senders that tests make, and that are gone when they are dropped.
+//! Network namespaces, control groups and senders for tests, which are removed when dropped.
 
 use std::fs::{self, File};
 use std::io::{ErrorKind, Read, Write};
@@ -15,26 +15,26 @@ use evenhand_enforcers::traffic::{Settings, probe};
 
 static NUMBER: AtomicU32 = AtomicU32::new(0);
 
-/// A name that nobody else has, short enough for everything.
+/// Returns a unique name, short enough for all objects.
 fn unique() -> String {
     format!("eh{}x{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
 }
 
-/// Why this cannot be tested here.
+/// Returns the reason why these tests cannot run here, if there is one.
 pub fn unable() -> Option<String> {
     if !run_quietly(Command::new("ip").arg("-V")) || !run_quietly(Command::new("tc").arg("-V")) {
         return Some("no ip and tc".into());
     }
     let settings = Settings { device: "lo".into(), link: Some(1_000_000), force: true };
     let missing = probe(&settings, &Hierarchies::detect().unwrap());
-    missing.into_iter().find(|finding| finding.works != Some(true)).map(|finding| finding.sentence)
+    missing.into_iter().find(|check| check.passed != Some(true)).map(|check| check.message)
 }
 
 fn run_quietly(command: &mut Command) -> bool {
     command.stdout(Stdio::null()).stderr(Stdio::null()).status().is_ok_and(|status| status.success())
 }
 
-/// Runs a command and answers with what it printed.
+/// Runs a command and returns its output.
 pub fn run(line: &str) -> String {
     let mut words = line.split(' ');
     let output = Command::new(words.next().unwrap()).args(words).output().unwrap();
@@ -42,7 +42,7 @@ pub fn run(line: &str) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// A network namespace.
+/// A network namespace; removed when dropped.
 pub struct Namespace {
     pub name: String,
 }
@@ -56,12 +56,12 @@ impl Namespace {
         namespace
     }
 
-    /// Runs a command in it. Not by `ip netns exec`, which mounts another /sys, in which nft finds no control groups.
+    /// Runs a command in it. Not by `ip netns exec`, which mounts another /sys, where nft finds no control groups.
     pub fn run(&self, line: &str) -> String {
         run(&format!("nsenter --net=/run/netns/{} {line}", self.name))
     }
 
-    /// Calls a function in it.
+    /// Calls a function on a thread in the namespace.
     pub fn within<T: Send>(&self, act: impl FnOnce() -> T + Send) -> T {
         thread::scope(|scope| {
             let inner = scope.spawn(|| {
@@ -79,13 +79,13 @@ impl Drop for Namespace {
     }
 }
 
-/// Puts this thread into a namespace.
+/// Moves this thread into a namespace.
 fn enter(name: &str) {
     let file = File::open(format!("/run/netns/{name}")).unwrap();
     nix::sched::setns(file, nix::sched::CloneFlags::CLONE_NEWNET).unwrap();
 }
 
-/// Two namespaces with a cable from `near`'s device e0 (10.99.0.1) to `far`'s e0 (10.99.0.2).
+/// Creates two namespaces with a cable from `near`'s device e0 (10.99.0.1) to `far`'s e0 (10.99.0.2).
 pub fn cable() -> (Namespace, Namespace) {
     let (near, far) = (Namespace::new(), Namespace::new());
     run(&format!("ip link add e0 netns {} type veth peer name e0 netns {}", near.name, far.name));
@@ -96,10 +96,10 @@ pub fn cable() -> (Namespace, Namespace) {
     (near, far)
 }
 
-/// A control group of version 2 that has no controllers, with groups in it.
+/// A group of cgroup v2 without controllers, and its children.
 pub struct Groups {
     pub root: PathBuf,
-    /// Its path below the mount.
+    /// The path below the mount point.
     pub name: String,
 }
 
@@ -124,7 +124,7 @@ impl Drop for Groups {
     fn drop(&mut self) {
         let inner = fs::read_dir(&self.root).into_iter().flatten().flatten().map(|entry| entry.path());
         for group in inner.filter(|path| path.is_dir()).chain([self.root.clone()]) {
-            // Senders were killed just before; they leave a little later.
+            // The senders were killed just before, and leave the group a little later.
             for _ in 0..100 {
                 match fs::remove_dir(&group) {
                     Err(error) if error.kind() == ErrorKind::ResourceBusy => thread::sleep(Duration::from_millis(10)),
@@ -135,12 +135,12 @@ impl Drop for Groups {
     }
 }
 
-/// A process of this test's own program that runs the ignored test `name` with these variables.
+/// A process of this test program that runs one ignored test with these environment variables.
 pub struct Process(pub Child);
 
 impl Process {
     pub fn start(name: &str, variables: &[(&str, &str)]) -> Process {
-        // First in line for a processor: on a busy machine whoever sends late loses a turn that was its own.
+        // With real-time priority, because on a busy machine a late sender loses its turn.
         let mut command = Command::new("nice");
         command.args(["-n", "-40"]).arg(std::env::current_exe().unwrap()).args([
             "--exact",
@@ -164,16 +164,16 @@ impl Drop for Process {
     }
 }
 
-/// A process that sends as fast as it can from a namespace, in a control group if one is given.
+/// Starts a process that sends as fast as it can from a namespace, optionally in a control group.
 pub fn sender(from: &Namespace, group: Option<&Path>, to: SocketAddr) -> Process {
     let group = group.map(|path| path.to_str().unwrap()).unwrap_or("");
     Process::start("process_that_sends", &[("NAMESPACE", &from.name), ("GROUP", group), ("TO", &to.to_string())])
 }
 
-/// What a [`sender`]'s process does.
+/// The main function of a [`sender`] process.
 pub fn send() {
     let variable = |name| std::env::var(name).unwrap_or_default();
-    // Run by hand with all ignored tests, it has nothing to do.
+    // Without the variables, when all ignored tests are run by hand, there is nothing to do.
     if variable("NAMESPACE").is_empty() {
         return;
     }
@@ -186,14 +186,14 @@ pub fn send() {
     while stream.write_all(&buffer).is_ok() {}
 }
 
-/// Puts this thread first in line for a processor.
+/// Raises the priority of this thread.
 fn hurry() {
     let thread = fs::read_link("/proc/thread-self").unwrap();
     let number = thread.file_name().unwrap().to_str().unwrap().to_owned();
     run_quietly(Command::new("renice").args(["-n", "-20", "-p", &number]));
 }
 
-/// Counts what comes in at an address.
+/// Counts the bytes that arrive at an address.
 pub struct Receiver {
     pub address: SocketAddr,
     bytes: Arc<AtomicU64>,
@@ -238,7 +238,7 @@ impl Drop for Receiver {
     }
 }
 
-/// Bytes a second that each receives in `span`.
+/// Measures for this time how many bytes per second each receives.
 pub fn speeds<const N: usize>(receivers: [&Receiver; N], span: Duration) -> [f64; N] {
     let (begun, before) = (Instant::now(), receivers.map(|r| r.bytes.load(Ordering::Relaxed)));
     thread::sleep(span);

@@ -1,95 +1,95 @@
-//! What members send each other.
+//! The messages of the ring, and their encoding.
 
 use std::sync::Arc;
 
-use crate::exchange::codec::{Reader, Writer};
-use crate::exchange::{DecodeError, MOST_NODES};
+use crate::exchange::wire_format::{Reader, Writer};
+use crate::exchange::{DecodeError, MAX_NODES};
 
-use super::{Member, Sums, ViewId};
+use super::{Member, RoundSums, ViewId};
 
-/// A message of the ring.
+/// A message between members of the ring.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Message {
-    /// Collects a round and distributes the one before: one a node and interval.
+    /// Collects a round and distributes the previous one: one message for each node and interval.
     Token(Token),
-    /// A token or an election has come.
+    /// Acknowledges a token or an election.
     Ack {
-        /// Of which view.
+        /// The view of the acknowledged message.
         view: ViewId,
-        /// What has come.
-        of: Of,
-        /// To whom.
+        /// The acknowledged message.
+        of: Acknowledged,
+        /// The name of the sender.
         from: String,
     },
-    /// Chang and Roberts' election ("An improved algorithm for decentralized extrema-finding in circular
-    /// configurations of processes", 1979): the least name among those who live.
+    /// The election of Chang and Roberts ("An improved algorithm for decentralized extrema-finding in circular
+    /// configurations of processes", 1979): the live member with the smallest name wins.
     Election {
-        /// Of which view a new leader is sought.
+        /// The view whose leader is replaced.
         view: ViewId,
-        /// For whom it is.
+        /// The name of the receiver.
         to: String,
-        /// Who passed it on.
+        /// The member that forwarded it.
         from: Member,
-        /// The least name so far.
+        /// The smallest name so far.
         candidate: String,
-        /// Who does not answer.
+        /// Members that do not acknowledge.
         suspects: Vec<String>,
     },
-    /// A leader looks for nodes that are not in its view.
+    /// A leader looks for nodes outside its view.
     Probe {
         /// Its view.
         view: ViewId,
-        /// It.
+        /// The leader.
         leader: Member,
     },
-    /// There is a view, and it has a leader.
+    /// Informs the receiver of a view.
     Hint {
-        /// Which.
+        /// The view.
         view: ViewId,
-        /// Who.
+        /// Its leader.
         leader: Member,
-        /// Who says so, and is in that view.
+        /// The sender, a member of that view.
         from: Member,
     },
-    /// Nodes that want to be in the view of whoever gets this.
+    /// Nodes request admission to the view of the receiver.
     Join {
-        /// Where they are now.
+        /// Their present view.
         view: ViewId,
-        /// Who.
+        /// The nodes.
         members: Vec<Member>,
-        /// How often it was passed on to somebody's leader.
+        /// How often the request was forwarded to a leader.
         hops: u8,
     },
 }
 
-/// See [`Message::Token`].
+/// The content of [`Message::Token`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Token {
-    /// Of which view.
+    /// The view.
     pub view: ViewId,
-    /// Which round of it.
+    /// The number of the round in this view.
     pub round: u64,
-    /// For whom it is.
+    /// The name of the receiver.
     pub to: String,
     /// The members, until a round of this view is complete.
     pub members: Option<Arc<Vec<Member>>>,
-    /// What this round has so far.
-    pub collect: Sums,
-    /// What the round before has found.
-    pub distribute: Option<Arc<Sums>>,
+    /// The sums of this round so far.
+    pub collect: RoundSums,
+    /// The result of the previous round.
+    pub distribute: Option<Arc<RoundSums>>,
 }
 
-/// What is acknowledged.
+/// The message that is acknowledged.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Of {
-    /// The token of a round.
+pub enum Acknowledged {
+    /// The token of this round.
     Token(u64),
-    /// The election of a candidate.
+    /// The election of this candidate.
     Election(String),
 }
 
 impl Message {
-    /// As bytes.
+    /// Encodes the message.
     #[must_use]
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::new();
@@ -113,11 +113,11 @@ impl Message {
                 out.byte(1);
                 view(&mut out, id);
                 match of {
-                    Of::Token(round) => {
+                    Acknowledged::Token(round) => {
                         out.byte(0);
                         out.number(*round);
                     }
-                    Of::Election(candidate) => {
+                    Acknowledged::Election(candidate) => {
                         out.byte(1);
                         out.text(candidate);
                     }
@@ -153,10 +153,10 @@ impl Message {
         out.bytes
     }
 
-    /// From bytes of any origin; it never panics.
+    /// Decodes a message from bytes of any origin. It never panics.
     ///
     /// # Errors
-    /// If they are not a message of this version.
+    /// Returns an error if the bytes are not a message of this version.
     pub fn decode(bytes: &[u8]) -> Result<Message, DecodeError> {
         let mut from = Reader::new(bytes)?;
         let message = match from.byte()? {
@@ -170,7 +170,11 @@ impl Message {
             }),
             1 => {
                 let view = read_view(&mut from)?;
-                let of = if flag(&mut from)? { Of::Election(from.text()?) } else { Of::Token(from.number()?) };
+                let of = if flag(&mut from)? {
+                    Acknowledged::Election(from.text()?)
+                } else {
+                    Acknowledged::Token(from.number()?)
+                };
                 Message::Ack { view, of, from: from.text()? }
             }
             2 => Message::Election {
@@ -220,7 +224,7 @@ fn members(out: &mut Writer, all: &[Member]) {
 }
 
 fn read_members(from: &mut Reader<'_>) -> Result<Vec<Member>, DecodeError> {
-    let count = from.count("nodes", MOST_NODES)?;
+    let count = from.count("nodes", MAX_NODES)?;
     (0..count).map(|_| read_member(from)).collect()
 }
 
@@ -230,7 +234,7 @@ fn names(out: &mut Writer, all: &[String]) {
 }
 
 fn read_names(from: &mut Reader<'_>) -> Result<Vec<String>, DecodeError> {
-    let count = from.count("nodes", MOST_NODES)?;
+    let count = from.count("nodes", MAX_NODES)?;
     (0..count).map(|_| from.text()).collect()
 }
 
@@ -242,7 +246,7 @@ fn flag(from: &mut Reader<'_>) -> Result<bool, DecodeError> {
     }
 }
 
-fn sums(out: &mut Writer, sums: &Sums) {
+fn sums(out: &mut Writer, sums: &RoundSums) {
     view(out, &sums.view);
     out.number(sums.round);
     out.number(sums.digest);
@@ -251,8 +255,8 @@ fn sums(out: &mut Writer, sums: &Sums) {
     out.fixed(&sums.largest);
     out.users(&sums.users);
     names(out, &sums.missing);
-    out.count(sums.apart.len());
-    for (name, digest) in &sums.apart {
+    out.count(sums.excluded.len());
+    for (name, digest) in &sums.excluded {
         out.text(name);
         out.byte(u8::from(digest.is_some()));
         if let Some(digest) = digest {
@@ -261,12 +265,12 @@ fn sums(out: &mut Writer, sums: &Sums) {
     }
 }
 
-fn read_sums(from: &mut Reader<'_>) -> Result<Sums, DecodeError> {
+fn read_sums(from: &mut Reader<'_>) -> Result<RoundSums, DecodeError> {
     let (view, round) = (read_view(from)?, from.number()?);
     let (digest, count, supply, largest) = (from.number()?, from.number()?, from.fixed()?, from.fixed()?);
     let (users, missing) = (from.users()?, read_names(from)?);
-    let apart = (0..from.count("nodes", MOST_NODES)?)
+    let excluded = (0..from.count("nodes", MAX_NODES)?)
         .map(|_| Ok((from.text()?, if flag(from)? { Some(from.number()?) } else { None })))
         .collect::<Result<_, DecodeError>>()?;
-    Ok(Sums { view, round, digest, count, supply, largest, users, missing, apart })
+    Ok(RoundSums { view, round, digest, count, supply, largest, users, missing, excluded })
 }

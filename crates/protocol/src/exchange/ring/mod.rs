@@ -1,63 +1,64 @@
-//! The ring of paper 003 (section IV.D), corrected: a message goes around, to which each node adds its sums.
+//! Aggregation in a ring, after Poullie et al. (2016), section IV.D, with failure handling: a token goes around, and each
+//! node adds its sums.
 //!
-//! There is a **view**: an epoch, a leader, and the members in the order of their names. In each interval the leader
-//! starts a round: a **token** goes from member to member and back. It *collects* the sums of this round and
-//! *distributes* what the round before has found, so that each node gets one message and sends one an interval,
-//! of a size that depends on the users and not on the nodes. Every member finds the same totals to the
-//! last bit.
+//! The nodes form a **view**: an epoch, a leader, and the members in the order of their names. In each interval the leader
+//! starts a round, in which a **token** passes from member to member and back. It *collects* the sums of this round and
+//! *distributes* the result of the previous one. Each node therefore sends and receives one message in each interval,
+//! whose size depends on the number of users and not of nodes. All members obtain identical totals, bit for bit.
 //!
-//! Failures. A member **acknowledges** a token; one that does not, after retries, is skipped and written into the token as missing,
-//! and the leader installs the next epoch without it. A token that does not come back is given up: the next round starts anew.
-//! Each copy of a token visits positions of the ring in ascending order, and each member takes one copy of a round:
-//! nobody is in a result twice, whatever is lost, doubled or delayed. If no token comes for long, members **elect** a
-//! leader (staggered timers, then Chang and Roberts). Leaders **probe** who is not in their view; where two views
-//! meet, that of the higher epoch (then of the lesser leader) takes in the members of the other.
+//! Failures. A member **acknowledges** the token. A member that does not, after retries, is skipped and recorded in the
+//! token as missing, and the leader installs the next epoch without it. If a token does not come back, the leader starts
+//! the next round. Each copy of a token visits the members in ascending order, and each member accepts one copy of a
+//! round, so no member is counted twice, whatever messages are lost, duplicated or delayed. If no token arrives for long,
+//! members **elect** a leader (with staggered timeouts, by the algorithm of Chang and Roberts). Leaders **probe** known
+//! nodes outside their view; where two views meet, the one with the higher epoch (then with the smaller leader name)
+//! admits the members of the other.
 //!
-//! Nobody waits for a round: [`Ring::totals`] answers with the last result, aged if it is old.
+//! No node waits for a round: [`Ring::totals`] returns the last result, aged if it is old.
 
-mod election;
-mod hop;
-mod membership;
+mod acknowledged_forwarding;
+mod leader_election;
+mod membership_view;
 mod message;
-mod round;
-mod sums;
-mod view;
+mod round_sums;
+mod token_round;
+mod view_discovery;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use message::{Message, Of, Token};
-pub use sums::Sums;
-pub use view::{Member, View, ViewId};
+pub use membership_view::{Member, View, ViewId};
+pub use message::{Acknowledged, Message, Token};
+pub use round_sums::RoundSums;
 
-use crate::exchange::{Ageing, Limits, NodeState, NodeStatus, Record, Totals};
-use hop::Hop;
+use crate::exchange::{Ageing, NodeState, NodeStatus, Record, RecordLimits, Totals};
+use acknowledged_forwarding::InFlight;
 
-/// How long the ring waits for what.
+/// The timing and limits of a ring.
 #[derive(Clone, Debug)]
 pub struct RingSettings {
-    /// How often a round starts, and what becomes of an old result.
+    /// The interval between rounds, and how results age.
     pub ageing: Ageing,
-    /// After how long without an acknowledgement a message is sent again.
+    /// The time after which an unacknowledged message is sent again.
     pub hop_timeout: Duration,
-    /// How often it is sent again before its receiver is skipped.
+    /// The number of retransmissions before a member is skipped.
     pub retries: u32,
-    /// How long a token may take for one hop, when all is well: a round of n nodes is given up when it has taken
-    /// n times this, and the slack.
+    /// The expected time for one hop. A round of n nodes is abandoned after n times this, plus the interval and time for
+    /// retransmissions.
     pub hop_time: Duration,
-    /// By how much later each next member in rank begins an election.
+    /// The additional election timeout for each position in the ring.
     pub stagger: Duration,
-    /// What totals may be.
-    pub limits: Limits,
-    /// Where other nodes may be found.
+    /// Limits on totals.
+    pub limits: RecordLimits,
+    /// Addresses at which other nodes may be found.
     pub seeds: Vec<String>,
 }
 
 impl RingSettings {
-    /// For an interval: a hop is tried four times within a quarter of it; at least a tenth of a second, and at most one.
+    /// Returns settings for an interval: a hop is tried four times within a quarter of it, within 0.1 s to 1 s.
     #[must_use]
-    pub fn new(ageing: Ageing, limits: Limits, seeds: Vec<String>) -> RingSettings {
+    pub fn new(ageing: Ageing, limits: RecordLimits, seeds: Vec<String>) -> RingSettings {
         let hop_timeout = (ageing.interval / 16).clamp(Duration::from_millis(25), Duration::from_millis(250));
         RingSettings {
             ageing,
@@ -70,59 +71,59 @@ impl RingSettings {
         }
     }
 
-    /// How long a member is tried before it is skipped.
+    /// Returns the time until a member that does not acknowledge is skipped.
     pub(crate) fn skip_time(&self) -> Duration {
         self.hop_timeout.saturating_mul(self.retries + 1)
     }
 
-    /// When a round of so many is given up. Some members may have to be skipped on the way.
+    /// Returns the time after which a round is abandoned. It allows for a few members to be skipped.
     fn round_time(&self, members: usize) -> Duration {
         let hops = self.hop_time.saturating_mul(u32::try_from(members).unwrap_or(u32::MAX));
         self.ageing.interval + hops + 3 * self.skip_time()
     }
 }
 
-/// What happens to a node.
+/// An event at a node.
 #[derive(Clone, Debug)]
 pub enum Input {
-    /// A message has come from this address.
+    /// A message was received from this address.
     Message {
-        /// Where answers go.
+        /// The address for replies.
         from: String,
-        /// It.
+        /// The message.
         message: Message,
     },
-    /// Time has passed.
+    /// A timer may have expired.
     Tick,
-    /// The node's own newest record.
-    Own(Record),
+    /// The newest record of this node.
+    LocalRecord(Record),
 }
 
-/// What a node does.
+/// An action of a node.
 #[derive(Clone, Debug)]
 #[expect(clippy::large_enum_variant, reason = "nearly all are messages, and none is kept")]
 pub enum Output {
-    /// Send this.
+    /// Send a message.
     Send {
-        /// To this address.
+        /// The address of the receiver.
         to: String,
-        /// It.
+        /// The message.
         message: Message,
     },
-    /// A round is complete: [`Ring::result`] and [`Ring::totals`] are new.
+    /// A round is complete: [`Ring::result`] and [`Ring::totals`] have changed.
     Completed,
 }
 
-/// A member of the ring. See [the module](self).
+/// The state machine of one member of the ring. See [the module](self).
 ///
 /// ```
 /// use std::{collections::BTreeMap, time::Duration};
 /// use evenhand_protocol::exchange::ring::{Input, Output, Ring, RingSettings};
-/// use evenhand_protocol::exchange::{Ageing, Fixed, Limits, Record};
+/// use evenhand_protocol::exchange::{Ageing, Fixed, RecordLimits, Record};
 ///
 /// let one = Fixed::from_f64(1.0).ok_or("not a number")?;
 /// let second = Duration::from_secs(1);
-/// let settings = RingSettings::new(Ageing::new(second), Limits::by_factor(one + one), vec!["first".into()]);
+/// let settings = RingSettings::new(Ageing::new(second), RecordLimits::by_factor(one + one), vec!["first".into()]);
 /// let mut ring: BTreeMap<String, Ring> = ["first", "second", "third"]
 ///     .map(|node| (node.to_owned(), Ring::new(settings.clone(), node, 1, node)))
 ///     .into();
@@ -131,7 +132,7 @@ pub enum Output {
 ///     let mut post: Vec<(String, Input)> = Vec::new();
 ///     for node in ring.keys() {
 ///         let record = Record { node: node.clone(), sequence: tick.into(), supply: vec![one], ..Record::default() };
-///         post.push((node.clone(), Input::Own(record)));
+///         post.push((node.clone(), Input::LocalRecord(record)));
 ///         post.push((node.clone(), Input::Tick));
 ///     }
 ///     while let Some((to, input)) = post.pop() {
@@ -154,47 +155,47 @@ pub struct Ring {
     view: View,
     /// The newest round of the view in which this node took part.
     round: u64,
-    /// When the last token of the view came, or the view.
-    seen: Duration,
-    /// Who did not answer, in this view.
+    /// When the last token of the view was received, or the view was adopted.
+    last_activity: Duration,
+    /// Members of this view that did not acknowledge.
     suspects: BTreeSet<String>,
-    /// Who was in a view and is not, and since when.
+    /// Former members, and since when.
     lost: BTreeMap<String, (Member, Duration)>,
-    token: Option<Hop>,
-    election: Option<Hop>,
-    /// As a leader.
-    lead: Lead,
-    /// The least name for which this node has passed on an election in this view, and when.
+    token: Option<InFlight>,
+    election: Option<InFlight>,
+    /// The state of a leader.
+    lead: LeaderState,
+    /// The smallest candidate whose election this node forwarded in this view, and when.
     candidate: Option<(String, Duration)>,
     elect_at: Duration,
-    result: Option<(Arc<Sums>, Duration)>,
-    alone_since: Option<Duration>,
-    refused: u64,
+    result: Option<(Arc<RoundSums>, Duration)>,
+    isolated_since: Option<Duration>,
+    rejected: u64,
 }
 
-/// What a leader keeps. It is of no use to others, but any member may become one.
+/// The state of a leader. Other members have it too, since any of them may be elected.
 #[derive(Clone, Debug, Default)]
-struct Lead {
-    /// When the round that is on its way started.
-    under_way: Option<Duration>,
+struct LeaderState {
+    /// When the current round was started.
+    round_started: Option<Duration>,
     next_start: Duration,
-    /// A round of this view came back: all members know them.
+    /// A round of this view is complete, so all members know the view.
     installed: bool,
-    /// The members have changed, or somebody missed that they have.
+    /// The members have changed, or a member has missed a change.
     changed: bool,
-    /// What is still to be distributed.
-    distribute: Option<Arc<Sums>>,
+    /// The result that the next token distributes.
+    distribute: Option<Arc<RoundSums>>,
     joins: BTreeMap<String, Member>,
-    /// The highest epoch heard of.
+    /// The highest epoch last_activity.
     epoch: u64,
     next_probe: Duration,
     probed: usize,
 }
 
 impl Ring {
-    /// A node by itself: it leads a view of one, and looks for others.
+    /// Creates a node that leads a view of itself alone and looks for others.
     ///
-    /// `incarnation` must be larger after each restart, and `address` be where others reach it.
+    /// `incarnation` must increase with each restart; `address` is where other nodes reach this one.
     #[must_use]
     pub fn new(settings: RingSettings, node: &str, incarnation: u64, address: &str) -> Ring {
         let me = Member { node: node.to_owned(), incarnation, address: address.to_owned() };
@@ -205,25 +206,25 @@ impl Ring {
             me,
             own: None,
             round: 0,
-            seen: Duration::ZERO,
+            last_activity: Duration::ZERO,
             suspects: BTreeSet::new(),
             lost: BTreeMap::new(),
             token: None,
             election: None,
-            lead: Lead::default(),
+            lead: LeaderState::default(),
             candidate: None,
             elect_at: Duration::MAX,
             result: None,
-            alone_since: None,
-            refused: 0,
+            isolated_since: None,
+            rejected: 0,
         }
     }
 
-    /// Takes what happens, and answers what is to be done. `now` is of any clock that does not go backwards.
+    /// Processes an event and returns the actions to take. `now` is a time on any monotonic clock.
     pub fn step(&mut self, now: Duration, input: Input) -> Vec<Output> {
         let mut out = Vec::new();
         match input {
-            Input::Own(record) => self.own = Some(record),
+            Input::LocalRecord(record) => self.own = Some(record),
             Input::Tick => self.tick(now, &mut out),
             Input::Message { from, message } => match message {
                 Message::Token(token) => self.on_token(now, &from, token, &mut out),
@@ -249,23 +250,23 @@ impl Ring {
         } else if now >= self.elect_at {
             self.elect(now, out);
         }
-        self.look_around(now);
+        self.update_isolation(now);
     }
 
-    fn look_around(&mut self, now: Duration) {
+    fn update_isolation(&mut self, now: Duration) {
         if self.view.members.len() > 1 {
-            self.alone_since = None;
+            self.isolated_since = None;
         } else {
-            self.alone_since.get_or_insert(now);
+            self.isolated_since.get_or_insert(now);
         }
     }
 
-    /// When [`Input::Tick`] is due next; before that it does nothing.
+    /// Returns when [`Input::Tick`] is due next. An earlier tick has no effect.
     #[must_use]
     pub fn next_tick(&self) -> Duration {
         let hops = [&self.token, &self.election].into_iter().flatten().map(|hop| hop.deadline).min();
         let own = if self.leads() {
-            let round = match self.lead.under_way {
+            let round = match self.lead.round_started {
                 Some(started) => started + self.settings.round_time(self.view.members.len()),
                 None => self.lead.next_start,
             };
@@ -276,66 +277,66 @@ impl Ring {
         hops.map_or(own, |hop| hop.min(own))
     }
 
-    /// The totals as this node knows them now. After the limit without a new result they age, and
-    /// after that it has only its own record.
+    /// Returns the totals as this node knows them. Without a new result they age after the limit; finally they consist of this
+    /// node's own record.
     #[must_use]
     pub fn totals(&self, now: Duration) -> Totals {
-        let nobody = Record { node: self.me.node.clone(), ..Record::default() };
-        let own = self.own.as_ref().unwrap_or(&nobody);
+        let empty = Record { node: self.me.node.clone(), ..Record::default() };
+        let own = self.own.as_ref().unwrap_or(&empty);
         let age = self.result.as_ref().map_or(Duration::MAX, |(_, at)| now.saturating_sub(*at));
         let state = self.settings.ageing.state(age);
-        let none = Sums { digest: own.digest, ..Sums::default() };
+        let none = RoundSums { digest: own.digest, ..RoundSums::default() };
         let sums = self.result.as_ref().map_or(&none, |(sums, _)| sums);
-        let shown_age = if age == Duration::MAX { now } else { age };
-        let mut totals = sums.totals(&self.view, own, shown_age, &state);
+        let listed_age = if age == Duration::MAX { now } else { age };
+        let mut totals = sums.totals(&self.view, own, listed_age, &state);
         for (name, (_, since)) in &self.lost {
             let status = NodeStatus { name: name.clone(), age: now.saturating_sub(*since), state: NodeState::Lost };
             totals.nodes.push(status);
         }
         totals.nodes.sort_by(|a, b| a.name.cmp(&b.name));
-        totals.alone_since = match &self.result {
-            _ if self.alone_since.is_some() => self.alone_since,
-            Some((_, at)) if state != NodeState::Fresh => Some(*at + self.settings.ageing.fresh()),
+        totals.isolated_since = match &self.result {
+            _ if self.isolated_since.is_some() => self.isolated_since,
+            Some((_, at)) if state != NodeState::Fresh => Some(*at + self.settings.ageing.fresh_period()),
             Some(_) => None,
             None => Some(Duration::ZERO),
         };
         totals
     }
 
-    /// The last complete round that this node knows of.
+    /// Returns the last complete round that this node knows.
     #[must_use]
-    pub fn result(&self) -> Option<&Sums> {
+    pub fn result(&self) -> Option<&RoundSums> {
         self.result.as_ref().map(|(sums, _)| sums.as_ref())
     }
 
-    /// The view that this node is in.
+    /// Returns the view of this node.
     #[must_use]
     pub fn view(&self) -> &View {
         &self.view
     }
 
-    /// How many results were out of bounds: somebody in the ring lies.
+    /// Returns the number of results rejected because they exceeded the limits: some member is faulty.
     #[must_use]
-    pub fn refused(&self) -> u64 {
-        self.refused
+    pub fn rejected_results(&self) -> u64 {
+        self.rejected
     }
 
-    /// Whether this node leads its view.
+    /// Returns whether this node leads its view.
     #[must_use]
     pub fn leads(&self) -> bool {
         self.view.id.leader == self.me.node && self.view.id.incarnation == self.me.incarnation
     }
 
-    fn take_result(&mut self, now: Duration, sums: Arc<Sums>, out: &mut Vec<Output>) {
+    fn accept_result(&mut self, now: Duration, sums: Arc<RoundSums>, out: &mut Vec<Output>) {
         if sums.check(&self.settings.limits).is_err() {
-            self.refused += 1;
+            self.rejected += 1;
             return;
         }
         self.result = Some((sums, now));
         out.push(Output::Completed);
     }
 
-    /// Goes over into another view.
+    /// Changes to another view.
     fn adopt(&mut self, now: Duration, view: View) {
         let before = std::mem::replace(&mut self.view, view);
         for member in before.members {
@@ -344,26 +345,27 @@ impl Ring {
             }
         }
         self.lost.retain(|name, _| self.view.position(name).is_none());
-        let shown = self.settings.ageing.interval.saturating_mul(self.settings.ageing.shown);
-        self.lost.retain(|_, (_, since)| now.saturating_sub(*since) <= shown);
+        let listed_for = self.settings.ageing.interval.saturating_mul(self.settings.ageing.forget_intervals);
+        self.lost.retain(|_, (_, since)| now.saturating_sub(*since) <= listed_for);
         self.round = 0;
         self.suspects.clear();
         self.token = None;
         self.election = None;
         self.candidate = None;
         let joins = std::mem::take(&mut self.lead.joins);
-        self.lead = Lead { epoch: self.lead.epoch.max(self.view.id.epoch), next_probe: now, ..Lead::default() };
-        // Who asked this node to be taken in asked its view.
+        self.lead =
+            LeaderState { epoch: self.lead.epoch.max(self.view.id.epoch), next_probe: now, ..LeaderState::default() };
+        // Nodes that requested admission know its view.
         if self.leads() {
             self.lead.joins = joins;
         }
-        self.look_around(now);
-        self.heard(now);
+        self.update_isolation(now);
+        self.note_activity(now);
     }
 
-    /// A sign that the view lives.
-    fn heard(&mut self, now: Duration) {
-        self.seen = now;
+    /// Records that the view is active.
+    fn note_activity(&mut self, now: Duration) {
+        self.last_activity = now;
         self.postpone_election(now);
     }
 

@@ -4,6 +4,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use crate::Digest;
+use evenhand_policies::Registry;
 use serde::{Deserialize, Serialize};
 
 use super::command::{Limits, partitions, queue, run};
@@ -240,11 +241,12 @@ fn write_scripts(folder: &Folder, program: &Path) -> Result<(), SweepError> {
 /// If the folder does not hold that chunk, a file of the grid was changed since, or a result cannot be written.
 pub fn run_chunk(
     folder: &Folder,
+    registry: &Registry,
     chunk: usize,
     threads: NonZeroUsize,
     watch: &Watch,
 ) -> Result<Vec<PointFailure>, SweepError> {
-    let (grid, points, digests) = folder.planned()?;
+    let (grid, points, digests) = folder.planned(registry)?;
     let wrong = |reason: String| SweepError::Plan { path: folder.dir().join(SUBMISSION), reason };
     let submission = Submission::read(folder)?.ok_or_else(|| wrong("nothing was submitted".into()))?;
     let numbers = submission

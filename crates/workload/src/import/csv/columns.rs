@@ -1,24 +1,24 @@
-//! Which column of a table is what.
+//! The definition of the columns of a CSV table.
 
 use std::str::FromStr;
 
 use evenhand_model::{Quantity, Resource};
 use thiserror::Error;
 
-use crate::import::number::NANO;
+use crate::import::parse_number::NANO;
 
-/// Says what the columns of a table with a header are.
+/// Defines the meaning of the columns of a table with a header.
 ///
-/// `submit=created,start=started,end=finished,user=owner,cpu=cores,mem:GiB=ram*0.5`: the left side is what a
-/// task needs, the right the column's name in the header. On the left `submit`, `start`, `end`, `duration`,
-/// `wait`, `requested`, `user`, `account`, `queue` and `count` are what they say; anything else is a resource,
-/// with its unit after a colon. A column may be multiplied by a number.
+/// In `submit=created,start=started,end=finished,user=owner,cpu=cores,mem:GiB=ram*0.5`, the left side is an attribute
+/// of a task and the right side the name of the column in the header. The attributes are `submit`, `start`, `end`,
+/// `duration`, `wait`, `requested`, `user`, `account`, `queue` and `count`; any other name is a resource, with its unit
+/// after a colon. A column can be multiplied by a number.
 ///
 /// ```
 /// use evenhand_workload::import::CsvColumns;
 /// let columns: CsvColumns = "submit=at,duration=took,cpu=milli*0.001,gpu=gpus".parse().unwrap();
 /// assert_eq!(columns.resources().map(|r| r.name.as_str()).collect::<Vec<_>>(), ["cpu", "gpu"]);
-/// assert!("submit=at,cpu=cores".parse::<CsvColumns>().is_err()); // how long?
+/// assert!("submit=at,cpu=cores".parse::<CsvColumns>().is_err()); // no duration
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CsvColumns {
@@ -26,7 +26,7 @@ pub struct CsvColumns {
     pub(super) resources: Vec<(Resource, Column)>,
 }
 
-/// What a task has beside resources.
+/// The attributes of a task other than resources.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Field {
     Submit,
@@ -60,14 +60,14 @@ impl Field {
     }
 }
 
-/// A column by name, and what its numbers are multiplied by, in billionths.
+/// The name of a column, and the factor of its numbers in billionths.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Column {
     pub(super) name: String,
     pub(super) times: u128,
 }
 
-/// Why a text does not say what columns are.
+/// An error in the definition of columns.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("found {found:?}, expected {expected}")]
 pub struct CsvColumnsError {
@@ -76,7 +76,7 @@ pub struct CsvColumnsError {
 }
 
 impl CsvColumns {
-    /// The resources, in the order of the text.
+    /// Returns the resources, in the order of the definition.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.resources.iter().map(|(resource, _)| resource)
     }
@@ -90,33 +90,33 @@ impl FromStr for CsvColumns {
     type Err = CsvColumnsError;
 
     fn from_str(text: &str) -> Result<CsvColumns, CsvColumnsError> {
-        let wrong = |found: &str, expected| CsvColumnsError { found: found.to_string(), expected };
+        let error = |found: &str, expected| CsvColumnsError { found: found.to_string(), expected };
         let mut columns = CsvColumns { fields: Vec::new(), resources: Vec::new() };
         for part in text.split(',') {
-            let shape = "what=COLUMN or what=COLUMN*NUMBER, such as cpu=cores";
-            let (what, column) = part.split_once('=').ok_or_else(|| wrong(part, shape))?;
+            let shape = "NAME=COLUMN or NAME=COLUMN*NUMBER, such as cpu=cores";
+            let (what, column) = part.split_once('=').ok_or_else(|| error(part, shape))?;
             let (what, column) = (what.trim(), column.trim());
             let (name, times) = match column.rsplit_once('*') {
                 None => (column, NANO),
                 Some((name, times)) => {
                     let nano = Quantity::parse(times).ok().and_then(|q| q.nano()).filter(|n| *n > 0);
-                    (name.trim(), nano.ok_or_else(|| wrong(part, "a number above 0 with up to nine decimals after *"))?)
+                    (name.trim(), nano.ok_or_else(|| error(part, "a number above 0 with up to nine decimals after *"))?)
                 }
             };
             if what.is_empty() || name.is_empty() {
-                return Err(wrong(part, shape));
+                return Err(error(part, shape));
             }
             let column = Column { name: name.to_string(), times };
             match Field::ALL.iter().find(|(known, _)| *known == what) {
-                Some((_, field)) if columns.of(*field).is_some() => return Err(wrong(part, "each thing once")),
+                Some((_, field)) if columns.of(*field).is_some() => return Err(error(part, "each name once")),
                 Some((_, field)) if field.is_text() && times != NANO => {
-                    return Err(wrong(part, "a name, which is not multiplied"));
+                    return Err(error(part, "a column of names, which cannot be multiplied"));
                 }
                 Some((_, field)) => columns.fields.push((*field, column)),
                 None => {
                     let (name, unit) = what.split_once(':').unwrap_or((what, ""));
                     if columns.resources().any(|r| r.name == name) {
-                        return Err(wrong(part, "each thing once"));
+                        return Err(error(part, "each name once"));
                     }
                     columns.resources.push((Resource::new(name, unit), column));
                 }
@@ -125,13 +125,13 @@ impl FromStr for CsvColumns {
         let has = |field: Field| columns.of(field).is_some();
         let lengths = has(Field::Duration) || (has(Field::End) && (has(Field::Start) || has(Field::Wait)));
         if !has(Field::Submit) {
-            return Err(wrong(text, "submit=COLUMN among them: when a task was submitted"));
+            return Err(error(text, "submit=COLUMN among them"));
         }
         if !lengths {
-            return Err(wrong(text, "duration=COLUMN, or end=COLUMN with start=COLUMN or wait=COLUMN, among them"));
+            return Err(error(text, "duration=COLUMN, or end=COLUMN with start=COLUMN or wait=COLUMN, among them"));
         }
         if columns.resources.is_empty() {
-            return Err(wrong(text, "a resource among them, such as cpu=COLUMN"));
+            return Err(error(text, "a resource among them, such as cpu=COLUMN"));
         }
         Ok(columns)
     }

@@ -1,8 +1,8 @@
-//! Any table of comma-separated values with a header: a site's own, or one nobody wrote a reader for.
+//! Reads any table of comma-separated values with a header.
 //!
-//! What the columns are is said by [`CsvColumns`]. A field may be in double quotes, within which two stand for
-//! one; a row does not go on in the next line. Times are seconds, or `2023-08-31T12:29:47` (or with a blank),
-//! taken as UTC.
+//! [`CsvColumns`] defines the columns. A field can be in double quotes, within which two quotation marks are one; a row
+//! does not continue on the next line. Times are seconds, or dates such as `2023-08-31T12:29:47` (also with a blank) in
+//! UTC.
 
 mod columns;
 
@@ -10,15 +10,15 @@ use std::borrow::Cow;
 
 use columns::{Column, Field};
 pub use columns::{CsvColumns, CsvColumnsError};
+use evenhand_model::calendar::parse_date_time;
 use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
 
-use super::error::{Problem, quoted};
-use super::number::{Decimal, NANO, decimal, fits};
-use super::rows::{for_each_line, utf8};
+use super::error::{FieldError, quoted};
+use super::lines::{for_each_line, utf8};
+use super::parse_number::{Decimal, NANO, decimal, fits};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
-use crate::input::{Meter, Shard};
-use crate::slurm::clock;
+use crate::source::{Meter, Shard};
 
 const ROUNDED: &str = "rounded";
 const NO_USER: &str = "no user";
@@ -34,8 +34,8 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
     };
     let Some(columns) = &options.csv_columns else {
         return Err(shape(
-            "a table of which nobody says what its columns are".into(),
-            "a sentence about them",
+            "a table whose columns are not defined".into(),
+            "a definition of the columns",
             "pass --csv-columns submit=COLUMN,duration=COLUMN,user=COLUMN,cpu=COLUMN,…",
         ));
     };
@@ -55,7 +55,7 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
             }
             return Ok(());
         };
-        // Shards put one after another repeat the header.
+        // Concatenated shards repeat the header.
         if line == table.header {
             return Ok(());
         }
@@ -72,7 +72,7 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
     }
 }
 
-/// The columns, found in a header.
+/// The columns of a table, located by its header.
 struct Table<'a> {
     columns: &'a CsvColumns,
     header: Vec<u8>,
@@ -82,7 +82,10 @@ struct Table<'a> {
 }
 
 impl<'a> Table<'a> {
-    /// Finds the columns; or the name of the first that is not there.
+    /// Locates the columns.
+    ///
+    /// # Errors
+    /// Returns the name of the first column that is missing.
     fn new(columns: &'a CsvColumns, header: &[u8]) -> Result<Table<'a>, String> {
         let names = split(header);
         let place = |column: &Column| {
@@ -101,10 +104,10 @@ impl<'a> Table<'a> {
     }
 }
 
-/// A row's fields, and where each starts in the line.
+/// The fields of a row, each with the byte of the line where it starts.
 type Fields<'l> = Vec<(usize, Cow<'l, [u8]>)>;
 
-/// A field of a row that is not empty, and what its number is multiplied by.
+/// A field that is not empty: its place, its text, and the factor of its number in billionths.
 type Found<'f> = (usize, &'f [u8], u128);
 
 struct Row<'t, 'l> {
@@ -124,30 +127,30 @@ impl Row<'_, '_> {
         (!text.is_empty()).then_some((*at, text, times))
     }
 
-    fn text(&self, field: Field, what: &'static str) -> Result<Option<&str>, Box<Problem>> {
+    fn text(&self, field: Field, what: &'static str) -> Result<Option<&str>, Box<FieldError>> {
         self.get(field).map(|(at, text, _)| utf8(text, at, what)).transpose()
     }
 
-    fn time(&self, field: Field) -> Result<Option<Time>, Box<Problem>> {
+    fn time(&self, field: Field) -> Result<Option<Time>, Box<FieldError>> {
         let read = |(at, text, times): Found<'_>| {
             let seconds = number(text, times).map(|d| d.nano).and_then(|n| u64::try_from(n).ok());
             let time = seconds.filter(|n| *n <= Time::MAX.nanos()).map(Time::from_nanos);
-            let what = "a time: seconds, or like 2023-08-31T12:29:47";
-            time.or_else(|| date(text)).ok_or_else(|| Problem::new(at, text, what))
+            let what = "a time: seconds, or a date such as 2023-08-31T12:29:47";
+            time.or_else(|| date(text)).ok_or_else(|| FieldError::new(at, text, what))
         };
         self.get(field).map(read).transpose()
     }
 
-    fn span(&self, field: Field) -> Result<Option<Span>, Box<Problem>> {
+    fn span(&self, field: Field) -> Result<Option<Span>, Box<FieldError>> {
         let read = |(at, text, times): Found<'_>| {
             let span = number(text, times).and_then(|d| Span::checked_from_nanos(d.nano));
-            span.ok_or_else(|| Problem::new(at, text, "seconds, a number that is not negative"))
+            span.ok_or_else(|| FieldError::new(at, text, "seconds, a number that is not negative"))
         };
         self.get(field).map(read).transpose()
     }
 }
 
-/// `text` times a number in billionths, in billionths, halves up.
+/// Parses a number and multiplies it by a factor in billionths; rounds halves up.
 fn number(text: &[u8], times: u128) -> Option<Decimal> {
     let Decimal { nano, rounded } = decimal(text)?;
     if times == NANO {
@@ -162,17 +165,22 @@ fn date(text: &[u8]) -> Option<Time> {
     if let Some(blank) = text.get_mut(10).filter(|b| **b == b' ') {
         *blank = b'T';
     }
-    clock(&text)
+    parse_date_time(&text)
 }
 
-fn row(table: &Table<'_>, line: &[u8], builder: &mut WorkloadBuilder, tally: &mut Tally) -> Result<(), Box<Problem>> {
+fn row(
+    table: &Table<'_>,
+    line: &[u8],
+    builder: &mut WorkloadBuilder,
+    tally: &mut Tally,
+) -> Result<(), Box<FieldError>> {
     let row = Row { table, fields: split(line) };
     if row.fields.len() != table.width {
         let expected = format!("{}, as the header has", counted(table.width as u64, "column", "columns"));
-        return Err(Problem::of(line.len(), counted(row.fields.len() as u64, "column", "columns"), expected));
+        return Err(FieldError::described(line.len(), counted(row.fields.len() as u64, "column", "columns"), expected));
     }
     let Some(submit) = row.time(Field::Submit)? else {
-        tally.drop("without a submit time");
+        tally.drop("no submit time");
         return Ok(());
     };
     let start = match (row.time(Field::Start)?, row.span(Field::Wait)?) {
@@ -182,14 +190,14 @@ fn row(table: &Table<'_>, line: &[u8], builder: &mut WorkloadBuilder, tally: &mu
     };
     if let (Some(early), Some((at, ..))) = (start.filter(|s| *s < submit), row.get(Field::Start)) {
         let found = format!("a start {} s before submission", submit.since(early));
-        return Err(Problem::of(at, found, "a start that is not before submission"));
+        return Err(FieldError::described(at, found, "a start that is not before submission"));
     }
     let duration = match (row.span(Field::Duration)?, start, row.time(Field::End)?) {
         (Some(duration), ..) => duration,
         (None, Some(start), Some(end)) if end < start => {
             let at = row.get(Field::End).map_or(0, |(at, ..)| at);
             let found = format!("an end {} s before the start", start.since(end));
-            return Err(Problem::of(at, found, "an end that is not before the start"));
+            return Err(FieldError::described(at, found, "an end that is not before the start"));
         }
         (None, Some(start), Some(end)) => end.since(start),
         (None, None, _) => {
@@ -197,7 +205,7 @@ fn row(table: &Table<'_>, line: &[u8], builder: &mut WorkloadBuilder, tally: &mu
             return Ok(());
         }
         (None, Some(_), None) => {
-            tally.drop("without an end or duration");
+            tally.drop("no end or duration");
             return Ok(());
         }
     };
@@ -205,19 +213,19 @@ fn row(table: &Table<'_>, line: &[u8], builder: &mut WorkloadBuilder, tally: &mu
     let mut amounts = Vec::with_capacity(table.resources.len());
     for ((place, times), resource) in table.resources.iter().zip(table.columns.resources()) {
         let Some((at, text, times)) = row.at(*place, *times) else {
-            tally.bend(NO_AMOUNT);
+            tally.adjust(NO_AMOUNT);
             amounts.push(0);
             continue;
         };
         let amount = number(text, times).filter(|d| fits(d.nano));
         let amount = amount.ok_or_else(|| {
-            Problem::new(at, text, format!("an amount of {}, a number that is not negative", resource.name))
+            FieldError::new(at, text, format!("an amount of {}, a number that is not negative", resource.name))
         })?;
         rounded |= amount.rounded;
         amounts.push(amount.nano);
     }
     if rounded {
-        tally.bend(ROUNDED);
+        tally.adjust(ROUNDED);
     }
     let count = match row.get(Field::Count) {
         None => 1,
@@ -225,11 +233,11 @@ fn row(table: &Table<'_>, line: &[u8], builder: &mut WorkloadBuilder, tally: &mu
             .filter(|d| d.nano % NANO == 0)
             .and_then(|d| u32::try_from(d.nano / NANO).ok())
             .filter(|count| *count > 0)
-            .ok_or_else(|| Problem::new(at, text, "how many tasks, a whole number above 0"))?,
+            .ok_or_else(|| FieldError::new(at, text, "a number of tasks: a whole number greater than 0"))?,
     };
     let user = row.text(Field::User, "a user's name")?;
     if user.is_none() {
-        tally.bend(NO_USER);
+        tally.adjust(NO_USER);
     }
     builder.push(&Task {
         submit,
@@ -245,7 +253,7 @@ fn row(table: &Table<'_>, line: &[u8], builder: &mut WorkloadBuilder, tally: &mu
     Ok(())
 }
 
-/// The fields of a line, each with the byte where it starts.
+/// Splits a line into fields, each with the byte where it starts.
 fn split(line: &[u8]) -> Fields<'_> {
     if !line.contains(&b'"') {
         let starts = memchr::memchr_iter(b',', line).map(|comma| comma + 1);
@@ -274,14 +282,14 @@ fn split(line: &[u8]) -> Fields<'_> {
 }
 
 pub(super) fn assumptions(tally: &Tally) -> Vec<String> {
-    let said = |what: &str, one: &str, many: &str, rest: &str| {
-        let rows = tally.bent.of(what);
+    let sentence = |what: &str, one: &str, many: &str, rest: &str| {
+        let rows = tally.adjusted.of(what);
         (rows > 0).then(|| format!("{} {rest}", counted(rows, one, many)))
     };
     let sentences = [
-        said(NO_USER, "row names", "rows name", "no user; they are put down to a user \"unknown\"."),
-        said(NO_AMOUNT, "field of a resource is", "fields of resources are", "empty and taken as 0."),
-        said(ROUNDED, "row has", "rows have", "amounts with more than nine decimals, which were rounded to nine."),
+        sentence(NO_USER, "row has", "rows have", "no user and are assigned to the user \"unknown\"."),
+        sentence(NO_AMOUNT, "amount is", "amounts are", "missing and set to 0."),
+        sentence(ROUNDED, "row has", "rows have", "amounts with more than nine decimals, which are rounded to nine."),
     ];
     sentences.into_iter().flatten().collect()
 }

@@ -1,26 +1,26 @@
-//! Which attempts of Google's tasks count as tasks: the state machine over the events.
+//! The state machine that selects the attempts of Google's tasks that become tasks of the workload.
 //!
-//! A task, known by its job and index, is submitted, scheduled and ended; after EVICT, FAIL or
-//! KILL it may be submitted again, which is a new attempt with its own submission. This is the
-//! reading that gives exactly the rows that the SDRF authors' filter gives.
+//! A task, identified by its job and index, is submitted, scheduled and ended. After EVICT, FAIL or KILL it can be
+//! submitted again, which is a new attempt with its own submission. This interpretation gives exactly the rows of the
+//! SDRF authors' filter.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-use super::event::{Event, Kind};
+use super::parse_event::{Event, Kind};
 use crate::import::summary::Tally;
 
-/// A task that counts.
+/// An attempt that becomes a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Kept {
-    /// The number of its SUBMIT among all events: the order of the trace.
+    /// The index of its SUBMIT event among all events: the order of the trace.
     pub(super) row: u64,
-    /// Microseconds, as are `start` and `end`.
+    /// The submission in microseconds, like `start` and `end`.
     pub(super) submit: u64,
     pub(super) start: u64,
     pub(super) end: u64,
     pub(super) user: u32,
-    /// Billionths, as is `mem`.
+    /// The CPU request in billionths, like `mem`.
     pub(super) cpu: u64,
     pub(super) mem: u64,
     /// Whether the request had more than nine decimals.
@@ -40,10 +40,10 @@ struct Attempt {
     rounded: bool,
 }
 
-/// Why an attempt does not count, in the order in which summaries list it.
+/// The reason why an attempt is dropped, in the order of the summary.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Why {
-    Before,
+pub(super) enum DropReason {
+    BeforeTrace,
     AtZero,
     Evicted,
     Killed,
@@ -56,31 +56,32 @@ pub(super) enum Why {
     Running,
 }
 
-const WHY: [(Why, &str); 11] = [
-    (Why::Before, "submitted before the first row of this part of the trace"),
-    (Why::AtZero, "submitted at time 0, before the trace began"),
-    (Why::Evicted, "evicted"),
-    (Why::Killed, "killed"),
-    (Why::Lost, "lost"),
-    (Why::MissingInfo, "with missing information"),
-    (Why::NotScheduled, "ended without having been scheduled"),
-    (Why::NoRequest, "without a CPU or memory request"),
-    (Why::Resubmitted, "submitted again before their end was seen"),
-    (Why::Waiting, "still waiting at the end"),
-    (Why::Running, "still running at the end"),
+const REASONS: [(DropReason, &str); 11] = [
+    (DropReason::BeforeTrace, "submitted before the first row of this part of the trace"),
+    (DropReason::AtZero, "submitted at time 0, before the trace began"),
+    (DropReason::Evicted, "evicted"),
+    (DropReason::Killed, "killed"),
+    (DropReason::Lost, "lost"),
+    (DropReason::MissingInfo, "missing information"),
+    (DropReason::NotScheduled, "ended without being scheduled"),
+    (DropReason::NoRequest, "no CPU or memory request"),
+    (DropReason::Resubmitted, "submitted again before an end was recorded"),
+    (DropReason::Waiting, "still waiting at the end"),
+    (DropReason::Running, "still running at the end"),
 ];
 
-/// The attempts under way.
+/// The attempts that have not ended, and the counts of dropped ones.
 #[derive(Default)]
 pub(super) struct Attempts {
     live: HashMap<(u64, u32), Attempt, BuildHasherDefault<KeyHasher>>,
     rows: u64,
-    dropped: [u64; WHY.len()],
+    dropped: [u64; REASONS.len()],
 }
 
 impl Attempts {
-    /// Follows one event; the task it ends, if that counts. `user` translates the event's user.
-    pub(super) fn follow(&mut self, event: &Event, user: impl Fn(u32) -> u32) -> Option<Kept> {
+    /// Processes one event; returns the attempt that it ends, if that is kept. `user` maps the user of the event to
+    /// that of the trace.
+    pub(super) fn process(&mut self, event: &Event, user: impl Fn(u32) -> u32) -> Option<Kept> {
         self.rows += 1;
         let key = (event.job, event.index);
         match event.kind {
@@ -96,7 +97,7 @@ impl Attempts {
                     rounded: event.rounded,
                 };
                 if self.live.insert(key, attempt).is_some() {
-                    self.drop(Why::Resubmitted);
+                    self.drop(DropReason::Resubmitted);
                 }
                 None
             }
@@ -109,7 +110,7 @@ impl Attempts {
             }
             end => {
                 let Some(attempt) = self.live.remove(&key) else {
-                    self.drop(Why::Before);
+                    self.drop(DropReason::BeforeTrace);
                     return None;
                 };
                 match attempt.ended(event.time, end, event.missing) {
@@ -123,20 +124,20 @@ impl Attempts {
         }
     }
 
-    fn drop(&mut self, why: Why) {
+    fn drop(&mut self, why: DropReason) {
         self.dropped[why as usize] += 1;
     }
 
-    /// Counts what was dropped, and what is still under way.
+    /// Counts the dropped attempts, among them those that have not ended.
     pub(super) fn finish(mut self, tally: &mut Tally) {
         for attempt in std::mem::take(&mut self.live).into_values() {
             self.drop(match attempt {
-                Attempt { submit: 0, .. } => Why::AtZero,
-                Attempt { start: None, .. } => Why::Waiting,
-                _ => Why::Running,
+                Attempt { submit: 0, .. } => DropReason::AtZero,
+                Attempt { start: None, .. } => DropReason::Waiting,
+                _ => DropReason::Running,
             });
         }
-        for (why, reason) in WHY {
+        for (why, reason) in REASONS {
             let n = self.dropped[why as usize];
             if n > 0 {
                 tally.dropped.add(reason.into(), n);
@@ -146,30 +147,30 @@ impl Attempts {
 }
 
 impl Attempt {
-    fn ended(self, end: u64, kind: Kind, missing: bool) -> Result<Kept, Why> {
+    fn ended(self, end: u64, kind: Kind, missing: bool) -> Result<Kept, DropReason> {
         if self.submit == 0 {
-            return Err(Why::AtZero);
+            return Err(DropReason::AtZero);
         }
         match kind {
-            Kind::Evict => return Err(Why::Evicted),
-            Kind::Kill => return Err(Why::Killed),
-            Kind::Lost => return Err(Why::Lost),
+            Kind::Evict => return Err(DropReason::Evicted),
+            Kind::Kill => return Err(DropReason::Killed),
+            Kind::Lost => return Err(DropReason::Lost),
             Kind::Submit | Kind::Schedule | Kind::Fail | Kind::Finish => {}
         }
         if self.missing || missing {
-            return Err(Why::MissingInfo);
+            return Err(DropReason::MissingInfo);
         }
-        let start = self.start.ok_or(Why::NotScheduled)?;
+        let start = self.start.ok_or(DropReason::NotScheduled)?;
         if self.cpu == 0 || self.mem == 0 {
-            return Err(Why::NoRequest);
+            return Err(DropReason::NoRequest);
         }
         let Attempt { row, submit, user, cpu, mem, rounded, .. } = self;
         Ok(Kept { row, submit, start, end, user, cpu, mem, rounded })
     }
 }
 
-/// Job numbers and indexes come from the trace's own counters, so one multiplication spreads
-/// them well enough, at a third of the cost of the standard hasher.
+/// Hashes jobs and indexes, which are counters of the trace: one multiplication distributes them well enough, at a
+/// third of the cost of the standard hasher.
 #[derive(Default)]
 struct KeyHasher(u64);
 
@@ -187,7 +188,7 @@ impl Hasher for KeyHasher {
     }
 
     fn write_u64(&mut self, n: u64) {
-        // The golden ratio; the product's high half holds the mixed bits, the table uses both.
+        // The golden ratio. The high half of the product holds the mixed bits; the table uses both halves.
         let product = u128::from(self.0 ^ n).wrapping_mul(0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835);
         self.0 = (product >> 64) as u64 ^ product as u64;
     }
@@ -201,7 +202,7 @@ mod tests {
 
     use super::*;
 
-    /// The slow, obvious twin: all events of one task together, attempt by attempt.
+    /// The reference model: all events of one task together, attempt by attempt.
     fn naive(events: &[Event]) -> (Vec<Kept>, BTreeMap<&'static str, u64>) {
         let mut by_task: BTreeMap<(u64, u32), Vec<(u64, Event)>> = BTreeMap::new();
         for (i, e) in events.iter().enumerate() {
@@ -209,7 +210,7 @@ mod tests {
         }
         let (mut kept, mut dropped) = (Vec::new(), BTreeMap::new());
         for events in by_task.values() {
-            // Before the first submission only ends are seen; each later run starts with a SUBMIT.
+            // Before the first submission there are only ends; each later run starts with a SUBMIT.
             let is_submit = |e: &(u64, Event)| e.1.kind == Kind::Submit;
             let is_end = |e: &(u64, Event)| !matches!(e.1.kind, Kind::Submit | Kind::Schedule);
             let runs: Vec<&[(u64, Event)]> = events.chunk_by(|_, b| !is_submit(b)).collect();
@@ -269,33 +270,33 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_state_machine_is_what_grouping_by_task_says(steps in prop::collection::vec(event(), 0..60)) {
+        fn the_state_machine_equals_the_reference_model(steps in prop::collection::vec(event(), 0..60)) {
             let mut time = 0;
             let events: Vec<Event> = steps.into_iter().map(|(gap, job, index, kind, missing, cpu, mem)| {
                 time += gap;
                 Event { time, job, index, kind, missing, user: index, cpu, mem, rounded: cpu == 3 }
             }).collect();
             let mut attempts = Attempts::default();
-            let mut kept: Vec<Kept> = events.iter().filter_map(|e| attempts.follow(e, |u| u)).collect();
+            let mut kept: Vec<Kept> = events.iter().filter_map(|e| attempts.process(e, |u| u)).collect();
             kept.sort_by_key(|k| k.row);
             let mut tally = Tally::default();
             attempts.finish(&mut tally);
             let mut dropped = BTreeMap::new();
             for (reason, n) in tally.dropped.0 {
-                let why = WHY.iter().find(|(_, r)| *r == reason).unwrap().0;
+                let why = REASONS.iter().find(|(_, r)| *r == reason).unwrap().0;
                 *dropped.entry(match why {
-                    Why::Before => "before",
-                    // An attempt at time 0 that has ended, or not, is told by the twin apart.
-                    Why::AtZero => "zero",
-                    Why::Resubmitted => "again",
-                    Why::Waiting => "waiting",
-                    Why::Running => "running",
+                    DropReason::BeforeTrace => "before",
+                    // The reference model distinguishes attempts at time 0 that have ended from others.
+                    DropReason::AtZero => "zero",
+                    DropReason::Resubmitted => "again",
+                    DropReason::Waiting => "waiting",
+                    DropReason::Running => "running",
                     _ => "filtered",
                 }).or_insert(0) += n;
             }
             let (naive_kept, mut naive_dropped) = naive(&events);
             prop_assert_eq!(kept, naive_kept);
-            // What the twin calls filtered includes attempts at time 0 that ended.
+            // In the reference model, filtered attempts include those at time 0 that ended.
             let sum = |d: &mut BTreeMap<&'static str, u64>| d.remove("zero").unwrap_or(0) + d.remove("filtered").unwrap_or(0);
             prop_assert_eq!(sum(&mut dropped), sum(&mut naive_dropped));
             prop_assert_eq!(dropped, naive_dropped);

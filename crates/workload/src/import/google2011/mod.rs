@@ -1,27 +1,26 @@
-//! The `task_events` table of Google's ClusterData2011_2 (Reiss, Wilkes and Hellerstein,
-//! "Google cluster-usage traces: format + schema", 2011-11): 13 columns, microseconds, some 500
-//! shards in time order.
+//! Reads the `task_events` table of Google's ClusterData2011_2 (Reiss, Wilkes and Hellerstein, "Google cluster-usage
+//! traces: format + schema", 2011-11): 13 columns, times in microseconds, 500 shards in the order of time.
 //!
-//! Kept is what the SDRF authors keep: every attempt that was submitted after time 0, seen to be
-//! scheduled, and ended by FINISH or, while running, by FAIL. The request is the one of the
-//! SUBMIT row; the start is the SCHEDULE row's time. See [`attempts`].
+//! The same attempts are kept as by the SDRF authors: those that were submitted after time 0, scheduled, and ended by
+//! FINISH or, while running, by FAIL. The request is that of the SUBMIT row; the start is the time of the SCHEDULE row.
+//! See [`attempts`].
 //!
-//! Shards are parsed in parallel to [`Event`]s, a batch at a time, while the state machine
-//! follows the batch before; so memory holds the unfinished tasks, the kept ones, and two batches.
+//! Shards are parsed in parallel to [`Event`]s, one batch at a time, while the state machine processes the batch
+//! before. Memory holds the unfinished tasks, the kept ones, and two batches.
 
 mod attempts;
-mod event;
+mod parse_event;
 
 use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
 use rayon::prelude::*;
 
-use super::error::Problem;
-use super::rows::{for_each_line, malformed};
+use super::error::FieldError;
+use super::lines::{for_each_line, malformed};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
-use crate::input::{Meter, Shard};
+use crate::source::{Meter, Shard};
 use attempts::{Attempts, Kept};
-use event::{Event, Parser, first_time};
+use parse_event::{Event, Parser, first_time};
 
 const ROUNDED: &str = "rounded";
 
@@ -29,9 +28,9 @@ const ROUNDED: &str = "rounded";
 struct Parsed {
     name: String,
     events: Vec<Event>,
-    /// The users of this shard's events, as bytes that are UTF-8.
+    /// The names of the users in this shard.
     users: Vec<String>,
-    /// Time and line of the first row, and the time of the last.
+    /// The time and line of the first row; `last` is the time of the last row.
     first: Option<(u64, u64)>,
     last: u64,
     tally: Tally,
@@ -41,7 +40,7 @@ pub(super) fn read(mut shards: Vec<Shard>, options: &ImportOptions, meter: &Mete
     if shards.len() > 1 {
         let mut timed = Vec::with_capacity(shards.len());
         for mut shard in shards {
-            // A shard whose first row has no time fails below, with its place.
+            // A shard whose first row has no time is an error below, with its place.
             timed.push((first_time(&shard.head()?), shard));
         }
         timed.sort_by_key(|(time, _)| *time);
@@ -49,17 +48,17 @@ pub(super) fn read(mut shards: Vec<Shard>, options: &ImportOptions, meter: &Mete
     }
     let mut trace = Trace::default();
     let mut shards = shards.into_iter();
-    // Enough that no thread waits long for the others, few enough to be small.
+    // Enough shards that no thread waits long for the others, few enough to need little memory.
     let batch = 2 * rayon::current_num_threads();
     let mut parsed: Vec<Result<Parsed, ImportError>> = Vec::new();
     loop {
         let next: Vec<Shard> = shards.by_ref().take(batch).collect();
         let last = next.is_empty();
         let parse = || next.into_par_iter().map(|shard| parse(shard, options, meter)).collect();
-        let follow = || parsed.into_iter().try_for_each(|shard| trace.follow(shard?, options));
-        let (followed, then) = rayon::join(follow, parse);
-        followed?;
-        parsed = then;
+        let process = || parsed.into_iter().try_for_each(|shard| trace.process(shard?, options));
+        let (processed, next) = rayon::join(process, parse);
+        processed?;
+        parsed = next;
         if last {
             return Ok(trace.finish());
         }
@@ -82,7 +81,7 @@ fn parse(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Par
         let row = parser.row(line)?;
         if row.time < parsed.last {
             let found = format!("time {} after time {}", row.time, parsed.last);
-            return Err(Problem::of(0, found, "rows in the order of their times"));
+            return Err(FieldError::described(0, found, "rows in the order of their times"));
         }
         parsed.last = row.time;
         parsed.first.get_or_insert((row.time, number));
@@ -105,7 +104,7 @@ struct Trace {
 }
 
 impl Trace {
-    fn follow(&mut self, shard: Parsed, options: &ImportOptions) -> Result<(), ImportError> {
+    fn process(&mut self, shard: Parsed, options: &ImportOptions) -> Result<(), ImportError> {
         self.tally.merge(shard.tally);
         let users: Vec<u32> = shard.users.iter().map(|u| self.users.intern(u)).collect();
         let mut events = shard.events.as_slice();
@@ -113,30 +112,30 @@ impl Trace {
             && first < self.last
         {
             let found = format!("time {first} in this file after time {} in the one before", self.last);
-            let problem = Problem::of(0, found, "files that follow each other in time");
-            let problem = problem.remedy("give each shard once, and sort the trace by time if they overlap");
+            let error = FieldError::described(0, found, "files in the order of their times");
+            let error = error.remedy("give each shard once, and sort the trace by time if they overlap");
             if !options.lenient {
-                return Err(problem.located(&shard.name, line).into());
+                return Err(error.located(&shard.name, line).into());
             }
             let late = events.partition_point(|e| e.time < self.last);
-            (0..late).for_each(|_| malformed(&mut self.tally, &problem));
+            (0..late).for_each(|_| malformed(&mut self.tally, &error));
             events = &events[late..];
         }
         self.last = self.last.max(shard.last);
         for event in events {
-            self.kept.extend(self.attempts.follow(event, |local| users[local as usize]));
+            self.kept.extend(self.attempts.process(event, |local| users[local as usize]));
         }
         Ok(())
     }
 
     fn finish(mut self) -> Part {
         let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
-        // Ends came in their own order; submissions have the order of the rows.
+        // Attempts are in the order of their ends; restore the order of their submissions.
         self.kept.sort_unstable_by_key(|k| k.row);
         let time = |us: u64| Time::from_nanos(us * 1000);
         for k in &self.kept {
             if k.rounded {
-                self.tally.bend(ROUNDED);
+                self.tally.adjust(ROUNDED);
             }
             builder.push(&Task {
                 submit: time(k.submit),
@@ -153,12 +152,13 @@ impl Trace {
 }
 
 pub(super) fn assumptions(tally: &Tally) -> Vec<String> {
-    let kept = "A task is one attempt: submitted after time 0, seen to be scheduled, ended by FINISH or while running by FAIL; \
-                its request is that of its SUBMIT row."
-        .to_string();
-    let rounded = tally.bent.of(ROUNDED);
+    let kept =
+        "A task is one attempt that was submitted after time 0, scheduled, and ended by FINISH or, while running, \
+                by FAIL; its request is that of its SUBMIT row."
+            .to_string();
+    let rounded = tally.adjusted.of(ROUNDED);
     let note = format!(
-        "{} a request of more than nine decimals, which were rounded to nine.",
+        "{} a request with more than nine decimals, which is rounded to nine.",
         counted(rounded, "task has", "tasks have")
     );
     std::iter::once(kept).chain((rounded > 0).then_some(note)).collect()

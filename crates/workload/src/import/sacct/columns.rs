@@ -1,12 +1,12 @@
-//! Which column of `sacct`'s output is where.
+//! Locates the columns of the output of `sacct`.
 
 use super::Row;
 use crate::import::counted;
-use crate::import::error::{Problem, quoted};
+use crate::import::error::{FieldError, quoted};
 
 macro_rules! columns {
     ($($name:ident),+) => {
-        /// The columns that are read; the names are Slurm's own.
+        /// The columns that are read, with the names of Slurm.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(clippy::upper_case_acronyms)]
         pub(super) enum Column {
@@ -42,27 +42,30 @@ columns!(
     ReqNodes
 );
 
-/// The header line, understood.
+/// The columns of a header line.
 pub(super) struct Columns {
     header: Vec<u8>,
     delimiter: Vec<u8>,
     width: usize,
-    /// By [`Column`].
+    /// The position of each [`Column`].
     indexes: [Option<usize>; ALL.len()],
 }
 
-/// What the header is like, and what it should be.
-type Wrong = (String, String);
+/// An error in the header line.
+pub(super) struct HeaderError {
+    pub(super) found: String,
+    pub(super) expected: String,
+}
 
 impl Columns {
-    /// Reads a header line.
-    pub(super) fn find(line: &[u8]) -> Result<Columns, Wrong> {
-        let text = str::from_utf8(line).map_err(|_| wrong_line(line))?;
+    /// Parses a header line.
+    pub(super) fn find(line: &[u8]) -> Result<Columns, HeaderError> {
+        let text = str::from_utf8(line).map_err(|_| not_a_header(line))?;
         let name_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '%';
-        let delimiter = text.trim_start().chars().find(|c| !name_part(*c)).ok_or_else(|| wrong_line(line))?;
+        let delimiter = text.trim_start().chars().find(|c| !name_part(*c)).ok_or_else(|| not_a_header(line))?;
         if delimiter == ' ' {
-            let found = format!("a header {} that is padded with blanks", quoted(line));
-            return Err((found, "columns parted by |, as -P prints them".to_string()));
+            let found = format!("a header {} that is padded with spaces", quoted(line));
+            return Err(HeaderError { found, expected: "columns separated by |, as -P prints them".to_string() });
         }
         let mut columns = Columns {
             header: line.to_vec(),
@@ -86,13 +89,16 @@ impl Columns {
             (&[AllocTRES, ReqTRES, AllocCPUS, NCPUS, ReqCPUS], "AllocTRES or ReqTRES"),
         ];
         if !has(&JobID) && !has(&JobIDRaw) && names.iter().filter(|n| ALL.iter().any(|(_, a)| a == *n)).count() < 2 {
-            return Err(wrong_line(line));
+            return Err(not_a_header(line));
         }
         let missing: Vec<&str> = needed.iter().filter(|(any, _)| !any.iter().any(has)).map(|(_, name)| *name).collect();
         if missing.is_empty() {
             return Ok(columns);
         }
-        Err((format!("a header without {}", missing.join(", ")), "the columns that make a task".to_string()))
+        Err(HeaderError {
+            found: format!("a header without {}", missing.join(", ")),
+            expected: "the columns that define a task".to_string(),
+        })
     }
 
     pub(super) fn index(&self, column: Column) -> Option<usize> {
@@ -103,8 +109,8 @@ impl Columns {
         line == self.header
     }
 
-    /// The fields of a row, as many as the header has.
-    pub(super) fn split<'a>(&'a self, line: &'a [u8]) -> Result<Row<'a>, Box<Problem>> {
+    /// Splits a row into as many fields as the header has.
+    pub(super) fn split<'a>(&'a self, line: &'a [u8]) -> Result<Row<'a>, Box<FieldError>> {
         let mut fields = Vec::with_capacity(self.width);
         let mut at = 0;
         for end in memchr::memmem::find_iter(line, &self.delimiter) {
@@ -114,15 +120,18 @@ impl Columns {
         fields.push((at, &line[at..]));
         if fields.len() != self.width {
             let expected = format!("{}, as the header has", counted(self.width as u64, "column", "columns"));
-            let problem = Problem::of(line.len(), counted(fields.len() as u64, "column", "columns"), expected);
-            return Err(problem.remedy(
-                "leave out columns whose text can hold the delimiter (JobName, Comment), or pass --lenient to skip such rows",
+            let error = FieldError::described(line.len(), counted(fields.len() as u64, "column", "columns"), expected);
+            return Err(error.remedy(
+                "omit columns whose text can hold the delimiter (JobName, Comment), or pass --lenient to skip such rows",
             ));
         }
         Ok(Row { columns: self, fields })
     }
 }
 
-fn wrong_line(line: &[u8]) -> Wrong {
-    (format!("a first line {}", quoted(line)), "sacct's header line with the columns' names".to_string())
+fn not_a_header(line: &[u8]) -> HeaderError {
+    HeaderError {
+        found: format!("a first line {}", quoted(line)),
+        expected: "the header line of sacct with the names of the columns".to_string(),
+    }
 }

@@ -1,64 +1,67 @@
-//! Slurm accounting as text: `sacct -X -P --noconvert` with its header line, Slurm 22.05 to 25.11.
+//! Reads Slurm accounting as text: the output of `sacct -X -P --noconvert` with its header, from Slurm 22.05 to 25.11.
 //!
-//! Columns are found by name, so their order and what else is there do not matter. A job holds
-//! its `AllocTRES` from start to end. Resources are `cpu`, `mem` in bytes and `gpu`.
+//! Columns are located by name; their order and additional columns do not matter. A job holds its `AllocTRES` from
+//! start to end. The resources are `cpu`, `mem` in bytes, and `gpu`.
 
 mod columns;
 
+use evenhand_model::calendar::parse_date_time;
 use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
 
-use super::error::Problem;
-use super::number::fits;
-use super::rows::{for_each_line, utf8};
+use super::error::FieldError;
+use super::lines::{for_each_line, utf8};
+use super::parse_number::fits;
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
-use crate::input::{Meter, Shard};
-use crate::slurm::{self, Amounts, clock, duration, limit, memory_request, tres};
-use columns::{Column, Columns};
+use crate::slurm_notation::{self, Amounts, duration, limit, memory_request, tres};
+use crate::source::{Meter, Shard};
+use columns::{Column, Columns, HeaderError};
 
 const UTC: &str = "local time";
 const NO_MEMORY: &str = "no memory";
 const NOT_TRES: &str = "not from TRES";
 const NO_USER: &str = "no user";
 const BY_DIFFERENCE: &str = "end minus start";
-const ENDED: &str = "taken for ended";
+const ENDED: &str = "assumed to have ended";
 
 pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
     let resources = [Resource::new("cpu", ""), Resource::new("mem", "B"), Resource::new("gpu", "")];
     let mut builder = WorkloadBuilder::new(resources);
     let mut tally = Tally::default();
     let mut columns: Option<Columns> = None;
-    let mut wrong_header = None;
+    let mut header_error = None;
     let file = shard.name.clone();
     for_each_line(shard, options, meter, &mut tally, |line, _, tally| {
-        // With a wrong header no row can be read; the reason is given once, at the end.
-        if wrong_header.is_some() {
+        // Without a valid header no row can be read; the error is returned once, at the end.
+        if header_error.is_some() {
             return Ok(());
         }
         let Some(columns) = &columns else {
             match Columns::find(line) {
                 Ok(found) => columns = Some(found),
-                Err(wrong) => wrong_header = Some(wrong),
+                Err(error) => header_error = Some(error),
             }
             return Ok(());
         };
-        // Months of output written one after another repeat the header.
+        // Concatenated outputs repeat the header.
         if columns.is_header(line) {
             return Ok(());
         }
         tally.rows_read += 1;
         row(&columns.split(line)?, &mut builder, tally)
     })?;
-    match wrong_header {
-        Some((found, expected)) => Err(ImportError::Shape { file, found, expected, remedy: COMMAND.to_string() }),
+    match header_error {
+        Some(HeaderError { found, expected }) => {
+            Err(ImportError::Shape { file, found, expected, remedy: COMMAND.to_string() })
+        }
         None => Ok(Part { builder, tally }),
     }
 }
 
-const COMMAND: &str = "make it with: sacct -X -P --noconvert -a -S START -E END -o \
+const COMMAND: &str = "produce it with: sacct -X -P --noconvert -a -S START -E END -o \
     JobID,User,Account,Partition,QOS,State,Submit,Start,End,ElapsedRaw,TimelimitRaw,ReqTRES,AllocTRES";
 
-/// The fields of one row, found by column.
+/// The fields of one row, by column.
 struct Row<'a> {
     columns: &'a Columns,
     /// The byte where each field starts, and its text.
@@ -66,31 +69,31 @@ struct Row<'a> {
 }
 
 impl<'a> Row<'a> {
-    /// The field of a column, without blanks; `None` if the column is absent or the field empty.
+    /// Returns the field of a column, without blanks; `None` if the column is absent or the field is empty.
     fn get(&self, column: Column) -> Option<(usize, &'a [u8])> {
         let (at, text) = self.fields[self.columns.index(column)?];
         let text = text.trim_ascii();
         (!text.is_empty()).then_some((at, text))
     }
 
-    fn text(&self, column: Column, what: &'static str) -> Result<Option<&'a str>, Box<Problem>> {
+    fn text(&self, column: Column, what: &'static str) -> Result<Option<&'a str>, Box<FieldError>> {
         self.get(column).map(|(at, text)| utf8(text, at, what)).transpose()
     }
 
-    /// A time; Slurm's words for none are none.
-    fn time(&self, column: Column) -> Result<Option<Time>, Box<Problem>> {
+    /// Parses a time; `None` also for Slurm's words for an absent one.
+    fn time(&self, column: Column) -> Result<Option<Time>, Box<FieldError>> {
         let known = self.get(column).filter(|(_, t)| !is_none(t));
         known
             .map(|(at, text)| {
-                let what = "a time like 2023-08-31T12:29:47, from 1970 on";
-                clock(text).ok_or_else(|| Problem::new(at, text, what))
+                let what = "a time such as 2023-08-31T12:29:47, from 1970 on";
+                parse_date_time(text).ok_or_else(|| FieldError::new(at, text, what))
             })
             .transpose()
     }
 
-    fn count(&self, column: Column) -> Result<Option<u128>, Box<Problem>> {
+    fn count(&self, column: Column) -> Result<Option<u128>, Box<FieldError>> {
         let count = |(at, text): (usize, &[u8])| {
-            slurm::count(text).ok_or_else(|| Problem::new(at, text, format!("{column:?}, a number")))
+            slurm_notation::count(text).ok_or_else(|| FieldError::new(at, text, format!("{column:?}, a number")))
         };
         self.get(column).map(count).transpose()
     }
@@ -100,24 +103,23 @@ fn is_none(text: &[u8]) -> bool {
     [&b"Unknown"[..], b"None", b"N/A", b"NONE"].contains(&text)
 }
 
-fn row(row: &Row<'_>, builder: &mut WorkloadBuilder, tally: &mut Tally) -> Result<(), Box<Problem>> {
+fn row(row: &Row<'_>, builder: &mut WorkloadBuilder, tally: &mut Tally) -> Result<(), Box<FieldError>> {
     let (_, id) = row.get(Column::JobID).or(row.get(Column::JobIDRaw)).unwrap_or_default();
     // 123.batch, 123.extern, 123.0, 123_4.0, 123+1.0
     if id.contains(&b'.') {
-        tally.drop("job steps (pass -X to sacct)");
+        tally.drop("job steps, which sacct -X omits");
         return Ok(());
     }
     let Some((submit, start, length)) = times(row, tally)? else { return Ok(()) };
     let Some(amounts) = amounts(row, tally)? else { return Ok(()) };
     let user = row.text(Column::User, "a user's name")?;
     if user.is_none() {
-        tally.bend(NO_USER);
+        tally.adjust(NO_USER);
     }
     let requested = row.get(Column::TimelimitRaw).map(|f| (f, true)).or(row.get(Column::Timelimit).map(|f| (f, false)));
     let requested = match requested {
-        Some(((at, text), minutes)) => {
-            limit(text, minutes).ok_or_else(|| Problem::new(at, text, "a time limit like 1-00:00:00, or minutes"))?
-        }
+        Some(((at, text), minutes)) => limit(text, minutes)
+            .ok_or_else(|| FieldError::new(at, text, "a time limit such as 1-00:00:00, or minutes"))?,
         None => None,
     };
     builder.push(&Task {
@@ -134,68 +136,69 @@ fn row(row: &Row<'_>, builder: &mut WorkloadBuilder, tally: &mut Tally) -> Resul
     Ok(())
 }
 
-/// Submission, start and length of a job that ran and ended.
-fn times(row: &Row<'_>, tally: &mut Tally) -> Result<Option<(Time, Time, Span)>, Box<Problem>> {
+/// Returns the submission, start and duration of a job that ran and ended.
+fn times(row: &Row<'_>, tally: &mut Tally) -> Result<Option<(Time, Time, Span)>, Box<FieldError>> {
     let state = row.get(Column::State).map_or(&b""[..], |(_, s)| s);
     let Some(start) = row.time(Column::Start)? else {
         tally.drop("never started");
         return Ok(None);
     };
     let end = row.time(Column::End)?;
-    // Old versions gave a job that was cancelled while it waited its end for a start.
-    let took_nothing = row.columns.index(Column::AllocTRES).is_some() && row.get(Column::AllocTRES).is_none();
-    if took_nothing && (state.starts_with(b"CANCELLED") || state.starts_with(b"PENDING")) {
+    // In old versions, the start of a job that was cancelled while it waited is its end.
+    let held_nothing = row.columns.index(Column::AllocTRES).is_some() && row.get(Column::AllocTRES).is_none();
+    if held_nothing && (state.starts_with(b"CANCELLED") || state.starts_with(b"PENDING")) {
         tally.drop("never started");
         return Ok(None);
     }
-    const UNDER_WAY: [&[u8]; 7] =
+    const UNFINISHED: [&[u8]; 7] =
         [b"RUNNING", b"SUSPENDED", b"COMPLETING", b"RESIZING", b"STOPPED", b"SIGNALING", b"STAGE_OUT"];
     let no_end = row.columns.index(Column::End).is_some() && end.is_none();
-    if no_end || UNDER_WAY.contains(&state) {
+    if no_end || UNFINISHED.contains(&state) {
         tally.drop("still running");
         return Ok(None);
     }
     let Some(submit) = row.time(Column::Submit)? else {
-        tally.drop("without a submit time");
+        tally.drop("no submit time");
         return Ok(None);
     };
     let elapsed = match (row.get(Column::ElapsedRaw), row.get(Column::Elapsed)) {
-        (Some((at, text)), _) => Some((at, text, slurm::seconds(text))),
+        (Some((at, text)), _) => Some((at, text, slurm_notation::seconds(text))),
         (None, Some((at, text))) => Some((at, text, duration(text))),
         (None, None) => None,
     };
     let length = match (elapsed, end) {
         (Some((at, text, length)), _) => {
-            length.ok_or_else(|| Problem::new(at, text, "an elapsed time like 1-02:03:04, or seconds"))?
+            length.ok_or_else(|| FieldError::new(at, text, "an elapsed time such as 1-02:03:04, or seconds"))?
         }
         (None, Some(end)) if end < start => {
             let at = row.get(Column::End).map_or(0, |(at, _)| at);
             let found = format!("an end {} s before the start", start.since(end));
-            return Err(Problem::of(at, found, "an end that is not before the start").remedy(
-                "add ElapsedRaw to the columns (clocks change in summer), or pass --lenient to skip such rows",
+            return Err(FieldError::described(at, found, "an end that is not before the start").remedy(
+                "add ElapsedRaw to the columns (daylight saving time changes clocks), or pass --lenient to skip such rows",
             ));
         }
         (None, Some(end)) => {
-            tally.bend(BY_DIFFERENCE);
+            tally.adjust(BY_DIFFERENCE);
             end.since(start)
         }
         (None, None) => {
-            tally.drop("without an end or elapsed time");
+            tally.drop("no end or elapsed time");
             return Ok(None);
         }
     };
     if end.is_none() && state.is_empty() {
-        tally.bend(ENDED);
+        tally.adjust(ENDED);
     }
     Ok(Some((submit, start, length)))
 }
 
-/// What a job held: cpu, mem in bytes, gpu, all in billionths.
-fn amounts(row: &Row<'_>, tally: &mut Tally) -> Result<Option<[u128; 3]>, Box<Problem>> {
+/// Returns the amounts that a job held, in billionths: CPUs, memory in bytes, GPUs.
+fn amounts(row: &Row<'_>, tally: &mut Tally) -> Result<Option<[u128; 3]>, Box<FieldError>> {
     let list = row.get(Column::AllocTRES).or(row.get(Column::ReqTRES));
     let held = match list {
-        Some((at, text)) => tres(text)
-            .map_err(|(offset, found)| Problem::new(at + offset, found, "TRES like cpu=8,mem=125000M,gres/gpu=1"))?,
+        Some((at, text)) => {
+            tres(text).map_err(|e| FieldError::new(at + e.at, e.found, "TRES such as cpu=8,mem=125000M,gres/gpu=1"))?
+        }
         None => Amounts::default(),
     };
     let mut cpu = held.cpu;
@@ -205,7 +208,7 @@ fn amounts(row: &Row<'_>, tally: &mut Tally) -> Result<Option<[u128; 3]>, Box<Pr
         }
     }
     let Some(cpu) = cpu.filter(|n| *n > 0) else {
-        tally.drop("without a number of CPUs");
+        tally.drop("no number of CPUs");
         return Ok(None);
     };
     let mut mem = held.mem;
@@ -215,36 +218,37 @@ fn amounts(row: &Row<'_>, tally: &mut Tally) -> Result<Option<[u128; 3]>, Box<Pr
             nodes = nodes.or(row.count(column)?.filter(|n| *n > 0));
         }
         let request = memory_request(text, cpu, nodes);
-        mem = request.ok_or_else(|| Problem::new(at, text, "memory like 4000M, 4Gc (a CPU) or 4Gn (a node)"))?;
+        mem = request
+            .ok_or_else(|| FieldError::new(at, text, "memory such as 4000M, 4Gc (per CPU) or 4Gn (per node)"))?;
     }
     if held.cpu.is_none() {
-        tally.bend(NOT_TRES);
+        tally.adjust(NOT_TRES);
     }
     if mem.is_none() {
-        tally.bend(NO_MEMORY);
+        tally.adjust(NO_MEMORY);
     }
     let amounts = [cpu, mem.unwrap_or(0), held.gpu.unwrap_or(0)];
     if let Some(large) = amounts.iter().find(|a| !fits(**a)) {
         let at = list.map_or(0, |(at, _)| at);
-        return Err(Problem::of(at, format!("an amount of {large} billionths"), "amounts below 10^18"));
+        return Err(FieldError::described(at, format!("an amount of {large} billionths"), "amounts below 10^18"));
     }
-    tally.bend(UTC);
+    tally.adjust(UTC);
     Ok(Some(amounts))
 }
 
-/// What was assumed, in sentences; takes away memory and GPUs if no job has any.
+/// Returns the assumptions as sentences, and removes memory and GPUs if no job has any.
 pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally) -> Vec<String> {
-    ["mem", "gpu"].iter().for_each(|name| builder.drop_unused(name));
+    ["mem", "gpu"].iter().for_each(|name| builder.remove_unused(name));
     let mut sentences = Vec::new();
     for (what, sentence) in [
-        (UTC, "times without a zone, which are taken as UTC."),
-        (BY_DIFFERENCE, "no elapsed time; it is the end minus the start."),
-        (ENDED, "neither an end nor a state, and are taken for ended."),
-        (NOT_TRES, "no CPUs in TRES; they are those of AllocCPUS, NCPUS or ReqCPUS, and memory that of ReqMem."),
-        (NO_MEMORY, "no known memory, which is taken as 0."),
-        (NO_USER, "no user, and are given to one called unknown."),
+        (UTC, "times without a time zone, which are taken as UTC."),
+        (BY_DIFFERENCE, "no elapsed time; it is computed as the end minus the start."),
+        (ENDED, "neither an end nor a state and are assumed to have ended."),
+        (NOT_TRES, "no CPUs in TRES; CPUs are read from AllocCPUS, NCPUS or ReqCPUS, and memory from ReqMem."),
+        (NO_MEMORY, "no known memory, which is set to 0."),
+        (NO_USER, "no user and are assigned to the user \"unknown\"."),
     ] {
-        let n = tally.bent.of(what);
+        let n = tally.adjusted.of(what);
         if n > 0 {
             sentences.push(format!("{} {sentence}", counted(n, "job has", "jobs have")));
         }

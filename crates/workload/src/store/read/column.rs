@@ -1,4 +1,4 @@
-//! One column of one row group.
+//! Reads one column of one row group.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -17,7 +17,7 @@ use parquet::schema::types::ColumnDescPtr;
 
 use super::super::StoreError;
 
-/// Values decoded at a time.
+/// The values decoded at a time.
 const BATCH: usize = 1 << 14;
 
 /// A value of a column of numbers.
@@ -40,10 +40,9 @@ pub(super) struct Column {
 }
 
 impl Column {
-    /// Reads the packed bytes of a column.
+    /// Reads the encoded bytes of a column.
     ///
-    /// Every column opens the file for itself: readers in several threads must not share a
-    /// position in it.
+    /// Every column opens the file separately, since readers in several threads must not share a position.
     pub(super) fn open(
         path: &Path,
         file_bytes: u64,
@@ -57,7 +56,7 @@ impl Column {
         let damaged = |reason: &str| StoreError::Parquet { path: path.into(), reason: reason.into() };
         let offset = chunk.dictionary_page_offset().unwrap_or(chunk.data_page_offset());
         let (Ok(offset), Ok(length)) = (u64::try_from(offset), u64::try_from(chunk.compressed_size())) else {
-            return Err(damaged("a column at a negative place"));
+            return Err(damaged("a column at a negative offset"));
         };
         if chunk.data_page_offset() < 0 || offset.checked_add(length).is_none_or(|end| end > file_bytes) {
             return Err(damaged("a column beyond the end of the file"));
@@ -80,7 +79,7 @@ impl Column {
         })
     }
 
-    /// The decimals of a column of decimals; 0 of any other.
+    /// Returns the decimals of a column of decimals; 0 for other columns.
     pub(super) fn scale(&self) -> i32 {
         match self.description.logical_type_ref() {
             Some(LogicalType::Decimal(d)) => d.scale,
@@ -88,7 +87,7 @@ impl Column {
         }
     }
 
-    /// Hands every value of a column of numbers to `take`, which says whether it is possible.
+    /// Passes every value of a column of numbers to `take`, which returns whether it is valid.
     pub(super) fn numbers(
         &self,
         expected: &'static str,
@@ -123,7 +122,7 @@ impl Column {
         }
     }
 
-    /// Hands every value of a column of texts to `take`, which says whether it is possible.
+    /// Passes every value of a column of texts to `take`, which returns whether it is valid.
     pub(super) fn texts(&self, take: &mut dyn FnMut(Option<&[u8]>) -> bool) -> Result<(), StoreError> {
         const EXPECTED: &str = "a name (UTF-8 text)";
         match self.reader(EXPECTED)? {
@@ -134,7 +133,7 @@ impl Column {
         }
     }
 
-    /// `values`, if there is one a row.
+    /// Returns `values` if there is one per row.
     pub(super) fn of_length<T>(&self, values: Vec<T>, rows: usize) -> Result<Vec<T>, StoreError> {
         if values.len() == rows {
             return Ok(values);
@@ -206,7 +205,7 @@ impl Column {
     }
 }
 
-/// A big-endian two's complement integer of at most 16 bytes.
+/// Decodes a big-endian two's complement integer of at most 16 bytes.
 fn big_endian(bytes: &[u8]) -> Option<Number> {
     if bytes.len() > 16 {
         return None;
@@ -215,7 +214,7 @@ fn big_endian(bytes: &[u8]) -> Option<Number> {
     Some(Number::Whole(bytes.iter().fold(sign, |n: i128, &b| n << 8 | i128::from(b))))
 }
 
-/// The bytes of one column of one row group, addressed by their place in the file.
+/// The bytes of one column of one row group, addressed by their offset in the file.
 struct Chunk {
     offset: u64,
     bytes: Bytes,

@@ -1,33 +1,33 @@
-//! Asking an engine which containers run.
+//! Asks a container engine which containers run.
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io::{self, Read, Write};
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::mpsc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
+use evenhand_unix_http::{Limits, get};
 use serde::Deserialize;
 
-use crate::discovery::GuestError;
+use crate::discovery::DiscoveryError;
 
-/// An engine that does not answer by then is asked another time.
+/// The longest time for a whole response, connecting included. An engine that exceeds it is asked again later.
 const TIME_LIMIT: Duration = Duration::from_secs(2);
-/// Longer answers are nobody's containers.
-const LARGEST: usize = 64 << 20;
+/// The largest response, in bytes: some 10,000 containers with long labels.
+const MAX_RESPONSE: usize = 64 << 20;
 
-/// Whom to ask.
+/// How to reach a container engine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Engine {
-    /// The socket of Docker's interface, which Podman serves too.
+    /// The socket of the Docker Engine API, which Podman serves too.
     Socket(PathBuf),
-    /// A program that understands `ps --no-trunc --format json`, as Podman's.
+    /// A program that understands `ps --no-trunc --format json`, as Podman does.
     Program(String),
 }
 
-/// A container that runs.
+/// A running container.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Container {
     pub(super) id: String,
@@ -35,9 +35,9 @@ pub(super) struct Container {
     pub(super) labels: HashMap<String, String>,
 }
 
-/// What both answers have in common (Docker Engine API, ContainerList; podman-ps(1)).
+/// The fields common to both responses (Docker Engine API, ContainerList; podman-ps(1)).
 #[derive(Deserialize)]
-struct Listed {
+struct ListedContainer {
     #[serde(rename = "Id")]
     id: String,
     #[serde(rename = "Names", default)]
@@ -47,7 +47,7 @@ struct Listed {
 }
 
 impl Engine {
-    /// A path is a socket's, any other word a program's.
+    /// Reads a path as a socket's and any other word as a program's name.
     pub(super) fn named(text: &str) -> Engine {
         match text.starts_with('/') {
             true => Engine::Socket(PathBuf::from(text)),
@@ -55,17 +55,20 @@ impl Engine {
         }
     }
 
-    /// All containers that run now.
-    pub(super) fn containers(&self) -> Result<Vec<Container>, GuestError> {
-        let answer = match self {
-            Engine::Socket(path) => asked(path).map_err(|error| self.silent(error)),
-            Engine::Program(program) => run(program).map_err(|error| self.silent(error)),
+    /// Returns all running containers.
+    ///
+    /// # Errors
+    /// Returns an error if the engine does not respond within [`TIME_LIMIT`], or responds with anything but a list.
+    pub(super) fn containers(&self) -> Result<Vec<Container>, DiscoveryError> {
+        let response = match self {
+            Engine::Socket(path) => request_list(path).map_err(|error| self.no_answer(error)),
+            Engine::Program(program) => run(program).map_err(|error| self.no_answer(error)),
         }?;
-        containers_in(&answer).map_err(|why| self.silent(why))
+        parse_containers(&response).map_err(|error| self.no_answer(error))
     }
 
-    fn silent(&self, why: impl fmt::Display) -> GuestError {
-        GuestError::NoAnswer { whom: self.to_string(), why: why.to_string() }
+    fn no_answer(&self, why: impl fmt::Display) -> DiscoveryError {
+        DiscoveryError::NoAnswer { source_name: self.to_string(), why: why.to_string() }
     }
 }
 
@@ -78,13 +81,13 @@ impl fmt::Display for Engine {
     }
 }
 
-fn containers_in(json: &[u8]) -> Result<Vec<Container>, String> {
-    let listed: Vec<Listed> = match json.trim_ascii() {
-        // Podman says so where nothing runs.
+fn parse_containers(json: &[u8]) -> Result<Vec<Container>, String> {
+    let listed: Vec<ListedContainer> = match json.trim_ascii() {
+        // Podman prints this if no container runs.
         b"" | b"null" => Vec::new(),
         json => serde_json::from_slice(json).map_err(|error| format!("expected a list of containers: {error}"))?,
     };
-    let container = |listed: Listed| {
+    let container = |listed: ListedContainer| {
         let name = listed.names.into_iter().flatten().next();
         let name = name.map(|name| name.trim_start_matches('/').to_owned()).filter(|name| !name.is_empty());
         Container { id: listed.id, name, labels: listed.labels.unwrap_or_default() }
@@ -92,75 +95,17 @@ fn containers_in(json: &[u8]) -> Result<Vec<Container>, String> {
     Ok(listed.into_iter().map(container).collect())
 }
 
-/// The body of the engine's answer. With HTTP/1.0 it ends with the connection.
-fn asked(path: &PathBuf) -> Result<Vec<u8>, io::Error> {
-    let end = Instant::now() + TIME_LIMIT;
-    let mut socket = UnixStream::connect(path)?;
-    socket.set_write_timeout(Some(TIME_LIMIT))?;
-    socket.write_all(b"GET /containers/json HTTP/1.0\r\nHost: localhost\r\nAccept: application/json\r\n\r\n")?;
-    let (mut answer, mut piece) = (Vec::new(), vec![0; 1 << 16]);
-    loop {
-        let left = end.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(io::Error::new(io::ErrorKind::TimedOut, "no whole answer in time"));
-        }
-        socket.set_read_timeout(Some(left))?;
-        match socket.read(&mut piece) {
-            Ok(0) => break,
-            Ok(n) => answer.extend_from_slice(&piece[..n]),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
-            Err(error) => return Err(error),
-        }
-        if answer.len() > LARGEST {
-            return Err(io::Error::other("the answer has no end"));
-        }
-    }
-    body(&answer).map_err(io::Error::other)
-}
-
-/// What is below the headers of an answer.
-fn body(answer: &[u8]) -> Result<Vec<u8>, String> {
-    let mut headers = [httparse::EMPTY_HEADER; 64];
-    let mut response = httparse::Response::new(&mut headers);
-    let parsed = response.parse(answer).map_err(|error| format!("expected an answer in HTTP: {error}"))?;
-    let httparse::Status::Complete(start) = parsed else { return Err("the answer ends in its headers".into()) };
-    if response.code != Some(200) {
-        let code = response.code.unwrap_or_default();
-        return Err(format!("it answers {code} {}", response.reason.unwrap_or_default()));
-    }
-    let rest = &answer[start..];
-    let header = |name: &str| response.headers.iter().find(|h| h.name.eq_ignore_ascii_case(name)).map(|h| h.value);
-    if header("transfer-encoding").is_some_and(|value| value.eq_ignore_ascii_case(b"chunked")) {
-        return unchunked(rest);
-    }
-    let length = header("content-length").and_then(|value| std::str::from_utf8(value).ok()?.trim().parse().ok());
-    match length {
-        Some(length) if length > rest.len() => Err("the answer ends before its end".into()),
-        Some(length) => Ok(rest[..length].to_vec()),
-        None => Ok(rest.to_vec()),
+/// Returns the body of the engine's response to ContainerList.
+fn request_list(socket: &Path) -> Result<Vec<u8>, String> {
+    let limits = Limits::within(TIME_LIMIT, MAX_RESPONSE);
+    let response = get(socket, "/containers/json", &limits).map_err(|error| error.to_string())?;
+    match response.status {
+        200 => Ok(response.body),
+        _ => Err(format!("it answers {}", response.status_line())),
     }
 }
 
-fn unchunked(mut rest: &[u8]) -> Result<Vec<u8>, String> {
-    let cut = || "the answer ends before its end".to_owned();
-    let mut whole = Vec::new();
-    loop {
-        let (start, length) = match httparse::parse_chunk_size(rest) {
-            Ok(httparse::Status::Complete((start, length))) => (start, usize::try_from(length).map_err(|_| cut())?),
-            Ok(httparse::Status::Partial) => return Err(cut()),
-            Err(_) => return Err("expected the size of a chunk".into()),
-        };
-        if length == 0 {
-            return Ok(whole);
-        }
-        let end = start.checked_add(length).filter(|end| *end <= rest.len()).ok_or_else(cut)?;
-        whole.extend_from_slice(&rest[start..end]);
-        rest = rest[end..].strip_prefix(b"\r\n").ok_or_else(cut)?;
-    }
-}
-
-/// What the program prints.
+/// Returns what the program prints.
 fn run(program: &str) -> Result<Vec<u8>, io::Error> {
     let mut child = Command::new(program)
         .args(["ps", "--no-trunc", "--format", "json"])
@@ -170,10 +115,10 @@ fn run(program: &str) -> Result<Vec<u8>, io::Error> {
         .spawn()?;
     let output = child.stdout.take();
     let (send, receive) = mpsc::channel();
-    // Reading from a pipe has no time limit; this ends when the program does.
+    // Reads from a pipe have no time limit; this thread ends when the program does.
     std::thread::spawn(move || {
         let mut text = Vec::new();
-        let limit = u64::try_from(LARGEST).unwrap_or(u64::MAX);
+        let limit = u64::try_from(MAX_RESPONSE).unwrap_or(u64::MAX);
         let read = output.map_or(Ok(0), |output| output.take(limit).read_to_end(&mut text));
         let _ = send.send(read.map(|_| text));
     });
@@ -192,46 +137,27 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn answers_of_both_engines() {
+    fn responses_of_docker_and_podman_are_read() {
         let docker = br#"[{"Id":"a","Names":["/web"],"Image":"i","Labels":{"owner":"alice"}}]"#;
         let podman = br#" [{"Id":"b","Names":["db"],"Labels":null,"Pid":3}] "#;
-        let found = [containers_in(docker).unwrap(), containers_in(podman).unwrap()].concat();
+        let found = [parse_containers(docker).unwrap(), parse_containers(podman).unwrap()].concat();
         let found: Vec<_> = found.iter().map(|c| (c.id.as_str(), c.name.as_deref(), c.labels.len())).collect();
         assert_eq!(found, [("a", Some("web"), 1), ("b", Some("db"), 0)]);
-        assert!(containers_in(b"null").unwrap().is_empty() && containers_in(b"\n").unwrap().is_empty());
-        assert!(containers_in(b"{\"message\":\"no\"}").unwrap_err().contains("expected a list of containers"));
+        assert!(parse_containers(b"null").unwrap().is_empty() && parse_containers(b"\n").unwrap().is_empty());
+        assert!(parse_containers(b"{\"message\":\"no\"}").unwrap_err().contains("expected a list of containers"));
     }
 
     #[test]
-    fn bodies_with_and_without_a_length() {
-        let of = |text: &str| body(text.as_bytes()).map(|b| String::from_utf8(b).unwrap());
-        assert_eq!(of("HTTP/1.0 200 OK\r\nContent-Length: 2\r\n\r\n[]rest").unwrap(), "[]");
-        assert_eq!(of("HTTP/1.0 200 OK\r\n\r\n[]").unwrap(), "[]");
-        let chunked = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n";
-        assert_eq!(of(&format!("{chunked}1\r\n[\r\n1;x\r\n]\r\n0\r\n\r\n")).unwrap(), "[]");
-        for cut in ["1", "1\r\n", "1\r\n[", "5\r\n[\r\n", "ffffffffffffffff\r\n[", "1\r\n[\r\n"] {
-            assert!(of(&format!("{chunked}{cut}")).is_err(), "{cut:?}");
-        }
-        assert!(of(&format!("{chunked}x\r\n")).unwrap_err().contains("size of a chunk"));
-        assert!(of("HTTP/1.0 200 OK\r\nContent-Length: 9\r\n\r\n[]").unwrap_err().contains("before its end"));
-        assert!(of("HTTP/1.0 403 Forbidden\r\n\r\n").unwrap_err().contains("403 Forbidden"));
-        assert!(of("HTTP/1.0 200 OK\r\n").unwrap_err().contains("headers"));
-        assert!(of("SSH-2.0\r\n").is_err() && of("").is_err());
-    }
-
-    #[test]
-    fn programs_that_fail_or_are_not_there() {
+    fn a_program_that_fails_or_is_missing_is_an_error() {
         assert!(Engine::named("evenhand-no-such-program").containers().is_err());
-        let said = Engine::named("false").containers().unwrap_err().to_string();
-        assert!(said.starts_with("false: it ends with"), "{said}");
+        let error = Engine::named("false").containers().unwrap_err().to_string();
+        assert!(error.starts_with("false: it ends with"), "{error}");
     }
 
     proptest! {
         #[test]
-        fn any_answer_is_read_or_refused(text in "(HTTP/1\\.[01] 200 OK\r\n|Transfer-Encoding: chunked\r\n|Content-Length: [0-9]{0,22}\r\n|\r\n|[0-9a-f]{1,17}|\\[|\\]|\\PC){0,10}") {
-            if let Ok(found) = body(text.as_bytes()) {
-                let _ = containers_in(&found);
-            }
+        fn any_response_is_read_or_rejected(json in "(\\[|\\]|\\{|\\}|\"Id\":\"a\"|\"Names\":null|,|null|\\PC){0,12}") {
+            let _ = parse_containers(json.as_bytes());
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Containers of Docker and Podman.
 //!
-//! They are found by the names of their groups; the engine is asked for names and labels only when a group is new.
+//! Groups are recognized by their names; the engine is asked for names and labels only when a group is new.
 //!
 //! | | with systemd | without |
 //! |---|---|---|
@@ -14,22 +14,22 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use evenhand_documents::{DocumentError, Table};
-use evenhand_enforcers::cgroups::{Hierarchies, Listed};
+use evenhand_enforcers::cgroups::{Hierarchies, ListedGroup};
 
 use self::engine::{Container, Engine};
-use crate::discovery::paths::{children, last};
-use crate::discovery::roll::{Found, Roll, such_as};
+use crate::discovery::group_paths::{children, last};
 use crate::discovery::sources::user_slices::uid_of_slice;
-use crate::discovery::users::{Called, Users};
-use crate::discovery::{Guest, GuestError, Registration, Source, limits};
+use crate::discovery::user_names::{UserName, UserNames};
+use crate::discovery::workload_cache::{WorkloadCache, WorkloadDetails, such_as};
+use crate::discovery::{DiscoveryError, Registration, RunningWorkload, WorkloadSource, read_limits};
 
 pub(crate) const SOURCE: Registration = Registration {
     name: "containers",
-    about: "containers of Docker and Podman, with owners by a label, or by their user if rootless",
+    about: "containers of Docker and Podman, with owners from a label, or their user if rootless",
     build,
 };
 
-/// Who made it.
+/// The engine that created a container.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Docker,
@@ -40,25 +40,26 @@ struct Containers {
     hierarchies: Hierarchies,
     label: String,
     rootless: bool,
-    engines: [Asked; 2],
-    users: Users,
-    roll: Roll,
-    remarks: Vec<String>,
+    engines: [EngineQueries; 2],
+    users: UserNames,
+    cache: WorkloadCache,
+    warnings: Vec<String>,
 }
 
-/// An engine, and when it is to be asked again about those that it did not know.
-struct Asked {
+/// An engine, and when it is asked again about containers that it did not know.
+struct EngineQueries {
     engine: Engine,
-    /// New ones of the last look that it did not answer for.
-    open: HashSet<String>,
-    /// Looks to wait, and how many were waited for the last time.
+    /// The containers of the last scan whose details are unknown.
+    unknown: HashSet<String>,
+    /// The number of scans until the next query.
     wait: u32,
-    waited: u32,
+    /// The number of scans between the last two queries.
+    last_wait: u32,
     problem: Option<String>,
 }
 
-fn build(table: &Table<'_>, hierarchies: &Hierarchies) -> Result<Box<dyn Source>, DocumentError> {
-    let roll = Roll::read(table, &["label", "rootless", "docker", "podman"])?;
+fn build(table: &Table<'_>, hierarchies: &Hierarchies) -> Result<Box<dyn WorkloadSource>, DocumentError> {
+    let cache = WorkloadCache::read(table, &["label", "rootless", "docker", "podman"])?;
     let text = |key: &str, default: &str| -> Result<String, DocumentError> {
         match table.get(key).map(|node| (node.text(), node)) {
             None => Ok(default.to_owned()),
@@ -69,20 +70,25 @@ fn build(table: &Table<'_>, hierarchies: &Hierarchies) -> Result<Box<dyn Source>
             Some((text, _)) => Ok(text?.to_owned()),
         }
     };
-    let asked =
-        |text: String| Asked { engine: Engine::named(&text), open: HashSet::new(), wait: 0, waited: 0, problem: None };
+    let queries = |text: String| EngineQueries {
+        engine: Engine::named(&text),
+        unknown: HashSet::new(),
+        wait: 0,
+        last_wait: 0,
+        problem: None,
+    };
     Ok(Box::new(Containers {
         hierarchies: hierarchies.clone(),
         label: text("label", "owner")?,
         rootless: table.get("rootless").map(|node| node.flag()).transpose()?.unwrap_or(false),
-        engines: [asked(text("docker", "/var/run/docker.sock")?), asked(text("podman", "podman")?)],
-        users: Users::default(),
-        roll,
-        remarks: Vec::new(),
+        engines: [queries(text("docker", "/var/run/docker.sock")?), queries(text("podman", "podman")?)],
+        users: UserNames::default(),
+        cache,
+        warnings: Vec::new(),
     }))
 }
 
-/// The container of a group of this name within `parent`.
+/// Parses the name of a container's group within `parent`.
 fn container_of<'n>(parent: &str, name: &'n str) -> Option<(Kind, &'n str)> {
     let (kind, id) = if let Some(id) = name.strip_prefix("docker-") {
         (Kind::Docker, id.strip_suffix(".scope")?)
@@ -98,107 +104,109 @@ fn is_id(text: &str) -> bool {
     text.len() == 64 && text.bytes().all(|b| matches!(b, b'0'..=b'9' | b'a'..=b'f'))
 }
 
-/// The user in whose slice it is.
+/// Returns the user in whose slice the group is.
 fn rootless_user(path: &str) -> Option<u32> {
     path.split('/').find_map(uid_of_slice)
 }
 
-/// Whether containers may be further below.
+/// Returns whether the descendants of a group may be containers.
 fn may_hold(parent: &str, name: &str, rootless: bool) -> bool {
-    // Pods of Podman without systemd are folders of their own.
+    // Without systemd, each of Podman's pods is a group.
     let pod = parent == "libpod_parent" && is_id(name);
     let user = rootless && name.starts_with("user@") && name.ends_with(".service");
     name.ends_with(".slice") || pod || user
 }
 
 impl Containers {
-    fn list(&self, parent: &str, depth: usize, found: &mut Vec<Listed>) -> Result<(), GuestError> {
-        const DEEPEST: usize = 16;
+    fn list_below(&self, parent: &str, depth: usize, found: &mut Vec<ListedGroup>) -> Result<(), DiscoveryError> {
+        const MAX_DEPTH: usize = 16;
         for group in children(&self.hierarchies, parent)? {
             let name = last(&group.path);
             if container_of(parent, name).is_some() {
                 found.push(group);
-            } else if may_hold(parent, name, self.rootless) && depth < DEEPEST {
-                self.list(&group.path, depth + 1, found)?;
+            } else if may_hold(parent, name, self.rootless) && depth < MAX_DEPTH {
+                self.list_below(&group.path, depth + 1, found)?;
             }
         }
         Ok(())
     }
 
-    fn keep(&mut self, group: Listed, id: &str, owner: Option<String>, name: Option<&str>) {
-        let found = Found {
+    fn insert(&mut self, group: ListedGroup, id: &str, owner: Option<String>, name: Option<&str>) {
+        let details = WorkloadDetails {
             name: name.map_or_else(|| id.chars().take(12).collect(), str::to_owned),
             owner,
             devices: Vec::new(),
-            processors: limits::processors(&self.hierarchies, &group.path),
-            memory_bytes: limits::memory(&self.hierarchies, &group.path),
+            processors: read_limits::processors(&self.hierarchies, &group.path),
+            memory_bytes: read_limits::memory(&self.hierarchies, &group.path),
         };
-        self.roll.keep(group.path, group.identity, Some(found));
+        self.cache.insert(group.path, group.identity, Some(details));
     }
 
-    /// A rootless container is its user's, and no engine of the machine knows it.
-    fn keep_rootless(&mut self, group: Listed, id: &str, uid: u32) {
+    /// Inserts a rootless container: it belongs to its user, and the machine's engines do not know it.
+    fn insert_rootless(&mut self, group: ListedGroup, id: &str, uid: u32) {
         match self.users.name(uid) {
-            Called::So(owner) => self.keep(group, id, Some(owner), None),
-            Called::ForNow(owner) => {
-                let found = Found { name: id.chars().take(12).collect(), owner: Some(owner), ..Found::default() };
-                self.roll.pass(&group.path, group.identity, &found);
+            UserName::Resolved(owner) => self.insert(group, id, Some(owner), None),
+            UserName::Provisional(owner) => {
+                let name = id.chars().take(12).collect();
+                let details = WorkloadDetails { name, owner: Some(owner), ..WorkloadDetails::default() };
+                self.cache.visit_uncached(&group.path, group.identity, &details);
             }
         }
     }
 
-    /// Asks the engine of one kind about groups that are new.
-    fn ask(&mut self, kind: Kind, groups: Vec<Listed>) {
-        let id_of = |group: &Listed| {
+    /// Asks the engine of one kind about new groups.
+    fn query(&mut self, kind: Kind, groups: Vec<ListedGroup>) {
+        let id_of = |group: &ListedGroup| {
             let (parent, name) = group.path.rsplit_once('/').unwrap_or(("", &group.path));
             container_of(parent, name).map(|(_, id)| id.to_owned()).unwrap_or_default()
         };
-        let asked = &mut self.engines[kind as usize];
-        let known: Option<HashMap<String, Container>> = asked.containers(groups.iter().map(id_of).collect());
-        let (mut left, mut first) = (0, String::new());
+        let queries = &mut self.engines[kind as usize];
+        let known: Option<HashMap<String, Container>> = queries.containers(groups.iter().map(id_of).collect());
+        let (mut unknown, mut first) = (0, String::new());
         for group in groups {
             let id = id_of(&group);
             match known.as_ref().and_then(|known| known.get(&id)) {
                 Some(container) => {
                     let owner = container.labels.get(&self.label).filter(|owner| !owner.is_empty()).cloned();
-                    self.engines[kind as usize].open.remove(&id);
-                    self.keep(group, &id, owner, container.name.as_deref());
+                    self.engines[kind as usize].unknown.remove(&id);
+                    self.insert(group, &id, owner, container.name.as_deref());
                 }
                 None => {
-                    if left == 0 {
+                    if unknown == 0 {
                         first.clone_from(&group.path);
                     }
-                    left += 1;
+                    unknown += 1;
                 }
             }
         }
-        let asked = &self.engines[kind as usize];
-        if left > 0 {
-            let why = asked.problem.as_deref().unwrap_or("it does not know them");
-            self.remarks.push(format!("{} has not said whose {} is: {why}", asked.engine, such_as(left, &first)));
+        let queries = &self.engines[kind as usize];
+        if unknown > 0 {
+            let why = queries.problem.as_deref().unwrap_or("the engine does not know them");
+            let groups = such_as(unknown, &first);
+            self.warnings.push(format!("{} did not report the owner of {groups}: {why}", queries.engine));
         }
     }
 }
 
-impl Asked {
-    /// What the engine knows, or `None` if it is not asked now, or does not answer. It is asked when there are new
-    /// containers; about old ones that it did not know at longer and longer intervals, so that an engine that is
-    /// down costs its time limit rarely.
-    fn containers(&mut self, open: HashSet<String>) -> Option<HashMap<String, Container>> {
-        const LONGEST_WAIT: u32 = 32;
-        if open.is_empty() {
-            (self.wait, self.waited, self.problem) = (0, 0, None);
-            self.open = open;
+impl EngineQueries {
+    /// Returns the containers that the engine knows, or `None` if it is not asked in this scan or does not answer. It is
+    /// asked when there are new containers, and about old ones that it did not know at growing intervals, so that an
+    /// engine that is down rarely costs its timeout.
+    fn containers(&mut self, unknown: HashSet<String>) -> Option<HashMap<String, Container>> {
+        const MAX_WAIT: u32 = 32;
+        if unknown.is_empty() {
+            (self.wait, self.last_wait, self.problem) = (0, 0, None);
+            self.unknown = unknown;
             return None;
         }
-        let new = !open.is_subset(&self.open);
-        self.open = open;
+        let new = !unknown.is_subset(&self.unknown);
+        self.unknown = unknown;
         if !new && self.wait > 0 {
             self.wait -= 1;
             return None;
         }
-        self.waited = if new { 0 } else { (2 * self.waited + 1).min(LONGEST_WAIT) };
-        self.wait = self.waited;
+        self.last_wait = if new { 0 } else { (2 * self.last_wait + 1).min(MAX_WAIT) };
+        self.wait = self.last_wait;
         match self.engine.containers() {
             Ok(found) => {
                 self.problem = None;
@@ -212,21 +220,21 @@ impl Asked {
     }
 }
 
-impl Source for Containers {
-    fn look(&mut self) -> Result<Vec<Arc<Guest>>, GuestError> {
-        self.remarks.clear();
-        self.users.begin();
-        self.roll.begin();
+impl WorkloadSource for Containers {
+    fn list(&mut self) -> Result<Vec<Arc<RunningWorkload>>, DiscoveryError> {
+        self.warnings.clear();
+        self.users.begin_scan();
+        self.cache.begin_scan();
         let mut groups = Vec::new();
         for parent in ["system.slice", "machine.slice", "docker", "libpod_parent"] {
-            self.list(parent, 0, &mut groups)?;
+            self.list_below(parent, 0, &mut groups)?;
         }
         if self.rootless {
-            self.list("user.slice", 0, &mut groups)?;
+            self.list_below("user.slice", 0, &mut groups)?;
         }
-        let mut open = [Vec::new(), Vec::new()];
+        let mut new = [Vec::new(), Vec::new()];
         for group in groups {
-            if self.roll.has(&group.path, group.identity) {
+            if self.cache.reuse(&group.path, group.identity) {
                 continue;
             }
             let (parent, name) = group.path.rsplit_once('/').unwrap_or(("", &group.path));
@@ -234,22 +242,22 @@ impl Source for Containers {
             match rootless_user(&group.path) {
                 Some(uid) => {
                     let id = id.to_owned();
-                    self.keep_rootless(group, &id, uid);
+                    self.insert_rootless(group, &id, uid);
                 }
-                None => open[kind as usize].push(group),
+                None => new[kind as usize].push(group),
             }
         }
-        let [docker, podman] = open;
-        self.ask(Kind::Docker, docker);
-        self.ask(Kind::Podman, podman);
-        Ok(self.roll.end())
+        let [docker, podman] = new;
+        self.query(Kind::Docker, docker);
+        self.query(Kind::Podman, podman);
+        Ok(self.cache.finish_scan())
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let mut remarks: Vec<String> = self.users.problem().map(str::to_owned).into_iter().collect();
-        remarks.extend(self.remarks.iter().cloned());
-        self.roll.remarks(&mut remarks);
-        remarks
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings: Vec<String> = self.users.problem().map(str::to_owned).into_iter().collect();
+        warnings.extend(self.warnings.iter().cloned());
+        self.cache.warnings(&mut warnings);
+        warnings
     }
 }
 
@@ -259,7 +267,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn names_of_groups() {
+    fn names_of_groups_are_parsed() {
         let id = "0123456789abcdef".repeat(4);
         let of = |path: &str| {
             let (parent, name) = path.rsplit_once('/').unwrap();
@@ -287,7 +295,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn any_name_is_read(parent in "(docker|/|libpod_parent|\\PC){0,4}", name in "(docker-|libpod-|[0-9a-f]{64}|\\.scope|\\PC){0,4}") {
+        fn arbitrary_names_do_not_panic(parent in "(docker|/|libpod_parent|\\PC){0,4}", name in "(docker-|libpod-|[0-9a-f]{64}|\\.scope|\\PC){0,4}") {
             let _ = (container_of(&parent, &name), may_hold(&parent, &name, true), rootless_user(&name));
         }
     }

@@ -1,12 +1,12 @@
 //! Virtual machines and containers of libvirt.
 //!
-//! Groups are found by their names, and what runs in them by the files in which libvirt itself keeps the state of
-//! running domains, `/run/libvirt/qemu/NAME.xml`. libvirt need not be asked, and may be down. It replaces a
-//! file at every change (a device plugged in, metadata set), which changes the folder's time: that is looked at in
-//! every look, and only what changed is read.
+//! Groups are recognized by their names, and their owners and sizes are read from the files in which libvirt itself
+//! keeps the state of running domains, `/run/libvirt/qemu/NAME.xml`. libvirt is not asked, and may be down. It
+//! replaces a file at every change (a device plugged in, metadata set), which changes the modification time of the
+//! directory: each scan checks that time, and only changed files are read.
 
-mod domain;
-mod names;
+mod group_names;
+mod read_domain;
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
@@ -14,46 +14,46 @@ use std::sync::Arc;
 use std::{fs, io};
 
 use evenhand_documents::{DocumentError, Table};
-use evenhand_enforcers::cgroups::{Hierarchies, Listed};
+use evenhand_enforcers::cgroups::{Hierarchies, ListedGroup, is_group_path};
 
-use self::domain::{Domain, OwnerPath};
-use self::names::{Machine, is_partition, machine_of};
-use crate::discovery::paths::{children, is_path, last};
-use crate::discovery::roll::{Found, Roll, file, such_as};
-use crate::discovery::watched::Stamp;
-use crate::discovery::{Guest, GuestError, Registration, Source};
+use self::group_names::{Machine, is_partition, machine_of};
+use self::read_domain::{Domain, OwnerPath};
+use crate::discovery::group_paths::{children, last};
+use crate::discovery::watched_file::FileStamp;
+use crate::discovery::workload_cache::{WorkloadCache, WorkloadDetails, file, such_as};
+use crate::discovery::{DiscoveryError, Registration, RunningWorkload, WorkloadSource};
 
 pub(crate) const SOURCE: Registration = Registration {
     name: "libvirt",
-    about: "libvirt's machines, with owners by their metadata, virtual processors, memory and network devices",
+    about: "libvirt's machines, with owners from their metadata, virtual processors, memory and network devices",
     build,
 };
 
 const FOLDER: &str = "/run/libvirt";
-/// Files larger than this are no domain's.
-const LARGEST: u64 = 4 << 20;
+/// Larger files are not the state of a domain.
+const MAX_FILE_BYTES: u64 = 4 << 20;
 
 struct Libvirt {
     hierarchies: Hierarchies,
     owner: OwnerPath,
     within: Vec<String>,
     drivers: Vec<Driver>,
-    roll: Roll,
-    remarks: Vec<String>,
+    cache: WorkloadCache,
+    warnings: Vec<String>,
 }
 
 /// The running domains of one driver.
 struct Driver {
     name: &'static str,
     folder: PathBuf,
-    stamp: Option<Stamp>,
-    files: HashMap<PathBuf, (Stamp, Result<Domain, String>)>,
-    /// Which file says what runs under a number.
+    stamp: Option<FileStamp>,
+    files: HashMap<PathBuf, (FileStamp, Result<Domain, String>)>,
+    /// The file of the domain with this number.
     by_id: HashMap<u32, PathBuf>,
 }
 
-fn build(table: &Table<'_>, hierarchies: &Hierarchies) -> Result<Box<dyn Source>, DocumentError> {
-    let roll = Roll::read(table, &["owner", "within", "folder"])?;
+fn build(table: &Table<'_>, hierarchies: &Hierarchies) -> Result<Box<dyn WorkloadSource>, DocumentError> {
+    let cache = WorkloadCache::read(table, &["owner", "within", "folder"])?;
     let owner = match table.get("owner") {
         None => OwnerPath::nova(),
         Some(node) => OwnerPath::parse(node.text()?).map_err(|problem| node.error(problem))?,
@@ -63,7 +63,7 @@ fn build(table: &Table<'_>, hierarchies: &Hierarchies) -> Result<Box<dyn Source>
         within.clear();
         for node in list.list()? {
             let path = node.text()?;
-            if !is_path(path) {
+            if !is_group_path(path) {
                 return Err(node.error(format!("found {path:?}, expected the path of a group, such as machine.slice")));
             }
             within.push(path.to_owned());
@@ -72,16 +72,16 @@ fn build(table: &Table<'_>, hierarchies: &Hierarchies) -> Result<Box<dyn Source>
     let folder = table.get("folder").map(|node| file(&node)).transpose()?.unwrap_or_else(|| FOLDER.into());
     let driver =
         |name| Driver { name, folder: folder.join(name), stamp: None, files: HashMap::new(), by_id: HashMap::new() };
-    let drivers = names::DRIVERS.map(driver).into();
-    Ok(Box::new(Libvirt { hierarchies: hierarchies.clone(), owner, within, drivers, roll, remarks: Vec::new() }))
+    let drivers = group_names::DRIVERS.map(driver).into();
+    Ok(Box::new(Libvirt { hierarchies: hierarchies.clone(), owner, within, drivers, cache, warnings: Vec::new() }))
 }
 
 impl Driver {
-    /// Reads what changed; whether anything did.
-    fn refresh(&mut self, owner: &OwnerPath) -> Result<bool, GuestError> {
-        let now = Stamp::of(&self.folder);
+    /// Reads the files that changed. Returns whether any did.
+    fn refresh(&mut self, owner: &OwnerPath) -> Result<bool, DiscoveryError> {
+        let now = FileStamp::of(&self.folder);
         match (self.stamp, now) {
-            (Some(before), Some(now)) if before.still(now) => return Ok(false),
+            (Some(before), Some(now)) if before.is_unchanged(now) => return Ok(false),
             (None, None) => return Ok(false),
             _ => self.stamp = now,
         }
@@ -100,13 +100,13 @@ impl Driver {
             if path.extension().is_none_or(|ending| ending != "xml") {
                 continue;
             }
-            let Some(stamp) = Stamp::of(&path) else { continue };
-            let kept = self.files.remove(&path).filter(|(before, _)| before.still(stamp));
+            let Some(stamp) = FileStamp::of(&path) else { continue };
+            let kept = self.files.remove(&path).filter(|(before, _)| before.is_unchanged(stamp));
             changed |= kept.is_none();
             let kept = kept.unwrap_or_else(|| (stamp, read(&path, owner)));
             files.insert(path, kept);
         }
-        // Those that are left are gone.
+        // The files that remain no longer exist.
         changed |= !self.files.is_empty();
         self.files = files;
         self.by_id.clear();
@@ -118,11 +118,11 @@ impl Driver {
         Ok(changed)
     }
 
-    fn unreadable(&self, error: &io::Error) -> GuestError {
-        GuestError::NoAnswer { whom: self.folder.display().to_string(), why: error.to_string() }
+    fn unreadable(&self, error: &io::Error) -> DiscoveryError {
+        DiscoveryError::NoAnswer { source_name: self.folder.display().to_string(), why: error.to_string() }
     }
 
-    /// What runs in a group.
+    /// Returns the domain that runs in the group of this machine.
     fn domain(&self, machine: &Machine) -> Option<&Domain> {
         let (_, domain) = self.files.get(self.by_id.get(&machine.id)?)?;
         domain.as_ref().ok().filter(|domain| machine.is_called(&domain.name))
@@ -130,52 +130,52 @@ impl Driver {
 }
 
 fn read(path: &Path, owner: &OwnerPath) -> Result<Domain, String> {
-    let wrong = |why: String| format!("{}: {why}", path.display());
-    let size = fs::metadata(path).map_err(|e| wrong(e.to_string()))?.len();
-    if size > LARGEST {
-        return Err(wrong(format!("found {size} bytes, expected the state of one domain")));
+    let invalid = |why: String| format!("{}: {why}", path.display());
+    let size = fs::metadata(path).map_err(|e| invalid(e.to_string()))?.len();
+    if size > MAX_FILE_BYTES {
+        return Err(invalid(format!("found {size} bytes, expected the state of one domain")));
     }
-    let text = fs::read_to_string(path).map_err(|e| wrong(e.to_string()))?;
-    Domain::parse(&text, owner).map_err(wrong)
+    let text = fs::read_to_string(path).map_err(|e| invalid(e.to_string()))?;
+    Domain::parse(&text, owner).map_err(invalid)
 }
 
 impl Libvirt {
-    /// The groups below `parent`, and in the partitions there: machines and what else stands among them.
-    fn list(&self, parent: &str, depth: usize, found: &mut Vec<Listed>) -> Result<(), GuestError> {
-        const DEEPEST: usize = 16;
+    /// Lists the groups below `parent` and its partitions: machines, and other groups beside them.
+    fn list_below(&self, parent: &str, depth: usize, found: &mut Vec<ListedGroup>) -> Result<(), DiscoveryError> {
+        const MAX_DEPTH: usize = 16;
         for group in children(&self.hierarchies, parent)? {
             let name = last(&group.path);
             if !is_partition(name) {
                 found.push(group);
-            } else if depth < DEEPEST {
-                self.list(&group.path, depth + 1, found)?;
+            } else if depth < MAX_DEPTH {
+                self.list_below(&group.path, depth + 1, found)?;
             }
         }
         Ok(())
     }
 }
 
-impl Source for Libvirt {
-    fn look(&mut self) -> Result<Vec<Arc<Guest>>, GuestError> {
-        self.remarks.clear();
-        self.roll.begin();
-        // First the groups: a machine that starts in between is then among the domains, and not the reverse.
+impl WorkloadSource for Libvirt {
+    fn list(&mut self) -> Result<Vec<Arc<RunningWorkload>>, DiscoveryError> {
+        self.warnings.clear();
+        self.cache.begin_scan();
+        // The groups come first: a machine that starts in between is then among the domains, and not the reverse.
         let mut groups = Vec::new();
         for parent in &self.within {
-            self.list(parent, 0, &mut groups)?;
+            self.list_below(parent, 0, &mut groups)?;
         }
         let mut changed = false;
         for driver in &mut self.drivers {
             changed |= driver.refresh(&self.owner)?;
-            let wrong = driver.files.values().filter_map(|(_, domain)| domain.as_ref().err());
-            self.remarks.extend(wrong.min().cloned());
+            let errors = driver.files.values().filter_map(|(_, domain)| domain.as_ref().err());
+            self.warnings.extend(errors.min().cloned());
         }
         if changed {
-            self.roll.clear();
+            self.cache.clear();
         }
         let (mut unknown, mut first) = (0, String::new());
         for group in groups {
-            if self.roll.has(&group.path, group.identity) {
+            if self.cache.reuse(&group.path, group.identity) {
                 continue;
             }
             let Some(machine) = machine_of(last(&group.path)) else { continue };
@@ -187,24 +187,24 @@ impl Source for Libvirt {
                 unknown += 1;
                 continue;
             };
-            let found = Found {
+            let details = WorkloadDetails {
                 name: domain.name.clone(),
                 owner: domain.owner.clone(),
                 devices: domain.devices.clone(),
                 processors: domain.processors,
                 memory_bytes: domain.memory_bytes,
             };
-            self.roll.keep(group.path, group.identity, Some(found));
+            self.cache.insert(group.path, group.identity, Some(details));
         }
         if unknown > 0 {
-            self.remarks.push(format!("libvirt's state names no domain of {}", such_as(unknown, &first)));
+            self.warnings.push(format!("libvirt's state names no domain of {}", such_as(unknown, &first)));
         }
-        Ok(self.roll.end())
+        Ok(self.cache.finish_scan())
     }
 
-    fn remarks(&self) -> Vec<String> {
-        let mut remarks = self.remarks.clone();
-        self.roll.remarks(&mut remarks);
-        remarks
+    fn warnings(&self) -> Vec<String> {
+        let mut warnings = self.warnings.clone();
+        self.cache.warnings(&mut warnings);
+        warnings
     }
 }

@@ -1,0 +1,196 @@
+//! The workloads that were admitted to the meter and the enforcer, each with the number by which these know it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use evenhand_enforcers::cgroups::{Change, Enforcer, GroupId, KernelError, Meter, PerResource, SavedState};
+
+use crate::discovery::RunningWorkload;
+use crate::fairness_round::WorkloadInfo;
+use crate::journal::{Entry, Journal, JournalError};
+use crate::load_tracker::{Load, LoadTracker};
+
+/// An admitted workload.
+#[derive(Debug)]
+pub(crate) struct AdmittedWorkload {
+    pub(crate) id: GroupId,
+    pub(crate) workload: Arc<RunningWorkload>,
+    /// The settings of its group before the first write; `None` if it cannot be given weights.
+    pub(crate) saved: Option<SavedState>,
+    pub(crate) load: Load,
+    /// The values written last, on the kernel's scales.
+    pub(crate) written: PerResource<Option<u64>>,
+}
+
+impl AdmittedWorkload {
+    pub(crate) fn info(&self) -> WorkloadInfo {
+        WorkloadInfo {
+            path: self.workload.group.path.clone(),
+            identity: self.workload.identity,
+            owner: self.workload.owner.clone(),
+            sizes: PerResource { cpu: self.workload.processors, memory: self.memory(), ..PerResource::default() },
+        }
+    }
+
+    /// Returns the bytes of memory for which it was sized, if known.
+    pub(crate) fn memory(&self) -> Option<f64> {
+        self.workload.memory_bytes.map(|bytes| bytes as f64)
+    }
+
+    fn entry(&self, saved: SavedState) -> Entry {
+        Entry { group: self.workload.group.clone(), identity: self.workload.identity, saved }
+    }
+}
+
+/// All admitted workloads, by the paths of their groups.
+#[derive(Debug, Default)]
+pub(crate) struct AdmittedWorkloads {
+    by_path: BTreeMap<String, AdmittedWorkload>,
+    paths: BTreeMap<GroupId, String>,
+    free: Vec<u32>,
+}
+
+/// The interfaces through which workloads are measured and changed.
+pub(crate) struct MachineAccess<'a> {
+    pub(crate) meter: &'a mut dyn Meter,
+    pub(crate) enforcer: &'a mut dyn Enforcer,
+    pub(crate) loads: &'a mut LoadTracker,
+    /// `None` if nothing is written to the machine.
+    pub(crate) journal: Option<&'a Journal>,
+}
+
+impl AdmittedWorkloads {
+    /// Iterates in the order of paths.
+    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = &AdmittedWorkload> {
+        self.by_path.values()
+    }
+
+    /// Iterates in the order of paths.
+    pub(crate) fn iter_mut(&mut self) -> impl ExactSizeIterator<Item = &mut AdmittedWorkload> {
+        self.by_path.values_mut()
+    }
+
+    /// Returns the workload with this number.
+    pub(crate) fn get(&self, id: GroupId) -> Option<&RunningWorkload> {
+        Some(&self.by_path.get(self.paths.get(&id)?)?.workload)
+    }
+
+    /// Records a written value.
+    pub(crate) fn record(&mut self, change: &Change) {
+        let admitted = self.paths.get(&change.group).and_then(|path| self.by_path.get_mut(path));
+        if let Some(admitted) = admitted {
+            admitted.written[change.resource] = Some(change.value);
+        }
+    }
+
+    /// Admits the workloads that are new and removes those that ended. For a new workload with an entry of the same identity
+    /// in `previous`, the settings of that entry are the saved ones; for all others the present settings are written to the
+    /// journal, in one transaction, before any of their groups is changed.
+    ///
+    /// Returns whether a workload was added or removed, or has another owner or size. Errors of single workloads are
+    /// appended to `warnings`.
+    pub(crate) fn replace(
+        &mut self,
+        workloads: &[Arc<RunningWorkload>],
+        previous: &mut BTreeMap<String, Entry>,
+        access: &mut MachineAccess<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Result<bool, JournalError> {
+        let present: BTreeMap<&str, &Arc<RunningWorkload>> =
+            workloads.iter().map(|workload| (workload.group.path.as_str(), workload)).collect();
+        let is_same = |admitted: &AdmittedWorkload| {
+            present.get(admitted.workload.group.path.as_str()).is_some_and(|workload| **workload == admitted.workload)
+        };
+        // A group with another unit or device is written in another way: it is admitted again.
+        let gone: Vec<String> =
+            self.by_path.values().filter(|a| !is_same(a)).map(|a| a.workload.group.path.clone()).collect();
+        let mut changed = !gone.is_empty();
+        let mut ended = Vec::new();
+        for path in gone {
+            let Some(admitted) = self.remove(&path, access) else { continue };
+            let stays = present.get(path.as_str()).is_some_and(|w| w.identity == admitted.workload.identity);
+            match &admitted.saved {
+                // Only its owner, size or unit differs: the saved settings stay valid.
+                Some(saved) if stays => drop(previous.insert(path, admitted.entry(saved.clone()))),
+                _ => ended.push(path),
+            }
+        }
+        let mut entries = Vec::new();
+        for workload in workloads {
+            let path = &workload.group.path;
+            if self.by_path.contains_key(path) {
+                continue;
+            }
+            let id = GroupId(self.free.pop().unwrap_or(self.by_path.len() as u32));
+            if let Err(error) = access.meter.admit(id, &workload.group) {
+                self.free.push(id.0);
+                access.meter.dismiss(id);
+                warn(warnings, &error);
+                continue;
+            }
+            let mut admitted = AdmittedWorkload {
+                id,
+                workload: Arc::clone(workload),
+                saved: None,
+                load: Load::default(),
+                written: PerResource::default(),
+            };
+            match access.enforcer.admit(id, &workload.group) {
+                Ok(now) => {
+                    let entry = previous.remove(path).filter(|entry| entry.identity == workload.identity);
+                    let saved = entry.map_or(now, |entry| entry.saved);
+                    entries.push(admitted.entry(saved.clone()));
+                    admitted.saved = Some(saved);
+                }
+                Err(error) => warn(warnings, &error),
+            }
+            self.paths.insert(id, path.clone());
+            self.by_path.insert(path.clone(), admitted);
+            changed = true;
+        }
+        if let Some(journal) = access.journal {
+            journal.put(&entries)?;
+            journal.forget(ended.iter().map(String::as_str).filter(|path| !self.by_path.contains_key(*path)))?;
+        }
+        Ok(changed)
+    }
+
+    /// Admits the workloads that the enforcer rejected before, for example because systemd did not answer. Persisting
+    /// errors are reported again.
+    pub(crate) fn retry(
+        &mut self,
+        access: &mut MachineAccess<'_>,
+        warnings: &mut Vec<String>,
+    ) -> Result<(), JournalError> {
+        for admitted in self.by_path.values_mut().filter(|admitted| admitted.saved.is_none()) {
+            match access.enforcer.admit(admitted.id, &admitted.workload.group) {
+                Ok(saved) => {
+                    if let Some(journal) = access.journal {
+                        journal.put(&[admitted.entry(saved.clone())])?;
+                    }
+                    admitted.saved = Some(saved);
+                }
+                Err(error) => warn(warnings, &error),
+            }
+        }
+        Ok(())
+    }
+
+    /// Removes a workload.
+    pub(crate) fn remove(&mut self, path: &str, access: &mut MachineAccess<'_>) -> Option<AdmittedWorkload> {
+        let admitted = self.by_path.remove(path)?;
+        self.paths.remove(&admitted.id);
+        self.free.push(admitted.id.0);
+        access.meter.dismiss(admitted.id);
+        access.enforcer.dismiss(admitted.id);
+        access.loads.forget(admitted.id);
+        Some(admitted)
+    }
+}
+
+/// Appends a warning, unless the error is only that a workload ended.
+pub(crate) fn warn(warnings: &mut Vec<String>, error: &KernelError) {
+    if !matches!(error, KernelError::Gone(_)) {
+        warnings.push(error.to_string());
+    }
+}

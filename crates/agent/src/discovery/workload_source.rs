@@ -1,0 +1,52 @@
+//! The interface to everything that finds running workloads.
+
+use std::sync::Arc;
+
+use evenhand_documents::{DocumentError, Table};
+use evenhand_enforcers::cgroups::Hierarchies;
+
+use crate::discovery::{DiscoveryError, RunningWorkload, sources};
+
+/// A way to find running workloads.
+pub trait WorkloadSource: Send {
+    /// Lists the workloads that run now, sorted by the paths of their groups. Called at every update: what is expensive
+    /// (a request to a daemon for each workload) is cached while the group's identity stays the same.
+    ///
+    /// # Errors
+    /// Returns an error if a program that has to be asked does not answer. The workloads found last are then kept.
+    fn list(&mut self) -> Result<Vec<Arc<RunningWorkload>>, DiscoveryError>;
+
+    /// Returns the warnings of the last listing: files that cannot be read at present, groups without a known owner. A
+    /// warning that persists is repeated in the same words.
+    fn warnings(&self) -> Vec<String> {
+        Vec::new()
+    }
+}
+
+/// Creates a source from its table in the configuration.
+pub type Build = fn(&Table, &Hierarchies) -> Result<Box<dyn WorkloadSource>, DocumentError>;
+
+/// A registered kind of source.
+pub struct Registration {
+    /// The value of `from` in the configuration.
+    pub name: &'static str,
+    /// What it finds, in one line.
+    pub about: &'static str,
+    /// Creates the source. The table contains `from` too, which must not be rejected.
+    pub build: Build,
+}
+
+/// All kinds of sources.
+pub const SOURCES: &[Registration] = &[
+    sources::user_slices::SOURCE,
+    sources::libvirt::SOURCE,
+    sources::slurm::SOURCE,
+    sources::containers::SOURCE,
+    sources::pattern::SOURCE,
+    sources::table::SOURCE,
+];
+
+/// Returns the kind of source with this name.
+pub fn source_named(name: &str) -> Option<&'static Registration> {
+    SOURCES.iter().find(|source| source.name == name)
+}

@@ -1,0 +1,82 @@
+//! `evenhand policies`: the policies that there are, and their settings.
+
+use clap::Args;
+use evenhand_policies::{Registration, Registry};
+use serde::Serialize;
+
+use crate::console::Console;
+use crate::failure::Failure;
+use crate::policy_args::named_policies;
+use crate::table::Table;
+
+#[derive(Args, Debug)]
+pub(crate) struct PoliciesArgs {
+    /// Only these policies, with their settings
+    #[arg(value_name = "NAME")]
+    names: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct PolicyRecord {
+    name: &'static str,
+    summary: &'static str,
+    needs_decay: bool,
+    settings: Vec<SettingRecord>,
+}
+
+#[derive(Debug, Serialize)]
+struct SettingRecord {
+    key: &'static str,
+    value: &'static str,
+    default: &'static str,
+    help: &'static str,
+}
+
+impl PolicyRecord {
+    fn of(registration: &Registration) -> PolicyRecord {
+        let setting = |key: &evenhand_policies::SettingKey| SettingRecord {
+            key: key.name,
+            value: key.kind,
+            default: key.default,
+            help: key.help,
+        };
+        PolicyRecord {
+            name: registration.name,
+            summary: registration.summary,
+            needs_decay: registration.needs_decay,
+            settings: registration.keys().iter().map(setting).collect(),
+        }
+    }
+
+    /// The policy's section as TOML, every key with its default, as a comment.
+    fn section(&self) -> String {
+        let setting = |s: &SettingRecord| {
+            format!("# {} = …\n#     {}\n#     {}; default: {}\n", s.key, s.help, s.value, s.default)
+        };
+        let settings: String = self.settings.iter().map(setting).collect();
+        let settings = if settings.is_empty() { "# no settings\n".to_string() } else { settings };
+        let decay = if self.needs_decay { "; needs --half-life or --delta" } else { "" };
+        format!("# {}{decay}\n[{}]\n{settings}", self.summary, self.name)
+    }
+}
+
+pub(crate) fn run(args: &PoliciesArgs, registry: &Registry, console: &Console) -> Result<(), Failure> {
+    let chosen = match args.names.as_slice() {
+        [] => registry.policies().to_vec(),
+        names => named_policies(registry, names)?,
+    };
+    let records: Vec<PolicyRecord> = chosen.iter().map(PolicyRecord::of).collect();
+    if console.is_json() {
+        return console.json(&records);
+    }
+    if !args.names.is_empty() {
+        let sections: Vec<String> = records.iter().map(PolicyRecord::section).collect();
+        return console.result(sections.join("\n").trim_end());
+    }
+    let mut table = Table::new(3, ["policy", "goes first", "settings"]);
+    for record in &records {
+        let keys: Vec<&str> = record.settings.iter().map(|s| s.key).collect();
+        table.row(vec![record.name.into(), record.summary.into(), keys.join(", ")]);
+    }
+    console.result(&table.render())
+}

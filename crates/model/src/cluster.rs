@@ -1,0 +1,169 @@
+//! A cluster of machines and its queues.
+
+use dashu_int::{IBig, UBig};
+use thiserror::Error;
+
+use crate::{Amount, Rational, Resource, ResourceQuantity, Span};
+
+/// Identical machines.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MachineGroup {
+    /// The name of the group, unique in a cluster.
+    pub name: String,
+    /// The number of machines, at least 1.
+    pub count: u32,
+    /// The capacity of each machine, in the order of [`Cluster::resources`].
+    pub capacity: Vec<ResourceQuantity>,
+    /// The speed relative to the machine on which run times were measured (its SPEC over the reference machine's SPEC),
+    /// greater than 0.
+    pub speed: Rational,
+    /// Properties that jobs can request: `infiniband`, `ssd`.
+    pub properties: Vec<String>,
+}
+
+/// A queue (partition) and its limits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Queue {
+    /// The name, as in the workload; unique in a cluster.
+    pub name: String,
+    /// The factor on the charge of its jobs; 1 by default.
+    pub price: Rational,
+    /// The priority: queues of a higher priority are served first.
+    pub priority: i32,
+    /// The longest wall time that a job can request.
+    pub max_wall: Option<Span>,
+    /// The maximum that a job can hold, by resource.
+    pub max_job: Vec<(String, ResourceQuantity)>,
+    /// The maximum that the jobs of one user in this queue can hold together, by resource.
+    pub max_user: Vec<(String, ResourceQuantity)>,
+    /// The properties that a machine needs to run jobs of this queue.
+    pub properties: Vec<String>,
+}
+
+impl Queue {
+    /// Creates a queue without limits, at price 1 and priority 0.
+    pub fn new(name: impl Into<String>) -> Queue {
+        Queue {
+            name: name.into(),
+            price: Rational::ONE,
+            priority: 0,
+            max_wall: None,
+            max_job: Vec::new(),
+            max_user: Vec::new(),
+            properties: Vec::new(),
+        }
+    }
+}
+
+/// The machines and queues of a site.
+///
+/// Machines are numbered from 0: those of the first group, then those of the second, and so on. Every tie between
+/// machines is broken by the smallest number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cluster {
+    /// The resources of all machines, in the order in which the description first names them.
+    pub resources: Vec<String>,
+    /// The groups of machines, at least one.
+    pub groups: Vec<MachineGroup>,
+    /// The queues; jobs of a queue that is not listed have no limits.
+    pub queues: Vec<Queue>,
+}
+
+/// A mismatch between a cluster and a workload.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ClusterError {
+    /// No machine has any of a resource that tasks hold.
+    #[error(
+        "no machine has any {resource}, which the workload's tasks hold, but only {}; add it to at least one group", has.join(", ")
+    )]
+    Missing {
+        /// The resource's name.
+        resource: String,
+        /// The resources of the machines.
+        has: Vec<String>,
+    },
+}
+
+impl Cluster {
+    /// Returns the number of machines.
+    pub fn machines(&self) -> u64 {
+        self.groups.iter().map(|g| u64::from(g.count)).sum()
+    }
+
+    /// Returns the queue named `name`.
+    pub fn queue(&self, name: &str) -> Option<&Queue> {
+        self.queues.iter().find(|q| q.name == name)
+    }
+
+    /// Returns the exact capacity of each machine of a group, one entry per resource in the resource's own unit; 0 for
+    /// a resource that the group does not have.
+    pub fn units(&self, group: &MachineGroup, resources: &[Resource]) -> Vec<Rational> {
+        let of = |r: &Resource| {
+            let at = self.resources.iter().position(|name| *name == r.name);
+            at.map_or(Rational::ZERO, |i| group.capacity[i].in_unit(&r.unit))
+        };
+        resources.iter().map(of).collect()
+    }
+
+    /// Returns the exact capacity of all machines together, one entry per resource in the resource's own unit.
+    ///
+    /// # Errors
+    /// Returns an error if no machine has any of one of `resources`.
+    pub fn total(&self, resources: &[Resource]) -> Result<Vec<Rational>, ClusterError> {
+        let mut total = vec![Rational::ZERO; resources.len()];
+        for group in &self.groups {
+            for (sum, each) in total.iter_mut().zip(self.units(group, resources)) {
+                *sum += each * Rational::from(group.count);
+            }
+        }
+        match total.iter().position(Rational::is_zero) {
+            Some(r) => Err(ClusterError::Missing { resource: resources[r].name.clone(), has: self.resources.clone() }),
+            None => Ok(total),
+        }
+    }
+}
+
+/// Rounds units of a resource down to an [`Amount`]. Tasks hold whole steps, so the remainder is never used.
+pub fn whole_steps(units: &Rational, resource: &Resource) -> Amount {
+    let floor = (units * Rational::from(IBig::from(resource.steps()))).floor();
+    let floor = UBig::try_from(floor).unwrap_or(UBig::ZERO);
+    // Everything that can be held at once fits i64: a larger machine makes no difference.
+    Amount(u64::try_from(floor.min(UBig::from(i64::MAX as u64))).unwrap_or(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Quantity;
+
+    fn group(name: &str, count: u32, capacity: &[&str]) -> MachineGroup {
+        let capacity = capacity.iter().map(|t| ResourceQuantity::parse(t).unwrap()).collect();
+        MachineGroup { name: name.into(), count, capacity, speed: Rational::ONE, properties: Vec::new() }
+    }
+
+    #[test]
+    fn a_cluster_is_the_sum_of_its_machines() {
+        let cluster = Cluster {
+            resources: vec!["cpu".into(), "mem".into()],
+            groups: vec![group("a", 2, &["16", "64GiB"]), group("b", 3, &["4", "0"])],
+            queues: vec![Queue::new("long")],
+        };
+        let resources = [Resource::new("mem", "GB"), Resource::new("cpu", "")];
+        let total = cluster.total(&resources).unwrap();
+        assert_eq!(total.iter().map(Rational::to_string).collect::<Vec<_>>(), ["128", "44"]);
+        assert_eq!((cluster.machines(), cluster.queue("long").map(|q| q.priority)), (5, Some(0)));
+        let gpu = [Resource::new("gpu", "")];
+        assert_eq!(
+            cluster.total(&gpu),
+            Err(ClusterError::Missing { resource: "gpu".into(), has: vec!["cpu".into(), "mem".into()] })
+        );
+    }
+
+    #[test]
+    fn steps_are_rounded_down_and_capped() {
+        let resource = Resource { decimals: 1, ..Resource::new("cpu", "") };
+        let half = Quantity::parse("0.57").unwrap();
+        assert_eq!(whole_steps(half.exact(), &resource), Amount(5));
+        assert_eq!(whole_steps(Quantity::parse("1e30").unwrap().exact(), &resource), Amount(i64::MAX as u64));
+    }
+}

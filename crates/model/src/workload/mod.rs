@@ -1,0 +1,177 @@
+//! A workload: the tasks of a trace as columns, sorted by submission.
+
+mod builder;
+mod columns;
+
+use thiserror::Error;
+
+use crate::{Amount, DemandTable, Names, Resource, Span, Time};
+
+pub use builder::{Task, WorkloadBuilder};
+pub use columns::{Batch, Columns, NO_ID, NO_TIME, Nano, UserId};
+
+/// A trace in memory, of about 36 bytes per row.
+///
+/// Rows are sorted by submission; rows of the same time keep the order of the source. Users, accounts, queues and
+/// demand vectors are numbered by first appearance in that order. Methods that take a row panic if there is no such
+/// row.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Workload {
+    resources: Vec<Resource>,
+    users: Names,
+    accounts: Names,
+    queues: Names,
+    demands: DemandTable,
+    columns: Columns,
+    header: Vec<(String, String)>,
+}
+
+/// An error in building a workload.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum WorkloadError {
+    /// An amount is too large to be exact with the decimals of its resource.
+    #[error("an amount of {resource} needs more than 18 digits; write the trace in a larger unit")]
+    TooLarge {
+        /// The resource's name.
+        resource: String,
+    },
+    /// There are no tasks.
+    #[error("no task is left in the workload")]
+    Empty,
+}
+
+impl Workload {
+    /// Returns the resources, in the order of every demand vector.
+    pub fn resources(&self) -> &[Resource] {
+        &self.resources
+    }
+
+    /// Returns the names of the users, indexed by [`UserId`].
+    pub fn users(&self) -> &[String] {
+        self.users.list()
+    }
+
+    /// Returns the id of the user named `name`.
+    pub fn user_id(&self, name: &str) -> Option<UserId> {
+        self.users.id(name).map(UserId)
+    }
+
+    /// Returns the names of the accounts.
+    pub fn accounts(&self) -> &[String] {
+        self.accounts.list()
+    }
+
+    /// Returns the names of the queues.
+    pub fn queues(&self) -> &[String] {
+        self.queues.list()
+    }
+
+    /// Returns the distinct demand vectors.
+    pub fn demands(&self) -> &DemandTable {
+        &self.demands
+    }
+
+    /// Returns the columns.
+    pub fn columns(&self) -> &Columns {
+        &self.columns
+    }
+
+    /// Returns the header of the trace (the header comments of SWF) as keys and values, in its order.
+    pub fn header(&self) -> &[(String, String)] {
+        &self.header
+    }
+
+    /// Returns the number of rows.
+    pub fn len(&self) -> usize {
+        self.columns.submit.len()
+    }
+
+    /// Returns whether there is no row.
+    pub fn is_empty(&self) -> bool {
+        self.columns.submit.is_empty()
+    }
+
+    /// Returns the number of tasks: the sum of the counts of all rows.
+    pub fn tasks(&self) -> u64 {
+        match &self.columns.count {
+            None => self.len() as u64,
+            Some(counts) => counts.iter().map(|&c| u64::from(c)).sum(),
+        }
+    }
+
+    /// Returns the amounts that row `row` holds while it runs, one per resource.
+    pub fn amounts(&self, row: usize) -> &[Amount] {
+        self.demands.row(self.columns.demand[row])
+    }
+
+    /// Returns the number of identical tasks in row `row`.
+    pub fn count(&self, row: usize) -> u32 {
+        self.columns.count.as_ref().map_or(1, |c| c[row])
+    }
+
+    /// Returns the original start of row `row`, if it is known.
+    pub fn start(&self, row: usize) -> Option<Time> {
+        optional(self.columns.start.as_deref(), row, NO_TIME).map(Time::from_nanos)
+    }
+
+    /// Returns the wall time that row `row` requested, if it is known.
+    pub fn requested(&self, row: usize) -> Option<Span> {
+        optional(self.columns.requested.as_deref(), row, NO_TIME).map(Span::from_nanos)
+    }
+
+    /// Returns the name of the account of row `row`, if it has one.
+    pub fn account(&self, row: usize) -> Option<&str> {
+        optional(self.columns.account.as_deref(), row, NO_ID).map(|id| self.accounts()[id as usize].as_str())
+    }
+
+    /// Returns the name of the queue of row `row`, if it has one.
+    pub fn queue(&self, row: usize) -> Option<&str> {
+        optional(self.columns.queue.as_deref(), row, NO_ID).map(|id| self.queues()[id as usize].as_str())
+    }
+
+    /// Replaces the users: `user` returns the name for each row. Users are numbered again, by first appearance.
+    ///
+    /// ```
+    /// # use evenhand_model::*;
+    /// # let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
+    /// # for account in ["x", "y"] {
+    /// #     b.push(&Task { user: "ann", account: Some(account), amounts: &[1], ..Task::default() });
+    /// # }
+    /// # let w = b.finish().unwrap();
+    /// assert_eq!(w.users(), ["ann"]);
+    /// let w = w.with_users(|w, row| w.account(row).unwrap().to_string());
+    /// assert_eq!(w.users(), ["x", "y"]);
+    /// ```
+    pub fn with_users(mut self, mut user: impl FnMut(&Workload, usize) -> String) -> Workload {
+        let mut names = Names::default();
+        let column = (0..self.len()).map(|row| UserId(names.intern(&user(&self, row)))).collect();
+        self.columns.user = column;
+        self.users = names;
+        self
+    }
+
+    /// Expands rows with a count, so that every row is one task.
+    pub fn expanded(self) -> Workload {
+        let mut c = self.columns;
+        let Some(counts) = c.count.take() else { return Workload { columns: c, ..self } };
+        fn repeat<T: Copy>(column: Vec<T>, counts: &[u32]) -> Vec<T> {
+            column.into_iter().zip(counts).flat_map(|(v, &c)| std::iter::repeat_n(v, c as usize)).collect()
+        }
+        let columns = Columns {
+            submit: repeat(c.submit, &counts),
+            start: c.start.map(|v| repeat(v, &counts)),
+            duration: repeat(c.duration, &counts),
+            requested: c.requested.map(|v| repeat(v, &counts)),
+            user: repeat(c.user, &counts),
+            account: c.account.map(|v| repeat(v, &counts)),
+            queue: c.queue.map(|v| repeat(v, &counts)),
+            demand: repeat(c.demand, &counts),
+            count: None,
+        };
+        Workload { columns, ..self }
+    }
+}
+
+fn optional<T: Copy + PartialEq>(column: Option<&[T]>, row: usize, none: T) -> Option<T> {
+    column.map(|c| c[row]).filter(|v| *v != none)
+}

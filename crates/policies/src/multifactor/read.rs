@@ -1,0 +1,417 @@
+//! The section `[multifactor]`, and what it takes from the configuration of the site's own Slurm.
+
+use std::str::FromStr;
+
+use evenhand_documents::{DocumentError, Node, did_you_mean};
+use evenhand_model::{Quantity, Rational, Resource, Span};
+
+use super::{Fairshare, Settings};
+use crate::billing::{BILLING_KEY, BillingSettings};
+use crate::settings::{ReadSettings, Section, SettingKey};
+use crate::{PolicyContext, PolicyError, SiteConfiguration};
+
+const WEIGHTS: [&str; 4] = ["age", "fairshare", "job_size", "partition"];
+/// The largest PriorityJobFactor, by slurm.conf(5).
+const LARGEST_PARTITION: u32 = 65_533;
+
+/// The settings of `multifactor`. What the section does not have is as the site's own Slurm has it, if its configuration
+/// is known; else as Slurm has it where nothing is set. Without a section and without a site: the example of Slurm's
+/// documentation.
+///
+/// ```toml
+/// [multifactor]
+/// max_age = "14d"                  # PriorityMaxAge
+/// fairshare = "fair-tree"          # or "classic", "depth-oblivious" (PriorityFlags)
+/// damping = 1                      # FairShareDampeningFactor
+/// favor_small = false              # PriorityFavorSmall
+/// small_relative_to_time = false   # PriorityFlags=SMALL_RELATIVE_TO_TIME
+///
+/// [multifactor.weights]            # PriorityWeight…
+/// age = 1000
+/// fairshare = 10000
+/// job_size = 1000
+/// partition = 1000
+///
+/// [multifactor.tres]               # PriorityWeightTRES, by the workload's resources
+/// cpu = 1000
+/// mem = -50
+///
+/// [multifactor.partitions]         # PriorityJobFactor, by the workload's queues
+/// short = 10
+/// ```
+#[derive(Debug)]
+pub(crate) struct MultifactorSection {
+    pub(crate) settings: Settings,
+    pub(crate) billing: BillingSettings,
+    /// Partitions that are no queue of the workload.
+    pub(crate) unknown: Vec<String>,
+}
+
+impl ReadSettings for MultifactorSection {
+    const KEYS: &'static [SettingKey] = &[
+        SettingKey {
+            name: "max_age",
+            kind: "time (\"14d\")",
+            default: "\"7d\"",
+            help: "PriorityMaxAge: the age at which the age factor is 1",
+        },
+        SettingKey {
+            name: "fairshare",
+            kind: "\"fair-tree\", \"classic\" or \"depth-oblivious\"",
+            default: "\"fair-tree\"",
+            help: "the fair-share factor (PriorityFlags)",
+        },
+        SettingKey {
+            name: "damping",
+            kind: "number > 0",
+            default: "1",
+            help: "FairShareDampeningFactor, of the classic and the depth-oblivious factor",
+        },
+        SettingKey {
+            name: "favor_small",
+            kind: "true or false",
+            default: "false",
+            help: "PriorityFavorSmall: small jobs have the larger size factor",
+        },
+        SettingKey {
+            name: "small_relative_to_time",
+            kind: "true or false",
+            default: "false",
+            help: "PriorityFlags=SMALL_RELATIVE_TO_TIME: the size factor is size over time limit",
+        },
+        SettingKey { name: "weights.age", kind: "whole number", default: "0", help: "PriorityWeightAge" },
+        SettingKey { name: "weights.fairshare", kind: "whole number", default: "0", help: "PriorityWeightFairShare" },
+        SettingKey { name: "weights.job_size", kind: "whole number", default: "0", help: "PriorityWeightJobSize" },
+        SettingKey { name: "weights.partition", kind: "whole number", default: "0", help: "PriorityWeightPartition" },
+        SettingKey {
+            name: "tres.RESOURCE",
+            kind: "number",
+            default: "0",
+            help: "PriorityWeightTRES, by the workload's resources",
+        },
+        SettingKey {
+            name: "partitions.QUEUE",
+            kind: "whole number",
+            default: "1",
+            help: "PriorityJobFactor, by the workload's queues",
+        },
+        BILLING_KEY,
+    ];
+
+    fn read(section: &Section<'_>, context: &PolicyContext<'_>) -> Result<MultifactorSection, PolicyError> {
+        let base = match context.site {
+            Some(site) => of_site(site, context)?,
+            // Another billing alone does not choose other weights.
+            None if section.is_absent() || section.is_only("billing") => Settings::default(),
+            None => Settings::unset(),
+        };
+        let billing = BillingSettings::read(section, context)?;
+        let (settings, unknown) = over(base, section, context)?;
+        Ok(MultifactorSection { settings, billing, unknown })
+    }
+
+    fn notes(&self) -> Vec<String> {
+        match self.unknown.as_slice() {
+            [] => Vec::new(),
+            unknown => vec![format!("no queue of the workload: {}", unknown.join(", "))],
+        }
+    }
+}
+
+impl Settings {
+    /// Returns the settings as the contents of a section `[multifactor]`, for a workload with these resources and queues.
+    ///
+    /// ```
+    /// use evenhand_policies::multifactor::Settings;
+    /// let text = Settings::default().to_toml(&[], &[]);
+    /// assert!(text.contains("max_age = \"1209600s\"") && text.contains("weights = { age = 1000,"));
+    /// ```
+    pub fn to_toml(&self, resources: &[Resource], queues: &[String]) -> String {
+        let w = &self.weights;
+        let (seconds, nanos) = (self.max_age.nanos() / 1_000_000_000, self.max_age.nanos() % 1_000_000_000);
+        let part = if nanos == 0 { String::new() } else { format!(".{nanos:09}") };
+        let mut text = format!(
+            "max_age = \"{seconds}{part}s\"\nfairshare = \"{}\"\ndamping = \"{}\"\nfavor_small = {}\nsmall_relative_to_time = {}\n",
+            self.fairshare, self.damping, self.favor_small, self.small_relative_to_time
+        );
+        text += &format!(
+            "weights = {{ age = {}, fairshare = {}, job_size = {}, partition = {} }}\n",
+            w.age, w.fairshare, w.job_size, w.partition
+        );
+        let tres = resources.iter().zip(&w.tres).map(|(r, weight)| format!("{:?} = \"{weight}\"", r.name));
+        text += &format!("tres = {{ {} }}\n", tres.collect::<Vec<_>>().join(", "));
+        let mut factors: Vec<String> =
+            queues.iter().zip(&self.partitions).map(|(queue, factor)| format!("{queue:?} = {factor}")).collect();
+        // A partition of the site in which no job of the workload is.
+        if self.partitions.iter().copied().max().unwrap_or(1) < self.highest_partition {
+            factors.push(format!("\"highest of the site\" = {}", self.highest_partition));
+        }
+        text += &format!("partitions = {{ {} }}\n", factors.join(", "));
+        text
+    }
+}
+
+/// The settings of the site's own Slurm, from `scontrol show config` and its partitions.
+fn of_site(site: &SiteConfiguration, context: &PolicyContext<'_>) -> Result<Settings, PolicyError> {
+    let mut settings = Settings::unset();
+    let wrong = |setting: &str, found: &str, expected: &'static str| PolicyError::Site {
+        setting: setting.to_string(),
+        found: found.to_string(),
+        expected,
+    };
+    let weights = &mut settings.weights;
+    for (name, weight) in [
+        ("PriorityWeightAge", &mut weights.age),
+        ("PriorityWeightFairShare", &mut weights.fairshare),
+        ("PriorityWeightJobSize", &mut weights.job_size),
+        ("PriorityWeightPartition", &mut weights.partition),
+    ] {
+        if let Some(text) = site.get(name) {
+            *weight = u32::from_str(text).map_err(|_| wrong(name, text, "a whole number"))?;
+        }
+    }
+    weights.tres = vec![Rational::ZERO; context.resources.len()];
+    if let Some(text) = site.get("PriorityWeightTRES") {
+        for part in text.split(',') {
+            let expected = "weights such as CPU=1000,Mem=2000,GRES/gpu=3000";
+            let (name, weight) = part.split_once('=').ok_or_else(|| wrong("PriorityWeightTRES", text, expected))?;
+            let (negative, size) = weight.strip_prefix('-').map_or((false, weight), |size| (true, size));
+            let weight = Quantity::parse(size).map_err(|_| wrong("PriorityWeightTRES", text, expected))?;
+            let weight = weight.exact().clone();
+            let name = name.to_ascii_lowercase();
+            let name = name.strip_prefix("gres/").unwrap_or(&name);
+            if let Some(r) = context.resources.iter().position(|resource| resource.name == name) {
+                weights.tres[r] = if negative { -weight } else { weight };
+            }
+        }
+    }
+    if let Some(text) = site.get("PriorityMaxAge") {
+        settings.max_age =
+            days_and_time(text).ok_or_else(|| wrong("PriorityMaxAge", text, "a time such as 7-00:00:00"))?;
+    }
+    if let Some(text) = site.get("FairShareDampeningFactor") {
+        let damping = Quantity::parse(text).ok().filter(|damping| !damping.is_zero());
+        let damping = damping.ok_or_else(|| wrong("FairShareDampeningFactor", text, "a number greater than 0"))?;
+        settings.damping = damping.exact().clone();
+    }
+    let is_yes = |text: &str| ["yes", "true", "1"].contains(&text.to_ascii_lowercase().as_str());
+    settings.favor_small = site.get("PriorityFavorSmall").is_some_and(is_yes);
+    let flags = site.get("PriorityFlags").unwrap_or_default().to_ascii_uppercase();
+    let has = |flag: &str| flags.split(',').any(|found| found.trim() == flag);
+    settings.small_relative_to_time = has("SMALL_RELATIVE_TO_TIME");
+    settings.fairshare = match (has("DEPTH_OBLIVIOUS"), has("NO_FAIR_TREE")) {
+        (true, _) => Fairshare::DepthOblivious,
+        (false, true) => Fairshare::Classic,
+        (false, false) => Fairshare::FairTree,
+    };
+    let factors = &site.partition_factors;
+    settings.partitions = context.queues.iter().map(|queue| factors.get(queue).copied().unwrap_or(1)).collect();
+    settings.highest_partition = factors.values().copied().max().unwrap_or(1);
+    Ok(settings)
+}
+
+/// A time as `scontrol` prints it: `7-00:00:00`, `12:00:00`.
+fn days_and_time(text: &str) -> Option<Span> {
+    let (days, time) = text.split_once('-').unwrap_or(("0", text));
+    let parts: Vec<u64> = time.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
+    let [hours, minutes, seconds] = parts.try_into().ok()?;
+    let hours = days.parse::<u64>().ok()?.checked_mul(24)?.checked_add(hours)?;
+    Some(Span::from_secs(hours.checked_mul(3600)?.checked_add(minutes * 60 + seconds)?))
+}
+
+/// The section's values over `settings`, and the partitions that are no queue of the workload.
+fn over(
+    mut settings: Settings,
+    root: &Section<'_>,
+    context: &PolicyContext<'_>,
+) -> Result<(Settings, Vec<String>), DocumentError> {
+    if let Some(age) = root.get("max_age") {
+        settings.max_age = Span::parse(age.written()?).map_err(|e| age.error(e.to_string()))?;
+    }
+    if let Some(kind) = root.get("fairshare") {
+        settings.fairshare = kind.text()?.parse::<Fairshare>().map_err(|problem| kind.error(problem))?;
+    }
+    if let Some(damping) = root.get("damping") {
+        settings.damping = damping.positive()?.exact().clone();
+    }
+    for (key, flag) in
+        [("favor_small", &mut settings.favor_small), ("small_relative_to_time", &mut settings.small_relative_to_time)]
+    {
+        if let Some(node) = root.get(key) {
+            *flag = node.flag()?;
+        }
+    }
+    let weights = &mut settings.weights;
+    if let Some(table) = root.get("weights") {
+        let table = table.with_label("[weights]").table()?;
+        if let Some((key, _)) = table.entries().find(|(key, _)| ["qos", "association"].contains(&key.name())) {
+            let problem =
+                format!("found {}, which a workload does not have: it would count the same for every job", key.name());
+            return Err(key.error(problem));
+        }
+        table.deny_unknown(&WEIGHTS)?;
+        for (key, weight) in [
+            ("age", &mut weights.age),
+            ("fairshare", &mut weights.fairshare),
+            ("job_size", &mut weights.job_size),
+            ("partition", &mut weights.partition),
+        ] {
+            if let Some(node) = table.get(key) {
+                *weight = whole(&node.with_label(format!("weight of {key}")), u32::MAX)?;
+            }
+        }
+    }
+    let resources = context.resources;
+    weights.tres.resize(resources.len(), Rational::ZERO);
+    if let Some(table) = root.get("tres") {
+        for (key, weight) in table.with_label("[tres]").table()?.entries() {
+            let Some(r) = resources.iter().position(|r| r.name == key.name()) else {
+                let names = || resources.iter().map(|r| r.name.as_str());
+                let (known, hint) = (names().collect::<Vec<_>>().join(", "), did_you_mean(key.name(), names()));
+                let found = key.name();
+                return Err(key.error(format!("found {found:?}, expected one of the resources {known}{hint}")));
+            };
+            weights.tres[r] = weight.with_label(format!("weight of {}", key.name())).exact()?;
+        }
+    }
+    let mut unknown = Vec::new();
+    settings.partitions.resize(context.queues.len(), 1);
+    if let Some(table) = root.get("partitions") {
+        for (key, factor) in table.with_label("[partitions]").table()?.entries() {
+            let factor = whole(&factor.with_label(format!("factor of {:?}", key.name())), LARGEST_PARTITION)?;
+            // It is a partition of the site, whether or not a job of the workload is in it.
+            settings.highest_partition = settings.highest_partition.max(factor);
+            match context.queues.iter().position(|q| q == key.name()) {
+                Some(queue) => settings.partitions[queue] = factor,
+                None => unknown.push(key.name().to_string()),
+            }
+        }
+    }
+    Ok((settings, unknown))
+}
+
+fn whole(node: &Node<'_>, largest: u32) -> Result<u32, DocumentError> {
+    let text = node.written()?;
+    let number = text.replace('_', "").parse::<u32>().ok().filter(|n| *n <= largest);
+    number.ok_or_else(|| node.error(format!("found {text:?}, expected a whole number from 0 to {largest}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{PolicySettings, Registry};
+    use evenhand_documents::{Document, Format};
+    use evenhand_model::{Capacity, Weights};
+
+    fn read_on(site: Option<&SiteConfiguration>, text: Option<&str>) -> Result<(Settings, Vec<String>), String> {
+        let resources = ["cpu", "mem"].map(|r| Resource::new(r, ""));
+        let queues = ["long", "short"].map(String::from);
+        let capacity = Capacity::new(&resources, vec![Rational::ONE; 2]).unwrap();
+        let weights = Weights::equal(1);
+        let place = |e: String| e.trim_start_matches("m.toml").to_string();
+        let mut settings = PolicySettings::default();
+        if let Some(text) = text {
+            let document = Document::parse("m.toml", text, Some(Format::Toml)).map_err(|e| place(e.to_string()))?;
+            let set = settings.set_section(&Registry::built_in(), "multifactor", document);
+            set.map_err(|e| place(e.to_string()))?;
+        }
+        let context = PolicyContext::new(&capacity, &weights).resources(&resources).queues(&queues);
+        let section: Result<MultifactorSection, PolicyError> =
+            context.settings(&settings).site(site).read_settings("multifactor");
+        section.map(|found| (found.settings, found.unknown)).map_err(|e| place(e.to_string()))
+    }
+
+    fn read(text: &str) -> Result<(Settings, Vec<String>), String> {
+        read_on(None, Some(text))
+    }
+
+    #[test]
+    fn the_site_s_own_settings_hold_where_the_section_has_none() {
+        let shown = [
+            ("PriorityWeightAge", "1000"),
+            ("PriorityWeightFairShare", "20000"),
+            ("PriorityWeightTRES", "CPU=10,Mem=-2.5,GRES/gpu=3"),
+            ("PriorityMaxAge", "1-12:00:00"),
+            ("PriorityFavorSmall", "Yes"),
+            ("PriorityFlags", "NO_FAIR_TREE,SMALL_RELATIVE_TO_TIME"),
+            ("FairShareDampeningFactor", "3"),
+        ];
+        let site = SiteConfiguration {
+            settings: shown.map(|(name, value)| (name.to_ascii_lowercase(), value.to_string())).into(),
+            partition_factors: [("short".to_string(), 10), ("night".to_string(), 40)].into(),
+        };
+        let (settings, unknown) = read_on(Some(&site), None).unwrap();
+        let w = &settings.weights;
+        assert_eq!((w.age, w.fairshare, w.job_size, w.partition), (1000, 20_000, 0, 0));
+        assert_eq!(w.tres, [Rational::from(10), Rational::from_parts((-5).into(), 2u8.into())]);
+        assert_eq!((settings.max_age, settings.fairshare), (Span::from_secs(36 * 3600), Fairshare::Classic));
+        assert!(settings.favor_small && settings.small_relative_to_time);
+        assert_eq!(settings.damping, Rational::from(3));
+        assert_eq!((settings.partitions, settings.highest_partition), (vec![1, 10], 40));
+        assert!(unknown.is_empty());
+        let (settings, _) = read_on(Some(&site), Some("fairshare = \"fair-tree\"\n[weights]\nage = 7\n")).unwrap();
+        assert_eq!((settings.weights.age, settings.weights.fairshare), (7, 20_000));
+        assert_eq!(settings.fairshare, Fairshare::FairTree);
+        let wrong = SiteConfiguration { settings: [("priorityweightage".into(), "x".into())].into(), ..site };
+        let error = read_on(Some(&wrong), None).unwrap_err();
+        assert_eq!(error, "the site's configuration: PriorityWeightAge = \"x\", expected a whole number");
+    }
+
+    #[test]
+    fn without_a_section_and_a_site_the_example_of_the_documentation_holds() {
+        let (settings, _) = read_on(None, None).unwrap();
+        assert_eq!(settings.weights.fairshare, Settings::default().weights.fairshare);
+        let (settings, _) = read_on(None, Some("billing = \"sum\"\n")).unwrap();
+        assert_eq!(settings.weights.fairshare, Settings::default().weights.fairshare);
+    }
+
+    #[test]
+    fn what_is_not_set_is_as_in_slurm() {
+        let (settings, unknown) = read("").unwrap();
+        assert_eq!(settings.weights.tres, [Rational::ZERO, Rational::ZERO]);
+        assert_eq!(settings.partitions, [1, 1]);
+        let same = Settings { partitions: vec![], ..settings };
+        let same = Settings { weights: Default::default(), ..same };
+        assert_eq!((same, unknown), (Settings::unset(), vec![]));
+    }
+
+    #[test]
+    fn every_setting_is_read() {
+        let text = "max_age = \"1.5h\"\nfairshare = \"classic\"\ndamping = 2.5\nfavor_small = true\n\
+            small_relative_to_time = true\n[weights]\nage = 1_000\nfairshare = 4294967295\njob_size = 3\npartition = 4\n\
+            [tres]\nmem = -0.5\n[partitions]\nshort = 10\nnight = 40\n";
+        let (settings, unknown) = read(text).unwrap();
+        let w = &settings.weights;
+        assert_eq!((w.age, w.fairshare, w.job_size, w.partition), (1000, u32::MAX, 3, 4));
+        assert_eq!(w.tres, [Rational::ZERO, Rational::from_parts((-1).into(), 2u8.into())]);
+        assert_eq!(settings.max_age, Span::from_secs(5400));
+        assert_eq!(settings.fairshare, Fairshare::Classic);
+        assert_eq!(settings.damping.to_string(), "5/2");
+        assert!(settings.favor_small && settings.small_relative_to_time);
+        assert_eq!((settings.partitions, settings.highest_partition), (vec![1, 10], 40));
+        assert_eq!(unknown, ["night"]);
+    }
+
+    #[test]
+    fn errors_have_line_and_column() {
+        let wrong = |text: &str| read(text).unwrap_err();
+        assert!(wrong("max_ages = \"1d\"\n").starts_with(":1:1: unknown field \"max_ages\""));
+        assert!(wrong("max_age = 3\n").starts_with(":1:11: max_age: "));
+        assert!(
+            wrong("\nfairshare = \"fair\"\n")
+                .starts_with(":2:13: fairshare: found \"fair\", expected one of: fair-tree")
+        );
+        assert!(wrong("damping = 0\n").starts_with(":1:11: damping: "));
+        assert!(wrong("favor_small = \"yes\"\n").starts_with(":1:15: favor_small: "));
+        assert!(
+            wrong("[weights]\nage = -1\n").starts_with(":2:7: weight of age: found \"-1\", expected a whole number")
+        );
+        assert!(wrong("[weights]\nage = 4294967296\n").starts_with(":2:7: weight of age"));
+        assert!(wrong("[weights]\nqos = 5\n").starts_with(":2:1: found qos"));
+        assert!(wrong("[weights]\nsize = 5\n").starts_with(":2:1: unknown field \"size\""));
+        assert!(wrong("[tres]\ngpu = 5\n").starts_with(":2:1: found \"gpu\", expected one of the resources cpu, mem"));
+        assert!(wrong("[tres]\ncpu = \"x\"\n").starts_with(":2:7: weight of cpu: "));
+        assert!(wrong("[partitions]\nlong = 65534\n").starts_with(":2:8: factor of \"long\": "));
+        assert!(wrong("weights = 3\n").starts_with(":1:11: "));
+    }
+}

@@ -1,0 +1,29 @@
+//! sum_r o_r over weight.
+
+use evenhand_model::Rational;
+
+use super::parts::Held;
+use super::{ModelJob, ReferenceModel, World};
+
+struct Asset(Held);
+
+pub(super) fn model(world: &World) -> Box<dyn ReferenceModel> {
+    Box::new(Asset(Held::new(world)))
+}
+
+impl ReferenceModel for Asset {
+    fn started(&mut self, job: &ModelJob) {
+        self.0.add(job);
+    }
+
+    fn finished(&mut self, job: &ModelJob) {
+        self.0.remove(job);
+    }
+
+    fn pass(&mut self, _: u64) {}
+
+    fn key(&self, first: &ModelJob) -> Rational {
+        let [o, p] = self.0.shares(first.user);
+        self.0.over_weight(first.user, o + p)
+    }
+}

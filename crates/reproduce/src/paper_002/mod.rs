@@ -1,6 +1,0 @@
-//! Bao, "Bottleneck-aware Allocation of Multiple Resources with Time Constraint" (reference: seed 002).
-
-mod arrivals;
-pub(crate) mod figure_1;
-pub(crate) mod figure_2;
-pub(crate) mod figure_3;

@@ -1,0 +1,246 @@
+//! Figure 4: by how much sdrf makes users wait less than drf.
+
+use evenhand_documents::{Cell as Value, Csv};
+use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit};
+use evenhand_study::record::{ComparisonRecord, RunRecord};
+
+use super::grid::{
+    BEST, CAPACITIES, Cell, EXPONENTS, Grid, HALF, Key, SETTING, capacity_named, delta_axis, delta_named, grids,
+    skipped,
+};
+use crate::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};
+
+pub(crate) static EXPERIMENT: Experiment = Experiment {
+    paper: "sadok",
+    figure: "figure-4",
+    title: "waits under sdrf against drf, by delta and capacity",
+    setting: SETTING,
+    run,
+};
+
+/// The paper's "mean reduction of users' waits" can be read in two ways.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Reading {
+    /// How much smaller the mean over users of their mean waits is.
+    OfTheMean,
+    /// The mean over users of how much smaller their mean wait is.
+    Each,
+}
+
+impl Reading {
+    const ALL: [Reading; 2] = [Reading::OfTheMean, Reading::Each];
+
+    fn named(self) -> &'static str {
+        match self {
+            Reading::OfTheMean => "reduction of the mean of users' waits",
+            Reading::Each => "mean of users' own reductions",
+        }
+    }
+}
+
+/// Reductions: a row a capacity, an entry a delta.
+type Surface = Vec<Vec<f64>>;
+
+fn surface(compared: &[Vec<ComparisonRecord>], reading: Reading) -> Surface {
+    let of = |c: &ComparisonRecord| match reading {
+        Reading::OfTheMean => c.users_mean_wait_reduction,
+        Reading::Each => c.mean_user_wait_reduction,
+    };
+    // Where nobody waits nobody waits less.
+    compared.iter().map(|row| row.iter().map(|c| of(c).unwrap_or(0.0)).collect()).collect()
+}
+
+fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
+    let mut outcome = Outcome::default();
+    for grid in grids(settings)? {
+        let compared = [grid.against_drf(Key::Sum)?, grid.against_drf(Key::Dominant)?];
+        for reading in Reading::ALL {
+            let [sum, dominant] = compared.each_ref().map(|compared| surface(compared, reading));
+            let [verdicts, others] = [&sum, &dominant].map(|surface| verdicts(grid.name, reading, surface));
+            outcome.drawn.push(draw(grid, reading, &sum, &dominant));
+            outcome.notes.push(other_key(grid.name, reading, [&sum, &dominant], [&verdicts, &others]));
+            outcome.verdicts.extend(verdicts);
+        }
+        outcome.notes.push(grid.about());
+        outcome.notes.push(users(grid)?);
+    }
+    outcome.notes.extend(skipped(settings));
+    Ok(outcome)
+}
+
+/// What the paper says of the figure.
+fn verdicts(workload: &str, reading: Reading, surface: &Surface) -> Vec<Verdict> {
+    let named = reading.named();
+    let verdict = |statement: &str, measured: String, holds: bool| {
+        Verdict::new(format!("{workload}, {named}: {statement}"), measured, holds)
+    };
+    let largest: Vec<usize> = surface.iter().map(|row| largest(row)).collect();
+    let at = |c: usize| {
+        format!("{} at {} ({})", delta_named(largest[c]), capacity_named(c), percent(surface[c][largest[c]]))
+    };
+    let elsewhere: Vec<String> = (0..CAPACITIES.len()).filter(|c| largest[*c] != BEST).map(at).collect();
+    let count = CAPACITIES.len() - elsewhere.len();
+    let but = if elsewhere.is_empty() { String::new() } else { format!("; but {}", elsewhere.join(", ")) };
+    let best: Vec<f64> = surface.iter().map(|row| row[BEST]).collect();
+    let least = best.iter().copied().fold(f64::INFINITY, f64::min);
+    let list: Vec<String> = best.iter().map(|r| percent(*r)).collect();
+    let (first, last) = (0, EXPONENTS.len() - 1);
+    let farthest = surface.iter().map(|row| row[first]).fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
+    let ends: Vec<String> = surface.iter().map(|row| percent(row[last])).collect();
+    vec![
+        verdict(
+            "largest at delta = 1 - 10^-6 at every load",
+            format!("so at {count} of {} capacities{but}", CAPACITIES.len()),
+            count == CAPACITIES.len(),
+        ),
+        verdict(
+            "there above 10 % in all scenarios",
+            format!("from 50 to 100 % of R: {}", list.join(", ")),
+            least > 0.1,
+        ),
+        verdict(
+            "with a small delta equivalent to drf (within 1 % at 1 - 10^-1)",
+            format!("farthest from 0: {}", percent(farthest)),
+            farthest.abs() <= 0.01,
+        ),
+        verdict(
+            "with delta near 1 approaches drf (at 1 - 10^-7 nearer to it than at the largest)",
+            format!("at 1 - 10^-7, from 50 to 100 % of R: {}", ends.join(", ")),
+            surface.iter().zip(&largest).all(|(row, largest)| row[last].abs() < row[*largest].abs()),
+        ),
+        verdict(
+            "more evident with fewer resources (at 1 - 10^-6, 50 % of R against 100 %)",
+            format!("{} against {}", list[0], list[list.len() - 1]),
+            best[0] > best[best.len() - 1],
+        ),
+    ]
+}
+
+/// Where the largest is; the first of several.
+fn largest(row: &[f64]) -> usize {
+    (0..row.len()).fold(0, |a, b| if row[b] > row[a] { b } else { a })
+}
+
+fn other_key(
+    workload: &str,
+    reading: Reading,
+    [sum, other]: [&Surface; 2],
+    [of_sum, of_other]: [&[Verdict]; 2],
+) -> String {
+    let pairs = sum.iter().flatten().zip(other.iter().flatten());
+    let apart = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
+    let turned: Vec<&str> = of_sum
+        .iter()
+        .zip(of_other)
+        .filter(|(a, b)| a.holds != b.holds)
+        .map(|(_, b)| b.statement.split_once(": ").map_or("", |(_, statement)| statement))
+        .collect();
+    let verdicts = match turned.as_slice() {
+        [] => "the verdicts are the same".into(),
+        turned => format!("the verdict changes on: {}", turned.join("; ")),
+    };
+    let best: Vec<String> = other.iter().map(|row| percent(row[BEST])).collect();
+    format!(
+        "{workload}, {}, with the key of Eq. 5 (sdrf-dominant): at 1 - 10^-6, from 50 to 100 % of R: {}; over the grid \
+         at most {:.1} points away from Algorithm 1's; {verdicts}",
+        reading.named(),
+        best.join(", "),
+        100.0 * apart
+    )
+}
+
+/// Why the two readings differ: what single users make of the second.
+fn users(grid: &Grid) -> Result<String, ReproduceError> {
+    let runs = grid.runs(&[Cell::drf(HALF), Cell::sdrf(HALF, Key::Sum, BEST)])?;
+    let (drf, sdrf): (&RunRecord, &RunRecord) = (runs[0], runs[1]);
+    let waits = drf.users.iter().zip(&sdrf.users).filter_map(|(a, b)| Some((a.mean_wait_s?, b.mean_wait_s?)));
+    let mut own: Vec<(f64, f64)> = waits.filter(|(a, _)| *a > 0.0).map(|(a, b)| (1.0 - b / a, a)).collect();
+    own.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (Some((least, wait)), Some((median, _))) = (own.first(), own.get(own.len() / 2)) else {
+        return Ok(format!("{}: at 50 % of R and 1 - 10^-6 nobody waits", grid.name));
+    };
+    let shorter = own.iter().filter(|(reduction, _)| *reduction > 0.0).count();
+    let longer = own.iter().filter(|(reduction, _)| *reduction < 0.0).count();
+    Ok(format!(
+        "{}: at 50 % of R and 1 - 10^-6 {shorter} users wait less and {longer} more; half of them reduce their wait by {} \
+         or more; the mean of their own reductions is moved by who hardly waits under drf: the least is {}, of a \
+         user who waits {wait:.3} s there",
+        grid.name,
+        percent(*median),
+        percent(*least)
+    ))
+}
+
+fn draw(grid: &Grid, reading: Reading, sum: &Surface, dominant: &Surface) -> Drawn {
+    let mut csv = Csv::new(&["capacity_of_r", "delta", "reduction_sdrf", "reduction_sdrf_dominant"]);
+    let mut lines = Vec::new();
+    for (c, row) in sum.iter().enumerate() {
+        for (d, reduction) in row.iter().enumerate() {
+            csv.row(&[
+                Value::Text(CAPACITIES[c]),
+                Value::Text(&format!("0.{}", "9".repeat(EXPONENTS[d]))),
+                Value::Number(Some(*reduction)),
+                Value::Number(Some(dominant[c][d])),
+            ]);
+        }
+        lines.push(row.iter().enumerate().map(|(d, r)| (EXPONENTS[d] as f64, Some(*r))).collect::<Vec<_>>());
+    }
+    let name = match (grid.name, reading) {
+        ("trace", Reading::OfTheMean) => "sadok-figure-4-trace",
+        ("trace", Reading::Each) => "sadok-figure-4-each-trace",
+        (_, Reading::OfTheMean) => "sadok-figure-4",
+        (_, Reading::Each) => "sadok-figure-4-each",
+    };
+    let chart = LineChart {
+        caption: Caption {
+            name: name.into(),
+            title: format!("Waits under sdrf against drf, {}: {}", grid.name, reading.named()),
+            description: format!("{}. Above 0 users wait less under sdrf. One line a capacity.", reading.named()),
+        },
+        x: delta_axis(),
+        y: Axis {
+            title: "reduction".into(),
+            unit: Unit::Percent,
+            scale: Scale::linear(sum.iter().flatten().copied(), true, Unit::Percent),
+        },
+        lines: lines
+            .iter()
+            .enumerate()
+            .map(|(c, points)| Line { label: capacity_named(c), series: c, shape: Shape::Points(points) })
+            .collect(),
+    };
+    Drawn { figure: chart.draw(), csv: csv.finish() }
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.1} %", 100.0 * share)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the paper draws, and each way in which it may fail to be so.
+    #[test]
+    fn verdicts_say_where_a_surface_is_not_the_papers() {
+        let paper: Surface = (0..6)
+            .map(|c| [0.0, 0.01, 0.03, 0.06, 0.11, 0.3, 0.05].map(|r: f64| r * (1.0 - 0.1 * f64::from(c))).to_vec())
+            .collect();
+        let holds = |surface: &Surface| -> Vec<bool> {
+            verdicts("month", Reading::OfTheMean, surface).iter().map(|v| v.holds).collect()
+        };
+        assert_eq!(holds(&paper), [true; 5]);
+        let with = |c: usize, d: usize, reduction: f64| {
+            let mut surface = paper.clone();
+            surface[c][d] = reduction;
+            surface
+        };
+        assert_eq!(holds(&with(3, 4, 0.9)), [false, true, true, true, true]);
+        assert_eq!(holds(&with(5, 5, 0.09)), [true, false, true, true, true]);
+        assert_eq!(holds(&with(2, 0, -0.02)), [true, true, false, true, true]);
+        assert_eq!(holds(&with(2, 6, -0.4)), [true, true, true, false, true]);
+        assert_eq!(holds(&with(5, 5, 0.31)), [true, true, true, true, false]);
+        let said = &verdicts("month", Reading::OfTheMean, &with(3, 4, 0.9))[0].measured;
+        assert_eq!(said, "so at 5 of 6 capacities; but 1 - 10^-5 at 80 % of R (90.0 %)");
+    }
+}

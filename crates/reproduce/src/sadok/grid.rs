@@ -1,0 +1,224 @@
+//! What Figures 4 to 6 share: the paper's simulations, on a generated month and on a trace.
+
+use std::sync::{Arc, OnceLock};
+
+use evenhand_model::{Capacity, MeanUse, Quantity, Time, Weights, Workload, mean_use};
+use evenhand_policies::{Decay, Order};
+use evenhand_report::chart::Axis;
+use evenhand_report::chart::{Scale, Unit};
+use evenhand_simulator::{Metrics, PoolOptions, Progress, SimulationError, UserTasks};
+use evenhand_study::record::{ComparisonRecord, RunRecord};
+use evenhand_study::{PolicyInputs, ReplayOn, compare, replay};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
+use rayon::prelude::*;
+
+use crate::{ReproduceError, Settings};
+
+/// The paper's capacities: multiples of R, the workload's own mean use.
+pub(super) const CAPACITIES: [&str; 6] = ["0.5", "0.6", "0.7", "0.8", "0.9", "1.0"];
+/// delta = 1 - 10^-k a second for these k.
+pub(super) const EXPONENTS: [usize; 7] = [1, 2, 3, 4, 5, 6, 7];
+/// Where in the two the paper looks closer: half of R, delta = 1 - 10^-6.
+pub(super) const HALF: usize = 0;
+pub(super) const BEST: usize = 5;
+/// Of the paper's month.
+pub(super) const USERS: u32 = 627;
+const DAYS: f64 = 29.0;
+
+pub(super) const SETTING: &str = "The paper simulates the month of Google's trace of 2011: 32 million tasks of 627 users, \
+     on pools of 50 to 100 % of R, the mean use of that month, under drf and sdrf with delta = 1 - 10^-1 to 1 - 10^-7 \
+     a second. That month is not ours to carry along, so a month is generated like it: 627 users, 29 days, --tasks of \
+     them; and what is stated is tried on the trace of --data, too. A run stops where the workload ends: at half of R \
+     the rest never starts. A wait is that of a started task. A task that does not fit stops all scheduling (Algorithm \
+     1). Key: the largest sum of share and commitment (Algorithm 1); the notes say what the other one (Eq. 5, and \
+     the authors' code) changes.";
+
+/// Which key sdrf has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Key {
+    /// max (share + commitment): Algorithm 1.
+    Sum,
+    /// max share + max commitment: Eq. 5 and the authors' code.
+    Dominant,
+}
+
+/// One simulation of the grid: indices into [`CAPACITIES`] and [`EXPONENTS`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Cell {
+    pub(super) capacity: usize,
+    /// `None`: drf.
+    pub(super) stateful: Option<(Key, usize)>,
+}
+
+impl Cell {
+    pub(super) fn drf(capacity: usize) -> Cell {
+        Cell { capacity, stateful: None }
+    }
+
+    pub(super) fn sdrf(capacity: usize, key: Key, exponent: usize) -> Cell {
+        Cell { capacity, stateful: Some((key, exponent)) }
+    }
+
+    fn index(self) -> usize {
+        let policy = match self.stateful {
+            None => 0,
+            Some((Key::Sum, exponent)) => 1 + exponent,
+            Some((Key::Dominant, exponent)) => 1 + EXPONENTS.len() + exponent,
+        };
+        self.capacity * (1 + 2 * EXPONENTS.len()) + policy
+    }
+
+    /// drf at every capacity, or one key at every capacity and every delta.
+    pub(super) fn all(key: Option<Key>) -> Vec<Cell> {
+        let capacities = 0..CAPACITIES.len();
+        match key {
+            None => capacities.map(Cell::drf).collect(),
+            Some(key) => capacities
+                .flat_map(|c| (0..EXPONENTS.len()).map(move |exponent| Cell::sdrf(c, key, exponent)))
+                .collect(),
+        }
+    }
+}
+
+/// A workload and what was simulated of it so far: what one figure has asked for is there for the next.
+#[derive(Debug)]
+pub(crate) struct Grid {
+    /// `generated month` or `trace`
+    pub(super) name: &'static str,
+    workload: Arc<Workload>,
+    tasks: UserTasks,
+    weights: Weights,
+    until: Time,
+    capacities: Vec<Capacity>,
+    runs: Vec<OnceLock<Result<RunRecord, SimulationError>>>,
+}
+
+/// The grids of these settings: the month's, and the trace's if there is one.
+pub(super) fn grids(settings: &Settings) -> Result<&[Grid], ReproduceError> {
+    if let Some(grids) = settings.grids.get() {
+        return Ok(grids);
+    }
+    let options = GenerateOptions {
+        model: TraceModel::Google2011,
+        tasks: settings.tasks,
+        users: USERS,
+        days: DAYS,
+        seed: settings.seed,
+    };
+    let mut grids = vec![Grid::new("generated month", Arc::new(generate(&options)?))?];
+    if let Some(trace) = &settings.trace {
+        grids.push(Grid::new("trace", Arc::clone(trace))?);
+    }
+    Ok(settings.grids.get_or_init(|| grids))
+}
+
+impl Grid {
+    fn new(name: &'static str, workload: Arc<Workload>) -> Result<Grid, ReproduceError> {
+        let mean_use: MeanUse = mean_use(&workload);
+        let capacity = |factor: &&str| {
+            let factor = Quantity::parse(factor).map_err(|e| ReproduceError::Setup(e.to_string()))?;
+            Ok(Capacity::multiple(workload.resources(), &mean_use, &factor)?)
+        };
+        let last = workload.columns().submit.last().copied().unwrap_or_default();
+        Ok(Grid {
+            name,
+            tasks: UserTasks::new(&workload),
+            weights: Weights::equal(workload.users().len()),
+            until: last.max(mean_use.last_finish),
+            capacities: CAPACITIES.iter().map(capacity).collect::<Result<_, ReproduceError>>()?,
+            runs: (0..CAPACITIES.len() * (1 + 2 * EXPONENTS.len())).map(|_| OnceLock::new()).collect(),
+            workload,
+        })
+    }
+
+    /// In words.
+    pub(super) fn about(&self) -> String {
+        let first = self.workload.columns().submit.first().copied().unwrap_or_default();
+        format!(
+            "{}: {} tasks of {} users in {:.1} days",
+            self.name,
+            self.workload.tasks(),
+            self.workload.users().len(),
+            (self.until - first).secs_f64() / 86_400.0
+        )
+    }
+
+    /// The runs asked for, in that order; those not there yet are simulated, on all threads.
+    pub(super) fn runs(&self, cells: &[Cell]) -> Result<Vec<&RunRecord>, ReproduceError> {
+        cells
+            .par_iter()
+            .map(|cell| match self.runs[cell.index()].get_or_init(|| self.simulate(*cell)) {
+                Ok(record) => Ok(record),
+                Err(error) => Err(ReproduceError::Simulation(error.clone())),
+            })
+            .collect()
+    }
+
+    /// Each run under a key held against drf at its capacity: one row a capacity, one entry a delta.
+    pub(super) fn against_drf(&self, key: Key) -> Result<Vec<Vec<ComparisonRecord>>, ReproduceError> {
+        let runs = self.runs(&Cell::all(Some(key)))?;
+        let drf = self.runs(&Cell::all(None))?;
+        let row = |(runs, drf): (&[&RunRecord], &RunRecord)| runs.iter().map(|run| compare(run, drf)).collect();
+        Ok(runs.chunks(EXPONENTS.len()).zip(drf).map(row).collect())
+    }
+
+    fn simulate(&self, cell: Cell) -> Result<RunRecord, SimulationError> {
+        let name = match cell.stateful {
+            None => "drf",
+            Some((Key::Sum, _)) => "sdrf",
+            Some((Key::Dominant, _)) => "sdrf-dominant",
+        };
+        let decay = cell.stateful.map(|(_, exponent)| decay(EXPONENTS[exponent]));
+        let capacity = &self.capacities[cell.capacity];
+        // Decisions do not depend on the order kept; Figure 6 counts the changes in this one.
+        let order = if matches!(cell.stateful, Some((Key::Sum, _))) { Order::LiveTree } else { Order::Auto };
+        let inputs = PolicyInputs { order, ..PolicyInputs::new(self.weights.clone()) };
+        let context = inputs.context(&self.workload, capacity, None, decay);
+        let mut policy = inputs.registry.build(name, &context).expect("a built-in policy with a decay");
+        let on = ReplayOn::Pool { capacity, options: PoolOptions { blocking: true, until: Some(self.until) } };
+        let ran = replay(&self.workload, &self.tasks, on, policy.as_mut(), &Progress::default())?;
+        let metrics = Metrics::measure(&self.workload, &self.tasks, capacity, &ran, None);
+        Ok(RunRecord {
+            id: format!("{name}-{}", CAPACITIES[cell.capacity]),
+            policy: name.into(),
+            users: metrics.users,
+            mean_wait_s: metrics.mean_wait_s,
+            users_mean_wait_s: metrics.users_mean_wait_s,
+            totals: metrics.totals,
+            order_events: ran.order_events,
+            ..RunRecord::default()
+        })
+    }
+}
+
+/// delta = 1 - 10^-k a second, exactly.
+fn decay(exponent: usize) -> Decay {
+    let text = format!("0.{}", "9".repeat(exponent));
+    let delta = Quantity::parse(&text).expect("nines after a point");
+    Decay::from_delta(&delta).expect("between 0 and 1")
+}
+
+/// `1 - 10^-6`
+pub(super) fn delta_named(exponent: usize) -> String {
+    format!("1 - 10^-{}", EXPONENTS[exponent])
+}
+
+/// `50 % of R`
+pub(super) fn capacity_named(capacity: usize) -> String {
+    format!("{} % of R", 50 + 10 * capacity)
+}
+
+/// The horizontal axis of Figures 4 and 6.
+pub(super) fn delta_axis() -> Axis {
+    Axis {
+        title: "k, where delta = 1 - 10^-k a second".into(),
+        unit: Unit::Number,
+        scale: Scale::fixed(1.0, 7.0, Unit::Number),
+    }
+}
+
+/// What to say where there is no trace.
+pub(super) fn skipped(settings: &Settings) -> Option<String> {
+    let none = "on a real trace: skipped, since none was given (--data TRACE, as evenhand workload import reads it)";
+    settings.trace.is_none().then(|| none.into())
+}

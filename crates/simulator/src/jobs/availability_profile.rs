@@ -1,0 +1,126 @@
+//! Free capacity of a machine over future time, given the reservations.
+
+use super::site::{copies, fits};
+
+/// Free amounts as a step function of time; after the last step all is free for ever.
+#[derive(Clone, Debug)]
+pub(crate) struct Profile {
+    width: usize,
+    /// Where steps begin, increasing.
+    times: Vec<u64>,
+    /// Free amounts in each step, `width` values a step.
+    free: Vec<u64>,
+    /// Counter value, kept by the caller, when capacity was last released.
+    pub(crate) changed: u64,
+}
+
+impl Profile {
+    pub(crate) fn new(has: &[u64]) -> Profile {
+        Profile { width: has.len(), times: vec![0], free: has.to_vec(), changed: 0 }
+    }
+
+    fn step(&self, i: usize) -> &[u64] {
+        &self.free[i * self.width..][..self.width]
+    }
+
+    /// The step in which an instant lies.
+    fn at(&self, time: u64) -> usize {
+        self.times.partition_point(|t| *t <= time) - 1
+    }
+
+    /// Makes a step begin at an instant; returns which.
+    fn cut(&mut self, time: u64) -> usize {
+        let i = self.at(time);
+        if self.times[i] == time {
+            return i;
+        }
+        self.times.insert(i + 1, time);
+        let from = i * self.width;
+        let row: Vec<u64> = self.free[from..from + self.width].to_vec();
+        let at = from + self.width;
+        self.free.splice(at..at, row);
+        i + 1
+    }
+
+    /// Takes chunks from `from` until `to`.
+    pub(crate) fn take(&mut self, from: u64, to: u64, chunk: &[u64], chunks: u32) {
+        self.change(from, to, |free, i| free - chunk[i] * u64::from(chunks));
+    }
+
+    /// Gives chunks back from `from` until `to`.
+    pub(crate) fn give(&mut self, from: u64, to: u64, chunk: &[u64], chunks: u32) {
+        self.change(from, to, |free, i| free + chunk[i] * u64::from(chunks));
+    }
+
+    fn change(&mut self, from: u64, to: u64, new: impl Fn(u64, usize) -> u64) {
+        if from >= to {
+            return;
+        }
+        let (first, end) = (self.cut(from), self.cut(to));
+        for i in first..end {
+            for r in 0..self.width {
+                let at = i * self.width + r;
+                self.free[at] = new(self.free[at], r);
+            }
+        }
+        // Steps that do not differ are one.
+        for i in [end, first] {
+            if i > 0 && self.step(i) == self.step(i - 1) {
+                self.times.remove(i);
+                self.free.drain(i * self.width..(i + 1) * self.width);
+            }
+        }
+    }
+
+    /// Drops the steps before `now`.
+    pub(crate) fn forget(&mut self, now: u64) {
+        let past = self.at(now);
+        if past > 32 {
+            self.times.drain(..past);
+            self.free.drain(..past * self.width);
+        }
+    }
+
+    /// The earliest start, from `now` on, of a chunk that is there for so long.
+    pub(crate) fn earliest(&self, now: u64, length: u64, chunk: &[u64]) -> u64 {
+        let mut start = now;
+        for i in self.at(now)..self.times.len() {
+            if i > 0 && self.times[i] > start && self.times[i] - start >= length {
+                return start;
+            }
+            if !fits(chunk, self.step(i)) {
+                // Only the last step has no next, and in it all is free.
+                start = self.times.get(i + 1).copied().unwrap_or(start).max(now);
+            }
+        }
+        start
+    }
+
+    /// Writes to `out` the minimum free amount of each resource over `length` from `from` on.
+    pub(crate) fn min_free(&self, from: u64, length: u64, out: &mut [u64]) {
+        out.copy_from_slice(self.step(self.at(from)));
+        for i in self.at(from) + 1..self.times.len() {
+            if self.times[i] - from >= length {
+                break;
+            }
+            out.iter_mut().zip(self.step(i)).for_each(|(o, f)| *o = (*o).min(*f));
+        }
+    }
+
+    /// Returns how many chunks fit throughout `length` from `from` on.
+    pub(crate) fn copies(&self, from: u64, length: u64, chunk: &[u64]) -> u128 {
+        let mut max_copies = copies(chunk, self.step(self.at(from)));
+        for i in self.at(from) + 1..self.times.len() {
+            if max_copies == 0 || self.times[i] - from >= length {
+                break;
+            }
+            max_copies = max_copies.min(copies(chunk, self.step(i)));
+        }
+        max_copies
+    }
+
+    /// Where steps begin after `now`.
+    pub(crate) fn times_after(&self, now: u64) -> &[u64] {
+        &self.times[self.at(now) + 1..]
+    }
+}

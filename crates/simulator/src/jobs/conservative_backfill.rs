@@ -1,0 +1,311 @@
+//! Conservative backfilling (Mu'alem and Feitelson 2001): every job has a reserved start from its submission on.
+
+use std::collections::{BTreeSet, HashMap};
+
+use evenhand_model::{Time, UserId};
+use evenhand_policies::Policy;
+
+use super::availability_profile::Profile;
+use super::engine::Engine;
+use super::machine_state::Placements;
+use super::pending_jobs::{Entry, NO_ROW};
+use super::placement::{Placement, Scores};
+use super::site::{Kind, Site, copies, fits};
+use crate::SimulationError;
+
+/// A job's place in the plan.
+#[derive(Clone, Debug)]
+struct Reservation {
+    start: u64,
+    end: u64,
+    held: Placements,
+    /// The plan's count of changes when it was last looked for an earlier one.
+    searched_at: u64,
+}
+
+/// All reservations and the capacity that they leave free.
+#[derive(Clone, Debug)]
+pub(super) struct Plan {
+    profiles: Vec<Profile>,
+    reservations: HashMap<u32, Reservation>,
+    by_start: BTreeSet<(u64, u32)>,
+    scores: Scores,
+    /// Number of times capacity was released.
+    changes: u64,
+}
+
+impl Plan {
+    pub(super) fn new(site: &Site, width: usize, rule: Placement) -> Plan {
+        let each = |g: &super::site::Group| vec![Profile::new(&g.has); g.count as usize];
+        Plan {
+            profiles: site.groups.iter().flat_map(each).collect(),
+            reservations: HashMap::new(),
+            by_start: BTreeSet::new(),
+            scores: Scores::new(rule, site, width),
+            changes: 0,
+        }
+    }
+
+    /// The next promised start.
+    pub(super) fn next_start(&self) -> Option<Time> {
+        self.by_start.first().map(|(start, _)| Time::from_nanos(*start))
+    }
+
+    /// Releases what a job that finished before its estimate no longer needs.
+    pub(super) fn release_early(&mut self, kind: &Kind, held: &Placements, now: u64, expected: u64) {
+        self.changes += 1;
+        for (machine, chunks) in held.iter() {
+            let profile = &mut self.profiles[machine as usize];
+            profile.give(now, expected, &kind.chunk, chunks);
+            profile.changed = self.changes;
+        }
+    }
+
+    fn insert(&mut self, row: u32, kind: &Kind, reservation: Reservation) {
+        for (machine, chunks) in reservation.held.iter() {
+            self.profiles[machine as usize].take(reservation.start, reservation.end, &kind.chunk, chunks);
+        }
+        self.by_start.insert((reservation.start, row));
+        self.reservations.insert(row, reservation);
+    }
+
+    fn remove(&mut self, row: u32, kind: &Kind) -> Option<Reservation> {
+        let reservation = self.reservations.remove(&row)?;
+        self.by_start.remove(&(reservation.start, row));
+        for (machine, chunks) in reservation.held.iter() {
+            self.profiles[machine as usize].give(reservation.start, reservation.end, &kind.chunk, chunks);
+        }
+        Some(reservation)
+    }
+
+    /// The earliest start that breaks no promise, and where its rule puts the job then. Machines on
+    /// on which nothing was released since `searched_at` are skipped.
+    fn earliest(
+        &mut self,
+        site: &Site,
+        kind: &Kind,
+        estimate: u64,
+        now: u64,
+        searched_at: Option<u64>,
+    ) -> Option<Reservation> {
+        let changed_since = |p: &Profile| searched_at.is_none_or(|searched_at| p.changed > searched_at);
+        if kind.copies == 1 {
+            return self.earliest_of_one(site, kind, estimate, now, changed_since);
+        }
+        let machines = || {
+            let groups = kind.groups.iter().map(|&g| &site.groups[usize::from(g)]);
+            groups.flat_map(|g| g.first..g.first + g.count)
+        };
+        if !machines().any(|m| changed_since(&self.profiles[m as usize])) {
+            return None;
+        }
+        let length = site.groups[usize::from(kind.slowest)].scale(estimate);
+        let profiles = &self.profiles;
+        let mut times: Vec<u64> = machines().flat_map(|m| profiles[m as usize].times_after(now)).copied().collect();
+        times.push(now);
+        times.sort_unstable();
+        times.dedup();
+        let start = times.into_iter().find(|&t| {
+            let mut left = u128::from(kind.copies);
+            machines().any(|m| {
+                left = left.saturating_sub(profiles[m as usize].copies(t, length, &kind.chunk));
+                left == 0
+            })
+        })?;
+        let width = kind.chunk.len();
+        let numbers: Vec<u32> = machines().collect();
+        let mut free = vec![0; numbers.len() * width];
+        for (row, m) in free.chunks_exact_mut(width).zip(&numbers) {
+            profiles[*m as usize].min_free(start, length, row);
+        }
+        let mut held = Placements::default();
+        let mut left = kind.copies;
+        self.scores.of_chunk(&kind.chunk);
+        while left > 0 {
+            let rows = free.chunks_exact(width).enumerate().filter(|(_, row)| fits(&kind.chunk, row));
+            let scores = &mut self.scores;
+            let (_, at) = rows.map(|(i, row)| (scores.score(row), i)).min()?;
+            let row = &mut free[at * width..][..width];
+            let chunks = match self.scores.rule {
+                Placement::FirstFit | Placement::BestFit => copies(&kind.chunk, row).min(u128::from(left)) as u32,
+                Placement::WorstFit | Placement::Dominant => 1,
+            };
+            row.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f -= c * u64::from(chunks));
+            held.add(numbers[at], chunks);
+            left -= chunks;
+        }
+        Some(Reservation { start, end: start.saturating_add(length), held, searched_at: self.changes })
+    }
+
+    fn earliest_of_one(
+        &mut self,
+        site: &Site,
+        kind: &Kind,
+        estimate: u64,
+        now: u64,
+        changed_since: impl Fn(&Profile) -> bool,
+    ) -> Option<Reservation> {
+        let mut best: Option<(u64, u64, u32)> = None;
+        let mut length = 0;
+        let mut free = vec![0; kind.chunk.len()];
+        self.scores.of_chunk(&kind.chunk);
+        for &g in &kind.groups {
+            let group = &site.groups[usize::from(g)];
+            let takes = group.scale(estimate);
+            for machine in group.first..group.first + group.count {
+                let profile = &self.profiles[machine as usize];
+                if !changed_since(profile) {
+                    continue;
+                }
+                let start = profile.earliest(now, takes, &kind.chunk);
+                if best.is_some_and(|b| start > b.0) {
+                    continue;
+                }
+                profile.min_free(start, takes, &mut free);
+                let score = self.scores.score(&free);
+                if best.is_none_or(|b| (start, score, machine) < b) {
+                    best = Some((start, score, machine));
+                    length = takes;
+                }
+            }
+        }
+        let (start, _, machine) = best?;
+        let mut held = Placements::default();
+        held.add(machine, 1);
+        Some(Reservation { start, end: start.saturating_add(length), held, searched_at: self.changes })
+    }
+
+    /// Moves a job to an earlier start, if there is one.
+    fn move_earlier(&mut self, site: &Site, row: u32, kind: &Kind, estimate: u64, now: u64) {
+        let Some(old) = self.remove(row, kind) else { return };
+        let found = self.earliest(site, kind, estimate, now, Some(old.searched_at));
+        match found.filter(|f| f.start < old.start) {
+            Some(new) => {
+                self.changes += 1;
+                for (machine, _) in old.held.iter() {
+                    self.profiles[machine as usize].changed = self.changes;
+                }
+                self.insert(row, kind, Reservation { searched_at: self.changes, ..new });
+            }
+            None => {
+                let searched_at = self.changes;
+                self.insert(row, kind, Reservation { searched_at, ..old });
+            }
+        }
+    }
+}
+
+impl Engine<'_> {
+    /// Schedules an instant under conservative backfilling, after its finishes and submissions: the
+    /// entries from `first_new` on are new.
+    pub(super) fn schedule_conservatively(
+        &mut self,
+        now: Time,
+        early: bool,
+        first_new: usize,
+        policy: &mut dyn Policy,
+    ) -> Result<(), SimulationError> {
+        if early {
+            for class in 0..self.jobs.classes as u8 {
+                self.move_class_earlier(now, class, first_new, policy)?;
+            }
+        }
+        // Behind the new ones nothing has started yet, so they are where they were.
+        let new: Vec<Entry> = self.pending.entries().iter().skip(first_new).copied().collect();
+        for entry in new.into_iter().filter(|e| e.row != NO_ROW) {
+            let kind = &self.jobs.kinds[entry.kind as usize];
+            let Some(plan) = self.plan.as_mut() else { break };
+            let found = plan.earliest(self.machines.site, kind, entry.estimate, now.nanos(), None);
+            // A job that is not refused fits on empty machines.
+            let Some(reservation) = found else { continue };
+            self.first_reservation[entry.row as usize] = reservation.start;
+            plan.insert(entry.row, kind, reservation);
+        }
+        let due: Vec<u32> =
+            self.plan.iter().flat_map(|p| p.by_start.iter()).take_while(|d| d.0 == now.nanos()).map(|d| d.1).collect();
+        for row in due {
+            self.start_if_due(now, row, policy)?;
+        }
+        Ok(())
+    }
+
+    /// Moves reservations to earlier starts, in the order in which the policy chooses the jobs.
+    fn move_class_earlier(
+        &mut self,
+        now: Time,
+        class: u8,
+        first_new: usize,
+        policy: &mut dyn Policy,
+    ) -> Result<(), SimulationError> {
+        if self.pending.in_class(class) == 0 {
+            return Ok(());
+        }
+        let old = self.pending.entries().iter().take(first_new).filter(|e| e.row != NO_ROW);
+        let mut touched: Vec<u32> = Vec::new();
+        let mut candidates: Vec<Entry> = Vec::new();
+        for entry in old {
+            if entry.class == self.class {
+                touched.push(entry.user);
+            }
+            if entry.class == class && self.place[entry.user as usize] == NO_ROW {
+                self.place[entry.user as usize] = candidates.len() as u32;
+                candidates.push(*entry);
+            }
+        }
+        let last_old =
+            self.pending.entries().iter().take(first_new).rev().find(|e| e.row != NO_ROW).map_or(0, |e| e.row);
+        // The new ones too are known to the policy.
+        let new = self.pending.entries().iter().skip(first_new).filter(|e| e.row != NO_ROW && e.class == self.class);
+        touched.extend(new.map(|e| e.user));
+        touched.extend(candidates.iter().map(|c| c.user));
+        touched.sort_unstable();
+        touched.dedup();
+        touched.iter().for_each(|&user| policy.set_first_pending(UserId(user), None));
+        for entry in &candidates {
+            policy.set_first_pending(UserId(entry.user), Some(&self.pending_job(entry.row)));
+        }
+        while let Some(user) = policy.next(now) {
+            self.decisions += 1;
+            let Some(candidate) = candidates.get_mut(self.place[user.index()] as usize) else { break };
+            let entry = *candidate;
+            let next = self.pending.after(class, user.0, entry.row).next().filter(|e| e.row <= last_old);
+            if let Some(next) = next {
+                *candidate = next;
+            }
+            let kind = &self.jobs.kinds[entry.kind as usize];
+            if let Some(plan) = &mut self.plan {
+                plan.move_earlier(self.machines.site, entry.row, kind, entry.estimate, now.nanos());
+            }
+            self.start_if_due(now, entry.row, policy)?;
+            policy.set_first_pending(user, next.map(|e| self.pending_job(e.row)).as_ref());
+        }
+        candidates.iter().for_each(|c| self.place[c.user as usize] = NO_ROW);
+        for user in touched {
+            self.notify_first_pending(user, policy);
+        }
+        Ok(())
+    }
+
+    fn start_if_due(&mut self, now: Time, row: u32, policy: &mut dyn Policy) -> Result<(), SimulationError> {
+        let Some(plan) = &mut self.plan else { return Ok(()) };
+        let Some(reservation) = plan.reservations.get(&row).filter(|p| p.start == now.nanos()) else { return Ok(()) };
+        let held = reservation.held.clone();
+        // Its capacity stays taken in the plan until it has finished.
+        plan.reservations.remove(&row);
+        plan.by_start.remove(&(now.nanos(), row));
+        let kind = &self.jobs.kinds[self.jobs.kind[row as usize] as usize];
+        for (machine, _) in held.iter() {
+            plan.profiles[machine as usize].forget(now.nanos());
+        }
+        self.machines.take_placements(kind, &held);
+        self.start(now, row, held, policy)?;
+        let user = self.user_of(row);
+        self.notify_first_pending(user, policy);
+        Ok(())
+    }
+}
+
+/// Returns whether a queue limits what a user holds; reservations cannot respect such limits.
+pub(super) fn has_user_limits(limits: &[Vec<u64>]) -> bool {
+    limits.iter().flatten().any(|l| *l != super::site::NO_LIMIT)
+}

@@ -1,0 +1,209 @@
+//! EASY backfilling (Lifka 1995): which jobs start before the head of the queue.
+
+use evenhand_model::{NO_TIME, Time, UserId};
+use evenhand_policies::Policy;
+
+use super::engine::{Engine, Memo};
+use super::pending_jobs::{Entry, NO_ROW};
+use crate::SimulationError;
+
+impl Engine<'_> {
+    /// Lets jobs behind the head start where that does not delay it.
+    pub(super) fn backfill(
+        &mut self,
+        now: Time,
+        head: u32,
+        policy: &mut dyn Policy,
+        first_new: usize,
+    ) -> Result<(), SimulationError> {
+        // Nothing has finished or started since the reservation for the same head was made: jobs that could
+        // not start then cannot start now, and the reservation stays valid.
+        let only_new = self.reserved_for == Some(head);
+        let from = if only_new { first_new } else { 0 };
+        self.pass += 1;
+        let mut reserved = only_new;
+        if self.first_reservation[head as usize] == NO_TIME {
+            self.reserve(head, &mut reserved);
+            self.first_reservation[head as usize] = self.reservation.shadow;
+        }
+        if !self.machines.fits_in_total(&self.smallest_demand) {
+            self.reserved_for = reserved.then_some(head);
+            return Ok(());
+        }
+        let mut started = false;
+        for class in self.class..self.jobs.classes as u8 {
+            if self.pending.in_class(class) > 0 {
+                started |= self.backfill_class(now, head, class, from, &mut reserved, policy)?;
+            }
+        }
+        // On one machine a job that starts beside the reservation changes nothing about it.
+        self.reserved_for = (reserved && (!started || self.machines.site.len() == 1)).then_some(head);
+        Ok(())
+    }
+
+    fn reserve(&mut self, head: u32, reserved: &mut bool) {
+        if !std::mem::replace(reserved, true) {
+            let kind = self.kind(head);
+            self.machines.reserve(kind, &self.jobs.kinds, &mut self.reservation);
+        }
+    }
+
+    /// Whether a job could start now beside the reservation.
+    fn could_start(&mut self, now: Time, head: u32, entry: Entry, reserved: &mut bool) -> bool {
+        let memo = &mut self.memo[entry.kind as usize];
+        if memo.pass != self.pass {
+            *memo = Memo { pass: self.pass, fails_from: u64::MAX };
+        }
+        let fails = entry.estimate >= memo.fails_from || self.does_not_fit[entry.kind as usize];
+        if fails || self.is_over_limit(entry.row, entry.user) {
+            return false;
+        }
+        let kind = &self.jobs.kinds[entry.kind as usize];
+        if !self.machines.fits_now(kind) {
+            self.does_not_fit[entry.kind as usize] = true;
+            self.kinds_not_fitting.push(entry.kind);
+            return false;
+        }
+        self.reserve(head, reserved);
+        let could = self.machines.fits_beside_reservation(kind, now.nanos(), entry.estimate, &self.reservation);
+        if !could {
+            self.memo[entry.kind as usize].fails_from = entry.estimate;
+        }
+        could
+    }
+
+    /// Returns the first entry of a class, from index `at` on, that is not known to lack capacity, and
+    /// the place after it.
+    fn next_possible(&self, at: usize, class: u8) -> Option<(Entry, usize)> {
+        let free = self.machines.free_of_first_resource();
+        let entries = &self.pending.entries()[at..];
+        let next_possible =
+            entries.iter().position(|e| e.row != NO_ROW && e.class == class && self.is_possible(e, free))?;
+        Some((entries[next_possible], at + next_possible + 1))
+    }
+
+    /// Starts a job that [could](Engine::could_start); whether anything came of it.
+    fn start_beside_reservation(
+        &mut self,
+        now: Time,
+        entry: Entry,
+        policy: &mut dyn Policy,
+    ) -> Result<bool, SimulationError> {
+        let kind = &self.jobs.kinds[entry.kind as usize];
+        match self.machines.place_beside_reservation(kind, now.nanos(), entry.estimate, &mut self.reservation) {
+            Some(held) => self.start(now, entry.row, held, policy).map(|()| true),
+            None => Ok(false),
+        }
+    }
+
+    /// The user's next job after `row` that could start.
+    fn next_candidate(&mut self, now: Time, head: u32, entry: Entry, reserved: &mut bool) -> Option<Entry> {
+        let mut row = entry.row;
+        loop {
+            let free = self.machines.free_of_first_resource();
+            let mut later = self.pending.after(entry.class, entry.user, row);
+            let next = later.find(|e| e.row != head && self.is_possible(e, free))?;
+            drop(later);
+            if self.could_start(now, head, next, reserved) {
+                return Some(next);
+            }
+            row = next.row;
+        }
+    }
+
+    /// Returns whether a job is not yet known to lack capacity, of the first resource or of any.
+    fn is_possible(&self, entry: &Entry, free: u64) -> bool {
+        if entry.needs > free || self.does_not_fit[entry.kind as usize] {
+            return false;
+        }
+        let memo = &self.memo[entry.kind as usize];
+        memo.pass != self.pass || entry.estimate < memo.fails_from
+    }
+
+    /// Considers the jobs of a class behind the head in the order in which the policy chooses
+    /// them; whether any started.
+    ///
+    /// Of each user only the first job that could start is shown to the policy. Jobs that cannot
+    /// start now cannot start later in the pass either, as free capacity only shrinks: leaving them out
+    /// changes nothing about the others.
+    fn backfill_class(
+        &mut self,
+        now: Time,
+        head: u32,
+        class: u8,
+        from: usize,
+        reserved: &mut bool,
+        policy: &mut dyn Policy,
+    ) -> Result<bool, SimulationError> {
+        let mut candidates: Vec<Entry> = Vec::new();
+        let mut at = from;
+        while let Some((entry, next)) = self.next_possible(at, class) {
+            at = next;
+            if entry.row == head || self.place[entry.user as usize] != NO_ROW {
+                continue;
+            }
+            if self.could_start(now, head, entry, reserved) {
+                self.place[entry.user as usize] = candidates.len() as u32;
+                candidates.push(entry);
+            }
+        }
+        let started = self.backfill_candidates(now, head, &mut candidates, reserved, policy);
+        candidates.iter().for_each(|c| self.place[c.user as usize] = NO_ROW);
+        started
+    }
+
+    fn backfill_candidates(
+        &mut self,
+        now: Time,
+        head: u32,
+        candidates: &mut [Entry],
+        reserved: &mut bool,
+        policy: &mut dyn Policy,
+    ) -> Result<bool, SimulationError> {
+        match candidates {
+            [] => return Ok(false),
+            // Only one user is left to choose from.
+            [only] => {
+                let (mut next, mut started) = (Some(*only), false);
+                while let Some(entry) = next {
+                    started |= self.start_beside_reservation(now, entry, policy)?;
+                    next = self.next_candidate(now, head, entry, reserved);
+                }
+                self.notify_first_pending(only.user, policy);
+                return Ok(started);
+            }
+            _ => {}
+        }
+        let mut touched: Vec<u32> = candidates.iter().map(|c| c.user).collect();
+        touched.iter().for_each(|&user| self.notified_in_pass[user as usize] = self.pass);
+        for entry in self.pending.entries().iter().filter(|e| e.row != NO_ROW && e.class == self.class) {
+            if std::mem::replace(&mut self.notified_in_pass[entry.user as usize], self.pass) != self.pass {
+                policy.set_first_pending(UserId(entry.user), None);
+                touched.push(entry.user);
+            }
+        }
+        // A pass covers several classes.
+        touched.iter().for_each(|&user| self.notified_in_pass[user as usize] = 0);
+        for entry in candidates.iter() {
+            policy.set_first_pending(UserId(entry.user), Some(&self.pending_job(entry.row)));
+        }
+        let mut started = false;
+        while let Some(user) = policy.next(now) {
+            self.decisions += 1;
+            let Some(candidate) = candidates.get_mut(self.place[user.index()] as usize) else { break };
+            let entry = *candidate;
+            if self.could_start(now, head, entry, reserved) {
+                started |= self.start_beside_reservation(now, entry, policy)?;
+            }
+            let next = self.next_candidate(now, head, entry, reserved);
+            policy.set_first_pending(user, next.map(|e| self.pending_job(e.row)).as_ref());
+            if let Some(next) = next {
+                *candidate = next;
+            }
+        }
+        for user in touched {
+            self.notify_first_pending(user, policy);
+        }
+        Ok(started)
+    }
+}

@@ -1,0 +1,155 @@
+//! Pending jobs in the order of submission.
+
+use evenhand_model::{Time, UserId, Workload};
+
+use super::site::{Jobs, Kind};
+use crate::UserTasks;
+
+/// No row.
+pub(crate) const NO_ROW: u32 = u32::MAX;
+
+/// The fields of a pending job that scheduling scans, side by side in memory.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry {
+    /// The row, or [`NO_ROW`] once it has started.
+    pub(crate) row: u32,
+    pub(crate) user: u32,
+    pub(crate) kind: u32,
+    pub(crate) class: u8,
+    pub(crate) estimate: u64,
+    /// Its demand for the first resource: most jobs that do not fit lack that one.
+    pub(crate) needs: u64,
+}
+
+/// The waiting jobs and each user's first.
+pub(crate) struct PendingJobs<'a> {
+    workload: &'a Workload,
+    tasks: &'a UserTasks,
+    jobs: &'a Jobs,
+    /// Rows below this are submitted.
+    submitted: usize,
+    entries: Vec<Entry>,
+    /// By row: its place among the entries.
+    place: Vec<u32>,
+    gone: usize,
+    /// By row: whether it has started or was refused.
+    done: Vec<bool>,
+    /// By class and user: the place in the user's rows of the first that is not done.
+    next_of: Vec<u32>,
+    /// By class: how many wait.
+    count: Vec<usize>,
+}
+
+impl<'a> PendingJobs<'a> {
+    pub(crate) fn new(workload: &'a Workload, tasks: &'a UserTasks, jobs: &'a Jobs) -> PendingJobs<'a> {
+        PendingJobs {
+            workload,
+            tasks,
+            jobs,
+            submitted: 0,
+            entries: Vec::new(),
+            place: vec![NO_ROW; workload.len()],
+            gone: 0,
+            done: jobs.rejections.iter().map(Option::is_some).collect(),
+            next_of: vec![0; jobs.classes * workload.users().len()],
+            count: vec![0; jobs.classes],
+        }
+    }
+
+    /// The next submission.
+    pub(crate) fn next_submission(&self) -> Option<Time> {
+        self.workload.columns().submit.get(self.submitted).copied()
+    }
+
+    /// Removes the entries of started jobs once they are the majority; entries move.
+    pub(crate) fn compact(&mut self) {
+        if self.gone <= 8 || self.gone <= self.entries.len() / 2 {
+            return;
+        }
+        self.entries.retain(|e| e.row != NO_ROW);
+        self.gone = 0;
+        for (at, e) in self.entries.iter().enumerate() {
+            self.place[e.row as usize] = at as u32;
+        }
+    }
+
+    /// Submits the next row; whether it waits now.
+    pub(crate) fn submit(&mut self) -> Option<Entry> {
+        let row = self.submitted;
+        self.submitted += 1;
+        if self.done[row] {
+            return None;
+        }
+        let kind = self.jobs.kind[row];
+        let Kind { class, chunk, copies, .. } = &self.jobs.kinds[kind as usize];
+        let entry = Entry {
+            row: row as u32,
+            user: self.workload.columns().user[row].0,
+            kind,
+            class: *class,
+            estimate: self.jobs.estimate[row],
+            needs: chunk[0].saturating_mul(u64::from(*copies)),
+        };
+        let class = entry.class;
+        self.place[row] = self.entries.len() as u32;
+        self.entries.push(entry);
+        self.count[usize::from(class)] += 1;
+        Some(entry)
+    }
+
+    /// Takes a job that starts out.
+    pub(crate) fn take(&mut self, row: u32) {
+        let entry = &mut self.entries[self.place[row as usize] as usize];
+        self.count[usize::from(entry.class)] -= 1;
+        entry.row = NO_ROW;
+        self.done[row as usize] = true;
+        self.gone += 1;
+        while self.entries.last().is_some_and(|e| e.row == NO_ROW) {
+            self.entries.pop();
+            self.gone -= 1;
+        }
+    }
+
+    /// All entries, those of started jobs among them.
+    pub(crate) fn entries(&self) -> &[Entry] {
+        &self.entries
+    }
+
+    /// The highest class, from `highest` on, in which a job waits.
+    pub(crate) fn top_class(&self, highest: u8) -> Option<u8> {
+        let from = usize::from(highest);
+        self.count.get(from..)?.iter().position(|c| *c > 0).map(|c| (from + c) as u8)
+    }
+
+    /// How many jobs wait in a class.
+    pub(crate) fn in_class(&self, class: u8) -> usize {
+        self.count[usize::from(class)]
+    }
+
+    /// The user's first waiting job of a class.
+    pub(crate) fn first(&mut self, class: u8, user: u32) -> Option<u32> {
+        let at = usize::from(class) * self.workload.users().len() + user as usize;
+        let rows = self.tasks.of(UserId(user));
+        let next = &mut self.next_of[at];
+        while let Some(&row) = rows.get(*next as usize) {
+            let other = || self.jobs.kinds[self.jobs.kind[row as usize] as usize].class != class;
+            if !self.done[row as usize] && (self.jobs.classes == 1 || !other()) {
+                return ((row as usize) < self.submitted).then_some(row);
+            }
+            *next += 1;
+        }
+        None
+    }
+
+    /// The user's waiting jobs of a class after `row`.
+    pub(crate) fn after(&self, class: u8, user: u32, row: u32) -> impl Iterator<Item = Entry> + '_ {
+        let rows = self.tasks.of(UserId(user));
+        let submitted = |row: &&u32| (**row as usize) < self.submitted;
+        rows[rows.partition_point(|r| *r <= row)..]
+            .iter()
+            .take_while(submitted)
+            .filter(|row| !self.done[**row as usize])
+            .map(|row| self.entries[self.place[*row as usize] as usize])
+            .filter(move |e| e.class == class)
+    }
+}

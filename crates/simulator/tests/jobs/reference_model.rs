@@ -1,0 +1,455 @@
+//! The obvious program: lists gone through from end to end, everything computed anew each time.
+
+use evenhand_simulator::{Backfill, Placement, Rejection};
+
+/// Machines of one kind.
+#[derive(Clone, Debug)]
+pub(crate) struct Machines {
+    pub(crate) count: usize,
+    pub(crate) has: [u64; 2],
+    /// As a fraction.
+    pub(crate) speed: (u64, u64),
+    pub(crate) properties: Vec<&'static str>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct QueueLimits {
+    pub(crate) priority: i32,
+    pub(crate) max_wall: Option<u64>,
+    pub(crate) max_job: Option<u64>,
+    pub(crate) max_user: Option<u64>,
+    pub(crate) properties: Vec<&'static str>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct Job {
+    pub(crate) submit: u64,
+    pub(crate) run: u64,
+    pub(crate) asked: Option<u64>,
+    pub(crate) user: usize,
+    pub(crate) queue: usize,
+    /// CPUs and memory.
+    pub(crate) amounts: [u64; 2],
+}
+
+#[derive(Clone, Debug)]
+pub(crate) struct World {
+    pub(crate) machines: Vec<Machines>,
+    pub(crate) queues: Vec<QueueLimits>,
+    pub(crate) jobs: Vec<Job>,
+    pub(crate) is_pool: bool,
+    /// `fifo` or `drf`.
+    pub(crate) policy: &'static str,
+    pub(crate) placement: Placement,
+    pub(crate) backfill: Backfill,
+    pub(crate) blocking: bool,
+}
+
+#[derive(Clone, Debug)]
+struct Runs {
+    job: usize,
+    finish: u64,
+    expected: u64,
+    /// One entry a chunk.
+    on: Vec<usize>,
+}
+
+pub(crate) struct Found {
+    pub(crate) starts: Vec<Option<u64>>,
+    pub(crate) finishes: Vec<Option<u64>>,
+    pub(crate) refused: Vec<Option<Rejection>>,
+    pub(crate) promised: Vec<Option<u64>>,
+}
+
+pub(crate) struct ReferenceModel<'a> {
+    world: &'a World,
+    /// By machine.
+    has: Vec<[u64; 2]>,
+    speed: Vec<(u64, u64)>,
+    properties: Vec<Vec<&'static str>>,
+    chunk: Vec<[u64; 2]>,
+    chunks: Vec<usize>,
+    found: Found,
+    running: Vec<Runs>,
+    waiting: Vec<usize>,
+    pub(crate) planned: Vec<Option<(u64, Vec<usize>)>>,
+}
+
+fn scale(span: u64, speed: (u64, u64)) -> u64 {
+    (u128::from(span) * u128::from(speed.1)).div_ceil(u128::from(speed.0)) as u64
+}
+
+fn fits(a: [u64; 2], b: [u64; 2]) -> bool {
+    a[0] <= b[0] && a[1] <= b[1]
+}
+
+fn minus(a: [u64; 2], b: [u64; 2]) -> [u64; 2] {
+    [a[0] - b[0], a[1] - b[1]]
+}
+
+impl<'a> ReferenceModel<'a> {
+    pub(crate) fn new(world: &'a World) -> ReferenceModel<'a> {
+        let each = |g: &Machines| vec![g.clone(); g.count];
+        let machines: Vec<Machines> = world.machines.iter().flat_map(each).collect();
+        let n = world.jobs.len();
+        let nothing = || vec![None; n];
+        let mut reference = ReferenceModel {
+            world,
+            has: machines.iter().map(|m| m.has).collect(),
+            speed: machines.iter().map(|m| m.speed).collect(),
+            properties: machines.iter().map(|m| m.properties.clone()).collect(),
+            chunk: world.jobs.iter().map(|j| j.amounts).collect(),
+            chunks: vec![1; n],
+            found: Found { starts: nothing(), finishes: nothing(), refused: vec![None; n], promised: nothing() },
+            running: Vec::new(),
+            waiting: Vec::new(),
+            planned: vec![None; n],
+        };
+        for i in 0..n {
+            reference.found.refused[i] = reference.split(i);
+        }
+        reference
+    }
+
+    fn rules(&self, i: usize) -> Option<&QueueLimits> {
+        self.world.queues.get(self.world.jobs[i].queue)
+    }
+
+    /// The machines job `i` may use, whether or not it fits.
+    fn allowed(&self, i: usize) -> Vec<usize> {
+        let wants = self.rules(i).map_or(Vec::new(), |q| q.properties.clone());
+        (0..self.has.len()).filter(|&m| wants.iter().all(|p| self.properties[m].contains(p))).collect()
+    }
+
+    fn split(&mut self, i: usize) -> Option<Rejection> {
+        let job = &self.world.jobs[i];
+        if let Some(rules) = self.rules(i) {
+            if rules.max_job.is_some_and(|l| job.amounts[0] > l) {
+                return Some(Rejection::JobLimit(0));
+            }
+            if rules.max_user.is_some_and(|l| job.amounts[0] > l) {
+                return Some(Rejection::UserLimit(0));
+            }
+        }
+        let cpus = if self.world.is_pool { 1 } else { job.amounts[0].max(1) };
+        let allowed = self.allowed(i);
+        let mut splits = false;
+        for parts in (1..=cpus).filter(|n| cpus % n == 0) {
+            let chunk = [job.amounts[0].div_ceil(parts), job.amounts[1].div_ceil(parts)];
+            let mut free = self.has.clone();
+            let put = (0..parts).all(|_| match allowed.iter().find(|&&m| fits(chunk, free[m])) {
+                Some(&m) => {
+                    free[m] = minus(free[m], chunk);
+                    true
+                }
+                None => false,
+            });
+            if put {
+                (self.chunk[i], self.chunks[i]) = (chunk, parts as usize);
+                splits = true;
+                break;
+            }
+        }
+        if !splits {
+            let kinds_not_fitting = (0..2).find(|&r| {
+                let each = allowed.iter().map(|&m| self.has[m][r]);
+                job.amounts[r] > if cpus > 1 { each.sum() } else { each.max().unwrap_or(0) }
+            });
+            return Some(kinds_not_fitting.map_or(Rejection::Together, |r| Rejection::Resource(r as u8)));
+        }
+        let limit = self.rules(i).and_then(|q| q.max_wall);
+        limit.filter(|l| job.asked.unwrap_or(job.run) > *l).map(|_| Rejection::Wall)
+    }
+
+    fn estimate(&self, i: usize) -> u64 {
+        self.world.jobs[i].run.max(self.world.jobs[i].asked.unwrap_or(0)).max(1)
+    }
+
+    /// How long job `i` is expected to take on machine `m`.
+    fn expected_duration(&self, i: usize, m: usize) -> u64 {
+        if self.chunks[i] == 1 {
+            return scale(self.estimate(i), self.speed[m]);
+        }
+        let suitable = self.allowed(i).into_iter().filter(|&m| fits(self.chunk[i], self.has[m]));
+        suitable.map(|m| scale(self.estimate(i), self.speed[m])).max().unwrap()
+    }
+
+    fn free(&self) -> Vec<[u64; 2]> {
+        let mut free = self.has.clone();
+        for r in &self.running {
+            r.on.iter().for_each(|&m| free[m] = minus(free[m], self.chunk[r.job]));
+        }
+        free
+    }
+
+    fn part(a: u64, b: u64) -> u64 {
+        if b == 0 { 0 } else { ((u128::from(a) << 32) / u128::from(b)) as u64 }
+    }
+
+    fn parts(&self, amounts: [u64; 2]) -> [u64; 2] {
+        [0, 1].map(|r| Self::part(amounts[r], self.has.iter().map(|h| h[r]).max().unwrap()))
+    }
+
+    fn shape(&self, amounts: [u64; 2]) -> [u64; 2] {
+        let x = self.parts(amounts);
+        x.map(|v| Self::part(v, x[0].max(x[1])))
+    }
+
+    fn choose_machine(&self, i: usize, free: &[[u64; 2]], may: impl Fn(usize) -> bool) -> Option<usize> {
+        let mut machines = self.allowed(i);
+        machines.retain(|&m| fits(self.chunk[i], free[m]) && may(m));
+        let size = |m: usize| self.parts(free[m]).iter().sum::<u64>();
+        machines.into_iter().min_by_key(|&m| {
+            let score: i128 = match self.world.placement {
+                Placement::FirstFit => 0,
+                Placement::BestFit => i128::from(size(m)),
+                Placement::WorstFit => -i128::from(size(m)),
+                Placement::Dominant => {
+                    let (d, f) = (self.shape(self.chunk[i]), self.shape(free[m]));
+                    (0..2).map(|r| i128::from(d[r].abs_diff(f[r]))).sum()
+                }
+            };
+            (score, m)
+        })
+    }
+
+    /// Chunk by chunk.
+    fn put(&self, i: usize, mut free: Vec<[u64; 2]>) -> Option<Vec<usize>> {
+        let mut on = Vec::new();
+        for _ in 0..self.chunks[i] {
+            let m = self.choose_machine(i, &free, |_| true)?;
+            free[m] = minus(free[m], self.chunk[i]);
+            on.push(m);
+        }
+        Some(on)
+    }
+
+    /// The shadow time of the head, and what is free then beside it.
+    fn reserve(&self, head: usize) -> (u64, Vec<[u64; 2]>) {
+        let mut times: Vec<u64> = self.running.iter().map(|r| r.expected).collect();
+        times.sort_unstable();
+        for t in times {
+            let mut later = self.free();
+            for r in self.running.iter().filter(|r| r.expected <= t) {
+                r.on.iter().for_each(|&m| later[m] = [0, 1].map(|k| later[m][k] + self.chunk[r.job][k]));
+            }
+            if let Some(on) = self.put(head, later.clone()) {
+                on.iter().for_each(|&m| later[m] = minus(later[m], self.chunk[head]));
+                return (t, later);
+            }
+        }
+        unreachable!("the head fits on empty machines");
+    }
+
+    fn put_beside(&self, i: usize, now: u64, shadow: u64, extra: &mut Vec<[u64; 2]>) -> Option<Vec<usize>> {
+        let (mut free, mut left) = (self.free(), extra.clone());
+        let mut on = Vec::new();
+        for _ in 0..self.chunks[i] {
+            let finishes_in_time = |m: usize| now + self.expected_duration(i, m) <= shadow;
+            let m = self.choose_machine(i, &free, |m| finishes_in_time(m) || fits(self.chunk[i], left[m]))?;
+            free[m] = minus(free[m], self.chunk[i]);
+            if !finishes_in_time(m) {
+                left[m] = minus(left[m], self.chunk[i]);
+            }
+            on.push(m);
+        }
+        *extra = left;
+        Some(on)
+    }
+
+    fn over_limit(&self, i: usize) -> bool {
+        let job = &self.world.jobs[i];
+        let Some(limit) = self.rules(i).and_then(|q| q.max_user) else { return false };
+        let same = |r: &&Runs| {
+            let other = &self.world.jobs[r.job];
+            other.user == job.user && other.queue == job.queue
+        };
+        let used: u64 = self.running.iter().filter(same).map(|r| self.world.jobs[r.job].amounts[0]).sum();
+        used + job.amounts[0] > limit
+    }
+
+    fn priority(&self, i: usize) -> i32 {
+        self.rules(i).map_or(0, |q| q.priority)
+    }
+
+    fn key(&self, i: usize) -> u128 {
+        let job = &self.world.jobs[i];
+        if self.world.policy == "fifo" {
+            return u128::from(job.submit);
+        }
+        let total = |r: usize| u128::from(self.has.iter().map(|h| h[r]).sum::<u64>());
+        let held = |r: usize| -> u128 {
+            let own = self.running.iter().filter(|x| self.world.jobs[x.job].user == job.user);
+            own.map(|x| u128::from(self.world.jobs[x.job].amounts[r])).sum()
+        };
+        // Shares over a common denominator.
+        (held(0) * total(1)).max(held(1) * total(0))
+    }
+
+    /// Who goes next: the highest priority first, in it each user's first job.
+    fn next(&self, out: &[usize]) -> Option<usize> {
+        let here: Vec<usize> =
+            self.waiting.iter().copied().filter(|&i| !out.contains(&i) && !self.over_limit(i)).collect();
+        let top = here.iter().map(|&i| self.priority(i)).max()?;
+        let user = |i: usize| self.world.jobs[i].user;
+        let here: Vec<usize> = here.into_iter().filter(|&i| self.priority(i) == top).collect();
+        let first = here.iter().copied().filter(|&i| !here.iter().any(|&k| k < i && user(k) == user(i)));
+        first.min_by_key(|&i| (self.key(i), self.world.jobs[i].submit, user(i)))
+    }
+
+    fn start(&mut self, i: usize, now: u64, on: Vec<usize>) {
+        let took = on.iter().map(|&m| scale(self.world.jobs[i].run, self.speed[m])).max().unwrap();
+        let expected = now + on.iter().map(|&m| self.expected_duration(i, m)).max().unwrap();
+        self.found.starts[i] = Some(now);
+        self.found.finishes[i] = Some(now + took);
+        self.waiting.retain(|&w| w != i);
+        self.running.push(Runs { job: i, finish: now + took, expected, on });
+        self.check();
+    }
+
+    /// No machine is ever over-committed (or a subtraction here would have failed).
+    fn check(&self) {
+        assert_eq!(self.free().len(), self.has.len());
+    }
+
+    pub(crate) fn run(mut self) -> Found {
+        let mut submitted = 0;
+        loop {
+            let planned = self.waiting.iter().filter_map(|&i| self.planned[i].as_ref().map(|p| p.0));
+            let ends = self.running.iter().map(|r| r.finish).chain(planned);
+            let Some(now) = ends.chain(self.world.jobs.get(submitted).map(|j| j.submit)).min() else { break };
+            let early = self.running.iter().any(|r| r.finish == now && r.expected > now);
+            self.running.retain(|r| r.finish != now);
+            let before = self.waiting.clone();
+            let mut new = Vec::new();
+            while self.world.jobs.get(submitted).is_some_and(|j| j.submit == now) {
+                if self.found.refused[submitted].is_none() {
+                    self.waiting.push(submitted);
+                    new.push(submitted);
+                }
+                submitted += 1;
+            }
+            match self.world.backfill {
+                Backfill::Conservative => self.schedule_conservatively(now, early, before, new),
+                _ => self.schedule(now),
+            }
+        }
+        self.found
+    }
+
+    fn schedule(&mut self, now: u64) {
+        let mut out: Vec<usize> = Vec::new();
+        while let Some(i) = self.next(&out) {
+            if let Some(on) = self.put(i, self.free()) {
+                self.start(i, now, on);
+                continue;
+            }
+            if self.world.backfill == Backfill::Easy {
+                return self.backfill(now, i);
+            }
+            if self.world.blocking {
+                return;
+            }
+            // The user is set aside: all of its jobs of this priority.
+            let set: Vec<usize> = self.waiting.clone();
+            let same =
+                |&k: &usize| self.world.jobs[k].user == self.world.jobs[i].user && self.priority(k) == self.priority(i);
+            out.extend(set.into_iter().filter(same));
+        }
+    }
+
+    fn backfill(&mut self, now: u64, head: usize) {
+        let (shadow, mut extra) = self.reserve(head);
+        self.found.promised[head].get_or_insert(shadow);
+        let mut out = vec![head];
+        while let Some(i) = self.next(&out) {
+            out.push(i);
+            if let Some(on) = self.put_beside(i, now, shadow, &mut extra) {
+                self.start(i, now, on);
+            }
+        }
+    }
+
+    /// What is free on every machine throughout [from, to), beside running jobs and promises other
+    /// than that of `i`.
+    fn free_between(&self, i: usize, from: u64, to: impl Fn(usize) -> u64) -> Vec<[u64; 2]> {
+        let taken: Vec<(u64, u64, usize, usize)> = self.taken(i);
+        (0..self.has.len())
+            .map(|m| {
+                let mut times: Vec<u64> = taken.iter().map(|t| t.0).filter(|t| *t > from && *t < to(m)).collect();
+                times.push(from);
+                let at = |t: u64| {
+                    taken
+                        .iter()
+                        .filter(|x| x.2 == m && x.0 <= t && t < x.1)
+                        .fold([0, 0], |a, x| [a[0] + self.chunk[x.3][0], a[1] + self.chunk[x.3][1]])
+                };
+                times
+                    .into_iter()
+                    .map(|t| minus(self.has[m], at(t)))
+                    .fold([u64::MAX; 2], |a, f| [a[0].min(f[0]), a[1].min(f[1])])
+            })
+            .collect()
+    }
+
+    /// From, to, machine, job.
+    fn taken(&self, i: usize) -> Vec<(u64, u64, usize, usize)> {
+        let mut taken = Vec::new();
+        for r in &self.running {
+            taken.extend(r.on.iter().map(|&m| (0, r.expected, m, r.job)));
+        }
+        for &w in self.waiting.iter().filter(|&&w| w != i) {
+            if let Some((start, on)) = &self.planned[w] {
+                let to = start + on.iter().map(|&m| self.expected_duration(w, m)).max().unwrap();
+                taken.extend(on.iter().map(|&m| (*start, to, m, w)));
+            }
+        }
+        taken
+    }
+
+    /// The earliest start that breaks no promise, and where.
+    fn earliest(&self, i: usize, now: u64) -> (u64, Vec<usize>) {
+        let mut times: Vec<u64> = self.taken(i).iter().map(|t| t.1).filter(|t| *t > now).collect();
+        times.push(now);
+        times.sort_unstable();
+        for t in times {
+            let free = self.free_between(i, t, |m| t + self.expected_duration(i, m));
+            if let Some(on) = self.put(i, free) {
+                return (t, on);
+            }
+        }
+        unreachable!("after the last promise all machines are empty");
+    }
+
+    fn schedule_conservatively(&mut self, now: u64, early: bool, before: Vec<usize>, new: Vec<usize>) {
+        if early {
+            let mut out = new.clone();
+            while let Some(i) = self.next(&out) {
+                assert!(before.contains(&i));
+                out.push(i);
+                let old = self.planned[i].clone().unwrap();
+                let moved = self.earliest(i, now);
+                assert!(moved.0 <= old.0, "room that was promised is there");
+                if moved.0 < old.0 {
+                    self.planned[i] = Some(moved);
+                }
+                self.start_if_due(i, now);
+            }
+        }
+        for i in new {
+            let plan = self.earliest(i, now);
+            self.found.promised[i] = Some(plan.0);
+            self.planned[i] = Some(plan);
+        }
+        for i in self.waiting.clone() {
+            self.start_if_due(i, now);
+        }
+    }
+
+    fn start_if_due(&mut self, i: usize, now: u64) {
+        let Some((start, on)) = self.planned[i].clone().filter(|_| self.waiting.contains(&i)) else { return };
+        if start == now {
+            self.start(i, now, on);
+        }
+    }
+}

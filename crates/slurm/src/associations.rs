@@ -1,0 +1,252 @@
+//! The associations of accounts and users with their shares: `sacctmgr show association`.
+
+use std::collections::{HashMap, HashSet};
+
+use evenhand_model::{Account, AccountTree, AccountsError, Rational};
+
+use crate::error::{ReadError, TextError};
+use crate::parse_table::Table;
+use crate::parse_values::number;
+use crate::run_commands::{Call, Commands};
+
+const COLUMNS: &str = "format=cluster,account,parentname,user,partition,share";
+/// The shares that stand for 0 in a tree, which divides by them.
+const ALMOST_ZERO: (u32, u32) = (1, 1_000_000);
+
+/// The associations of a cluster that the user may see.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Accounts {
+    /// In the order of `sacctmgr`: an account before its users.
+    pub associations: Vec<Association>,
+}
+
+/// An association: an account, or a user in an account.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Association {
+    /// The name of the account.
+    pub account: String,
+    /// The parent account; `None` for `root` and for users.
+    pub parent: Option<String>,
+    /// The user; `None` for the account itself.
+    pub user: Option<String>,
+    /// The partition, if the association is limited to one.
+    pub partition: Option<String>,
+    /// Its shares among its siblings.
+    pub shares: RawShares,
+}
+
+/// The shares of an association (`Share`, RawShares).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RawShares {
+    /// A number of shares.
+    Number(u64),
+    /// `Fairshare=parent`: an account is transparent, and a user is a child of the account with 1 share.
+    Parent,
+}
+
+impl RawShares {
+    fn parse(text: &str) -> Option<RawShares> {
+        if text == "parent" { Some(RawShares::Parent) } else { number(text).map(RawShares::Number) }
+    }
+
+    /// Returns the shares as used in an account tree: 1 for `parent`, and a very small number for 0.
+    pub fn in_tree(self) -> Rational {
+        match self {
+            RawShares::Parent => Rational::ONE,
+            RawShares::Number(0) => Rational::from_parts(ALMOST_ZERO.0.into(), ALMOST_ZERO.1.into()),
+            RawShares::Number(n) => n.into(),
+        }
+    }
+}
+
+/// An account tree with users as its leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AssociationTree {
+    /// The tree; its users are those of `users`, in the same order.
+    pub tree: AccountTree,
+    /// The name and account of each user.
+    pub users: Vec<(String, String)>,
+}
+
+impl Accounts {
+    /// Returns the command that prints the associations of a cluster (of all clusters for `None`).
+    pub fn call(cluster: Option<&str>) -> Call {
+        let words = ["--parsable2", "show", "association", COLUMNS].map(String::from);
+        Call::new("sacctmgr", words.into_iter().chain(cluster.map(|name| format!("cluster={name}"))))
+    }
+
+    /// Reads the associations of a cluster.
+    ///
+    /// # Errors
+    /// Returns an error if `sacctmgr` fails or its output is not understood.
+    pub fn read(commands: &dyn Commands, cluster: Option<&str>) -> Result<Accounts, ReadError> {
+        Ok(Accounts::parse(&commands.run(&Accounts::call(cluster))?)?)
+    }
+
+    /// Parses the output of `sacctmgr -P show assoc` with a header line.
+    ///
+    /// # Errors
+    /// Returns an error if there is no header, or shares are malformed.
+    pub fn parse(text: &str) -> Result<Accounts, TextError> {
+        let table = Table::of("sacctmgr show association", text, &["Account", "User", "Share"])?;
+        let mut associations = Vec::new();
+        for row in table.rows() {
+            let row = row?;
+            let text = |name: &str| row.get(name).map(|f| f.text.to_string());
+            let shares = row.get("Share").map(|f| f.read("shares, or parent", RawShares::parse)).transpose()?;
+            associations.push(Association {
+                account: row.required("Account", "an account's name")?.text.to_string(),
+                parent: text("ParentName"),
+                user: text("User"),
+                partition: text("Partition"),
+                shares: shares.unwrap_or(RawShares::Number(1)),
+            });
+        }
+        Ok(Accounts { associations })
+    }
+
+    /// Returns whether `root` is the only account.
+    pub fn is_flat(&self) -> bool {
+        self.associations.iter().all(|a| a.account == "root" || a.user.is_some())
+    }
+
+    /// Returns the accounts, each after its parent: without `root`, and without accounts with `Fairshare=parent`, whose
+    /// children count as children of their parent.
+    pub fn accounts(&self) -> Vec<Account> {
+        let own = self.associations.iter().filter(|a| a.user.is_none());
+        let by_name: HashMap<&str, &Association> = own.clone().map(|a| (a.account.as_str(), a)).collect();
+        let mut place: HashMap<&str, usize> = HashMap::new();
+        let mut accounts: Vec<Account> = Vec::new();
+        for association in own {
+            // The path from this account up to one that is already placed, or to the root.
+            let mut path: Vec<&Association> = Vec::new();
+            let mut at = Some(association);
+            while let Some(here) = at {
+                let placed = place.contains_key(here.account.as_str());
+                if here.account == "root" || placed || path.iter().any(|w| w.account == here.account) {
+                    break;
+                }
+                path.push(here);
+                at = here.parent.as_deref().and_then(|parent| by_name.get(parent).copied());
+            }
+            for here in path.into_iter().rev() {
+                if here.shares == RawShares::Parent {
+                    continue;
+                }
+                let parent =
+                    self.effective_account(&by_name, here.parent.as_deref()).and_then(|name| place.get(name).copied());
+                place.insert(&here.account, accounts.len());
+                accounts.push(Account { name: here.account.clone(), parent, shares: here.shares.in_tree() });
+            }
+        }
+        accounts
+    }
+
+    /// Returns the nearest account upwards from `name`, itself included, without `Fairshare=parent`; `None` for the root.
+    fn effective_account<'a>(
+        &self,
+        by_name: &HashMap<&'a str, &'a Association>,
+        name: Option<&'a str>,
+    ) -> Option<&'a str> {
+        let mut at = name?;
+        for _ in 0..=by_name.len() {
+            if at == "root" {
+                return None;
+            }
+            match by_name.get(at) {
+                Some(here) if here.shares == RawShares::Parent => at = here.parent.as_deref()?,
+                _ => return Some(at),
+            }
+        }
+        None
+    }
+
+    /// Returns each user with account and shares, once: with associations in several partitions, the first.
+    pub fn users(&self) -> Vec<(&str, &str, RawShares)> {
+        let mut seen = HashSet::new();
+        let users = self.associations.iter().filter_map(|a| Some((a.user.as_deref()?, a.account.as_str(), a.shares)));
+        users.filter(|(user, account, _)| seen.insert((*user, *account))).collect()
+    }
+
+    /// Returns the tree with each user of each account as a leaf.
+    ///
+    /// # Errors
+    /// Returns an error if the associations do not form a tree, which those of `sacctmgr` always do.
+    pub fn association_tree(&self) -> Result<AssociationTree, AccountsError> {
+        let accounts = self.accounts();
+        let own = self.associations.iter().filter(|a| a.user.is_none());
+        let by_name: HashMap<&str, &Association> = own.map(|a| (a.account.as_str(), a)).collect();
+        let place: HashMap<&str, usize> = accounts.iter().enumerate().map(|(i, a)| (a.name.as_str(), i)).collect();
+        let users = self.users();
+        let user_accounts = users.iter().map(|(_, account, _)| {
+            self.effective_account(&by_name, Some(*account)).and_then(|name| place.get(name).copied())
+        });
+        let user_accounts: Vec<Option<usize>> = user_accounts.collect();
+        let shares = users.iter().map(|(.., shares)| shares.in_tree()).collect();
+        let users = users.iter().map(|(user, account, _)| (user.to_string(), account.to_string())).collect();
+        Ok(AssociationTree { tree: AccountTree::new(accounts.clone(), user_accounts, shares)?, users })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenhand_model::to_f64;
+    use proptest::prelude::*;
+
+    const SITE: &str = "Cluster|Account|ParentName|User|Partition|Share\nlab|root||||1\nlab|root||root||1\nlab|art|root|||1\n\
+        lab|art||zoe||parent\nlab|art||bob||parent\nlab|science|root|||2\nlab|physics|science|||parent\nlab|physics||ann||3\n\
+        lab|physics||ann|gpu|3\nlab|biology|science|||1\nlab|biology||ann||0\n";
+
+    #[test]
+    fn a_tree_has_the_entitlements_of_the_shares() {
+        let leaves = Accounts::parse(SITE).unwrap().association_tree().unwrap();
+        let entitled: Vec<(String, f64)> = leaves
+            .users
+            .iter()
+            .enumerate()
+            .map(|(u, (user, account))| (format!("{user}@{account}"), to_f64(leaves.tree.user_entitlement(u))))
+            .collect();
+        // Root: root's own user 1, art 1, science 2. physics is transparent: ann has 3 beside biology with 1.
+        let expected = [
+            ("root@root", 0.25),
+            ("zoe@art", 0.125),
+            ("bob@art", 0.125),
+            ("ann@physics", 0.375),
+            ("ann@biology", 0.125),
+        ];
+        for ((name, share), (expected_name, expected_share)) in entitled.iter().zip(expected) {
+            assert_eq!(name, expected_name);
+            assert!((share - expected_share).abs() < 1e-12, "{name} {share}");
+        }
+        assert_eq!(entitled.len(), 5, "a user of several partitions is one");
+    }
+
+    #[test]
+    fn parents_may_follow_their_children_and_cycles_are_cut() {
+        let text = "Account|ParentName|User|Share\nb|a||1\na|root||2\nx|y||1\ny|x||1\n";
+        let accounts = Accounts::parse(text).unwrap().accounts();
+        let names: Vec<(&str, Option<usize>)> = accounts.iter().map(|a| (a.name.as_str(), a.parent)).collect();
+        assert_eq!(names, [("a", None), ("b", Some(0)), ("y", None), ("x", Some(2))]);
+        let error = Accounts::parse("Account|User|Share\nb||many\n").unwrap_err().to_string();
+        assert_eq!(error, "sacctmgr show association:2:4: found \"many\", expected shares, or parent");
+    }
+
+    proptest! {
+        #[test]
+        fn any_associations_make_a_tree(
+            rows in prop::collection::vec((0usize..5, 0usize..6, prop::option::of(0usize..4), prop::option::of(0u64..4)), 0..12)
+        ) {
+            let mut text = "Account|ParentName|User|Share\n".to_string();
+            for (account, parent, user, shares) in rows {
+                let user = user.map_or(String::new(), |u| format!("u{u}"));
+                let parent = if user.is_empty() { format!("a{parent}") } else { String::new() };
+                text += &format!("a{account}|{parent}|{user}|{}\n", shares.map_or("parent".into(), |s| s.to_string()));
+            }
+            let accounts = Accounts::parse(&text).unwrap();
+            let leaves = accounts.association_tree().unwrap();
+            let sum = (0..leaves.users.len()).fold(Rational::ZERO, |sum, u| sum + leaves.tree.user_entitlement(u));
+            prop_assert!(leaves.users.is_empty() || sum == Rational::ONE);
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! Converts a site's nodes and partitions to the cluster that a simulation uses.
+
+use std::collections::BTreeMap;
+
+use evenhand_model::{Cluster, MachineGroup, Queue, Rational, ResourceQuantity};
+
+use crate::nodes::Node;
+use crate::partitions::Partition;
+
+/// Options of the conversion.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClusterOptions {
+    /// Whether to leave out nodes on which no job can start now.
+    pub exclude_unavailable: bool,
+    /// The prefix of features that state a node's speed as a number after it: `spec_` for `spec_150`. The slowest node has
+    /// speed 1.
+    pub speed_feature: Option<String>,
+}
+
+/// A site's cluster, and what was left out of it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteCluster {
+    /// Groups of equal nodes, named after their nodes; partitions as queues, which use the nodes that have the name of the
+    /// partition as a property.
+    pub cluster: Cluster,
+    /// The nodes of each group, as indices into the list of nodes.
+    pub members: Vec<Vec<usize>>,
+    /// A sentence for each reason for which nodes or partitions were left out.
+    pub notes: Vec<String>,
+}
+
+/// Converts nodes and partitions to a cluster.
+pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOptions) -> SiteCluster {
+    let mut notes = Vec::new();
+    let mut note = |count: usize, what: &str| {
+        if count > 0 {
+            notes.push(format!("{count} {} left out: {what}.", if count == 1 { "machine is" } else { "machines are" }));
+        }
+    };
+    let knows_partitions = nodes.iter().any(|n| !n.partitions.is_empty());
+    let without_partition = |n: &&Node| knows_partitions && n.partitions.is_empty();
+    note(nodes.iter().filter(|n| n.is_future()).count(), "its state is FUTURE");
+    note(nodes.iter().filter(|n| !n.is_future()).filter(without_partition).count(), "in no partition");
+    let included = || nodes.iter().enumerate().filter(|(_, n)| !n.is_future() && !without_partition(n));
+    if options.exclude_unavailable {
+        note(included().filter(|(_, n)| n.is_unavailable()).count(), "down or drained");
+    }
+    let used: Vec<(usize, &Node)> =
+        included().filter(|(_, n)| !(options.exclude_unavailable && n.is_unavailable())).collect();
+    let speed = |node: &Node| {
+        let prefix = options.speed_feature.as_deref()?;
+        let numbers = node.features.iter().filter_map(|f| f.strip_prefix(prefix)?.parse::<u32>().ok());
+        numbers.filter(|n| *n > 0).max()
+    };
+    let slowest = used.iter().filter_map(|(_, n)| speed(n)).min().unwrap_or(1);
+    // Equal in amounts, speed and partitions.
+    let mut equal: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (at, node) in used {
+        let mut partitions = node.partitions.clone();
+        partitions.sort();
+        let key = (node.cpus, node.memory, node.gpus(), speed(node).unwrap_or(slowest), partitions);
+        equal.entry(key).or_default().push(at);
+    }
+    let mut resources = vec!["cpu".to_string()];
+    let (has_memory, has_gpus) = (equal.keys().any(|k| k.1 > 0), equal.keys().any(|k| k.2 > 0));
+    resources.extend(has_memory.then(|| "mem".to_string()));
+    resources.extend(has_gpus.then(|| "gpu".to_string()));
+    let number = |n: u64| ResourceQuantity { exact: n.into(), is_bytes: false };
+    // In the order of their first nodes.
+    let mut equal: Vec<_> = equal.into_iter().collect();
+    equal.sort_by_key(|(_, members)| members[0]);
+    let (mut groups, mut members) = (Vec::new(), Vec::new());
+    for ((cpus, memory, gpus, speed, properties), group_nodes) in equal {
+        let mut has = vec![number(cpus)];
+        has.extend(has_memory.then(|| ResourceQuantity { exact: memory.into(), is_bytes: true }));
+        has.extend(has_gpus.then(|| number(gpus)));
+        let names: Vec<&str> = group_nodes.iter().map(|&at| nodes[at].name.as_str()).collect();
+        let speed = Rational::from_parts(speed.into(), slowest.into());
+        let count = u32::try_from(group_nodes.len()).unwrap_or(u32::MAX);
+        groups.push(MachineGroup { name: shortened(&names), count, capacity: has, speed, properties });
+        members.push(group_nodes);
+    }
+    let mut queues = Vec::new();
+    for partition in partitions {
+        if !groups.iter().any(|g| g.properties.contains(&partition.name)) {
+            notes.push(format!("Partition {} is left out: it has no machine.", partition.name));
+            continue;
+        }
+        // Slurm's default tier 1 corresponds to queue priority 0.
+        let tier = i64::try_from(partition.priority_tier).unwrap_or(i64::MAX).min(i64::from(i32::MAX)) - 1;
+        queues.push(Queue {
+            priority: tier as i32,
+            max_wall: partition.max_time.span(),
+            properties: vec![partition.name.clone()],
+            ..Queue::new(partition.name.clone())
+        });
+    }
+    SiteCluster { cluster: Cluster { resources, groups, queues }, members, notes }
+}
+
+/// Returns a hostlist expression for names that differ in the number at their end, such as `n[1-3,7]`; the first name and
+/// a count if the names differ otherwise or the expression is long.
+pub(crate) fn shortened(names: &[&str]) -> String {
+    const MAX_LEN: usize = 60;
+    let parts: Vec<(&str, &str)> =
+        names.iter().map(|name| name.split_at(name.trim_end_matches(|c: char| c.is_ascii_digit()).len())).collect();
+    let Some((prefix, first)) = parts.first().copied() else { return String::new() };
+    let equal = parts
+        .iter()
+        .all(|(p, digits)| *p == prefix && digits.len() == first.len() && !digits.is_empty() && digits.len() < 10);
+    let numbers: Option<Vec<u64>> = parts.iter().map(|(_, digits)| digits.parse().ok()).collect();
+    let rest = names.len() - 1;
+    let by_hand = || if rest == 0 { names[0].to_string() } else { format!("{} and {rest} more", names[0]) };
+    let Some(mut numbers) = numbers.filter(|_| equal && rest > 0) else { return by_hand() };
+    numbers.sort_unstable();
+    let mut ranges: Vec<(u64, u64)> = Vec::new();
+    for n in numbers {
+        match ranges.last_mut() {
+            Some((_, to)) if *to + 1 >= n => *to = n,
+            _ => ranges.push((n, n)),
+        }
+    }
+    let width = first.len();
+    let range = |(from, to): &(u64, u64)| {
+        if from == to { format!("{from:0width$}") } else { format!("{from:0width$}-{to:0width$}") }
+    };
+    let text = format!("{prefix}[{}]", ranges.iter().map(range).collect::<Vec<_>>().join(","));
+    if text.len() <= MAX_LEN { text } else { by_hand() }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Nodes, Partitions};
+
+    const NODES: &str = "NodeName=n1 CPUTot=8 RealMemory=16000 Partitions=main,short State=IDLE ActiveFeatures=spec_100\n\
+        NodeName=g1 CPUTot=4 RealMemory=32000 Gres=gpu:2 Partitions=main State=DOWN ActiveFeatures=spec_150\n\
+        NodeName=n2 CPUTot=8 RealMemory=16000 Partitions=short,main State=MIXED+DRAIN ActiveFeatures=spec_100\n\
+        NodeName=n3 CPUTot=8 RealMemory=16000 Partitions=main State=IDLE ActiveFeatures=spec_100\n\
+        NodeName=f1 CPUTot=8 Partitions=main State=FUTURE\nNodeName=x1 CPUTot=8 State=IDLE\n";
+    const PARTITIONS: &str = "PartitionName=main MaxTime=UNLIMITED PriorityTier=1\n\
+        PartitionName=short MaxTime=01:00:00 PriorityTier=5\nPartitionName=none Nodes=(null)\n";
+
+    fn described(options: &ClusterOptions) -> SiteCluster {
+        let nodes = Nodes::parse(NODES).unwrap().nodes;
+        cluster(&nodes, &Partitions::parse(PARTITIONS).unwrap().partitions, options)
+    }
+
+    #[test]
+    fn equal_nodes_form_a_group_and_partitions_are_queues() {
+        let SiteCluster { cluster, members, notes } =
+            described(&ClusterOptions { speed_feature: Some("spec_".into()), ..ClusterOptions::default() });
+        assert_eq!(cluster.resources, ["cpu", "mem", "gpu"]);
+        let groups: Vec<(&str, u32, String)> =
+            cluster.groups.iter().map(|g| (g.name.as_str(), g.count, g.speed.to_string())).collect();
+        assert_eq!(groups, [("n[1-2]", 2, "1".into()), ("g1", 1, "3/2".into()), ("n3", 1, "1".into())]);
+        assert_eq!(members, [vec![0, 2], vec![1], vec![3]]);
+        assert_eq!(cluster.groups[0].properties, ["main", "short"]);
+        assert_eq!(
+            (cluster.groups[0].capacity[1].exact.to_string(), cluster.groups[0].capacity[1].is_bytes),
+            ((16_000u64 << 20).to_string(), true)
+        );
+        let queues: Vec<(&str, i32, bool)> =
+            cluster.queues.iter().map(|q| (q.name.as_str(), q.priority, q.max_wall.is_some())).collect();
+        assert_eq!(queues, [("main", 0, false), ("short", 4, true)]);
+        assert_eq!(
+            notes,
+            [
+                "1 machine is left out: its state is FUTURE.",
+                "1 machine is left out: in no partition.",
+                "Partition none is left out: it has no machine."
+            ]
+        );
+        let up = described(&ClusterOptions { exclude_unavailable: true, ..ClusterOptions::default() });
+        assert_eq!(up.cluster.groups.iter().map(|g| g.name.as_str()).collect::<Vec<_>>(), ["n1", "n3"]);
+        assert!(up.notes.contains(&"2 machines are left out: down or drained.".to_string()));
+    }
+
+    #[test]
+    fn names_are_shortened_to_hostlist_expressions() {
+        assert_eq!(shortened(&["n09", "n10", "n12"]), "n[09-10,12]");
+        assert_eq!(shortened(&["n9", "n10"]), "n9 and 1 more");
+        assert_eq!((shortened(&["login"]), shortened(&["a1", "b2"])), ("login".into(), "a1 and 1 more".into()));
+        let many: Vec<String> = (0..90).map(|i| format!("n{:03}", 2 * i)).collect();
+        assert_eq!(shortened(&many.iter().map(String::as_str).collect::<Vec<_>>()), "n000 and 89 more");
+    }
+}

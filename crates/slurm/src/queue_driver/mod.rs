@@ -1,0 +1,9 @@
+//! Keeps a Slurm queue in a policy's order by writing site factors (`scontrol update SiteFactor`), and takes them back.
+
+mod assign_site_factors;
+mod driver;
+mod saved_state;
+
+pub use assign_site_factors::{RankedJob, SiteFactorChange, assign_site_factors};
+pub use driver::{DriveError, DriveOptions, Driver, ReleaseOutcome, TickOutcome};
+pub use saved_state::{SavedState, SavedStateError, WrittenFactor};

@@ -1,0 +1,361 @@
+//! Runs Slurm's commands and classifies their failures.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+
+use crate::slurmrestd::RestError;
+
+/// A command to run.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// The program: `squeue`, `sacct`, …
+    pub program: &'static str,
+    /// The arguments.
+    pub arguments: Vec<String>,
+    /// The standard input, if any.
+    pub input: Option<String>,
+}
+
+impl Call {
+    /// Creates a command without input.
+    pub fn new(program: &'static str, arguments: impl IntoIterator<Item = impl Into<String>>) -> Call {
+        Call { program, arguments: arguments.into_iter().map(Into::into).collect(), input: None }
+    }
+}
+
+/// Runs commands: on the system, or from recorded output.
+pub trait Commands {
+    /// Runs a command and returns its standard output.
+    ///
+    /// # Errors
+    /// Returns an error if the command is missing, fails, or does not end in time.
+    fn run(&self, call: &Call) -> Result<String, CommandError>;
+}
+
+/// Why a command failed.
+#[derive(Debug, Error)]
+pub enum CommandError {
+    /// The program is not installed.
+    #[error("{program} is not installed here: run this on a machine with Slurm's commands (a login node)")]
+    Absent {
+        /// The program.
+        program: &'static str,
+    },
+    /// The program cannot be run.
+    #[error("cannot run {program}: {source}")]
+    Run {
+        /// The program.
+        program: &'static str,
+        /// The error of the system.
+        source: io::Error,
+    },
+    /// The command did not end in time, and was killed.
+    #[error("{program} did not end within {seconds} s{}", partial_output(message))]
+    TimedOut {
+        /// The program.
+        program: &'static str,
+        /// The time limit in seconds.
+        seconds: u64,
+        /// What it had printed on standard error.
+        message: String,
+    },
+    /// The command failed.
+    #[error("{program}: {message}{}", kind.remedy())]
+    Failed {
+        /// The program.
+        program: &'static str,
+        /// What it printed on standard error, without its own name.
+        message: String,
+        /// The kind of failure.
+        kind: FailureKind,
+    },
+    /// slurmrestd, which replaces a command, failed.
+    #[error(transparent)]
+    Rest(#[from] RestError),
+}
+
+fn partial_output(message: &str) -> String {
+    if message.is_empty() { String::new() } else { format!("; it printed: {message}") }
+}
+
+/// The kind of a command's failure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FailureKind {
+    /// The user is not permitted to do this.
+    Denied,
+    /// slurmctld or slurmdbd does not respond.
+    Unreachable,
+    /// The site has no accounting.
+    NoAccounting,
+    /// There is no Slurm configuration.
+    NoConfiguration,
+    /// Any other failure.
+    Other,
+}
+
+impl FailureKind {
+    /// Classifies a message on standard error.
+    pub(crate) fn of(message: &str) -> FailureKind {
+        let message = message.to_ascii_lowercase();
+        let contains = |any: &[&str]| any.iter().any(|part| message.contains(part));
+        // Messages of slurm_errno.c and of the commands, 22.05 to 25.11.
+        if contains(&["accounting storage is disabled", "supported accounting_storage plugin"]) {
+            FailureKind::NoAccounting
+        } else if contains(&["permission denied", "access denied", "invalid user id", "not authorized", "privileges"]) {
+            FailureKind::Denied
+        } else if contains(&["configuration source", "cannot stat file", "dns srv lookup", "fetch config"]) {
+            FailureKind::NoConfiguration
+        } else if contains(&[
+            "unable to contact",
+            "connection refused",
+            "connect failure",
+            "connection timed out",
+            "timed out on send/recv",
+            "zero bytes",
+            "problem talking to the database",
+            "persistinit",
+            "no route to host",
+            "unable to connect",
+        ]) {
+            FailureKind::Unreachable
+        } else {
+            FailureKind::Other
+        }
+    }
+
+    pub(crate) fn remedy(self) -> &'static str {
+        match self {
+            FailureKind::Denied => "; request only what you may see, or run this as a user with AdminLevel Operator",
+            FailureKind::Unreachable => {
+                "; the daemon does not respond: try again, or ask its administrator (scontrol ping)"
+            }
+            FailureKind::NoAccounting => "; without slurmdbd there is no history to read",
+            FailureKind::NoConfiguration => "; run this where Slurm is configured, or set SLURM_CONF",
+            FailureKind::Other => "",
+        }
+    }
+}
+
+/// Runs Slurm's commands on this machine.
+#[derive(Clone, Debug)]
+pub struct LocalCommands {
+    /// The time limit of a command.
+    pub timeout: Duration,
+}
+
+impl Default for LocalCommands {
+    /// 2 minutes: `sacct` over months is slow, while commands give up on a dead controller after 10 s.
+    fn default() -> LocalCommands {
+        LocalCommands { timeout: Duration::from_secs(120) }
+    }
+}
+
+impl Commands for LocalCommands {
+    fn run(&self, call: &Call) -> Result<String, CommandError> {
+        let program = call.program;
+        let failed = |source: io::Error| match source.kind() {
+            io::ErrorKind::NotFound => CommandError::Absent { program },
+            _ => CommandError::Run { program, source },
+        };
+        let mut child = spawn(call).map_err(failed)?;
+        if let (Some(input), Some(mut pipe)) = (call.input.clone(), child.stdin.take()) {
+            // In a thread, since a command may print before it reads all of its input. A closed pipe shows in the exit status.
+            thread::spawn(move || pipe.write_all(input.as_bytes()));
+        }
+        let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
+        let deadline = Instant::now() + self.timeout;
+        // The exit counts, not the end of the pipes, which a child of the command may keep open.
+        let status = wait(&mut child, deadline).map_err(failed)?;
+        let text = |pipe: &Receiver<Vec<u8>>, timeout| {
+            String::from_utf8_lossy(&pipe.recv_timeout(timeout).unwrap_or_default()).into_owned()
+        };
+        let grace = Duration::from_secs(2);
+        match status {
+            None => {
+                let message = stderr_summary(program, &text(&err, grace));
+                Err(CommandError::TimedOut { program, seconds: self.timeout.as_secs(), message })
+            }
+            Some(status) if status.success() => Ok(text(&out, self.timeout)),
+            Some(_) => {
+                let mut message = stderr_summary(program, &text(&err, grace));
+                if message.is_empty() {
+                    message = stderr_summary(program, &text(&out, grace));
+                }
+                Err(CommandError::Failed { program, kind: FailureKind::of(&message), message: or_no_reason(message) })
+            }
+        }
+    }
+}
+
+fn or_no_reason(message: String) -> String {
+    if message.is_empty() { "it failed without a message".into() } else { message }
+}
+
+fn spawn(call: &Call) -> io::Result<Child> {
+    Command::new(call.program)
+        .args(&call.arguments)
+        // English messages, which are classified; complete array indices; times as seconds since 1970 where a command can
+        // print them, and in UTC where it cannot (sacct).
+        .env("LC_ALL", "C")
+        .env("SLURM_BITSTR_LEN", "0")
+        .env("SLURM_TIME_FORMAT", if call.program == "sacct" { "standard" } else { "%s" })
+        .env("TZ", "UTC0")
+        // The user's own defaults must not change the output.
+        .env_remove("SQUEUE_FORMAT")
+        .env_remove("SQUEUE_FORMAT2")
+        .env_remove("SQUEUE_SORT")
+        .env_remove("SQUEUE_STATES")
+        .env_remove("SQUEUE_USERS")
+        .env_remove("SQUEUE_PARTITION")
+        .env_remove("SQUEUE_ACCOUNT")
+        .env_remove("SQUEUE_QOS")
+        .env_remove("SACCT_FORMAT")
+        .env_remove("SLURM_CLUSTERS")
+        .env_remove("SHOW_UNITS")
+        .stdin(if call.input.is_some() { Stdio::piped() } else { Stdio::null() })
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+}
+
+/// Reads a pipe to its end in a thread.
+fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        let mut bytes = Vec::new();
+        if let Some(mut pipe) = pipe {
+            // On an error, what was read before it is used.
+            let _ = pipe.read_to_end(&mut bytes);
+        }
+        let _ = sender.send(bytes);
+    });
+    receiver
+}
+
+/// Returns the exit status, or `None` if the command was killed at the deadline.
+fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<std::process::ExitStatus>> {
+    let mut pause = Duration::from_millis(1);
+    loop {
+        if let Some(status) = child.try_wait()? {
+            return Ok(Some(status));
+        }
+        if Instant::now() >= deadline {
+            child.kill()?;
+            child.wait()?;
+            return Ok(None);
+        }
+        thread::sleep(pause);
+        pause = (pause * 2).min(Duration::from_millis(50));
+    }
+}
+
+/// Summarizes standard error: its distinct lines, without the name of the program.
+fn stderr_summary(program: &str, stderr: &str) -> String {
+    let prefix = format!("{program}: ");
+    let mut lines: Vec<&str> = Vec::new();
+    for line in stderr.lines() {
+        let line = line.strip_prefix(&prefix).unwrap_or(line);
+        let line = line.strip_prefix("error: ").or_else(|| line.strip_prefix("fatal: ")).unwrap_or(line).trim();
+        if !line.is_empty() && !lines.contains(&line) {
+            lines.push(line);
+        }
+    }
+    // The first lines state the cause; a command that retries repeats itself.
+    lines.truncate(4);
+    lines.join("; ")
+}
+
+/// Returns recorded output, for tests and for output from elsewhere.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedOutput {
+    texts: BTreeMap<String, String>,
+}
+
+impl RecordedOutput {
+    /// Adds the output of commands that begin like this (`squeue`, or `scontrol show node` without options).
+    pub fn with(mut self, command: &str, text: impl Into<String>) -> RecordedOutput {
+        self.texts.insert(command.to_string(), text.into());
+        self
+    }
+}
+
+impl Commands for RecordedOutput {
+    fn run(&self, call: &Call) -> Result<String, CommandError> {
+        let words = call.arguments.iter().map(String::as_str).filter(|a| !a.starts_with('-'));
+        let command = std::iter::once(call.program).chain(words).collect::<Vec<_>>().join(" ");
+        let known = self.texts.iter().rev().find(|(begin, _)| command.starts_with(begin.as_str()));
+        known.map(|(_, text)| text.clone()).ok_or(CommandError::Absent { program: call.program })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shell(script: &str, input: Option<&str>, timeout: Duration) -> Result<String, CommandError> {
+        let call = Call { input: input.map(String::from), ..Call::new("sh", ["-c", script]) };
+        LocalCommands { timeout }.run(&call)
+    }
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    #[test]
+    fn a_command_returns_its_output_or_the_cause_of_its_failure() {
+        assert_eq!(shell("echo out; echo err >&2", None, LONG).unwrap(), "out\n");
+        assert_eq!(shell("echo $TZ $SLURM_TIME_FORMAT $SLURM_BITSTR_LEN", None, LONG).unwrap(), "UTC0 %s 0\n");
+        assert_eq!(shell("tr a b", Some("banana"), LONG).unwrap(), "bbnbnb");
+        let error = shell("echo 'sh: error: Access/permission denied' >&2; exit 1", None, LONG).unwrap_err();
+        assert!(
+            error.to_string().starts_with("sh: Access/permission denied; request only what you may see"),
+            "{error}"
+        );
+        let error = shell("exit 3", None, LONG).unwrap_err();
+        assert_eq!(error.to_string(), "sh: it failed without a message");
+        let error = LocalCommands::default().run(&Call::new("no-such-command-of-slurm", ["x"])).unwrap_err();
+        assert!(error.to_string().starts_with("no-such-command-of-slurm is not installed here"), "{error}");
+    }
+
+    #[test]
+    fn more_output_than_a_pipe_holds_is_read_and_a_command_that_never_ends_is_killed() {
+        let text = shell("head -c 300000 /dev/zero | tr '\\0' x; head -c 300000 /dev/zero >&2", None, LONG).unwrap();
+        assert_eq!(text.len(), 300_000);
+        let late = shell("echo waiting >&2; exec sleep 30", None, Duration::from_millis(300)).unwrap_err();
+        assert!(late.to_string().contains("did not end within 0 s; it printed: waiting"), "{late}");
+        // A command that leaves a child with its pipes has ended all the same.
+        let begun = Instant::now();
+        assert!(shell("sleep 5 & exit 1", None, LONG).is_err());
+        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn failures_are_classified_by_their_message() {
+        for (message, kind) in [
+            (
+                "Couldn't get shares from controller: Unable to contact slurm controller (connect failure)",
+                FailureKind::Unreachable,
+            ),
+            ("Sending PersistInit msg: Connection refused", FailureKind::Unreachable),
+            ("Slurm accounting storage is disabled", FailureKind::NoAccounting),
+            ("You are not running a supported accounting_storage plugin", FailureKind::NoAccounting),
+            ("slurm_load_jobs error: Access/permission denied", FailureKind::Denied),
+            ("Could not establish a configuration source", FailureKind::NoConfiguration),
+            ("Invalid job format specification: x", FailureKind::Other),
+        ] {
+            assert_eq!(FailureKind::of(message), kind, "{message}");
+        }
+    }
+
+    #[test]
+    fn recorded_output_is_chosen_by_the_longest_matching_beginning() {
+        let recorded = RecordedOutput::default().with("scontrol show", "any").with("scontrol show node", "nodes");
+        let ask = |arguments: [&str; 3]| recorded.run(&Call::new("scontrol", arguments)).unwrap();
+        assert_eq!((ask(["-o", "show", "node"]), ask(["--all", "show", "config"])), ("nodes".into(), "any".into()));
+        assert!(matches!(recorded.run(&Call::new("sacct", ["-X"])), Err(CommandError::Absent { program: "sacct" })));
+    }
+}

@@ -1,0 +1,56 @@
+//! What a verb is given for policies, and the context of a run made from it.
+
+use evenhand_model::{AccountTree, Capacity, Resource, Weights, Workload};
+use evenhand_policies::equivalents::{Combine, Equivalents};
+use evenhand_policies::{Decay, Order, PolicyContext, PolicySettings, Registry};
+
+/// What a verb is given for policies: the part of a [`PolicyContext`] that is the same for all runs.
+#[derive(Clone, Debug)]
+pub struct PolicyInputs {
+    /// The policies that there are.
+    pub registry: Registry,
+    /// One weight a user.
+    pub weights: Weights,
+    /// The users' accounts, for policies that go by them.
+    pub accounts: Option<AccountTree>,
+    /// The settings of all policies.
+    pub settings: PolicySettings,
+    /// The structure that keeps users ordered: only the count of order events depends on it.
+    pub order: Order,
+}
+
+impl PolicyInputs {
+    /// Returns inputs with these weights, the built-in policies, and no accounts or settings.
+    pub fn new(weights: Weights) -> PolicyInputs {
+        PolicyInputs {
+            registry: Registry::built_in(),
+            weights,
+            accounts: None,
+            settings: PolicySettings::default(),
+            order: Order::Auto,
+        }
+    }
+
+    /// Returns the context of a run on a pool or site of this capacity.
+    pub fn context<'a>(
+        &'a self,
+        workload: &'a Workload,
+        capacity: &'a Capacity,
+        equivalents: Option<&'a Equivalents>,
+        decay: Option<Decay>,
+    ) -> PolicyContext<'a> {
+        PolicyContext::new(capacity, &self.weights)
+            .workload(workload)
+            .decay(decay)
+            .order(self.order)
+            .accounts(self.accounts.as_ref())
+            .equivalents(equivalents)
+            .settings(&self.settings)
+    }
+}
+
+/// Returns the processor equivalents of a pool, which counts as one machine; `None` if no resource is processors.
+pub fn pool_equivalents(resources: &[Resource], capacity: &Capacity) -> Option<Equivalents> {
+    let all = (0..capacity.width()).map(|r| capacity.exact_units(r).clone()).collect();
+    Equivalents::new(resources, [(1, all)], Combine::default()).ok()
+}

@@ -1,0 +1,108 @@
+//! The formats of traces, and the options of SWF, by their names on the command line.
+
+use std::fmt;
+use std::str::FromStr;
+
+use thiserror::Error;
+
+/// A name that is not one of the expected ones.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("found {what} {found:?}, expected one of {expected}")]
+pub struct ParseNameError {
+    what: &'static str,
+    found: String,
+    expected: String,
+}
+
+macro_rules! named {
+    ($(#[$doc:meta])* $T:ident, $what:literal, $($(#[$variant_doc:meta])* $variant:ident = $name:literal),+) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+        pub enum $T {
+            $($(#[$variant_doc])* $variant),+
+        }
+
+        impl $T {
+            /// All values, in the order of the documentation.
+            pub const ALL: &[$T] = &[$($T::$variant),+];
+
+            /// Returns the name on the command line.
+            pub const fn name(self) -> &'static str {
+                match self {
+                    $($T::$variant => $name),+
+                }
+            }
+        }
+
+        impl fmt::Display for $T {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(self.name())
+            }
+        }
+
+        impl FromStr for $T {
+            type Err = ParseNameError;
+            fn from_str(text: &str) -> Result<$T, ParseNameError> {
+                $T::ALL.iter().copied().find(|v| v.name() == text).ok_or_else(|| ParseNameError {
+                    what: $what,
+                    found: text.to_string(),
+                    expected: $T::ALL.iter().map(|v| v.name()).collect::<Vec<_>>().join(", "),
+                })
+            }
+        }
+    };
+}
+
+named!(
+    /// The format of a trace.
+    Format, "format",
+    /// Detected from the content.
+    #[default] Auto = "auto",
+    /// The Standard Workload Format of the Parallel Workloads Archive, version 2.2.
+    Swf = "swf",
+    /// The `task_events` of Google's ClusterData2011_2.
+    Google2011 = "google2011",
+    /// The seven columns of the SDRF authors' simulator.
+    SdrfCsv = "sdrf-csv",
+    /// What Slurm's `sacct -X -P --noconvert` prints.
+    Sacct = "sacct",
+    /// A Batsim JSON workload with delay profiles.
+    Batsim = "batsim",
+    /// Any table with a header, whose columns [`CsvColumns`](super::CsvColumns) defines.
+    Csv = "csv"
+);
+
+named!(
+    /// The unit of the memory fields of an SWF log; kilobytes in the standard.
+    MemoryUnit, "memory unit",
+    /// Bytes.
+    B = "B",
+    /// Kilobytes.
+    #[default] KB = "KB",
+    /// Megabytes.
+    MB = "MB"
+);
+
+named!(
+    /// What the memory fields of an SWF log refer to; each processor in the standard.
+    MemoryPer, "memory per",
+    /// Each processor.
+    #[default] Processor = "processor",
+    /// Each node; column 21 gives the number of nodes (`2:ppn=8`), which is 1 without it.
+    Node = "node",
+    /// The whole job.
+    Job = "job"
+);
+
+impl Format {
+    /// Returns the extensions of its files, before `.gz` or `.zst`.
+    pub(crate) const fn extensions(self) -> &'static [&'static str] {
+        match self {
+            Format::Auto => &["swf", "csv", "txt", "sacct", "json"],
+            Format::Swf => &["swf"],
+            Format::Google2011 | Format::SdrfCsv | Format::Csv => &["csv"],
+            Format::Sacct => &["txt", "sacct", "csv", "psv", "log"],
+            Format::Batsim => &["json"],
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Sources of a trace: files, folders of shards, standard input, bytes in memory. They are plain, gzip or zstd, which
+//! the first bytes decide.
+
+use std::fs::{self, File};
+use std::io::{self, Cursor, Read};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use crate::import::ImportError;
+
+/// The source of a trace, or of one part of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// A file, or a folder whose files with a matching extension are read in the order of their names.
+    Path(PathBuf),
+    /// Standard input.
+    Stdin,
+    /// Bytes in memory.
+    Bytes {
+        /// The name in messages.
+        name: String,
+        /// The content, compressed or not.
+        data: Vec<u8>,
+    },
+}
+
+impl Source {
+    /// Creates a source from an argument of a command line: `-` is standard input, anything else is a path.
+    pub fn from_argument(argument: impl Into<PathBuf>) -> Source {
+        let path = argument.into();
+        if path.as_os_str() == "-" { Source::Stdin } else { Source::Path(path) }
+    }
+}
+
+/// The progress of reading.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Progress {
+    /// The bytes read so far, before decompression.
+    pub read: u64,
+    /// The bytes of all sources, if all are regular files or in memory.
+    pub total: Option<u64>,
+}
+
+/// Reports to a callback how many bytes have been read.
+pub(crate) struct Meter<'a> {
+    report: Option<&'a (dyn Fn(Progress) + Sync)>,
+    read: AtomicU64,
+    total: Option<u64>,
+}
+
+impl<'a> Meter<'a> {
+    pub(crate) fn new(report: Option<&'a (dyn Fn(Progress) + Sync)>, shards: &[Shard]) -> Meter<'a> {
+        let total = shards.iter().map(Shard::size).sum();
+        Meter { report, read: AtomicU64::new(0), total }
+    }
+
+    fn add(&self, bytes: u64) {
+        if let Some(report) = self.report {
+            let read = self.read.fetch_add(bytes, Ordering::Relaxed) + bytes;
+            report(Progress { read, total: self.total });
+        }
+    }
+}
+
+enum Origin {
+    File(PathBuf),
+    Stdin,
+    Bytes(Vec<u8>),
+}
+
+/// One stream of rows: a file, standard input, or bytes in memory.
+pub(crate) struct Shard {
+    pub(crate) name: String,
+    origin: Origin,
+    /// The stream after its head was read, if it cannot be opened again (pipes).
+    open: Option<Blocks>,
+}
+
+impl Shard {
+    /// Returns the streams of `sources`; of folders, the files that end in one of `extensions` (before `.gz` or
+    /// `.zst`), in the order of their names.
+    pub(crate) fn of(sources: &[Source], extensions: &[&str]) -> Result<Vec<Shard>, ImportError> {
+        let mut shards = Vec::new();
+        let mut add = |name: String, origin| shards.push(Shard { name, origin, open: None });
+        for source in sources {
+            match source {
+                Source::Stdin => add("<stdin>".to_string(), Origin::Stdin),
+                Source::Bytes { name, data } => add(name.clone(), Origin::Bytes(data.clone())),
+                Source::Path(path) => {
+                    let io = |source| ImportError::Io { file: path.display().to_string(), source };
+                    if !fs::metadata(path).map_err(io)?.is_dir() {
+                        add(path.display().to_string(), Origin::File(path.clone()));
+                        continue;
+                    }
+                    let files = files_in(path, extensions).map_err(io)?;
+                    if files.is_empty() {
+                        let looked_for = extensions.iter().map(|e| format!("*.{e}")).collect::<Vec<_>>().join(", ");
+                        return Err(ImportError::NoShard { folder: path.display().to_string(), looked_for });
+                    }
+                    files.into_iter().for_each(|f| add(f.display().to_string(), Origin::File(f)));
+                }
+            }
+        }
+        Ok(shards)
+    }
+
+    fn size(&self) -> Option<u64> {
+        match &self.origin {
+            Origin::File(path) => fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|m| m.len()),
+            Origin::Stdin => None,
+            Origin::Bytes(data) => Some(data.len() as u64),
+        }
+    }
+
+    /// Returns the first kilobytes of the stream, decompressed, which remain to be read.
+    pub(crate) fn head(&mut self) -> Result<Vec<u8>, ImportError> {
+        let mut blocks = self.take()?;
+        let head = blocks.head()?.to_vec();
+        let again = match &self.origin {
+            Origin::File(path) => fs::metadata(path).is_ok_and(|m| m.is_file()),
+            Origin::Stdin => false,
+            Origin::Bytes(_) => true,
+        };
+        if !again {
+            self.open = Some(blocks);
+        }
+        Ok(head)
+    }
+
+    /// Opens the stream.
+    pub(crate) fn open(mut self) -> Result<Blocks, ImportError> {
+        self.take()
+    }
+
+    fn take(&mut self) -> Result<Blocks, ImportError> {
+        match self.open.take() {
+            Some(blocks) => Ok(blocks),
+            None => self.start(),
+        }
+    }
+
+    fn start(&self) -> Result<Blocks, ImportError> {
+        let mut block = BLOCK;
+        let raw: Box<dyn Read + Send> = match &self.origin {
+            Origin::File(path) => {
+                let io = |source| ImportError::Io { file: self.name.clone(), source };
+                Box::new(File::open(path).map_err(io)?)
+            }
+            Origin::Stdin => Box::new(io::stdin()),
+            Origin::Bytes(data) => {
+                // Tests and fuzzers import many small traces.
+                block = data.len().clamp(HEAD, BLOCK);
+                Box::new(Cursor::new(data.clone()))
+            }
+        };
+        Blocks::new(self.name.clone(), raw, block)
+    }
+}
+
+fn files_in(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
+    let mut files = Vec::new();
+    for entry in fs::read_dir(folder)? {
+        let path = entry?.path();
+        let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
+        let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+        let fits = extensions.iter().any(|e| plain.strip_suffix(e).is_some_and(|stem| stem.ends_with('.')));
+        if fits && !name.starts_with('.') && fs::metadata(&path)?.is_file() {
+            files.push(path);
+        }
+    }
+    files.sort();
+    Ok(files)
+}
+
+/// The size of a block: large enough that the search for its last line end is negligible, and within the L2 cache.
+const BLOCK: usize = 256 * 1024;
+/// The size of a head: enough to detect the format and to read the time of the first row.
+const HEAD: usize = 8 * 1024;
+/// The longest line. No format has longer ones, and a file without line ends must not fill the memory.
+const LONGEST_LINE: usize = 16 * 1024 * 1024;
+
+/// Reads a stream, decompressed, in blocks of whole lines. The partial line at the end of a block is moved to the next
+/// block, so memory holds one block.
+pub(crate) struct Blocks {
+    name: String,
+    compression: Option<&'static str>,
+    reader: Box<dyn Read + Send>,
+    block: usize,
+    buffer: Vec<u8>,
+    /// `buffer[given..filled]` has been read and not yet returned.
+    given: usize,
+    filled: usize,
+    ended: bool,
+    /// Stored bytes read since the last report to the meter.
+    unmetered: Arc<AtomicU64>,
+}
+
+/// Counts the stored bytes below the decompressor.
+struct Counted<R> {
+    reader: R,
+    count: Arc<AtomicU64>,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
+        let n = self.reader.read(into)?;
+        self.count.fetch_add(n as u64, Ordering::Relaxed);
+        Ok(n)
+    }
+}
+
+impl Blocks {
+    fn new(name: String, raw: Box<dyn Read + Send>, block: usize) -> Result<Blocks, ImportError> {
+        let unmetered = Arc::new(AtomicU64::new(0));
+        let mut raw = Counted { reader: raw, count: unmetered.clone() };
+        let mut magic = Vec::with_capacity(4);
+        (&mut raw).take(4).read_to_end(&mut magic).map_err(|source| ImportError::Io { file: name.clone(), source })?;
+        let gzip = magic.starts_with(&[0x1f, 0x8b]);
+        let zstd = magic == [0x28, 0xb5, 0x2f, 0xfd];
+        let raw = Cursor::new(magic).chain(raw);
+        let (reader, compression): (Box<dyn Read + Send>, _) = if gzip {
+            let buffered = io::BufReader::with_capacity(64 * 1024, raw);
+            (Box::new(flate2::bufread::MultiGzDecoder::new(buffered)), Some("gzip"))
+        } else if zstd {
+            let decoder = zstd::Decoder::new(raw).map_err(|source| ImportError::Io { file: name.clone(), source })?;
+            (Box::new(decoder), Some("zstd"))
+        } else {
+            (Box::new(raw), None)
+        };
+        let buffer = Vec::new();
+        Ok(Blocks { name, compression, reader, block, buffer, given: 0, filled: 0, ended: false, unmetered })
+    }
+
+    /// Reads until `wanted` bytes are held or the stream ends.
+    fn fill(&mut self, wanted: usize) -> Result<(), ImportError> {
+        if self.buffer.len() < wanted {
+            self.buffer.resize(wanted, 0);
+        }
+        while !self.ended && self.filled < wanted {
+            match self.reader.read(&mut self.buffer[self.filled..]) {
+                Ok(0) => self.ended = true,
+                Ok(n) => self.filled += n,
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(source) => return Err(self.failed(source)),
+            }
+        }
+        Ok(())
+    }
+
+    /// Classifies an error: of the decompressor, which means a damaged input, or of the operating system.
+    fn failed(&self, source: io::Error) -> ImportError {
+        let file = self.name.clone();
+        match self.compression {
+            Some(compression) if source.raw_os_error().is_none() => {
+                let truncated = source.kind() == io::ErrorKind::UnexpectedEof;
+                ImportError::Compression { file, compression, truncated, detail: source.to_string() }
+            }
+            _ => ImportError::Io { file, source },
+        }
+    }
+
+    /// Returns the first few kilobytes, which [`next`](Blocks::next) returns again.
+    fn head(&mut self) -> Result<&[u8], ImportError> {
+        self.fill(HEAD)?;
+        Ok(&self.buffer[..self.filled])
+    }
+
+    /// Returns the next whole lines, or `None` at the end. The last line may lack its line end.
+    pub(crate) fn next(&mut self, meter: &Meter<'_>) -> Result<Option<&[u8]>, ImportError> {
+        self.buffer.copy_within(self.given..self.filled, 0);
+        (self.filled, self.given) = (self.filled - self.given, 0);
+        let mut wanted = self.block;
+        loop {
+            self.fill(wanted)?;
+            meter.add(self.unmetered.swap(0, Ordering::Relaxed));
+            let held = &self.buffer[..self.filled];
+            let whole = if self.ended { Some(held.len()) } else { memchr::memrchr(b'\n', held).map(|at| at + 1) };
+            if let Some(whole) = whole {
+                self.given = whole;
+                return Ok((whole > 0).then(|| &self.buffer[..whole]));
+            }
+            if wanted >= LONGEST_LINE {
+                return Err(ImportError::LongLine { file: self.name.clone(), bytes: LONGEST_LINE });
+            }
+            wanted = (wanted * 2).min(LONGEST_LINE);
+        }
+    }
+
+    /// Returns the rest of the stream, for formats that are one document.
+    pub(crate) fn rest(mut self, meter: &Meter<'_>) -> Result<Vec<u8>, ImportError> {
+        while !self.ended {
+            self.fill((self.filled + 1).next_power_of_two().max(self.block))?;
+            meter.add(self.unmetered.swap(0, Ordering::Relaxed));
+        }
+        self.buffer.truncate(self.filled);
+        Ok(self.buffer.split_off(self.given))
+    }
+}

@@ -1,0 +1,136 @@
+//! Writes the results of all tasks of a run.
+
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use evenhand_documents::{Cell, push_record};
+use evenhand_model::files::replace_file;
+use evenhand_model::{NO_TIME, Span, Time, UserId};
+use parquet::basic::Compression;
+use parquet::data_type::ByteArray;
+
+use super::encode::{Column, Packing, byte_arrays, write_file};
+use super::write::WriteError;
+use super::{StoreError, name};
+
+/// The state of a task at the end of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum TaskState {
+    /// The task finished.
+    Completed,
+    /// The task started and did not finish.
+    Running,
+    /// The task did not start.
+    Waiting,
+    /// The task is larger than the pool.
+    Rejected,
+}
+
+impl TaskState {
+    const ALL: [TaskState; 4] = [TaskState::Completed, TaskState::Running, TaskState::Waiting, TaskState::Rejected];
+
+    /// Returns the name in files: `completed`, `running`, `waiting`, `rejected`.
+    pub fn name(self) -> &'static str {
+        match self {
+            TaskState::Completed => "completed",
+            TaskState::Running => "running",
+            TaskState::Waiting => "waiting",
+            TaskState::Rejected => "rejected",
+        }
+    }
+}
+
+/// The tasks of a run as columns of the same length, one entry per task.
+#[derive(Clone, Copy, Debug)]
+pub struct TaskResults<'a> {
+    /// The names of the users, indexed by [`UserId`].
+    pub users: &'a [String],
+    /// The row of the task in the workload.
+    pub row: &'a [u32],
+    /// The user.
+    pub user: &'a [UserId],
+    /// The time of submission.
+    pub submit: &'a [Time],
+    /// The start in the run, in nanoseconds, or [`NO_TIME`] if the task did not start.
+    pub start: &'a [u64],
+    /// The run time.
+    pub duration: &'a [Span],
+    /// The state at the end of the run.
+    pub state: &'a [TaskState],
+}
+
+impl TaskResults<'_> {
+    fn len(&self) -> usize {
+        let rows = self.row.len();
+        let lens = [self.user.len(), self.submit.len(), self.start.len(), self.duration.len(), self.state.len()];
+        assert!(lens.iter().all(|&l| l == rows), "columns of the same length");
+        rows
+    }
+
+    fn start(&self, i: usize) -> Option<u64> {
+        Some(self.start[i]).filter(|&ns| ns != NO_TIME)
+    }
+
+    fn wait(&self, i: usize) -> Option<u64> {
+        self.start(i).map(|ns| ns.saturating_sub(self.submit[i].nanos()))
+    }
+}
+
+/// Writes results as Parquet: `row`, `user`, `submit_ns`, `start_ns` (null: not started),
+/// `duration_ns`, `wait_ns` (null: not started), `state`.
+///
+/// The encoding favours speed over size: a study writes one such file per run.
+///
+/// # Errors
+/// Returns an error if the file cannot be written; an older file is unchanged then.
+///
+/// # Panics
+/// Panics if the columns differ in length or refer to a user who does not exist.
+pub fn write_task_results(path: &Path, t: &TaskResults<'_>) -> Result<(), StoreError> {
+    let rows = t.len();
+    replace_file(path, |file| {
+        let states = TaskState::ALL.map(|s| ByteArray::from(s.name())).to_vec();
+        let columns = [
+            Column::int64("row", Packing::Delta, |i| i64::from(t.row[i]))?,
+            Column::text(name::USER, byte_arrays(t.users), |i| t.user[i].index())?,
+            Column::int64(name::SUBMIT, Packing::Delta, |i| t.submit[i].nanos() as i64)?,
+            Column::nullable_int64(name::START, |i| t.start(i).map(|ns| ns as i64))?,
+            Column::int64(name::DURATION, Packing::Plain, |i| t.duration[i].nanos() as i64)?,
+            Column::nullable_int64("wait_ns", |i| t.wait(i).map(|ns| ns as i64))?,
+            Column::text("state", states, |i| t.state[i] as usize)?,
+        ];
+        write_file(BufWriter::new(file), &columns, rows, Compression::SNAPPY, Vec::new())?;
+        Ok(())
+    })
+    .map_err(|e: WriteError| e.at(path))
+}
+
+/// Writes results as CSV with times in seconds and nine decimals: `row`, `user`, `submit_s`, `start_s`, `duration_s`,
+/// `wait_s`, `state`. The start and wait of a task that did not start are empty.
+///
+/// # Errors
+/// Returns an error if the file cannot be written; an older file is unchanged then.
+///
+/// # Panics
+/// Panics if the columns differ in length or refer to a user who does not exist.
+pub fn write_task_results_csv(path: &Path, t: &TaskResults<'_>) -> Result<(), StoreError> {
+    replace_file(path, |file| csv(&mut BufWriter::new(file), t))
+        .map_err(|source: io::Error| StoreError::Io { path: path.into(), source })
+}
+
+fn csv(out: &mut impl Write, t: &TaskResults<'_>) -> io::Result<()> {
+    let mut line = Vec::new();
+    let columns = ["row", "user", "submit_s", "start_s", "duration_s", "wait_s", "state"];
+    push_record(&mut line, &columns.map(Cell::Text));
+    out.write_all(&line)?;
+    for i in 0..t.len() {
+        let times = [Some(t.submit[i].nanos()), t.start(i), Some(t.duration[i].nanos()), t.wait(i)];
+        let [submit, start, duration, wait] = times.map(Cell::Seconds);
+        let (row, user) = (Cell::Count(u64::from(t.row[i])), Cell::Text(&t.users[t.user[i].index()]));
+        line.clear();
+        push_record(&mut line, &[row, user, submit, start, duration, wait, Cell::Text(t.state[i].name())]);
+        out.write_all(&line)?;
+    }
+    out.flush()
+}

@@ -1,0 +1,5 @@
+//! `evenhand` with one more policy.
+
+fn main() -> std::process::ExitCode {
+    evenhand::cli().policy(my_policy::REGISTRATION).main()
+}

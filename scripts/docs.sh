@@ -1,0 +1,26 @@
+#!/usr/bin/env bash
+# Builds the documentation as a site into target/book and checks it: every link, anchor, image, file and test that a page names.
+#   scripts/docs.sh          everything; installs mdbook into .tools if it is missing
+#   scripts/docs.sh links    only the checks of the sources, which need no mdbook
+# A problem is reported as FILE:LINE: what is wrong; the exit status is then 1. No network is used after mdbook is there.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+MDBOOK=0.5.4
+export PATH="$PWD/.tools/bin:$PATH"
+
+python3 scripts/docs.py sources
+[ "${1:-}" != links ] || exit 0
+
+if [ "$(mdbook --version 2>/dev/null)" != "mdbook v$MDBOOK" ]; then
+    echo "installing mdbook $MDBOOK into .tools"
+    # Only what building a searchable book needs; unoptimised, as compiling takes longer than building the book.
+    CARGO_TARGET_DIR="$PWD/.tools/target/mdbook" CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --debug --root .tools --locked \
+        --version "$MDBOOK" --no-default-features --features search mdbook
+    rm -rf .tools/target/mdbook
+fi
+
+book=${CARGO_TARGET_DIR:-$PWD/target}/book
+rm -rf "$book"
+mdbook build docs --dest-dir "$book"
+python3 scripts/docs.py site "$book"
