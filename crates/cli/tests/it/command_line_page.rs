@@ -49,7 +49,7 @@ fn options(text: &str, begins: impl Fn(&str) -> bool) -> Vec<String> {
 }
 
 #[test]
-fn the_page_names_every_verb_and_every_option() {
+fn the_page_documents_every_verb_and_every_option() {
     let (verbs, sections) = (verbs(), sections());
     let anywhere = ["Common options", "Trace options"].map(|name| sections[name]).concat();
     let mut missing = Vec::new();

@@ -229,7 +229,7 @@ fn queue_jobs() -> Vec<QueueJob> {
 }
 
 #[test]
-fn slurm_plan_gives_the_order_of_the_same_policy_asked_directly() {
+fn slurm_plan_gives_the_same_order_as_the_policy_itself() {
     let jobs = queue_jobs();
     let line = |(at, (user, submit, start, minutes, cpus, mem, partition)): (usize, &QueueJob)| {
         let (state, start) = start.map_or(("PENDING", "N/A".to_string()), |start| ("RUNNING", start.to_string()));
@@ -321,7 +321,7 @@ fn slurm_plan_gives_the_order_of_the_same_policy_asked_directly() {
 }
 
 #[test]
-fn slurm_plan_goes_by_the_site_s_own_weights_unless_settings_say_otherwise() {
+fn slurm_plan_uses_the_sites_own_weights_unless_settings_override_them() {
     // Ann submitted first, in the partition with the lower factor.
     let text = "1|1|N/A|ann|art|long|PENDING|Priority|100|100|N/A|1:00|5|0|(null)|(null)|1|cpu=1,mem=10M,node=1\n\
         2|2|N/A|bob|art|short|PENDING|Priority|200|200|N/A|1:00|5|0|(null)|(null)|1|cpu=1,mem=10M,node=1\n";
@@ -363,7 +363,7 @@ fn slurm_plan_goes_by_the_site_s_own_weights_unless_settings_say_otherwise() {
 /// No file of a product outside `policies` has the name of a policy as a text. `reproduce` may: its experiments are about
 /// certain policies. Mechanisms, metrics of heaviness and schedulers of processes have names of their own.
 #[test]
-fn no_crate_knows_a_policy_by_name() {
+fn no_crate_but_policies_contains_a_policys_name() {
     let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();
     let own_names = ["policies", "reproduce", "mechanisms", "heaviness", "processes"];
     // A default of an option that is no policy: the mechanism drf, of `allocate` and `timeline`; the name of a TOML key;
@@ -406,7 +406,7 @@ fn no_crate_knows_a_policy_by_name() {
 
 #[test]
 fn errors_are_typed_and_name_what_is_wrong() {
-    // What a setting refuses is refused before anything runs, also of policies that are not used.
+    // What a setting assert_rejects is refused before anything runs, also of policies that are not used.
     let registry = Registry::built_in();
     let capacity =
         Capacity::new(&[Resource::new("cpu", "")], vec![Quantity::parse("4").unwrap().exact().clone()]).unwrap();

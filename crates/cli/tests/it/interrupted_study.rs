@@ -5,13 +5,13 @@
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-use crate::bench::{Bench, Ran};
+use crate::test_folder::{ProgramOutput, TestFolder};
 
 #[test]
-fn finished_runs_stay_usable_and_the_same_command_completes_them() {
-    let bench = Bench::new();
+fn an_interrupted_study_keeps_finished_runs_and_the_same_command_completes_it() {
+    let folder = TestFolder::new();
     let generate = ["workload", "generate", "--tasks", "150000", "--users", "300", "--days", "1", "-o", "w.parquet"];
-    bench.run(&generate).done();
+    folder.run(&generate).assert_succeeds();
     let study = [
         "study",
         "w.parquet",
@@ -30,9 +30,9 @@ fn finished_runs_stay_usable_and_the_same_command_completes_them() {
         "json",
     ];
     let all_runs = 5 * (3 + 3);
-    let child = bench.command(&study).spawn().unwrap();
+    let child = folder.command(&study).spawn().unwrap();
     let finished = || {
-        std::fs::read_dir(bench.path("out/runs"))
+        std::fs::read_dir(folder.path("out/runs"))
             .map_or(0, |d| d.filter(|e| e.as_ref().unwrap().path().extension().is_some_and(|x| x == "json")).count())
     };
     let begun = Instant::now();
@@ -41,24 +41,24 @@ fn finished_runs_stay_usable_and_the_same_command_completes_them() {
         std::thread::sleep(Duration::from_millis(5));
     }
     assert!(Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap().success());
-    let ran = Ran::of(child.wait_with_output().unwrap());
-    assert_eq!(ran.status, 3, "{ran:?}");
-    assert!(ran.stderr.contains("interrupted") && ran.stderr.contains("same command"), "{}", ran.stderr);
-    bench.holds_nothing_half_written();
+    let output = ProgramOutput::of(child.wait_with_output().unwrap());
+    assert_eq!(output.status, 3, "{output:?}");
+    assert!(output.stderr.contains("interrupted") && output.stderr.contains("same command"), "{}", output.stderr);
+    folder.assert_no_temporary_files();
 
     // What is there is whole, and what is not is named.
-    let summary = bench.json("out/summary.json");
-    assert_eq!(ran.json(), summary);
+    let summary = folder.json("out/summary.json");
+    assert_eq!(output.json(), summary);
     let (runs, missing) = (summary["runs"].as_array().unwrap(), summary["missing"].as_array().unwrap());
     assert!(runs.len() >= 3 && !missing.is_empty(), "{} runs, {missing:?}", runs.len());
     assert_eq!(runs.len() + missing.len(), all_runs);
     for id in missing {
-        assert!(ran.stderr.contains(id.as_str().unwrap()), "{id} is not in: {}", ran.stderr);
-        assert!(bench.read("out/index.html").contains(id.as_str().unwrap()), "the report names {id}");
+        assert!(output.stderr.contains(id.as_str().unwrap()), "{id} is not in: {}", output.stderr);
+        assert!(folder.read("out/index.html").contains(id.as_str().unwrap()), "the report names {id}");
     }
 
     // The same command does only the rest: what was finished keeps even its time.
-    let whole = bench.run(&study).done().json();
+    let whole = folder.run(&study).assert_succeeds().json();
     assert!(whole["missing"].as_array().unwrap().is_empty());
     let completed = whole["runs"].as_array().unwrap();
     assert_eq!(completed.len(), all_runs);

@@ -1,4 +1,4 @@
-//! A folder to work in and the program to run there.
+//! A temporary folder in which tests run the program, and assertions on its output.
 
 use std::collections::BTreeSet;
 use std::io::Write;
@@ -24,38 +24,38 @@ pub(crate) const SWF: &str = "\
 2 5 1 10 4 -1 -1 4 10 -1 1 2 1 1 1 -1 -1 -1
 ";
 
-/// What a run of the program left.
+/// Exit status and output of a run of the program.
 #[derive(Debug)]
-pub(crate) struct Ran {
+pub(crate) struct ProgramOutput {
     pub(crate) status: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
 }
 
-impl Ran {
-    pub(crate) fn of(output: Output) -> Ran {
-        Ran {
-            // A signal has no code: -1 is no status the program may have.
+impl ProgramOutput {
+    pub(crate) fn of(output: Output) -> ProgramOutput {
+        ProgramOutput {
+            // A process that a signal ended has no code; the program never exits with -1.
             status: output.status.code().unwrap_or(-1),
             stdout: String::from_utf8(output.stdout).unwrap(),
             stderr: String::from_utf8(output.stderr).unwrap(),
         }
     }
 
-    /// It did what was asked.
+    /// Asserts that the program exited with status 0.
     #[track_caller]
-    pub(crate) fn done(self) -> Ran {
+    pub(crate) fn assert_succeeds(self) -> ProgramOutput {
         assert_eq!(self.status, 0, "{self:?}");
         self
     }
 
-    /// It refused with this status and a sentence that says all of this.
+    /// Asserts that the program exited with this status, without a result, and with an error that contains all parts.
     #[track_caller]
-    pub(crate) fn refused(self, status: i32, says: &[&str]) -> Ran {
+    pub(crate) fn assert_fails(self, status: i32, expected: &[&str]) -> ProgramOutput {
         assert_eq!(self.status, status, "{self:?}");
-        assert!(self.stdout.is_empty(), "a refusal prints no result: {self:?}");
+        assert!(self.stdout.is_empty(), "a failure prints no result: {self:?}");
         assert!(!self.stderr.contains("panicked"), "{self:?}");
-        for part in says {
+        for part in expected {
             assert!(self.stderr.contains(part), "{part:?} is not in: {}", self.stderr);
         }
         self
@@ -67,20 +67,20 @@ impl Ran {
 }
 
 /// A temporary folder in which the program runs.
-pub(crate) struct Bench {
+pub(crate) struct TestFolder {
     dir: tempfile::TempDir,
 }
 
-impl Bench {
-    pub(crate) fn new() -> Bench {
-        Bench { dir: tempfile::tempdir().unwrap() }
+impl TestFolder {
+    pub(crate) fn new() -> TestFolder {
+        TestFolder { dir: tempfile::tempdir().unwrap() }
     }
 
-    /// With one file in it.
-    pub(crate) fn with(name: &str, content: impl AsRef<[u8]>) -> Bench {
-        let bench = Bench::new();
-        bench.write(name, content);
-        bench
+    /// Returns a folder with one file in it.
+    pub(crate) fn with(name: &str, content: impl AsRef<[u8]>) -> TestFolder {
+        let folder = TestFolder::new();
+        folder.write(name, content);
+        folder
     }
 
     pub(crate) fn path(&self, name: &str) -> PathBuf {
@@ -106,41 +106,42 @@ impl Bench {
         command
     }
 
-    pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        Ran::of(self.command(args).output().unwrap())
+    pub(crate) fn run(&self, args: &[&str]) -> ProgramOutput {
+        ProgramOutput::of(self.command(args).output().unwrap())
     }
 
-    /// With `input` on standard input.
-    pub(crate) fn run_with_input(&self, args: &[&str], input: &[u8]) -> Ran {
+    /// Runs the program with `input` on standard input.
+    pub(crate) fn run_with_input(&self, args: &[&str], input: &[u8]) -> ProgramOutput {
         let mut child = self.command(args).stdin(Stdio::piped()).spawn().unwrap();
         let mut stdin = child.stdin.take().unwrap();
-        // A program that refuses early closes the pipe: not this side's business.
+        // A program that fails early closes the pipe, which is no error of the test.
         let _ = stdin.write_all(input);
         drop(stdin);
-        Ran::of(child.wait_with_output().unwrap())
+        ProgramOutput::of(child.wait_with_output().unwrap())
     }
 
-    /// Runs what must be refused, and holds the folder against what it was before.
+    /// Asserts that the program fails with this status and leaves the folder unchanged.
     #[track_caller]
-    pub(crate) fn refuses(&self, args: &[&str], status: i32, says: &[&str]) -> Ran {
+    pub(crate) fn assert_rejects(&self, args: &[&str], status: i32, expected: &[&str]) -> ProgramOutput {
         let before = self.files();
-        let ran = self.run(args).refused(status, says);
-        assert_eq!(self.files(), before, "nothing is left behind");
-        ran
+        let output = self.run(args).assert_fails(status, expected);
+        assert_eq!(self.files(), before, "the program changes no file");
+        output
     }
 
-    /// Every file and folder, relative.
+    /// Returns the relative paths of all files and folders.
     pub(crate) fn files(&self) -> BTreeSet<PathBuf> {
         let mut found = BTreeSet::new();
         walk(self.dir.path(), self.dir.path(), &mut found);
         found
     }
 
-    /// No temporary file of the program's is anywhere.
+    /// Asserts that the program left no temporary file.
     #[track_caller]
-    pub(crate) fn holds_nothing_half_written(&self) {
-        let halves: Vec<PathBuf> = self.files().into_iter().filter(|p| p.to_string_lossy().contains(".tmp")).collect();
-        assert!(halves.is_empty(), "{halves:?}");
+    pub(crate) fn assert_no_temporary_files(&self) {
+        let temporary: Vec<PathBuf> =
+            self.files().into_iter().filter(|p| p.to_string_lossy().contains(".tmp")).collect();
+        assert!(temporary.is_empty(), "{temporary:?}");
     }
 }
 
@@ -154,11 +155,11 @@ fn walk(root: &Path, dir: &Path, found: &mut BTreeSet<PathBuf>) {
     }
 }
 
-/// `content` packed by a tool of the system; `None` (and why, on stderr) if it is not there.
-pub(crate) fn packed(tool: &str, content: &str) -> Option<Vec<u8>> {
+/// Compresses `content` with a program of the system; returns `None`, with a note on stderr, if it is not installed.
+pub(crate) fn compressed(tool: &str, content: &str) -> Option<Vec<u8>> {
     let child = Command::new(tool).arg("-c").stdin(Stdio::piped()).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = child else {
-        eprintln!("skipped: there is no {tool}");
+        eprintln!("skipped: {tool} is not installed");
         return None;
     };
     child.stdin.take().unwrap().write_all(content.as_bytes()).unwrap();

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::bench::Bench;
+use crate::test_folder::TestFolder;
 
 /// ann fills the two processors and queues more of the same; bob, who comes a second later, waits for both of hers
 /// though nothing of his runs.
@@ -18,10 +18,10 @@ const QUEUE: &str = "\
 ";
 
 fn audit(args: &[&str]) -> Value {
-    let bench = Bench::with("queue.swf", QUEUE);
-    let ran = bench.run(&[&["audit", "--history", "queue.swf", "--format", "json"], args].concat());
-    assert_eq!(ran.status, 1, "{ran:?}");
-    serde_json::from_str(&ran.stdout).unwrap()
+    let folder = TestFolder::with("queue.swf", QUEUE);
+    let output = folder.run(&[&["audit", "--history", "queue.swf", "--format", "json"], args].concat());
+    assert_eq!(output.status, 1, "{output:?}");
+    serde_json::from_str(&output.stdout).unwrap()
 }
 
 fn complaint_s(properties: &Value, name: &str) -> f64 {
@@ -30,7 +30,7 @@ fn complaint_s(properties: &Value, name: &str) -> f64 {
 }
 
 #[test]
-fn a_policy_leaves_less_to_complain_of_than_the_queue_did() {
+fn a_policy_causes_fewer_complaints_than_the_recorded_queue() {
     let found = audit(&["--policy", "fifo,drf"]);
     let [fifo, drf] = found["policies"].as_array().unwrap().as_slice() else { panic!("{found}") };
     // bob waited from 1 to 200; under drf he has the first processor that is free, at 100.
@@ -46,12 +46,12 @@ fn a_policy_leaves_less_to_complain_of_than_the_queue_did() {
 }
 
 #[test]
-fn policies_that_are_none_and_memories_of_no_policy() {
-    let bench = Bench::with("queue.swf", QUEUE);
-    let run = |args: &[&str]| bench.run(&[&["audit", "--history", "queue.swf"], args].concat());
-    run(&["--policy", "fair"]).refused(2, &["--policy: found \"fair\", expected one of: fifo, drf"]);
-    run(&["--policy", "sdrf", "--half-life", "0s"]).refused(2, &["the half-life is 0"]);
-    run(&["--half-life", "8d"]).refused(2, &["--policy"]);
+fn unknown_policies_and_half_lives_without_a_policy_are_rejected() {
+    let folder = TestFolder::with("queue.swf", QUEUE);
+    let run = |args: &[&str]| folder.run(&[&["audit", "--history", "queue.swf"], args].concat());
+    run(&["--policy", "fair"]).assert_fails(2, &["--policy: found \"fair\", expected one of: fifo, drf"]);
+    run(&["--policy", "sdrf", "--half-life", "0s"]).assert_fails(2, &["the half-life is 0"]);
+    run(&["--half-life", "8d"]).assert_fails(2, &["--policy"]);
 }
 
 /// Eight processors. chem fills them for two days, and asks for more; physics and bio wait for what is theirs. In the
@@ -70,19 +70,25 @@ JobID|User|Account|Partition|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqT
 
 const SHARES: &str = "[[account]]\nname = \"physics\"\nshares = 2\n[[account]]\nname = \"bio\"\n";
 
-fn accounting() -> Bench {
-    let bench = Bench::with("jobs.txt", ACCOUNTING);
-    bench.write("shares.toml", SHARES);
-    bench
+fn accounting() -> TestFolder {
+    let folder = TestFolder::with("jobs.txt", ACCOUNTING);
+    folder.write("shares.toml", SHARES);
+    folder
 }
 
 #[test]
-fn accounts_against_what_they_were_entitled_to() {
-    let bench = accounting();
-    let ran = bench.run(&["audit", "--history", "jobs.txt", "--accounts", "shares.toml", "--format", "json"]);
-    assert_eq!(ran.status, 1, "{ran:?}");
-    assert!(ran.stderr.contains("shares.toml: directly under the root, with 1 share each"), "{}", ran.stderr);
-    let found = &ran.json()["entitlements"];
+fn use_of_accounts_is_compared_with_their_entitlements() {
+    let folder = accounting();
+    let output = folder.run(&["audit", "--history", "jobs.txt", "--accounts", "shares.toml", "--format", "json"]);
+    assert_eq!(output.status, 1, "{output:?}");
+    assert!(
+        output
+            .stderr
+            .contains("shares.toml: accounts of the workload that the file does not name, which get 1 share each"),
+        "{}",
+        output.stderr
+    );
+    let found = &output.json()["entitlements"];
     let weeks: Vec<&Value> = found["weeks"].as_array().unwrap().iter().map(|w| &w["label"]).collect();
     assert_eq!(weeks, ["2026-03-02", "2026-03-09"]);
     assert_eq!(
@@ -101,9 +107,9 @@ fn accounts_against_what_they_were_entitled_to() {
         ["entitled", "entitled_among_active", "wanted", "got", "unmet", "over"]
             .map(|key| u[key].as_f64().unwrap().round())
     };
-    // The first week has 160 of its hours in this past. physics waited 36 h for 4, and ran them for 24.
+    // The first week has 160 of its hours in this past. physics waited 36 h for 4, and output them for 24.
     assert_eq!(numbers(0, "physics"), [640.0, 640.0, 240.0, 96.0, 144.0, 0.0]);
-    // bio waited 48 h for 2, and ran them for 12.
+    // bio waited 48 h for 2, and output them for 12.
     assert_eq!(numbers(0, "bio"), [320.0, 320.0, 120.0, 24.0, 96.0, 0.0]);
     // chem: 8 of 8 for 48 h, then 4, and 4 more waited for 35 h. It was entitled to all until Monday 20:00, to a third
     // for 12 h, a quarter until Thursday 08:00, half until 20:00, all from then on.
@@ -141,7 +147,7 @@ fn accounts_against_what_they_were_entitled_to() {
     );
     assert!(found["levels"][1].get("weeks").is_none(), "users' weeks are in the CSV");
     // Where clocks are nine hours behind, that Monday's morning was Sunday's evening.
-    let ran = bench.run(&[
+    let output = folder.run(&[
         "audit",
         "--history",
         "jobs.txt",
@@ -152,65 +158,74 @@ fn accounts_against_what_they_were_entitled_to() {
         "--utc-offset",
         "-9",
     ]);
-    let weeks = &ran.json()["entitlements"]["weeks"];
+    let weeks = &output.json()["entitlements"]["weeks"];
     assert_eq!((&weeks[0]["label"], &weeks[0]["until"]), (&"2026-02-23".into(), &"2026-03-02 00:00".into()));
     assert_eq!(weeks.as_array().unwrap().len(), 3);
 }
 
 #[test]
-fn a_report_for_a_users_meeting() {
-    let bench = accounting();
-    let run = |out: &str| bench.run(&["audit", "--history", "jobs.txt", "--accounts", "shares.toml", "--out", out]);
-    let ran = run("one");
-    assert_eq!(ran.status, 1, "{ran:?}");
+fn out_writes_a_page_with_figures_and_data() {
+    let folder = accounting();
+    let run = |out: &str| folder.run(&["audit", "--history", "jobs.txt", "--accounts", "shares.toml", "--out", out]);
+    let output = run("one");
+    assert_eq!(output.status, 1, "{output:?}");
     let sentence = "In the week of 2026-03-02 account physics was entitled to 50.0 % of cpu among active accounts, demanded \
                     18.8 % and received 7.5 %. It received 144 cpu-hours less than its share while it had at least that \
                     much waiting. Overuse meanwhile: chem (144 cpu-hours).";
-    assert!(ran.stdout.contains(sentence), "{}", ran.stdout);
-    assert!(ran.stderr.contains("index.html and its data"), "{}", ran.stderr);
-    let page = bench.read("one/index.html");
+    assert!(output.stdout.contains(sentence), "{}", output.stdout);
+    assert!(output.stderr.contains("index.html and its data"), "{}", output.stderr);
+    let page = folder.read("one/index.html");
     assert!(page.replace(['\u{a0}', '\u{202f}'], " ").contains(sentence));
     assert!(page.contains("never started (1)"), "what the import left out");
-    let weeks = bench.read("one/weeks.csv");
+    let weeks = folder.read("one/weeks.csv");
     assert_eq!(weeks.lines().count(), 1 + 6 + 6, "{weeks}");
     assert!(
         weeks.contains("\naccount,physics,2026-03-02,1772438400,1773014400,cpu,,1280,0.5,0.5,640,640,240,96,144,0\n"),
         "{weeks}"
     );
-    assert_eq!(bench.read("one/complaints.csv").lines().count(), 1 + 3 + 3);
+    assert_eq!(folder.read("one/complaints.csv").lines().count(), 1 + 3 + 3);
     run("two");
     for name in ["index.html", "weeks.csv", "waited-while.csv", "complaints.csv", "figures/weeks-cpu-physics.svg"] {
-        assert_eq!(bench.read(&format!("one/{name}")), bench.read(&format!("two/{name}")), "{name}");
+        assert_eq!(folder.read(&format!("one/{name}")), folder.read(&format!("two/{name}")), "{name}");
     }
     // Without a file the trace's own accounts share equally.
-    let ran = bench.run(&["audit", "--history", "jobs.txt", "--out", "three"]);
-    assert!(ran.stdout.contains("Shares: Not given: the trace's accounts have equal shares"), "{}", ran.stdout);
-    let physics = ran.stdout.lines().find(|line| line.starts_with("physics ")).unwrap();
+    let output = folder.run(&["audit", "--history", "jobs.txt", "--out", "three"]);
+    assert!(output.stdout.contains("Shares: Not given: the trace's accounts have equal shares"), "{}", output.stdout);
+    let physics = output.stdout.lines().find(|line| line.starts_with("physics ")).unwrap();
     assert_eq!(physics.split_whitespace().nth(1), Some("33.3"));
 }
 
 #[test]
-fn a_trace_without_accounts_is_told_of_by_user() {
-    let bench = Bench::with("queue.swf", QUEUE);
-    let ran = bench.run(&["audit", "--history", "queue.swf", "--out", "out", "--format", "json"]);
-    let found = &ran.json()["entitlements"];
+fn a_trace_without_accounts_is_reported_by_user() {
+    let folder = TestFolder::with("queue.swf", QUEUE);
+    let output = folder.run(&["audit", "--history", "queue.swf", "--out", "out", "--format", "json"]);
+    let found = &output.json()["entitlements"];
     assert_eq!(found["levels"].as_array().unwrap().len(), 1);
     assert_eq!((&found["levels"][0]["kind"], &found["weeks"][0]["label"]), (&"user".into(), &"week 1".into()));
     assert!(found["weeks_are"].as_str().unwrap().contains("no dates"));
     // bob waits from 1 to 200 for the one processor that is his, while ann holds both.
     let complaint = &found["levels"][0]["complaints"][0];
     assert_eq!((complaint["from_s"].as_f64(), complaint["until_s"].as_f64()), (Some(1.0), Some(200.0)));
-    bench.write("weights.csv", "user,weight\n1,3\n2,1\n");
-    let ran =
-        bench.run(&["audit", "--history", "queue.swf", "--out", "out", "--weights", "weights.csv", "--format", "json"]);
-    assert_eq!(ran.json()["entitlements"]["levels"][0]["parties"][0]["share"], 0.75);
+    folder.write("weights.csv", "user,weight\n1,3\n2,1\n");
+    let output = folder.run(&[
+        "audit",
+        "--history",
+        "queue.swf",
+        "--out",
+        "out",
+        "--weights",
+        "weights.csv",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(output.json()["entitlements"]["levels"][0]["parties"][0]["share"], 0.75);
 }
 
 #[test]
-fn what_is_no_offset_and_no_accounts() {
-    let bench = accounting();
-    let run = |args: &[&str]| bench.run(&[&["audit", "--history", "jobs.txt"], args].concat());
-    run(&["--out", "out", "--utc-offset", "noon"]).refused(2, &["--utc-offset: found \"noon\", expected hours"]);
-    run(&["--accounts", "none.toml"]).refused(2, &["none.toml"]);
-    run(&["--accounts", "shares.toml", "--weights", "shares.toml"]).refused(2, &["--weights"]);
+fn invalid_offsets_and_accounts_are_rejected() {
+    let folder = accounting();
+    let run = |args: &[&str]| folder.run(&[&["audit", "--history", "jobs.txt"], args].concat());
+    run(&["--out", "out", "--utc-offset", "noon"]).assert_fails(2, &["--utc-offset: found \"noon\", expected hours"]);
+    run(&["--accounts", "none.toml"]).assert_fails(2, &["none.toml"]);
+    run(&["--accounts", "shares.toml", "--weights", "shares.toml"]).assert_fails(2, &["--weights"]);
 }
