@@ -11,6 +11,19 @@ fn bench() -> Bench {
 }
 
 #[test]
+fn the_page_and_its_figures_do_not_depend_on_threads() {
+    let bench = bench();
+    for (threads, out) in [("1", "one"), ("4", "four")] {
+        bench.run(&["sweep", "grid.toml", "--threads", threads, "--out", out]).done();
+    }
+    let figures = || std::fs::read_dir(bench.path("one/figures")).unwrap().map(|e| e.unwrap().file_name());
+    assert!(figures().count() > 3);
+    for name in figures().map(|name| format!("figures/{}", name.to_string_lossy())).chain(["index.html".into()]) {
+        assert_eq!(bench.read(&format!("one/{name}")), bench.read(&format!("four/{name}")), "{name}");
+    }
+}
+
+#[test]
 fn a_sweep_leaves_a_row_a_point_and_json_says_the_same() {
     let bench = bench();
     let ran = bench.run(&["sweep", "grid.toml", "--out", "out", "--format", "json"]).done();
