@@ -48,7 +48,7 @@ impl PolicyRecord {
         };
         let settings: String = self.settings.iter().map(setting).collect();
         let settings = if settings.is_empty() { "# no settings\n".to_string() } else { settings };
-        let decay = if self.needs_decay { "; needs --half-life or --delta" } else { "" };
+        let decay = if self.needs_decay { "; forgets by --half-life or --delta" } else { "" };
         format!("# {}{decay}\n[{}]\n{settings}", self.summary, self.name)
     }
 }
@@ -68,7 +68,8 @@ pub(crate) fn run(args: &PoliciesArgs, registry: &Registry, console: &Console) -
     }
     let mut table = Table::new(3, ["policy", "goes first", "settings"]);
     for record in &records {
-        let keys: Vec<&str> = record.settings.iter().map(|s| s.key).collect();
+        let mut keys: Vec<&str> = record.settings.iter().map(|s| s.key.split('.').next().unwrap_or(s.key)).collect();
+        keys.dedup();
         table.row(vec![record.name.into(), record.summary.into(), keys.join(", ")]);
     }
     console.result(&table.render())

@@ -11,6 +11,19 @@ fn folder() -> TestFolder {
 }
 
 #[test]
+fn the_page_and_its_figures_do_not_depend_on_threads() {
+    let folder = folder();
+    for (threads, out) in [("1", "one"), ("4", "four")] {
+        folder.run(&["sweep", "grid.toml", "--threads", threads, "--out", out]).assert_succeeds();
+    }
+    let figures = || std::fs::read_dir(folder.path("one/figures")).unwrap().map(|e| e.unwrap().file_name());
+    assert!(figures().count() > 3);
+    for name in figures().map(|name| format!("figures/{}", name.to_string_lossy())).chain(["index.html".into()]) {
+        assert_eq!(folder.read(&format!("one/{name}")), folder.read(&format!("four/{name}")), "{name}");
+    }
+}
+
+#[test]
 fn a_sweep_writes_a_row_per_point_and_json_has_the_same_numbers() {
     let folder = folder();
     let output = folder.run(&["sweep", "grid.toml", "--out", "out", "--format", "json"]).assert_succeeds();
