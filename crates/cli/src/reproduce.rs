@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use evenhand_reproduce::{
-    EXPERIMENTS, Experiment, PAPERS, Ran, Recordings, Settings, Verdict, experiments_named, write_results,
+    EXPERIMENTS, Experiment, PAPERS, ExperimentResult, Recordings, Settings, Verdict, experiments_named, write_results,
 };
 use serde::Serialize;
 
@@ -33,7 +33,7 @@ pub(crate) fn run(args: &ReproduceArgs, common: &Common, console: &Console) -> R
         Some(folder) if experiments.iter().all(|e| e.paper == "poullie") => settings.recordings(recordings(folder)?),
         Some(path) => settings.trace(Some(load(path, &args.trace, common, console)?)),
     };
-    let mut ran: Vec<Ran> = Vec::new();
+    let mut ran: Vec<ExperimentResult> = Vec::new();
     for experiment in experiments {
         let outcome = experiment
             .run(&settings)
@@ -98,7 +98,7 @@ fn name(experiment: &Experiment, asked: &str) -> String {
 }
 
 /// Returns a line for each verdict and note, each after the experiment's name.
-fn lines((experiment, outcome): &Ran, asked: &str) -> Vec<String> {
+fn lines((experiment, outcome): &ExperimentResult, asked: &str) -> Vec<String> {
     let name = name(experiment, asked);
     let verdict = |verdict: &Verdict| {
         let word = if verdict.holds { "holds         " } else { "does not hold " };
@@ -126,7 +126,7 @@ struct VerdictRecord<'a> {
 }
 
 impl<'a> ExperimentRecord<'a> {
-    fn new((experiment, outcome): &'a Ran, asked: &str) -> ExperimentRecord<'a> {
+    fn new((experiment, outcome): &'a ExperimentResult, asked: &str) -> ExperimentRecord<'a> {
         let verdict = |v: &'a Verdict| VerdictRecord { statement: &v.statement, measured: &v.measured, holds: v.holds };
         ExperimentRecord {
             name: name(experiment, asked),
@@ -134,7 +134,7 @@ impl<'a> ExperimentRecord<'a> {
             setting: experiment.setting,
             verdicts: outcome.verdicts.iter().map(verdict).collect(),
             notes: &outcome.notes,
-            figures: outcome.drawn.iter().map(|drawn| drawn.figure.name()).collect(),
+            figures: outcome.figures.iter().map(|drawn| drawn.figure.name()).collect(),
         }
     }
 }
