@@ -295,7 +295,7 @@ fn the_page_has_a_table_of_accounts_only_if_the_study_has_accounts() {
     assert_eq!(first[..4], [("all users", "0"), ("science", "1"), ("physics", "2"), (particles, "3")]);
     assert_eq!((rows.len(), rows.last().unwrap().1), (6 + 12, "1"), "users without an account come last");
     // The page first shows the second run.
-    let nuwt = record.runs[1].accounts[0].figures.normalized.nuwt_per_pe.unwrap();
+    let nuwt = record.runs[1].accounts[0].results.normalized.nuwt_per_pe.unwrap();
     assert!((10.0..100.0).contains(&nuwt), "{nuwt} has one decimal");
     assert!(body.split("</tr>").next().unwrap().contains(&format!("<td>{nuwt:.1}</td>")), "{nuwt}");
     let none = &report(&study(&StudyShape { users: 12, accounts: false, ..StudyShape::default() }))["index.html"];

@@ -18,11 +18,11 @@ use crate::sadok::Grid;
 pub struct Experiment {
     /// The paper's id: `sadok`.
     pub paper: &'static str,
-    /// The figure, as in `figure-1b`.
+    /// The figure's name: `figure-1b`; for a paper without figures the experiment's: `memory`.
     pub figure: &'static str,
-    /// What it shows, in one line.
+    /// The topic of the figure, in one line.
     pub title: &'static str,
-    /// How we set it up: the paper's numbers, and what we chose where it gives none.
+    /// The set-up: the paper's numbers, and our choices where the paper gives none.
     pub setting: &'static str,
     pub(crate) run: fn(&Settings) -> Result<Outcome, ReproduceError>,
 }
@@ -33,54 +33,55 @@ impl Experiment {
         format!("{}/{}", self.paper, self.figure)
     }
 
-    /// Runs it.
+    /// Runs the experiment.
     ///
     /// # Errors
-    /// If the trace given does not fit, or something that ought to be possible is not.
+    /// Returns an error if the trace or the recordings of `settings` lack what the experiment needs, or if the set-up
+    /// itself is invalid (a mistake in this crate).
     pub fn run(&self, settings: &Settings) -> Result<Outcome, ReproduceError> {
         (self.run)(settings)
     }
 }
 
-/// What can be chosen about experiments; what several of them need is computed once.
+/// The settings of experiments. Results that several experiments need are computed once and kept here.
 #[derive(Debug)]
 pub struct Settings {
     pub(crate) seed: u64,
-    /// Every row one task.
+    /// One task per row.
     pub(crate) trace: Option<Arc<Workload>>,
     pub(crate) tasks: u64,
     pub(crate) grids: OnceLock<Vec<Grid>>,
     recordings: OnceLock<Recordings>,
 }
 
-/// How many tasks a generated month has if nothing else is said: what some ninety runs do in a minute or two.
+/// Tasks of a generated month by default: the ninety or so simulations of Sadok et al. then take a minute or two.
 const TASKS: u64 = 1_000_000;
 
 impl Settings {
-    /// With the seed of what is random, no trace, and a month of a million tasks.
+    /// Returns settings with this random seed, no trace, and a generated month of a million tasks.
     pub fn new(seed: u64) -> Settings {
         Settings { seed, trace: None, tasks: TASKS, grids: OnceLock::new(), recordings: OnceLock::new() }
     }
 
-    /// With the trace to use where a paper uses one.
+    /// Sets the trace for experiments that use one.
     pub fn trace(self, trace: Option<Workload>) -> Settings {
         Settings { trace: trace.map(|trace| Arc::new(trace.expanded())), grids: OnceLock::new(), ..self }
     }
 
-    /// With recordings of Poullie et al.'s experiments other than ours.
+    /// Replaces the bundled recordings of Poullie et al.'s experiments.
     pub fn recordings(self, recordings: Recordings) -> Settings {
         Settings { recordings: OnceLock::from(recordings), ..self }
     }
 
-    /// What Poullie et al.'s figures are drawn from.
-    pub(crate) fn recorded(&self) -> Result<&Recordings, RecordingError> {
+    /// Returns the recordings of Poullie et al.'s experiments: those set, or the bundled ones.
+    pub(crate) fn poullie_recordings(&self) -> Result<&Recordings, RecordingError> {
         match self.recordings.get() {
             Some(recordings) => Ok(recordings),
-            None => Recordings::ours().map(|ours| self.recordings.get_or_init(|| ours)),
+            None => Recordings::bundled().map(|bundled| self.recordings.get_or_init(|| bundled)),
         }
     }
 
-    /// With so many tasks in a generated month; the paper's has 32 million.
+    /// Sets the number of tasks of a generated month; the month of Sadok et al. has 32 million.
     pub fn tasks(self, tasks: Option<u64>) -> Settings {
         Settings { tasks: tasks.unwrap_or(TASKS), grids: OnceLock::new(), ..self }
     }
@@ -88,21 +89,21 @@ impl Settings {
 
 /// A figure and its data.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Drawn {
-    /// The figure; its name is that of its files.
+pub struct FigureWithData {
+    /// The figure; its files have its name.
     pub figure: Figure,
     /// The data, as comma-separated values.
     pub csv: String,
 }
 
-/// Whether something a paper states holds.
+/// A statement of a paper, the measured result, and whether the statement holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verdict {
-    /// What the paper states.
+    /// The paper's statement.
     pub statement: String,
-    /// What we got.
+    /// The measured result.
     pub measured: String,
-    /// Whether it holds.
+    /// Whether the statement holds.
     pub holds: bool,
 }
 
@@ -112,56 +113,56 @@ impl Verdict {
     }
 }
 
-/// What comes of an experiment.
+/// The outcome of an experiment.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Outcome {
-    /// In the order in which they should be looked at.
-    pub drawn: Vec<Drawn>,
-    /// What is stated, one after another.
+    /// The figures, in reading order.
+    pub figures: Vec<FigureWithData>,
+    /// The verdicts, in the order of the paper's statements.
     pub verdicts: Vec<Verdict>,
-    /// What else there is to know, in sentences.
+    /// Remarks, such as the effect of another choice in the set-up.
     pub notes: Vec<String>,
 }
 
-/// Why there is no outcome.
+/// An error of an experiment.
 #[derive(Debug, Error)]
 pub enum ReproduceError {
-    /// A trace without what the experiment needs.
+    /// The trace lacks a resource or tasks that the experiment needs.
     #[error("the trace has {found}, expected {expected}")]
     Trace {
-        /// What it has.
+        /// What the trace has.
         found: String,
-        /// What is needed.
+        /// What the experiment needs.
         expected: &'static str,
     },
-    /// A mistake in an experiment: its scenario is none.
+    /// The experiment's scenario of phases is invalid.
     #[error("the experiment's scenario: {0}")]
     Scenario(#[from] ScenarioError),
-    /// Likewise.
+    /// The experiment's scenario of processes is invalid.
     #[error("the experiment's processes: {0}")]
     Processes(#[from] evenhand_processes::ScenarioError),
-    /// Likewise.
+    /// The experiment's division over time failed.
     #[error("the experiment's division over time: {0}")]
     Timeline(#[from] TimelineError),
-    /// Likewise.
+    /// The experiment's allocation problem is invalid.
     #[error("the experiment's problem: {0}")]
     Problem(#[from] ProblemError),
-    /// Likewise.
+    /// A mechanism could not solve the experiment's problem.
     #[error("the experiment's division: {0}")]
     Mechanism(#[from] MechanismError),
-    /// Likewise.
+    /// The experiment's workload could not be generated.
     #[error("the experiment's workload: {0}")]
     Generate(#[from] GenerateError),
-    /// A workload of which no pool can be made.
+    /// The capacity of a pool could not be derived from the workload.
     #[error("the pool: {0}")]
     Capacity(#[from] CapacityError),
-    /// A workload that cannot be simulated.
+    /// A simulation failed.
     #[error("the simulation: {0}")]
     Simulation(#[from] SimulationError),
-    /// A recording of Poullie et al.'s experiments that is none.
+    /// A recording of Poullie et al.'s experiments is missing or invalid.
     #[error(transparent)]
     Recording(#[from] RecordingError),
-    /// Likewise a mistake.
+    /// Another part of the experiment's set-up is invalid.
     #[error("the experiment's set-up: {0}")]
     Setup(String),
     /// The results could not be written.
@@ -169,13 +170,13 @@ pub enum ReproduceError {
     Write {
         /// The file or folder.
         path: PathBuf,
-        /// What the system says.
+        /// The operating system's error.
         source: std::io::Error,
     },
 }
 
 impl ReproduceError {
-    /// Whether the environment is to blame rather than the input.
+    /// Returns whether the environment caused the error, rather than the input.
     pub fn is_environment(&self) -> bool {
         matches!(self, ReproduceError::Write { .. })
     }

@@ -2,7 +2,7 @@
 //!
 //! An [`Experiment`] names a figure of a paper and describes its set-up; [running](Experiment::run) it gives
 //! an [`Outcome`]: drawings with their data, and a [`Verdict`] for each statement of the paper about the
-//! figure: the statement, the measured result, and whether the statement holds. Where a paper leaves something open, or
+//! figure: the statement, the measured result, and whether the statement holds. Where a paper leaves a setting open, or
 //! its method cannot be run as printed, the set-up states what was run instead.
 //!
 //! A new experiment is one file and one line in [`EXPERIMENTS`]. This crate computes nothing that other
@@ -12,16 +12,16 @@
 mod bao;
 mod experiment;
 mod klusacek_rudova;
-mod page;
 mod poullie;
 mod sadok;
+mod write_results;
 mod zeldes_feitelson;
 
-pub use experiment::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};
-pub use page::{Ran, write_results};
+pub use experiment::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 pub use poullie::{RecordingError, Recordings};
+pub use write_results::{ExperimentResult, write_results};
 
-/// Every experiment, by paper and figure. A new one is a file and a line here.
+/// All experiments, by paper and figure.
 pub static EXPERIMENTS: &[&Experiment] = &[
     &zeldes_feitelson::figure_2::EXPERIMENT,
     &zeldes_feitelson::figure_3::EXPERIMENT,
@@ -97,22 +97,21 @@ mod tests {
             assert!(!names(id).is_empty());
         }
         assert_eq!(names("001/figure-1"), names("sadok/figure-1"));
-        for none in ["", "00", "sadok/figure-9", "005", "/"] {
-            assert!(names(none).is_empty(), "{none}");
+        for unknown in ["", "00", "sadok/figure-9", "005", "/"] {
+            assert!(names(unknown).is_empty(), "{unknown}");
         }
     }
 
-    /// Every experiment runs, gives the same outcome twice, and states verdicts.
     #[test]
-    fn every_experiment_runs_the_same_way_twice() {
+    fn every_experiment_gives_verdicts_and_figures_and_the_same_outcome_twice() {
         for experiment in EXPERIMENTS {
             let settings = || Settings::new(7).tasks(Some(2000));
             let outcome = experiment.run(&settings()).unwrap();
             assert_eq!(outcome, experiment.run(&settings()).unwrap(), "{}", experiment.name());
-            assert!(!outcome.verdicts.is_empty() && !outcome.drawn.is_empty(), "{}", experiment.name());
-            for drawn in &outcome.drawn {
-                assert!(drawn.csv.lines().count() > 1);
-                assert!(!drawn.figure.standalone().contains("NaN"));
+            assert!(!outcome.verdicts.is_empty() && !outcome.figures.is_empty(), "{}", experiment.name());
+            for FigureWithData { figure, csv } in &outcome.figures {
+                assert!(csv.lines().count() > 1);
+                assert!(!figure.standalone().contains("NaN"));
             }
         }
     }

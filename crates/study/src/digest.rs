@@ -1,4 +1,4 @@
-//! Digests: they show whether a stored run has the same inputs.
+//! Computes digests of inputs, which show whether a stored run has the same inputs.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -7,12 +7,12 @@ use std::path::Path;
 use evenhand_model::Workload;
 use twox_hash::XxHash3_128;
 
-/// Feeds numbers, texts and files, each with its length, into one digest.
+/// A digest of numbers, texts and files; texts and files are fed with their lengths.
 #[derive(Default)]
 pub struct Digest(XxHash3_128);
 
 impl Digest {
-    /// Of nothing yet.
+    /// Creates a digest of no input.
     pub fn new() -> Digest {
         Digest::default()
     }
@@ -30,10 +30,10 @@ impl Digest {
         self
     }
 
-    /// Feeds what a file holds.
+    /// Feeds the content of a file and its length.
     ///
     /// # Errors
-    /// If it cannot be read.
+    /// Returns an error if the file cannot be read.
     pub fn file(&mut self, path: &Path) -> io::Result<&mut Digest> {
         let mut file = File::open(path)?;
         let mut block = vec![0; 1 << 20];
@@ -53,7 +53,7 @@ impl Digest {
 
     fn column(&mut self, values: impl ExactSizeIterator<Item = u64>) -> &mut Digest {
         self.number(values.len() as u64);
-        // In blocks: a hash call a value would cost more than the hashing.
+        // In blocks, because a call per value would cost more than the hashing.
         let mut block = Vec::with_capacity(8 * 1024);
         for value in values {
             block.extend_from_slice(&value.to_le_bytes());
@@ -66,13 +66,13 @@ impl Digest {
         self
     }
 
-    /// 32 hexadecimal digits.
+    /// Returns the digest as 32 hexadecimal digits.
     pub fn hex(&self) -> String {
         format!("{:032x}", self.0.finish_128())
     }
 }
 
-/// Digest of everything in a workload that a simulation or its record depends on.
+/// Returns the digest of everything in a workload that a simulation or its record depends on.
 pub fn workload_digest(workload: &Workload) -> String {
     let mut d = Digest::new();
     for resource in workload.resources() {
@@ -89,7 +89,7 @@ pub fn workload_digest(workload: &Workload) -> String {
     for start in c.start.iter() {
         d.column(start.iter().copied());
     }
-    // Backfilling, queues' rules and policies that go by jobs look at these.
+    // Backfilling, rules of queues and policies that order jobs use these columns.
     for requested in c.requested.iter() {
         d.text("requested").column(requested.iter().copied());
     }
@@ -111,7 +111,7 @@ mod tests {
     use evenhand_model::{Resource, Span, Task, WorkloadBuilder};
 
     #[test]
-    fn what_a_job_asks_for_is_part_of_a_workload() {
+    fn requested_wall_times_and_queues_change_the_digest() {
         let digest = |requested: Option<u64>, queue: Option<&str>| {
             let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
             let requested = requested.map(Span::from_secs);

@@ -6,35 +6,35 @@
 //! the policies' registry as they are.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod account_record;
 mod accounts;
-mod by_account;
 mod cluster_file;
-mod compare;
+mod compare_runs;
 mod digest;
-mod files;
 mod inputs;
-mod machines;
+mod jobs_on_site;
 mod plan;
 mod point;
 mod policy_inputs;
 pub mod record;
 mod replay;
 mod run;
+mod study_folder;
 pub mod sweep;
-mod waste;
-mod written;
+mod waste_record;
+mod write_cluster_and_accounts;
 
 pub use accounts::{AccountsFile, WorkloadWithAccounts};
 pub use cluster_file::{cluster_of, read_cluster};
-pub use compare::compare;
+pub use compare_runs::compare;
 pub use digest::{Digest, workload_digest};
 pub use evenhand_simulator::{BACKFILLS, Backfill, PLACEMENTS, Placement};
-pub use files::{StudyError, TaskFormat};
 pub use inputs::{read_pool, read_weights};
-pub use machines::{GroupRecord, JobRules, JobsRecord, RefusedRecord};
+pub use jobs_on_site::{GroupRecord, JobRules, JobsRecord, RejectedJobsRecord};
 pub use plan::{CapacityAsked, Plan, PlanError, Question, RunPlan};
 pub use point::{Point, PointError, Prepared};
 pub use policy_inputs::{PolicyInputs, pool_equivalents};
 pub use replay::{ReplayError, ReplayOn, replay, starts_under};
 pub use run::{Live, LiveRun, RunState};
-pub use written::{accounts_text, cluster_text};
+pub use study_folder::{StudyError, TaskFormat};
+pub use write_cluster_and_accounts::{accounts_text, cluster_text};

@@ -9,7 +9,7 @@ use evenhand_simulator::{PoolOptions, SiteError};
 use thiserror::Error;
 
 use crate::digest::{Digest, workload_digest};
-use crate::machines::{JobRules, OnSite};
+use crate::jobs_on_site::{JobRules, OnSite};
 use crate::point::workload_record;
 use crate::policy_inputs::{PolicyInputs, pool_equivalents};
 use crate::record::{PerResource, WorkloadRecord};

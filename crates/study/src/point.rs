@@ -11,7 +11,7 @@ use evenhand_simulator::{
 use thiserror::Error;
 
 use crate::digest::workload_digest;
-use crate::machines::{JobRules, OnSite, replay_on};
+use crate::jobs_on_site::{JobRules, OnSite, replay_on};
 use crate::plan::{CapacityAsked, RunSite, last_event, per_resource};
 use crate::policy_inputs::PolicyInputs;
 use crate::record::{RunRecord, WorkloadRecord};

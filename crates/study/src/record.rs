@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 pub use evenhand_simulator::{NormalizedWait, NuwtSpread, Series, Totals, UserRecord};
 
-pub use crate::by_account::{AccountFigures, AccountRecord, AccountUserRecord};
-pub use crate::machines::{GroupRecord, JobsRecord, RefusedRecord};
-pub use crate::waste::{StrandedRecord, WasteRecord};
+pub use crate::account_record::{AccountRecord, AccountResults, AccountUserRecord};
+pub use crate::jobs_on_site::{GroupRecord, JobsRecord, RejectedJobsRecord};
+pub use crate::waste_record::{StrandedRecord, WasteRecord};
 use serde::{Deserialize, Serialize};
 
 /// One number a resource, by the resource's name.

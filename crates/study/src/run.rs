@@ -8,15 +8,15 @@ use std::time::Instant;
 use evenhand_simulator::{Progress, SimulationError, UserTasks};
 use rayon::prelude::*;
 
-use crate::by_account::by_account;
-use crate::compare::compare;
-use crate::files::{Folder, StudyError, TaskFormat};
-use crate::machines::replay_on;
+use crate::account_record::by_account;
+use crate::compare_runs::compare;
+use crate::jobs_on_site::replay_on;
 use crate::plan::{Plan, RunPlan};
 use crate::point::{measured, processors};
 use crate::record::{MethodRecord, RunRecord, StudyRecord};
 use crate::replay::replay;
-use crate::waste::waste_record;
+use crate::study_folder::{Folder, StudyError, TaskFormat};
+use crate::waste_record::waste_record;
 
 /// State of a run of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -132,7 +132,7 @@ impl Plan {
         folder: &Folder<'_>,
         live: &LiveRun,
     ) -> Result<Option<RunRecord>, StudyError> {
-        if let Some(record) = folder.kept(run) {
+        if let Some(record) = folder.stored_run(run) {
             live.progress.tasks.store(self.tasks(), Ordering::Relaxed);
             live.set(RunState::Reused);
             return Ok(Some(record));
@@ -169,7 +169,7 @@ impl Plan {
             accounts,
             ..measured(&self.workload, tasks, &run.capacity, &simulated, processors)
         };
-        folder.keep(self, run, &simulated, &record)?;
+        folder.store_run(self, run, &simulated, &record)?;
         live.set(RunState::Done);
         Ok(Some(record))
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use evenhand_reproduce::{
-    EXPERIMENTS, Experiment, PAPERS, Ran, Recordings, Settings, Verdict, experiments_named, write_results,
+    EXPERIMENTS, Experiment, ExperimentResult, PAPERS, Recordings, Settings, Verdict, experiments_named, write_results,
 };
 use serde::Serialize;
 
@@ -33,25 +33,26 @@ pub(crate) fn run(args: &ReproduceArgs, common: &Common, console: &Console) -> R
         Some(folder) if experiments.iter().all(|e| e.paper == "poullie") => settings.recordings(recordings(folder)?),
         Some(path) => settings.trace(Some(read_workload(path, &args.trace, common, console)?)),
     };
-    let mut ran: Vec<Ran> = Vec::new();
+    let mut results: Vec<ExperimentResult> = Vec::new();
     for experiment in experiments {
         let outcome = experiment
             .run(&settings)
             .map_err(|e| Failure::new(format!("{}: {e}", name(experiment, &args.what)), e.is_environment()))?;
-        ran.push((experiment, outcome));
+        results.push((experiment, outcome));
     }
-    let page = args.out.as_ref().map(|folder| write_results(folder, &ran)).transpose();
+    let page = args.out.as_ref().map(|folder| write_results(folder, &results)).transpose();
     let page = page.map_err(|e| Failure::new(&e, e.is_environment()))?;
     if console.is_json() {
-        let records: Vec<ExperimentRecord> = ran.iter().map(|ran| ExperimentRecord::new(ran, &args.what)).collect();
+        let records: Vec<ExperimentRecord> =
+            results.iter().map(|result| ExperimentRecord::new(result, &args.what)).collect();
         console.json(&records)?;
     } else {
-        console.result(&ran.iter().flat_map(|ran| lines(ran, &args.what)).collect::<Vec<_>>().join("\n"))?;
+        console.result(&results.iter().flat_map(|result| lines(result, &args.what)).collect::<Vec<_>>().join("\n"))?;
     }
     if let Some(page) = page {
         console.note(&format!("Figures: {}", page.display()));
     }
-    let all_hold = ran.iter().all(|(_, outcome)| outcome.verdicts.iter().all(|verdict| verdict.holds));
+    let all_hold = results.iter().all(|(_, outcome)| outcome.verdicts.iter().all(|verdict| verdict.holds));
     Ok(if all_hold { Outcome::Done } else { Outcome::DoesNotHold })
 }
 
@@ -98,7 +99,7 @@ fn name(experiment: &Experiment, asked: &str) -> String {
 }
 
 /// Returns a line for each verdict and note, each after the experiment's name.
-fn lines((experiment, outcome): &Ran, asked: &str) -> Vec<String> {
+fn lines((experiment, outcome): &ExperimentResult, asked: &str) -> Vec<String> {
     let name = name(experiment, asked);
     let verdict = |verdict: &Verdict| {
         let word = if verdict.holds { "holds         " } else { "does not hold " };
@@ -126,7 +127,7 @@ struct VerdictRecord<'a> {
 }
 
 impl<'a> ExperimentRecord<'a> {
-    fn new((experiment, outcome): &'a Ran, asked: &str) -> ExperimentRecord<'a> {
+    fn new((experiment, outcome): &'a ExperimentResult, asked: &str) -> ExperimentRecord<'a> {
         let verdict = |v: &'a Verdict| VerdictRecord { statement: &v.statement, measured: &v.measured, holds: v.holds };
         ExperimentRecord {
             name: name(experiment, asked),
@@ -134,7 +135,7 @@ impl<'a> ExperimentRecord<'a> {
             setting: experiment.setting,
             verdicts: outcome.verdicts.iter().map(verdict).collect(),
             notes: &outcome.notes,
-            figures: outcome.drawn.iter().map(|drawn| drawn.figure.name()).collect(),
+            figures: outcome.figures.iter().map(|figure| figure.figure.name()).collect(),
         }
     }
 }

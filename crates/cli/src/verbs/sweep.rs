@@ -9,8 +9,10 @@ use std::time::Duration;
 use evenhand_model::Quantity;
 use evenhand_policies::Registry;
 use evenhand_study::sweep::record::SweepRecord;
-use evenhand_study::sweep::slurm::{self, LostPoint, SlurmError, Status, quoted};
-use evenhand_study::sweep::{Folder, Grid, Need, Point, PointFailure, SweepError, Watch, layout, local, summarize};
+use evenhand_study::sweep::slurm_arrays::{self, LostPoint, SlurmError, Status, quoted};
+use evenhand_study::sweep::{
+    Folder, Grid, MemoryNeed, Point, PointFailure, SweepError, Watch, layout, local, summarize,
+};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
@@ -48,7 +50,7 @@ pub(crate) fn run_task(args: &SweepTaskArgs, registry: &Registry) -> Result<(), 
     let folder = Folder::open(&args.dir).map_err(sweep_failure)?;
     let watch = Arc::new(Watch::default());
     stop_on_interrupt(&watch)?;
-    let failures = slurm::run_chunk(&folder, registry, args.chunk, threads(), &watch).map_err(sweep_failure)?;
+    let failures = slurm_arrays::run_chunk(&folder, registry, args.chunk, threads(), &watch).map_err(sweep_failure)?;
     match failures.as_slice() {
         [] if watch.is_cancelled() => Err(Failure::Environment("interrupted".into())),
         [] => Ok(()),
@@ -109,7 +111,7 @@ fn start(args: &SweepArgs, common: &Common, registry: &Registry, console: &Conso
     let folder = Folder::create(&args.out).map_err(sweep_failure)?;
     if args.engine == Engine::Slurm {
         // Queued and running tasks need the plan that is in the folder.
-        slurm::refuse_under_way(&folder).map_err(slurm_failure)?;
+        slurm_arrays::ensure_not_queued(&folder).map_err(slurm_failure)?;
     }
     let (points, digests) = folder.plan(&grid, common.seed()).map_err(sweep_failure)?;
     let sweep = Sweep { grid, points, digests, folder };
@@ -135,7 +137,7 @@ fn check(grid: &Grid, out: &Path, console: &Console) -> Result<(), Failure> {
             .size()
             .map_err(|e| Failure::new(format!("{}: {e}", workload.name()), e.kind() != std::io::ErrorKind::NotFound))?;
         let count = points.iter().filter(|p| p.workload == at).count();
-        let need = Need::of_tasks(size.tasks);
+        let need = MemoryNeed::of_tasks(size.tasks);
         total = total.saturating_add(size.tasks.saturating_mul(count as u64));
         let seed = workload.seed();
         table.row(vec![
@@ -196,7 +198,7 @@ fn start_local(sweep: &Sweep, out: &Path, memory: Option<u64>, console: &Console
 }
 
 fn start_slurm(sweep: &Sweep, args: &SweepArgs, memory: Option<u64>, console: &Console) -> Result<(), Failure> {
-    let options = slurm::Options {
+    let options = slurm_arrays::Options {
         partition: args.partition.clone(),
         account: args.account.clone(),
         time_limit: args.time_limit.clone(),
@@ -206,7 +208,7 @@ fn start_slurm(sweep: &Sweep, args: &SweepArgs, memory: Option<u64>, console: &C
     };
     let program = std::env::current_exe()
         .map_err(|e| Failure::Environment(format!("cannot find the path of this program: {e}")))?;
-    let submitted = slurm::submit(&sweep.grid, &sweep.points, &sweep.digests, &sweep.folder, &options, &program)
+    let submitted = slurm_arrays::submit(&sweep.grid, &sweep.points, &sweep.digests, &sweep.folder, &options, &program)
         .map_err(slurm_failure)?;
     let dir = quoted(&args.out.display().to_string());
     match submitted {
@@ -250,12 +252,12 @@ fn follow(sweep: &Sweep, dir: &str, console: &Console) -> Result<(), Failure> {
     bar.set_prefix("points");
     let mut failed = 0;
     loop {
-        match slurm::status(&sweep.folder, &sweep.digests) {
+        match slurm_arrays::status(&sweep.folder, &sweep.digests) {
             Ok(status) => {
                 failed = 0;
                 bar.set_position(status.done as u64);
                 bar.set_message(state(&status));
-                if !status.is_under_way() {
+                if !status.is_queued() {
                     break;
                 }
             }
@@ -291,23 +293,25 @@ fn state(status: &Status) -> String {
 
 fn status(dir: &Path, registry: &Registry, console: &Console) -> Result<(), Failure> {
     let sweep = Sweep::planned(Folder::open(dir).map_err(sweep_failure)?, registry)?;
-    let status = slurm::status(&sweep.folder, &sweep.digests).map_err(slurm_failure)?;
-    let lost = match status.is_under_way() {
+    let status = slurm_arrays::status(&sweep.folder, &sweep.digests).map_err(slurm_failure)?;
+    let lost = match status.is_queued() {
         true => Vec::new(),
         false => LostPoint::all(&sweep.folder, &sweep.grid, &sweep.points, &sweep.digests).map_err(sweep_failure)?,
     };
     if console.is_json() {
-        let missing: Vec<_> =
-            lost.iter().map(|l| json!({ "point": l.point, "axes": l.axes, "task": l.task, "said": l.said })).collect();
+        let missing: Vec<_> = lost
+            .iter()
+            .map(|l| json!({ "point": l.point, "axes": l.axes, "task": l.task, "said": l.message }))
+            .collect();
         let record = json!({
             "points": status.points, "done": status.done, "jobs": status.jobs, "running_tasks": status.running,
             "waiting_tasks": status.waiting, "reason": status.reason, "gather": status.gather,
-            "under_way": status.is_under_way(), "missing": missing,
+            "under_way": status.is_queued(), "missing": missing,
         });
         return console.json(&record);
     }
     let mut lines = vec![format!("{} of {} points have a result", status.done, status.points)];
-    match (status.is_under_way(), lost.is_empty()) {
+    match (status.is_queued(), lost.is_empty()) {
         (true, _) => lines.push(format!("In the queue: tasks {}; job to gather {}", state(&status), {
             status.gather.as_deref().unwrap_or("gone").to_lowercase()
         })),
@@ -322,7 +326,7 @@ fn status(dir: &Path, registry: &Registry, console: &Console) -> Result<(), Fail
 
 fn cancel(dir: &Path, console: &Console) -> Result<(), Failure> {
     let folder = Folder::open(dir).map_err(sweep_failure)?;
-    let jobs = slurm::cancel(&folder).map_err(slurm_failure)?;
+    let jobs = slurm_arrays::cancel(&folder).map_err(slurm_failure)?;
     if console.is_json() {
         return console.json(&json!({ "cancelled": jobs }));
     }
@@ -337,7 +341,7 @@ fn cancel(dir: &Path, console: &Console) -> Result<(), Failure> {
 fn lost_lines(lost: &[LostPoint]) -> String {
     let line = |l: &LostPoint| {
         let task = l.task.as_ref().map_or(String::new(), |task| format!("  [task {task}]"));
-        let error = l.said.as_ref().map_or(String::new(), |said| format!("  {}", printable(said)));
+        let error = l.message.as_ref().map_or(String::new(), |said| format!("  {}", printable(said)));
         format!("  point {}: {}{task}{error}", l.point, printable(&l.axes))
     };
     let mut lines: Vec<String> = lost.iter().take(20).map(line).collect();

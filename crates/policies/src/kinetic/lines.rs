@@ -1,60 +1,60 @@
-//! Maxima of straight lines in s: which of two is lower at an s, and down to which s it stays so.
+//! Compares maxima of straight lines in s: which of two is lower at an s, and down to which s it stays lower.
 //!
-//! Both answers are right for the coefficients as they are, whatever cancels. Users with sizes in
-//! steps meet in one point all the time; a comparison that rounds would order them by noise, and two
-//! structures, or one structure at two times, would not agree.
+//! Both results are exact for the given coefficients, in spite of cancellation. Users with amounts in steps often meet
+//! in one point. A comparison with rounding errors would order them by noise, and two structures, or one structure at
+//! two times, would disagree.
 
 use std::cmp::Ordering;
 
 /// A branch of a priority: a + b s.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Line {
-    /// Where it ends, at s = 0.
+    /// The value at s = 0.
     pub(super) a: f64,
-    /// By how much it is higher at s = 1.
+    /// The slope.
     pub(super) b: f64,
 }
 
-/// A quotient of two differences is off by at most 3 units of 2^-53, relative. Some more, since the
-/// bounds are rounded themselves.
-const OFF: f64 = 5.0 * 0.5 * f64::EPSILON;
+/// A bound on the relative error of a quotient of two differences: it is at most 3 units of 2^-53; this is more, because
+/// the bounds themselves are rounded.
+const QUOTIENT_ERROR: f64 = 5.0 * 0.5 * f64::EPSILON;
 
-/// The largest line at `s`, in `f64`.
+/// Returns the maximum of the lines at `s`, in `f64`.
 #[inline]
 pub(super) fn value(lines: &[Line], s: f64) -> f64 {
-    lines.iter().fold(f64::NEG_INFINITY, |most, l| {
+    lines.iter().fold(f64::NEG_INFINITY, |highest, l| {
         let line = l.a + l.b * s;
-        if line > most { line } else { most }
+        if line > highest { line } else { highest }
     })
 }
 
-/// The largest line at `s` in `f64`, and by how much that may be off, twice over.
+/// Returns the maximum of the lines at `s` in `f64`, and twice a bound on its error.
 #[inline]
 fn rounded(lines: &[Line], s: f64) -> (f64, f64) {
-    let (mut most, mut largest) = (f64::NEG_INFINITY, 0.0);
+    let (mut highest, mut largest) = (f64::NEG_INFINITY, 0.0);
     for l in lines {
-        let turn = l.b * s;
-        let (line, parts) = (l.a + turn, l.a.abs() + turn.abs());
-        most = if line > most { line } else { most };
+        let rise = l.b * s;
+        let (line, parts) = (l.a + rise, l.a.abs() + rise.abs());
+        highest = if line > highest { line } else { highest };
         largest = if parts > largest { parts } else { largest };
     }
-    (most, 2.0 * f64::EPSILON * largest + 1e-290)
+    (highest, 2.0 * f64::EPSILON * largest + 1e-290)
 }
 
-/// Which of two maxima is lower at `s` and, where they are equal there, right below `s`. Equal: they
-/// are the same for a while.
+/// Compares two maxima at `s` and, if they are equal there, right below `s`. Returns `Equal` if they are equal on an
+/// interval below `s`.
 #[inline]
 pub(super) fn compare(x: &[Line], y: &[Line], s: f64) -> Ordering {
-    let ((u, u_off), (v, v_off)) = (rounded(x, s), rounded(y, s));
-    if (u - v).abs() > u_off + v_off {
+    let ((u, u_error), (v, v_error)) = (rounded(x, s), rounded(y, s));
+    if (u - v).abs() > u_error + v_error {
         return order(u, v);
     }
     let (x, y) = (top(x, s), top(y, s));
-    // s falls: the steeper line falls faster.
+    // s decreases: the steeper line falls faster.
     height(x, y, s).then(order(y.b, x.b))
 }
 
-/// The line that is the maximum at `s` and right below `s`.
+/// Returns the line that is the maximum at `s` and right below `s`.
 #[inline]
 fn top(lines: &[Line], s: f64) -> Line {
     let mut top = lines[0];
@@ -66,30 +66,30 @@ fn top(lines: &[Line], s: f64) -> Line {
     top
 }
 
-/// The first s below `s` at which `compare(first, second)` is no longer Less, or, unless
-/// `loses_ties`, is Greater; 0 if there is none. At `s` itself `first` comes first.
+/// Returns the highest s below `s` at which `compare(first, second)` is Greater or, if `loses_ties`, Equal; 0 if there is
+/// none. At `s` itself `first` must come first.
 ///
-/// Never too low, and too high by a few units in the last place at most: so an order that is looked
-/// at again there is never missed.
+/// The result is never too low, and too high by at most a few units in the last place. A caller that compares again at
+/// the result therefore never misses a swap.
 ///
-/// Where the order turns, a line x of `first` comes to be above all of `second`. It is so between the
-/// highest of its crossings with steeper lines below it and the lowest with flatter ones.
+/// At a swap, a line x of `first` rises above all lines of `second`. This is the case between the highest of its
+/// crossings with steeper lines and the lowest of its crossings with flatter lines.
 #[inline]
 pub(super) fn next_swap(first: &[Line], second: &[Line], s: f64, loses_ties: bool) -> f64 {
     let mut next = 0.0;
     for x in first {
-        // x is above all of `second` for from < s < until. Most lines never are: no division for them.
+        // x is above all of `second` for from < s < until. Lines that never are need no division.
         let (mut from, mut until, mut alike, mut never) = (0.0_f64, f64::INFINITY, false, false);
         for y in second {
             let (da, db) = (x.a - y.a, y.b - x.b);
             let reach = db * s;
             if db > 0.0 {
                 never |= da <= 0.0;
-                if da < reach * (1.0 + 2.0 * OFF) {
+                if da < reach * (1.0 + 2.0 * QUOTIENT_ERROR) {
                     until = until.min(da / db);
                 }
             } else if db < 0.0 {
-                if da < reach * (1.0 + 2.0 * OFF) {
+                if da < reach * (1.0 + 2.0 * QUOTIENT_ERROR) {
                     never = true;
                 } else if da < 0.0 {
                     from = from.max(da / db);
@@ -99,27 +99,27 @@ pub(super) fn next_swap(first: &[Line], second: &[Line], s: f64, loses_ties: boo
                 alike |= da == 0.0;
             }
         }
-        // Along a line that both have they are only equal.
+        // Along a common line the two are only equal.
         if never
             || until <= next
-            || until * (1.0 - OFF) >= s
+            || until * (1.0 - QUOTIENT_ERROR) >= s
             || (alike && !loses_ties)
-            || from > until * (1.0 + 4.0 * OFF)
+            || from > until * (1.0 + 4.0 * QUOTIENT_ERROR)
         {
             continue;
         }
-        let above = until * (1.0 + OFF);
-        if above < s && from < until * (1.0 - 2.0 * OFF) {
+        let above = until * (1.0 + QUOTIENT_ERROR);
+        if above < s && from < until * (1.0 - 2.0 * QUOTIENT_ERROR) {
             next = next.max(above);
         } else {
-            // Rounding hides whether there is a swap, or whether it is past: some twenty numbers.
+            // The swap, or whether it is above `s`, is within the rounding error: test each of some twenty numbers.
             let turned = |at: f64| match compare(first, second, at) {
                 Ordering::Less => false,
                 Ordering::Equal => loses_ties,
                 Ordering::Greater => true,
             };
             let mut at = above.min(s.next_down());
-            while at > next && at >= until * (1.0 - 5.0 * OFF) {
+            while at > next && at >= until * (1.0 - 5.0 * QUOTIENT_ERROR) {
                 if turned(at) {
                     next = at;
                 }
@@ -135,7 +135,7 @@ fn order(x: f64, y: f64) -> Ordering {
     x.partial_cmp(&y).unwrap_or(Ordering::Equal)
 }
 
-/// Which line is lower at `s`, exactly, for s from 2^-400 to 2^400 and coefficients to 2^400.
+/// Compares two lines at `s` exactly, for s from 2^-400 to 2^400 and coefficients up to 2^400.
 #[inline]
 fn height(x: Line, y: Line, s: f64) -> Ordering {
     let (da, db) = (x.a - y.a, x.b - y.b);
@@ -145,11 +145,11 @@ fn height(x: Line, y: Line, s: f64) -> Ordering {
     if da == 0.0 {
         return order(db, 0.0);
     }
-    let turn = db * s;
-    let difference = da + turn;
-    // The differences, the product and the sum are each off by half an epsilon; the last term is for
-    // products below the normal numbers.
-    if difference.abs() > 4.0 * f64::EPSILON * (da.abs() + turn.abs()) + 1e-290 {
+    let rise = db * s;
+    let difference = da + rise;
+    // The differences, the product and the sum each have an error of half an epsilon; the last term covers subnormal
+    // products.
+    if difference.abs() > 4.0 * f64::EPSILON * (da.abs() + rise.abs()) + 1e-290 {
         return order(difference, 0.0);
     }
     exact_height(x, y, s)
@@ -157,18 +157,18 @@ fn height(x: Line, y: Line, s: f64) -> Ordering {
 
 #[cold]
 fn exact_height(x: Line, y: Line, s: f64) -> Ordering {
-    // Away from where products lose digits.
+    // Scaled up, so that no product is subnormal.
     let up = f64::from_bits((1023 + 500) << 52);
     let [xb, yb] = [x.b, -y.b].map(|b| {
         let product = b * up * s;
-        // What rounding took from the product, exactly.
+        // The exact rounding error of the product.
         (product, (b * up).mul_add(s, -product))
     });
     sign_of_sum([xb.1, yb.1, xb.0, yb.0, x.a * up, -y.a * up])
 }
 
-/// The sign of an exact sum: the parts are kept so that each is what rounding took from the next
-/// (Shewchuk 1997, grow-expansion), and the last that is not 0 outweighs all before it.
+/// Returns the sign of an exact sum. Each part is the rounding error of the next (Shewchuk 1997, grow-expansion), so the
+/// last part that is not 0 has the sign of the sum.
 fn sign_of_sum(terms: [f64; 6]) -> Ordering {
     let mut parts = [0.0; 6];
     for (n, &term) in terms.iter().enumerate() {
@@ -194,7 +194,7 @@ mod tests {
         Rational::try_from(x).unwrap()
     }
 
-    /// By definition, in rationals.
+    /// The comparison by definition, in rationals.
     fn expected(x: &[Line], y: &[Line], s: f64) -> Ordering {
         let top = |lines: &[Line]| {
             let at = |l: &Line| (rational(l.a) + rational(l.b) * rational(s), -rational(l.b));
@@ -227,7 +227,7 @@ mod tests {
         fn a_comparison_is_that_of_rationals(x in lines(), y in lines(), n in 1u32..13, d in 1u32..13, k in 0i32..3) {
             let s = f64::from(n) / f64::from(d) * 2f64.powi(-20 * k);
             prop_assert_eq!(compare(&x, &y, s), expected(&x, &y, s));
-            // And where two of their lines cross, up to rounding.
+            // Also at the crossings of two of their lines, up to rounding.
             for (p, q) in x.iter().flat_map(|p| y.iter().map(move |q| (p, q))) {
                 let at = (q.a - p.a) / (p.b - q.b);
                 if at > 1e-100 && at < 1e100 {
@@ -238,8 +238,8 @@ mod tests {
             }
         }
 
-        /// From s down, at every crossing of two lines and beside it: in order above the swap that is
-        /// announced, and out of order at most some last digits below it.
+        /// Tests every crossing of two lines below s and its neighbours: the order holds above the predicted swap, and the
+        /// swap is at most a few units in the last place below it.
         #[test]
         fn a_swap_is_where_the_order_turns(x in lines(), y in lines(), s in 1u32..25, loses_ties in any::<bool>()) {
             let s = f64::from(s) / 12.0;
@@ -269,12 +269,12 @@ mod tests {
     }
 
     #[test]
-    fn two_users_swap_as_the_reference_says() {
+    fn two_users_swap_at_the_reference_values() {
         let line = |a, b| Line { a, b };
         let close = |found: f64, expected: f64| assert!((found - expected).abs() < 1e-14, "{found} {expected}");
         let (i, k) = ([line(0.3, 0.4)], [line(0.5, 0.1)]);
         close(next_swap(&k, &i, 1.0, false), 2.0 / 3.0);
-        // The reference's i and k: at first i is lower.
+        // Users i and k of the reference example: at first i is lower.
         let (i, k) = ([line(0.65, 0.55), line(1.15, -0.25)], [line(1.25, -0.45), line(0.85, 0.25)]);
         let (mut first, mut second, mut s) = (&i, &k, 1.0);
         if compare(first, second, s).is_gt() {

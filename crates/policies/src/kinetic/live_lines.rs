@@ -1,11 +1,11 @@
-//! The live tree as an order of users.
+//! The live tree of Sadok et al. (2021) as an order of users.
 
 use std::cmp::Ordering;
 
 use super::lines::{Line, compare, next_swap, value};
-use super::{LineOrder, LiveTree, Priority, limit, may_be_off};
+use super::{LineOrder, LiveTree, Priority, limit, rounding_bound};
 
-/// Time as s = 2^(-half-lives), which falls and is above 0.
+/// Time as s = 2^(-half-lives), which decreases and is above 0.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Falling(f64);
 
@@ -23,7 +23,7 @@ impl PartialOrd for Falling {
     }
 }
 
-/// The largest of some lines.
+/// The priority that is the maximum of some lines.
 #[derive(Clone, Debug)]
 struct Largest(Box<[Line]>);
 
@@ -40,10 +40,10 @@ impl Priority for Largest {
     }
 }
 
-/// All users in order, as Sadok et al. (2021) does it: the [`LiveTree`] over maxima of lines in s.
+/// All users in order, as in Sadok et al. (2021): the [`LiveTree`] over maxima of lines in s.
 ///
-/// Who is lowest is found in O(1) and O(log n) for each swap since. It keeps more order than a
-/// scheduler needs, and so has more to do than a [`Tournament`](super::Tournament); its
+/// The lowest user is found in O(1), plus O(log n) for each swap since the last call. It keeps more order than a
+/// scheduler needs, and so does more work than a [`Tournament`](super::Tournament); its
 /// [`order_events`](LineOrder::order_events) are those of the paper's Figure 6.
 ///
 /// ```
@@ -62,29 +62,32 @@ impl Priority for Largest {
 pub struct LiveLines {
     branches: usize,
     tree: LiveTree<Largest>,
-    /// The order does not hold: slopes became too small for an f64.
+    /// Whether the order is invalid because slopes became too small for an f64.
     out_of_order: bool,
-    /// At least every |b|.
+    /// An upper bound on all |b|.
     steepest: f64,
     values: Vec<f64>,
 }
 
 impl LiveLines {
-    /// For users whose priorities have so many branches; no user is in.
+    /// Creates an empty order for priorities with this number of branches.
+    ///
+    /// # Panics
+    /// Panics if `branches` is 0.
     pub fn new(branches: usize) -> LiveLines {
         assert!(branches > 0, "a priority has at least one branch");
         let tree = LiveTree::new(Falling(1.0));
         LiveLines { branches, tree, out_of_order: false, steepest: 0.0, values: Vec::new() }
     }
 
-    /// All users in order, as of the last [`lowest`](LineOrder::lowest).
+    /// Returns all users in order, as of the last [`lowest`](LineOrder::lowest).
     pub fn users(&self) -> impl Iterator<Item = u32> + '_ {
         self.tree.iter()
     }
 }
 
-/// Lines are put in as of the last `lowest`: they hold at every s, so it does not matter that they
-/// were not there then, and the next `lowest` moves all users on.
+/// Lines are inserted as of the last `lowest`. They are valid at every s, so the next `lowest` can advance all users
+/// together.
 impl LineOrder for LiveLines {
     fn set(&mut self, user: u32, a: &[f64], b: &[f64]) {
         let kept = self.tree.remove(user);
@@ -111,8 +114,8 @@ impl LineOrder for LiveLines {
         let value_of = |user: u32| self.tree.get(user).map_or(f64::INFINITY, |l| value(&l.0, s));
         let Some(first) = self.tree.first() else { return };
         let bound = limit(value_of(first), relative, absolute);
-        // No user who comes later is below but by rounding.
-        let bound = bound + may_be_off(bound, self.steepest, s);
+        // Later users can be below only by rounding.
+        let bound = bound + rounding_bound(bound, self.steepest, s);
         self.values.clear();
         for user in self.tree.iter() {
             let value = value_of(user);

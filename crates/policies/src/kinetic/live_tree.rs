@@ -1,27 +1,27 @@
 //! The live tree of Sadok et al. (2021): elements in order of priorities that change with time.
 //!
-//! The paper offers it for more than scheduling, so it is generic here: anything whose priorities
-//! can be compared at a time, and can compute when two of them next swap, is kept in order.
+//! The paper proposes it also for other uses than scheduling, so it is generic here. It orders any elements whose
+//! priorities can be compared at a time, and for which the time of the next swap of two elements can be computed.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 
-/// A priority that changes with time as is known beforehand.
+/// A priority that changes with time in a known way.
 pub trait Priority {
-    /// Time, or anything that moves with it: later is greater.
+    /// Time, or a quantity that increases with it.
     type Time: Copy + Ord;
 
-    /// Which of two is lower at `now` and, where they are equal at `now`, right after it. Equal: they
-    /// are the same for a while; the tree then puts the smaller index first.
+    /// Compares two priorities at `now` and, if they are equal at `now`, right after it. `Equal` means that they stay
+    /// equal for some time; the tree then puts the smaller index first.
     ///
     /// At any one time this must be a total order.
     fn compare(&self, other: &Self, now: Self::Time) -> Ordering;
 
-    /// The first time after `now` at which `other` comes before `self`, which comes first at `now`.
+    /// Returns the first time after `now` at which `other` comes before `self`, which comes first at `now`; `None` if it
+    /// never does.
     ///
-    /// That is when [`compare`](Priority::compare) is Greater or, if `loses_ties`, Equal: `other`
-    /// has the smaller index. A time too early costs an event for nothing; one too late is an error
-    /// that leaves the tree out of order.
+    /// That is when [`compare`](Priority::compare) is Greater or, if `loses_ties` (`other` has the smaller index), Equal.
+    /// A time that is too early costs one needless event. A time that is too late leaves the tree out of order.
     fn next_swap(&self, other: &Self, now: Self::Time, loses_ties: bool) -> Option<Self::Time>;
 }
 
@@ -29,8 +29,8 @@ const NONE: u32 = u32::MAX;
 
 /// Elements in order of their [`Priority`], lowest first, at a time that moves on.
 ///
-/// As in the paper: a balanced tree of the elements, a balanced tree of swaps in order of time (one
-/// for each element that will swap with its successor), and an index from numbers to elements.
+/// As in the paper it consists of a balanced tree of the elements, a balanced tree of swaps in order of time (one for
+/// each element that will swap with its successor), and an index from numbers to elements.
 ///
 /// | operation | cost |
 /// |---|---|
@@ -39,17 +39,17 @@ const NONE: u32 = u32::MAX;
 /// | [`advance`](LiveTree::advance), no swap due | O(1) |
 /// | [`advance`](LiveTree::advance), k swaps due | O(k log n), and k <= n |
 ///
-/// The tree of elements is a treap, so its O(log n) is expected, for any order of operations. The
-/// index is a vector: elements are best numbered from 0. Only the order is kept, so a structure that
-/// needs nothing but the first does less work (see [`Tournament`](super::Tournament)).
+/// The tree of elements is a treap, so its O(log n) is an expected cost, for any order of operations. The index is a
+/// vector, so elements should be numbered from 0. A structure that needs only the first element does less work (see
+/// [`Tournament`](super::Tournament)).
 ///
-/// Changes are made at the tree's time: [`advance`](LiveTree::advance) first.
+/// Changes take effect at the tree's time: call [`advance`](LiveTree::advance) first.
 ///
 /// ```
 /// use evenhand_policies::kinetic::{LiveTree, Priority};
 /// use std::cmp::Ordering;
 ///
-/// /// Runners on a track: metres from the start at second 0, metres a second.
+/// /// Runners on a track: metres from the start at second 0, metres per second.
 /// struct Runner(i64, i64);
 ///
 /// impl Priority for Runner {
@@ -83,18 +83,18 @@ const NONE: u32 = u32::MAX;
 #[derive(Clone, Debug)]
 pub struct LiveTree<P: Priority> {
     now: P::Time,
-    /// By index; those without priority are not in.
+    /// By index; nodes without a priority are absent.
     nodes: Vec<Node<P>>,
     root: u32,
     first: u32,
     len: usize,
-    /// When an element swaps with its successor, and which.
+    /// The times at which elements swap with their successors.
     swaps: BTreeSet<(P::Time, u32)>,
     events: u64,
     /// State of the generator of heap ranks.
     ranks: u64,
-    /// Taken out by the present advance.
-    taken: Vec<u32>,
+    /// Elements removed by the current advance.
+    removed: Vec<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -117,7 +117,7 @@ impl<P: Priority> Node<P> {
 }
 
 impl<P: Priority> LiveTree<P> {
-    /// No user, at `now`.
+    /// Creates an empty tree at time `now`.
     pub fn new(now: P::Time) -> LiveTree<P> {
         LiveTree {
             now,
@@ -128,69 +128,69 @@ impl<P: Priority> LiveTree<P> {
             swaps: BTreeSet::new(),
             events: 0,
             ranks: 0,
-            taken: Vec::new(),
+            removed: Vec::new(),
         }
     }
 
-    /// The time for which the order holds.
+    /// Returns the time for which the order holds.
     pub fn now(&self) -> P::Time {
         self.now
     }
 
-    /// How many are in.
+    /// Returns the number of elements.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Returns whether no user is in.
+    /// Returns whether the tree is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
 
-    /// How many swaps of neighbours [`advance`](LiveTree::advance) has handled: what Sadok et al. (2021) counts
-    /// as events.
+    /// Returns the number of swaps of neighbours that [`advance`](LiveTree::advance) has handled: the events of Sadok et
+    /// al. (2021).
     pub fn events(&self) -> u64 {
         self.events
     }
 
-    /// When the next swap of neighbours is due.
+    /// Returns the time of the next swap of neighbours.
     pub fn next_event(&self) -> Option<P::Time> {
         self.swaps.first().map(|s| s.0)
     }
 
-    /// The priority of an element, if it is in.
+    /// Returns the priority of an element, if it is in the tree.
     #[inline]
     pub fn get(&self, index: u32) -> Option<&P> {
         self.nodes.get(index as usize)?.priority.as_ref()
     }
 
-    /// Who comes first.
+    /// Returns the first element.
     #[inline]
     pub fn first(&self) -> Option<u32> {
         some(self.first)
     }
 
-    /// Who comes right after an element; no user if it is last or not in.
+    /// Returns the successor of an element; `None` if it is the last one or absent.
     #[inline]
     pub fn successor(&self, index: u32) -> Option<u32> {
         some(self.nodes.get(index as usize)?.after)
     }
 
-    /// Who comes right before an element; no user if it is first or not in.
+    /// Returns the predecessor of an element; `None` if it is the first one or absent.
     #[inline]
     pub fn predecessor(&self, index: u32) -> Option<u32> {
         some(self.nodes.get(index as usize)?.before)
     }
 
-    /// All users in order.
+    /// Returns all elements in order.
     pub fn iter(&self) -> impl Iterator<Item = u32> + '_ {
         std::iter::successors(self.first(), |&index| self.successor(index))
     }
 
-    /// Puts an element in, in place of one of the same index, which is handed back.
+    /// Inserts an element. Replaces and returns the priority of an element with the same index.
     ///
     /// # Panics
-    /// If `index` is `u32::MAX`.
+    /// Panics if `index` is `u32::MAX`.
     pub fn insert(&mut self, index: u32, priority: P) -> Option<P> {
         assert!(index != NONE, "the index {index} is reserved");
         let previous = self.remove(index);
@@ -203,52 +203,49 @@ impl<P: Priority> LiveTree<P> {
         previous
     }
 
-    /// Takes an element out.
+    /// Removes an element and returns its priority.
     pub fn remove(&mut self, index: u32) -> Option<P> {
         let priority = self.nodes.get_mut(index as usize)?.priority.take()?;
         self.len -= 1;
         self.unlink(index);
-        self.foresee(self.nodes[index as usize].before);
+        self.schedule_swap(self.nodes[index as usize].before);
         self.clear(index);
         Some(priority)
     }
 
-    /// Moves time on to `to`. An earlier time than the present changes nothing.
+    /// Advances the time to `to`. Does nothing if `to` is not later than the current time.
     ///
-    /// As in the paper, both elements of a swap that is due are taken out, and when no more are due
-    /// all of them are put back in where they belong at `to`. Swaps of those who become neighbours in
-    /// between are foreseen from the time before, so that none is missed, and each takes a caller
-    /// out, so there are at most as many as elements.
+    /// As in the paper, both elements of a due swap are removed; when no more swaps are due, all removed elements are
+    /// inserted at their places at `to`. Swaps of elements that become neighbours in between are computed from the old
+    /// time, so that none is missed. Each swap removes elements, so there are at most as many swaps as elements.
     pub fn advance(&mut self, to: P::Time) {
         if to <= self.now {
             return;
         }
-        let mut taken = std::mem::take(&mut self.taken);
+        let mut removed = std::mem::take(&mut self.removed);
         while let Some(&(time, index)) = self.swaps.first()
             && time <= to
         {
             self.events += 1;
             let after = self.nodes[index as usize].after;
             let before = self.nodes[index as usize].before;
-            for gone in [index, after] {
-                self.unlink(gone);
-                self.clear(gone);
-                taken.push(gone);
+            for element in [index, after] {
+                self.unlink(element);
+                self.clear(element);
+                removed.push(element);
             }
-            self.foresee(before);
+            self.schedule_swap(before);
         }
         self.now = to;
-        for index in taken.drain(..) {
+        for index in removed.drain(..) {
             self.link(index);
         }
-        self.taken = taken;
+        self.removed = removed;
     }
 
-    /// Puts everything on another clock: `time` gives each old time the new one, `change` each
-    /// priority the one it has by the new clock. O(n).
+    /// Changes the clock: `time` converts times, and `change` adapts each priority to the new clock. O(n).
     ///
-    /// The order must be the same by both clocks at all times; otherwise see
-    /// [`reorder`](LiveTree::reorder).
+    /// The order must be the same by both clocks at all times; otherwise use [`reorder`](LiveTree::reorder).
     pub fn change_clock(&mut self, time: impl Fn(P::Time) -> P::Time, mut change: impl FnMut(&mut P)) {
         self.now = time(self.now);
         let mut swaps = BTreeSet::new();
@@ -262,8 +259,7 @@ impl<P: Priority> LiveTree<P> {
         self.swaps = swaps;
     }
 
-    /// Changes priorities in any way and orders all users anew as of `now`, which may be any time.
-    /// O(n log n).
+    /// Changes priorities in any way and sorts all elements as of `now`, which may be any time. O(n log n).
     pub fn reorder(&mut self, now: P::Time, mut change: impl FnMut(&mut P)) {
         self.now = now;
         (self.root, self.first) = (NONE, NONE);
@@ -277,7 +273,7 @@ impl<P: Priority> LiveTree<P> {
         }
     }
 
-    /// Whether a comes before b at the present time.
+    /// Returns whether a comes before b at the current time.
     fn is_before(&self, a: u32, b: u32) -> bool {
         match (self.get(a), self.get(b)) {
             (Some(x), Some(y)) => x.compare(y, self.now).then(a.cmp(&b)).is_lt(),
@@ -285,8 +281,8 @@ impl<P: Priority> LiveTree<P> {
         }
     }
 
-    /// Foresees anew when an element swaps with its successor.
-    fn foresee(&mut self, index: u32) {
+    /// Computes and stores the time at which an element swaps with its successor.
+    fn schedule_swap(&mut self, index: u32) {
         let Some(node) = self.nodes.get(index as usize) else { return };
         let after = node.after;
         let swap = match (&node.priority, self.get(after)) {
@@ -304,7 +300,7 @@ impl<P: Priority> LiveTree<P> {
         }
     }
 
-    /// Puts an element with a priority where it belongs.
+    /// Links an element with a priority into its place.
     fn link(&mut self, index: u32) {
         let (mut parent, mut at, mut side) = (NONE, self.root, 0);
         while at != NONE {
@@ -322,18 +318,18 @@ impl<P: Priority> LiveTree<P> {
         (node.parent, node.children, node.before, node.after, node.rank) = (parent, [NONE; 2], before, after, rank);
         self.join(before, index);
         self.join(index, after);
-        self.hang(parent, side, index);
+        self.attach(parent, side, index);
         while let Some(parent) = some(self.nodes[index as usize].parent)
             && self.nodes[parent as usize].rank < rank
         {
             self.rotate_up(index);
         }
-        self.foresee(before);
-        self.foresee(index);
+        self.schedule_swap(before);
+        self.schedule_swap(index);
     }
 
-    /// Takes an element out of the tree and from between its neighbours; it keeps its own links to
-    /// them. What its old predecessor foresees is out of date.
+    /// Unlinks an element from the tree and from its neighbours, but keeps its own links to them. The swap of its old
+    /// predecessor is then out of date.
     fn unlink(&mut self, index: u32) {
         loop {
             let [left, right] = self.nodes[index as usize].children;
@@ -348,11 +344,11 @@ impl<P: Priority> LiveTree<P> {
         let (parent, before, after) = (node.parent, node.before, node.after);
         let child = node.children[usize::from(node.children[0] == NONE)];
         let side = self.side(parent, index);
-        self.hang(parent, side, child);
+        self.attach(parent, side, child);
         self.join(before, after);
     }
 
-    /// Forgets an element's links and its swap.
+    /// Clears an element's links and its swap.
     fn clear(&mut self, index: u32) {
         let node = &mut self.nodes[index as usize];
         (node.parent, node.children, node.before, node.after) = (NONE, [NONE; 2], NONE, NONE);
@@ -361,7 +357,7 @@ impl<P: Priority> LiveTree<P> {
         }
     }
 
-    /// Makes two elements neighbours in order, either of whom may be no user.
+    /// Makes two elements neighbours in order. Either may be `NONE`.
     fn join(&mut self, before: u32, after: u32) {
         match self.nodes.get_mut(before as usize) {
             Some(node) => node.after = after,
@@ -372,13 +368,13 @@ impl<P: Priority> LiveTree<P> {
         }
     }
 
-    /// On which side of its parent an element hangs.
+    /// Returns the side of its parent to which an element is attached.
     fn side(&self, parent: u32, index: u32) -> usize {
         self.nodes.get(parent as usize).map_or(0, |p| usize::from(p.children[1] == index))
     }
 
-    /// Hangs a subtree, or nothing, on one side of a parent, or makes it the root.
-    fn hang(&mut self, parent: u32, side: usize, child: u32) {
+    /// Attaches a subtree, or `NONE`, to one side of a parent, or makes it the root.
+    fn attach(&mut self, parent: u32, side: usize, child: u32) {
         match self.nodes.get_mut(parent as usize) {
             Some(node) => node.children[side] = child,
             None => self.root = child,
@@ -388,18 +384,18 @@ impl<P: Priority> LiveTree<P> {
         }
     }
 
-    /// Makes an element's parent its child; the order stays.
+    /// Makes an element's parent its child; keeps the order.
     fn rotate_up(&mut self, index: u32) {
         let parent = self.nodes[index as usize].parent;
         let above = self.nodes[parent as usize].parent;
         let (side, side_above) = (self.side(parent, index), self.side(above, parent));
         let between = self.nodes[index as usize].children[1 - side];
-        self.hang(parent, side, between);
-        self.hang(index, 1 - side, parent);
-        self.hang(above, side_above, index);
+        self.attach(parent, side, between);
+        self.attach(index, 1 - side, parent);
+        self.attach(above, side_above, index);
     }
 
-    /// SplitMix64: the same ranks for the same operations.
+    /// Returns the next rank by SplitMix64, so that the same operations give the same ranks.
     fn next_rank(&mut self) -> u32 {
         self.ranks = self.ranks.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let z = (self.ranks ^ (self.ranks >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -418,23 +414,23 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Never moves.
-    struct Still(u32);
+    /// A constant priority.
+    struct Constant(u32);
 
-    impl Priority for Still {
+    impl Priority for Constant {
         type Time = u32;
 
-        fn compare(&self, other: &Still, _now: u32) -> Ordering {
+        fn compare(&self, other: &Constant, _now: u32) -> Ordering {
             self.0.cmp(&other.0)
         }
 
-        fn next_swap(&self, _other: &Still, _now: u32, _loses_ties: bool) -> Option<u32> {
+        fn next_swap(&self, _other: &Constant, _now: u32, _loses_ties: bool) -> Option<u32> {
             None
         }
     }
 
-    /// Below whom all users is reached once and in order, parents and ranks are right; the height.
-    fn height(tree: &LiveTree<Still>, at: u32, parent: u32, seen: &mut Vec<u32>) -> usize {
+    /// Returns the height of a subtree. Checks parents and ranks, and appends the elements in order to `seen`.
+    fn height(tree: &LiveTree<Constant>, at: u32, parent: u32, seen: &mut Vec<u32>) -> usize {
         let Some(node) = tree.nodes.get(at as usize) else { return 0 };
         assert_eq!(node.parent, parent);
         assert!(tree.nodes.get(parent as usize).is_none_or(|p| p.rank >= node.rank));
@@ -444,7 +440,7 @@ mod tests {
         1 + left.max(right)
     }
 
-    fn checked_height(tree: &LiveTree<Still>) -> usize {
+    fn checked_height(tree: &LiveTree<Constant>) -> usize {
         let mut seen = Vec::new();
         let height = height(tree, tree.root, NONE, &mut seen);
         assert_eq!(seen, tree.iter().collect::<Vec<_>>());
@@ -454,11 +450,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn links_are_right(operations in prop::collection::vec((0u32..30, prop::option::of(0u32..10)), 0..80)) {
+        fn links_and_ranks_are_valid_after_any_operations(operations in prop::collection::vec((0u32..30, prop::option::of(0u32..10)), 0..80)) {
             let mut tree = LiveTree::new(0);
             for (index, priority) in operations {
                 match priority {
-                    Some(p) => tree.insert(index, Still(p)),
+                    Some(p) => tree.insert(index, Constant(p)),
                     None => tree.remove(index),
                 };
                 checked_height(&tree);
@@ -467,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn it_is_balanced_whatever_the_order_of_insertion() {
+    fn the_tree_is_balanced_for_any_order_of_insertion() {
         let n: u32 = 20_000;
         let up = |i: u32| i;
         let down = |i: u32| n - i;
@@ -475,9 +471,9 @@ mod tests {
         for priority in [&up as &dyn Fn(u32) -> u32, &down, &inward] {
             let mut tree = LiveTree::new(0);
             for i in 0..n {
-                tree.insert(i, Still(priority(i)));
+                tree.insert(i, Constant(priority(i)));
             }
-            // About 2 ln n = 20 levels above a user on average, and 4.3 ln n = 43 in the highest place.
+            // About 2 ln n = 20 levels above an element on average, and 4.3 ln n = 43 at most.
             assert!(checked_height(&tree) < 48, "{}", checked_height(&tree));
             for i in (0..n).filter(|i| i % 8 != 0) {
                 tree.remove(i);

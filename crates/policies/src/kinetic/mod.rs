@@ -2,18 +2,17 @@
 //!
 //! Two kinds, because priorities are of two kinds:
 //!
-//! * [`WinnerTree`]: priorities that change only when their user is touched (fifo, drf, asset).
-//! * [`LineOrder`]: priorities that are maxima of straight lines in s and so change all the time
-//!   (everything stateful).
+//! * [`WinnerTree`]: priorities that change only by updates of their user (fifo, drf, asset).
+//! * [`LineOrder`]: priorities that are maxima of straight lines in s and so change continuously (all stateful policies).
 //!
-//! | structure | knows | best for |
+//! | structure | keeps | best for |
 //! |---|---|---|
-//! | [`Scan`] | nothing: it looks at all users, in vectors | up to about 3,000 waiting users |
-//! | [`Tournament`] | who is lowest, and until when | more |
-//! | [`LiveLines`] | the whole order, as Sadok et al. (2021) keeps it | counting order changes |
+//! | [`Scan`] | no order: evaluates users in blocks, with vector instructions | up to about 3,000 waiting users |
+//! | [`Tournament`] | the lowest user, and until when it stays lowest | more users |
+//! | [`LiveLines`] | the whole order, as in Sadok et al. (2021) | counting order changes |
 //!
-//! [`Order`] names them; how they compare is measured in docs/src/explanation/performance.md. Beneath the last is
-//! [`LiveTree`], which keeps anything in order whose priorities move in a known way.
+//! [`Order`] selects one by name; docs/src/explanation/performance.md compares them. [`LiveLines`] is based on
+//! [`LiveTree`], which keeps any elements in order whose priorities change in a known way.
 
 mod lines;
 mod live_lines;
@@ -30,37 +29,37 @@ pub use scan::Scan;
 pub use tournament::Tournament;
 pub use winner_tree::WinnerTree;
 
-/// Users ordered by max_r (a_r + b_r s), where s falls as time goes on.
+/// Users ordered by max_r (a_r + b_r s), where s decreases over time.
 pub trait LineOrder: Send {
-    /// Puts `user` in, or gives it new lines: `a` and `b` have one entry a branch.
+    /// Inserts `user`, or replaces its lines. `a` and `b` have one entry per branch.
     fn set(&mut self, user: u32, a: &[f64], b: &[f64]);
 
-    /// Takes `user` out; nothing happens if it is not in.
+    /// Removes `user`; does nothing if it is absent.
     fn remove(&mut self, user: u32);
 
-    /// Puts into `near` (emptied first), in any order, every user whose priority at `s` is at most
-    /// lowest + |lowest| * `relative` + `absolute`, all in `f64`. `s` is above 0 and never rises between
-    /// calls but for [`rebase`](LineOrder::rebase).
+    /// Clears `near` and fills it, in any order, with all users whose priority at `s` is at most
+    /// lowest + |lowest| * `relative` + `absolute`, all in `f64`. `s` must be above 0 and must not increase between
+    /// calls, except after a [`rebase`](LineOrder::rebase).
     fn lowest(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>);
 
-    /// Multiplies every `b` by `factor`, a power of two or 0: the epoch of s moved, no order changes.
+    /// Multiplies every `b` by `factor`, a power of two or 0, after a change of the epoch of s. The order does not change.
     fn rebase(&mut self, factor: f64);
 
-    /// What the passing of time alone changed in the order so far: for [`LiveLines`] as Sadok et al. (2021)
-    /// counts it; other structures document their own count.
+    /// Returns the number of order changes so far by the passing of time alone: for [`LiveLines`] as in Sadok et al.
+    /// (2021); other structures document their own count.
     fn order_events(&self) -> u64;
 }
 
-/// Up to which priority users are near the lowest.
+/// Returns the highest priority that counts as near the lowest.
 #[inline]
 fn limit(lowest: f64, relative: f64, absolute: f64) -> f64 {
     lowest + (lowest.abs() * relative + absolute)
 }
 
-/// By how much two priorities near `value` may be in another order in `f64` than exactly, if no slope
-/// is steeper than `steepest`. A product and a sum round each of them; this is twice that and more, below the normal numbers
-/// too.
+/// Returns a bound on the difference of two priorities near `value` whose order in `f64` may differ from the exact
+/// order, if no slope is steeper than `steepest`. Each priority is rounded in a product and a sum; the bound is more than
+/// twice that error, and also holds for subnormal numbers.
 #[inline]
-fn may_be_off(value: f64, steepest: f64, s: f64) -> f64 {
+fn rounding_bound(value: f64, steepest: f64, s: f64) -> f64 {
     8.0 * f64::EPSILON * (value.abs() + steepest * s) + f64::MIN_POSITIVE
 }

@@ -1,4 +1,4 @@
-//! Which structure keeps users ordered.
+//! Selects the structure that keeps users ordered.
 
 use std::str::FromStr;
 
@@ -6,10 +6,10 @@ use thiserror::Error;
 
 use super::{LineOrder, LiveLines, Scan, Tournament};
 
-/// Which structure keeps users ordered by priorities that move. All decide alike.
+/// The structure that keeps users ordered by changing priorities. All give the same decisions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Order {
-    /// A [`Scan`] while few users wait, a [`Tournament`] while many do.
+    /// A [`Scan`] while few users wait, otherwise a [`Tournament`].
     #[default]
     Auto,
     /// A [`Scan`].
@@ -20,16 +20,16 @@ pub enum Order {
     LiveTree,
 }
 
-/// There is no such structure.
+/// The error for an unknown name of a structure.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("found {0:?}, expected one of: {names}", names = Order::ALL.map(Order::name).join(", "))]
 pub struct OrderError(String);
 
 impl Order {
-    /// All of them.
+    /// All structures.
     pub const ALL: [Order; 4] = [Order::Auto, Order::Scan, Order::Tournament, Order::LiveTree];
 
-    /// What users type.
+    /// Returns the name, as in `--order`.
     pub fn name(self) -> &'static str {
         match self {
             Order::Auto => "auto",
@@ -39,7 +39,10 @@ impl Order {
         }
     }
 
-    /// The structure, for users 0 to n - 1 whose priorities have so many branches.
+    /// Creates the structure for users 0 to n - 1, all absent, whose priorities have this number of branches.
+    ///
+    /// # Panics
+    /// Panics if `branches` is 0.
     pub fn structure(self, n: usize, branches: usize) -> Box<dyn LineOrder> {
         match self {
             Order::Auto if n <= MANY => Box::new(Scan::new(n, branches)),
@@ -59,56 +62,56 @@ impl FromStr for Order {
     }
 }
 
-/// With more users than this in, a tournament is faster (docs/src/explanation/performance.md: from 2,500 to 3,500, by
-/// how much time passes between decisions).
+/// With more users than this, a tournament is faster (docs/src/explanation/performance.md: from 2,500 to 3,500, depending
+/// on the time between decisions).
 const MANY: usize = 3_000;
-/// With fewer than this in, a scan takes over again. Far enough below that going over and back is
-/// rare beside the changes in between.
+/// With fewer users than this, a scan replaces the tournament again. Far enough below `MANY` that such replacements are
+/// rare compared with updates.
 const FEW: usize = MANY / 2;
 
-/// A scan or a tournament, by the number of users in.
+/// A scan or a tournament, depending on the number of users.
 struct Auto {
     n: usize,
     branches: usize,
-    /// A scan with more than this becomes a tournament.
+    /// A scan with more users than this becomes a tournament.
     many: usize,
-    /// A tournament with fewer than this becomes a scan.
+    /// A tournament with fewer users than this becomes a scan.
     few: usize,
-    kept: Kept,
-    /// Of structures no longer in use.
+    current: Current,
+    /// The events of replaced structures.
     events: u64,
 }
 
-enum Kept {
+enum Current {
     Scan(Scan),
     Tournament(Tournament),
 }
 
 impl Auto {
     fn new(n: usize, branches: usize, many: usize, few: usize) -> Auto {
-        Auto { n, branches, many, few, kept: Kept::Scan(Scan::new(n, branches)), events: 0 }
+        Auto { n, branches, many, few, current: Current::Scan(Scan::new(n, branches)), events: 0 }
     }
 
     fn inner(&mut self) -> &mut dyn LineOrder {
-        match &mut self.kept {
-            Kept::Scan(scan) => scan,
-            Kept::Tournament(tournament) => tournament,
+        match &mut self.current {
+            Current::Scan(scan) => scan,
+            Current::Tournament(tournament) => tournament,
         }
     }
 
-    fn change(&mut self) {
+    fn replace(&mut self) {
         self.events = self.order_events();
         let (mut a, mut b) = (vec![0.0; self.branches], vec![0.0; self.branches]);
-        self.kept = match &self.kept {
-            Kept::Scan(scan) => {
+        self.current = match &self.current {
+            Current::Scan(scan) => {
                 let mut tournament = Tournament::new(self.n, self.branches);
                 for user in scan.users() {
                     scan.lines_of(user, &mut a, &mut b);
                     tournament.set(user, &a, &b);
                 }
-                Kept::Tournament(tournament)
+                Current::Tournament(tournament)
             }
-            Kept::Tournament(tournament) => {
+            Current::Tournament(tournament) => {
                 let mut scan = Scan::new(self.n, self.branches);
                 for (user, lines) in tournament.entries() {
                     for (r, line) in lines.iter().enumerate() {
@@ -116,7 +119,7 @@ impl Auto {
                     }
                     scan.set(user, &a, &b);
                 }
-                Kept::Scan(scan)
+                Current::Scan(scan)
             }
         };
     }
@@ -125,15 +128,15 @@ impl Auto {
 impl LineOrder for Auto {
     fn set(&mut self, user: u32, a: &[f64], b: &[f64]) {
         self.inner().set(user, a, b);
-        if matches!(&self.kept, Kept::Scan(scan) if scan.users().len() > self.many) {
-            self.change();
+        if matches!(&self.current, Current::Scan(scan) if scan.users().len() > self.many) {
+            self.replace();
         }
     }
 
     fn remove(&mut self, user: u32) {
         self.inner().remove(user);
-        if matches!(&self.kept, Kept::Tournament(tournament) if tournament.len() < self.few) {
-            self.change();
+        if matches!(&self.current, Current::Tournament(tournament) if tournament.len() < self.few) {
+            self.replace();
         }
     }
 
@@ -146,11 +149,11 @@ impl LineOrder for Auto {
     }
 
     fn order_events(&self) -> u64 {
-        let of_kept = match &self.kept {
-            Kept::Scan(scan) => scan.order_events(),
-            Kept::Tournament(tournament) => tournament.order_events(),
+        let of_current = match &self.current {
+            Current::Scan(scan) => scan.order_events(),
+            Current::Tournament(tournament) => tournament.order_events(),
         };
-        self.events + of_kept
+        self.events + of_current
     }
 }
 
@@ -160,7 +163,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_structure_is_found_by_its_name() {
+    fn structures_are_parsed_from_their_names() {
         for order in Order::ALL {
             assert_eq!(order.name().parse(), Ok(order));
         }
@@ -169,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn many_users_go_over_to_a_tournament_and_few_back_to_a_scan() {
+    fn many_users_switch_to_a_tournament_and_few_back_to_a_scan() {
         let n = MANY + 100;
         let mut auto = Auto::new(n, 1, MANY, FEW);
         let mut near = Vec::new();
@@ -178,8 +181,8 @@ mod tests {
             near.clone()
         };
         for user in 0..n as u32 {
-            assert_eq!(matches!(auto.kept, Kept::Tournament(_)), user as usize > MANY);
-            // At s = 1 the first is lowest, at s = 1/2 all are equal, later the last is.
+            assert_eq!(matches!(auto.current, Current::Tournament(_)), user as usize > MANY);
+            // At s = 1 the first user is lowest, at s = 1/2 all are equal, later the last is lowest.
             auto.set(user, &[f64::from(n as u32 - user)], &[f64::from(2 * user)]);
         }
         assert_eq!(lowest(&mut auto, 1.0), [0]);
@@ -188,18 +191,18 @@ mod tests {
         let events = auto.order_events();
         assert_eq!(events, n as u64 - 1, "every match turned once");
         for user in (FEW as u32 - 1..n as u32).rev() {
-            assert!(matches!(auto.kept, Kept::Tournament(_)));
+            assert!(matches!(auto.current, Current::Tournament(_)));
             auto.remove(user);
         }
-        assert!(matches!(auto.kept, Kept::Scan(_)));
+        assert!(matches!(auto.current, Current::Scan(_)));
         assert_eq!(lowest(&mut auto, 0.25), [FEW as u32 - 2]);
         assert_eq!(auto.order_events(), events);
     }
 
     proptest! {
-        /// Going over and back, with the epoch moving in between, loses nothing.
+        /// Also with replacements of the structure and changes of the epoch in between.
         #[test]
-        fn it_answers_as_a_scan_does(
+        fn auto_gives_the_same_users_as_a_scan(
             operations in prop::collection::vec((0u32..12, prop::option::of(any::<[i8; 4]>()), 0u8..8, 0u8..10), 0..150),
         ) {
             let (mut auto, mut scan) = (Auto::new(12, 2, 6, 4), Scan::new(12, 2));

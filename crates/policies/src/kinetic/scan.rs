@@ -1,21 +1,20 @@
-//! The plain structure: look at all users.
+//! The simplest order of users: a scan over all of them.
 
 use super::{LineOrder, limit};
 
 const ABSENT: u32 = u32::MAX;
-/// Slots are looked at in blocks of this many, so that the compiler uses vector instructions.
+/// Slots are evaluated in blocks of this size, so that the compiler uses vector instructions.
 const BLOCK: usize = 8;
 
-/// What a bound may be off by rounding, relative to its parts.
+/// A bound on the rounding error of a block's bound, relative to its parts.
 const SLACK: f64 = 8.0 * f64::EPSILON;
 
 /// A scan over the users present, in blocks.
 ///
-/// Lines are kept by branch, present users packed together. A block remembers its lowest priority
-/// where it was last evaluated and how fast its steepest line falls; while the bound that follows
-/// stays above the lowest of all, the block is not looked into. `lowest` so costs O(n / 8) simple
-/// operations and the evaluation of the few blocks that may hold the lowest; everything else is
-/// O(branches). It has no order events.
+/// Lines are stored by branch, for present users without gaps. A block stores its lowest priority at its last evaluation
+/// and its steepest slope. While the lower bound from these is above the overall minimum, the block is not evaluated.
+/// `lowest` therefore costs O(n / 8) simple operations and the evaluation of the few blocks that may contain the lowest
+/// user; all other operations cost O(branches). It has no order events.
 ///
 /// ```
 /// use evenhand_policies::kinetic::{LineOrder, Scan};
@@ -32,41 +31,44 @@ const SLACK: f64 = 8.0 * f64::EPSILON;
 pub struct Scan {
     slot: Vec<u32>,
     users: Vec<u32>,
-    /// One column a branch, one entry a slot, filled up to whole blocks with lines at infinity.
+    /// One column per branch with one entry per slot, padded to whole blocks with lines at infinity.
     a: Vec<Vec<f64>>,
     b: Vec<Vec<f64>>,
-    /// Priorities by slot, of each block where it was last evaluated.
+    /// Priorities by slot, as of the last evaluation of their block.
     values: Vec<f64>,
     blocks: Vec<Block>,
-    /// A lower bound of each block at the present s.
+    /// A lower bound of each block at the current s.
     bounds: Vec<f64>,
 }
 
-/// What is known of a block without looking into it.
+/// The data for the lower bound of a block.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     /// Its lowest priority at `at`.
     lowest: f64,
     at: f64,
-    /// Its largest slope, at least 0: as s falls by d, no priority of it falls by more than this
-    /// times d.
+    /// Its steepest slope, or 0 if none is positive: when s decreases by d, no priority decreases by more than this times
+    /// d.
     steepest: f64,
 }
 
-/// Not evaluated since it changed: it may hold anything.
+/// A block that has changed since its last evaluation, without a lower bound.
 const STALE: Block = Block { lowest: f64::NEG_INFINITY, at: 0.0, steepest: 0.0 };
 
 impl Block {
     #[inline]
     fn bound(&self, s: f64) -> f64 {
         let fall = self.steepest * (self.at - s);
-        // The last term for products below the normal numbers.
+        // The last term covers subnormal products.
         self.lowest - fall - SLACK * (self.lowest.abs() + fall) - f64::MIN_POSITIVE
     }
 }
 
 impl Scan {
-    /// For users 0 to n - 1 whose priorities have so many branches, all absent.
+    /// Creates a scan for users 0 to n - 1, all absent, whose priorities have this number of branches.
+    ///
+    /// # Panics
+    /// Panics if `branches` is 0.
     pub fn new(n: usize, branches: usize) -> Scan {
         assert!(branches > 0, "a priority has at least one branch");
         Scan {
@@ -80,12 +82,12 @@ impl Scan {
         }
     }
 
-    /// Who is in.
+    /// Returns the present users.
     pub(super) fn users(&self) -> impl ExactSizeIterator<Item = u32> + '_ {
         self.users.iter().copied()
     }
 
-    /// The lines of a user who is in.
+    /// Copies the lines of a present user into `a` and `b`.
     pub(super) fn lines_of(&self, user: u32, a: &mut [f64], b: &mut [f64]) {
         let slot = self.slot[user as usize] as usize;
         for r in 0..self.a.len() {
@@ -93,7 +95,7 @@ impl Scan {
         }
     }
 
-    /// Evaluates one block; returns its lowest.
+    /// Evaluates one block and returns its lowest priority.
     #[inline]
     fn evaluate(&mut self, block: usize, s: f64) -> f64 {
         let mut value = [f64::NEG_INFINITY; BLOCK];
@@ -130,7 +132,7 @@ impl Scan {
     }
 }
 
-/// The first of a block under `before`, by halves: that is how vector instructions do it.
+/// Returns the first value of a block under `before`, by halves, which the compiler turns into vector instructions.
 #[inline]
 fn extreme(v: &[f64; BLOCK], before: impl Fn(f64, f64) -> bool) -> f64 {
     let first = |x: f64, y: f64| if before(x, y) { x } else { y };
@@ -169,7 +171,7 @@ impl LineOrder for Scan {
             self.blocks[at / BLOCK] = STALE;
         }
         self.put(last, |_| f64::INFINITY, |_| 0.0);
-        // Blocks that hold no user are dropped: they would be evaluated for nothing.
+        // Empty blocks are dropped; their evaluation would be wasted.
         if last % BLOCK == 0 {
             self.a.iter_mut().chain(&mut self.b).for_each(|column| column.truncate(last));
             self.values.truncate(last);
@@ -179,7 +181,7 @@ impl LineOrder for Scan {
 
     fn lowest(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
         near.clear();
-        // The most promising block first: its lowest keeps most others shut.
+        // The block with the lowest bound first: its minimum excludes most other blocks.
         let (mut first, mut lowest) = (None, f64::INFINITY);
         self.bounds.resize(self.blocks.len(), 0.0);
         for (k, (bound, block)) in self.bounds.iter_mut().zip(&self.blocks).enumerate() {
@@ -234,10 +236,10 @@ mod tests {
     }
 
     proptest! {
-        /// Against the obvious reference model: a map of lines, all evaluated anew. Small whole coefficients
-        /// make ties common and every value exact.
+        /// Reference model: a map of lines, all evaluated at each step. Small whole coefficients make ties common and all
+        /// values exact.
         #[test]
-        fn near_users_are_those_of_a_map(ops in prop::collection::vec(operation(), 0..120)) {
+        fn near_users_are_those_of_the_reference_model(ops in prop::collection::vec(operation(), 0..120)) {
             let mut scan = Scan::new(20, 2);
             let mut map = std::collections::BTreeMap::new();
             let mut s = 1.0;

@@ -1,24 +1,23 @@
-//! A kinetic tournament: who is lowest, and until when that is sure.
+//! A kinetic tournament: the lowest user, and until when it stays lowest.
 
 use super::lines::{Line, compare, next_swap, value};
-use super::{LineOrder, limit, may_be_off};
+use super::{LineOrder, limit, rounding_bound};
 
 const NO_USER: u32 = u32::MAX;
-/// In place of the s at which something changes: it has changed.
+/// The s of a change that has already happened.
 const CHANGED: f64 = f64::INFINITY;
-/// In place of such an s: it never changes.
+/// The s of a change that never happens.
 const NEVER: f64 = 0.0;
 
 /// A tree of matches, each between the winners of two others, down to the users.
 ///
-/// A match knows the s at which its outcome turns, and the largest such s of all below it. Moving on
-/// to a new s so looks only where that s was passed; a changed user marks the matches above it. Then
-/// [`lowest`](LineOrder::lowest) costs O(log n) for each user changed since, for each match that
-/// turned, and for each user it returns. It grows as larger user numbers come.
+/// A match stores the s at which its winner changes, and the largest such s in its subtree. An advance to a new s visits
+/// only subtrees whose s was passed; a changed user marks the matches above it. So
+/// [`lowest`](LineOrder::lowest) costs O(log n) for each user changed since the last call, for each match whose winner
+/// changes, and for each returned user. The tree grows with the user numbers.
 ///
-/// Unlike the [`LiveTree`](super::LiveTree) it knows nothing about those who are not first somewhere,
-/// so most swaps do not concern it (Basch, Guibas, Hershberger 1999; Agarwal, Kaplan, Sharir 2008 for
-/// changing users).
+/// Unlike the [`LiveTree`](super::LiveTree) it does not order users who win no match, so it ignores swaps among them
+/// (Basch, Guibas, Hershberger 1999; Agarwal, Kaplan, Sharir 2008 for changing users).
 ///
 /// ```
 /// use evenhand_policies::kinetic::{LineOrder, Tournament};
@@ -34,16 +33,16 @@ const NEVER: f64 = 0.0;
 #[derive(Clone, Debug)]
 pub struct Tournament {
     branches: usize,
-    /// A row of branches a user.
+    /// One row of branches per user.
     lines: Vec<Line>,
-    /// The root is 1, those below k are 2 k and 2 k + 1, user u is `users + u`.
+    /// The root is 1, the children of k are 2 k and 2 k + 1, the leaf of user u is `users + u`.
     nodes: Vec<Node>,
     /// The number of leaves: a power of two, at least 2.
     users: usize,
     present: usize,
-    /// Where the outcomes hold.
+    /// The s for which the winners are valid.
     s: f64,
-    /// At least every |b|.
+    /// An upper bound on all |b|.
     steepest: f64,
     events: u64,
     open: Vec<(usize, f64)>,
@@ -53,16 +52,19 @@ pub struct Tournament {
 #[derive(Clone, Copy, Debug)]
 struct Node {
     winner: u32,
-    /// The s at which this match turns.
+    /// The s at which the winner of this match changes.
     turns: f64,
-    /// The largest s at which this or anything below turns.
+    /// The largest s at which a winner in this subtree changes.
     until: f64,
 }
 
 const EMPTY: Node = Node { winner: NO_USER, turns: CHANGED, until: CHANGED };
 
 impl Tournament {
-    /// For users 0 to n - 1, whose priorities have so many branches; no user is in.
+    /// Creates a tournament for users 0 to n - 1, all absent, whose priorities have this number of branches.
+    ///
+    /// # Panics
+    /// Panics if `branches` is 0.
     pub fn new(n: usize, branches: usize) -> Tournament {
         assert!(branches > 0, "a priority has at least one branch");
         let mut tournament = Tournament {
@@ -77,21 +79,21 @@ impl Tournament {
             open: Vec::new(),
             found: Vec::new(),
         };
-        tournament.make_room(n);
+        tournament.grow(n);
         tournament
     }
 
-    /// How many are in.
+    /// Returns the number of present users.
     pub fn len(&self) -> usize {
         self.present
     }
 
-    /// Returns whether no user is in.
+    /// Returns whether no user is present.
     pub fn is_empty(&self) -> bool {
         self.present == 0
     }
 
-    /// All users who is in, with lines.
+    /// Returns the present users with their lines.
     pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &[Line])> {
         let users = self.nodes[self.users..].iter().map(|n| n.winner).filter(|&w| w != NO_USER);
         users.map(|u| (u, self.lines_of(u)))
@@ -102,7 +104,7 @@ impl Tournament {
         &self.lines[user as usize * self.branches..][..self.branches]
     }
 
-    fn make_room(&mut self, n: usize) {
+    fn grow(&mut self, n: usize) {
         let users = n.next_power_of_two().max(2);
         let mut nodes = vec![EMPTY; 2 * users];
         let old = self.nodes.get(self.users..).unwrap_or_default();
@@ -112,7 +114,7 @@ impl Tournament {
         self.lines.resize(users * self.branches, Line::default());
     }
 
-    /// The user's leaf and all above it are to be looked at.
+    /// Marks the user's leaf and all matches above it as changed.
     fn mark(&mut self, user: u32) {
         let mut at = self.users + user as usize;
         while at > 0 && (at >= self.users || self.nodes[at].until != CHANGED) {
@@ -121,8 +123,7 @@ impl Tournament {
         }
     }
 
-    /// Looks at everything in the subtree that changed or turned on the way to `s`; returns whether its
-    /// winner or the winner's lines are other ones.
+    /// Updates the changed parts of a subtree for `s`. Returns whether its winner or the winner's lines changed.
     fn refresh(&mut self, at: usize, s: f64) -> bool {
         if at >= self.users {
             self.nodes[at].until = NEVER;
@@ -144,13 +145,13 @@ impl Tournament {
         node.winner != before || from
     }
 
-    /// Who wins, and the s at which that turns.
+    /// Returns the winner of a match, and the s at which it changes.
     #[inline]
     fn play(&self, a: u32, b: u32, s: f64) -> (u32, f64) {
         if a == NO_USER || b == NO_USER {
             return (a.min(b), NEVER);
         }
-        // The left one has the smaller number.
+        // a is the left one and has the smaller number.
         let (x, y) = (self.lines_of(a), self.lines_of(b));
         match compare(x, y, s).is_gt() {
             true => (b, next_swap(y, x, s, true)),
@@ -158,8 +159,8 @@ impl Tournament {
         }
     }
 
-    /// Everything is to be played anew.
-    fn forget(&mut self) {
+    /// Marks all matches as changed.
+    fn mark_all(&mut self) {
         for node in &mut self.nodes {
             (node.turns, node.until) = (CHANGED, CHANGED);
         }
@@ -171,7 +172,7 @@ impl LineOrder for Tournament {
     fn set(&mut self, user: u32, a: &[f64], b: &[f64]) {
         let index = user as usize;
         if index >= self.users {
-            self.make_room(index + 1);
+            self.grow(index + 1);
         }
         for (line, (&a, &b)) in self.lines[index * self.branches..].iter_mut().zip(a.iter().zip(b)) {
             *line = Line { a, b };
@@ -209,7 +210,7 @@ impl LineOrder for Tournament {
         let value_of = |user: u32| value(self.lines_of(user), s);
         let mut lowest = value_of(winner);
         let bound = limit(lowest, relative, absolute);
-        let bound = bound + may_be_off(bound, self.steepest, s);
+        let bound = bound + rounding_bound(bound, self.steepest, s);
         open.push((1, lowest));
         while let Some((at, value)) = open.pop() {
             if at >= self.users {
@@ -218,7 +219,7 @@ impl LineOrder for Tournament {
                 continue;
             }
             for child in [2 * at, 2 * at + 1] {
-                // No user in a subtree is below its winner but by rounding.
+                // Users of a subtree can be below its winner only by rounding.
                 match self.nodes[child].winner {
                     NO_USER => {}
                     same if same == self.nodes[at].winner => open.push((child, value)),
@@ -246,8 +247,8 @@ impl LineOrder for Tournament {
             self.steepest = self.steepest.max(b.abs());
         }
         if !exact {
-            // Slopes that became too small for an f64: others may be lowest.
-            return self.forget();
+            // Slopes became too small for an f64, so winners may have changed.
+            return self.mark_all();
         }
         self.s /= factor;
         for node in &mut self.nodes {
@@ -256,7 +257,7 @@ impl LineOrder for Tournament {
         }
     }
 
-    /// Matches that turned as time went on. Those played because a user changed are not counted.
+    /// Returns the number of matches whose winner changed by the passing of time, not by changes of users.
     fn order_events(&self) -> u64 {
         self.events
     }

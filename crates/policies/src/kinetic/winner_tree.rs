@@ -29,14 +29,14 @@ pub struct WinnerTree {
 }
 
 impl WinnerTree {
-    /// A tree for users 0 to n - 1, all absent.
+    /// Creates a tree for users 0 to n - 1, all absent.
     pub fn new(n: usize) -> WinnerTree {
         let leaves = n.next_power_of_two().max(1);
         WinnerTree { nodes: vec![NO_USER; 2 * leaves], leaves }
     }
 
-    /// `user` is now present or absent, or its priority changed. `before(a, b)` returns whether a
-    /// comes before b, and must be right for all present users.
+    /// Updates the tree after `user` became present or absent, or its priority changed. `before(a, b)` returns whether a
+    /// comes before b, and must be a total order of the present users. O(log n).
     #[inline]
     pub fn touch(&mut self, user: u32, present: bool, before: impl Fn(u32, u32) -> bool) {
         let mut at = self.leaves + user as usize;
@@ -49,7 +49,7 @@ impl WinnerTree {
                 _ => b,
             };
             at /= 2;
-            // The old winner stays and is not the touched user: nothing changes further up.
+            // The winner stays and is not the touched user: nothing changes further up.
             if self.nodes[at] == winner && winner != user {
                 return;
             }
@@ -57,7 +57,7 @@ impl WinnerTree {
         }
     }
 
-    /// The first present user.
+    /// Returns the first present user. O(1).
     #[inline]
     pub fn winner(&self) -> Option<u32> {
         Some(self.nodes[1]).filter(|&u| u != NO_USER)
@@ -70,7 +70,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Against the obvious reference model: the lowest present key, smaller number first among equals.
+        /// Reference model: the lowest present key; among equal keys the user with the smaller number.
         #[test]
         fn the_winner_is_the_lowest(n in 1usize..40, ops in prop::collection::vec((0usize..40, 0u8..4, any::<bool>()), 0..200)) {
             let mut key = vec![0u8; n];

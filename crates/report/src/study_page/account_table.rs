@@ -1,6 +1,6 @@
 //! The table of accounts: its rows in the page, and the same data for the page's script.
 
-use evenhand_study::record::{AccountFigures, AccountRecord, RunRecord};
+use evenhand_study::record::{AccountRecord, AccountResults, RunRecord};
 use serde::Serialize;
 
 use super::script_data::{by_capacity_and_policy, six_digits};
@@ -46,7 +46,7 @@ impl<'a> Tree<'a> {
             }
         }
         // Keep the users with the most tasks.
-        let tasks = |(account, user): &(usize, usize)| accounts[*account].users[*user].figures.totals.submitted;
+        let tasks = |(account, user): &(usize, usize)| accounts[*account].users[*user].results.totals.submitted;
         let places = accounts.iter().enumerate();
         let mut users: Vec<(usize, usize)> =
             places.flat_map(|(a, of)| (0..of.users.len()).map(move |u| (a, u))).collect();
@@ -84,11 +84,11 @@ impl<'a> Tree<'a> {
         Tree { nodes, left_out }
     }
 
-    fn results(&self, run: &'a RunRecord, node: &Node<'_>) -> Option<&'a AccountFigures> {
+    fn results(&self, run: &'a RunRecord, node: &Node<'_>) -> Option<&'a AccountResults> {
         let account = run.accounts.get(node.account)?;
         match node.user {
-            None => Some(&account.figures),
-            Some(user) => account.users.get(user).map(|user| &user.figures),
+            None => Some(&account.results),
+            Some(user) => account.users.get(user).map(|user| &user.results),
         }
     }
 
@@ -126,7 +126,7 @@ struct AccountRow {
 /// Returns the table as the page holds it before its script runs: the whole tree, open.
 pub(super) fn account_table(grid: &StudyGrid<'_>, tree: &Tree<'_>, capacity: usize, policy: usize) -> AccountTable {
     let run = grid.run(capacity, policy);
-    let none = AccountFigures::default();
+    let none = AccountResults::default();
     let or_absent = |number: Option<f64>, text: fn(f64) -> String| number.map_or(ABSENT.into(), text);
     let row = |node: &Node<'_>| {
         let figures = run.and_then(|run| tree.results(run, node)).unwrap_or(&none);
@@ -174,7 +174,7 @@ pub(super) fn account_data<'a>(grid: &StudyGrid<'a>, tree: &Tree<'a>) -> Option<
     if tree.nodes.is_empty() {
         return None;
     }
-    let none = AccountFigures::default();
+    let none = AccountResults::default();
     let columns = |capacity: usize, policy: usize| {
         let run = grid.run(capacity, policy)?;
         let all = || tree.nodes.iter().map(|node| tree.results(run, node).unwrap_or(&none));

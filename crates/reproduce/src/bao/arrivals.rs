@@ -1,4 +1,4 @@
-//! What Figures 1 to 3 share: a thousand users who come one by one.
+//! The simulation of Figures 1 to 3: a thousand users arrive one by one.
 
 use evenhand_documents::{Cell, Csv};
 use evenhand_mechanisms::mechanism_named;
@@ -8,37 +8,38 @@ use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit}
 use evenhand_timeline::{Participant, Phase, Scenario, TimelineOptions, divide_over_time};
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
-use crate::{Drawn, ReproduceError, Settings, Verdict};
+use crate::{FigureWithData, ReproduceError, Settings, Verdict};
 
-pub(super) const SETTING: &str = "1000 users come one by one, each with the demand vector of a task drawn at random from \
-     Google's trace (or, without --data, from a workload generated like it), as shares of Google's cell. Each brings \
-     a thousandth of CPU and memory. The paper's algorithms cannot be run: Algorithm 3 does not end \
-     (docs/src/explanation/errata.md), so both meaningful restatements are: T1 divides what has been brought anew at every \
-     arrival, T3 never takes back what it gave. D are the users who need CPU most, S those who need memory most.";
+pub(super) const SETTING: &str = "1000 users arrive one by one, each with the demand vector of a task drawn at random from \
+     Google's trace (or, without --data, from a workload generated like it), as shares of Google's cell. Each contributes \
+     a thousandth of CPU and memory. The paper's algorithms cannot be run, since Algorithm 3 does not terminate \
+     (docs/src/explanation/errata.md). Two restatements are run instead: T1 divides the contributed capacity again at every \
+     arrival, T3 never takes back what it gave. D is the class of users whose bottleneck is the CPU, S of those whose \
+     bottleneck is memory.";
 
-/// As many as in the paper.
+/// The number of users in the paper.
 const USERS: usize = 1000;
 /// CPU and memory of the 12,477 machines at time 0 of ClusterData2011_2, in hundredths of the largest.
 const CELL: [(&str, u32); 2] = [("cpu", 660_325), ("mem", 586_275)];
-/// The unit of the trace's resources: generated, or as imported, where none is said.
+/// Accepted units of the trace's resources: that of generated traces, and that of imported ones without a unit.
 const UNITS: [&str; 2] = ["machines", ""];
 
-/// What there is after an arrival; shares of what has been brought by then.
+/// The state after an arrival. Amounts are shares of the capacity contributed so far.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct After {
-    /// Of each resource what classes D and S hold together.
+pub(super) struct ArrivalState {
+    /// By resource: the shares that the classes D and S hold.
     pub(super) held: [[f64; 2]; 2],
-    /// How many users of D and S there are.
+    /// The number of users of D and of S.
     pub(super) members: [usize; 2],
-    /// Of each resource, the least that a user of the class whose bottleneck it is has, and the most that
-    /// one of the other class has.
-    pub(super) least_and_most: [[f64; 2]; 2],
-    /// The most that a user of each class needs of the other resource for one of his own.
-    pub(super) slants: [f64; 2],
+    /// By resource: the lowest share of a user of the class whose bottleneck it is, and the highest share of a user of
+    /// the other class.
+    pub(super) lowest_and_highest: [[f64; 2]; 2],
+    /// By class: the highest demand of a user for the other resource per unit of its bottleneck resource.
+    pub(super) cross_demands: [f64; 2],
 }
 
-impl After {
-    /// The share of a resource that is given away.
+impl ArrivalState {
+    /// Returns the allocated share of a resource.
     pub(super) fn used(&self, resource: usize) -> f64 {
         self.held[resource].iter().sum()
     }
@@ -48,26 +49,26 @@ impl After {
     }
 }
 
-/// One way to divide at each arrival.
-pub(super) struct Restated {
+/// A restatement of the paper's algorithm, with its result.
+pub(super) struct Restatement {
     /// `T1` or `T3`
     pub(super) name: &'static str,
     pub(super) about: &'static str,
-    /// After each arrival.
-    pub(super) after: Vec<After>,
+    /// The state after each arrival.
+    pub(super) states: Vec<ArrivalState>,
 }
 
-/// Both restatements of the experiment.
-pub(super) fn restated(settings: &Settings) -> Result<[Restated; 2], ReproduceError> {
+/// Runs both restatements.
+pub(super) fn restatements(settings: &Settings) -> Result<[Restatement; 2], ReproduceError> {
     let scenario = scenario(settings)?;
     let of = |name, about, irrevocable| {
-        Ok::<_, ReproduceError>(Restated { name, about, after: after(&scenario, irrevocable)? })
+        Ok::<_, ReproduceError>(Restatement { name, about, states: states(&scenario, irrevocable)? })
     };
-    Ok([of("T1", "divided anew at each arrival", false)?, of("T3", "nothing is taken back", true)?])
+    Ok([of("T1", "divided again at each arrival", false)?, of("T3", "nothing is taken back", true)?])
 }
 
-fn after(scenario: &Scenario, irrevocable: bool) -> Result<Vec<After>, ReproduceError> {
-    let baa = mechanism_named("baa").ok_or_else(|| ReproduceError::Setup("there is no baa".into()))?;
+fn states(scenario: &Scenario, irrevocable: bool) -> Result<Vec<ArrivalState>, ReproduceError> {
+    let baa = mechanism_named("baa").ok_or_else(|| ReproduceError::Setup("there is no mechanism baa".into()))?;
     let options = TimelineOptions { irrevocable, ..TimelineOptions::default() };
     let timeline = divide_over_time(scenario, baa, &options)?;
     let of_user = |user: &Participant| {
@@ -77,21 +78,22 @@ fn after(scenario: &Scenario, irrevocable: bool) -> Result<Vec<After>, Reproduce
     };
     let users: Vec<(usize, f64)> = scenario.users().iter().map(of_user).collect();
     let of_interval = |(k, interval): (usize, &evenhand_timeline::Interval<f64>)| {
-        // T1 divides everything at each arrival, which is in proportion to what has been brought.
-        let brought = if irrevocable { (k + 1) as f64 / USERS as f64 } else { 1.0 };
-        let least_and_most = [[f64::INFINITY, 0.0]; 2];
-        let mut after = After { held: [[0.0; 2]; 2], members: [0; 2], least_and_most, slants: [0.0; 2] };
-        for (user, (class, slant)) in users.iter().enumerate().take(k + 1) {
+        // T1 divides the whole capacity at each arrival; the result is in proportion to the contributed capacity.
+        let contributed = if irrevocable { (k + 1) as f64 / USERS as f64 } else { 1.0 };
+        let lowest_and_highest = [[f64::INFINITY, 0.0]; 2];
+        let mut after =
+            ArrivalState { held: [[0.0; 2]; 2], members: [0; 2], lowest_and_highest, cross_demands: [0.0; 2] };
+        for (user, (class, cross_demand)) in users.iter().enumerate().take(k + 1) {
             after.members[*class] += 1;
-            after.slants[*class] = after.slants[*class].max(*slant);
+            after.cross_demands[*class] = after.cross_demands[*class].max(*cross_demand);
             for (r, held) in interval.held(scenario, user).into_iter().enumerate() {
-                let share = held / brought;
+                let share = held / contributed;
                 after.held[r][*class] += share;
-                let [least, most] = &mut after.least_and_most[r];
+                let [lowest, highest] = &mut after.lowest_and_highest[r];
                 if r == *class {
-                    *least = least.min(share);
+                    *lowest = lowest.min(share);
                 } else {
-                    *most = most.max(share);
+                    *highest = highest.max(share);
                 }
             }
         }
@@ -100,7 +102,7 @@ fn after(scenario: &Scenario, irrevocable: bool) -> Result<Vec<After>, Reproduce
     Ok(timeline.intervals.iter().enumerate().map(of_interval).collect())
 }
 
-/// Users with drawn demands, one a second.
+/// Draws the users' demands; one user arrives per second.
 fn scenario(settings: &Settings) -> Result<Scenario, ReproduceError> {
     let generated;
     let trace = match &settings.trace {
@@ -128,8 +130,8 @@ fn scenario(settings: &Settings) -> Result<Scenario, ReproduceError> {
     Ok(Scenario::new(2, users.collect::<Vec<_>>())?)
 }
 
-/// The demand of each row with a positive one of both, as shares of the cell, and how many tasks there
-/// are up to it.
+/// Returns the demand of each row that demands both resources, as shares of the cell, with the cumulative number of
+/// tasks up to and including it.
 fn positive_vectors(trace: &Workload) -> Result<Vec<(u64, [Rational; 2])>, ReproduceError> {
     let mut columns = Vec::new();
     for (name, hundredths) in CELL {
@@ -163,31 +165,37 @@ fn positive_vectors(trace: &Workload) -> Result<Vec<(u64, [Rational; 2])>, Repro
 pub(super) struct Curve {
     pub(super) label: &'static str,
     pub(super) series: usize,
-    pub(super) of: fn(&After) -> f64,
+    pub(super) of: fn(&ArrivalState) -> f64,
 }
 
-/// Curves over the arrivals under one restatement, and their data.
-pub(super) fn draw(figure: u32, what: &str, restated: &Restated, y_title: &str, curves: &[Curve]) -> Drawn {
+/// Draws curves over the arrivals under one restatement.
+pub(super) fn draw(
+    figure: u32,
+    title: &str,
+    restatement: &Restatement,
+    y_title: &str,
+    curves: &[Curve],
+) -> FigureWithData {
     let mut columns = vec!["users"];
     columns.extend(curves.iter().map(|curve| curve.label));
     let mut csv = Csv::new(&columns);
-    for (k, after) in restated.after.iter().enumerate() {
+    for (k, state) in restatement.states.iter().enumerate() {
         let mut row = vec![Cell::Count(k as u64 + 1)];
-        row.extend(curves.iter().map(|curve| Cell::Number(Some((curve.of)(after)))));
+        row.extend(curves.iter().map(|curve| Cell::Number(Some((curve.of)(state)))));
         csv.row(&row);
     }
     let points: Vec<Vec<(f64, Option<f64>)>> = curves
         .iter()
-        .map(|curve| (1..).zip(&restated.after).map(|(k, after)| (f64::from(k), Some((curve.of)(after)))).collect())
+        .map(|curve| (1..).zip(&restatement.states).map(|(k, state)| (f64::from(k), Some((curve.of)(state)))).collect())
         .collect();
     let chart = LineChart {
         caption: Caption {
-            name: format!("bao-figure-{figure}-{}", restated.name.to_lowercase()),
-            title: format!("{what} ({}: {})", restated.name, restated.about),
-            description: format!("{what} after each of {USERS} arrivals."),
+            name: format!("bao-figure-{figure}-{}", restatement.name.to_lowercase()),
+            title: format!("{title} ({}: {})", restatement.name, restatement.about),
+            description: format!("{title} after each of {USERS} arrivals."),
         },
         x: Axis {
-            title: "users who have come".into(),
+            title: "users who have arrived".into(),
             unit: Unit::Number,
             scale: Scale::fixed(0.0, USERS as f64, Unit::Number),
         },
@@ -202,50 +210,54 @@ pub(super) fn draw(figure: u32, what: &str, restated: &Restated, y_title: &str, 
             })
             .collect(),
     };
-    Drawn { figure: chart.draw(), csv: csv.finish() }
+    FigureWithData { figure: chart.draw(), csv: csv.finish() }
 }
 
-/// The share of arrivals after which something holds, of those it applies to; and how many those are.
-pub(super) fn how_often(after: &[After], applies: fn(&After) -> bool, holds: impl Fn(&After) -> bool) -> (f64, usize) {
-    let asked: Vec<&After> = after.iter().filter(|after| applies(after)).collect();
-    let count = asked.iter().filter(|after| holds(after)).count();
-    (count as f64 / asked.len().max(1) as f64, asked.len())
+/// Returns the share of the states that satisfy `holds` among those that satisfy `applies`, and the number of the latter.
+pub(super) fn how_often(
+    states: &[ArrivalState],
+    applies: fn(&ArrivalState) -> bool,
+    holds: impl Fn(&ArrivalState) -> bool,
+) -> (f64, usize) {
+    let selected: Vec<&ArrivalState> = states.iter().filter(|state| applies(state)).collect();
+    let count = selected.iter().filter(|state| holds(state)).count();
+    (count as f64 / selected.len().max(1) as f64, selected.len())
 }
 
 pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 
-/// Which resource Figures 2 and 3 are about.
+/// The resource of Figure 2 or 3.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Which {
+pub(super) enum FigureResource {
     Cpu,
     Memory,
 }
 
-/// What the paper says of both: the class whose bottleneck it is has more of it.
-pub(super) fn verdicts(restated: &Restated, which: Which) -> [Verdict; 2] {
-    let (resource, name, [own, other]) = match which {
-        Which::Cpu => (0, "CPU", ["D", "S"]),
-        Which::Memory => (1, "memory", ["S", "D"]),
+/// Tests the paper's statement about both figures: the class whose bottleneck the resource is uses more of it.
+pub(super) fn verdicts(restatement: &Restatement, figure: FigureResource) -> [Verdict; 2] {
+    let (resource, name, [own, other]) = match figure {
+        FigureResource::Cpu => (0, "CPU", ["D", "S"]),
+        FigureResource::Memory => (1, "memory", ["S", "D"]),
     };
-    let class = |after: &After, class: usize| after.held[resource][class];
-    let statement = format!("{}: the {name} resource usage of {own} is higher than that of {other}", restated.name);
-    let (often, count) = how_often(&restated.after, After::has_both_classes, |after| {
-        class(after, resource) > class(after, 1 - resource)
+    let class = |state: &ArrivalState, class: usize| state.held[resource][class];
+    let statement = format!("{}: the {name} resource usage of {own} is higher than that of {other}", restatement.name);
+    let (often, count) = how_often(&restatement.states, ArrivalState::has_both_classes, |state| {
+        class(state, resource) > class(state, 1 - resource)
     });
     let [own_last, other_last] =
-        restated.after.last().map_or([0.0; 2], |after| [class(after, resource), class(after, 1 - resource)]);
-    // Equal only where a user of D needs as much memory as CPU: the rule itself says no less.
-    let (pairs, _) = how_often(&restated.after, After::has_both_classes, |after| {
-        let [least, most] = after.least_and_most[resource];
-        least >= most * (1.0 - 1e-9)
+        restatement.states.last().map_or([0.0; 2], |state| [class(state, resource), class(state, 1 - resource)]);
+    // Equality is possible only if a user of D needs as much memory as CPU; the rule excludes anything lower.
+    let (pairs, _) = how_often(&restatement.states, ArrivalState::has_both_classes, |state| {
+        let [lowest, highest] = state.lowest_and_highest[resource];
+        lowest >= highest * (1.0 - 1e-9)
     });
     [
         Verdict::new(
             format!("{statement}, as a class (the figure's lines)"),
             format!(
-                "after {} of {count} arrivals; in the end {own} {}, {other} {}",
+                "after {} of {count} arrivals; at the end {own} uses {}, {other} {}",
                 percent(often),
                 percent(own_last),
                 percent(other_last)
@@ -254,7 +266,7 @@ pub(super) fn verdicts(restated: &Restated, which: Which) -> [Verdict; 2] {
         ),
         Verdict::new(
             format!("{statement}, user by user ((2.8) and (2.9))"),
-            format!("no user of {other} has more than any of {own} after {} of the arrivals", percent(pairs)),
+            format!("after {} of the arrivals no user of {other} has more than a user of {own}", percent(pairs)),
             pairs == 1.0,
         ),
     ]

@@ -1,22 +1,28 @@
-//! Figure 3: which class has how much of the memory as users come.
+//! Figure 3: the memory shares of both classes as users arrive.
 
-use super::arrivals::{Curve, SETTING, Which, draw, restated, verdicts};
+use super::arrivals::{Curve, FigureResource, SETTING, draw, restatements, verdicts};
 use crate::{Experiment, Outcome, ReproduceError, Settings};
 
 pub(crate) static EXPERIMENT: Experiment =
     Experiment { paper: "bao", figure: "figure-3", title: "ratio of memory utilization", setting: SETTING, run };
 
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
-    let restated = restated(settings)?;
+    let restatements = restatements(settings)?;
     // The paper's colours: D blue, S yellow.
     let curves = [
-        Curve { label: "D", series: 1, of: |after| after.held[1][0] },
-        Curve { label: "S", series: 5, of: |after| after.held[1][1] },
+        Curve { label: "D", series: 1, of: |state| state.held[1][0] },
+        Curve { label: "S", series: 5, of: |state| state.held[1][1] },
     ];
     let mut outcome = Outcome::default();
-    for restated in &restated {
-        outcome.verdicts.extend(verdicts(restated, Which::Memory));
-        outcome.drawn.push(draw(3, "Ratio of memory utilization", restated, "share of what was brought", &curves));
+    for restatement in &restatements {
+        outcome.verdicts.extend(verdicts(restatement, FigureResource::Memory));
+        outcome.figures.push(draw(
+            3,
+            "Ratio of memory utilization",
+            restatement,
+            "share of the contributed capacity",
+            &curves,
+        ));
     }
     Ok(outcome)
 }

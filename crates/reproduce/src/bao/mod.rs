@@ -1,4 +1,4 @@
-//! Bao, "Bottleneck-aware Allocation of Multiple Resources with Time Constraint".
+//! Bao (2015), "Bottleneck-aware Allocation of Multiple Resources with Time Constraint".
 
 mod arrivals;
 pub(crate) mod figure_1;

@@ -1,22 +1,22 @@
-//! Processor time sees no memory.
+//! Fairshare by processor time ignores memory.
 
 use evenhand_documents::{Cell, Csv};
 use evenhand_model::{Resource, Span, Task, Time, Workload, WorkloadBuilder};
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Bubble, Caption, Scale, ScatterChart, Side, Unit};
 
-use super::ground::{Ground, Rules, cluster, skipped};
-use crate::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};
+use super::testbed::{RunOptions, Testbed, cluster, skipped};
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "klusacek-rudova",
     figure: "memory",
-    title: "fairshare by processor time against fairshare by least processor equivalents",
+    title: "fairshare by processor time against fairshare by minimum processor equivalents",
     setting: "Two users who always have jobs waiting, with equal shares, on ten machines of 16 processors and 64 GB, for \
-              60 days: one's jobs hold 1 processor and 32 GB, the other's 4 processors and 4 GB. EASY backfilling, jobs \
-              of one to nine hours, half-life 72 h (as in the authors' simulator), the policies cpu-time and penalty. \
-              What a user holds is counted over the second half; in equivalents both together may hold more than all, since \
-              each job counts by the larger of its two parts. Then a log: what each user would be charged by either, \
-              on the machines of MetaCentrum's log of CERIT-SC.",
+              60 days: the jobs of the first hold 1 processor and 32 GB, those of the second 4 processors and 4 GB. EASY \
+              backfilling, jobs of one to nine hours, half-life 72 h (as in the authors' simulator), the policies cpu-time \
+              and penalty. Holdings are measured over the second half; in equivalents both together may hold more than the \
+              capacity, since each job counts by the larger of its two fractions. Then a log: each user's charges under both \
+              policies, on the machines of MetaCentrum's log of CERIT-SC.",
     run,
 };
 
@@ -25,38 +25,38 @@ const NAMES: [&str; 2] = ["much memory", "many processors"];
 const DEMANDS: [[u64; 2]; 2] = [[1, 32], [4, 4]];
 const MACHINES: u32 = 10;
 
-/// How far from half is still half.
+/// The tolerance for a share of one half.
 const EVEN: f64 = 0.05;
-/// A user's charge rises by this factor at least if memory decides its jobs' price.
+/// A user's share of all charges rises by at least this factor if memory decides the price of its jobs.
 const MUCH: f64 = 2.0;
 
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
-    let ground = Ground::new("two users", two_users()?.into(), cluster(&["cpu", "mem"], &[site()])?)?;
-    let held = ["cpu-time", "penalty"].map(|policy| Held::of(&ground, policy));
+    let testbed = Testbed::new("two users", two_users()?.into(), cluster(&["cpu", "mem"], &[site()])?)?;
+    let held = ["cpu-time", "penalty"].map(|policy| Held::of(&testbed, policy));
     let [by_time, by_penalty] = held;
     let (by_time, by_penalty) = (by_time?, by_penalty?);
     let mut outcome = Outcome::default();
     outcome.verdicts.extend(two_verdicts(&by_time, &by_penalty));
-    outcome.drawn.push(draw_two(&by_time, &by_penalty));
-    let grounds = Ground::metacentrum(settings)?;
-    for ground in &grounds {
-        let ran = ground.run(Rules::of("cpu-time"))?;
-        let charges = [ground.processors(), ground.equivalents(Default::default())?];
-        let charged = charges.map(|rate| shares(ground.by_user(&ran, &rate)));
-        outcome.verdicts.push(log_verdict(ground.name, &charged));
-        outcome.drawn.push(draw_log(ground, &charged));
-        outcome.notes.push(ground.about());
-        outcome.notes.push(waits(ground, &charged)?);
+    outcome.figures.push(draw_two(&by_time, &by_penalty));
+    let testbeds = Testbed::metacentrum(settings)?;
+    for testbed in &testbeds {
+        let ran = testbed.run(RunOptions::of("cpu-time"))?;
+        let charges = [testbed.processors(), testbed.equivalents(Default::default())?];
+        let charged = charges.map(|rate| shares(testbed.by_user(&ran, &rate)));
+        outcome.verdicts.push(log_verdict(testbed.name, &charged));
+        outcome.figures.push(draw_log(testbed, &charged));
+        outcome.notes.push(testbed.about());
+        outcome.notes.push(waits(testbed, &charged)?);
     }
-    outcome.notes.extend(skipped(settings, &grounds));
+    outcome.notes.extend(skipped(settings, &testbeds));
     Ok(outcome)
 }
 
-fn site() -> super::ground::Machines<'static> {
+fn site() -> super::testbed::Machines<'static> {
     ("node", MACHINES, &["16", "64"], "1")
 }
 
-/// Each always has more waiting than fits.
+/// Generates the workload of two users, each of whom always has more waiting than fits.
 fn two_users() -> Result<Workload, ReproduceError> {
     let mut builder = WorkloadBuilder::new(["cpu", "mem"].map(|r| Resource::new(r, "")));
     for i in 0..DAYS * 24 * 4 {
@@ -70,7 +70,7 @@ fn two_users() -> Result<Workload, ReproduceError> {
                 amounts: &demand.map(|d| u128::from(d) * 1_000_000_000),
                 ..Task::default()
             });
-            // As many again: twice what the site can do.
+            // The same number again: twice the work that the site can do.
             builder.push(&Task {
                 submit: Time::from_secs(i * 900),
                 duration: Span::from_secs(3600 * (9 - i * 7 % 9)),
@@ -84,25 +84,25 @@ fn two_users() -> Result<Workload, ReproduceError> {
     builder.finish().map_err(|e| ReproduceError::Setup(e.to_string()))
 }
 
-/// What two users held, in the mean over the second half of the time.
+/// The mean shares that two users held in the second half of the time.
 #[derive(Clone, Copy, Debug)]
 struct Held {
     /// Of all processors, by user.
     processors: [f64; 2],
     /// Of all memory.
     memory: [f64; 2],
-    /// What was charged in processor equivalents, over all processors.
+    /// Charges in processor equivalents, divided by all processors.
     equivalents: [f64; 2],
 }
 
 impl Held {
-    fn of(ground: &Ground, policy: &'static str) -> Result<Held, ReproduceError> {
-        let ran = ground.run(Rules::of(policy))?;
+    fn of(testbed: &Testbed, policy: &'static str) -> Result<Held, ReproduceError> {
+        let ran = testbed.run(RunOptions::of(policy))?;
         let (from, to) = (DAYS as f64 * 43_200.0, DAYS as f64 * 86_400.0);
-        let seconds = ground.held_seconds(&ran, [from, to]);
-        let equivalents = ground.equivalents(Default::default())?;
+        let seconds = testbed.held_seconds(&ran, [from, to]);
+        let equivalents = testbed.equivalents(Default::default())?;
         let each = [0, 1].map(|user| seconds[user] / (to - from) / f64::from(MACHINES));
-        let row = |user: usize| ground.workload.columns().user.iter().position(|u| u.index() == user).unwrap_or(0);
+        let row = |user: usize| testbed.workload.columns().user.iter().position(|u| u.index() == user).unwrap_or(0);
         Ok(Held {
             processors: [0, 1].map(|u| each[u] * DEMANDS[u][0] as f64 / 16.0),
             memory: [0, 1].map(|u| each[u] * DEMANDS[u][1] as f64 / 64.0),
@@ -119,8 +119,8 @@ fn two_verdicts(by_time: &Held, by_penalty: &Held) -> [Verdict; 3] {
         Verdict::new(
             "remaining CPUs cannot be utilized by remaining users since there is no free RAM left",
             format!(
-                "by processor time {} of processors idle while jobs of both wait; {} of memory is held, and the job at the head \
-                 often wants half of a machine's",
+                "by processor time {} of the processors are idle while jobs of both wait; {} of the memory is in use, and the \
+                 job at the head of the queue often needs half of a machine's",
                 percent(idle),
                 percent(by_time.memory.iter().sum())
             ),
@@ -130,21 +130,21 @@ fn two_verdicts(by_time: &Held, by_penalty: &Held) -> [Verdict; 3] {
             "by consumed CPU time users with high RAM requirements are not adequately penalized with respect to users who \
              only need CPUs",
             format!(
-                "the user with much memory takes {} of the machines' equivalents, the other {}",
+                "the user with much memory holds {} of the machines in equivalents, the other {}",
                 percent(by_time.equivalents[0]),
                 percent(by_time.equivalents[1])
             ),
             by_time.equivalents[0] >= 1.5 * by_time.equivalents[1],
         ),
         Verdict::new(
-            "by least processor equivalents they are",
+            "by minimum processor equivalents they are adequately penalized",
             format!("{} against {}", percent(by_penalty.equivalents[0]), percent(by_penalty.equivalents[1])),
             even(by_penalty.equivalents),
         ),
     ]
 }
 
-fn draw_two(by_time: &Held, by_penalty: &Held) -> Drawn {
+fn draw_two(by_time: &Held, by_penalty: &Held) -> FigureWithData {
     let groups = ["processors", "memory", "processor equivalents"];
     let values = |held: &Held, user: usize| [held.processors[user], held.memory[user], held.equivalents[user]];
     let mut csv = Csv::new(&["policy", "user", "processors", "memory", "equivalents"]);
@@ -169,28 +169,28 @@ fn draw_two(by_time: &Held, by_penalty: &Held) -> Drawn {
     let chart = BarChart {
         caption: Caption {
             name: "klusacek-rudova-memory-two".into(),
-            title: "What two users with equal shares hold, by who goes first".into(),
-            description: "Part of the site's processors, memory and processor equivalents, by user and policy.".into(),
+            title: "Resources held by two users with equal shares, by policy".into(),
+            description: "Share of the site's processors, memory and processor equivalents, by user and policy.".into(),
         },
         groups_title: "resource".into(),
         groups: groups.map(String::from).to_vec(),
         y: Axis {
-            title: "held, of all there is".into(),
+            title: "share of capacity held".into(),
             unit: Unit::Percent,
             scale: Scale::fixed(0.0, 1.0, Unit::Percent),
         },
         series,
     };
-    Drawn { figure: chart.draw(), csv: csv.finish() }
+    FigureWithData { figure: chart.draw(), csv: csv.finish() }
 }
 
-/// Parts of a whole.
+/// Divides numbers by their sum.
 fn shares(sums: Vec<f64>) -> Vec<f64> {
     let all: f64 = sums.iter().sum();
     sums.into_iter().map(|s| if all > 0.0 { s / all } else { 0.0 }).collect()
 }
 
-/// By how much each user's share of all charges rises; nothing for who ran nothing.
+/// Returns the factor by which each user's share of all charges rises; `None` for a user who ran nothing.
 fn rises([by_time, by_penalty]: &[Vec<f64>; 2]) -> Vec<Option<f64>> {
     by_time.iter().zip(by_penalty).map(|(t, p)| (*t > 0.0).then(|| p / t)).collect()
 }
@@ -198,31 +198,31 @@ fn rises([by_time, by_penalty]: &[Vec<f64>; 2]) -> Vec<Option<f64>> {
 fn log_verdict(name: &str, charged: &[Vec<f64>; 2]) -> Verdict {
     let rises: Vec<f64> = rises(charged).into_iter().flatten().collect();
     let much = rises.iter().filter(|r| **r >= MUCH).count();
-    let most = rises.iter().copied().fold(0.0, f64::max);
-    let theirs = |way: usize| -> f64 {
+    let highest = rises.iter().copied().fold(0.0, f64::max);
+    let together = |way: usize| -> f64 {
         let is_much = |user: &usize| charged[0][*user] > 0.0 && charged[1][*user] / charged[0][*user] >= MUCH;
         100.0 * (0..charged[way].len()).filter(is_much).map(|user| charged[way][user]).sum::<f64>()
     };
     Verdict::new(
         format!(
-            "{name}: some users' memory is worth far more than their processors: their part of all charges at least doubles"
+            "{name}: some users' memory is worth far more than their processors: their share of all charges at least doubles"
         ),
         format!(
-            "of {} users {much}, together from {:.2} to {:.2} % of all; at most a part grows {most:.1} times",
+            "of {} users, {much}; together from {:.2} to {:.2} % of all charges; the largest increase is {highest:.1} times",
             rises.len(),
-            theirs(0),
-            theirs(1)
+            together(0),
+            together(1)
         ),
         much > 0,
     )
 }
 
-/// Who waits how long under either policy: the users whose part of the charges grows, and the rest.
-fn waits(ground: &Ground, charged: &[Vec<f64>; 2]) -> Result<String, ReproduceError> {
+/// Reports mean waits under both policies: of the users whose share of the charges at least doubles, and of the others.
+fn waits(testbed: &Testbed, charged: &[Vec<f64>; 2]) -> Result<String, ReproduceError> {
     let rises = rises(charged);
-    let mut said = Vec::new();
+    let mut texts = Vec::new();
     for policy in ["cpu-time", "penalty"] {
-        let waits = ground.mean_waits(&ground.run(Rules::of(policy))?);
+        let waits = testbed.mean_waits(&testbed.run(RunOptions::of(policy))?);
         let mean = |much: bool| {
             let of = |(rise, wait): (&Option<f64>, &Option<f64>)| {
                 (*wait).filter(|_| rise.is_some_and(|r| (r >= MUCH) == much))
@@ -230,18 +230,22 @@ fn waits(ground: &Ground, charged: &[Vec<f64>; 2]) -> Result<String, ReproduceEr
             let waits: Vec<f64> = rises.iter().zip(&waits).filter_map(of).collect();
             waits.iter().sum::<f64>() / waits.len().max(1) as f64 / 3600.0
         };
-        said.push(format!("{policy}: {:.1} h and {:.1} h", mean(true), mean(false)));
+        texts.push(format!("{policy}: {:.1} h and {:.1} h", mean(true), mean(false)));
     }
-    Ok(format!("{}: mean waits of the users whose part doubles and of the others, {}", ground.name, said.join("; ")))
+    Ok(format!(
+        "{}: mean waits of the users whose share of charges doubles and of the others, {}",
+        testbed.name,
+        texts.join("; ")
+    ))
 }
 
-fn draw_log(ground: &Ground, charged: &[Vec<f64>; 2]) -> Drawn {
+fn draw_log(testbed: &Testbed, charged: &[Vec<f64>; 2]) -> FigureWithData {
     let mut csv = Csv::new(&["user", "share_of_processor_time", "share_of_penalties"]);
-    let mut jobs = vec![0u64; ground.workload.users().len()];
-    ground.workload.columns().user.iter().for_each(|u| jobs[u.index()] += 1);
+    let mut jobs = vec![0u64; testbed.workload.users().len()];
+    testbed.workload.columns().user.iter().for_each(|u| jobs[u.index()] += 1);
     let mut bubbles = Vec::new();
     for (subject, (name, (&time, &penalty))) in
-        ground.workload.users().iter().zip(charged[0].iter().zip(&charged[1])).enumerate()
+        testbed.workload.users().iter().zip(charged[0].iter().zip(&charged[1])).enumerate()
     {
         csv.row(&[Cell::Text(name), Cell::Number(Some(time)), Cell::Number(Some(penalty))]);
         bubbles.push(Bubble {
@@ -262,23 +266,23 @@ fn draw_log(ground: &Ground, charged: &[Vec<f64>; 2]) -> Drawn {
     };
     let chart = ScatterChart {
         caption: Caption {
-            name: if ground.name == "trace" {
+            name: if testbed.name == "trace" {
                 "klusacek-rudova-memory-trace"
             } else {
                 "klusacek-rudova-memory-generated"
             }
             .into(),
-            title: format!("Who is charged what part of all, {}", ground.name),
-            description: "Each bubble is a user, its size the logarithm of its jobs.".into(),
+            title: format!("Shares of all charges by user, {}", testbed.name),
+            description: "Each bubble is a user; its size is the logarithm of the user's number of jobs.".into(),
         },
-        x: axis("part of all processor time"),
-        y: axis("part of all penalties"),
+        x: axis("share of all processor time"),
+        y: axis("share of all penalties"),
         bubbles,
         above: "charged more by penalties".into(),
         below: "charged less".into(),
         counted: "jobs".into(),
     };
-    Drawn { figure: chart.draw(), csv: csv.finish() }
+    FigureWithData { figure: chart.draw(), csv: csv.finish() }
 }
 
 #[cfg(test)]
@@ -298,7 +302,7 @@ mod tests {
     }
 
     #[test]
-    fn what_the_paper_says_of_memory_holds() {
+    fn the_papers_statements_about_memory_hold() {
         let outcome = run(&Settings::new(1).tasks(Some(3000))).unwrap();
         outcome.verdicts.iter().for_each(|v| assert!(v.holds, "{v:?}"));
     }

@@ -6,82 +6,83 @@ use evenhand_policies::equivalents::Combine;
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Caption, Scale, Unit};
 use evenhand_simulator::{PLACEMENTS, Simulated};
 
-use super::ground::{Ground, Machines, Rules, WAGAP, skipped};
-use crate::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};
+use super::testbed::{Machines, RunOptions, Testbed, WAGAP, skipped};
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "klusacek-rudova",
     figure: "speed",
     title: "wall time as it is, and normalised by the speed of the machine",
-    setting: "The logs and machines of klusacek-rudova/placement, but the small machines are half as fast again (the machine file \
-              gives no speeds). Run times are taken to scale with speed, from which the first two statements follow: they check \
-              the accounting, not the world. The same work is charged once by wall time alone and once times SPEC; what a \
-              job would be charged of which only half the time scales is computed for the same placements. Jobs of several \
-              chunks are left out. All four placement rules; the first two statements are of all four together.",
+    setting: "The logs and machines of klusacek-rudova/placement, but the small machines are 1.5 times as fast (the machine file \
+              gives no speeds). Run times are assumed to scale with speed. The first two statements follow from this \
+              assumption: they check the accounting, not reality. The same work is charged by wall time alone and by wall \
+              time multiplied by SPEC. The charge of a job of which only half the time scales is computed for the same \
+              placements. Jobs of several chunks are left out. All four placement rules; the first two statements are about \
+              all four together.",
     run,
 };
 
 /// The small machines' speed.
 const FAST: f64 = 1.5;
 const SITE: [Machines<'static>; 2] = [WAGAP[0], ("zegox", WAGAP[1].1, WAGAP[1].2, "3/2")];
-/// A user's charge depends on the scheduler's decision if it differs so much between two of them.
+/// A user's charge depends on the scheduler's decisions if it differs between two placement rules by this factor.
 const DEPENDS: f64 = 1.01;
 
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
     let mut outcome = Outcome::default();
-    let grounds = Ground::metacentrum_on(settings, &SITE)?;
-    for ground in &grounds {
+    let testbeds = Testbed::metacentrum_on(settings, &SITE)?;
+    for testbed in &testbeds {
         let mut runs = Vec::new();
         for (_, placement) in PLACEMENTS {
-            runs.push(Charged::of(ground, &ground.run(Rules { placement, ..Rules::of("penalty") })?)?);
+            runs.push(Charged::of(testbed, &testbed.run(RunOptions { placement, ..RunOptions::of("penalty") })?)?);
         }
         match by_kind(&runs) {
             Some(by_kind) => {
-                outcome.verdicts.extend(kind_verdicts(ground.name, by_kind));
-                outcome.drawn.push(draw(ground, by_kind));
+                outcome.verdicts.extend(kind_verdicts(testbed.name, by_kind));
+                outcome.figures.push(draw(testbed, by_kind));
             }
             None => outcome.notes.push(format!(
-                "{}: what each kind of machine charges: skipped, since all ran on one kind",
-                ground.name
+                "{}: charges by kind of machine: skipped, because all jobs ran on one kind",
+                testbed.name
             )),
         }
-        outcome.verdicts.extend(placement_verdicts(ground.name, &spreads(&runs, 1), &spreads(&runs, 2)));
-        outcome.notes.push(ground.about());
+        outcome.verdicts.extend(placement_verdicts(testbed.name, &spreads(&runs, 1), &spreads(&runs, 2)));
+        outcome.notes.push(testbed.about());
     }
-    outcome.notes.extend(skipped(settings, &grounds));
+    outcome.notes.extend(skipped(settings, &testbeds));
     Ok(outcome)
 }
 
-/// What a run is charged, in three ways: by wall time, times SPEC, and times SPEC if half of the time does not
-/// scale.
+/// The charges of a run, in three ways: by wall time, by wall time multiplied by SPEC, and the latter if half of the
+/// time does not scale.
 struct Charged {
-    /// By way and kind of machine: what is charged by time alone, in seconds.
+    /// By way and kind of machine: the charged time, in seconds.
     by_kind: [[f64; 2]; 3],
-    /// By kind of machine: how long the same would have taken on the slow machines, in seconds.
+    /// By kind of machine: the time that the same jobs would take on the slow machines, in seconds.
     work: [f64; 2],
     /// By way and user.
     by_user: [Vec<f64>; 3],
 }
 
 impl Charged {
-    fn of(ground: &Ground, ran: &Simulated) -> Result<Charged, ReproduceError> {
-        let least = ground.equivalents(Combine::default())?;
-        let columns = ground.workload.columns();
-        let by_user = [(); 3].map(|()| vec![0.0; ground.workload.users().len()]);
+    fn of(testbed: &Testbed, ran: &Simulated) -> Result<Charged, ReproduceError> {
+        let minimum = testbed.equivalents(Combine::default())?;
+        let columns = testbed.workload.columns();
+        let by_user = [(); 3].map(|()| vec![0.0; testbed.workload.users().len()]);
         let mut charged = Charged { by_kind: [[0.0; 2]; 3], work: [0.0; 2], by_user };
         for placed in ran.machines.iter().flat_map(|on| &on.placed) {
             let row = placed.row as usize;
-            // A job of several chunks runs as long as on its slowest machine: its own speed is not seen alone.
-            if ran.starts[row] == NO_TIME || ground.jobs.chunks(row) > 1 {
+            // A job of several chunks runs as long as its chunk on the slowest machine, so no single speed applies.
+            if ran.starts[row] == NO_TIME || testbed.jobs.chunks(row) > 1 {
                 continue;
             }
-            let kind = ground.kind_of(placed.machine);
+            let kind = testbed.kind_of(placed.machine);
             let speed = [1.0, FAST][kind];
             let (took, alone) = (ran.run_time(row, columns.duration[row]).secs_f64(), columns.duration[row].secs_f64());
             let ways = [took, took * speed, (alone / 2.0 + took / 2.0) * speed];
             for (way, seconds) in ways.into_iter().enumerate() {
                 charged.by_kind[way][kind] += seconds;
-                charged.by_user[way][columns.user[row].index()] += seconds * least[row];
+                charged.by_user[way][columns.user[row].index()] += seconds * minimum[row];
             }
             charged.work[kind] += alone;
         }
@@ -89,8 +90,8 @@ impl Charged {
     }
 }
 
-/// By way and kind of machine: what is charged for work of an hour on the slow machines, in hours, over all runs.
-/// Nothing if one kind has run nothing.
+/// Returns by way and kind of machine the charge, in hours, for work that takes an hour on the slow machines, over all
+/// runs; `None` if one kind has run nothing.
 fn by_kind(runs: &[Charged]) -> Option<[[f64; 2]; 3]> {
     let sum = |of: &dyn Fn(&Charged) -> f64| runs.iter().map(of).sum::<f64>();
     let work = [0, 1].map(|kind| sum(&|run| run.work[kind]));
@@ -98,7 +99,7 @@ fn by_kind(runs: &[Charged]) -> Option<[[f64; 2]; 3]> {
     work.iter().all(|w| *w > 0.0).then(|| [0, 1, 2].map(|way| [0, 1].map(|kind| hours(way, kind))))
 }
 
-/// By user: the largest charge over the least, of those charged anything, ascending.
+/// Returns the ratio of the highest to the lowest charge of each user who is charged anything, in ascending order.
 fn spreads(runs: &[Charged], way: usize) -> Vec<f64> {
     let users = runs.first().map_or(0, |r| r.by_user[way].len());
     let of = |user: usize| {
@@ -112,7 +113,7 @@ fn spreads(runs: &[Charged], way: usize) -> Vec<f64> {
 }
 
 fn kind_verdicts(name: &str, by_kind: [[f64; 2]; 3]) -> [Verdict; 2] {
-    let said = |way: usize| {
+    let measured = |way: usize| {
         format!(
             "an hour's work is charged {:.3} h on slow machines, {:.3} h on fast ones",
             by_kind[way][0], by_kind[way][1]
@@ -124,39 +125,39 @@ fn kind_verdicts(name: &str, by_kind: [[f64; 2]; 3]) -> [Verdict; 2] {
             format!(
                 "{name}: without normalization, jobs executed on slow machines would be highly penalized compared to fast ones"
             ),
-            said(0),
+            measured(0),
             ratio(0) >= 1.0 + (FAST - 1.0) * 0.9,
         ),
         Verdict::new(
             format!("{name}: normalization captures the speedup of new, fast machines"),
-            said(1),
+            measured(1),
             (ratio(1) - 1.0).abs() < 1e-6,
         ),
     ]
 }
 
 fn placement_verdicts(name: &str, scales: &[f64], half: &[f64]) -> [Verdict; 2] {
-    let most = |spreads: &[f64]| spreads.last().copied().unwrap_or(1.0);
-    let said = |spreads: &[f64]| {
+    let highest = |spreads: &[f64]| spreads.last().copied().unwrap_or(1.0);
+    let measured = |spreads: &[f64]| {
         let median = spreads.get(spreads.len() / 2).copied().unwrap_or(1.0);
         format!(
-            "of {} users {} are charged at least {:.0} % more under one placement rule than under another; the median user \
-             {:.2} %, the most {:.2} %",
+            "of {} users, {} are charged at least {:.0} % more under one placement rule than under another; the median is \
+             {:.2} %, the maximum {:.2} %",
             spreads.len(),
             spreads.iter().filter(|s| **s >= DEPENDS).count(),
             100.0 * (DEPENDS - 1.0),
             100.0 * (median - 1.0),
-            100.0 * (most(spreads) - 1.0)
+            100.0 * (highest(spreads) - 1.0)
         )
     };
-    let verdict = |if_so: &str, spreads: &[f64]| {
-        let states = format!("{name}: the price is independent of the scheduler's decisions, if {if_so}");
-        Verdict::new(states, said(spreads), most(spreads) < DEPENDS)
+    let verdict = |condition: &str, spreads: &[f64]| {
+        let statement = format!("{name}: the price is independent of the scheduler's decisions, if {condition}");
+        Verdict::new(statement, measured(spreads), highest(spreads) < DEPENDS)
     };
     [verdict("run times scale with SPEC", scales), verdict("only half of a run time scales", half)]
 }
 
-fn draw(ground: &Ground, by_kind: [[f64; 2]; 3]) -> Drawn {
+fn draw(testbed: &Testbed, by_kind: [[f64; 2]; 3]) -> FigureWithData {
     let ways = ["wall time", "times SPEC", "SPEC, half scales"];
     let mut csv = Csv::new(&["charged_by", "slow", "fast"]);
     for (way, name) in ways.iter().enumerate() {
@@ -169,14 +170,14 @@ fn draw(ground: &Ground, by_kind: [[f64; 2]; 3]) -> Drawn {
     });
     let chart = BarChart {
         caption: Caption {
-            name: if ground.name == "trace" {
+            name: if testbed.name == "trace" {
                 "klusacek-rudova-speed-trace"
             } else {
                 "klusacek-rudova-speed-generated"
             }
             .into(),
-            title: format!("What an hour's work is charged, {}", ground.name),
-            description: "Hours charged for what takes an hour on a slow machine, by kind of machine.".into(),
+            title: format!("Charge for an hour's work, {}", testbed.name),
+            description: "Hours charged for work that takes an hour on a slow machine, by kind of machine.".into(),
         },
         groups_title: "charged by".into(),
         groups: ways.map(String::from).to_vec(),
@@ -187,7 +188,7 @@ fn draw(ground: &Ground, by_kind: [[f64; 2]; 3]) -> Drawn {
         },
         series: series.collect(),
     };
-    Drawn { figure: chart.draw(), csv: csv.finish() }
+    FigureWithData { figure: chart.draw(), csv: csv.finish() }
 }
 
 #[cfg(test)]
@@ -205,7 +206,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_said_of_machines_that_ran_nothing() {
+    fn charges_by_kind_need_work_on_both_kinds_of_machines() {
         let run = |work| Charged { by_kind: [[3600.0; 2]; 3], work, by_user: [vec![], vec![], vec![]] };
         assert_eq!(by_kind(&[run([3600.0, 0.0])]), None);
         assert_eq!(by_kind(&[run([7200.0, 0.0]), run([0.0, 3600.0])]), Some([[1.0, 2.0]; 3]));
@@ -213,7 +214,7 @@ mod tests {
 
     #[test]
     fn speed_normalises_what_scales_and_nothing_else() {
-        // So few jobs that first fit needs none of the fast machines.
+        // With so few jobs, first fit uses none of the fast machines.
         let outcome = run(&Settings::new(1).tasks(Some(2000))).unwrap();
         let holds: Vec<bool> = outcome.verdicts.iter().map(|v| v.holds).collect();
         assert_eq!(holds, [true, true, true, false], "{:?}", outcome.verdicts);

@@ -2,54 +2,55 @@
 
 use std::ops::Range;
 
-use super::recording::{Recording, What, percent};
+use super::recording::{Metric, Recording, percent};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "poullie",
     figure: "figure-5",
     title: "two nodes, CPU and disk",
-    setting: "Experiment 2: on node a a guest of d and one of e use all the CPU and disk they get; on node b another of e uses the CPU, and f's only one \
-              the disk. Recorded in two guests of QEMU under software emulation with one processor each, Debian's kernel, and a disk \
-              of 20 MiB/s under BFQ; guests are control groups of cgroup v2. Time is scaled by a tenth. In the paper f's input and output costs its \
-              hypervisor CPU time, so that e is in its way without using the disk; here each read of 128 KiB costs f 10 ms of CPU. \
-              --data DIR draws other recordings, as tests/agent/guests.sh leaves them.",
+    setting: "Experiment 2: on node a a VM of d and one of e use all the CPU and disk that they receive; on node b another VM \
+              of e uses the CPU, and f's only VM the disk. Recorded in two QEMU machines under software emulation with one \
+              processor each, Debian's kernel, and a disk of 20 MiB/s under BFQ; control groups of cgroup v2 stand in for \
+              VMs. Time is scaled by a tenth. In the paper f's input and output costs its hypervisor CPU time, so that e \
+              slows f down without using the disk; here each read of 128 KiB costs f 10 ms of CPU. --data DIR draws other \
+              recordings, made by tests/agent/guests.sh.",
     run,
 };
 
 const SETTLED: Range<f64> = 0.67..1.0;
-/// Without the agent nothing has to settle, and the more time the better: how the disk is divided wanders.
+/// Without the agent nothing has to settle. The division of the disk varies, so a long time is measured.
 const STEADY: Range<f64> = 0.1..1.0;
-/// Of shares of the processor.
+/// The tolerance of shares of the processor.
 const TOLERANCE: f64 = 0.02;
-/// Of shares of the disk: in three runs without the agent d's half was 46.8, 47.4 and 50.8 %.
+/// The tolerance of shares of the disk: in three runs without the agent d received 46.8, 47.4 and 50.8 %.
 const DISK_TOLERANCE: f64 = 0.04;
-/// What counts as a rise.
+/// The factor that counts as a rise.
 const MORE: f64 = 1.05;
 
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
-    let recordings = settings.recorded()?;
+    let recordings = settings.poullie_recordings()?;
     let of = |name| recordings.get(name);
     let (off_a, off_b, on_a, on_b) = (of("two-off-a")?, of("two-off-b")?, of("two-on-a")?, of("two-on-b")?);
-    // d's part of node a; f's and e's on node b.
-    let part = |r: &Recording, what, when: &Range<f64>| r.share("d.1", what, when.clone());
-    let [off_cpu, off_disk] = [What::Cpu, What::Disk].map(|what| part(off_a, what, &STEADY));
-    let [on_cpu, on_disk] = [What::Cpu, What::Disk].map(|what| part(on_a, what, &SETTLED));
-    let both = |guest, what| (off_b.mean(guest, what, STEADY), on_b.mean(guest, what, SETTLED));
-    let ((f_off, f_on), (e_off, e_on)) = (both("f.1", What::Disk), both("e.2", What::Cpu));
-    let f_cpu = both("f.1", What::Cpu);
-    let e_starved = on_a.mean("e.1", What::Cpu, SETTLED).min(e_on);
+    // d's share of node a; f and e on node b.
+    let share = |r: &Recording, metric, time: &Range<f64>| r.share("d.1", metric, time.clone());
+    let [off_cpu, off_disk] = [Metric::Cpu, Metric::Disk].map(|metric| share(off_a, metric, &STEADY));
+    let [on_cpu, on_disk] = [Metric::Cpu, Metric::Disk].map(|metric| share(on_a, metric, &SETTLED));
+    let both = |vm, metric| (off_b.mean(vm, metric, STEADY), on_b.mean(vm, metric, SETTLED));
+    let ((f_off, f_on), (e_off, e_on)) = (both("f.1", Metric::Disk), both("e.2", Metric::Cpu));
+    let f_cpu = both("f.1", Metric::Cpu);
+    let e_lowest = on_a.mean("e.1", Metric::Cpu, SETTLED).min(e_on);
     let rise = f_on / f_off.max(f64::MIN_POSITIVE);
     Ok(Outcome {
         verdicts: vec![
             Verdict::new(
-                "without it both guests on node a receive the same amount of CPU and disk",
-                format!("d's has {} of the CPU and {} of the disk", percent(off_cpu), percent(off_disk)),
+                "without the service both VMs on node a receive the same amount of CPU and disk",
+                format!("d's receives {} of the CPU and {} of the disk", percent(off_cpu), percent(off_disk)),
                 (off_cpu - 0.5).abs() <= TOLERANCE && (off_disk - 0.5).abs() <= DISK_TOLERANCE,
             ),
             Verdict::new(
-                "with it e's CPU and disk on node a decrease in favour of d's",
-                format!("d's has {} of the CPU and {} of the disk", percent(on_cpu), percent(on_disk)),
+                "with the service the CPU and disk of e's VM on node a decrease in favour of d's",
+                format!("d's receives {} of the CPU and {} of the disk", percent(on_cpu), percent(on_disk)),
                 on_cpu > 0.5 + TOLERANCE && on_disk > 0.5 + DISK_TOLERANCE,
             ),
             Verdict::new(
@@ -63,29 +64,29 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
                 (1.3..1.45).contains(&rise),
             ),
             Verdict::new(
-                "which does not hurt e's guest there",
-                format!("it has {e_on:.2} processors instead of {e_off:.2}"),
+                "which does not affect e's VM there",
+                format!("it receives {e_on:.2} processors instead of {e_off:.2}"),
                 e_on >= e_off / MORE,
             ),
         ],
-        drawn: vec![
-            off_a.draw("figure-5a-cpu", "Node a without it: CPU", What::Cpu),
-            off_a.draw("figure-5a-disk", "Node a without it: disk", What::Disk),
-            on_a.draw("figure-5b-cpu", "Node a with it: CPU", What::Cpu),
-            on_a.draw("figure-5b-disk", "Node a with it: disk", What::Disk),
-            off_b.draw("figure-5c-cpu", "Node b without it: CPU", What::Cpu),
-            off_b.draw("figure-5c-disk", "Node b without it: disk", What::Disk),
-            on_b.draw("figure-5d-cpu", "Node b with it: CPU", What::Cpu),
-            on_b.draw("figure-5d-disk", "Node b with it: disk", What::Disk),
+        figures: vec![
+            off_a.draw("figure-5a-cpu", "Node a without the agent: CPU", Metric::Cpu),
+            off_a.draw("figure-5a-disk", "Node a without the agent: disk", Metric::Disk),
+            on_a.draw("figure-5b-cpu", "Node a with the agent: CPU", Metric::Cpu),
+            on_a.draw("figure-5b-disk", "Node a with the agent: disk", Metric::Disk),
+            off_b.draw("figure-5c-cpu", "Node b without the agent: CPU", Metric::Cpu),
+            off_b.draw("figure-5c-disk", "Node b without the agent: disk", Metric::Disk),
+            on_b.draw("figure-5d-cpu", "Node b with the agent: CPU", Metric::Cpu),
+            on_b.draw("figure-5d-disk", "Node b with the agent: disk", Metric::Disk),
         ],
         notes: vec![
-            format!("the least that a guest of e has of a node is {e_starved:.2} processors: it is not starved"),
-            "the paper's nodes have two processors, so that e's and f's guests on node b need not wait for each other's; here \
-             they share one, and what f gains there e loses"
+            format!("each VM of e receives at least {e_lowest:.2} processors: it does not starve"),
+            "the paper's nodes have two processors, so that the VMs of e and f on node b can run at the same time; here they \
+             share one processor, so e loses what f gains"
                 .into(),
             format!(
-                "of node b's processor the two have {:.2} without it and {:.2} with it: under emulation the rest is what updates and messages take, \
-                 each second",
+                "of node b's processor the two VMs receive {:.2} without the agent and {:.2} with it: under emulation the updates \
+                 and messages of each second take the rest",
                 f_cpu.0 + e_off,
                 f_cpu.1 + e_on
             ),

@@ -1,4 +1,4 @@
-//! What was recorded of the paper's experiments, once a second, by node.
+//! Recordings of the paper's experiments, with one sample per second and node.
 
 use std::collections::BTreeMap;
 
@@ -6,14 +6,14 @@ use evenhand_documents::{Cell, Csv};
 use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit};
 use thiserror::Error;
 
-use super::overhead::Overhead;
-use crate::{Drawn, ReproduceError};
+use super::overhead_measurements::Overhead;
+use crate::{FigureWithData, ReproduceError};
 
-/// What has to be there. What the agent costs, `overhead`, may be.
-const NEEDED: [&str; 6] = ["one-off", "one-on", "two-off-a", "two-off-b", "two-on-a", "two-on-b"];
+/// The recordings that must be present; `overhead` is optional.
+const REQUIRED: [&str; 6] = ["one-off", "one-on", "two-off-a", "two-off-b", "two-on-a", "two-on-b"];
 
-/// A run of the paper's experiments in guests under emulation, in a tenth of the paper's time.
-const OURS: &[(&str, &str)] = &[
+/// Recordings of the paper's experiments in emulated machines, in a tenth of the paper's time.
+const BUNDLED: &[(&str, &str)] = &[
     ("one-off", include_str!("../../data/poullie/one-off.csv")),
     ("one-on", include_str!("../../data/poullie/one-on.csv")),
     ("two-off-a", include_str!("../../data/poullie/two-off-a.csv")),
@@ -25,31 +25,31 @@ const OURS: &[(&str, &str)] = &[
 
 const COLUMNS: &str = "time_s,group,owner,cpu_cores,disk_bytes_per_s,cpu_weight,io_weight";
 
-/// Why a recording cannot be used.
+/// An error of a recording.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RecordingError {
-    /// It is not there.
+    /// A recording is missing.
     #[error("there is no recording {name}.csv")]
     Missing {
         /// Its name.
         name: String,
     },
-    /// It is not what a sampler writes.
+    /// A recording is not in the sampler's format.
     #[error("{name}.csv, line {line}: found {found:?}, expected {expected}")]
     Content {
         /// Its name.
         name: String,
-        /// From 1.
+        /// The line number, from 1.
         line: usize,
-        /// What is there.
+        /// The text found.
         found: String,
-        /// What should be.
+        /// The expected text.
         expected: &'static str,
     },
 }
 
-/// Recordings by name: `one-off`, `one-on`, and `two-off-a`, `two-off-b`, `two-on-a`, `two-on-b`, of which a and b are
-/// the nodes; and, if it was measured, what the agent costs: `overhead`.
+/// Recordings by name: experiments `one` and `two`, without (`off`) and with (`on`) the agent, and for experiment two by
+/// node (`a`, `b`); and optionally `overhead`, the measured CPU time of updates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recordings {
     by_name: BTreeMap<String, Recording>,
@@ -57,18 +57,18 @@ pub struct Recordings {
 }
 
 impl Recordings {
-    /// Our own.
+    /// Returns the recordings that come with the program.
     ///
     /// # Errors
-    /// None, if the tests of this room pass.
-    pub fn ours() -> Result<Recordings, RecordingError> {
-        Recordings::read(OURS.iter().copied())
+    /// None, if the tests of this crate pass.
+    pub fn bundled() -> Result<Recordings, RecordingError> {
+        Recordings::read(BUNDLED.iter().copied())
     }
 
-    /// From the text of files, by their names without `.csv`. Others are left aside.
+    /// Reads recordings from texts of files by their names without `.csv`. Ignores files of other names.
     ///
     /// # Errors
-    /// If one that is needed is missing or cannot be read.
+    /// Returns an error if a required recording is missing or a recording is invalid.
     pub fn read<'a>(texts: impl IntoIterator<Item = (&'a str, &'a str)>) -> Result<Recordings, RecordingError> {
         let texts: BTreeMap<&str, &str> = texts.into_iter().collect();
         let of = |name: &str| {
@@ -76,7 +76,7 @@ impl Recordings {
             Ok((name.to_owned(), Recording::read(name, text)?))
         };
         let overhead = texts.get("overhead").map(|text| Overhead::read("overhead", text)).transpose()?;
-        Ok(Recordings { by_name: NEEDED.iter().map(|name| of(name)).collect::<Result<_, _>>()?, overhead })
+        Ok(Recordings { by_name: REQUIRED.iter().map(|name| of(name)).collect::<Result<_, _>>()?, overhead })
     }
 
     pub(super) fn overhead(&self) -> Option<&Overhead> {
@@ -89,31 +89,31 @@ impl Recordings {
     }
 }
 
-/// What is recorded of a guest.
+/// A measured quantity of a VM.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
-    /// Processors.
+pub(super) enum Metric {
+    /// CPU time per time: processors.
     Cpu,
-    /// Bytes a second.
+    /// Disk throughput, in MiB/s.
     Disk,
-    /// The kernel's weight.
+    /// The kernel's CPU weight.
     CpuWeight,
 }
 
-impl What {
+impl Metric {
     fn title(self) -> &'static str {
         match self {
-            What::Cpu => "processors",
-            What::Disk => "disk, MiB/s",
-            What::CpuWeight => "cpu.weight",
+            Metric::Cpu => "processors",
+            Metric::Disk => "disk, MiB/s",
+            Metric::CpuWeight => "cpu.weight",
         }
     }
 
     fn of(self, sample: &Sample) -> f64 {
         match self {
-            What::Cpu => sample.cpu,
-            What::Disk => sample.disk / f64::from(1 << 20),
-            What::CpuWeight => sample.cpu_weight,
+            Metric::Cpu => sample.cpu,
+            Metric::Disk => sample.disk / f64::from(1 << 20),
+            Metric::CpuWeight => sample.cpu_weight,
         }
     }
 }
@@ -126,23 +126,23 @@ struct Sample {
     cpu_weight: f64,
 }
 
-/// One node's.
+/// The recording of one node, by VM.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Recording {
-    guests: BTreeMap<String, Vec<Sample>>,
+    vms: BTreeMap<String, Vec<Sample>>,
 }
 
 impl Recording {
     fn read(name: &str, text: &str) -> Result<Recording, RecordingError> {
-        let wrong = |line: usize, found: &str, expected| {
+        let error = |line: usize, found: &str, expected| {
             Err(RecordingError::Content { name: name.into(), line, found: found.into(), expected })
         };
         let mut lines = text.lines().map(|line| line.trim_end_matches('\r')).enumerate();
         match lines.next() {
             Some((_, COLUMNS)) => {}
-            other => return wrong(1, other.map_or("", |(_, line)| line), COLUMNS),
+            other => return error(1, other.map_or("", |(_, line)| line), COLUMNS),
         }
-        let mut guests: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
+        let mut vms: BTreeMap<String, Vec<Sample>> = BTreeMap::new();
         for (index, line) in lines {
             let fields: Vec<&str> = line.split(',').collect();
             let number =
@@ -151,88 +151,88 @@ impl Recording {
             let (Some(time), Some(cpu), Some(disk), Some(cpu_weight), 7) =
                 (numbers.0, numbers.1, numbers.2, numbers.3, fields.len())
             else {
-                return wrong(index + 1, line, "7 fields, of which times, uses and weights are numbers");
+                return error(index + 1, line, "7 fields, of which times, uses and weights are numbers");
             };
-            guests.entry(fields[1].to_owned()).or_default().push(Sample { time, cpu, disk, cpu_weight });
+            vms.entry(fields[1].to_owned()).or_default().push(Sample { time, cpu, disk, cpu_weight });
         }
-        if guests.is_empty() {
-            return wrong(2, "", "a sample");
+        if vms.is_empty() {
+            return error(2, "", "a sample");
         }
-        Ok(Recording { guests })
+        Ok(Recording { vms })
     }
 
-    /// Its last second.
+    /// Returns the time of the last sample, in seconds.
     pub(super) fn end(&self) -> f64 {
-        self.guests.values().flatten().fold(0.0, |end, sample| sample.time.max(end))
+        self.vms.values().flatten().fold(0.0, |end, sample| sample.time.max(end))
     }
 
-    /// A guest's mean in that part of the whole time, for what is sampled at even times.
-    pub(super) fn mean(&self, guest: &str, what: What, part: std::ops::Range<f64>) -> f64 {
+    /// Returns a VM's mean in a part of the recording (fractions of its length); 0 without samples.
+    pub(super) fn mean(&self, vm: &str, metric: Metric, part: std::ops::Range<f64>) -> f64 {
         let end = self.end();
-        let samples = self.guests.get(guest).into_iter().flatten();
+        let samples = self.vms.get(vm).into_iter().flatten();
         let within = samples.filter(|s| s.time >= part.start * end && s.time <= part.end * end);
-        let (count, sum) = within.fold((0.0, 0.0), |(count, sum), s| (count + 1.0, sum + what.of(s)));
+        let (count, sum) = within.fold((0.0, 0.0), |(count, sum), s| (count + 1.0, sum + metric.of(s)));
         if count > 0.0 { sum / count } else { 0.0 }
     }
 
-    /// A guest's part of what all of the node had.
-    pub(super) fn share(&self, guest: &str, what: What, part: std::ops::Range<f64>) -> f64 {
-        let all: f64 = self.guests.keys().map(|g| self.mean(g, what, part.clone())).sum();
-        if all > 0.0 { self.mean(guest, what, part) / all } else { 0.0 }
+    /// Returns a VM's share of the sum over the node's VMs.
+    pub(super) fn share(&self, vm: &str, metric: Metric, part: std::ops::Range<f64>) -> f64 {
+        let all: f64 = self.vms.keys().map(|vm| self.mean(vm, metric, part.clone())).sum();
+        if all > 0.0 { self.mean(vm, metric, part) / all } else { 0.0 }
     }
 
-    /// From when on all guests' parts stay within `tolerance` of these, s; `None` if they do not.
-    pub(super) fn settles(&self, shares: &[(&str, f64)], what: What, tolerance: f64) -> Option<f64> {
-        let all = |index: usize| self.guests.values().filter_map(|s| s.get(index)).map(|s| what.of(s)).sum::<f64>();
-        let outside = |(guest, share): &(&str, f64)| {
-            let samples = self.guests.get(*guest)?.iter().enumerate();
+    /// Returns the time, in seconds, from which all VMs' shares stay within `tolerance` of these; `None` if they never do.
+    pub(super) fn settles(&self, shares: &[(&str, f64)], metric: Metric, tolerance: f64) -> Option<f64> {
+        let all = |index: usize| self.vms.values().filter_map(|s| s.get(index)).map(|s| metric.of(s)).sum::<f64>();
+        let outside = |(vm, share): &(&str, f64)| {
+            let samples = self.vms.get(*vm)?.iter().enumerate();
             let far =
-                |(index, s): &(usize, &Sample)| (what.of(s) - share * all(*index)).abs() > tolerance * all(*index);
+                |(index, s): &(usize, &Sample)| (metric.of(s) - share * all(*index)).abs() > tolerance * all(*index);
             samples.filter(far).map(|(_, s)| s.time).reduce(f64::max)
         };
         let last = shares.iter().filter_map(outside).fold(0.0, f64::max);
-        self.guests.values().flatten().map(|s| s.time).filter(|time| *time > last).reduce(f64::min)
+        self.vms.values().flatten().map(|s| s.time).filter(|time| *time > last).reduce(f64::min)
     }
 
-    /// One line a guest, each in its owner's colour or the next one.
-    pub(super) fn draw(&self, name: &str, title: &str, what: What) -> Drawn {
-        // Which users there are in the paper, in its order.
+    /// Draws one line per VM, in a colour that is the same in all figures.
+    pub(super) fn draw(&self, name: &str, title: &str, metric: Metric) -> FigureWithData {
+        // The paper's VMs, in the order of its colours.
         const SERIES: [&str; 6] = ["d.1", "e.1", "f.1", "d.2", "e.2", "f.2"];
-        let points = |samples: &Vec<Sample>| samples.iter().map(|s| (s.time, Some(what.of(s)))).collect::<Vec<_>>();
-        let lines: Vec<_> = self.guests.iter().map(|(guest, samples)| (guest, points(samples))).collect();
-        let all = self.guests.values().flatten().map(|s| what.of(s));
+        let points = |samples: &Vec<Sample>| samples.iter().map(|s| (s.time, Some(metric.of(s)))).collect::<Vec<_>>();
+        let lines: Vec<_> = self.vms.iter().map(|(vm, samples)| (vm, points(samples))).collect();
+        let all = self.vms.values().flatten().map(|s| metric.of(s));
         let chart = LineChart {
             caption: Caption {
                 name: format!("poullie-{name}"),
                 title: title.into(),
-                description: format!("What each guest has over time: {}.", what.title()),
+                description: format!("Measurement of each VM over time: {}.", metric.title()),
             },
             x: Axis { title: "time".into(), unit: Unit::Seconds, scale: Scale::fixed(0.0, self.end(), Unit::Seconds) },
-            y: Axis { title: what.title().into(), unit: Unit::Number, scale: Scale::linear(all, true, Unit::Number) },
+            y: Axis { title: metric.title().into(), unit: Unit::Number, scale: Scale::linear(all, true, Unit::Number) },
             lines: lines
                 .iter()
-                .map(|(guest, points)| Line {
-                    label: (*guest).clone(),
-                    series: SERIES.iter().position(|s| s == guest).unwrap_or(SERIES.len()),
+                .map(|(vm, points)| Line {
+                    label: (*vm).clone(),
+                    series: SERIES.iter().position(|s| s == vm).unwrap_or(SERIES.len()),
                     shape: Shape::Points(points),
                 })
                 .collect(),
         };
-        Drawn { figure: chart.draw(), csv: self.csv(what) }
+        FigureWithData { figure: chart.draw(), csv: self.csv(metric) }
     }
 
-    fn csv(&self, what: What) -> String {
-        let mut csv = Csv::new(&["time_s", "guest", what.title()]);
-        for (guest, samples) in &self.guests {
+    fn csv(&self, metric: Metric) -> String {
+        let mut csv = Csv::new(&["time_s", "guest", metric.title()]);
+        for (vm, samples) in &self.vms {
             for sample in samples {
-                csv.row(&[Cell::Number(Some(sample.time)), Cell::Text(guest), Cell::Number(Some(what.of(sample)))]);
+                csv.row(&[Cell::Number(Some(sample.time)), Cell::Text(vm), Cell::Number(Some(metric.of(sample)))]);
             }
         }
         csv.finish()
     }
 }
 
-/// As in 42.4 %.
+/// Formats a fraction: `42.4 %`.
 pub(super) fn percent(part: f64) -> String {
     format!("{:.1} %", 100.0 * part)
 }
@@ -245,33 +245,33 @@ mod tests {
                         1,d.1,d,0.6,1048576,100,100\n1,e.1,e,0.2,0,50,50\n2,d.1,d,0.5,0,100,100\n2,e.1,e,0.5,0,100,100\n";
 
     #[test]
-    fn our_own_recordings_can_be_read() {
-        let ours = Recordings::ours().unwrap();
-        NEEDED.iter().for_each(|name| assert!(ours.get(name).unwrap().end() > 25.0, "{name}"));
+    fn the_bundled_recordings_can_be_read() {
+        let bundled = Recordings::bundled().unwrap();
+        REQUIRED.iter().for_each(|name| assert!(bundled.get(name).unwrap().end() > 25.0, "{name}"));
     }
 
     #[test]
-    fn what_a_recording_says() {
+    fn a_recording_gives_shares_means_and_the_time_at_which_shares_settle() {
         let recording = Recording::read("one", TEXT).unwrap();
-        assert!((recording.share("d.1", What::Cpu, 0.0..0.5) - 0.75).abs() < 1e-12);
-        assert!((recording.share("d.1", What::Cpu, 0.9..1.0) - 0.5).abs() < 1e-12);
-        assert!((recording.mean("d.1", What::Disk, 0.0..1.0) - 0.5).abs() < 1e-12);
-        assert_eq!(recording.share("e.1", What::Disk, 0.9..1.0), 0.0);
+        assert!((recording.share("d.1", Metric::Cpu, 0.0..0.5) - 0.75).abs() < 1e-12);
+        assert!((recording.share("d.1", Metric::Cpu, 0.9..1.0) - 0.5).abs() < 1e-12);
+        assert!((recording.mean("d.1", Metric::Disk, 0.0..1.0) - 0.5).abs() < 1e-12);
+        assert_eq!(recording.share("e.1", Metric::Disk, 0.9..1.0), 0.0);
         let halves = [("d.1", 0.5), ("e.1", 0.5)];
-        assert_eq!(recording.settles(&halves, What::Cpu, 0.1), Some(2.0));
-        assert_eq!(recording.settles(&halves, What::Cpu, 0.3), Some(1.0));
-        assert_eq!(recording.settles(&[("d.1", 0.9)], What::Cpu, 0.1), None);
-        let drawn = recording.draw("test", "Test", What::CpuWeight);
-        assert_eq!(drawn.csv.lines().nth(3), Some("1,e.1,50"));
+        assert_eq!(recording.settles(&halves, Metric::Cpu, 0.1), Some(2.0));
+        assert_eq!(recording.settles(&halves, Metric::Cpu, 0.3), Some(1.0));
+        assert_eq!(recording.settles(&[("d.1", 0.9)], Metric::Cpu, 0.1), None);
+        let figure = recording.draw("test", "Test", Metric::CpuWeight);
+        assert_eq!(figure.csv.lines().nth(3), Some("1,e.1,50"));
     }
 
     #[test]
-    fn what_is_no_recording_is_said() {
+    fn invalid_and_missing_recordings_are_reported() {
         let of = |text: &str| Recording::read("x", text).unwrap_err().to_string();
         assert!(of("").starts_with("x.csv, line 1: found \"\", expected time_s,"));
         assert!(of(COLUMNS).starts_with("x.csv, line 2: found \"\", expected a sample"));
-        let wrong = ["1,d.1,d,0.6,0,100", "1,d.1,d,NaN,0,100,100", "1,d.1,d,-1,0,100,100", "", "1,d.1,d,0.6,0,,"];
-        wrong.iter().for_each(|row| assert!(of(&format!("{COLUMNS}\n{row}\n")).contains("line 2"), "{row}"));
+        let invalid = ["1,d.1,d,0.6,0,100", "1,d.1,d,NaN,0,100,100", "1,d.1,d,-1,0,100,100", "", "1,d.1,d,0.6,0,,"];
+        invalid.iter().for_each(|row| assert!(of(&format!("{COLUMNS}\n{row}\n")).contains("line 2"), "{row}"));
         assert_eq!(Recordings::read([("one-off", TEXT)]).unwrap_err().to_string(), "there is no recording one-on.csv");
     }
 }

@@ -3,7 +3,7 @@
 use evenhand_model::Rational;
 use evenhand_report::chart::Caption;
 
-use super::filling::{SETTING, demands, draw, fill, list};
+use super::filling_diagram::{SETTING, demands, draw, fill, list};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
@@ -22,7 +22,9 @@ fn run(_: &Settings) -> Result<Outcome, ReproduceError> {
     let caption = Caption {
         name: "sadok-figure-1a".into(),
         title: "Max-min fairness by progressive filling".into(),
-        description: "Four tanks filled to a common level; users 2 and 3 have all they want, 1 and 4 do not.".into(),
+        description:
+            "Four tanks filled to a common level; the demands of users 2 and 3 are met, those of 1 and 4 are not."
+                .into(),
     };
     Ok(Outcome {
         verdicts: vec![
@@ -32,17 +34,17 @@ fn run(_: &Settings) -> Result<Outcome, ReproduceError> {
                 satisfied == [2, 3],
             ),
             Verdict::new(
-                "the tanks fill until the resource has run out",
-                format!("{used} of it is given away"),
+                "the tanks fill until the resource is exhausted",
+                format!("{used} of it is allocated"),
                 used == Rational::ONE,
             ),
             Verdict::new(
-                "when a demand is met the others go on rising: whose demand is not met stands at the level",
-                format!("users 1 and 4 have {} and {}", filled.held[0], filled.held[3]),
+                "when a demand is met the other tanks continue to fill: users whose demand is not met are at the level",
+                format!("users 1 and 4 receive {} and {}", filled.held[0], filled.held[3]),
                 filled.level.as_ref().is_some_and(|x| filled.held[0] == *x && filled.held[3] == *x),
             ),
         ],
-        drawn: vec![draw(caption, &filled, &nothing)],
+        figures: vec![draw(caption, &filled, &nothing)],
         notes: Vec::new(),
     })
 }

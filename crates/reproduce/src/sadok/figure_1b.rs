@@ -2,7 +2,7 @@
 
 use evenhand_report::chart::Caption;
 
-use super::sporadic::{SETTING, days, peak};
+use super::greedy_and_sporadic_users::{SETTING, days, peak};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
@@ -26,11 +26,11 @@ fn run(_: &Settings) -> Result<Outcome, ReproduceError> {
             "although B never used the system before, B receives as much as A during the peak",
             match peak.meanwhile().first() {
                 Some([a, b]) => format!("A {a}, B {b} of the resource until B is done, after {}", days(peak.done())),
-                None => "B is never there".into(),
+                None => "B is never present".into(),
             },
             halves && peak.done().is_finite(),
         )],
-        drawn: vec![peak.draw(caption)],
+        figures: vec![peak.draw(caption)],
         notes: Vec::new(),
     })
 }

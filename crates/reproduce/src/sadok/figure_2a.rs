@@ -3,14 +3,14 @@
 use evenhand_model::Rational;
 use evenhand_report::chart::Caption;
 
-use super::filling::{demands, draw, fill, list};
+use super::filling_diagram::{demands, draw, fill, list};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "sadok",
     figure: "figure-2a",
     title: "stateful max-min fairness: filling diagram",
-    setting: "The users of Figure 1a, with commitments as bases. The paper chooses those arbitrarily and gives no \
+    setting: "The users of Figure 1a, with commitments as bases. The paper chooses commitments arbitrarily and gives no \
          numbers; here they are 1/10, 0, 1/4 and 0. Computed exactly.",
     run,
 };
@@ -28,7 +28,7 @@ fn run(_: &Settings) -> Result<Outcome, ReproduceError> {
     let caption = Caption {
         name: "sadok-figure-2a".into(),
         title: "Stateful max-min fairness by progressive filling".into(),
-        description: "The tanks of Figure 1a on bases as high as commitments, filled to a common level.".into(),
+        description: "The tanks of Figure 1a on bases of the height of commitments, filled to a common level.".into(),
     };
     Ok(Outcome {
         verdicts: vec![
@@ -39,18 +39,18 @@ fn run(_: &Settings) -> Result<Outcome, ReproduceError> {
                 (0..4).all(at_level),
             ),
             Verdict::new(
-                "entitled to 3 CPUs with 1 committed means at least 2: nobody gets less than entitlement less \
-                 commitment, if he wants that much",
+                "a user entitled to 3 CPUs with 1 committed receives at least 2: each user receives at least entitlement minus \
+                 commitment, or its demand if that is less",
                 format!("allocations {}, due {}", list(&filled.held), list(&(0..4).map(due).collect::<Vec<_>>())),
                 (0..4).all(|i| filled.held[i] >= due(i)),
             ),
             Verdict::new(
-                "without commitments it is max-min",
+                "without commitments it equals max-min fairness",
                 format!("{} against {}", list(&free.held), list(&plain.held)),
                 free.held == plain.held,
             ),
         ],
-        drawn: vec![draw(caption, &filled, &commitments)],
+        figures: vec![draw(caption, &filled, &commitments)],
         notes: Vec::new(),
     })
 }

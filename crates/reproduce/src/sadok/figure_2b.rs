@@ -2,7 +2,7 @@
 
 use evenhand_report::chart::Caption;
 
-use super::sporadic::{SETTING, days, peak};
+use super::greedy_and_sporadic_users::{SETTING, days, peak};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
@@ -18,7 +18,7 @@ fn run(_: &Settings) -> Result<Outcome, ReproduceError> {
     let caption = Caption {
         name: "sadok-figure-2b".into(),
         title: "Stateful max-min fairness: greedy A, sporadic B".into(),
-        description: "B gets more than A during the peak, is done sooner, and frees the system for A.".into(),
+        description: "B receives more than A during the peak, is done sooner, and frees the system for A.".into(),
     };
     let meanwhile = stateful.meanwhile();
     let share = |at: Option<&[f64; 2]>| at.map_or("nothing".into(), |[_, b]| format!("{:.1} %", 100.0 * b));
@@ -36,9 +36,10 @@ fn run(_: &Settings) -> Result<Outcome, ReproduceError> {
                 stateful.done() < plain.done(),
             ),
             Verdict::new(
-                "which gives the system back to A sooner, with little impact on A's work",
+                "so the system is free for A sooner, with little impact on A's work",
                 format!(
-                    "A then has {} of it; when B would be done under max-min, A has had {:.4} days of it, there {:.4}",
+                    "A then has {} of the resource; up to the time at which B is done under max-min, A has received {:.4} days \
+                     of it, against {:.4} under max-min",
                     stateful.afterwards(),
                     stateful.had_by(plain.done()),
                     plain.had_by(plain.done())
@@ -46,7 +47,7 @@ fn run(_: &Settings) -> Result<Outcome, ReproduceError> {
                 stateful.afterwards() == 1.0 && stateful.had_by(plain.done()) > 0.999 * plain.had_by(plain.done()),
             ),
         ],
-        drawn: vec![stateful.draw(caption)],
+        figures: vec![stateful.draw(caption)],
         notes: Vec::new(),
     })
 }

@@ -1,14 +1,14 @@
-//! Figure 4: by how much sdrf makes users wait less than drf.
+//! Figure 4: reductions of users' waits, sdrf against drf.
 
 use evenhand_documents::{Cell as Value, Csv};
 use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit};
 use evenhand_study::record::{ComparisonRecord, RunRecord};
 
-use super::grid::{
+use super::simulation_grid::{
     BEST, CAPACITIES, Cell, EXPONENTS, Grid, HALF, Key, SETTING, capacity_named, delta_axis, delta_named, grids,
     skipped,
 };
-use crate::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "sadok",
@@ -21,24 +21,24 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
 /// The paper's "mean reduction of users' waits" can be read in two ways.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Reading {
-    /// How much smaller the mean over users of their mean waits is.
+    /// The reduction of the mean over users of their mean waits.
     OfTheMean,
-    /// The mean over users of how much smaller their mean wait is.
+    /// The mean over users of the reduction of their mean wait.
     Each,
 }
 
 impl Reading {
     const ALL: [Reading; 2] = [Reading::OfTheMean, Reading::Each];
 
-    fn named(self) -> &'static str {
+    fn name(self) -> &'static str {
         match self {
             Reading::OfTheMean => "reduction of the mean of users' waits",
-            Reading::Each => "mean of users' own reductions",
+            Reading::Each => "mean of each user's reduction",
         }
     }
 }
 
-/// Reductions: a row a capacity, an entry a delta.
+/// Reductions: one row per capacity, one entry per delta.
 type Surface = Vec<Vec<f64>>;
 
 fn surface(compared: &[Vec<ComparisonRecord>], reading: Reading) -> Surface {
@@ -46,7 +46,7 @@ fn surface(compared: &[Vec<ComparisonRecord>], reading: Reading) -> Surface {
         Reading::OfTheMean => c.users_mean_wait_reduction,
         Reading::Each => c.mean_user_wait_reduction,
     };
-    // Where nobody waits nobody waits less.
+    // Without waits the reduction is undefined; it counts as 0.
     compared.iter().map(|row| row.iter().map(|c| of(c).unwrap_or(0.0)).collect()).collect()
 }
 
@@ -57,20 +57,20 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
         for reading in Reading::ALL {
             let [sum, dominant] = compared.each_ref().map(|compared| surface(compared, reading));
             let [verdicts, others] = [&sum, &dominant].map(|surface| verdicts(grid.name, reading, surface));
-            outcome.drawn.push(draw(grid, reading, &sum, &dominant));
+            outcome.figures.push(draw(grid, reading, &sum, &dominant));
             outcome.notes.push(other_key(grid.name, reading, [&sum, &dominant], [&verdicts, &others]));
             outcome.verdicts.extend(verdicts);
         }
         outcome.notes.push(grid.about());
-        outcome.notes.push(users(grid)?);
+        outcome.notes.push(single_users(grid)?);
     }
     outcome.notes.extend(skipped(settings));
     Ok(outcome)
 }
 
-/// What the paper says of the figure.
+/// Tests the paper's statements about the figure.
 fn verdicts(workload: &str, reading: Reading, surface: &Surface) -> Vec<Verdict> {
-    let named = reading.named();
+    let named = reading.name();
     let verdict = |statement: &str, measured: String, holds: bool| {
         Verdict::new(format!("{workload}, {named}: {statement}"), measured, holds)
     };
@@ -80,9 +80,9 @@ fn verdicts(workload: &str, reading: Reading, surface: &Surface) -> Vec<Verdict>
     };
     let elsewhere: Vec<String> = (0..CAPACITIES.len()).filter(|c| largest[*c] != BEST).map(at).collect();
     let count = CAPACITIES.len() - elsewhere.len();
-    let but = if elsewhere.is_empty() { String::new() } else { format!("; but {}", elsewhere.join(", ")) };
+    let exceptions = if elsewhere.is_empty() { String::new() } else { format!("; elsewhere {}", elsewhere.join(", ")) };
     let best: Vec<f64> = surface.iter().map(|row| row[BEST]).collect();
-    let least = best.iter().copied().fold(f64::INFINITY, f64::min);
+    let lowest = best.iter().copied().fold(f64::INFINITY, f64::min);
     let list: Vec<String> = best.iter().map(|r| percent(*r)).collect();
     let (first, last) = (0, EXPONENTS.len() - 1);
     let farthest = surface.iter().map(|row| row[first]).fold(0.0, |a: f64, b| if b.abs() > a.abs() { b } else { a });
@@ -90,21 +90,21 @@ fn verdicts(workload: &str, reading: Reading, surface: &Surface) -> Vec<Verdict>
     vec![
         verdict(
             "largest at delta = 1 - 10^-6 at every load",
-            format!("so at {count} of {} capacities{but}", CAPACITIES.len()),
+            format!("at {count} of {} capacities{exceptions}", CAPACITIES.len()),
             count == CAPACITIES.len(),
         ),
         verdict(
-            "there above 10 % in all scenarios",
+            "at 1 - 10^-6 above 10 % in all scenarios",
             format!("from 50 to 100 % of R: {}", list.join(", ")),
-            least > 0.1,
+            lowest > 0.1,
         ),
         verdict(
             "with a small delta equivalent to drf (within 1 % at 1 - 10^-1)",
-            format!("farthest from 0: {}", percent(farthest)),
+            format!("the largest difference is {}", percent(farthest)),
             farthest.abs() <= 0.01,
         ),
         verdict(
-            "with delta near 1 approaches drf (at 1 - 10^-7 nearer to it than at the largest)",
+            "with delta near 1 approaches drf (at 1 - 10^-7 nearer to drf than at the best delta)",
             format!("at 1 - 10^-7, from 50 to 100 % of R: {}", ends.join(", ")),
             surface.iter().zip(&largest).all(|(row, largest)| row[last].abs() < row[*largest].abs()),
         ),
@@ -116,11 +116,12 @@ fn verdicts(workload: &str, reading: Reading, surface: &Surface) -> Vec<Verdict>
     ]
 }
 
-/// Where the largest is; the first of several.
+/// Returns the index of the largest value; the first of equal ones.
 fn largest(row: &[f64]) -> usize {
     (0..row.len()).fold(0, |a, b| if row[b] > row[a] { b } else { a })
 }
 
+/// Reports the results under the key of Eq. 5.
 fn other_key(
     workload: &str,
     reading: Reading,
@@ -129,49 +130,49 @@ fn other_key(
 ) -> String {
     let pairs = sum.iter().flatten().zip(other.iter().flatten());
     let apart = pairs.map(|(a, b)| (a - b).abs()).fold(0.0, f64::max);
-    let turned: Vec<&str> = of_sum
+    let changed: Vec<&str> = of_sum
         .iter()
         .zip(of_other)
         .filter(|(a, b)| a.holds != b.holds)
         .map(|(_, b)| b.statement.split_once(": ").map_or("", |(_, statement)| statement))
         .collect();
-    let verdicts = match turned.as_slice() {
+    let verdicts = match changed.as_slice() {
         [] => "the verdicts are the same".into(),
-        turned => format!("the verdict changes on: {}", turned.join("; ")),
+        changed => format!("these verdicts change: {}", changed.join("; ")),
     };
     let best: Vec<String> = other.iter().map(|row| percent(row[BEST])).collect();
     format!(
         "{workload}, {}, with the key of Eq. 5 (sdrf-dominant): at 1 - 10^-6, from 50 to 100 % of R: {}; over the grid \
-         at most {:.1} points away from Algorithm 1's; {verdicts}",
-        reading.named(),
+         at most {:.1} percentage points from the results of Algorithm 1; {verdicts}",
+        reading.name(),
         best.join(", "),
         100.0 * apart
     )
 }
 
-/// Why the two readings differ: what single users make of the second.
-fn users(grid: &Grid) -> Result<String, ReproduceError> {
+/// Reports why the two readings differ: single users dominate the second.
+fn single_users(grid: &Grid) -> Result<String, ReproduceError> {
     let runs = grid.runs(&[Cell::drf(HALF), Cell::sdrf(HALF, Key::Sum, BEST)])?;
     let (drf, sdrf): (&RunRecord, &RunRecord) = (runs[0], runs[1]);
     let waits = drf.users.iter().zip(&sdrf.users).filter_map(|(a, b)| Some((a.mean_wait_s?, b.mean_wait_s?)));
-    let mut own: Vec<(f64, f64)> = waits.filter(|(a, _)| *a > 0.0).map(|(a, b)| (1.0 - b / a, a)).collect();
-    own.sort_by(|a, b| a.0.total_cmp(&b.0));
-    let (Some((least, wait)), Some((median, _))) = (own.first(), own.get(own.len() / 2)) else {
-        return Ok(format!("{}: at 50 % of R and 1 - 10^-6 nobody waits", grid.name));
+    let mut each: Vec<(f64, f64)> = waits.filter(|(a, _)| *a > 0.0).map(|(a, b)| (1.0 - b / a, a)).collect();
+    each.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let (Some((lowest, wait)), Some((median, _))) = (each.first(), each.get(each.len() / 2)) else {
+        return Ok(format!("{}: at 50 % of R and 1 - 10^-6 no user waits", grid.name));
     };
-    let shorter = own.iter().filter(|(reduction, _)| *reduction > 0.0).count();
-    let longer = own.iter().filter(|(reduction, _)| *reduction < 0.0).count();
+    let shorter = each.iter().filter(|(reduction, _)| *reduction > 0.0).count();
+    let longer = each.iter().filter(|(reduction, _)| *reduction < 0.0).count();
     Ok(format!(
-        "{}: at 50 % of R and 1 - 10^-6 {shorter} users wait less and {longer} more; half of them reduce their wait by {} \
-         or more; the mean of their own reductions is moved by who hardly waits under drf: the least is {}, of a \
-         user who waits {wait:.3} s there",
+        "{}: at 50 % of R and 1 - 10^-6 {shorter} users wait less and {longer} more; half of the users reduce their wait by {} \
+         or more; users who hardly wait under drf dominate the mean of each user's reduction: the minimum is {}, of a \
+         user who waits {wait:.3} s under drf",
         grid.name,
         percent(*median),
-        percent(*least)
+        percent(*lowest)
     ))
 }
 
-fn draw(grid: &Grid, reading: Reading, sum: &Surface, dominant: &Surface) -> Drawn {
+fn draw(grid: &Grid, reading: Reading, sum: &Surface, dominant: &Surface) -> FigureWithData {
     let mut csv = Csv::new(&["capacity_of_r", "delta", "reduction_sdrf", "reduction_sdrf_dominant"]);
     let mut lines = Vec::new();
     for (c, row) in sum.iter().enumerate() {
@@ -194,8 +195,8 @@ fn draw(grid: &Grid, reading: Reading, sum: &Surface, dominant: &Surface) -> Dra
     let chart = LineChart {
         caption: Caption {
             name: name.into(),
-            title: format!("Waits under sdrf against drf, {}: {}", grid.name, reading.named()),
-            description: format!("{}. Above 0 users wait less under sdrf. One line a capacity.", reading.named()),
+            title: format!("Waits under sdrf against drf, {}: {}", grid.name, reading.name()),
+            description: format!("{}. Above 0 users wait less under sdrf. One line per capacity.", reading.name()),
         },
         x: delta_axis(),
         y: Axis {
@@ -209,7 +210,7 @@ fn draw(grid: &Grid, reading: Reading, sum: &Surface, dominant: &Surface) -> Dra
             .map(|(c, points)| Line { label: capacity_named(c), series: c, shape: Shape::Points(points) })
             .collect(),
     };
-    Drawn { figure: chart.draw(), csv: csv.finish() }
+    FigureWithData { figure: chart.draw(), csv: csv.finish() }
 }
 
 fn percent(share: f64) -> String {
@@ -220,9 +221,8 @@ fn percent(share: f64) -> String {
 mod tests {
     use super::*;
 
-    /// What the paper draws, and each way in which it may fail to be so.
     #[test]
-    fn verdicts_say_where_a_surface_is_not_the_papers() {
+    fn verdicts_hold_on_the_papers_surface_and_each_can_fail() {
         let paper: Surface = (0..6)
             .map(|c| [0.0, 0.01, 0.03, 0.06, 0.11, 0.3, 0.05].map(|r: f64| r * (1.0 - 0.1 * f64::from(c))).to_vec())
             .collect();
@@ -240,7 +240,7 @@ mod tests {
         assert_eq!(holds(&with(2, 0, -0.02)), [true, true, false, true, true]);
         assert_eq!(holds(&with(2, 6, -0.4)), [true, true, true, false, true]);
         assert_eq!(holds(&with(5, 5, 0.31)), [true, true, true, true, false]);
-        let said = &verdicts("month", Reading::OfTheMean, &with(3, 4, 0.9))[0].measured;
-        assert_eq!(said, "so at 5 of 6 capacities; but 1 - 10^-5 at 80 % of R (90.0 %)");
+        let measured = &verdicts("month", Reading::OfTheMean, &with(3, 4, 0.9))[0].measured;
+        assert_eq!(measured, "at 5 of 6 capacities; elsewhere 1 - 10^-5 at 80 % of R (90.0 %)");
     }
 }

@@ -1,4 +1,4 @@
-//! Figure 5: who completes how much of his tasks, under drf and under sdrf.
+//! Figure 5: the completed part of each user's tasks, under drf and under sdrf.
 
 use evenhand_documents::{Cell as Value, Csv};
 use evenhand_report::chart::{Axis, Bubble, Caption, Scale, ScatterChart, Side, Unit};
@@ -6,8 +6,8 @@ use evenhand_simulator::UserRecord;
 use evenhand_study::compare;
 use evenhand_study::record::RunRecord;
 
-use super::grid::{BEST, Cell, Grid, HALF, Key, SETTING, USERS, grids, skipped};
-use crate::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};
+use super::simulation_grid::{BEST, Cell, Grid, HALF, Key, SETTING, USERS, grids, skipped};
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "sadok",
@@ -17,9 +17,9 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
     run,
 };
 
-/// How many of the paper's users complete fewer.
+/// The number of the paper's users who complete fewer tasks.
 const FEWER: u64 = 9;
-/// The largest loss of a completion ratio that is called small here; the paper names none.
+/// The largest loss of a completion ratio that counts as small; the paper gives no number.
 const SMALL: f64 = 0.05;
 
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
@@ -31,13 +31,13 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
         outcome.verdicts.extend(verdicts(grid.name, drf, sdrf));
         outcome.notes.push(other_key(grid.name, drf, dominant));
         outcome.notes.push(grid.about());
-        outcome.drawn.push(draw(grid, drf, sdrf));
+        outcome.figures.push(draw(grid, drf, sdrf));
     }
     outcome.notes.extend(skipped(settings));
     Ok(outcome)
 }
 
-/// The largest loss of a user's completion ratio, as a difference of two ratios.
+/// Returns the largest loss of a user's completion ratio, as a difference of two ratios.
 fn largest_loss(drf: &RunRecord, sdrf: &RunRecord) -> f64 {
     let losses = drf.users.iter().zip(&sdrf.users).map(|(a, b)| a.completion_ratio - b.completion_ratio);
     losses.fold(0.0, f64::max)
@@ -46,13 +46,13 @@ fn largest_loss(drf: &RunRecord, sdrf: &RunRecord) -> f64 {
 fn verdicts(workload: &str, drf: &RunRecord, sdrf: &RunRecord) -> [Verdict; 3] {
     let compared = compare(sdrf, drf);
     let (more, fewer, users) = (compared.complete_more, compared.complete_fewer, drf.users.len() as u64);
-    // Who completes everything under drf cannot complete more.
+    // A user who completes everything under drf cannot complete more.
     let partly = drf.users.iter().filter(|u| u.totals.completed + u.totals.rejected < u.totals.submitted).count();
     let loss = largest_loss(drf, sdrf);
     [
         Verdict::new(
             format!("{workload}: most users complete more tasks under sdrf"),
-            format!("{more} of {users} complete more; {partly} do not complete everything under drf"),
+            format!("{more} of {users} complete more; {partly} do not complete all their tasks under drf"),
             2 * more > users,
         ),
         Verdict::new(
@@ -62,7 +62,7 @@ fn verdicts(workload: &str, drf: &RunRecord, sdrf: &RunRecord) -> [Verdict; 3] {
         ),
         Verdict::new(
             format!(
-                "{workload}: even theirs is a small loss (here: at most {:.0} % of what they submit)",
+                "{workload}: the loss of these users is small (here: at most {:.0} % of the tasks that they submit)",
                 100.0 * SMALL
             ),
             format!("at most {:.2} %", 100.0 * loss),
@@ -74,7 +74,7 @@ fn verdicts(workload: &str, drf: &RunRecord, sdrf: &RunRecord) -> [Verdict; 3] {
 fn other_key(workload: &str, drf: &RunRecord, dominant: &RunRecord) -> String {
     let compared = compare(dominant, drf);
     format!(
-        "{workload}, with the key of Eq. 5 (sdrf-dominant): {} complete more, {} fewer, who lose at most {:.2} %",
+        "{workload}, with the key of Eq. 5 (sdrf-dominant): {} complete more, {} fewer; these lose at most {:.2} %",
         compared.complete_more,
         compared.complete_fewer,
         100.0 * largest_loss(drf, dominant)
@@ -85,7 +85,7 @@ fn share(part: u64, whole: u64) -> f64 {
     100.0 * part as f64 / whole.max(1) as f64
 }
 
-fn draw(grid: &Grid, drf: &RunRecord, sdrf: &RunRecord) -> Drawn {
+fn draw(grid: &Grid, drf: &RunRecord, sdrf: &RunRecord) -> FigureWithData {
     let mut csv = Csv::new(&["user", "submitted", "completed_drf", "completed_sdrf", "ratio_drf", "ratio_sdrf"]);
     let mut bubbles = Vec::new();
     for (subject, (a, b)) in drf.users.iter().zip(&sdrf.users).enumerate() {
@@ -126,7 +126,7 @@ fn draw(grid: &Grid, drf: &RunRecord, sdrf: &RunRecord) -> Drawn {
             name: if grid.name == "trace" { "sadok-figure-5-trace" } else { "sadok-figure-5" }.into(),
             title: format!("Completed tasks, {}: sdrf against drf", grid.name),
             description:
-                "Each bubble is a user, its size the logarithm of the tasks submitted. 50 % of R, delta = 1 - 10^-6."
+                "Each bubble is a user; its size is the logarithm of the tasks submitted. 50 % of R, delta = 1 - 10^-6."
                     .into(),
         },
         x: axis("drf"),
@@ -136,7 +136,7 @@ fn draw(grid: &Grid, drf: &RunRecord, sdrf: &RunRecord) -> Drawn {
         below: "completes fewer under sdrf".into(),
         counted: "tasks".into(),
     };
-    Drawn { figure: chart.draw(), csv: csv.finish() }
+    FigureWithData { figure: chart.draw(), csv: csv.finish() }
 }
 
 #[cfg(test)]

@@ -1,13 +1,13 @@
-//! Figure 6: how often the order of users changes by the passing of time alone, as the live tree counts it.
+//! Figure 6: changes of the order of users by the passing of time alone, as the live tree counts them.
 
 use evenhand_documents::{Cell as Value, Csv};
 use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit};
 
-use super::grid::{
+use super::simulation_grid::{
     BEST, CAPACITIES, Cell, EXPONENTS, Grid, HALF, Key, SETTING, capacity_named, delta_axis, delta_named, grids,
     skipped,
 };
-use crate::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "sadok",
@@ -19,26 +19,26 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
 
 /// The paper's events at 50 % of R, with delta = 1 - 10^-6 and with 1 - 10^-1, and the tasks of its month.
 const EVENTS: f64 = 22_718.0;
-const MOST_EVENTS: f64 = 5_094_167.0;
+const HIGHEST_EVENTS: f64 = 5_094_167.0;
 const TASKS: f64 = 32e6;
-/// Counts a task within this factor of the paper's are called the same.
+/// Counts per task within this factor of the paper's count as equal.
 const FACTOR: f64 = 2.0;
 
-/// What the live tree of a run had to do.
+/// The work of the live tree in a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Count {
     events: u64,
-    /// Tasks scheduled.
+    /// Scheduled tasks.
     started: u64,
 }
 
 impl Count {
-    fn a_task(self) -> f64 {
+    fn per_task(self) -> f64 {
         self.events as f64 / self.started.max(1) as f64
     }
 }
 
-/// A row a capacity, an entry a delta.
+/// Counts: one row per capacity, one entry per delta.
 type Counts = Vec<Vec<Count>>;
 
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
@@ -49,7 +49,7 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
         let counts: Counts = counts.collect::<Vec<_>>().chunks(EXPONENTS.len()).map(<[Count]>::to_vec).collect();
         outcome.verdicts.extend(verdicts(grid.name, &counts));
         outcome.notes.push(grid.about());
-        outcome.drawn.push(draw(grid, &counts));
+        outcome.figures.push(draw(grid, &counts));
     }
     outcome.notes.extend(skipped(settings));
     Ok(outcome)
@@ -60,7 +60,7 @@ fn verdicts(workload: &str, counts: &Counts) -> [Verdict; 4] {
     let pairs = |name: fn(usize, usize) -> String, more: Vec<(usize, usize)>, all: usize| match more.as_slice() {
         [] => format!("at all {all} steps"),
         some => format!(
-            "at {} of {all} steps; not to {}",
+            "at {} of {all} steps; exceptions: {}",
             all - some.len(),
             some.iter().map(|(c, d)| name(*c, *d)).collect::<Vec<_>>().join(", ")
         ),
@@ -69,12 +69,12 @@ fn verdicts(workload: &str, counts: &Counts) -> [Verdict; 4] {
     let places = || (0..CAPACITIES.len()).flat_map(|c| (0..EXPONENTS.len()).map(move |d| (c, d)));
     let more_with_more: Vec<_> = places().filter(|&(c, d)| c > 0 && events(c, d) > events(c - 1, d)).collect();
     let more_nearer: Vec<_> = places().filter(|&(c, d)| d > 0 && events(c, d) > events(c, d - 1)).collect();
-    let most = places().fold((0, 0), |a, b| if events(b.0, b.1) > events(a.0, a.1) { b } else { a });
+    let highest = places().fold((0, 0), |a, b| if events(b.0, b.1) > events(a.0, a.1) { b } else { a });
     let same = |count: Count, paper: f64| {
-        let ratio = count.a_task() / (paper / TASKS);
+        let ratio = count.per_task() / (paper / TASKS);
         (1.0 / FACTOR..=FACTOR).contains(&ratio)
     };
-    let (best, worst) = (counts[HALF][BEST], counts[most.0][most.1]);
+    let (best, worst) = (counts[HALF][BEST], counts[highest.0][highest.1]);
     [
         Verdict::new(
             format!("{workload}: events grow when the pool shrinks"),
@@ -92,27 +92,27 @@ fn verdicts(workload: &str, counts: &Counts) -> [Verdict; 4] {
                  factor of {FACTOR})",
                 1000.0 * EVENTS / TASKS
             ),
-            format!("{} events, {:.2} in 1000 tasks scheduled", best.events, 1000.0 * best.a_task()),
+            format!("{} events, {:.2} in 1000 scheduled tasks", best.events, 1000.0 * best.per_task()),
             same(best, EVENTS),
         ),
         Verdict::new(
             format!(
-                "{workload}: most of all at 50 % of R and 1 - 10^-1, 5,094,167, {:.1} in 10 tasks (here: within a factor of \
+                "{workload}: the maximum at 50 % of R and 1 - 10^-1, 5,094,167 events, {:.1} in 10 tasks (here: within a factor of \
                  {FACTOR})",
-                10.0 * MOST_EVENTS / TASKS
+                10.0 * HIGHEST_EVENTS / TASKS
             ),
             format!(
-                "most at {}: {} events, {:.1} in 10 tasks scheduled",
-                named(most.0, most.1),
+                "the maximum is at {}: {} events, {:.1} in 10 scheduled tasks",
+                named(highest.0, highest.1),
                 worst.events,
-                10.0 * worst.a_task()
+                10.0 * worst.per_task()
             ),
-            most == (HALF, 0) && same(worst, MOST_EVENTS),
+            highest == (HALF, 0) && same(worst, HIGHEST_EVENTS),
         ),
     ]
 }
 
-fn draw(grid: &Grid, counts: &Counts) -> Drawn {
+fn draw(grid: &Grid, counts: &Counts) -> FigureWithData {
     let mut csv = Csv::new(&["capacity_of_r", "delta", "events", "tasks_scheduled"]);
     for (capacity, row) in CAPACITIES.iter().zip(counts) {
         for (exponent, count) in EXPONENTS.iter().zip(row) {
@@ -133,8 +133,7 @@ fn draw(grid: &Grid, counts: &Counts) -> Drawn {
             name: if grid.name == "trace" { "sadok-figure-6-trace" } else { "sadok-figure-6" }.into(),
             title: format!("Events in the live tree, {}", grid.name),
             description:
-                "How often two neighbours in the order of users swap by the passing of time alone. One line a \
-                          capacity."
+                "Swaps of two neighbours in the order of users by the passing of time alone. One line per capacity."
                     .into(),
         },
         x: delta_axis(),
@@ -145,7 +144,7 @@ fn draw(grid: &Grid, counts: &Counts) -> Drawn {
             .map(|(c, points)| Line { label: capacity_named(c), series: c, shape: Shape::Points(points) })
             .collect(),
     };
-    Drawn { figure: chart.draw(), csv: csv.finish() }
+    FigureWithData { figure: chart.draw(), csv: csv.finish() }
 }
 
 #[cfg(test)]
@@ -154,18 +153,18 @@ mod tests {
 
     #[test]
     fn each_statement_can_fail() {
-        let count = |a_task: f64| Count { events: (a_task * 1e6) as u64, started: 1_000_000 };
+        let count = |per_task: f64| Count { events: (per_task * 1e6) as u64, started: 1_000_000 };
         let paper: Counts = (0..6)
             .map(|c| {
                 let of = [0.159, 0.1, 0.02, 0.005, 0.001, 0.0007, 0.0001];
-                of.map(|a_task| count(a_task * (1.0 - 0.1 * f64::from(c)))).to_vec()
+                of.map(|per_task| count(per_task * (1.0 - 0.1 * f64::from(c)))).to_vec()
             })
             .collect();
         let holds = |counts: &Counts| verdicts("month", counts).map(|v| v.holds);
         assert_eq!(holds(&paper), [true; 4]);
-        let with = |c: usize, d: usize, a_task: f64| {
+        let with = |c: usize, d: usize, per_task: f64| {
             let mut counts = paper.clone();
-            counts[c][d] = count(a_task);
+            counts[c][d] = count(per_task);
             counts
         };
         assert_eq!(holds(&with(5, 3, 0.0049)), [false, true, true, true]);

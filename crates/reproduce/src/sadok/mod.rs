@@ -1,4 +1,4 @@
-//! Sadok, Campista and Costa, "O Passado Também Importa" (stateful DRF).
+//! Sadok, Campista and Costa (2021), "O Passado Também Importa" (stateful DRF).
 
 pub(crate) mod figure_1a;
 pub(crate) mod figure_1b;
@@ -7,8 +7,8 @@ pub(crate) mod figure_2b;
 pub(crate) mod figure_4;
 pub(crate) mod figure_5;
 pub(crate) mod figure_6;
-mod filling;
-mod grid;
-mod sporadic;
+mod filling_diagram;
+mod greedy_and_sporadic_users;
+mod simulation_grid;
 
-pub(crate) use grid::Grid;
+pub(crate) use simulation_grid::Grid;

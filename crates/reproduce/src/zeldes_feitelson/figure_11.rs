@@ -3,8 +3,8 @@
 use evenhand_model::Span;
 use evenhand_processes::{Client, Scenario, ensemble};
 
-use super::runs::{Run, percent};
-use super::setup::{client, until};
+use super::process_scenarios::{client, until};
+use super::recorded_runs::{Run, percent};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
@@ -23,10 +23,10 @@ const RESOURCES: [&str; 4] = ["R1", "R2", "R3", "R4"];
 fn ring(ending: &str, width: &str, seed: u64) -> Result<Scenario, ReproduceError> {
     let mut clients: Vec<Client> = Vec::new();
     for pair in 0..4 {
-        for twin in ["a", "b"] {
+        for member in ["a", "b"] {
             let step = |k: usize| format!("{}{ending} 0.1 {width} NORM", RESOURCES[(pair + k) % 4]);
             let body = format!("loop 100000; {}", [0, 1, 2].map(step).join("; "));
-            clients.push(client(&format!("{}{twin}", pair + 1), "1", &body)?);
+            clients.push(client(&format!("{}{member}", pair + 1), "1", &body)?);
         }
     }
     Ok(Scenario::new(clients, Vec::new(), until(60, seed))?)
@@ -45,7 +45,7 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
     let of_random = spread(&rates(&random));
     let busy_random = spread(&RESOURCES.map(|r| random.busy(r, TIME)));
     let flags = spread(&RESOURCES.map(|r| random.flagged(r, TIME)));
-    // Many runs, in which the lucky ones of one are not those of another.
+    // Means over many runs, in which other processes are favoured by chance.
     let many = ensemble(&random.scenario, 20, Some(Span::from_secs(10))).curves;
     let means: Vec<f64> = many
         .iter()
@@ -60,7 +60,7 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             Verdict::new(
                 "deterministic service times lead to the symmetric solution, with all resources utilized 100 % of the time",
                 format!(
-                    "resources are used {} to {}, processes {} to {} of the time (1/6 on each of 3)",
+                    "resources are busy {} to {} of the time, processes are served {} to {} (1/6 on each of 3)",
                     percent(busy.0),
                     percent(busy.1),
                     percent(low),
@@ -71,7 +71,7 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             Verdict::new(
                 "randomised, none of the resources maintain their bottleneck status without some gaps and idle periods",
                 format!(
-                    "they count as bottlenecks {} to {} of the time and are used {} to {}",
+                    "they count as bottlenecks {} to {} of the time and are busy {} to {}",
                     percent(flags.0),
                     percent(flags.1),
                     percent(busy_random.0),
@@ -91,14 +91,14 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
                 of_random.1 < 1.1 * of_random.0,
             ),
         ],
-        drawn: vec![
+        figures: vec![
             random.gantt("figure-11", "A ring of resources, randomised")?,
             random.cumulative("figure-11", "A ring of resources, randomised", None)?,
             exact.cumulative("figure-11-deterministic", "A ring of resources, deterministic", None)?,
         ],
         notes: vec![format!(
-            "this is with resources that serve to completion; in quanta of 0.1 s, a service a little longer than the quantum \
-             queues twice, and even a deviation of 0.01 s leaves resources used only {} to {}",
+            "this holds for resources that serve to completion; in quanta of 0.1 s, a service slightly longer than the quantum \
+             queues twice, and even with a deviation of 0.01 s resources are busy only {} to {} of the time",
             percent(busy_quanta.0),
             percent(busy_quanta.1)
         )],

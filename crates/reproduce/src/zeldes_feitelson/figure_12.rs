@@ -1,7 +1,7 @@
 //! Figure 12: allocations change once a resource becomes a bottleneck.
 
-use super::runs::{Many, RUNS, Run, near, percents};
-use super::setup::{Process, process, scenario, until};
+use super::process_scenarios::{Process, process, scenario, until};
+use super::recorded_runs::{RUNS, RandomizedRuns, Run, near, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
@@ -28,46 +28,46 @@ const BEFORE: std::ops::Range<f64> = 0.5..5.0;
 const AFTER: std::ops::Range<f64> = 15.0..65.0;
 
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
-    let many = Many::of(scenario(&PROCESSES, until(65, settings.seed))?)?;
+    let many = RandomizedRuns::of(scenario(&PROCESSES, until(65, settings.seed))?)?;
     let one = Run::first(many.scenario.clone());
     let before = ["CPU_CS", "DISK_CS", "NET_CS"].map(|r| many.busy(r, BEFORE));
-    let cpu = |many: &Many| ["blue", "red", "green"].map(|c| many.share(c, "CPU_CS", AFTER));
+    let cpu = |many: &RandomizedRuns| ["blue", "red", "green"].map(|c| many.share(c, "CPU_CS", AFTER));
     let after = cpu(&many);
     let disk = many.share("red", "DISK_CS", AFTER);
     let net = many.share("green", "NET_CS", AFTER);
-    let coarse = cpu(&Many::of(scenario(&COARSE, until(65, settings.seed))?)?);
+    let coarse = cpu(&RandomizedRuns::of(scenario(&COARSE, until(65, settings.seed))?)?);
     Ok(Outcome {
         verdicts: vec![
             Verdict::new(
-                "before blue comes all 3 resources are 67 % utilized",
-                format!("CPU, disk and network are used {}", percents(&before)),
+                "before blue arrives all 3 resources are 67 % utilized",
+                format!("the utilization of CPU, disk and network is {}", percents(&before)),
                 near(&before, &[0.67; 3], 0.06),
             ),
             Verdict::new(
                 "then blue, red and green get 50 %, 17 % and 33 % of the CPU (on average)",
-                format!("they have {} in the mean of {RUNS} runs", percents(&after)),
+                format!("they receive {} in the mean of {RUNS} runs", percents(&after)),
                 near(&after, &[0.5, 0.17, 0.33], 0.06),
             ),
             Verdict::new(
-                "for red this is half what he got before, and the usage of the disk also drops to half",
-                format!("the disk is used {} instead of {}", percents(&[disk]), percents(&[before[1]])),
+                "red receives half of its previous share, and the usage of the disk also drops to half",
+                format!("the utilization of the disk is {} instead of {}", percents(&[disk]), percents(&[before[1]])),
                 (disk / before[1] - 0.5).abs() < 0.1,
             ),
             Verdict::new(
                 "for green nothing much changes",
-                format!("the network is used {} instead of {}", percents(&[net]), percents(&[before[2]])),
+                format!("the utilization of the network is {} instead of {}", percents(&[net]), percents(&[before[2]])),
                 net / before[2] > 0.8,
             ),
         ],
-        drawn: vec![
+        figures: vec![
             one.gantt("figure-12", "A process that makes the CPU a bottleneck")?,
             many.means("figure-12", "A process that makes the CPU a bottleneck", None),
             many.means("figure-12-cpu", "A process that makes the CPU a bottleneck: CPU", Some(0)),
         ],
         notes: vec![format!(
-            "this is with short requests; taken literally, 1 s of CPU per 2 s, blue, red and green have {}: 2 s away is longer \
-             than the grace period, so that green loses what it does not use. Green is below 33 % even with short requests, \
-             since any wait lengthens its cycle",
+            "this holds for short requests; taken literally, 1 s of CPU per 2 s, blue, red and green receive {}: an absence of \
+             2 s is longer than the grace period, so green loses its unused share. Green is below 33 % even with short requests, \
+             because any wait lengthens its cycle",
             percents(&coarse)
         )],
     })

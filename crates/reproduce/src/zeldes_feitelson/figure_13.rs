@@ -1,7 +1,7 @@
 //! Figure 13: the focus shifts from one bottleneck to another.
 
-use super::runs::{Many, Run, percent, percents};
-use super::setup::{Process, process, scenario, until};
+use super::process_scenarios::{Process, process, scenario, until};
+use super::recorded_runs::{RandomizedRuns, Run, percent, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
@@ -31,7 +31,7 @@ const FIRST: std::ops::Range<f64> = 4.0..14.0;
 const SECOND: std::ops::Range<f64> = 30.0..80.0;
 
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
-    let many = Many::of(scenario(&PROCESSES, until(80, settings.seed))?)?;
+    let many = RandomizedRuns::of(scenario(&PROCESSES, until(80, settings.seed))?)?;
     let one = Run::first(many.scenario.clone());
     let names = PROCESSES.map(|p| p.name);
     let cpu = |time: &std::ops::Range<f64>| names.map(|c| many.share(c, "CPU_CS", time.clone()));
@@ -44,7 +44,7 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             Verdict::new(
                 "the CPU is the bottleneck in the first part of the simulation",
                 format!(
-                    "CPU and network are used {}; they count as bottlenecks {} of that time",
+                    "the utilization of CPU and network is {}; they count as bottlenecks {} of that time",
                     percents(&busy[0]),
                     percents(&flags[0])
                 ),
@@ -53,7 +53,7 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             Verdict::new(
                 "but the network becomes the bottleneck in the later part",
                 format!(
-                    "CPU and network are used {}; they count as bottlenecks {} of that time",
+                    "the utilization of CPU and network is {}; they count as bottlenecks {} of that time",
                     percents(&busy[1]),
                     percents(&flags[1])
                 ),
@@ -62,7 +62,7 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             Verdict::new(
                 "leading to a change in relative allocations",
                 format!(
-                    "of the CPU blue, green, red and purple first have {}, then {}; of the network then {}",
+                    "the CPU shares of blue, green, red and purple are first {}, then {}; the later network shares are {}",
                     percents(&first),
                     percents(&second),
                     percents(&net)
@@ -70,15 +70,15 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
                 second[0] > first[0] + 0.05 && (1..4).all(|c| second[c] < first[c]),
             ),
         ],
-        drawn: vec![
+        figures: vec![
             one.gantt("figure-13", "A bottleneck that moves")?,
             one.cumulative("figure-13", "A bottleneck that moves", None)?,
             many.means("figure-13", "A bottleneck that moves", None),
         ],
         notes: vec![format!(
-            "nobody is entitled to more than he can use: blue needs the network for a tenth of its time, so the other three share \
-             what is left of it; green, entitled to twice as much, has {} of it to red's {}, because a surplus is given in equal \
-             parts",
+            "no client is entitled to more than it can use: blue needs the network for a tenth of its time, so the other three \
+             share the remainder; green, entitled to twice as much, receives {} and red {}, because a surplus is divided in \
+             equal parts",
             percent(net[1]),
             percent(net[2])
         )],

@@ -3,14 +3,14 @@
 use evenhand_model::{Span, Time};
 use evenhand_processes::{Scenario, SteadyInterval, compare_offline};
 
-use super::runs::{Many, RUNS, Run, percent, percents};
-use super::setup::{client, until};
+use super::process_scenarios::{client, until};
+use super::recorded_runs::{RUNS, RandomizedRuns, Run, percent, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "zeldes-feitelson",
     figure: "figure-14",
-    title: "complementary requirements: no oscillation, nobody is left behind",
+    title: "complementary requirements: no oscillation, no process is left behind",
     setting: "As printed: equal entitlements; P1 0.1 s of CPU and 0.014 s of network, P2 0.017 and 0.1 s, P3 0.1 s of each. \
               Deviation of a twentieth (not given). Resources serve to completion: in quanta, randomness breaks the \
               bottlenecks (see the note). 100 s; shares are of the last 80 s.",
@@ -22,7 +22,7 @@ const NAMES: [&str; 3] = ["P1", "P2", "P3"];
 
 fn three(ending: &str, part: f64, seed: u64) -> Result<Scenario, ReproduceError> {
     let request = |name: &str, mean: f64| {
-        // Milliseconds and microseconds as decimals of seconds.
+        // Seconds, with microseconds as decimals.
         format!("{name}{ending} {mean} {:.6} NORM", mean * part)
     };
     let needs = [(0.1, 0.014), (0.017, 0.1), (0.1, 0.1)];
@@ -33,7 +33,7 @@ fn three(ending: &str, part: f64, seed: u64) -> Result<Scenario, ReproduceError>
 }
 
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
-    let many = Many::of(three("", 0.05, settings.seed)?)?;
+    let many = RandomizedRuns::of(three("", 0.05, settings.seed)?)?;
     let one = Run::first(many.scenario.clone());
     let busy = ["CPU", "NET"].map(|r| many.busy(r, TIME));
     let flags = ["CPU", "NET"].map(|r| one.flagged(r, TIME));
@@ -45,20 +45,24 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
         SteadyInterval::in_last_phases(&exact, Time::ZERO + Span::from_secs(20), Time::ZERO + Span::from_secs(100));
     let comparison =
         compare_offline(&exact, &steady, exact.resolution()).map_err(|e| ReproduceError::Setup(e.to_string()))?;
-    let quanta = Many::of(three("_CS", 0.05, settings.seed)?)?;
+    let quanta = RandomizedRuns::of(three("_CS", 0.05, settings.seed)?)?;
     let of_quanta = ["CPU_CS", "NET_CS"].map(|r| quanta.busy(r, TIME));
     let behind = quanta.share("P3", "CPU_CS", TIME);
     Ok(Outcome {
         verdicts: vec![
             Verdict::new(
                 "both the CPU and network become bottlenecks, and retain this status",
-                format!("they are used {} and count as bottlenecks {} of the time", percents(&busy), percents(&flags)),
+                format!(
+                    "their utilization is {}; they count as bottlenecks {} of the time",
+                    percents(&busy),
+                    percents(&flags)
+                ),
                 busy.iter().all(|b| *b > 0.9) && flags.iter().all(|f| *f > 0.95),
             ),
             Verdict::new(
                 "the third process tends to get ahead of the other two rather than not receiving its due entitlement (1/3)",
                 format!(
-                    "P1, P2 and P3 have {} of the CPU and {} of the network in the mean of {RUNS} runs",
+                    "P1, P2 and P3 receive {} of the CPU and {} of the network in the mean of {RUNS} runs",
                     percents(&cpu),
                     percents(&net)
                 ),
@@ -70,15 +74,15 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
                 largest.iter().all(|share| *share >= 1.0 / 3.0),
             ),
         ],
-        drawn: vec![
+        figures: vec![
             one.gantt("figure-14", "Complementary requirements")?,
             one.cumulative("figure-14", "Complementary requirements", None)?,
             many.means("figure-14", "Complementary requirements", None),
         ],
         notes: vec![
             format!(
-                "this holds if resources serve to completion; in quanta of 0.1 s a service a little longer than the quantum queues \
-                 twice, CPU and network are used only {}, and P3 is left with {} of the CPU",
+                "this holds for resources that serve to completion; in quanta of 0.1 s a service slightly longer than the quantum \
+                 queues twice, the utilization of CPU and network is only {}, and P3 receives {} of the CPU",
                 percents(&of_quanta),
                 percent(behind)
             ),

@@ -1,16 +1,16 @@
 //! Figure 2: two processes with different priorities contending for a resource.
 
-use super::runs::{Run, near, percents};
-use super::setup::{Process, paper, process, scenario};
+use super::process_scenarios::{Process, paper, process, scenario};
+use super::recorded_runs::{Run, near, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "zeldes-feitelson",
     figure: "figure-2",
-    title: "two processes, one resource: the second comes after 5 s",
-    setting: "As printed: red, entitlement 33, wants 10 s of the CPU; blue, 67, idles 5 s and wants 5 s. Deterministic. \
-              Priorities are computed anew every quantum: the text says once every so many seconds, but with that, one \
-              process would hold the CPU for as long, which the figure does not show.",
+    title: "two processes, one resource: the second arrives after 5 s",
+    setting: "As printed: red, entitlement 33, needs 10 s of the CPU; blue, 67, is idle for 5 s and needs 5 s. Deterministic. \
+              Priorities are recomputed every quantum. The text recomputes them at intervals of seconds, but then one \
+              process would hold the CPU for a whole interval, which the figure does not show.",
     run,
 };
 
@@ -25,9 +25,9 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
     let quanta: Vec<bool> = run
         .services("CPU_CS")
         .filter(|s| (5.0..blue).contains(&s.from.secs_f64()))
-        .map(|s| run.is(s, "blue"))
+        .map(|s| run.is_of(s, "blue"))
         .collect();
-    // 67 to 33 is a little more than 2 to 1: now and then blue has one more.
+    // 67 to 33 is slightly more than 2 to 1: occasionally blue has one quantum more.
     let runs: Vec<(bool, usize)> = quanta.chunk_by(|a, b| a == b).map(|run| (run[0], run.len())).collect();
     let stated = runs.iter().filter(|(blue, length)| *length == if *blue { 2 } else { 1 }).count();
     let pattern: String = quanta.iter().take(12).map(|blue| if *blue { 'b' } else { 'r' }).collect();
@@ -37,17 +37,17 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
         verdicts: vec![
             Verdict::new(
                 "initially only the red process runs, and gets full use of the CPU",
-                format!("it has {} of the first 5 s", percents(&[alone])),
+                format!("it receives {} of the first 5 s", percents(&[alone])),
                 alone == 1.0,
             ),
             Verdict::new(
                 "then their shares become governed by their priorities (33, 67)",
-                format!("red, blue have {} until blue is done", percents(&shared)),
+                format!("red and blue receive {} until blue is done", percents(&shared)),
                 near(&shared, &[0.33, 0.67], 0.01),
             ),
             Verdict::new(
                 "by giving the blue process two quanta each time, while the red process only receives one",
-                format!("quanta go {pattern}…; {stated} of {} turns are so", runs.len()),
+                format!("the sequence of quanta is {pattern}…; {stated} of {} turns have this length", runs.len()),
                 stated * 10 >= runs.len() * 9,
             ),
             Verdict::new(
@@ -61,7 +61,7 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
                 blue < red && near(&[run.share("red", "CPU_CS", blue..red)], &[1.0], 1e-9),
             ),
         ],
-        drawn: vec![
+        figures: vec![
             run.gantt("figure-2", "Two processes, one resource")?,
             run.cumulative("figure-2", "Two processes, one resource", None)?,
         ],

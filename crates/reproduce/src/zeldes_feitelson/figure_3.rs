@@ -2,16 +2,16 @@
 
 use evenhand_processes::{Parameters, TieBreak};
 
-use super::runs::{Run, near, percents};
-use super::setup::{Process, paper, process, scenario};
+use super::process_scenarios::{Process, paper, process, scenario};
+use super::recorded_runs::{Run, near, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "zeldes-feitelson",
     figure: "figure-3",
     title: "four processes, one resource",
-    setting: "As printed: entitlements 10, 20, 30 and 40, 10 s of the CPU each. Deterministic. TieBreak go to who lags most \
-              since it came; the paper leaves them to local considerations.",
+    setting: "As printed: entitlements 10, 20, 30 and 40, 10 s of the CPU each. Deterministic. Ties are resolved in favour of \
+              the process that is farthest behind since its arrival; the paper leaves them to local considerations.",
     run,
 };
 
@@ -44,7 +44,7 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
         verdicts: vec![
             Verdict::new(
                 "shares follow the priorities of 10 %, 20 %, 30 % and 40 %",
-                format!("in the first 24 s they have {}", percents(&all)),
+                format!("in the first 24 s they receive {}", percents(&all)),
                 near(&all, &ENTITLEMENTS, 0.005),
             ),
             Verdict::new(
@@ -54,17 +54,17 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             ),
             Verdict::new(
                 "as each one terminates, the CPU is divided among the rest according to their designated shares",
-                format!("the largest difference in any part is {}", percents(&[worst])),
+                format!("the largest difference in any interval is {}", percents(&[worst])),
                 worst <= 0.03,
             ),
         ],
-        drawn: vec![
+        figures: vec![
             run.gantt("figure-3", "Four processes, one resource")?,
             run.cumulative("figure-3", "Four processes, one resource", None)?,
         ],
         notes: vec![format!(
-            "this depends on the tie rule: first come first served, the shares are {}, since with a sliding window an \
-             imbalance of one quantum in the first window is repeated for ever",
+            "this depends on the tie rule: with first come, first served the shares are {}, because with a sliding window an \
+             imbalance of one quantum in the first window repeats forever",
             percents(&shares(&fifo))
         )],
     })

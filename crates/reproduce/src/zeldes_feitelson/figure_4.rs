@@ -2,8 +2,8 @@
 
 use evenhand_processes::{Parameters, Reading};
 
-use super::runs::{Many, RUNS, Run, near, percent, percents};
-use super::setup::{Process, paper, process, scenario};
+use super::process_scenarios::{Process, paper, process, scenario};
+use super::recorded_runs::{RUNS, RandomizedRuns, Run, near, percent, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
@@ -22,13 +22,13 @@ const PROCESSES: [Process; 3] = [
     process("green", "20", DISK),
     process("red", "10", DISK),
 ];
-/// Everybody is there.
+/// The time in which all processes are active.
 const TOGETHER: std::ops::Range<f64> = 5.0..40.0;
 
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
-    let many = Many::of(scenario(&PROCESSES, paper(settings.seed))?)?;
+    let many = RandomizedRuns::of(scenario(&PROCESSES, paper(settings.seed))?)?;
     let one = Run::first(many.scenario.clone());
-    let disk = |many: &Many| ["green", "red"].map(|c| many.share(c, "DISK_CS", TOGETHER));
+    let disk = |many: &RandomizedRuns| ["green", "red"].map(|c| many.share(c, "DISK_CS", TOGETHER));
     let (net, shares) = (many.share("blue", "NET_CS", TOGETHER), disk(&many));
     let total = ["blue", "green", "red"].map(|c| many.used_by(c, f64::MAX).0);
     let deviation = |second| {
@@ -37,41 +37,41 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
     };
     let (early, late) = (deviation(20.0), deviation(f64::MAX));
     let global = Parameters { reading: Reading::Global, ..paper(settings.seed) };
-    let literal = disk(&Many::of(scenario(&PROCESSES, global)?)?);
+    let literal = disk(&RandomizedRuns::of(scenario(&PROCESSES, global)?)?);
     Ok(Outcome {
         verdicts: vec![
             Verdict::new(
                 "blue receives nearly 100 % of the network, despite having an entitlement of only 70 %",
-                format!("it has {}", percent(net)),
+                format!("it receives {}", percent(net)),
                 net > 0.97,
             ),
             Verdict::new(
                 "green and red receive approximately 67 % and 33 % of the disk",
-                format!("they have {}", percents(&shares)),
+                format!("they receive {}", percents(&shares)),
                 near(&shares, &[0.67, 0.33], 0.03),
             ),
             Verdict::new(
                 "the average of multiple runs does come out right (50.5 s of use each)",
                 format!(
-                    "blue, green, red use {:.1}, {:.1} and {:.1} s in the mean of {RUNS}",
+                    "the means of {RUNS} runs are {:.1} s for blue, {:.1} s for green and {:.1} s for red",
                     total[0], total[1], total[2]
                 ),
                 near(&total, &[50.5; 3], 1.0),
             ),
             Verdict::new(
                 "in the initial part, when all processes are active, there are no variations between runs",
-                format!("the standard deviation of use is at most {early:.2} s after 20 s, and {late:.2} s in the end"),
+                format!("the standard deviation of use is at most {early:.2} s after 20 s, and {late:.2} s at the end"),
                 early < late / 4.0,
             ),
         ],
-        drawn: vec![
+        figures: vec![
             one.gantt("figure-4", "Three processes, different resources")?,
             one.cumulative("figure-4", "Three processes, different resources", None)?,
             many.means("figure-4", "Three processes, different resources", None),
         ],
         notes: vec![format!(
             "the formula as printed, with entitlements normalised over all active clients, contradicts the figure: the \
-             disk is then divided {} (reading global); entitlements are normalised on each resource here",
+             shares of the disk are then {} (reading global); here entitlements are normalised on each resource",
             percents(&literal)
         )],
     })

@@ -2,14 +2,14 @@
 
 use evenhand_model::Span;
 
-use super::returns::{LONG_RUN, alternate, mean, returns};
-use super::runs::percent;
+use super::recorded_runs::percent;
+use super::returns_to_cpu::{LONG_RUN, alternate, mean, returns};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "zeldes-feitelson",
     figure: "figure-5",
-    title: "away for less than the grace period",
+    title: "absence for less than the grace period",
     setting: "As printed: red, entitlement 70, uses the CPU for 2 s, then the disk for 0.5 s; blue, 30, only the CPU. Service \
               times of red are normal with a deviation of a tenth (not given). One run of 60 s.",
     run,
@@ -28,23 +28,23 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
     Ok(Outcome {
         verdicts: vec![
             Verdict::new(
-                "when he returns he gets exclusive access for a short while in order to make up for the deficit",
+                "when the process returns it gets exclusive access for a short while in order to make up for the deficit",
                 format!(
-                    "red has the CPU to itself for {exclusive:.2} s in the mean of {} returns, for at least two \
-                     quanta at {long}, for less than 1.5 s of its 2 s at {short}",
+                    "red has exclusive access for {exclusive:.2} s in the mean of {} returns; for at least two quanta after \
+                     {long} of them, for less than 1.5 s of its 2 s after {short}",
                     returns.len()
                 ),
                 !returns.is_empty() && long * 4 >= returns.len() * 3 && short * 2 >= returns.len(),
             ),
             Verdict::new(
-                "the grace period lets red's allocation grow while it is away (entitlement 70 %)",
-                format!("red has {} of the CPU, and {} without a grace period", percent(share), percent(without)),
+                "the grace period lets red's allocation grow during its absence (entitlement 70 %)",
+                format!("red receives {} of the CPU, and {} without a grace period", percent(share), percent(without)),
                 (share - 0.7).abs() < 0.03 && without < share - 0.05,
             ),
         ],
-        drawn: vec![
-            run.gantt("figure-5", "Away for less than the grace period")?,
-            run.cumulative("figure-5", "Away for less than the grace period", Some(0))?,
+        figures: vec![
+            run.gantt("figure-5", "Absence for less than the grace period")?,
+            run.cumulative("figure-5", "Absence for less than the grace period", Some(0))?,
         ],
         notes: Vec::new(),
     })

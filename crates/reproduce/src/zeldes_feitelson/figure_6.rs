@@ -1,13 +1,13 @@
-//! Figure 6: away for longer than the grace period.
+//! Figure 6: absence for longer than the grace period.
 
-use super::returns::{alternate, mean, returns};
-use super::runs::percent;
+use super::recorded_runs::percent;
+use super::returns_to_cpu::{alternate, mean, returns};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "zeldes-feitelson",
     figure: "figure-6",
-    title: "away for longer than the grace period",
+    title: "absence for longer than the grace period",
     setting: "As printed: red, entitlement 70, uses the CPU for 2 s, then suspends for 4 s on average; blue, 30, only the CPU. \
               Times of red are normal with a deviation of a tenth (not given). One run of 60 s.",
     run,
@@ -23,22 +23,22 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
     Ok(Outcome {
         verdicts: vec![
             Verdict::new(
-                "when he returns he has to share the CPU with the blue process",
+                "when the process returns it has to share the CPU with the blue process",
                 format!(
-                    "blue's next quantum is {usual:.2} s away in the mean of {} returns, at most {latest:.1} s",
+                    "blue's next quantum starts {usual:.2} s later in the mean of {} returns, at most {latest:.1} s later",
                     returns.len()
                 ),
                 returns.len() > 3 && usual <= 0.5,
             ),
             Verdict::new(
                 "by their entitlements of 70 % and 30 %",
-                format!("red has {} of the first second after a return", percent(share)),
+                format!("red receives {} of the first second after a return", percent(share)),
                 (share - 0.7).abs() <= 0.1,
             ),
         ],
-        drawn: vec![
-            run.gantt("figure-6", "Away for longer than the grace period")?,
-            run.cumulative("figure-6", "Away for longer than the grace period", Some(0))?,
+        figures: vec![
+            run.gantt("figure-6", "Absence for longer than the grace period")?,
+            run.cumulative("figure-6", "Absence for longer than the grace period", Some(0))?,
         ],
         notes: Vec::new(),
     })

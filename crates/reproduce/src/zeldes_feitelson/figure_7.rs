@@ -2,8 +2,8 @@
 
 use evenhand_processes::{Parameters, Reading};
 
-use super::runs::{Run, near, percent, percents};
-use super::setup::{Process, paper, process, scenario};
+use super::process_scenarios::{Process, paper, process, scenario};
+use super::recorded_runs::{Run, near, percent, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
@@ -20,7 +20,7 @@ pub(super) const PROCESSES: [Process; 3] = [
     process("blue", "40", "loop 1; DISK_CS 10 0 NORM"),
     process("green", "20", "loop 1; CPU_CS 2 0 NORM; loop 40; DISK_CS 0.1 0 NORM; CPU_CS 0.1 0 NORM"),
 ];
-/// Green alternates, and everybody is there.
+/// The time in which green alternates and all processes are active.
 pub(super) const MIDDLE: std::ops::Range<f64> = 7.0..11.5;
 
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
@@ -39,7 +39,7 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             Verdict::new(
                 "initially blue uses the disk with no contention, while red and green share the CPU by priority",
                 format!(
-                    "blue has {} of the disk, red and green {} of the CPU in the first 5 s",
+                    "in the first 5 s blue receives {} of the disk, red and green {} of the CPU",
                     percent(run.share("blue", "DISK_CS", 0.0..5.0)),
                     percents(&first)
                 ),
@@ -47,7 +47,11 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             ),
             Verdict::new(
                 "then red and blue receive their relative entitlements of 67 % on their resources, and green 33 % on each",
-                format!("CPU red, green {}; disk blue, green {}", percents(&shares[..2]), percents(&shares[2..])),
+                format!(
+                    "CPU: red and green {}; disk: blue and green {}",
+                    percents(&shares[..2]),
+                    percents(&shares[2..])
+                ),
                 near(&shares, &[0.67, 0.33, 0.67, 0.33], 0.03),
             ),
             Verdict::new(
@@ -56,13 +60,13 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
                 near(&rates, &[0.67; 3], 0.03),
             ),
         ],
-        drawn: vec![
+        figures: vec![
             run.gantt("figure-7", "Three processes, two resources")?,
             run.cumulative("figure-7", "Three processes, two resources", None)?,
         ],
         notes: vec![format!(
             "the formula as printed contradicts this: with entitlements normalised over all active clients red and green \
-             have {} of the CPU (reading global)",
+             receive {} of the CPU (reading global)",
             percents(&literal[..2])
         )],
     })

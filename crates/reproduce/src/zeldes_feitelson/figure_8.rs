@@ -1,8 +1,8 @@
-//! Figure 8: the scenario of Figure 7 with other priorities; and what randomness does to it.
+//! Figure 8: the scenario of Figure 7 with other priorities, deterministic and randomised.
 
 use super::figure_7::PROCESSES;
-use super::runs::{Many, RUNS, Run, near, percents};
-use super::setup::{Process, paper, process, scenario};
+use super::process_scenarios::{Process, paper, process, scenario};
+use super::recorded_runs::{RUNS, RandomizedRuns, Run, near, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 const SETTING: &str = "The processes of Figure 7 with other entitlements, deterministic; and once more with a normal deviation of \
@@ -29,7 +29,7 @@ const RANDOM: [&str; 3] = [
     "loop 1; DISK_CS 10 0 NORM",
     "loop 1; CPU_CS 2 0 NORM; loop 40; DISK_CS 0.1 0.01 NORM; CPU_CS 0.1 0.01 NORM",
 ];
-/// Green alternates, and everybody is there.
+/// The time in which green alternates and all processes are active.
 const MIDDLE: std::ops::Range<f64> = 6.5..10.5;
 
 fn run(
@@ -44,7 +44,7 @@ fn run(
         each.map(|((p, entitlement), program)| process(p.name, entitlement, program)).collect()
     };
     let run = Run::of(scenario(&with(PROCESSES.map(|p| p.program)), paper(settings.seed))?);
-    let many = Many::of(scenario(&with(RANDOM), paper(settings.seed))?)?;
+    let many = RandomizedRuns::of(scenario(&with(RANDOM), paper(settings.seed))?)?;
     let names = ["red", "blue", "green"];
     let green = [("CPU_CS"), ("DISK_CS")].map(|r| run.share("green", r, MIDDLE));
     let rates = names.map(|c| run.rate(c, MIDDLE));
@@ -61,7 +61,7 @@ fn run(
         verdicts: vec![
             Verdict::new(
                 statement,
-                format!("green has {} of CPU and disk", percents(&green)),
+                format!("green receives {} of CPU and disk", percents(&green)),
                 near(&green, &[0.5; 2], 0.03),
             ),
             Verdict::new(
@@ -70,17 +70,17 @@ fn run(
                 near(&rates, &[0.5, 0.5, 1.0], 0.03),
             ),
             Verdict::new(
-                "so red, blue and green end as the graph shows (by these shares at 16, 14 and about 11 to 12 s)",
+                "red, blue and green finish as in the graph (with these shares at 16, 14 and about 11 to 12 s)",
                 format!("at {}, {} and {} s", finish[0], finish[1], finish[2]),
                 near(&finish, &[16.0, 14.0, green_done], 0.2),
             ),
             Verdict::new(
                 "if randomization is introduced, green is cut back, and makes progress at about the same rate as the other two",
-                format!("in the mean of {RUNS} runs red, blue and green use {}", percents(&random)),
+                format!("the means of {RUNS} runs for red, blue and green are {}", percents(&random)),
                 random[2] < 0.8 && near(&random, &[random[2]; 3], 0.1),
             ),
         ],
-        drawn: vec![
+        figures: vec![
             run.gantt(name, title)?,
             run.cumulative(name, title, None)?,
             many.means(name, &format!("{title}, randomised"), None),

@@ -1,7 +1,7 @@
 //! Figure 9: four processes with widely different priorities.
 
-use super::runs::{Many, RUNS, Run, percents};
-use super::setup::{Process, paper, process, scenario};
+use super::process_scenarios::{Process, paper, process, scenario};
+use super::recorded_runs::{RUNS, RandomizedRuns, Run, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
@@ -9,26 +9,26 @@ pub(crate) static EXPERIMENT: Experiment = Experiment {
     figure: "figure-9",
     title: "four processes with widely different priorities",
     setting: "As printed: purple 97, the others 1 each; 3 times network 0.5 s, CPU 1 s, disk 2 s. Service times are normal with a \
-              deviation of a tenth (not given). All resources in quanta, since purple is said to wait for quanta.",
+              deviation of a tenth (not given). All resources in quanta, because in the text purple waits for quanta.",
     run,
 };
 
-/// What each process does, here and in Figure 10.
+/// The program of each process, here and in Figure 10.
 pub(super) const BODY: &str = "loop 3; NET_CS 0.5 0.05 NORM; CPU_CS 1 0.1 NORM; DISK_CS 2 0.2 NORM";
 pub(super) const OTHERS: [&str; 3] = ["blue", "green", "red"];
 
-/// Purple and the others with these entitlements.
+/// Returns purple and the other three processes with these entitlements.
 pub(super) fn four(purple: &'static str, other: &'static str, body: &'static str) -> [Process; 4] {
     let [a, b, c] = OTHERS.map(|name| process(name, other, body));
     [process("purple", purple, body), a, b, c]
 }
 
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
-    let many = Many::of(scenario(&four("97", "1", BODY), paper(settings.seed))?)?;
+    let many = RandomizedRuns::of(scenario(&four("97", "1", BODY), paper(settings.seed))?)?;
     let one = Run::first(many.scenario.clone());
     let purple = many.finish("purple");
     let others = OTHERS.map(|c| many.finish(c));
-    // Nine requests, and before each at most the rest of somebody's quantum.
+    // Nine requests, and before each at most the rest of another process's quantum.
     let longest = 9.0 * 0.1;
     let waits = || many.ensemble.outcomes.iter().map(|o| o.waited[0].secs_f64());
     let within = waits().filter(|w| *w <= longest).count();
@@ -41,28 +41,28 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             Verdict::new(
                 "purple never has to wait for a resource, except to wait for the end of the current quantum",
                 format!(
-                    "in {within} of {RUNS} runs it waits at most {longest} s for its nine requests, in the mean {:.2} s",
+                    "in {within} of {RUNS} runs it waits at most {longest} s for its nine requests; the mean is {:.2} s",
                     waits().sum::<f64>() / RUNS as f64
                 ),
                 within * 100 >= RUNS * 95,
             ),
             Verdict::new(
                 "it finishes its 3 iterations way ahead of the others (10.5 s without any waiting)",
-                format!("purple ends at {:.1} ± {:.1} s, the others at {low:.1} s and later", purple.0, purple.1),
+                format!("purple finishes at {:.1} ± {:.1} s, the others at {low:.1} s and later", purple.0, purple.1),
                 purple.0 < 11.2 && low > 2.0 * purple.0,
             ),
             Verdict::new(
                 "the others enjoy similar performance on average",
-                format!("they end at {:.1}, {:.1} and {:.1} s", others[0].0, others[1].0, others[2].0),
+                format!("they finish at {:.1}, {:.1} and {:.1} s", others[0].0, others[1].0, others[2].0),
                 high < 1.05 * low,
             ),
             Verdict::new(
-                "each process still receives at least his entitlement on the bottleneck, the disk",
-                format!("blue, green and red (1 % each) have {} of it until they end", percents(&disk)),
+                "each process still receives at least its entitlement on the bottleneck, the disk",
+                format!("blue, green and red (1 % each) receive {} of it until they finish", percents(&disk)),
                 disk.iter().all(|share| *share >= 0.01),
             ),
         ],
-        drawn: vec![
+        figures: vec![
             one.gantt("figure-9", "Priorities 97, 1, 1, 1")?,
             one.cumulative("figure-9", "Priorities 97, 1, 1, 1", None)?,
             many.means("figure-9", "Priorities 97, 1, 1, 1", None),

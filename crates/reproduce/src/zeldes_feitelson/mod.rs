@@ -1,4 +1,4 @@
-//! Zeldes and Feitelson, "On-Line Fair Allocations Based on Bottlenecks and Global Priorities".
+//! Zeldes and Feitelson (2013), "On-Line Fair Allocations Based on Bottlenecks and Global Priorities".
 
 pub(crate) mod figure_10;
 pub(crate) mod figure_11;
@@ -13,8 +13,7 @@ pub(crate) mod figure_6;
 pub(crate) mod figure_7;
 pub(crate) mod figure_8;
 pub(crate) mod figure_9;
-mod returns;
-mod runs;
+mod process_scenarios;
+mod recorded_runs;
+mod returns_to_cpu;
 pub(crate) mod schedulers;
-
-mod setup;

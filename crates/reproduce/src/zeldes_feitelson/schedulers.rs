@@ -1,28 +1,28 @@
-//! The claim of sections 2 and 5: one priority for all resources, against schedulers that see one each.
+//! The claim of sections 2 and 5: one priority for all resources, against schedulers that consider each resource alone.
 
 use evenhand_documents::{Cell, Csv};
 use evenhand_model::{Span, Time};
 use evenhand_processes::{Client, Parameters, SCHEDULERS, Scenario, SteadyInterval, compare_offline};
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Caption, Scale, Unit};
 
-use super::runs::percent;
-use super::setup::{Process, process, scenario, until};
-use crate::{Drawn, Experiment, Outcome, ReproduceError, Settings, Verdict};
+use super::process_scenarios::{Process, process, scenario, until};
+use super::recorded_runs::percent;
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "zeldes-feitelson",
     figure: "schedulers",
-    title: "one priority for all resources against schedulers that are blind to the rest",
-    setting: "The scenarios of Figures 3, 4, 7, 8, 12, 13 and 14 in their long run (20 to 100 s, everybody in one phase), each under \
-              every scheduler. Who wants more and has less than his entitlement of every bottleneck could complain; the \
-              bars are by how much he is slower than he could demand. Shares nearer than 2 q / T = 6.7 % count as equal: the accounting cannot tell them apart. \
-              Service times are fixed; the notes have them random, with a deviation of a tenth (Figure 14: a \
-              twentieth).",
+    title: "one priority for all resources against schedulers that consider each resource alone",
+    setting: "The scenarios of Figures 3, 4, 7, 8, 12, 13 and 14 in their long run (20 to 100 s, all processes in one phase), \
+              each under every scheduler. A client that demands more and receives less than its entitlement on every \
+              bottleneck has a justified complaint; bars show by how much it is slower than its justified demand. Shares that \
+              differ by less than 2 q / T = 6.7 % count as equal: the accounting cannot distinguish them. Service times are \
+              fixed; the notes report random ones, with a deviation of a tenth (Figure 14: a twentieth).",
     run,
 };
 
 /// A scenario in its long run.
-struct Long {
+struct LongRun {
     name: &'static str,
     processes: &'static [Process],
 }
@@ -33,8 +33,8 @@ const ON_DISK: &str = "loop 1000; CPU_CS 0.1 0.01 NORM; DISK_CS 10 1 NORM";
 const CPU: &str = "loop 1; CPU_CS 1000 0 NORM";
 const DISK: &str = "loop 1; DISK_CS 1000 0 NORM";
 
-static SCENARIOS: &[Long] = &[
-    Long {
+static SCENARIOS: &[LongRun] = &[
+    LongRun {
         name: "figure 3",
         processes: &[
             process("a", "10", CPU),
@@ -43,7 +43,7 @@ static SCENARIOS: &[Long] = &[
             process("d", "40", CPU),
         ],
     },
-    Long {
+    LongRun {
         name: "figure 4",
         processes: &[
             process("blue", "70", "loop 1000; CPU_CS 0.1 0.01 NORM; NET_CS 10 1 NORM"),
@@ -51,15 +51,15 @@ static SCENARIOS: &[Long] = &[
             process("red", "10", ON_DISK),
         ],
     },
-    Long {
+    LongRun {
         name: "figure 7",
         processes: &[process("red", "40", CPU), process("blue", "40", DISK), process("green", "20", ALTERNATES)],
     },
-    Long {
+    LongRun {
         name: "figure 8b",
         processes: &[process("red", "25", CPU), process("blue", "25", DISK), process("green", "50", ALTERNATES)],
     },
-    Long {
+    LongRun {
         name: "figure 12",
         processes: &[
             process("red", "33", "loop 1000000; CPU_CS 0.1 0.01 NORM; DISK_CS 0.2 0.02 NORM"),
@@ -67,7 +67,7 @@ static SCENARIOS: &[Long] = &[
             process("blue", "100", CPU),
         ],
     },
-    Long {
+    LongRun {
         name: "figure 13",
         processes: &[
             process("blue", "50", "loop 1000000; CPU_CS 0.8 0.08 NORM; DISK_CS 0.1 0.01 NORM; NET_CS 0.1 0.01 NORM"),
@@ -76,7 +76,7 @@ static SCENARIOS: &[Long] = &[
             process("purple", "12.5", NET),
         ],
     },
-    Long {
+    LongRun {
         name: "figure 14",
         processes: &[
             process("P1", "1", "loop 1000000; CPU 0.1 0.005 NORM; NET 0.014 0.0007 NORM"),
@@ -86,17 +86,18 @@ static SCENARIOS: &[Long] = &[
     },
 ];
 
-/// Who could complain most, and how much slower he is than he could rightly demand; nobody, by nothing, if all
-/// is well.
+/// The largest justified complaint.
 #[derive(Default)]
-struct Worst {
-    who: Option<String>,
-    by: f64,
+struct WorstComplaint {
+    /// The client; `None` if no client has a justified complaint.
+    client: Option<String>,
+    /// The fraction by which the client is slower than its justified demand.
+    shortfall: f64,
     /// The largest difference from the off-line division.
     difference: f64,
 }
 
-fn worst(long: &Long, scheduler: &str, is_random: bool, seed: u64) -> Result<Worst, ReproduceError> {
+fn worst(long: &LongRun, scheduler: &str, is_random: bool, seed: u64) -> Result<WorstComplaint, ReproduceError> {
     let at = |seconds| Time::ZERO + Span::from_secs(seconds);
     let rules = Parameters { scheduler: scheduler.into(), ..until(100, seed) };
     let mut scenario = scenario(long.processes, rules.clone())?;
@@ -109,21 +110,21 @@ fn worst(long: &Long, scheduler: &str, is_random: bool, seed: u64) -> Result<Wor
     let steady = SteadyInterval::in_last_phases(&scenario, at(20), at(100));
     let found =
         compare_offline(&scenario, &steady, scenario.resolution()).map_err(|e| ReproduceError::Setup(e.to_string()))?;
-    let mut worst = Worst { difference: found.difference, ..Worst::default() };
+    let mut worst = WorstComplaint { difference: found.difference, ..WorstComplaint::default() };
     for finding in &found.complaints {
         let (Some(who), Some(on)) = (finding.who, finding.on) else { continue };
         let client = &scenario.clients()[found.clients[who]];
-        // He cannot demand more than he would use if he never waited.
+        // A client cannot demand more than it would use without any waiting.
         let due = finding.due.min(unhindered(client, &scenario.resources()[on].name));
-        let by = 1.0 - finding.has / due;
-        if by > worst.by {
-            worst = Worst { who: Some(client.name.clone()), by, ..worst };
+        let shortfall = 1.0 - finding.has / due;
+        if shortfall > worst.shortfall {
+            worst = WorstComplaint { client: Some(client.name.clone()), shortfall, ..worst };
         }
     }
     Ok(worst)
 }
 
-/// The share of a resource that a client uses in its last phase if it never waits.
+/// Returns the share of a resource that a client uses in its last phase if it never waits.
 fn unhindered(client: &Client, resource: &str) -> f64 {
     let steps = || client.threads.iter().filter_map(|t| t.phases.last()).flat_map(|p| &p.steps);
     let sum = |only: Option<&str>| -> f64 {
@@ -132,14 +133,17 @@ fn unhindered(client: &Client, resource: &str) -> f64 {
     sum(Some(resource)) / sum(None)
 }
 
-fn said(all: &[Worst]) -> String {
+fn summary(all: &[WorstComplaint]) -> String {
     let each = SCENARIOS.iter().zip(all);
     let complaints: Vec<String> = each
-        .filter_map(|(long, w)| Some(format!("{} in {} by {}", w.who.as_ref()?, long.name, percent(w.by))))
+        .filter_map(|(long, w)| Some(format!("{} in {} by {}", w.client.as_ref()?, long.name, percent(w.shortfall))))
         .collect();
     let far = all.iter().map(|w| w.difference).fold(0.0, f64::max);
-    let who = if complaints.is_empty() { "nobody could complain".to_string() } else { complaints.join(", ") };
-    format!("{who}; at most {} from the off-line division", percent(far))
+    let complaints = match complaints.as_slice() {
+        [] => "no client has a justified complaint".to_string(),
+        complaints => format!("justified complaints: {}", complaints.join(", ")),
+    };
+    format!("{complaints}; the largest difference from the off-line division is {}", percent(far))
 }
 
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
@@ -148,7 +152,7 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
     let mut series = Vec::new();
     let mut outcome = Outcome::default();
     for (number, scheduler) in SCHEDULERS.iter().enumerate() {
-        let all = |is_random| -> Result<Vec<Worst>, ReproduceError> {
+        let all = |is_random| -> Result<Vec<WorstComplaint>, ReproduceError> {
             SCENARIOS.iter().map(|long| worst(long, scheduler.name, is_random, settings.seed)).collect()
         };
         let (exact, random) = (all(false)?, all(true)?);
@@ -158,46 +162,47 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
                     Cell::Text(scheduler.name),
                     Cell::Text(long.name),
                     Cell::Text(times),
-                    Cell::Text(worst.who.as_deref().unwrap_or("")),
-                    Cell::Number(Some(worst.by)),
+                    Cell::Text(worst.client.as_deref().unwrap_or("")),
+                    Cell::Number(Some(worst.shortfall)),
                     Cell::Number(Some(worst.difference)),
                 ]);
             }
         }
-        let is_fair = exact.iter().all(|w| w.who.is_none());
+        let is_fair = exact.iter().all(|w| w.client.is_none());
         match scheduler.name {
             "bottleneck" => {
-                let statement = "the algorithm leaves nobody a justified complaint";
-                outcome.verdicts.push(Verdict::new(statement, said(&exact), is_fair));
+                let statement = "under the algorithm no client has a justified complaint";
+                outcome.verdicts.push(Verdict::new(statement, summary(&exact), is_fair));
             }
             "dominant-share" => {
                 let statement = "dominant resource fairness does not possess the no justified complaints property";
-                outcome.verdicts.push(Verdict::new(statement, said(&exact), !is_fair));
+                outcome.verdicts.push(Verdict::new(statement, summary(&exact), !is_fair));
             }
-            name => outcome.notes.push(format!("{name}: {}", said(&exact))),
+            name => outcome.notes.push(format!("{name}: {}", summary(&exact))),
         }
-        outcome.notes.push(format!("random service times, {}: {}", scheduler.name, said(&random)));
-        let values = exact.iter().map(|w| Some(w.by)).collect();
+        outcome.notes.push(format!("random service times, {}: {}", scheduler.name, summary(&random)));
+        let values = exact.iter().map(|w| Some(w.shortfall)).collect();
         series.push(BarSeries { label: scheduler.name.into(), series: number + 1, values });
     }
     let highest = series.iter().flat_map(|s| &s.values).flatten().copied().fold(0.0, f64::max);
     let chart = BarChart {
         caption: Caption {
             name: "zeldes-feitelson-schedulers".into(),
-            title: "By how much somebody could complain".into(),
-            description: "For each scenario and scheduler how much slower somebody is than he could rightly \
-                          demand."
-                .into(),
+            title: "Largest justified complaint".into(),
+            description:
+                "The largest fraction by which a client is slower than its justified demand, for each scenario and \
+                          scheduler."
+                    .into(),
         },
         groups_title: "scenario".into(),
         groups: SCENARIOS.iter().map(|long| long.name.to_string()).collect(),
         y: Axis {
-            title: "progress that is missing".into(),
+            title: "missing progress".into(),
             unit: Unit::Percent,
             scale: Scale::linear([highest], true, Unit::Percent),
         },
         series,
     };
-    outcome.drawn.push(Drawn { figure: chart.draw(), csv: csv.finish() });
+    outcome.figures.push(FigureWithData { figure: chart.draw(), csv: csv.finish() });
     Ok(outcome)
 }

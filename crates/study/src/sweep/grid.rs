@@ -9,7 +9,7 @@ use evenhand_documents::{Document, DocumentError, Format, Node, Source, did_you_
 use evenhand_model::{Quantity, Span};
 use evenhand_policies::{Decay, Listed, Order, PolicySettings, Registration, Registry, SettingOption};
 
-use crate::sweep::workload::{WorkloadAxis, read_workloads};
+use crate::sweep::workload_axis::{WorkloadAxis, read_workloads};
 
 /// The axes of a sweep, each in the order of the file.
 #[derive(Debug)]

@@ -7,26 +7,27 @@ use std::time::Duration;
 
 use crate::Prepared;
 
-use crate::sweep::folder::{Folder, Kept, SweepError};
 use crate::sweep::grid::Grid;
-use crate::sweep::memory::{Ledger, Need, Next};
+use crate::sweep::memory_budget::{MemoryBudget, MemoryNeed, Next};
 use crate::sweep::point::Point;
-use crate::sweep::runner::{PointFailure, Problem, Watch, run_point};
+use crate::sweep::run_point::{PointFailure, Problem, Watch, run_point};
+use crate::sweep::sweep_folder::{Folder, StoredResult, SweepError};
 
-/// How to run.
+/// The options of the local engine.
 #[derive(Clone, Copy, Debug)]
 pub struct Options {
-    /// So many points at a time at most.
+    /// The maximum number of points that run at a time.
     pub threads: NonZeroUsize,
-    /// What workloads and runs may hold together, in bytes, by estimate.
+    /// The memory budget of workloads and runs together, in bytes; use is estimated.
     pub memory: u64,
 }
 
-/// Runs what of the points with these numbers the folder does not hold yet. Each workload is loaded once, shared by its points, and let go
-/// after the last of them. A point that cannot be run does not stop the others.
+/// Runs those of the points with these numbers whose results are not in the folder. Loads each workload once, shares it
+/// among its points, and releases it after the last of them. A point that fails does not stop the others.
 ///
 /// # Errors
-/// If a workload does not fit the memory, or a result cannot be written; finished points stay in the folder.
+/// Returns an error if a workload does not fit the memory, or a result cannot be written; finished points stay in the
+/// folder.
 pub fn run(
     grid: &Grid,
     points: &[Point],
@@ -38,16 +39,17 @@ pub fn run(
 ) -> Result<Vec<PointFailure>, SweepError> {
     let pending: Vec<&Point> = folder.missing_of(digests, numbers).into_iter().filter_map(|n| points.get(n)).collect();
     let tasks = sizes(grid, &pending)?;
-    let needs: BTreeMap<usize, Need> = tasks.iter().map(|(w, tasks)| (*w, Need::of_tasks(*tasks))).collect();
+    let needs: BTreeMap<usize, MemoryNeed> =
+        tasks.iter().map(|(w, tasks)| (*w, MemoryNeed::of_tasks(*tasks))).collect();
     for (workload, need) in &needs {
-        if need.least() > options.memory {
+        if need.minimum() > options.memory {
             return Err(too_large(grid, *workload, tasks[workload], options.memory));
         }
     }
     watch.expect(pending.len(), pending.iter().map(|p| tasks[&p.workload]).sum());
     let order: Vec<usize> = pending.iter().map(|p| p.workload).collect();
     let state = State {
-        ledger: Ledger::new(options.memory, order, &needs),
+        budget: MemoryBudget::new(options.memory, order, &needs),
         loaded: BTreeMap::new(),
         failures: Vec::new(),
         stopped: None,
@@ -74,7 +76,7 @@ pub fn run(
     stopped.map_or(Ok(failures), Err)
 }
 
-/// The tasks of each workload that points need, by its place.
+/// Returns the number of tasks of each workload that points need, by its index.
 pub(crate) fn sizes(grid: &Grid, points: &[&Point]) -> Result<BTreeMap<usize, u64>, SweepError> {
     let mut tasks = BTreeMap::new();
     for point in points {
@@ -88,15 +90,15 @@ pub(crate) fn sizes(grid: &Grid, points: &[&Point]) -> Result<BTreeMap<usize, u6
 }
 
 fn too_large(grid: &Grid, workload: usize, tasks: u64, budget: u64) -> SweepError {
-    let need = Need::of_tasks(tasks).least();
+    let need = MemoryNeed::of_tasks(tasks).minimum();
     SweepError::Memory { workload: grid.workloads[workload].name(), tasks, need, budget }
 }
 
 struct State {
-    ledger: Ledger,
+    budget: MemoryBudget,
     loaded: BTreeMap<usize, Arc<Prepared>>,
     failures: Vec<PointFailure>,
-    /// What stops everything: a full disk will not get better.
+    /// An error that stops the sweep, such as a full disk.
     stopped: Option<SweepError>,
 }
 
@@ -123,7 +125,7 @@ struct Engine<'a> {
     changed: Condvar,
 }
 
-/// Also when a worker panics the others end.
+/// Cancels the sweep if a worker panics, so that the others end.
 struct StopOnPanic<'a>(&'a Watch);
 
 impl Drop for StopOnPanic<'_> {
@@ -143,9 +145,9 @@ impl Engine<'_> {
         let _guard = StopOnPanic(self.watch);
         let mut state = self.lock();
         while !self.watch.is_cancelled() {
-            match state.ledger.begin() {
+            match state.budget.begin() {
                 Next::Done => return,
-                // Now and then also without news: who cancels does not know of this.
+                // With a timeout, because a cancellation does not signal this condition variable.
                 Next::Wait => {
                     state = self
                         .changed
@@ -158,7 +160,7 @@ impl Engine<'_> {
                     let accounts = self.grid.accounts.as_ref().map(|(_, path)| path.as_path());
                     let loaded = self.grid.workloads[workload].load(accounts, Some(threads));
                     state = self.lock();
-                    self.took(&mut state, workload, loaded);
+                    self.workload_loaded(&mut state, workload, loaded);
                     self.changed.notify_all();
                 }
                 Next::Run(at) => {
@@ -176,7 +178,7 @@ impl Engine<'_> {
                             self.watch.cancel();
                         }
                     }
-                    if let Some(done) = state.ledger.ended(at) {
+                    if let Some(done) = state.budget.ended(at) {
                         state.loaded.remove(&done);
                     }
                     self.changed.notify_all();
@@ -185,17 +187,17 @@ impl Engine<'_> {
         }
     }
 
-    /// A workload was loaded, or not.
-    fn took(&self, state: &mut State, workload: usize, loaded: Result<Prepared, Problem>) {
+    /// Notes that a workload was loaded, or that it could not be.
+    fn workload_loaded(&self, state: &mut State, workload: usize, loaded: Result<Prepared, Problem>) {
         let numbers = || self.pending.iter().filter(|p| p.workload == workload).map(|p| p.number).collect::<Vec<_>>();
         match loaded {
             Err(problem) => {
-                state.ledger.pass_over(workload);
+                state.budget.skip_workload(workload);
                 state.fail(&numbers(), problem);
             }
             Ok(prepared) => {
                 let tasks = prepared.workload().tasks();
-                if state.ledger.loaded(workload, Need::of_tasks(tasks)) {
+                if state.budget.loaded(workload, MemoryNeed::of_tasks(tasks)) {
                     state.loaded.insert(workload, Arc::new(prepared));
                 } else {
                     let problem = Problem::input(too_large(self.grid, workload, tasks, self.memory));
@@ -206,15 +208,15 @@ impl Engine<'_> {
         }
     }
 
-    /// Runs and keeps a point; why it has no result, if it has none.
+    /// Runs a point and stores its result. Returns the problem of a point that failed.
     fn run_point(&self, point: &Point, prepared: &Prepared) -> Result<Option<Problem>, SweepError> {
         match run_point(self.grid, point, prepared, self.watch) {
             Ok(None) => Ok(None),
             Err(problem) => Ok(Some(problem)),
             Ok(Some(run)) => {
                 let workload = prepared.record(&self.grid.workloads[point.workload].name());
-                let kept = Kept { digest: self.digests[point.number].clone(), workload, run };
-                self.folder.keep(&kept).map(|()| None)
+                let result = StoredResult { digest: self.digests[point.number].clone(), workload, run };
+                self.folder.store_result(&result).map(|()| None)
             }
         }
     }

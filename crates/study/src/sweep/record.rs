@@ -1,5 +1,5 @@
-//! What a sweep leaves behind: the records in `sweep.json`. They hold no times of day and no elapsed times, so that
-//! two sweeps of one grid are the same bytes.
+//! The records in `sweep.json`. They contain no times of day and no elapsed times, so that two sweeps of one grid are
+//! byte-equal.
 //!
 //! Times are in seconds, amounts in the workload's own units. Absent numbers (`None`) are ones that do not exist.
 
@@ -17,16 +17,16 @@ pub struct SweepRecord {
     pub workloads: Vec<WorkloadRecord>,
     /// The points that have a result, in the order of the layout.
     pub points: Vec<PointRecord>,
-    /// The points that have none.
+    /// The points without a result.
     pub missing: Vec<AxesRecord>,
 }
 
-/// Where a point lies: the value of every axis, as written in the grid.
+/// The coordinates of a point: the value on each axis, as written in the grid.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AxesRecord {
-    /// Its place in the layout, from 0.
+    /// The point's number in the layout, from 0.
     pub point: usize,
-    /// The file, or what was generated.
+    /// The file, or the parameters of a generated workload.
     pub workload: String,
     /// The seed, of generated workloads.
     pub seed: Option<u64>,
@@ -34,7 +34,7 @@ pub struct AxesRecord {
     pub weights: String,
     /// `finished` or `trace-end`.
     pub until: String,
-    /// Whether a task that does not fit is passed over.
+    /// Whether a task that does not fit is skipped.
     pub no_blocking: bool,
     /// The multiple of R, or the file.
     pub capacity: String,
@@ -52,14 +52,14 @@ pub struct AxesRecord {
 /// The result of a point.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct PointRecord {
-    /// Where it lies.
+    /// The coordinates of the point.
     #[serde(flatten)]
     pub axes: AxesRecord,
     /// The capacity of the pool.
     pub capacity_units: PerResource,
-    /// The discount factor a second, of policies that need a decay.
+    /// The discount factor per second, of policies with a decay.
     pub delta: Option<f64>,
-    /// The time constant, of policies that need a decay.
+    /// The time constant, of policies with a decay.
     pub tau_s: Option<f64>,
     /// Mean wait over all started tasks.
     pub mean_wait_s: Option<f64>,
@@ -69,33 +69,34 @@ pub struct PointRecord {
     pub jain_wait: Option<f64>,
     /// Largest over smallest of the users' mean waits.
     pub max_min_wait_ratio: Option<f64>,
-    /// Time mean of what was held over capacity.
+    /// The time mean of the resources in use divided by the capacity.
     pub utilization: PerResource,
-    /// From the first submission to the last event simulated.
+    /// The time from the first submission to the last simulated event.
     pub makespan_s: f64,
     /// Counts of tasks.
     #[serde(flatten)]
     pub totals: Totals,
-    /// How often the policy named the next user.
+    /// The number of times the policy chose the next user.
     pub decisions: u64,
     /// Order changes of the policy's ordering structure.
     pub order_events: u64,
-    /// Against the first policy with all else the same; `None` for that one itself, and where it has no result.
+    /// The comparison with the first policy at the same coordinates; `None` for the first policy itself, and if it has no
+    /// result.
     pub against: Option<AgainstRecord>,
 }
 
-/// A point against the one of the first policy.
+/// The comparison of a point with that of the first policy.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AgainstRecord {
     /// The other point.
     pub point: usize,
-    /// Users whose mean wait is lower than there.
+    /// Users whose mean wait is lower than in the other point.
     pub users_better: u64,
     /// Users whose mean wait is higher.
     pub users_worse: u64,
     /// Users whose mean wait is the same.
     pub users_same: u64,
-    /// Mean over users of 1 - wait / wait there, over users who wait there.
+    /// The mean of 1 - wait / (wait in the other point) over the users who wait in the other point.
     pub mean_user_wait_reduction: Option<f64>,
     /// 1 - `users_mean_wait_s` / that of the other point.
     pub users_mean_wait_reduction: Option<f64>,

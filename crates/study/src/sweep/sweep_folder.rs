@@ -1,4 +1,4 @@
-//! The folder of a sweep, in which every file is whole.
+//! Writes and reads the folder of a sweep. Every file is written atomically.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -12,7 +12,7 @@ use thiserror::Error;
 use crate::sweep::grid::Grid;
 use crate::sweep::point::{Point, layout};
 
-/// Why a sweep did not finish.
+/// An error that ends a sweep.
 #[derive(Debug, Error)]
 pub enum SweepError {
     /// A file or folder cannot be written.
@@ -32,7 +32,7 @@ pub enum SweepError {
         source: io::Error,
     },
     /// The folder has no sweep.
-    #[error("{} is not the folder of a sweep: there is no {PLAN} in it; expected what --out named", dir.display())]
+    #[error("{} is not the folder of a sweep: there is no {PLAN} in it; expected the folder given as --out", dir.display())]
     NoSweep {
         /// The folder.
         dir: PathBuf,
@@ -42,7 +42,7 @@ pub enum SweepError {
     Plan {
         /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
     /// One run does not fit in memory.
@@ -50,7 +50,7 @@ pub enum SweepError {
     Memory {
         /// The workload.
         workload: String,
-        /// How many tasks it has or may have.
+        /// The number of its tasks, as known or estimated.
         tasks: u64,
         /// The bytes needed.
         need: u64,
@@ -88,7 +88,7 @@ impl SweepError {
     }
 }
 
-/// Bytes for people.
+/// Formats bytes in MiB or GiB.
 pub(crate) fn in_units(bytes: u64) -> String {
     let (unit, name) = match bytes {
         0..0x4000_0000 => (1u64 << 20, "MiB"),
@@ -100,7 +100,7 @@ pub(crate) fn in_units(bytes: u64) -> String {
 pub(crate) const PLAN: &str = "plan.json";
 const POINTS: &str = "points";
 
-/// What a process on another machine needs to run a part of the sweep.
+/// The information that a process on another machine needs to run a part of the sweep.
 #[derive(Debug, Deserialize, Serialize)]
 pub(crate) struct Plan {
     pub(crate) version: String,
@@ -108,13 +108,13 @@ pub(crate) struct Plan {
     pub(crate) base: PathBuf,
     pub(crate) seed: u64,
     pub(crate) text: String,
-    /// One a point.
+    /// One digest per point.
     pub(crate) digests: Vec<String>,
 }
 
 /// The result of a point, with the digest of its inputs.
 #[derive(Debug, Deserialize, Serialize)]
-pub(crate) struct Kept {
+pub(crate) struct StoredResult {
     pub(crate) digest: String,
     pub(crate) workload: WorkloadRecord,
     pub(crate) run: RunRecord,
@@ -181,18 +181,18 @@ impl Folder {
     /// Returns an error if the plan cannot be read, is another version's, or a file it names is no longer there.
     pub fn planned(&self, registry: &Registry) -> Result<(Grid, Vec<Point>, Vec<String>), SweepError> {
         let path = self.dir.join(PLAN);
-        let wrong = |reason: String| SweepError::Plan { path: path.clone(), reason };
+        let error = |reason: String| SweepError::Plan { path: path.clone(), reason };
         let text = std::fs::read(&path).map_err(|source| SweepError::Read { path: path.clone(), source })?;
-        let plan: Plan = serde_json::from_slice(&text).map_err(|e| wrong(e.to_string()))?;
+        let plan: Plan = serde_json::from_slice(&text).map_err(|e| error(e.to_string()))?;
         if plan.version != env!("CARGO_PKG_VERSION") {
-            let ours = env!("CARGO_PKG_VERSION");
-            return Err(wrong(format!("written by version {} and read by version {ours}", plan.version)));
+            let version = env!("CARGO_PKG_VERSION");
+            return Err(error(format!("written by version {} and read by version {version}", plan.version)));
         }
         let grid =
-            Grid::parse(&plan.grid, &plan.text, &plan.base, plan.seed, registry).map_err(|e| wrong(e.to_string()))?;
+            Grid::parse(&plan.grid, &plan.text, &plan.base, plan.seed, registry).map_err(|e| error(e.to_string()))?;
         let points = layout(&grid);
         if points.len() != plan.digests.len() {
-            return Err(wrong(format!("has {} digests for {} points", plan.digests.len(), points.len())));
+            return Err(error(format!("has {} digests for {} points", plan.digests.len(), points.len())));
         }
         Ok((grid, points, plan.digests))
     }
@@ -201,41 +201,42 @@ impl Folder {
         self.dir.join(POINTS).join(format!("{digest}.json"))
     }
 
-    /// Returns the result of a point, if it is there and whole.
-    pub(crate) fn kept(&self, digest: &str) -> Option<Kept> {
-        // What cannot be read is run again: an older version wrote it, or the disk is at fault.
+    /// Returns the stored result of a point, if it exists and is valid.
+    pub(crate) fn stored_result(&self, digest: &str) -> Option<StoredResult> {
+        // An unreadable result (of an older version, or damaged) counts as missing, so that it is run again.
         let text = std::fs::read(self.point_path(digest)).ok()?;
-        let kept: Kept = serde_json::from_slice(&text).ok()?;
-        (kept.digest == digest).then_some(kept)
+        let stored: StoredResult = serde_json::from_slice(&text).ok()?;
+        (stored.digest == digest).then_some(stored)
     }
 
-    pub(crate) fn keep(&self, kept: &Kept) -> Result<(), SweepError> {
-        let path = self.point_path(&kept.digest);
-        let text = serde_json::to_vec(kept)?;
+    /// Stores the result of a point.
+    pub(crate) fn store_result(&self, result: &StoredResult) -> Result<(), SweepError> {
+        let path = self.point_path(&result.digest);
+        let text = serde_json::to_vec(result)?;
         evenhand_model::files::write_atomically(&path, &text).map_err(|source| SweepError::Write { path, source })
     }
 
-    /// Returns the numbers of the points whose result is missing or not whole.
+    /// Returns the numbers of the points whose result is missing or invalid.
     pub fn missing(&self, digests: &[String]) -> Vec<usize> {
         self.missing_of(digests, &(0..digests.len()).collect::<Vec<_>>())
     }
 
-    /// Returns those of the given points whose result is missing or not whole.
+    /// Returns those of the given points whose result is missing or invalid.
     pub(crate) fn missing_of(&self, digests: &[String], numbers: &[usize]) -> Vec<usize> {
-        let there = self.there();
+        let stored = self.stored_digests();
         let is_missing = |number: &usize| {
-            digests.get(*number).is_none_or(|digest| !there.contains(digest) || self.kept(digest).is_none())
+            digests.get(*number).is_none_or(|digest| !stored.contains(digest) || self.stored_result(digest).is_none())
         };
         numbers.iter().copied().filter(is_missing).collect()
     }
 
-    /// Returns how many of the points have a result, by the names of the files alone.
+    /// Returns the number of points that have a result, by the names of the files alone.
     pub fn done(&self, digests: &[String]) -> usize {
-        let there = self.there();
-        digests.iter().filter(|digest| there.contains(*digest)).count()
+        let stored = self.stored_digests();
+        digests.iter().filter(|digest| stored.contains(*digest)).count()
     }
 
-    fn there(&self) -> BTreeSet<String> {
+    fn stored_digests(&self) -> BTreeSet<String> {
         let Ok(entries) = std::fs::read_dir(self.dir.join(POINTS)) else { return BTreeSet::new() };
         let name = |entry: io::Result<std::fs::DirEntry>| entry.ok()?.file_name().into_string().ok();
         entries.filter_map(name).filter_map(|n| n.strip_suffix(".json").map(String::from)).collect()
@@ -247,7 +248,7 @@ impl Folder {
         self.write(name, &text)
     }
 
-    /// Writes a file below the folder, whole; folders on the way are made.
+    /// Writes a file below the folder atomically; creates missing folders.
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), SweepError> {
         let path = self.dir.join(name);
         let folder = path.parent().unwrap_or(&self.dir);

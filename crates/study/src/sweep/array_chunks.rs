@@ -1,8 +1,8 @@
-//! Points in chunks, chunks in job arrays.
+//! Divides the points of a sweep into chunks, and chunks into Slurm job arrays.
 
 use std::num::NonZeroUsize;
 
-/// Points that one task of a job array runs: of one workload, which it loads once.
+/// The numbers of the points that one task of a job array runs. They have one workload, which the task loads once.
 pub type Chunk = Vec<usize>;
 
 /// One job array.
@@ -10,17 +10,18 @@ pub type Chunk = Vec<usize>;
 pub struct ArrayPlan {
     /// The chunk of its task 0.
     pub first: usize,
-    /// How many tasks it has.
+    /// The number of its tasks.
     pub tasks: usize,
 }
 
-/// A task of an array takes about so long: starting one costs Slurm some 20 ms, and one that was lost is soon repeated.
+/// The expected run time of an array's task, in seconds: long against the 20 ms that Slurm needs to start one, and
+/// short enough to repeat a lost one soon.
 const CHUNK_SECONDS: f64 = 30.0;
-/// Simulated tasks a second, at the slow end of what is measured; and loading, counted once a chunk.
+/// Simulated tasks per second: a low estimate from measurements. Loading is counted once per chunk.
 const TASKS_PER_SECOND: f64 = 1e6;
 
-/// Cuts points into chunks: of one workload, in order, each of `size` points at most, or, without, of as many as are
-/// expected to take half a minute together. `points` are numbers, places of workloads, and tasks.
+/// Divides points, in order, into chunks of one workload each. A chunk has at most `size` points; without `size`, as many
+/// as are expected to take half a minute together. `points` are tuples of number, index of the workload, and tasks.
 pub fn chunks(points: &[(usize, usize, u64)], size: Option<NonZeroUsize>) -> Vec<Chunk> {
     let mut chunks: Vec<Chunk> = Vec::new();
     let (mut of, mut seconds) = (None, 0.0);
@@ -44,15 +45,15 @@ pub fn chunks(points: &[(usize, usize, u64)], size: Option<NonZeroUsize>) -> Vec
     chunks
 }
 
-/// Cuts chunks into job arrays. An index must be below Slurm's `MaxArraySize`, so an array has so many tasks at most,
-/// from 0 on; `max_tasks` is what `SchedulerParameters` may limit besides. Empty if a limit is 0: then Slurm has no
-/// job arrays.
+/// Divides chunks into job arrays. Indices start at 0 and must be below Slurm's `MaxArraySize`, which thus limits the
+/// tasks of an array; `max_tasks` is the limit of `SchedulerParameters` (`max_array_tasks`). Returns no array if a limit
+/// is 0, because Slurm then accepts no job arrays.
 pub fn arrays(chunks: usize, max_array_size: usize, max_tasks: Option<usize>) -> Vec<ArrayPlan> {
-    let most = max_array_size.min(max_tasks.unwrap_or(usize::MAX));
-    if most == 0 {
+    let limit = max_array_size.min(max_tasks.unwrap_or(usize::MAX));
+    if limit == 0 {
         return Vec::new();
     }
-    (0..chunks).step_by(most).map(|first| ArrayPlan { first, tasks: most.min(chunks - first) }).collect()
+    (0..chunks).step_by(limit).map(|first| ArrayPlan { first, tasks: limit.min(chunks - first) }).collect()
 }
 
 #[cfg(test)]
@@ -61,7 +62,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every point is in one chunk, in order; a chunk is of one workload and as long as it may be.
+        /// Every point is in one chunk, in order; a chunk has one workload and the allowed length.
         #[test]
         fn chunks_keep_order_and_hold_one_workload_each(
             lengths in prop::collection::vec((0usize..30, 1u64..100_000_000), 0..6),
@@ -108,7 +109,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slurm_without_arrays_takes_none() {
+    fn a_limit_of_zero_gives_no_arrays() {
         assert!(arrays(5, 0, None).is_empty());
         assert!(arrays(5, 10, Some(0)).is_empty());
         assert!(arrays(0, 10, None).is_empty());

@@ -1,4 +1,4 @@
-//! The folder of results: every figure with its data, and a page that shows them.
+//! Writes results into a folder: each figure with its data, and a page with all verdicts and figures.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 
 use evenhand_report::chart::style;
 
-use crate::{Experiment, Outcome, ReproduceError};
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError};
 
-/// An experiment and what came of it.
-pub type Ran = (&'static Experiment, Outcome);
+/// An experiment and its outcome.
+pub type ExperimentResult = (&'static Experiment, Outcome);
 
 const PAGE_STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; max-width: 74rem; margin: 2rem auto; \
      padding: 0 1rem; background: var(--paper); color: var(--ink); } \
@@ -19,12 +19,12 @@ const PAGE_STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; max-width
      td, th { text-align: left; vertical-align: top; padding: 0.3rem 0.8rem 0.3rem 0; border-bottom: 1px solid var(--rule); } \
      .holds { color: var(--better); } .fails { color: var(--worse); } .soft { color: var(--soft); }";
 
-/// Writes `index.html`, and of each figure `NAME.svg` and `NAME.csv`, into a folder that is made if it is
-/// not there. Returns the page. Files of the same names are replaced, each at once; the page is last.
+/// Writes `index.html`, and for each figure `NAME.svg` and `NAME.csv`, into a folder, which it creates if necessary.
+/// Returns the path of the page. Files of the same names are replaced atomically; the page is written last.
 ///
 /// # Errors
-/// If something cannot be written.
-pub fn write_results(folder: &Path, ran: &[Ran]) -> Result<PathBuf, ReproduceError> {
+/// Returns an error if the folder cannot be created or a file cannot be written.
+pub fn write_results(folder: &Path, results: &[ExperimentResult]) -> Result<PathBuf, ReproduceError> {
     fs::create_dir_all(folder).map_err(|source| ReproduceError::Write { path: folder.to_owned(), source })?;
     let write = |name: &str, text: &str| {
         let path = folder.join(name);
@@ -33,33 +33,33 @@ pub fn write_results(folder: &Path, ran: &[Ran]) -> Result<PathBuf, ReproduceErr
             Err(source) => Err(ReproduceError::Write { path, source }),
         }
     };
-    for drawn in ran.iter().flat_map(|(_, outcome)| &outcome.drawn) {
-        write(&format!("{}.csv", drawn.figure.name()), &drawn.csv)?;
-        write(&format!("{}.svg", drawn.figure.name()), &drawn.figure.standalone())?;
+    for FigureWithData { figure, csv } in results.iter().flat_map(|(_, outcome)| &outcome.figures) {
+        write(&format!("{}.csv", figure.name()), csv)?;
+        write(&format!("{}.svg", figure.name()), &figure.standalone())?;
     }
-    write("index.html", &page(ran))
+    write("index.html", &page(results))
 }
 
-fn page(ran: &[Ran]) -> String {
+fn page(results: &[ExperimentResult]) -> String {
     let mut page = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
          <meta name=\"viewport\" content=\"width=device-width\"><title>The papers' experiments</title>\n\
          <style>{}\n{PAGE_STYLE}</style></head><body>\n<h1>The papers' experiments</h1>\n",
         style()
     );
-    for (experiment, outcome) in ran {
+    for (experiment, outcome) in results {
         section(&mut page, experiment, outcome);
     }
     page.push_str("</body></html>\n");
     page
 }
 
-/// Writing to a string does not fail.
+/// Appends an experiment's section. Writing to a string cannot fail.
 fn section(page: &mut String, experiment: &Experiment, outcome: &Outcome) {
     let name = experiment.name();
     let _ = writeln!(page, "<h2 id=\"{name}\">{name}: {}</h2>", escaped(experiment.title));
     let _ = writeln!(page, "<p class=\"soft\">{}</p>", escaped(experiment.setting));
-    page.push_str("<table><tr><th></th><th>the paper states</th><th>we got</th></tr>\n");
+    page.push_str("<table><tr><th></th><th>the paper states</th><th>measured</th></tr>\n");
     for verdict in &outcome.verdicts {
         let (class, word) = if verdict.holds { ("holds", "holds") } else { ("fails", "does not hold") };
         let [statement, measured] = [&verdict.statement, &verdict.measured].map(|text| escaped(text));
@@ -70,9 +70,9 @@ fn section(page: &mut String, experiment: &Experiment, outcome: &Outcome) {
         let _ = writeln!(page, "<p>{}</p>", escaped(note));
     }
     page.push_str("<div class=\"figures\">\n");
-    for drawn in &outcome.drawn {
-        let (file, title) = (drawn.figure.name(), escaped(drawn.figure.title()));
-        let figure = drawn.figure.inline();
+    for FigureWithData { figure, .. } in &outcome.figures {
+        let (file, title) = (figure.name(), escaped(figure.title()));
+        let figure = figure.inline();
         let _ = writeln!(
             page,
             "<figure><figcaption>{title}</figcaption>\n{figure}\
@@ -92,14 +92,15 @@ mod tests {
     use crate::{Settings, experiments_named};
 
     #[test]
-    fn the_page_refers_to_files_that_are_there_and_to_nothing_else() {
+    fn the_page_links_only_to_existing_files_of_its_folder() {
         let settings = Settings::new(1).tasks(Some(5000));
-        let ran: Vec<Ran> = experiments_named("sadok").into_iter().map(|e| (e, e.run(&settings).unwrap())).collect();
+        let results: Vec<ExperimentResult> =
+            experiments_named("sadok").into_iter().map(|e| (e, e.run(&settings).unwrap())).collect();
         let folder = tempfile::tempdir().unwrap();
-        let index = write_results(&folder.path().join("new"), &ran).unwrap();
+        let index = write_results(&folder.path().join("new"), &results).unwrap();
         let page = fs::read_to_string(&index).unwrap();
         let links: Vec<&str> = page.split("href=\"").skip(1).map(|rest| rest.split_once('"').unwrap().0).collect();
-        assert_eq!(links.len(), 2 * ran.iter().map(|(_, outcome)| outcome.drawn.len()).sum::<usize>());
+        assert_eq!(links.len(), 2 * results.iter().map(|(_, outcome)| outcome.figures.len()).sum::<usize>());
         assert!(links.len() >= 14);
         for link in links {
             assert!(index.with_file_name(link).is_file(), "{link}");

@@ -1,4 +1,4 @@
-//! Slurm's commands and what they refuse.
+//! Runs Slurm's commands, and reads their output and errors.
 
 use std::ffi::OsStr;
 use std::io;
@@ -6,13 +6,15 @@ use std::process::{Command, Stdio};
 
 use thiserror::Error;
 
-use crate::sweep::folder::SweepError;
+use crate::sweep::sweep_folder::SweepError;
 
-/// Why Slurm does not do what it should.
+/// An error of Slurm or of its commands.
 #[derive(Debug, Error)]
 pub enum SlurmError {
-    /// The command is not there.
-    #[error("there is no {command} here: run this where Slurm's commands are (a login node), or take --engine local")]
+    /// The command is not installed.
+    #[error(
+        "there is no {command} here: run this on a machine with Slurm's commands (a login node), or use --engine local"
+    )]
     Absent {
         /// The command.
         command: &'static str,
@@ -28,33 +30,33 @@ pub enum SlurmError {
     /// There is no such partition.
     #[error("Slurm has no partition {found:?}; it has: {known}")]
     Partition {
-        /// What was asked for.
+        /// The requested partition.
         found: String,
-        /// Those there are.
+        /// The existing partitions.
         known: String,
     },
-    /// The command refused.
-    #[error("{command} refused: {said}")]
+    /// The command failed.
+    #[error("{command} refused: {message}")]
     Refused {
         /// The command.
         command: &'static str,
-        /// What it said.
-        said: String,
+        /// Its error message.
+        message: String,
     },
-    /// The command said something that is not understood.
-    #[error("{command} answered {said:?}, expected {expected}")]
-    Answer {
+    /// The command's output has an unknown format.
+    #[error("{command} answered {output:?}, expected {expected}")]
+    Output {
         /// The command.
         command: &'static str,
-        /// What it said.
-        said: String,
-        /// What was expected.
+        /// The output.
+        output: String,
+        /// The expected output.
         expected: &'static str,
     },
-    /// Job arrays are switched off.
-    #[error("this Slurm takes no job arrays (MaxArraySize is {0}); take --engine local inside a job of your own")]
+    /// Job arrays are disabled.
+    #[error("this Slurm accepts no job arrays (MaxArraySize is {0}); use --engine local inside a job of your own")]
     NoArrays(usize),
-    /// The sweep is under way.
+    /// Jobs of the sweep are still in the queue.
     #[error(
         "jobs {jobs} of this sweep are in the queue; wait for them, or stop them with: evenhand sweep cancel {dir}"
     )]
@@ -64,13 +66,13 @@ pub enum SlurmError {
         /// The folder, quoted for a shell.
         dir: String,
     },
-    /// The folder is at fault.
+    /// The folder of the sweep cannot be used.
     #[error(transparent)]
     Sweep(#[from] SweepError),
 }
 
 impl SlurmError {
-    /// Whether the environment is at fault (Slurm, a disk) and not the input.
+    /// Returns whether the environment failed (Slurm, a disk), and not the input.
     pub fn is_environment(&self) -> bool {
         match self {
             SlurmError::Sweep(error) => error.is_environment(),
@@ -79,14 +81,14 @@ impl SlurmError {
     }
 }
 
-/// Runs a command of Slurm's and returns what it printed.
+/// Runs a command and returns its output.
 pub(super) fn run<A: AsRef<OsStr>>(
     command: &'static str,
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<String, SlurmError> {
     let output = Command::new(command)
         .args(arguments)
-        // Times, states and errors in the words that are looked for; ranges of indices in full.
+        // Output in the untranslated form that is parsed here, with complete ranges of indices.
         .env("LC_ALL", "C")
         .env("SLURM_BITSTR_LEN", "0")
         .stdin(Stdio::null())
@@ -98,21 +100,21 @@ pub(super) fn run<A: AsRef<OsStr>>(
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }
-    Err(SlurmError::Refused { command, said: said(command, &String::from_utf8_lossy(&output.stderr)) })
+    Err(SlurmError::Refused { command, message: error_message(command, &String::from_utf8_lossy(&output.stderr)) })
 }
 
-/// What a command complains of, without its own name before each line.
-fn said(command: &str, stderr: &str) -> String {
+/// Returns a command's error message without the command's name at the start of each line.
+fn error_message(command: &str, stderr: &str) -> String {
     let prefix = format!("{command}: ");
     let lines = stderr.lines().map(|line| {
         let line = line.strip_prefix(&prefix).unwrap_or(line);
         line.strip_prefix("error: ").unwrap_or(line).trim()
     });
-    let said = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
-    if said.is_empty() { "it gives no reason".to_string() } else { said }
+    let message = lines.filter(|line| !line.is_empty()).collect::<Vec<_>>().join("; ");
+    if message.is_empty() { "it gives no reason".to_string() } else { message }
 }
 
-/// What limits job arrays.
+/// The site's limits of job arrays.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Limits {
     pub(super) max_array_size: usize,
@@ -120,12 +122,12 @@ pub(super) struct Limits {
 }
 
 impl Limits {
-    /// Asks the controller.
-    pub(super) fn ask() -> Result<Limits, SlurmError> {
-        let said = run("scontrol", ["show", "config"])?;
-        Limits::parse(&said).ok_or_else(|| SlurmError::Answer {
+    /// Queries the controller.
+    pub(super) fn query() -> Result<Limits, SlurmError> {
+        let output = run("scontrol", ["show", "config"])?;
+        Limits::parse(&output).ok_or_else(|| SlurmError::Output {
             command: "scontrol show config",
-            said: said.lines().next().unwrap_or_default().to_string(),
+            output: output.lines().next().unwrap_or_default().to_string(),
             expected: "a line MaxArraySize = N",
         })
     }
@@ -145,24 +147,24 @@ impl Limits {
 /// One line of the queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Queued {
-    /// The job, of an array the array's.
+    /// The job; for a task of an array the array's job.
     pub(super) job: u64,
-    /// How many tasks the line stands for.
+    /// The number of tasks that the line stands for.
     pub(super) tasks: usize,
     pub(super) state: String,
-    /// Why it waits.
+    /// Slurm's reason for the wait.
     pub(super) reason: String,
 }
 
-/// What of jobs with this name is in the queue.
+/// Returns the queue's lines of jobs with this name.
 pub(super) fn queue(name: &str) -> Result<Vec<Queued>, SlurmError> {
-    let said = run("squeue", ["-h", "-n", name, "-o", "%F|%K|%T|%r"])?;
-    let lines = said.lines().filter(|line| !line.trim().is_empty());
+    let output = run("squeue", ["-h", "-n", name, "-o", "%F|%K|%T|%r"])?;
+    let lines = output.lines().filter(|line| !line.trim().is_empty());
     lines
         .map(|line| {
-            parse_queued(line).ok_or_else(|| SlurmError::Answer {
+            parse_queued(line).ok_or_else(|| SlurmError::Output {
                 command: "squeue",
-                said: line.to_string(),
+                output: line.to_string(),
                 expected: "job|tasks|state|reason",
             })
         })
@@ -176,7 +178,7 @@ fn parse_queued(line: &str) -> Option<Queued> {
     Some(Queued { job, tasks, state: fields.next()?.to_string(), reason: fields.next()?.to_string() })
 }
 
-/// How many indices `0-3,7,9-20:2%4` has; 1 for what is no array.
+/// Counts the indices of a range such as `0-3,7,9-20:2%4`; returns 1 for a job that is no array.
 fn count_indices(text: &str) -> usize {
     let list = text.trim().trim_matches(['[', ']']);
     let list = list.split_once('%').map_or(list, |(list, _)| list);
@@ -189,7 +191,7 @@ fn count_indices(text: &str) -> usize {
     list.split(',').map(count).sum::<Option<usize>>().unwrap_or(1)
 }
 
-/// The partitions there are.
+/// Returns the names of the site's partitions.
 pub(super) fn partitions() -> Result<Vec<String>, SlurmError> {
     let mut names: Vec<String> = run("sinfo", ["-h", "-o", "%R"])?.lines().map(|l| l.trim().to_string()).collect();
     names.sort();
@@ -221,14 +223,14 @@ mod tests {
     }
 
     #[test]
-    fn complaints_lose_the_name_of_the_command() {
+    fn error_messages_lose_the_name_of_the_command() {
         let stderr = "sbatch: error: invalid partition specified: x\nsbatch: error: Batch job submission failed: no\n";
-        assert_eq!(said("sbatch", stderr), "invalid partition specified: x; Batch job submission failed: no");
-        assert_eq!(said("sbatch", "\n"), "it gives no reason");
+        assert_eq!(error_message("sbatch", stderr), "invalid partition specified: x; Batch job submission failed: no");
+        assert_eq!(error_message("sbatch", "\n"), "it gives no reason");
     }
 
     #[test]
-    fn a_command_that_is_not_there_is_said() {
+    fn a_missing_command_is_reported() {
         let error = run("no-such-command-of-slurm", ["x"]).unwrap_err();
         assert!(error.to_string().starts_with("there is no no-such-command-of-slurm here"), "{error}");
         assert!(error.is_environment());

@@ -1,4 +1,4 @@
-//! What the experiments share: a site, its jobs, runs on it, and what each run charges.
+//! The testbed of these experiments: a workload on a cluster's machines, simulated runs, and the charges of each run.
 
 use std::sync::Arc;
 
@@ -11,25 +11,25 @@ use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
 use crate::{ReproduceError, Settings};
 
-/// Past use counts half after so long: as in the authors' simulator.
+/// The half-life of past use, as in the authors' simulator.
 pub(super) const HALF_LIFE: Span = Span::from_secs(72 * 3600);
 
-/// A group of machines: name, how many, what each has (`80`, `512Gi`), speed.
+/// A group of machines: name, number, capacity of each (`80`, `512Gi`), speed.
 pub(super) type Machines<'a> = (&'a str, u32, &'a [&'a str], &'a str);
 
-/// The two clusters of the log of CERIT-SC (server wagap): the machine file beside the log.
+/// The two clusters of the log of CERIT-SC (server wagap), from the machine file that accompanies the log.
 pub(super) const WAGAP: [Machines<'static>; 2] =
     [("zewura", 20, &["80", "529426432Ki"], "1"), ("zegox", 48, &["12", "94035968Ki"], "1")];
 
-/// Machines with these resources.
+/// Builds a cluster of these groups, with these resources.
 pub(super) fn cluster(resources: &[&str], groups: &[Machines<'_>]) -> Result<Cluster, ReproduceError> {
-    let stock = |text: &str| ResourceQuantity::parse(text).map_err(|e| ReproduceError::Setup(e.to_string()));
-    let group = |(name, count, has, speed): &Machines<'_>| {
+    let quantity = |text: &str| ResourceQuantity::parse(text).map_err(|e| ReproduceError::Setup(e.to_string()));
+    let group = |(name, count, capacity, speed): &Machines<'_>| {
         Ok(MachineGroup {
             name: (*name).into(),
             count: *count,
-            capacity: has.iter().map(|text| stock(text)).collect::<Result<_, ReproduceError>>()?,
-            speed: stock(speed)?.exact,
+            capacity: capacity.iter().map(|text| quantity(text)).collect::<Result<_, ReproduceError>>()?,
+            speed: quantity(speed)?.exact,
             properties: Vec::new(),
         })
     };
@@ -41,7 +41,7 @@ pub(super) fn cluster(resources: &[&str], groups: &[Machines<'_>]) -> Result<Clu
 }
 
 /// A workload on the machines of a cluster.
-pub(super) struct Ground {
+pub(super) struct Testbed {
     /// `generated log` or `trace`
     pub(super) name: &'static str,
     pub(super) workload: Arc<Workload>,
@@ -51,34 +51,39 @@ pub(super) struct Ground {
     cluster: Cluster,
 }
 
-/// How a run differs from another.
+/// The options in which runs differ.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Rules {
+pub(super) struct RunOptions {
     pub(super) policy: &'static str,
     pub(super) placement: Placement,
     pub(super) combine: Combine,
 }
 
-impl Rules {
-    pub(super) fn of(policy: &'static str) -> Rules {
-        Rules { policy, placement: Placement::default(), combine: Combine::default() }
+impl RunOptions {
+    pub(super) fn of(policy: &'static str) -> RunOptions {
+        RunOptions { policy, placement: Placement::default(), combine: Combine::default() }
     }
 }
 
-impl Ground {
-    pub(super) fn new(name: &'static str, workload: Arc<Workload>, cluster: Cluster) -> Result<Ground, ReproduceError> {
+impl Testbed {
+    pub(super) fn new(
+        name: &'static str,
+        workload: Arc<Workload>,
+        cluster: Cluster,
+    ) -> Result<Testbed, ReproduceError> {
         let site = Site::machines(&cluster, workload.resources()).map_err(|e| ReproduceError::Setup(e.to_string()))?;
         let (tasks, jobs) = (UserTasks::new(&workload), Jobs::new(&workload, &site));
-        Ok(Ground { name, workload, tasks, site, jobs, cluster })
+        Ok(Testbed { name, workload, tasks, site, jobs, cluster })
     }
 
-    /// A log like MetaCentrum's, generated, and the trace given, each on the machines of that log.
-    pub(super) fn metacentrum(settings: &Settings) -> Result<Vec<Ground>, ReproduceError> {
-        Ground::metacentrum_on(settings, &WAGAP)
+    /// Returns testbeds for a generated log like MetaCentrum's and for the trace of `settings`, if it has cpu and mem
+    /// alone; both on the machines of MetaCentrum's log.
+    pub(super) fn metacentrum(settings: &Settings) -> Result<Vec<Testbed>, ReproduceError> {
+        Testbed::metacentrum_on(settings, &WAGAP)
     }
 
-    /// The same on other machines.
-    pub(super) fn metacentrum_on(settings: &Settings, groups: &[Machines<'_>]) -> Result<Vec<Ground>, ReproduceError> {
+    /// Like [`Testbed::metacentrum`], on other machines.
+    pub(super) fn metacentrum_on(settings: &Settings, groups: &[Machines<'_>]) -> Result<Vec<Testbed>, ReproduceError> {
         // The log has 17,900 jobs of 75 users in 89 days; fewer jobs at the same rate.
         let tasks = settings.tasks.min(18_000);
         let options = GenerateOptions {
@@ -89,21 +94,21 @@ impl Ground {
             seed: settings.seed,
         };
         let generated = Arc::new(generate(&options)?.expanded());
-        let mut grounds = vec![Ground::new("generated log", generated, cluster(&["cpu", "mem"], groups)?)?];
+        let mut testbeds = vec![Testbed::new("generated log", generated, cluster(&["cpu", "mem"], groups)?)?];
         if let Some(trace) = &settings.trace {
             let has = |name: &str| trace.resources().iter().any(|r| r.name == name);
             if has("cpu") && has("mem") && trace.resources().len() == 2 {
-                grounds.push(Ground::new("trace", Arc::clone(trace), cluster(&["cpu", "mem"], groups)?)?);
+                testbeds.push(Testbed::new("trace", Arc::clone(trace), cluster(&["cpu", "mem"], groups)?)?);
             }
         }
-        Ok(grounds)
+        Ok(testbeds)
     }
 
-    /// In words.
+    /// Describes the size of the testbed.
     pub(super) fn about(&self) -> String {
-        let refused = (0..self.workload.len()).filter(|row| self.jobs.rejection(*row).is_some()).count();
+        let rejected = (0..self.workload.len()).filter(|row| self.jobs.rejection(*row).is_some()).count();
         format!(
-            "{}: {} jobs of {} users on {} machines; {refused} fit on none",
+            "{}: {} jobs of {} users on {} machines; {rejected} fit on no machine",
             self.name,
             self.workload.len(),
             self.workload.users().len(),
@@ -116,21 +121,21 @@ impl Ground {
             .map_err(|e| ReproduceError::Setup(e.to_string()))
     }
 
-    /// Who goes first by `rules`, with EASY backfilling, all users entitled to the same.
-    pub(super) fn run(&self, rules: Rules) -> Result<Simulated, ReproduceError> {
+    /// Simulates the workload with EASY backfilling and equal shares for all users.
+    pub(super) fn run(&self, run: RunOptions) -> Result<Simulated, ReproduceError> {
         let weights = Weights::equal(self.workload.users().len());
         let decay = Decay::from_half_life(HALF_LIFE).map_err(|e| ReproduceError::Setup(e.to_string()))?;
-        let equivalents = self.prices(rules.combine)?;
+        let equivalents = self.prices(run.combine)?;
         let inputs = PolicyInputs::new(weights);
         let context = inputs.context(&self.workload, self.site.total(), Some(&equivalents), Some(decay));
-        let policy = inputs.registry.build(rules.policy, &context);
+        let policy = inputs.registry.build(run.policy, &context);
         let mut policy = policy.map_err(|e| ReproduceError::Setup(e.to_string()))?;
-        let options = JobOptions { placement: rules.placement, backfill: Backfill::Easy, ..JobOptions::default() };
+        let options = JobOptions { placement: run.placement, backfill: Backfill::Easy, ..JobOptions::default() };
         let on = ReplayOn::Site { site: &self.site, jobs: &self.jobs, options };
         Ok(replay(&self.workload, &self.tasks, on, policy.as_mut(), &Progress::default())?)
     }
 
-    /// The kind of a machine: its group.
+    /// Returns the index of a machine's group.
     pub(super) fn kind_of(&self, machine: u32) -> usize {
         let mut first = 0;
         let is_in = |count: u32| {
@@ -140,28 +145,28 @@ impl Ground {
         self.cluster.groups.iter().map(|g| g.count).position(is_in).unwrap_or(0)
     }
 
-    /// What a chunk of a row holds, in units.
+    /// Returns the amounts of one chunk of a row, in units.
     pub(super) fn chunk(&self, row: usize) -> Vec<Rational> {
         let copies = u64::from(self.jobs.chunks(row).max(1));
         let amounts = self.workload.amounts(row).iter().zip(self.workload.resources());
         amounts.map(|(a, resource)| resource.exact(Amount(a.0.div_ceil(copies)))).collect()
     }
 
-    /// Least processor equivalents of each row, over all chunks; 0 of those that fit nowhere.
+    /// Returns the minimum processor equivalents of each row, over all its chunks; 0 if it fits on no machine.
     pub(super) fn equivalents(&self, combine: Combine) -> Result<Vec<f64>, ReproduceError> {
         let processors = TaskProcessors::on_machines(&self.workload, &self.cluster, &self.jobs, combine)
             .ok_or_else(|| ReproduceError::Setup("no resource is processors".into()))?;
         Ok((0..self.workload.len()).map(|row| processors.equivalent(row)).collect())
     }
 
-    /// The processors of each row.
+    /// Returns the processors of each row.
     pub(super) fn processors(&self) -> Vec<f64> {
         let cpu = self.workload.resources().iter().position(|r| r.name == "cpu").unwrap_or(0);
         let resource = &self.workload.resources()[cpu];
         (0..self.workload.len()).map(|row| resource.value(self.workload.amounts(row)[cpu])).collect()
     }
 
-    /// By user: the sum over what ran of `rate` times seconds.
+    /// Returns by user the sum of `rate` times run time in seconds, over the rows that ran.
     pub(super) fn by_user(&self, run: &Simulated, rate: &[f64]) -> Vec<f64> {
         let columns = self.workload.columns();
         let mut sums = vec![0.0; self.workload.users().len()];
@@ -171,7 +176,7 @@ impl Ground {
         sums
     }
 
-    /// By user: how long its jobs ran between two instants, in seconds, several at once counted each; at speed 1.
+    /// Returns by user the sum of its jobs' run times between two instants, in seconds, at speed 1.
     pub(super) fn held_seconds(&self, run: &Simulated, [from, to]: [f64; 2]) -> Vec<f64> {
         let columns = self.workload.columns();
         let mut seconds = vec![0.0; self.workload.users().len()];
@@ -183,7 +188,7 @@ impl Ground {
         seconds
     }
 
-    /// By user: how long its jobs waited on average, in seconds.
+    /// Returns by user the mean wait of its jobs, in seconds; `None` if no job started.
     pub(super) fn mean_waits(&self, run: &Simulated) -> Vec<Option<f64>> {
         let columns = self.workload.columns();
         let mut sums = vec![(0.0, 0u64); self.workload.users().len()];
@@ -196,13 +201,13 @@ impl Ground {
     }
 }
 
-/// What to say where there is no trace, or none with cpu and mem alone.
-pub(super) fn skipped(settings: &Settings, grounds: &[Ground]) -> Option<String> {
+/// Returns the note that reports a missing or unsuitable trace, if so.
+pub(super) fn skipped(settings: &Settings, testbeds: &[Testbed]) -> Option<String> {
     if settings.trace.is_some() {
-        let other = "on the log given: skipped, since it has not just cpu and mem";
-        return (grounds.len() == 1).then(|| other.into());
+        let other = "on the log of --data: skipped, because its resources are not exactly cpu and mem";
+        return (testbeds.len() == 1).then(|| other.into());
     }
-    let none = "on a real log: skipped, since none was given (--data LOG; MetaCentrum's needs --relaxed \
-                --swf-memory-unit B --swf-memory-per node)";
-    Some(none.into())
+    let missing = "on a real log: skipped, because none was given (--data LOG; MetaCentrum's needs --relaxed \
+                   --swf-memory-unit B --swf-memory-per node)";
+    Some(missing.into())
 }

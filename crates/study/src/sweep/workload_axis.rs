@@ -1,4 +1,4 @@
-//! The workloads of a sweep: where they come from, how large they are, how they are loaded.
+//! The axis of workloads of a sweep: reads it from the grid, estimates sizes, and loads workloads.
 
 use std::fs;
 use std::io;
@@ -15,10 +15,10 @@ use evenhand_workload::import::{Format, ImportOptions, MemoryPer, MemoryUnit, im
 use evenhand_workload::store::{self, StoreError};
 
 use crate::sweep::grid::{axis, distinct, file};
-use crate::sweep::runner::Problem;
+use crate::sweep::run_point::Problem;
 
-/// Changes when the same file or the same parameters give another workload, so that older results are not taken for
-/// new ones.
+/// The version of readers and generators; changes when the same file or parameters give another workload, so that older
+/// results become invalid.
 const READING: &str = "workloads 1";
 
 /// One workload of the grid.
@@ -26,32 +26,32 @@ const READING: &str = "workloads 1";
 pub enum WorkloadAxis {
     /// A stored workload, or a trace in a format that can be imported.
     File {
-        /// As written.
+        /// The path as written in the grid.
         name: String,
-        /// As found.
+        /// The resolved path.
         path: PathBuf,
-        /// How a trace is read.
+        /// The options of the import of a trace.
         options: Box<ImportOptions>,
     },
-    /// Made when needed.
+    /// A workload that is generated when needed.
     Generated(GenerateOptions),
 }
 
-/// How many tasks a workload has, as far as that is known before it is loaded.
+/// The number of tasks of a workload, as far as it is known before loading.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Size {
-    /// How many.
+    /// The number of tasks.
     pub tasks: u64,
-    /// Whether that is known, or guessed from the size of a text.
+    /// Whether the number is known; otherwise it is estimated from the size of a file.
     pub exact: bool,
 }
 
-/// A line of a trace has at least about so many bytes, plain and packed: a guess that errs on the side of many tasks.
+/// Low estimates of the bytes of a trace's line, plain and compressed, so that the number of tasks is not underestimated.
 const LINE_BYTES: u64 = 40;
 const PACKED_LINE_BYTES: u64 = 8;
 
 impl WorkloadAxis {
-    /// What results call it: the file as written, or what it was made to look like.
+    /// Returns the name in results: the file as written, or the parameters of the generator.
     pub fn name(&self) -> String {
         match self {
             WorkloadAxis::File { name, .. } => name.clone(),
@@ -61,7 +61,7 @@ impl WorkloadAxis {
         }
     }
 
-    /// The seed it is generated from.
+    /// Returns the seed of a generated workload.
     pub fn seed(&self) -> Option<u64> {
         match self {
             WorkloadAxis::File { .. } => None,
@@ -69,7 +69,7 @@ impl WorkloadAxis {
         }
     }
 
-    /// Digest of what it is made from: all bytes of the file, or the parameters.
+    /// Returns the digest of its source: all bytes of the file, or the parameters of the generator.
     pub(crate) fn digest(&self) -> io::Result<String> {
         let mut d = Digest::new();
         d.text(READING);
@@ -101,7 +101,10 @@ impl WorkloadAxis {
         Ok(d.hex())
     }
 
-    /// How large it is, without loading it.
+    /// Returns its size without loading it.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read.
     pub fn size(&self) -> io::Result<Size> {
         match self {
             WorkloadAxis::Generated(g) => Ok(Size { tasks: g.tasks, exact: true }),
@@ -120,7 +123,7 @@ impl WorkloadAxis {
         }
     }
 
-    /// Loads it, with its users in the accounts of a file if there is one, and makes it ready for runs.
+    /// Loads it, with its users in the accounts of a file if there is one, and prepares it for runs.
     pub(crate) fn load(&self, accounts: Option<&Path>, threads: Option<NonZeroUsize>) -> Result<Prepared, Problem> {
         let workload = self.read(threads)?;
         let Some(path) = accounts else { return Ok(Prepared::new(workload)) };
@@ -148,7 +151,7 @@ impl WorkloadAxis {
     }
 }
 
-/// The file, or the files of a folder by name.
+/// Returns the file, or the files of a folder ordered by name.
 fn parts(path: &Path) -> io::Result<Vec<PathBuf>> {
     if !fs::metadata(path)?.is_dir() {
         return Ok(vec![path.to_path_buf()]);
@@ -168,7 +171,7 @@ const FILE_FIELDS: [&str; 7] =
     ["file", "from", "lenient", "relaxed", "swf-memory-unit", "swf-memory-per", "csv-columns"];
 const GENERATE_FIELDS: [&str; 5] = ["like", "tasks", "users", "days", "seeds"];
 
-/// The axis of workloads.
+/// Reads the axis of workloads.
 pub(crate) fn read_workloads(root: &Table<'_>, base: &Path, seed: u64) -> Result<Vec<WorkloadAxis>, DocumentError> {
     let mut workloads = match axis(root, "workload")? {
         Some(nodes) => distinct(nodes, |node| trace(node, base), WorkloadAxis::name)?,
@@ -217,12 +220,12 @@ fn named<T: FromStr<Err: std::fmt::Display>>(table: &Table<'_>, key: &str) -> Re
     node.text()?.parse().map(Some).map_err(|e: T::Err| node.error(e.to_string()))
 }
 
-/// One for each seed.
+/// Reads the options of a generated workload, once for each seed.
 fn generated(node: &Node<'_>, seed: u64) -> Result<Vec<GenerateOptions>, DocumentError> {
     let table = node.table()?;
     table.deny_unknown(&GENERATE_FIELDS)?;
-    let whole = |key: &str, default: u64, least: u64, most: u64| match table.get(key) {
-        Some(node) => whole_number(&node, least, most),
+    let whole = |key: &str, default: u64, low: u64, high: u64| match table.get(key) {
+        Some(node) => whole_number(&node, low, high),
         None => Ok(default),
     };
     // The defaults of `evenhand workload generate`.
@@ -247,9 +250,9 @@ fn generated(node: &Node<'_>, seed: u64) -> Result<Vec<GenerateOptions>, Documen
     Ok(seeds.into_iter().map(|seed| GenerateOptions { model: like, tasks, users, days, seed }).collect())
 }
 
-fn whole_number(node: &Node<'_>, least: u64, most: u64) -> Result<u64, DocumentError> {
+fn whole_number(node: &Node<'_>, low: u64, high: u64) -> Result<u64, DocumentError> {
     let text = node.written()?;
-    let number = text.parse().ok().filter(|n| (least..=most).contains(n));
-    let range = if most == u64::MAX { format!("{least} or more") } else { format!("{least} to {most}") };
+    let number = text.parse().ok().filter(|n| (low..=high).contains(n));
+    let range = if high == u64::MAX { format!("{low} or more") } else { format!("{low} to {high}") };
     number.ok_or_else(|| node.error(format!("found {text}, expected a whole number, {range}")))
 }

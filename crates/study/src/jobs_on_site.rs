@@ -1,4 +1,4 @@
-//! Runs of jobs: on machines, or on a pool with backfilling.
+//! The jobs of a workload on a site (machines, or a pool with backfilling), and the records of their runs.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,25 +14,25 @@ use crate::digest::Digest;
 use crate::record::PerResource;
 use crate::replay::ReplayOn;
 
-/// Changes when the same inputs give other results, or more of them.
+/// The version of the simulation; changes when the same inputs give other or more results.
 const SIMULATION: &str = "jobs 2";
 
-/// How jobs are put on machines, and which may start before others.
+/// The rules for the placement of jobs on machines, and for backfilling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobRules {
-    /// Where on a cluster of machines a chunk is put.
+    /// The rule that chooses the machine of a chunk.
     pub placement: Placement,
-    /// Who may start before the head of the queue.
+    /// The rule for jobs that start before the head of the queue.
     pub backfill: Backfill,
 }
 
 impl JobRules {
-    /// The name of the kind of backfilling.
+    /// Returns the name of the kind of backfilling.
     pub fn backfill_name(self) -> &'static str {
         BACKFILLS.iter().find(|(_, b)| *b == self.backfill).map_or("", |(name, _)| name)
     }
 
-    /// The name of the placement rule.
+    /// Returns the name of the placement rule.
     pub fn placement_name(self) -> &'static str {
         PLACEMENTS.iter().find(|(_, p)| *p == self.placement).map_or("", |(name, _)| name)
     }
@@ -48,14 +48,15 @@ pub(crate) struct OnSite {
 }
 
 impl OnSite {
-    /// On the machines of a cluster.
+    /// Places a workload's jobs on the machines of a cluster.
     pub(crate) fn machines(cluster: &Cluster, workload: &Workload, rules: JobRules) -> Result<Arc<OnSite>, SiteError> {
         let site = Site::machines(cluster, workload.resources())?;
         let jobs = Jobs::new(workload, &site);
         Ok(Arc::new(OnSite { site, jobs, rules, cluster: Some(cluster.clone()) }))
     }
 
-    /// On a pool with backfilling; `None` without: the simulation of the pool does that.
+    /// Places a workload's jobs on a pool with backfilling. Returns `None` without backfilling, which the simulation of
+    /// the pool handles.
     pub(crate) fn pool(capacity: &Capacity, workload: &Workload, rules: JobRules) -> Option<Arc<OnSite>> {
         let site = (rules.backfill != Backfill::None).then(|| Site::pool(capacity))?;
         let jobs = Jobs::new(workload, &site);
@@ -67,7 +68,7 @@ impl OnSite {
         JobOptions { placement, backfill, blocking: pool.blocking, until: pool.until }
     }
 
-    /// Adds what a run on this site depends on.
+    /// Adds the inputs of a run on this site to a digest.
     pub(crate) fn digest(&self, digest: &mut Digest) {
         digest.text(SIMULATION).text(self.rules.backfill_name());
         if let Some(cluster) = &self.cluster {
@@ -76,7 +77,7 @@ impl OnSite {
         }
     }
 
-    /// Returns what was assumed about wall times, if backfilling uses them.
+    /// Returns a note on assumed wall times, if backfilling uses them.
     pub(crate) fn note(&self) -> Option<String> {
         let (unasked, overran) = (self.jobs.without_request, self.jobs.exceeded_request);
         if self.rules.backfill == Backfill::None || unasked + overran == 0 {
@@ -92,7 +93,7 @@ impl OnSite {
         Some(format!("Backfilling takes the run time as the estimate of {}", assumed.join(" and of ")))
     }
 
-    /// Returns what a run measured beside waits.
+    /// Records a run's measurements other than waits.
     pub(crate) fn record(&self, workload: &Workload, tasks: &UserTasks, run: &Simulated) -> JobsRecord {
         let span = run.end - workload.columns().submit.first().copied().unwrap_or_default();
         let mut record = JobsRecord {
@@ -111,23 +112,23 @@ impl OnSite {
             }
         }
         for (user, name) in workload.users().iter().enumerate() {
-            let mut why: BTreeMap<Rejection, u64> = BTreeMap::new();
+            let mut reasons: BTreeMap<Rejection, u64> = BTreeMap::new();
             for &row in tasks.of(UserId(user as u32)) {
                 let submitted = workload.columns().submit[row as usize] <= run.end;
-                if let Some(refusal) = run.rejections[row as usize].filter(|_| submitted) {
-                    *why.entry(refusal).or_default() += 1;
+                if let Some(rejection) = run.rejections[row as usize].filter(|_| submitted) {
+                    *reasons.entry(rejection).or_default() += 1;
                 }
             }
-            for (refusal, jobs) in why {
-                let why = refusal.describe(workload.resources());
-                record.refused.push(RefusedRecord { user: name.clone(), why, jobs });
+            for (rejection, jobs) in reasons {
+                let why = rejection.describe(workload.resources());
+                record.refused.push(RejectedJobsRecord { user: name.clone(), why, jobs });
             }
         }
         record
     }
 }
 
-/// Returns where a run is replayed: on a site, or on the pool where there is none.
+/// Returns the system on which a run is replayed: the site, or otherwise the pool.
 pub(crate) fn replay_on<'a>(on_site: Option<&'a OnSite>, capacity: &'a Capacity, options: PoolOptions) -> ReplayOn<'a> {
     match on_site {
         None => ReplayOn::Pool { capacity, options },
@@ -135,24 +136,24 @@ pub(crate) fn replay_on<'a>(on_site: Option<&'a OnSite>, capacity: &'a Capacity,
     }
 }
 
-/// Measurements of a run of jobs beside waits.
+/// Measurements of a run of jobs other than waits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobsRecord {
-    /// Who could start before the head: `none`, `easy` or `conservative`.
+    /// The kind of backfilling: `none`, `easy` or `conservative`.
     pub backfill: String,
-    /// Where chunks were put; absent on a pool.
+    /// The placement rule; absent on a pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<String>,
-    /// Jobs that asked for no wall time: their run time stood for it.
+    /// Jobs without a requested wall time; their run time was used as the request.
     pub unasked: u64,
-    /// Jobs that ran longer than they asked: their run time stood for what they asked.
+    /// Jobs that ran longer than their requested wall time; their run time was used as the request.
     pub overran: u64,
     /// The groups of machines; none on a pool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupRecord>,
-    /// Refused jobs by user and reason.
+    /// Rejected jobs by user and reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub refused: Vec<RefusedRecord>,
+    pub refused: Vec<RejectedJobsRecord>,
 }
 
 /// A group of machines.
@@ -162,17 +163,17 @@ pub struct GroupRecord {
     pub name: String,
     /// How many machines it has.
     pub machines: u32,
-    /// Time mean of what was held over what there is, from the first submission to the end.
+    /// The time mean of the resources in use divided by the capacity, from the first submission to the end.
     pub utilization: PerResource,
 }
 
-/// Jobs of a user that could never run.
+/// A user's jobs that were rejected because they could never run.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct RefusedRecord {
+pub struct RejectedJobsRecord {
     /// The user's name.
     pub user: String,
-    /// Why.
+    /// The reason.
     pub why: String,
-    /// How many.
+    /// The number of jobs.
     pub jobs: u64,
 }

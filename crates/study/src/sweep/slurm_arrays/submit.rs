@@ -1,4 +1,4 @@
-//! Submitting, and what a submitted task does.
+//! Submits job arrays, and runs the chunk of a submitted task.
 
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -7,49 +7,49 @@ use crate::Digest;
 use evenhand_policies::Registry;
 use serde::{Deserialize, Serialize};
 
-use super::command::{Limits, partitions, queue, run};
-use super::{Options, SlurmError, quoted, script};
-use crate::sweep::chunks::{ArrayPlan, Chunk, arrays, chunks};
-use crate::sweep::folder::{Folder, SweepError};
+use super::commands::{Limits, partitions, queue, run};
+use super::{Options, SlurmError, quoted, scripts};
+use crate::sweep::array_chunks::{ArrayPlan, Chunk, arrays, chunks};
 use crate::sweep::grid::Grid;
 use crate::sweep::local;
-use crate::sweep::memory::Need;
+use crate::sweep::memory_budget::MemoryNeed;
 use crate::sweep::point::Point;
-use crate::sweep::runner::{PointFailure, Watch};
+use crate::sweep::run_point::{PointFailure, Watch};
+use crate::sweep::sweep_folder::{Folder, SweepError};
 
 const SUBMISSION: &str = "slurm/submission.json";
 const TASK: &str = "task.sh";
 const GATHER: &str = "gather.sh";
-/// What a process takes that simulates nothing.
+/// The memory of a process without a simulation.
 const PROCESS_BYTES: u64 = 64 << 20;
 const GATHER_MEMORY: &str = "512M";
 
-/// What was submitted.
+/// The record of a submission.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submission {
-    /// What all its jobs are called.
+    /// The name of all its jobs.
     pub name: String,
-    /// The job of each array, and its place among the chunks.
-    pub arrays: Vec<Submitted>,
-    /// The job that gathers.
+    /// The job of each array, and its range of chunks.
+    pub arrays: Vec<SubmittedArray>,
+    /// The job that gathers the results.
     pub gather: Option<u64>,
     /// The points of each chunk.
     pub chunks: Vec<Chunk>,
 }
 
-/// One array.
+/// A submitted array.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Submitted {
-    /// Slurm's number.
+pub struct SubmittedArray {
+    /// Slurm's job number.
     pub job: u64,
     /// The chunk of its task 0.
     pub first: usize,
-    /// How many tasks it has.
+    /// The number of its tasks.
     pub tasks: usize,
 }
 
 impl Submission {
-    /// What was submitted last from this folder; `None` if nothing was.
+    /// Reads the record of the last submission from this folder; `None` if there was none.
     pub(super) fn read(folder: &Folder) -> Result<Option<Submission>, SweepError> {
         let path = folder.dir().join(SUBMISSION);
         if !path.exists() {
@@ -59,12 +59,12 @@ impl Submission {
         serde_json::from_slice(&text).map(Some).map_err(|e| SweepError::Plan { path, reason: e.to_string() })
     }
 
-    /// Every job, the one that gathers last.
+    /// Returns all jobs; the one that gathers the results is last.
     pub fn jobs(&self) -> Vec<u64> {
         self.arrays.iter().map(|a| a.job).chain(self.gather).collect()
     }
 
-    /// The task that runs a point, and where it writes what it has to say.
+    /// Returns the task that runs a point, and the path of its log in the folder.
     pub(super) fn task_of(&self, point: usize) -> Option<(String, PathBuf)> {
         let chunk = self.chunks.iter().position(|chunk| chunk.contains(&point))?;
         let array = self.arrays.iter().find(|a| (a.first..a.first + a.tasks).contains(&chunk))?;
@@ -74,18 +74,18 @@ impl Submission {
     }
 }
 
-/// What the jobs of a folder are called: the same for each submission, so that those of an earlier one are found.
+/// Returns the name of a folder's jobs: the same for each submission, so that jobs of an earlier one are found.
 pub(super) fn name_of(folder: &Folder) -> String {
     let mut d = Digest::new();
     d.text(&folder.dir().to_string_lossy());
     format!("evenhand-{}", &d.hex()[..12])
 }
 
-/// Nothing, if no job of this folder is in the queue.
+/// Checks that no job of this folder is in the queue.
 ///
 /// # Errors
-/// If one is, or Slurm cannot be asked.
-pub fn refuse_under_way(folder: &Folder) -> Result<(), SlurmError> {
+/// Returns an error if a job is in the queue, or if Slurm cannot be queried.
+pub fn ensure_not_queued(folder: &Folder) -> Result<(), SlurmError> {
     let mut jobs: Vec<u64> = queue(&name_of(folder))?.iter().map(|q| q.job).collect();
     jobs.sort_unstable();
     jobs.dedup();
@@ -96,12 +96,13 @@ pub fn refuse_under_way(folder: &Folder) -> Result<(), SlurmError> {
     Err(SlurmError::UnderWay { jobs, dir: quoted(&folder.dir().to_string_lossy()) })
 }
 
-/// Submits what the folder does not hold yet: arrays, and after them a job that gathers. `None` if nothing is
-/// missing. The folder's plan is what they run: it must not change while they are [under way](refuse_under_way).
+/// Submits arrays for the points whose results are missing, and a final job that gathers the results. Returns `None` if
+/// nothing is missing. The jobs run the folder's plan, so it must not change while they are
+/// [in the queue](ensure_not_queued).
 ///
 /// # Errors
-/// If a workload cannot be looked at, the folder cannot be written, or Slurm
-/// refuses; then what was submitted before is cancelled.
+/// Returns an error if the size of a workload cannot be read, the folder cannot be written, or Slurm refuses; arrays
+/// submitted before the error are cancelled.
 pub fn submit(
     grid: &Grid,
     points: &[Point],
@@ -115,14 +116,14 @@ pub fn submit(
         return Ok(None);
     }
     let tasks = local::sizes(grid, &pending)?;
-    let limits = Limits::ask()?;
+    let limits = Limits::query()?;
     let chunks =
         chunks(&pending.iter().map(|p| (p.number, p.workload, tasks[&p.workload])).collect::<Vec<_>>(), options.chunk);
     let plans = arrays(chunks.len(), limits.max_array_size, limits.max_array_tasks);
     if plans.is_empty() {
         return Err(SlurmError::NoArrays(limits.max_array_size));
     }
-    let need = tasks.values().map(|t| Need::of_tasks(*t).least()).max().unwrap_or(0);
+    let need = tasks.values().map(|t| MemoryNeed::of_tasks(*t).minimum()).max().unwrap_or(0);
     let memory = match options.memory {
         Some(0) => None,
         Some(bytes) => Some(bytes),
@@ -132,14 +133,14 @@ pub fn submit(
     let mut submission = Submission { name: name_of(folder), chunks, ..Submission::default() };
     folder.write_json(SUBMISSION, &submission)?;
     let submitted = submit_all(folder, options, memory, &plans, &mut submission);
-    // Written also when it failed half-way: then it says what there was to cancel.
+    // Written also after a failure, as a record of the jobs that had to be cancelled.
     folder.write_json(SUBMISSION, &submission)?;
     match submitted {
         Ok(()) => Ok(Some(submission)),
         Err(error) => {
             let jobs: Vec<String> = submission.jobs().iter().map(u64::to_string).collect();
             if !jobs.is_empty() {
-                // The first refusal is what is to be said.
+                // Only the first error is reported.
                 let _ = run("scancel", jobs);
             }
             Err(error)
@@ -164,11 +165,11 @@ fn submit_all(
         arguments.push(path_below(folder, TASK)?);
         arguments.push(plan.first.to_string());
         let job = sbatch(&arguments, options)?;
-        submission.arrays.push(Submitted { job, first: plan.first, tasks: plan.tasks });
+        submission.arrays.push(SubmittedArray { job, first: plan.first, tasks: plan.tasks });
     }
     let after: Vec<String> = submission.arrays.iter().map(|a| a.job.to_string()).collect();
     let mut arguments = common(folder, options, &submission.name);
-    // Also after failures: then it names what is missing.
+    // `afterany`: it also runs after failures, and reports the missing points.
     arguments.push(format!("--dependency=afterany:{}", after.join(":")));
     if memory.is_some() {
         arguments.push(format!("--mem={GATHER_MEMORY}"));
@@ -189,7 +190,7 @@ fn common(folder: &Folder, options: &Options, name: &str) -> Vec<String> {
     arguments
 }
 
-/// Where a job writes what it has to say. Two percent signs stand for one that is the folder's own.
+/// Returns the option for a job's log. In Slurm's format a percent sign of the folder's path is doubled.
 fn log(folder: &Folder, name: &str) -> String {
     let dir = folder.dir().display().to_string().replace('%', "%%");
     format!("--output={dir}/slurm/logs/{name}.log")
@@ -197,13 +198,13 @@ fn log(folder: &Folder, name: &str) -> String {
 
 fn sbatch(arguments: &[String], options: &Options) -> Result<u64, SlurmError> {
     match run("sbatch", arguments) {
-        Ok(said) => {
+        Ok(output) => {
             // job, or job;cluster
-            let number = said.trim().split(';').next().and_then(|job| job.parse().ok());
-            number.ok_or(SlurmError::Answer { command: "sbatch", said, expected: "a job number" })
+            let number = output.trim().split(';').next().and_then(|job| job.parse().ok());
+            number.ok_or(SlurmError::Output { command: "sbatch", output, expected: "a job number" })
         }
-        Err(SlurmError::Refused { said, .. })
-            if options.partition.is_some() && said.to_lowercase().contains("invalid partition") =>
+        Err(SlurmError::Refused { message, .. })
+            if options.partition.is_some() && message.to_lowercase().contains("invalid partition") =>
         {
             let found = options.partition.clone().unwrap_or_default();
             Err(SlurmError::Partition { found, known: partitions()?.join(", ") })
@@ -227,7 +228,8 @@ fn not_text(path: &Path) -> SweepError {
 fn write_scripts(folder: &Folder, program: &Path) -> Result<(), SweepError> {
     let logs = folder.dir().join("slurm/logs");
     std::fs::create_dir_all(&logs).map_err(|source| SweepError::Write { path: logs, source })?;
-    for (name, script) in [(TASK, script::task(program, folder.dir())), (GATHER, script::gather(program, folder.dir()))]
+    for (name, script) in
+        [(TASK, scripts::task(program, folder.dir())), (GATHER, scripts::gather(program, folder.dir()))]
     {
         let script = script.ok_or_else(|| not_text(folder.dir()))?;
         folder.write(&format!("slurm/{name}"), script.as_bytes())?;
@@ -235,10 +237,11 @@ fn write_scripts(folder: &Folder, program: &Path) -> Result<(), SweepError> {
     Ok(())
 }
 
-/// What a task of an array does: runs the points of one chunk that have no result yet.
+/// Runs the points of one chunk that have no result yet: the work of an array's task.
 ///
 /// # Errors
-/// If the folder does not hold that chunk, a file of the grid was changed since, or a result cannot be written.
+/// Returns an error if the folder does not hold that chunk, a file of the grid has changed since, or a result cannot be
+/// written.
 pub fn run_chunk(
     folder: &Folder,
     registry: &Registry,
@@ -247,19 +250,19 @@ pub fn run_chunk(
     watch: &Watch,
 ) -> Result<Vec<PointFailure>, SweepError> {
     let (grid, points, digests) = folder.planned(registry)?;
-    let wrong = |reason: String| SweepError::Plan { path: folder.dir().join(SUBMISSION), reason };
-    let submission = Submission::read(folder)?.ok_or_else(|| wrong("nothing was submitted".into()))?;
+    let error = |reason: String| SweepError::Plan { path: folder.dir().join(SUBMISSION), reason };
+    let submission = Submission::read(folder)?.ok_or_else(|| error("nothing was submitted".into()))?;
     let numbers = submission
         .chunks
         .get(chunk)
-        .ok_or_else(|| wrong(format!("it has {} chunks, and no {chunk}", submission.chunks.len())))?;
+        .ok_or_else(|| error(format!("it has {} chunks, and no {chunk}", submission.chunks.len())))?;
     for &number in numbers {
-        let point = points.get(number).ok_or_else(|| wrong(format!("there is no point {number}")))?;
+        let point = points.get(number).ok_or_else(|| error(format!("there is no point {number}")))?;
         let now = grid.digest(point).map_err(|(path, source)| SweepError::Read { path, source })?;
         if now != digests[number] {
             let reason =
                 format!("a file of point {number} ({}) was changed since it was planned", point.describe(&grid));
-            return Err(SweepError::Plan { path: folder.dir().join(crate::sweep::folder::PLAN), reason });
+            return Err(SweepError::Plan { path: folder.dir().join(crate::sweep::sweep_folder::PLAN), reason });
         }
     }
     let options = local::Options { threads, memory: u64::MAX };
@@ -271,9 +274,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_point_is_found_in_its_array() {
+    fn the_task_of_a_point_is_found_through_chunk_and_array() {
         let submission = Submission {
-            arrays: vec![Submitted { job: 7, first: 0, tasks: 2 }, Submitted { job: 9, first: 2, tasks: 1 }],
+            arrays: vec![SubmittedArray { job: 7, first: 0, tasks: 2 }, SubmittedArray { job: 9, first: 2, tasks: 1 }],
             chunks: vec![vec![0, 1], vec![4], vec![5, 6]],
             gather: Some(10),
             ..Submission::default()

@@ -1,4 +1,4 @@
-//! What Figures 4 to 6 share: the paper's simulations, on a generated month and on a trace.
+//! The simulations of Figures 4 to 6, on a generated month and on a trace.
 
 use std::sync::{Arc, OnceLock};
 
@@ -18,22 +18,22 @@ use crate::{ReproduceError, Settings};
 pub(super) const CAPACITIES: [&str; 6] = ["0.5", "0.6", "0.7", "0.8", "0.9", "1.0"];
 /// delta = 1 - 10^-k a second for these k.
 pub(super) const EXPONENTS: [usize; 7] = [1, 2, 3, 4, 5, 6, 7];
-/// Where in the two the paper looks closer: half of R, delta = 1 - 10^-6.
+/// Indices of the cell that the paper discusses in detail: half of R, delta = 1 - 10^-6.
 pub(super) const HALF: usize = 0;
 pub(super) const BEST: usize = 5;
-/// Of the paper's month.
+/// The users and days of the paper's month.
 pub(super) const USERS: u32 = 627;
 const DAYS: f64 = 29.0;
 
 pub(super) const SETTING: &str = "The paper simulates the month of Google's trace of 2011: 32 million tasks of 627 users, \
      on pools of 50 to 100 % of R, the mean use of that month, under drf and sdrf with delta = 1 - 10^-1 to 1 - 10^-7 \
-     a second. That month is not ours to carry along, so a month is generated like it: 627 users, 29 days, --tasks of \
-     them; and what is stated is tried on the trace of --data, too. A run stops where the workload ends: at half of R \
-     the rest never starts. A wait is that of a started task. A task that does not fit stops all scheduling (Algorithm \
-     1). Key: the largest sum of share and commitment (Algorithm 1); the notes say what the other one (Eq. 5, and \
-     the authors' code) changes.";
+     a second. That month does not come with evenhand, so a similar month is generated: 627 users, 29 days, --tasks tasks. \
+     The statements are also tested on the trace of --data. A run stops where the workload ends: at half of R the \
+     remaining tasks never start. Waits are those of started tasks. A task that does not fit stops all scheduling \
+     (Algorithm 1). Key: the largest sum of share and commitment (Algorithm 1); the notes report the changes with the \
+     other key (Eq. 5, and the authors' code).";
 
-/// Which key sdrf has.
+/// The key by which sdrf orders users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Key {
     /// max (share + commitment): Algorithm 1.
@@ -68,7 +68,7 @@ impl Cell {
         self.capacity * (1 + 2 * EXPONENTS.len()) + policy
     }
 
-    /// drf at every capacity, or one key at every capacity and every delta.
+    /// Returns drf at every capacity, or sdrf with one key at every capacity and every delta.
     pub(super) fn all(key: Option<Key>) -> Vec<Cell> {
         let capacities = 0..CAPACITIES.len();
         match key {
@@ -80,7 +80,7 @@ impl Cell {
     }
 }
 
-/// A workload and what was simulated of it so far: what one figure has asked for is there for the next.
+/// A workload and its simulations so far: each is run once and shared by the figures.
 #[derive(Debug)]
 pub(crate) struct Grid {
     /// `generated month` or `trace`
@@ -93,7 +93,7 @@ pub(crate) struct Grid {
     runs: Vec<OnceLock<Result<RunRecord, SimulationError>>>,
 }
 
-/// The grids of these settings: the month's, and the trace's if there is one.
+/// Returns the grids of these settings: of the generated month, and of the trace if there is one.
 pub(super) fn grids(settings: &Settings) -> Result<&[Grid], ReproduceError> {
     if let Some(grids) = settings.grids.get() {
         return Ok(grids);
@@ -131,7 +131,7 @@ impl Grid {
         })
     }
 
-    /// In words.
+    /// Describes the size of the workload.
     pub(super) fn about(&self) -> String {
         let first = self.workload.columns().submit.first().copied().unwrap_or_default();
         format!(
@@ -143,7 +143,7 @@ impl Grid {
         )
     }
 
-    /// The runs asked for, in that order; those not there yet are simulated, on all threads.
+    /// Returns the runs of `cells`, in that order. Simulates missing ones in parallel.
     pub(super) fn runs(&self, cells: &[Cell]) -> Result<Vec<&RunRecord>, ReproduceError> {
         cells
             .par_iter()
@@ -154,7 +154,7 @@ impl Grid {
             .collect()
     }
 
-    /// Each run under a key held against drf at its capacity: one row a capacity, one entry a delta.
+    /// Compares each run under a key with drf at the same capacity: one row per capacity, one entry per delta.
     pub(super) fn against_drf(&self, key: Key) -> Result<Vec<Vec<ComparisonRecord>>, ReproduceError> {
         let runs = self.runs(&Cell::all(Some(key)))?;
         let drf = self.runs(&Cell::all(None))?;
@@ -170,7 +170,7 @@ impl Grid {
         };
         let decay = cell.stateful.map(|(_, exponent)| decay(EXPONENTS[exponent]));
         let capacity = &self.capacities[cell.capacity];
-        // Decisions do not depend on the order kept; Figure 6 counts the changes in this one.
+        // Decisions do not depend on the structure that keeps the order; Figure 6 counts the changes in the live tree.
         let order = if matches!(cell.stateful, Some((Key::Sum, _))) { Order::LiveTree } else { Order::Auto };
         let inputs = PolicyInputs { order, ..PolicyInputs::new(self.weights.clone()) };
         let context = inputs.context(&self.workload, capacity, None, decay);
@@ -191,34 +191,35 @@ impl Grid {
     }
 }
 
-/// delta = 1 - 10^-k a second, exactly.
+/// Returns the decay with delta = 1 - 10^-k per second, exactly.
 fn decay(exponent: usize) -> Decay {
     let text = format!("0.{}", "9".repeat(exponent));
     let delta = Quantity::parse(&text).expect("nines after a point");
     Decay::from_delta(&delta).expect("between 0 and 1")
 }
 
-/// `1 - 10^-6`
+/// Formats a delta: `1 - 10^-6`.
 pub(super) fn delta_named(exponent: usize) -> String {
     format!("1 - 10^-{}", EXPONENTS[exponent])
 }
 
-/// `50 % of R`
+/// Formats a capacity: `50 % of R`.
 pub(super) fn capacity_named(capacity: usize) -> String {
     format!("{} % of R", 50 + 10 * capacity)
 }
 
-/// The horizontal axis of Figures 4 and 6.
+/// Returns the horizontal axis of Figures 4 and 6.
 pub(super) fn delta_axis() -> Axis {
     Axis {
-        title: "k, where delta = 1 - 10^-k a second".into(),
+        title: "k, where delta = 1 - 10^-k per second".into(),
         unit: Unit::Number,
         scale: Scale::fixed(1.0, 7.0, Unit::Number),
     }
 }
 
-/// What to say where there is no trace.
+/// Returns the note that reports a missing trace, if there is none.
 pub(super) fn skipped(settings: &Settings) -> Option<String> {
-    let none = "on a real trace: skipped, since none was given (--data TRACE, as evenhand workload import reads it)";
-    settings.trace.is_none().then(|| none.into())
+    let missing =
+        "on a real trace: skipped, because none was given (--data TRACE, in any format of evenhand workload import)";
+    settings.trace.is_none().then(|| missing.into())
 }

@@ -1,12 +1,11 @@
-//! Who wins and who loses: one run against another.
+//! Compares two runs user by user.
 
 use crate::record::{ComparisonRecord, RunRecord};
 
-/// Two mean waits nearer than this, relative to the larger, count as the same: they differ only in
-/// how a sum was rounded.
-const SAME: f64 = 1e-12;
+/// Mean waits whose difference relative to the larger is at most this count as equal: they differ only by rounding.
+const ROUNDING: f64 = 1e-12;
 
-/// Holds `run` against `base`, user by user. Both have the same users in the same order.
+/// Compares `run` with `base`, user by user. Both must have the same users in the same order.
 pub fn compare(run: &RunRecord, base: &RunRecord) -> ComparisonRecord {
     let mut record = ComparisonRecord { run: run.id.clone(), against: base.id.clone(), ..ComparisonRecord::default() };
     let mut reductions = Vec::new();
@@ -17,7 +16,7 @@ pub fn compare(run: &RunRecord, base: &RunRecord) -> ComparisonRecord {
             _ => {}
         }
         let (Some(wait), Some(base_wait)) = (user.mean_wait_s, other.mean_wait_s) else { continue };
-        if (wait - base_wait).abs() <= SAME * wait.max(base_wait) {
+        if (wait - base_wait).abs() <= ROUNDING * wait.max(base_wait) {
             record.users_same += 1;
         } else if wait < base_wait {
             record.users_better += 1;
@@ -59,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn winners_losers_and_the_two_reductions() {
+    fn users_with_shorter_and_longer_waits_are_counted_and_both_reductions_computed() {
         let base = run("fifo", &[(Some(10.0), 5), (Some(4.0), 5), (Some(0.0), 5), (None, 0), (Some(2.0), 3)]);
         let other = run("drf", &[(Some(5.0), 5), (Some(6.0), 4), (Some(0.0), 5), (Some(1.0), 1), (Some(2.0), 3)]);
         let c = compare(&other, &base);
@@ -71,7 +70,7 @@ mod tests {
     }
 
     #[test]
-    fn nobody_waiting_has_no_reduction() {
+    fn runs_without_waits_have_no_reduction() {
         let c = compare(&run("a", &[(Some(0.0), 1)]), &run("b", &[(Some(0.0), 1)]));
         assert_eq!((c.users_same, c.mean_user_wait_reduction, c.users_mean_wait_reduction), (1, None, None));
         assert_eq!(compare(&run("a", &[]), &run("b", &[])).share_worse, None);

@@ -1,4 +1,4 @@
-//! Runs single points, and lets others watch their progress.
+//! Runs single points and reports their progress.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -11,7 +11,7 @@ use evenhand_simulator::{Progress, SimulationError};
 use crate::sweep::grid::{CapacityAxis, Grid, WeightsAxis};
 use crate::sweep::point::Point;
 
-/// An error in words, and whether the environment failed.
+/// An error message, and whether the environment failed.
 #[derive(Clone, Debug)]
 pub(crate) struct Problem {
     pub(crate) sentence: String,
@@ -24,7 +24,7 @@ impl Problem {
     }
 }
 
-/// Points without a result, and the reason.
+/// The points that failed with the same error.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PointFailure {
     /// Their numbers.
@@ -53,29 +53,29 @@ impl Watch {
         self.running().iter().for_each(|p| p.cancel.store(true, Ordering::Relaxed));
     }
 
-    /// Whether it was stopped.
+    /// Returns whether the sweep was cancelled.
     pub fn is_cancelled(&self) -> bool {
         self.cancel.load(Ordering::Relaxed)
     }
 
-    /// How many points there are to run, and how many of them are done.
+    /// Returns the number of points to run, and the number of finished ones.
     pub fn points(&self) -> (usize, usize) {
         (self.points.load(Ordering::Relaxed), self.points_done.load(Ordering::Relaxed))
     }
 
-    /// How many tasks all points together simulate, as far as that is known, and how many are done.
+    /// Returns the total number of tasks that all points simulate, as far as it is known, and the number done.
     pub fn tasks(&self) -> (u64, u64) {
         let running: u64 = self.running().iter().map(|p| p.tasks.load(Ordering::Relaxed)).sum();
         (self.tasks.load(Ordering::Relaxed), self.tasks_done.load(Ordering::Relaxed) + running)
     }
 
-    /// Sets how much there is to do.
+    /// Sets the number of points and tasks to run.
     pub(crate) fn expect(&self, points: usize, tasks: u64) {
         self.points.store(points, Ordering::Relaxed);
         self.tasks.store(tasks, Ordering::Relaxed);
     }
 
-    /// Corrects the number of tasks of points that turned out to have another number.
+    /// Corrects the number of tasks of points whose workload has another number than expected.
     pub(crate) fn correct(&self, points: u64, expected: u64, found: u64) {
         self.tasks.fetch_add(points.wrapping_mul(found.wrapping_sub(expected)), Ordering::Relaxed);
     }
@@ -87,7 +87,7 @@ impl Watch {
     fn begin(&self) -> Arc<Progress> {
         let progress = Arc::new(Progress::default());
         self.running().push(Arc::clone(&progress));
-        // After it is in the list: a cancellation from now on finds it there, or is seen here.
+        // After it is in the list: a later cancellation finds it there, an earlier one is seen here.
         progress.cancel.store(self.is_cancelled(), Ordering::Relaxed);
         progress
     }
@@ -102,7 +102,7 @@ impl Watch {
     }
 }
 
-/// Runs a point; `None` if it was cancelled. The record has no curves.
+/// Runs a point. Returns `None` if it was cancelled. The record has no time series.
 pub(crate) fn run_point(
     grid: &Grid,
     point: &Point,

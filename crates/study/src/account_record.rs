@@ -1,4 +1,4 @@
-//! What a run means for accounts: those of an accounts file, else those that the workload's tasks name.
+//! Records the results of a run by account: the accounts of an accounts file, otherwise those of the workload's tasks.
 
 use std::collections::BTreeMap;
 
@@ -6,37 +6,37 @@ use evenhand_model::{AccountTree, NO_ID, UserId, Workload, to_f64};
 use evenhand_simulator::{NormalizedWait, Simulated, Sums, TaskProcessors, Totals, UserTasks};
 use serde::{Deserialize, Serialize};
 
-/// An account, with all in it: its users' tasks and those of the accounts within it.
+/// The results of an account, including those of the accounts within it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AccountRecord {
     /// Its name; absent for the root, which comes first and contains all users.
     pub name: Option<String>,
-    /// The place in the list of the account it is part of; absent for the root.
+    /// The index in the list of the parent account; absent for the root.
     pub parent: Option<usize>,
     /// Its share of the whole, if an accounts file gives one.
     pub entitlement: Option<f64>,
-    /// Its tasks.
+    /// The results of its tasks.
     #[serde(flatten)]
-    pub figures: AccountFigures,
+    pub results: AccountResults,
     /// The users directly in it, in the workload's order.
     pub users: Vec<AccountUserRecord>,
 }
 
-/// A user's tasks under one account.
+/// The results of a user's tasks under one account.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AccountUserRecord {
     /// The user's name.
     pub name: String,
     /// The user's share of the whole, if an accounts file gives one.
     pub entitlement: Option<f64>,
-    /// The tasks.
+    /// The results of the tasks.
     #[serde(flatten)]
-    pub figures: AccountFigures,
+    pub results: AccountResults,
 }
 
-/// Tasks of an account, or of a user under it. Absent numbers are those of one none of whose tasks started.
+/// The results of the tasks of an account, or of a user under it. Means are absent if no task started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct AccountFigures {
+pub struct AccountResults {
     /// The counts of its tasks.
     #[serde(flatten)]
     pub totals: Totals,
@@ -46,14 +46,14 @@ pub struct AccountFigures {
     pub mean_bounded_slowdown: Option<f64>,
     /// completed / submitted.
     pub completion_ratio: f64,
-    /// Its part of all squashed area in processor equivalents; absent if there is none.
+    /// Its share of the total squashed area in processor equivalents; absent if the total is 0 or unknown.
     pub use_share: Option<f64>,
-    /// Its waits against what it used.
+    /// Its waits in relation to its use.
     #[serde(flatten)]
     pub normalized: NormalizedWait,
 }
 
-/// The accounts of a run, each after its parent; none if neither `tree` nor the workload has any.
+/// Returns the accounts of a run, each after its parent; empty if neither `tree` nor the workload has accounts.
 pub(crate) fn by_account(
     workload: &Workload,
     tasks: &UserTasks,
@@ -82,33 +82,33 @@ pub(crate) fn by_account(
         for (account, rows) in rows_by_account(workload, tasks, tree, user) {
             let own = Sums::of(rows, workload, run, processors);
             sums[account].add(&own);
-            let figures = figures(&own, processors);
-            records[account].users.push(AccountUserRecord { name: name.clone(), entitlement, figures });
+            let results = results(&own, processors);
+            records[account].users.push(AccountUserRecord { name: name.clone(), entitlement, results });
         }
     }
-    // Every account comes after its parent.
+    // Every account comes after its parent, so the reverse order adds children first.
     for account in (1..records.len()).rev() {
         let own = sums[account];
         sums[records[account].parent.unwrap_or_default()].add(&own);
     }
     let all = sums[0].normalized(processors).squashed_area_pe_s.filter(|all| *all > 0.0);
-    let share = |figures: &mut AccountFigures| {
-        figures.use_share = figures.normalized.squashed_area_pe_s.zip(all).map(|(own, all)| own / all);
+    let share = |results: &mut AccountResults| {
+        results.use_share = results.normalized.squashed_area_pe_s.zip(all).map(|(own, all)| own / all);
     };
     for (record, sums) in records.iter_mut().zip(&sums) {
-        record.figures = figures(sums, processors);
-        share(&mut record.figures);
-        record.users.iter_mut().for_each(|user| share(&mut user.figures));
+        record.results = results(sums, processors);
+        share(&mut record.results);
+        record.users.iter_mut().for_each(|user| share(&mut user.results));
     }
     records
 }
 
-/// Place 0 is the root.
+/// Returns an account's index in the records, where 0 is the root.
 fn place(account: Option<usize>) -> usize {
     account.map_or(0, |a| a + 1)
 }
 
-/// A user's rows by the place of the account they are charged to.
+/// Returns a user's rows by the index of the account that is charged.
 fn rows_by_account(
     workload: &Workload,
     tasks: &UserTasks,
@@ -132,8 +132,8 @@ fn rows_by_account(
     found
 }
 
-fn figures(sums: &Sums, processors: Option<&TaskProcessors<'_>>) -> AccountFigures {
-    AccountFigures {
+fn results(sums: &Sums, processors: Option<&TaskProcessors<'_>>) -> AccountResults {
+    AccountResults {
         totals: sums.totals,
         mean_wait_s: sums.mean_wait_s(),
         mean_bounded_slowdown: sums.mean_bounded_slowdown(),
@@ -176,46 +176,46 @@ mod tests {
     }
 
     #[test]
-    fn accounts_of_the_workload_have_what_was_charged_to_them() {
+    fn accounts_of_the_workload_have_the_tasks_charged_to_them() {
         // All submitted at once: ann's 10 s and 30 s, then bob, then cid; starts 0, 10, 40, 60.
         let tasks = [("ann", Some("x"), 10), ("bob", Some("y"), 20), ("ann", Some("y"), 30), ("cid", None, 40)];
         let found = run(&tasks, None);
         let named: Vec<_> = found.iter().map(|a| (a.name.as_deref(), a.parent)).collect();
         assert_eq!(named, [(None, None), (Some("x"), Some(0)), (Some("y"), Some(0))]);
-        let waits: Vec<f64> = found.iter().map(|a| a.figures.normalized.total_wait_s).collect();
+        let waits: Vec<f64> = found.iter().map(|a| a.results.normalized.total_wait_s).collect();
         assert_eq!(waits, [110.0, 0.0, 50.0]);
         let y = &found[2];
-        let users: Vec<_> = y.users.iter().map(|u| (u.name.as_str(), u.figures.normalized.total_wait_s)).collect();
+        let users: Vec<_> = y.users.iter().map(|u| (u.name.as_str(), u.results.normalized.total_wait_s)).collect();
         assert_eq!(users, [("ann", 10.0), ("bob", 40.0)]);
         assert_eq!(found[0].users[0].name, "cid", "under no account");
         // 50 s over 50 CPU seconds; each task holds all memory, so it is worth 4 processors.
-        assert_eq!(y.figures.normalized.nuwt_per_cpu, Some(1.0));
-        assert_eq!(y.figures.normalized.squashed_area_pe_s, Some(200.0));
-        assert_eq!(y.figures.normalized.nuwt_per_pe, Some(0.25));
-        assert_eq!(y.figures.use_share, Some(0.5));
+        assert_eq!(y.results.normalized.nuwt_per_cpu, Some(1.0));
+        assert_eq!(y.results.normalized.squashed_area_pe_s, Some(200.0));
+        assert_eq!(y.results.normalized.nuwt_per_pe, Some(0.25));
+        assert_eq!(y.results.use_share, Some(0.5));
         // (10 + 30) / 30 and (40 + 20) / 20.
-        assert!((y.figures.mean_bounded_slowdown.unwrap() - 13.0 / 6.0).abs() < 1e-15);
-        assert_eq!((y.figures.mean_wait_s, y.figures.totals.completed), (Some(25.0), 2));
+        assert!((y.results.mean_bounded_slowdown.unwrap() - 13.0 / 6.0).abs() < 1e-15);
+        assert_eq!((y.results.mean_wait_s, y.results.totals.completed), (Some(25.0), 2));
         assert_eq!(y.entitlement, None);
     }
 
     #[test]
-    fn accounts_of_a_file_hold_what_is_below_them() {
+    fn accounts_of_a_file_include_the_accounts_below_them() {
         let account = |name: &str, parent| Account { name: name.into(), parent, shares: Rational::ONE };
         let accounts = vec![account("all", None), account("empty", None), account("part", Some(0))];
         let tree = AccountTree::new(accounts, vec![Some(0), Some(2)], vec![Rational::ONE; 2]).unwrap();
         // The trace's own accounts do not matter.
         let found = run(&[("ann", Some("x"), 10), ("bob", None, 20), ("ann", None, 30)], Some(tree));
-        let waits: Vec<f64> = found.iter().map(|a| a.figures.normalized.total_wait_s).collect();
+        let waits: Vec<f64> = found.iter().map(|a| a.results.normalized.total_wait_s).collect();
         assert_eq!(waits, [50.0, 50.0, 0.0, 40.0]);
         let entitled: Vec<_> = found.iter().map(|a| a.entitlement.unwrap()).collect();
         assert_eq!(entitled, [1.0, 1.0, 0.0, 0.5]);
-        assert_eq!(found[2].figures.mean_wait_s, None);
+        assert_eq!(found[2].results.mean_wait_s, None);
         assert_eq!(found[3].parent, Some(1));
     }
 
     #[test]
-    fn without_accounts_there_are_none() {
+    fn a_run_without_accounts_has_no_account_records() {
         assert!(run(&[("ann", None, 10)], None).is_empty());
     }
 }

@@ -1,27 +1,27 @@
-//! What Figures 1a and 2a share: four users of one resource, as tanks.
+//! The water-filling diagrams of Figures 1a and 2a: four users of one resource, as tanks.
 
 use evenhand_documents::{Cell, Csv};
 use evenhand_mechanisms::{Allocation, MechanismOptions, Problem, User, mechanism_named};
 use evenhand_model::{Rational, to_f64};
 use evenhand_report::chart::{Axis, Caption, Scale, Tank, Unit, WaterFillingChart};
 
-use crate::{Drawn, ReproduceError};
+use crate::{FigureWithData, ReproduceError};
 
-pub(super) const SETTING: &str = "One resource and four users. The text gives no numbers but says who gets all he \
-     wants; with demands of 1/2, 3/20, 1/5 and 3/5 of the resource it is those. Computed exactly.";
+pub(super) const SETTING: &str = "One resource and four users. The text gives no numbers but states whose demand is \
+     met; demands of 1/2, 3/20, 1/5 and 3/5 of the resource agree with it. Computed exactly.";
 
-/// What each user wants of the resource.
+/// Returns each user's demand for the resource.
 pub(super) fn demands() -> [Rational; 4] {
     [(1, 2), (3, 20), (1, 5), (3, 5)].map(|(n, d): (i32, u8)| Rational::from_parts(n.into(), d.into()))
 }
 
-/// The resource divided among users who want all of their demand and owe these commitments: what each
-/// holds, and the water level.
+/// The division of the resource: the users' allocations and the water level.
 pub(super) struct Filled {
     pub(super) held: Vec<Rational>,
     pub(super) level: Option<Rational>,
 }
 
+/// Divides the resource among the users of [`demands`] with these commitments, exactly.
 pub(super) fn fill(mechanism: &'static str, commitments: &[Rational; 4]) -> Result<Filled, ReproduceError> {
     let users = demands()
         .into_iter()
@@ -33,8 +33,8 @@ pub(super) fn fill(mechanism: &'static str, commitments: &[Rational; 4]) -> Resu
     Ok(Filled { held: tasks.into_iter().zip(demands()).map(|(x, d)| x * d).collect(), level })
 }
 
-/// The filling diagram and its data.
-pub(super) fn draw(caption: Caption, filled: &Filled, commitments: &[Rational; 4]) -> Drawn {
+/// Draws the water-filling diagram.
+pub(super) fn draw(caption: Caption, filled: &Filled, commitments: &[Rational; 4]) -> FigureWithData {
     let mut csv = Csv::new(&["user", "commitment", "demand", "allocation", "level"]);
     let level = filled.level.as_ref().map(to_f64);
     let mut tanks = Vec::new();
@@ -61,13 +61,13 @@ pub(super) fn draw(caption: Caption, filled: &Filled, commitments: &[Rational; 4
         tanks,
         level: filled.level.as_ref().map(|level| (to_f64(level), format!("x = {level}"))),
         water_label: "allocated".into(),
-        tank_label: "wanted".into(),
+        tank_label: "demand".into(),
         base_label: "commitment".into(),
     };
-    Drawn { figure: chart.draw(), csv: csv.finish() }
+    FigureWithData { figure: chart.draw(), csv: csv.finish() }
 }
 
-/// `13/40, 3/20, …`
+/// Formats numbers: `13/40, 3/20, …`.
 pub(super) fn list(numbers: &[Rational]) -> String {
     numbers.iter().map(Rational::to_string).collect::<Vec<_>>().join(", ")
 }

@@ -1,19 +1,19 @@
-//! The cluster file and the file of accounts, written as [`read_cluster`](crate::read_cluster) and
-//! [`AccountsFile`](crate::AccountsFile) read them.
+//! Writes cluster files and accounts files, in the formats that [`read_cluster`](crate::read_cluster) and
+//! [`AccountsFile`](crate::AccountsFile) read.
 
 use std::fmt::Write as _;
 
 use evenhand_model::{Account, Cluster, Rational, ResourceQuantity, Span, UBig};
 
-/// A cluster file that reads back as `cluster`.
+/// Returns the text of a cluster file that reads back as `cluster`.
 pub fn cluster_text(cluster: &Cluster) -> String {
     let mut text = String::new();
     for group in &cluster.groups {
         line(&mut text, "[[machines]]");
         line(&mut text, &format!("name = {}", quoted(&group.name)));
         line(&mut text, &format!("count = {}", group.count));
-        for (resource, has) in cluster.resources.iter().zip(&group.capacity) {
-            line(&mut text, &format!("{} = {}", key(resource), stock(has)));
+        for (resource, capacity) in cluster.resources.iter().zip(&group.capacity) {
+            line(&mut text, &format!("{} = {}", key(resource), quantity(capacity)));
         }
         if group.speed != Rational::ONE {
             line(&mut text, &format!("speed = {}", number(&group.speed)));
@@ -35,7 +35,7 @@ pub fn cluster_text(cluster: &Cluster) -> String {
         }
         for (name, limits) in [("max_job", &queue.max_job), ("max_user", &queue.max_user)] {
             let limits: Vec<String> =
-                limits.iter().map(|(of, most)| format!("{} = {}", key(of), stock(most))).collect();
+                limits.iter().map(|(resource, limit)| format!("{} = {}", key(resource), quantity(limit))).collect();
             if !limits.is_empty() {
                 line(&mut text, &format!("{name} = {{ {} }}", limits.join(", ")));
             }
@@ -46,7 +46,7 @@ pub fn cluster_text(cluster: &Cluster) -> String {
     text
 }
 
-/// A file of accounts: these, each after its parent, and of users their shares.
+/// Returns the text of an accounts file with these accounts, each after its parent, and users' shares.
 pub fn accounts_text(accounts: &[Account], users: &[(String, Rational)]) -> String {
     let mut text = String::new();
     for account in accounts {
@@ -80,14 +80,14 @@ fn properties(text: &mut String, properties: &[String]) {
     }
 }
 
-/// A basic string of TOML.
+/// Formats a basic string of TOML.
 fn quoted(text: &str) -> String {
     let mut quoted = String::from('"');
     for c in text.chars() {
         match c {
             '"' | '\\' => quoted.extend(['\\', c]),
             c if c.is_control() => {
-                // Writing into a string does not fail.
+                // Writing into a string cannot fail.
                 let _ = write!(quoted, "\\u{:04X}", u32::from(c));
             }
             c => quoted.push(c),
@@ -106,19 +106,19 @@ fn number(value: &Rational) -> String {
     if *value.denominator() == UBig::ONE { value.to_string() } else { quoted(&value.to_string()) }
 }
 
-fn stock(stock: &ResourceQuantity) -> String {
-    if !stock.is_bytes {
-        return number(&stock.exact);
+fn quantity(quantity: &ResourceQuantity) -> String {
+    if !quantity.is_bytes {
+        return number(&quantity.exact);
     }
-    let mebibytes = &stock.exact / Rational::from(1u32 << 20);
+    let mebibytes = &quantity.exact / Rational::from(1u32 << 20);
     if *mebibytes.denominator() == UBig::ONE {
         quoted(&format!("{mebibytes}MiB"))
     } else {
-        quoted(&format!("{}B", stock.exact))
+        quoted(&format!("{}B", quantity.exact))
     }
 }
 
-/// In the largest unit that holds it in whole numbers, else in decimals of a second.
+/// Formats a time in the largest unit in which it is a whole number, otherwise in decimals of a second.
 fn span(span: Span) -> String {
     let seconds = span.nanos() / 1_000_000_000;
     if !span.nanos().is_multiple_of(1_000_000_000) || seconds == 0 {

@@ -1,4 +1,4 @@
-//! What Figures 1b and 2b share: a greedy user, a sporadic one, and a peak.
+//! The scenario of Figures 1b and 2b: a greedy user, a sporadic user, and a peak of demand.
 
 use evenhand_mechanisms::mechanism_named;
 use evenhand_model::{Quantity, Rational};
@@ -7,19 +7,19 @@ use evenhand_report::chart::Caption;
 use evenhand_report::{StackedShare, draw_timeline};
 use evenhand_timeline::{Interval, Participant, Phase, Scenario, Timeline, TimelineOptions, divide_over_time};
 
-use crate::{Drawn, ReproduceError};
+use crate::{FigureWithData, ReproduceError};
 
-pub(super) const SETTING: &str = "One resource, two users of equal weight. A always wants all of it; B comes on day 10 \
+pub(super) const SETTING: &str = "One resource, two users of equal weight. A always demands all of it; B arrives on day 10 \
      with work that takes the whole resource two days, and leaves when it is done. The paper gives \
      neither times nor amounts; its delta of 1 - 10^-6 a second (footnote 2) is kept.";
 
 const DAY: u32 = 86_400;
-/// When B comes, what he brings (days of the whole resource), and how long we look.
-pub(super) const COMES: u32 = 10 * DAY;
-const WORK: u32 = 2 * DAY;
-const LOOK: u32 = 18 * DAY;
+/// The arrival of B, B's work (as time on the whole resource), and the end of the scenario; in seconds.
+const B_ARRIVES: u32 = 10 * DAY;
+const B_WORK: u32 = 2 * DAY;
+const END: u32 = 18 * DAY;
 
-/// A greedy user and a sporadic one, under a mechanism.
+/// The division of the resource over time between A and B under a mechanism.
 pub(super) struct Peak {
     scenario: Scenario,
     pub(super) timeline: Timeline<f64>,
@@ -29,12 +29,12 @@ pub(super) fn peak(mechanism: &'static str) -> Result<Peak, ReproduceError> {
     let setup = |e: &dyn std::fmt::Display| ReproduceError::Setup(e.to_string());
     let all = || [Rational::ONE];
     let greedy = Participant::new([Phase::new(Rational::ZERO, all())]);
-    let sporadic = Participant::new([Phase::new(COMES.into(), all()).work(WORK.into())]);
+    let sporadic = Participant::new([Phase::new(B_ARRIVES.into(), all()).work(B_WORK.into())]);
     let scenario = Scenario::new(1, [greedy, sporadic])?;
     let delta = Quantity::parse("0.999999").map_err(|e| setup(&e))?;
     let options = TimelineOptions {
         decay: Some(Decay::from_delta(&delta).map_err(|e| setup(&e))?),
-        until: Some(LOOK.into()),
+        until: Some(END.into()),
         resolution_s: Some(3600.0),
         ..TimelineOptions::default()
     };
@@ -44,28 +44,28 @@ pub(super) fn peak(mechanism: &'static str) -> Result<Peak, ReproduceError> {
 }
 
 impl Peak {
-    /// When B is done, in seconds.
+    /// Returns the time at which B is done, in seconds.
     pub(super) fn done(&self) -> f64 {
         self.timeline.left[1].unwrap_or(f64::INFINITY)
     }
 
-    /// At the begins and ends of the intervals in which B is there: what A and B hold.
+    /// Returns the shares of A and B at the start and the end of each interval in which B is present.
     pub(super) fn meanwhile(&self) -> Vec<[f64; 2]> {
-        let there = self.timeline.intervals.iter().filter(|i| i.users[1].is_some());
-        there
+        let with_b = self.timeline.intervals.iter().filter(|i| i.users[1].is_some());
+        with_b
             .flat_map(|i| {
                 [[0, 1].map(|u| i.held(&self.scenario, u)[0]), [0, 1].map(|u| i.held_at_end(&self.scenario, u)[0])]
             })
             .collect()
     }
 
-    /// What A holds once B has left.
+    /// Returns the share of A after B has left.
     pub(super) fn afterwards(&self) -> f64 {
         self.timeline.intervals.last().map_or(0.0, |i| i.held(&self.scenario, 0)[0])
     }
 
-    /// What A has had until some second, in days of the whole resource. Between the hourly begins of
-    /// intervals shares are all but straight lines.
+    /// Returns the amount that A has received up to `second`, in days of the whole resource. Within the hourly intervals
+    /// shares are interpolated linearly, with a negligible error.
     pub(super) fn had_by(&self, second: f64) -> f64 {
         let of = |i: &Interval<f64>| {
             let length = i.length()?;
@@ -76,14 +76,14 @@ impl Peak {
         self.timeline.intervals.iter().filter_map(of).sum::<f64>() / f64::from(DAY)
     }
 
-    pub(super) fn draw(&self, caption: Caption) -> Drawn {
+    pub(super) fn draw(&self, caption: Caption) -> FigureWithData {
         let users = ["A, greedy".to_string(), "B, sporadic".to_string()];
         let (figure, csv) = draw_timeline(&self.scenario, &self.timeline, &users, StackedShare::Resource(0), caption);
-        Drawn { figure, csv }
+        FigureWithData { figure, csv }
     }
 }
 
-/// Seconds after B came, in days.
+/// Formats the time since the arrival of B, in days.
 pub(super) fn days(second: f64) -> String {
-    format!("{:.2} days", (second - f64::from(COMES)) / f64::from(DAY))
+    format!("{:.2} days", (second - f64::from(B_ARRIVES)) / f64::from(DAY))
 }

@@ -1,38 +1,40 @@
-//! Resource waste as a study records it.
+//! Records the resources that were idle while tasks waited.
 
 use evenhand_model::{Capacity, Rational, Span, Workload, to_f64};
 use evenhand_simulator::{IdleWhileWaiting, Simulated, Site};
 use serde::{Deserialize, Serialize};
 
-use crate::machines::OnSite;
+use crate::jobs_on_site::OnSite;
 use crate::plan::per_resource;
 use crate::record::PerResource;
 
-/// What lay idle while tasks waited.
+/// The resources that were idle while tasks waited.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WasteRecord {
-    /// How long at least one accepted task waited.
+    /// The time in which at least one accepted task waited, in seconds.
     pub queued_s: f64,
-    /// What was free meanwhile, whatever else was free: over capacity times the whole time from the first
-    /// submission to the end, as utilisation is.
+    /// By resource: the free capacity in that time, divided, like utilisation, by capacity times the whole time from the
+    /// first submission to the end.
     pub idle_while_queued: PerResource,
-    /// For every ordered pair of resources what was free of one beyond what goes with the other.
+    /// For each ordered pair of resources: the free capacity of the first that could not be used because the second was
+    /// exhausted.
     pub stranded: Vec<StrandedRecord>,
 }
 
-/// What lay idle of a resource for want of another, while tasks waited.
+/// The capacity of a resource that was idle for lack of another resource, while tasks waited.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StrandedRecord {
-    /// What lay idle.
+    /// The idle resource.
     pub resource: String,
-    /// What was gone.
+    /// The exhausted resource.
     pub lacking: String,
-    /// How much, in the resource's unit, times seconds.
+    /// The idle amount times time, in the resource's unit times seconds.
     pub amount_s: f64,
-    /// The same over capacity times the whole time.
+    /// The same divided by capacity times the whole time.
     pub share: f64,
 }
 
+/// Measures the waste of a run and records it.
 pub(crate) fn waste_record(
     workload: &Workload,
     capacity: &Capacity,
@@ -45,7 +47,7 @@ pub(crate) fn waste_record(
     };
     let resources = workload.resources();
     let span = run.end - workload.columns().submit.first().copied().unwrap_or_default();
-    // Both in steps and nanoseconds.
+    // Numerator and denominator are in steps times nanoseconds.
     let share = |r: usize, area: &Rational| match span {
         Span::ZERO => 0.0,
         span => to_f64(&(area / (capacity.exact_steps(r) * Rational::from(span.nanos())))),

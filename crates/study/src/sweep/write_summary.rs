@@ -1,4 +1,4 @@
-//! The summary files of a sweep, written from the results of its points alone.
+//! Writes the summary files of a sweep from the results of its points alone.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,16 +6,16 @@ use crate::compare;
 use crate::record::RunRecord;
 use evenhand_documents::{Cell, Csv};
 
-use crate::sweep::folder::{Folder, Kept, SweepError};
 use crate::sweep::grid::Grid;
 use crate::sweep::point::Point;
 use crate::sweep::record::{AgainstRecord, AxesRecord, PointRecord, SweepRecord};
+use crate::sweep::sweep_folder::{Folder, StoredResult, SweepError};
 
 /// Writes `results.csv`, `sweep.json` and `timing.csv` from the results that the folder holds.
-/// All but `timing.csv` are the same bytes whichever engine ran the points.
+/// All but `timing.csv` are byte-equal whichever engine ran the points.
 ///
 /// # Errors
-/// If a file cannot be written, or results of one workload are of two.
+/// Returns an error if a file cannot be written, or if results of one workload have different contents.
 pub fn summarize(
     grid: &Grid,
     points: &[Point],
@@ -23,14 +23,14 @@ pub fn summarize(
     folder: &Folder,
 ) -> Result<SweepRecord, SweepError> {
     let mut record = SweepRecord { version: env!("CARGO_PKG_VERSION").to_string(), ..SweepRecord::default() };
-    // Of each workload: its content, and the first point that has it.
+    // By workload: the digest of its content, and the first point that has it.
     let mut contents: BTreeMap<usize, (String, usize)> = BTreeMap::new();
     let mut timing = Csv::new(&["point", "elapsed_s"]);
-    // The first policy's run of the group at hand; groups come one after another.
+    // The first policy's run of the current group; the points of a group are adjacent.
     let mut base: Option<(usize, RunRecord)> = None;
     for (point, digest) in points.iter().zip(digests) {
         let axes = axes(grid, point);
-        let Some(Kept { workload, run, .. }) = folder.kept(digest) else {
+        let Some(StoredResult { workload, run, .. }) = folder.stored_result(digest) else {
             record.missing.push(axes);
             continue;
         };
@@ -71,7 +71,7 @@ fn workload_named(mut workload: crate::record::WorkloadRecord, axes: &AxesRecord
     workload
 }
 
-/// The option that was an axis before others could be: it has a field and a column of its own.
+/// The option that was the first axis of settings; it has a field and a column of its own.
 const FIRST_AXIS: &str = "sdrf-key";
 
 fn axes(grid: &Grid, point: &Point) -> AxesRecord {
@@ -127,9 +127,9 @@ fn against(number: usize, run: &RunRecord, other: &RunRecord) -> AgainstRecord {
     }
 }
 
-/// One row a point.
+/// Returns `results.csv`, with one row per point.
 fn results(record: &SweepRecord) -> String {
-    // Of all workloads, each where it is first seen.
+    // The resources of all workloads, in the order of their first occurrence.
     let mut resources: Vec<&str> = Vec::new();
     for name in record.points.iter().flat_map(|p| p.utilization.keys()) {
         if !resources.contains(&name.as_str()) {

@@ -1,8 +1,8 @@
-//! What Slurm runs.
+//! Builds the shell scripts that Slurm runs.
 
 use std::path::Path;
 
-/// A text as one word of a shell, in single quotes where it must be.
+/// Returns a text as one word of a shell, in single quotes if necessary.
 pub fn quoted(text: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_./,=:+@".contains(c);
     if !text.is_empty() && text.chars().all(plain) {
@@ -11,7 +11,7 @@ pub fn quoted(text: &str) -> String {
     format!("'{}'", text.replace('\'', "'\\''"))
 }
 
-/// The script of the arrays: its first argument is the chunk of task 0.
+/// Returns the script of the arrays. Its first argument is the chunk of task 0. `None` if a path is not UTF-8.
 pub(super) fn task(program: &Path, dir: &Path) -> Option<String> {
     let (program, dir) = (quoted(program.to_str()?), quoted(dir.to_str()?));
     Some(format!(
@@ -20,7 +20,7 @@ pub(super) fn task(program: &Path, dir: &Path) -> Option<String> {
     ))
 }
 
-/// The script of the job that gathers.
+/// Returns the script of the job that gathers the results. `None` if a path is not UTF-8.
 pub(super) fn gather(program: &Path, dir: &Path) -> Option<String> {
     let (program, dir) = (quoted(program.to_str()?), quoted(dir.to_str()?));
     Some(format!("#!/bin/sh\nexec {program} --quiet sweep gather -- {dir}\n"))
@@ -34,9 +34,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(40))]
-        /// A shell reads back what was quoted, as one word.
         #[test]
-        fn a_shell_reads_back_what_was_quoted(text in "[ -~äß\n\t]{0,20}") {
+        fn a_shell_reads_a_quoted_text_as_one_word(text in "[ -~äß\n\t]{0,20}") {
             let output = Command::new("sh").args(["-c", &format!("printf '%s|' {}", quoted(&text))]).output().unwrap();
             prop_assert_eq!(String::from_utf8(output.stdout).unwrap(), format!("{text}|"));
         }
@@ -47,7 +46,7 @@ mod tests {
         let script = task(Path::new("/opt/even hand"), Path::new("/home/o'brien/a sweep")).unwrap();
         let line = script.lines().last().unwrap();
         assert!(line.contains("'/opt/even hand' --quiet") && line.contains(r"'/home/o'\''brien/a sweep'"), "{line}");
-        // Run it, with a program that prints its arguments.
+        // Run the script with a program that prints its arguments.
         let dir = tempfile::tempdir().unwrap();
         let program = dir.path().join("it's a program");
         std::fs::write(&program, "#!/bin/sh\nprintf '<%s>' \"$@\"\n").unwrap();
@@ -56,7 +55,7 @@ mod tests {
         let script = task(&program, Path::new("/a b/$HOME")).unwrap();
         let output =
             Command::new("sh").args(["-c", &script, "script", "40"]).env("SLURM_ARRAY_TASK_ID", "2").output().unwrap();
-        let said = String::from_utf8(output.stdout).unwrap();
-        assert_eq!(said, "<--quiet><--threads><1><sweep-task><--></a b/$HOME><42>");
+        let arguments = String::from_utf8(output.stdout).unwrap();
+        assert_eq!(arguments, "<--quiet><--threads><1><sweep-task><--></a b/$HOME><42>");
     }
 }

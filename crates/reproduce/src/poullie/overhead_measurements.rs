@@ -1,17 +1,17 @@
-//! What updates cost, measured with several numbers of guests and intervals.
+//! Reads measurements of the CPU time of updates for several numbers of VMs and update intervals.
 
 use super::recording::RecordingError;
 
 const COLUMNS: &str = "guests,interval_s,loaded,variant,cpu_s_per_4min";
 
-/// Who does the updates.
+/// The program that does the updates.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Variant {
     /// The agent.
     Agent,
-    /// What only reads the same counters, from kept descriptors: less cannot be.
+    /// Only reads the same counters, from open descriptors: a lower bound.
     Floor,
-    /// The same, but opens and closes each file each time, and writes each value.
+    /// Opens and closes each file at each update, and writes each value.
     Naive,
 }
 
@@ -27,51 +27,52 @@ impl Variant {
     }
 }
 
-/// One run.
+/// The measurement of one run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Run {
-    pub(super) guests: f64,
-    /// Between updates, s.
+    /// The number of VMs.
+    pub(super) vms: f64,
+    /// The time between updates, in seconds.
     pub(super) interval: f64,
-    /// Whether guests do anything.
+    /// Whether the VMs have load.
     pub(super) loaded: bool,
     pub(super) variant: Variant,
-    /// CPU time in four minutes, s.
+    /// CPU time in four minutes, in seconds.
     pub(super) cpu: f64,
 }
 
-/// All runs.
+/// The measurements of all runs.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Overhead {
     runs: Vec<Run>,
 }
 
-/// Runs that differ in one thing alone: that, and CPU time. In order of the first.
+/// Runs that differ in one variable alone, as pairs of this variable and CPU time, ordered by the variable.
 pub(super) type Line = Vec<(f64, f64)>;
 
 impl Overhead {
-    /// From comma-separated values.
+    /// Reads comma-separated values.
     ///
     /// # Errors
-    /// If they are not these, or there are none.
+    /// Returns an error if the header or a row is invalid, or if there is no row.
     pub(super) fn read(name: &str, text: &str) -> Result<Overhead, RecordingError> {
-        let wrong = |line: usize, found: &str, expected| {
+        let error = |line: usize, found: &str, expected| {
             Err(RecordingError::Content { name: name.into(), line, found: found.into(), expected })
         };
         let mut lines = text.lines().map(|line| line.trim_end_matches('\r')).enumerate();
         match lines.next() {
             Some((_, COLUMNS)) => {}
-            other => return wrong(1, other.map_or("", |(_, line)| line), COLUMNS),
+            other => return error(1, other.map_or("", |(_, line)| line), COLUMNS),
         }
         let mut runs = Vec::new();
         for (index, line) in lines {
             match Run::read(line) {
                 Some(run) => runs.push(run),
-                None => return wrong(index + 1, line, "guests, an interval, true or false, a variant and a CPU time"),
+                None => return error(index + 1, line, "guests, an interval, true or false, a variant and a CPU time"),
             }
         }
         if runs.is_empty() {
-            return wrong(2, "", "a run");
+            return error(2, "", "a run");
         }
         Ok(Overhead { runs })
     }
@@ -80,26 +81,26 @@ impl Overhead {
         &self.runs
     }
 
-    /// Intervals of this variant, the shortest first.
+    /// Returns the update intervals of a variant, the shortest first.
     pub(super) fn intervals(&self, variant: Variant) -> Vec<f64> {
         distinct(self.runs.iter().filter(|run| run.variant == variant).map(|run| run.interval))
     }
 
-    /// CPU time by the number of guests.
-    pub(super) fn by_guests(&self, variant: Variant, loaded: bool, interval: f64) -> Line {
-        self.line(|run| run.variant == variant && run.loaded == loaded && run.interval == interval, |run| run.guests)
+    /// Returns CPU time by the number of VMs.
+    pub(super) fn by_vms(&self, variant: Variant, loaded: bool, interval: f64) -> Line {
+        self.line(|run| run.variant == variant && run.loaded == loaded && run.interval == interval, |run| run.vms)
     }
 
-    /// CPU time by updates a second, for each number of guests.
+    /// Returns CPU time by updates per second, for each number of VMs.
     pub(super) fn by_rate(&self, variant: Variant, loaded: bool) -> Vec<Line> {
-        let is_meant = |run: &&Run| run.variant == variant && run.loaded == loaded;
-        let guests = distinct(self.runs.iter().filter(is_meant).map(|run| run.guests));
-        let of = |guests: f64| self.line(|run| is_meant(&run) && run.guests == guests, |run| 1.0 / run.interval);
-        guests.into_iter().map(of).collect()
+        let is_selected = |run: &&Run| run.variant == variant && run.loaded == loaded;
+        let counts = distinct(self.runs.iter().filter(is_selected).map(|run| run.vms));
+        let of = |vms: f64| self.line(|run| is_selected(&run) && run.vms == vms, |run| 1.0 / run.interval);
+        counts.into_iter().map(of).collect()
     }
 
-    fn line(&self, is_meant: impl Fn(&Run) -> bool, x: impl Fn(&Run) -> f64) -> Line {
-        let mut line: Line = self.runs.iter().filter(|run| is_meant(run)).map(|run| (x(run), run.cpu)).collect();
+    fn line(&self, is_selected: impl Fn(&Run) -> bool, x: impl Fn(&Run) -> f64) -> Line {
+        let mut line: Line = self.runs.iter().filter(|run| is_selected(run)).map(|run| (x(run), run.cpu)).collect();
         line.sort_by(|a, b| a.0.total_cmp(&b.0).then(a.1.total_cmp(&b.1)));
         line
     }
@@ -111,7 +112,7 @@ impl Run {
         let mut next = || fields.next();
         let number = |text: &str| text.parse::<f64>().ok().filter(|n| n.is_finite() && *n >= 0.0);
         let run = Run {
-            guests: number(next()?)?,
+            vms: number(next()?)?,
             interval: number(next()?).filter(|interval| *interval > 0.0)?,
             loaded: next()?.parse().ok()?,
             variant: next().and_then(|name| Variant::ALL.into_iter().find(|variant| variant.name() == name))?,
@@ -128,7 +129,7 @@ fn distinct(numbers: impl Iterator<Item = f64>) -> Vec<f64> {
     numbers
 }
 
-/// The straight line nearest to points.
+/// A straight line fitted to points.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fit {
     pub(super) slope: f64,
@@ -136,7 +137,7 @@ pub(super) struct Fit {
     pub(super) explained: f64,
 }
 
-/// By least squares. `None` for fewer than three places, through which a straight line nearly always goes.
+/// Fits a straight line by least squares. Returns `None` for fewer than three distinct x, where the fit says little.
 pub(super) fn fit(line: &[(f64, f64)]) -> Option<Fit> {
     if distinct(line.iter().map(|(x, _)| *x)).len() < 3 {
         return None;
@@ -154,7 +155,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_straight_line_is_found() {
+    fn the_fit_gives_slope_and_explained_variance() {
         let straight = [(1.0, 3.0), (2.0, 5.0), (4.0, 9.0)];
         let found = fit(&straight).unwrap();
         assert!((found.slope - 2.0).abs() < 1e-12 && (found.explained - 1.0).abs() < 1e-12);
@@ -166,11 +167,11 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_run_is_said() {
+    fn invalid_rows_are_reported_with_their_line() {
         let of = |row: &str| Overhead::read("x", &format!("{COLUMNS}\n{row}\n")).unwrap_err().to_string();
-        let wrong =
+        let invalid =
             ["", "1,10,true,agent", "1,0,true,agent,1", "1,10,T,agent,1", "1,10,true,me,1", "1,10,true,agent,1,2"];
-        wrong.iter().for_each(|row| assert!(of(row).starts_with("x.csv, line 2"), "{row}"));
+        invalid.iter().for_each(|row| assert!(of(row).starts_with("x.csv, line 2"), "{row}"));
         assert!(Overhead::read("x", COLUMNS).is_err() && Overhead::read("x", "").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! The folder of a study, in which every file is whole.
+//! Writes and reads the folder of a study. Every file is written atomically.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::Plan;
 use crate::plan::RunPlan;
 use crate::record::{NormalizedWait, RunRecord, StudyRecord, Totals};
 
-/// Why a study did not finish.
+/// An error that ends a study.
 #[derive(Debug, Error)]
 pub enum StudyError {
     /// A file or folder cannot be written.
@@ -56,13 +56,13 @@ pub enum TaskFormat {
     Parquet,
     /// `tasks-RUN.csv`
     Csv,
-    /// Not at all.
+    /// No file.
     None,
 }
 
 /// A finished run as stored in `runs/`, with the digest of its inputs.
 #[derive(Deserialize, Serialize)]
-struct Kept {
+struct StoredResult {
     digest: String,
     record: RunRecord,
 }
@@ -81,7 +81,7 @@ impl<'a> Folder<'a> {
         Ok(Folder { dir, format })
     }
 
-    fn kept_path(&self, run: &RunPlan) -> PathBuf {
+    fn stored_path(&self, run: &RunPlan) -> PathBuf {
         self.dir.join("runs").join(format!("{}.json", run.id))
     }
 
@@ -94,17 +94,17 @@ impl<'a> Folder<'a> {
         Some(self.dir.join(format!("tasks-{}.{ending}", run.id)))
     }
 
-    /// Returns the run, if the folder has it for the same inputs, its tasks included.
-    pub(crate) fn kept(&self, run: &RunPlan) -> Option<RunRecord> {
-        let text = std::fs::read(self.kept_path(run)).ok()?;
-        // What cannot be read is run again: an older version wrote it, or the disk is at fault.
-        let kept: Kept = serde_json::from_slice(&text).ok()?;
-        let tasks_there = self.tasks_path(run).is_none_or(|path| path.exists());
-        (kept.digest == run.digest && kept.record.id == run.id && tasks_there).then_some(kept.record)
+    /// Returns the stored run, if the folder has it for the same inputs, including its tasks.
+    pub(crate) fn stored_run(&self, run: &RunPlan) -> Option<RunRecord> {
+        let text = std::fs::read(self.stored_path(run)).ok()?;
+        // An unreadable result (of an older version, or damaged) counts as missing, so that it is run again.
+        let stored: StoredResult = serde_json::from_slice(&text).ok()?;
+        let has_tasks = self.tasks_path(run).is_none_or(|path| path.exists());
+        (stored.digest == run.digest && stored.record.id == run.id && has_tasks).then_some(stored.record)
     }
 
     /// Stores a finished run: its tasks first, so that a record never exists without them.
-    pub(crate) fn keep(
+    pub(crate) fn store_run(
         &self,
         plan: &Plan,
         run: &RunPlan,
@@ -114,8 +114,8 @@ impl<'a> Folder<'a> {
         if let Some(path) = self.tasks_path(run) {
             self.write_tasks(&path, plan, simulated)?;
         }
-        let kept = Kept { digest: run.digest.clone(), record: record.clone() };
-        write_json(&self.kept_path(run), &kept)
+        let stored = StoredResult { digest: run.digest.clone(), record: record.clone() };
+        write_json(&self.stored_path(run), &stored)
     }
 
     fn write_tasks(&self, path: &Path, plan: &Plan, simulated: &Simulated) -> Result<(), StudyError> {
@@ -132,11 +132,11 @@ impl<'a> Folder<'a> {
                 _ => TaskState::Running,
             }
         };
-        // Up to the last submission simulated: with an early end the rest never happened.
+        // Up to the last simulated submission; later rows exist only if the simulation ended early.
         let rows = c.submit.partition_point(|t| *t <= simulated.end);
         let states: Vec<TaskState> = (0..rows).map(state).collect();
         let row: Vec<u32> = (0..rows as u32).collect();
-        // On machines of different speeds.
+        // Run times differ from the workload's on machines of different speeds.
         let ran: Vec<Span> = (0..rows).map(|row| simulated.run_time(row, c.duration[row])).collect();
         let results = TaskResults {
             users: plan.workload.users(),
@@ -158,7 +158,7 @@ impl<'a> Folder<'a> {
     pub(crate) fn write_summary(&self, record: &StudyRecord) -> Result<(), StudyError> {
         write_json(&self.dir.join("summary.json"), &record.without_series())?;
         write_whole(&self.dir.join("users.csv"), users_csv(record).as_bytes())?;
-        // Also without accounts, so that those of an earlier study do not stay.
+        // Written also without accounts, to replace the file of an earlier study.
         write_whole(&self.dir.join("accounts.csv"), accounts_csv(record).as_bytes())
     }
 }
@@ -175,7 +175,7 @@ fn write_whole(path: &Path, bytes: &[u8]) -> Result<(), StudyError> {
         .map_err(|source| StudyError::Write { path: path.to_path_buf(), source })
 }
 
-/// The columns of waits against use, which users and accounts have in common.
+/// The columns of waits in relation to use, which the tables of users and accounts share.
 const NORMALIZED: [&str; 5] =
     ["total_wait_s", "squashed_area_cpu_s", "squashed_area_pe_s", "nuwt_per_cpu", "nuwt_per_pe"];
 
@@ -251,8 +251,8 @@ fn accounts_csv(record: &StudyRecord) -> String {
             Cell::Text(account.and_then(|a| run.accounts.get(a)?.name.as_deref()).unwrap_or_default())
         };
         for (place, account) in run.accounts.iter().enumerate() {
-            let whole = ("", account.entitlement, &account.figures);
-            let users = account.users.iter().map(|u| (u.name.as_str(), u.entitlement, &u.figures));
+            let whole = ("", account.entitlement, &account.results);
+            let users = account.users.iter().map(|u| (u.name.as_str(), u.entitlement, &u.results));
             for (user, entitlement, f) in std::iter::once(whole).chain(users) {
                 let means = [f.mean_wait_s, f.mean_bounded_slowdown, Some(f.completion_ratio)].map(Cell::Number);
                 let cells: [&[Cell<'_>]; 6] = [

@@ -1,4 +1,4 @@
-//! What the experiments read from runs, and how they draw them.
+//! Runs of processes with their recordings: measurements and figures of one run, and means over many.
 
 use std::ops::Range;
 
@@ -7,12 +7,12 @@ use evenhand_processes::{Curves, Ensemble, Outcome, Recording, Scenario, Service
 use evenhand_report::chart::{Caption, Figure};
 use evenhand_report::processes_page::{self, ProcessRun, ProcessRunError};
 
-use crate::{Drawn, ReproduceError};
+use crate::{FigureWithData, ReproduceError};
 
-/// Runs of a randomised experiment.
+/// The number of runs of a randomised experiment.
 pub(super) const RUNS: usize = 100;
 
-/// One run, kept whole. Processes and resources by name; times in seconds.
+/// One run with its recording. Methods take processes and resources by name, and times in seconds.
 pub(super) struct Run {
     pub(super) scenario: Scenario,
     pub(super) outcome: Outcome,
@@ -25,7 +25,7 @@ impl Run {
         Run { scenario, outcome, recording }
     }
 
-    /// The first run of an ensemble.
+    /// Runs a scenario with the seed of an ensemble's first run.
     pub(super) fn first(scenario: Scenario) -> Run {
         let mut recording = Recording::new();
         let outcome = scenario.observe(scenario.run_seed(0), &mut recording);
@@ -37,103 +37,108 @@ impl Run {
         self.scenario.clients().iter().position(|c| c.name == name)
     }
 
-    /// Services of a resource, in order of their end.
+    /// Returns the services of a resource, in order of their end.
     pub(super) fn services<'r>(&'r self, resource: &str) -> impl Iterator<Item = &'r Service> + use<'r> {
         let number = self.scenario.resource(resource);
         self.recording.services.iter().filter(move |s| Some(s.resource as usize) == number)
     }
 
-    /// Whose service it is.
-    pub(super) fn is(&self, service: &Service, client: &str) -> bool {
+    /// Returns whether a service is of this client.
+    pub(super) fn is_of(&self, service: &Service, client: &str) -> bool {
         Some(service.client as usize) == self.client(client)
     }
 
-    /// What part of the time the resource serves the process.
+    /// Returns the fraction of the time in which the resource serves the process.
     pub(super) fn share(&self, client: &str, resource: &str, time: Range<f64>) -> f64 {
-        within(self.services(resource).filter(|s| self.is(s, client)), &time) / (time.end - time.start)
+        within(self.services(resource).filter(|s| self.is_of(s, client)), &time) / (time.end - time.start)
     }
 
-    /// What part of the time the resource serves anybody.
+    /// Returns the fraction of the time in which the resource serves any process.
     pub(super) fn busy(&self, resource: &str, time: Range<f64>) -> f64 {
         within(self.services(resource), &time) / (time.end - time.start)
     }
 
-    /// Use of all resources in each second.
+    /// Returns the mean use of all resources per second.
     pub(super) fn rate(&self, client: &str, time: Range<f64>) -> f64 {
-        within(self.recording.services.iter().filter(|s| self.is(s, client)), &time) / (time.end - time.start)
+        within(self.recording.services.iter().filter(|s| self.is_of(s, client)), &time) / (time.end - time.start)
     }
 
-    /// When it finished; infinite if it did not.
+    /// Returns the finish time of a process; infinity if it did not finish.
     pub(super) fn finish(&self, client: &str) -> f64 {
         self.client(client).and_then(|c| self.outcome.finish[c]).map_or(f64::INFINITY, Time::secs_f64)
     }
 
-    /// What part of the time the resource counts as a bottleneck.
+    /// Returns the fraction of the time in which the resource counts as a bottleneck.
     pub(super) fn flagged(&self, resource: &str, time: Range<f64>) -> f64 {
         let number = self.scenario.resource(resource);
-        let mine = self.recording.bottlenecks.iter().filter(|b| Some(b.resource as usize) == number);
+        let intervals = self.recording.bottlenecks.iter().filter(|b| Some(b.resource as usize) == number);
         let part = |from: Time, to: Time| (to.secs_f64().min(time.end) - from.secs_f64().max(time.start)).max(0.0);
-        mine.map(|b| part(b.from, b.to)).sum::<f64>() / (time.end - time.start)
+        intervals.map(|b| part(b.from, b.to)).sum::<f64>() / (time.end - time.start)
     }
 
     pub(super) fn end(&self) -> f64 {
         self.outcome.end.secs_f64()
     }
 
-    /// The paper's upper graph.
-    pub(super) fn gantt(&self, name: &str, title: &str) -> Result<Drawn, ReproduceError> {
+    /// Draws the paper's upper graph.
+    pub(super) fn gantt(&self, name: &str, title: &str) -> Result<FigureWithData, ReproduceError> {
         let caption = caption(
             format!("zeldes-feitelson-{name}-gantt"),
-            format!("{title}: who is served"),
-            "A lane for each resource, coloured by who is served; lines mark bottlenecks.",
+            format!("{title}: served processes"),
+            "One lane per resource, coloured by the process served; lines mark bottlenecks.",
         );
-        drawn(processes_page::draw_gantt(&self.shown(title), caption))
+        with_data(processes_page::draw_gantt(&self.as_process_run(title), caption))
     }
 
-    /// The paper's lower graph: use of all resources, or of one.
-    pub(super) fn cumulative(&self, name: &str, title: &str, resource: Option<usize>) -> Result<Drawn, ReproduceError> {
+    /// Draws the paper's lower graph: the use of all resources, or of one.
+    pub(super) fn cumulative(
+        &self,
+        name: &str,
+        title: &str,
+        resource: Option<usize>,
+    ) -> Result<FigureWithData, ReproduceError> {
         let caption = caption(
             format!("zeldes-feitelson-{name}-use"),
             format!("{title}: cumulative use"),
-            "A line for each process; the steeper, the faster its progress; level while it waits.",
+            "One line per process: the steeper, the faster its progress; horizontal while it waits.",
         );
-        drawn(processes_page::draw_cumulative_use(&self.shown(title), resource, caption))
+        with_data(processes_page::draw_cumulative_use(&self.as_process_run(title), resource, caption))
     }
 
-    fn shown(&self, title: &str) -> ProcessRun {
+    fn as_process_run(&self, title: &str) -> ProcessRun {
         ProcessRun::from_recording(title, &self.scenario, &self.outcome, &self.recording)
     }
 }
 
-fn drawn(result: Result<(Figure, String), ProcessRunError>) -> Result<Drawn, ReproduceError> {
-    result.map(|(figure, csv)| Drawn { figure, csv }).map_err(|e| ReproduceError::Setup(e.to_string()))
+fn with_data(result: Result<(Figure, String), ProcessRunError>) -> Result<FigureWithData, ReproduceError> {
+    result.map(|(figure, csv)| FigureWithData { figure, csv }).map_err(|e| ReproduceError::Setup(e.to_string()))
 }
 
 fn within<'s>(services: impl Iterator<Item = &'s Service>, time: &Range<f64>) -> f64 {
-    // 0.0 + so that an empty sum is not -0.
+    // 0.0 + turns the -0 of an empty sum into 0.
     0.0 + services.map(|s| (s.to.secs_f64().min(time.end) - s.from.secs_f64().max(time.start)).max(0.0)).sum::<f64>()
 }
 
-/// Many runs, with use over time.
-pub(super) struct Many {
+/// Many runs of a randomised scenario, with statistics of use over time.
+pub(super) struct RandomizedRuns {
     pub(super) scenario: Scenario,
     pub(super) ensemble: Ensemble,
     curves: Curves,
 }
 
-impl Many {
-    /// [`RUNS`] of them, looked at ten times a second.
-    pub(super) fn of(scenario: Scenario) -> Result<Many, ReproduceError> {
+impl RandomizedRuns {
+    /// Runs a scenario [`RUNS`] times, and samples use ten times per second.
+    pub(super) fn of(scenario: Scenario) -> Result<RandomizedRuns, ReproduceError> {
         let mut ensemble = ensemble(&scenario, RUNS, Some(Span::from_nanos(100_000_000)));
         let curves = ensemble.curves.take().ok_or_else(|| ReproduceError::Setup("no use over time".into()))?;
-        Ok(Many { scenario, ensemble, curves })
+        Ok(RandomizedRuns { scenario, ensemble, curves })
     }
 
     fn client(&self, name: &str) -> Option<usize> {
         self.scenario.clients().iter().position(|c| c.name == name)
     }
 
-    /// Mean and standard deviation of when it finished.
+    /// Returns mean and standard deviation of the finish time of a process.
     pub(super) fn finish(&self, client: &str) -> (f64, f64) {
         self.client(client)
             .map(|c| self.ensemble.finish[c])
@@ -141,7 +146,7 @@ impl Many {
             .map_or((f64::INFINITY, 0.0), |s| (s.mean, s.deviation))
     }
 
-    /// Mean and standard deviation of what it had used by then, of all resources.
+    /// Returns mean and standard deviation of a process's use of all resources up to `second`.
     pub(super) fn used_by(&self, client: &str, second: f64) -> (f64, f64) {
         let curve = self.client(client).map(|c| &self.curves.total[c]);
         curve.and_then(|c| c.get(self.point(second)).or(c.last())).map_or((0.0, 0.0), |s| (s.mean, s.deviation))
@@ -151,7 +156,7 @@ impl Many {
         (second / self.curves.step.secs_f64()).round() as usize
     }
 
-    /// Mean part of the time that the resource served the process.
+    /// Returns the mean fraction of the time in which the resource served the process.
     pub(super) fn share(&self, client: &str, resource: &str, time: Range<f64>) -> f64 {
         let (Some(c), Some(r)) = (self.client(client), self.scenario.resource(resource)) else { return 0.0 };
         let curve = &self.curves.resources[r][c];
@@ -159,29 +164,29 @@ impl Many {
         (at(time.end) - at(time.start)) / (time.end - time.start)
     }
 
-    /// Mean part of the time that the resource served anybody.
+    /// Returns the mean fraction of the time in which the resource served any process.
     pub(super) fn busy(&self, resource: &str, time: Range<f64>) -> f64 {
         self.scenario.clients().iter().map(|c| self.share(&c.name, resource, time.clone())).sum()
     }
 
-    /// Mean use of all resources in each second.
+    /// Returns the mean use of all resources per second.
     pub(super) fn rate(&self, client: &str, time: Range<f64>) -> f64 {
         self.scenario.resources().iter().map(|r| self.share(client, &r.name, time.clone())).sum()
     }
 
-    /// The paper's bottom graph: use of all resources, or of one.
-    pub(super) fn means(&self, name: &str, title: &str, resource: Option<usize>) -> Drawn {
+    /// Draws the paper's bottom graph: the mean use of all resources, or of one.
+    pub(super) fn means(&self, name: &str, title: &str, resource: Option<usize>) -> FigureWithData {
         let caption = caption(
             format!("zeldes-feitelson-{name}-mean"),
             format!("{title}: mean use over {RUNS} runs"),
-            "Mean cumulative use of each process; error bars are a standard deviation to each side.",
+            "Mean cumulative use of each process; error bars are one standard deviation in each direction.",
         );
         let clients: Vec<String> = self.scenario.clients().iter().map(|c| c.name.clone()).collect();
         let of = resource.map_or("all resources", |r| self.scenario.resources()[r].name.as_str());
         let means = processes_page::mean_use_curves(&self.curves, resource);
         let (figure, csv) =
             processes_page::draw_mean_cumulative_use(&clients, &means, &format!("use of {of}"), caption);
-        Drawn { figure, csv }
+        FigureWithData { figure, csv }
     }
 }
 
@@ -189,17 +194,17 @@ fn caption(name: String, title: String, description: &str) -> Caption {
     Caption { name, title, description: description.into() }
 }
 
-/// `66.7 %`
+/// Formats a fraction: `66.7 %`.
 pub(super) fn percent(part: f64) -> String {
     format!("{:.1} %", 100.0 * part)
 }
 
-/// `66.7 %, 33.3 %`
+/// Formats fractions: `66.7 %, 33.3 %`.
 pub(super) fn percents(parts: &[f64]) -> String {
     parts.iter().map(|p| percent(*p)).collect::<Vec<_>>().join(", ")
 }
 
-/// Whether all are within so much of what they should be.
+/// Returns whether all measured values are within `tolerance` of the stated ones.
 pub(super) fn near(found: &[f64], stated: &[f64], tolerance: f64) -> bool {
     found.len() == stated.len() && found.iter().zip(stated).all(|(f, s)| (f - s).abs() <= tolerance)
 }
