@@ -81,7 +81,7 @@ fn missing_and_empty_files_are_rejected() {
     let folder = TestFolder::new();
     folder.assert_rejects(&["study", "none.csv", "--out", "out"], 2, &["none.csv: No such file", "check the path"]);
     std::fs::create_dir(folder.path("shards")).unwrap();
-    let expected = ["shards: found no file to read in this folder", "name the files themselves"];
+    let expected = ["shards: found no file to read in this folder", "name the files explicitly"];
     folder.assert_rejects(&["study", "shards", "--out", "out"], 2, &expected);
     folder.assert_rejects(&["workload", "import", "shards", "-o", "w.parquet"], 2, &expected);
     for name in ["w.csv", "w.swf", "w.parquet"] {
