@@ -12,7 +12,8 @@ export PATH="$PWD/.tools/bin:$PATH"
 python3 scripts/docs.py sources
 [ "${1:-}" != links ] || exit 0
 
-if [ "$(mdbook --version 2>/dev/null)" != "mdbook v$MDBOOK" ]; then
+# By its path: a step of ./check fails if a program is called that is not there.
+if ! [ -x .tools/bin/mdbook ] || [ "$(.tools/bin/mdbook --version)" != "mdbook v$MDBOOK" ]; then
     echo "installing mdbook $MDBOOK into .tools"
     # Only what building a searchable book needs; unoptimised, as compiling takes longer than building the book.
     CARGO_TARGET_DIR="$PWD/.tools/target/mdbook" CARGO_PROFILE_DEV_DEBUG=0 cargo install --quiet --debug --root .tools --locked \
