@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use evenhand_reproduce::{
-    EXPERIMENTS, Experiment, PAPERS, ExperimentResult, Recordings, Settings, Verdict, experiments_named, write_results,
+    EXPERIMENTS, Experiment, ExperimentResult, PAPERS, Recordings, Settings, Verdict, experiments_named, write_results,
 };
 use serde::Serialize;
 
@@ -43,7 +43,8 @@ pub(crate) fn run(args: &ReproduceArgs, common: &Common, console: &Console) -> R
     let page = args.out.as_ref().map(|folder| write_results(folder, &results)).transpose();
     let page = page.map_err(|e| Failure::new(&e, e.is_environment()))?;
     if console.is_json() {
-        let records: Vec<ExperimentRecord> = results.iter().map(|result| ExperimentRecord::new(result, &args.what)).collect();
+        let records: Vec<ExperimentRecord> =
+            results.iter().map(|result| ExperimentRecord::new(result, &args.what)).collect();
         console.json(&records)?;
     } else {
         console.result(&results.iter().flat_map(|result| lines(result, &args.what)).collect::<Vec<_>>().join("\n"))?;

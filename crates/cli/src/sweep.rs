@@ -10,7 +10,9 @@ use evenhand_model::Quantity;
 use evenhand_policies::Registry;
 use evenhand_study::sweep::record::SweepRecord;
 use evenhand_study::sweep::slurm_arrays::{self, LostPoint, SlurmError, Status, quoted};
-use evenhand_study::sweep::{Folder, Grid, MemoryNeed, Point, PointFailure, SweepError, Watch, layout, local, summarize};
+use evenhand_study::sweep::{
+    Folder, Grid, MemoryNeed, Point, PointFailure, SweepError, Watch, layout, local, summarize,
+};
 use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde_json::json;
 
@@ -295,8 +297,10 @@ fn status(dir: &Path, registry: &Registry, console: &Console) -> Result<(), Fail
         false => LostPoint::all(&sweep.folder, &sweep.grid, &sweep.points, &sweep.digests).map_err(sweep_failure)?,
     };
     if console.is_json() {
-        let missing: Vec<_> =
-            lost.iter().map(|l| json!({ "point": l.point, "axes": l.axes, "task": l.task, "said": l.message })).collect();
+        let missing: Vec<_> = lost
+            .iter()
+            .map(|l| json!({ "point": l.point, "axes": l.axes, "task": l.task, "said": l.message }))
+            .collect();
         let record = json!({
             "points": status.points, "done": status.done, "jobs": status.jobs, "running_tasks": status.running,
             "waiting_tasks": status.waiting, "reason": status.reason, "gather": status.gather,

@@ -12,14 +12,14 @@
 mod bao;
 mod experiment;
 mod klusacek_rudova;
-mod write_results;
 mod poullie;
 mod sadok;
+mod write_results;
 mod zeldes_feitelson;
 
-pub use experiment::{FigureWithData, Experiment, Outcome, ReproduceError, Settings, Verdict};
-pub use write_results::{ExperimentResult, write_results};
+pub use experiment::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 pub use poullie::{RecordingError, Recordings};
+pub use write_results::{ExperimentResult, write_results};
 
 /// All experiments, by paper and figure.
 pub static EXPERIMENTS: &[&Experiment] = &[

@@ -1,17 +1,16 @@
 //! A study: one workload replayed under a grid of policies and capacities.
 //!
-//! This crate plans the grid ([`Plan`]), runs it in parallel ([`Plan::run`]), skips the runs that a folder already holds
-//! for the same inputs, and turns the simulator's results into [`record`]s. [`Prepared`] runs single points of larger
-//! grids ([`sweep`]). It draws no figures (the crate `report` does) and knows no policy by name: [`PolicyInputs`] go to
-//! the policies' registry as they are.
+//! This crate plans the grid ([`Plan`]), runs it in parallel ([`Plan::run`]), skips the runs that a folder already
+//! holds for the same inputs, and turns the simulator's results into [`record`]s. [`Prepared`] runs single points of
+//! larger grids ([`sweep`]). It draws no figures (the crate `report` does) and knows no policy by name:
+//! [`PolicyInputs`] go to the policies' registry as they are.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
-mod accounts;
 mod account_record;
+mod accounts;
 mod cluster_file;
 mod compare_runs;
 mod digest;
-mod study_folder;
 mod inputs;
 mod jobs_on_site;
 mod plan;
@@ -20,6 +19,7 @@ mod policy_inputs;
 pub mod record;
 mod replay;
 mod run;
+mod study_folder;
 pub mod sweep;
 mod waste_record;
 mod write_cluster_and_accounts;
@@ -29,7 +29,6 @@ pub use cluster_file::{cluster_of, read_cluster};
 pub use compare_runs::compare;
 pub use digest::{Digest, workload_digest};
 pub use evenhand_simulator::{BACKFILLS, Backfill, PLACEMENTS, Placement};
-pub use study_folder::{StudyError, TaskFormat};
 pub use inputs::{read_pool, read_weights};
 pub use jobs_on_site::{GroupRecord, JobRules, JobsRecord, RejectedJobsRecord};
 pub use plan::{CapacityAsked, Plan, PlanError, Question, RunPlan};
@@ -37,4 +36,5 @@ pub use point::{Point, PointError, Prepared};
 pub use policy_inputs::{PolicyInputs, pool_equivalents};
 pub use replay::{ReplayError, ReplayOn, replay, starts_under};
 pub use run::{Live, LiveRun, RunState};
+pub use study_folder::{StudyError, TaskFormat};
 pub use write_cluster_and_accounts::{accounts_text, cluster_text};

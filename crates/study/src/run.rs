@@ -10,12 +10,12 @@ use rayon::prelude::*;
 
 use crate::account_record::by_account;
 use crate::compare_runs::compare;
-use crate::study_folder::{Folder, StudyError, TaskFormat};
 use crate::jobs_on_site::replay_on;
 use crate::plan::{Plan, RunPlan};
 use crate::point::{measured, processors};
 use crate::record::{MethodRecord, RunRecord, StudyRecord};
 use crate::replay::replay;
+use crate::study_folder::{Folder, StudyError, TaskFormat};
 use crate::waste_record::waste_record;
 
 /// State of a run of a study.

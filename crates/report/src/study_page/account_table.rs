@@ -1,6 +1,6 @@
 //! The table of accounts: its rows in the page, and the same data for the page's script.
 
-use evenhand_study::record::{AccountResults, AccountRecord, RunRecord};
+use evenhand_study::record::{AccountRecord, AccountResults, RunRecord};
 use serde::Serialize;
 
 use super::script_data::{by_capacity_and_policy, six_digits};

@@ -81,7 +81,8 @@ fn states(scenario: &Scenario, irrevocable: bool) -> Result<Vec<ArrivalState>, R
         // T1 divides the whole capacity at each arrival; the result is in proportion to the contributed capacity.
         let contributed = if irrevocable { (k + 1) as f64 / USERS as f64 } else { 1.0 };
         let lowest_and_highest = [[f64::INFINITY, 0.0]; 2];
-        let mut after = ArrivalState { held: [[0.0; 2]; 2], members: [0; 2], lowest_and_highest, cross_demands: [0.0; 2] };
+        let mut after =
+            ArrivalState { held: [[0.0; 2]; 2], members: [0; 2], lowest_and_highest, cross_demands: [0.0; 2] };
         for (user, (class, cross_demand)) in users.iter().enumerate().take(k + 1) {
             after.members[*class] += 1;
             after.cross_demands[*class] = after.cross_demands[*class].max(*cross_demand);
@@ -168,7 +169,13 @@ pub(super) struct Curve {
 }
 
 /// Draws curves over the arrivals under one restatement.
-pub(super) fn draw(figure: u32, title: &str, restatement: &Restatement, y_title: &str, curves: &[Curve]) -> FigureWithData {
+pub(super) fn draw(
+    figure: u32,
+    title: &str,
+    restatement: &Restatement,
+    y_title: &str,
+    curves: &[Curve],
+) -> FigureWithData {
     let mut columns = vec!["users"];
     columns.extend(curves.iter().map(|curve| curve.label));
     let mut csv = Csv::new(&columns);
@@ -206,8 +213,13 @@ pub(super) fn draw(figure: u32, title: &str, restatement: &Restatement, y_title:
     FigureWithData { figure: chart.draw(), csv: csv.finish() }
 }
 
-/// Returns the share of the states that satisfy `holds` among those that satisfy `applies`, and the number of the latter.
-pub(super) fn how_often(states: &[ArrivalState], applies: fn(&ArrivalState) -> bool, holds: impl Fn(&ArrivalState) -> bool) -> (f64, usize) {
+/// Returns the share of the states that satisfy `holds` among those that satisfy `applies`, and the number of the
+/// latter.
+pub(super) fn how_often(
+    states: &[ArrivalState],
+    applies: fn(&ArrivalState) -> bool,
+    holds: impl Fn(&ArrivalState) -> bool,
+) -> (f64, usize) {
     let selected: Vec<&ArrivalState> = states.iter().filter(|state| applies(state)).collect();
     let count = selected.iter().filter(|state| holds(state)).count();
     (count as f64 / selected.len().max(1) as f64, selected.len())

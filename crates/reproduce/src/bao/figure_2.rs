@@ -1,6 +1,6 @@
 //! Figure 2: the CPU shares of both classes as users arrive.
 
-use super::arrivals::{Curve, SETTING, FigureResource, draw, restatements, verdicts};
+use super::arrivals::{Curve, FigureResource, SETTING, draw, restatements, verdicts};
 use crate::{Experiment, Outcome, ReproduceError, Settings};
 
 pub(crate) static EXPERIMENT: Experiment =

@@ -7,8 +7,8 @@ use evenhand_model::{Rational, Resource, Span, Task, Time, Workload, WorkloadBui
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Caption, Scale, Unit};
 
-use super::testbed::{Testbed, Machines, RunOptions, cluster};
-use crate::{FigureWithData, Experiment, Outcome, ReproduceError, Settings, Verdict};
+use super::testbed::{Machines, RunOptions, Testbed, cluster};
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "klusacek-rudova",
@@ -56,7 +56,9 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
     outcome.notes.extend(held.iter().map(Held::about));
     match &settings.trace {
         Some(trace) if is_charged(trace) => outcome.notes.extend(charges(trace)?),
-        Some(_) => outcome.notes.push("on the log of --data: skipped, because its resources are not exactly cpu, mem and gpu".into()),
+        Some(_) => outcome
+            .notes
+            .push("on the log of --data: skipped, because its resources are not exactly cpu, mem and gpu".into()),
         None => outcome.notes.push("on a real log with GPUs: skipped, because none was given (--data LOG)".into()),
     }
     Ok(outcome)
@@ -125,7 +127,10 @@ fn full_verdicts(gpu_jobs: &[f64], full: &[[f64; 2]]) -> [Verdict; 2] {
         Verdict::new(
             "under max the charges of a full machine depend on which GPU jobs fill it; not if GPUs are charged separately, \
              nor if all resources are added",
-            format!("for two sets of jobs, in machines: {}", by_name(&|i| format!("{:.2} and {:.2}", full[i][0], full[i][1]))),
+            format!(
+                "for two sets of jobs, in machines: {}",
+                by_name(&|i| format!("{:.2} and {:.2}", full[i][0], full[i][1]))
+            ),
             same(&full[2]) && same(&full[1]) && !same(&full[0]),
         ),
     ]

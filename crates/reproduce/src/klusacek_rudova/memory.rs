@@ -4,8 +4,8 @@ use evenhand_documents::{Cell, Csv};
 use evenhand_model::{Resource, Span, Task, Time, Workload, WorkloadBuilder};
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Bubble, Caption, Scale, ScatterChart, Side, Unit};
 
-use super::testbed::{Testbed, RunOptions, cluster, skipped};
-use crate::{FigureWithData, Experiment, Outcome, ReproduceError, Settings, Verdict};
+use super::testbed::{RunOptions, Testbed, cluster, skipped};
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "klusacek-rudova",

@@ -2,7 +2,7 @@
 //! Platforms" (minimum processor equivalents). The paper has no figures: these experiments test its statements.
 
 pub(crate) mod gpus;
-mod testbed;
 pub(crate) mod memory;
 pub(crate) mod placement;
 pub(crate) mod speed;
+mod testbed;

@@ -6,8 +6,8 @@ use evenhand_policies::equivalents::Combine;
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Caption, Scale, Unit};
 use evenhand_simulator::{PLACEMENTS, Simulated};
 
-use super::testbed::{Testbed, RunOptions, WAGAP, skipped};
-use crate::{FigureWithData, Experiment, Outcome, ReproduceError, Settings, Verdict};
+use super::testbed::{RunOptions, Testbed, WAGAP, skipped};
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "klusacek-rudova",
@@ -33,7 +33,10 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
         let mut charged = Vec::new();
         for (_, placement) in PLACEMENTS {
             let ran = testbed.run(RunOptions { placement, ..RunOptions::of("penalty") })?;
-            charged.push([testbed.by_user(&ran, &equivalents_on_used_machines(testbed, &ran)?), testbed.by_user(&ran, &minimum)]);
+            charged.push([
+                testbed.by_user(&ran, &equivalents_on_used_machines(testbed, &ran)?),
+                testbed.by_user(&ran, &minimum),
+            ]);
         }
         let spreads = [0, 1].map(|way| spreads(&charged, way));
         outcome.verdicts.push(prices_differ(testbed)?);
@@ -119,7 +122,9 @@ fn verdicts(name: &str, [used, minimum]: &[Vec<f64>; 2]) -> [Verdict; 2] {
     let ((used, used_highest), (minimum, minimum_highest)) = (measured(used), measured(minimum));
     [
         Verdict::new(
-            format!("{name}: by the PE of the machines that run its jobs, a user's charge depends on the scheduler's decisions"),
+            format!(
+                "{name}: by the PE of the machines that run its jobs, a user's charge depends on the scheduler's decisions"
+            ),
             used,
             used_highest >= DEPENDS,
         ),
@@ -179,8 +184,9 @@ fn draw(testbed: &Testbed, charged: &[[Vec<f64>; 2]], spreads: &[Vec<f64>; 2]) -
             }
             .into(),
             title: format!("Differences of users' charges between placement rules, {}", testbed.name),
-            description: "Number of users by the difference between their highest and lowest charge under four placement rules."
-                .into(),
+            description:
+                "Number of users by the difference between their highest and lowest charge under four placement rules."
+                    .into(),
         },
         groups_title: "difference".into(),
         groups: groups.map(String::from).to_vec(),
@@ -196,7 +202,8 @@ mod tests {
 
     #[test]
     fn each_statement_can_fail() {
-        let holds = |used: &[f64], minimum: &[f64]| verdicts("log", &[used.to_vec(), minimum.to_vec()]).map(|v| v.holds);
+        let holds =
+            |used: &[f64], minimum: &[f64]| verdicts("log", &[used.to_vec(), minimum.to_vec()]).map(|v| v.holds);
         assert_eq!(holds(&[1.0, 1.2], &[1.0, 1.0]), [true, true]);
         assert_eq!(holds(&[1.0, 1.01], &[1.0, 1.001]), [false, false]);
         assert_eq!(spreads(&[[vec![1.0, 0.0], vec![2.0, 0.0]], [vec![3.0, 0.0], vec![2.0, 0.0]]], 0), [3.0]);

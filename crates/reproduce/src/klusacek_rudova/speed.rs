@@ -6,8 +6,8 @@ use evenhand_policies::equivalents::Combine;
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Caption, Scale, Unit};
 use evenhand_simulator::{PLACEMENTS, Simulated};
 
-use super::testbed::{Testbed, Machines, RunOptions, WAGAP, skipped};
-use crate::{FigureWithData, Experiment, Outcome, ReproduceError, Settings, Verdict};
+use super::testbed::{Machines, RunOptions, Testbed, WAGAP, skipped};
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "klusacek-rudova",

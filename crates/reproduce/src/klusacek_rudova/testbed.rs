@@ -66,7 +66,11 @@ impl RunOptions {
 }
 
 impl Testbed {
-    pub(super) fn new(name: &'static str, workload: Arc<Workload>, cluster: Cluster) -> Result<Testbed, ReproduceError> {
+    pub(super) fn new(
+        name: &'static str,
+        workload: Arc<Workload>,
+        cluster: Cluster,
+    ) -> Result<Testbed, ReproduceError> {
         let site = Site::machines(&cluster, workload.resources()).map_err(|e| ReproduceError::Setup(e.to_string()))?;
         let (tasks, jobs) = (UserTasks::new(&workload), Jobs::new(&workload, &site));
         Ok(Testbed { name, workload, tasks, site, jobs, cluster })

@@ -4,7 +4,7 @@ use evenhand_documents::{Cell, Csv};
 use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit};
 
 use super::overhead_measurements::{Fit, Overhead, Variant, fit};
-use crate::{FigureWithData, Experiment, Outcome, ReproduceError, Settings, Verdict};
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "poullie",
@@ -51,7 +51,11 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
     Ok(Outcome {
         verdicts: vec![
             Verdict::new("CPU overhead increases linearly with the number of VMs", linearity(&vms), is_linear(&vms)),
-            Verdict::new("CPU overhead increases linearly with shorter update intervals", linearity(&rate), is_linear(&rate)),
+            Verdict::new(
+                "CPU overhead increases linearly with shorter update intervals",
+                linearity(&rate),
+                is_linear(&rate),
+            ),
             Verdict::new(
                 "longer intervals limit the cost of higher numbers of VMs",
                 format!(

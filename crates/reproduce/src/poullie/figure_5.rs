@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::recording::{Recording, Metric, percent};
+use super::recording::{Metric, Recording, percent};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {

@@ -22,8 +22,9 @@ fn run(_: &Settings) -> Result<Outcome, ReproduceError> {
     let caption = Caption {
         name: "sadok-figure-1a".into(),
         title: "Max-min fairness by progressive filling".into(),
-        description: "Four tanks filled to a common level; the demands of users 2 and 3 are met, those of 1 and 4 are not."
-            .into(),
+        description:
+            "Four tanks filled to a common level; the demands of users 2 and 3 are met, those of 1 and 4 are not."
+                .into(),
     };
     Ok(Outcome {
         verdicts: vec![

@@ -8,7 +8,7 @@ use super::simulation_grid::{
     BEST, CAPACITIES, Cell, EXPONENTS, Grid, HALF, Key, SETTING, capacity_named, delta_axis, delta_named, grids,
     skipped,
 };
-use crate::{FigureWithData, Experiment, Outcome, ReproduceError, Settings, Verdict};
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "sadok",

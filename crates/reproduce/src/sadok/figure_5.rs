@@ -7,7 +7,7 @@ use evenhand_study::compare;
 use evenhand_study::record::RunRecord;
 
 use super::simulation_grid::{BEST, Cell, Grid, HALF, Key, SETTING, USERS, grids, skipped};
-use crate::{FigureWithData, Experiment, Outcome, ReproduceError, Settings, Verdict};
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "sadok",

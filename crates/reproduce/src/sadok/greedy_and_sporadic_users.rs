@@ -9,7 +9,7 @@ use evenhand_timeline::{Interval, Participant, Phase, Scenario, Timeline, Timeli
 
 use crate::{FigureWithData, ReproduceError};
 
-pub(super) const SETTING: &str =     "One resource, two users of equal weight. A always demands all of it; B arrives on day 10 \
+pub(super) const SETTING: &str = "One resource, two users of equal weight. A always demands all of it; B arrives on day 10 \
      with work that takes the whole resource two days, and leaves when it is done. The paper gives \
      neither times nor amounts; its delta of 1 - 10^-6 a second (footnote 2) is kept.";
 
@@ -64,8 +64,8 @@ impl Peak {
         self.timeline.intervals.last().map_or(0.0, |i| i.held(&self.scenario, 0)[0])
     }
 
-    /// Returns the amount that A has received up to `second`, in days of the whole resource. Within the hourly intervals
-    /// shares are interpolated linearly, with a negligible error.
+    /// Returns the amount that A has received up to `second`, in days of the whole resource. Within the hourly
+    /// intervals shares are interpolated linearly, with a negligible error.
     pub(super) fn had_by(&self, second: f64) -> f64 {
         let of = |i: &Interval<f64>| {
             let length = i.length()?;

@@ -8,7 +8,7 @@ pub(crate) mod figure_4;
 pub(crate) mod figure_5;
 pub(crate) mod figure_6;
 mod filling_diagram;
-mod simulation_grid;
 mod greedy_and_sporadic_users;
+mod simulation_grid;
 
 pub(crate) use simulation_grid::Grid;

@@ -1,8 +1,8 @@
 //! Figure 10: variations of Figure 9.
 
 use super::figure_9::{BODY, OTHERS, four};
-use super::recorded_runs::{RandomizedRuns, RUNS, percent};
 use super::process_scenarios::{paper, scenario, until};
+use super::recorded_runs::{RUNS, RandomizedRuns, percent};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static A: Experiment = Experiment {

@@ -3,8 +3,8 @@
 use evenhand_model::Span;
 use evenhand_processes::{Client, Scenario, ensemble};
 
-use super::recorded_runs::{Run, percent};
 use super::process_scenarios::{client, until};
+use super::recorded_runs::{Run, percent};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {

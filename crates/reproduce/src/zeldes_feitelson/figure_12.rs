@@ -1,7 +1,7 @@
 //! Figure 12: allocations change once a resource becomes a bottleneck.
 
-use super::recorded_runs::{RandomizedRuns, RUNS, Run, near, percents};
 use super::process_scenarios::{Process, process, scenario, until};
+use super::recorded_runs::{RUNS, RandomizedRuns, Run, near, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {

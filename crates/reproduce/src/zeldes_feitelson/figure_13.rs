@@ -1,7 +1,7 @@
 //! Figure 13: the focus shifts from one bottleneck to another.
 
-use super::recorded_runs::{RandomizedRuns, Run, percent, percents};
 use super::process_scenarios::{Process, process, scenario, until};
+use super::recorded_runs::{RandomizedRuns, Run, percent, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {

@@ -3,8 +3,8 @@
 use evenhand_model::{Span, Time};
 use evenhand_processes::{Scenario, SteadyInterval, compare_offline};
 
-use super::recorded_runs::{RandomizedRuns, RUNS, Run, percent, percents};
 use super::process_scenarios::{client, until};
+use super::recorded_runs::{RUNS, RandomizedRuns, Run, percent, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
@@ -52,7 +52,11 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
         verdicts: vec![
             Verdict::new(
                 "both the CPU and network become bottlenecks, and retain this status",
-                format!("their utilization is {}; they count as bottlenecks {} of the time", percents(&busy), percents(&flags)),
+                format!(
+                    "their utilization is {}; they count as bottlenecks {} of the time",
+                    percents(&busy),
+                    percents(&flags)
+                ),
                 busy.iter().all(|b| *b > 0.9) && flags.iter().all(|f| *f > 0.95),
             ),
             Verdict::new(

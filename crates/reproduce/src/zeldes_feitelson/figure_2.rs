@@ -1,7 +1,7 @@
 //! Figure 2: two processes with different priorities contending for a resource.
 
-use super::recorded_runs::{Run, near, percents};
 use super::process_scenarios::{Process, paper, process, scenario};
+use super::recorded_runs::{Run, near, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {

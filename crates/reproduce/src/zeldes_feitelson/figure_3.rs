@@ -2,8 +2,8 @@
 
 use evenhand_processes::{Parameters, TieBreak};
 
-use super::recorded_runs::{Run, near, percents};
 use super::process_scenarios::{Process, paper, process, scenario};
+use super::recorded_runs::{Run, near, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {

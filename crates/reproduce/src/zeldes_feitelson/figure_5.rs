@@ -2,8 +2,8 @@
 
 use evenhand_model::Span;
 
-use super::returns_to_cpu::{LONG_RUN, alternate, mean, returns};
 use super::recorded_runs::percent;
+use super::returns_to_cpu::{LONG_RUN, alternate, mean, returns};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {

@@ -1,7 +1,7 @@
 //! Figure 6: absence for longer than the grace period.
 
-use super::returns_to_cpu::{alternate, mean, returns};
 use super::recorded_runs::percent;
+use super::returns_to_cpu::{alternate, mean, returns};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {

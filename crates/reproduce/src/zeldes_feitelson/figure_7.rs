@@ -2,8 +2,8 @@
 
 use evenhand_processes::{Parameters, Reading};
 
-use super::recorded_runs::{Run, near, percent, percents};
 use super::process_scenarios::{Process, paper, process, scenario};
+use super::recorded_runs::{Run, near, percent, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {

@@ -1,8 +1,8 @@
 //! Figure 8: the scenario of Figure 7 with other priorities, deterministic and randomised.
 
 use super::figure_7::PROCESSES;
-use super::recorded_runs::{RandomizedRuns, RUNS, Run, near, percents};
 use super::process_scenarios::{Process, paper, process, scenario};
+use super::recorded_runs::{RUNS, RandomizedRuns, Run, near, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 const SETTING: &str = "The processes of Figure 7 with other entitlements, deterministic; and once more with a normal deviation of \

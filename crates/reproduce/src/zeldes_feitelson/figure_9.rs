@@ -1,7 +1,7 @@
 //! Figure 9: four processes with widely different priorities.
 
-use super::recorded_runs::{RandomizedRuns, RUNS, Run, percents};
 use super::process_scenarios::{Process, paper, process, scenario};
+use super::recorded_runs::{RUNS, RandomizedRuns, Run, percents};
 use crate::{Experiment, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {

@@ -91,7 +91,12 @@ impl Run {
     }
 
     /// Draws the paper's lower graph: the use of all resources, or of one.
-    pub(super) fn cumulative(&self, name: &str, title: &str, resource: Option<usize>) -> Result<FigureWithData, ReproduceError> {
+    pub(super) fn cumulative(
+        &self,
+        name: &str,
+        title: &str,
+        resource: Option<usize>,
+    ) -> Result<FigureWithData, ReproduceError> {
         let caption = caption(
             format!("zeldes-feitelson-{name}-use"),
             format!("{title}: cumulative use"),

@@ -5,8 +5,8 @@ use std::ops::Range;
 use evenhand_model::Span;
 use evenhand_processes::{Parameters, Service};
 
-use super::recorded_runs::Run;
 use super::process_scenarios::{process, scenario, until};
+use super::recorded_runs::Run;
 use crate::ReproduceError;
 
 /// The resource that both processes use.

@@ -5,9 +5,9 @@ use evenhand_model::{Span, Time};
 use evenhand_processes::{Client, Parameters, SCHEDULERS, Scenario, SteadyInterval, compare_offline};
 use evenhand_report::chart::{Axis, BarChart, BarSeries, Caption, Scale, Unit};
 
-use super::recorded_runs::percent;
 use super::process_scenarios::{Process, process, scenario, until};
-use crate::{FigureWithData, Experiment, Outcome, ReproduceError, Settings, Verdict};
+use super::recorded_runs::percent;
+use crate::{Experiment, FigureWithData, Outcome, ReproduceError, Settings, Verdict};
 
 pub(crate) static EXPERIMENT: Experiment = Experiment {
     paper: "zeldes-feitelson",
@@ -189,9 +189,10 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
         caption: Caption {
             name: "zeldes-feitelson-schedulers".into(),
             title: "Largest justified complaint".into(),
-            description: "The largest fraction by which a client is slower than its justified demand, for each scenario and \
+            description:
+                "The largest fraction by which a client is slower than its justified demand, for each scenario and \
                           scheduler."
-                .into(),
+                    .into(),
         },
         groups_title: "scenario".into(),
         groups: SCENARIOS.iter().map(|long| long.name.to_string()).collect(),

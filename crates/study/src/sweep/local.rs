@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use crate::Prepared;
 
-use crate::sweep::sweep_folder::{Folder, StoredResult, SweepError};
 use crate::sweep::grid::Grid;
 use crate::sweep::memory_budget::{MemoryBudget, MemoryNeed, Next};
 use crate::sweep::point::Point;
 use crate::sweep::run_point::{PointFailure, Problem, Watch, run_point};
+use crate::sweep::sweep_folder::{Folder, StoredResult, SweepError};
 
 /// The options of the local engine.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,8 @@ pub fn run(
 ) -> Result<Vec<PointFailure>, SweepError> {
     let pending: Vec<&Point> = folder.missing_of(digests, numbers).into_iter().filter_map(|n| points.get(n)).collect();
     let tasks = sizes(grid, &pending)?;
-    let needs: BTreeMap<usize, MemoryNeed> = tasks.iter().map(|(w, tasks)| (*w, MemoryNeed::of_tasks(*tasks))).collect();
+    let needs: BTreeMap<usize, MemoryNeed> =
+        tasks.iter().map(|(w, tasks)| (*w, MemoryNeed::of_tasks(*tasks))).collect();
     for (workload, need) in &needs {
         if need.minimum() > options.memory {
             return Err(too_large(grid, *workload, tasks[workload], options.memory));

@@ -6,10 +6,10 @@ use crate::compare;
 use crate::record::RunRecord;
 use evenhand_documents::{Cell, Csv};
 
-use crate::sweep::sweep_folder::{Folder, StoredResult, SweepError};
 use crate::sweep::grid::Grid;
 use crate::sweep::point::Point;
 use crate::sweep::record::{AgainstRecord, AxesRecord, PointRecord, SweepRecord};
+use crate::sweep::sweep_folder::{Folder, StoredResult, SweepError};
 
 /// Writes `results.csv`, `sweep.json` and `timing.csv` from the results that the folder holds.
 /// All but `timing.csv` are byte-equal whichever engine ran the points.

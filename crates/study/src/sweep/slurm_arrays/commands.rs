@@ -12,7 +12,9 @@ use crate::sweep::sweep_folder::SweepError;
 #[derive(Debug, Error)]
 pub enum SlurmError {
     /// The command is not installed.
-    #[error("there is no {command} here: run this on a machine with Slurm's commands (a login node), or use --engine local")]
+    #[error(
+        "there is no {command} here: run this on a machine with Slurm's commands (a login node), or use --engine local"
+    )]
     Absent {
         /// The command.
         command: &'static str,

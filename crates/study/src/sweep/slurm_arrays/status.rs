@@ -3,9 +3,9 @@
 use super::SlurmError;
 use super::commands::{Queued, queue, run};
 use super::submit::{Submission, name_of};
-use crate::sweep::sweep_folder::{Folder, SweepError};
 use crate::sweep::grid::Grid;
 use crate::sweep::point::Point;
+use crate::sweep::sweep_folder::{Folder, SweepError};
 
 /// The progress of a submitted sweep.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

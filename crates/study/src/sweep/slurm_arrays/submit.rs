@@ -10,12 +10,12 @@ use serde::{Deserialize, Serialize};
 use super::commands::{Limits, partitions, queue, run};
 use super::{Options, SlurmError, quoted, scripts};
 use crate::sweep::array_chunks::{ArrayPlan, Chunk, arrays, chunks};
-use crate::sweep::sweep_folder::{Folder, SweepError};
 use crate::sweep::grid::Grid;
 use crate::sweep::local;
 use crate::sweep::memory_budget::MemoryNeed;
 use crate::sweep::point::Point;
 use crate::sweep::run_point::{PointFailure, Watch};
+use crate::sweep::sweep_folder::{Folder, SweepError};
 
 const SUBMISSION: &str = "slurm/submission.json";
 const TASK: &str = "task.sh";
@@ -228,7 +228,8 @@ fn not_text(path: &Path) -> SweepError {
 fn write_scripts(folder: &Folder, program: &Path) -> Result<(), SweepError> {
     let logs = folder.dir().join("slurm/logs");
     std::fs::create_dir_all(&logs).map_err(|source| SweepError::Write { path: logs, source })?;
-    for (name, script) in [(TASK, scripts::task(program, folder.dir())), (GATHER, scripts::gather(program, folder.dir()))]
+    for (name, script) in
+        [(TASK, scripts::task(program, folder.dir())), (GATHER, scripts::gather(program, folder.dir()))]
     {
         let script = script.ok_or_else(|| not_text(folder.dir()))?;
         folder.write(&format!("slurm/{name}"), script.as_bytes())?;
