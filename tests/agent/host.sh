@@ -127,7 +127,7 @@ for name in d.1 d.2 e.1; do group "a/$name"; done
 echo $((neutral / 2)) >"$main/$top/a/d.2/$file"
 configuration a a '[metrics]' 'listen = "127.0.0.1:9759"'
 holds "status without an agent ends with 3" ends 3 "$evenhand" agent status --socket "$work/a.sock"
-says "and says so" "no agent answers there"
+says "and says so" "no agent answers at this socket"
 holds "release without a journal ends with 2" ends 2 "$evenhand" agent release --config "$work/a.toml"
 sed 's/^interval.*/intervall = 3/' "$work/a.toml" >"$work/wrong.toml"
 holds "a wrong configuration ends with 2" ends 2 "$evenhand" agent run --config "$work/wrong.toml"
@@ -195,12 +195,12 @@ start a --apply
 holds "once more" until_true 20 updates a 6
 ends 137 stops KILL
 holds "release after a crash" "$evenhand" agent release --config "$work/a.toml"
-says "says how many" "groups have what they had"
+says "says how many" "groups have their old values again"
 holds "and all is as it was" test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" = "$neutral $((neutral / 2)) $neutral"
 start a --apply
 until_true 20 updates a 6
 holds "release of a running agent" "$evenhand" agent release --config "$work/a.toml"
-says "says how many, too" "groups have what they had"
+says "says how many, too" "groups have their old values again"
 holds "the agent ends" ends 0 wait "$agent"
 holds "and all is as it was again" test "$(weight a/d.1) $(weight a/d.2)" = "$neutral $((neutral / 2))"
 

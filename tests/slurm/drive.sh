@@ -85,7 +85,7 @@ if command -v python3 >/dev/null; then
 fi
 holds "one job" "$evenhand" slurm plan --policy drf --why "$a2"
 says "has its place" "has place 4 of 4 under drf"
-says "and whom it waits for" "Before it come jobs of"
+says "and which jobs are before it" "Jobs before it, by user"
 holds "a job that is not there" ends 2 "$evenhand" slurm plan --why 999999
 holds "a dry run" "$evenhand" slurm run --policy drf --looks 2 --interval 1s --state "$state"
 says "says what it would change" "would change 4 of 4 places"
@@ -94,7 +94,7 @@ holds "and changes nothing" [ "$(factors)" = 0 ]
 # --- What is written, and what is left alone.
 scontrol update JobId="$a2" SiteFactor=12345
 holds "one look that stays" "$evenhand" slurm run --policy drf --apply --keep --looks 1 --interval 1s --state "$state"
-says "leaves alone what another set" "1 left alone"
+says "keeps what another program set" "1 not changed, because another program set them"
 holds "writes the others" [ "$(factors)" = 4 ]
 holds "an array whole" [ "$(squeue -h -A b | wc -l)" = 1 ]
 highest() { squeue -h -t PD -S -p -o '%F' | head -n 1; }
@@ -105,7 +105,7 @@ says "as nothing changed" "changed 0 of 4 places"
 scontrol update JobId="$c1" Priority=77
 holds "who has a priority of an administrator's" \
     "$evenhand" slurm run --policy drf --apply --keep --looks 2 --interval 1s --state "$state"
-says "is left alone" "2 left alone"
+says "is not changed" "2 not changed, because another program set them"
 holds "with it" [ "$(squeue -h -j "$c1" -o %Q)" = 77 ]
 holds "release" "$evenhand" slurm release --state "$state"
 says "puts back" "the site factor 0 again"
@@ -179,7 +179,7 @@ if command -v python3 >/dev/null; then
     holds "long after, less than a job's share is left" [ "$(users --policy sdrf --half-life 1s)" = "b a b a b a" ]
 fi
 holds "sdrf says what it remembers" "$evenhand" slurm plan --policy sdrf --half-life 20s --why "$(squeue -h -A a -o %F | head -n 1)"
-says "in per cent" "Of past over-use is remembered: cpu"
+says "in per cent" "Past overuse that counts against the owner: cpu"
 clear_queue
 
 # --- What GPUs on other machines cost: who had two of them for 3 s goes behind who had as many processors.

@@ -178,7 +178,7 @@ fi
 
 holds "a past without jobs is the input's fault" \
     ends 2 "$evenhand" slurm study --from 2020-01-01 --to 2020-01-02 --site none
-says "with what can be done" "--all-users asks for everybody's"
+says "with what can be done" "--all-users reads those of all users"
 holds "options in the wrong place" ends 2 "$evenhand" slurm study --policy drf --from 1d
 says "are reported with their place" "write it before --policy"
 holds "no commands" ends 3 env PATH=/nonexistent "$evenhand" slurm show

@@ -1,4 +1,4 @@
-//! Why a command failed, as a sentence and an exit status.
+//! Outcomes and failures of verbs, with their exit statuses.
 
 use std::io::IsTerminal;
 use std::process::ExitCode;
@@ -6,17 +6,17 @@ use std::process::ExitCode;
 use evenhand_documents::{DocumentError, did_you_mean};
 use thiserror::Error;
 
-/// How a verb ended that did what was asked.
+/// Outcome of a verb that did what was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
-    /// And there is nothing to complain of: status 0.
+    /// The answer is positive, or there is none: status 0.
     Done,
-    /// And what was asked about does not hold: status 1.
+    /// The answer is negative, such as an audit with findings: status 1.
     DoesNotHold,
 }
 
 impl Outcome {
-    /// As promised in the interface.
+    /// Returns the documented exit status.
     pub(crate) fn exit_code(self) -> ExitCode {
         match self {
             Outcome::Done => ExitCode::SUCCESS,
@@ -25,10 +25,10 @@ impl Outcome {
     }
 }
 
-/// What a verb fails with. The text is for people and complete: file, line, what, remedy.
+/// Failure of a verb. The text is a complete sentence for people: file, line, what was found, what was expected.
 #[derive(Debug, Error)]
 pub(crate) enum Failure {
-    /// The input or the command line is wrong: status 2.
+    /// The input or the command line is invalid: status 2.
     #[error("{0}")]
     Input(String),
     /// The environment failed (permission, disk, engine), or the user interrupted: status 3.
@@ -37,30 +37,30 @@ pub(crate) enum Failure {
 }
 
 impl Failure {
-    /// From an error that knows whose fault it is.
+    /// Returns the failure for an error of the environment or of the input.
     pub(crate) fn new(error: impl std::fmt::Display, environment: bool) -> Failure {
         if environment { Failure::Environment(error.to_string()) } else { Failure::Input(error.to_string()) }
     }
 
-    /// From an input error.
+    /// Returns the failure for an error of the input.
     pub(crate) fn input(error: impl std::fmt::Display) -> Failure {
         Failure::new(error, false)
     }
 
-    /// That an option names what is not there.
+    /// Returns the failure for an option whose value is none of `known`.
     pub(crate) fn unknown<'a>(option: &str, found: &str, known: impl IntoIterator<Item = &'a str>) -> Failure {
         let known: Vec<&str> = known.into_iter().collect();
         let near = did_you_mean(found, known.iter().copied());
         Failure::Input(format!("{option}: found {found:?}, expected one of: {}{near}", known.join(", ")))
     }
 
-    /// From a document that cannot be read or says something else; in colours on a terminal.
+    /// Returns the failure for a document that cannot be read or is invalid; in colours on a terminal.
     pub(crate) fn document(error: DocumentError) -> Failure {
         let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
         Failure::new(error.render(colours), error.is_environment())
     }
 
-    /// As promised in the interface.
+    /// Returns the documented exit status.
     pub(crate) fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Input(_) => 2,

@@ -1,4 +1,4 @@
-//! The command line of evenhand as a library: a program can add policies of its own to it.
+//! The command line `evenhand` as a library, so that another program can add its own policies to it.
 //!
 //! ```no_run
 //! use evenhand_model::Rational;
@@ -23,38 +23,37 @@
 //! }
 //! ```
 //!
-//! `examples/my_policy` in the repository is such a program. This crate holds arguments, progress and exit codes;
-//! everything else is in the crates that it depends on.
+//! `examples/my_policy` in the repository is such a program, and the tutorial "First policy" explains it.
+//!
+//! [`cli`] returns a [`CommandLine`]; [`CommandLine::policy`] adds a policy, which then works in every verb that takes
+//! `--policy` (`study`, `sweep`, `audit --history`, `slurm plan`, `slurm run`), has its section in `--policy-settings`, its
+//! own options in `--help`, and its row in `evenhand policies`. [`CommandLine::main`] runs the process's arguments;
+//! [`CommandLine::run`] takes arguments from elsewhere, for tests.
+//!
+//! # Exit status
+//!
+//! | Status | Meaning |
+//! |---|---|
+//! | 0 | done |
+//! | 1 | done, and the answer is negative: an audit has findings, a job fits on no machine, a paper's statement does not hold |
+//! | 2 | the input or the command line is invalid |
+//! | 3 | the environment failed, or the user interrupted the command |
+//!
+//! # Features
+//!
+//! `agent` (verbs `agent` and `top`), `slurm` (verb `slurm`) and `reproduce` (verb `reproduce`) are default features.
+//!
+//! # Structure
+//!
+//! `verbs` has a file or folder for each verb, named as the user types it; in a verb, `tables` prints for people and
+//! `record` holds what is printed as JSON. `arguments` holds the options of each verb, `inputs` reads files that several
+//! verbs take, and `output` prints. Everything else is in the crates that this crate depends on.
 
-mod agent;
-mod allocate;
-mod args;
-mod audit;
-mod bars;
-mod console;
-mod decay;
-mod division;
-mod exposition;
+mod arguments;
 mod failure;
-mod figure;
-mod history;
-mod machines;
-mod metrics;
-mod misreports;
-mod outputs;
-mod policies;
-mod policy_args;
-mod price;
-mod processes;
-mod progress;
-mod reproduce;
-mod slurm;
-mod study;
-mod sweep;
-mod table;
-mod timeline;
-mod top;
-mod workload;
+mod inputs;
+mod output;
+mod verbs;
 
 use std::any::Any;
 use std::ffi::OsString;
@@ -63,66 +62,73 @@ use std::process::ExitCode;
 
 use evenhand_policies::{PolicyError, Registration, Registry};
 
-use crate::args::{Cli, Verb};
-use crate::console::Console;
+use crate::arguments::Cli;
 use crate::failure::{Failure, Outcome};
+use crate::output::console::Console;
 
 /// Returns the command line with the built-in policies.
 pub fn cli() -> CommandLine {
     CommandLine { registry: Ok(Registry::built_in()) }
 }
 
-/// The command line `evenhand`, to which policies can be added.
+/// The command line `evenhand`: all its verbs, with the policies of a registry.
 #[derive(Debug)]
 pub struct CommandLine {
-    /// Or why a policy could not be added.
+    /// The policies, or the error of the first policy that could not be added.
     registry: Result<Registry, PolicyError>,
 }
 
 impl CommandLine {
-    /// Adds a policy to every verb that takes policies. If there is already one of that name, running reports it.
+    /// Adds a policy to every verb that takes policies.
+    ///
+    /// If there is already a policy of that name, [`run`](CommandLine::run) and [`main`](CommandLine::main) report the error.
     #[must_use]
     pub fn policy(self, registration: Registration) -> CommandLine {
         CommandLine { registry: self.registry.and_then(|registry| registry.with(registration)) }
     }
 
-    /// Runs the process's own arguments. A wrong command line ends the process with status 2.
+    /// Runs the process's own arguments and returns the exit status.
+    ///
+    /// Exits the process with status 2 if the command line is invalid, and with 0 after `--help` and `--version`.
     pub fn main(self) -> ExitCode {
         self.run(std::env::args_os())
     }
 
     /// Runs these arguments, of which the first is the program's name, and returns the exit status.
+    ///
+    /// Exits the process if the command line is invalid, like [`main`](CommandLine::main). Replaces the process's panic hook:
+    /// a panic is caught and reported as an internal error, with status 3.
     pub fn run(self, arguments: impl IntoIterator<Item = OsString>) -> ExitCode {
-        // A panic is reported below, once, as a sentence; libraries that catch their own panics stay silent.
+        // Panics are reported below, once, as a sentence. Those that a library catches itself are not reported.
         panic::set_hook(Box::new(|_| {}));
         let registry = match self.registry {
             Ok(registry) => registry,
             Err(error) => {
-                let cli = args::parse(&Registry::built_in(), arguments).unwrap_or_else(|error| error.exit());
-                Console::new(&cli.common).complain(&format!("error: {error}"));
+                let cli = arguments::parse(&Registry::built_in(), arguments).unwrap_or_else(|error| error.exit());
+                Console::new(&cli.common).error(&format!("error: {error}"));
                 return Failure::input(error).exit_code();
             }
         };
         // clap exits with status 2 on a wrong command line by itself.
-        let cli = args::parse(&registry, arguments).unwrap_or_else(|error| error.exit());
+        let cli = arguments::parse(&registry, arguments).unwrap_or_else(|error| error.exit());
         let console = Console::new(&cli.common);
         let result = panic::catch_unwind(AssertUnwindSafe(|| run(cli, &registry, &console)));
-        match result.unwrap_or_else(|payload| Err(mistake(payload.as_ref()))) {
+        match result.unwrap_or_else(|payload| Err(internal_error(payload.as_ref()))) {
             Ok(outcome) => outcome.exit_code(),
             Err(failure) => {
-                console.complain(&format!("error: {failure}"));
+                console.error(&format!("error: {failure}"));
                 failure.exit_code()
             }
         }
     }
 }
 
-/// A bug is a sentence too.
-fn mistake(payload: &(dyn Any + Send)) -> Failure {
+/// Returns the failure for a panic.
+fn internal_error(payload: &(dyn Any + Send)) -> Failure {
     let text = payload.downcast_ref::<&str>().map(|s| s.to_string());
     let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
     Failure::Environment(format!(
-        "evenhand made a mistake: {}. Please report it with the command line and, if you can, the input",
+        "internal error: {}. This is a bug in evenhand; please report it with the command line and, if you can, the input",
         text.unwrap_or_else(|| "no message".into())
     ))
 }
@@ -134,20 +140,5 @@ fn run(cli: Cli, registry: &Registry, console: &Console) -> Result<Outcome, Fail
             .build_global()
             .map_err(|e| Failure::Environment(format!("cannot start {threads} threads: {e}")))?;
     }
-    match cli.verb {
-        Verb::Policies(arguments) => policies::run(&arguments, registry, console).map(|()| Outcome::Done),
-        Verb::Workload(verb) => workload::run(verb, &cli.common, console).map(|()| Outcome::Done),
-        Verb::Study(arguments) => study::run(&arguments, &cli.common, registry, console).map(|()| Outcome::Done),
-        Verb::Sweep(arguments) => sweep::run(&arguments, &cli.common, registry, console).map(|()| Outcome::Done),
-        Verb::SweepTask(arguments) => sweep::task(&arguments, registry).map(|()| Outcome::Done),
-        Verb::Slurm(verb) => slurm::run(&verb, &cli.common, registry, console),
-        Verb::Agent(verb) => agent::run(&verb, console),
-        Verb::Top(arguments) => top::run(&arguments, console).map(|()| Outcome::Done),
-        Verb::Allocate(arguments) => allocate::run(&arguments, console).map(|()| Outcome::Done),
-        Verb::Audit(arguments) => audit::run(&arguments, &cli.common, registry, console),
-        Verb::Timeline(arguments) => timeline::run(&arguments, console).map(|()| Outcome::Done),
-        Verb::Price(arguments) => price::run(&arguments, console),
-        Verb::Processes(arguments) => processes::run(&arguments, &cli.common, console).map(|()| Outcome::Done),
-        Verb::Reproduce(arguments) => reproduce::run(&arguments, &cli.common, console),
-    }
+    verbs::run(cli.verb, &cli.common, registry, console)
 }

@@ -282,7 +282,7 @@ mod tests {
         assert!(of(vec![phase(0).until(q(5, 1)), phase(4)]).contains("phase 1 of user 1 starts at second 4"));
         assert!(of(vec![phase(0), phase(4)]).contains("phase 1 of user 1 starts"));
         assert!(of(vec![phase(0).work(q(0, 1))]).contains("work"));
-        assert!(of(vec![Phase::new(q(0, 1), [q(0, 1)])]).contains("user 1 demands nothing"));
+        assert!(of(vec![Phase::new(q(0, 1), [q(0, 1)])]).contains("user 1 demands no resource"));
         assert!(of(vec![Phase::new(q(0, 1), [])]).contains("user 1 has 0 quantities"));
     }
 

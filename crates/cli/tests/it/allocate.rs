@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::bench::{Bench, Ran};
+use crate::test_folder::{ProgramOutput, TestFolder};
 
 /// The example of the DRF paper (NSDI'11, section 4.1).
 pub(crate) const PAPER: &str = "\
@@ -24,15 +24,15 @@ const PAPER_JSON: &str = r#"
 {"capacity": {"cpu": 9, "mem": 18},
  "user": [{"name": "A", "demand": {"cpu": 1, "mem": 4}}, {"name": "B", "demand": {"cpu": 3, "mem": 1}}]}"#;
 
-fn allocate(content: &str, args: &[&str]) -> Ran {
-    let bench = Bench::with("p.toml", content);
-    bench.run(&[&["allocate", "p.toml"], args].concat())
+fn allocate(content: &str, args: &[&str]) -> ProgramOutput {
+    let folder = TestFolder::with("p.toml", content);
+    folder.run(&[&["allocate", "p.toml"], args].concat())
 }
 
 #[test]
-fn the_drf_papers_example_exactly() {
-    let ran = allocate(PAPER, &["--mechanism", "drf", "--exact", "--format", "json"]).done();
-    let mut found = ran.json();
+fn the_example_of_the_drf_paper_has_its_exact_allocation() {
+    let output = allocate(PAPER, &["--mechanism", "drf", "--exact", "--format", "json"]).assert_succeeds();
+    let mut found = output.json();
     let properties = found[0]["properties"].take();
     let expected = json!([{
         "mechanism": "drf",
@@ -54,7 +54,7 @@ fn the_drf_papers_example_exactly() {
         assert_eq!(properties[name], true, "{name}");
     }
     // Fields and resources stand in the order of the interface and of the file.
-    let at = |part: &str| ran.stdout.find(part).unwrap_or_else(|| panic!("{part}"));
+    let at = |part: &str| output.stdout.find(part).unwrap_or_else(|| panic!("{part}"));
     let order = [
         "\"mechanism\"",
         "\"level\"",
@@ -65,12 +65,12 @@ fn the_drf_papers_example_exactly() {
         "\"resources\"",
         "\"properties\"",
     ];
-    assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])), "{}", ran.stdout);
+    assert!(order.windows(2).all(|pair| at(pair[0]) < at(pair[1])), "{}", output.stdout);
 }
 
 #[test]
-fn in_floating_point_the_same_to_nine_digits() {
-    let found = allocate(PAPER, &["--format", "json"]).done().json();
+fn floating_point_agrees_with_exact_arithmetic_to_nine_digits() {
+    let found = allocate(PAPER, &["--format", "json"]).assert_succeeds().json();
     let near = |value: &Value, exact: f64| (value.as_f64().unwrap() - exact).abs() <= 1e-9 * exact;
     let user = |i: usize| &found[0]["users"][i];
     assert!(near(&found[0]["level"], 2.0 / 3.0));
@@ -81,46 +81,48 @@ fn in_floating_point_the_same_to_nine_digits() {
 }
 
 #[test]
-fn toml_json_and_standard_input_give_the_same_bytes() {
-    let bench = Bench::with("p.toml", PAPER);
-    bench.write("p.json", PAPER_JSON);
-    bench.write("without-ending", PAPER_JSON);
+fn toml_json_and_standard_input_give_the_same_output() {
+    let folder = TestFolder::with("p.toml", PAPER);
+    folder.write("p.json", PAPER_JSON);
+    folder.write("without-ending", PAPER_JSON);
     for format in ["json", "table"] {
-        let run =
-            |file: &str| bench.run(&["allocate", file, "--mechanism", "drf,asset", "--format", format]).done().stdout;
+        let run = |file: &str| {
+            folder.run(&["allocate", file, "--mechanism", "drf,asset", "--format", format]).assert_succeeds().stdout
+        };
         let expected = run("p.toml");
         assert_eq!(run("p.json"), expected);
         assert_eq!(run("without-ending"), expected);
         for input in [PAPER, PAPER_JSON] {
             let args = ["allocate", "-", "--mechanism", "drf,asset", "--format", format];
-            assert_eq!(bench.run_with_input(&args, input.as_bytes()).done().stdout, expected);
+            assert_eq!(folder.run_with_input(&args, input.as_bytes()).assert_succeeds().stdout, expected);
         }
     }
 }
 
 #[test]
-fn the_order_of_resources_decides_ties() {
+fn the_order_of_resources_in_the_file_decides_ties() {
     let tie = "[capacity]\nmem = 1\ncpu = 1\n[[user]]\nname = 'A'\ndemand = { cpu = 1, mem = 1 }\n";
-    let dominant =
-        |text: &str| allocate(text, &["--format", "json"]).done().json()[0]["users"][0]["dominant_resource"].clone();
+    let dominant = |text: &str| {
+        allocate(text, &["--format", "json"]).assert_succeeds().json()[0]["users"][0]["dominant_resource"].clone()
+    };
     assert_eq!(dominant(tie), "mem");
     assert_eq!(dominant(&tie.replacen("mem = 1\ncpu = 1", "cpu = 1\nmem = 1", 1)), "cpu");
 }
 
 #[test]
-fn satisfied_users_idle_resources_and_nothing_at_all() {
+fn users_can_be_satisfied_and_resources_idle_or_without_capacity() {
     let text = "[capacity]\ncpu = 10\ngpu = 0\n[[user]]\nname = 'A'\ntasks = 2\ndemand = { cpu = 1 }\n";
-    let found = allocate(text, &["--exact", "--format", "json"]).done().json();
+    let found = allocate(text, &["--exact", "--format", "json"]).assert_succeeds().json();
     assert_eq!(found[0]["level"], Value::Null);
     assert_eq!(found[0]["users"][0]["satisfied"], true);
     assert_eq!(found[0]["resources"][0]["bottleneck"], false);
     assert_eq!(found[0]["resources"][1], json!({"name": "gpu", "capacity": "0", "used": "0", "bottleneck": false}));
-    let table = allocate(text, &[]).done().stdout;
+    let table = allocate(text, &[]).assert_succeeds().stdout;
     assert!(table.contains("all wanted") && !table.lines().any(|line| line.ends_with("bottleneck")), "{table}");
 }
 
 #[test]
-fn accounts_share_what_their_parent_gets() {
+fn accounts_divide_their_parents_allocation() {
     let text = "\
 [capacity]
 cpu = 12
@@ -144,14 +146,15 @@ weight = 3
 demand = { cpu = 1 }
 ";
     // sdrf does not support accounts; the mechanisms that do give 4, 2 and 6.
-    let bench = Bench::with("p.toml", text);
-    let refused = bench.refuses(&["allocate", "p.toml", "--mechanism", "sdrf"], 2, &["sdrf does not support accounts"]);
-    assert!(refused.stderr.contains("drf and max-min divide by accounts"));
+    let folder = TestFolder::with("p.toml", text);
+    let refused =
+        folder.assert_rejects(&["allocate", "p.toml", "--mechanism", "sdrf"], 2, &["sdrf does not support accounts"]);
+    assert!(refused.stderr.contains("drf and max-min do"));
 }
 
 #[test]
-fn a_table_for_people() {
-    let table = allocate(PAPER, &["--mechanism", "drf,asset"]).done().stdout;
+fn the_table_has_shares_bottlenecks_and_properties() {
+    let table = allocate(PAPER, &["--mechanism", "drf,asset"]).assert_succeeds().stdout;
     for part in [
         "A         3    3   12  mem 66.7 % █████████████▍",
         "cpu          9         9   100 % ████████████████████  bottleneck",
@@ -167,25 +170,25 @@ fn a_table_for_people() {
 }
 
 #[test]
-fn sizes_are_shown_as_sizes_and_exact_in_json() {
+fn tables_print_sizes_with_units_and_json_exact_numbers() {
     let text = PAPER
         .replace("mem = 18", "mem = \"18Gi\"")
         .replace("mem = 4", "mem = \"4Gi\"")
         .replace("mem = 1", "mem = \"1Gi\"");
-    let table = allocate(&text, &[]).done().stdout;
+    let table = allocate(&text, &[]).assert_succeeds().stdout;
     assert!(table.lines().any(|line| line.starts_with("A         3    3  12Gi  mem 66.7 %")), "{table}");
     assert!(table.lines().any(|line| line.split_whitespace().take(3).eq(["mem", "14Gi", "18Gi"])), "{table}");
-    let found = allocate(&text, &["--exact", "--format", "json"]).done().json();
+    let found = allocate(&text, &["--exact", "--format", "json"]).assert_succeeds().json();
     assert_eq!(found[0]["resources"][1]["used"], (14u64 << 30).to_string());
 }
 
 #[test]
-fn nothing_in_a_problem_moves_the_cursor() {
-    let bench = Bench::with("p.toml", PAPER.replace("\"A\"", "\"A\\u001b[2J\\nx\""));
-    let table = bench.run(&["allocate", "p.toml", "--mechanism", "drf,asset"]).done().stdout;
+fn control_characters_in_names_are_replaced() {
+    let folder = TestFolder::with("p.toml", PAPER.replace("\"A\"", "\"A\\u001b[2J\\nx\""));
+    let table = folder.run(&["allocate", "p.toml", "--mechanism", "drf,asset"]).assert_succeeds().stdout;
     assert!(table.contains("A\u{fffd}[2J\u{fffd}x") && !table.contains('\u{1b}'), "{table}");
-    bench.write("a.json", r#"{"users": [{"name": "A\u001b[2J\nx", "tasks": 9}, {"name": "B", "tasks": 9}]}"#);
-    let found = bench.run(&["audit", "p.toml", "a.json"]);
+    folder.write("a.json", r#"{"users": [{"name": "A\u001b[2J\nx", "tasks": 9}, {"name": "B", "tasks": 9}]}"#);
+    let found = folder.run(&["audit", "p.toml", "a.json"]);
     assert!(found.status == 1 && !found.stdout.contains('\u{1b}'), "{found:?}");
 }
 
@@ -204,45 +207,47 @@ fn crowd(users: usize) -> String {
 }
 
 #[test]
-fn ten_thousand_users() {
-    let bench = Bench::with("p.toml", crowd(10_000));
+fn ten_thousand_users_take_a_few_seconds() {
+    let folder = TestFolder::with("p.toml", crowd(10_000));
     let begun = Instant::now();
-    let found = bench.run(&["allocate", "p.toml", "--mechanism", "drf", "--format", "json"]).done().json();
+    let found = folder.run(&["allocate", "p.toml", "--mechanism", "drf", "--format", "json"]).assert_succeeds().json();
     let took = begun.elapsed();
     assert_eq!(found[0]["users"].as_array().unwrap().len(), 10_000);
     assert_eq!(found[0]["properties"]["feasible"], true);
     // A second here; ten on a slow machine with a busy neighbour.
     assert!(took.as_secs() < 30, "{took:?}");
-    let table = bench.run(&["allocate", "p.toml"]).done().stdout;
+    let table = folder.run(&["allocate", "p.toml"]).assert_succeeds().stdout;
     assert!(table.contains("… and 9960 more users (--format json has all)"), "{table}");
     assert!(table.lines().count() < 70, "{table}");
 }
 
 #[test]
-fn a_wrong_command_line() {
-    let bench = Bench::with("p.toml", PAPER);
-    let refuses = |args: &[&str], says: &[&str]| bench.refuses(&[&["allocate", "p.toml"], args].concat(), 2, says);
-    refuses(
+fn an_invalid_command_line_is_rejected() {
+    let folder = TestFolder::with("p.toml", PAPER);
+    let assert_rejects = |args: &[&str], expected: &[&str]| {
+        folder.assert_rejects(&[&["allocate", "p.toml"], args].concat(), 2, expected)
+    };
+    assert_rejects(
         &["--mechanism", "dfr"],
         &["--mechanism: found \"dfr\", expected one of: max-min, drf", "did you mean \"drf\"?"],
     );
-    refuses(&["--mechanism", "drf,"], &["--mechanism: found \"\""]);
-    refuses(&["--mechanism", "drf,drf"], &["drf is named twice"]);
-    refuses(
+    assert_rejects(&["--mechanism", "drf,"], &["--mechanism: found \"\""]);
+    assert_rejects(&["--mechanism", "drf,drf"], &["drf is named twice"]);
+    assert_rejects(
         &["--mechanism", "max-min"],
         &["max-min divides one resource, found 2; its generalization to several is drf"],
     );
-    refuses(&["--sharing-incentive=maybe"], &["maybe"]);
-    bench.refuses(&["allocate"], 2, &["PROBLEM"]);
-    bench.refuses(&["allocate", "none.toml"], 2, &["none.toml: No such file"]);
-    bench.refuses(&["allocate", "."], 2, &["directory"]);
+    assert_rejects(&["--sharing-incentive=maybe"], &["maybe"]);
+    folder.assert_rejects(&["allocate"], 2, &["PROBLEM"]);
+    folder.assert_rejects(&["allocate", "none.toml"], 2, &["none.toml: No such file"]);
+    folder.assert_rejects(&["allocate", "."], 2, &["directory"]);
     for flag in ["--sharing-incentive", "--sharing-incentive=false"] {
-        bench.run(&["allocate", "p.toml", flag]).done();
+        folder.run(&["allocate", "p.toml", flag]).assert_succeeds();
     }
 }
 
 #[test]
-fn bad_problems_are_shown_with_the_place() {
+fn invalid_problems_are_reported_with_their_place() {
     let cases: &[(&str, &str, &str)] = &[
         // What is replaced, by what, what is said.
         ("mem = 18", "mem = -18", "p.toml:3:7: capacity of mem: found \"-18\", expected a number that is not negative"),
@@ -271,32 +276,42 @@ fn bad_problems_are_shown_with_the_place() {
         ("[capacity]\ncpu = 9\nmem = 18", "", "p.toml:1:1: the document: found no capacity"),
         ("cpu = 9", "cpu = ", "p.toml:2:7: "),
     ];
-    for (found, put, says) in cases {
+    for (found, put, expected) in cases {
         let text = PAPER.replacen(found, put, 1);
         assert_ne!(text, PAPER);
-        let bench = Bench::with("p.toml", &text);
-        let ran = bench.refuses(&["allocate", "p.toml", "--mechanism", "drf"], 2, &[says, "^"]);
-        let lines: Vec<&str> = ran.stderr.lines().collect();
-        assert!(lines[0].starts_with("error: p.toml:"), "{}", ran.stderr);
-        assert!(lines.len() > 3 && lines[1].trim() == "|", "{}", ran.stderr);
-        assert!(!ran.stderr.contains('\u{1b}'), "no colours into a file");
+        let folder = TestFolder::with("p.toml", &text);
+        let output = folder.assert_rejects(&["allocate", "p.toml", "--mechanism", "drf"], 2, &[expected, "^"]);
+        let lines: Vec<&str> = output.stderr.lines().collect();
+        assert!(lines[0].starts_with("error: p.toml:"), "{}", output.stderr);
+        assert!(lines.len() > 3 && lines[1].trim() == "|", "{}", output.stderr);
+        assert!(!output.stderr.contains('\u{1b}'), "no colours into a file");
     }
-    let bench = Bench::with("p.toml", "[capacity]\ncpu = 1\n");
-    bench.refuses(&["allocate", "p.toml"], 2, &["p.toml:1:1: the document: found no user, expected at least one"]);
-    let bench = Bench::with("p.json", PAPER_JSON.replace("\"cpu\": 1", "\"cpu\": 1e"));
-    bench.refuses(&["allocate", "p.json"], 2, &["error: p.json:3:", "invalid JSON", "^"]);
-    bench.run_with_input(&["allocate", "-"], b"[capacity]\ncpu = x\n").refused(2, &["error: <stdin>:2:7: "]);
-    bench.run_with_input(&["allocate", "-"], b"").refused(2, &["error: <stdin>:1:1: the document: found no capacity"]);
+    let folder = TestFolder::with("p.toml", "[capacity]\ncpu = 1\n");
+    folder.assert_rejects(
+        &["allocate", "p.toml"],
+        2,
+        &["p.toml:1:1: the document: found no user, expected at least one"],
+    );
+    let folder = TestFolder::with("p.json", PAPER_JSON.replace("\"cpu\": 1", "\"cpu\": 1e"));
+    folder.assert_rejects(&["allocate", "p.json"], 2, &["error: p.json:3:", "invalid JSON", "^"]);
+    folder.run_with_input(&["allocate", "-"], b"[capacity]\ncpu = x\n").assert_fails(2, &["error: <stdin>:2:7: "]);
+    folder
+        .run_with_input(&["allocate", "-"], b"")
+        .assert_fails(2, &["error: <stdin>:1:1: the document: found no capacity"]);
 }
 
 #[test]
-fn what_64_bits_cannot_hold_needs_exact_arithmetic() {
+fn numbers_beyond_64_bits_need_exact_arithmetic() {
     // Shares of 1e-360.
     let long = format!("1{}e60", "0".repeat(59));
     let text =
         format!("[capacity]\ncpu = \"{long}/1e-60\"\n[[user]]\nname = 'A'\ndemand = {{ cpu = \"1e-60/{long}\" }}\n");
-    let bench = Bench::with("p.toml", text);
-    bench.refuses(&["allocate", "p.toml"], 2, &["error: p.toml:5:18: ", "too small for 64-bit numbers", "--exact"]);
-    let found = bench.run(&["allocate", "p.toml", "--exact", "--format", "json"]).done().json();
+    let folder = TestFolder::with("p.toml", text);
+    folder.assert_rejects(
+        &["allocate", "p.toml"],
+        2,
+        &["error: p.toml:5:18: ", "too small for 64-bit numbers", "--exact"],
+    );
+    let found = folder.run(&["allocate", "p.toml", "--exact", "--format", "json"]).assert_succeeds().json();
     assert_eq!(found[0]["resources"][0]["bottleneck"], true);
 }

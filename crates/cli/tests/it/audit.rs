@@ -3,12 +3,12 @@
 use serde_json::json;
 
 use crate::allocate::PAPER;
-use crate::bench::{Bench, Ran};
+use crate::test_folder::{ProgramOutput, TestFolder};
 
-fn audit(allocation: &str, args: &[&str]) -> Ran {
-    let bench = Bench::with("p.toml", PAPER);
-    bench.write("a.json", allocation);
-    bench.run(&[&["audit", "p.toml", "a.json"], args].concat())
+fn audit(allocation: &str, args: &[&str]) -> ProgramOutput {
+    let folder = TestFolder::with("p.toml", PAPER);
+    folder.write("a.json", allocation);
+    folder.run(&[&["audit", "p.toml", "a.json"], args].concat())
 }
 
 fn tasks(a: &str, b: &str) -> String {
@@ -16,50 +16,53 @@ fn tasks(a: &str, b: &str) -> String {
 }
 
 #[track_caller]
-fn complains(ran: &Ran, lines: &[&str]) {
-    assert_eq!(ran.status, 1, "{ran:?}");
+fn complains(output: &ProgramOutput, lines: &[&str]) {
+    assert_eq!(output.status, 1, "{output:?}");
     for line in lines {
-        assert!(ran.stdout.lines().any(|l| l == *line), "{line:?} is not in\n{}", ran.stdout);
+        assert!(output.stdout.lines().any(|l| l == *line), "{line:?} is not in\n{}", output.stdout);
     }
 }
 
 const PROPERTIES: [&str; 2] = ["--property", "feasible,pareto,sharing_incentive,envy_free"];
 
 #[test]
-fn an_allocation_without_complaints() {
-    let ran = audit(&tasks("3", "2"), &PROPERTIES).done();
-    let lines: Vec<&str> = ran.stdout.lines().collect();
-    assert_eq!(lines.len(), 4, "{}", ran.stdout);
-    assert!(lines.iter().all(|line| line.contains(" holds: ")), "{}", ran.stdout);
-    assert_eq!(audit(&tasks("3", "2"), &[&PROPERTIES[..], &["--format", "json"]].concat()).done().json(), json!([]));
+fn an_allocation_without_findings_has_status_0() {
+    let output = audit(&tasks("3", "2"), &PROPERTIES).assert_succeeds();
+    let lines: Vec<&str> = output.stdout.lines().collect();
+    assert_eq!(lines.len(), 4, "{}", output.stdout);
+    assert!(lines.iter().all(|line| line.contains(" holds: ")), "{}", output.stdout);
+    assert_eq!(
+        audit(&tasks("3", "2"), &[&PROPERTIES[..], &["--format", "json"]].concat()).assert_succeeds().json(),
+        json!([])
+    );
 }
 
 #[test]
-fn a_finding_a_line_in_the_problems_units() {
+fn each_finding_is_a_line_in_the_problems_units() {
     // 10 of 9 CPUs.
-    let ran = audit(&tasks("1", "3"), &PROPERTIES);
+    let output = audit(&tasks("1", "3"), &PROPERTIES);
     complains(
-        &ran,
+        &output,
         &[
             "feasible: cpu: has 10, due 9; over by 1 cpu",
             // Half of everything: 4.5 CPUs and 9 GB, in which 2.25 tasks (1, 4) fit.
             "sharing_incentive: A on mem: has 1 tasks, due 2.25; short by 1.25 (1.25 cpu, 5 mem)",
         ],
     );
-    assert!(ran.stdout.contains("\nfeasible violated: a resource"), "{}", ran.stdout);
-    let ran = audit(&tasks("1", "1"), &["--property", "pareto"]);
+    assert!(output.stdout.contains("\nfeasible violated: a resource"), "{}", output.stdout);
+    let output = audit(&tasks("1", "1"), &["--property", "pareto"]);
     // 5 CPUs and 13 GB are left: 3.25 tasks (1, 4), or 5/3 (3, 1).
-    complains(&ran, &["pareto: A on mem: has 1 tasks, due 4.25; short by 3.25 (3.25 cpu, 13 mem)"]);
-    complains(&ran, &["pareto: B on cpu: has 1 tasks, due 2.667; short by 1.667 (5 cpu, 1.667 mem)"]);
+    complains(&output, &["pareto: A on mem: has 1 tasks, due 4.25; short by 3.25 (3.25 cpu, 13 mem)"]);
+    complains(&output, &["pareto: B on cpu: has 1 tasks, due 2.667; short by 1.667 (5 cpu, 1.667 mem)"]);
     // A would rather have 6 CPUs and 6 GB.
-    let ran = audit(&tasks("1", "6"), &["--property", "envy_free"]);
-    complains(&ran, &["envy_free: A against B on mem: has 1 tasks, due 1.5; short by 0.5 (0.5 cpu, 2 mem)"]);
-    let ran = audit(&tasks("-1", "2"), &["--property", "feasible"]);
-    complains(&ran, &["feasible: A: has -1 tasks, due 0; short by 1 (1 cpu, 4 mem)"]);
+    let output = audit(&tasks("1", "6"), &["--property", "envy_free"]);
+    complains(&output, &["envy_free: A against B on mem: has 1 tasks, due 1.5; short by 0.5 (0.5 cpu, 2 mem)"]);
+    let output = audit(&tasks("-1", "2"), &["--property", "feasible"]);
+    complains(&output, &["feasible: A: has -1 tasks, due 0; short by 1 (1 cpu, 4 mem)"]);
 }
 
 #[test]
-fn findings_as_json_exact_ones_as_fractions() {
+fn json_has_all_findings_and_exact_numbers_as_fractions() {
     let args = ["--property", "envy_free", "--format", "json"];
     let float = audit(&tasks("1", "6"), &args);
     assert_eq!(float.status, 1);
@@ -73,7 +76,7 @@ fn findings_as_json_exact_ones_as_fractions() {
 }
 
 #[test]
-fn the_tolerance_decides_what_counts() {
+fn differences_within_the_tolerance_are_no_findings() {
     let slightly = tasks("3", "2.0000001");
     assert_eq!(audit(&slightly, &["--property", "feasible", "--tolerance", "1e-6"]).status, 0);
     assert_eq!(audit(&slightly, &["--property", "feasible"]).status, 1);
@@ -83,42 +86,48 @@ fn the_tolerance_decides_what_counts() {
 }
 
 #[test]
-fn what_allocate_prints_can_be_audited() {
-    let bench = Bench::with("p.toml", PAPER);
+fn the_output_of_allocate_can_be_audited() {
+    let folder = TestFolder::with("p.toml", PAPER);
     for arguments in [&["--exact"][..], &[]] {
         let args = [&["allocate", "p.toml", "--mechanism", "drf,asset", "--format", "json"], arguments].concat();
-        bench.write("a.json", bench.run(&args).done().stdout);
+        folder.write("a.json", folder.run(&args).assert_succeeds().stdout);
         let property = PROPERTIES;
         let audit = [&["audit", "p.toml", "a.json"], &property[..]].concat();
-        bench.run(&audit).refused(2, &["found 2 allocations, expected one; choose by --mechanism: drf, asset"]);
-        bench.run(&[&audit[..], &["--mechanism", "drf"]].concat()).done();
-        bench.run(&[&audit[..], &["--mechanism", "ceei"]].concat()).refused(2, &["found no allocation of ceei"]);
+        folder.run(&audit).assert_fails(2, &["found 2 allocations, expected one; choose by --mechanism: drf, asset"]);
+        folder.run(&[&audit[..], &["--mechanism", "drf"]].concat()).assert_succeeds();
+        folder.run(&[&audit[..], &["--mechanism", "ceei"]].concat()).assert_fails(2, &["found no allocation of ceei"]);
     }
-    let piped = bench.run_with_input(&["audit", "p.toml", "-"], tasks("3", "2").as_bytes());
+    let piped = folder.run_with_input(&["audit", "p.toml", "-"], tasks("3", "2").as_bytes());
     assert!(piped.status <= 1, "{piped:?}");
 }
 
 #[test]
-fn a_wrong_command_line_or_file() {
-    let bench = Bench::with("p.toml", PAPER);
-    bench.write("a.json", tasks("3", "2"));
-    let refuses = |args: &[&str], says: &[&str]| {
-        bench.refuses(&[&["audit"], args].concat(), 2, says);
+fn an_invalid_command_line_or_file_is_rejected() {
+    let folder = TestFolder::with("p.toml", PAPER);
+    folder.write("a.json", tasks("3", "2"));
+    let assert_rejects = |args: &[&str], expected: &[&str]| {
+        folder.assert_rejects(&[&["audit"], args].concat(), 2, expected);
     };
-    refuses(&["p.toml"], &["ALLOCATION"]);
-    refuses(&["p.toml", "a.json", "--property", "parето"], &["--property: found", "expected one of: feasible, pareto"]);
-    refuses(&["p.toml", "a.json", "--property", "envyfree"], &["did you mean \"envy_free\"?"]);
+    assert_rejects(&["p.toml"], &["ALLOCATION"]);
+    assert_rejects(
+        &["p.toml", "a.json", "--property", "parето"],
+        &["--property: found", "expected one of: feasible, pareto"],
+    );
+    assert_rejects(&["p.toml", "a.json", "--property", "envyfree"], &["did you mean \"envy_free\"?"]);
     for bad in ["-1", "1", "x", "nan"] {
-        refuses(&["p.toml", "a.json", &format!("--tolerance={bad}")], &["--tolerance: found", "from 0 to less than 1"]);
+        assert_rejects(
+            &["p.toml", "a.json", &format!("--tolerance={bad}")],
+            &["--tolerance: found", "from 0 to less than 1"],
+        );
     }
-    refuses(&["-", "-"], &["found - for both files"]);
-    refuses(&["p.toml", "a.json", "--search-lies", "--mechanism", "drf"], &["cannot be used with"]);
-    refuses(&["p.toml", "--search-lies"], &["--mechanism"]);
-    refuses(&["p.toml", "--search-lies", "--mechanism", "drf", "--user", "C"], &["--user: found \"C\""]);
-    bench.write("a.json", tasks("3", "2").replace("\"B\"", "\"C\""));
-    refuses(&["p.toml", "a.json"], &["a.json:1:48: name: found \"C\", expected a user of the problem", "^^^"]);
-    bench.write("a.json", r#"{"users": [{"name": "A", "tasks": 1}]}"#);
-    refuses(&["p.toml", "a.json"], &["a.json:1:11: users: found no tasks of \"B\" (1 of 2 users)"]);
+    assert_rejects(&["-", "-"], &["found - for both files"]);
+    assert_rejects(&["p.toml", "a.json", "--search-lies", "--mechanism", "drf"], &["cannot be used with"]);
+    assert_rejects(&["p.toml", "--search-lies"], &["--mechanism"]);
+    assert_rejects(&["p.toml", "--search-lies", "--mechanism", "drf", "--user", "C"], &["--user: found \"C\""]);
+    folder.write("a.json", tasks("3", "2").replace("\"B\"", "\"C\""));
+    assert_rejects(&["p.toml", "a.json"], &["a.json:1:48: name: found \"C\", expected a user of the problem", "^^^"]);
+    folder.write("a.json", r#"{"users": [{"name": "A", "tasks": 1}]}"#);
+    assert_rejects(&["p.toml", "a.json"], &["a.json:1:11: users: found no tasks of \"B\" (1 of 2 users)"]);
 }
 
 /// What a user needs of each resource: (1/4, 1) and (1, 1/2) of the capacities, 10 CPUs and 80 GB.
@@ -136,19 +145,19 @@ tasks = 1
 demand = { cpu = 10, mem = 40 }
 ";
 
-fn search(mechanism: &str, more: &[&str]) -> Ran {
-    let bench = Bench::with("p.toml", MARKET);
+fn search(mechanism: &str, more: &[&str]) -> ProgramOutput {
+    let folder = TestFolder::with("p.toml", MARKET);
     let args = ["audit", "p.toml", "--search-lies", "--mechanism", mechanism, "--tries", "300"];
-    bench.run(&[&args[..], more].concat())
+    folder.run(&[&args[..], more].concat())
 }
 
 #[test]
-fn no_profitable_misreport_is_found_where_there_is_none() {
-    let drf = search("drf,sdrf", &[]).done();
+fn a_strategy_proof_mechanism_has_no_profitable_misreport() {
+    let drf = search("drf,sdrf", &[]).assert_succeeds();
     let lines: Vec<&str> = drf.stdout.lines().filter(|line| !line.is_empty()).collect();
     assert_eq!(lines.len(), 2, "{drf:?}");
     assert!(lines[0].starts_with("drf: none of ") && lines[0].ends_with(" misreports is profitable"), "{drf:?}");
-    let mut found = search("drf", &["--format", "json", "--user", "B"]).done().json();
+    let mut found = search("drf", &["--format", "json", "--user", "B"]).assert_succeeds().json();
     let tried = found[0]["tried"].take().as_u64().unwrap();
     assert!((100..=300).contains(&tried), "{tried}");
     assert_eq!(found, json!([{"mechanism": "drf", "tried": null, "refused": 0, "best": null}]));

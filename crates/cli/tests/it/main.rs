@@ -1,20 +1,20 @@
-//! The program as a new user meets it: the built binary, in a folder of its own.
+//! Tests of the built program `evenhand`, each in a temporary folder.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 mod allocate;
 mod audit;
-mod bad_input;
-mod bench;
-mod command_line;
-mod disk;
-mod history;
-mod interrupt;
-mod layers;
-mod policies;
+mod audit_history;
+mod command_line_page;
+mod crate_layers;
+mod every_policy_in_every_verb;
+mod full_disk;
+mod interrupted_study;
+mod invalid_input;
 mod price;
 mod processes;
 mod reproduce;
 mod study;
 mod sweep;
+mod test_folder;
 mod timeline;
 mod workload;

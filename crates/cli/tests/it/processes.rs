@@ -1,21 +1,21 @@
 //! `evenhand processes` and the experiments of paper 000.
 
-use crate::bench::Bench;
+use crate::test_folder::TestFolder;
 
 const RED: &str = "# Priority:\n33\n# Requests:\nloop 1\nCPU_CS 20 0 NORM\n";
 const BLUE: &str = "# Priority:\n67\n# Requests:\nloop 1\nidle 5 0 NORM\nCPU_CS 15 0 NORM\n";
 const RANDOM: &str = "# Priority:\n1\n# Requests:\nloop 20\nCPU_CS 0.2 0.1 NORM\nDISK 0.3 0 EXP\n";
 
-fn two() -> Bench {
-    let bench = Bench::with("red.prog", RED);
-    bench.write("blue.prog", BLUE);
-    bench
+fn two() -> TestFolder {
+    let folder = TestFolder::with("red.prog", RED);
+    folder.write("blue.prog", BLUE);
+    folder
 }
 
 #[test]
-fn programs_run_and_shares_are_held_against_the_theory() {
-    let bench = two();
-    let json = bench.run(&["processes", "red.prog", "blue.prog", "--format", "json"]).done().json();
+fn shares_are_compared_with_the_off_line_division() {
+    let folder = two();
+    let json = folder.run(&["processes", "red.prog", "blue.prog", "--format", "json"]).assert_succeeds().json();
     let run = &json[0];
     assert_eq!(run["processes"][0]["finish_s"]["mean"], 35.0);
     let blue = run["processes"][1]["finish_s"]["mean"].as_f64().unwrap();
@@ -25,7 +25,7 @@ fn programs_run_and_shares_are_held_against_the_theory() {
     assert_eq!(long["from_s"], 8.0);
     assert!(long["difference"].as_f64().unwrap() < 0.02 && long["complaints"].as_array().unwrap().is_empty());
     assert!((long["processes"][1]["shares"][0]["divided"].as_f64().unwrap() - 0.67).abs() < 1e-9);
-    let text = bench.run(&["processes", "red.prog", "blue.prog"]).done().stdout;
+    let text = folder.run(&["processes", "red.prog", "blue.prog"]).assert_succeeds().stdout;
     assert!(
         text.contains("No process has a justified complaint") && text.contains("CPU_CS is a bottleneck: 2.8 to"),
         "{text}"
@@ -33,26 +33,26 @@ fn programs_run_and_shares_are_held_against_the_theory() {
 }
 
 #[test]
-fn schedulers_are_compared_with_their_justified_complaints() {
-    let bench = two();
+fn several_schedulers_are_compared_by_justified_complaints() {
+    let folder = two();
     let args = ["processes", "red.prog", "blue.prog", "--scheduler", "bottleneck,round-robin"];
-    let text = bench.run(&args).done().stdout;
+    let text = folder.run(&args).assert_succeeds().stdout;
     let complain: Vec<&str> =
         text.lines().find(|l| l.starts_with("justified complaint")).unwrap().split("  ").collect();
     let complain: Vec<&str> = complain.iter().map(|c| c.trim()).filter(|c| !c.is_empty()).collect();
     assert_eq!(complain, ["justified complaint", "none", "blue"], "{text}");
-    bench.refuses(&["processes", "red.prog", "--scheduler", "strid"], 2, &["--scheduler", "stride"]);
-    bench.refuses(&["processes", "red.prog", "--reading", "locally"], 2, &["--reading", "per-resource"]);
-    bench.refuses(&["processes", "red.prog", "--horizon", "soon"], 2, &["--horizon soon"]);
+    folder.assert_rejects(&["processes", "red.prog", "--scheduler", "strid"], 2, &["--scheduler", "stride"]);
+    folder.assert_rejects(&["processes", "red.prog", "--reading", "locally"], 2, &["--reading", "per-resource"]);
+    folder.assert_rejects(&["processes", "red.prog", "--horizon", "soon"], 2, &["--horizon soon"]);
 }
 
 #[test]
-fn many_runs_are_the_same_on_any_number_of_threads() {
-    let bench = Bench::with("a.prog", RANDOM);
-    bench.write("b.prog", RANDOM);
+fn several_runs_do_not_depend_on_the_number_of_threads() {
+    let folder = TestFolder::with("a.prog", RANDOM);
+    folder.write("b.prog", RANDOM);
     let run = |threads: &str, seed: &str| {
         let args = ["processes", "a.prog", "b.prog", "--runs", "30", "--threads", threads, "--seed", seed];
-        bench.run(&args).done().stdout
+        folder.run(&args).assert_succeeds().stdout
     };
     let (one, two) = (run("1", "5"), run("2", "5"));
     assert_eq!(one, two);
@@ -61,16 +61,16 @@ fn many_runs_are_the_same_on_any_number_of_threads() {
 }
 
 #[test]
-fn the_folder_has_a_page_figures_and_intervals_that_add_up() {
-    let bench = Bench::with("a.prog", RANDOM);
-    bench.write("b.prog", RANDOM);
-    bench.run(&["processes", "a.prog", "b.prog", "--runs", "3", "--out", "new/folder", "--quiet"]).done();
+fn out_writes_a_page_figures_and_disjoint_intervals() {
+    let folder = TestFolder::with("a.prog", RANDOM);
+    folder.write("b.prog", RANDOM);
+    folder.run(&["processes", "a.prog", "b.prog", "--runs", "3", "--out", "new/folder", "--quiet"]).assert_succeeds();
     for name in ["gantt", "use", "use-1-CPU_CS", "use-2-DISK", "priorities", "mean", "mean-2-DISK"] {
-        assert!(bench.read(&format!("new/folder/{name}.svg")).contains("</svg>"), "{name}");
-        assert!(bench.read(&format!("new/folder/{name}.csv")).lines().count() > 2, "{name}");
+        assert!(folder.read(&format!("new/folder/{name}.svg")).contains("</svg>"), "{name}");
+        assert!(folder.read(&format!("new/folder/{name}.csv")).lines().count() > 2, "{name}");
     }
-    assert!(bench.read("new/folder/index.html").contains("</html>"));
-    let intervals = bench.read("new/folder/intervals.csv");
+    assert!(folder.read("new/folder/index.html").contains("</html>"));
+    let intervals = folder.read("new/folder/intervals.csv");
     let mut at = 0.0;
     for line in intervals.lines().filter(|l| l.starts_with("service,DISK,")) {
         let cells: Vec<&str> = line.split(',').collect();
@@ -78,28 +78,28 @@ fn the_folder_has_a_page_figures_and_intervals_that_add_up() {
         assert!(from >= at && until > from, "the disk serves one at a time: {line}");
         at = until;
     }
-    bench.holds_nothing_half_written();
+    folder.assert_no_temporary_files();
 }
 
 #[test]
-fn check_says_in_words_what_a_program_does_and_bad_ones_are_shown() {
-    let bench = two();
-    let text = bench.run(&["processes", "blue.prog", "--check"]).done().stdout;
+fn check_describes_programs_in_words_and_invalid_ones_are_reported_with_their_place() {
+    let folder = two();
+    let text = folder.run(&["processes", "blue.prog", "--check"]).assert_succeeds().stdout;
     assert!(text.contains("idle for exactly 5 s") && text.contains("in quanta of 0.1 s"), "{text}");
-    bench.write("bad.prog", RED.replace("NORM", "NROM"));
-    bench.refuses(&["processes", "bad.prog"], 2, &["bad.prog:5:13", "\"NROM\"", "NORM, UNIF or EXP", "^"]);
-    bench.write("bad.toml", "[[client]]\nprogram = \"red.prog\"\nentitlment = 3\n");
-    bench.refuses(&["processes", "bad.toml"], 2, &["bad.toml:3:1", "entitlement", "^"]);
-    bench.refuses(&["processes", "bad.toml", "red.prog"], 2, &["one scenario"]);
-    bench.refuses(&["processes", "absent.prog"], 2, &["absent.prog"]);
+    folder.write("bad.prog", RED.replace("NORM", "NROM"));
+    folder.assert_rejects(&["processes", "bad.prog"], 2, &["bad.prog:5:13", "\"NROM\"", "NORM, UNIF or EXP", "^"]);
+    folder.write("bad.toml", "[[client]]\nprogram = \"red.prog\"\nentitlment = 3\n");
+    folder.assert_rejects(&["processes", "bad.toml"], 2, &["bad.toml:3:1", "entitlement", "^"]);
+    folder.assert_rejects(&["processes", "bad.toml", "red.prog"], 2, &["one scenario"]);
+    folder.assert_rejects(&["processes", "absent.prog"], 2, &["absent.prog"]);
 }
 
 #[test]
 fn statements_of_zeldes_and_feitelson_hold() {
-    let bench = Bench::new();
+    let folder = TestFolder::new();
     for figure in ["figure-2", "figure-3", "figure-7", "figure-14"] {
-        let ran = bench.run(&["reproduce", &format!("000/{figure}"), "--out", "out"]).done();
-        assert!(ran.stdout.lines().any(|line| line.contains("holds")), "{}", ran.stdout);
-        assert!(bench.read(&format!("out/zeldes-feitelson-{figure}-gantt.svg")).contains("bottleneck"));
+        let output = folder.run(&["reproduce", &format!("000/{figure}"), "--out", "out"]).assert_succeeds();
+        assert!(output.stdout.lines().any(|line| line.contains("holds")), "{}", output.stdout);
+        assert!(folder.read(&format!("out/zeldes-feitelson-{figure}-gantt.svg")).contains("bottleneck"));
     }
 }

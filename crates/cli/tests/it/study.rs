@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use serde_json::Value;
 
-use crate::bench::{Bench, CSV};
+use crate::test_folder::{CSV, TestFolder};
 
 fn without_elapsed(mut summary: Value) -> Value {
     for run in summary["runs"].as_array_mut().unwrap() {
@@ -13,33 +13,33 @@ fn without_elapsed(mut summary: Value) -> Value {
     summary
 }
 
-fn modified(bench: &Bench, name: &str) -> SystemTime {
-    std::fs::metadata(bench.path(name)).unwrap().modified().unwrap()
+fn modified(folder: &TestFolder, name: &str) -> SystemTime {
+    std::fs::metadata(folder.path(name)).unwrap().modified().unwrap()
 }
 
 /// A workload in which somebody waits.
-fn generated() -> Bench {
-    let bench = Bench::new();
-    bench.run(&["workload", "generate", "--tasks", "5000", "--users", "12", "-o", "w.parquet"]).done();
-    bench
+fn generated() -> TestFolder {
+    let folder = TestFolder::new();
+    folder.run(&["workload", "generate", "--tasks", "5000", "--users", "12", "-o", "w.parquet"]).assert_succeeds();
+    folder
 }
 
 /// README's first command.
 #[test]
-fn without_arguments() {
-    let bench = Bench::new();
-    let ran = bench.run(&["study"]).done();
-    assert!(ran.stderr.contains("No workload named"), "{}", ran.stderr);
+fn a_study_without_arguments_generates_a_workload_and_writes_a_report() {
+    let folder = TestFolder::new();
+    let output = folder.run(&["study"]).assert_succeeds();
+    assert!(output.stderr.contains("No workload named"), "{}", output.stderr);
     for word in ["fifo", "drf", "sdrf", "0.5", "0.75", "1.0", "evenhand-study/index.html"] {
-        assert!(ran.stdout.contains(word), "{word} is not in: {}", ran.stdout);
+        assert!(output.stdout.contains(word), "{word} is not in: {}", output.stdout);
     }
-    let files = bench.files();
+    let files = folder.files();
     for file in ["index.html", "summary.json", "users.csv", "tasks-fifo-0.5.parquet", "tasks-sdrf-1.0.parquet"] {
         assert!(files.contains(std::path::Path::new(&format!("evenhand-study/{file}"))), "{file} in {files:?}");
     }
     assert!(files.iter().any(|p| p.extension().is_some_and(|e| e == "svg")), "{files:?}");
-    bench.holds_nothing_half_written();
-    let summary = bench.json("evenhand-study/summary.json");
+    folder.assert_no_temporary_files();
+    let summary = folder.json("evenhand-study/summary.json");
     assert_eq!((&summary["workload"]["tasks"], &summary["workload"]["users"]), (&200_000.into(), &100.into()));
     assert_eq!(summary["runs"].as_array().unwrap().len(), 9);
     // What it finds is what the study is for: the policies differ, and no task is lost.
@@ -49,31 +49,31 @@ fn without_arguments() {
         assert_eq!(number("submitted"), 200_000);
         assert_eq!(number("completed") + number("rejected"), 200_000, "{}", run["id"]);
     }
-    let page = bench.read("evenhand-study/index.html");
+    let page = folder.read("evenhand-study/index.html");
     for outside in ["src=\"http", "href=\"http", "url(http", "@import"] {
         assert!(!page.contains(outside), "the report reaches for the network: {outside}");
     }
 }
 
 #[test]
-fn json_is_one_document_and_nothing_else() {
-    let bench = Bench::with("w.csv", CSV);
-    let ran = bench.run(&["study", "w.csv", "--format", "json"]).done();
-    assert_eq!(ran.json(), bench.json("evenhand-study/summary.json"));
-    assert!(!ran.stderr.is_empty(), "notes are on standard error");
-    let ran = bench.run(&["study", "w.csv", "--format", "json", "--quiet"]).done();
-    assert_eq!(ran.stderr, "");
-    let ran = bench.run(&["--quiet", "study", "w.csv"]).done();
-    assert_eq!(ran.stderr, "");
+fn json_output_is_one_document_and_nothing_else() {
+    let folder = TestFolder::with("w.csv", CSV);
+    let output = folder.run(&["study", "w.csv", "--format", "json"]).assert_succeeds();
+    assert_eq!(output.json(), folder.json("evenhand-study/summary.json"));
+    assert!(!output.stderr.is_empty(), "notes are on standard error");
+    let output = folder.run(&["study", "w.csv", "--format", "json", "--quiet"]).assert_succeeds();
+    assert_eq!(output.stderr, "");
+    let output = folder.run(&["--quiet", "study", "w.csv"]).assert_succeeds();
+    assert_eq!(output.stderr, "");
 }
 
 /// Users ann and bob on 3 cpu and 3 mem, worked out by hand.
 #[test]
-fn by_hand() {
-    let bench = Bench::with("w.csv", CSV);
-    bench.write("small.toml", "[pool]\ncpu = 3\nmem = 3\n");
+fn waits_and_utilization_agree_with_a_calculation_by_hand() {
+    let folder = TestFolder::with("w.csv", CSV);
+    folder.write("small.toml", "[pool]\ncpu = 3\nmem = 3\n");
     let args = ["study", "w.csv", "--policy", "fifo,drf", "--capacity", "small.toml", "--tasks-csv", "--out", "out"];
-    bench.run(&args).done();
+    folder.run(&args).assert_succeeds();
     // Both first tasks fill the pool until second 10; then each user's second one starts.
     let rows = "\
 row,user,submit_s,start_s,duration_s,wait_s,state
@@ -82,51 +82,51 @@ row,user,submit_s,start_s,duration_s,wait_s,state
 2,ann,1.000000000,10.000000000,4.000000000,9.000000000,completed
 3,bob,2.000000000,10.000000000,4.000000000,8.000000000,completed
 ";
-    assert_eq!(bench.read("out/tasks-fifo-small.csv"), rows);
-    assert_eq!(bench.read("out/tasks-drf-small.csv"), rows);
-    let summary = bench.json("out/summary.json");
+    assert_eq!(folder.read("out/tasks-fifo-small.csv"), rows);
+    assert_eq!(folder.read("out/tasks-drf-small.csv"), rows);
+    let summary = folder.json("out/summary.json");
     let users = &summary["runs"][0]["users"];
     assert_eq!((&users[0]["name"], &users[0]["mean_wait_s"]), (&"ann".into(), &4.5.into()));
     assert_eq!((&users[1]["name"], &users[1]["mean_wait_s"]), (&"bob".into(), &4.0.into()));
     // R: cpu (10 + 20 + 4 + 4) / 10 over the ten seconds from the first start to the last finish.
     assert_eq!(summary["workload"]["mean_use"]["cpu"], 3.8);
-    assert_eq!(bench.read("out/users.csv").lines().count(), 1 + 4);
+    assert_eq!(folder.read("out/users.csv").lines().count(), 1 + 4);
 }
 
 #[test]
-fn the_same_bytes_whatever_the_threads() {
-    let bench = generated();
+fn results_do_not_depend_on_the_number_of_threads() {
+    let folder = generated();
     for threads in ["1", "2"] {
         let args = ["study", "w.parquet", "--tasks-csv", "--threads", threads, "--out", threads];
-        bench.run(&args).done();
+        folder.run(&args).assert_succeeds();
     }
-    let summary = |threads: &str| without_elapsed(bench.json(&format!("{threads}/summary.json")));
+    let summary = |threads: &str| without_elapsed(folder.json(&format!("{threads}/summary.json")));
     let (mut one, mut two) = (summary("1"), summary("2"));
     // The command that repeats it names its own folder.
     one["method"]["command"].take();
     two["method"]["command"].take();
     assert_eq!(one, two);
     let in_folder = |threads: &str| -> Vec<String> {
-        let files = bench.files().into_iter().filter(|p| p.starts_with(threads) && bench.path("").join(p).is_file());
+        let files = folder.files().into_iter().filter(|p| p.starts_with(threads) && folder.path("").join(p).is_file());
         files.map(|p| p.strip_prefix(threads).unwrap().to_string_lossy().into_owned()).collect()
     };
     assert_eq!(in_folder("1"), in_folder("2"));
     let same: Vec<String> = in_folder("1").into_iter().filter(|f| f.ends_with(".csv") || f.ends_with(".svg")).collect();
     assert!(same.len() > 10, "{same:?}");
     for file in same {
-        assert_eq!(bench.read(&format!("1/{file}")), bench.read(&format!("2/{file}")), "{file}");
+        assert_eq!(folder.read(&format!("1/{file}")), folder.read(&format!("2/{file}")), "{file}");
     }
 }
 
 #[test]
-fn a_rerun_keeps_what_is_finished_and_does_only_what_changed() {
-    let bench = generated();
+fn a_second_study_computes_only_changed_runs() {
+    let folder = generated();
     let study = |more: &[&str]| {
         let args = [&["study", "w.parquet", "--out", "out", "--format", "json"], more].concat();
-        bench.run(&args).done()
+        folder.run(&args).assert_succeeds()
     };
     let first = study(&["--policy", "fifo,sdrf", "--capacity", "0.5,0.7"]).json();
-    let stamp = |run: &str| modified(&bench, &format!("out/tasks-{run}.parquet"));
+    let stamp = |run: &str| modified(&folder, &format!("out/tasks-{run}.parquet"));
     let before = ["fifo-0.5", "sdrf-0.5", "fifo-0.7", "sdrf-0.7"].map(stamp);
 
     // The same again: the same summary, the time of the runs included, and no file of a run touched.
@@ -145,25 +145,27 @@ fn a_rerun_keeps_what_is_finished_and_does_only_what_changed() {
     assert_eq!((&more["runs"][0], &more["runs"][2]), (&first["runs"][0], &first["runs"][2]));
 
     // Another workload under the same name: everything is new.
-    bench.run(&["workload", "generate", "--tasks", "5000", "--users", "12", "--seed", "7", "-o", "w.parquet"]).done();
+    folder
+        .run(&["workload", "generate", "--tasks", "5000", "--users", "12", "--seed", "7", "-o", "w.parquet"])
+        .assert_succeeds();
     let fresh = study(&["--policy", "fifo", "--capacity", "0.5"]).json();
     assert_ne!(fresh["runs"][0]["users"], first["runs"][0]["users"]);
 }
 
 #[test]
-fn weights_change_who_waits() {
+fn users_with_a_higher_weight_wait_less() {
     // Two users alike, and a pool for a tenth of what they submit at once.
     let tasks: String = (0..200).map(|i| format!("0,0,10000000,{},{i},1,1\n", ["ann", "bob"][i % 2])).collect();
-    let bench = Bench::with("w.csv", tasks);
-    bench.write("pool.toml", "[pool]\ncpu = 20\nmem = 20\n");
+    let folder = TestFolder::with("w.csv", tasks);
+    folder.write("pool.toml", "[pool]\ncpu = 20\nmem = 20\n");
     let study = |out: &str, more: &[&str]| {
         let args = [&["study", "w.csv", "--policy", "drf", "--capacity", "pool.toml", "--out", out], more].concat();
-        bench.run(&args).done();
-        bench.json(&format!("{out}/summary.json"))["runs"][0]["users"].clone()
+        folder.run(&args).assert_succeeds();
+        folder.json(&format!("{out}/summary.json"))["runs"][0]["users"].clone()
     };
     let equal = study("equal", &[]);
     let second = &equal[1];
-    bench.write("weights.csv", format!("user,weight\n{},1000\n", second["name"].as_str().unwrap()));
+    folder.write("weights.csv", format!("user,weight\n{},1000\n", second["name"].as_str().unwrap()));
     let favoured = study("weighted", &["--weights", "weights.csv"]);
     let wait = |users: &Value| {
         let user = users.as_array().unwrap().iter().find(|u| u["name"] == second["name"]).unwrap();
@@ -172,16 +174,18 @@ fn weights_change_who_waits() {
     assert!(wait(&favoured) < wait(&equal) * 0.9, "{} against {}", wait(&favoured), wait(&equal));
     let ones: String =
         equal.as_array().unwrap().iter().map(|u| format!("{},3\n", u["name"].as_str().unwrap())).collect();
-    bench.write("weights.csv", ones);
+    folder.write("weights.csv", ones);
     assert_eq!(study("threes", &["--weights", "weights.csv"]), equal, "only ratios of weights matter");
 }
 
 #[test]
 fn a_task_larger_than_the_pool_is_rejected_and_counted() {
-    let bench = Bench::with("w.csv", CSV);
-    bench.write("tiny.toml", "[pool]\ncpu = 1\nmem = 1\n");
-    let ran = bench.run(&["study", "w.csv", "--policy", "drf", "--capacity", "tiny.toml", "--format", "json"]).done();
-    let users = &ran.json()["runs"][0]["users"];
+    let folder = TestFolder::with("w.csv", CSV);
+    folder.write("tiny.toml", "[pool]\ncpu = 1\nmem = 1\n");
+    let output = folder
+        .run(&["study", "w.csv", "--policy", "drf", "--capacity", "tiny.toml", "--format", "json"])
+        .assert_succeeds();
+    let users = &output.json()["runs"][0]["users"];
     for user in 0..2 {
         assert_eq!((&users[user]["submitted"], &users[user]["rejected"]), (&2.into(), &1.into()));
     }

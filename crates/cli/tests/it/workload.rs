@@ -1,6 +1,6 @@
 //! `evenhand workload`
 
-use crate::bench::{Bench, CSV, SWF, packed};
+use crate::test_folder::{CSV, SWF, TestFolder, compressed};
 
 const GOOGLE: &str = "\
 5000000,,7,0,,0,alice,0,2,0.5,0.25,0,0
@@ -29,63 +29,67 @@ fn every_format_is_recognised_and_described() {
         ("w.json", BATSIM, "batsim", 2, 1),
     ];
     for (name, content, format, tasks, users) in formats {
-        let bench = Bench::with(name, content);
-        let described = bench.run(&["workload", "describe", name, "--format", "json"]).done().json();
+        let folder = TestFolder::with(name, content);
+        let described = folder.run(&["workload", "describe", name, "--format", "json"]).assert_succeeds().json();
         assert_eq!((&described["tasks"], &described["users"]), (&tasks.into(), &users.into()), "{name}: {described}");
         // Named, it is the same; so is the store it is imported into.
-        let named = bench.run(&["workload", "describe", name, "--from", format, "--format", "json"]).done().json();
+        let named =
+            folder.run(&["workload", "describe", name, "--from", format, "--format", "json"]).assert_succeeds().json();
         assert_eq!(named, described, "{name}");
-        bench.run(&["workload", "import", name, "-o", "w.parquet"]).done();
-        bench.holds_nothing_half_written();
-        let stored = bench.run(&["workload", "describe", "w.parquet", "--format", "json"]).done().json();
+        folder.run(&["workload", "import", name, "-o", "w.parquet"]).assert_succeeds();
+        folder.assert_no_temporary_files();
+        let stored = folder.run(&["workload", "describe", "w.parquet", "--format", "json"]).assert_succeeds().json();
         assert_eq!(stored, described, "{name}");
-        let table = bench.run(&["workload", "describe", name]).done();
+        let table = folder.run(&["workload", "describe", name]).assert_succeeds();
         assert!(table.stdout.contains(&format!("{tasks} task")), "{}", table.stdout);
         // And it can be studied.
-        bench.run(&["study", name, "--capacity", "1.5", "--quiet", "--out", "out"]).done();
+        folder.run(&["study", name, "--capacity", "1.5", "--quiet", "--out", "out"]).assert_succeeds();
     }
 }
 
 #[test]
-fn packed_files_folders_and_standard_input_are_the_same_trace() {
-    let bench = Bench::with("w.csv", CSV);
-    let whole = bench.run(&["workload", "describe", "w.csv", "--format", "json"]).done().stdout;
-    let describe = |what: &str| bench.run(&["workload", "describe", what, "--format", "json"]).done().stdout;
+fn compressed_files_folders_and_standard_input_give_the_same_trace() {
+    let folder = TestFolder::with("w.csv", CSV);
+    let whole = folder.run(&["workload", "describe", "w.csv", "--format", "json"]).assert_succeeds().stdout;
+    let describe =
+        |what: &str| folder.run(&["workload", "describe", what, "--format", "json"]).assert_succeeds().stdout;
     for (tool, name) in [("gzip", "p.csv.gz"), ("zstd", "p.csv.zst")] {
-        let Some(bytes) = packed(tool, CSV) else { continue };
-        bench.write(name, &bytes);
+        let Some(bytes) = compressed(tool, CSV) else { continue };
+        folder.write(name, &bytes);
         assert_eq!(describe(name), whole, "{name}");
-        let piped = bench.run_with_input(&["workload", "describe", "-", "--format", "json"], &bytes).done();
+        let piped = folder.run_with_input(&["workload", "describe", "-", "--format", "json"], &bytes).assert_succeeds();
         assert_eq!(piped.stdout, whole, "{name} piped");
     }
-    let piped = bench.run_with_input(&["workload", "describe", "-", "--format", "json"], CSV.as_bytes()).done();
+    let piped =
+        folder.run_with_input(&["workload", "describe", "-", "--format", "json"], CSV.as_bytes()).assert_succeeds();
     assert_eq!(piped.stdout, whole);
-    std::fs::create_dir(bench.path("shards")).unwrap();
+    std::fs::create_dir(folder.path("shards")).unwrap();
     let lines: Vec<&str> = CSV.split_inclusive('\n').collect();
-    bench.write("shards/part-0.csv", lines[..2].concat());
-    bench.write("shards/part-1.csv", lines[2..].concat());
+    folder.write("shards/part-0.csv", lines[..2].concat());
+    folder.write("shards/part-1.csv", lines[2..].concat());
     assert_eq!(describe("shards"), whole);
-    let piped = bench.run_with_input(&["study", "-", "--out", "out", "--format", "json"], CSV.as_bytes()).done();
+    let piped =
+        folder.run_with_input(&["study", "-", "--out", "out", "--format", "json"], CSV.as_bytes()).assert_succeeds();
     assert_eq!(piped.json()["workload"]["tasks"], 4);
 }
 
 #[test]
-fn lenient_counts_what_it_skips() {
-    let bench = Bench::with("w.csv", format!("{CSV}5,5,1,zoe,1,1,1\n6,6\n"));
-    let ran = bench.run(&["workload", "describe", "w.csv", "--lenient", "--format", "json"]).done();
-    assert_eq!(ran.json()["tasks"], 4);
-    assert!(ran.stderr.contains("Read 6 rows"), "{}", ran.stderr);
-    assert_eq!(ran.stderr.matches("1 malformed").count(), 2, "one of each kind: {}", ran.stderr);
+fn lenient_counts_skipped_rows() {
+    let folder = TestFolder::with("w.csv", format!("{CSV}5,5,1,zoe,1,1,1\n6,6\n"));
+    let output = folder.run(&["workload", "describe", "w.csv", "--lenient", "--format", "json"]).assert_succeeds();
+    assert_eq!(output.json()["tasks"], 4);
+    assert!(output.stderr.contains("Read 6 rows"), "{}", output.stderr);
+    assert_eq!(output.stderr.matches("malformed, expected").count(), 2, "one of each kind: {}", output.stderr);
 }
 
 #[test]
-fn the_same_seed_is_the_same_file() {
-    let bench = Bench::new();
+fn the_same_seed_generates_the_same_file() {
+    let folder = TestFolder::new();
     for like in ["google2011", "metacentrum"] {
         let generate = |seed: &str, threads: &str| {
             let args = ["workload", "generate", "--like", like, "--tasks", "3000", "--users", "20", "--seed", seed];
-            bench.run(&[&args[..], &["--threads", threads, "-o", "w.parquet"]].concat()).done();
-            std::fs::read(bench.path("w.parquet")).unwrap()
+            folder.run(&[&args[..], &["--threads", threads, "-o", "w.parquet"]].concat()).assert_succeeds();
+            std::fs::read(folder.path("w.parquet")).unwrap()
         };
         let first = generate("1", "1");
         assert_eq!(generate("1", "2"), first, "{like}");
@@ -94,10 +98,10 @@ fn the_same_seed_is_the_same_file() {
 }
 
 #[test]
-fn describe_draws() {
-    let bench = Bench::new();
-    bench.run(&["workload", "generate", "--tasks", "2000", "--users", "20", "-o", "w.parquet"]).done();
-    bench.run(&["workload", "describe", "w.parquet", "--plot", "figures"]).done();
-    let drawn = bench.files().into_iter().filter(|p| p.extension().is_some_and(|e| e == "svg")).count();
-    assert!(drawn > 2, "{:?}", bench.files());
+fn describe_writes_figures() {
+    let folder = TestFolder::new();
+    folder.run(&["workload", "generate", "--tasks", "2000", "--users", "20", "-o", "w.parquet"]).assert_succeeds();
+    folder.run(&["workload", "describe", "w.parquet", "--plot", "figures"]).assert_succeeds();
+    let drawn = folder.files().into_iter().filter(|p| p.extension().is_some_and(|e| e == "svg")).count();
+    assert!(drawn > 2, "{:?}", folder.files());
 }

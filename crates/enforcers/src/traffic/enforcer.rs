@@ -234,7 +234,7 @@ impl TrafficEnforcer {
         let with_rules: Vec<Target<'_>> =
             removals.iter().filter(|removal| removal.rules).map(Removal::target).collect();
         self.rules.remove(&with_rules, &mut |path, errno| {
-            errors.note(refused("removing a rule", errno as i32).to_kernel_error(path));
+            errors.note(refused("removing a rule", errno as i32).into_kernel_error(path));
         });
         let with_class: Vec<&Removal> = removals.iter().filter(|removal| removal.class && self.queue).collect();
         for some in with_class.chunks(MAX_MESSAGES) {
@@ -250,11 +250,11 @@ impl TrafficEnforcer {
                     for (number, errno) in answers.into_iter().filter(|(_, errno)| !is_absent(*errno)) {
                         let removal = some.get(number.wrapping_sub(first) as usize);
                         let path = removal.map_or("", |removal| removal.group.path.as_str());
-                        errors.note(refused("removing a class", errno).to_kernel_error(path));
+                        errors.note(refused("removing a class", errno).into_kernel_error(path));
                     }
                 }
                 Err(errno) => {
-                    errors.note(refused("removing classes", errno as i32).to_kernel_error(&self.settings.device));
+                    errors.note(refused("removing classes", errno as i32).into_kernel_error(&self.settings.device));
                 }
             }
         }
@@ -283,7 +283,7 @@ impl TrafficEnforcer {
             let answers = match self.route.transact(&out, first, first.wrapping_add(sent.len() as u32)) {
                 Ok(answers) => answers,
                 Err(errno) => {
-                    errors.note(refused("changing classes", errno as i32).to_kernel_error(&self.settings.device));
+                    errors.note(refused("changing classes", errno as i32).into_kernel_error(&self.settings.device));
                     return true;
                 }
             };
@@ -305,7 +305,7 @@ impl TrafficEnforcer {
                         // The class is created again next time, if another program deleted it.
                         member.written = None;
                         shared.classes.remove(id);
-                        errors.note(refused("changing a class", answers[at].1).to_kernel_error(&member.group.path));
+                        errors.note(refused("changing a class", answers[at].1).into_kernel_error(&member.group.path));
                     }
                 }
             }
@@ -327,7 +327,7 @@ impl TrafficEnforcer {
             let gone = matches!(errno, Errno::ENOENT | Errno::ENODEV);
             errors.note(match gone {
                 true => KernelError::Gone(path.into()),
-                false => refused("creating a rule", errno as i32).to_kernel_error(path),
+                false => refused("creating a rule", errno as i32).into_kernel_error(path),
             });
         });
         for (id, _) in ids.into_iter().zip(made).filter(|(_, made)| *made) {
@@ -369,10 +369,10 @@ impl Enforcer for TrafficEnforcer {
         for device in &group.devices {
             link::index(&mut self.route, device).map_err(|error| match error {
                 TrafficError::NoDevice(name) => KernelError::Gone(name),
-                other => other.to_kernel_error(&group.path),
+                other => other.into_kernel_error(&group.path),
             })?;
         }
-        let minor = self.minors.take().map_err(|error| error.to_kernel_error(&group.path))?;
+        let minor = self.minors.take().map_err(|error| error.into_kernel_error(&group.path))?;
         let group = group.clone();
         let member = Member { group, minor, cgroup, wanted: 0, written: None, has_rules: false, pending: false };
         self.members.insert(id, member);
@@ -417,7 +417,7 @@ impl Enforcer for TrafficEnforcer {
                         member.pending = false;
                     }
                 }
-                errors.note(error.to_kernel_error(&self.settings.device));
+                errors.note(error.into_kernel_error(&self.settings.device));
                 return errors.into_result();
             }
             self.send_classes(&ids, &mut errors);
@@ -458,7 +458,7 @@ impl Enforcer for TrafficEnforcer {
         let mut errors = FirstError::default();
         self.remove(&mut errors);
         if (self.queue || self.rules.is_installed()) && self.members.values().all(|m| m.written.is_none()) {
-            self.remove_all().map_err(|error| error.to_kernel_error(&self.settings.device))?;
+            self.remove_all().map_err(|error| error.into_kernel_error(&self.settings.device))?;
         }
         errors.into_result()
     }

@@ -52,7 +52,7 @@ pub enum TrafficError {
 impl TrafficError {
     /// Converts to the error type that all enforcers share. The network of `group` can no longer be divided, unless
     /// only this call failed.
-    pub(crate) fn to_kernel_error(self, group: &str) -> KernelError {
+    pub(crate) fn into_kernel_error(self, group: &str) -> KernelError {
         match self {
             TrafficError::Netlink { what, source } if !is_permanent(&source) => {
                 KernelError::Io { what: what.into(), source }

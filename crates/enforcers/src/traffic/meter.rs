@@ -90,7 +90,7 @@ impl Meter for TrafficMeter {
         let index = |device| {
             link::index(&mut self.socket, device).map_err(|error| match error {
                 TrafficError::NoDevice(name) => KernelError::Gone(name),
-                other => other.to_kernel_error(&group.path),
+                other => other.into_kernel_error(&group.path),
             })
         };
         let devices = group.devices.iter().map(|name| name.as_str()).map(index).collect::<Result<_, _>>()?;
@@ -102,7 +102,7 @@ impl Meter for TrafficMeter {
         let group = self.groups.get(&id).ok_or(KernelError::NotAdmitted(id))?;
         if group.last_dump == self.dump || self.dumped_at.is_none_or(|at| at.elapsed() > MAXIMUM_AGE) {
             let path = group.path.clone();
-            self.refresh().map_err(|error| error.to_kernel_error(&path))?;
+            self.refresh().map_err(|error| error.into_kernel_error(&path))?;
         }
         let class = self.class(id);
         let group = self.groups.get_mut(&id).ok_or(KernelError::NotAdmitted(id))?;

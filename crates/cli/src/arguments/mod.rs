@@ -1,0 +1,122 @@
+//! The command line as clap reads it: a file for each verb, and for each group of options that several verbs share.
+
+#[cfg(feature = "agent")]
+mod agent;
+mod allocate;
+mod audit;
+mod audit_history;
+mod common;
+pub(crate) mod decay;
+mod mechanism;
+mod named_value;
+mod policies;
+pub(crate) mod policy_settings;
+mod price;
+mod processes;
+#[cfg(feature = "reproduce")]
+mod reproduce;
+#[cfg(feature = "slurm")]
+mod slurm;
+mod study;
+mod sweep;
+mod timeline;
+#[cfg(feature = "agent")]
+mod top;
+mod trace;
+mod workload;
+
+use std::ffi::OsString;
+
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
+use evenhand_policies::Registry;
+
+#[cfg(feature = "agent")]
+pub(crate) use self::agent::{AgentVerb, DoctorArgs, ReleaseArgs as AgentReleaseArgs, RunArgs as AgentRunArgs};
+pub(crate) use self::allocate::AllocateArgs;
+pub(crate) use self::audit::AuditArgs;
+pub(crate) use self::audit_history::HistoryArgs;
+pub(crate) use self::common::{Common, Format};
+pub(crate) use self::mechanism::MechanismArgs;
+pub(crate) use self::policies::PoliciesArgs;
+use self::policy_settings::with_policy_options;
+pub(crate) use self::price::PriceArgs;
+pub(crate) use self::processes::ProcessesArgs;
+#[cfg(feature = "reproduce")]
+pub(crate) use self::reproduce::ReproduceArgs;
+#[cfg(feature = "slurm")]
+pub(crate) use self::slurm::{
+    MachineArgs, OrderArgs, PastArgs, PlanArgs, QueueArgs, ReleaseArgs as SlurmReleaseArgs, RunArgs as SlurmRunArgs,
+    ShowArgs, SlurmVerb,
+};
+pub(crate) use self::study::{StudyArgs, Until};
+pub(crate) use self::sweep::{Engine, SweepArgs, SweepTaskArgs, SweepVerb};
+pub(crate) use self::timeline::TimelineArgs;
+#[cfg(feature = "agent")]
+pub(crate) use self::top::TopArgs;
+pub(crate) use self::trace::TraceArgs;
+pub(crate) use self::workload::{DescribeArgs, ExportArgs, GenerateArgs, ImportArgs, WorkloadVerb};
+
+/// Who should get what next, and is it fair? Replays a site's own history under many fairness
+/// policies and shows which users would gain and which would lose.
+#[derive(Debug, Parser)]
+#[command(name = "evenhand", version, max_term_width = 100)]
+pub(crate) struct Cli {
+    #[command(flatten)]
+    pub(crate) common: Common,
+    #[command(subcommand)]
+    pub(crate) verb: Verb,
+}
+
+/// Parses a command line whose policies are those of `registry`.
+///
+/// # Errors
+///
+/// Returns an error that clap can print if the command line is invalid, or if it asks for help or the version.
+pub(crate) fn parse(
+    registry: &Registry,
+    arguments: impl IntoIterator<Item = impl Into<OsString> + Clone>,
+) -> Result<Cli, clap::Error> {
+    let mut command = with_policy_options(Cli::command(), registry);
+    let mut matches = command.try_get_matches_from_mut(arguments)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
+}
+
+#[derive(Debug, Subcommand)]
+pub(crate) enum Verb {
+    /// Import, describe, generate and export workloads
+    #[command(subcommand)]
+    Workload(WorkloadVerb),
+    /// Replay a workload under several policies and write a report
+    Study(Box<StudyArgs>),
+    /// List the policies and their settings
+    Policies(PoliciesArgs),
+    /// Run a grid of workloads, policies, capacities and settings, on this machine or as Slurm job arrays
+    Sweep(Box<SweepArgs>),
+    /// Run one task of a sweep's job array
+    #[command(hide = true)]
+    SweepTask(SweepTaskArgs),
+    /// Read this Slurm site: show it, study and audit its history, plan its queue, keep the queue in a policy's order
+    #[cfg(feature = "slurm")]
+    #[command(subcommand)]
+    Slurm(SlurmVerb),
+    /// Set the weights of running workloads (VMs, containers, users' slices) on this node by their users' load on all nodes
+    #[cfg(feature = "agent")]
+    #[command(subcommand)]
+    Agent(AgentVerb),
+    /// Watch the running agent: users by heaviness, their workloads, shares and entitlements, written values
+    #[cfg(feature = "agent")]
+    Top(TopArgs),
+    /// Divide one capacity among users once, by one or several mechanisms
+    Allocate(AllocateArgs),
+    /// Check an allocation or a recorded history against fairness properties, or search for profitable misreports
+    Audit(Box<AuditArgs>),
+    /// Divide capacity over time among users who arrive, change and leave
+    Timeline(TimelineArgs),
+    /// Compute what a job costs on the machines of a cluster, in processor equivalents (Klusáček & Rudová 2013)
+    Price(PriceArgs),
+    /// Simulate processes that alternate between time-shared resources (Zeldes & Feitelson 2013)
+    Processes(ProcessesArgs),
+    /// Repeat a paper's experiments: what the paper states, what evenhand measures, whether the statement holds
+    #[cfg(feature = "reproduce")]
+    Reproduce(Box<ReproduceArgs>),
+}

@@ -1,0 +1,32 @@
+//! Parsers of option values that are names from a list.
+
+use std::num::NonZeroUsize;
+
+use evenhand_policies::equivalents::Combine;
+use evenhand_study::{BACKFILLS, Backfill, PLACEMENTS, Placement};
+
+/// Parses a number that is at least 1.
+pub(super) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
+    text.parse().map_err(|_| "expected a whole number, 1 or more".to_string())
+}
+
+/// Parses the name of a kind of backfilling.
+pub(super) fn backfill(text: &str) -> Result<Backfill, String> {
+    named(&BACKFILLS, text)
+}
+
+/// Parses the name of a rule that places tasks on machines.
+pub(super) fn placement(text: &str) -> Result<Placement, String> {
+    named(&PLACEMENTS, text)
+}
+
+/// Parses the name of a rule that combines the processor equivalents of several resources.
+pub(super) fn combine(text: &str) -> Result<Combine, String> {
+    named(&Combine::ALL.map(|c| (c.name(), c)), text)
+}
+
+fn named<T: Copy>(list: &[(&str, T)], text: &str) -> Result<T, String> {
+    let names = || list.iter().map(|(name, _)| *name).collect::<Vec<_>>().join(", ");
+    let found = list.iter().find(|(name, _)| *name == text);
+    found.map(|(_, value)| *value).ok_or_else(|| format!("expected one of: {}", names()))
+}

@@ -1,0 +1,28 @@
+//! Options of verbs that read traces.
+
+use clap::Args;
+use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit};
+
+/// Options that determine how a trace is read.
+#[derive(Args, Debug)]
+pub(crate) struct TraceArgs {
+    /// Format of the trace: auto, swf, google2011, sdrf-csv, sacct, batsim or csv
+    #[arg(long, default_value = "auto", value_name = "FORMAT")]
+    pub(crate) from: TraceFormat,
+    /// Count and skip malformed rows instead of stopping at the first
+    #[arg(long)]
+    pub(crate) lenient: bool,
+    /// Columns of any table with a header. Fields: submit, start, end, duration, wait, requested, user, account, queue,
+    /// count; every other field is a resource, with its unit: submit=created,end=done,start=begun,cpu=cores*0.001
+    #[arg(long, value_name = "FIELD=COLUMN,…")]
+    pub(crate) csv_columns: Option<CsvColumns>,
+    /// SWF: accept decimals, more than 18 columns and any order of job numbers
+    #[arg(long)]
+    pub(crate) relaxed: bool,
+    /// SWF: unit of memory fields: B, KB or MB
+    #[arg(long, default_value = "KB", value_name = "UNIT")]
+    pub(crate) swf_memory_unit: MemoryUnit,
+    /// SWF: what memory fields refer to: processor, node or job
+    #[arg(long, default_value = "processor", value_name = "WHAT")]
+    pub(crate) swf_memory_per: MemoryPer,
+}

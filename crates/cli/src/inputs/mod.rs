@@ -1,0 +1,6 @@
+//! Reading of files that several verbs take.
+
+pub(crate) mod capacity;
+pub(crate) mod problems;
+pub(crate) mod weights_and_accounts;
+pub(crate) mod workloads;

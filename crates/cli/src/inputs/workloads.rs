@@ -1,0 +1,82 @@
+//! Workloads: stored ones, and traces to import.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use evenhand_model::Workload;
+use evenhand_workload::Source;
+use evenhand_workload::import::{ImportOptions, ImportSummary, import_with_progress};
+use evenhand_workload::store;
+use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::arguments::{Common, TraceArgs};
+use crate::failure::Failure;
+use crate::output::console::Console;
+
+/// Reads a stored workload, or imports a trace and prints a note with the assumptions.
+pub(crate) fn read_workload(
+    path: &Path,
+    trace: &TraceArgs,
+    common: &Common,
+    console: &Console,
+) -> Result<Workload, Failure> {
+    Ok(read_workload_with_summary(path, trace, common, console)?.0)
+}
+
+/// Does the same; also returns a summary of the import, if the workload was imported.
+pub(crate) fn read_workload_with_summary(
+    path: &Path,
+    trace: &TraceArgs,
+    common: &Common,
+    console: &Console,
+) -> Result<(Workload, Option<String>), Failure> {
+    if store::is_parquet(path) {
+        return Ok((read_stored(path)?, None));
+    }
+    let (workload, summary) = import_trace(std::slice::from_ref(&path.to_path_buf()), trace, common, console)?;
+    console.note(&summary.to_string());
+    Ok((workload, Some(summary.to_string())))
+}
+
+fn read_stored(path: &Path) -> Result<Workload, Failure> {
+    store::read(path).map_err(|e| {
+        let environment =
+            matches!(&e, store::StoreError::Io { source, .. } if source.kind() != io::ErrorKind::NotFound);
+        Failure::new(&e, environment)
+    })
+}
+
+/// Imports a trace of several files, with progress.
+pub(crate) fn import_trace(
+    inputs: &[PathBuf],
+    trace: &TraceArgs,
+    common: &Common,
+    console: &Console,
+) -> Result<(Workload, ImportSummary), Failure> {
+    let sources: Vec<Source> = inputs.iter().map(Source::from_argument).collect();
+    let options = ImportOptions {
+        format: trace.from,
+        lenient: trace.lenient,
+        relaxed: trace.relaxed,
+        swf_memory_unit: trace.swf_memory_unit,
+        swf_memory_per: trace.swf_memory_per,
+        csv_columns: trace.csv_columns.clone(),
+        threads: common.threads,
+    };
+    let bar = if console.shows_progress() { ProgressBar::new(0) } else { ProgressBar::hidden() };
+    if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} ETA {eta}") {
+        bar.set_style(style);
+    }
+    let imported = import_with_progress(&sources, &options, &|progress| {
+        bar.set_length(progress.total.unwrap_or(progress.read));
+        bar.set_position(progress.read);
+    });
+    bar.finish_and_clear();
+    let imported = imported.map_err(|e| Failure::new(&e, e.is_environment()))?;
+    Ok((imported.workload, imported.summary))
+}
+
+/// Stores a workload as Parquet.
+pub(crate) fn store_workload(path: &Path, workload: &Workload) -> Result<(), Failure> {
+    store::write(path, workload).map_err(|e| Failure::new(&e, matches!(e, store::StoreError::Io { .. })))
+}

@@ -1,0 +1,11 @@
+//! Output that verbs share: printing, tables for people, numbers, progress, files, metrics.
+
+pub(crate) mod bars;
+pub(crate) mod console;
+pub(crate) mod named_values;
+pub(crate) mod numbers;
+pub(crate) mod progress;
+#[cfg(any(feature = "agent", feature = "slurm"))]
+pub(crate) mod serve_metrics;
+pub(crate) mod table;
+pub(crate) mod write_files;

@@ -1,0 +1,22 @@
+//! Writing of folders and files.
+
+use std::path::Path;
+
+use crate::failure::Failure;
+
+/// Creates a folder and its parents.
+pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
+    std::fs::create_dir_all(path)
+        .map_err(|e| Failure::Environment(format!("cannot create the folder {}: {e}", path.display())))
+}
+
+/// Writes a file atomically: after a failure the old content remains.
+pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
+    evenhand_model::files::write_atomically(path, text.as_bytes())
+        .map_err(|e| Failure::Environment(format!("cannot write {}: {e}", path.display())))
+}
+
+/// Returns a file name for a name from an input: characters other than ASCII letters and digits become `_`.
+pub(crate) fn file_name(name: &str) -> String {
+    name.chars().take(60).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
+}

@@ -1,0 +1,54 @@
+//! `evenhand agent`
+
+mod benchmark;
+mod doctor;
+mod prometheus_metrics;
+mod query_status;
+mod release;
+mod run;
+mod status;
+mod why;
+
+pub(crate) use self::query_status::query_status;
+pub(crate) use self::status::{format_amount, headline, workload_cells};
+
+use std::path::Path;
+
+use evenhand_agent::{AssembleError, Configuration};
+use evenhand_documents::Document;
+use evenhand_enforcers::cgroups::{Hierarchies, KernelError, ProtectedCgroups};
+
+use crate::arguments::AgentVerb;
+use crate::failure::{Failure, Outcome};
+use crate::output::console::Console;
+
+pub(crate) fn run(verb: &AgentVerb, console: &Console) -> Result<Outcome, Failure> {
+    match verb {
+        AgentVerb::Run(args) => run::run(args, console).map(|()| Outcome::Done),
+        AgentVerb::Doctor(args) => doctor::run(args, console),
+        AgentVerb::Release(args) => release::run(args, console),
+        AgentVerb::Status(args) => status::run(&args.socket, console).map(|()| Outcome::Done),
+        AgentVerb::Why(args) => why::run(&args.socket, &args.user, console).map(|()| Outcome::Done),
+        AgentVerb::Benchmark => benchmark::run(console).map(|()| Outcome::Done),
+    }
+}
+
+/// Reads a configuration for this machine.
+fn read_configuration(path: &Path) -> Result<Configuration, Failure> {
+    let document = Document::read(path).map_err(Failure::document)?;
+    let hierarchies = Hierarchies::detect().map_err(kernel_failure)?;
+    let protected = ProtectedCgroups::detect().map_err(kernel_failure)?;
+    Configuration::read(&document, &hierarchies, protected).map_err(Failure::document)
+}
+
+fn kernel_failure(error: KernelError) -> Failure {
+    Failure::Environment(error.to_string())
+}
+
+fn assemble_failure(error: AssembleError) -> Failure {
+    match error {
+        AssembleError::Quotas(error) => Failure::document(*error),
+        AssembleError::Key { .. } => Failure::input(error),
+        other => Failure::Environment(other.to_string()),
+    }
+}

@@ -1,0 +1,98 @@
+//! Tables of the entitlement, demand and use of accounts and users.
+
+use evenhand_report::audit_page::{EntitlementRecord, LevelRecord};
+
+use crate::output::numbers::rounded;
+use crate::output::table::{Table, printable};
+
+/// Largest numbers of parties, pairs and complaints in the tables.
+const MAX_PARTIES: usize = 15;
+const MAX_PAIRS: usize = 8;
+const MAX_COMPLAINTS: usize = 8;
+
+/// Returns the summary, then each level's tables.
+pub(super) fn tables(record: &EntitlementRecord) -> Vec<String> {
+    let mut parts = vec![format!(
+        "Shares: {}\nWeeks: {}\nCapacity: {}",
+        record.shares_are,
+        record.weeks_are,
+        with_plain_spaces(&record.capacity_sentence())
+    )];
+    let sentences = record.summary_sentences();
+    parts.push(sentences.iter().map(|s| printable(&with_plain_spaces(s))).collect::<Vec<_>>().join("\n"));
+    for level in &record.levels {
+        parts.extend((0..record.resources.len()).filter_map(|r| parties(record, level, r)));
+        parts.extend(pairs(record, level));
+        parts.extend(complaints(record, level));
+    }
+    parts
+}
+
+/// Replaces the non-breaking and narrow spaces of the page by plain ones.
+fn with_plain_spaces(text: &str) -> String {
+    text.replace(['\u{a0}', '\u{202f}'], " ")
+}
+
+fn parties(record: &EntitlementRecord, level: &LevelRecord, r: usize) -> Option<String> {
+    let mut order: Vec<usize> = (0..level.parties.len()).filter(|&p| level.parties[p].uses[r].wanted > 0.0).collect();
+    order.sort_by(|&a, &b| {
+        let of = |p: usize| &level.parties[p].uses[r];
+        of(b).unmet.total_cmp(&of(a).unmet).then(of(b).got.total_cmp(&of(a).got))
+    });
+    if order.is_empty() {
+        return None;
+    }
+    let hours = record.hours();
+    let header = ["entitled %", "among active %", "demanded %", "received %", "unmet %", "overuse %", "complaints"];
+    let resource = &record.resources[r].name;
+    let mut table =
+        Table::new(1, std::iter::once(format!("{} on {resource}", level.kind)).chain(header.map(String::from)));
+    for &p in order.iter().take(MAX_PARTIES) {
+        let (party, u) = (&level.parties[p], &level.parties[p].uses[r]);
+        let mut row = vec![printable(&party.name)];
+        let amounts = [u.entitled, u.entitled_among_active, u.wanted, u.got, u.unmet, u.over];
+        row.extend(amounts.map(|amount| format!("{:.1}", 100.0 * record.capacity_share(r, amount, hours))));
+        row.push(party.complaints.to_string());
+        table.row(row);
+    }
+    Some(format!("{}{}", table.render(), more(order.len(), MAX_PARTIES)))
+}
+
+fn more(count: usize, listed: usize) -> String {
+    if count > listed { format!("\nand {} more; --out has all", count - listed) } else { String::new() }
+}
+
+fn pairs(record: &EntitlementRecord, level: &LevelRecord) -> Option<String> {
+    let all = level.pairs.iter().flat_map(|pair| pair.over.iter().enumerate().map(move |(r, &x)| (pair, r, x)));
+    let mut all: Vec<_> = all.filter(|(_, _, x)| *x > 0.0).collect();
+    let part = |r: usize, x: f64| record.capacity_share(r, x, record.hours());
+    all.sort_by(|a, b| part(b.1, b.2).total_cmp(&part(a.1, a.2)));
+    let mut table = Table::new(3, ["waited", "overuse by", "on", "overuse", "% of capacity"]);
+    for (pair, r, x) in all.iter().take(MAX_PAIRS) {
+        let [victim, holder] = [pair.victim, pair.holder].map(|p| printable(&level.parties[p].name));
+        let cells = [
+            record.resources[*r].name.clone(),
+            with_plain_spaces(&record.format_amount(*r, *x)),
+            format!("{:.1}", 100.0 * part(*r, *x)),
+        ];
+        table.row([victim, holder].into_iter().chain(cells).collect());
+    }
+    (!all.is_empty()).then(|| format!("{}{}", table.render(), more(all.len(), MAX_PAIRS)))
+}
+
+fn complaints(record: &EntitlementRecord, level: &LevelRecord) -> Option<String> {
+    let worst = record.worst_complaints(level);
+    let who = format!("{} with a justified complaint", level.kind);
+    let mut table = Table::new(2, [who.as_str(), "on", "from", "hours", "unmet", "overuse meanwhile"]);
+    for c in worst.iter().take(MAX_COMPLAINTS) {
+        table.row(vec![
+            printable(&level.parties[c.party].name),
+            record.resources[c.resource].name.clone(),
+            c.from.clone().unwrap_or_else(|| format!("{} s", c.from_s)),
+            rounded((c.until_s - c.from_s) / 3600.0),
+            with_plain_spaces(&record.format_amount(c.resource, c.unmet)),
+            printable(&with_plain_spaces(&record.format_holders(level, &c.against, c.resource))),
+        ]);
+    }
+    (!worst.is_empty()).then(|| format!("{}{}", table.render(), more(worst.len(), MAX_COMPLAINTS)))
+}

@@ -1,0 +1,126 @@
+//! `evenhand audit --history`
+
+mod entitlement_record;
+mod entitlement_tables;
+mod record;
+mod replay_policies;
+mod tables;
+
+use std::path::Path;
+
+use evenhand_audit::{AuditError, History, Property, Window};
+use evenhand_model::{Capacity, Span, Time, mean_use};
+use evenhand_policies::{Order, Registry};
+use evenhand_report::audit_page::{EntitlementRecord, write_audit_report};
+use evenhand_study::{CapacityAsked, PolicyInputs};
+
+use self::record::AuditRecord;
+use crate::arguments::decay;
+use crate::arguments::policy_settings::named_policies;
+use crate::arguments::{Common, HistoryArgs};
+use crate::failure::{Failure, Outcome};
+use crate::inputs::capacity::{parse_capacity, read_capacity};
+use crate::inputs::weights_and_accounts::read_weights_or_equal;
+use crate::inputs::workloads::read_workload_with_summary;
+use crate::output::console::{Console, to_json};
+
+/// Audits the history at `path` against the properties of these names.
+pub(super) fn run(
+    path: &Path,
+    args: &HistoryArgs,
+    names: &[String],
+    common: &Common,
+    registry: &Registry,
+    console: &Console,
+) -> Result<Outcome, Failure> {
+    // Reading a trace may take minutes, so the options are checked first.
+    let properties = properties(names)?;
+    let asked = args.capacity.as_deref().map(parse_capacity).transpose()?;
+    let since = args.since.as_deref().map(|text| span("--since", text)).transpose()?;
+    let until = args.until.as_deref().map(|text| span("--until", text)).transpose()?;
+    if since.unwrap_or(Span::ZERO) >= until.unwrap_or(Span::MAX) {
+        return Err(Failure::Input("--until: expected a longer time than that of --since".into()));
+    }
+    let policies = named_policies(registry, &args.policy)?;
+    args.policies.refuse_unused(registry, &args.policy)?;
+    let settings = args.policies.settings(registry)?;
+    let decay = decay::parse_decay(None, args.half_life.as_deref())?;
+    let offset_ns = entitlement_record::parse_utc_offset(args.utc_offset.as_deref())?;
+    let (workload, import_summary) = read_workload_with_summary(path, &args.trace, common, console)?;
+    let (workload, shares) = entitlement_record::place_in_accounts(args, workload, console)?;
+    let weights = match &shares {
+        Some(shares) => shares.tree.weights(),
+        None => read_weights_or_equal(args.weights.as_deref(), &workload, console)?,
+    };
+    let history = History::original(&workload).map_err(|e| audit_failure(path, &e))?;
+    let asked = asked.map(|asked| read_capacity(asked, &workload, console)).transpose()?;
+    let (pool, pool_is) = pool(asked, &history)?;
+    let first = workload.columns().submit.first().copied().unwrap_or_default();
+    let window =
+        Window { from: since.map_or(Time::ZERO, |s| first + s), until: until.map_or(Time::MAX, |span| first + span) };
+    let audit = history.audit(&pool, &weights, &properties, window).map_err(|e| audit_failure(path, &e))?;
+    let inputs = PolicyInputs {
+        registry: registry.clone(),
+        weights,
+        accounts: shares.as_ref().map(|shares| shares.tree.clone()),
+        settings,
+        order: Order::Auto,
+    };
+    let policies = replay_policies::audit_replays(&workload, &pool, &inputs, &properties, window, &policies, decay)?;
+    let calendar = entitlement_record::calendar(&workload, offset_ns);
+    let entitlements =
+        shares.map(|shares| entitlement_record::record(&history, &shares, (&pool, &pool_is), calendar, window));
+    let entitlements = entitlements.transpose().map_err(|e| audit_failure(path, &e))?;
+    let record =
+        AuditRecord { policies, entitlements, ..AuditRecord::new(path, &history, &pool, &pool_is, &audit, calendar) };
+    if let (Some(out), Some(entitlements)) = (&args.out, &record.entitlements) {
+        let page = EntitlementRecord {
+            source: record.history.clone(),
+            details: record.details(import_summary.as_deref()),
+            ..entitlements.clone()
+        };
+        let written = write_audit_report(out, &page).map_err(|e| Failure::Environment(e.to_string()))?;
+        console.note(&format!("Wrote {} and its data.", written.index.display()));
+    }
+    let text = if console.is_json() { to_json(&record)? } else { record.tables() };
+    console.result(&text)?;
+    Ok(if record.findings.is_empty() { Outcome::Done } else { Outcome::DoesNotHold })
+}
+
+/// Returns the properties of these names, or all.
+fn properties(names: &[String]) -> Result<Vec<Property>, Failure> {
+    if names.is_empty() {
+        return Ok(Property::ALL.to_vec());
+    }
+    names.iter().map(|name| name.parse().map_err(|e| Failure::Input(format!("--property: {e}")))).collect()
+}
+
+fn span(option: &str, text: &str) -> Result<Span, Failure> {
+    Span::parse(text).map_err(|e| Failure::Input(format!("{option}: {e}")))
+}
+
+fn audit_failure(path: &Path, error: &AuditError) -> Failure {
+    let remedy = match error {
+        AuditError::NoStarts => "; use `evenhand study` to simulate it under a policy",
+        _ => "",
+    };
+    Failure::Input(format!("{}: {error}{remedy}", path.display()))
+}
+
+/// Returns the capacity, and a description of it.
+fn pool(asked: Option<CapacityAsked>, history: &History<'_>) -> Result<(Capacity, String), Failure> {
+    let workload = history.workload();
+    let (pool, pool_is) = match asked {
+        None => (history.peak_capacity(), "the peak use".into()),
+        Some(CapacityAsked::Multiple(name, factor)) => {
+            (Capacity::multiple(workload.resources(), &mean_use(workload), &factor), format!("{name} R"))
+        }
+        Some(CapacityAsked::Pool(name, units)) => (Capacity::new(workload.resources(), units), name),
+        // A history records no machines, so all machines together are the pool.
+        Some(CapacityAsked::Machines(name, cluster)) => {
+            let total = cluster.total(workload.resources());
+            (Capacity::new(workload.resources(), total.map_err(|e| Failure::Input(format!("--capacity: {e}")))?), name)
+        }
+    };
+    Ok((pool.map_err(|e| Failure::Input(format!("--capacity: {e}")))?, pool_is))
+}

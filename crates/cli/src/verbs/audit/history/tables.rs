@@ -1,0 +1,96 @@
+//! Tables of `audit --history`.
+
+use evenhand_audit::Property;
+
+use super::record::AuditRecord;
+use super::{entitlement_tables, replay_policies};
+use crate::output::numbers::rounded;
+use crate::output::table::Table;
+
+/// Largest number of findings in the table.
+const MAX_FINDINGS: usize = 20;
+
+impl AuditRecord<'_> {
+    /// Formats the history, the worst findings, each property, and the comparison with policies.
+    pub(super) fn tables(&self) -> String {
+        let pool: Vec<String> = self
+            .capacity
+            .iter()
+            .map(|r| format!("{} {} {}", r.name, rounded(r.capacity), r.unit).trim_end().to_string())
+            .collect();
+        let mut parts = vec![format!(
+            "{} tasks of {} users over {:.1} days, {} user-hours of waiting; capacity: {} ({})",
+            self.tasks,
+            self.users,
+            (self.until_s - self.from_s) / 86_400.0,
+            hours(self.waiting_s),
+            pool.join(", "),
+            self.capacity_is
+        )];
+        if self.left_out > 0 {
+            parts.push(format!("{} rows without a start are left out.", self.left_out));
+        }
+        if let Some(entitlements) = &self.entitlements {
+            parts.extend(entitlement_tables::tables(entitlements));
+        }
+        if !self.findings.is_empty() {
+            parts.push(self.worst());
+        }
+        parts.push(self.verdicts());
+        if self.properties.iter().any(|p| p.property == Property::Feasible.name() && !p.holds) {
+            parts.push(
+                "Users held more than the capacity: the capacity or the trace is wrong, and so is this audit.".into(),
+            );
+        }
+        if !self.policies.is_empty() {
+            parts.push(replay_policies::table(self.waiting_s, &self.properties, &self.policies));
+        }
+        parts.join("\n\n")
+    }
+
+    fn worst(&self) -> String {
+        let header =
+            ["who", "property", "against", "on", "hours", "intervals", "longest h", self.first_is, "share-hours"];
+        let mut table = Table::new(4, header);
+        for f in self.findings.iter().take(MAX_FINDINGS) {
+            let name = |name: Option<&str>| name.unwrap_or("-").to_string();
+            table.row(vec![
+                name(f.who),
+                f.property.to_string(),
+                name(f.against),
+                name(f.on),
+                hours(f.duration_s),
+                f.intervals.to_string(),
+                hours(f.longest_s),
+                f.first.clone(),
+                f.share_hours.map_or("-".into(), rounded),
+            ]);
+        }
+        let rest = self.findings.len().saturating_sub(MAX_FINDINGS);
+        let more = if rest > 0 { format!("\nand {rest} more; --format json has all") } else { String::new() };
+        format!("{}{more}", table.render())
+    }
+
+    fn verdicts(&self) -> String {
+        let mut table = Table::new(1, ["property", "findings", "users", "user-hours", "of waiting"]);
+        for p in &self.properties {
+            table.row(vec![
+                p.property.to_string(),
+                p.findings.to_string(),
+                p.users.to_string(),
+                hours(p.complaint_s),
+                p.share_of_waiting.map_or("-".into(), |share| format!("{:.1} %", 100.0 * share)),
+            ]);
+        }
+        let verdicts = self
+            .properties
+            .iter()
+            .map(|p| format!("{} {}: {}", p.property, if p.holds { "holds" } else { "violated" }, p.statement));
+        format!("{}\n\n{}", table.render(), verdicts.collect::<Vec<_>>().join("\n"))
+    }
+}
+
+/// Formats a time in hours.
+pub(super) fn hours(seconds: f64) -> String {
+    rounded(seconds / 3600.0)
+}

@@ -1,0 +1,49 @@
+//! The verbs of the command line, named as the user types them.
+
+#[cfg(feature = "agent")]
+mod agent;
+mod allocate;
+mod audit;
+mod policies;
+mod price;
+mod processes;
+#[cfg(feature = "reproduce")]
+mod reproduce;
+#[cfg(feature = "slurm")]
+mod slurm;
+mod study;
+mod sweep;
+mod timeline;
+#[cfg(feature = "agent")]
+mod top;
+mod workload;
+
+use evenhand_policies::Registry;
+
+use crate::arguments::{Common, Verb};
+use crate::failure::{Failure, Outcome};
+use crate::output::console::Console;
+
+/// Runs a verb.
+pub(crate) fn run(verb: Verb, common: &Common, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
+    match verb {
+        Verb::Policies(arguments) => policies::run(&arguments, registry, console).map(|()| Outcome::Done),
+        Verb::Workload(verb) => workload::run(verb, common, console).map(|()| Outcome::Done),
+        Verb::Study(arguments) => study::run(&arguments, common, registry, console).map(|()| Outcome::Done),
+        Verb::Sweep(arguments) => sweep::run(&arguments, common, registry, console).map(|()| Outcome::Done),
+        Verb::SweepTask(arguments) => sweep::run_task(&arguments, registry).map(|()| Outcome::Done),
+        #[cfg(feature = "slurm")]
+        Verb::Slurm(verb) => slurm::run(&verb, common, registry, console),
+        #[cfg(feature = "agent")]
+        Verb::Agent(verb) => agent::run(&verb, console),
+        #[cfg(feature = "agent")]
+        Verb::Top(arguments) => top::run(&arguments, console).map(|()| Outcome::Done),
+        Verb::Allocate(arguments) => allocate::run(&arguments, console).map(|()| Outcome::Done),
+        Verb::Audit(arguments) => audit::run(&arguments, common, registry, console),
+        Verb::Timeline(arguments) => timeline::run(&arguments, console).map(|()| Outcome::Done),
+        Verb::Price(arguments) => price::run(&arguments, console),
+        Verb::Processes(arguments) => processes::run(&arguments, common, console).map(|()| Outcome::Done),
+        #[cfg(feature = "reproduce")]
+        Verb::Reproduce(arguments) => reproduce::run(&arguments, common, console),
+    }
+}

@@ -1,0 +1,146 @@
+//! Export of a site to the files that a study or an audit reads.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::{Path, PathBuf};
+
+use evenhand_model::{Rational, Workload};
+use evenhand_slurm::{
+    Accounts, ClusterOptions, Configuration, History, LocalCommands, Nodes, Partitions, RawShares, ReadError, Window,
+    cluster,
+};
+use evenhand_study::{accounts_text, cluster_text};
+
+use super::{parse_time, read_failure};
+use crate::arguments::{Common, MachineArgs, PastArgs};
+use crate::failure::Failure;
+use crate::inputs::workloads::store_workload;
+use crate::output::console::Console;
+use crate::output::write_files::{make_folder, write_file};
+
+/// Files that describe a site.
+pub(super) struct SiteFiles {
+    pub(super) workload: PathBuf,
+    pub(super) cluster: PathBuf,
+    /// Absent if the site has no accounts.
+    pub(super) accounts: Option<PathBuf>,
+    /// Whether Slurm backfills: starts jobs before one with a higher priority that does not fit.
+    pub(super) backfills: bool,
+}
+
+/// Returns the options that determine how machines are read.
+pub(super) fn cluster_options(args: &MachineArgs) -> ClusterOptions {
+    ClusterOptions { exclude_unavailable: args.without_down, speed_feature: args.speed_feature.clone() }
+}
+
+/// Reads history, machines and accounts, and writes them to the folder of `--site`.
+pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -> Result<SiteFiles, Failure> {
+    let now = parse_time::now();
+    let from = parse_time::parse_time("--from", &args.from, now)?;
+    let to = args.to.as_deref().map(|text| parse_time::parse_time("--to", text, now)).transpose()?;
+    if to.unwrap_or(now) <= from {
+        return Err(Failure::Input("--to: expected a later time than that of --from".into()));
+    }
+    let slurm = LocalCommands::default();
+    let configuration = Configuration::read(&slurm).map_err(read_failure)?;
+    let nodes = Nodes::read(&slurm).map_err(read_failure)?.nodes;
+    let partitions = Partitions::read(&slurm).map_err(read_failure)?.partitions;
+    let history = History {
+        window: Window { from, to },
+        all_users: args.all_users,
+        lenient: args.lenient,
+        threads: common.threads,
+    };
+    let imported = history.read(&slurm).map_err(|error| match error {
+        ReadError::Import(error) if !args.all_users && !error.is_environment() => {
+            Failure::Input(format!("{error}. These are your own jobs; --all-users reads those of all users"))
+        }
+        error => read_failure(error),
+    })?;
+    console.note(&scope_sentence(args, &configuration, &imported.workload));
+    console.note(&imported.summary.to_string());
+    let described = cluster(&nodes, &partitions, &cluster_options(&args.machines));
+    described.notes.iter().for_each(|note| console.note(note));
+    if described.cluster.groups.is_empty() {
+        return Err(Failure::Environment("scontrol show node: this site shows you no machine".into()));
+    }
+    if !configuration.counts_memory() {
+        console.note("This Slurm does not count memory (SelectTypeParameters); a study does.");
+    }
+    make_folder(&args.site)?;
+    let file = |name: &str| args.site.join(name);
+    let site = SiteFiles {
+        workload: file("workload.parquet"),
+        cluster: file("cluster.toml"),
+        accounts: None,
+        backfills: configuration.backfills(),
+    };
+    store_workload(&site.workload, &imported.workload)?;
+    write_file(&site.cluster, &cluster_text(&described.cluster))?;
+    let accounts = accounts(&slurm, &configuration, &imported.workload, &args.site, console)?;
+    Ok(SiteFiles { accounts, ..site })
+}
+
+/// Describes whose jobs were read.
+fn scope_sentence(args: &PastArgs, configuration: &Configuration, workload: &Workload) -> String {
+    let scope = match (args.all_users, configuration.private_data().contains(&"jobs")) {
+        (true, false) => "sacct --allusers: the jobs of all users",
+        (true, true) => "sacct --allusers: the jobs of all users whom you may see (PrivateData has jobs)",
+        (false, _) => "sacct: your own jobs; for root, those of all users (--all-users reads all)",
+    };
+    let users = workload.users().len();
+    format!("{scope}; {users} {}.", if users == 1 { "user" } else { "users" })
+}
+
+/// Writes the accounts with the shares of the workload's users, if the site has any.
+fn accounts(
+    slurm: &LocalCommands,
+    configuration: &Configuration,
+    workload: &Workload,
+    folder: &Path,
+    console: &Console,
+) -> Result<Option<PathBuf>, Failure> {
+    let accounts = match Accounts::read(slurm, configuration.cluster()) {
+        Ok(accounts) => accounts,
+        // A history can be studied without accounts.
+        Err(error @ ReadError::Command(_)) => {
+            console.note(&format!("Without accounts, all users have the same share: {error}."));
+            return Ok(None);
+        }
+        Err(error) => return Err(read_failure(error)),
+    };
+    if accounts.associations.is_empty() {
+        console.note("sacctmgr shows you no account: all users have the same share.");
+        return Ok(None);
+    }
+    // Only users of the workload, in the accounts of their jobs: a site may have many more users.
+    let columns = workload.columns();
+    let mut associations = HashSet::new();
+    for (row, user) in columns.user.iter().enumerate() {
+        let account = columns.account.as_ref().and_then(|c| workload.accounts().get(c[row] as usize));
+        associations.extend(account.map(|account| (workload.users()[user.index()].as_str(), account.as_str())));
+    }
+    let mut shares: BTreeMap<&str, RawShares> = BTreeMap::new();
+    let mut differ = Vec::new();
+    for (user, account, share) in accounts.users() {
+        if associations.contains(&(user, account))
+            && *shares.entry(user).or_insert(share) != share
+            && !differ.contains(&user)
+        {
+            differ.push(user);
+        }
+    }
+    if !differ.is_empty() {
+        console.note(&format!(
+            "Users with different shares in several accounts get those of the first account: {}.",
+            differ.join(", ")
+        ));
+    }
+    let users: Vec<(String, Rational)> = shares
+        .into_iter()
+        .map(|(user, shares)| (user.to_string(), shares.in_tree()))
+        .filter(|(_, shares)| *shares != Rational::ONE)
+        .collect();
+    let path = folder.join("accounts.toml");
+    write_file(&path, &accounts_text(&accounts.accounts(), &users))?;
+    Ok(Some(path))
+}

@@ -1,0 +1,51 @@
+//! `evenhand slurm`
+
+mod export_site;
+mod parse_time;
+mod plan;
+mod plan_options;
+mod prometheus_metrics;
+mod release;
+mod run;
+mod show;
+mod study_and_audit;
+
+use evenhand_policies::Registry;
+use evenhand_slurm::{Commands, LocalCommands, ReadError, Rest};
+
+use crate::arguments::{Common, QueueArgs, SlurmVerb};
+use crate::failure::{Failure, Outcome};
+use crate::output::console::Console;
+
+pub(crate) fn run(
+    verb: &SlurmVerb,
+    common: &Common,
+    registry: &Registry,
+    console: &Console,
+) -> Result<Outcome, Failure> {
+    match verb {
+        SlurmVerb::Show(args) => show::run(args, console).map(|()| Outcome::Done),
+        SlurmVerb::Study(args) => study_and_audit::study(args, common, registry, console),
+        SlurmVerb::Plan(args) => plan::run(args, registry, console),
+        SlurmVerb::Run(args) => run::run(args, registry, console),
+        SlurmVerb::Release(args) => release::run(args, console),
+        SlurmVerb::Audit(args) => study_and_audit::audit(args, common, registry, console),
+    }
+}
+
+/// Returns what answers queries: Slurm's commands, and slurmrestd for the queue if `--rest` is given.
+fn slurm_commands(queue: &QueueArgs, console: &Console) -> Box<dyn Commands> {
+    match &queue.rest {
+        None => Box::new(LocalCommands::default()),
+        Some(socket) => {
+            console.note("The queue is read from slurmrestd, with the jobs that it may see; everything else by Slurm's commands.");
+            Box::new(Rest::new(socket, None, LocalCommands::default()))
+        }
+    }
+}
+
+/// Classifies an error of reading the site.
+fn read_failure(error: ReadError) -> Failure {
+    let environment = error.is_environment();
+    Failure::new(error, environment)
+}

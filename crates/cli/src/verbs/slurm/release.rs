@@ -1,0 +1,48 @@
+//! `evenhand slurm release`
+
+use std::collections::BTreeMap;
+
+use evenhand_model::Span;
+use evenhand_policies::Registry;
+use evenhand_slurm::queue_driver::{DriveOptions, Driver, ReleaseOutcome, SavedState};
+use evenhand_slurm::{LocalCommands, PlanOptions};
+
+use super::run::{drive_failure, state_failure};
+use crate::arguments::SlurmReleaseArgs;
+use crate::failure::{Failure, Outcome};
+use crate::output::console::Console;
+
+/// Restores the site factors of waiting jobs that `run` changed.
+pub(super) fn run(args: &SlurmReleaseArgs, console: &Console) -> Result<Outcome, Failure> {
+    if !args.state.exists() {
+        return Err(Failure::Input(format!("{}: no such file; nothing was changed", args.state.display())));
+    }
+    let slurm = LocalCommands::default();
+    let store = SavedState::open(&args.state).map_err(state_failure)?;
+    let options = DriveOptions {
+        plan: PlanOptions {
+            registry: Registry::built_in(),
+            policy: String::new(),
+            settings: Default::default(),
+            decay: None,
+            prices: BTreeMap::new(),
+            speed_feature: None,
+            depth: 0,
+        },
+        apply: true,
+        max_changes: usize::MAX,
+        history: Span::ZERO,
+        cluster: None,
+        configuration: None,
+    };
+    let outcome = Driver::new(&slurm, &store, options).map_err(state_failure)?.release().map_err(drive_failure)?;
+    console.result(&restored_sentence(&outcome))?;
+    Ok(if outcome.rejection.is_none() { Outcome::Done } else { Outcome::DoesNotHold })
+}
+
+/// Describes what was restored.
+pub(super) fn restored_sentence(outcome: &ReleaseOutcome) -> String {
+    let jobs = if outcome.jobs == 1 { "1 job has".into() } else { format!("{} jobs have", outcome.jobs) };
+    let rejected = outcome.rejection.as_ref().map_or(String::new(), |error| format!(" Slurm reports: {error}."));
+    format!("{jobs} the site factor 0 again.{rejected}")
+}

@@ -1,0 +1,297 @@
+//! `evenhand study`
+
+mod machine_lines;
+mod nuwt_table;
+
+use std::sync::Arc;
+
+use evenhand_model::{AccountTree, Workload};
+use evenhand_policies::{Decay, PolicySettings, Registry};
+use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
+use evenhand_study::{AccountsFile, Backfill, JobRules, Live, Plan, PlanError, PolicyInputs, Question, TaskFormat};
+use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
+
+use crate::arguments::decay;
+use crate::arguments::policy_settings::{named_policies, policy_failure};
+use crate::arguments::{Common, StudyArgs, Until};
+use crate::failure::Failure;
+use crate::inputs::capacity::{CapacityArgument, parse_capacity, read_capacity};
+use crate::inputs::weights_and_accounts::{note_mismatches, read_weights_or_equal};
+use crate::inputs::workloads::read_workload;
+use crate::output::console::{Console, to_json};
+use crate::output::numbers::rounded;
+use crate::output::progress::run_with_progress;
+use crate::output::table::Table;
+
+/// Size of the workload that a study without a workload generates: small enough for a first run, large enough for queues
+/// that build and drain.
+const DEFAULT_TASKS: u64 = 200_000;
+const DEFAULT_USERS: u32 = 100;
+const DEFAULT_DAYS: f64 = 29.0;
+
+pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, console: &Console) -> Result<(), Failure> {
+    // Reading a trace may take minutes, so the options are checked first.
+    let options = CheckedOptions::parse(args, registry)?;
+    let (workload, source) = workload(args, common, console)?;
+    let (workload, accounts) = place_in_accounts(args, workload, console)?;
+    let question = question(args, options, accounts, registry, &workload, console)?;
+    let plan = Plan::new(workload, &question).map_err(|error| match error {
+        PlanError::Policy(error) => policy_failure(error),
+        error => Failure::input(error),
+    })?;
+    plan.notes().iter().for_each(|note| console.note(note));
+    let live = Arc::new(Live::new(&plan));
+    stop_on_interrupt(&live)?;
+    let format = match (args.tasks_csv, args.no_tasks) {
+        (true, _) => TaskFormat::Csv,
+        (_, true) => TaskFormat::None,
+        _ => TaskFormat::Parquet,
+    };
+    let method = method(args, &question, common)?;
+    let record = run_with_progress(&live, plan.tasks(), console.shows_progress(), || {
+        plan.run(&args.out, &source, method, format, &live)
+    })
+    .map_err(|e| Failure::new(&e, e.is_environment()))?;
+    let report =
+        evenhand_report::write_study_report(&args.out, &record).map_err(|e| Failure::Environment(e.to_string()))?;
+    if console.is_json() {
+        let text = to_json(&record.without_series())?;
+        console.result(&text)?;
+    } else {
+        let names = |run: &RunRecord| [capacity_name(run), policy_name(run, &record)];
+        let text = table(&record) + &nuwt_table::table(&record, names) + &machine_lines::lines(&record);
+        console.result(&text)?;
+        console.result(&format!("\nReport: {}", report.index.display()))?;
+    }
+    match record.missing.as_slice() {
+        [] => Ok(()),
+        missing => Err(Failure::Environment(format!(
+            "interrupted; the report has {} of {} runs, without {}. Run the same command again to finish: finished runs are kept",
+            record.runs.len(),
+            record.runs.len() + missing.len(),
+            missing.join(", ")
+        ))),
+    }
+}
+
+/// Reads or generates the workload; also returns a description of its source.
+fn workload(args: &StudyArgs, common: &Common, console: &Console) -> Result<(Workload, String), Failure> {
+    if let Some(path) = &args.workload {
+        return Ok((read_workload(path, &args.trace, common, console)?, path.display().to_string()));
+    }
+    let options = GenerateOptions {
+        model: TraceModel::Google2011,
+        tasks: DEFAULT_TASKS,
+        users: DEFAULT_USERS,
+        days: DEFAULT_DAYS,
+        seed: common.seed(),
+    };
+    let source = format!(
+        "generated like {}: {DEFAULT_TASKS} tasks of {DEFAULT_USERS} users over {DEFAULT_DAYS} days, seed {}",
+        options.model, options.seed
+    );
+    console.note(&format!("No workload given; it is {source}."));
+    Ok((generate(&options).map_err(Failure::input)?, source))
+}
+
+/// Options that are checked before the workload is read.
+struct CheckedOptions {
+    capacities: Vec<CapacityArgument>,
+    decays: Vec<(String, Decay)>,
+    settings: PolicySettings,
+}
+
+impl CheckedOptions {
+    fn parse(args: &StudyArgs, registry: &Registry) -> Result<CheckedOptions, Failure> {
+        named_policies(registry, &args.policy)?;
+        if args.no_blocking && args.backfill != Backfill::None {
+            let problem = "--no-blocking: --backfill already lets tasks start before one that does not fit; give only one of the two";
+            return Err(Failure::Input(problem.into()));
+        }
+        args.policies.refuse_unused(registry, &args.policy)?;
+        let capacities = args.capacity.iter().map(|text| parse_capacity(text)).collect::<Result<_, _>>()?;
+        Ok(CheckedOptions { capacities, decays: decays(args)?, settings: args.policies.settings(registry)? })
+    }
+}
+
+/// Places the workload's users in the accounts of the file, if there is one.
+fn place_in_accounts(
+    args: &StudyArgs,
+    workload: Workload,
+    console: &Console,
+) -> Result<(Workload, Option<AccountTree>), Failure> {
+    let Some(path) = &args.accounts else { return Ok((workload, None)) };
+    let placed = AccountsFile::read(path).and_then(|file| file.place(workload)).map_err(Failure::document)?;
+    note_mismatches(path, &placed, console);
+    Ok((placed.workload, Some(placed.tree)))
+}
+
+fn question(
+    args: &StudyArgs,
+    options: CheckedOptions,
+    accounts: Option<AccountTree>,
+    registry: &Registry,
+    workload: &Workload,
+    console: &Console,
+) -> Result<Question, Failure> {
+    let weights = match &accounts {
+        Some(tree) => tree.weights(),
+        None => read_weights_or_equal(args.weights.as_deref(), workload, console)?,
+    };
+    let (registry, settings) = (registry.clone(), options.settings);
+    let inputs = PolicyInputs { registry, weights, accounts, settings, order: args.order };
+    let capacities =
+        options.capacities.into_iter().map(|c| read_capacity(c, workload, console)).collect::<Result<_, _>>()?;
+    Ok(Question {
+        policies: args.policy.clone(),
+        capacities,
+        decays: options.decays,
+        inputs,
+        blocking: !args.no_blocking,
+        until_trace_end: args.until == Until::TraceEnd,
+        jobs: JobRules { placement: args.placement, backfill: args.backfill },
+    })
+}
+
+fn decays(args: &StudyArgs) -> Result<Vec<(String, Decay)>, Failure> {
+    if !args.half_life.is_empty() {
+        return args.half_life.iter().map(|text| Ok((text.clone(), decay::parse_half_life(text)?))).collect();
+    }
+    let default = [decay::DEFAULT_DELTA.to_string()];
+    let deltas = if args.delta.is_empty() { &default[..] } else { &args.delta };
+    deltas.iter().map(|text| Ok((text.clone(), decay::parse_delta(text)?))).collect()
+}
+
+/// Handles Ctrl-C: the first one stops the runs and keeps finished ones usable; the second exits at once.
+fn stop_on_interrupt(live: &Arc<Live>) -> Result<(), Failure> {
+    let live = Arc::clone(live);
+    let mut interrupted = false;
+    ctrlc::set_handler(move || {
+        if std::mem::replace(&mut interrupted, true) {
+            std::process::exit(3);
+        }
+        live.cancel();
+    })
+    .map_err(|e| Failure::Environment(format!("cannot listen for Ctrl-C: {e}")))
+}
+
+fn method(args: &StudyArgs, question: &Question, common: &Common) -> Result<MethodRecord, Failure> {
+    let PolicyInputs { registry, settings, .. } = &question.inputs;
+    let names = |list: &[String]| list.join(", ");
+    let decays: Vec<String> =
+        question.decays.iter().map(|(_, d)| format!("delta = {} a second, tau = {} s", d.delta(), d.tau_s())).collect();
+    let parameter = |name: &str, value: String| (name.to_string(), value);
+    let mut parameters = vec![
+        parameter("policies", names(&args.policy)),
+        parameter("capacities", names(&args.capacity)),
+        parameter("decay of stateful policies", decays.join("; ")),
+    ];
+    parameters.extend(args.policies.general_parameters(registry, settings, &args.policy)?);
+    parameters.extend([
+        match &args.accounts {
+            None => parameter("weights", args.weights.as_ref().map_or("1 each".into(), |p| p.display().to_string())),
+            Some(path) => parameter("accounts", path.display().to_string()),
+        },
+        parameter(
+            "a task that does not fit",
+            if args.no_blocking { "sets its user aside, the next user is tried" } else { "stops scheduling" }.into(),
+        ),
+        parameter("backfilling", question.jobs.backfill_name().into()),
+        parameter("placement on machines", question.jobs.placement_name().into()),
+        parameter(
+            "a run ends",
+            match args.until {
+                Until::Finished => "when every accepted task has finished".into(),
+                Until::TraceEnd => "at the last event of the trace".into(),
+            },
+        ),
+        parameter("structure that orders users of stateful policies", args.order.name().into()),
+    ]);
+    parameters.extend(args.policies.specific_parameters(registry, settings, &args.policy)?);
+    if args.workload.is_none() {
+        parameters.push(parameter("seed", common.seed().to_string()));
+    }
+    Ok(MethodRecord { command: command_line(), version: env!("CARGO_PKG_VERSION").to_string(), parameters })
+}
+
+/// Returns the command line, quoted for a shell where necessary, with the program's name instead of its path.
+fn command_line() -> String {
+    let quoted = |argument: String| {
+        let is_safe = |c: char| c.is_alphanumeric() || "-_./,=:+@%".contains(c);
+        if !argument.is_empty() && argument.chars().all(is_safe) {
+            return argument;
+        }
+        format!("'{}'", argument.replace('\'', "'\\''"))
+    };
+    let arguments = std::env::args_os().skip(1).map(|a| quoted(a.to_string_lossy().into_owned()));
+    std::iter::once("evenhand".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+fn table(record: &StudyRecord) -> String {
+    let w = &record.workload;
+    let mean_use: Vec<String> = w
+        .mean_use
+        .iter()
+        .map(|(name, value)| {
+            format!("{name} {} {}", rounded(*value), w.units.get(name).map_or("", |u| u)).trim_end().to_string()
+        })
+        .collect();
+    let mut table = Table::new(
+        2,
+        [
+            "capacity",
+            "policy",
+            "mean wait s",
+            "users' mean s",
+            "utilisation",
+            "Jain",
+            "better",
+            "worse",
+            "completed",
+            "M tasks/s",
+        ],
+    );
+    for run in &record.runs {
+        let comparison = record.comparisons.iter().find(|c| c.run == run.id);
+        let against = |count: Option<u64>| count.map_or("-".into(), |c| c.to_string());
+        table.row(vec![
+            capacity_name(run),
+            policy_name(run, record),
+            run.mean_wait_s.map_or("-".into(), rounded),
+            run.users_mean_wait_s.map_or("-".into(), rounded),
+            utilisation(run),
+            run.jain_wait.map_or("-".into(), |j| format!("{j:.3}")),
+            against(comparison.map(|c| c.users_better)),
+            against(comparison.map(|c| c.users_worse)),
+            run.totals.completed.to_string(),
+            format!("{:.1}", run.totals.started as f64 / run.elapsed_s.max(1e-9) / 1e6),
+        ]);
+    }
+    format!(
+        "{} tasks of {} users over {:.1} days; mean use R: {}\n\n{}\n\nbetter, worse: users whose mean wait is lower or higher than under {} at the same capacity",
+        w.tasks,
+        w.users,
+        w.span_s / 86_400.0,
+        mean_use.join(", "),
+        table.render(),
+        record.runs.first().map_or("the first policy", |r| &r.policy)
+    )
+}
+
+fn capacity_name(run: &RunRecord) -> String {
+    if run.capacity_factor.is_some() { format!("{} R", run.capacity_name) } else { run.capacity_name.clone() }
+}
+
+/// Returns the policy's name, with the discount if the study has several.
+fn policy_name(run: &RunRecord, record: &StudyRecord) -> String {
+    let alike = |r: &&RunRecord| r.policy == run.policy && r.capacity_name == run.capacity_name;
+    match (run.delta, record.runs.iter().filter(alike).count()) {
+        (Some(delta), n) if n > 1 => format!("{} {delta}", run.policy),
+        _ => run.policy.clone(),
+    }
+}
+
+fn utilisation(run: &RunRecord) -> String {
+    let each = run.utilization.iter().map(|(name, u)| format!("{name} {:.0} %", 100.0 * u));
+    each.collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,99 @@
+//! `evenhand workload`
+
+use std::io::{self, Write};
+
+use evenhand_workload::describe::{describe, describe_plots};
+use evenhand_workload::export::{ExportError, export, export_file};
+use evenhand_workload::generate::{GenerateOptions, generate};
+
+use crate::arguments::{Common, DescribeArgs, ExportArgs, GenerateArgs, ImportArgs, WorkloadVerb};
+use crate::failure::Failure;
+use crate::inputs::workloads::{import_trace, read_workload, store_workload};
+use crate::output::console::Console;
+
+pub(crate) fn run(verb: WorkloadVerb, common: &Common, console: &Console) -> Result<(), Failure> {
+    match verb {
+        WorkloadVerb::Import(args) => import_verb(&args, common, console),
+        WorkloadVerb::Describe(args) => describe_verb(&args, common, console),
+        WorkloadVerb::Generate(args) => generate_verb(&args, common, console),
+        WorkloadVerb::Export(args) => export_verb(&args, common, console),
+    }
+}
+
+fn import_verb(args: &ImportArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+    let (workload, summary) = import_trace(&args.inputs, &args.trace, common, console)?;
+    store_workload(&args.output, &workload)?;
+    if console.is_json() {
+        let dropped: serde_json::Map<String, serde_json::Value> =
+            summary.dropped.iter().map(|(reason, n)| (reason.clone(), (*n).into())).collect();
+        return console.json(&serde_json::json!({
+            "format": summary.format.name(),
+            "files": summary.files,
+            "rows_read": summary.rows_read,
+            "tasks": summary.tasks,
+            "dropped": dropped,
+            "assumptions": summary.assumptions,
+            "written": args.output,
+        }));
+    }
+    console.result(&format!("{summary}\nWritten: {}", args.output.display()))
+}
+
+fn describe_verb(args: &DescribeArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+    let workload = read_workload(&args.workload, &args.trace, common, console)?;
+    let description = describe(&workload);
+    if let Some(folder) = &args.plot {
+        let plots = describe_plots(&workload);
+        let written = evenhand_report::write_description_figures(folder, &description, &plots)
+            .map_err(|e| Failure::Environment(e.to_string()))?;
+        console.note(&format!("{} figures with their data in {}", written.len(), folder.display()));
+    }
+    if console.is_json() {
+        return console.json(&description);
+    }
+    console.result(&description.to_string())
+}
+
+fn generate_verb(args: &GenerateArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+    let options = GenerateOptions {
+        model: args.like,
+        tasks: args.tasks,
+        users: args.users,
+        days: args.days,
+        seed: common.seed(),
+    };
+    let workload = generate(&options).map_err(Failure::input)?;
+    store_workload(&args.output, &workload)?;
+    console.result(&format!(
+        "Generated like {}: {} tasks of {} users over {} days, seed {}.\nWritten: {}",
+        options.model,
+        options.tasks,
+        options.users,
+        options.days,
+        options.seed,
+        args.output.display()
+    ))
+}
+
+fn export_verb(args: &ExportArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+    let workload = read_workload(&args.workload, &args.trace, common, console)?;
+    let exported = match &args.output {
+        Some(path) => export_file(&workload, args.to, path),
+        None => {
+            let mut out = io::BufWriter::new(io::stdout().lock());
+            export(&workload, args.to, &mut out).and_then(|done| Ok(out.flush().map(|()| done)?))
+        }
+    };
+    let exported = match exported {
+        // A reader that closes the pipe early (`| head`) is no error.
+        Err(ExportError::Io { path: None, source }) if source.kind() == io::ErrorKind::BrokenPipe => return Ok(()),
+        other => other.map_err(|e| Failure::new(&e, matches!(e, ExportError::Io { .. })))?,
+    };
+    for sentence in &exported.losses {
+        console.note(sentence);
+    }
+    match &args.output {
+        None => Ok(()),
+        Some(path) => console.result(&format!("{} tasks as {}\nWritten: {}", exported.tasks, args.to, path.display())),
+    }
+}

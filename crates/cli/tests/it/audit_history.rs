@@ -1,0 +1,231 @@
+//! `evenhand audit --history` as a user meets it.
+
+use serde_json::Value;
+
+use crate::test_folder::TestFolder;
+
+/// ann fills the two processors and queues more of the same; bob, who comes a second later, waits for both of hers
+/// though nothing of his runs.
+const QUEUE: &str = "\
+; Version: 2.2
+; MaxProcs: 2
+; UnixStartTime: 0
+1 0 0 100 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1
+2 0 0 100 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1
+3 0 100 100 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1
+4 0 100 100 1 -1 -1 1 100 -1 1 1 1 1 1 -1 -1 -1
+5 1 199 100 1 -1 -1 1 100 -1 1 2 1 1 1 -1 -1 -1
+";
+
+fn audit(args: &[&str]) -> Value {
+    let folder = TestFolder::with("queue.swf", QUEUE);
+    let output = folder.run(&[&["audit", "--history", "queue.swf", "--format", "json"], args].concat());
+    assert_eq!(output.status, 1, "{output:?}");
+    serde_json::from_str(&output.stdout).unwrap()
+}
+
+fn complaint_s(properties: &Value, name: &str) -> f64 {
+    let all = properties["properties"].as_array().unwrap();
+    all.iter().find(|p| p["property"] == name).unwrap()["complaint_s"].as_f64().unwrap()
+}
+
+#[test]
+fn a_policy_causes_fewer_complaints_than_the_recorded_queue() {
+    let found = audit(&["--policy", "fifo,drf"]);
+    let [fifo, drf] = found["policies"].as_array().unwrap().as_slice() else { panic!("{found}") };
+    // bob waited from 1 to 200; under drf he has the first processor that is free, at 100.
+    assert_eq!(complaint_s(&found, "no_justified_complaint"), 199.0);
+    assert_eq!((&fifo["policy"], complaint_s(fifo, "no_justified_complaint")), (&Value::from("fifo"), 199.0));
+    assert_eq!((&drf["policy"], complaint_s(drf, "no_justified_complaint")), (&Value::from("drf"), 99.0));
+    assert!(drf["delta"].is_null());
+    // Of the last 150 s of the past, the window counts for policies too.
+    let late = audit(&["--policy", "drf", "--since", "50s"]);
+    assert_eq!(complaint_s(&late, "no_justified_complaint"), 150.0);
+    assert_eq!(complaint_s(&late["policies"][0], "no_justified_complaint"), 50.0);
+    assert!(audit(&[]).get("policies").is_none());
+}
+
+#[test]
+fn unknown_policies_and_half_lives_without_a_policy_are_rejected() {
+    let folder = TestFolder::with("queue.swf", QUEUE);
+    let run = |args: &[&str]| folder.run(&[&["audit", "--history", "queue.swf"], args].concat());
+    run(&["--policy", "fair"]).assert_fails(2, &["--policy: found \"fair\", expected one of: fifo, drf"]);
+    run(&["--policy", "sdrf", "--half-life", "0s"]).assert_fails(2, &["the half-life is 0"]);
+    run(&["--half-life", "8d"]).assert_fails(2, &["--policy"]);
+}
+
+/// Eight processors. chem fills them for two days, and asks for more; physics and bio wait for what is theirs. In the
+/// week after, bio waits for half a day. Times have no zone; one job never started.
+const ACCOUNTING: &str = "\
+JobID|User|Account|Partition|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqTRES|AllocTRES
+1|cora|chem|batch|COMPLETED|2026-03-02T08:00:00|2026-03-02T08:00:00|2026-03-04T08:00:00|172800|2880|cpu=8,node=1|cpu=8,node=1
+2|paul|physics|batch|COMPLETED|2026-03-02T20:00:00|2026-03-04T08:00:00|2026-03-05T08:00:00|86400|1440|cpu=4,node=1|cpu=4,node=1
+3|cora|chem|batch|COMPLETED|2026-03-02T21:00:00|2026-03-04T08:00:00|2026-03-06T08:00:00|172800|2880|cpu=4,node=1|cpu=4,node=1
+4|bela|bio|batch|COMPLETED|2026-03-03T08:00:00|2026-03-05T08:00:00|2026-03-05T20:00:00|43200|720|cpu=2,node=1|cpu=2,node=1
+5|pia|physics|batch|CANCELLED by 1004|2026-03-04T09:00:00|None|2026-03-04T10:00:00|0|60|cpu=1,node=1|
+6|carl|chem|batch|COMPLETED|2026-03-09T08:00:00|2026-03-09T08:00:00|2026-03-10T08:00:00|86400|1440|cpu=4,node=1|cpu=4,node=1
+7|paul|physics|batch|COMPLETED|2026-03-09T08:00:00|2026-03-09T08:00:00|2026-03-10T08:00:00|86400|1440|cpu=4,node=1|cpu=4,node=1
+8|bela|bio|batch|TIMEOUT|2026-03-09T20:00:00|2026-03-10T08:00:00|2026-03-10T14:00:00|21600|360|cpu=2,node=1|cpu=2,node=1
+";
+
+const SHARES: &str = "[[account]]\nname = \"physics\"\nshares = 2\n[[account]]\nname = \"bio\"\n";
+
+fn accounting() -> TestFolder {
+    let folder = TestFolder::with("jobs.txt", ACCOUNTING);
+    folder.write("shares.toml", SHARES);
+    folder
+}
+
+#[test]
+fn use_of_accounts_is_compared_with_their_entitlements() {
+    let folder = accounting();
+    let output = folder.run(&["audit", "--history", "jobs.txt", "--accounts", "shares.toml", "--format", "json"]);
+    assert_eq!(output.status, 1, "{output:?}");
+    assert!(
+        output
+            .stderr
+            .contains("shares.toml: accounts of the workload that the file does not name, which get 1 share each"),
+        "{}",
+        output.stderr
+    );
+    let found = &output.json()["entitlements"];
+    let weeks: Vec<&Value> = found["weeks"].as_array().unwrap().iter().map(|w| &w["label"]).collect();
+    assert_eq!(weeks, ["2026-03-02", "2026-03-09"]);
+    assert_eq!(
+        (&found["weeks"][0]["from"], &found["weeks"][0]["until"]),
+        (&"2026-03-02 08:00".into(), &"2026-03-09 00:00".into())
+    );
+    let accounts = &found["levels"][0];
+    assert_eq!((&accounts["kind"], &found["levels"][1]["kind"]), (&"account".into(), &"user".into()));
+    let number = |name: &str| accounts["parties"].as_array().unwrap().iter().position(|p| p["name"] == name).unwrap();
+    let of = |week: usize, name: &str| {
+        let own = |w: &&Value| w["week"] == week && w["party"] == number(name);
+        accounts["weeks"].as_array().unwrap().iter().find(own).unwrap()["uses"][0].clone()
+    };
+    let numbers = |week, name| {
+        let u = of(week, name);
+        ["entitled", "entitled_among_active", "wanted", "got", "unmet", "over"]
+            .map(|key| u[key].as_f64().unwrap().round())
+    };
+    // The first week has 160 of its hours in this past. physics waited 36 h for 4, and output them for 24.
+    assert_eq!(numbers(0, "physics"), [640.0, 640.0, 240.0, 96.0, 144.0, 0.0]);
+    // bio waited 48 h for 2, and output them for 12.
+    assert_eq!(numbers(0, "bio"), [320.0, 320.0, 120.0, 24.0, 96.0, 0.0]);
+    // chem: 8 of 8 for 48 h, then 4, and 4 more waited for 35 h. It was entitled to all until Monday 20:00, to a third
+    // for 12 h, a quarter until Thursday 08:00, half until 20:00, all from then on.
+    let over = 12.0 * (8.0 - 8.0 / 3.0) + 24.0 * 6.0 + 24.0 * 2.0;
+    assert_eq!(numbers(0, "chem"), [320.0, 320.0, 576.0 + 140.0, 576.0, 0.0, over]);
+    assert_eq!(of(1, "bio")["against"], serde_json::json!([{"party": number("chem"), "over": 24.0}]));
+    let pairs: Vec<_> = accounts["waited_while"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| {
+            (
+                p["victim"].as_u64().unwrap() as usize,
+                p["holder"].as_u64().unwrap() as usize,
+                p["over"][0].as_f64().unwrap().round(),
+            )
+        })
+        .collect();
+    let mut expected = [(number("physics"), number("chem"), 144.0), (number("bio"), number("chem"), 120.0)];
+    expected.sort_by_key(|pair| pair.0);
+    assert_eq!(pairs, expected);
+    let complaints: Vec<_> = accounts["complaints"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|c| (c["party"].as_u64().unwrap() as usize, c["from"].as_str().unwrap(), c["until"].as_str().unwrap()))
+        .collect();
+    assert_eq!(
+        complaints,
+        [
+            (number("physics"), "2026-03-02 20:00", "2026-03-04 08:00"),
+            (number("bio"), "2026-03-03 08:00", "2026-03-05 08:00"),
+            (number("bio"), "2026-03-09 20:00", "2026-03-10 08:00"),
+        ]
+    );
+    assert!(found["levels"][1].get("weeks").is_none(), "users' weeks are in the CSV");
+    // Where clocks are nine hours behind, that Monday's morning was Sunday's evening.
+    let output = folder.run(&[
+        "audit",
+        "--history",
+        "jobs.txt",
+        "--accounts",
+        "shares.toml",
+        "--format",
+        "json",
+        "--utc-offset",
+        "-9",
+    ]);
+    let weeks = &output.json()["entitlements"]["weeks"];
+    assert_eq!((&weeks[0]["label"], &weeks[0]["until"]), (&"2026-02-23".into(), &"2026-03-02 00:00".into()));
+    assert_eq!(weeks.as_array().unwrap().len(), 3);
+}
+
+#[test]
+fn out_writes_a_page_with_figures_and_data() {
+    let folder = accounting();
+    let run = |out: &str| folder.run(&["audit", "--history", "jobs.txt", "--accounts", "shares.toml", "--out", out]);
+    let output = run("one");
+    assert_eq!(output.status, 1, "{output:?}");
+    let sentence = "In the week of 2026-03-02 account physics was entitled to 50.0 % of cpu among active accounts, demanded \
+                    18.8 % and received 7.5 %. It received 144 cpu-hours less than its share while it had at least that \
+                    much waiting. Overuse meanwhile: chem (144 cpu-hours).";
+    assert!(output.stdout.contains(sentence), "{}", output.stdout);
+    assert!(output.stderr.contains("index.html and its data"), "{}", output.stderr);
+    let page = folder.read("one/index.html");
+    assert!(page.replace(['\u{a0}', '\u{202f}'], " ").contains(sentence));
+    assert!(page.contains("never started (1)"), "what the import left out");
+    let weeks = folder.read("one/weeks.csv");
+    assert_eq!(weeks.lines().count(), 1 + 6 + 6, "{weeks}");
+    assert!(
+        weeks.contains("\naccount,physics,2026-03-02,1772438400,1773014400,cpu,,1280,0.5,0.5,640,640,240,96,144,0\n"),
+        "{weeks}"
+    );
+    assert_eq!(folder.read("one/complaints.csv").lines().count(), 1 + 3 + 3);
+    run("two");
+    for name in ["index.html", "weeks.csv", "waited-while.csv", "complaints.csv", "figures/weeks-cpu-physics.svg"] {
+        assert_eq!(folder.read(&format!("one/{name}")), folder.read(&format!("two/{name}")), "{name}");
+    }
+    // Without a file the trace's own accounts share equally.
+    let output = folder.run(&["audit", "--history", "jobs.txt", "--out", "three"]);
+    assert!(output.stdout.contains("Shares: Not given: the trace's accounts have equal shares"), "{}", output.stdout);
+    let physics = output.stdout.lines().find(|line| line.starts_with("physics ")).unwrap();
+    assert_eq!(physics.split_whitespace().nth(1), Some("33.3"));
+}
+
+#[test]
+fn a_trace_without_accounts_is_reported_by_user() {
+    let folder = TestFolder::with("queue.swf", QUEUE);
+    let output = folder.run(&["audit", "--history", "queue.swf", "--out", "out", "--format", "json"]);
+    let found = &output.json()["entitlements"];
+    assert_eq!(found["levels"].as_array().unwrap().len(), 1);
+    assert_eq!((&found["levels"][0]["kind"], &found["weeks"][0]["label"]), (&"user".into(), &"week 1".into()));
+    assert!(found["weeks_are"].as_str().unwrap().contains("no dates"));
+    // bob waits from 1 to 200 for the one processor that is his, while ann holds both.
+    let complaint = &found["levels"][0]["complaints"][0];
+    assert_eq!((complaint["from_s"].as_f64(), complaint["until_s"].as_f64()), (Some(1.0), Some(200.0)));
+    folder.write("weights.csv", "user,weight\n1,3\n2,1\n");
+    let output = folder.run(&[
+        "audit",
+        "--history",
+        "queue.swf",
+        "--out",
+        "out",
+        "--weights",
+        "weights.csv",
+        "--format",
+        "json",
+    ]);
+    assert_eq!(output.json()["entitlements"]["levels"][0]["parties"][0]["share"], 0.75);
+}
+
+#[test]
+fn invalid_offsets_and_accounts_are_rejected() {
+    let folder = accounting();
+    let run = |args: &[&str]| folder.run(&[&["audit", "--history", "jobs.txt"], args].concat());
+    run(&["--out", "out", "--utc-offset", "noon"]).assert_fails(2, &["--utc-offset: found \"noon\", expected hours"]);
+    run(&["--accounts", "none.toml"]).assert_fails(2, &["none.toml"]);
+    run(&["--accounts", "shares.toml", "--weights", "shares.toml"]).assert_fails(2, &["--weights"]);
+}

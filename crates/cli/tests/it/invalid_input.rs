@@ -1,0 +1,240 @@
+//! Invalid input is reported in a sentence: the file, the line, what was found, what to do.
+
+use crate::test_folder::{CSV, SWF, TestFolder, compressed};
+
+/// Asserts that all verbs that read this invalid trace reject it with an error that contains all parts.
+#[track_caller]
+fn assert_trace_rejected(name: &str, content: impl AsRef<[u8]>, expected: &[&str]) {
+    let folder = TestFolder::with(name, content);
+    folder.assert_rejects(&["study", name, "--out", "out"], 2, expected);
+    folder.assert_rejects(&["workload", "describe", name], 2, expected);
+    folder.assert_rejects(&["workload", "import", name, "-o", "w.parquet"], 2, expected);
+}
+
+/// Asserts that `study` rejects these options.
+#[track_caller]
+fn assert_option_rejected(args: &[&str], expected: &[&str]) {
+    let folder = TestFolder::with("w.csv", CSV);
+    let mut all = vec!["study", "w.csv", "--out", "out"];
+    all.extend(args);
+    folder.assert_rejects(&all, 2, expected);
+}
+
+/// Asserts that `study` rejects a file that an option names.
+#[track_caller]
+fn assert_file_rejected(option: &str, name: &str, content: &str, expected: &[&str]) {
+    let folder = TestFolder::with("w.csv", CSV);
+    folder.write(name, content);
+    folder.assert_rejects(&["study", "w.csv", "--out", "out", option, name], 2, expected);
+}
+
+#[test]
+fn truncated_compressed_files_are_rejected() {
+    let long: String = (0..5000).map(|i| format!("{i},{i},{},u{},{i},1,1\n", i + 7, i % 13)).collect();
+    for (tool, name) in [("gzip", "w.csv.gz"), ("zstd", "w.csv.zst")] {
+        let Some(whole) = compressed(tool, &long) else { continue };
+        assert_trace_rejected(name, &whole[..whole.len() / 2], &[name, "truncated", "fetch the file again"]);
+        // The data is complete, the checksum at the end is not.
+        assert_trace_rejected(name, &whole[..whole.len() - 3], &[name, "fetch the file again"]);
+    }
+}
+
+#[test]
+fn invalid_rows_of_the_seven_column_csv_are_rejected() {
+    assert_trace_rejected(
+        "w.csv",
+        "0,0,10,ann,1,1,2\n0,0,10,bob,2,2\n",
+        &["w.csv:2:", "found 6 columns, expected 7", "--lenient"],
+    );
+    assert_trace_rejected(
+        "w.csv",
+        "0,0,10,ann,1,1,2\n0,10,0,ann,1,1,2\n",
+        &["w.csv:2:6: found finish", "before start", "--lenient"],
+    );
+    assert_trace_rejected(
+        "w.csv",
+        "0,0,10,ann,1,1,2\n-1,0,10,ann,1,1,2\n",
+        &["w.csv:2:1: found \"-1\"", "submit", "microseconds"],
+    );
+    assert_trace_rejected("w.csv", "0,0,10,ann,1,-1,2\n", &["w.csv:1:14: found \"-1\"", "cpu", "not negative"]);
+    assert_trace_rejected("w.csv", "0,0,10,ann,1,nan,2\n", &["w.csv:1:14: found \"nan\"", "cpu"]);
+    assert_trace_rejected(
+        "w.csv",
+        b"0,0,10,ann,1,1,2\n0,0,10,\xff\xfe,1,1,2\n",
+        &["w.csv:2:8: found \"\\xff\\xfe\"", "UTF-8"],
+    );
+}
+
+#[test]
+fn invalid_jobs_of_swf_are_rejected() {
+    let second = |job: &str| SWF.replace("2 5 1 10 4 -1 -1 4 10 -1 1 2 1 1 1 -1 -1 -1", job);
+    let bad = |job: &str, expected: &[&str]| assert_trace_rejected("w.swf", second(job), expected);
+    bad("1 5 1 10 4 -1 -1 4 10 -1 1 2 1 1 1 -1 -1 -1", &["w.swf:5:1: found job 1 after job 1", "--relaxed"]);
+    bad("2 5 1 10 4 -1 -1 4 10 -1 1 2 1 1 1 -1 -1 -1 9", &["w.swf:5:", "19 columns, expected 18", "--relaxed"]);
+    bad("2 5.5 1 10 4 -1 -1 4 10 -1 1 2 1 1 1 -1 -1 -1", &["w.swf:5:3: found \"5.5\"", "field 2", "--relaxed"]);
+    bad("2 5 1 -10 4 -1 -1 4 10 -1 1 2 1 1 1 -1 -1 -1", &["w.swf:5:7: found \"-10\"", "run time (field 4)"]);
+    bad("2 5 1 10 4", &["w.swf:5:", "found 5 columns, expected 18"]);
+}
+
+#[test]
+fn missing_and_empty_files_are_rejected() {
+    let folder = TestFolder::new();
+    folder.assert_rejects(&["study", "none.csv", "--out", "out"], 2, &["none.csv: No such file", "check the path"]);
+    std::fs::create_dir(folder.path("shards")).unwrap();
+    let expected = ["shards: found no file to read in this folder", "name the files explicitly"];
+    folder.assert_rejects(&["study", "shards", "--out", "out"], 2, &expected);
+    folder.assert_rejects(&["workload", "import", "shards", "-o", "w.parquet"], 2, &expected);
+    for name in ["w.csv", "w.swf", "w.parquet"] {
+        assert_trace_rejected(name, "", &[name, "empty"]);
+    }
+    assert_trace_rejected("w.parquet", "PAR1 and then nothing of the kind", &["w.parquet"]);
+    if let Some(empty) = compressed("gzip", "") {
+        assert_trace_rejected("w.csv.gz", empty, &["w.csv.gz", "empty"]);
+    }
+    let output = folder.run_with_input(&["workload", "describe", "-"], b"");
+    output.assert_fails(2, &["<stdin>", "empty"]);
+}
+
+#[cfg(unix)]
+#[test]
+fn a_file_without_read_permission_is_a_failure_of_the_environment() {
+    use std::os::unix::fs::PermissionsExt;
+    let folder = TestFolder::with("w.csv", CSV);
+    std::fs::set_permissions(folder.path("w.csv"), std::fs::Permissions::from_mode(0o000)).unwrap();
+    if std::fs::read(folder.path("w.csv")).is_ok() {
+        eprintln!("skipped: this user reads every file, whatever its permissions");
+        return;
+    }
+    folder.assert_rejects(&["study", "w.csv", "--out", "out"], 3, &["w.csv", "ermission denied"]);
+}
+
+#[test]
+fn a_format_that_does_not_match_the_file_is_rejected() {
+    let folder = TestFolder::with("w.swf", SWF);
+    folder.write("w.csv", CSV);
+    let describe = |from, file, expected: &[&str]| {
+        folder.assert_rejects(&["workload", "describe", "--from", from, file], 2, expected);
+    };
+    describe("sdrf-csv", "w.swf", &["w.swf:1:", "expected 7 columns"]);
+    describe("swf", "w.csv", &["w.csv:1:1", "job number"]);
+    describe("batsim", "w.csv", &["w.csv: ", "not a Batsim workload"]);
+    describe("sacct", "w.csv", &["w.csv: ", "first line", "sacct -X -P"]);
+    describe("google2011", "w.csv", &["w.csv:1:"]);
+    describe("pdf", "w.csv", &["\"pdf\"", "swf, google2011, sdrf-csv, sacct"]);
+    folder.write("letter.txt", "Dear operator,\nplease find enclosed our history.\n");
+    folder.assert_rejects(&["workload", "describe", "letter.txt"], 2, &["letter.txt", "--from"]);
+}
+
+#[test]
+fn invalid_policies_are_rejected() {
+    assert_option_rejected(&["--policy", "fifo,fair"], &["--policy", "\"fair\"", "fifo, drf, asset, sdrf"]);
+    assert_option_rejected(&["--policy", ""], &["--policy", "\"\"", "fifo, drf, asset, sdrf"]);
+    assert_option_rejected(&["--policy", "drf,drf"], &["drf is named twice"]);
+}
+
+#[test]
+fn invalid_multifactor_settings_are_rejected() {
+    assert_option_rejected(&["--multifactor", "none.toml"], &["--multifactor", "--policy"]);
+    let folder = TestFolder::with("w.csv", CSV);
+    let refused = |text: &str, expected: &[&str]| {
+        folder.write("m.toml", text);
+        folder.assert_rejects(&["study", "w.csv", "--policy", "multifactor", "--multifactor", "m.toml"], 2, expected);
+    };
+    refused("[weights]\nage = 1.5\n", &["m.toml:2:7: weight of age", "whole number"]);
+    refused("[weights]\nfair_share = 1\n", &["m.toml:2:1: ", "did you mean \"fairshare\""]);
+    refused("[tres]\ngpu = 1\n", &["m.toml:2:1: ", "cpu, mem"]);
+    refused("[weights\n", &["m.toml:1:"]);
+}
+
+#[test]
+fn invalid_billing_is_rejected() {
+    assert_option_rejected(&["--billing", "most"], &["--billing", "\"most\"", "max or sum", "+license=10"]);
+    assert_option_rejected(&["--billing", "max:cpu=1,+gpu=2"], &["--billing", "\"gpu\"", "cpu, mem"]);
+    assert_option_rejected(&["--billing", "max:cpu=0,+mem=0"], &["--billing", "greater than 0"]);
+}
+
+#[test]
+fn invalid_decays_are_rejected() {
+    for bad in ["0", "1", "1.5", "-0.5", "nan", "x", ""] {
+        let arg = format!("--delta={bad}");
+        assert_option_rejected(&[&arg], &["--delta", &format!("found {bad:?}"), "greater than 0 and less than 1"]);
+    }
+    assert_option_rejected(&["--half-life", "0s"], &["--half-life 0s", "half-life is 0", "policy drf"]);
+    assert_option_rejected(&["--half-life", "0"], &["--half-life 0", "number and a unit"]);
+    assert_option_rejected(
+        &["--half-life", "8d", "--delta", "0.9"],
+        &["--delta", "cannot be used with", "--half-life"],
+    );
+}
+
+#[test]
+fn invalid_capacities_are_rejected() {
+    for bad in ["-1", "nan", "none.toml", ""] {
+        assert_option_rejected(
+            &[&format!("--capacity={bad}")],
+            &["--capacity", &format!("found {bad:?}"), "greater than 0", "[pool]"],
+        );
+    }
+    assert_option_rejected(&["--capacity", "0.5,0"], &["--capacity: found \"0\"", "greater than 0"]);
+    assert_option_rejected(&["--capacity", "1,1"], &["capacity 1 is named twice"]);
+    assert_file_rejected("--capacity", "c.toml", "", &["c.toml:1:1: no [pool]", "cpu, mem"]);
+    assert_file_rejected("--capacity", "c.toml", "cpu = 1\nmem = 1\n", &["c.toml:1:1: no [pool]", "cpu, mem"]);
+    assert_file_rejected("--capacity", "c.toml", "[pool]\ncpu = 1\n", &["c.toml:1:", "no mem"]);
+    assert_file_rejected("--capacity", "c.toml", "[pool]\ncpu = 0\nmem = 1\n", &["c.toml:2:7: ", "greater than 0"]);
+    assert_file_rejected("--capacity", "c.toml", "[pool\n", &["c.toml:1:"]);
+    assert_file_rejected("--capacity", "w.csv", CSV, &["w.csv:1:"]);
+}
+
+#[test]
+fn invalid_weights_are_rejected() {
+    for bad in ["0", "nan", "-1", "x", ""] {
+        assert_file_rejected(
+            "--weights",
+            "x.csv",
+            &format!("bob,2\nann,{bad}\n"),
+            &["x.csv:2:5: weight of ann", "greater than 0"],
+        );
+    }
+    assert_file_rejected(
+        "--weights",
+        "x.toml",
+        "[weights]\nann = 0\n",
+        &["x.toml:2:7: weight of ann", "greater than 0"],
+    );
+    assert_file_rejected(
+        "--weights",
+        "x.toml",
+        "[weights]\nann = nan\n",
+        &["x.toml:2:7: weight of ann", "greater than 0"],
+    );
+    assert_file_rejected("--weights", "x.csv", "ann\n", &["x.csv:1:1: found \"ann\"", "user,weight"]);
+    assert_option_rejected(&["--weights", "none.csv"], &["none.csv", "No such file"]);
+}
+
+#[test]
+fn invalid_numbers_of_threads_are_rejected() {
+    assert_option_rejected(&["--threads", "0"], &["--threads", "0", "1 or more"]);
+    assert_option_rejected(&["--threads", "many"], &["--threads", "many"]);
+}
+
+#[test]
+fn options_are_checked_before_a_long_trace_is_read() {
+    let folder = TestFolder::new();
+    // The trace does not exist, so an error about the option shows that it was checked first.
+    for args in [["--policy", "fair"], ["--delta", "2"], ["--half-life", "x"], ["--capacity", "x"]] {
+        let all = [["study", "none.csv"].as_slice(), &args].concat();
+        folder.assert_rejects(&all, 2, &[args[0]]);
+    }
+}
+
+#[test]
+fn an_output_that_cannot_be_written_is_a_failure_of_the_environment() {
+    let folder = TestFolder::with("w.csv", CSV);
+    folder.assert_rejects(&["study", "w.csv", "--out", "w.csv"], 3, &["w.csv"]);
+    folder.assert_rejects(&["workload", "import", "w.csv", "-o", "none/w.parquet"], 3, &["none"]);
+    folder.assert_rejects(
+        &["workload", "generate", "--tasks", "10", "--users", "2", "-o", "none/w.parquet"],
+        3,
+        &["none"],
+    );
+}
