@@ -1,4 +1,4 @@
-//! The decayed usage of a tree of accounts: what the policies of sites with accounts have in common.
+//! The decayed usage of a tree of accounts, which the policies for sites with accounts share.
 
 use std::cmp::Ordering;
 
@@ -20,10 +20,10 @@ pub(crate) struct AccountUsage {
 }
 
 impl AccountUsage {
-    /// Of the context's tree; charges by `rule` unless the context sets a billing.
+    /// Creates the usage of the context's account tree. It charges by `rule` unless the context sets a billing.
     ///
     /// # Panics
-    /// If the context has no tree, or one of other users.
+    /// Panics if the context has no tree, or a tree of other users.
     pub(crate) fn new(context: &PolicyContext<'_>, rule: BillingRule) -> AccountUsage {
         let tree = context.accounts.expect("built only where there are accounts");
         let users = context.weights.len();
@@ -46,28 +46,28 @@ impl AccountUsage {
         }
     }
 
-    /// How many users and accounts there are.
+    /// Returns the number of users and accounts.
     pub(crate) fn nodes(&self) -> u32 {
         self.above.len() as u32
     }
 
-    /// How many users there are.
+    /// Returns the number of users.
     pub(crate) fn users(&self) -> u32 {
         self.first.len() as u32
     }
 
-    /// The account above.
+    /// Returns the parent account.
     #[inline]
     pub(crate) fn above(&self, node: u32) -> Option<u32> {
         self.above[node as usize]
     }
 
-    /// What a user or an account is entitled to of the whole.
+    /// Returns the entitlement of a user or an account, as a share of the whole.
     pub(crate) fn entitlement(&self, node: u32) -> &Rational {
         &self.entitlement[node as usize]
     }
 
-    /// Whether a user waits.
+    /// Returns whether a user has pending tasks.
     #[inline]
     pub(crate) fn is_waiting(&self, user: u32) -> bool {
         self.waiting[user as usize]
@@ -91,21 +91,21 @@ impl AccountUsage {
         self.holdings.remove(user, demand);
     }
 
-    /// Moves time on; returns s.
+    /// Advances the time and returns s.
     pub(crate) fn at(&mut self, now: Time) -> f64 {
         self.usage.advance(now);
-        // Lines are looked at anew for each decision: no structure waits for changes.
+        // Lines are evaluated at each decision, so no structure has to be notified of changes.
         while self.usage.take_changed().is_some() {}
         self.usage.s()
     }
 
-    /// The usage of all together at s.
+    /// Returns the total usage at s.
     pub(crate) fn all_usage(&self, s: f64) -> f64 {
         let top = (0..self.nodes()).filter(|node| self.above(*node).is_none());
         top.map(|node| self.usage.at(node, s).0).sum()
     }
 
-    /// The last of the tie rules: earlier submission of the first waiting task, then the smaller number.
+    /// Compares by the last tie rule: earlier submission of the first waiting task, then the smaller number.
     pub(crate) fn submitted_first(&self, a: UserId, b: UserId) -> Ordering {
         (self.first[a.index()], a).cmp(&(self.first[b.index()], b))
     }

@@ -1,11 +1,11 @@
-//! What a running task is charged a second, for policies that remember use.
+//! The charge of a running task per second, for policies that record usage.
 
 use evenhand_model::{Amount, Capacity, Quantity, Rational, Resource, to_f64};
 
 use crate::settings::{Listed, ReadSettings, Section, SettingKey, SettingOption};
 use crate::{PolicyContext, PolicyError};
 
-/// The option `--billing`, of all policies that remember use.
+/// The option `--billing` of all policies that record usage.
 pub const BILLING_OPTION: SettingOption = SettingOption {
     option: "billing",
     key: Some("billing"),
@@ -20,7 +20,7 @@ pub const BILLING_OPTION: SettingOption = SettingOption {
     words: &[],
 };
 
-/// The key `billing` in the section of a policy that remembers use.
+/// The key `billing` in the section of a policy that records usage.
 pub const BILLING_KEY: SettingKey = SettingKey {
     name: "billing",
     kind: "\"max\" or \"sum\", then perhaps weights: \"max:cpu=1,mem=0.25,+license=10\"",
@@ -28,7 +28,7 @@ pub const BILLING_KEY: SettingKey = SettingKey {
     help: "charge of a running task a second: the largest or the sum of amount times weight",
 };
 
-/// The setting `billing` of a policy that remembers use.
+/// The setting `billing` of a policy that records usage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BillingSettings {
     /// `None`: as the context has it, else the policy's default.
@@ -50,7 +50,7 @@ impl ReadSettings for BillingSettings {
     }
 }
 
-/// How a task's amounts become one number: its charge a second while it runs.
+/// The rule that combines a task's amounts into its charge per second of run time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BillingRule {
     /// The largest of amount times weight, plus those of [global](Billing::global) resources (Slurm's
@@ -60,7 +60,7 @@ pub enum BillingRule {
     Sum,
 }
 
-/// What a running task is charged.
+/// The charge of a running task.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Billing {
     /// Largest or sum.
@@ -79,8 +79,8 @@ impl Billing {
         Billing { rule, weights: None, global: Vec::new() }
     }
 
-    /// Reads `max` or `sum`, then perhaps a colon and weights per unit: `max:cpu=1,mem=0.25,+license=10`. As in Slurm, a
-    /// resource that is not named is free.
+    /// Reads `max` or `sum`, then perhaps a colon and weights per unit: `max:cpu=1,mem=0.25,+license=10`. As in Slurm,
+    /// a resource that is not named is free.
     ///
     /// # Errors
     /// Returns what was found and what was expected.
@@ -116,7 +116,8 @@ impl Billing {
         Ok(Billing { rule, weights: Some(per_unit), global })
     }
 
-    /// What a task with this demand is charged a second on a pool: a weighted amount, not cut to a whole number.
+    /// Returns the charge per second of a task with this demand on a pool: a weighted amount, not truncated to a whole
+    /// number.
     ///
     /// ```
     /// use evenhand_model::{Amount, Capacity, Rational, Resource};
@@ -140,9 +141,9 @@ impl Billing {
 
 /// Billing prepared for a pool.
 ///
-/// With either rule the charge of many tasks is a weighted sum of whole steps, if under
-/// [`BillingRule::Largest`] each task counts with its dearest resource only (and those that are global). So what is accumulated is
-/// whole, and what is charged is derived from it.
+/// Under either rule the charge of many tasks is a weighted sum of whole steps, since under [`BillingRule::Largest`] a
+/// task counts only with its most expensive resource and the global ones. So whole steps are accumulated, and charges
+/// are derived from them.
 #[derive(Clone, Debug)]
 pub(crate) struct Charges {
     rule: BillingRule,
@@ -161,7 +162,7 @@ impl Charges {
         let exact: Vec<Rational> = (0..capacity.width())
             .map(|r| match &billing.weights {
                 None => Rational::ONE / capacity.exact_steps(r),
-                // units / steps: what one step is of a unit.
+                // units / steps: one step in units.
                 Some(weights) => &weights[r] * capacity.exact_units(r) / capacity.exact_steps(r),
             })
             .collect();
@@ -174,8 +175,8 @@ impl Charges {
         &self.exact
     }
 
-    /// The steps of a task that are charged: all, or those of its dearest resource and of those that are global.
-    /// Ties go to the first resource; which one it is makes no difference to the charge.
+    /// Returns the charged steps of a task: all, or those of its most expensive resource and of the global ones. Ties
+    /// go to the first resource; the choice does not affect the charge.
     pub(crate) fn charged(&self, demand: &[Amount], mut charge: impl FnMut(usize, u64)) {
         let mut dearest = None;
         for (r, d) in demand.iter().enumerate() {

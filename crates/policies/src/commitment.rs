@@ -1,4 +1,4 @@
-//! One user's commitment for one resource, with digits to spare.
+//! One user's commitment for one resource, in extended precision with error bounds.
 
 use std::cmp::Ordering;
 use std::ops::Neg;
@@ -7,16 +7,16 @@ use evenhand_model::Rational;
 
 use crate::decay::Kept;
 use crate::entitlement::Step;
-use crate::wide::Wide;
+use crate::extended_precision::ExtendedFloat;
 
-/// A number and by how many units of its last digit it may be off.
+/// A number with a bound on its error, in units in the last place.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 struct Rounded {
-    number: Wide,
+    number: ExtendedFloat,
     error: f64,
 }
 
-/// What one operation may be off, in units of the last digit of its largest part.
+/// A bound on the error of one operation, in units in the last place of its largest part.
 const STEP_ERROR: f64 = 16.0;
 
 impl Rounded {
@@ -27,7 +27,7 @@ impl Rounded {
         }
         let mut number = a.number + b.number;
         if number.is_zero() {
-            // All digits cancel: one unit of the last, which is less than what they may be off.
+            // All digits cancel: one unit in the last place, which is less than the error bound.
             let largest = if a.number.unit_over(b.number) > 1.0 { a.number } else { b.number };
             number = largest.last_digit();
         }
@@ -36,13 +36,13 @@ impl Rounded {
     }
 
     #[inline]
-    fn times(self, factor: Wide) -> Rounded {
+    fn times(self, factor: ExtendedFloat) -> Rounded {
         if self.number.is_zero() {
             return self;
         }
         let number = self.number * factor;
         let units = self.number.unit_over(number) * factor.to_f64().abs();
-        // Where a factor or a product has no f64, the errors of both are still alike.
+        // If a factor or a product is beyond the range of f64, the relative errors are still similar.
         let units = if units.is_normal() { units } else { 2.0 };
         Rounded { number, error: self.error * units + STEP_ERROR }
     }
@@ -65,50 +65,50 @@ impl Neg for Rounded {
     }
 }
 
-impl From<Wide> for Rounded {
+impl From<ExtendedFloat> for Rounded {
     #[inline]
-    fn from(number: Wide) -> Rounded {
+    fn from(number: ExtendedFloat) -> Rounded {
         Rounded { number, error: STEP_ERROR }
     }
 }
 
-/// An overuse, in the unit in which its commitment is kept.
+/// An overuse, in the unit of its commitment.
 pub(crate) trait Overuse: Copy {
-    /// Whether there is none.
+    /// Returns whether it is 0.
     fn is_zero(self) -> bool;
-    /// Right to a few units of the last digit of what it is a difference of.
+    /// Returns it with an error of a few units in the last place of the numbers whose difference it is.
     fn to_f64(self) -> f64;
-    /// Right to 36 digits.
-    fn wide(self) -> Wide;
+    /// Returns it to 36 decimal digits.
+    fn wide(self) -> ExtendedFloat;
 }
 
-impl Overuse for Wide {
+impl Overuse for ExtendedFloat {
     fn is_zero(self) -> bool {
-        Wide::is_zero(self)
+        ExtendedFloat::is_zero(self)
     }
 
     fn to_f64(self) -> f64 {
-        Wide::to_f64(self)
+        ExtendedFloat::to_f64(self)
     }
 
-    fn wide(self) -> Wide {
+    fn wide(self) -> ExtendedFloat {
         self
     }
 }
 
-/// What Eq. 6 of Sadok et al. (2021) needs to go on from an instant, beside the overuse ō that the commitment c
-/// moves to: c itself while it is small beside ō, or while there is none, and the gap c - ō else.
+/// The state of Eq. 6 of Sadok et al. (2021) at an instant, for the overuse ō that the commitment c tends to: c itself
+/// while it is small compared with ō, or while ō is 0; otherwise the gap c - ō.
 ///
-/// Each loses its digits in the other where it is small: a commitment just begun is a sliver of ō,
-/// and one that has settled differs from ō by a sliver. c is updated by sums of positive terms and
-/// the gap by products, so both stay right to some 36 digits of their own.
+/// Computing one from the other loses digits: a new commitment is a small fraction of ō, and a settled one differs from
+/// ō by a small fraction. c is updated by sums of positive terms and the gap by products, so both keep some 36 decimal
+/// digits.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Memory {
     part: Rounded,
     form: Form,
 }
 
-/// What is kept of a commitment. A whole word, as the parts of a [`Wide`] are.
+/// Which of the two is stored. A whole word, like the parts of an [`ExtendedFloat`].
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 #[repr(u64)]
 enum Form {
@@ -117,29 +117,29 @@ enum Form {
     Gap,
 }
 
-/// c below this part of ō is small beside it.
+/// c counts as small below this fraction of ō.
 const SMALL: f64 = 0.25;
 
 impl Memory {
-    /// Whether it is 0; it stays so if the overuse is 0 too.
+    /// Returns whether it is 0. It stays 0 if the overuse is 0 too.
     #[inline]
     pub(crate) fn is_zero(&self) -> bool {
         self.part.number.is_zero()
     }
 
-    /// c, of the overuse it moves to.
+    /// Returns c for this overuse.
     #[inline]
     pub(crate) fn value(&self, overuse: impl Overuse) -> f64 {
         self.part.number.to_f64() + if self.form == Form::Gap { overuse.to_f64() } else { 0.0 }
     }
 
-    /// c - ō
+    /// Returns c - ō for this overuse.
     #[inline]
     pub(crate) fn gap(&self, overuse: impl Overuse) -> f64 {
         self.part.number.to_f64() - if self.form == Form::Gap { 0.0 } else { overuse.to_f64() }
     }
 
-    /// What it is after some time with the same overuse.
+    /// Returns the state after some time with the same overuse.
     #[inline]
     pub(crate) fn after(&self, kept: &Kept, overuse: impl Overuse) -> Memory {
         if self.form == Form::Value && !overuse.is_zero() {
@@ -151,7 +151,7 @@ impl Memory {
         Memory { part: self.part.after(kept), ..*self }
     }
 
-    /// The same where it was small beside the overuse.
+    /// Like [`after`](Memory::after), for a commitment that was small compared with the overuse.
     fn begun_after(&self, kept: &Kept, overuse: impl Overuse) -> Memory {
         let before = if self.is_zero() { Rounded::default() } else { self.part.after(kept) };
         let value = Rounded::sum(before, (overuse.wide() * kept.lost).into());
@@ -162,9 +162,9 @@ impl Memory {
         Memory { part: gap.after(kept), form: Form::Gap }
     }
 
-    /// From now on it moves to another overuse than so far, by `less` below the one `before`.
+    /// Returns the state with another overuse, which is by `less` lower than `before`.
     #[inline]
-    pub(crate) fn toward<O: Overuse>(&self, before: O, overuse: O, less: impl FnOnce() -> Wide) -> Memory {
+    pub(crate) fn toward<O: Overuse>(&self, before: O, overuse: O, less: impl FnOnce() -> ExtendedFloat) -> Memory {
         if overuse.is_zero() || self.value(before) < SMALL * overuse.to_f64() {
             let part = if self.form == Form::Gap { Rounded::sum(self.part, before.wide().into()) } else { self.part };
             return Memory { part, form: Form::Value };
@@ -174,46 +174,46 @@ impl Memory {
     }
 }
 
-/// A [`Memory`] with the overuse it moves to.
+/// A [`Memory`] with the overuse that it tends to.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(crate) struct Commitment {
     memory: Memory,
-    overuse: Wide,
+    overuse: ExtendedFloat,
 }
 
 impl Commitment {
-    /// Whether it is 0 and stays so.
+    /// Returns whether it is 0 and stays 0.
     pub(crate) fn is_nothing(&self) -> bool {
         self.overuse.is_zero() && self.memory.is_zero()
     }
 
-    /// ō
+    /// Returns ō.
     pub(crate) fn overuse(&self) -> f64 {
         self.overuse.to_f64()
     }
 
-    /// c
+    /// Returns c.
     pub(crate) fn value(&self) -> f64 {
         self.memory.value(self.overuse)
     }
 
-    /// c - ō
+    /// Returns c - ō.
     pub(crate) fn gap(&self) -> f64 {
         self.memory.gap(self.overuse)
     }
 
-    /// What it is after some time with the same overuse.
+    /// Returns the commitment after some time with the same overuse.
     pub(crate) fn after(&self, kept: &Kept) -> Commitment {
         Commitment { memory: self.memory.after(kept, self.overuse), ..*self }
     }
 
-    /// From now on it moves to another overuse, by `less` below the one so far.
-    pub(crate) fn toward(&self, overuse: Wide, less: impl FnOnce() -> Wide) -> Commitment {
+    /// Returns the commitment with another overuse, which is by `less` lower than the current one.
+    pub(crate) fn toward(&self, overuse: ExtendedFloat, less: impl FnOnce() -> ExtendedFloat) -> Commitment {
         Commitment { memory: self.memory.toward(self.overuse, overuse, less), overuse }
     }
 }
 
-/// A branch of a key: an exact rational plus c or c - ō, whichever is kept.
+/// A branch of a key: an exact rational plus c or c - ō, depending on which is stored.
 #[derive(Clone, Debug)]
 pub(crate) struct Branch {
     exact: Rational,
@@ -221,12 +221,12 @@ pub(crate) struct Branch {
 }
 
 impl Branch {
-    /// `share` + commitment; `overuse` is ō exactly.
+    /// Returns `share` + commitment. `overuse` gives ō exactly.
     pub(crate) fn new(share: Rational, commitment: &Commitment, overuse: impl FnOnce() -> Rational) -> Branch {
         Branch::of(share, &commitment.memory, overuse)
     }
 
-    /// `share` + what is remembered in steps that are so much of the capacity; `overuse` is ō exactly.
+    /// Returns `share` + a commitment in steps of the capacity. `overuse` gives ō exactly.
     pub(crate) fn in_steps(
         share: Rational,
         memory: &Memory,
@@ -243,25 +243,25 @@ impl Branch {
     }
 
     pub(crate) fn times(self, factor: &Rational) -> Branch {
-        Branch { exact: self.exact * factor, small: self.small.times(Wide::from_rational(factor)) }
+        Branch { exact: self.exact * factor, small: self.small.times(ExtendedFloat::from_rational(factor)) }
     }
 
-    /// What does not move.
+    /// Returns a constant branch.
     pub(crate) fn rational(exact: Rational) -> Branch {
         Branch { exact, small: Rounded::default() }
     }
 
-    /// The sum of two branches.
+    /// Returns the sum of two branches.
     pub(crate) fn plus(self, other: Branch) -> Branch {
         Branch { exact: self.exact + other.exact, small: Rounded::sum(self.small, other.small) }
     }
 
-    /// The rationals are exact, so all rounding is that of the small parts, and a difference within
-    /// it is a tie: users whose commitments are in proportion to their weights tie exactly.
+    /// Compares two branches. The rationals are exact, so only the small parts are rounded, and a difference within
+    /// their error bounds is a tie: users whose commitments are in proportion to their weights tie exactly.
     pub(crate) fn compare(&self, other: &Branch) -> Ordering {
         let mut difference = Rounded::sum(self.small, -other.small);
         if self.exact != other.exact {
-            let exact = Wide::from_rational(&(&self.exact - &other.exact));
+            let exact = ExtendedFloat::from_rational(&(&self.exact - &other.exact));
             difference = Rounded::sum(difference, exact.into());
         }
         match difference.may_be_zero() {
@@ -282,9 +282,9 @@ mod tests {
         Decay::from_delta(&Quantity::parse(delta).unwrap()).unwrap()
     }
 
-    /// Half of the pool, and a quarter, are exact in every form.
-    fn wide(number: f64) -> Wide {
-        Wide::from_rational(&Rational::try_from(number).unwrap())
+    /// Converts exactly; a half and a quarter of the pool are exact in every form.
+    fn wide(number: f64) -> ExtendedFloat {
+        ExtendedFloat::from_rational(&Rational::try_from(number).unwrap())
     }
 
     fn start(overuse: f64) -> Commitment {
@@ -292,10 +292,10 @@ mod tests {
         Commitment::default().toward(overuse, || -overuse)
     }
 
-    /// Held for `held`, then nothing for `idle`.
+    /// Returns the commitment after `held` with an overuse and `idle` without.
     fn release(overuse: f64, decay: &Decay, held: Span, idle: Span) -> Commitment {
         let used = start(overuse).after(&decay.over(held));
-        used.toward(Wide::ZERO, || wide(overuse)).after(&decay.over(idle))
+        used.toward(ExtendedFloat::ZERO, || wide(overuse)).after(&decay.over(idle))
     }
 
     fn order(a: &Commitment, b: &Commitment) -> Ordering {
@@ -322,14 +322,14 @@ mod tests {
         assert_eq!((more.value(), less.value()), (0.0, 0.0));
         assert_eq!(order(&more, &less), Ordering::Greater);
         assert_eq!(order(&less, &Commitment::default()), Ordering::Greater);
-        // Held for a month: all but settled, and the later one is nearer.
+        // Held for a month: nearly settled, and the longer one is nearer.
         let [early, late] = [0, 1].map(|extra| start(0.5).after(&d.over(s(month + extra))));
         assert_eq!(early.value(), 0.5);
         assert_eq!(order(&early, &late), Ordering::Less);
     }
 
     #[test]
-    fn in_parts_is_as_in_one() {
+    fn decay_in_parts_equals_decay_at_once() {
         let s = Span::from_secs;
         for delta in ["0.5", "0.99", "0.9999999"] {
             let d = decay(delta);

@@ -1,4 +1,4 @@
-//! Every user's commitments, brought up to date only where they are needed.
+//! The commitments of all users, updated only when needed.
 
 use evenhand_model::{Rational, Time, UserId};
 
@@ -15,29 +15,28 @@ struct Moment {
     per_s: f64,
 }
 
-/// What concerns all of a user's resources.
+/// The state of a user that all its resources share.
 #[derive(Clone, Copy, Default)]
 struct Account {
-    /// Since when the settled overuse is in force: its commitments are as of then.
+    /// The start of the settled overuse; the commitments are as of this moment.
     settled: Moment,
-    /// When its holdings last changed; what they changed to is not settled yet if `pending`.
+    /// The last change of the holdings; the new holdings are not settled if `pending`.
     changed: Moment,
     pending: bool,
-    /// Whether a commitment or an overuse of it is not 0.
+    /// Whether a commitment or an overuse of the user is not 0.
     remembers: bool,
-    /// Which entitlements are its own.
+    /// The class of its entitlements.
     class: u32,
-    /// The clock's epoch that `per_s` is of.
+    /// The clock's epoch of `per_s`.
     epoch: u64,
 }
 
 /// The commitments of all users and the slopes of their lines (docs/src/reference/simulation.md).
 ///
-/// c is continuous, so during one instant it does not move however many tasks start and finish;
-/// afterwards it moves towards the overuse that the instant left. A user's change is *pending* until
-/// its next one at a later instant, or until a caller needs its commitments to all digits: then it
-/// is *settled*. Users who hold no more than their entitlement, and those no user asks for, cost
-/// nothing.
+/// c is continuous, so it does not change within an instant, however many tasks start and finish; afterwards it tends
+/// to the overuse at the end of the instant. A user's change is *pending* until its next change at a later instant, or
+/// until a caller needs its commitments in full precision: then it is *settled*. Users without overuse, and users whose
+/// commitments are not queried, cost nothing.
 pub(crate) struct Commitments {
     width: usize,
     decay: Decay,
@@ -47,12 +46,12 @@ pub(crate) struct Commitments {
     /// By class of weight and resource.
     entitled: Vec<Entitlement>,
     accounts: Vec<Account>,
-    /// Held when a user was last settled: what its settled overuse is taken of. By user and resource.
+    /// The holdings at the last settlement, from which the settled overuse follows; by user and resource.
     settled: Vec<u64>,
     /// c as of the settled moment, and ō from `settled`.
     commitment: Vec<Memory>,
     instant: Option<Time>,
-    /// s at `instant`, once it is known.
+    /// s at `instant`, once it is computed.
     s: Option<f64>,
 }
 
@@ -80,7 +79,7 @@ impl Commitments {
         }
     }
 
-    /// Moves time on to `now`.
+    /// Advances the time to `now`.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         if Some(now) > self.instant {
@@ -89,8 +88,8 @@ impl Commitments {
         }
     }
 
-    /// s at the present instant: computed only where something depends on it. `rebase` is called with
-    /// which power of two all slopes shrink if the epoch moves; own slopes follow when next used.
+    /// Returns s at the current instant, computed only on demand. If the epoch changes, `rebase` is called with the
+    /// power of two by which all slopes shrink; the slopes stored here follow at their next use.
     #[inline]
     pub(crate) fn s(&mut self, rebase: impl FnMut(f64)) -> f64 {
         if let Some(s) = self.s {
@@ -111,8 +110,7 @@ impl Commitments {
         &self.entitled[self.accounts[user.index()].class as usize * self.width..][..self.width]
     }
 
-    /// What `user` holds changed to `held`; what changed before the present instant was settled with
-    /// what was held then.
+    /// Notes that the holdings of `user` changed to `held`. Changes before the current instant must be settled.
     #[inline]
     pub(crate) fn changed(&mut self, user: UserId, held: &[u64], rebase: impl FnMut(f64)) {
         let now = self.instant.unwrap_or_default();
@@ -131,7 +129,7 @@ impl Commitments {
         }
     }
 
-    /// Puts a user's slopes into the present epoch: by a power of two, so exactly.
+    /// Converts a user's slopes to the current epoch by a power of two, and so exactly.
     #[inline]
     fn renew_epoch(&mut self, user: UserId) {
         let (account, epoch) = (&mut self.accounts[user.index()], self.clock.epoch());
@@ -143,7 +141,7 @@ impl Commitments {
         }
     }
 
-    /// Settles what changed before the present instant.
+    /// Settles a change before the current instant.
     #[inline]
     pub(crate) fn settle(&mut self, user: UserId, held: &[u64]) {
         let account = &self.accounts[user.index()];
@@ -160,7 +158,7 @@ impl Commitments {
         let (settled, commitment) = (&mut self.settled[row.clone()], &mut self.commitment[row]);
         let overuse =
             || entitled.iter().zip(held.iter().zip(&*settled)).map(|(e, (&h, &s))| (e.overuse(s), e.overuse(h)));
-        // Untouched where overuse is the same: equal histories then keep equal bits.
+        // Unchanged if the overuse is the same, so that equal histories have equal bits.
         if overuse().any(|(before, now)| now.differs(before)) {
             let kept = self.decay.over(account.changed.time - account.settled.time);
             account.settled = account.changed;
@@ -176,8 +174,8 @@ impl Commitments {
         settled.iter_mut().zip(held).for_each(|(settled, held)| *settled = *held);
     }
 
-    /// A user's ō + B s by resource: ō and B, with `held` in force. As good as its parts at the last
-    /// change are in `f64`.
+    /// Passes a user's line ō + B s by resource, as ō and B, for the holdings `held`. Its precision is that of its
+    /// parts at the last change in `f64`.
     #[inline]
     pub(crate) fn lines(&mut self, user: UserId, held: &[u64], mut line: impl FnMut(usize, f64, f64)) {
         if !self.accounts[user.index()].remembers {
@@ -198,7 +196,7 @@ impl Commitments {
         }
     }
 
-    /// c now by resource, after [`settle`](Commitments::settle), with the overuse in force.
+    /// Returns c at `now` and the overuse, by resource; call [`settle`](Commitments::settle) first.
     pub(crate) fn now(&self, now: Time, user: UserId) -> impl Iterator<Item = (Memory, Excess<'_>)> {
         let row = self.row(user);
         let overuse = self.entitled(user).iter().zip(&self.settled[row.clone()]).map(|(e, &held)| e.overuse(held));
@@ -208,19 +206,19 @@ impl Commitments {
         then.map(move |(c, overuse)| (kept.map_or(*c, |kept| c.after(&kept, overuse)), overuse))
     }
 
-    /// One step of a resource over its capacity.
+    /// Returns one step of a resource divided by its capacity.
     pub(crate) fn step(&self, r: usize) -> &Step {
         &self.steps[r]
     }
 
-    /// Whether a user's commitments are 0 and stay so; after [`settle`](Commitments::settle).
+    /// Returns whether a user's commitments are 0 and stay 0; call [`settle`](Commitments::settle) first.
     pub(crate) fn is_nothing(&self, user: UserId) -> bool {
         let row = self.row(user);
         let mut overuse = self.entitled(user).iter().zip(&self.settled[row.clone()]).map(|(e, &held)| e.overuse(held));
         self.commitment[row].iter().all(Memory::is_zero) && overuse.all(Overuse::is_zero)
     }
 
-    /// Whether the commitments of two users of equal weight have the same past.
+    /// Returns whether the commitments of two users of equal weight have the same history.
     pub(crate) fn are_alike(&self, a: UserId, b: UserId) -> bool {
         let past = |u: UserId| {
             (self.accounts[u.index()].settled.time, &self.settled[self.row(u)], &self.commitment[self.row(u)])

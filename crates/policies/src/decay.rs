@@ -3,7 +3,7 @@
 use evenhand_model::{Quantity, Rational, Span, Time};
 use thiserror::Error;
 
-use crate::wide::Wide;
+use crate::extended_precision::ExtendedFloat;
 
 /// The decay of Eq. 6 of Sadok et al. (2021): after t seconds a commitment keeps e^(-t / tau) of its distance
 /// to the present overuse, tau = -1 s / ln(delta).
@@ -17,9 +17,9 @@ use crate::wide::Wide;
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Decay {
     /// Half-lives a nanosecond: 1 / H. Times are turned into half-lives by one multiplication.
-    per_nanosecond: Wide,
+    per_nanosecond: ExtendedFloat,
     /// ln 2 / H
-    rate: Wide,
+    rate: ExtendedFloat,
     delta: f64,
     tau_s: f64,
 }
@@ -51,8 +51,8 @@ impl Decay {
         if delta.is_zero() || *delta.exact() >= Rational::ONE {
             return Err(DecayError::Delta { found: delta.to_string() });
         }
-        let rate_per_s = Wide::minus_ln(delta.exact());
-        let per_nanosecond = rate_per_s * Wide::LOG2_E * one_over(1_000_000_000);
+        let rate_per_s = ExtendedFloat::minus_ln(delta.exact());
+        let per_nanosecond = rate_per_s * ExtendedFloat::LOG2_E * one_over(1_000_000_000);
         let rate = rate_per_s * one_over(1_000_000_000);
         Ok(Decay { per_nanosecond, rate, delta: delta.to_f64(), tau_s: 1.0 / rate_per_s.to_f64() })
     }
@@ -67,7 +67,7 @@ impl Decay {
         }
         let tau_s = half_life.secs_f64() / std::f64::consts::LN_2;
         let per_nanosecond = one_over(half_life.nanos());
-        let rate = per_nanosecond * Wide::LN_2;
+        let rate = per_nanosecond * ExtendedFloat::LN_2;
         Ok(Decay { per_nanosecond, rate, delta: libm::exp(-1.0 / tau_s), tau_s })
     }
 
@@ -79,20 +79,20 @@ impl Decay {
     /// What is kept and lost over `span`.
     #[inline]
     pub(crate) fn over(&self, span: Span) -> Kept {
-        let x = Wide::from_whole(span.nanos()) * self.rate;
+        let x = ExtendedFloat::from_whole(span.nanos()) * self.rate;
         if x.is_below_half() {
-            let lost = x.one_less_exp();
-            return Kept { kept: lost.to_one(), lost, error: 0.0 };
+            let lost = x.one_minus_exp();
+            return Kept { kept: lost.one_minus(), lost, error: 0.0 };
         }
         self.over_half_lives(span)
     }
 
     fn over_half_lives(&self, span: Span) -> Kept {
         let (halvings, part) = half_lives(span, self.per_nanosecond);
-        let lost_of_part = (part * Wide::LN_2).one_less_exp();
-        let kept = (Wide::ONE - lost_of_part).halved(halvings);
+        let lost_of_part = (part * ExtendedFloat::LN_2).one_minus_exp();
+        let kept = (ExtendedFloat::ONE - lost_of_part).halved(halvings);
         // Not 1 - kept where nearly all is kept: that has no digits left.
-        let lost = if halvings == 0 { lost_of_part } else { Wide::ONE - kept };
+        let lost = if halvings == 0 { lost_of_part } else { ExtendedFloat::ONE - kept };
         Kept { kept, lost, error: 2.0 * halvings as f64 }
     }
 
@@ -115,8 +115,8 @@ impl Decay {
 /// e^(-t / tau) over some time, and what it lacks to 1.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Kept {
-    pub(crate) kept: Wide,
-    pub(crate) lost: Wide,
+    pub(crate) kept: ExtendedFloat,
+    pub(crate) lost: ExtendedFloat,
     /// What the number of half-lives, which has 128 digits whole and rest together, makes `kept` be
     /// off, in units of its last digit.
     pub(crate) error: f64,
@@ -163,8 +163,8 @@ impl Clock {
         Clock { decay, origin: None, epoch: 0, stretch, start: 0, s_at_start: 1.0, rate }
     }
 
-    /// Returns s at `now`, in (2^-33, 1]. If the epoch moves, calls `rebase` first, with the power of two by which every
-    /// line's slope must be multiplied: a whole power, so that no comparison changes. `now` never decreases.
+    /// Returns s at `now`, in (2^-33, 1]. If the epoch moves, calls `rebase` first, with the power of two by which
+    /// every line's slope must be multiplied: a whole power, so that no comparison changes. `now` never decreases.
     #[inline]
     pub fn s(&mut self, now: Time, rebase: impl FnMut(f64)) -> f64 {
         let origin = *self.origin.get_or_insert(now);
@@ -206,12 +206,12 @@ pub(crate) fn two_to_minus(n: u64) -> f64 {
 ///
 /// In more digits than an `f64` has: at delta = 0.9 a month has 400,000 half-lives, and what is kept
 /// of the rest decides ties.
-fn half_lives(span: Span, per_nanosecond: Wide) -> (u64, Wide) {
-    (Wide::from_whole(span.nanos()) * per_nanosecond).split()
+fn half_lives(span: Span, per_nanosecond: ExtendedFloat) -> (u64, ExtendedFloat) {
+    (ExtendedFloat::from_whole(span.nanos()) * per_nanosecond).split()
 }
 
-fn one_over(n: u64) -> Wide {
-    Wide::from_rational(&(Rational::ONE / Rational::from(n)))
+fn one_over(n: u64) -> ExtendedFloat {
+    ExtendedFloat::from_rational(&(Rational::ONE / Rational::from(n)))
 }
 
 #[cfg(test)]

@@ -1,39 +1,39 @@
-//! What a user is entitled to, and by how much it exceeds that.
+//! A user's entitlement, and its overuse.
 
 use evenhand_model::Rational;
 
 use crate::commitment::Overuse;
-use crate::wide::Wide;
+use crate::extended_precision::ExtendedFloat;
 
-/// One step of a resource over its capacity.
+/// One step of a resource divided by its capacity.
 pub(crate) struct Step {
     pub(crate) exact: Rational,
-    pub(crate) wide: Wide,
+    pub(crate) wide: ExtendedFloat,
     pub(crate) near: f64,
 }
 
 impl Step {
     pub(crate) fn new(exact: Rational) -> Step {
-        let wide = Wide::from_rational(&exact);
+        let wide = ExtendedFloat::from_rational(&exact);
         Step { near: wide.to_f64(), exact, wide }
     }
 }
 
-/// An entitlement to one resource in steps: exactly, and as a whole number and a rest in [0, 1), so
-/// that overuse is a whole difference less the rest.
+/// An entitlement to one resource in steps: exactly, and as a whole number and a fraction in [0, 1), so that overuse is
+/// a whole difference less the fraction.
 pub(crate) struct Entitlement {
     exact: Rational,
     whole: u64,
-    rest: Wide,
+    rest: ExtendedFloat,
     rest_f64: f64,
 }
 
 impl Entitlement {
     pub(crate) fn new(exact: Rational) -> Entitlement {
         let (whole, rest) = exact.clone().split_at_point();
-        // More than u64 holds is never exceeded.
+        // An entitlement beyond the range of u64 is never exceeded.
         let whole = u64::try_from(whole).unwrap_or(u64::MAX);
-        let rest = Wide::from_rational(&rest);
+        let rest = ExtendedFloat::from_rational(&rest);
         Entitlement { exact, whole, rest, rest_f64: rest.to_f64() }
     }
 
@@ -62,17 +62,17 @@ impl Overuse for Excess<'_> {
     }
 
     #[inline]
-    fn wide(self) -> Wide {
+    fn wide(self) -> ExtendedFloat {
         if self.is_zero() {
-            Wide::ZERO
+            ExtendedFloat::ZERO
         } else {
-            Wide::from_whole(self.held - self.entitlement.whole) - self.entitlement.rest
+            ExtendedFloat::from_whole(self.held - self.entitlement.whole) - self.entitlement.rest
         }
     }
 }
 
 impl Excess<'_> {
-    /// Whether it is another overuse than `other`, of the same entitlement.
+    /// Returns whether it differs from another overuse of the same entitlement.
     #[inline]
     pub(crate) fn differs(self, other: Excess<'_>) -> bool {
         self.held != other.held && !(self.is_zero() && other.is_zero())
@@ -82,15 +82,15 @@ impl Excess<'_> {
         if self.is_zero() { Rational::ZERO } else { Rational::from(self.held) - &self.entitlement.exact }
     }
 
-    /// `self` - `other` to 36 digits: mostly a difference of whole numbers.
+    /// Returns `self` - `other` to 36 digits: usually a difference of whole numbers.
     #[inline]
-    pub(crate) fn less(self, other: Excess<'_>) -> Wide {
+    pub(crate) fn less(self, other: Excess<'_>) -> ExtendedFloat {
         if other.is_zero() {
             self.wide()
         } else if self.is_zero() {
             -other.wide()
         } else {
-            Wide::from_difference(self.held, other.held)
+            ExtendedFloat::from_difference(self.held, other.held)
         }
     }
 }

@@ -43,7 +43,7 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
 .with_settings::<BillingSettings>()
 .with_options(&[&BILLING_OPTION]);
 
-/// Rounding of a key, relative to its parts: what is nearer is compared exactly.
+/// A bound on the rounding error of a key, relative to its parts; closer keys are compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
 
 pub(crate) struct FairTree {
@@ -52,7 +52,7 @@ pub(crate) struct FairTree {
     inverse: Vec<f64>,
     /// The children of the root (first) and of each account; accounts without users are left out.
     children: Vec<Vec<u32>>,
-    /// How many users below each account wait.
+    /// The number of waiting users below each account.
     waiting_below: Vec<u32>,
     now: Time,
     s: f64,
@@ -82,13 +82,13 @@ impl FairTree {
         }
     }
 
-    /// The children of all the accounts among `nodes`, as one list.
+    /// Returns the children of all accounts among `nodes`, as one list.
     fn children_of(&self, nodes: &[u32]) -> Vec<u32> {
         let accounts = nodes.iter().filter_map(|node| node.checked_sub(self.tree.users()));
         accounts.flat_map(|a| &self.children[a as usize + 1]).copied().collect()
     }
 
-    /// V / E, and what rounding may have made of it.
+    /// Returns V / E, and a bound on its rounding error.
     #[inline]
     fn value(&self, node: u32) -> (f64, f64) {
         let (value, size) = self.tree.usage.at(node, self.s);
@@ -105,14 +105,14 @@ impl FairTree {
         self.tree.usage.compare_over(self.now, of(a), of(b))
     }
 
-    /// The nodes of `list` that tie for the lowest V / E among those that `may_lead`.
+    /// Returns the nodes of `list` that tie for the lowest V / E among those that `may_lead`.
     fn leaders(&self, list: &[u32], may_lead: impl Fn(u32) -> bool) -> Vec<u32> {
         let lowest = |a: u32, b: u32| if self.compare(b, a).is_lt() { b } else { a };
         let Some(first) = list.iter().copied().filter(|n| may_lead(*n)).reduce(lowest) else { return Vec::new() };
         list.iter().copied().filter(|n| *n == first || self.compare(*n, first).is_eq()).collect()
     }
 
-    /// The users of the best rank in a list of siblings.
+    /// Returns the users of the best rank in a list of siblings.
     fn best(&self, list: Vec<u32>) -> Vec<u32> {
         let mut list = list;
         let mut best = Vec::new();
@@ -124,11 +124,11 @@ impl FairTree {
         best
     }
 
-    /// The waiting users of the best rank that any has.
+    /// Returns the waiting users of the best rank.
     fn first_waiting(&self) -> Vec<u32> {
         let mut list = self.children[0].clone();
         loop {
-            // Others matter only where a waiting user ties with their account.
+            // Other users matter only if a waiting user ties with their account.
             let leaders = self.leaders(&list, |n| self.has_waiting(n));
             if leaders.is_empty() {
                 return leaders;
@@ -143,7 +143,7 @@ impl FairTree {
         }
     }
 
-    /// All users by rank, the best first.
+    /// Returns all users by rank, the best first.
     fn ranks(&self) -> Vec<Vec<u32>> {
         let mut ranks = Vec::new();
         self.rank(self.children[0].clone(), Vec::new(), &mut ranks);
@@ -166,7 +166,7 @@ impl FairTree {
         }
     }
 
-    /// In the order of V / E: by `f64`, and then neighbours exactly.
+    /// Sorts by V / E: in `f64`, and then neighbours exactly.
     fn sorted(&self, mut list: Vec<u32>) -> Vec<u32> {
         list.sort_by(|a, b| self.value(*a).0.total_cmp(&self.value(*b).0));
         for end in 1..list.len() {
@@ -179,7 +179,7 @@ impl FairTree {
         list
     }
 
-    /// All users by rank at `now`, the best first.
+    /// Returns all users by rank at `now`, the best first.
     pub(crate) fn ranks_at(&mut self, now: Time) -> Vec<Vec<u32>> {
         self.at(now);
         self.ranks()

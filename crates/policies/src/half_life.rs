@@ -7,9 +7,9 @@
 //!
 //! U_E = U + (U_E of the parent - U) * shares / siblings' shares
 //!
-//! so that whoever shares an account with heavy users bears some of it. Usage halves every
-//! `PriorityDecayHalfLife`. The larger F, the earlier: the key here is U_E / S, in which d does not matter.
-//! With S = S_parent f that is a sum over the way down from the root:
+//! so that users who share an account with heavy users bear a part of their usage. Usage halves every
+//! `PriorityDecayHalfLife`. Users with larger F come first. The key here is U_E / S, which does not depend on d. With
+//! S = S_parent f it is a sum along the path from the root:
 //!
 //! U_E / S = U_top / S_top + sum over those below of U (1 - f) / S
 //!
@@ -20,7 +20,7 @@ use evenhand_model::{Rational, Time, UserId, to_f64};
 use crate::account_usage::AccountUsage;
 use crate::billing::{BILLING_OPTION, BillingRule, BillingSettings};
 use crate::commitment::Branch;
-use crate::present::Present;
+use crate::pending_users::PendingUsers;
 use crate::usage_order::UsageOrder;
 use crate::{Job, Policy, PolicyContext, Registration, Standing};
 
@@ -34,7 +34,7 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
         let context = settings.over(context);
         match context.accounts {
             Some(_) => Ok(Box::new(ClassicFairshare::new(&context))),
-            // Without accounts effective usage is usage.
+            // Without accounts effective usage equals usage.
             None => Ok(Box::new(UsageOrder::new(&context, BillingRule::Largest, None))),
         }
     },
@@ -43,21 +43,21 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
 .with_settings::<BillingSettings>()
 .with_options(&[&BILLING_OPTION]);
 
-/// Rounding of a key, relative to its parts: what is nearer is compared exactly.
+/// A bound on the rounding error of a key, relative to its parts; closer keys are compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
 
 pub(crate) struct ClassicFairshare {
     tree: AccountUsage,
-    /// What usage is multiplied by in the sum, by node.
+    /// The factor of usage in the sum, by node.
     factor: Vec<f64>,
     exact_factor: Vec<Rational>,
-    /// The users that wait, in any order, and where in that list each is.
-    present: Present,
-    /// The sums down to each account, with the size of their parts.
+    /// The users with pending jobs.
+    present: PendingUsers,
+    /// The sums along the path to each account, with the size of their parts.
     sums: Vec<(f64, f64)>,
     /// Lower bounds of the keys of `present`.
     bounds: Vec<f64>,
-    /// s and the usage of all at the last instant that was asked for.
+    /// s and the total usage at the instant of the last `ratios_at`.
     s: f64,
     all: f64,
 }
@@ -69,7 +69,7 @@ impl ClassicFairshare {
             .map(|node| {
                 let entitled = tree.entitlement(node);
                 match tree.above(node) {
-                    // Accounts without users: nothing is ever charged to them.
+                    // An account without users is never charged.
                     _ if entitled.is_zero() => Rational::ZERO,
                     None => Rational::ONE / entitled,
                     Some(parent) => (Rational::ONE - entitled / tree.entitlement(parent)) / entitled,
@@ -80,7 +80,7 @@ impl ClassicFairshare {
         ClassicFairshare {
             factor: exact_factor.iter().map(to_f64).collect(),
             exact_factor,
-            present: Present::new(users),
+            present: PendingUsers::new(users),
             sums: vec![(0.0, 0.0); tree.nodes() as usize - users],
             bounds: Vec::new(),
             s: 1.0,
@@ -89,7 +89,7 @@ impl ClassicFairshare {
         }
     }
 
-    /// U_E / S of a user or account whose parent's is known, with the size of its parts.
+    /// Returns U_E / S of a user or account whose parent's sum is known, with the size of its parts.
     #[inline]
     fn sum(&self, node: u32, s: f64) -> (f64, f64) {
         let (value, size) = self.tree.usage.at(node, s);
@@ -102,25 +102,25 @@ impl ClassicFairshare {
     }
 
     fn sum_accounts(&mut self, s: f64) {
-        // Each after its parent.
+        // Parents come before their children.
         for account in 0..self.sums.len() {
             self.sums[account] = self.sum((self.present.user_count() + account) as u32, s);
         }
     }
 
-    /// Makes ready for [`ratio`](ClassicFairshare::ratio) at `now`.
+    /// Prepares [`ratio`](ClassicFairshare::ratio) for `now`.
     pub(crate) fn ratios_at(&mut self, now: Time) {
         self.s = self.tree.at(now);
         self.sum_accounts(self.s);
         self.all = self.tree.all_usage(self.s);
     }
 
-    /// U_E / S with usage as a part of all usage, at the instant made ready for: the factor is 2^-that.
+    /// Returns U_E / S with usage as a fraction of total usage, as of the last `ratios_at`. The factor is 2^-(U_E / S).
     pub(crate) fn ratio(&self, user: UserId) -> f64 {
         if self.all > 0.0 { self.sum(user.0, self.s).0.max(0.0) / self.all } else { 0.0 }
     }
 
-    /// Usage, to charge starts and finishes to.
+    /// Returns the usage, to charge starts and finishes.
     pub(crate) fn usage(&mut self) -> &mut AccountUsage {
         &mut self.tree
     }
@@ -138,7 +138,7 @@ impl ClassicFairshare {
     }
 
     fn before(&self, now: Time, a: UserId, b: UserId) -> bool {
-        // By far the most common ties: new users of one account.
+        // A shortcut for the most frequent ties: new users of one account.
         let nothing = |u: UserId| self.tree.usage.is_nothing(u.0);
         let order = match nothing(a) && nothing(b) && self.tree.above(a.0) == self.tree.above(b.0) {
             true => std::cmp::Ordering::Equal,
@@ -183,7 +183,7 @@ impl Policy for ClassicFairshare {
         first
     }
 
-    /// The key is U_E / S with usage as a part of all usage: the factor is 2^-key.
+    /// The key is U_E / S with usage as a fraction of total usage; the factor is 2^-key.
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         self.ratios_at(now);
         Standing { shares: self.tree.holdings.shares(user), commitments: Vec::new(), key: self.ratio(user) }

@@ -1,19 +1,21 @@
-//! Fairshare by penalties (Klusáček & Rudová 2013): the user whose decayed penalties are lowest for its entitlement goes
-//! first.
+//! Fairshare by penalties (Klusáček & Rudová 2013): the user with the lowest decayed penalties in relation to its
+//! entitlement comes first.
 //!
-//! A job is charged what it holds in processors, times the speed of the machine it runs on and the price of
-//! its queue ([`Job::rate`]), for as long as it runs (Eq. 3):
+//! The charge of a job is its size in processors, times the speed of its machine and the price of its queue
+//! ([`Job::rate`]), times its run time (Eq. 3):
 //!
-//! * **while it runs** for the wall time it asked for, all of it as soon as it starts. So a user who starts many
-//!   jobs in one cycle feels the first before the second: the temporary usage of MetaCentrum's scheduler.
-//! * **once it has finished** for the time it used, as if charged at every instant it ran and forgotten since.
+//! * **While the job runs**, its requested wall time is charged, all of it at the start. So a user's second job in a
+//!   cycle
+//!   is already ordered with the charge of the first: the temporary usage of MetaCentrum's scheduler.
+//! * **After the job has finished**, its run time is charged, as if charged continuously while it ran and decayed
+//!   since.
 //!
-//! What was charged halves every half-life, in continuous time: jobs that have finished are a line in
-//! s = 2^(-t / half-life), those that run a constant.
+//! Charges of finished jobs halve every half-life, in continuous time: they are a line in s = 2^(-t / half-life).
+//! Charges of running jobs are constant.
 //!
-//! What a job holds in processors is, under `penalty`, its lowest processor equivalents over the machines it
-//! fits on ([`Equivalents`]); under `cpu-time` its processors, at whatever speed and price: the CPU-time
-//! fairshare that the paper argues against.
+//! The size in processors is, under `penalty`, the job's minimum processor equivalents over the machines on which it
+//! fits ([`Equivalents`]); under `cpu-time` its processors, independent of speed and price: the CPU-time fairshare that
+//! the paper argues against.
 //!
 //! Entitlements come from the account tree if there is one, else from weights. **Ties**: a key is an `f64`, and
 //! one that is within [`NEAR`] of the lowest is as good as the lowest; among those it goes by the rule of this
@@ -80,10 +82,10 @@ impl ReadSettings for PenaltySettings {
     }
 }
 
-/// How near to the lowest, relatively, a key is as good as the lowest: what rounding makes of it.
+/// Keys within this relative distance of the lowest count as lowest, because of rounding.
 const NEAR: f64 = 64.0 * f64::EPSILON;
 
-/// What a chunk holds in processors.
+/// The size of a chunk in processors.
 enum Price {
     /// The lowest processor equivalents.
     Lowest(Equivalents),
@@ -110,7 +112,7 @@ impl Price {
     /// Of `chunk`, in units.
     fn processors(&self, chunk: &[Rational], holdings: &Holdings, steps: &[u64]) -> Rational {
         match self {
-            // A pool may take what no machine does: then at the price of the whole.
+            // On a pool a chunk may fit that fits on no machine; it then has the price on the whole cluster.
             Price::Lowest(prices) => {
                 prices.lowest(chunk).map_or_else(|| prices.of_totals(chunk), |(_, e)| e).processors
             }
@@ -125,23 +127,23 @@ impl Price {
 
 struct Penalty {
     price: Price,
-    /// Whether speed and queue price count.
+    /// Whether speed and the price of the queue count.
     by_rate: bool,
     /// Units in a step, by resource.
     unit: Vec<Rational>,
     /// What chunks of these steps hold.
     known: HashMap<Box<[u64]>, f64>,
-    /// How many parts a processor has in `running`: a power of two.
+    /// The number of parts of a processor in `running`: a power of two.
     fine: f64,
     holdings: Holdings,
     decay: Decay,
     clock: Clock,
     /// 1 / (entitlement times the number of users), by user.
     inverse: Vec<f64>,
-    /// By user: for the jobs that run, what they asked for, in parts of a processor-nanosecond. Whole numbers,
-    /// so that adding and taking away leaves nothing, whatever the order.
+    /// By user: the requested charges of running jobs, in parts of a processor-nanosecond. Whole numbers, so that
+    /// additions and subtractions cancel exactly in any order.
     running: Vec<u128>,
-    /// By user: what was charged for jobs that have finished, in processor-seconds over s then.
+    /// By user: the charges of finished jobs, in processor-seconds divided by s at that time.
     finished: Vec<f64>,
     now: Time,
     s: Option<f64>,
@@ -206,7 +208,7 @@ impl Penalty {
         s
     }
 
-    /// What a job is charged a second, in processors.
+    /// Returns the charge of a job per second, in processors.
     fn rate(&mut self, job: &Job<'_>) -> f64 {
         let chunks = u64::from(job.chunks.max(1));
         let steps: Box<[u64]> = job.demand.iter().map(|a| a.0.div_ceil(chunks)).collect();
@@ -224,9 +226,9 @@ impl Penalty {
         if self.by_rate { all * job.rate } else { all }
     }
 
-    /// What is charged at once for a job that runs.
+    /// Returns the charge of a running job, made at its start.
     fn asked(&self, rate: f64, requested: Span) -> u128 {
-        // A thousand times everything there is: what is dearer is charged no more while it runs.
+        // Limited to a thousand times the whole capacity.
         ((rate * self.fine).min((1_u64 << 60) as f64) as u128) * u128::from(requested.nanos())
     }
 
@@ -238,7 +240,7 @@ impl Penalty {
         }
     }
 
-    /// Processor-seconds of the jobs that run.
+    /// Returns the processor-seconds charged for running jobs.
     fn constant(&self, user: usize) -> f64 {
         self.running[user] as f64 / self.fine * 1e-9
     }
@@ -267,7 +269,7 @@ impl Policy for Penalty {
         self.s(now);
         let rate = self.rate(job);
         self.holdings.add(job.user, job.demand);
-        // Wrapping, as what goes in comes out again.
+        // Wrapping arithmetic: each addition is undone by its subtraction.
         let asked = self.asked(rate, job.requested);
         let running = &mut self.running[job.user.index()];
         *running = running.wrapping_add(asked);
@@ -281,7 +283,7 @@ impl Policy for Penalty {
         let asked = self.asked(rate, job.requested);
         let running = &mut self.running[job.user.index()];
         *running = running.wrapping_sub(asked);
-        // rate (1 - 2^(-T / H)) H / ln 2: a charge of `rate` at every instant of T, forgotten since.
+        // rate (1 - 2^(-T / H)) H / ln 2: a continuous charge of `rate` for T, decayed.
         let lost = self.decay.over(now - job.started).lost.to_f64();
         self.finished[job.user.index()] += rate * self.decay.tau_s() * lost / s;
         self.set_line(job.user);

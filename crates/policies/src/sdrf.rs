@@ -1,18 +1,18 @@
 //! Stateful dominant resource fairness (Sadok et al. 2021): past over-use is a commitment that decays.
 //!
-//! While nothing of a user starts or finishes, its commitment follows Eq. 6:
+//! While no task of a user starts or finishes, its commitment follows Eq. 6:
 //! c(t) = ō + (c(t0) - ō) e^(-(t - t0)/tau), where ō = max(o - entitlement, 0) is its overuse. With
 //! s = 2^(-half-lives since the epoch) that is a straight line, c = ō + B s, and so is every branch
 //! of the key: (o + ō) + B s.
 //!
-//! **Digits.** The lines, in `f64`, determine which users may be lowest. Among users they cannot tell apart
-//! [`Commitment`](crate::commitment::Commitment), which has 36 digits and no smallest number,
-//! decides: overuse of a microsecond is a small part of B, and its order in time a small part of
-//! that. How far a line may be off is worked out at [`NEAR`].
+//! **Precision.** The lines, in `f64`, determine which users may be lowest. Among users that they cannot distinguish,
+//! [`Commitment`](crate::commitment::Commitment) decides, which has 36 decimal digits and no underflow: overuse of a
+//! microsecond is a small part of B, and its order in time a small part of that. [`NEAR`] derives the error bound of a
+//! line.
 //!
-//! **Instants.** c is continuous, so during one instant it does not move however many tasks start
-//! and finish: the overuse that was in force *until* the instant counts, and the new one only once
-//! time has moved on. Besides following Eq. 6, this keeps ties exact: a user that never
+//! **Instants.** c is continuous, so it does not change within one instant, however many tasks start and finish: the
+//! overuse *until* the instant counts, and the new one only after it. Besides following Eq. 6, this keeps ties exact: a
+//! user that never
 //! exceeded its entitlement has B = 0 and ō = 0, and its key is its share to the bit. See
 //! [`Commitments`].
 
@@ -22,9 +22,9 @@ use evenhand_model::{Rational, Time, UserId};
 
 use crate::commitment::Branch;
 use crate::commitments::Commitments;
-use crate::contenders::Contenders;
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::{LineOrder, Order, WinnerTree};
+use crate::lowest_candidates::LowestCandidates;
 use crate::settings::{Listed, ReadSettings, Section, SettingKey, SettingOption, choice};
 use crate::{Job, Policy, PolicyContext, PolicyError, Registration, Standing};
 
@@ -94,21 +94,21 @@ impl ReadSettings for Key {
     }
 }
 
-/// What the lines of two users may be off together: the absolute error of a key is NEAR / 2 times
-/// the largest share there is, over its weight. What is nearer is compared exactly.
+/// A bound on the error of two users' lines together: the absolute error of a key is at most NEAR / 2 times the largest
+/// share, divided by the weight. Closer keys are compared exactly.
 ///
 /// With u = 2^-53, for a weight of 1 and shares up to 1, to which overuse, commitments and their
 /// gaps are then limited too:
 ///
-/// * o is 3 roundings off, ō (a whole difference less a rest below one step) less than 7: 10 u;
+/// * o has an error of 3 roundings, ō (a whole difference less a fraction of a step) of less than 7: 10 u;
 /// * s has a relative error below 6 u (an exponential, a series, the rounded half-lives);
 /// * the settled slope (c - ō) / s: 2 u for each of c and ō, 1 for the difference, 2 + 6 to divide;
 /// * a pending change of ō, over s: 7 u for each ō, 1 for the difference, 2 + 6 to divide;
 /// * their sum, times the present s, added to the rest: 2 + 6 + 3;
 /// * each of the two parts over the weight: 4 u, of parts up to 3 together.
 ///
-/// That is below 90 u a key and 180 u a pair. s moves to other epochs by powers of two, which rounds
-/// nothing; a slope too small for an `f64` is off by less than 2^-1000.
+/// That is below 90 u per key and 180 u per pair. s changes epochs by powers of two, without rounding; a slope too
+/// small for an `f64` has an error of less than 2^-1000.
 const NEAR: f64 = 128.0 * f64::EPSILON;
 
 pub(crate) struct Sdrf {
@@ -118,15 +118,15 @@ pub(crate) struct Sdrf {
     commitments: Commitments,
     first: Vec<Time>,
     waiting: Vec<bool>,
-    order: Contenders,
-    /// Waiting users who hold nothing and owe nothing: their key is 0, the lowest there is, so the tie
-    /// rule alone decides among them. They are not in `order`.
+    order: LowestCandidates,
+    /// Waiting users without holdings and commitments: their key is 0, the minimum, so the tie rule alone decides among
+    /// them. They are not in `order`.
     idle: WinnerTree,
     is_idle: Vec<bool>,
-    /// Whether `order` counts order changes, and so is to see every instant.
+    /// Whether `order` counts order changes, and so has to see every instant.
     counts: bool,
-    /// The largest 1 / w, and the largest share there ever was, at least 1: bounds for the rounding
-    /// of keys whose parts cancel.
+    /// The largest 1 / w, and the largest share so far, at least 1: they bound the rounding error of keys whose parts
+    /// cancel.
     largest_inverse: f64,
     largest_share: f64,
     near: Vec<u32>,
@@ -148,7 +148,7 @@ impl Sdrf {
             weights,
             first: vec![Time::ZERO; users],
             waiting: vec![false; users],
-            order: Contenders::new(
+            order: LowestCandidates::new(
                 users,
                 width,
                 context.order.structure(users, width),
@@ -190,7 +190,7 @@ impl Sdrf {
         order.set(user.0, a, b);
     }
 
-    /// Whether a user waits with a key of 0.
+    /// Returns whether a user waits with a key of 0.
     fn set_idle(&mut self, user: UserId, idle: bool) {
         if idle && !std::mem::replace(&mut self.is_idle[user.index()], idle) {
             self.order.remove(user.0);
@@ -200,7 +200,7 @@ impl Sdrf {
         self.idle.touch(user.0, idle, |a, b| (first[a as usize], a) < (first[b as usize], b));
     }
 
-    /// What `user` holds changes at `now`.
+    /// Notes that the holdings of `user` change at `now`.
     #[inline]
     fn change(&mut self, now: Time, user: UserId, change: impl FnOnce(&mut Holdings)) {
         let Sdrf { holdings, commitments, order, largest_share, .. } = self;
@@ -213,7 +213,7 @@ impl Sdrf {
         self.set_lines(user);
     }
 
-    /// A user's key, before weight: its largest branch. The user is settled.
+    /// Returns a user's key before weight: its largest branch. The user must be settled.
     fn largest_branch(&self, now: Time, user: UserId) -> Branch {
         let width = self.holdings.width();
         let held = self.holdings.row(user);
@@ -229,12 +229,12 @@ impl Sdrf {
         branches.max_by(Branch::compare).expect("at least one resource")
     }
 
-    /// Exact comparison of two settled users' keys, for those that rounding cannot tell apart.
+    /// Compares two settled users' keys exactly, if they are equal up to rounding.
     fn compare_exactly(&self, now: Time, a: UserId, b: UserId) -> Ordering {
         let equal_weights = self.weights.equal(a, b);
         let (held_a, held_b) = (self.holdings.row(a), self.holdings.row(b));
         let nothing = |held: &[u64], user| held.iter().all(|&h| h == 0) && self.commitments.is_nothing(user);
-        // By far the most common ties: the same state, or nothing held and nothing remembered.
+        // A shortcut for the most frequent ties: the same state, or no holdings and no commitments.
         if nothing(held_a, a) && nothing(held_b, b) {
             return Ordering::Equal;
         }

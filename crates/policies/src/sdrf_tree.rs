@@ -1,17 +1,17 @@
-//! Stateful DRF level by level: accounts owe for their over-use as users do.
+//! Hierarchical stateful DRF: accounts have commitments for their overuse as users do.
 //!
-//! Sadok et al. (2021) knows users only. Here every account is entitled to its part of the pool, and so is every user
-//! within it; what an account holds is what its users hold; and an account's commitments follow Eq. 6 with
-//! the overuse of the account, max(o - entitlement, 0). From the root, each decision goes to the child (with
-//! a waiting user in it) whose key max_r (o_r + c_r) / E is lowest, E its entitlement in the whole, until it
-//! comes to a user. So what one user of an account over-uses, the whole account owes; and within an account
-//! those who used less come first. With one level it is `sdrf`, if each user is entitled to its weight.
+//! Sadok et al. (2021) has users only. Here every account is entitled to its share of the pool, and so is every user
+//! within it; an account holds the sum of its users' holdings; and an account's commitments follow Eq. 6 with the
+//! overuse of the account, max(o - entitlement, 0). From the root, each decision descends to the child (with a waiting
+//! user) whose key max_r (o_r + c_r) / E is lowest, with E its entitlement as a share of the whole, until it reaches a
+//! user. So the whole account bears the overuse of each of its users, and within an account users with less usage come
+//! first. With one level it equals `sdrf`, if each user is entitled to its weight.
 //!
 //! **Ties** of siblings go to the one whose own choice of user had its first waiting task submitted
 //! earlier, then to the smaller user number.
 //!
-//! The policy itself decides with what is in use now, and does not rescale the shares of accounts whose
-//! users are blocked on another resource, as hierarchical DRF (Bhattacharya et al. 2013) does.
+//! The policy uses current holdings, and does not rescale the shares of accounts whose users are blocked on another
+//! resource, unlike hierarchical DRF (Bhattacharya et al. 2013).
 
 use std::cmp::Ordering;
 
@@ -19,8 +19,8 @@ use evenhand_model::{Amount, Rational, Time, UserId, to_f64};
 
 use crate::commitment::{Branch, Commitment};
 use crate::decay::{Clock, Decay};
+use crate::extended_precision::ExtendedFloat;
 use crate::sdrf::{Key, Sdrf};
-use crate::wide::Wide;
 use crate::{Job, Policy, PolicyContext, Registration, Standing};
 
 pub(crate) const REGISTRATION: Registration = Registration::new(
@@ -33,7 +33,7 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
 )
 .needing_decay();
 
-/// Rounding of a key, relative to its parts: what is nearer is compared exactly.
+/// A bound on the rounding error of a key, relative to its parts; closer keys are compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
 
 /// Users are nodes 0 to n - 1, accounts follow, each after its parent.
@@ -51,7 +51,7 @@ struct SdrfTree {
     /// Capacity in steps, and 1 over it, by resource.
     capacity: Vec<Rational>,
     per_step: Vec<f64>,
-    /// In steps, now and when time last moved on, by node and resource.
+    /// Holdings in steps, now and at the last instant, by node and resource.
     held: Vec<u64>,
     settled: Vec<u64>,
     commitment: Vec<Commitment>,
@@ -60,7 +60,7 @@ struct SdrfTree {
     since: Vec<Time>,
     touched: Vec<usize>,
     first: Vec<Option<Time>>,
-    /// How many users at or below each node wait.
+    /// The number of waiting users at or below each node.
     waiting: Vec<u32>,
     instant: Option<Time>,
     s: f64,
@@ -113,12 +113,12 @@ impl SdrfTree {
         node * self.width..(node + 1) * self.width
     }
 
-    /// Overuse of so many steps, in steps and exactly.
+    /// Returns the overuse for these holdings, in steps and exactly.
     fn overuse(&self, node: usize, r: usize, held: u64) -> Rational {
         (Rational::from(held) - &self.entitlement[node] * &self.capacity[r]).max(Rational::ZERO)
     }
 
-    /// Moves time on: commitments do not move within an instant, so what changed at the last one is settled
+    /// Advances the time. Commitments do not change within an instant, so the changes of the last one are settled
     /// first.
     fn advance(&mut self, now: Time) {
         if Some(now) <= self.instant {
@@ -148,7 +148,7 @@ impl SdrfTree {
             let (held, before) = (self.held[at], self.settled[at]);
             if held != before {
                 let (new, old) = (self.overuse(node, r, held), self.overuse(node, r, before));
-                let wide = |steps: Rational| Wide::from_rational(&(steps / &self.capacity[r]));
+                let wide = |steps: Rational| ExtendedFloat::from_rational(&(steps / &self.capacity[r]));
                 c = c.toward(wide(new.clone()), || wide(old - new));
             }
             self.commitment[at] = c;
@@ -169,7 +169,7 @@ impl SdrfTree {
         }
     }
 
-    /// max_r (o_r + c_r) / E, and what rounding may have made of it.
+    /// Returns max_r (o_r + c_r) / E, and a bound on its rounding error.
     fn key(&self, node: usize) -> (f64, f64) {
         let (mut key, mut size) = (0.0, 0.0);
         for at in self.row(node) {
@@ -210,7 +210,7 @@ impl SdrfTree {
         key(a, b).compare(&key(b, a))
     }
 
-    /// The user that a list of siblings would send.
+    /// Returns the first user among a list of siblings.
     fn choice(&self, siblings: &[usize]) -> Option<usize> {
         let waits = |n: &usize| self.waiting[*n] > 0;
         let less = |a: usize, b: usize| if self.compare(b, a).is_lt() { b } else { a };

@@ -1,13 +1,13 @@
-//! Stateful DRF with another memory: commitments are the mean overuse over a sliding window.
+//! Stateful DRF with a sliding window: commitments are the mean overuse over the window.
 //!
-//! Sadok et al. (2021) forgets exponentially (Eq. 6). Here c_r(t) = 1/W times the integral of the overuse
-//! ō_r = max(o_r - entitlement, 0) from t - W to t: everything within the window counts alike, and what is
-//! older not at all. W is two half-lives of the decay unless the setting `window` gives it, so that "half-life" means the same for both:
-//! half of a commitment comes from the last one.
+//! In Sadok et al. (2021) overuse decays exponentially (Eq. 6). Here c_r(t) = 1/W times the integral of the overuse ō_r
+//! = max(o_r - entitlement, 0) from t - W to t: all overuse within the window has the same weight, and older overuse
+//! none. W is two half-lives of the decay unless the setting `window` gives it, so that "half-life" has the same
+//! meaning for both: half of a constant user's commitment stems from the last half-life.
 //!
-//! Such commitments are not straight lines in s but in t, and bend whenever old overuse leaves the window.
-//! So there is no line to give to an ordering structure: each decision looks at every waiting user. Amounts
-//! and times are whole, so commitments are exact: sums of steps times nanoseconds.
+//! Such commitments are straight lines in t, not in s, and bend whenever old overuse leaves the window. No ordering
+//! structure can use them, so each decision evaluates every waiting user. Amounts and times are whole numbers, so
+//! commitments are exact: sums of steps times nanoseconds.
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
@@ -15,7 +15,7 @@ use std::collections::VecDeque;
 use evenhand_model::{Rational, Span, Time, UBig, UserId, to_f64};
 
 use crate::holdings::{Holdings, RelativeWeights};
-use crate::present::Present;
+use crate::pending_users::PendingUsers;
 use crate::settings::{ReadSettings, Section, SettingKey};
 use crate::{Job, Policy, PolicyContext, PolicyError, Registration, Standing};
 
@@ -50,10 +50,10 @@ impl ReadSettings for WindowSettings {
     }
 }
 
-/// Rounding of a key, whose parts are at most 1 / w: what is nearer is compared exactly.
+/// A bound on the rounding error of a key, whose parts are at most 1 / w; closer keys are compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
 
-/// Holding more than the entitlement for some time.
+/// An interval in which a user held more than its entitlement.
 #[derive(Clone, Copy, Debug)]
 struct Overuse {
     start: u64,
@@ -61,8 +61,7 @@ struct Overuse {
     held: u64,
 }
 
-/// The integrals over a window that overuse is made of: of what is held while that is more than the
-/// entitlement, in steps times nanoseconds, and of the time.
+/// Integrals over the times of overuse within a window: of the holdings, in steps times nanoseconds, and of time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 struct Integrals {
     held: u128,
@@ -86,15 +85,15 @@ impl Integrals {
 /// One user's overuse of one resource.
 #[derive(Clone, Debug, Default)]
 struct History {
-    /// Finished overuse that is not wholly out of the window, oldest first, and its integrals.
+    /// Past overuse that is at least partly within the window, oldest first, and its integrals.
     past: VecDeque<Overuse>,
     sum: Integrals,
-    /// Since when what is held now is held.
+    /// The start of the current holdings.
     since: u64,
 }
 
 impl History {
-    /// Until `now`, `held` was held, which is more than the entitlement if `is_over`.
+    /// Records that `held`, which is more than the entitlement if `is_over`, was held until `now`.
     fn settle(&mut self, now: u64, held: u64, is_over: bool) {
         let start = std::mem::replace(&mut self.since, now);
         if is_over && now > start {
@@ -103,7 +102,7 @@ impl History {
         }
     }
 
-    /// Over the window that ends `now` and began at `from`.
+    /// Returns the integrals over the window from `from` to `now`.
     fn over(&mut self, from: u64, now: u64, held: u64, is_over: bool) -> Integrals {
         while let Some(oldest) = self.past.front().copied().filter(|o| o.end <= from) {
             self.sum = self.sum.minus(Integrals::of(oldest.held, oldest.end - oldest.start));
@@ -121,15 +120,15 @@ struct SdrfWindow {
     window: u64,
     holdings: Holdings,
     weights: RelativeWeights,
-    /// Entitlements in steps, by user and resource: exactly, rounded, and the most that is no overuse.
+    /// Entitlements in steps, by user and resource: exactly, rounded, and the highest holdings without overuse.
     entitled: Vec<Rational>,
     approximate: Vec<f64>,
-    most: Vec<u64>,
+    highest_without_overuse: Vec<u64>,
     history: Vec<History>,
     origin: Option<Time>,
     first: Vec<Time>,
-    /// The users that wait, in any order, and where in that list each is.
-    present: Present,
+    /// The users with pending jobs.
+    present: PendingUsers,
     keys: Vec<f64>,
     largest_inverse: f64,
 }
@@ -152,7 +151,7 @@ impl SdrfWindow {
             weights,
             approximate: entitled.iter().map(to_f64).collect(),
             // More than u64 holds is never exceeded.
-            most: entitled
+            highest_without_overuse: entitled
                 .iter()
                 .map(|e| UBig::try_from(e.floor()).ok().and_then(|f| u64::try_from(f).ok()).unwrap_or(u64::MAX))
                 .collect(),
@@ -160,7 +159,7 @@ impl SdrfWindow {
             history: vec![History::default(); users * width],
             origin: None,
             first: vec![Time::ZERO; users],
-            present: Present::new(users),
+            present: PendingUsers::new(users),
             keys: Vec::new(),
         }
     }
@@ -175,14 +174,14 @@ impl SdrfWindow {
         let width = self.holdings.width();
         for (r, &held) in self.holdings.row(user).iter().enumerate() {
             let at = user.index() * width + r;
-            self.history[at].settle(now, held, held > self.most[at]);
+            self.history[at].settle(now, held, held > self.highest_without_overuse[at]);
         }
     }
 
     fn integrals(&mut self, now: u64, user: UserId, r: usize) -> Integrals {
         let at = user.index() * self.holdings.width() + r;
         let held = self.holdings.row(user)[r];
-        self.history[at].over(now.saturating_sub(self.window), now, held, held > self.most[at])
+        self.history[at].over(now.saturating_sub(self.window), now, held, held > self.highest_without_overuse[at])
     }
 
     /// c_r to an `f64`'s digits beside a share.
@@ -223,7 +222,7 @@ impl SdrfWindow {
         let mut nothing = |u: UserId| {
             (0..self.holdings.width()).all(|r| self.holdings.row(u)[r] == 0 && self.integrals(now, u, r).time == 0)
         };
-        // By far the most common ties.
+        // A shortcut for the most frequent ties.
         let order = if nothing(a) && nothing(b) {
             Ordering::Equal
         } else {

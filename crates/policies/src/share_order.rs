@@ -8,13 +8,13 @@ use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::WinnerTree;
 use crate::{Job, Policy, PolicyContext, Standing};
 
-/// Two keys nearer than this (relative to the larger) are compared exactly. A key is a handful of
-/// correctly rounded operations, each off by at most 2^-53.
+/// Two keys closer than this (relative to the larger) are compared exactly. A key needs a few correctly rounded
+/// operations, each with a relative error of at most 2^-53.
 const NEAR: f64 = 32.0 * f64::EPSILON;
 
 /// A key made of a user's current shares, before weight: the lowest goes first. Both methods compute the same function.
 ///
-/// `shares` has one entry a resource, each at least 0.
+/// `shares` has one entry per resource, each at least 0.
 pub trait ShareKey: Send {
     /// Returns the key with a relative error of at most 16 roundings.
     fn approximate(&self, shares: impl Iterator<Item = f64>) -> f64;
@@ -72,7 +72,7 @@ impl<K: ShareKey> ShareOrder<K> {
     }
 }
 
-/// Exact comparison of two users' keys, for those that rounding cannot tell apart.
+/// Compares two users' keys exactly, if they are equal up to rounding.
 fn compare_exactly<K: ShareKey>(
     rule: &K,
     holdings: &Holdings,
@@ -82,7 +82,7 @@ fn compare_exactly<K: ShareKey>(
 ) -> Ordering {
     let (x, y) = (holdings.row(a), holdings.row(b));
     let equal_weights = weights.equal(a, b);
-    // By far the most common ties: both hold nothing, or the same.
+    // A shortcut for the most frequent ties: both hold nothing, or the same amounts.
     if x.iter().chain(y).all(|&h| h == 0) || (equal_weights && x == y) {
         return Ordering::Equal;
     }

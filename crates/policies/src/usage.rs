@@ -1,14 +1,13 @@
-//! Usage that decays: what users and accounts have been charged, halved every half-life.
+//! Decayed usage: the charges of users and accounts, halved every half-life.
 //!
-//! A running task is charged all the time it runs, and charges are forgotten with one half-life H, so
-//! usage follows U' = rate - U ln 2 / H. Kept here is V = U ln 2 / H, usage in units in which holding a
-//! share of the pool for ever settles at that share. V' = (rate - V) ln 2 / H is Eq. 6 of Sadok et al. (2021) with
-//! the rate in place of the overuse, so [`Commitment`] keeps V to the same digits, and in s = 2^(-t / H)
-//! every V is a straight line.
+//! A task is charged continuously while it runs, and charges decay with the half-life H, so usage follows U' = rate - U
+//! ln 2 / H. Stored is V = U ln 2 / H, in units in which a share of the pool that is held forever converges to that
+//! share. V' = (rate - V) ln 2 / H is Eq. 6 of Sadok et al. (2021) with the rate instead of the overuse, so
+//! [`Commitment`] represents V with the same precision, and in s = 2^(-t / H) every V is a straight line.
 //!
-//! **Continuous.** Slurm adds up usage every PriorityCalcPeriod (5 minutes unless set), Kueue every
-//! usageSamplingInterval. Here it is exact at every instant, which is what both tend to as their periods
-//! shrink. Within one instant V does not move, however many tasks start.
+//! **Continuous.** Slurm updates usage every PriorityCalcPeriod (5 minutes by default), Kueue every
+//! usageSamplingInterval. Here usage is exact at every instant: the limit of both for short periods. V does not change
+//! within one instant, however many tasks start.
 
 use std::cmp::Ordering;
 
@@ -17,18 +16,18 @@ use evenhand_model::{Amount, Capacity, Rational, Time, UserId};
 use crate::billing::{Billing, Charges};
 use crate::commitment::{Branch, Commitment};
 use crate::decay::{Clock, Decay};
-use crate::wide::Wide;
+use crate::extended_precision::ExtendedFloat;
 
 /// The decayed usage of users, numbered from 0, and of the accounts above them, numbered after them.
 pub(crate) struct DecayedUsage {
     charges: Charges,
     /// The charge for one step, by resource.
-    per_step: Vec<Wide>,
+    per_step: Vec<ExtendedFloat>,
     decay: Decay,
     clock: Clock,
     /// The account above each user and account.
     above: Vec<Option<u32>>,
-    /// Charged steps now, and when time last moved on, by node and resource.
+    /// Charged steps, now and at the last instant, by node and resource.
     charged: Vec<u64>,
     settled: Vec<u64>,
     /// V as of `since`, whose overuse is the rate, by node.
@@ -40,20 +39,20 @@ pub(crate) struct DecayedUsage {
     touched: Vec<u32>,
     is_touched: Vec<bool>,
     instant: Option<Time>,
-    /// s at `instant`, once it is known.
+    /// s at `instant`, once it is computed.
     s: Option<f64>,
-    /// Nodes whose lines are new, and by what all slopes were multiplied since that was last asked.
+    /// Nodes whose lines have changed, and the factor of all slopes since the last query.
     changed: Vec<u32>,
     rebased: f64,
 }
 
 impl DecayedUsage {
-    /// `above` has one entry a node: the number of the account above it.
+    /// Creates the usage of nodes without charges. `above` has the number of the parent account of each node.
     pub(crate) fn new(billing: &Billing, capacity: &Capacity, decay: Decay, above: Vec<Option<u32>>) -> DecayedUsage {
         let (nodes, width) = (above.len(), capacity.width());
         let charges = Charges::new(billing, capacity);
         DecayedUsage {
-            per_step: charges.per_step().iter().map(Wide::from_rational).collect(),
+            per_step: charges.per_step().iter().map(ExtendedFloat::from_rational).collect(),
             charges,
             decay,
             clock: Clock::new(decay),
@@ -95,7 +94,7 @@ impl DecayedUsage {
         }
     }
 
-    /// Moves time on to `now`: what changed at the last instant is settled first.
+    /// Advances the time to `now`. Settles the changes of the last instant first.
     #[inline]
     pub(crate) fn advance(&mut self, now: Time) {
         if Some(now) > self.instant {
@@ -105,7 +104,7 @@ impl DecayedUsage {
         }
     }
 
-    /// s at the present instant.
+    /// Returns s at the current instant.
     #[inline]
     pub(crate) fn s(&mut self) -> f64 {
         if let Some(s) = self.s {
@@ -128,14 +127,15 @@ impl DecayedUsage {
             let n = node as usize;
             self.is_touched[n] = false;
             let row = n * width..(n + 1) * width;
-            // Untouched where the rate is the same: equal histories then keep equal bits.
+            // Unchanged if the rate is the same, so that equal histories have equal bits.
             if self.charged[row.clone()] == self.settled[row.clone()] {
                 continue;
             }
             let kept = self.decay.over(instant - self.since[n]);
             self.since[n] = instant;
             let (new, old) = (&self.charged[row.clone()], &self.settled[row.clone()]);
-            let rate = (0..width).fold(Wide::ZERO, |sum, r| sum + Wide::from_whole(new[r]) * self.per_step[r]);
+            let rate = (0..width)
+                .fold(ExtendedFloat::ZERO, |sum, r| sum + ExtendedFloat::from_whole(new[r]) * self.per_step[r]);
             self.usage[n] = self.usage[n].after(&kept).toward(rate, || self.rate_difference(old, new));
             self.settled[row.clone()].copy_from_slice(&self.charged[row]);
             self.rate[n] = self.usage[n].overuse();
@@ -146,17 +146,19 @@ impl DecayedUsage {
         self.touched = touched;
     }
 
-    /// The rate of `old` less that of `new`, right to its own last digits.
-    fn rate_difference(&self, old: &[u64], new: &[u64]) -> Wide {
+    /// Returns the rate of `old` less that of `new`, to full precision.
+    fn rate_difference(&self, old: &[u64], new: &[u64]) -> ExtendedFloat {
         let pairs = || old.iter().zip(new);
         let sum = |a: &[u64], b: &[u64]| {
-            (0..a.len()).fold(Wide::ZERO, |sum, r| sum + Wide::from_whole(a[r].saturating_sub(b[r])) * self.per_step[r])
+            (0..a.len()).fold(ExtendedFloat::ZERO, |sum, r| {
+                sum + ExtendedFloat::from_whole(a[r].saturating_sub(b[r])) * self.per_step[r]
+            })
         };
         match (pairs().any(|(o, n)| o > n), pairs().any(|(o, n)| o < n)) {
             (_, false) => sum(old, new),
             (false, _) => -sum(new, old),
             // More of one resource and less of another: digits would cancel.
-            (true, true) => Wide::from_rational(&(self.exact_rate(old) - self.exact_rate(new))),
+            (true, true) => ExtendedFloat::from_rational(&(self.exact_rate(old) - self.exact_rate(new))),
         }
     }
 
@@ -165,24 +167,24 @@ impl DecayedUsage {
         products.fold(Rational::ZERO, |sum, p| sum + p)
     }
 
-    /// What every slope was multiplied by since this was last asked, if by anything.
+    /// Returns the factor of all slopes since the last call, if they changed.
     pub(crate) fn take_rebased(&mut self) -> Option<f64> {
         let factor = std::mem::replace(&mut self.rebased, 1.0);
         (factor != 1.0).then_some(factor)
     }
 
-    /// A node whose line is new since this was last asked.
+    /// Returns a node whose line has changed since it was last returned.
     pub(crate) fn take_changed(&mut self) -> Option<u32> {
         self.changed.pop()
     }
 
-    /// V = a + b s.
+    /// Returns a and b of V = a + b s.
     #[inline]
     pub(crate) fn line(&self, node: u32) -> (f64, f64) {
         (self.rate[node as usize], self.slope[node as usize])
     }
 
-    /// V at s, and the size of the parts it is the sum of, which bounds its rounding.
+    /// Returns V at s, and the sum of its parts' absolute values, which bounds its rounding error.
     #[inline]
     pub(crate) fn at(&self, node: u32, s: f64) -> (f64, f64) {
         let (a, b) = self.line(node);
@@ -190,13 +192,13 @@ impl DecayedUsage {
         (a + part, a + part.abs())
     }
 
-    /// Whether V is 0 and has always been.
+    /// Returns whether V is 0 and has always been 0.
     #[inline]
     pub(crate) fn is_nothing(&self, node: u32) -> bool {
         self.usage[node as usize].is_nothing()
     }
 
-    /// V at `now`, which is the present instant, for exact comparisons.
+    /// Returns V at `now`, the current instant, for exact comparisons.
     pub(crate) fn exactly(&self, now: Time, node: u32) -> Branch {
         let (n, width) = (node as usize, self.per_step.len());
         let usage = match self.is_nothing(node) {
@@ -206,20 +208,20 @@ impl DecayedUsage {
         Branch::new(Rational::ZERO, &usage, || self.exact_rate(&self.settled[n * width..][..width]))
     }
 
-    /// V now.
+    /// Returns V now.
     pub(crate) fn value(&self, now: Time, node: u32) -> f64 {
         let n = node as usize;
         self.usage[n].after(&self.decay.over(now - self.since[n])).value()
     }
 
-    /// The charge a second of one task, exactly.
+    /// Returns the charge of one task per second, exactly.
     pub(crate) fn charge(&self, demand: &[Amount]) -> Rational {
         let mut sum = Rational::ZERO;
         self.charges.charged(demand, |r, steps| sum += Rational::from(steps) * &self.charges.per_step()[r]);
         sum
     }
 
-    /// Exact comparison of V / e of two nodes.
+    /// Compares V / e of two nodes exactly.
     pub(crate) fn compare_over(&self, now: Time, (a, of_a): (u32, &Rational), (b, of_b): (u32, &Rational)) -> Ordering {
         if self.is_nothing(a) && self.is_nothing(b) {
             return Ordering::Equal;

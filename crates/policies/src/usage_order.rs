@@ -9,20 +9,19 @@ use crate::kinetic::LineOrder;
 use crate::usage::DecayedUsage;
 use crate::{Job, Policy, PolicyContext, Standing};
 
-/// Rounding of a key, relative to its largest part: what is nearer is compared exactly.
+/// A bound on the rounding error of a key, relative to its largest part; closer keys are compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
 
-/// What a task is charged at once when it starts, until the next sample.
+/// The entry penalty: a charge at the start of a task, until the next sample.
 ///
-/// The penalty is what the task will have been charged for by one sampling interval of running, and is
-/// taken back at the first whole interval (counted from the first event) after the start: from then on the
-/// usage itself speaks.
+/// The penalty is the charge for one sampling interval of run time. It is removed at the first whole interval (counted
+/// from the first event) after the start; from then on the usage itself contains the task.
 struct EntryPenalty {
     interval: Span,
     /// 1 - 2^(-interval / H).
     factor: f64,
     exact_factor: Rational,
-    /// Charges a second of tasks started since the last sample, by user.
+    /// Charges per second of tasks started since the last sample, by user.
     pending: Vec<Rational>,
     penalised: Vec<UserId>,
     origin: Option<Time>,
@@ -48,14 +47,14 @@ pub(crate) struct UsageOrder {
     first: Vec<Time>,
     waiting: Vec<bool>,
     order: Box<dyn LineOrder>,
-    /// Larger than the parts of any key, over weight: what rounding is relative to.
+    /// A bound on the parts of all keys over weight, to which the rounding error is relative.
     largest_part: f64,
     near: Vec<u32>,
 }
 
 impl UsageOrder {
-    /// Charges by `rule` unless the context sets a billing; with `sampling`, starts are charged that much of
-    /// running at once.
+    /// Creates the policy. It charges by `rule` unless the context sets a billing. With `sampling`, each start has an
+    /// entry penalty of that run time.
     pub(crate) fn new(context: &PolicyContext<'_>, rule: BillingRule, sampling: Option<Span>) -> UsageOrder {
         let users = context.weights.len();
         let decay = context.decay.expect("the registry checks that a decay is given");

@@ -169,8 +169,8 @@ impl Stateful {
         let waits = |node: &Node| reference.users_below(*node).iter().any(|u| first[*u].is_some());
         let siblings: Vec<Node> = reference.children(parent).into_iter().filter(waits).collect();
         let key = |n: &Node| (self.share(reference, *n) + self.committed(*n)) / self.entitlement(reference, *n);
-        let least = siblings.iter().map(key).min()?;
-        let tied = siblings.into_iter().filter(|n| key(n) == least);
+        let lowest = siblings.iter().map(key).min()?;
+        let tied = siblings.into_iter().filter(|n| key(n) == lowest);
         let choices = tied.filter_map(|n| match n {
             Node::User(u) => Some(u),
             Node::Account(a) => self.choice(reference, Some(a), first),

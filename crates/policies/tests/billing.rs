@@ -45,7 +45,7 @@ fn the_job_of_the_manual() {
     assert_eq!(charge(&billing(BillingRule::Sum, &weights, &[]), &[1, 8, 0]), exact("3"));
     assert_eq!(charge(&billing(BillingRule::Largest, &weights, &[]), &[1, 8, 0]), exact("2"));
     // Its formula has the GPUs outside of the maximum, "MAX(1*1.0, 8*0.25) + (0*2.0)"; its text has them
-    // inside, as something of a node ("e.g. cpus, mem, gres"). Which it is says whoever names what is global.
+    // inside, as something of a node ("e.g. cpus, mem, gres"). The setting of global resources decides.
     assert_eq!(charge(&billing(BillingRule::Largest, &weights, &[2]), &[1, 8, 3]), exact("8"));
     assert_eq!(charge(&billing(BillingRule::Largest, &weights, &[]), &[1, 8, 3]), exact("6"));
 }

@@ -38,12 +38,12 @@ fn the_reference_s_jobs_cost_what_it_says() {
     assert_eq!(on([16, 64, 0]), [some(16, 1), None, some(16, 1)]);
     assert_eq!(on([2, 200, 0]), [None, some(25, 4), some(25, 1)]);
     assert_eq!(on([1, 600, 0]), [None, None, None]);
-    let least = |chunk: [i64; 3]| all.lowest(&chunk.map(|x| q(x, 1))).map(|(k, e)| (k, e.processors, e.decides));
-    assert_eq!(least([1, 32, 0]), Some((1, q(1, 1), 0)));
+    let lowest = |chunk: [i64; 3]| all.lowest(&chunk.map(|x| q(x, 1))).map(|(k, e)| (k, e.processors, e.decides));
+    assert_eq!(lowest([1, 32, 0]), Some((1, q(1, 1), 0)));
     // Equals: the first kind.
-    assert_eq!(least([4, 4, 0]), Some((0, q(4, 1), 0)));
-    assert_eq!(least([2, 200, 0]), Some((1, q(25, 4), 1)));
-    assert_eq!(least([1, 600, 0]), None);
+    assert_eq!(lowest([4, 4, 0]), Some((0, q(4, 1), 0)));
+    assert_eq!(lowest([2, 200, 0]), Some((1, q(25, 4), 1)));
+    assert_eq!(lowest([1, 600, 0]), None);
     assert_eq!(all.of_totals(&[q(1, 1), q(32, 1), q(0, 1)]).processors, q(44, 13));
     let why = all.on(0, &[q(2, 1), q(200, 1), q(0, 1)]).unwrap_err();
     assert_eq!((why.resource, why.wanted, why.has), (1, q(200, 1), q(64, 1)));
@@ -109,12 +109,12 @@ fn combine() -> impl Strategy<Value = Combine> {
     prop::sample::select(Combine::ALL.to_vec())
 }
 
-fn least(all: &Equivalents, chunk: &[Rational]) -> Option<Rational> {
+fn lowest(all: &Equivalents, chunk: &[Rational]) -> Option<Rational> {
     all.lowest(chunk).map(|(_, e)| e.processors)
 }
 
 proptest! {
-    /// K1: nobody holds less than his processors. K4: the least, over machines that fit only.
+    /// K1: no user holds less than its processors. K4: the lowest price over the machines that fit.
     #[test]
     fn a_price_is_the_least_of_those_that_fit(kinds in machines(), wanted in chunk(), combine in combine()) {
         let all = prices(&kinds, combine);
@@ -125,7 +125,7 @@ proptest! {
             prop_assert_eq!(on.is_some(), fits(has));
             prop_assert!(on.as_ref().is_none_or(|pe| *pe >= chunk[0]));
         }
-        prop_assert_eq!(least(&all, &chunk), on.into_iter().flatten().min());
+        prop_assert_eq!(lowest(&all, &chunk), on.into_iter().flatten().min());
     }
 
     /// K2: no less for more, and no more with more machines to choose from. The latter where kappa, which is
@@ -134,13 +134,13 @@ proptest! {
     fn more_costs_more_and_choice_less(kinds in machines(), wanted in chunk(), more in chunk(), combine in combine()) {
         let all = prices(&kinds, combine);
         let (chunk, larger) = (wanted.map(|x| q(x, 1)), [0, 1, 2].map(|r| q(wanted[r] + more[r], 1)));
-        if let Some(price) = least(&all, &larger) {
-            prop_assert!(least(&all, &chunk).unwrap() <= price);
+        if let Some(price) = lowest(&all, &larger) {
+            prop_assert!(lowest(&all, &chunk).unwrap() <= price);
         }
         if combine != Combine::MaxPlusOptional || wanted[2] == 0 {
             let fewer = prices(&kinds[..kinds.len().div_ceil(2)], combine);
-            if let Some(price) = least(&fewer, &chunk) {
-                prop_assert!(least(&all, &chunk).unwrap() <= price);
+            if let Some(price) = lowest(&fewer, &chunk) {
+                prop_assert!(lowest(&all, &chunk).unwrap() <= price);
             }
         }
     }
@@ -152,7 +152,7 @@ proptest! {
         let other = kinds.iter().map(|(n, [c, m, g])| (*n, [*c, m * 1024, *g])).collect::<Vec<_>>();
         let in_other = [q(wanted[0], 1), q(wanted[1] * 1024, 1), q(wanted[2], 1)];
         let chunk = wanted.map(|x| q(x, 1));
-        prop_assert_eq!(least(&all, &chunk), least(&prices(&other, combine), &in_other));
+        prop_assert_eq!(lowest(&all, &chunk), lowest(&prices(&other, combine), &in_other));
         let part = chunk.clone().map(|x| x / q(k, 1));
         for kind in 0..kinds.len() {
             if let Ok(whole) = all.on(kind, &chunk) {
@@ -166,7 +166,7 @@ proptest! {
     fn who_has_no_gpu_pays_for_none(kinds in machines(), wanted in chunk()) {
         let without = kinds.iter().map(|(n, [c, m, _])| (*n, [*c, *m, 0])).collect::<Vec<_>>();
         let chunk = [q(wanted[0], 1), q(wanted[1], 1), q(0, 1)];
-        let price = |kinds: &[(u32, [i64; 3])]| least(&prices(kinds, Combine::MaxPlusOptional), &chunk);
+        let price = |kinds: &[(u32, [i64; 3])]| lowest(&prices(kinds, Combine::MaxPlusOptional), &chunk);
         prop_assert_eq!(price(&kinds), price(&without));
     }
 }

@@ -64,7 +64,7 @@ struct Map {
 }
 
 impl Map {
-    /// Applies an operation to the map and to structures; says what time s was passed.
+    /// Applies an operation to the map and to structures; returns the s that was passed.
     fn apply(&mut self, operation: &Operation, structures: &mut [&mut dyn LineOrder]) {
         let set = |map: &mut Map, structures: &mut [&mut dyn LineOrder], user: u32, lines: Lines| {
             map.lines.insert(user, lines);
@@ -110,7 +110,7 @@ impl Map {
         self.lines.iter().filter(|(_, l)| value(l) <= limit).map(|(u, _)| *u).collect()
     }
 
-    /// Everybody by priority, then by what comes right after, then by number: in rationals.
+    /// All users by priority, then by the priority right after, then by number; in rationals.
     fn sorted(&self) -> Vec<u32> {
         let rational = |x: f64| Rational::try_from(x).unwrap();
         let top = |l: &Lines| {

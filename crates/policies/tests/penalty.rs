@@ -180,13 +180,13 @@ proptest! {
                     prop_assert!((found - expected).abs() <= 1e-9 * expected + 1e-9, "{name}: {found} for {expected} of {u}");
                 }
                 let waiting = (0..USERS).filter(|u| first[*u].is_some());
-                let least = waiting.clone().map(|u| keys[u]).fold(f64::INFINITY, f64::min);
+                let lowest = waiting.clone().map(|u| keys[u]).fold(f64::INFINITY, f64::min);
                 match policy.next(now) {
                     None => prop_assert_eq!(waiting.count(), 0),
                     Some(user) => {
                         let u = user.index();
-                        prop_assert!(first[u].is_some() && keys[u] <= least * (1.0 + 1e-9) + 1e-9);
-                        // Of users who were charged nothing the one that submitted first.
+                        prop_assert!(first[u].is_some() && keys[u] <= lowest * (1.0 + 1e-9) + 1e-9);
+                        // Of users without charges, the one that submitted first.
                         for v in waiting.filter(|v| is_nothing[*v] && is_nothing[u]) {
                             prop_assert!((first[u], u) <= (first[v], v));
                         }

@@ -53,17 +53,17 @@ proptest! {
     fn it_is_choosing_one_after_another(
         ran in prop::collection::vec(ran(), 0..12),
         waits in prop::collection::vec(job(), 0..10),
-        most in 0usize..12,
+        limit in 0usize..12,
     ) {
         let site = Site::new();
         let now = Time::from_secs(900);
         for registration in Registry::built_in().policies() {
-            let found = order(site.policy(registration).as_mut(), &ran, &waits, now, most);
-            // Whatever was chosen has started now: told anew to a policy that knows nothing.
+            let found = order(site.policy(registration).as_mut(), &ran, &waits, now, limit);
+            // The chosen jobs have started: reported to a new policy without history.
             let mut past = ran.clone();
             let mut left: Vec<(usize, u64)> = waits.iter().map(|w| w.tasks).enumerate().collect();
             let mut expected: Vec<usize> = Vec::new();
-            while expected.len() < most {
+            while expected.len() < limit {
                 let rest: Vec<PendingJob> = left.iter().map(|(at, tasks)| PendingJob { tasks: *tasks, ..waits[*at].clone() }).collect();
                 let one: Vec<Rank> = order(site.policy(registration).as_mut(), &past, &rest, now, 1);
                 let Some(turn) = one.first() else { break };

@@ -1,4 +1,4 @@
-//! The event queue beside a binary heap and the best crates: nanoseconds a hold, the least of five runs.
+//! The event queue beside a binary heap and the best crates: nanoseconds per hold, the minimum of five runs.
 //!
 //! `cargo bench -p evenhand-cluster --bench event_queue`: the hold model, in which the earliest event
 //! is taken and another put in its place, at as many pending events as a month like Google's has

@@ -54,9 +54,9 @@ impl<'a> TaskProcessors<'a> {
         let prices = Equivalents::of_cluster(cluster, workload.resources(), combine).ok()?;
         let of_kind = |kind: &Kind| {
             let chunk = units(workload, kind.chunk.iter().copied());
-            let least = prices.lowest_of(&chunk, |group| kind.groups.iter().any(|g| usize::from(*g) == group));
+            let lowest = prices.lowest_of(&chunk, |group| kind.groups.iter().any(|g| usize::from(*g) == group));
             // A job that fits on no machine never runs.
-            least.map_or(0.0, |(_, e)| to_f64(&(e.processors * Rational::from(kind.copies))))
+            lowest.map_or(0.0, |(_, e)| to_f64(&(e.processors * Rational::from(kind.copies))))
         };
         let equivalents = jobs.kinds.iter().map(of_kind).collect();
         Some(TaskProcessors { workload, processors: prices.processors(), kinds: Some(&jobs.kind), equivalents })

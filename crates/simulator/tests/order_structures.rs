@@ -1,6 +1,6 @@
 //! Whole simulations with every structure that orders users: the same starts, whatever the decay.
 //!
-//! Lines in `f64` only say who may be least, so structures may round as they like and still must not
+//! Lines in `f64` only determine which users may be lowest, so structures may round as they like and still must not
 //! decide otherwise. Sizes come in steps, users are alike, and much happens at one instant: where two
 //! users meet, they meet exactly.
 
@@ -111,7 +111,7 @@ fn all_orders_start_the_same_tasks_of_many_users() {
     let weights = Weights::equal(workload.users().len());
     let events = check(&workload, "0.5", &weights, Span::from_secs(120), "sdrf", true);
     let of = |order: Order| events.iter().find(|e| e.0 == order).unwrap().1;
-    // Most order changes are between users who are nowhere near the first.
+    // Most order changes are between users far from the first.
     assert!(of(Order::LiveTree) > 2 * of(Order::Tournament), "{events:?}");
     assert!(of(Order::Auto) > 0, "it stayed a scan: {events:?}");
 }

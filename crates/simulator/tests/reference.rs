@@ -37,7 +37,7 @@ struct Reference<'a> {
     capacity: &'a [Rational],
     running: Vec<(u64, usize)>,
     starts: Vec<Option<u64>>,
-    /// Whether two keys once differed so little that the policy cannot tell them apart.
+    /// Whether two keys once differed so little that the policy cannot distinguish them.
     too_near: bool,
 }
 
@@ -65,7 +65,7 @@ impl<'a> Reference<'a> {
         (0..2).all(|r| Rational::from(held(r) + amounts[r]) <= self.capacity[r])
     }
 
-    /// The starts, unless two keys were too near each other to be told apart.
+    /// The starts, unless two keys were too close to be distinguished.
     fn run(mut self, blocking: bool, until: Option<u64>) -> Option<Vec<Option<u64>>> {
         let accepted: Vec<bool> = self.jobs.iter().map(|j| self.fits(j.amounts)).collect();
         let mut submitted = vec![false; self.jobs.len()];

@@ -1,4 +1,4 @@
-//! Speed of the simulation of jobs: jobs a second of CPU time (where the kernel tells it, else of wall-clock time), median
+//! Speed of the simulation of jobs: jobs per second of CPU time (of wall-clock time where the kernel does not report CPU time), median
 //! of five runs.
 //!
 //! `cargo bench -p evenhand-study --bench jobs [-- KIND… POLICY… FILE…]`: without files, a million jobs like

@@ -41,13 +41,13 @@ struct UserEntry {
 pub struct WorkloadWithAccounts {
     /// The workload; a user who works under several accounts has become one user for each.
     pub workload: Workload,
-    /// Where its users are.
+    /// The accounts of its users.
     pub tree: AccountTree,
     /// Users that the file names and the workload does not have.
     pub unknown: Vec<String>,
     /// Accounts that the workload names and the file does not: each directly under the root, 1 share.
     pub added: Vec<String>,
-    /// Accounts of the file in which, and below which, no user of the workload is: perhaps misspelt.
+    /// Accounts of the file that contain no user of the workload, directly or below; possibly misspelt.
     pub empty: Vec<String>,
 }
 
@@ -55,13 +55,13 @@ impl AccountsFile {
     /// Reads a file of accounts.
     ///
     /// # Errors
-    /// If it cannot be read, names an account or a user twice or an account that is not there, has
-    /// accounts that are parts of each other, or shares that are not greater than 0.
+    /// Returns an error if the file cannot be read, names an account or a user twice or an unknown account, has
+    /// accounts that contain each other, or shares that are not greater than 0.
     pub fn read(path: &Path) -> Result<AccountsFile, DocumentError> {
         AccountsFile::parse(Source::read(path)?, Format::of_path(path))
     }
 
-    /// A file with nothing in it: the accounts of the workload, equally entitled, and equal users within each.
+    /// Returns an empty file: it gives equal shares to the accounts of the workload, and to the users within each.
     pub fn empty() -> AccountsFile {
         AccountsFile { source: Source::new("", ""), accounts: Vec::new(), users: BTreeMap::new() }
     }
@@ -104,19 +104,19 @@ impl AccountsFile {
 
     /// Places the users of a workload.
     ///
-    /// A user for whom the file has an account is in that one. All others are in the account that the
-    /// trace has for the task, and directly under the root where it has none. Who works under several
-    /// accounts counts as one user for each (Slurm's associations), called `user@account`, with the same
-    /// shares in each; their tasks queue, wait and are measured apart.
+    /// A user with an account in the file belongs to that account. All other users belong to the account that the trace
+    /// gives for the task, or directly to the root if it gives none. A user with tasks under several accounts counts as
+    /// one user for each (as Slurm's associations), named `user@account`, with the same shares in each; their tasks
+    /// queue, wait and are measured separately.
     ///
     /// # Errors
-    /// If the tree is refused, which what was read does not cause.
+    /// Returns an error if the account tree is invalid, which a file that was read does not cause.
     pub fn place(&self, workload: Workload) -> Result<WorkloadWithAccounts, DocumentError> {
         let mut accounts = self.accounts.clone();
         let mut number: HashMap<String, usize> =
             accounts.iter().enumerate().map(|(i, a)| (a.name.clone(), i)).collect();
         let mut added = Vec::new();
-        // The account of each of the workload's own, by its number there.
+        // The account of each of the workload's accounts, by its number there.
         let of_trace: Vec<usize> = workload
             .accounts()
             .iter()

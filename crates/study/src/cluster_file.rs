@@ -33,16 +33,16 @@ const QUEUE: [&str; 7] = ["name", "price", "priority", "max_wall", "max_job", "m
 /// beside them is left to [`read_pool`](crate::read_pool).
 ///
 /// # Errors
-/// If the file cannot be read or something in it is not as above; with line and column.
+/// Returns an error, with line and column, if the file cannot be read or does not have this format.
 pub fn read_cluster(path: &Path) -> Result<Option<Cluster>, DocumentError> {
     let document = Document::of(Source::read(path)?, Some(Format::of_path(path).unwrap_or(Format::Toml)))?;
     cluster_of(&document)
 }
 
-/// The machines and queues of a document; `None` if it has no `machines`.
+/// Reads the machines and queues of a document; `None` if it has no `machines`.
 ///
 /// # Errors
-/// As [`read_cluster`].
+/// See [`read_cluster`].
 pub fn cluster_of(document: &Document) -> Result<Option<Cluster>, DocumentError> {
     let root = document.root()?;
     let Some(machines) = root.get("machines") else {
@@ -82,18 +82,18 @@ fn machine(table: &Table<'_>, cluster: &mut Cluster) -> Result<(), DocumentError
     };
     let mut has = vec![ResourceQuantity::ZERO; cluster.resources.len()];
     for (key, node) in table.entries().filter(|(key, _)| !MACHINE.contains(&key.name())) {
-        // A slip in count would otherwise be a resource of which no task holds any.
+        // A misspelt `count` would otherwise become a resource that no task uses.
         if let Some(meant) = nearest(key.name(), MACHINE).filter(|_| key.name().len() > 3) {
             return Err(key.error(format!("unknown field {:?}; did you mean {meant:?}?", key.name())));
         }
-        let stock = stock(&node)?;
+        let amount = quantity(&node)?;
         let at = cluster.resources.iter().position(|r| r == key.name()).unwrap_or_else(|| {
             cluster.resources.push(key.name().to_string());
             cluster.groups.iter_mut().for_each(|g| g.capacity.push(ResourceQuantity::ZERO));
             has.push(ResourceQuantity::ZERO);
             has.len() - 1
         });
-        has[at] = stock;
+        has[at] = amount;
     }
     if has.iter().all(|s| s.exact.is_zero()) {
         return Err(table.error("found no resource, expected at least one, such as cpu = 16"));
@@ -137,7 +137,7 @@ fn limits(table: &Table<'_>, key: &str, cluster: &Cluster) -> Result<Vec<(String
             let known = cluster.resources.join(", ");
             return Err(resource.error(format!("no machine has {:?}, expected one of: {known}", resource.name())));
         }
-        found.push((resource.name().to_string(), stock(&node)?));
+        found.push((resource.name().to_string(), quantity(&node)?));
     }
     Ok(found)
 }
@@ -156,10 +156,10 @@ fn properties(table: &Table<'_>) -> Result<Vec<String>, DocumentError> {
     node.list()?.map(|p| Ok(p.text()?.to_string())).collect()
 }
 
-fn stock(node: &Node<'_>) -> Result<ResourceQuantity, DocumentError> {
+fn quantity(node: &Node<'_>) -> Result<ResourceQuantity, DocumentError> {
     match ResourceQuantity::parse(node.written()?) {
-        Ok(stock) => Ok(stock),
-        // In the words all other numbers are refused with; a B at the end is what they do not know.
+        Ok(quantity) => Ok(quantity),
+        // With the error of other numbers, except that those do not accept a size in bytes.
         Err(_) => Err(match node.quantity() {
             Err(error) => error,
             Ok(_) => node.error("expected a number or a size"),

@@ -18,10 +18,10 @@ use evenhand_model::{Quantity, Rational, Resource, Weights};
 /// returned as the second value. Other tables are left to the simulator of machines.
 ///
 /// # Errors
-/// If the file cannot be read, has no `[pool]`, lacks a resource of the workload, or a capacity is
+/// Returns an error if the file cannot be read, has no `[pool]`, lacks a resource of the workload, or a capacity is
 /// not a number greater than 0.
 pub fn read_pool(path: &Path, resources: &[Resource]) -> Result<(Vec<Rational>, Vec<String>), DocumentError> {
-    // Whatever it is called: capacities that are no numbers are files with a [pool].
+    // With any extension: a capacity that is not a number names a file with a [pool].
     let document = Document::of(Source::read(path)?, Some(Format::of_path(path).unwrap_or(Format::Toml)))?;
     let names = resources.iter().map(|r| r.name.as_str()).collect::<Vec<_>>().join(", ");
     let expected = format!("one with a capacity for each of: {names}");
@@ -49,7 +49,7 @@ pub fn read_pool(path: &Path, resources: &[Resource]) -> Result<(Vec<Rational>, 
 /// that the workload does not have.
 ///
 /// # Errors
-/// If the file cannot be read, or a weight is not a number greater than 0.
+/// Returns an error if the file cannot be read, or a weight is not a number greater than 0.
 pub fn read_weights(path: &Path, users: &[String]) -> Result<(Weights, Vec<String>), DocumentError> {
     let source = Source::read(path)?;
     let is_csv = path.extension().is_some_and(|e| e.eq_ignore_ascii_case("csv"));

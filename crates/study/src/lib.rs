@@ -1,9 +1,9 @@
 //! A study: one workload replayed under a grid of policies and capacities.
 //!
-//! This crate plans the grid ([`Plan`]), runs it in parallel ([`Plan::run`]), skips the runs that a folder already holds
-//! for the same inputs, and turns the simulator's results into [`record`]s. [`Prepared`] runs single points of larger
-//! grids ([`sweep`]). It draws no figures (the crate `report` does) and knows no policy by name: [`PolicyInputs`] go to
-//! the policies' registry as they are.
+//! This crate plans the grid ([`Plan`]), runs it in parallel ([`Plan::run`]), skips the runs that a folder already
+//! holds for the same inputs, and turns the simulator's results into [`record`]s. [`Prepared`] runs single points of
+//! larger grids ([`sweep`]). It draws no figures (the crate `report` does) and knows no policy by name:
+//! [`PolicyInputs`] go to the policies' registry as they are.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod account_record;

@@ -1,17 +1,17 @@
-//! What a verb is given for policies, and the context of a run made from it.
+//! The policy inputs of a command, from which the context of each run is made.
 
 use evenhand_model::{AccountTree, Capacity, Resource, Weights, Workload};
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_policies::{Decay, Order, PolicyContext, PolicySettings, Registry};
 
-/// What a verb is given for policies: the part of a [`PolicyContext`] that is the same for all runs.
+/// The policy inputs of a command: the part of a [`PolicyContext`] that is the same for all runs.
 #[derive(Clone, Debug)]
 pub struct PolicyInputs {
-    /// The policies that there are.
+    /// The available policies.
     pub registry: Registry,
-    /// One weight a user.
+    /// One weight per user.
     pub weights: Weights,
-    /// The users' accounts, for policies that go by them.
+    /// The users' accounts, for policies that use them.
     pub accounts: Option<AccountTree>,
     /// The settings of all policies.
     pub settings: PolicySettings,

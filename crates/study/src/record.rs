@@ -1,4 +1,4 @@
-//! What a study leaves behind: the records in `summary.json`, which the report draws.
+//! The records of a study in `summary.json`, which the report presents.
 //!
 //! Times are in seconds, amounts in the workload's own units. Absent numbers (`None`) are ones
 //! that do not exist, such as the mean wait of a user none of whose tasks started.
@@ -12,32 +12,32 @@ pub use crate::jobs_on_site::{GroupRecord, JobsRecord, RejectedJobsRecord};
 pub use crate::waste_record::{StrandedRecord, WasteRecord};
 use serde::{Deserialize, Serialize};
 
-/// One number a resource, by the resource's name.
+/// One number per resource, by the resource's name.
 pub type PerResource = BTreeMap<String, f64>;
 
 /// A whole study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct StudyRecord {
-    /// What was replayed.
+    /// The replayed workload.
     pub workload: WorkloadRecord,
-    /// What was asked, so that it can be repeated.
+    /// The parameters of the study, so that it can be repeated.
     pub method: MethodRecord,
-    /// The finished runs: for each capacity in the order asked, each policy in the order asked.
+    /// The finished runs: for each capacity in the given order, each policy in the given order.
     pub runs: Vec<RunRecord>,
-    /// Each run against the first policy named, at the same capacity.
+    /// The comparison of each run with the first policy at the same capacity.
     pub comparisons: Vec<ComparisonRecord>,
-    /// Runs that were asked for but are not there (the study was interrupted), by their ids.
+    /// The ids of runs that are missing because the study was interrupted.
     pub missing: Vec<String>,
 }
 
 /// The workload of a study.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct WorkloadRecord {
-    /// Where it came from: a path, or the generator's parameters.
+    /// Its source: a path, or the generator's parameters.
     pub source: String,
-    /// How many tasks it has.
+    /// The number of its tasks.
     pub tasks: u64,
-    /// How many users it has.
+    /// The number of its users.
     pub users: u64,
     /// From the first submission to the last original event, in seconds.
     pub span_s: f64,
@@ -49,7 +49,7 @@ pub struct WorkloadRecord {
     pub digest: String,
 }
 
-/// How a study was made: enough to repeat it.
+/// The parameters of a study, sufficient to repeat it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MethodRecord {
     /// The command line that repeats it.
@@ -69,15 +69,15 @@ pub struct RunRecord {
     pub policy: String,
     /// The capacity of the pool.
     pub capacity: PerResource,
-    /// The capacity as a multiple of R, if it was given so.
+    /// The capacity as a multiple of R, if it was given as one.
     pub capacity_factor: Option<f64>,
     /// The capacity as the user named it: `0.5` or the file's name.
     pub capacity_name: String,
-    /// The discount factor a second, of policies that have one.
+    /// The discount factor per second, of policies that have one.
     pub delta: Option<f64>,
     /// The time constant -1 s / ln(delta), of policies that have one.
     pub tau_s: Option<f64>,
-    /// One entry a user, in the workload's order of users.
+    /// One entry per user, in the workload's order of users.
     pub users: Vec<UserRecord>,
     /// Mean wait over all started tasks; `None` if none started.
     pub mean_wait_s: Option<f64>,
@@ -87,11 +87,11 @@ pub struct RunRecord {
     pub jain_wait: Option<f64>,
     /// Largest over smallest of the users' mean waits; `None` if the smallest is 0.
     pub max_min_wait_ratio: Option<f64>,
-    /// Time mean of what was held over capacity, from the first submission to the end.
+    /// The time mean of the resources in use divided by the capacity, from the first submission to the end.
     pub utilization: PerResource,
-    /// From the first submission to the last event simulated, in seconds.
+    /// The time from the first submission to the last simulated event, in seconds.
     pub makespan_s: f64,
-    /// How often the policy was asked for the next user and named one.
+    /// The number of times the policy chose the next user.
     pub decisions: u64,
     /// Order changes of the policy's ordering structure, as Sadok et al. (2021) count them; 0 for a scan.
     pub order_events: u64,
@@ -99,29 +99,29 @@ pub struct RunRecord {
     pub elapsed_s: f64,
     /// Tasks submitted, rejected, started and completed, all users together.
     pub totals: Totals,
-    /// How far users' waits over squashed areas of CPUs lie apart; `None` if no resource is processors.
+    /// The spread of users' waits divided by squashed areas of CPUs; `None` if no resource is processors.
     #[serde(default)]
     pub nuwt_per_cpu: Option<NuwtSpread>,
-    /// The same over areas in processor equivalents.
+    /// The same for areas in processor equivalents.
     #[serde(default)]
     pub nuwt_per_pe: Option<NuwtSpread>,
-    /// What lay idle while tasks waited; measured for studies only.
+    /// The resources that were idle while tasks waited; measured for studies only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waste: Option<WasteRecord>,
     /// The accounts, the root first and each after its parent; measured for studies only, none where there
     /// are no accounts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<AccountRecord>,
-    /// On machines or with backfilling: what that adds.
+    /// Further measurements on machines or with backfilling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<JobsRecord>,
-    /// What happened over time; left out of `summary.json`, kept in `runs/`.
+    /// Time series; not in `summary.json`, but in `runs/`.
     #[serde(default, skip_serializing_if = "Series::is_empty")]
     pub series: Series,
 }
 
 impl StudyRecord {
-    /// The record without the runs' curves.
+    /// Returns the record without the runs' time series.
     pub fn without_series(&self) -> StudyRecord {
         let mut record = self.clone();
         record.runs.iter_mut().for_each(|run| run.series = Series::default());

@@ -13,8 +13,8 @@ use crate::record::PerResource;
 pub struct WasteRecord {
     /// The time in which at least one accepted task waited, in seconds.
     pub queued_s: f64,
-    /// By resource: the free capacity in that time, divided, like utilisation, by capacity times the whole time from the
-    /// first submission to the end.
+    /// By resource: the free capacity in that time, divided, like utilisation, by capacity times the whole time from
+    /// the first submission to the end.
     pub idle_while_queued: PerResource,
     /// For each ordered pair of resources: the free capacity of the first that could not be used because the second was
     /// exhausted.

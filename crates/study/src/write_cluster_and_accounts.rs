@@ -154,11 +154,11 @@ mod tests {
                 let speed = Rational::from_parts(u32::from(part).into(), 3u8.into());
                 cluster.groups.push(MachineGroup { name: format!("{name}{at}"), count, capacity: has, speed, properties });
             }
-            for (at, (name, priority, wall, most)) in queues.into_iter().enumerate() {
+            for (at, (name, priority, wall, memory)) in queues.into_iter().enumerate() {
                 cluster.queues.push(Queue {
                     priority,
                     max_wall: wall.map(Span::from_nanos),
-                    max_job: vec![("mem".into(), amount(most, 1, true))],
+                    max_job: vec![("mem".into(), amount(memory, 1, true))],
                     properties: cluster.groups[0].properties.clone(),
                     ..Queue::new(format!("{name}{at}"))
                 });

@@ -62,17 +62,17 @@ fn the_last_axis_changes_fastest_and_policies_have_the_axes_they_need() {
     let points = layout(&grid);
     // Workloads, weights, capacities, then fifo, sdrf with keys and decays, drf.
     assert_eq!(points.len(), 3 * 2 * 2 * (1 + 2 * 2 + 1));
-    let told: Vec<String> = points.iter().map(|p| p.describe(&grid)).collect();
-    assert_eq!(told[0], "a.csv, weights equal, capacity 0.8, fifo");
-    assert_eq!(told[1], "a.csv, weights equal, capacity 0.8, sdrf sum 0.99");
-    assert_eq!(told[2], "a.csv, weights equal, capacity 0.8, sdrf sum 0.999999");
-    assert_eq!(told[3], "a.csv, weights equal, capacity 0.8, sdrf dominant 0.99");
-    assert_eq!(told[5], "a.csv, weights equal, capacity 0.8, drf");
-    assert_eq!(told[6], "a.csv, weights equal, capacity pool.toml, fifo");
-    assert_eq!(told[12], "a.csv, weights weights.toml, capacity 0.8, fifo");
-    assert_eq!(told[24], "google2011, 800 tasks, 9 users, 1 days, seed 3, weights equal, capacity 0.8, fifo");
+    let descriptions: Vec<String> = points.iter().map(|p| p.describe(&grid)).collect();
+    assert_eq!(descriptions[0], "a.csv, weights equal, capacity 0.8, fifo");
+    assert_eq!(descriptions[1], "a.csv, weights equal, capacity 0.8, sdrf sum 0.99");
+    assert_eq!(descriptions[2], "a.csv, weights equal, capacity 0.8, sdrf sum 0.999999");
+    assert_eq!(descriptions[3], "a.csv, weights equal, capacity 0.8, sdrf dominant 0.99");
+    assert_eq!(descriptions[5], "a.csv, weights equal, capacity 0.8, drf");
+    assert_eq!(descriptions[6], "a.csv, weights equal, capacity pool.toml, fifo");
+    assert_eq!(descriptions[12], "a.csv, weights weights.toml, capacity 0.8, fifo");
+    assert_eq!(descriptions[24], "google2011, 800 tasks, 9 users, 1 days, seed 3, weights equal, capacity 0.8, fifo");
     assert_eq!(
-        told[71],
+        descriptions[71],
         "google2011, 800 tasks, 9 users, 1 days, seed 4, weights weights.toml, capacity pool.toml, drf"
     );
     for (at, point) in points.iter().enumerate() {
@@ -81,45 +81,51 @@ fn the_last_axis_changes_fastest_and_policies_have_the_axes_they_need() {
 }
 
 #[test]
-fn what_is_wrong_with_a_grid_says_where() {
+fn errors_of_a_grid_are_reported_with_their_position() {
     let dir = bench();
     let error = |text: &str| grid(dir.path(), text).unwrap_err();
     let rest = "\nworkload = \"a.csv\"\npolicy = \"drf\"\ncapacity = 1\n";
     assert!(grid(dir.path(), rest).is_ok(), "one value is a list of one");
-    let says = |text: &str, part: &str| {
+    let reports = |text: &str, part: &str| {
         let error = error(text);
         assert!(error.starts_with(part), "{error}");
         assert!(error.contains('^') || part.contains("found no"), "{error}");
     };
-    says(&format!("polcy = 1{rest}"), "grid.toml:1:1: unknown field \"polcy\"");
-    says("workload = [\"b.csv\"]\npolicy = \"drf\"\ncapacity = 1", "grid.toml:1:13: workload: there is no b.csv");
-    says("workload = \"a.csv\"\npolicy = [\"drf\", \"dfr\"]\ncapacity = 1", "grid.toml:2:18: policy: found \"dfr\"");
-    says(
+    reports(&format!("polcy = 1{rest}"), "grid.toml:1:1: unknown field \"polcy\"");
+    reports("workload = [\"b.csv\"]\npolicy = \"drf\"\ncapacity = 1", "grid.toml:1:13: workload: there is no b.csv");
+    reports("workload = \"a.csv\"\npolicy = [\"drf\", \"dfr\"]\ncapacity = 1", "grid.toml:2:18: policy: found \"dfr\"");
+    reports(
         "workload = \"a.csv\"\npolicy = [\"drf\", \"drf\"]\ncapacity = 1",
         "grid.toml:2:18: policy: found drf a second",
     );
-    says("workload = \"a.csv\"\npolicy = []\ncapacity = 1", "grid.toml:2:10: policy: found an empty list");
-    says("workload = \"a.csv\"\npolicy = \"drf\"\ncapacity = [1, 0]", "grid.toml:3:16: capacity: found \"0\"");
-    says("workload = \"a.csv\"\npolicy = \"drf\"\ncapacity = \"p\"", "grid.toml:3:12: capacity: found \"p\"");
-    says("workload = \"a.csv\"\npolicy = \"drf\"\n", "grid.toml:1:1: the document: found no capacity");
-    says("policy = \"drf\"\ncapacity = 1\n", "grid.toml:1:1: the document: found no workload");
-    says(&format!("delta = 1{rest}"), "grid.toml:1:9: delta: ");
-    says(&format!("half-life = 8{rest}"), "grid.toml:1:13: half-life: found the number 8");
-    says(&format!("delta = 0.9\nhalf-life = \"8d\"{rest}"), "grid.toml:2:13: half-life: found both");
-    says(
+    reports("workload = \"a.csv\"\npolicy = []\ncapacity = 1", "grid.toml:2:10: policy: found an empty list");
+    reports("workload = \"a.csv\"\npolicy = \"drf\"\ncapacity = [1, 0]", "grid.toml:3:16: capacity: found \"0\"");
+    reports("workload = \"a.csv\"\npolicy = \"drf\"\ncapacity = \"p\"", "grid.toml:3:12: capacity: found \"p\"");
+    reports("workload = \"a.csv\"\npolicy = \"drf\"\n", "grid.toml:1:1: the document: found no capacity");
+    reports("policy = \"drf\"\ncapacity = 1\n", "grid.toml:1:1: the document: found no workload");
+    reports(&format!("delta = 1{rest}"), "grid.toml:1:9: delta: ");
+    reports(&format!("half-life = 8{rest}"), "grid.toml:1:13: half-life: found the number 8");
+    reports(&format!("delta = 0.9\nhalf-life = \"8d\"{rest}"), "grid.toml:2:13: half-life: found both");
+    reports(
         &format!("until = \"finish\"{rest}"),
         "grid.toml:1:9: until: found \"finish\", expected finished or trace-end",
     );
-    says(&format!("order = \"heap\"{rest}"), "grid.toml:1:9: order: found \"heap\", expected one of: auto, scan");
-    says(&format!("no-blocking = 1{rest}"), "grid.toml:1:15: no-blocking: found a number");
-    says(&format!("weights = \"w.toml\"{rest}"), "grid.toml:1:11: weights: there is no w.toml");
-    says(&format!("generate = {{ tasks = 0 }}{rest}"), "grid.toml:1:22: tasks: found 0, expected a whole number, 1 to");
-    says(&format!("generate = {{ seeds = [1, 1] }}{rest}"), "grid.toml:1:26: seeds: found 1 a second time");
-    says(&format!("generate = [{{ days = 1 }}, {{ days = 1 }}]{rest}"), "grid.toml:1:27: generate: google2011, 200000");
+    reports(&format!("order = \"heap\"{rest}"), "grid.toml:1:9: order: found \"heap\", expected one of: auto, scan");
+    reports(&format!("no-blocking = 1{rest}"), "grid.toml:1:15: no-blocking: found a number");
+    reports(&format!("weights = \"w.toml\"{rest}"), "grid.toml:1:11: weights: there is no w.toml");
+    reports(
+        &format!("generate = {{ tasks = 0 }}{rest}"),
+        "grid.toml:1:22: tasks: found 0, expected a whole number, 1 to",
+    );
+    reports(&format!("generate = {{ seeds = [1, 1] }}{rest}"), "grid.toml:1:26: seeds: found 1 a second time");
+    reports(
+        &format!("generate = [{{ days = 1 }}, {{ days = 1 }}]{rest}"),
+        "grid.toml:1:27: generate: google2011, 200000",
+    );
     std::fs::write(dir.path().join("bad.toml"), "[weights]\nann = 0\n").unwrap();
-    says(&format!("weights = \"bad.toml\"{rest}"), "bad.toml:2:7: weight of ann");
+    reports(&format!("weights = \"bad.toml\"{rest}"), "bad.toml:2:7: weight of ann");
     std::fs::write(dir.path().join("bad.toml"), "[poool]\n").unwrap();
-    says("workload = \"a.csv\"\npolicy = \"drf\"\ncapacity = \"bad.toml\"", "bad.toml:1:1: no [pool]");
+    reports("workload = \"a.csv\"\npolicy = \"drf\"\ncapacity = \"bad.toml\"", "bad.toml:1:1: no [pool]");
 }
 
 #[test]
@@ -258,7 +264,7 @@ fn results_of_two_contents_of_one_workload_are_not_mixed() {
 }
 
 #[test]
-fn what_is_planned_is_read_back_and_a_folder_without_a_plan_is_none() {
+fn a_plan_reads_back_and_a_folder_without_a_plan_is_refused() {
     let dir = bench();
     let grid = grid(dir.path(), GRID).unwrap();
     let folder = Folder::create(&dir.path().join("out")).unwrap();

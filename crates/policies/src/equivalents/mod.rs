@@ -1,18 +1,18 @@
-//! What a job holds, in processors: processor equivalents on machines that differ (Klusáček & Rudová 2013).
+//! Processor equivalents: the size of a job in processors on heterogeneous machines (Klusáček & Rudová 2013).
 //!
-//! On machine i, which has a_ir of resource r, a chunk that wants q_r is worth
+//! On machine i, which has a_ir of resource r, a chunk that demands q_r has a price of
 //!
 //! PE_i = max_r (q_r / a_ir) a_i,cpu                                       (Eq. 2)
 //!
-//! processors: what is left of the machine's processors for others, if the scarcest resource decides.
-//! a_ir is all that is installed, not what is free. The price of a chunk is the lowest PE_i over the
-//! machines it fits on, whichever it runs on in the end; that of a job the sum over its chunks.
+//! processors: those that other jobs cannot use, if the scarcest resource decides. a_ir is the installed amount, not
+//! the free one. The price of a chunk is the minimum PE_i over the machines on which it fits, whichever machine runs
+//! it; the price of a job is the sum over its chunks.
 //!
-//! **Other resources.** The paper leaves GPUs and the like to the future. [`Combine`] selects how they count;
-//! by default a job pays for what it holds of them besides, at kappa_r = all processors / all of r a unit, so
-//! that a job without any is charged the same whether or not there are GPUs (reference 6.2).
+//! **Other resources.** The paper leaves GPUs and other resources to future work. [`Combine`] selects how they count.
+//! By default a job pays for them separately, at kappa_r = all processors / total of r per unit, so that a job without
+//! GPUs is charged the same whether or not some machines have GPUs (reference 6.2).
 //!
-//! Everything here is exact.
+//! All computations are exact.
 
 mod weakness;
 
@@ -20,25 +20,25 @@ use evenhand_model::{Cluster, Rational, Resource};
 use thiserror::Error;
 pub use weakness::Weakness;
 
-/// How resources are joined in one price.
+/// The rule that combines resources in one price.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Combine {
-    /// The largest part of the machine, of whatever resource, times its processors: one of two GPUs of a
-    /// machine of 32 processors is worth 16.
+    /// The largest fraction of the machine, over all resources, times its processors: one of two GPUs of a machine of
+    /// 32 processors costs 16.
     Max,
-    /// The parts are added up, times the machine's processors, as MetaCentrum does today.
+    /// The sum of the fractions, times the machine's processors, as MetaCentrum does today.
     Sum,
-    /// The largest part of processors and memory, times the processors; the others besides, at a price of
+    /// The larger fraction of processors and memory, times the processors; other resources are added at a price of
     /// their own.
     #[default]
     MaxPlusOptional,
 }
 
 impl Combine {
-    /// All, in the order of the reference.
+    /// All rules, in the order of the reference.
     pub const ALL: [Combine; 3] = [Combine::Max, Combine::Sum, Combine::MaxPlusOptional];
 
-    /// What users type.
+    /// Returns the name, as in the options.
     pub fn name(self) -> &'static str {
         match self {
             Combine::Max => "max",
@@ -53,26 +53,26 @@ pub const PROCESSORS: [&str; 4] = ["cpu", "cpus", "cores", "processors"];
 /// Names under which memory is known.
 pub const MEMORY: [&str; 3] = ["mem", "memory", "ram"];
 
-/// Why there are no prices.
+/// An error for resources without prices.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum EquivalentsError {
-    /// Nothing to count in.
+    /// No resource is processors.
     #[error("processor equivalents need processors: no resource is called {}", PROCESSORS.join(", "))]
     NoProcessors,
 }
 
-/// Why a chunk does not fit a kind of machine.
+/// The reason why a chunk does not fit a kind of machine.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TooLittle {
     /// The first resource of which the machine has less.
     pub resource: usize,
-    /// What the chunk wants of it.
+    /// The chunk's demand for it.
     pub wanted: Rational,
-    /// What the machine has.
+    /// The machine's capacity of it.
     pub has: Rational,
 }
 
-/// A price in processors, and how it came about.
+/// A price in processors, and its composition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Equivalent {
     /// Processors.
@@ -80,11 +80,11 @@ pub struct Equivalent {
     /// The resource whose part of the machine is largest among those that compete for the maximum (the
     /// first of equals); under [`Combine::Sum`] the one with the largest part.
     pub decides: usize,
-    /// What of `processors` is paid besides, by resource.
+    /// The part of `processors` for optional resources, by resource.
     pub besides: Vec<Rational>,
 }
 
-/// Machines that are alike.
+/// Identical machines.
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct Kind {
     count: u32,
@@ -112,22 +112,22 @@ struct Kind {
 pub struct Equivalents {
     kinds: Vec<Kind>,
     processors: usize,
-    /// Which resources are paid besides under [`Combine::MaxPlusOptional`].
+    /// Whether a resource is charged separately under [`Combine::MaxPlusOptional`].
     optional: Vec<bool>,
-    /// kappa: what a unit of an optional resource is worth, in processors.
+    /// kappa: the price of a unit of an optional resource, in processors.
     besides: Vec<Rational>,
     combine: Combine,
 }
 
 impl Equivalents {
-    /// Prices on kinds of machines: how many there are of each, and what one has of each of `resources` in
-    /// their own units. Resources other than processors and memory are optional.
+    /// Computes prices on kinds of machines, each given by the number of machines and the capacity of one of them for
+    /// each of `resources`, in their own units. Resources other than processors and memory are optional.
     ///
     /// # Errors
-    /// If no resource is processors.
+    /// Returns an error if no resource is processors.
     ///
     /// # Panics
-    /// If a machine's row is not as long as `resources`.
+    /// Panics if a machine's row is not as long as `resources`.
     pub fn new(
         resources: &[Resource],
         kinds: impl IntoIterator<Item = (u32, Vec<Rational>)>,
@@ -149,10 +149,10 @@ impl Equivalents {
         Ok(Equivalents { kinds, processors, optional, besides, combine })
     }
 
-    /// Prices on the machines of a cluster, a kind for each of its groups.
+    /// Computes prices on the machines of a cluster, with one kind for each of its groups.
     ///
     /// # Errors
-    /// As [`new`](Equivalents::new).
+    /// See [`new`](Equivalents::new).
     pub fn of_cluster(
         cluster: &Cluster,
         resources: &[Resource],
@@ -168,20 +168,20 @@ impl Equivalents {
         Equivalents { combine, ..self }
     }
 
-    /// How many kinds of machines there are.
+    /// Returns the number of kinds of machines.
     pub fn kinds(&self) -> usize {
         self.kinds.len()
     }
 
-    /// The number of the resource that is processors.
+    /// Returns the index of the resource that is processors.
     pub fn processors(&self) -> usize {
         self.processors
     }
 
-    /// What a chunk is worth on machines of a kind.
+    /// Returns the price of a chunk on machines of a kind.
     ///
     /// # Errors
-    /// If it does not fit on an empty one.
+    /// Returns an error if it does not fit on an empty machine.
     pub fn on(&self, kind: usize, chunk: &[Rational]) -> Result<Equivalent, TooLittle> {
         let has = &self.kinds[kind].has;
         for (resource, (wanted, has)) in chunk.iter().zip(has).enumerate() {
@@ -192,25 +192,27 @@ impl Equivalents {
         Ok(self.part(has, chunk))
     }
 
-    /// The kind of machine on which a chunk is worth lowest, the first of equals; `None` if it fits on none.
+    /// Returns the kind of machine with the lowest price of a chunk (the first of equal ones) and the price; `None` if
+    /// it fits on none.
     pub fn lowest(&self, chunk: &[Rational]) -> Option<(usize, Equivalent)> {
         self.lowest_of(chunk, |_| true)
     }
 
-    /// The same among some kinds: those with the properties a job asks for.
+    /// Like [`lowest`](Equivalents::lowest), among some kinds: those with the properties that a job requests.
     pub fn lowest_of(&self, chunk: &[Rational], suits: impl Fn(usize) -> bool) -> Option<(usize, Equivalent)> {
         let kinds = (0..self.kinds.len()).filter(|k| suits(*k));
         let fitting = kinds.filter_map(|k| self.on(k, chunk).ok().map(|e| (k, e)));
         fitting.reduce(|lowest, next| if next.1.processors < lowest.1.processors { next } else { lowest })
     }
 
-    /// Maui's PE (Eq. 1): the whole cluster taken for one machine. It does not look at what fits.
+    /// Returns Maui's PE (Eq. 1), which treats the whole cluster as one machine and does not consider where the job
+    /// fits.
     pub fn of_totals(&self, chunk: &[Rational]) -> Equivalent {
         let totals: Vec<Rational> = (0..chunk.len()).map(|r| total(&self.kinds, r)).collect();
         self.part(&totals, chunk)
     }
 
-    /// Of a chunk that fits.
+    /// Returns the price of a chunk that fits.
     fn part(&self, has: &[Rational], chunk: &[Rational]) -> Equivalent {
         let part = |r: usize| if chunk[r].is_zero() { Rational::ZERO } else { &chunk[r] / &has[r] };
         let is_besides = |r: usize| self.combine == Combine::MaxPlusOptional && self.optional[r];
@@ -232,7 +234,7 @@ impl Equivalents {
     }
 }
 
-/// What all machines have of a resource.
+/// Returns the total of a resource over all machines.
 fn total(kinds: &[Kind], resource: usize) -> Rational {
     kinds.iter().fold(Rational::ZERO, |sum, k| sum + &k.has[resource] * Rational::from(k.count))
 }

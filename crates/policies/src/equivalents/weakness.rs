@@ -1,4 +1,4 @@
-//! Where the lowest price misleads: what the reference (6.1) lists, looked for in a given job and cluster.
+//! Detects cases in which the lowest price misleads (reference 6.1), for a given job and cluster.
 
 use evenhand_model::Rational;
 
@@ -7,8 +7,8 @@ use super::Equivalents;
 /// A case in which the lowest price misleads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Weakness {
-    /// The price rests on few machines that are unlike the others: they make what they have much of cheap for
-    /// all users, wherever the job runs.
+    /// Few unusual machines determine the price: they make their abundant resource cheap for all users, wherever the
+    /// job runs.
     OddMachines {
         /// The kind that is cheapest.
         kind: usize,
@@ -17,11 +17,11 @@ pub enum Weakness {
         /// The price without that kind.
         without: Rational,
     },
-    /// In smaller pieces the job would cost less: they fit on machines that the whole does not fit on.
+    /// In smaller pieces, which fit on other machines than the whole, the job would cost less.
     Split {
-        /// Into how many equal pieces the chunk is cut.
+        /// The number of equal pieces.
         pieces: u32,
-        /// What they cost together.
+        /// Their price together.
         together: Rational,
     },
 }
@@ -29,12 +29,12 @@ pub enum Weakness {
 /// A kind with at most this part of all processors is odd if the price without it is higher by [`DEARER`].
 const FEW: (u32, u32) = (1, 10);
 const DEARER: (u32, u32) = (5, 4);
-/// Into how many pieces a chunk is cut to see whether that is cheaper.
+/// The numbers of pieces that are tested for a lower price.
 const MOST_PIECES: u32 = 64;
 
 impl Equivalents {
-    /// Why the lowest price of a chunk misleads among the kinds it may run on; nothing if it fits on
-    /// none.
+    /// Returns the cases in which the lowest price of a chunk misleads, among the kinds on which it may run; none if it
+    /// fits on none.
     ///
     /// A chunk is cut into pieces of whole processors only.
     pub fn weaknesses(&self, chunk: &[Rational], suits: impl Fn(usize) -> bool) -> Vec<Weakness> {

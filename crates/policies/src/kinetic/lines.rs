@@ -15,8 +15,8 @@ pub(super) struct Line {
     pub(super) b: f64,
 }
 
-/// A bound on the relative error of a quotient of two differences: it is at most 3 units of 2^-53; this is more, because
-/// the bounds themselves are rounded.
+/// A bound on the relative error of a quotient of two differences: it is at most 3 units of 2^-53; this is more,
+/// because the bounds themselves are rounded.
 const QUOTIENT_ERROR: f64 = 5.0 * 0.5 * f64::EPSILON;
 
 /// Returns the maximum of the lines at `s`, in `f64`.
@@ -66,8 +66,8 @@ fn top(lines: &[Line], s: f64) -> Line {
     top
 }
 
-/// Returns the highest s below `s` at which `compare(first, second)` is Greater or, if `loses_ties`, Equal; 0 if there is
-/// none. At `s` itself `first` must come first.
+/// Returns the highest s below `s` at which `compare(first, second)` is Greater or, if `loses_ties`, Equal; 0 if there
+/// is none. At `s` itself `first` must come first.
 ///
 /// The result is never too low, and too high by at most a few units in the last place. A caller that compares again at
 /// the result therefore never misses a swap.
@@ -167,8 +167,8 @@ fn exact_height(x: Line, y: Line, s: f64) -> Ordering {
     sign_of_sum([xb.1, yb.1, xb.0, yb.0, x.a * up, -y.a * up])
 }
 
-/// Returns the sign of an exact sum. Each part is the rounding error of the next (Shewchuk 1997, grow-expansion), so the
-/// last part that is not 0 has the sign of the sum.
+/// Returns the sign of an exact sum. Each part is the rounding error of the next (Shewchuk 1997, grow-expansion), so
+/// the last part that is not 0 has the sign of the sum.
 fn sign_of_sum(terms: [f64; 6]) -> Ordering {
     let mut parts = [0.0; 6];
     for (n, &term) in terms.iter().enumerate() {
@@ -238,8 +238,8 @@ mod tests {
             }
         }
 
-        /// Tests every crossing of two lines below s and its neighbours: the order holds above the predicted swap, and the
-        /// swap is at most a few units in the last place below it.
+        /// Tests every crossing of two lines below s and its neighbours: the order holds above the predicted swap, and
+        /// the swap is at most a few units in the last place below it.
         #[test]
         fn a_swap_is_where_the_order_turns(x in lines(), y in lines(), s in 1u32..25, loses_ties in any::<bool>()) {
             let s = f64::from(s) / 12.0;

@@ -17,11 +17,11 @@ pub trait Priority {
     /// At any one time this must be a total order.
     fn compare(&self, other: &Self, now: Self::Time) -> Ordering;
 
-    /// Returns the first time after `now` at which `other` comes before `self`, which comes first at `now`; `None` if it
-    /// never does.
+    /// Returns the first time after `now` at which `other` comes before `self`, which comes first at `now`; `None` if
+    /// it never does.
     ///
-    /// That is when [`compare`](Priority::compare) is Greater or, if `loses_ties` (`other` has the smaller index), Equal.
-    /// A time that is too early costs one needless event. A time that is too late leaves the tree out of order.
+    /// That is when [`compare`](Priority::compare) is Greater or, if `loses_ties` (`other` has the smaller index),
+    /// Equal. A time that is too early costs one needless event. A time that is too late leaves the tree out of order.
     fn next_swap(&self, other: &Self, now: Self::Time, loses_ties: bool) -> Option<Self::Time>;
 }
 
@@ -147,8 +147,8 @@ impl<P: Priority> LiveTree<P> {
         self.len == 0
     }
 
-    /// Returns the number of swaps of neighbours that [`advance`](LiveTree::advance) has handled: the events of Sadok et
-    /// al. (2021).
+    /// Returns the number of swaps of neighbours that [`advance`](LiveTree::advance) has handled: the events of Sadok
+    /// et al. (2021).
     pub fn events(&self) -> u64 {
         self.events
     }

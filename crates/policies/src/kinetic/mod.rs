@@ -3,7 +3,8 @@
 //! Two kinds, because priorities are of two kinds:
 //!
 //! * [`WinnerTree`]: priorities that change only by updates of their user (fifo, drf, asset).
-//! * [`LineOrder`]: priorities that are maxima of straight lines in s and so change continuously (all stateful policies).
+//! * [`LineOrder`]: priorities that are maxima of straight lines in s and so change continuously (all stateful
+//!   policies).
 //!
 //! | structure | keeps | best for |
 //! |---|---|---|
@@ -42,7 +43,8 @@ pub trait LineOrder: Send {
     /// calls, except after a [`rebase`](LineOrder::rebase).
     fn lowest(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>);
 
-    /// Multiplies every `b` by `factor`, a power of two or 0, after a change of the epoch of s. The order does not change.
+    /// Multiplies every `b` by `factor`, a power of two or 0, after a change of the epoch of s. The order does not
+    /// change.
     fn rebase(&mut self, factor: f64);
 
     /// Returns the number of order changes so far by the passing of time alone: for [`LiveLines`] as in Sadok et al.
@@ -57,8 +59,8 @@ fn limit(lowest: f64, relative: f64, absolute: f64) -> f64 {
 }
 
 /// Returns a bound on the difference of two priorities near `value` whose order in `f64` may differ from the exact
-/// order, if no slope is steeper than `steepest`. Each priority is rounded in a product and a sum; the bound is more than
-/// twice that error, and also holds for subnormal numbers.
+/// order, if no slope is steeper than `steepest`. Each priority is rounded in a product and a sum; the bound is more
+/// than twice that error, and also holds for subnormal numbers.
 #[inline]
 fn rounding_bound(value: f64, steepest: f64, s: f64) -> f64 {
     8.0 * f64::EPSILON * (value.abs() + steepest * s) + f64::MIN_POSITIVE

@@ -62,8 +62,8 @@ impl FromStr for Order {
     }
 }
 
-/// With more users than this, a tournament is faster (docs/src/explanation/performance.md: from 2,500 to 3,500, depending
-/// on the time between decisions).
+/// With more users than this, a tournament is faster (docs/src/explanation/performance.md: from 2,500 to 3,500,
+/// depending on the time between decisions).
 const MANY: usize = 3_000;
 /// With fewer users than this, a scan replaces the tournament again. Far enough below `MANY` that such replacements are
 /// rare compared with updates.

@@ -11,10 +11,10 @@ const SLACK: f64 = 8.0 * f64::EPSILON;
 
 /// A scan over the users present, in blocks.
 ///
-/// Lines are stored by branch, for present users without gaps. A block stores its lowest priority at its last evaluation
-/// and its steepest slope. While the lower bound from these is above the overall minimum, the block is not evaluated.
-/// `lowest` therefore costs O(n / 8) simple operations and the evaluation of the few blocks that may contain the lowest
-/// user; all other operations cost O(branches). It has no order events.
+/// Lines are stored by branch, for present users without gaps. A block stores its lowest priority at its last
+/// evaluation and its steepest slope. While the lower bound from these is above the overall minimum, the block is not
+/// evaluated. `lowest` therefore costs O(n / 8) simple operations and the evaluation of the few blocks that may contain
+/// the lowest user; all other operations cost O(branches). It has no order events.
 ///
 /// ```
 /// use evenhand_policies::kinetic::{LineOrder, Scan};
@@ -47,8 +47,8 @@ struct Block {
     /// Its lowest priority at `at`.
     lowest: f64,
     at: f64,
-    /// Its steepest slope, or 0 if none is positive: when s decreases by d, no priority decreases by more than this times
-    /// d.
+    /// Its steepest slope, or 0 if none is positive: when s decreases by d, no priority decreases by more than this
+    /// times d.
     steepest: f64,
 }
 
@@ -236,8 +236,8 @@ mod tests {
     }
 
     proptest! {
-        /// Reference model: a map of lines, all evaluated at each step. Small whole coefficients make ties common and all
-        /// values exact.
+        /// Reference model: a map of lines, all evaluated at each step. Small whole coefficients make ties common and
+        /// all values exact.
         #[test]
         fn near_users_are_those_of_the_reference_model(ops in prop::collection::vec(operation(), 0..120)) {
             let mut scan = Scan::new(20, 2);

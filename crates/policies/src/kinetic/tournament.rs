@@ -11,10 +11,10 @@ const NEVER: f64 = 0.0;
 
 /// A tree of matches, each between the winners of two others, down to the users.
 ///
-/// A match stores the s at which its winner changes, and the largest such s in its subtree. An advance to a new s visits
-/// only subtrees whose s was passed; a changed user marks the matches above it. So
-/// [`lowest`](LineOrder::lowest) costs O(log n) for each user changed since the last call, for each match whose winner
-/// changes, and for each returned user. The tree grows with the user numbers.
+/// A match stores the s at which its winner changes, and the largest such s in its subtree. An advance to a new s
+/// visits only subtrees whose s was passed; a changed user marks the matches above it. So [`lowest`](LineOrder::lowest)
+/// costs O(log n) for each user changed since the last call, for each match whose winner changes, and for each returned
+/// user. The tree grows with the user numbers.
 ///
 /// Unlike the [`LiveTree`](super::LiveTree) it does not order users who win no match, so it ignores swaps among them
 /// (Basch, Guibas, Hershberger 1999; Agarwal, Kaplan, Sharir 2008 for changing users).

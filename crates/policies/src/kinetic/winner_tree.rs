@@ -35,8 +35,8 @@ impl WinnerTree {
         WinnerTree { nodes: vec![NO_USER; 2 * leaves], leaves }
     }
 
-    /// Updates the tree after `user` became present or absent, or its priority changed. `before(a, b)` returns whether a
-    /// comes before b, and must be a total order of the present users. O(log n).
+    /// Updates the tree after `user` became present or absent, or its priority changed. `before(a, b)` returns whether
+    /// a comes before b, and must be a total order of the present users. O(log n).
     #[inline]
     pub fn touch(&mut self, user: u32, present: bool, before: impl Fn(u32, u32) -> bool) {
         let mut at = self.leaves + user as usize;

@@ -1,8 +1,8 @@
-//! The formula, and the factors that a job has by itself.
+//! The priority formula, and the factors that depend on the job alone.
 
 use evenhand_model::{IBig, Rational, Span, UBig};
 
-/// What each factor counts for: `PriorityWeightAge` and so on, whole numbers as in Slurm.
+/// The weights of the factors: `PriorityWeightAge` and so on, whole numbers as in Slurm.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FactorWeights {
     /// Of the time a job has waited.
@@ -21,7 +21,7 @@ pub struct FactorWeights {
     pub tres: Vec<Rational>,
 }
 
-/// The factors of one job at one time, each from 0 to 1 but for the last two.
+/// The factors of one job at one time, each from 0 to 1 except for the last two.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Factors {
     /// [`age`]
@@ -81,7 +81,7 @@ impl FactorWeights {
     }
 }
 
-/// Cut to a whole number from 1 to 2^32 - 1.
+/// Truncates to a whole number from 1 to 2^32 - 1.
 pub(crate) fn to_priority(sum: &Rational) -> u32 {
     if *sum < Rational::ONE {
         return 1;
@@ -121,7 +121,7 @@ pub fn in_minutes(limit: Span) -> u64 {
     limit.nanos().div_ceil(60_000_000_000).max(1)
 }
 
-/// How large a job is.
+/// The size of a job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Size {
     /// Processors it asks for, over all there are.

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Which fair-share factor counts.
+/// The kind of fair-share factor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Fairshare {
     /// Fair Tree's rank over the number of users, Slurm's default since 19.05.
@@ -16,10 +16,10 @@ pub enum Fairshare {
 }
 
 impl Fairshare {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Fairshare; 3] = [Fairshare::FairTree, Fairshare::Classic, Fairshare::DepthOblivious];
 
-    /// What users type.
+    /// Returns the name, as in the settings.
     pub fn name(self) -> &'static str {
         match self {
             Fairshare::FairTree => "fair-tree",

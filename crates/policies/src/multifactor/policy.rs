@@ -1,17 +1,18 @@
-//! Users in the order of the priority of what waits first of each.
+//! Orders users by the priority of their first pending job.
 //!
-//! What a job asks for, its age and its user's fair-share factor move its priority; of quality of service,
-//! association, site factor and nice a workload knows nothing, so here they are the same for all and left out.
+//! A job's priority depends on its requests, its age and its user's fair-share factor. A workload does not contain
+//! quality of service, association, site factor and nice, so these are equal for all jobs and left out.
 //!
-//! **As in Slurm** priorities are whole numbers, so whose differ after the point tie. Ties go by this crate's rule,
-//! which is Slurm's: earlier submission, then the smaller number (there of the job, here of the user).
+//! **As in Slurm**, priorities are whole numbers, so priorities that differ only in their fractions tie. Ties go by
+//! this crate's rule, which is Slurm's: earlier submission, then the smaller number (in Slurm of the job, here of the
+//! user).
 //!
-//! **Exact**: a sum is taken in `f64`, and where rounding could make another whole number of it, in fractions. The
-//! classic and the depth-oblivious factor are powers that have no fraction: theirs is the nearest `f64`, and a sum
-//! that lacks no more than weight times 2^-40 to a whole number counts as that.
+//! **Exact**: a sum is computed in `f64`, and in rationals if rounding could change its integral part. The classic and
+//! the depth-oblivious factor are irrational powers: the nearest `f64` is used, and a sum that is below a whole number
+//! by at most weight times 2^-40 counts as that number.
 //!
-//! **Cost.** Age moves every priority and decay every factor, each along a curve of its own, so each decision looks at
-//! all users that wait; and the first decision of an instant, under Fair Tree, ranks all users.
+//! **Cost.** Age changes every priority and decay every factor, each along a different curve, so each decision
+//! evaluates all waiting users; under Fair Tree, the first decision of an instant also ranks all users.
 
 use std::cmp::Reverse;
 use std::collections::HashMap;
@@ -25,7 +26,7 @@ use crate::account_usage::AccountUsage;
 use crate::billing::{BILLING_OPTION, BillingRule};
 use crate::fair_tree::FairTree;
 use crate::half_life::ClassicFairshare;
-use crate::present::Present;
+use crate::pending_users::PendingUsers;
 use crate::settings::{Listed, SettingOption};
 use crate::{Job, Policy, PolicyContext, Registration, Standing};
 
@@ -56,12 +57,12 @@ const FILE_OPTION: SettingOption = SettingOption {
     words: &[],
 };
 
-/// What rounding may make of a sum, relative to all weights together.
+/// A bound on the rounding error of a sum, relative to the sum of all weights.
 const NEAR: f64 = 256.0 * f64::EPSILON;
 
 /// The fair-share factors of users at one instant.
 enum Source {
-    /// How many users have a better rank, by user.
+    /// By user: the number of users with a better rank.
     FairTree {
         tree: FairTree,
         better: Vec<u32>,
@@ -76,7 +77,7 @@ enum Source {
     },
 }
 
-/// What does not move of a priority: size, partition, resources.
+/// The constant part of a priority: size, partition, resources.
 struct Fixed {
     exact: Rational,
     near: f64,
@@ -89,15 +90,15 @@ struct Multifactor {
     processors: usize,
     capacity: Capacity,
     source: Source,
-    /// Of which instant the factors are.
+    /// The instant of the factors.
     now: Option<Time>,
-    /// By what is asked for, in which queue and for how many minutes.
+    /// Indices in `fixed` by requested amounts, queue and minutes.
     known: HashMap<Box<[u64]>, usize>,
     fixed: Vec<Fixed>,
-    /// By user, of what waits first: submission and place in `fixed`.
+    /// By user: submission of the first pending job, and its index in `fixed`.
     first: Vec<(Time, Option<usize>)>,
-    present: Present,
-    /// Closer than this to a whole number a sum is taken exactly.
+    present: PendingUsers,
+    /// Sums closer than this to a whole number are computed exactly.
     error: f64,
 }
 
@@ -136,7 +137,7 @@ impl Multifactor {
             known: HashMap::new(),
             fixed: Vec::new(),
             first: vec![(Time::ZERO, None); users],
-            present: Present::new(users),
+            present: PendingUsers::new(users),
             error: NEAR * all + to_f64(&short_of_whole(settings)),
             settings: settings.clone(),
         }
@@ -150,7 +151,7 @@ impl Multifactor {
         }
     }
 
-    /// Brings the factors up to `now`. Within an instant usage does not move, and so they do not.
+    /// Updates the factors to `now`. Within an instant usage, and so the factors, do not change.
     fn advance(&mut self, now: Time) {
         if self.now == Some(now) {
             return;
@@ -177,7 +178,7 @@ impl Multifactor {
         }
     }
 
-    /// The fair-share factor as of the last `advance`.
+    /// Returns the fair-share factor as of the last `advance`.
     fn fairshare(&self, user: UserId) -> f64 {
         let ratio = match &self.source {
             Source::FairTree { better, .. } => {
@@ -225,7 +226,7 @@ impl Multifactor {
         to_priority(&(weights.sum(&moving) + fixed + short_of_whole(&self.settings)))
     }
 
-    /// Where in `fixed` jobs like this one are.
+    /// Returns the index in `fixed` of jobs like this one.
     fn sort_of(&mut self, job: &Job<'_>) -> usize {
         let minutes = self.settings.small_relative_to_time.then(|| in_minutes(job.requested));
         let asked = job.demand.iter().map(|a| a.0);
@@ -264,7 +265,7 @@ fn depth_oblivious(tree: &AccountUsage, accounts: &[f64], all: f64, node: u32, s
     }
 }
 
-/// By how much a sum may fall short of a whole number and still count as it.
+/// The largest amount by which a sum may be below a whole number and still count as it.
 fn short_of_whole(settings: &Settings) -> Rational {
     match settings.fairshare {
         Fairshare::FairTree => Rational::ZERO,
@@ -290,7 +291,7 @@ impl Policy for Multifactor {
     }
 
     fn next(&mut self, now: Time) -> Option<UserId> {
-        // No user, or who waits alone, needs no priority.
+        // No priority is needed for at most one waiting user.
         if let [] | [_] = self.present.users() {
             return self.present.users().first().copied();
         }
@@ -299,7 +300,7 @@ impl Policy for Multifactor {
         self.present.users().iter().min_by_key(key).copied()
     }
 
-    /// The key is the priority with a minus, that of what waits or waited first of the user.
+    /// The key is the negative priority of the user's first pending job, or of its last first one.
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         self.advance(now);
         let key = -f64::from(self.priority(now, user));

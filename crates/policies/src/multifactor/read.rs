@@ -14,9 +14,9 @@ const WEIGHTS: [&str; 4] = ["age", "fairshare", "job_size", "partition"];
 /// The largest PriorityJobFactor, by slurm.conf(5).
 const LARGEST_PARTITION: u32 = 65_533;
 
-/// The settings of `multifactor`. What the section does not have is as the site's own Slurm has it, if its configuration
-/// is known; else as Slurm has it where nothing is set. Without a section and without a site: the example of Slurm's
-/// documentation.
+/// The settings of `multifactor`. What the section does not have is as the site's own Slurm has it, if its
+/// configuration is known; else as Slurm has it where nothing is set. Without a section and without a site: the example
+/// of Slurm's documentation.
 ///
 /// ```toml
 /// [multifactor]
@@ -119,7 +119,8 @@ impl ReadSettings for MultifactorSection {
 }
 
 impl Settings {
-    /// Returns the settings as the contents of a section `[multifactor]`, for a workload with these resources and queues.
+    /// Returns the settings as the contents of a section `[multifactor]`, for a workload with these resources and
+    /// queues.
     ///
     /// ```
     /// use evenhand_policies::multifactor::Settings;

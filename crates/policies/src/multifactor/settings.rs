@@ -1,4 +1,4 @@
-//! What an administrator sets.
+//! The settings of the policy, as an administrator sets them.
 
 use evenhand_model::{Rational, Span};
 

@@ -155,8 +155,8 @@ impl super::ReferenceModel for Penalties {
             let seconds = match end {
                 // A job that asks for nothing is taken to ask for what it runs, at least a nanosecond.
                 None => {
-                    let least = Rational::from_parts(1.into(), UBig::from(1_000_000_000u64));
-                    Rational::from(job.requested * half_life_s).max(least)
+                    let smallest = Rational::from_parts(1.into(), UBig::from(1_000_000_000u64));
+                    Rational::from(job.requested * half_life_s).max(smallest)
                 }
                 Some(end) => {
                     let tau = Rational::try_from(half_life_s as f64 / std::f64::consts::LN_2).unwrap();

@@ -84,7 +84,7 @@ impl SlurmDocuments {
         (!usage.is_zero()).then(|| self.part(node) * of_parent / usage)
     }
 
-    /// Ranks as the document says, counted down from the number of users; the best first.
+    /// Ranks as in the document, counted down from the number of users; the best first.
     pub(crate) fn ranks(&self) -> Vec<usize> {
         let mut rank = vec![0; self.tree.users()];
         let mut remaining = self.tree.users();

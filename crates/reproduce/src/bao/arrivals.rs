@@ -213,7 +213,8 @@ pub(super) fn draw(
     FigureWithData { figure: chart.draw(), csv: csv.finish() }
 }
 
-/// Returns the share of the states that satisfy `holds` among those that satisfy `applies`, and the number of the latter.
+/// Returns the share of the states that satisfy `holds` among those that satisfy `applies`, and the number of the
+/// latter.
 pub(super) fn how_often(
     states: &[ArrivalState],
     applies: fn(&ArrivalState) -> bool,

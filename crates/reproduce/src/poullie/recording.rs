@@ -48,8 +48,8 @@ pub enum RecordingError {
     },
 }
 
-/// Recordings by name: experiments `one` and `two`, without (`off`) and with (`on`) the agent, and for experiment two by
-/// node (`a`, `b`); and optionally `overhead`, the measured CPU time of updates.
+/// Recordings by name: experiments `one` and `two`, without (`off`) and with (`on`) the agent, and for experiment two
+/// by node (`a`, `b`); and optionally `overhead`, the measured CPU time of updates.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Recordings {
     by_name: BTreeMap<String, Recording>,
@@ -181,7 +181,8 @@ impl Recording {
         if all > 0.0 { self.mean(vm, metric, part) / all } else { 0.0 }
     }
 
-    /// Returns the time, in seconds, from which all VMs' shares stay within `tolerance` of these; `None` if they never do.
+    /// Returns the time, in seconds, from which all VMs' shares stay within `tolerance` of these; `None` if they never
+    /// do.
     pub(super) fn settles(&self, shares: &[(&str, f64)], metric: Metric, tolerance: f64) -> Option<f64> {
         let all = |index: usize| self.vms.values().filter_map(|s| s.get(index)).map(|s| metric.of(s)).sum::<f64>();
         let outside = |(vm, share): &(&str, f64)| {

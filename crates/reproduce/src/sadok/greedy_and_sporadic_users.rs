@@ -64,8 +64,8 @@ impl Peak {
         self.timeline.intervals.last().map_or(0.0, |i| i.held(&self.scenario, 0)[0])
     }
 
-    /// Returns the amount that A has received up to `second`, in days of the whole resource. Within the hourly intervals
-    /// shares are interpolated linearly, with a negligible error.
+    /// Returns the amount that A has received up to `second`, in days of the whole resource. Within the hourly
+    /// intervals shares are interpolated linearly, with a negligible error.
     pub(super) fn had_by(&self, second: f64) -> f64 {
         let of = |i: &Interval<f64>| {
             let length = i.length()?;

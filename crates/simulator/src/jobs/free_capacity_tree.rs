@@ -76,10 +76,10 @@ impl FreeCapacityTree {
     fn raise(&mut self, node: usize) -> bool {
         let (width, mut changed) = (self.width, false);
         for r in 0..width {
-            let most = self.nodes[2 * node * width + r].max(self.nodes[(2 * node + 1) * width + r]);
+            let highest = self.nodes[2 * node * width + r].max(self.nodes[(2 * node + 1) * width + r]);
             let at = &mut self.nodes[node * width + r];
-            changed |= *at != most;
-            *at = most;
+            changed |= *at != highest;
+            *at = highest;
         }
         changed
     }

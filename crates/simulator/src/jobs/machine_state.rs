@@ -218,13 +218,13 @@ impl<'a> MachineState<'a> {
             let together = matches!(self.scores.rule, Placement::FirstFit | Placement::BestFit);
             let mut chunks = 1;
             if together && left > 1 {
-                let mut most = copies(&kind.chunk, self.free.of(machine));
+                let mut limit = copies(&kind.chunk, self.free.of(machine));
                 if let Some((guard, extra)) = &guard
                     && !guard.finishes_in_time(self.site, self.site.group_of(machine))
                 {
-                    most = most.min(copies(&kind.chunk, self.row(extra, machine)));
+                    limit = limit.min(copies(&kind.chunk, self.row(extra, machine)));
                 }
-                chunks = most.min(u128::from(left)) as u32;
+                chunks = limit.min(u128::from(left)) as u32;
             }
             self.free.take(machine, &kind.chunk, chunks);
             if let Some((guard, extra)) = &mut guard

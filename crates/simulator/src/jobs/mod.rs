@@ -43,7 +43,7 @@ pub const BACKFILLS: [(&str, Backfill); 3] =
 pub struct JobOptions {
     /// Where a chunk is put.
     pub placement: Placement,
-    /// Who may go before the head.
+    /// The rule for jobs that start before the head of the queue.
     pub backfill: Backfill,
     /// Without backfilling: whether a job that does not fit stops all scheduling, or only sets its
     /// user aside until the next finish or submission.

@@ -17,7 +17,7 @@ pub(crate) struct Entry {
     pub(crate) kind: u32,
     pub(crate) class: u8,
     pub(crate) estimate: u64,
-    /// Its demand for the first resource: most jobs that do not fit lack that one.
+    /// Its demand for the first resource: it is the resource that is usually lacking.
     pub(crate) needs: u64,
 }
 

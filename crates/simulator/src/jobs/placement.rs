@@ -42,8 +42,8 @@ pub(crate) struct Scores {
 
 impl Scores {
     pub(crate) fn new(rule: Placement, site: &Site, width: usize) -> Scores {
-        let most = |r: usize| site.groups.iter().map(|g| g.has[r]).max().unwrap_or(0);
-        Scores { rule, largest: (0..width).map(most).collect(), shape: vec![0; width], other: vec![0; width] }
+        let largest = |r: usize| site.groups.iter().map(|g| g.has[r]).max().unwrap_or(0);
+        Scores { rule, largest: (0..width).map(largest).collect(), shape: vec![0; width], other: vec![0; width] }
     }
 
     /// For the scores of one chunk to come.
@@ -79,6 +79,6 @@ fn part(a: u64, b: u64) -> u64 {
 
 fn shape(largest: &[u64], amounts: &[u64], out: &mut [u64]) {
     out.iter_mut().zip(amounts.iter().zip(largest)).for_each(|(x, (a, l))| *x = part(*a, *l));
-    let most = out.iter().copied().max().unwrap_or(0);
-    out.iter_mut().for_each(|x| *x = part(*x, most));
+    let largest = out.iter().copied().max().unwrap_or(0);
+    out.iter_mut().for_each(|x| *x = part(*x, largest));
 }

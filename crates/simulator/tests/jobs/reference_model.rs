@@ -429,7 +429,7 @@ impl<'a> ReferenceModel<'a> {
                 out.push(i);
                 let old = self.planned[i].clone().unwrap();
                 let moved = self.earliest(i, now);
-                assert!(moved.0 <= old.0, "room that was promised is there");
+                assert!(moved.0 <= old.0, "a reservation never moves to a later time");
                 if moved.0 < old.0 {
                     self.planned[i] = Some(moved);
                 }

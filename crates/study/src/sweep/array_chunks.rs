@@ -20,8 +20,9 @@ const CHUNK_SECONDS: f64 = 30.0;
 /// Simulated tasks per second: a low estimate from measurements. Loading is counted once per chunk.
 const TASKS_PER_SECOND: f64 = 1e6;
 
-/// Divides points, in order, into chunks of one workload each. A chunk has at most `size` points; without `size`, as many
-/// as are expected to take half a minute together. `points` are tuples of number, index of the workload, and tasks.
+/// Divides points, in order, into chunks of one workload each. A chunk has at most `size` points; without `size`, as
+/// many as are expected to take half a minute together. `points` are tuples of number, index of the workload, and
+/// tasks.
 pub fn chunks(points: &[(usize, usize, u64)], size: Option<NonZeroUsize>) -> Vec<Chunk> {
     let mut chunks: Vec<Chunk> = Vec::new();
     let (mut of, mut seconds) = (None, 0.0);
@@ -46,8 +47,8 @@ pub fn chunks(points: &[(usize, usize, u64)], size: Option<NonZeroUsize>) -> Vec
 }
 
 /// Divides chunks into job arrays. Indices start at 0 and must be below Slurm's `MaxArraySize`, which thus limits the
-/// tasks of an array; `max_tasks` is the limit of `SchedulerParameters` (`max_array_tasks`). Returns no array if a limit
-/// is 0, because Slurm then accepts no job arrays.
+/// tasks of an array; `max_tasks` is the limit of `SchedulerParameters` (`max_array_tasks`). Returns no array if a
+/// limit is 0, because Slurm then accepts no job arrays.
 pub fn arrays(chunks: usize, max_array_size: usize, max_tasks: Option<usize>) -> Vec<ArrayPlan> {
     let limit = max_array_size.min(max_tasks.unwrap_or(usize::MAX));
     if limit == 0 {

@@ -79,8 +79,8 @@ enum State {
 }
 
 impl MemoryBudget {
-    /// Creates a budget, in bytes, for points of these workloads. The [minimum](MemoryNeed::minimum) of each workload must
-    /// fit the budget.
+    /// Creates a budget, in bytes, for points of these workloads. The [minimum](MemoryNeed::minimum) of each workload
+    /// must fit the budget.
     pub fn new(budget: u64, points: Vec<usize>, needs: &BTreeMap<usize, MemoryNeed>) -> MemoryBudget {
         let mut workloads = BTreeMap::new();
         for &workload in &points {
@@ -168,8 +168,8 @@ mod tests {
     }
 
     proptest! {
-        /// In any order of completions, memory stays within the budget, no worker waits without an action in progress, and
-        /// every point runs once and in order, except those of workloads that turn out too large.
+        /// In any order of completions, memory stays within the budget, no worker waits without an action in progress,
+        /// and every point runs once and in order, except those of workloads that turn out too large.
         #[test]
         fn points_run_once_within_the_budget_and_never_deadlock(
             sizes in prop::collection::vec((1u64..40, 1u64..40, 0usize..6, 1u64..60), 1..6),

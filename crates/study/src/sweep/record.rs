@@ -80,8 +80,8 @@ pub struct PointRecord {
     pub decisions: u64,
     /// Order changes of the policy's ordering structure.
     pub order_events: u64,
-    /// The comparison with the first policy at the same coordinates; `None` for the first policy itself, and if it has no
-    /// result.
+    /// The comparison with the first policy at the same coordinates; `None` for the first policy itself, and if it has
+    /// no result.
     pub against: Option<AgainstRecord>,
 }
 

@@ -153,7 +153,8 @@ impl Folder {
         &self.dir
     }
 
-    /// Lays out `grid`, computes the digest of every point, and writes both to the folder, for the processes that run parts of it.
+    /// Lays out `grid`, computes the digest of every point, and writes both to the folder, for the processes that run
+    /// parts of it.
     ///
     /// # Errors
     /// Returns an error if a file that the grid names cannot be read, or the folder cannot be written.

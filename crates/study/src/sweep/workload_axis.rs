@@ -46,7 +46,8 @@ pub struct Size {
     pub exact: bool,
 }
 
-/// Low estimates of the bytes of a trace's line, plain and compressed, so that the number of tasks is not underestimated.
+/// Low estimates of the bytes of a trace's line, plain and compressed, so that the number of tasks is not
+/// underestimated.
 const LINE_BYTES: u64 = 40;
 const PACKED_LINE_BYTES: u64 = 8;
 

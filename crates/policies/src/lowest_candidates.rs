@@ -1,15 +1,14 @@
-//! The few users who may be lowest for a while.
+//! Caches the few users that can have the lowest priority for some time.
 
 use crate::decay::two_to_minus;
 use crate::kinetic::LineOrder;
 
-/// How many contenders there may be: as many as vector instructions look at in passing.
-const MAX_CONTENDERS: usize = 8;
-/// With more, or fewer, when they are chosen, they are next time chosen from a narrower, or wider,
-/// margin.
+/// The maximum number of candidates: small enough that vector instructions evaluate all at little cost.
+const MAX_CANDIDATES: usize = 8;
+/// If more users than `MANY` are within the margin, it becomes narrower; if fewer than `FEW`, wider.
 const MANY: usize = 7;
 const FEW: usize = 5;
-/// Contenders who do not stay that many questions were not worth it, and so are none for some time.
+/// Candidates that answer fewer queries than this do not pay off; then the next `REST` queries go to the order.
 const WORTH_IT: u32 = 4;
 const REST: u32 = 64;
 
@@ -18,46 +17,45 @@ const WIDEST: f64 = 1e9;
 
 const ABSENT: u8 = u8::MAX;
 
-/// Keeps those users of an order at hand whose priorities are within a margin of the lowest, and those
-/// whose lines changed since: as long as s has not fallen so far that another may have crossed the
-/// margin, the lowest is among them.
+/// A cache of those users of an order whose priorities are within a margin of the lowest, and of users whose lines have
+/// changed since. The lowest user is among them until s has decreased so far that another user may have crossed the
+/// margin.
 ///
-/// Of two questions asked in a short time, as those of a simulation are, the second so costs the
-/// evaluation of up to eight lines. The answers are those of the order itself.
-pub(crate) struct Contenders {
+/// Queries in quick succession, as in a simulation, then cost the evaluation of up to eight lines. The results are
+/// those of the order itself.
+pub(crate) struct LowestCandidates {
     order: Box<dyn LineOrder>,
     branches: usize,
     enabled: bool,
-    /// All users' lines: a by branch, then b by branch, as of how many halvings of all slopes.
+    /// All users' lines: a by branch, then b by branch; and the number of halvings of all slopes as of which they are.
     lines: Vec<f64>,
     as_of: Vec<u64>,
     halvings: u64,
-    /// Each user's place among the contenders.
+    /// By user: its index among the candidates.
     place: Vec<u8>,
-    users: [u32; MAX_CONTENDERS],
+    users: [u32; MAX_CANDIDATES],
     count: usize,
-    /// The contenders' lines, a column for each a and b.
-    columns: Vec<[f64; MAX_CONTENDERS]>,
-    /// Whether all users else is known to have been above `floor` at `chosen_at`.
+    /// The candidates' lines, one column for each a and b.
+    columns: Vec<[f64; MAX_CANDIDATES]>,
+    /// Whether all other users were above `floor` at `chosen_at`.
     chosen: bool,
     chosen_at: f64,
     floor: f64,
-    /// No slope of anybody present is larger, or smaller than minus this.
+    /// An upper bound on all slopes' absolute values.
     steepest: f64,
-    /// Above the lowest; adapts itself.
+    /// The margin above the lowest priority; adapts itself.
     margin: f64,
-    /// Questions answered from the present contenders, and questions for which there will be none.
+    /// The queries answered by the current candidates, and the number of next queries without candidates.
     answered: u32,
     rest: u32,
 }
 
-impl Contenders {
-    /// Over an order of users 0 to n - 1, all absent, whose priorities have so many branches. Not
-    /// `enabled`, every question goes to the order: one that counts order changes is to see every
-    /// instant.
-    pub(crate) fn new(n: usize, branches: usize, order: Box<dyn LineOrder>, enabled: bool) -> Contenders {
-        let enabled = enabled && n > MAX_CONTENDERS;
-        Contenders {
+impl LowestCandidates {
+    /// Creates a cache over an order of users 0 to n - 1, all absent, whose priorities have this number of branches. If
+    /// not `enabled`, every query goes to the order; an order that counts order changes has to see every instant.
+    pub(crate) fn new(n: usize, branches: usize, order: Box<dyn LineOrder>, enabled: bool) -> LowestCandidates {
+        let enabled = enabled && n > MAX_CANDIDATES;
+        LowestCandidates {
             order,
             branches,
             enabled,
@@ -65,9 +63,9 @@ impl Contenders {
             as_of: vec![0; if enabled { n } else { 0 }],
             halvings: 0,
             place: vec![ABSENT; if enabled { n } else { 0 }],
-            users: [0; MAX_CONTENDERS],
+            users: [0; MAX_CANDIDATES],
             count: 0,
-            columns: vec![[0.0; MAX_CONTENDERS]; 2 * branches],
+            columns: vec![[0.0; MAX_CANDIDATES]; 2 * branches],
             chosen: false,
             chosen_at: 0.0,
             floor: 0.0,
@@ -97,63 +95,62 @@ impl Contenders {
         self.users[..self.count].iter().for_each(|&user| self.place[user as usize] = ABSENT);
         self.count = 0;
         self.chosen = false;
-        self.columns[..self.branches].fill([f64::INFINITY; MAX_CONTENDERS]);
-        self.columns[self.branches..].fill([0.0; MAX_CONTENDERS]);
+        self.columns[..self.branches].fill([f64::INFINITY; MAX_CANDIDATES]);
+        self.columns[self.branches..].fill([0.0; MAX_CANDIDATES]);
     }
 
     #[inline]
-    fn values(&self, s: f64) -> [f64; MAX_CONTENDERS] {
-        let mut values = [f64::NEG_INFINITY; MAX_CONTENDERS];
+    fn values(&self, s: f64) -> [f64; MAX_CANDIDATES] {
+        let mut values = [f64::NEG_INFINITY; MAX_CANDIDATES];
         let (a, b) = self.columns.split_at(self.branches);
         for (a, b) in a.iter().zip(b) {
-            for i in 0..MAX_CONTENDERS {
+            for i in 0..MAX_CANDIDATES {
                 let line = a[i] + b[i] * s;
-                // Not f64::max, whose care for NaN costs the vector instruction.
+                // Not f64::max, whose handling of NaN prevents vector instructions.
                 values[i] = if line > values[i] { line } else { values[i] };
             }
         }
         values
     }
 
-    /// What rounding may hide of priorities about `floor` and of their fall since then.
+    /// Returns a bound on the rounding error of priorities near `floor` and of their decrease since then.
     #[inline]
-    fn may_be_off(&self) -> f64 {
+    fn rounding_bound(&self) -> f64 {
         16.0 * f64::EPSILON * (self.floor.abs() + self.steepest * self.chosen_at)
     }
 
-    /// Whether these lines were above `floor` at `chosen_at`.
+    /// Returns whether these lines were above `floor` at `chosen_at`.
     #[inline]
     fn was_above(&self, a: &[f64], b: &[f64]) -> bool {
         a.iter().zip(b).any(|(a, b)| a + b * self.chosen_at > self.floor)
     }
 
-    /// Whether the lowest and all near it are among the contenders; then they are put into `near`.
+    /// Puts the lowest user and all near it into `near` if they are among the candidates. Returns whether they are.
     #[inline]
     fn answer(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) -> bool {
         let values = self.values(s);
         let lowest = lowest_of(values);
         let limit = lowest + (lowest.abs() * relative + absolute);
-        // What others were above, less what they may have fallen by since. False too where there are no
-        // contenders left.
-        if limit <= self.floor - self.steepest * (self.chosen_at - s) - self.may_be_off() {
-            // Without a branch for each: nearly always there is one.
-            let mut who = values.iter().enumerate().fold(0u32, |who, (i, v)| who | u32::from(*v <= limit) << i);
-            while who != 0 {
-                near.push(self.users[who.trailing_zeros() as usize]);
-                who &= who - 1;
+        // The bound on all other users, less their maximal decrease since. Also false if no candidates are left.
+        if limit <= self.floor - self.steepest * (self.chosen_at - s) - self.rounding_bound() {
+            // As a bit set, without a branch for each candidate: nearly always there is one.
+            let mut bits = values.iter().enumerate().fold(0u32, |bits, (i, v)| bits | u32::from(*v <= limit) << i);
+            while bits != 0 {
+                near.push(self.users[bits.trailing_zeros() as usize]);
+                bits &= bits - 1;
             }
             return true;
         }
         false
     }
 
-    /// Asks the order, for whoever is within the margin too.
+    /// Queries the order, and chooses the users within the margin as candidates.
     fn choose(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
         self.clear();
         let margin = self.margin;
         self.order.lowest(s, relative, absolute + margin, near);
         if near.len() > MANY {
-            // Where not even a narrow margin parts them they tie.
+            // If not even a narrow margin separates them, they tie.
             (self.margin, self.rest) = if margin > absolute { (0.5 * margin, 1) } else { (margin, REST) };
             self.order.lowest(s, relative, absolute, near);
             return;
@@ -172,16 +169,15 @@ impl Contenders {
     }
 }
 
-/// How many times 1 was halved to give `factor`, a power of two up to 1; more than there are in an
-/// `f64` for 0.
+/// Returns n for `factor` = 2^-n, at most 1; for 0 a number larger than any exponent of an `f64`.
 fn halvings(factor: f64) -> u64 {
     1023u64.saturating_sub(factor.to_bits() >> 52)
 }
 
-/// By halves: that is how vector instructions do it.
+/// Returns the lowest value, by halves, which the compiler turns into vector instructions.
 #[inline]
-fn lowest_of(mut values: [f64; MAX_CONTENDERS]) -> f64 {
-    let mut half = MAX_CONTENDERS / 2;
+fn lowest_of(mut values: [f64; MAX_CANDIDATES]) -> f64 {
+    let mut half = MAX_CANDIDATES / 2;
     while half > 0 {
         for i in 0..half {
             values[i] = if values[i + half] < values[i] { values[i + half] } else { values[i] };
@@ -191,7 +187,7 @@ fn lowest_of(mut values: [f64; MAX_CONTENDERS]) -> f64 {
     values[0]
 }
 
-impl LineOrder for Contenders {
+impl LineOrder for LowestCandidates {
     #[inline]
     fn set(&mut self, user: u32, a: &[f64], b: &[f64]) {
         self.order.set(user, a, b);
@@ -200,7 +196,7 @@ impl LineOrder for Contenders {
         }
         let lines = &mut self.lines[user as usize * 2 * self.branches..][..2 * self.branches];
         for (r, (&a, &b)) in a.iter().zip(b).enumerate() {
-            // Not by a call, which takes longer than so few take.
+            // Not by a call of a copy function, which takes longer for so few values.
             (lines[r], lines[r + self.branches]) = (a, b);
         }
         self.as_of[user as usize] = self.halvings;
@@ -209,9 +205,9 @@ impl LineOrder for Contenders {
             return;
         }
         match self.place[user as usize] {
-            // As if it had been so when they were chosen: it was not near.
+            // Above `floor` also when the candidates were chosen: it is no candidate.
             ABSENT if self.was_above(a, b) => {}
-            ABSENT if self.count == MAX_CONTENDERS => self.chosen = false,
+            ABSENT if self.count == MAX_CANDIDATES => self.chosen = false,
             ABSENT => {
                 self.put(self.count, user);
                 self.count += 1;
@@ -292,8 +288,8 @@ mod tests {
     }
 
     proptest! {
-        /// Against the order without contenders, with more questions than changes. Time passes slowly
-        /// at first, so that contenders stay, and then fast.
+        /// Reference: the order without candidates, with more queries than changes. Time passes slowly at first, so
+        /// that candidates stay, and then fast.
         #[test]
         fn answers_are_those_of_the_order(
             start in prop::collection::vec(any::<[i8; 4]>(), USERS as usize),
@@ -303,24 +299,24 @@ mod tests {
             slow in prop::sample::select(vec![1.0, 1e-3, 1e-6]),
         ) {
             let mut scan = Scan::new(USERS as usize, 2);
-            let mut contenders = Contenders::new(USERS as usize, 2, Box::new(scan.clone()), true);
-            contenders.margin = margin;
+            let mut candidates = LowestCandidates::new(USERS as usize, 2, Box::new(scan.clone()), true);
+            candidates.margin = margin;
             let mut s = 1.0;
             let (mut near, mut expected) = (Vec::new(), Vec::new());
-            let set = |scan: &mut Scan, contenders: &mut Contenders, u: u32, a: [i8; 2], b: [i8; 2]| {
+            let set = |scan: &mut Scan, candidates: &mut LowestCandidates, u: u32, a: [i8; 2], b: [i8; 2]| {
                 let (a, b) = (a.map(f64::from), b.map(f64::from));
                 scan.set(u, &a, &b);
-                contenders.set(u, &a, &b);
+                candidates.set(u, &a, &b);
             };
             for (u, [a, b, c, d]) in start.into_iter().enumerate() {
-                set(&mut scan, &mut contenders, u as u32, [a, b], [c, d]);
+                set(&mut scan, &mut candidates, u as u32, [a, b], [c, d]);
             }
             for (i, op) in ops.into_iter().enumerate() {
                 match op {
-                    Operation::Set(u, a, b) => set(&mut scan, &mut contenders, u, a, b),
+                    Operation::Set(u, a, b) => set(&mut scan, &mut candidates, u, a, b),
                     Operation::Remove(u) => {
                         scan.remove(u);
-                        contenders.remove(u);
+                        candidates.remove(u);
                     }
                     Operation::Advance(k) => {
                         let speed = if i < 200 { slow } else { 1.0 };
@@ -329,12 +325,12 @@ mod tests {
                     Operation::Rebase => {
                         s *= 2.0;
                         scan.rebase(0.5);
-                        contenders.rebase(0.5);
+                        candidates.rebase(0.5);
                     }
                 }
                 for _ in 0..2 {
                     scan.lowest(s, tolerance / 8.0, tolerance, &mut expected);
-                    contenders.lowest(s, tolerance / 8.0, tolerance, &mut near);
+                    candidates.lowest(s, tolerance / 8.0, tolerance, &mut near);
                     near.sort_unstable();
                     expected.sort_unstable();
                     prop_assert_eq!(&near, &expected);
@@ -351,16 +347,16 @@ mod tests {
     }
 
     #[test]
-    fn most_questions_are_answered_by_the_contenders() {
-        let mut contenders = Contenders::new(100, 1, Box::new(Scan::new(100, 1)), true);
-        (0..100).for_each(|u| contenders.set(u, &[f64::from(u) * 1e-3], &[0.1]));
+    fn the_candidates_answer_nearly_all_queries() {
+        let mut candidates = LowestCandidates::new(100, 1, Box::new(Scan::new(100, 1)), true);
+        (0..100).for_each(|u| candidates.set(u, &[f64::from(u) * 1e-3], &[0.1]));
         let (mut near, mut kept) = (Vec::new(), 0);
         for i in 0..1000u32 {
-            contenders.set(i % 7, &[f64::from(i % 7) * 1e-3], &[0.1]);
-            let before = contenders.answered;
-            contenders.lowest(1.0 - 1e-9 * f64::from(i), 0.0, 1e-12, &mut near);
+            candidates.set(i % 7, &[f64::from(i % 7) * 1e-3], &[0.1]);
+            let before = candidates.answered;
+            candidates.lowest(1.0 - 1e-9 * f64::from(i), 0.0, 1e-12, &mut near);
             assert_eq!(near, [0]);
-            kept += u32::from(contenders.answered > before);
+            kept += u32::from(candidates.answered > before);
         }
         assert!(kept > 900, "{kept}");
     }

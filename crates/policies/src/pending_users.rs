@@ -1,21 +1,21 @@
-//! The users who wait, in a row to be looked at one by one.
+//! The users with pending jobs, as a set that can be iterated without gaps.
 
 use evenhand_model::UserId;
 
-/// A set of users whose members stand side by side, in no promised order.
-pub(crate) struct Present {
+/// A set of users, stored without gaps and in no defined order.
+pub(crate) struct PendingUsers {
     users: Vec<UserId>,
-    /// By user: where it stands.
+    /// By user: its index in `users`.
     place: Vec<Option<usize>>,
 }
 
-impl Present {
-    /// Of users 0 to n - 1, none of whom is in.
-    pub(crate) fn new(n: usize) -> Present {
-        Present { users: Vec::new(), place: vec![None; n] }
+impl PendingUsers {
+    /// Creates an empty set of users 0 to n - 1.
+    pub(crate) fn new(n: usize) -> PendingUsers {
+        PendingUsers { users: Vec::new(), place: vec![None; n] }
     }
 
-    /// Puts a user in or takes it out; nothing happens if it is already.
+    /// Adds or removes a user; does nothing if it is already in that state. O(1).
     pub(crate) fn set(&mut self, user: UserId, is_in: bool) {
         match (is_in, self.place[user.index()]) {
             (true, None) => {
@@ -33,12 +33,12 @@ impl Present {
         }
     }
 
-    /// Those who are in.
+    /// Returns the members.
     pub(crate) fn users(&self) -> &[UserId] {
         &self.users
     }
 
-    /// How many there could be.
+    /// Returns the number of all users.
     pub(crate) fn user_count(&self) -> usize {
         self.place.len()
     }
