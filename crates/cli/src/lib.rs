@@ -109,7 +109,7 @@ impl CommandLine {
                 return Failure::input(error).exit_code();
             }
         };
-        // clap exits with status 2 on a wrong command line by itself.
+        // clap exits with status 2 itself if the command line is invalid.
         let cli = arguments::parse(&registry, arguments).unwrap_or_else(|error| error.exit());
         let console = Console::new(&cli.common);
         let result = panic::catch_unwind(AssertUnwindSafe(|| run(cli, &registry, &console)));

@@ -1,4 +1,4 @@
-//! The examples in the documentation do what the documentation says.
+//! Runs the examples of the documentation and compares their output with the documented output.
 //!
 //! Each page with examples, README.md and those below docs/, is a test with the page's path as its name. Every block
 //! marked `console` is run: a line `$ COMMAND` goes to a shell, in a folder that starts as a copy of docs/examples and is
@@ -56,17 +56,17 @@ fn page_prints_what_it_shows(page: &Path, examples: &[Example], files: &Path) ->
     for file in entries(files).into_iter().filter(|path| path.is_file()) {
         fs::copy(&file, folder.path().join(file.file_name().unwrap())).unwrap();
     }
-    let mut wrong = String::new();
+    let mut differences = String::new();
     for example in examples {
         let (status, printed) = shell(&example.command, folder.path());
         if !status || !matches(&example.expected, &printed) {
             let ended = if status { "" } else { " (it failed)" };
-            writeln!(wrong, "{}:{}: $ {}{ended}", page.display(), example.line, example.command).unwrap();
-            writeln!(wrong, "--- documented\n{}", example.expected.join("\n")).unwrap();
-            writeln!(wrong, "--- printed\n{}\n", printed.join("\n")).unwrap();
+            writeln!(differences, "{}:{}: $ {}{ended}", page.display(), example.line, example.command).unwrap();
+            writeln!(differences, "--- documented\n{}", example.expected.join("\n")).unwrap();
+            writeln!(differences, "--- printed\n{}\n", printed.join("\n")).unwrap();
         }
     }
-    if wrong.is_empty() { Ok(()) } else { Err(wrong.into()) }
+    if differences.is_empty() { Ok(()) } else { Err(differences.into()) }
 }
 
 /// The pages of a folder and of the folders in it, by path.

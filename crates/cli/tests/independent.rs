@@ -15,17 +15,17 @@ fn both_programs_start_every_task_at_the_same_nanosecond() {
         eprintln!("skipped: there is no python3");
         return;
     }
-    // As many as are done in half a minute, but not fewer than say something.
+    // As many cases as finish in half a minute, but at least ten.
     let output = Command::new("python3")
         .arg(&script)
         .args([env!("CARGO_BIN_EXE_evenhand"), "--cases", "120", "--seconds", "30", "--threads", "2"])
         .output()
         .unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-    let compared: u32 = said.rsplit_once(" compared").unwrap().0.lines().last().unwrap().parse().unwrap();
-    assert!(compared >= 10, "{said}");
-    eprintln!("{said}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
+    let compared: u32 = printed.rsplit_once(" compared").unwrap().0.lines().last().unwrap().parse().unwrap();
+    assert!(compared >= 10, "{printed}");
+    eprintln!("{printed}");
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn both_programs_divide_alike() {
     }
     let output =
         Command::new("python3").arg(&script).args([env!("CARGO_BIN_EXE_evenhand"), "--cases", "150"]).output().unwrap();
-    let said = String::from_utf8_lossy(&output.stdout);
-    assert!(output.status.success(), "{said}\n{}", String::from_utf8_lossy(&output.stderr));
-    eprintln!("{said}");
+    let printed = String::from_utf8_lossy(&output.stdout);
+    assert!(output.status.success(), "{printed}\n{}", String::from_utf8_lossy(&output.stderr));
+    eprintln!("{printed}");
 }

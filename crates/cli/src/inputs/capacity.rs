@@ -30,11 +30,11 @@ pub(crate) fn parse_capacity(text: &str) -> Result<CapacityArgument, Failure> {
 
 /// Reads the file of a capacity, if it is one.
 pub(crate) fn read_capacity(
-    asked: CapacityArgument,
+    argument: CapacityArgument,
     workload: &Workload,
     console: &Console,
 ) -> Result<CapacityAsked, Failure> {
-    let path = match asked {
+    let path = match argument {
         CapacityArgument::Multiple(text, factor) => return Ok(CapacityAsked::Multiple(text, factor)),
         CapacityArgument::File(path) => path,
     };

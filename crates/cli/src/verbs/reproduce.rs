@@ -90,8 +90,8 @@ fn list(console: &Console) -> Result<(), Failure> {
 }
 
 /// Returns the experiment's name, with the paper as the user typed it: by id (`sadok`) or by number (`001`).
-fn name(experiment: &Experiment, asked: &str) -> String {
-    let paper = asked.split('/').next().unwrap_or_default();
+fn name(experiment: &Experiment, typed: &str) -> String {
+    let paper = typed.split('/').next().unwrap_or_default();
     match PAPERS.iter().find(|(_, number, _)| *number == paper) {
         Some((_, number, _)) => format!("{number}/{}", experiment.figure),
         None => experiment.name(),
@@ -99,8 +99,8 @@ fn name(experiment: &Experiment, asked: &str) -> String {
 }
 
 /// Returns a line for each verdict and note, each after the experiment's name.
-fn lines((experiment, outcome): &ExperimentResult, asked: &str) -> Vec<String> {
-    let name = name(experiment, asked);
+fn lines((experiment, outcome): &ExperimentResult, typed: &str) -> Vec<String> {
+    let name = name(experiment, typed);
     let verdict = |verdict: &Verdict| {
         let word = if verdict.holds { "holds         " } else { "does not hold " };
         format!("{name}  {word} {}: {}", verdict.statement, verdict.measured)
@@ -127,10 +127,10 @@ struct VerdictRecord<'a> {
 }
 
 impl<'a> ExperimentRecord<'a> {
-    fn new((experiment, outcome): &'a ExperimentResult, asked: &str) -> ExperimentRecord<'a> {
+    fn new((experiment, outcome): &'a ExperimentResult, typed: &str) -> ExperimentRecord<'a> {
         let verdict = |v: &'a Verdict| VerdictRecord { statement: &v.statement, measured: &v.measured, holds: v.holds };
         ExperimentRecord {
-            name: name(experiment, asked),
+            name: name(experiment, typed),
             title: experiment.title,
             setting: experiment.setting,
             verdicts: outcome.verdicts.iter().map(verdict).collect(),

@@ -341,7 +341,7 @@ fn cancel(dir: &Path, console: &Console) -> Result<(), Failure> {
 fn lost_lines(lost: &[LostPoint]) -> String {
     let line = |l: &LostPoint| {
         let task = l.task.as_ref().map_or(String::new(), |task| format!("  [task {task}]"));
-        let error = l.message.as_ref().map_or(String::new(), |said| format!("  {}", printable(said)));
+        let error = l.message.as_ref().map_or(String::new(), |error| format!("  {}", printable(error)));
         format!("  point {}: {}{task}{error}", l.point, printable(&l.axes))
     };
     let mut lines: Vec<String> = lost.iter().take(20).map(line).collect();

@@ -1,4 +1,4 @@
-//! `evenhand allocate` as a user meets it.
+//! `evenhand allocate`
 
 use std::fmt::Write as _;
 use std::time::Instant;
@@ -249,7 +249,7 @@ fn an_invalid_command_line_is_rejected() {
 #[test]
 fn invalid_problems_are_reported_with_their_place() {
     let cases: &[(&str, &str, &str)] = &[
-        // What is replaced, by what, what is said.
+        // The text that is replaced, the replacement, and the error.
         ("mem = 18", "mem = -18", "p.toml:3:7: capacity of mem: found \"-18\", expected a number that is not negative"),
         ("mem = 18", "mem = nan", "p.toml:3:7: capacity of mem: found \"nan\", expected a finite number"),
         (

@@ -1,4 +1,4 @@
-//! `evenhand audit` as a user meets it.
+//! `evenhand audit` of allocations and mechanisms
 
 use serde_json::json;
 
@@ -16,7 +16,8 @@ fn tasks(a: &str, b: &str) -> String {
 }
 
 #[track_caller]
-fn complains(output: &ProgramOutput, lines: &[&str]) {
+/// Asserts that the audit has findings, and that these lines are among them.
+fn assert_findings(output: &ProgramOutput, lines: &[&str]) {
     assert_eq!(output.status, 1, "{output:?}");
     for line in lines {
         assert!(output.stdout.lines().any(|l| l == *line), "{line:?} is not in\n{}", output.stdout);
@@ -41,7 +42,7 @@ fn an_allocation_without_findings_has_status_0() {
 fn each_finding_is_a_line_in_the_problems_units() {
     // 10 of 9 CPUs.
     let output = audit(&tasks("1", "3"), &PROPERTIES);
-    complains(
+    assert_findings(
         &output,
         &[
             "feasible: cpu: has 10, due 9; over by 1 cpu",
@@ -52,13 +53,13 @@ fn each_finding_is_a_line_in_the_problems_units() {
     assert!(output.stdout.contains("\nfeasible violated: a resource"), "{}", output.stdout);
     let output = audit(&tasks("1", "1"), &["--property", "pareto"]);
     // 5 CPUs and 13 GB are left: 3.25 tasks (1, 4), or 5/3 (3, 1).
-    complains(&output, &["pareto: A on mem: has 1 tasks, due 4.25; short by 3.25 (3.25 cpu, 13 mem)"]);
-    complains(&output, &["pareto: B on cpu: has 1 tasks, due 2.667; short by 1.667 (5 cpu, 1.667 mem)"]);
+    assert_findings(&output, &["pareto: A on mem: has 1 tasks, due 4.25; short by 3.25 (3.25 cpu, 13 mem)"]);
+    assert_findings(&output, &["pareto: B on cpu: has 1 tasks, due 2.667; short by 1.667 (5 cpu, 1.667 mem)"]);
     // A would rather have 6 CPUs and 6 GB.
     let output = audit(&tasks("1", "6"), &["--property", "envy_free"]);
-    complains(&output, &["envy_free: A against B on mem: has 1 tasks, due 1.5; short by 0.5 (0.5 cpu, 2 mem)"]);
+    assert_findings(&output, &["envy_free: A against B on mem: has 1 tasks, due 1.5; short by 0.5 (0.5 cpu, 2 mem)"]);
     let output = audit(&tasks("-1", "2"), &["--property", "feasible"]);
-    complains(&output, &["feasible: A: has -1 tasks, due 0; short by 1 (1 cpu, 4 mem)"]);
+    assert_findings(&output, &["feasible: A: has -1 tasks, due 0; short by 1 (1 cpu, 4 mem)"]);
 }
 
 #[test]

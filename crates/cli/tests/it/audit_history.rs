@@ -1,11 +1,11 @@
-//! `evenhand audit --history` as a user meets it.
+//! `evenhand audit --history`
 
 use serde_json::Value;
 
 use crate::test_folder::TestFolder;
 
-/// ann fills the two processors and queues more of the same; bob, who comes a second later, waits for both of hers
-/// though nothing of his runs.
+/// ann fills the two processors and queues two more jobs; bob submits a job a second later, which waits for all of hers
+/// although no job of his runs.
 const QUEUE: &str = "\
 ; Version: 2.2
 ; MaxProcs: 2
@@ -54,7 +54,7 @@ fn unknown_policies_and_half_lives_without_a_policy_are_rejected() {
     run(&["--half-life", "8d"]).assert_fails(2, &["--policy"]);
 }
 
-/// Eight processors. chem fills them for two days, and asks for more; physics and bio wait for what is theirs. In the
+/// Eight processors. chem fills them for two days and has more jobs in the queue; physics and bio wait for their shares. In the
 /// week after, bio waits for half a day. Times have no zone; one job never started.
 const ACCOUNTING: &str = "\
 JobID|User|Account|Partition|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqTRES|AllocTRES

@@ -1,24 +1,24 @@
-//! The page about the command line names every verb and every option that the program has, and no others.
+//! The page about the command line documents every verb and every option of the program, and no others.
 
 use std::collections::BTreeMap;
 use std::process::Command;
 
 const PAGE: &str = include_str!("../../../../docs/src/reference/command-line.md");
 
-/// What `evenhand VERB… --help` prints.
+/// Returns the output of `evenhand VERB… --help`.
 fn help(verb: &[String]) -> String {
     let output = Command::new(env!("CARGO_BIN_EXE_evenhand")).args(verb).arg("--help").output().unwrap();
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// The verbs that run something, each with its help: those with verbs of their own are followed.
+/// Returns the verbs that can be run, each with its help, including the verbs of verbs.
 fn verbs() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![Vec::new()];
     while let Some(verb) = open.pop() {
         let text = help(&verb);
         let lines = text.lines().skip_while(|line| *line != "Commands:").skip(1).take_while(|line| !line.is_empty());
-        // A description that goes on in the next line is indented further.
+        // The second line of a description is indented further.
         let names = lines.filter(|line| line.starts_with("  ") && !line.starts_with("   "));
         let below: Vec<&str> = names.filter_map(|line| line.split_whitespace().next()).collect();
         for name in below.iter().filter(|name| **name != "help") {
@@ -32,12 +32,12 @@ fn verbs() -> BTreeMap<String, String> {
     found
 }
 
-/// The sections of the page, by heading.
+/// Returns the sections of the page by heading.
 fn sections() -> BTreeMap<&'static str, &'static str> {
     PAGE.split("\n## ").skip(1).map(|section| section.split_once('\n').unwrap()).collect()
 }
 
-/// The long options in a text, each once.
+/// Returns the long options in a text, each once.
 fn options(text: &str, begins: impl Fn(&str) -> bool) -> Vec<String> {
     let lines = text.lines().filter(|line| begins(line));
     let words = lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "`,=[(|.;".contains(c)));

@@ -17,7 +17,7 @@ use evenhand_study::{
     starts_under,
 };
 
-/// For every key of every policy some lines of its section. A key without an entry fails the test.
+/// For each key of each policy, sample lines of its section. A key without an entry fails the test.
 const SAMPLES: &[(&str, &[&str])] = &[
     ("sdrf.key", &["key = \"per-resource\"", "key = \"sum\"", "key = \"dominant\""]),
     ("sdrf-window.window", &["window = \"20s\""]),
@@ -46,7 +46,7 @@ const SAMPLES: &[(&str, &[&str])] = &[
     ("multifactor.billing", &["weights.fairshare = 100000\nbilling = \"sum\""]),
 ];
 
-/// The policy's section: absent, then with each sample of each key.
+/// Returns the policy's sections: none, then one with each sample of each key.
 fn sections(registration: &Registration) -> Vec<String> {
     let mut sections = vec![String::new()];
     for key in registration.keys() {
@@ -83,7 +83,7 @@ fn workload() -> Workload {
     b.finish().unwrap()
 }
 
-/// ann and bob in art, cid and dan in lab, of which each user is in order of appearance.
+/// Returns accounts art with ann and bob, and lab with cid and dan, in the order of their first tasks.
 fn accounts(workload: &Workload) -> AccountTree {
     let account = |name: &str, shares: u64| Account { name: name.into(), parent: None, shares: Rational::from(shares) };
     let homes = workload.users().iter().map(|user| Some(usize::from(user == "cid" || user == "dan"))).collect();
@@ -95,7 +95,7 @@ fn decay() -> Decay {
     Decay::from_half_life(Span::from_secs(30)).unwrap()
 }
 
-/// Mean wait of each user, of when its tasks started.
+/// Returns each user's mean wait for these start times.
 fn mean_waits(workload: &Workload, starts: &[u64]) -> Vec<f64> {
     let columns = workload.columns();
     let mut sums = vec![(0.0, 0.0); workload.users().len()];
@@ -355,13 +355,13 @@ fn slurm_plan_uses_the_sites_own_weights_unless_settings_override_them() {
     assert_eq!(first(Some(by_partition), "").unwrap(), 2);
     let settings = "[multifactor]\nweights = { age = 1000000, partition = 0 }\nmax_age = \"1h\"\n";
     assert_eq!(first(Some(by_partition), settings).unwrap(), 1, "settings take precedence");
-    let wrong = "PriorityType = priority/multifactor\nPriorityWeightAge = much\n";
-    let error = first(Some(wrong), "").unwrap_err().to_string();
+    let invalid = "PriorityType = priority/multifactor\nPriorityWeightAge = much\n";
+    let error = first(Some(invalid), "").unwrap_err().to_string();
     assert!(error.contains("PriorityWeightAge = \"much\", expected a whole number"), "{error}");
 }
 
-/// No file of a product outside `policies` has the name of a policy as a text. `reproduce` may: its experiments are about
-/// certain policies. Mechanisms, metrics of heaviness and schedulers of processes have names of their own.
+/// No source file outside `policies` contains a policy's name as a string. `reproduce` may, because its experiments are
+/// about certain policies. Mechanisms, metrics of heaviness and schedulers of processes have names of their own.
 #[test]
 fn no_crate_but_policies_contains_a_policys_name() {
     let crates = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap();

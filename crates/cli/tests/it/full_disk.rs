@@ -1,4 +1,4 @@
-//! A disk that is full.
+//! Writing to a full disk or a full output.
 
 #![cfg(unix)]
 
@@ -6,10 +6,10 @@ use std::process::Command;
 
 use crate::test_folder::{ProgramOutput, TestFolder};
 
-/// Runs with files limited to `kilobytes`: where writing more fails, as on a full disk.
+/// Runs the program with files limited to `kilobytes`; writing more fails, as on a full disk.
 fn run_limited(folder: &TestFolder, kilobytes: u32, args: &[&str]) -> ProgramOutput {
     let mut command = Command::new("bash");
-    // The limit is in blocks of 1,024 bytes; the signal that comes with it is ignored, so that the
+    // The limit is in blocks of 1,024 bytes; the signal XFSZ is ignored, so that the
     // write itself fails.
     let script = format!("trap '' XFSZ; ulimit -f {kilobytes}; exec \"$0\" \"$@\"");
     command.args(["-c", &script, env!("CARGO_BIN_EXE_evenhand")]).args(args);
@@ -40,7 +40,7 @@ fn a_failed_write_leaves_no_partial_file() {
         assert!(!folder.path("out/summary.json").exists(), "no summary of a study that failed");
         assert!(!folder.path("out/index.html").exists(), "no report of a study that failed");
     }
-    // With room again the same command finishes.
+    // Without the limit, the same command finishes.
     folder.run(&["study", "w.parquet", "--out", "out", "--policy", "fifo", "--capacity", "0.5"]).assert_succeeds();
     assert!(folder.path("out/index.html").exists());
 }

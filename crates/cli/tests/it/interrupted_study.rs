@@ -1,4 +1,4 @@
-//! Ctrl-C in the middle.
+//! Ctrl-C during a study.
 
 #![cfg(unix)]
 

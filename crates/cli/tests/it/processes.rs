@@ -1,4 +1,4 @@
-//! `evenhand processes` and the experiments of paper 000.
+//! `evenhand processes`, and experiments of Zeldes & Feitelson (2013)
 
 use crate::test_folder::TestFolder;
 

@@ -17,7 +17,7 @@ fn modified(folder: &TestFolder, name: &str) -> SystemTime {
     std::fs::metadata(folder.path(name)).unwrap().modified().unwrap()
 }
 
-/// A workload in which somebody waits.
+/// Returns a folder with a workload in which users wait.
 fn generated() -> TestFolder {
     let folder = TestFolder::new();
     folder.run(&["workload", "generate", "--tasks", "5000", "--users", "12", "-o", "w.parquet"]).assert_succeeds();

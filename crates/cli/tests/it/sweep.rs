@@ -35,7 +35,7 @@ fn a_sweep_writes_a_row_per_point_and_json_has_the_same_numbers() {
     assert!(csv.contains("\n4,w.csv,,equal,finished,false,2,drf,,,,,"), "{csv}");
     assert!(folder.read("out/index.html").contains("<svg"));
     assert!(!csv.contains("elapsed") && !folder.read("out/sweep.json").contains("elapsed"));
-    // A study says the same of the same runs.
+    // A study of the same runs gives the same numbers.
     let study =
         ["study", "w.csv", "--policy", "fifo,drf,sdrf", "--capacity", "1.2,2", "--out", "s", "--format", "json"];
     let study = folder.run(&study).assert_succeeds().json();

@@ -35,7 +35,7 @@ pub(super) fn run(
 ) -> Result<Outcome, Failure> {
     // Reading a trace may take minutes, so the options are checked first.
     let properties = properties(names)?;
-    let asked = args.capacity.as_deref().map(parse_capacity).transpose()?;
+    let capacity = args.capacity.as_deref().map(parse_capacity).transpose()?;
     let since = args.since.as_deref().map(|text| span("--since", text)).transpose()?;
     let until = args.until.as_deref().map(|text| span("--until", text)).transpose()?;
     if since.unwrap_or(Span::ZERO) >= until.unwrap_or(Span::MAX) {
@@ -53,8 +53,8 @@ pub(super) fn run(
         None => read_weights_or_equal(args.weights.as_deref(), &workload, console)?,
     };
     let history = History::original(&workload).map_err(|e| audit_failure(path, &e))?;
-    let asked = asked.map(|asked| read_capacity(asked, &workload, console)).transpose()?;
-    let (pool, pool_is) = pool(asked, &history)?;
+    let capacity = capacity.map(|capacity| read_capacity(capacity, &workload, console)).transpose()?;
+    let (pool, pool_is) = pool(capacity, &history)?;
     let first = workload.columns().submit.first().copied().unwrap_or_default();
     let window =
         Window { from: since.map_or(Time::ZERO, |s| first + s), until: until.map_or(Time::MAX, |span| first + span) };
@@ -108,9 +108,9 @@ fn audit_failure(path: &Path, error: &AuditError) -> Failure {
 }
 
 /// Returns the capacity, and a description of it.
-fn pool(asked: Option<CapacityAsked>, history: &History<'_>) -> Result<(Capacity, String), Failure> {
+fn pool(capacity: Option<CapacityAsked>, history: &History<'_>) -> Result<(Capacity, String), Failure> {
     let workload = history.workload();
-    let (pool, pool_is) = match asked {
+    let (pool, pool_is) = match capacity {
         None => (history.peak_capacity(), "the peak use".into()),
         Some(CapacityAsked::Multiple(name, factor)) => {
             (Capacity::multiple(workload.resources(), &mean_use(workload), &factor), format!("{name} R"))

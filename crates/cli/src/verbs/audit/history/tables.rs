@@ -39,7 +39,7 @@ impl AuditRecord<'_> {
         parts.push(self.verdicts());
         if self.properties.iter().any(|p| p.property == Property::Feasible.name() && !p.holds) {
             parts.push(
-                "Users held more than the capacity: the capacity or the trace is wrong, and so is this audit.".into(),
+                "Users held more than the capacity: either the capacity or the trace is incorrect, so the other findings are not reliable.".into(),
             );
         }
         if !self.policies.is_empty() {
