@@ -10,13 +10,13 @@ use evenhand_protocol::transport::Peers;
 use thiserror::Error;
 
 use crate::admitted_workloads::{AdmittedWorkload, AdmittedWorkloads, MachineAccess, warn};
-use crate::compute_targets::{MemoryClaim, linear_targets, protected_memory, weight_targets};
 use crate::configuration::{ControlSection, Law};
 use crate::discovery::Discovery;
 use crate::fairness_round::{FairnessRound, RoundSettings};
 use crate::journal::{Entry, Journal, JournalError};
 use crate::load_tracker::{Load, LoadTracker};
 use crate::status::TotalStatus;
+use crate::weights_to_targets::{MemoryClaim, linear_targets, protected_memory, weight_targets};
 
 /// Returns the identity of the group that now has a path; `None` if there is none.
 pub type Identity = Box<dyn Fn(&str) -> Option<u64> + Send>;

@@ -14,7 +14,7 @@ use std::time::Duration;
 /// The timeout for reading and writing.
 const TIMEOUT: Duration = Duration::from_secs(5);
 
-/// ControlSocket requests until it is dropped.
+/// Serves requests until it is dropped.
 #[derive(Debug)]
 pub struct ControlSocket {
     path: PathBuf,

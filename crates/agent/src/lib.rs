@@ -31,7 +31,6 @@ mod admitted_workloads;
 mod agent;
 mod assemble;
 mod build_status;
-mod compute_targets;
 mod configuration;
 mod control_socket;
 pub mod discovery;
@@ -40,6 +39,7 @@ mod journal;
 mod load_tracker;
 mod node_supply;
 mod status;
+mod weights_to_targets;
 
 pub use agent::{Agent, AgentError, AgentParts, Identity, Released, Update, digest};
 pub use assemble::{AssembleError, Assembly, assemble, diagnose};

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 
 use evenhand_model::{Capacity, Rational, Span, Time, UserId, Weights};
 
+use crate::compare_with_entitlement::ExactEntitlements;
+use crate::condition_intervals::IntervalStatistics;
 use crate::envy_tracker::EnvyTracker;
-use crate::exact_entitlements::ExactEntitlements;
-use crate::interval_statistics::IntervalStatistics;
 use crate::property_tracker::{PropertyTracker, UserViolations};
 use crate::{AuditError, History, Property};
 

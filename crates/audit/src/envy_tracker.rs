@@ -5,9 +5,9 @@
 
 use std::collections::HashMap;
 
-use crate::exact_entitlements::ExactEntitlements;
+use crate::compare_with_entitlement::ExactEntitlements;
+use crate::condition_intervals::IntervalStatistics;
 use crate::history_state::HistoryState;
-use crate::interval_statistics::IntervalStatistics;
 
 /// The intervals of envy of all pairs of users so far.
 #[derive(Debug)]

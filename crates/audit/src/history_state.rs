@@ -1,8 +1,8 @@
 //! The state of a history at one instant: what users hold and wait for, updated from event to event.
 
 use crate::History;
+use crate::compare_with_entitlement::ExactEntitlements;
 use crate::events::{Event, Events};
-use crate::exact_entitlements::ExactEntitlements;
 use crate::history::NO_ROW;
 use crate::user_set::UserSet;
 

@@ -32,13 +32,13 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod audit_properties;
+mod compare_with_entitlement;
+mod condition_intervals;
 mod entitlements;
 mod envy_tracker;
 mod events;
-mod exact_entitlements;
 mod history;
 mod history_state;
-mod interval_statistics;
 mod property;
 mod property_tracker;
 mod user_set;

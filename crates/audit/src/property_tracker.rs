@@ -5,10 +5,10 @@
 //! sum of active weights at which the user is still entitled to it, compared with the current sum.
 
 use crate::History;
+use crate::compare_with_entitlement::ExactEntitlements;
+use crate::condition_intervals::IntervalStatistics;
 use crate::envy_tracker::EnvyTracker;
-use crate::exact_entitlements::ExactEntitlements;
 use crate::history_state::HistoryState;
-use crate::interval_statistics::IntervalStatistics;
 
 /// The violations of one user.
 #[derive(Clone, Debug, Default)]

@@ -1,7 +1,7 @@
 //! Reads the configuration of the agent from a TOML file.
 
-mod control;
 mod fields;
+mod heaviness_and_control_law;
 mod node;
 mod peers;
 
@@ -14,7 +14,7 @@ use evenhand_enforcers::cgroups::{Hierarchies, ProtectedCgroups};
 
 use crate::discovery::Discovery;
 
-pub use self::control::{ControlSection, HeavinessSection, Law};
+pub use self::heaviness_and_control_law::{ControlSection, HeavinessSection, Law};
 pub use self::node::{NodeSection, Speed};
 pub use self::peers::{NetworkSection, PeersSection};
 
