@@ -13,7 +13,7 @@ use crate::{Allocation, MechanismOptions, Number, Problem};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asset;
 
-mechanism!(Asset, "asset", "raise every user's sum of resource shares in proportion to its weight until none can rise");
+mechanism!(Asset, "asset", "raise all sums of shares in proportion to weights until none can rise");
 
 impl Asset {
     pub(crate) fn solve<N: Number>(

@@ -23,7 +23,7 @@ use crate::{Allocation, MechanismError, MechanismOptions, Number, Problem};
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Drf;
 
-mechanism!(Drf, "drf", "raise every user's dominant share in proportion to its weight until none can rise");
+mechanism!(Drf, "drf", "raise all dominant shares in proportion to weights until none can rise");
 
 impl Drf {
     pub(crate) fn solve<N: Number>(

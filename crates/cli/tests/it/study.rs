@@ -29,7 +29,7 @@ fn generated() -> TestFolder {
 fn a_study_without_arguments_generates_a_workload_and_writes_a_report() {
     let folder = TestFolder::new();
     let output = folder.run(&["study"]).assert_succeeds();
-    assert!(output.stderr.contains("No workload named"), "{}", output.stderr);
+    assert!(output.stderr.contains("No workload given"), "{}", output.stderr);
     for word in ["fifo", "drf", "sdrf", "0.5", "0.75", "1.0", "evenhand-study/index.html"] {
         assert!(output.stdout.contains(word), "{word} is not in: {}", output.stdout);
     }
