@@ -312,7 +312,7 @@ impl<'a> Accounting<'a> {
     fn update_balance(&mut self, party: usize, r: usize) {
         let own = self.amounts[party * self.width + r];
         let format = self.resources[r].format;
-        let held = format.from_steps(own.held);
+        let held = format.convert_steps(own.held);
         let below = own.entitled.saturating_sub(held);
         // A demand that does not fit u64 exceeds any distance from the entitlement.
         let unmet = format.checked_from_steps(own.waiting).map_or(below, |demand| below.min(demand));

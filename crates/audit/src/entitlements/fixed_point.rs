@@ -20,7 +20,7 @@ impl FixedPoint {
     }
 
     /// Converts steps that fit the format.
-    pub(super) fn from_steps(self, steps: u64) -> u64 {
+    pub(super) fn convert_steps(self, steps: u64) -> u64 {
         steps << self.fraction_bits
     }
 
