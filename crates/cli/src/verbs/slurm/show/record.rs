@@ -200,6 +200,7 @@ pub(super) struct JobRecord {
     pub(super) id: u64,
     pub(super) array: Option<u64>,
     pub(super) tasks: u64,
+    #[serde(rename = "at_a_time")]
     pub(super) max_running: Option<u64>,
     pub(super) heterogeneous: Option<u64>,
     pub(super) user: String,
