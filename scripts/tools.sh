@@ -54,9 +54,10 @@ chromium_path() {
 # A virtual environment with evalys; made anew when the list of packages changes.
 need_evalys() {
     local wanted=scripts/python-requirements.txt
-    cmp -s "$wanted" .venv/requirements.txt && return 0
+    [ -x .venv/bin/python ] && cmp -s "$wanted" .venv/requirements.txt && return 0
     rm -rf .venv
-    python3 -m venv .venv || return 1
+    # By the whole PATH: the environment links to the interpreter that makes it, and a step's own PATH is gone after the run.
+    PATH=$PROGRAMS_SEARCH python3 -m venv .venv || return 1
     PATH=$PROGRAMS_SEARCH .venv/bin/pip install --quiet --disable-pip-version-check -r "$wanted" || return 1
     cp "$wanted" .venv/requirements.txt
 }
