@@ -124,7 +124,7 @@ pub fn check_slurm(data: &[u8]) {
         Err(error) => place(error),
     }
     match Accounts::parse(text) {
-        Ok(accounts) => drop(accounts.leaves().expect("associations make a tree")),
+        Ok(accounts) => drop(accounts.association_tree().expect("associations make a tree")),
         Err(error) => place(error),
     }
     let _ = ShareTable::parse(text).map_err(place);
