@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Starts a private Slurm cluster on this machine, without systemd, as whoever calls: root or an ordinary user.
+# Starts a private Slurm cluster on this machine, without systemd, as the calling user: root or an ordinary user.
 #   scripts/slurm-up.sh DIR     prints a line to evaluate: export SLURM_CONF=…
 # All of it lives below DIR (keys, state, logs, sockets), on ports that are free. scripts/slurm-down.sh DIR stops it.
 # Environment:

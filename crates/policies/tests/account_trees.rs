@@ -44,7 +44,7 @@ fn close(found: &[f64], expected: &[f64]) {
     assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{found:?} is not {expected:?}");
 }
 
-/// K5, and continuous time: charged exactly while it runs, whoever asks in between.
+/// K5, and continuous time: charged exactly while a job runs, however often priorities are read in between.
 #[test]
 fn usage_in_parts_is_as_in_one() {
     let t = tree(&[], &[(None, 1), (None, 1)]);

@@ -64,7 +64,7 @@ fn no_resource_idles_while_a_request_waits_and_no_time_is_used_twice() {
                     assert!(mine.windows(2).all(|w| w[0].to <= w[1].from), "{} {seed}", scheduler.name);
                 }
             }
-            // Whoever waits, the resource is busy from the first instant of the wait to the last.
+            // While any process waits, the resource is busy from the first instant of the wait to the last.
             for (service, since) in services.iter().zip(waits(&scenario, &services)) {
                 let others =
                     services.iter().filter(|s| s.resource == service.resource && s.to > since && s.from < service.from);

@@ -135,7 +135,7 @@ pub struct TimelineOptions {
     /// 2015) nor, unless the sharing incentive is given up, than it brought. By default every interval is divided
     /// independently.
     pub irrevocable: bool,
-    /// Second at which to stop, whoever is present.
+    /// Second at which to stop, even if users are present.
     pub until: Option<Rational>,
     /// Allowed error of commitments (shares of capacity) and of work done (relative) per time constant of integration.
     pub tolerance: f64,

@@ -306,7 +306,7 @@ impl<'a> Engine<'a> {
         let mut highest = 0;
         while self.turn_to_class(highest, policy) {
             let Some(user) = policy.next(now) else {
-                // Whoever waits in this class is set aside: the next lower one has its turn.
+                // All users pending in this class are set aside: the next lower class has its turn.
                 highest = self.class + 1;
                 continue;
             };
