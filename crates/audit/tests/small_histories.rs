@@ -130,7 +130,7 @@ fn an_interrupted_complaint_has_two_intervals() {
     let found = lines(&audit(&w, &Weights::equal(3)));
     let of_b = |name| *found.iter().find(|l| l.0 == name && l.1 == Some(1)).unwrap();
     assert_eq!(of_b("no_justified_complaint"), ("no_justified_complaint", Some(1), None, Some(0), 20, 2, 0, Some(10)));
-    // EnvyTracker does not ask who else is there.
+    // Envy does not depend on which other users are present.
     assert_eq!(of_b("envy_free"), ("envy_free", Some(1), Some(0), None, 30, 1, 0, None));
     // c's task of zero duration waited 10 s like any other, but never held anything.
     assert_eq!(

@@ -39,7 +39,7 @@ pub struct StartedJob {
 }
 
 impl StartedJob {
-    /// Reranks a job that has been running since time 0.
+    /// Creates a job that has been running since time 0.
     pub fn new(user: UserId, demand: Vec<Amount>) -> StartedJob {
         StartedJob { job: PendingJob::new(user, demand), started: Time::ZERO, ended: None }
     }
@@ -67,7 +67,7 @@ pub struct PendingJob {
 }
 
 impl PendingJob {
-    /// Reranks one task of one chunk in no queue, at rate 1.
+    /// Creates one task of one chunk in no queue, at rate 1.
     pub fn new(user: UserId, demand: Vec<Amount>) -> PendingJob {
         PendingJob {
             user,
@@ -107,7 +107,7 @@ pub struct Rank {
 /// The largest number of tasks of one array that are chosen; what follows them would not start soon.
 const MAX_TASKS: u64 = 10_000;
 
-/// Reranks the first `depth` ranks of the order in which `policy`, which must be newly built, would start `pending` at
+/// Returns the first `depth` ranks of the order in which `policy`, which must be newly built, would start `pending` at
 /// `now`. The jobs of one user start in the order given. An array has the rank of its first task.
 ///
 /// A start after `now` counts from `now` on; a job that took no time does not count.

@@ -92,7 +92,7 @@ fn speed(settings: &Settings) -> Check {
 fn cgroup_version(hierarchies: &Hierarchies) -> Check {
     check("groups", match &hierarchies.unified {
         Some(path) => Ok(format!("Packets are classified by the sender's cgroup v2 at {}.", path.display())),
-        None => Err("Resource groups of version 2 are not mounted: only workloads with a network device of their own can be classified.".into()),
+        None => Err("Control groups of version 2 are not mounted: only workloads with a network device of their own can be classified.".into()),
     })
 }
 
