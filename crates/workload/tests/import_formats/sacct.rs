@@ -1,0 +1,113 @@
+//! Slurm's accounting, as sacct prints it.
+
+use super::*;
+
+const SACCT: &str = "\
+JobID|User|Account|Partition|QOS|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqTRES|AllocTRES
+12|ann|phys|cpu|normal|COMPLETED|1970-01-01T00:00:10|1970-01-01T00:00:20|1970-01-01T00:01:20|60|30|cpu=1,mem=1G|billing=4,cpu=4,mem=2G,node=1
+12.batch||phys|||COMPLETED|1970-01-01T00:00:20|1970-01-01T00:00:20|1970-01-01T00:01:20|60|||cpu=4,mem=2G,node=1
+13_4|bob|bio|gpu|normal|CANCELLED by 7|1970-01-01T00:00:11|1970-01-01T00:00:21|1970-01-01T00:00:31|10|UNLIMITED|cpu=2|cpu=2,gres/gpu:a100=1,gres/gpu=1,mem=125000M
+13_[5-10%2]|bob|bio|gpu|normal|PENDING|1970-01-01T00:00:11|Unknown|Unknown|0|30|cpu=2,mem=1G|
+14+0||bio|cpu|normal|TIMEOUT|1970-01-01T00:00:12|1970-01-01T00:00:22|1970-01-01T00:00:32|10|Partition_Limit|cpu=3|cpu=3,node=1
+15|bob|bio|cpu|normal|RUNNING|1970-01-01T00:00:12|1970-01-01T00:00:22|Unknown|10|30|cpu=3|cpu=3,node=1
+16|bob|bio|cpu|normal|CANCELLED by 7|1970-01-01T00:00:12|1970-01-01T00:00:22|1970-01-01T00:00:22|0|30|cpu=3,mem=1G|
+17|bob|bio|cpu|normal|FAILED|1970-01-01T00:00:12|1970-01-01T00:00:22|1970-01-01T00:00:22|0|30|mem=1G|mem=1G
+";
+
+#[test]
+fn slurm_accounting() {
+    let expected = [
+        "10 20 60 1800 ann phys cpu cpu=4 mem=2147483648 gpu=0",
+        "11 21 10 - bob bio gpu cpu=2 mem=131072000000 gpu=1",
+        "12 22 10 - unknown bio cpu cpu=3 mem=0 gpu=0",
+    ];
+    let found = read(Format::Auto, SACCT);
+    assert_eq!(rows(&found), expected);
+    let reasons =
+        [("job steps, which sacct -X omits", 1), ("never started", 2), ("still running", 1), ("no number of CPUs", 1)];
+    assert_eq!(dropped(&found), reasons);
+    assert_eq!(found.workload.resources()[1].unit, "B");
+    let assumed = found.summary.assumptions.join(" ");
+    assert!(assumed.contains("taken as UTC") && assumed.contains("1 job has no user"), "{assumed}");
+    // Another delimiter, a trailing one (-p), a repeated header, other platforms' line ends.
+    let twice = format!("\u{feff}{SACCT}{}", SACCT.lines().next().unwrap());
+    for text in [
+        SACCT.replace('|', "☃"),
+        SACCT.replace('|', "\t"),
+        SACCT.replace('\n', "|\n"),
+        twice,
+        SACCT.replace('\n', "\r\n"),
+    ] {
+        assert_eq!(read(Format::Auto, &text), found, "{text}");
+    }
+}
+
+#[test]
+fn slurm_accounting_with_other_columns() {
+    let text = "\
+JobIDRaw|User|NCPUS|NNodes|ReqMem|Submit|Start|Elapsed|Timelimit
+1|ann|4|2|100Mc|1970-01-01T00:00:10|1970-01-01T00:00:20|1-00:00:01.5|2-00:00:00
+2|ann|4|2|1Gn|1970-01-01T00:00:10|1970-01-01T00:00:20|01:30|Partition_Limit
+3|ann|4|2|1.50G|1970-01-01T00:00:10|1970-01-01T00:00:20|00:00:05|UNLIMITED
+";
+    let expected = [
+        "10 20 86401.5 172800 ann - - cpu=4 mem=419430400",
+        "10 20 90 - ann - - cpu=4 mem=2147483648",
+        "10 20 5 - ann - - cpu=4 mem=1610612736",
+    ];
+    let found = read(Format::Sacct, text);
+    assert_eq!(rows(&found), expected);
+    let assumed = found.summary.assumptions.join(" ");
+    assert!(assumed.contains("3 jobs have neither an end nor a state") && assumed.contains("ReqMem"), "{assumed}");
+    // Without any memory or GPU, cpu is the only resource; the length is end minus start.
+    let text =
+        "JobID|User|AllocCPUS|Submit|Start|End\n1|a|2|1970-01-01T00:00:10|1970-01-01T00:00:20|1970-01-01T00:00:50\n";
+    let found = read(Format::Sacct, text);
+    assert_eq!(rows(&found), ["10 20 30 - a - - cpu=2"]);
+}
+
+#[test]
+fn errors_in_slurm_accounting_name_the_place() {
+    for (from, to, message) in [
+        (
+            "JobID|User|",
+            "JobID|Login|",
+            "trace: found a header without User, expected the columns that define a task; produce it with: sacct -X -P --noconvert",
+        ),
+        ("JobID|User|Account", "12|ann|phys", "trace: found a header without JobID, User"),
+        (
+            "JobID|User|Account|",
+            "JobID           User    Account ",
+            "trace: found a header \"JobID           User    Account Partitio…\" that is padded with spaces",
+        ),
+        ("|cpu=1,mem=1G|", "|", "trace:2:129: found 12 columns, expected 13 columns, as the header has; omit"),
+        (
+            "00:00:20|1970",
+            "00:00:20|197O",
+            "trace:2:74: found \"197O-01-01T00:01:20\", expected a time such as 2023-08-31T12:29:47",
+        ),
+        ("|60|30|", "|-60|30|", "trace:2:94: found \"-60\", expected an elapsed time"),
+        ("|60|30|", "|60|soon|", "trace:2:97: found \"soon\", expected a time limit"),
+        ("mem=2G", "mem=2X", "trace:2:129: found \"mem=2X\", expected TRES such as cpu=8"),
+        ("mem=2G", "mem=2000000P", "trace:2:113: found an amount of"),
+    ] {
+        assert!(SACCT.contains(from), "{from}");
+        let found = refused(&options(Format::Sacct), SACCT.replacen(from, to, 1));
+        assert!(found.starts_with(message), "{found}\n{message}");
+    }
+    let found = refused(
+        &options(Format::Sacct),
+        SACCT
+            .replace("ann", "a\u{80}n")
+            .replace('\u{80}', "\u{7f}")
+            .into_bytes()
+            .iter()
+            .map(|&b| if b == 0x7f { 0xff } else { b })
+            .collect::<Vec<u8>>(),
+    );
+    assert!(found.starts_with("trace:2:5: found \"a\\xffn\", expected a user's name in UTF-8"), "{found}");
+    let earlier =
+        "JobID|User|NCPUS|Submit|Start|End\n1|a|2|1970-01-01T00:00:10|1970-01-01T00:00:20|1970-01-01T00:00:10\n";
+    let found = refused(&options(Format::Sacct), earlier);
+    assert!(found.starts_with("trace:2:47: found an end 10 s before the start"), "{found}");
+}

@@ -1,0 +1,119 @@
+//! The Standard Workload Format.
+
+use super::*;
+
+pub(crate) const LOG: &str = "\
+; Version: 2.2
+; MaxProcs: 64
+; Note: first line
+;       second line
+; UnixStartTime: 1000
+    1   10    5  100    4 99.5   -1    8   200   -1  1   7   3  -1  2 -1 -1 -1
+    2   20   -1   50   -1   -1   -1    8    -1   -1  1  -1  -1  -1 -1  6 -1 -1
+    3   30    0   -1    4   -1   -1    8    -1   -1  0   7   3  -1  2 -1 -1 -1
+    4   40    0   10   -1   -1   -1   -1    -1   -1  0   7   3  -1  2 -1 -1 -1
+    5   50    0    0    1   -1   -1   -1    -1   -1  5   7   3  -1  2 -1 -1 -1
+";
+
+#[test]
+fn a_standard_workload_log() {
+    let found = read(Format::Auto, LOG);
+    assert_eq!(rows(&found), ["10 15 100 200 7 3 2 cpu=4", "20 - 50 - unknown - 6 cpu=8", "50 50 0 - 7 3 2 cpu=1"]);
+    assert_eq!(dropped(&found), [("unknown run time", 1), ("unknown number of processors", 1)]);
+    let header: Vec<(&str, &str)> = found.workload.header().iter().map(|(k, v)| (k.as_str(), v.as_str())).collect();
+    let note = ("Note", "first line second line");
+    assert_eq!(header, [("Version", "2.2"), ("MaxProcs", "64"), note, ("UnixStartTime", "1000")]);
+    assert_eq!(found.workload.resources()[0].unit, "processors");
+    let summary = found.summary.to_string();
+    assert!(
+        summary
+            .starts_with("Read 5 rows of swf from 1 file; kept 3 tasks. Dropped: unknown run time (1); unknown number"),
+        "{summary}"
+    );
+    assert!(summary.contains("1 job has no queue"), "{summary}");
+}
+
+#[test]
+fn memory_of_a_standard_workload_log() {
+    let log = "\
+1 0 0 9 4 -1 10.5 -1 -1 2000 1 1 1 1 1 1 -1 -1
+2 0 0 9 4 -1 10.5 -1 -1 -1 1 1 1 1 1 1 -1 -1
+3 0 0 9 4 -1 -1 -1 -1 0 1 1 1 1 1 1 -1 -1
+";
+    let memory = |log: &str, unit, per, relaxed| {
+        let options = ImportOptions { swf_memory_unit: unit, swf_memory_per: per, relaxed, ..options(Format::Swf) };
+        let found = import(&bytes(log), &options).unwrap();
+        assert_eq!(found.workload.resources()[1].unit, unit.name());
+        let sentence = found.summary.assumptions.iter().find(|a| a.starts_with("Memory")).unwrap();
+        assert!(sentence.contains(&format!("in {unit} per {per}")), "{sentence}");
+        rows(&found).iter().map(|r| r.split("mem=").nth(1).unwrap().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(memory(log, MemoryUnit::KB, MemoryPer::Processor, false), ["8000", "42", "0"]);
+    assert_eq!(memory(log, MemoryUnit::MB, MemoryPer::Job, false), ["2000", "10.5", "0"]);
+    assert_eq!(memory(log, MemoryUnit::B, MemoryPer::Node, false), ["2000", "10.5", "0"]);
+    for (nodes, total) in
+        [("2:ppn=8", "4000"), ("3", "6000"), ("host1.cz:ppn=12:brno", "2000"), ("2:ppn=8+host1", "6000")]
+    {
+        let extra = format!("1 0 0 9 16 -1 1024 -1 -1 2000 1 1 1 1 1 1 -1 -1 {{5,6}} q_2w {nodes}\n");
+        assert_eq!(memory(&extra, MemoryUnit::B, MemoryPer::Node, true), [total]);
+    }
+}
+
+#[test]
+fn a_log_that_deviates_from_the_standard_needs_relaxed() {
+    let tail = "-1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1";
+    for (log, found, row) in [
+        (format!("1 0.25 0 9 4 {tail}\n"), "trace:1:3: found \"0.25\"", "0.25 0.25 9 - 1 1 1 cpu=4"),
+        (format!("1 0 0 9.000000001 4 {tail}\n"), "trace:1:7: found \"9.000000001\"", "0 0 9.000000001 - 1 1 1 cpu=4"),
+        (format!("1 0 0 9 4 {tail} 0.97\n"), "trace:1:43: found 19 columns", "0 0 9 - 1 1 1 cpu=4"),
+        (format!("2 5 0 9 4 {tail}\n1 0 0 9 4 {tail}\n"), "trace:2:1: found job 1 after job 2", "0 0 9 - 1 1 1 cpu=4"),
+        (format!("1 0 -7 9 4 {tail}\n"), "trace:1:5: found \"-7\"", "0 - 9 - 1 1 1 cpu=4"),
+        (
+            "1 0 0 9 4 -1 -1 4 -1 -1 1 1.9 1 1 1 1 -1 -1\n".to_string(),
+            "trace:1:27: found \"1.9\"",
+            "0 0 9 - 1 1 1 cpu=4",
+        ),
+    ] {
+        let strict = refused(&options(Format::Swf), log.clone());
+        assert!(strict.starts_with(found) && strict.ends_with("pass --relaxed to accept"), "{strict}");
+        let relaxed = ImportOptions { relaxed: true, ..options(Format::Swf) };
+        let relaxed_import = import(&bytes(log.clone()), &relaxed).unwrap();
+        assert_eq!(rows(&relaxed_import)[0], row, "{log}");
+        assert_eq!(relaxed_import.summary.assumptions.len(), 3, "{:?}", relaxed_import.summary.assumptions);
+    }
+}
+
+#[test]
+fn a_malformed_log_names_the_place_and_the_remedy() {
+    let relaxed = ImportOptions { relaxed: true, ..options(Format::Swf) };
+    for (log, message) in [
+        (
+            "1 2 3\n",
+            "trace:1:6: found 3 columns, expected 18 columns of the Standard Workload Format; correct the row, or pass --lenient to skip such rows",
+        ),
+        (
+            "; c\n1 x 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18\n",
+            "trace:2:3: found \"x\", expected the submit time (field 2): a whole number, or -1 for unknown; correct",
+        ),
+        (
+            "1 0 0 99999999999 1 -1 -1 1 1 1 1 1 1 1 1 1 1 1\n",
+            "trace:1:7: found 99999999999 s, expected a time below 146 years",
+        ),
+        (
+            "1 0 0 99999999999999999999999999999999999999 1 -1 -1 1 1 1 1 1 1 1 1 1 1 1\n",
+            "trace:1:7: found \"99999999999999",
+        ),
+        (
+            "1 0 0 1 4 -1 -1 1 1 900000000000000000 1 1 1 1 1 1 1 1\n",
+            "trace:1:21: found \"900000000000000000\", expected less than 10^18 in total",
+        ),
+        ("1 0 0 1 4 - -1 1 1 9 1 1 1 1 1 1 1 1\n", "trace:1:11: found \"-\", expected the mean CPU time"),
+        ("1 0 0 1 4 \u{e9} -1 1 1 9 1 1 1 1 1 1 1 1\n", "trace:1:11: found \"\\xc3\\xa9\""),
+    ] {
+        let found = refused(&relaxed, log);
+        assert!(found.starts_with(message), "{found}\n{message}");
+    }
+    let nodes = ImportOptions { swf_memory_per: MemoryPer::Node, ..relaxed };
+    let found = refused(&nodes, "1 0 0 1 4 -1 -1 1 1 9 1 1 1 1 1 1 1 1 {} q 0:ppn=2\n");
+    assert!(found.contains("found \"0:ppn=2\", expected nodes like 2:ppn=8 in column 21"), "{found}");
+}
