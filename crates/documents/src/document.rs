@@ -123,6 +123,14 @@ impl Document {
         Document::of(Source::read(path)?, Format::of_path(path))
     }
 
+    /// Reads a file, or standard input if `path` is `-`, that is TOML unless its extension states another format.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read, is not UTF-8, or is not in the format.
+    pub fn read_toml(path: &Path) -> Result<Document, DocumentError> {
+        Document::of(Source::read(path)?, Some(Format::of_path(path).unwrap_or(Format::Toml)))
+    }
+
     /// Parses a text; `name` names it in errors.
     ///
     /// # Errors

@@ -37,3 +37,4 @@ pub use error::{ContentError, DocumentError};
 pub use node::{Key, Node, Table};
 pub use number::positive;
 pub use suggestion::{did_you_mean, nearest};
+pub use toml::toml_string;

@@ -1,5 +1,6 @@
 //! Parses TOML to a tree.
 
+use std::fmt::Write as _;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -7,6 +8,23 @@ use toml::de::{DeTable, DeValue};
 
 use crate::number;
 use crate::tree::{Kind, Name, ParseError, Value};
+
+/// Formats a text as a basic string of TOML 1.0, in quotation marks.
+pub fn toml_string(text: &str) -> String {
+    let mut quoted = String::from('"');
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => quoted.extend(['\\', c]),
+            c if c.is_control() => {
+                // Writing into a string cannot fail.
+                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
+            }
+            c => quoted.push(c),
+        }
+    }
+    quoted.push('"');
+    quoted
+}
 
 pub(crate) fn parse(text: &str) -> Result<Value, ParseError> {
     let (table, errors) = DeTable::parse_recoverable(text);

@@ -17,10 +17,10 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
-use evenhand_documents::{Document, DocumentError, Format, Node, Source, Table, did_you_mean};
+use evenhand_documents::{Document, DocumentError, Format, Node, Table, did_you_mean, toml_string};
 
 use crate::context::PolicyContext;
-use crate::registry::{PolicyError, Registry};
+use crate::registry::{PolicyError, Registration, Registry};
 
 /// One key of a policy's section: its help.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -148,8 +148,7 @@ impl PolicySettings {
     /// Returns an error if the file cannot be read, names a policy that is not in `registry`, or has a key that the
     /// policy does not declare. Values are read where a policy is built or [checked](Registry::check).
     pub fn read(path: &Path, registry: &Registry) -> Result<PolicySettings, DocumentError> {
-        let format = Some(Format::of_path(path).unwrap_or(Format::Toml));
-        PolicySettings::of_document(Document::of(Source::read(path)?, format)?, registry)
+        PolicySettings::of_document(Document::read_toml(path)?, registry)
     }
 
     /// Reads sections by policy name from a parsed document.
@@ -178,20 +177,20 @@ impl PolicySettings {
     /// # Errors
     /// Returns an error if the option's value is a file that cannot be read or has a key that is not declared.
     pub fn set_option(&mut self, registry: &Registry, option: &str, value: &str) -> Result<(), DocumentError> {
-        for registration in registry.policies() {
-            let Some(found) = registration.options.iter().find(|known| known.option == option) else { continue };
-            let document = match found.key {
-                Some(key) => {
-                    let text = format!("{key} = {}", quoted(value));
-                    Document::parse(&format!("--{option}"), &text, Some(Format::Toml))?
-                }
-                None => {
-                    let path = Path::new(value);
-                    Document::of(Source::read(path)?, Some(Format::of_path(path).unwrap_or(Format::Toml)))?
-                }
-            };
-            document.root()?;
-            self.push(registration.name, Layer { document: Arc::new(document), table: None });
+        // Policies that have the option share it, so its value is read once for all of them.
+        let find = |policy: &Registration| policy.options.iter().find(|known| known.option == option);
+        let Some(found) = registry.policies().iter().find_map(find) else { return Ok(()) };
+        let document = match found.key {
+            Some(key) => {
+                let text = format!("{key} = {}", toml_string(value));
+                Document::parse(&format!("--{option}"), &text, Some(Format::Toml))?
+            }
+            None => Document::read_toml(Path::new(value))?,
+        };
+        document.root()?;
+        let document = Arc::new(document);
+        for registration in registry.policies().iter().filter(|policy| find(policy).is_some()) {
+            self.push(registration.name, Layer { document: Arc::clone(&document), table: None });
         }
         self.deny_unknown(registry)
     }
@@ -255,7 +254,7 @@ impl PolicySettings {
     }
 }
 
-/// A value without layout or comments.
+/// Writes a value without layout or comments.
 fn write_canonical(node: &Node<'_>, text: &mut String) {
     if let Ok(table) = node.table() {
         let mut entries: Vec<_> = table.entries().collect();
@@ -279,20 +278,6 @@ fn write_canonical(node: &Node<'_>, text: &mut String) {
     } else if let Ok(flag) = node.flag() {
         text.push_str(if flag { "true" } else { "false" });
     }
-}
-
-/// A basic string of TOML.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from("\"");
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 /// The section of one policy: what its settings are read from.

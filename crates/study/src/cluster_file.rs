@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use evenhand_documents::{Document, DocumentError, Format, Node, Source, Table, nearest};
+use evenhand_documents::{Document, DocumentError, Node, Table, nearest};
 use evenhand_model::{Cluster, MachineGroup, Queue, Rational, ResourceQuantity, Span};
 
 const MACHINE: [&str; 4] = ["name", "count", "speed", "properties"];
@@ -35,7 +35,7 @@ const QUEUE: [&str; 7] = ["name", "price", "priority", "max_wall", "max_job", "m
 /// # Errors
 /// Returns an error, with line and column, if the file cannot be read or does not have this format.
 pub fn read_cluster(path: &Path) -> Result<Option<Cluster>, DocumentError> {
-    let document = Document::of(Source::read(path)?, Some(Format::of_path(path).unwrap_or(Format::Toml)))?;
+    let document = Document::read_toml(path)?;
     cluster_of(&document)
 }
 
@@ -178,6 +178,7 @@ fn whole(node: &Node<'_>, from: i64, to: i64, expected: &str) -> Result<i64, Doc
 #[cfg(test)]
 mod tests {
     use super::*;
+    use evenhand_documents::Format;
 
     fn parse(text: &str) -> Result<Option<Cluster>, String> {
         let document = Document::parse("c.toml", text, Some(Format::Toml)).unwrap();

@@ -22,7 +22,7 @@ use evenhand_model::{Quantity, Rational, Resource, Weights};
 /// not a number greater than 0.
 pub fn read_pool(path: &Path, resources: &[Resource]) -> Result<(Vec<Rational>, Vec<String>), DocumentError> {
     // With any extension: a capacity that is not a number names a file with a [pool].
-    let document = Document::of(Source::read(path)?, Some(Format::of_path(path).unwrap_or(Format::Toml)))?;
+    let document = Document::read_toml(path)?;
     let names = resources.iter().map(|r| r.name.as_str()).collect::<Vec<_>>().join(", ");
     let expected = format!("one with a capacity for each of: {names}");
     let Some(pool) = document.root()?.get("pool") else {

@@ -1,8 +1,7 @@
 //! Writes cluster files and accounts files, in the formats that [`read_cluster`](crate::read_cluster) and
 //! [`AccountsFile`](crate::AccountsFile) read.
 
-use std::fmt::Write as _;
-
+use evenhand_documents::toml_string as quoted;
 use evenhand_model::{Account, Cluster, Rational, ResourceQuantity, Span, UBig};
 
 /// Returns the text of a cluster file that reads back as `cluster`.
@@ -78,23 +77,6 @@ fn properties(text: &mut String, properties: &[String]) {
         let list: Vec<String> = properties.iter().map(|p| quoted(p)).collect();
         line(text, &format!("properties = [{}]", list.join(", ")));
     }
-}
-
-/// Formats a basic string of TOML.
-fn quoted(text: &str) -> String {
-    let mut quoted = String::from('"');
-    for c in text.chars() {
-        match c {
-            '"' | '\\' => quoted.extend(['\\', c]),
-            c if c.is_control() => {
-                // Writing into a string cannot fail.
-                let _ = write!(quoted, "\\u{:04X}", u32::from(c));
-            }
-            c => quoted.push(c),
-        }
-    }
-    quoted.push('"');
-    quoted
 }
 
 fn key(name: &str) -> String {
