@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Builds the documentation as a site into target/book and checks it: every link, anchor, image, file and test that a page names.
 #   scripts/docs.sh          everything; installs mdbook into .tools if it is missing
-#   scripts/docs.sh links    only the checks of the sources, which need no mdbook
+#   scripts/docs.sh links    only the checks of the sources, which need no mdbook; also of public items (sample_docs.py)
 # A problem is reported as FILE:LINE: what is wrong; the exit status is then 1. No network is used after mdbook is there.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
@@ -10,6 +10,7 @@ MDBOOK=0.5.4
 export PATH="$PWD/.tools/bin:$PATH"
 
 python3 scripts/docs.py sources
+python3 scripts/sample_docs.py check
 [ "${1:-}" != links ] || exit 0
 
 # By its path: a step of ./check fails if a program is called that is not there.

@@ -20,7 +20,8 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use evenhand_agent::discovery::{Discovery, Quotas};
+use evenhand_agent::Quotas;
+use evenhand_agent::discovery::Discovery;
 use evenhand_agent::{Agent, AgentParts, ControlSection, Journal, Law, NodeSection, RoundSettings, node_supply};
 use evenhand_documents::{Document, Format};
 use evenhand_enforcers::cgroups::{

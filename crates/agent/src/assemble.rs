@@ -18,10 +18,10 @@ use thiserror::Error;
 
 use crate::agent::{Agent, AgentError, AgentParts, digest};
 use crate::configuration::{Configuration, NetworkSection, NodeSection, PeersSection};
-use crate::discovery::Quotas;
 use crate::fairness_round::{FairnessRound, RoundSettings};
 use crate::journal::{Journal, JournalError};
 use crate::node_supply::{SupplyError, node_supply, processor_speed};
+use crate::quotas::Quotas;
 
 /// An agent of this machine, with the probe's report and the lock.
 pub struct Assembly {

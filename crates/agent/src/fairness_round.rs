@@ -14,8 +14,8 @@ use evenhand_heaviness::{
 use evenhand_protocol::exchange::{Fixed, Totals, UserSums};
 
 use crate::configuration::Law;
-use crate::discovery::Quotas;
 use crate::load_tracker::Load;
+use crate::quotas::Quotas;
 
 /// The settings of a node's computation, which are constant while the agent runs.
 #[derive(Clone, Debug)]

@@ -38,6 +38,7 @@ mod fairness_round;
 mod journal;
 mod load_tracker;
 mod node_supply;
+mod quotas;
 mod status;
 mod weights_to_targets;
 
@@ -53,4 +54,5 @@ pub use fairness_round::{
 pub use journal::{Entry, Journal, JournalError};
 pub use load_tracker::{Load, LoadReading, LoadTracker};
 pub use node_supply::{SupplyError, benchmark, node_supply, processor_speed};
+pub use quotas::Quotas;
 pub use status::{NodeStatus, ResourceStatus, Status, TotalStatus, UserStatus, WorkloadStatus};

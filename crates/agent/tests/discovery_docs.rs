@@ -6,7 +6,8 @@ mod common;
 use std::path::Path;
 
 use common::{Machine, lines};
-use evenhand_agent::discovery::{Quotas, SOURCES};
+use evenhand_agent::Quotas;
+use evenhand_agent::discovery::SOURCES;
 use evenhand_documents::{Document, Format};
 
 const PAGE: &str = include_str!("../../../docs/src/reference/workload-sources.md");

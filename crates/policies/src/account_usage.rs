@@ -5,7 +5,7 @@ use std::cmp::Ordering;
 use evenhand_model::{Amount, Rational, Time, UserId};
 
 use crate::PolicyContext;
-use crate::billing::{Billing, BillingRule};
+use crate::billing::Billing;
 use crate::holdings::Holdings;
 use crate::usage::DecayedUsage;
 
@@ -20,11 +20,11 @@ pub(crate) struct AccountUsage {
 }
 
 impl AccountUsage {
-    /// Creates the usage of the context's account tree. It charges by `rule` unless the context sets a billing.
+    /// Creates the usage of the context's account tree, charged by `billing`.
     ///
     /// # Panics
     /// Panics if the context has no tree, or a tree of other users.
-    pub(crate) fn new(context: &PolicyContext<'_>, rule: BillingRule) -> AccountUsage {
+    pub(crate) fn new(context: &PolicyContext<'_>, billing: &Billing) -> AccountUsage {
         let tree = context.accounts.expect("built only where there are accounts");
         let users = context.weights.len();
         assert_eq!(tree.users(), users, "a tree of these users");
@@ -34,8 +34,6 @@ impl AccountUsage {
         let above: Vec<Option<u32>> = homes.chain(tree.accounts().iter().map(|a| node(a.parent))).collect();
         let of_users = (0..users).map(|u| tree.user_entitlement(u));
         let of_accounts = (0..tree.accounts().len()).map(|a| tree.account_entitlement(a));
-        let by_default = Billing::shares(rule);
-        let billing = context.billing.unwrap_or(&by_default);
         AccountUsage {
             usage: DecayedUsage::new(billing, context.capacity, decay, above.clone()),
             holdings: Holdings::new(context.capacity, users),

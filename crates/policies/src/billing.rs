@@ -31,14 +31,14 @@ pub const BILLING_KEY: SettingKey = SettingKey {
 /// The setting `billing` of a policy that records usage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct BillingSettings {
-    /// `None`: as the context has it, else the policy's default.
+    /// `None`: the policy's default.
     pub billing: Option<Billing>,
 }
 
 impl BillingSettings {
-    /// Returns the context with this billing, if one is set.
-    pub fn over<'a>(&'a self, context: &PolicyContext<'a>) -> PolicyContext<'a> {
-        context.billing(self.billing.as_ref().or(context.billing))
+    /// Returns the billing that is set, or else `rule` over shares of capacity.
+    pub fn or_shares(self, rule: BillingRule) -> Billing {
+        self.billing.unwrap_or_else(|| Billing::shares(rule))
     }
 }
 
@@ -74,7 +74,7 @@ pub struct Billing {
 }
 
 impl Billing {
-    /// With each resource weighted by 1 over capacity.
+    /// Returns a billing with each resource weighted by 1 over capacity.
     pub fn shares(rule: BillingRule) -> Billing {
         Billing { rule, weights: None, global: Vec::new() }
     }

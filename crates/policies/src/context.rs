@@ -6,7 +6,7 @@ use evenhand_model::{AccountTree, Capacity, Resource, Weights, Workload};
 
 use crate::equivalents::Equivalents;
 use crate::settings::PolicySettings;
-use crate::{Billing, Decay, Order};
+use crate::{Decay, Order};
 
 /// Everything a policy may be built from: the pool, the users' entitlements, and what an administrator sets.
 ///
@@ -40,9 +40,6 @@ pub struct PolicyContext<'a> {
     pub order: Order,
     /// The users' accounts, for policies that go by them; the others go by `weights`.
     pub accounts: Option<&'a AccountTree>,
-    /// How the site charges use, for policies that remember it; `None`: each policy's default. A policy's own setting
-    /// `billing` takes precedence.
-    pub billing: Option<&'a Billing>,
     /// Processor equivalents of jobs on the site's machines; `None`: no resource is processors.
     pub equivalents: Option<&'a Equivalents>,
     /// The settings of all policies, by section.
@@ -62,7 +59,6 @@ impl<'a> PolicyContext<'a> {
             decay: None,
             order: Order::Auto,
             accounts: None,
-            billing: None,
             equivalents: None,
             settings: PolicySettings::none(),
             site: None,
@@ -97,11 +93,6 @@ impl<'a> PolicyContext<'a> {
     /// Sets the account tree, or removes it. It must have as many users as there are weights.
     pub fn accounts(self, accounts: Option<&'a AccountTree>) -> PolicyContext<'a> {
         PolicyContext { accounts, ..self }
-    }
-
-    /// Sets how the site charges use, or removes it.
-    pub fn billing(self, billing: Option<&'a Billing>) -> PolicyContext<'a> {
-        PolicyContext { billing, ..self }
     }
 
     /// Sets the processor equivalents, or removes them.

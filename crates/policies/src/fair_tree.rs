@@ -20,7 +20,7 @@ use std::cmp::Ordering;
 use evenhand_model::{Rational, Time, UserId, to_f64};
 
 use crate::account_usage::AccountUsage;
-use crate::billing::{BILLING_OPTION, BillingRule, BillingSettings};
+use crate::billing::{BILLING_OPTION, Billing, BillingRule, BillingSettings};
 use crate::usage_order::UsageOrder;
 use crate::{Job, Policy, PolicyContext, Registration, Standing};
 
@@ -31,11 +31,11 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
     "accounts, then users, by decayed usage over share, level by level (Slurm's Fair Tree)",
     |context| {
         let settings: BillingSettings = context.read_settings(NAME)?;
-        let context = settings.over(context);
+        let billing = settings.or_shares(BillingRule::Largest);
         match context.accounts {
-            Some(_) => Ok(Box::new(FairTree::new(&context))),
+            Some(_) => Ok(Box::new(FairTree::new(context, &billing))),
             // One level: users in the order of usage over share.
-            None => Ok(Box::new(UsageOrder::new(&context, BillingRule::Largest, None))),
+            None => Ok(Box::new(UsageOrder::new(context, &billing, None))),
         }
     },
 )
@@ -59,8 +59,9 @@ pub(crate) struct FairTree {
 }
 
 impl FairTree {
-    pub(crate) fn new(context: &PolicyContext<'_>) -> FairTree {
-        let tree = AccountUsage::new(context, BillingRule::Largest);
+    /// Creates the policy for the context's account tree, charged by `billing`.
+    pub(crate) fn new(context: &PolicyContext<'_>, billing: &Billing) -> FairTree {
+        let tree = AccountUsage::new(context, billing);
         let (users, nodes) = (tree.users(), tree.nodes());
         let mut children = vec![Vec::new(); (nodes - users) as usize + 1];
         let mut inverse = vec![0.0; nodes as usize];

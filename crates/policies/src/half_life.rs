@@ -18,7 +18,7 @@
 use evenhand_model::{Rational, Time, UserId, to_f64};
 
 use crate::account_usage::AccountUsage;
-use crate::billing::{BILLING_OPTION, BillingRule, BillingSettings};
+use crate::billing::{BILLING_OPTION, Billing, BillingRule, BillingSettings};
 use crate::commitment::Branch;
 use crate::pending_users::PendingUsers;
 use crate::usage_order::UsageOrder;
@@ -31,11 +31,11 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
     "lowest decayed usage over share, with accounts' effective usage (Slurm's classic fairshare)",
     |context| {
         let settings: BillingSettings = context.read_settings(NAME)?;
-        let context = settings.over(context);
+        let billing = settings.or_shares(BillingRule::Largest);
         match context.accounts {
-            Some(_) => Ok(Box::new(ClassicFairshare::new(&context))),
+            Some(_) => Ok(Box::new(ClassicFairshare::new(context, &billing))),
             // Without accounts effective usage equals usage.
-            None => Ok(Box::new(UsageOrder::new(&context, BillingRule::Largest, None))),
+            None => Ok(Box::new(UsageOrder::new(context, &billing, None))),
         }
     },
 )
@@ -63,8 +63,9 @@ pub(crate) struct ClassicFairshare {
 }
 
 impl ClassicFairshare {
-    pub(crate) fn new(context: &PolicyContext<'_>) -> ClassicFairshare {
-        let tree = AccountUsage::new(context, BillingRule::Largest);
+    /// Creates the policy for the context's account tree, charged by `billing`.
+    pub(crate) fn new(context: &PolicyContext<'_>, billing: &Billing) -> ClassicFairshare {
+        let tree = AccountUsage::new(context, billing);
         let exact_factor: Vec<Rational> = (0..tree.nodes())
             .map(|node| {
                 let entitled = tree.entitlement(node);

@@ -2,7 +2,7 @@
 
 use evenhand_model::{Rational, Span, Time, UserId};
 
-use crate::billing::{Billing, BillingRule};
+use crate::billing::Billing;
 use crate::commitment::Branch;
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::LineOrder;
@@ -53,13 +53,10 @@ pub(crate) struct UsageOrder {
 }
 
 impl UsageOrder {
-    /// Creates the policy. It charges by `rule` unless the context sets a billing. With `sampling`, each start has an
-    /// entry penalty of that run time.
-    pub(crate) fn new(context: &PolicyContext<'_>, rule: BillingRule, sampling: Option<Span>) -> UsageOrder {
+    /// Creates the policy, which charges by `billing`. With `sampling`, each start has an entry penalty of that run time.
+    pub(crate) fn new(context: &PolicyContext<'_>, billing: &Billing, sampling: Option<Span>) -> UsageOrder {
         let users = context.weights.len();
         let decay = context.decay.expect("the registry checks that a decay is given");
-        let by_default = Billing::shares(rule);
-        let billing = context.billing.unwrap_or(&by_default);
         let penalty = sampling.map(|interval| {
             let factor = decay.over(interval).lost.to_f64();
             EntryPenalty {

@@ -27,8 +27,8 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
     "lowest decayed usage over weight, with an entry penalty (Kueue's admission fair sharing)",
     |context| {
         let settings: UsageWeightedSettings = context.read_settings(NAME)?;
-        let context = settings.billing.over(context);
-        Ok(Box::new(UsageOrder::new(&context, BillingRule::Sum, settings.sampling_interval)))
+        let billing = settings.billing.or_shares(BillingRule::Sum);
+        Ok(Box::new(UsageOrder::new(context, &billing, settings.sampling_interval)))
     },
 )
 .needing_decay()

@@ -47,12 +47,12 @@ impl<E> EventQueue<E> {
         EventQueue { buckets, earliest, filled: 0, last: 0, len: 0 }
     }
 
-    /// How many events are pending.
+    /// Returns the number of pending events.
     pub fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether none is pending.
+    /// Returns whether no event is pending.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -86,7 +86,7 @@ impl<E> EventQueue<E> {
         if self.buckets[0].is_empty() { self.filled.trailing_zeros() as usize + 1 } else { 0 }
     }
 
-    /// When the earliest event happens. Looking does not move the queue on.
+    /// Returns the time of the earliest event; the queue stays as it is.
     #[inline]
     pub fn next_time(&self) -> Option<Time> {
         (self.len > 0).then(|| Time::from_nanos(self.earliest[self.lowest()]))

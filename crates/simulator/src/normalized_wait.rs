@@ -35,8 +35,7 @@ impl<'a> TaskProcessors<'a> {
     /// `None` if no resource is processors.
     pub fn in_pool(workload: &'a Workload, capacity: &Capacity) -> Option<TaskProcessors<'a>> {
         let resources = workload.resources();
-        let all = (0..resources.len()).map(|r| capacity.exact_units(r).clone()).collect();
-        let prices = Equivalents::new(resources, [(1, all)], Combine::default()).ok()?;
+        let prices = Equivalents::of_pool(resources, capacity).ok()?;
         let of_demand =
             |steps: &[Amount]| to_f64(&prices.of_totals(&units(workload, steps.iter().map(|a| a.0))).processors);
         let equivalents = workload.demands().rows().map(|(_, demand)| of_demand(demand)).collect();

@@ -24,7 +24,7 @@ pub struct Series {
 }
 
 impl Series {
-    /// Whether there is nothing in it.
+    /// Returns whether there are no curves.
     pub fn is_empty(&self) -> bool {
         self.waiting.is_empty()
     }

@@ -11,22 +11,22 @@ use thiserror::Error;
 use crate::digest::{Digest, workload_digest};
 use crate::jobs_on_site::{JobRules, OnSite};
 use crate::point::workload_record;
-use crate::policy_inputs::{PolicyInputs, pool_equivalents};
+use crate::policy_inputs::PolicyInputs;
 use crate::record::{PerResource, WorkloadRecord};
 
 /// Changes when the same inputs give other results, or more of them, so that older runs are not taken for new ones.
 const SIMULATION: &str = "pool 2";
 
-/// The question of a study: policies, capacities and rules.
+/// The request for a study: policies, capacities and rules.
 #[derive(Clone, Debug)]
-pub struct Question {
+pub struct StudyRequest {
     /// Policies by name; the others are compared with the first.
     pub policies: Vec<String>,
     /// Capacities, in the order in which they are reported.
-    pub capacities: Vec<CapacityAsked>,
+    pub capacities: Vec<RequestedCapacity>,
     /// Decays, each with the text that named it (`0.999999`, `8d`), for policies that need one.
     pub decays: Vec<(String, Decay)>,
-    /// What policies are built from.
+    /// The inputs from which policies are built.
     pub inputs: PolicyInputs,
     /// Whether a task that does not fit stops all scheduling.
     pub blocking: bool,
@@ -36,9 +36,9 @@ pub struct Question {
     pub jobs: JobRules,
 }
 
-/// One capacity as a user gave it.
+/// A capacity as the user gave it.
 #[derive(Clone, Debug)]
-pub enum CapacityAsked {
+pub enum RequestedCapacity {
     /// A multiple of R, with the text that named it.
     Multiple(String, Quantity),
     /// An absolute pool in the workload's own units, with its name.
@@ -59,9 +59,9 @@ pub struct RunPlan {
     pub(crate) capacity: Capacity,
     pub(crate) capacity_name: String,
     pub(crate) capacity_factor: Option<f64>,
-    /// For runs of jobs: on machines, or with backfilling.
+    /// The site of a job simulation: machines, or a pool with backfilling.
     pub(crate) on_site: Option<Arc<OnSite>>,
-    /// What jobs hold in processors, if a resource is processors.
+    /// Processor equivalents of jobs, if a resource is processors.
     pub(crate) equivalents: Option<Equivalents>,
     pub(crate) digest: String,
 }
@@ -112,22 +112,22 @@ pub enum PlanError {
 }
 
 impl Plan {
-    /// Lays out the grid of `question` over `workload`.
+    /// Lays out the grid of `request` over `workload`.
     ///
     /// # Errors
     /// Returns an error if a policy is unknown or cannot be built, a policy or capacity is named twice, or a capacity is
     /// refused.
-    pub fn new(workload: Workload, question: &Question) -> Result<Plan, PlanError> {
+    pub fn new(workload: Workload, request: &StudyRequest) -> Result<Plan, PlanError> {
         let workload = workload.expanded();
         let mean_use = mean_use(&workload);
         let digest = workload_digest(&workload);
-        let until = question.until_trace_end.then(|| last_event(&workload, &mean_use));
-        let options = PoolOptions { blocking: question.blocking, until };
-        let inputs = &question.inputs;
+        let until = request.until_trace_end.then(|| last_event(&workload, &mean_use));
+        let options = PoolOptions { blocking: request.blocking, until };
+        let inputs = &request.inputs;
         let mut runs: Vec<RunPlan> = Vec::new();
         let mut policy_notes = Vec::new();
-        for asked in &question.capacities {
-            let run_site = asked.run_site(&workload, &mean_use, question.jobs);
+        for asked in &request.capacities {
+            let run_site = asked.run_site(&workload, &mean_use, request.jobs);
             let RunSite { name, factor, capacity, on_site, equivalents } =
                 run_site.map_err(|(name, source)| match source {
                     SiteError::Capacity(source) => PlanError::Capacity { name, source },
@@ -137,14 +137,14 @@ impl Plan {
                 let context = inputs.context(&workload, &capacity, equivalents.as_ref(), None);
                 policy_notes = inputs.registry.check(&context)?;
             }
-            for policy in &question.policies {
+            for policy in &request.policies {
                 let registration = *inputs.registry.get(policy)?;
                 let decays: Vec<Option<&(String, Decay)>> = match registration.needs_decay {
-                    true => question.decays.iter().map(Some).collect(),
+                    true => request.decays.iter().map(Some).collect(),
                     false => vec![None],
                 };
                 for decay in decays {
-                    let several = question.decays.len() > 1;
+                    let several = request.decays.len() > 1;
                     let suffix = decay.filter(|_| several).map_or(String::new(), |(text, _)| format!("-{text}"));
                     let mut run = RunPlan {
                         id: file_name(&format!("{policy}-{name}{suffix}")),
@@ -158,10 +158,10 @@ impl Plan {
                         equivalents: equivalents.clone(),
                         digest: String::new(),
                     };
-                    run.digest = run_digest(&run, &digest, question, options)?;
+                    run.digest = run_digest(&run, &digest, request, options)?;
                     if runs.iter().any(|r| r.id == run.id) {
                         let twice = runs.iter().any(|r| r.policy == run.policy && r.capacity_name == run.capacity_name);
-                        return Err(match twice && question.policies.iter().filter(|p| *p == policy).count() > 1 {
+                        return Err(match twice && request.policies.iter().filter(|p| *p == policy).count() > 1 {
                             true => PlanError::Twice { what: "policy", name: policy.clone() },
                             false => PlanError::Twice { what: "capacity", name },
                         });
@@ -181,23 +181,23 @@ impl Plan {
         self.policy_notes.iter().cloned().chain(notes).collect()
     }
 
-    /// How many tasks a run has.
+    /// Returns the number of tasks of a run.
     pub fn tasks(&self) -> u64 {
         self.workload.tasks()
     }
 
-    /// The record of the workload; `source` describes where it came from.
+    /// Returns the record of the workload; `source` describes where it came from.
     pub(crate) fn workload_record(&self, source: &str) -> WorkloadRecord {
         workload_record(&self.workload, &self.mean_use, &self.digest, source)
     }
 }
 
-/// One number a resource, by name.
+/// Returns one number per resource, by name.
 pub(crate) fn per_resource(workload: &Workload, mut value: impl FnMut(usize) -> f64) -> PerResource {
     workload.resources().iter().enumerate().map(|(r, resource)| (resource.name.clone(), value(r))).collect()
 }
 
-/// The last submission or original finish.
+/// Returns the last submission or original finish.
 pub(crate) fn last_event(workload: &Workload, mean_use: &MeanUse) -> Time {
     workload.columns().submit.last().copied().unwrap_or_default().max(mean_use.last_finish)
 }
@@ -211,15 +211,15 @@ pub(crate) struct RunSite {
     pub(crate) equivalents: Option<Equivalents>,
 }
 
-impl CapacityAsked {
-    /// Makes the pool, or the site if jobs are simulated; or returns its name and why it is refused.
+impl RequestedCapacity {
+    /// Creates the pool, or the site if jobs are simulated. An error has the name of the capacity and the reason.
     pub(crate) fn run_site(&self, w: &Workload, r: &MeanUse, rules: JobRules) -> Result<RunSite, (String, SiteError)> {
         let (name, factor, capacity) = match self {
-            CapacityAsked::Multiple(name, factor) => {
+            RequestedCapacity::Multiple(name, factor) => {
                 (name, Some(factor.to_f64()), Capacity::multiple(w.resources(), r, factor))
             }
-            CapacityAsked::Pool(name, units) => (name, None, Capacity::new(w.resources(), units.clone())),
-            CapacityAsked::Machines(name, cluster) => {
+            RequestedCapacity::Pool(name, units) => (name, None, Capacity::new(w.resources(), units.clone())),
+            RequestedCapacity::Machines(name, cluster) => {
                 let on_site = OnSite::machines(cluster, w, rules).map_err(|source| (name.clone(), source))?;
                 let capacity = on_site.site.total().clone();
                 let equivalents = Equivalents::of_cluster(cluster, w.resources(), Combine::default()).ok();
@@ -228,19 +228,24 @@ impl CapacityAsked {
         };
         let capacity = capacity.map_err(|source| (name.clone(), source.into()))?;
         let on_site = OnSite::pool(&capacity, w, rules);
-        let equivalents = pool_equivalents(w.resources(), &capacity);
+        let equivalents = Equivalents::of_pool(w.resources(), &capacity).ok();
         Ok(RunSite { name: name.clone(), factor, capacity, on_site, equivalents })
     }
 }
 
-/// Only what every file system takes.
+/// Replaces characters that some file system does not accept.
 fn file_name(id: &str) -> String {
     id.chars().map(|c| if c.is_ascii_alphanumeric() || "-._".contains(c) { c } else { '_' }).collect()
 }
 
 /// Returns the digest of everything that the result of a run depends on.
-fn run_digest(run: &RunPlan, workload: &str, question: &Question, options: PoolOptions) -> Result<String, PolicyError> {
-    let weights = &question.inputs.weights;
+fn run_digest(
+    run: &RunPlan,
+    workload: &str,
+    request: &StudyRequest,
+    options: PoolOptions,
+) -> Result<String, PolicyError> {
+    let weights = &request.inputs.weights;
     let mut d = Digest::new();
     d.text(SIMULATION).text(workload).text(run.registration.name);
     for r in 0..run.capacity.width() {
@@ -256,13 +261,13 @@ fn run_digest(run: &RunPlan, workload: &str, question: &Question, options: PoolO
     d.number(u64::from(options.blocking)).number(options.until.map_or(u64::MAX, Time::nanos));
     // Where priorities do not move no structure is chosen.
     if run.registration.needs_decay {
-        d.text(question.inputs.order.name());
+        d.text(request.inputs.order.name());
     }
     // Only where they are given, so that studies without them are found again.
-    if let Some(tree) = &question.inputs.accounts {
+    if let Some(tree) = &request.inputs.accounts {
         d.text("accounts").text(&format!("{tree:?}"));
     }
-    let settings = question.inputs.settings.fingerprint(run.registration.name)?;
+    let settings = request.inputs.settings.fingerprint(run.registration.name)?;
     if !settings.is_empty() {
         d.text("settings").text(&settings);
     }
@@ -282,10 +287,10 @@ mod tests {
         b.finish().unwrap()
     }
 
-    fn question(policies: &[&str], capacities: &[&str]) -> Question {
-        let multiple = |c: &&str| CapacityAsked::Multiple(c.to_string(), Quantity::parse(c).unwrap());
+    fn request(policies: &[&str], capacities: &[&str]) -> StudyRequest {
+        let multiple = |c: &&str| RequestedCapacity::Multiple(c.to_string(), Quantity::parse(c).unwrap());
         let decay = |d: &str| (d.to_string(), Decay::from_delta(&Quantity::parse(d).unwrap()).unwrap());
-        Question {
+        StudyRequest {
             policies: policies.iter().map(|p| p.to_string()).collect(),
             capacities: capacities.iter().map(multiple).collect(),
             decays: vec![decay("0.9"), decay("0.99")],
@@ -298,7 +303,7 @@ mod tests {
 
     #[test]
     fn the_grid_is_capacities_by_policies_by_decays_where_they_matter() {
-        let plan = Plan::new(workload(), &question(&["fifo", "sdrf"], &["0.5", "1"])).unwrap();
+        let plan = Plan::new(workload(), &request(&["fifo", "sdrf"], &["0.5", "1"])).unwrap();
         let ids: Vec<&str> = plan.runs.iter().map(|r| r.id.as_str()).collect();
         assert_eq!(ids, ["fifo-0.5", "sdrf-0.5-0.9", "sdrf-0.5-0.99", "fifo-1", "sdrf-1-0.9", "sdrf-1-0.99"]);
         let mut digests: Vec<&str> = plan.runs.iter().map(|r| r.digest.as_str()).collect();
@@ -309,7 +314,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_asked_says_why() {
-        let error = |p: &[&str], c: &[&str]| Plan::new(workload(), &question(p, c)).unwrap_err().to_string();
+        let error = |p: &[&str], c: &[&str]| Plan::new(workload(), &request(p, c)).unwrap_err().to_string();
         assert!(error(&["fair"], &["1"]).starts_with("unknown policy \"fair\", expected one of: fifo, drf,"));
         assert_eq!(error(&["drf", "drf"], &["1"]), "policy drf is named twice");
         assert_eq!(error(&["drf"], &["1", "1"]), "capacity 1 is named twice");
@@ -318,37 +323,40 @@ mod tests {
 
     #[test]
     fn a_digest_changes_with_everything_that_changes_a_result() {
-        let digest = |q: &Question| Plan::new(workload(), q).unwrap().runs[0].digest.clone();
-        let base = question(&["sdrf"], &["1"]);
+        let digest = |q: &StudyRequest| Plan::new(workload(), q).unwrap().runs[0].digest.clone();
+        let base = request(&["sdrf"], &["1"]);
         let with = |change: &dyn Fn(&mut PolicyInputs)| {
             let mut changed = base.clone();
             change(&mut changed.inputs);
             changed
         };
         let with_option = |policy: &str, option: &str, value: &str| {
-            let mut changed = question(&[policy], &["1"]);
+            let mut changed = request(&[policy], &["1"]);
             changed.inputs.settings.set_option(&Registry::built_in(), option, value).unwrap();
             changed
         };
         let changed = [
             with_option("sdrf", "sdrf-key", "dominant"),
-            Question { blocking: false, ..base.clone() },
-            Question { until_trace_end: true, ..base.clone() },
+            StudyRequest { blocking: false, ..base.clone() },
+            StudyRequest { until_trace_end: true, ..base.clone() },
             with(&|inputs| inputs.order = Order::LiveTree),
             with(&|inputs| inputs.accounts = AccountTree::new(vec![], vec![None], vec![Rational::ONE]).ok()),
-            question(&["half-life"], &["1"]),
+            request(&["half-life"], &["1"]),
             with_option("half-life", "billing", "sum"),
             with_option("half-life", "billing", "max"),
-            question(&["penalty"], &["1"]),
+            request(&["penalty"], &["1"]),
             with_option("penalty", "combine", "sum"),
-            Question { jobs: JobRules { backfill: evenhand_simulator::Backfill::Easy, ..base.jobs }, ..base.clone() },
-            question(&["drf"], &["1"]),
-            question(&["sdrf"], &["0.9"]),
+            StudyRequest {
+                jobs: JobRules { backfill: evenhand_simulator::Backfill::Easy, ..base.jobs },
+                ..base.clone()
+            },
+            request(&["drf"], &["1"]),
+            request(&["sdrf"], &["0.9"]),
         ];
         assert_eq!(digest(&base), digest(&base.clone()));
         let digests: std::collections::BTreeSet<String> = changed.iter().chain([&base]).map(digest).collect();
         assert_eq!(digests.len(), changed.len() + 1);
-        let drf = question(&["drf"], &["1"]);
+        let drf = request(&["drf"], &["1"]);
         let mut live_tree = drf.clone();
         live_tree.inputs.order = Order::LiveTree;
         assert_eq!(digest(&drf), digest(&live_tree), "drf has no such order");

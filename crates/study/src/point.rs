@@ -12,7 +12,7 @@ use thiserror::Error;
 
 use crate::digest::workload_digest;
 use crate::jobs_on_site::{JobRules, OnSite, replay_on};
-use crate::plan::{CapacityAsked, RunSite, last_event, per_resource};
+use crate::plan::{RequestedCapacity, RunSite, last_event, per_resource};
 use crate::policy_inputs::PolicyInputs;
 use crate::record::{RunRecord, WorkloadRecord};
 use crate::replay::replay;
@@ -35,8 +35,8 @@ pub struct Point<'a> {
     /// How fast the past is forgotten, for policies that need it.
     pub decay: Option<Decay>,
     /// The pool, or machines: in strict order, first fit.
-    pub capacity: &'a CapacityAsked,
-    /// What policies are built from.
+    pub capacity: &'a RequestedCapacity,
+    /// The inputs from which policies are built.
     pub inputs: &'a PolicyInputs,
     /// Whether a task that does not fit stops all scheduling.
     pub blocking: bool,
@@ -89,12 +89,12 @@ impl Prepared {
         self.accounts.as_ref()
     }
 
-    /// The workload.
+    /// Returns the workload.
     pub fn workload(&self) -> &Workload {
         &self.workload
     }
 
-    /// The record of the workload; `source` describes where it came from.
+    /// Returns the record of the workload; `source` describes where it came from.
     pub fn record(&self, source: &str) -> WorkloadRecord {
         workload_record(&self.workload, &self.mean_use, &self.digest, source)
     }
@@ -174,7 +174,7 @@ pub(crate) fn measured(
     }
 }
 
-/// The record of a workload; `source` describes where it came from.
+/// Returns the record of a workload; `source` describes where it came from.
 pub(crate) fn workload_record(w: &Workload, mean_use: &MeanUse, digest: &str, source: &str) -> WorkloadRecord {
     let resources = || w.resources().iter();
     let first = w.columns().submit.first().copied().unwrap_or_default();
@@ -193,7 +193,7 @@ pub(crate) fn workload_record(w: &Workload, mean_use: &MeanUse, digest: &str, so
 mod tests {
     use super::*;
     use crate::record::MethodRecord;
-    use crate::{Live, Plan, Question, TaskFormat};
+    use crate::{Live, Plan, StudyRequest, TaskFormat};
     use evenhand_model::{Quantity, Resource, Span, Task, Time, Weights, WorkloadBuilder};
     use evenhand_policies::Order;
 
@@ -215,9 +215,9 @@ mod tests {
         let inputs = PolicyInputs { order: Order::LiveTree, ..PolicyInputs::new(weights) };
         let prepared = Prepared::new(workload.clone());
         for (policy, blocking, until_trace_end) in [("fifo", true, false), ("sdrf", false, true)] {
-            let capacity = CapacityAsked::Multiple("0.7".into(), Quantity::parse("0.7").unwrap());
+            let capacity = RequestedCapacity::Multiple("0.7".into(), Quantity::parse("0.7").unwrap());
             let decay = Decay::from_delta(&Quantity::parse("0.99").unwrap()).unwrap();
-            let question = Question {
+            let request = StudyRequest {
                 policies: vec![policy.into()],
                 capacities: vec![capacity.clone()],
                 decays: vec![("0.99".into(), decay)],
@@ -226,7 +226,7 @@ mod tests {
                 until_trace_end,
                 jobs: JobRules::default(),
             };
-            let plan = Plan::new(workload.clone(), &question).unwrap();
+            let plan = Plan::new(workload.clone(), &request).unwrap();
             let dir = tempfile::tempdir().unwrap();
             let study =
                 plan.run(dir.path(), "s", MethodRecord::default(), TaskFormat::None, &Live::new(&plan)).unwrap();
@@ -234,7 +234,7 @@ mod tests {
             let point = Point { policy, decay, capacity: &capacity, inputs: &inputs, blocking, until_trace_end };
             let mut run = prepared.run(&point, &Progress::default()).unwrap();
             (run.id, run.elapsed_s) = (study.runs[0].id.clone(), study.runs[0].elapsed_s);
-            // Measured for studies only.
+            // Only studies measure it.
             run.waste = study.runs[0].waste.clone();
             assert_eq!(run, study.runs[0]);
             assert_eq!(prepared.record("s"), study.workload);

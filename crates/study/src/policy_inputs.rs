@@ -1,7 +1,7 @@
 //! The policy inputs of a command, from which the context of each run is made.
 
-use evenhand_model::{AccountTree, Capacity, Resource, Weights, Workload};
-use evenhand_policies::equivalents::{Combine, Equivalents};
+use evenhand_model::{AccountTree, Capacity, Weights, Workload};
+use evenhand_policies::equivalents::Equivalents;
 use evenhand_policies::{Decay, Order, PolicyContext, PolicySettings, Registry};
 
 /// The policy inputs of a command: the part of a [`PolicyContext`] that is the same for all runs.
@@ -47,10 +47,4 @@ impl PolicyInputs {
             .equivalents(equivalents)
             .settings(&self.settings)
     }
-}
-
-/// Returns the processor equivalents of a pool, which counts as one machine; `None` if no resource is processors.
-pub fn pool_equivalents(resources: &[Resource], capacity: &Capacity) -> Option<Equivalents> {
-    let all = (0..capacity.width()).map(|r| capacity.exact_units(r).clone()).collect();
-    Equivalents::new(resources, [(1, all)], Combine::default()).ok()
 }

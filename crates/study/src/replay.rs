@@ -1,13 +1,14 @@
 //! The one way from a workload and a policy to a simulation.
 
 use evenhand_model::{Capacity, Workload};
+use evenhand_policies::equivalents::Equivalents;
 use evenhand_policies::{Decay, Policy, PolicyError};
 use evenhand_simulator::{
     JobOptions, Jobs, PoolOptions, Progress, Simulated, SimulationError, Site, UserTasks, simulate, simulate_jobs,
 };
 use thiserror::Error;
 
-use crate::policy_inputs::{PolicyInputs, pool_equivalents};
+use crate::policy_inputs::PolicyInputs;
 
 /// Where and by which rules a workload is replayed.
 #[derive(Clone, Copy, Debug)]
@@ -78,7 +79,7 @@ pub fn starts_under(
     policy: &str,
     decay: Option<Decay>,
 ) -> Result<Vec<u64>, ReplayError> {
-    let equivalents = pool_equivalents(workload.resources(), capacity);
+    let equivalents = Equivalents::of_pool(workload.resources(), capacity).ok();
     let context = inputs.context(workload, capacity, equivalents.as_ref(), decay);
     let mut policy = inputs.registry.build(policy, &context)?;
     let tasks = UserTasks::new(workload);

@@ -43,7 +43,7 @@ pub struct LiveRun {
 }
 
 impl LiveRun {
-    /// Where it stands.
+    /// Returns the state of the run.
     pub fn state(&self) -> RunState {
         match self.state.load(Ordering::Relaxed) {
             0 => RunState::Waiting,
@@ -61,12 +61,12 @@ impl LiveRun {
 /// Progress of a running study, and the way to stop it.
 #[derive(Debug)]
 pub struct Live {
-    /// One entry a run, in the plan's order.
+    /// One entry per run, in the plan's order.
     pub runs: Vec<LiveRun>,
 }
 
 impl Live {
-    /// For the runs of `plan`, all waiting.
+    /// Creates the progress of the runs of `plan`, none of which has begun.
     pub fn new(plan: &Plan) -> Live {
         let run = |r: &RunPlan| LiveRun {
             id: r.id.clone(),
@@ -124,7 +124,7 @@ impl Plan {
         Ok(record)
     }
 
-    /// One run: kept from before, or simulated and kept; `None` if cancelled.
+    /// Returns the record of one run, found in the folder or simulated and stored; `None` if cancelled.
     fn run_one(
         &self,
         run: &RunPlan,
@@ -195,7 +195,7 @@ impl Plan {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{CapacityAsked, PolicyInputs, Question};
+    use crate::{PolicyInputs, RequestedCapacity, StudyRequest};
     use evenhand_model::{Quantity, Resource, Span, Task, Time, Weights, Workload, WorkloadBuilder};
 
     /// Two users whose tasks overlap, so that half of R makes them wait.
@@ -214,8 +214,8 @@ mod tests {
     }
 
     fn plan() -> Plan {
-        let multiple = |c: &str| CapacityAsked::Multiple(c.into(), Quantity::parse(c).unwrap());
-        let question = Question {
+        let multiple = |c: &str| RequestedCapacity::Multiple(c.into(), Quantity::parse(c).unwrap());
+        let request = StudyRequest {
             policies: ["fifo", "drf"].map(String::from).into(),
             capacities: vec![multiple("0.5"), multiple("0.8")],
             decays: vec![],
@@ -224,7 +224,7 @@ mod tests {
             until_trace_end: false,
             jobs: crate::JobRules::default(),
         };
-        Plan::new(workload(), &question).unwrap()
+        Plan::new(workload(), &request).unwrap()
     }
 
     fn run(plan: &Plan, dir: &Path, live: &Live) -> StudyRecord {

@@ -15,7 +15,7 @@
 //! assert_eq!(response.status, 200);
 //! # Ok::<(), evenhand_unix_http::Error>(())
 //! ```
-mod stream;
+mod write_before_read;
 
 use std::error::Error as _;
 use std::future::{Future, poll_fn};
@@ -30,7 +30,7 @@ use hyper::{Request, StatusCode};
 use tokio::net::UnixStream;
 use tokio::time::timeout;
 
-use self::stream::Stream;
+use self::write_before_read::Stream;
 
 /// Bounds on one request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

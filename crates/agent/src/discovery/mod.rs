@@ -36,23 +36,21 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! The entitlement of each user in the whole cloud is in [`Quotas`]. `docs/src/reference/workload-sources.md` has an example of each source.
+//! The entitlement of each user in the whole cloud is in [`Quotas`](crate::Quotas). `docs/src/reference/workload-sources.md` has an example of each source.
 //!
 //! This module changes nothing on the machine.
 mod combine_sources;
 mod group_paths;
 mod owner_map;
-mod quotas;
 mod read_limits;
 mod running_workload;
 mod sources;
-mod split_fields;
+pub(crate) mod split_fields;
 mod user_names;
 mod watched_file;
 mod workload_cache;
 mod workload_source;
 
 pub use combine_sources::{Discovery, DiscoveryWarning, ExclusionReason, Snapshot};
-pub use quotas::Quotas;
 pub use running_workload::{DiscoveryError, RunningWorkload};
 pub use workload_source::{Build, Registration, SOURCES, WorkloadSource, source_named};

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
-use evenhand_agent::discovery::{Discovery, DiscoveryError, Quotas, RunningWorkload, WorkloadSource};
+use evenhand_agent::Quotas;
+use evenhand_agent::discovery::{Discovery, DiscoveryError, RunningWorkload, WorkloadSource};
 use evenhand_agent::{Agent, AgentParts, ControlSection, Journal, Law, RoundSettings, digest};
 use evenhand_enforcers::cgroups::{
     Change, Enforcer, Group, GroupId, KernelError, Meter, PerResource, ProtectedCgroups, Resource, SavedState, Targets,

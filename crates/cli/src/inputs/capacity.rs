@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use evenhand_model::{Quantity, Workload};
-use evenhand_study::{CapacityAsked, read_cluster, read_pool};
+use evenhand_study::{RequestedCapacity, read_cluster, read_pool};
 
 use crate::failure::Failure;
 use crate::output::console::Console;
@@ -33,14 +33,14 @@ pub(crate) fn read_capacity(
     argument: CapacityArgument,
     workload: &Workload,
     console: &Console,
-) -> Result<CapacityAsked, Failure> {
+) -> Result<RequestedCapacity, Failure> {
     let path = match argument {
-        CapacityArgument::Multiple(text, factor) => return Ok(CapacityAsked::Multiple(text, factor)),
+        CapacityArgument::Multiple(text, factor) => return Ok(RequestedCapacity::Multiple(text, factor)),
         CapacityArgument::File(path) => path,
     };
     let name = path.file_stem().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
     if let Some(cluster) = read_cluster(&path).map_err(Failure::document)? {
-        return Ok(CapacityAsked::Machines(name, cluster));
+        return Ok(RequestedCapacity::Machines(name, cluster));
     }
     let (units, unknown) = read_pool(&path, workload.resources()).map_err(Failure::document)?;
     if !unknown.is_empty() {
@@ -50,5 +50,5 @@ pub(crate) fn read_capacity(
             unknown.join(", ")
         ));
     }
-    Ok(CapacityAsked::Pool(name, units))
+    Ok(RequestedCapacity::Pool(name, units))
 }

@@ -6,6 +6,7 @@ use evenhand_model::{
     Account, AccountTree, Amount, Capacity, NO_TIME, Quantity, Rational, Resource, Span, Task, Time, UserId, Weights,
     Workload, WorkloadBuilder,
 };
+use evenhand_policies::equivalents::Equivalents;
 use evenhand_policies::queue_order::{PendingJob, StartedJob, order};
 use evenhand_policies::{Decay, PolicyContext, PolicySettings, Registration, Registry};
 use evenhand_simulator::Progress;
@@ -13,8 +14,7 @@ use evenhand_slurm::{Accounts, Configuration, Nodes, Partitions, Plan as QueuePl
 use evenhand_study::record::{MethodRecord, RunRecord};
 use evenhand_study::sweep::{Folder, Grid, Watch, local, summarize};
 use evenhand_study::{
-    CapacityAsked, JobRules, Live, Plan, Point, PolicyInputs, Prepared, Question, TaskFormat, pool_equivalents,
-    starts_under,
+    JobRules, Live, Plan, Point, PolicyInputs, Prepared, RequestedCapacity, StudyRequest, TaskFormat, starts_under,
 };
 
 /// For each key of each policy, sample lines of its section. A key without an entry fails the test.
@@ -112,7 +112,7 @@ fn study_sweep_and_audit_start_the_same_tasks_at_the_same_times() {
     let workload = workload();
     let tree = accounts(&workload);
     let prepared = Prepared::new(workload.clone());
-    let capacity = CapacityAsked::Pool("pool".into(), vec![Rational::from(6), Rational::from(7)]);
+    let capacity = RequestedCapacity::Pool("pool".into(), vec![Rational::from(6), Rational::from(7)]);
     let pool = Capacity::new(workload.resources(), vec![Rational::from(6), Rational::from(7)]).unwrap();
     let mut results: BTreeMap<String, Vec<Vec<f64>>> = BTreeMap::new();
     for registration in Registry::built_in().policies() {
@@ -122,7 +122,7 @@ fn study_sweep_and_audit_start_the_same_tasks_at_the_same_times() {
                 settings: settings(&text),
                 ..PolicyInputs::new(tree.weights())
             };
-            let question = Question {
+            let request = StudyRequest {
                 policies: vec![registration.name.into()],
                 capacities: vec![capacity.clone()],
                 decays: vec![("30s".into(), decay())],
@@ -131,7 +131,7 @@ fn study_sweep_and_audit_start_the_same_tasks_at_the_same_times() {
                 until_trace_end: false,
                 jobs: JobRules::default(),
             };
-            let plan = Plan::new(workload.clone(), &question).unwrap();
+            let plan = Plan::new(workload.clone(), &request).unwrap();
             let dir = tempfile::tempdir().unwrap();
             let live = Live::new(&plan);
             let study = plan.run(dir.path(), "", MethodRecord::default(), TaskFormat::None, &live).unwrap();
@@ -264,7 +264,7 @@ fn slurm_plan_gives_the_same_order_as_the_policy_itself() {
     let tree = AccountTree::new(vec![account("art", 3), account("lab", 1)], homes, shares).unwrap();
     let weights = tree.weights();
     let queues = ["short", "long"].map(String::from);
-    let equivalents = pool_equivalents(&resources, &capacity);
+    let equivalents = Equivalents::of_pool(&resources, &capacity).ok();
     let pending_job = |(user, submit, _, minutes, cpus, mem, partition): &QueueJob| PendingJob {
         submitted: Time::from_secs(*submit),
         requested: Span::from_secs(60 * minutes),

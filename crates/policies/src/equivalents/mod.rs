@@ -16,7 +16,7 @@
 
 mod weakness;
 
-use evenhand_model::{Cluster, Rational, Resource};
+use evenhand_model::{Capacity, Cluster, Rational, Resource};
 use thiserror::Error;
 pub use weakness::Weakness;
 
@@ -147,6 +147,18 @@ impl Equivalents {
             })
             .collect();
         Ok(Equivalents { kinds, processors, optional, besides, combine })
+    }
+
+    /// Computes prices on a pool, which counts as one machine.
+    ///
+    /// # Errors
+    /// See [`new`](Equivalents::new).
+    ///
+    /// # Panics
+    /// Panics if the capacity is not of these resources.
+    pub fn of_pool(resources: &[Resource], capacity: &Capacity) -> Result<Equivalents, EquivalentsError> {
+        let all = (0..capacity.width()).map(|r| capacity.exact_units(r).clone()).collect();
+        Equivalents::new(resources, [(1, all)], Combine::default())
     }
 
     /// Computes prices on the machines of a cluster, with one kind for each of its groups.

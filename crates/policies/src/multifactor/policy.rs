@@ -23,7 +23,7 @@ use super::factors::to_priority;
 use super::read::MultifactorSection;
 use super::{Factors, Fairshare, Settings, Size, age, depth_oblivious_ratio, fairshare_factor, in_minutes, tres};
 use crate::account_usage::AccountUsage;
-use crate::billing::{BILLING_OPTION, BillingRule};
+use crate::billing::{BILLING_OPTION, Billing, BillingRule};
 use crate::fair_tree::FairTree;
 use crate::half_life::ClassicFairshare;
 use crate::pending_users::PendingUsers;
@@ -37,7 +37,8 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
     "highest weighted sum of age, fairshare, size, partition and resources (Slurm's multifactor priority)",
     |context| {
         let section: MultifactorSection = context.read_settings(NAME)?;
-        Ok(Box::new(Multifactor::new(&section.billing.over(context), &section.settings)))
+        let billing = section.billing.or_shares(BillingRule::Largest);
+        Ok(Box::new(Multifactor::new(context, &billing, &section.settings)))
     },
 )
 .needing_decay()
@@ -103,7 +104,7 @@ struct Multifactor {
 }
 
 impl Multifactor {
-    fn new(context: &PolicyContext<'_>, settings: &Settings) -> Multifactor {
+    fn new(context: &PolicyContext<'_>, billing: &Billing, settings: &Settings) -> Multifactor {
         let users = context.weights.len();
         let flat;
         let context = match context.accounts {
@@ -116,10 +117,10 @@ impl Multifactor {
             }
         };
         let source = match settings.fairshare {
-            Fairshare::FairTree => Source::FairTree { tree: FairTree::new(&context), better: vec![0; users] },
-            Fairshare::Classic => Source::Classic(ClassicFairshare::new(&context)),
+            Fairshare::FairTree => Source::FairTree { tree: FairTree::new(&context, billing), better: vec![0; users] },
+            Fairshare::Classic => Source::Classic(ClassicFairshare::new(&context, billing)),
             Fairshare::DepthOblivious => {
-                let tree = AccountUsage::new(&context, BillingRule::Largest);
+                let tree = AccountUsage::new(&context, billing);
                 let ratio = vec![0.0; tree.nodes() as usize - users];
                 Source::DepthOblivious { tree, ratio, all: 0.0, s: 1.0 }
             }

@@ -27,7 +27,7 @@ pub struct Settings {
 }
 
 impl Settings {
-    /// What Slurm does where nothing is set: weights 0, a maximal age of 7 days.
+    /// Returns the settings of a Slurm that sets none: weights 0, a maximal age of 7 days.
     pub fn unset() -> Settings {
         Settings {
             weights: FactorWeights::default(),

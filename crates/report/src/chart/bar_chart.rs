@@ -1,9 +1,10 @@
 //! Grouped bar charts.
 
-use super::figure::{Anchor, Caption, Figure, shortened, text_width};
+use super::figure::{Caption, Figure};
 use super::legend::{Entry, Swatch, series_class};
 use super::plot_area::{Axis, Horizontal, PlotArea};
 use super::scale::Spacing;
+use super::svg_pen::{Anchor, shortened, text_width};
 use super::ticks::Unit;
 use crate::format_numbers::{percent, three_digits};
 

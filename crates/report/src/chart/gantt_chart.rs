@@ -1,9 +1,10 @@
 //! Gantt charts: one lane per resource that shows which client uses it when.
 
-use super::figure::{Anchor, Caption, Coordinate, Figure, Pen, text_width};
+use super::figure::{Caption, Figure};
 use super::interval_packing::{Block, Interval, pack_intervals, visible_blocks};
 use super::legend::{Entry, Swatch, series_class};
 use super::plot_area::{Axis, PlotArea};
+use super::svg_pen::{Anchor, Coordinate, Pen, text_width};
 
 /// A chart of the clients' use of resources over time, with lines under the lanes, such as for bottlenecks.
 #[derive(Clone, Debug)]

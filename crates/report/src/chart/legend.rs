@@ -1,6 +1,6 @@
 //! Draws legends: what each colour, pattern and size means.
 
-use super::figure::{Anchor, Coordinate, Pen, shortened, text_width};
+use super::svg_pen::{Anchor, Coordinate, Pen, shortened, text_width};
 
 const ROW_HEIGHT: f64 = 20.0;
 const GAP: f64 = 16.0;

@@ -1,8 +1,9 @@
 //! Line charts: points, steps and means with error bars over a shared horizontal axis.
 
-use super::figure::{Caption, Coordinate, Figure};
+use super::figure::{Caption, Figure};
 use super::legend::{Entry, Swatch, series_class};
 use super::plot_area::{Axis, Horizontal, PlotArea};
+use super::svg_pen::Coordinate;
 
 /// A chart of quantities that change along the horizontal axis, one line per series.
 #[derive(Clone, Debug)]

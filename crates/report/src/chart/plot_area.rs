@@ -1,8 +1,9 @@
 //! The parts that all charts share: the legend at the top and the plot area with its axes below it.
 
-use super::figure::{Anchor, Caption, Figure, Pen, shortened, text_width};
+use super::figure::{Caption, Figure};
 use super::legend::{Entry, draw_legend};
 use super::scale::{Scale, Spacing};
+use super::svg_pen::{Anchor, Pen, shortened, text_width};
 use super::ticks::{Tick, Unit, ticks};
 
 /// Width of every figure in pixels, so that figures line up in a page.

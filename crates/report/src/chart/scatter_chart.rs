@@ -1,9 +1,10 @@
 //! Bubble charts that compare a quantity under two conditions.
 
-use super::figure::{Anchor, Caption, Coordinate, Escaped, Figure};
+use super::figure::{Caption, Figure};
 use super::legend::{Entry, Swatch};
 use super::plot_area::{Axis, Horizontal, PlotArea};
 use super::scale::Spacing;
+use super::svg_pen::{Anchor, Coordinate, Escaped};
 use crate::format_numbers::grouped;
 
 /// A chart with one bubble per subject and the same quantity under two conditions on the axes, so that the line y = x

@@ -1,8 +1,9 @@
 //! Stacked area charts.
 
-use super::figure::{Caption, Coordinate, Figure};
+use super::figure::{Caption, Figure};
 use super::legend::{Entry, Swatch, series_class};
 use super::plot_area::{Axis, Horizontal, PlotArea};
+use super::svg_pen::Coordinate;
 
 /// A chart of parts of a whole that change along the horizontal axis, stacked on each other.
 #[derive(Clone, Debug)]

@@ -1,8 +1,9 @@
 //! Water-filling diagrams: tanks side by side, filled to a common level.
 
-use super::figure::{Anchor, Caption, Figure, shortened, text_width};
+use super::figure::{Caption, Figure};
 use super::legend::{Entry, Swatch};
 use super::plot_area::{Axis, Horizontal, PlotArea};
+use super::svg_pen::{Anchor, shortened, text_width};
 
 /// A diagram of progressive filling as in Figure 2 of Sadok et al. (2021): one tank per user, as high as the user's
 /// demand, on a base as high as the user's debt from the past. The water has the same level in all tanks that reach it.

@@ -151,7 +151,7 @@ impl Site {
         &self.total
     }
 
-    /// How many machines there are.
+    /// Returns the number of machines.
     pub fn len(&self) -> usize {
         self.groups.last().map_or(0, |g| (g.first + g.count) as usize)
     }

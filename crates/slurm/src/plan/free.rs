@@ -3,7 +3,7 @@
 use evenhand_model::{Nano, Resource};
 
 use super::Lacks;
-use super::parties::NANO;
+use super::policy_jobs::NANO;
 use crate::nodes::Node;
 use crate::queue::Job;
 

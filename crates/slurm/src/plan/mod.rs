@@ -6,6 +6,7 @@
 
 mod free;
 mod parties;
+mod policy_jobs;
 mod speeds;
 
 use std::collections::BTreeMap;

@@ -16,15 +16,15 @@ use crate::sweep::workload_axis::{WorkloadAxis, read_workloads};
 pub struct Grid {
     /// Name of the file in errors and results.
     pub name: String,
-    /// The text it was read from.
+    /// The text of the file.
     pub text: String,
     /// The folder that relative paths in it start from.
     pub base: PathBuf,
-    /// Files as written, then what is generated: a table after the other, seed after seed.
+    /// Files as written, then generated workloads, table by table and seed by seed.
     pub workloads: Vec<WorkloadAxis>,
     /// The policies; the others are compared with the first.
     pub policies: Vec<Registration>,
-    /// All policies that there are.
+    /// The available policies.
     pub registry: Registry,
     /// Each policy with each of its settings and decays, in the order of the points.
     pub variants: Vec<Variant>,
@@ -71,7 +71,7 @@ impl CapacityAxis {
 pub struct DecayAxis {
     /// As written: `0.999999`, or `8d` for a half-life.
     pub name: String,
-    /// What it means.
+    /// The decay.
     pub decay: Decay,
 }
 
@@ -156,10 +156,10 @@ impl Grid {
         Grid::parse(source.name(), source.text(), &base, seed, registry)
     }
 
-    /// As [`Grid::read`], from a text. `seed` is for generated workloads without seeds of their own.
+    /// Reads a grid from a text, as [`Grid::read`] does. `seed` is for generated workloads without seeds of their own.
     ///
     /// # Errors
-    /// As [`Grid::read`].
+    /// Returns an error as [`Grid::read`] does.
     pub fn parse(name: &str, text: &str, base: &Path, seed: u64, registry: &Registry) -> Result<Grid, DocumentError> {
         let format = Format::of_path(Path::new(name)).unwrap_or(Format::Toml);
         let document = Document::parse(name, text, Some(format))?;
@@ -377,7 +377,7 @@ fn capacity(node: &Node<'_>, base: &Path) -> Result<CapacityAxis, DocumentError>
         )));
     }
     let (name, path) = file(node, base)?;
-    // Which resources it must hold is known when the workload is.
+    // The resources that it must have are those of the workload, which is not read yet.
     read_pool(&path, &[])?;
     Ok(CapacityAxis::File(name, path))
 }

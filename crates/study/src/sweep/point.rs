@@ -35,7 +35,7 @@ pub struct Point {
     /// Place in [`Grid::decays`], of policies that need a decay.
     pub decay: Option<usize>,
     /// Number of the first point that has the same workload, weights, end, blocking and capacity: the first policy,
-    /// which this point is held against.
+    /// which this point is compared with.
     pub base: usize,
 }
 
@@ -74,7 +74,7 @@ pub fn layout(grid: &Grid) -> Vec<Point> {
 }
 
 impl Point {
-    /// The policy that runs.
+    /// Returns the policy of the point.
     pub(crate) fn registration<'g>(&self, grid: &'g Grid) -> &'g Registration {
         &grid.policies[self.policy]
     }
@@ -85,12 +85,12 @@ impl Point {
         grid.variants[self.variant].values[axis].as_deref()
     }
 
-    /// The decay, if it has one.
+    /// Returns the decay, if the point has one.
     pub(crate) fn decay<'g>(&self, grid: &'g Grid) -> Option<&'g DecayAxis> {
         self.decay.map(|at| &grid.decays[at])
     }
 
-    /// Its axes in words, for people.
+    /// Returns its axes in words, for people.
     pub fn describe(&self, grid: &Grid) -> String {
         let workload = &grid.workloads[self.workload];
         let mut words = vec![workload.name()];
@@ -120,10 +120,10 @@ impl Point {
 }
 
 impl Grid {
-    /// The digest of everything that the result of a point depends on. Files are read once.
+    /// Returns the digest of everything that the result of a point depends on. Files are read once.
     ///
     /// # Errors
-    /// If a file cannot be read, with its path.
+    /// Returns an error, with its path, if a file cannot be read.
     pub fn digest(&self, point: &Point) -> Result<String, (PathBuf, io::Error)> {
         let settings = &self.variants[point.variant].settings;
         let mut d = Digest::new();
@@ -131,12 +131,12 @@ impl Grid {
         let workload = &self.workloads[point.workload];
         match workload {
             crate::sweep::WorkloadAxis::File { path, .. } => d.text(&self.cached(path, || workload.digest())?),
-            // A name no file has.
+            // No file has an empty name.
             crate::sweep::WorkloadAxis::Generated(_) => d.text(&self.cached(Path::new(""), || workload.digest())?),
         };
         match &self.weights[point.weights] {
             WeightsAxis::Equal => d.text("equal"),
-            // How a weights file is read hangs on its ending.
+            // The extension decides how a weights file is read.
             WeightsAxis::File(_, path) => {
                 let ending = path.extension().unwrap_or_default().to_string_lossy();
                 d.text(&ending).text(&self.cached(path, || file_digest(path))?)
@@ -150,7 +150,7 @@ impl Grid {
         d.text(point.registration(self).name);
         match point.decay(self) {
             None => d.text(""),
-            // As written: two ways to write one decay are two results.
+            // As written: one decay written in two ways gives two results.
             Some(axis) => d.text(&axis.name).number(axis.decay.tau_s().to_bits()).text(self.order.name()),
         };
         if let Some((_, path)) = &self.accounts {

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::record::RunRecord;
-use crate::{CapacityAsked, Point as StudyPoint, PointError, PolicyInputs, Prepared, read_pool, read_weights};
+use crate::{Point as StudyPoint, PointError, PolicyInputs, Prepared, RequestedCapacity, read_pool, read_weights};
 use evenhand_model::Weights;
 use evenhand_simulator::{Progress, SimulationError};
 
@@ -125,9 +125,9 @@ pub(crate) fn run_point(
         order: grid.order,
     };
     let capacity = match &grid.capacities[point.capacity] {
-        CapacityAxis::Multiple(name, factor) => CapacityAsked::Multiple(name.clone(), factor.clone()),
+        CapacityAxis::Multiple(name, factor) => RequestedCapacity::Multiple(name.clone(), factor.clone()),
         CapacityAxis::File(name, path) => {
-            CapacityAsked::Pool(name.clone(), read_pool(path, workload.resources()).map_err(document)?.0)
+            RequestedCapacity::Pool(name.clone(), read_pool(path, workload.resources()).map_err(document)?.0)
         }
     };
     let asked = StudyPoint {

@@ -15,7 +15,7 @@ use super::lines::{BYTE_ORDER_MARK, malformed};
 use super::parse_number::{NANO, decimal, fits};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
-use crate::source::{Meter, Shard};
+use crate::byte_source::{Meter, Shard};
 
 const NO_USER: &str = "no user";
 

@@ -5,7 +5,7 @@ use std::borrow::Cow;
 use super::error::FieldError;
 use super::summary::Tally;
 use super::{ImportError, ImportOptions};
-use crate::source::{Meter, Shard};
+use crate::byte_source::{Meter, Shard};
 
 /// Calls `row` with each line of `shard` that is not blank and its number, counted from 1.
 ///

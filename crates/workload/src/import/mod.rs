@@ -12,7 +12,7 @@ use std::num::NonZeroUsize;
 use evenhand_model::{Workload, WorkloadBuilder, WorkloadError};
 use rayon::prelude::*;
 
-use crate::source::{Meter, Progress, Shard, Source};
+use crate::byte_source::{Meter, Progress, Shard, Source};
 
 mod batsim;
 mod csv;

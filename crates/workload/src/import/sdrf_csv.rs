@@ -10,7 +10,7 @@ use super::lines::{for_each_line, utf8};
 use super::parse_number::{Decimal, decimal, integer};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
-use crate::source::{Meter, Shard};
+use crate::byte_source::{Meter, Shard};
 
 const HEADER: &str = "header line";
 const ROUNDED: &str = "rounded";

@@ -12,7 +12,7 @@ use super::lines::for_each_line;
 use super::parse_number::{NANO, decimal, fits, leading_digits};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, MemoryPer, Part, counted};
-use crate::source::{Meter, Shard};
+use crate::byte_source::{Meter, Shard};
 
 const RELAXED: &str = "pass --relaxed to accept";
 const FIELDS: [&str; 18] = [

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use evenhand_model::{AccountTree, Workload};
 use evenhand_policies::{Decay, PolicySettings, Registry};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
-use evenhand_study::{AccountsFile, Backfill, JobRules, Live, Plan, PlanError, PolicyInputs, Question, TaskFormat};
+use evenhand_study::{AccountsFile, Backfill, JobRules, Live, Plan, PlanError, PolicyInputs, StudyRequest, TaskFormat};
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
 use crate::arguments::decay;
@@ -34,8 +34,8 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     let options = CheckedOptions::parse(args, registry)?;
     let (workload, source) = workload(args, common, console)?;
     let (workload, accounts) = place_in_accounts(args, workload, console)?;
-    let question = question(args, options, accounts, registry, &workload, console)?;
-    let plan = Plan::new(workload, &question).map_err(|error| match error {
+    let request = study_request(args, options, accounts, registry, &workload, console)?;
+    let plan = Plan::new(workload, &request).map_err(|error| match error {
         PlanError::Policy(error) => policy_failure(error),
         error => Failure::input(error),
     })?;
@@ -47,7 +47,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         (_, true) => TaskFormat::None,
         _ => TaskFormat::Parquet,
     };
-    let method = method(args, &question, common)?;
+    let method = method(args, &request, common)?;
     let record = run_with_progress(&live, plan.tasks(), console.shows_progress(), || {
         plan.run(&args.out, &source, method, format, &live)
     })
@@ -126,14 +126,14 @@ fn place_in_accounts(
     Ok((placed.workload, Some(placed.tree)))
 }
 
-fn question(
+fn study_request(
     args: &StudyArgs,
     options: CheckedOptions,
     accounts: Option<AccountTree>,
     registry: &Registry,
     workload: &Workload,
     console: &Console,
-) -> Result<Question, Failure> {
+) -> Result<StudyRequest, Failure> {
     let weights = match &accounts {
         Some(tree) => tree.weights(),
         None => read_weights_or_equal(args.weights.as_deref(), workload, console)?,
@@ -142,7 +142,7 @@ fn question(
     let inputs = PolicyInputs { registry, weights, accounts, settings, order: args.order };
     let capacities =
         options.capacities.into_iter().map(|c| read_capacity(c, workload, console)).collect::<Result<_, _>>()?;
-    Ok(Question {
+    Ok(StudyRequest {
         policies: args.policy.clone(),
         capacities,
         decays: options.decays,
@@ -175,11 +175,11 @@ fn stop_on_interrupt(live: &Arc<Live>) -> Result<(), Failure> {
     .map_err(|e| Failure::Environment(format!("cannot listen for Ctrl-C: {e}")))
 }
 
-fn method(args: &StudyArgs, question: &Question, common: &Common) -> Result<MethodRecord, Failure> {
-    let PolicyInputs { registry, settings, .. } = &question.inputs;
+fn method(args: &StudyArgs, request: &StudyRequest, common: &Common) -> Result<MethodRecord, Failure> {
+    let PolicyInputs { registry, settings, .. } = &request.inputs;
     let names = |list: &[String]| list.join(", ");
     let decays: Vec<String> =
-        question.decays.iter().map(|(_, d)| format!("delta = {} a second, tau = {} s", d.delta(), d.tau_s())).collect();
+        request.decays.iter().map(|(_, d)| format!("delta = {} a second, tau = {} s", d.delta(), d.tau_s())).collect();
     let parameter = |name: &str, value: String| (name.to_string(), value);
     let mut parameters = vec![
         parameter("policies", names(&args.policy)),
@@ -196,8 +196,8 @@ fn method(args: &StudyArgs, question: &Question, common: &Common) -> Result<Meth
             "a task that does not fit",
             if args.no_blocking { "sets its user aside, the next user is tried" } else { "stops scheduling" }.into(),
         ),
-        parameter("backfilling", question.jobs.backfill_name().into()),
-        parameter("placement on machines", question.jobs.placement_name().into()),
+        parameter("backfilling", request.jobs.backfill_name().into()),
+        parameter("placement on machines", request.jobs.placement_name().into()),
         parameter(
             "a run ends",
             match args.until {

@@ -18,7 +18,7 @@ use super::lines::{for_each_line, utf8};
 use super::parse_number::{Decimal, NANO, decimal, fits};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
-use crate::source::{Meter, Shard};
+use crate::byte_source::{Meter, Shard};
 
 const ROUNDED: &str = "rounded";
 const NO_USER: &str = "no user";

@@ -18,7 +18,7 @@ use super::error::FieldError;
 use super::lines::{for_each_line, malformed};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
-use crate::source::{Meter, Shard};
+use crate::byte_source::{Meter, Shard};
 use attempts::{Attempts, Kept};
 use parse_event::{Event, Parser, first_time};
 

@@ -13,8 +13,8 @@ use super::lines::{for_each_line, utf8};
 use super::parse_number::fits;
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
+use crate::byte_source::{Meter, Shard};
 use crate::slurm_notation::{self, Amounts, duration, limit, memory_request, tres};
-use crate::source::{Meter, Shard};
 use columns::{Column, Columns, HeaderError};
 
 const UTC: &str = "local time";

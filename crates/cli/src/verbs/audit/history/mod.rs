@@ -12,7 +12,7 @@ use evenhand_audit::{AuditError, History, Property, Window};
 use evenhand_model::{Capacity, Span, Time, mean_use};
 use evenhand_policies::{Order, Registry};
 use evenhand_report::audit_page::{EntitlementRecord, write_audit_report};
-use evenhand_study::{CapacityAsked, PolicyInputs};
+use evenhand_study::{PolicyInputs, RequestedCapacity};
 
 use self::record::AuditRecord;
 use crate::arguments::decay;
@@ -108,16 +108,16 @@ fn audit_failure(path: &Path, error: &AuditError) -> Failure {
 }
 
 /// Returns the capacity, and a description of it.
-fn pool(capacity: Option<CapacityAsked>, history: &History<'_>) -> Result<(Capacity, String), Failure> {
+fn pool(capacity: Option<RequestedCapacity>, history: &History<'_>) -> Result<(Capacity, String), Failure> {
     let workload = history.workload();
     let (pool, pool_is) = match capacity {
         None => (history.peak_capacity(), "the peak use".into()),
-        Some(CapacityAsked::Multiple(name, factor)) => {
+        Some(RequestedCapacity::Multiple(name, factor)) => {
             (Capacity::multiple(workload.resources(), &mean_use(workload), &factor), format!("{name} R"))
         }
-        Some(CapacityAsked::Pool(name, units)) => (Capacity::new(workload.resources(), units), name),
+        Some(RequestedCapacity::Pool(name, units)) => (Capacity::new(workload.resources(), units), name),
         // A history records no machines, so all machines together are the pool.
-        Some(CapacityAsked::Machines(name, cluster)) => {
+        Some(RequestedCapacity::Machines(name, cluster)) => {
             let total = cluster.total(workload.resources());
             (Capacity::new(workload.resources(), total.map_err(|e| Failure::Input(format!("--capacity: {e}")))?), name)
         }

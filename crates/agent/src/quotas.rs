@@ -25,7 +25,7 @@ use crate::discovery::split_fields::lines;
 ///     alice = { cpu = 16 }
 ///     bob = { weight = 2 }
 /// ";
-/// let quotas = evenhand_agent::discovery::Quotas::from_document(&Document::parse("quotas.toml", text, Some(Format::Toml))?)?;
+/// let quotas = evenhand_agent::Quotas::from_document(&Document::parse("quotas.toml", text, Some(Format::Toml))?)?;
 /// assert_eq!(quotas.amount("alice", "cpu"), Some(16.0));
 /// assert_eq!(quotas.amount("bob", "cpu"), Some(8.0));
 /// assert_eq!(quotas.amount("carol", "cpu"), Some(4.0));
