@@ -147,12 +147,19 @@ start a --apply
 holds "it runs" until_true 60 updates a 40
 holds "a second agent is refused" ends 3 "$evenhand" agent run --config "$work/a.toml" --apply --updates 1
 says "with a sentence" "another agent"
-before=$(used a/e.1) all=$(($(used a/d.1) + $(used a/d.2) + $(used a/e.1)))
-sleep 4
-mine=$(($(used a/e.1) - before)) all=$(($(used a/d.1) + $(used a/d.2) + $(used a/e.1) - all))
-# 28/66 at the rest; machines on which tests run are noisy.
-printf "e's part: %s of %s\n" "$mine" "$all"
-holds "e has about what the fixed point gives, 42.4 %" test $((mine * 100)) -ge $((all * 36)) -a $((mine * 100)) -le $((all * 50))
+# 28/66 at the fixed point. Machines on which tests run are noisy, so a miss is measured again.
+share_is_near_fixed_point() {
+    local attempt before mine all
+    for attempt in 1 2 3; do
+        before=$(used a/e.1) all=$(($(used a/d.1) + $(used a/d.2) + $(used a/e.1)))
+        sleep 4
+        mine=$(($(used a/e.1) - before)) all=$(($(used a/d.1) + $(used a/d.2) + $(used a/e.1) - all))
+        printf "e's part, attempt %s: %s of %s\n" "$attempt" "$mine" "$all"
+        [ $((mine * 100)) -lt $((all * 36)) ] || [ $((mine * 100)) -gt $((all * 50)) ] || return 0
+    done
+    return 1
+}
+holds "e has about what the fixed point gives, 42.4 %" share_is_near_fixed_point
 holds "weights say so" test "$(weight a/e.1)" -gt $((2 * $(weight a/d.1) * 6 / 10))
 holds "status shows everybody" "$evenhand" agent status --socket "$work/a.sock"
 says "with what divides processors" "$file"

@@ -1,7 +1,6 @@
 //! `evenhand allocate`
 
 use std::fmt::Write as _;
-use std::time::Instant;
 
 use serde_json::{Value, json};
 
@@ -207,15 +206,11 @@ fn crowd(users: usize) -> String {
 }
 
 #[test]
-fn ten_thousand_users_take_a_few_seconds() {
+fn ten_thousand_users_are_divided_and_the_table_stays_short() {
     let folder = TestFolder::with("p.toml", crowd(10_000));
-    let begun = Instant::now();
     let found = folder.run(&["allocate", "p.toml", "--mechanism", "drf", "--format", "json"]).assert_succeeds().json();
-    let took = begun.elapsed();
     assert_eq!(found[0]["users"].as_array().unwrap().len(), 10_000);
     assert_eq!(found[0]["properties"]["feasible"], true);
-    // A second here; ten on a slow machine with a busy neighbour.
-    assert!(took.as_secs() < 30, "{took:?}");
     let table = folder.run(&["allocate", "p.toml"]).assert_succeeds().stdout;
     assert!(table.contains("… and 9960 more users (--format json has all)"), "{table}");
     assert!(table.lines().count() < 70, "{table}");

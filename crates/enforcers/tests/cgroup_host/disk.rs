@@ -100,15 +100,16 @@ fn disk_bandwidth_is_divided_in_proportion_to_weights() {
         let ended = read(&mut meter);
         (ended[0] - begun[0]) as f64 / (ended[1] - begun[1]) as f64
     };
-    within(3, 2.5..=6.0, &mut ratio);
+    // More attempts than for processors: the disk is a file on a disk that others use.
+    within(8, 2.5..=6.0, &mut ratio);
     // With strict guarantees, weights take effect without idling.
     disk.set("slice_idle", "0");
     assert!(disk.found().keeps_bfq_weights());
-    within(3, 2.5..=6.0, &mut ratio);
+    within(8, 2.5..=6.0, &mut ratio);
     // Without both, the same weights have no effect, as probing reports.
     disk.set("strict_guarantees", "0");
     assert!(disk.found().bfq.is_some() && !disk.found().keeps_bfq_weights());
-    within(3, 0.7..=1.5, &mut ratio);
+    within(8, 0.7..=1.5, &mut ratio);
     rig.stop();
 }
 
