@@ -134,6 +134,7 @@ impl Plan {
             held.add(numbers[at], chunks);
             left -= chunks;
         }
+        held.merge();
         Some(Reservation { start, end: start.saturating_add(length), held, searched_at: self.changes })
     }
 
@@ -298,7 +299,7 @@ impl Engine<'_> {
             plan.profiles[machine as usize].forget(now.nanos());
         }
         self.machines.take_placements(kind, &held);
-        self.start(now, row, held, policy)?;
+        self.start(now, row, held, false, policy)?;
         let user = self.user_of(row);
         self.notify_first_pending(user, policy);
         Ok(())

@@ -5,6 +5,7 @@ use evenhand_policies::Policy;
 
 use super::engine::{Engine, Memo};
 use super::pending_jobs::{Entry, NO_ROW};
+use super::placement::Placement;
 use crate::SimulationError;
 
 impl Engine<'_> {
@@ -16,18 +17,18 @@ impl Engine<'_> {
         policy: &mut dyn Policy,
         first_new: usize,
     ) -> Result<(), SimulationError> {
-        // Nothing has finished or started since the reservation for the same head was made: jobs that could
-        // not start then cannot start now, and the reservation stays valid.
-        let only_new = self.reserved_for == Some(head);
+        // Since the same head was considered last nothing has finished, nor started in a way that changes the
+        // reservation: jobs that could not start then cannot start now.
+        let only_new = self.considered_for == Some(head);
         let from = if only_new { first_new } else { 0 };
         self.pass += 1;
-        let mut reserved = only_new;
+        let mut reserved = false;
         if self.first_reservation[head as usize] == NO_TIME {
             self.reserve(head, &mut reserved);
-            self.first_reservation[head as usize] = self.reservation.shadow;
+            self.first_reservation[head as usize] = self.shadow;
         }
         if !self.machines.fits_in_total(&self.smallest_demand) {
-            self.reserved_for = reserved.then_some(head);
+            self.considered_for = Some(head);
             return Ok(());
         }
         let mut started = false;
@@ -36,15 +37,16 @@ impl Engine<'_> {
                 started |= self.backfill_class(now, head, class, from, &mut reserved, policy)?;
             }
         }
-        // On one machine a job that starts beside the reservation changes nothing about it.
-        self.reserved_for = (reserved && (!started || self.machines.site.len() == 1)).then_some(head);
+        // On one machine, and where the first machines are taken, a job that starts beside the reservation changes
+        // nothing about it.
+        let keeps = self.machines.site.len() == 1 || self.options.placement == Placement::FirstFit;
+        self.considered_for = (!started || keeps).then_some(head);
         Ok(())
     }
 
     fn reserve(&mut self, head: u32, reserved: &mut bool) {
         if !std::mem::replace(reserved, true) {
-            let kind = self.kind(head);
-            self.machines.reserve(kind, &self.jobs.kinds, &mut self.reservation);
+            self.shadow = self.machines.reserve(self.jobs.kind[head as usize], &self.jobs.kinds);
         }
     }
 
@@ -65,7 +67,7 @@ impl Engine<'_> {
             return false;
         }
         self.reserve(head, reserved);
-        let could = self.machines.fits_beside_reservation(kind, now.nanos(), entry.estimate, &self.reservation);
+        let could = self.machines.fits_beside_reservation(kind, now.nanos(), entry.estimate);
         if !could {
             self.memo[entry.kind as usize].fails_from = entry.estimate;
         }
@@ -90,8 +92,8 @@ impl Engine<'_> {
         policy: &mut dyn Policy,
     ) -> Result<bool, SimulationError> {
         let kind = &self.jobs.kinds[entry.kind as usize];
-        match self.machines.place_beside_reservation(kind, now.nanos(), entry.estimate, &mut self.reservation) {
-            Some(held) => self.start(now, entry.row, held, policy).map(|()| true),
+        match self.machines.place_beside_reservation(kind, now.nanos(), entry.estimate) {
+            Some(held) => self.start(now, entry.row, held, true, policy).map(|()| true),
             None => Ok(false),
         }
     }

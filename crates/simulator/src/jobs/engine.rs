@@ -6,7 +6,7 @@ use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::{Job, Policy};
 
 use super::conservative_backfill::{Plan, has_user_limits};
-use super::machine_state::{MachineState, Placements, Reservation, Running};
+use super::machine_state::{MachineState, Placements, Running};
 use super::pending_jobs::{NO_ROW, PendingJobs};
 use super::site::{Jobs, Kind, Site};
 use super::{Assignment, Backfill, JobOptions, MachineResults};
@@ -37,7 +37,6 @@ pub(super) struct Engine<'a> {
     /// By user: its place among the candidates behind the head, else [`NO_ROW`].
     pub(super) place: Vec<u32>,
     pub(super) set_aside: Vec<u32>,
-    pub(super) reservation: Reservation,
     /// What this pass has established about each kind of job.
     pub(super) memo: Vec<Memo>,
     /// By user: the last pass in which the policy was notified to leave it out.
@@ -47,7 +46,10 @@ pub(super) struct Engine<'a> {
     pub(super) does_not_fit: Vec<bool>,
     pub(super) kinds_not_fitting: Vec<u32>,
     pub(super) pass: u32,
-    pub(super) reserved_for: Option<u32>,
+    /// The head behind which every waiting job was considered, if nothing has changed since that lets one start.
+    pub(super) considered_for: Option<u32>,
+    /// When the head is expected to start at the latest.
+    pub(super) shadow: u64,
     pub(super) busy: Vec<u128>,
     /// By resource: the smallest demand of any job.
     pub(super) smallest_demand: Vec<u64>,
@@ -97,13 +99,13 @@ impl<'a> Engine<'a> {
             candidate: vec![NO_ROW; users],
             place: vec![NO_ROW; users],
             set_aside: Vec::new(),
-            reservation: Reservation::default(),
             memo: vec![Memo::default(); jobs.kinds.len()],
             notified_in_pass: vec![0; users],
             does_not_fit: vec![false; jobs.kinds.len()],
             kinds_not_fitting: Vec::new(),
             pass: 0,
-            reserved_for: None,
+            considered_for: None,
+            shadow: 0,
             busy: vec![0; site.len() * width],
             smallest_demand: (0..width).map(|r| smallest_demand(jobs, r)).collect(),
             placed: Vec::new(),
@@ -232,7 +234,7 @@ impl<'a> Engine<'a> {
             policy.finished(now, &self.running_job(&job));
             self.count_limit(job.row, self.workload.columns().user[job.row as usize], false);
         }
-        self.reserved_for = None;
+        self.considered_for = None;
         self.finished = slots;
         self.finished.len() as u64
     }
@@ -314,8 +316,8 @@ impl<'a> Engine<'a> {
             let Some(first) = self.eligible_job(user.0, policy) else { continue };
             let kind = self.kind(first);
             if let Some(held) = self.machines.take(kind) {
-                self.start(now, first, held, policy)?;
-                self.reserved_for = None;
+                self.start(now, first, held, false, policy)?;
+                self.considered_for = None;
                 // The started job may bring the user over a limit: check again.
                 self.candidate[user.index()] = NO_ROW;
                 self.notify_first_pending(user.0, policy);
@@ -381,12 +383,13 @@ impl<'a> Engine<'a> {
         }
     }
 
-    /// Starts a job whose capacity has been taken.
+    /// Starts a job whose capacity has been taken, `beside` the head's reservation or not.
     pub(super) fn start(
         &mut self,
         now: Time,
         row: u32,
         held: Placements,
+        beside: bool,
         policy: &mut dyn Policy,
     ) -> Result<(), SimulationError> {
         let columns = self.workload.columns();
@@ -399,9 +402,10 @@ impl<'a> Engine<'a> {
             now.nanos().saturating_add(self.machines.expected_duration(self.kind(row), &held, self.jobs.estimate[at]));
         let kind = self.jobs.kind[at];
         self.placed.extend(held.iter().map(|(machine, chunks)| Assignment { row, machine, chunks }));
-        let job = Running { row, kind, start: now.nanos(), finish: finish.nanos(), expected, held };
+        let job =
+            Running { row, kind, start: now.nanos(), finish: finish.nanos(), expected, held, in_reservation: false };
         policy.started(now, &self.running_job(&job));
-        let slot = self.machines.start(job);
+        let slot = self.machines.start(job, beside);
         self.events.push(finish, slot);
         self.starts[at] = now.nanos();
         self.finishes[at] = finish.nanos();

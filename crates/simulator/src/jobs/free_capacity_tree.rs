@@ -41,12 +41,6 @@ impl FreeCapacityTree {
         &self.nodes[at..at + self.width]
     }
 
-    /// Returns what is free on all machines, machine by machine.
-    pub(crate) fn all(&self) -> &[u64] {
-        let at = self.leaves * self.width;
-        &self.nodes[at..at + self.machines * self.width]
-    }
-
     /// Takes `copies` chunks of a machine.
     #[inline]
     pub(crate) fn take(&mut self, machine: u32, chunk: &[u64], copies: u32) {
@@ -161,7 +155,7 @@ mod tests {
                     taken.push((m, chunk));
                 }
             }
-            prop_assert_eq!(tree.all(), plain.concat());
+            (0..machines).for_each(|m| assert_eq!(tree.of(m), plain[m as usize]));
             for (from, to, chunk) in asks {
                 let next = (from..to.min(machines)).find(|&m| fits(&chunk, &plain[m as usize]));
                 prop_assert_eq!(tree.next(from, to, &chunk), next);

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use super::free_capacity_tree::FreeCapacityTree;
-use super::placement::{Placement, Scores};
+use super::free_machines::{FreeMachines, Limit};
+use super::head_reservation::{HeadReservation, RunningJobs};
+use super::placement::Placement;
 use super::site::{Kind, Site, copies, fits};
 
 /// Which machines hold how many chunks of a job.
@@ -23,6 +24,14 @@ impl Placements {
         }
     }
 
+    /// Makes one entry of all those of a machine.
+    pub(crate) fn merge(&mut self) {
+        let mut all: Vec<(u32, u32)> = self.iter().collect();
+        all.sort_unstable();
+        *self = Placements::default();
+        all.into_iter().for_each(|(machine, chunks)| self.add(machine, chunks));
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
         std::iter::once(self.first).filter(|f| f.1 > 0).chain(self.more.iter().copied())
     }
@@ -38,29 +47,39 @@ pub(crate) struct Running {
     /// When it must have finished by its estimate.
     pub(crate) expected: u64,
     pub(crate) held: Placements,
-}
-
-/// Capacity reserved for the job at the head of the queue (Lifka 1995: shadow time and extra nodes).
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Reservation {
-    /// When the head is expected to start at the latest.
-    pub(crate) shadow: u64,
-    /// By machine and resource: what remains free at the shadow time once the head has started.
-    extra: Vec<u64>,
+    /// Whether the head's reservation rests on it.
+    pub(crate) in_reservation: bool,
 }
 
 /// The machines of a site and the jobs that run on them.
 #[derive(Clone, Debug)]
 pub(crate) struct MachineState<'a> {
     pub(crate) site: &'a Site,
-    width: usize,
-    free: FreeCapacityTree,
+    free: FreeMachines,
     free_total: Vec<u64>,
-    scores: Scores,
     running: Vec<Running>,
     unused: Vec<u32>,
     /// Running jobs by their expected finish, if reservations are asked for.
     expected: Option<BTreeSet<(u64, u32)>>,
+    /// The reservation for the head of the queue, once one has been needed.
+    reservation: Option<HeadReservation>,
+    /// Machines on which the head starts and less is free later than now.
+    contested: Vec<Contested>,
+    /// Whether nothing has changed since `contested` was made.
+    contested_is_current: bool,
+}
+
+/// Machines of one class now and of one class at the shadow time, beside the head.
+#[derive(Clone, Copy, Debug)]
+struct Contested {
+    now: u32,
+    later: u32,
+    machines: u32,
+}
+
+/// How many chunks fit now and not later.
+fn less_beside(kind: &Kind, now: &[u64], later: &[u64]) -> u128 {
+    copies(&kind.chunk, now).saturating_sub(copies(&kind.chunk, later))
 }
 
 /// Decides where a candidate may use reserved capacity: on groups on which it finishes by the shadow time.
@@ -90,13 +109,14 @@ impl<'a> MachineState<'a> {
         }
         MachineState {
             site,
-            width,
-            free: FreeCapacityTree::new(site, width),
+            free: FreeMachines::new(site, width, rule),
             free_total,
-            scores: Scores::new(rule, site, width),
             running: Vec::new(),
             unused: Vec::new(),
             expected: reserves.then(BTreeSet::new),
+            reservation: None,
+            contested: Vec::new(),
+            contested_is_current: false,
         }
     }
 
@@ -114,26 +134,46 @@ impl<'a> MachineState<'a> {
     /// Takes the capacity of a reservation that is due.
     pub(crate) fn take_placements(&mut self, kind: &Kind, held: &Placements) {
         held.iter().for_each(|(machine, chunks)| self.free.take(machine, &kind.chunk, chunks));
-        let all = u64::from(kind.copies);
-        self.free_total.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f -= c * all);
+        self.take_of_total(kind);
     }
 
     /// Takes capacity for a job that starts now, placed by the placement rule.
     pub(crate) fn take(&mut self, kind: &Kind) -> Option<Placements> {
-        self.place_guarded(kind, None)
+        self.contested_is_current = false;
+        if !self.fits_together(kind) {
+            return None;
+        }
+        let held = self.free.place(self.site, kind, &mut None)?;
+        self.take_of_total(kind);
+        Some(held)
     }
 
     /// Takes capacity for a job that delays no reservation: on every machine that it uses, it finishes by the
     /// shadow time or leaves the reserved amount free.
-    pub(crate) fn place_beside_reservation(
-        &mut self,
-        kind: &Kind,
-        now: u64,
-        estimate: u64,
-        reservation: &mut Reservation,
-    ) -> Option<Placements> {
+    pub(crate) fn place_beside_reservation(&mut self, kind: &Kind, now: u64, estimate: u64) -> Option<Placements> {
+        self.contested_is_current = false;
+        if !self.fits_together(kind) {
+            return None;
+        }
+        let site = self.site;
+        let reservation = self.reservation.as_mut()?;
         let guard = Guard { kind, now, estimate, shadow: reservation.shadow };
-        self.place_guarded(kind, Some((guard, &mut reservation.extra)))
+        let limits = |group: usize| !guard.finishes_in_time(site, group);
+        let limit = Limit { later: &mut reservation.extra, limits: &limits };
+        let held = self.free.place(site, kind, &mut Some(limit))?;
+        self.take_of_total(kind);
+        Some(held)
+    }
+
+    fn take_of_total(&mut self, kind: &Kind) {
+        let all = u64::from(kind.copies);
+        self.free_total.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f -= c * all);
+    }
+
+    /// Whether the machines together have enough of each resource free.
+    fn fits_together(&self, kind: &Kind) -> bool {
+        let wanted = u64::from(kind.copies);
+        kind.chunk.iter().zip(&self.free_total).all(|(c, f)| c.saturating_mul(wanted) <= *f)
     }
 
     /// How much of the first resource is free, on all machines together.
@@ -143,7 +183,7 @@ impl<'a> MachineState<'a> {
 
     /// Whether a chunk fits on a machine now.
     pub(crate) fn fits_on(&self, machine: u32, chunk: &[u64]) -> bool {
-        fits(chunk, self.free.of(machine))
+        self.free.fits_on(machine, chunk)
     }
 
     /// Returns whether the machines together have this much of each resource free.
@@ -153,129 +193,66 @@ impl<'a> MachineState<'a> {
 
     /// Whether a job could start now if nothing were reserved.
     pub(crate) fn fits_now(&self, kind: &Kind) -> bool {
-        let wanted = u64::from(kind.copies);
-        if kind.chunk.iter().zip(&self.free_total).any(|(c, f)| c.saturating_mul(wanted) > *f) {
-            return false;
-        }
-        self.has_capacity(kind, |machine| match kind.copies {
-            1 => 1,
-            _ => copies(&kind.chunk, self.free.of(machine)),
-        })
+        self.fits_together(kind) && self.free.fits(self.site, kind)
     }
 
-    /// Returns whether [`place_beside_reservation`](MachineState::place_beside_reservation) would succeed.
-    pub(crate) fn fits_beside_reservation(
-        &self,
-        kind: &Kind,
-        now: u64,
-        estimate: u64,
-        reservation: &Reservation,
-    ) -> bool {
+    /// Returns whether [`place_beside_reservation`](MachineState::place_beside_reservation) would succeed for a job
+    /// that fits now.
+    ///
+    /// Only where the head starts can less be free at the shadow time than now, so only those machines are looked at.
+    pub(crate) fn fits_beside_reservation(&mut self, kind: &Kind, now: u64, estimate: u64) -> bool {
+        let Some(reservation) = self.reservation.as_ref() else { return false };
         let guard = Guard { kind, now, estimate, shadow: reservation.shadow };
-        self.has_capacity(kind, |machine| {
-            let finishes_in_time = guard.finishes_in_time(self.site, self.site.group_of(machine));
-            let extra = self.row(&reservation.extra, machine);
-            match kind.copies {
-                1 => u128::from(finishes_in_time || fits(&kind.chunk, extra)),
-                _ if finishes_in_time => copies(&kind.chunk, self.free.of(machine)),
-                _ => copies(&kind.chunk, self.free.of(machine)).min(copies(&kind.chunk, extra)),
-            }
-        })
+        if kind.copies == 1 {
+            return kind.groups.iter().any(|&g| {
+                let group = &self.site.groups[usize::from(g)];
+                let in_time = guard.finishes_in_time(self.site, usize::from(g));
+                let (mut from, to) = (group.first, group.first + group.count);
+                while let Some(machine) = self.free.next(from, to, &kind.chunk) {
+                    if in_time || fits(&kind.chunk, reservation.extra.of(machine)) {
+                        return true;
+                    }
+                    from = machine + 1;
+                }
+                false
+            });
+        }
+        if guard.finishes_in_time(self.site, usize::from(kind.slowest)) {
+            return true;
+        }
+        let wanted = u128::from(kind.copies);
+        let capacity = self.free.capacity(kind);
+        capacity >= wanted && capacity - self.withheld(kind) >= wanted
     }
 
-    /// Returns whether the machines hold all chunks of a job; `on` gives how many each machine takes.
-    fn has_capacity(&self, kind: &Kind, on: impl Fn(u32) -> u128) -> bool {
-        let mut left = u128::from(kind.copies);
-        for &g in &kind.groups {
-            let group = &self.site.groups[usize::from(g)];
-            let (mut from, to) = (group.first, group.first + group.count);
-            while let Some(machine) = self.free.next(from, to, &kind.chunk) {
-                left = left.saturating_sub(on(machine));
-                if left == 0 {
-                    return true;
-                }
-                from = machine + 1;
-            }
-        }
-        false
-    }
-
-    fn place_guarded(&mut self, kind: &Kind, mut guard: Option<(Guard<'_>, &mut Vec<u64>)>) -> Option<Placements> {
-        let wanted = u64::from(kind.copies);
-        if kind.chunk.iter().zip(&self.free_total).any(|(c, f)| c.saturating_mul(wanted) > *f) {
-            return None;
-        }
-        let mut held = Placements::default();
-        let mut left = kind.copies;
-        self.scores.of_chunk(&kind.chunk);
-        while left > 0 {
-            let Some(machine) = self.choose_machine(kind, &guard) else {
-                held.iter().for_each(|(machine, chunks)| self.free.give(machine, &kind.chunk, chunks));
-                self.undo_guarded(kind, &held, &mut guard);
-                return None;
-            };
-            // First fit and best fit put further chunks on the same machine while they fit.
-            let together = matches!(self.scores.rule, Placement::FirstFit | Placement::BestFit);
-            let mut chunks = 1;
-            if together && left > 1 {
-                let mut limit = copies(&kind.chunk, self.free.of(machine));
-                if let Some((guard, extra)) = &guard
-                    && !guard.finishes_in_time(self.site, self.site.group_of(machine))
-                {
-                    limit = limit.min(copies(&kind.chunk, self.row(extra, machine)));
-                }
-                chunks = limit.min(u128::from(left)) as u32;
-            }
-            self.free.take(machine, &kind.chunk, chunks);
-            if let Some((guard, extra)) = &mut guard
-                && !guard.finishes_in_time(self.site, self.site.group_of(machine))
-            {
-                let at = machine as usize * self.width;
-                extra[at..at + self.width].iter_mut().zip(&kind.chunk).for_each(|(e, c)| *e -= c * u64::from(chunks));
-            }
-            held.add(machine, chunks);
-            left -= chunks;
-        }
-        self.free_total.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f -= c * wanted);
-        Some(held)
-    }
-
-    fn undo_guarded(&self, kind: &Kind, held: &Placements, guard: &mut Option<(Guard<'_>, &mut Vec<u64>)>) {
-        let Some((guard, extra)) = guard else { return };
-        for (machine, chunks) in held.iter() {
-            if !guard.finishes_in_time(self.site, self.site.group_of(machine)) {
-                let at = machine as usize * self.width;
-                extra[at..at + self.width].iter_mut().zip(&kind.chunk).for_each(|(e, c)| *e += c * u64::from(chunks));
-            }
-        }
-    }
-
-    fn row<'b>(&self, amounts: &'b [u64], machine: u32) -> &'b [u64] {
-        &amounts[machine as usize * self.width..][..self.width]
-    }
-
-    /// The machine for the next chunk.
-    fn choose_machine(&mut self, kind: &Kind, guard: &Option<(Guard<'_>, &mut Vec<u64>)>) -> Option<u32> {
-        let mut best: Option<(u64, u32)> = None;
-        for &g in &kind.groups {
-            let group = &self.site.groups[usize::from(g)];
-            let held_back = guard.as_ref().filter(|(guard, _)| !guard.finishes_in_time(self.site, usize::from(g)));
-            let (mut from, to) = (group.first, group.first + group.count);
-            while let Some(machine) = self.free.next(from, to, &kind.chunk) {
-                from = machine + 1;
-                if held_back.is_some_and(|(_, extra)| !fits(&kind.chunk, self.row(extra, machine))) {
-                    continue;
-                }
-                if self.scores.rule == Placement::FirstFit {
-                    return Some(machine);
-                }
-                let score = self.scores.score(self.free.of(machine));
-                if best.is_none_or(|b| (score, machine) < b) {
-                    best = Some((score, machine));
+    /// How many chunks of a kind fit now and not beside the reservation.
+    fn withheld(&mut self, kind: &Kind) -> u128 {
+        let Some(reservation) = &self.reservation else { return 0 };
+        let (Some(now), Some(later)) = (self.free.classes(), reservation.extra.classes()) else {
+            let machines = reservation.held.iter().map(|(machine, _)| *machine);
+            let difference = |m| less_beside(kind, self.free.of(m), reservation.extra.of(m));
+            return machines.map(difference).sum();
+        };
+        if !self.contested_is_current {
+            self.contested_is_current = true;
+            self.contested.clear();
+            let mut pairs: Vec<(u32, u32)> =
+                reservation.held.iter().map(|(machine, _)| (now.of(*machine), later.of(*machine))).collect();
+            pairs.sort_unstable();
+            for (now_class, later_class) in pairs {
+                match self.contested.last_mut() {
+                    Some(last) if (last.now, last.later) == (now_class, later_class) => last.machines += 1,
+                    _ => self.contested.push(Contested { now: now_class, later: later_class, machines: 1 }),
                 }
             }
+            // Where no less is free later nothing is withheld.
+            self.contested.retain(|c| !fits(now.free_of(c.now), later.free_of(c.later)));
         }
-        best.map(|b| b.1)
+        let on = |c: &Contested| match kind.groups.contains(&now.group_of(c.now)) {
+            true => less_beside(kind, now.free_of(c.now), later.free_of(c.later)) * u128::from(c.machines),
+            false => 0,
+        };
+        self.contested.iter().map(on).sum()
     }
 
     /// The run time of a job on its machines: that of the slowest of them.
@@ -292,8 +269,8 @@ impl<'a> MachineState<'a> {
         }
     }
 
-    /// Starts a job whose capacity has been taken. Returns its slot.
-    pub(crate) fn start(&mut self, job: Running) -> u32 {
+    /// Starts a job whose capacity has been taken, `beside` the head's reservation or not. Returns its slot.
+    pub(crate) fn start(&mut self, mut job: Running, beside: bool) -> u32 {
         let slot = self.unused.pop().unwrap_or_else(|| {
             self.running.push(Running::default());
             self.running.len() as u32 - 1
@@ -301,16 +278,28 @@ impl<'a> MachineState<'a> {
         if let Some(expected) = &mut self.expected {
             expected.insert((job.expected, slot));
         }
+        job.in_reservation = match &mut self.reservation {
+            Some(reservation) if beside => {
+                reservation.started_beside(job.expected);
+                true
+            }
+            Some(reservation) => reservation.started(slot, job.row, job.expected),
+            None => true,
+        };
         self.running[slot as usize] = job;
         slot
     }
 
     /// Takes a job away; its slot may be used again.
     pub(crate) fn end(&mut self, slot: u32, kinds: &[Kind]) -> Running {
+        self.contested_is_current = false;
         let job = std::mem::take(&mut self.running[slot as usize]);
         self.unused.push(slot);
         if let Some(expected) = &mut self.expected {
             expected.remove(&(job.expected, slot));
+        }
+        if let Some(reservation) = &mut self.reservation {
+            reservation.finished(&job);
         }
         let kind = &kinds[job.kind as usize];
         job.held.iter().for_each(|(machine, chunks)| self.free.give(machine, &kind.chunk, chunks));
@@ -319,75 +308,21 @@ impl<'a> MachineState<'a> {
         job
     }
 
-    /// Reserves capacity for a job that does not fit now: at the earliest expected finish after which the
-    /// placement rule finds capacity for it, with every job expected to have finished by then gone.
-    pub(crate) fn reserve(&mut self, head: &Kind, kinds: &[Kind], reservation: &mut Reservation) {
-        let width = self.width;
-        let later = &mut reservation.extra;
-        later.clear();
-        later.extend_from_slice(self.free.all());
-        let allowed = |machine: u32| head.groups.iter().any(|&g| usize::from(g) == self.site.group_of(machine));
-        let mut has_capacity: u128 = if head.copies == 1 {
-            0
-        } else {
-            let groups = head.groups.iter().map(|&g| &self.site.groups[usize::from(g)]);
-            let machines = groups.flat_map(|g| g.first..g.first + g.count);
-            machines.map(|m| copies(&head.chunk, &later[m as usize * width..][..width])).sum()
+    /// Reserves capacity for a job of kind `head`, which does not fit now. Returns when it is expected to start at the
+    /// latest.
+    pub(crate) fn reserve(&mut self, head: u32, kinds: &[Kind]) -> u64 {
+        self.contested_is_current = false;
+        let Some(expected) = &self.expected else { return 0 };
+        let running = &mut self.running;
+        let reservation = match self.reservation.take() {
+            Some(reservation) if !reservation.is_outdated(expected.len()) => reservation,
+            _ => {
+                running.iter_mut().for_each(|job| job.in_reservation = true);
+                HeadReservation::new(&self.free)
+            }
         };
-        reservation.shadow = 0;
-        for &(expected, slot) in self.expected.iter().flatten() {
-            if has_capacity >= u128::from(head.copies) && expected > reservation.shadow {
-                break;
-            }
-            reservation.shadow = expected;
-            let job = &self.running[slot as usize];
-            let kind = &kinds[job.kind as usize];
-            for (machine, chunks) in job.held.iter() {
-                let at = machine as usize * width;
-                let row = &mut later[at..at + width];
-                if head.copies == 1 {
-                    row.iter_mut().zip(&kind.chunk).for_each(|(l, c)| *l += c * u64::from(chunks));
-                    if has_capacity == 0 && fits(&head.chunk, row) && allowed(machine) {
-                        has_capacity = 1;
-                    }
-                    continue;
-                }
-                let counts = allowed(machine);
-                let before = if counts { copies(&head.chunk, row) } else { 0 };
-                row.iter_mut().zip(&kind.chunk).for_each(|(l, c)| *l += c * u64::from(chunks));
-                if counts {
-                    has_capacity += copies(&head.chunk, row) - before;
-                }
-            }
-        }
-        let mut left = head.copies;
-        while left > 0 {
-            let mut best: Option<(u64, u32)> = None;
-            self.scores.of_chunk(&head.chunk);
-            'machines: for &g in &head.groups {
-                let group = &self.site.groups[usize::from(g)];
-                for machine in group.first..group.first + group.count {
-                    let row = &later[machine as usize * width..][..width];
-                    if !fits(&head.chunk, row) {
-                        continue;
-                    }
-                    let score = self.scores.score(row);
-                    if best.is_none_or(|b| (score, machine) < b) {
-                        best = Some((score, machine));
-                        if self.scores.rule == Placement::FirstFit {
-                            break 'machines;
-                        }
-                    }
-                }
-            }
-            let Some((_, machine)) = best else { break };
-            let row = &mut later[machine as usize * width..][..width];
-            let chunks = match self.scores.rule {
-                Placement::FirstFit | Placement::BestFit => copies(&head.chunk, row).min(u128::from(left)) as u32,
-                Placement::WorstFit | Placement::Dominant => 1,
-            };
-            row.iter_mut().zip(&head.chunk).for_each(|(l, c)| *l -= c * u64::from(chunks));
-            left -= chunks;
-        }
+        let reservation = self.reservation.insert(reservation);
+        reservation.reserve(head, &mut RunningJobs { site: self.site, kinds, slots: running, expected });
+        reservation.shadow
     }
 }

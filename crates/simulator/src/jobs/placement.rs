@@ -62,9 +62,41 @@ impl Scores {
             Placement::WorstFit => u64::MAX - self.size(free),
             Placement::Dominant => {
                 shape(&self.largest, free, &mut self.other);
-                self.shape.iter().zip(&self.other).map(|(d, f)| d.abs_diff(*f)).sum()
+                self.distance(&self.other)
             }
         }
+    }
+
+    /// The part of a score that does not depend on the chunk: all of it, but for [`Placement::Dominant`].
+    pub(crate) fn of_free(&self, free: &[u64]) -> u64 {
+        match self.rule {
+            Placement::FirstFit | Placement::Dominant => 0,
+            Placement::BestFit => self.size(free),
+            Placement::WorstFit => u64::MAX - self.size(free),
+        }
+    }
+
+    /// Appends the shape of what is free to `shapes` if the rule compares shapes.
+    pub(crate) fn push_shape(&self, free: &[u64], shapes: &mut Vec<u64>) {
+        if self.rule == Placement::Dominant {
+            let from = shapes.len();
+            shapes.resize(from + free.len(), 0);
+            shape(&self.largest, free, &mut shapes[from..]);
+        }
+    }
+
+    /// The score of machines given [its part](Scores::of_free) that does not depend on the chunk and their shape,
+    /// which stands at place `class` among `shapes`.
+    pub(crate) fn of_class(&self, of_free: u64, shapes: &[u64], class: usize) -> u64 {
+        match self.rule {
+            Placement::Dominant => self.distance(&shapes[class * self.shape.len()..][..self.shape.len()]),
+            _ => of_free,
+        }
+    }
+
+    /// How far the chunk's shape is from another.
+    fn distance(&self, other: &[u64]) -> u64 {
+        self.shape.iter().zip(other).map(|(d, f)| d.abs_diff(*f)).sum()
     }
 
     fn size(&self, free: &[u64]) -> u64 {

@@ -389,6 +389,15 @@ pub(crate) fn fits(chunk: &[u64], free: &[u64]) -> bool {
 /// Returns how many chunks fit in the free amounts; `u32::MAX` for an empty chunk.
 #[inline]
 pub(crate) fn copies(chunk: &[u64], free: &[u64]) -> u128 {
-    let each = chunk.iter().zip(free).filter(|(c, _)| **c > 0).map(|(c, f)| u128::from(f / c));
-    each.min().unwrap_or(u128::from(u32::MAX))
+    let mut least = None;
+    for (c, f) in chunk.iter().zip(free).filter(|(c, _)| **c > 0) {
+        // Very often none or one fits, which needs no division.
+        let each = match f.checked_sub(*c) {
+            None => return 0,
+            Some(rest) if rest < *c => 1,
+            Some(_) => f / c,
+        };
+        least = Some(least.map_or(each, |l: u64| l.min(each)));
+    }
+    least.map_or(u128::from(u32::MAX), u128::from)
 }

@@ -139,6 +139,33 @@ fn world(backfill: Backfill) -> impl Strategy<Value = World> {
     )
 }
 
+/// More jobs on more machines, of few sizes and estimates, so that ties are the rule and heads wait long.
+fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
+    let asked = prop::sample::select(vec![None, Some(4), Some(8), Some(30)]);
+    let amounts = (prop::sample::select(vec![1u64, 2, 2, 4, 8, 12]), prop::sample::select(vec![0u64, 1, 2, 4]));
+    let job = (0u64..60, prop::sample::select(vec![0u64, 1, 4, 8, 20]), asked, 0usize..5, amounts).prop_map(
+        |(submit, run, asked, user, (cpu, mem))| Job { submit, run, asked, user, queue: 0, amounts: [cpu, mem] },
+    );
+    let machines = (1usize..10, prop::sample::select(vec![[2u64, 4], [4, 2], [4, 8]]), any::<bool>()).prop_map(
+        |(count, has, fast)| Machines { count, has, speed: if fast { (2, 1) } else { (1, 1) }, properties: vec![] },
+    );
+    let jobs = prop::collection::vec(job, 30..90).prop_map(in_order);
+    let policy = prop::sample::select(vec!["fifo", "drf"]);
+    let placement = prop::sample::select(PLACEMENTS.map(|p| p.1).to_vec());
+    (jobs, prop::collection::vec(machines, 1..3), policy, placement).prop_map(
+        move |(jobs, machines, policy, placement)| World {
+            machines,
+            queues: vec![],
+            jobs,
+            is_pool: false,
+            policy,
+            placement,
+            backfill,
+            blocking: true,
+        },
+    )
+}
+
 fn optional(times: &[u64]) -> Vec<Option<u64>> {
     times.iter().map(|&t| (t != NO_TIME).then_some(t)).collect()
 }
@@ -153,6 +180,12 @@ fn agrees_with_the_reference_model(world: &World) -> Result<(), TestCaseError> {
     if world.backfill != Backfill::None {
         prop_assert_eq!(optional(&on.first_reservation), reference.promised);
     }
+    let mut machines = vec![Vec::new(); world.jobs.len()];
+    for a in &on.placed {
+        machines[a.row as usize].extend((0..a.chunks).map(|_| a.machine as usize));
+    }
+    machines.iter_mut().for_each(|m| m.sort_unstable());
+    prop_assert_eq!(machines, reference.machines);
     prop_assert_eq!(run(world).1, found, "the same again");
     Ok(())
 }
@@ -175,6 +208,11 @@ proptest! {
         agrees_with_the_reference_model(&world)?;
     }
 
+    #[test]
+    fn easy_is_that_of_the_reference_model_where_ties_are_the_rule(world in crowded(Backfill::Easy)) {
+        agrees_with_the_reference_model(&world)?;
+    }
+
     /// No job starts after its first reservation, whatever is submitted later.
     #[test]
     fn no_job_starts_after_its_first_reservation(world in prop_oneof![world(Backfill::Easy), world(Backfill::Conservative)]) {
@@ -186,5 +224,15 @@ proptest! {
             prop_assert!(found.rejections[row].is_some() == (*start == NO_TIME));
             prop_assert!(*promised == NO_TIME || start <= promised, "row {row}");
         }
+    }
+}
+
+proptest! {
+    // The reference model takes a tenth of a second for each.
+    #![proptest_config(ProptestConfig::with_cases(48))]
+
+    #[test]
+    fn conservative_is_that_of_the_reference_model_where_ties_are_the_rule(world in crowded(Backfill::Conservative)) {
+        agrees_with_the_reference_model(&world)?;
     }
 }

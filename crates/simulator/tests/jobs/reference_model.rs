@@ -59,6 +59,8 @@ pub(crate) struct Found {
     pub(crate) finishes: Vec<Option<u64>>,
     pub(crate) refused: Vec<Option<Rejection>>,
     pub(crate) promised: Vec<Option<u64>>,
+    /// By job: the machine of each of its chunks, ascending.
+    pub(crate) machines: Vec<Vec<usize>>,
 }
 
 pub(crate) struct ReferenceModel<'a> {
@@ -100,7 +102,13 @@ impl<'a> ReferenceModel<'a> {
             properties: machines.iter().map(|m| m.properties.clone()).collect(),
             chunk: world.jobs.iter().map(|j| j.amounts).collect(),
             chunks: vec![1; n],
-            found: Found { starts: nothing(), finishes: nothing(), refused: vec![None; n], promised: nothing() },
+            found: Found {
+                starts: nothing(),
+                finishes: nothing(),
+                refused: vec![None; n],
+                promised: nothing(),
+                machines: vec![Vec::new(); n],
+            },
             running: Vec::new(),
             waiting: Vec::new(),
             planned: vec![None; n],
@@ -303,6 +311,8 @@ impl<'a> ReferenceModel<'a> {
         self.found.starts[i] = Some(now);
         self.found.finishes[i] = Some(now + took);
         self.waiting.retain(|&w| w != i);
+        self.found.machines[i] = on.clone();
+        self.found.machines[i].sort_unstable();
         self.running.push(Runs { job: i, finish: now + took, expected, on });
         self.check();
     }

@@ -1,0 +1,291 @@
+//! The reservation of EASY backfilling: when and where the head of the queue will start by the estimates.
+
+use std::collections::BTreeSet;
+
+use super::free_machines::FreeMachines;
+use super::machine_state::Running;
+use super::placement::Placement;
+use super::site::{Kind, Site, copies};
+
+/// How many changes, beside one for each running job, are remembered before the reservation is rather made anew.
+const REMEMBERED_CHANGES: usize = 1024;
+
+/// Capacity reserved for the job at the head of the queue (Lifka 1995: shadow time and extra nodes).
+///
+/// It is kept from one head to the next and from event to event. What it rests on is one state of the machines: what
+/// is free once every job that is expected to finish by the shadow time is gone. A job that starts or finishes changes
+/// that state only if it is expected to finish after the shadow time; the shadow time moves back only after a finish
+/// not expected before it, and forth only if what is free then has become too little. So an event usually costs
+/// a few steps, not a walk over all running jobs. Changes are noted and made when the reservation is next asked for.
+#[derive(Clone, Debug)]
+pub(crate) struct HeadReservation {
+    /// When the head is expected to start at the latest.
+    pub(crate) shadow: u64,
+    /// What remains free at the shadow time once the head has started.
+    pub(crate) extra: FreeMachines,
+    /// The kind of the head.
+    head: Option<u32>,
+    /// Where the head starts: machines, ascending, and how many chunks on each.
+    pub(crate) held: Vec<(u32, u32)>,
+    /// At least how many chunks of the head lack a machine before the shadow time.
+    lacking: u128,
+    /// Slots and rows of jobs that have started and are not yet in `extra`.
+    starts: Vec<(u32, u32)>,
+    /// Jobs that have finished and are still in `extra`.
+    finishes: Vec<Running>,
+    /// Whether the rule may now put the head elsewhere.
+    is_stale: bool,
+}
+
+/// The running jobs, as the machines know them.
+pub(crate) struct RunningJobs<'a> {
+    pub(crate) site: &'a Site,
+    pub(crate) kinds: &'a [Kind],
+    pub(crate) slots: &'a mut [Running],
+    /// By expected finish.
+    pub(crate) expected: &'a BTreeSet<(u64, u32)>,
+}
+
+impl RunningJobs<'_> {
+    fn at(&self, time: u64) -> impl Iterator<Item = &Running> {
+        self.expected.range((time, 0)..=(time, u32::MAX)).map(|(_, slot)| &self.slots[*slot as usize])
+    }
+}
+
+impl HeadReservation {
+    /// From what is free now.
+    pub(crate) fn new(free: &FreeMachines) -> HeadReservation {
+        HeadReservation {
+            shadow: 0,
+            extra: free.clone(),
+            head: None,
+            held: Vec::new(),
+            lacking: 0,
+            starts: Vec::new(),
+            finishes: Vec::new(),
+            is_stale: false,
+        }
+    }
+
+    /// Notes a start. Returns whether it is in `extra` already, as one that ends by the shadow time is.
+    pub(crate) fn started(&mut self, slot: u32, row: u32, expected: u64) -> bool {
+        let there = expected <= self.shadow;
+        if !there {
+            self.starts.push((slot, row));
+        }
+        there
+    }
+
+    /// Notes that a job has started on the extra.
+    pub(crate) fn started_beside(&mut self, expected: u64) {
+        // First fit still puts the head where it is: the machines before its last hold no more chunks than before,
+        // and its own as many as it has there. Other rules compare what is free.
+        let is_first_fit = self.extra.rule == Placement::FirstFit;
+        self.is_stale |= expected > self.shadow && !is_first_fit;
+    }
+
+    /// Notes a finish.
+    pub(crate) fn finished(&mut self, job: &Running) {
+        if job.in_reservation && job.expected >= self.shadow {
+            self.finishes.push(job.clone());
+        }
+    }
+
+    /// Whether so many changes are noted that a new reservation costs less.
+    pub(crate) fn is_outdated(&self, running: usize) -> bool {
+        self.starts.len() + self.finishes.len() > running + REMEMBERED_CHANGES
+    }
+
+    /// Reserves capacity for a job that does not fit now: at the earliest expected finish after which the
+    /// placement rule finds capacity for it, with every job expected to have finished by then gone.
+    pub(crate) fn reserve(&mut self, head: u32, jobs: &mut RunningJobs<'_>) {
+        let is_same = self.head == Some(head);
+        if is_same && !self.is_stale && self.starts.is_empty() && self.finishes.is_empty() {
+            return;
+        }
+        let kinds = jobs.kinds;
+        let kind = &kinds[head as usize];
+        if is_same && !self.is_stale && self.keeps_shadow(kind, jobs) {
+            return;
+        }
+        if let Some(old) = self.head.take() {
+            let old = &kinds[old as usize];
+            for (machine, chunks) in std::mem::take(&mut self.held) {
+                self.extra.give(machine, &old.chunk, chunks);
+            }
+        }
+        self.is_stale = false;
+        let may_be_earlier = !is_same || self.lacking == 0 || !self.finishes.is_empty();
+        self.make_changes(jobs);
+        let capacity = self.extra.capacity(kind);
+        let wanted = u128::from(kind.copies);
+        if capacity >= wanted {
+            if may_be_earlier {
+                self.move_back(kind, wanted, capacity, jobs);
+            }
+        } else {
+            self.move_forth(kind, wanted, capacity, jobs);
+        }
+        // Where the head does not fit on empty machines it would have been refused.
+        self.held = self.extra.place(jobs.site, kind, &mut None).map_or(Vec::new(), |held| held.iter().collect());
+        self.head = Some(head);
+    }
+
+    /// Makes the changes of finished jobs where that is known to leave the shadow time as it is. Returns whether it did
+    /// so, else nothing has been changed.
+    ///
+    /// Under first fit only, whose choice of machines is easily mended: a chunk that fits on an earlier machine than
+    /// the head's last moves there.
+    fn keeps_shadow(&mut self, head: &Kind, jobs: &RunningJobs<'_>) -> bool {
+        self.starts.retain(|(slot, row)| {
+            let job = &jobs.slots[*slot as usize];
+            job.row == *row && !job.in_reservation
+        });
+        if self.extra.rule != Placement::FirstFit || !self.starts.is_empty() {
+            return false;
+        }
+        let mut gain = 0;
+        for job in &self.finishes {
+            let on = |machine: u32| copies(&head.chunk, &jobs.site.groups[jobs.site.group_of(machine)].has);
+            gain += job.held.iter().map(|(machine, _)| on(machine)).sum::<u128>();
+        }
+        if gain >= self.lacking {
+            return false;
+        }
+        self.lacking -= gain;
+        let shadow = self.shadow;
+        for job in std::mem::take(&mut self.finishes).into_iter().filter(|job| job.expected > shadow) {
+            let chunk = &jobs.kinds[job.kind as usize].chunk;
+            for (machine, chunks) in job.held.iter() {
+                self.extra.give(machine, chunk, chunks);
+                self.fill_from_last(machine, head, jobs);
+            }
+        }
+        true
+    }
+
+    /// Moves the head's last chunks to a machine before them on which they now fit.
+    fn fill_from_last(&mut self, machine: u32, head: &Kind, jobs: &RunningJobs<'_>) {
+        while let Some((last, chunks)) = self.held.last_mut().filter(|(last, _)| *last > machine) {
+            let counts = self.extra.fits_on(machine, &head.chunk) && may_use(head, machine, jobs.site);
+            if !counts {
+                return;
+            }
+            let moved = copies(&head.chunk, self.extra.of(machine)).min(u128::from(*chunks)) as u32;
+            self.extra.give(*last, &head.chunk, moved);
+            self.extra.take(machine, &head.chunk, moved);
+            *chunks -= moved;
+            if *chunks == 0 {
+                self.held.pop();
+            }
+            match self.held.binary_search_by_key(&machine, |h| h.0) {
+                Ok(at) => self.held[at].1 += moved,
+                Err(at) => self.held.insert(at, (machine, moved)),
+            }
+        }
+    }
+
+    fn make_changes(&mut self, jobs: &mut RunningJobs<'_>) {
+        for job in std::mem::take(&mut self.finishes) {
+            if job.expected > self.shadow {
+                let chunk = &jobs.kinds[job.kind as usize].chunk;
+                job.held.iter().for_each(|(m, chunks)| self.extra.give(m, chunk, chunks));
+            }
+        }
+        for (slot, row) in self.starts.drain(..) {
+            let job = &mut jobs.slots[slot as usize];
+            // It may have finished, and the slot have another job.
+            if job.row != row || job.in_reservation {
+                continue;
+            }
+            job.in_reservation = true;
+            if job.expected > self.shadow {
+                let chunk = &jobs.kinds[job.kind as usize].chunk;
+                job.held.iter().for_each(|(m, chunks)| self.extra.take(m, chunk, chunks));
+            }
+        }
+    }
+
+    /// Moves the shadow time back to the earliest expected finish after which the head fits.
+    fn move_back(&mut self, kind: &Kind, wanted: u128, mut capacity: u128, jobs: &RunningJobs<'_>) {
+        while let Some(&(time, _)) = jobs.expected.range(..=(self.shadow, u32::MAX)).next_back() {
+            self.shadow = time;
+            if let Some(lost) = self.lost_with_one(time, kind, jobs).filter(|lost| capacity - lost < wanted) {
+                self.lacking = wanted - (capacity - lost);
+                return;
+            }
+            let mut lost = 0;
+            for job in jobs.at(time) {
+                lost += self.change(job, kind, jobs, FreeMachines::take);
+            }
+            if capacity - lost < wanted {
+                for job in jobs.at(time) {
+                    self.change(job, kind, jobs, FreeMachines::give);
+                }
+                self.lacking = wanted - (capacity - lost);
+                return;
+            }
+            capacity -= lost;
+            self.shadow = time - 1;
+        }
+        self.lacking = 0;
+    }
+
+    /// How many chunks of the head would not fit if the only job expected to finish at `time` still ran; `None` if it
+    /// is not the only one.
+    fn lost_with_one(&self, time: u64, head: &Kind, jobs: &RunningJobs<'_>) -> Option<u128> {
+        let mut at = jobs.at(time);
+        let job = at.next()?;
+        if at.next().is_some() {
+            return None;
+        }
+        let chunk = &jobs.kinds[job.kind as usize].chunk;
+        let mut left = vec![0; chunk.len()];
+        let counts = |machine: u32| may_use(head, machine, jobs.site);
+        let lost = job.held.iter().filter(|(machine, _)| counts(*machine)).map(|(machine, chunks)| {
+            let free = self.extra.of(machine);
+            left.iter_mut().zip(free.iter().zip(chunk)).for_each(|(l, (f, c))| *l = f - c * u64::from(chunks));
+            copies(&head.chunk, free) - copies(&head.chunk, &left)
+        });
+        Some(lost.sum())
+    }
+
+    /// Moves the shadow time on until the head fits.
+    fn move_forth(&mut self, kind: &Kind, wanted: u128, mut capacity: u128, jobs: &RunningJobs<'_>) {
+        while capacity < wanted {
+            let next = jobs.expected.range((self.shadow.saturating_add(1), 0)..).next();
+            let Some(&(time, _)) = next else { return };
+            self.shadow = time;
+            self.lacking = wanted - capacity;
+            for job in jobs.at(time) {
+                capacity += self.change(job, kind, jobs, FreeMachines::give);
+            }
+        }
+    }
+
+    /// Gives a job's machines back or takes them; returns by how many chunks of the head that changes what fits.
+    fn change(
+        &mut self,
+        job: &Running,
+        head: &Kind,
+        jobs: &RunningJobs<'_>,
+        change: impl Fn(&mut FreeMachines, u32, &[u64], u32),
+    ) -> u128 {
+        let chunk = &jobs.kinds[job.kind as usize].chunk;
+        let mut changed = 0;
+        for (machine, chunks) in job.held.iter() {
+            let counts = may_use(head, machine, jobs.site);
+            let before = if counts { copies(&head.chunk, self.extra.of(machine)) } else { 0 };
+            change(&mut self.extra, machine, chunk, chunks);
+            if counts {
+                changed += copies(&head.chunk, self.extra.of(machine)).abs_diff(before);
+            }
+        }
+        changed
+    }
+}
+
+/// Whether a job of this kind may use a machine.
+pub(crate) fn may_use(kind: &Kind, machine: u32, site: &Site) -> bool {
+    kind.groups.len() == site.groups.len() || kind.groups.contains(&(site.group_of(machine) as u16))
+}

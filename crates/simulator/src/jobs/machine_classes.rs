@@ -1,0 +1,243 @@
+//! Classes of machines: those of one group that have the same amounts free.
+
+use super::machine_set::MachineSet;
+use super::placement::{Placement, Scores};
+use super::site::{Kind, Site, copies, fits};
+
+/// Marks an empty place of the table of classes.
+const EMPTY: u32 = u32::MAX;
+
+/// Classes without machines that are kept beyond as many as have machines, so that a class that comes and goes is
+/// found and not made.
+const IDLE_CLASSES: usize = 256;
+
+/// A class: machines that no placement rule tells apart but by their number.
+#[derive(Clone, Debug)]
+struct Class {
+    group: u16,
+    /// How many machines it has.
+    machines: u32,
+    /// Its place in the list of its group's classes that have machines.
+    place: u32,
+    /// Its score where the rule's score does not depend on the chunk.
+    score: u64,
+    /// Which machines it has, unless the rule is first fit.
+    members: MachineSet,
+}
+
+/// The machines of a site by what is free on them.
+///
+/// Real machines have few different free amounts, so what holds of a machine is asked of a class: how many chunks fit
+/// now costs a step for each class, not for each machine. A machine that changes is moved at the price of a look-up
+/// in a hash table.
+#[derive(Clone, Debug)]
+pub(crate) struct MachineClasses {
+    width: usize,
+    machines: u32,
+    classes: Vec<Class>,
+    /// Free amounts, class by class.
+    free: Vec<u64>,
+    /// Shapes of the free amounts, class by class, if the rule compares shapes.
+    shapes: Vec<u64>,
+    /// By group: its classes that have machines, in no order.
+    occupied: Vec<Vec<u32>>,
+    /// By machine: its class.
+    class_of: Vec<u32>,
+    /// Open addressing: classes by their hash.
+    table: Vec<u32>,
+    scores: Scores,
+}
+
+impl MachineClasses {
+    /// All machines empty.
+    pub(crate) fn new(site: &Site, width: usize, rule: Placement) -> MachineClasses {
+        let mut new = MachineClasses {
+            width,
+            machines: site.len() as u32,
+            classes: Vec::new(),
+            free: Vec::new(),
+            shapes: Vec::new(),
+            occupied: vec![Vec::new(); site.groups.len()],
+            class_of: vec![0; site.len()],
+            table: vec![EMPTY; 64],
+            scores: Scores::new(rule, site, width),
+        };
+        for (g, group) in site.groups.iter().enumerate() {
+            let class = new.class(g as u16, &group.has);
+            (group.first..group.first + group.count).for_each(|machine| new.join(class, machine));
+        }
+        new
+    }
+
+    /// The class of a machine. Numbers of classes change whenever a machine does.
+    pub(crate) fn of(&self, machine: u32) -> u32 {
+        self.class_of[machine as usize]
+    }
+
+    /// The group of the machines of a class.
+    pub(crate) fn group_of(&self, class: u32) -> u16 {
+        self.classes[class as usize].group
+    }
+
+    /// What is free on each machine of a class.
+    #[inline]
+    pub(crate) fn free_of(&self, class: u32) -> &[u64] {
+        &self.free[class as usize * self.width..][..self.width]
+    }
+
+    fn hash(group: u16, free: &[u64]) -> u64 {
+        let mix = |hash: u64, part: u64| (hash ^ part).wrapping_mul(0x9E37_79B9_7F4A_7C15).rotate_left(29);
+        free.iter().fold(mix(0, u64::from(group)), |hash, part| mix(hash, *part))
+    }
+
+    #[inline]
+    fn is(&self, class: u32, group: u16, free: &[u64]) -> bool {
+        // Amounts one by one: there are one or two, and a call costs more.
+        self.classes[class as usize].group == group && self.free_of(class).iter().zip(free).all(|(a, b)| a == b)
+    }
+
+    /// Finds the class of machines of a group with these amounts free; makes it if there is none.
+    fn class(&mut self, group: u16, free: &[u64]) -> u32 {
+        let mask = self.table.len() - 1;
+        let mut at = Self::hash(group, free) as usize & mask;
+        loop {
+            match self.table[at] {
+                EMPTY => break,
+                class if self.is(class, group, free) => return class,
+                _ => at = (at + 1) & mask,
+            }
+        }
+        let class = self.classes.len() as u32;
+        self.table[at] = class;
+        let score = self.scores.of_free(free);
+        self.classes.push(Class { group, machines: 0, place: 0, score, members: MachineSet::default() });
+        self.free.extend_from_slice(free);
+        self.scores.push_shape(free, &mut self.shapes);
+        if self.classes.len() * 2 > self.table.len() {
+            self.fill_table();
+        }
+        class
+    }
+
+    fn fill_table(&mut self) {
+        let size = (self.classes.len() * 4).next_power_of_two().max(64);
+        self.table.clear();
+        self.table.resize(size, EMPTY);
+        for class in 0..self.classes.len() as u32 {
+            let mut at = Self::hash(self.classes[class as usize].group, self.free_of(class)) as usize & (size - 1);
+            while self.table[at] != EMPTY {
+                at = (at + 1) & (size - 1);
+            }
+            self.table[at] = class;
+        }
+    }
+
+    fn join(&mut self, class: u32, machine: u32) {
+        self.class_of[machine as usize] = class;
+        let first_fit = self.scores.rule == Placement::FirstFit;
+        let c = &mut self.classes[class as usize];
+        c.machines += 1;
+        if !first_fit {
+            c.members.insert(machine, self.machines);
+        }
+        if c.machines == 1 {
+            let occupied = &mut self.occupied[usize::from(c.group)];
+            c.place = occupied.len() as u32;
+            occupied.push(class);
+        }
+    }
+
+    fn leave(&mut self, class: u32, machine: u32) {
+        let first_fit = self.scores.rule == Placement::FirstFit;
+        let c = &mut self.classes[class as usize];
+        c.machines -= 1;
+        if !first_fit {
+            c.members.remove(machine);
+        }
+        if c.machines == 0 {
+            c.members.clear();
+            let (group, place) = (usize::from(c.group), c.place as usize);
+            self.occupied[group].swap_remove(place);
+            if let Some(moved) = self.occupied[group].get(place) {
+                self.classes[*moved as usize].place = place as u32;
+            }
+        }
+    }
+
+    /// Notes that a machine now has these amounts free.
+    pub(crate) fn update(&mut self, machine: u32, free: &[u64]) {
+        let old = self.class_of[machine as usize];
+        let new = self.class(self.classes[old as usize].group, free);
+        if new != old {
+            self.leave(old, machine);
+            self.join(new, machine);
+            self.drop_idle();
+        }
+    }
+
+    /// Drops the classes without machines once they are many.
+    fn drop_idle(&mut self) {
+        let occupied: usize = self.occupied.iter().map(Vec::len).sum();
+        if self.classes.len() <= 2 * occupied + IDLE_CLASSES {
+            return;
+        }
+        let mut new_number = vec![EMPTY; self.classes.len()];
+        let (mut kept, width) = (0, self.width);
+        let stride = if self.shapes.is_empty() { 0 } else { width };
+        for (old, number) in new_number.iter_mut().enumerate() {
+            if self.classes[old].machines == 0 {
+                continue;
+            }
+            *number = kept as u32;
+            self.classes.swap(kept, old);
+            self.free.copy_within(old * width..(old + 1) * width, kept * width);
+            self.shapes.copy_within(old * stride..(old + 1) * stride, kept * stride);
+            kept += 1;
+        }
+        self.classes.truncate(kept);
+        self.free.truncate(kept * width);
+        self.shapes.truncate(kept * stride);
+        self.occupied.iter_mut().flatten().for_each(|class| *class = new_number[*class as usize]);
+        self.class_of.iter_mut().for_each(|class| *class = new_number[*class as usize]);
+        self.fill_table();
+    }
+
+    /// How many chunks of a kind of job fit.
+    pub(crate) fn capacity(&self, kind: &Kind) -> u128 {
+        let classes = kind.groups.iter().flat_map(|g| &self.occupied[usize::from(*g)]);
+        classes
+            .map(|&class| {
+                let on_one = copies(&kind.chunk, self.free_of(class));
+                on_one * u128::from(self.classes[class as usize].machines)
+            })
+            .sum()
+    }
+
+    /// The machine that the rule chooses for a chunk of the kind among those that are not excluded; first fit is not
+    /// asked here.
+    pub(crate) fn choose(&mut self, kind: &Kind, excluded: impl Fn(u32) -> bool) -> Option<u32> {
+        let mut best: Option<(u64, u32)> = None;
+        self.scores.of_chunk(&kind.chunk);
+        for &group in &kind.groups {
+            for &class in &self.occupied[usize::from(group)] {
+                let c = &self.classes[class as usize];
+                if best.is_some_and(|b| c.score > b.0) || !fits(&kind.chunk, self.free_of(class)) {
+                    continue;
+                }
+                let score = self.scores.of_class(c.score, &self.shapes, class as usize);
+                if best.is_some_and(|b| score > b.0) {
+                    continue;
+                }
+                let mut next = c.members.next(0);
+                while let Some(machine) = next.filter(|m| best.is_none_or(|b| (score, *m) < b)) {
+                    if !excluded(machine) {
+                        best = Some((score, machine));
+                        break;
+                    }
+                    next = c.members.next(machine + 1);
+                }
+            }
+        }
+        best.map(|b| b.1)
+    }
+}
