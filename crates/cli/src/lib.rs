@@ -52,6 +52,7 @@
 mod arguments;
 mod failure;
 mod inputs;
+mod interrupts;
 mod output;
 mod verbs;
 

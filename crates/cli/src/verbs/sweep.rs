@@ -18,6 +18,7 @@ use serde_json::json;
 
 use crate::arguments::{Common, Engine, SweepArgs, SweepTaskArgs, SweepVerb};
 use crate::failure::Failure;
+use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::console::Console;
 use crate::output::numbers::rounded;
 use crate::output::table::{Table, printable};
@@ -245,9 +246,7 @@ fn start_slurm(sweep: &Sweep, args: &SweepArgs, memory: Option<u64>, console: &C
 
 /// Waits until the queue has no job of the sweep.
 fn follow(sweep: &Sweep, dir: &str, console: &Console) -> Result<(), Failure> {
-    let stopped = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&stopped);
-    ctrlc::set_handler(move || set.store(true, Ordering::Relaxed)).map_err(no_interrupt)?;
+    let stopped = on_interrupt(SecondSignal::Exits, || {})?;
     let bar = bar(SLURM, sweep.points.len() as u64, console);
     bar.set_prefix("points");
     let mut failed = 0;
@@ -272,7 +271,7 @@ fn follow(sweep: &Sweep, dir: &str, console: &Console) -> Result<(), Failure> {
         }
         for _ in 0..10 {
             std::thread::sleep(Duration::from_millis(100));
-            if stopped.load(Ordering::Relaxed) {
+            if stopped.is_set() {
                 bar.finish_and_clear();
                 return Err(Failure::Environment(format!(
                     "interrupted; the jobs continue. Follow: evenhand sweep status {dir}. Stop: evenhand sweep cancel {dir}"
@@ -424,20 +423,10 @@ fn bar(template: &str, length: u64, console: &Console) -> ProgressBar {
     ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr()).with_style(style)
 }
 
-/// Handles Ctrl-C: the first one stops the running points and keeps finished ones; the second exits at once.
+/// Stops the running points at the first signal, and keeps finished ones.
 fn stop_on_interrupt(watch: &Arc<Watch>) -> Result<(), Failure> {
     let watch = Arc::clone(watch);
-    ctrlc::set_handler(move || {
-        if watch.is_cancelled() {
-            std::process::exit(3);
-        }
-        watch.cancel();
-    })
-    .map_err(no_interrupt)
-}
-
-fn no_interrupt(error: ctrlc::Error) -> Failure {
-    Failure::Environment(format!("cannot listen for Ctrl-C: {error}"))
+    on_interrupt(SecondSignal::Exits, move || watch.cancel()).map(|_| ())
 }
 
 /// Returns the number of threads: that of `--threads`, or one per core.

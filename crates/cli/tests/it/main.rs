@@ -13,6 +13,7 @@ mod invalid_input;
 mod price;
 mod processes;
 mod reproduce;
+mod service_units;
 mod study;
 mod sweep;
 mod test_folder;

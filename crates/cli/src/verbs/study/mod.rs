@@ -18,6 +18,7 @@ use crate::failure::Failure;
 use crate::inputs::capacity::{CapacityArgument, parse_capacity, read_capacity};
 use crate::inputs::weights_and_accounts::{note_mismatches, read_weights_or_equal};
 use crate::inputs::workloads::read_workload;
+use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::console::{Console, to_json};
 use crate::output::numbers::rounded;
 use crate::output::progress::run_with_progress;
@@ -41,7 +42,8 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     })?;
     plan.notes().iter().for_each(|note| console.note(note));
     let live = Arc::new(Live::new(&plan));
-    stop_on_interrupt(&live)?;
+    let runs = Arc::clone(&live);
+    on_interrupt(SecondSignal::Exits, move || runs.cancel())?;
     let format = match (args.tasks_csv, args.no_tasks) {
         (true, _) => TaskFormat::Csv,
         (_, true) => TaskFormat::None,
@@ -160,19 +162,6 @@ fn decays(args: &StudyArgs) -> Result<Vec<(String, Decay)>, Failure> {
     let default = [decay::DEFAULT_DELTA.to_string()];
     let deltas = if args.delta.is_empty() { &default[..] } else { &args.delta };
     deltas.iter().map(|text| Ok((text.clone(), decay::parse_delta(text)?))).collect()
-}
-
-/// Handles Ctrl-C: the first one stops the runs and keeps finished ones usable; the second exits at once.
-fn stop_on_interrupt(live: &Arc<Live>) -> Result<(), Failure> {
-    let live = Arc::clone(live);
-    let mut interrupted = false;
-    ctrlc::set_handler(move || {
-        if std::mem::replace(&mut interrupted, true) {
-            std::process::exit(3);
-        }
-        live.cancel();
-    })
-    .map_err(|e| Failure::Environment(format!("cannot listen for Ctrl-C: {e}")))
 }
 
 fn method(args: &StudyArgs, request: &StudyRequest, common: &Common) -> Result<MethodRecord, Failure> {
