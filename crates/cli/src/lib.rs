@@ -61,6 +61,7 @@ use std::ffi::OsString;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
+use evenhand_documents::TextCells;
 use evenhand_policies::{PolicyError, Registration, Registry};
 
 use crate::arguments::Cli;
@@ -117,7 +118,7 @@ impl CommandLine {
         match result.unwrap_or_else(|payload| Err(internal_error(payload.as_ref()))) {
             Ok(outcome) => outcome.exit_code(),
             Err(failure) => {
-                console.error(&format!("error: {failure}"));
+                console.failure(&failure);
                 failure.exit_code()
             }
         }
@@ -140,6 +141,9 @@ fn run(cli: Cli, registry: &Registry, console: &Console) -> Result<Outcome, Fail
             .num_threads(threads.get())
             .build_global()
             .map_err(|e| Failure::Environment(format!("cannot start {threads} threads: {e}")))?;
+    }
+    if cli.common.raw_csv {
+        TextCells::Raw.set_for_results();
     }
     verbs::run(cli.verb, &cli.common, registry, console)
 }

@@ -19,6 +19,7 @@ mod policy_inputs;
 pub mod record;
 mod replay;
 mod run;
+mod sealed_json;
 mod study_folder;
 pub mod sweep;
 mod waste_record;

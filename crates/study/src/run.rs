@@ -1,8 +1,8 @@
 //! Runs the grid of a study.
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
 use evenhand_simulator::{Progress, SimulationError, UserTasks};
@@ -15,7 +15,7 @@ use crate::plan::{Plan, RunPlan};
 use crate::point::{measured, processors};
 use crate::record::{MethodRecord, RunRecord, StudyRecord};
 use crate::replay::replay;
-use crate::study_folder::{Folder, StudyError, TaskFormat};
+use crate::study_folder::{Folder, Stored, StudyError, TaskFormat};
 use crate::waste_record::waste_record;
 
 /// State of a run of a study.
@@ -40,6 +40,7 @@ pub struct LiveRun {
     /// The simulator's progress.
     pub progress: Progress,
     state: AtomicU8,
+    damage: OnceLock<String>,
 }
 
 impl LiveRun {
@@ -51,6 +52,11 @@ impl LiveRun {
             2 => RunState::Done,
             _ => RunState::Reused,
         }
+    }
+
+    /// Returns why the result in the folder was not reused, if it was there but not as it was written.
+    pub fn damage(&self) -> Option<&str> {
+        self.damage.get().map(String::as_str)
     }
 
     fn set(&self, state: RunState) {
@@ -72,6 +78,7 @@ impl Live {
             id: r.id.clone(),
             progress: Progress::default(),
             state: AtomicU8::new(RunState::Waiting as u8),
+            damage: OnceLock::new(),
         };
         Live { runs: plan.runs.iter().map(run).collect() }
     }
@@ -132,10 +139,14 @@ impl Plan {
         folder: &Folder<'_>,
         live: &LiveRun,
     ) -> Result<Option<RunRecord>, StudyError> {
-        if let Some(record) = folder.stored_run(run) {
-            live.progress.tasks.store(self.tasks(), Ordering::Relaxed);
-            live.set(RunState::Reused);
-            return Ok(Some(record));
+        match folder.stored_run(run) {
+            Stored::Nothing => {}
+            Stored::Damaged(why) => drop(live.damage.set(why)),
+            Stored::Result(record) => {
+                live.progress.tasks.store(self.tasks(), Ordering::Relaxed);
+                live.set(RunState::Reused);
+                return Ok(Some(*record));
+            }
         }
         if live.progress.cancel.load(Ordering::Relaxed) {
             return Ok(None);
@@ -250,6 +261,28 @@ mod tests {
         run(&plan, dir.path(), &live);
         let states: Vec<RunState> = live.runs.iter().map(LiveRun::state).collect();
         assert_eq!(states, [RunState::Done, RunState::Reused, RunState::Reused, RunState::Done]);
+        assert!(live.runs[0].damage().unwrap().contains("fifo-0.5.json is damaged"));
+        assert_eq!(live.runs[1].damage(), None);
+    }
+
+    #[test]
+    fn a_result_that_was_changed_is_computed_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = plan();
+        let first = run(&plan, dir.path(), &Live::new(&plan));
+        let bytes = |name: &str| std::fs::read(dir.path().join(name)).unwrap();
+        let (tasks, record) = (bytes("tasks-fifo-0.5.parquet"), bytes("runs/drf-0.5.json"));
+        std::fs::write(dir.path().join("tasks-fifo-0.5.parquet"), "").unwrap();
+        let edited = String::from_utf8(record).unwrap().replacen("\"submitted\": 4", "\"submitted\": 5", 1);
+        std::fs::write(dir.path().join("runs/drf-0.5.json"), edited).unwrap();
+        let live = Live::new(&plan);
+        let second = run(&plan, dir.path(), &live);
+        let states: Vec<RunState> = live.runs.iter().map(LiveRun::state).collect();
+        assert_eq!(states, [RunState::Done, RunState::Done, RunState::Reused, RunState::Reused]);
+        assert!(live.runs[0].damage().unwrap().contains("tasks-fifo-0.5.parquet is not as it was written"));
+        assert!(live.runs[1].damage().unwrap().contains("runs/drf-0.5.json is damaged"));
+        assert_eq!(bytes("tasks-fifo-0.5.parquet"), tasks);
+        assert_eq!(first.runs[1].totals, second.runs[1].totals);
     }
 
     #[test]

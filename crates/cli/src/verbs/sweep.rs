@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use evenhand_model::Quantity;
+use evenhand_model::files::FolderLock;
 use evenhand_policies::Registry;
 use evenhand_study::sweep::record::SweepRecord;
 use evenhand_study::sweep::slurm_arrays::{self, LostPoint, SlurmError, Status, quoted};
@@ -22,6 +23,7 @@ use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::console::Console;
 use crate::output::numbers::rounded;
 use crate::output::table::{Table, printable};
+use crate::output::write_files::lock_folder;
 
 const LOCAL: &str = "{prefix} {wide_bar} {percent:>3} %  {msg}  ETA {eta}";
 const SLURM: &str = "{prefix} {wide_bar} {pos}/{len} points  {msg}  ETA {eta}";
@@ -37,7 +39,9 @@ pub(crate) fn run(args: &SweepArgs, common: &Common, registry: &Registry, consol
         Some(SweepVerb::Status(folder)) => status(&folder.dir, registry, console),
         Some(SweepVerb::Cancel(folder)) => cancel(&folder.dir, console),
         Some(SweepVerb::Gather(folder)) => {
-            let sweep = Sweep::planned(Folder::open(&folder.dir).map_err(sweep_failure)?, registry)?;
+            let opened = Folder::open(&folder.dir).map_err(sweep_failure)?;
+            let _lock = lock_folder(&folder.dir)?;
+            let sweep = Sweep::planned(opened, registry)?;
             let record = sweep.summarize()?;
             report(&sweep, &record, &folder.dir, console)?;
             sweep.check_complete(&record, &[])
@@ -109,6 +113,7 @@ fn start(args: &SweepArgs, common: &Common, registry: &Registry, console: &Conso
     if args.check {
         return check(&grid, &args.out, console);
     }
+    let lock = lock_folder(&args.out)?;
     let folder = Folder::create(&args.out).map_err(sweep_failure)?;
     if args.engine == Engine::Slurm {
         // Queued and running tasks need the plan that is in the folder.
@@ -116,9 +121,12 @@ fn start(args: &SweepArgs, common: &Common, registry: &Registry, console: &Conso
     }
     let (points, digests) = folder.plan(&grid, common.seed()).map_err(sweep_failure)?;
     let sweep = Sweep { grid, points, digests, folder };
+    for path in sweep.folder.damaged(&sweep.digests) {
+        console.note(&format!("{} is damaged, edited or of another version; its point is run again.", path.display()));
+    }
     match args.engine {
         Engine::Local => start_local(&sweep, &args.out, memory, console),
-        Engine::Slurm => start_slurm(&sweep, args, memory, console),
+        Engine::Slurm => start_slurm(&sweep, args, lock, memory, console),
     }
 }
 
@@ -198,7 +206,13 @@ fn start_local(sweep: &Sweep, out: &Path, memory: Option<u64>, console: &Console
     sweep.check_complete(&record, &failures)
 }
 
-fn start_slurm(sweep: &Sweep, args: &SweepArgs, memory: Option<u64>, console: &Console) -> Result<(), Failure> {
+fn start_slurm(
+    sweep: &Sweep,
+    args: &SweepArgs,
+    lock: FolderLock,
+    memory: Option<u64>,
+    console: &Console,
+) -> Result<(), Failure> {
     let options = slurm_arrays::Options {
         partition: args.partition.clone(),
         account: args.account.clone(),
@@ -212,6 +226,8 @@ fn start_slurm(sweep: &Sweep, args: &SweepArgs, memory: Option<u64>, console: &C
     let submitted = slurm_arrays::submit(&sweep.grid, &sweep.points, &sweep.digests, &sweep.folder, &options, &program)
         .map_err(slurm_failure)?;
     let dir = quoted(&args.out.display().to_string());
+    // The array's last job summarises the folder itself, perhaps while this process waits.
+    drop(lock);
     match submitted {
         None => console.note("Every point has a result already; nothing is submitted."),
         Some(submission) => {

@@ -23,6 +23,7 @@ use crate::output::console::{Console, to_json};
 use crate::output::numbers::rounded;
 use crate::output::progress::run_with_progress;
 use crate::output::table::Table;
+use crate::output::write_files::lock_folder;
 
 /// Size of the workload that a study without a workload generates: small enough for a first run, large enough for queues
 /// that build and drain.
@@ -50,10 +51,14 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         _ => TaskFormat::Parquet,
     };
     let method = method(args, &request, common)?;
+    let _lock = lock_folder(&args.out)?;
     let record = run_with_progress(&live, plan.tasks(), console.shows_progress(), || {
         plan.run(&args.out, &source, method, format, &live)
     })
     .map_err(|e| Failure::new(&e, e.is_environment()))?;
+    for (run, why) in live.runs.iter().filter_map(|run| Some((&run.id, run.damage()?))) {
+        console.note(&format!("Run {run} was in the folder and is done again: {why}."));
+    }
     let report =
         evenhand_report::write_study_report(&args.out, &record).map_err(|e| Failure::Environment(e.to_string()))?;
     if console.is_json() {

@@ -23,6 +23,7 @@ use crate::inputs::capacity::{parse_capacity, read_capacity};
 use crate::inputs::weights_and_accounts::read_weights_or_equal;
 use crate::inputs::workloads::read_workload_with_summary;
 use crate::output::console::{Console, to_json};
+use crate::output::write_files::lock_folder;
 
 /// Audits the history at `path` against the properties of these names.
 pub(super) fn run(
@@ -79,6 +80,7 @@ pub(super) fn run(
             details: record.details(import_summary.as_deref()),
             ..entitlements.clone()
         };
+        let _lock = lock_folder(out)?;
         let written = write_audit_report(out, &page).map_err(|e| Failure::Environment(e.to_string()))?;
         console.note(&format!("Wrote {} and its data.", written.index.display()));
     }
