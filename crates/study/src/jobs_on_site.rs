@@ -15,7 +15,7 @@ use crate::record::PerResource;
 use crate::replay::ReplayOn;
 
 /// The version of the simulation; changes when the same inputs give other or more results.
-const SIMULATION: &str = "jobs 2";
+const SIMULATION: &str = "jobs 3";
 
 /// The rules for the placement of jobs on machines, and for backfilling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -15,7 +15,7 @@ use crate::policy_inputs::PolicyInputs;
 use crate::record::{PerResource, WorkloadRecord};
 
 /// Changes when the same inputs give other results, or more of them, so that older runs are not taken for new ones.
-const SIMULATION: &str = "pool 2";
+const SIMULATION: &str = "pool 3";
 
 /// The request for a study: policies, capacities and rules.
 #[derive(Clone, Debug)]
