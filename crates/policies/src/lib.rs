@@ -173,3 +173,6 @@ pub const DEFAULT_POLICY: &str = "drf";
 
 /// The policies that a study compares where a command line names none, separated by commas.
 pub const COMPARED_POLICIES: &str = "fifo,drf,sdrf";
+
+/// The policies that a study of a site's own log compares where a command line names none, separated by commas.
+pub const SITE_POLICIES: &str = "fifo,fair-tree,sdrf";

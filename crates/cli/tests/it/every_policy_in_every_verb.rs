@@ -123,6 +123,7 @@ fn study_sweep_and_audit_start_the_same_tasks_at_the_same_times() {
                 ..PolicyInputs::new(tree.weights())
             };
             let request = StudyRequest {
+                against: None,
                 policies: vec![registration.name.into()],
                 capacities: vec![capacity.clone()],
                 decays: vec![("30s".into(), decay())],

@@ -14,6 +14,7 @@ mod price;
 mod processes;
 mod reproduce;
 mod study;
+mod study_of_a_log;
 mod sweep;
 mod test_folder;
 mod timeline;
