@@ -5,17 +5,19 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
-use evenhand_simulator::{Progress, SimulationError, UserTasks};
+use evenhand_simulator::{Progress, Simulated, SimulationError, UserTasks};
 use rayon::prelude::*;
 
 use crate::account_record::by_account;
 use crate::compare_runs::compare;
 use crate::jobs_on_site::replay_on;
-use crate::plan::{Plan, RunPlan};
+use crate::logged::{as_logged, has_starts};
+use crate::plan::{Plan, RunPlan, Starts};
 use crate::point::{measured, processors};
-use crate::record::{MethodRecord, RunRecord, StudyRecord};
+use crate::record::{MethodRecord, RunRecord, StudyRecord, TrustRecord};
 use crate::replay::replay;
 use crate::study_folder::{Folder, Stored, StudyError, TaskFormat};
+use crate::trust::trust;
 use crate::waste_record::waste_record;
 
 /// State of a run of a study.
@@ -153,16 +155,21 @@ impl Plan {
         }
         live.set(RunState::Running);
         let begun = Instant::now();
-        let context = self.inputs.context(&self.workload, &run.capacity, run.equivalents.as_ref(), run.decay);
-        let mut policy = run.registration.build(&context)?;
         let on_site = run.on_site.as_deref();
-        let on = replay_on(on_site, &run.capacity, self.options);
-        let simulated = replay(&self.workload, tasks, on, policy.as_mut(), &live.progress);
-        let simulated = match simulated {
-            Ok(simulated) => simulated,
-            Err(SimulationError::Cancelled) => return Ok(None),
-            Err(source) => return Err(StudyError::Simulation { run: run.id.clone(), source }),
+        let simulated = match &run.starts {
+            Starts::Logged => as_logged(&self.workload),
+            Starts::Under(registration) => {
+                let context = self.inputs.context(&self.workload, &run.capacity, run.equivalents.as_ref(), run.decay);
+                let mut policy = registration.build(&context)?;
+                let on = replay_on(on_site, &run.capacity, self.options);
+                match replay(&self.workload, tasks, on, policy.as_mut(), &live.progress) {
+                    Ok(simulated) => simulated,
+                    Err(SimulationError::Cancelled) => return Ok(None),
+                    Err(source) => return Err(StudyError::Simulation { run: run.id.clone(), source }),
+                }
+            }
         };
+        live.progress.tasks.store(self.tasks(), Ordering::Relaxed);
         let elapsed_s = begun.elapsed().as_secs_f64();
         let processors = processors(&self.workload, &run.capacity, on_site);
         let processors = processors.as_ref();
@@ -174,10 +181,13 @@ impl Plan {
             capacity_name: run.capacity_name.clone(),
             delta: run.decay.map(|d| d.delta()),
             tau_s: run.decay.map(|d| d.tau_s()),
+            scheduler: run.scheduler.map(str::to_string),
             elapsed_s,
             jobs: run.on_site.as_ref().map(|on| on.record(&self.workload, tasks, &simulated)),
-            waste: Some(waste_record(&self.workload, &run.capacity, on_site, &simulated)),
+            // A log may hold more than the capacity; idle amounts are then not defined.
+            waste: run.fits.then(|| waste_record(&self.workload, &run.capacity, on_site, &simulated)),
             accounts,
+            trust: self.trust(run, &simulated),
             ..measured(&self.workload, tasks, &run.capacity, &simulated, processors)
         };
         folder.store_run(self, run, &simulated, &record)?;
@@ -185,21 +195,33 @@ impl Plan {
         Ok(Some(record))
     }
 
+    /// Compares a simulated run with the log. On a multiple of R the machine is another than the log's.
+    fn trust(&self, run: &RunPlan, simulated: &Simulated) -> Option<TrustRecord> {
+        let is_simulated = matches!(run.starts, Starts::Under(_));
+        if !is_simulated || run.capacity_factor.is_some() || !has_starts(&self.workload) {
+            return None;
+        }
+        let trust = trust(&self.workload, &run.capacity, &as_logged(&self.workload), simulated)?;
+        Some(TrustRecord { policy: run.policy.clone(), run: run.id.clone(), ..trust })
+    }
+
     fn record(&self, source: &str, method: MethodRecord, records: Vec<Option<RunRecord>>) -> StudyRecord {
         let missing =
             self.runs.iter().zip(&records).filter(|(_, r)| r.is_none()).map(|(run, _)| run.id.clone()).collect();
-        let first_policy = self.runs.first().map(|r| r.policy.clone());
         let runs: Vec<RunRecord> = records.into_iter().flatten().collect();
         let comparisons = runs
             .iter()
             .filter_map(|run| {
                 let base = runs
                     .iter()
-                    .find(|b| b.capacity_name == run.capacity_name && Some(&b.policy) == first_policy.as_ref())?;
+                    .find(|b| b.capacity_name == run.capacity_name && b.policy == self.against)?;
                 (base.id != run.id).then(|| compare(run, base))
             })
             .collect();
-        StudyRecord { workload: self.workload_record(source), method, runs, comparisons, missing }
+        let with_trust = || runs.iter().filter(|run| run.trust.is_some());
+        let trusted = with_trust().find(|run| run.policy == self.against).or_else(|| with_trust().next());
+        let trust = trusted.and_then(|run| run.trust.clone());
+        StudyRecord { workload: self.workload_record(source), method, runs, comparisons, trust, missing }
     }
 }
 
@@ -228,6 +250,7 @@ mod tests {
         let multiple = |c: &str| RequestedCapacity::Multiple(c.into(), Quantity::parse(c).unwrap());
         let request = StudyRequest {
             policies: ["fifo", "drf"].map(String::from).into(),
+            against: None,
             capacities: vec![multiple("0.5"), multiple("0.8")],
             decays: vec![],
             inputs: PolicyInputs::new(Weights::equal(2)),

@@ -1,7 +1,7 @@
 //! Options of verbs that read traces.
 
 use clap::Args;
-use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit};
+use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit, Processors};
 
 /// Options that determine how a trace is read.
 #[derive(Args, Debug)]
@@ -25,4 +25,7 @@ pub(crate) struct TraceArgs {
     /// SWF: what memory fields refer to: processor, node or job
     #[arg(long, default_value = "processor", value_name = "WHAT")]
     pub(crate) swf_memory_per: MemoryPer,
+    /// SWF and sacct: which processors count, those that jobs were allocated or those that they requested
+    #[arg(long, default_value = "allocated", value_name = "WHICH")]
+    pub(crate) processors: Processors,
 }

@@ -60,6 +60,7 @@ pub(crate) fn import_trace(
         relaxed: trace.relaxed,
         swf_memory_unit: trace.swf_memory_unit,
         swf_memory_per: trace.swf_memory_per,
+        processors: trace.processors,
         csv_columns: trace.csv_columns.clone(),
         threads: common.threads,
     };

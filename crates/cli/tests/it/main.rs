@@ -19,6 +19,7 @@ mod reproduce;
 mod service_units;
 mod resumed_results;
 mod study;
+mod study_of_a_log;
 mod sweep;
 mod test_folder;
 mod timeline;

@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
-use evenhand_policies::{Job, Policy};
+use evenhand_policies::{Job, LogPlace, Policy};
 
 use super::conservative_backfill::{Plan, has_user_limits};
 use super::machine_state::{MachineState, Placements, Running};
@@ -189,7 +189,7 @@ impl<'a> Engine<'a> {
     pub(super) fn pending_job(&self, row: u32) -> Job<'a> {
         let (columns, at) = (self.workload.columns(), row as usize);
         Job {
-            submitted: columns.submit[at],
+            place: LogPlace::new(columns.submit[at], u64::from(row)),
             chunks: self.kind(row).copies,
             queue: columns.queue.as_ref().map(|c| c[at]),
             requested: Span::from_nanos(self.jobs.estimate[at]),

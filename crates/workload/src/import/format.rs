@@ -1,4 +1,4 @@
-//! The formats of traces, and the options of SWF, by their names on the command line.
+//! The formats of traces, and the options of their readers, by their names on the command line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -92,6 +92,15 @@ named!(
     Node = "node",
     /// The whole job.
     Job = "job"
+);
+
+named!(
+    /// Which processors of a job a log is read for, where it has both numbers.
+    Processors, "processors",
+    /// Those that the job held.
+    #[default] Allocated = "allocated",
+    /// Those that the job asked for.
+    Requested = "requested"
 );
 
 impl Format {

@@ -29,7 +29,7 @@ mod swf;
 
 pub use csv::{CsvColumns, CsvColumnsError};
 pub use error::{ImportError, RowError};
-pub use format::{Format, MemoryPer, MemoryUnit, ParseNameError};
+pub use format::{Format, MemoryPer, MemoryUnit, ParseNameError, Processors};
 pub use summary::ImportSummary;
 
 use summary::Tally;
@@ -47,6 +47,8 @@ pub struct ImportOptions {
     pub swf_memory_unit: MemoryUnit,
     /// What the memory fields of an SWF log refer to: a processor, a node or the job.
     pub swf_memory_per: MemoryPer,
+    /// Which amounts of a job are read from SWF logs and `sacct`, which have both.
+    pub processors: Processors,
     /// The meaning of the columns of a CSV table.
     pub csv_columns: Option<CsvColumns>,
     /// The number of threads; `None` leaves it to rayon. The result does not depend on it.
@@ -134,7 +136,7 @@ fn read(
         Format::Google2011 => google2011::assumptions(&tally),
         Format::SdrfCsv => sdrf_csv::assumptions(&tally),
         Format::Csv => csv::assumptions(&tally),
-        Format::Sacct => sacct::assumptions(&mut builder, &tally),
+        Format::Sacct => sacct::assumptions(&mut builder, &tally, options),
         Format::Batsim | Format::Auto => batsim::assumptions(&tally),
     };
     let dropped = tally.dropped.0.into_iter().map(|(reason, n)| (reason.into_owned(), n)).collect();

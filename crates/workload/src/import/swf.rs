@@ -11,7 +11,7 @@ use super::error::FieldError;
 use super::lines::for_each_line;
 use super::parse_number::{NANO, decimal, fits, leading_digits};
 use super::summary::Tally;
-use super::{ImportError, ImportOptions, MemoryPer, Part, counted};
+use super::{ImportError, ImportOptions, MemoryPer, Part, Processors, counted};
 use crate::byte_source::{Meter, Shard};
 
 const RELAXED: &str = "pass --relaxed to accept";
@@ -176,7 +176,11 @@ impl Log<'_> {
             fields[i].known().map(|ns| Time::checked_from_nanos(ns).map(Time::nanos).ok_or_else(too_late)).transpose()
         };
         let (submit, wait, run, requested) = (time(SUBMIT)?, time(WAIT)?, time(RUN)?, time(REQUESTED_TIME)?);
-        let processors = fields[ALLOCATED].positive().or(fields[REQUESTED].positive());
+        let (first, second) = match self.options.processors {
+            Processors::Allocated => (ALLOCATED, REQUESTED),
+            Processors::Requested => (REQUESTED, ALLOCATED),
+        };
+        let processors = fields[first].positive().or(fields[second].positive());
         let (Some(submit), Some(run), Some(processors)) = (submit, run, processors) else {
             tally.drop(match (submit, run) {
                 (None, _) => "unknown submit time",
@@ -377,8 +381,11 @@ fn expected(field: usize) -> String {
 pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options: &ImportOptions) -> Vec<String> {
     let rows = |what| tally.adjusted.of(what);
     let jobs = |n| counted(n, "job", "jobs");
-    let mut sentences =
-        vec!["Processors are the allocated ones (field 5), or else the requested ones (field 8).".to_string()];
+    let processors = match options.processors {
+        Processors::Allocated => "Processors are the allocated ones (field 5), or else the requested ones (field 8).",
+        Processors::Requested => "Processors are the requested ones (field 8), or else the allocated ones (field 5).",
+    };
+    let mut sentences = vec![processors.to_string()];
     if rows(REQUESTED_MEMORY) + rows(USED_MEMORY) == 0 {
         sentences.push("No job has a memory value, so cpu is the only resource.".to_string());
     } else {

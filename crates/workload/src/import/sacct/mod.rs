@@ -1,7 +1,7 @@
 //! Reads Slurm accounting as text: the output of `sacct -X -P --noconvert` with its header, from Slurm 22.05 to 25.11.
 //!
 //! Columns are located by name; their order and additional columns do not matter. A job holds its `AllocTRES` from
-//! start to end. The resources are `cpu`, `mem` in bytes, and `gpu`.
+//! start to end, or what it requested, as the options say. The resources are `cpu`, `mem` in bytes, and `gpu`.
 
 mod columns;
 
@@ -12,7 +12,7 @@ use super::error::FieldError;
 use super::lines::{for_each_line, utf8};
 use super::parse_number::fits;
 use super::summary::Tally;
-use super::{ImportError, ImportOptions, Part, counted};
+use super::{ImportError, ImportOptions, Part, Processors, counted};
 use crate::byte_source::{Meter, Shard};
 use crate::slurm_notation::{self, Amounts, duration, limit, memory_request, tres};
 use columns::{Column, Columns, HeaderError};
@@ -48,7 +48,7 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
             return Ok(());
         }
         tally.rows_read += 1;
-        row(&columns.split(line)?, &mut builder, tally)
+        row(&columns.split(line)?, options.processors, &mut builder, tally)
     })?;
     match header_error {
         Some(HeaderError { found, expected }) => {
@@ -103,7 +103,12 @@ fn is_none(text: &[u8]) -> bool {
     [&b"Unknown"[..], b"None", b"N/A", b"NONE"].contains(&text)
 }
 
-fn row(row: &Row<'_>, builder: &mut WorkloadBuilder, tally: &mut Tally) -> Result<(), Box<FieldError>> {
+fn row(
+    row: &Row<'_>,
+    processors: Processors,
+    builder: &mut WorkloadBuilder,
+    tally: &mut Tally,
+) -> Result<(), Box<FieldError>> {
     let (_, id) = row.get(Column::JobID).or(row.get(Column::JobIDRaw)).unwrap_or_default();
     // 123.batch, 123.extern, 123.0, 123_4.0, 123+1.0
     if id.contains(&b'.') {
@@ -111,7 +116,7 @@ fn row(row: &Row<'_>, builder: &mut WorkloadBuilder, tally: &mut Tally) -> Resul
         return Ok(());
     }
     let Some((submit, start, length)) = times(row, tally)? else { return Ok(()) };
-    let Some(amounts) = amounts(row, tally)? else { return Ok(()) };
+    let Some(amounts) = amounts(row, processors, tally)? else { return Ok(()) };
     let user = row.text(Column::User, "a user's name")?;
     if user.is_none() {
         tally.adjust(NO_USER);
@@ -192,9 +197,21 @@ fn times(row: &Row<'_>, tally: &mut Tally) -> Result<Option<(Time, Time, Span)>,
     Ok(Some((submit, start, length)))
 }
 
-/// Returns the amounts that a job held, in billionths: CPUs, memory in bytes, GPUs.
-fn amounts(row: &Row<'_>, tally: &mut Tally) -> Result<Option<[u128; 3]>, Box<FieldError>> {
-    let list = row.get(Column::AllocTRES).or(row.get(Column::ReqTRES));
+/// Returns the amounts that a job held, or requested, in billionths: CPUs, memory in bytes, GPUs.
+fn amounts(
+    row: &Row<'_>,
+    processors: Processors,
+    tally: &mut Tally,
+) -> Result<Option<[u128; 3]>, Box<FieldError>> {
+    let (lists, counts) = match processors {
+        Processors::Allocated => {
+            ([Column::AllocTRES, Column::ReqTRES], [Column::AllocCPUS, Column::NCPUS, Column::ReqCPUS])
+        }
+        Processors::Requested => {
+            ([Column::ReqTRES, Column::AllocTRES], [Column::ReqCPUS, Column::AllocCPUS, Column::NCPUS])
+        }
+    };
+    let list = row.get(lists[0]).or(row.get(lists[1]));
     let held = match list {
         Some((at, text)) => {
             tres(text).map_err(|e| FieldError::new(at + e.at, e.found, "TRES such as cpu=8,mem=125000M,gres/gpu=1"))?
@@ -202,7 +219,7 @@ fn amounts(row: &Row<'_>, tally: &mut Tally) -> Result<Option<[u128; 3]>, Box<Fi
         None => Amounts::default(),
     };
     let mut cpu = held.cpu;
-    for column in [Column::AllocCPUS, Column::NCPUS, Column::ReqCPUS] {
+    for column in counts {
         if cpu.is_none() {
             cpu = row.count(column)?.filter(|n| *n > 0);
         }
@@ -237,9 +254,12 @@ fn amounts(row: &Row<'_>, tally: &mut Tally) -> Result<Option<[u128; 3]>, Box<Fi
 }
 
 /// Returns the assumptions as sentences, and removes memory and GPUs if no job has any.
-pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally) -> Vec<String> {
+pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options: &ImportOptions) -> Vec<String> {
     ["mem", "gpu"].iter().for_each(|name| builder.remove_unused(name));
     let mut sentences = Vec::new();
+    if options.processors == Processors::Requested {
+        sentences.push("Amounts are the requested ones (ReqTRES), or else the allocated ones (AllocTRES).".to_string());
+    }
     for (what, sentence) in [
         (UTC, "times without a time zone, which are taken as UTC."),
         (BY_DIFFERENCE, "no elapsed time; it is computed as the end minus the start."),

@@ -12,7 +12,7 @@ use evenhand_audit::{AuditError, History, Property, Window};
 use evenhand_model::{Capacity, Span, Time, mean_use};
 use evenhand_policies::{Order, Registry};
 use evenhand_report::audit_page::{EntitlementRecord, write_audit_report};
-use evenhand_study::{PolicyInputs, RequestedCapacity};
+use evenhand_study::{PolicyInputs, RequestedCapacity, peak_above_stated};
 
 use self::record::AuditRecord;
 use crate::arguments::decay;
@@ -54,6 +54,11 @@ pub(super) fn run(
         None => read_weights_or_equal(args.weights.as_deref(), &workload, console)?,
     };
     let history = History::original(&workload).map_err(|e| audit_failure(path, &e))?;
+    if capacity.is_none()
+        && let Some(warning) = peak_above_stated(&workload)
+    {
+        console.note(&warning);
+    }
     let capacity = capacity.map(|capacity| read_capacity(capacity, &workload, console)).transpose()?;
     let (pool, pool_is) = pool(capacity, &history)?;
     let first = workload.columns().submit.first().copied().unwrap_or_default();
