@@ -79,7 +79,7 @@ fn folders_files_and_missing_files() {
     };
     std::fs::write(path("README"), "not a trace").unwrap();
     std::fs::write(path(".hidden.swf"), "not a trace").unwrap();
-    let none = "DIR: found no file to read in this folder, expected *.swf (also with .gz or .zst); name the files explicitly if they have other extensions";
+    let none = "DIR: found no file to read in this folder, expected *.swf (also with .gz, .zst, .bz2 or .xz); name the files explicitly if they have other extensions";
     assert_eq!(message(of_folder(Format::Swf)), (none.to_string(), false));
     std::fs::write(path("b.swf"), log(2)).unwrap();
     std::fs::write(path("a.swf.zst"), zstd::encode_all(log(1).as_bytes(), 1).unwrap()).unwrap();
