@@ -62,6 +62,7 @@ pub(crate) fn import_trace(
         swf_memory_per: trace.swf_memory_per,
         processors: trace.processors,
         csv_columns: trace.csv_columns.clone(),
+        columns: trace.columns.clone(),
         threads: common.threads,
     };
     let bar = if console.shows_progress() { ProgressBar::new(0) } else { ProgressBar::hidden() };

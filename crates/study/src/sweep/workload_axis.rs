@@ -84,10 +84,14 @@ impl WorkloadAxis {
                     swf_memory_per,
                     processors,
                     ref csv_columns,
+                    ref columns,
                     threads: _,
                 } = **options;
                 if let Some(columns) = csv_columns {
                     d.text(&format!("{columns:?}"));
+                }
+                if let Some(columns) = columns {
+                    d.text(&columns.join(","));
                 }
                 d.text(format.name()).text(swf_memory_unit.name()).text(swf_memory_per.name()).text(processors.name());
                 d.number(u64::from(lenient)).number(u64::from(relaxed));
@@ -169,8 +173,8 @@ fn parts(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-const FILE_FIELDS: [&str; 8] =
-    ["file", "from", "lenient", "relaxed", "swf-memory-unit", "swf-memory-per", "processors", "csv-columns"];
+const FILE_FIELDS: [&str; 9] =
+    ["file", "from", "lenient", "relaxed", "swf-memory-unit", "swf-memory-per", "processors", "csv-columns", "columns"];
 const GENERATE_FIELDS: [&str; 5] = ["like", "tasks", "users", "days", "seeds"];
 
 /// Reads the axis of workloads.
@@ -213,6 +217,8 @@ fn trace(node: &Node<'_>, base: &Path) -> Result<WorkloadAxis, DocumentError> {
         options.swf_memory_per = named::<MemoryPer>(&table, "swf-memory-per")?.unwrap_or(options.swf_memory_per);
         options.processors = named::<Processors>(&table, "processors")?.unwrap_or_default();
         options.csv_columns = named(&table, "csv-columns")?;
+        let names = table.get("columns").map(|n| n.text().map(|t| t.split(',').map(str::to_string).collect()));
+        options.columns = names.transpose()?;
         file(&table.required("file", "the path of a workload or a trace")?, base)?
     };
     Ok(WorkloadAxis::File { name, path, options: Box::new(options) })

@@ -46,10 +46,13 @@ const USED: usize = 6;
 const REQUESTED: usize = 7;
 const REQUESTED_TIME: usize = 8;
 const MEMORY: usize = 9;
+const STATUS: usize = 10;
 const USER: usize = 11;
 const GROUP: usize = 12;
 const QUEUE: usize = 14;
 const PARTITION: usize = 15;
+/// The status of a cancelled job.
+const CANCELLED: i64 = 5;
 /// The fields in which -1 means unknown and another negative number is invalid.
 const NOT_NEGATIVE: [usize; 8] = [SUBMIT, WAIT, RUN, ALLOCATED, USED, REQUESTED, REQUESTED_TIME, MEMORY];
 
@@ -182,8 +185,11 @@ impl Log<'_> {
         };
         let processors = fields[first].positive().or(fields[second].positive());
         let (Some(submit), Some(run), Some(processors)) = (submit, run, processors) else {
+            // Cancelled while it waited: it lacks processors and a run time because it never had any.
+            let never_ran = fields[STATUS].whole == CANCELLED && run.is_none_or(|run| run == 0);
             tally.drop(match (submit, run) {
                 (None, _) => "unknown submit time",
+                _ if never_ran => "cancelled before they started",
                 (_, None) => "unknown run time",
                 _ => "unknown number of processors",
             });
