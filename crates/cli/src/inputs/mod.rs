@@ -2,5 +2,6 @@
 
 pub(crate) mod capacity;
 pub(crate) mod problems;
+pub(crate) mod times;
 pub(crate) mod weights_and_accounts;
 pub(crate) mod workloads;

@@ -17,4 +17,5 @@ mod study;
 mod sweep;
 mod test_folder;
 mod timeline;
+mod when;
 mod workload;
