@@ -46,13 +46,29 @@ pub(crate) struct WhenArgs {
     #[command(flatten)]
     pub(crate) log: LogArgs,
     /// Forecast each job of a past period as it stood at its submission, and report how good the forecasts were
-    #[arg(long, required = true)]
+    #[arg(long, required_unless_present_any = ["shape", "job"], conflicts_with_all = ["shape", "job", "at", "user", "queue"])]
     pub(crate) calibrate: bool,
+    /// Job that could be submitted: how many times how much of the first resource, and a wall time: 4x16cpu,2h. Several times:
+    /// which starts first
+    #[arg(long, value_name = "SHAPE")]
+    pub(crate) shape: Vec<String>,
+    /// Job of the log, by its number there: how much longer it waits
+    #[arg(long, value_name = "JOB", value_delimiter = ',')]
+    pub(crate) job: Vec<u64>,
+    /// Instant of the forecast, in the forms of --from [default: the last submission; for one --job, its submission]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    pub(crate) at: Option<String>,
+    /// User who would submit the shapes (default: one who is not in the log)
+    #[arg(long, value_name = "NAME", requires = "shape")]
+    pub(crate) user: Option<String>,
+    /// Queue of the shapes (default: that of the latest job of that user, or of anyone)
+    #[arg(long, value_name = "NAME", requires = "shape")]
+    pub(crate) queue: Option<String>,
     /// First submission: seconds of the log, a date or time in UTC (2026-01-31, 2026-01-31T12:00), or a time before the
     /// last submission (30d) [default: 28d]
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "calibrate")]
     pub(crate) from: Option<String>,
     /// End of the period, in the same forms (default: after the last submission)
-    #[arg(long, value_name = "TIME", allow_hyphen_values = true)]
+    #[arg(long, value_name = "TIME", allow_hyphen_values = true, requires = "calibrate")]
     pub(crate) to: Option<String>,
 }

@@ -50,3 +50,40 @@ fn periods_and_logs_from_which_nothing_can_be_forecast_are_reported() {
         .run(&["when", "--log", "no-starts.swf", "--calibrate"])
         .assert_fails(2, &["no-starts.swf: the log has no start times; expected when jobs started"]);
 }
+
+#[test]
+fn shapes_and_waiting_jobs_are_forecast_side_by_side() {
+    let folder = TestFolder::with("log.swf", log());
+    let run = |arguments: &[&str]| folder.run(&[&["when", "--log", "log.swf", "--format", "json"], arguments].concat());
+    // Job 401 was submitted at second 720000; half a minute later job 402, which waits until 720600.
+    let found = run(&["--at", "720100", "--shape", "1,10m", "--job", "402"]).assert_succeeds().json();
+    assert_eq!((&found["at_s"], &found["waiting"]), (&720_100.into(), &1.into()));
+    let forecasts = found["forecasts"].as_array().unwrap();
+    assert_eq!((&forecasts[0]["shape"], &forecasts[1]["job"]), (&"1,10m".into(), &402.into()));
+    assert_eq!(forecasts[1]["waited_s"], 70);
+    let left = forecasts[1]["median_s"].as_i64().unwrap();
+    assert!((490..=510).contains(&left), "{found}");
+    assert_eq!(found["first"], "job 402");
+    // At its submission, by default.
+    let found = run(&["--job", "402"]).assert_succeeds().json();
+    assert_eq!((&found["at_s"], &found["forecasts"][0]["median_s"]), (&720_030.into(), &570.into()));
+    let text =
+        folder.run(&["when", "--log", "log.swf", "--shape", "1,10m", "--shape", "1,1m"]).assert_succeeds().stdout;
+    assert!(text.contains("80 % interval") && text.contains("Starts first: 1,1"), "{text}");
+}
+
+#[test]
+fn jobs_that_do_not_wait_and_invalid_shapes_are_reported() {
+    let folder = TestFolder::with("log.swf", log());
+    let run = |arguments: &[&str]| folder.run(&[&["when", "--log", "log.swf"], arguments].concat());
+    run(&["--job", "402", "--at", "720700"])
+        .assert_fails(2, &["job 402 does not wait", "runs since", "expected --at from"]);
+    run(&["--job", "402", "--at", "730000"]).assert_fails(2, &["job 402 does not wait", "it ran from"]);
+    run(&["--job", "402", "--at", "720000"]).assert_fails(2, &["is submitted at"]);
+    run(&["--job", "9999"])
+        .assert_fails(2, &["log.swf: found no job 9999 that started", "whose first is 1 and whose last is 600"]);
+    run(&["--shape", "4 nodes"]).assert_fails(2, &["--shape: found \"4 nodes\"", "4x16cpu,2h"]);
+    run(&["--shape", "1,1h", "--user", "zoe"]).assert_fails(2, &["--user: found \"zoe\""]);
+    run(&["--shape", "1,1h", "--calibrate"]).assert_fails(2, &["cannot be used with"]);
+    run(&[]).assert_fails(2, &["--calibrate"]);
+}

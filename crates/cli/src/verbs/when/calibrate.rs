@@ -3,9 +3,9 @@
 use evenhand_forecast::{Calibration, ORIGINS, Stratum, calibrate};
 use serde::Serialize;
 
-use super::SiteLog;
 use crate::arguments::{Common, WhenArgs};
 use crate::failure::Failure;
+use crate::inputs::site_log::SiteLog;
 use crate::output::console::Console;
 use crate::output::named_values::NamedValues;
 use crate::output::numbers::{four_digits, percent};
