@@ -23,4 +23,5 @@ mod study_of_a_log;
 mod sweep;
 mod test_folder;
 mod timeline;
+mod when;
 mod workload;

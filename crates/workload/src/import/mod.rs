@@ -66,6 +66,9 @@ pub struct Imported {
     pub workload: Workload,
     /// The counts of rows read, kept and dropped, and the assumptions.
     pub summary: ImportSummary,
+    /// The number by which the source calls the job of each row, in the order of the workload's rows: of SWF the first field, of sacct the
+    /// job's id without what follows its digits. Empty for other formats.
+    pub job_numbers: Vec<u64>,
 }
 
 /// Imports the trace that `sources` hold together. Takes time proportional to its size.
@@ -137,14 +140,17 @@ fn read(
         }
         (part, _) => part?,
     };
-    let Part { mut builder, tally } = part;
+    let Part { mut builder, mut tally } = part;
+    // Stable, as the builder sorts rows.
+    tally.job_numbers.sort_by_key(|(submit, _)| *submit);
+    let job_numbers = std::mem::take(&mut tally.job_numbers).into_iter().map(|(_, number)| number).collect();
     let assumptions = assumptions(format, &mut builder, &tally, options);
     let dropped = tally.dropped.0.into_iter().map(|(reason, n)| (reason.into_owned(), n)).collect();
     let mut summary = ImportSummary { format, files, rows_read: tally.rows_read, tasks: 0, dropped, assumptions };
     match builder.finish() {
         Ok(workload) => {
             summary.tasks = workload.tasks();
-            Ok(Imported { workload, summary })
+            Ok(Imported { workload, summary, job_numbers })
         }
         Err(WorkloadError::Empty) => Err(ImportError::NothingLeft(Box::new(summary))),
         Err(e) => Err(e.into()),

@@ -238,6 +238,7 @@ impl Log<'_> {
             amounts: &[processors, memory],
             count: 1,
         });
+        tally.job_numbers.push((submit, u64::try_from(job).unwrap_or(0)));
         (self.last_job, self.counts) = (Some(job), counts);
         Ok(())
     }

@@ -10,7 +10,7 @@ use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
 
 use super::error::FieldError;
 use super::lines::{for_each_line, utf8};
-use super::parse_number::fits;
+use super::parse_number::{fits, leading_digits};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, Processors, counted};
 use crate::byte_source::{Meter, Shard};
@@ -177,6 +177,8 @@ fn row(
         amounts: &amounts,
         count: 1,
     });
+    let (_, number) = row.get(Column::JobIDRaw).unwrap_or((0, id));
+    tally.job_numbers.push((submit, leading_digits(number).0));
     Ok(())
 }
 
