@@ -21,9 +21,9 @@ pub mod record;
 mod replay;
 mod run;
 mod site_question;
-mod trust;
 mod study_folder;
 pub mod sweep;
+mod trust;
 mod waste_record;
 mod write_cluster_and_accounts;
 
