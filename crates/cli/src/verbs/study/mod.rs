@@ -72,7 +72,10 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         console.result(&text)?;
     } else {
         let names = |run: &RunRecord| [capacity_name(run), policy_name(run, &record)];
-        let text = table(&record) + &nuwt_table::table(&record, names) + &machine_lines::lines(&record) + &trust_lines::lines(&record);
+        let text = table(&record)
+            + &nuwt_table::table(&record, names)
+            + &machine_lines::lines(&record)
+            + &trust_lines::lines(&record);
         console.result(&text)?;
         console.result(&format!("\nReport: {}", report.index.display()))?;
     }
@@ -270,9 +273,9 @@ fn table(record: &StudyRecord) -> String {
             against(comparison.map(|c| c.users_worse)),
             run.totals.completed.to_string(),
             // What happened was not simulated.
-            run.scheduler.as_ref().map_or("-".into(), |_| {
-                format!("{:.1}", run.totals.started as f64 / run.elapsed_s.max(1e-9) / 1e6)
-            }),
+            run.scheduler
+                .as_ref()
+                .map_or("-".into(), |_| format!("{:.1}", run.totals.started as f64 / run.elapsed_s.max(1e-9) / 1e6)),
         ]);
     }
     format!(
