@@ -12,7 +12,8 @@ use evenhand_model::{AccountTree, Workload};
 use evenhand_policies::{Decay, PolicySettings, Registry};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
 use evenhand_study::{
-    AccountsFile, JobRules, Live, PLACEMENTS, Plan, PlanError, PolicyInputs, RequestedCapacity, StudyRequest, TaskFormat,
+    AccountsFile, JobRules, Live, PLACEMENTS, Plan, PlanError, PolicyInputs, RequestedCapacity, StudyRequest,
+    TaskFormat,
 };
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
@@ -277,7 +278,8 @@ fn table(record: &StudyRecord, args: &StudyArgs) -> String {
         // What happened was not simulated.
         let speed = || {
             let simulated = run.scheduler.as_ref();
-            simulated.map_or("-".into(), |_| format!("{:.1}", run.totals.started as f64 / run.elapsed_s.max(1e-9) / 1e6))
+            simulated
+                .map_or("-".into(), |_| format!("{:.1}", run.totals.started as f64 / run.elapsed_s.max(1e-9) / 1e6))
         };
         row.extend(args.verbose.then(speed));
         table.row(row);
