@@ -111,6 +111,7 @@ impl CommandLine {
                 return Failure::input(error).exit_code();
             }
         };
+        let arguments = arguments::list_policies_on_request(arguments);
         // clap exits with status 2 itself if the command line is invalid.
         let cli = arguments::parse(&registry, arguments).unwrap_or_else(|error| error.exit());
         let console = Console::new(&cli.common);

@@ -57,9 +57,15 @@ impl Console {
         }
     }
 
-    /// Prints an error, also if the user asked for quiet. A failure to print it is ignored.
+    /// Prints an error, also if the user asked for quiet. A failure to print it is ignored. On a terminal, long lines are
+    /// folded between words; in a file a message stays one line, which programs can search.
     pub(crate) fn error(&self, text: &str) {
-        let _ = writeln!(io::stderr().lock(), "{}", printable_lines(text));
+        let text = printable_lines(text);
+        let mut err = io::stderr().lock();
+        let _ = match err.is_terminal() {
+            true => writeln!(err, "{}", folded(&text)),
+            false => writeln!(err, "{text}"),
+        };
     }
 
     /// Prints why a verb failed.
@@ -72,6 +78,34 @@ impl Console {
             Failure::Input(_) | Failure::Environment(_) => self.error(&format!("error: {failure}")),
         }
     }
+}
+
+/// The length from which a line is folded, and the length of the lines that it becomes.
+const LONG: usize = 200;
+const COLUMNS: usize = 100;
+
+/// Folds each line of more than 200 characters at 100 columns, between words; the lines that follow are indented.
+fn folded(text: &str) -> String {
+    let fold = |line: &str| {
+        if line.chars().count() <= LONG {
+            return line.to_string();
+        }
+        let (mut folded, mut width) = (String::new(), 0);
+        for word in line.split(' ') {
+            let length = word.chars().count();
+            if width > 0 && width + 1 + length > COLUMNS {
+                folded.push_str("\n  ");
+                width = 2;
+            } else if width > 0 {
+                folded.push(' ');
+                width += 1;
+            }
+            folded.push_str(word);
+            width += length;
+        }
+        folded
+    };
+    text.lines().map(fold).collect::<Vec<_>>().join("\n")
 }
 
 /// Formats a value as indented JSON.
@@ -102,5 +136,18 @@ mod tests {
         let text = to_json(&name).unwrap();
         assert!(!text.contains(is_control), "{text}");
         assert_eq!(serde_json::from_str::<String>(&text).unwrap(), name);
+    }
+
+    #[test]
+    fn long_lines_are_folded_between_words() {
+        let short = "word ".repeat(40).trim_end().to_string();
+        assert_eq!(folded(&short), short);
+        let long = "word ".repeat(50).trim_end().to_string();
+        let text = folded(&format!("a\n{long}"));
+        assert!(text.lines().all(|line| line.chars().count() <= 100) && text.lines().count() == 4, "{text}");
+        assert_eq!(text.split_whitespace().count(), 51);
+        // A word that is longer than a line stays whole.
+        let path = "x".repeat(300);
+        assert_eq!(folded(&path), path);
     }
 }
