@@ -20,8 +20,10 @@ use crate::agent::{Agent, AgentError, AgentParts, digest};
 use crate::configuration::{Configuration, NetworkSection, NodeSection, PeersSection};
 use crate::fairness_round::{FairnessRound, RoundSettings};
 use crate::journal::{Journal, JournalError};
+use crate::largest_node::largest_node;
 use crate::node_supply::{SupplyError, node_supply, processor_speed};
 use crate::quotas::Quotas;
+use crate::trusted_files::{TrustError, check_trusted};
 
 /// An agent of this machine, with the probe's report and the lock.
 pub struct Assembly {
@@ -62,6 +64,9 @@ pub enum AssembleError {
         /// The error.
         source: KeyError,
     },
+    /// Another user could change the key.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
     /// The agent itself cannot be created.
     #[error(transparent)]
     Agent(#[from] AgentError),
@@ -230,8 +235,13 @@ fn config(
     settings: &RoundSettings,
     interval: std::time::Duration,
 ) -> Result<Config, AssembleError> {
-    let key = evenhand_protocol::transport::read_key(&section.key)
-        .map_err(|e| AssembleError::Key { path: section.key.display().to_string(), source: e })?;
+    let key_error = |source| AssembleError::Key { path: section.key.display().to_string(), source };
+    // A file that cannot be examined cannot be read either, which is the clearer message.
+    match check_trusted(&section.key) {
+        Err(TrustError::Read { source, .. }) => return Err(key_error(KeyError::Read(source))),
+        checked => checked?,
+    }
+    let key = evenhand_protocol::transport::read_key(&section.key).map_err(key_error)?;
     let metric: Arc<dyn Metric<f64>> = Arc::clone(&settings.metric);
     let users = settings.quotas.users().len().max(USERS);
     let bounds = move |supply: &[Fixed]| {
@@ -240,11 +250,11 @@ fn config(
         let bounds = FairnessRound::record_bounds(metric.as_ref(), users, &supply);
         bounds.into_iter().map(|bound| Fixed::from_f64(1.001 * bound + 1e-9).unwrap_or(Fixed::MAX)).collect()
     };
-    let known = section.largest.iter().any(|(_, largest)| largest.is_some());
-    let largest = section.largest.select(&settings.resources).into_iter();
-    let largest = largest.map(|bound| bound.and_then(Fixed::from_f64).unwrap_or(Fixed::MAX));
+    let own = PerResource { cpu: settings.supply.cpu * settings.speed, ..settings.supply };
+    let largest = largest_node(&section.largest, &own).select(&settings.resources).into_iter();
+    let largest = largest.map(|bound| Fixed::from_f64(bound).unwrap_or(Fixed::MAX));
     let limits = RecordLimits {
-        supply: known.then(|| largest.collect()),
+        supply: Some(largest.collect()),
         terms: Arc::new(bounds),
         users: evenhand_protocol::exchange::MAX_USERS,
     };

@@ -1,12 +1,17 @@
 //! Stores, for recovery after a crash, the settings that groups had before the agent changed them.
 
 use std::collections::BTreeMap;
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use evenhand_enforcers::cgroups::{Group, SavedState};
-use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
+use redb::backends::InMemoryBackend;
+use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
+
+use crate::trusted_files::open_private;
 
 /// The saved settings, by the path of the group.
 const GROUPS: TableDefinition<'_, &str, &str> = TableDefinition::new("groups");
@@ -28,11 +33,28 @@ pub struct Entry {
 /// The format of an entry in the file.
 #[derive(Deserialize, Serialize)]
 struct StoredEntry {
+    /// The path of the group, which is the key too: so that an entry can be found in a damaged file. The first field, since
+    /// [`ENTRY_START`] is searched for.
+    #[serde(default)]
+    path: String,
     identity: u64,
     unit: Option<String>,
     devices: Vec<String>,
     #[serde(rename = "before")]
     saved: BTreeMap<String, String>,
+}
+
+/// The first bytes of an entry in the file.
+const ENTRY_START: &[u8] = b"{\"path\":\"";
+
+/// What could be read of a damaged journal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Salvaged {
+    /// The entries, sorted by path.
+    pub entries: Vec<Entry>,
+    /// Whether the file is whole. Otherwise its bytes were searched for entries: some may be missing, and some may be of
+    /// groups that were restored already.
+    pub is_whole: bool,
 }
 
 /// A small database in one file, which one process at a time can open.
@@ -50,6 +72,26 @@ pub enum JournalError {
     InUse {
         /// The file.
         path: PathBuf,
+    },
+    /// It is not a journal, or not a whole one.
+    #[error(
+        "{}: {why}. Groups may still have values that the agent wrote; to restore what can be read of it: evenhand agent \
+         release --from-journal {}; then move the file away",
+        path.display(), path.display()
+    )]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        why: String,
+    },
+    /// It cannot be read.
+    #[error("{}: {source}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// The error.
+        source: io::Error,
     },
     /// It cannot be opened, read or written.
     #[error("{}: {source}", path.display())]
@@ -77,10 +119,14 @@ impl Journal {
     /// # Errors
     /// Returns an error if another process has it open, or if it is not such a file.
     pub fn open(path: &Path) -> Result<Journal, JournalError> {
-        let database = match Database::create(path) {
-            Ok(database) => database,
-            Err(DatabaseError::DatabaseAlreadyOpen) => return Err(JournalError::InUse { path: path.to_owned() }),
-            Err(error) => return Err(database_error(path)(error)),
+        let file = open_private(path).map_err(|source| JournalError::Read { path: path.to_owned(), source })?;
+        let damaged = |why: String| JournalError::Damaged { path: path.to_owned(), why };
+        // The database panics on some kinds of damage.
+        let database = match catch_unwind(AssertUnwindSafe(|| Database::builder().create_file(file))) {
+            Ok(Ok(database)) => database,
+            Ok(Err(DatabaseError::DatabaseAlreadyOpen)) => return Err(JournalError::InUse { path: path.to_owned() }),
+            Ok(Err(error)) => return Err(damaged(error.to_string())),
+            Err(_) => return Err(damaged("the file is damaged".into())),
         };
         let journal = Journal { database, path: path.to_owned() };
         journal.change(|_| Ok(()))?;
@@ -129,6 +175,7 @@ impl Journal {
         let mut lines = Vec::new();
         for Entry { group, identity, saved } in entries {
             let stored = StoredEntry {
+                path: group.path.clone(),
                 identity: *identity,
                 unit: group.unit.clone(),
                 devices: group.devices.clone(),
@@ -166,27 +213,80 @@ impl Journal {
     /// # Errors
     /// Returns an error if they cannot be read.
     pub fn entries(&self) -> Result<Vec<Entry>, JournalError> {
-        let lines = || -> Result<Vec<(String, String)>, redb::Error> {
-            let table = self.database.begin_read()?.open_table(GROUPS)?;
-            let mut lines = Vec::new();
-            for row in table.iter()? {
-                let (path, line) = row?;
-                lines.push((path.value().to_owned(), line.value().to_owned()));
-            }
-            Ok(lines)
-        };
         let mut entries = Vec::new();
-        for (path, line) in lines().map_err(database_error(&self.path))? {
+        for (path, line) in lines(&self.database).map_err(database_error(&self.path))? {
             let stored: StoredEntry = serde_json::from_str(&line).map_err(|e| self.content(&path, &e))?;
-            let group = Group { path, unit: stored.unit, devices: stored.devices };
-            entries.push(Entry { group, identity: stored.identity, saved: SavedState(stored.saved) });
+            entries.push(stored.into_entry(path));
         }
         Ok(entries)
+    }
+
+    /// Returns what can be read of a journal that may be damaged. Does not change the file.
+    ///
+    /// # Errors
+    /// Returns an error if the file cannot be read at all.
+    pub fn salvage(path: &Path) -> Result<Salvaged, JournalError> {
+        let bytes = std::fs::read(path).map_err(|source| JournalError::Read { path: path.to_owned(), source })?;
+        if let Some(entries) = catch_unwind(|| whole(&bytes)).ok().flatten() {
+            return Ok(Salvaged { entries, is_whole: true });
+        }
+        Ok(Salvaged { entries: found_entries(&bytes), is_whole: false })
     }
 
     fn content(&self, group: &str, why: &serde_json::Error) -> JournalError {
         JournalError::Content { path: self.path.clone(), group: group.to_owned(), why: why.to_string() }
     }
+}
+
+impl StoredEntry {
+    fn into_entry(self, path: String) -> Entry {
+        let group = Group { path, unit: self.unit, devices: self.devices };
+        Entry { group, identity: self.identity, saved: SavedState(self.saved) }
+    }
+}
+
+fn lines(database: &Database) -> Result<Vec<(String, String)>, redb::Error> {
+    let table = database.begin_read()?.open_table(GROUPS)?;
+    let mut lines = Vec::new();
+    for row in table.iter()? {
+        let (path, line) = row?;
+        lines.push((path.value().to_owned(), line.value().to_owned()));
+    }
+    Ok(lines)
+}
+
+/// Returns the entries of a whole database, which is opened in memory, since opening may repair it.
+fn whole(bytes: &[u8]) -> Option<Vec<Entry>> {
+    let memory = InMemoryBackend::new();
+    memory.set_len(bytes.len() as u64).ok()?;
+    memory.write(0, bytes).ok()?;
+    let mut database = Database::builder().create_with_backend(memory).ok()?;
+    database.check_integrity().ok().filter(|whole| *whole)?;
+    let entry =
+        |(path, line): (String, String)| Some(serde_json::from_str::<StoredEntry>(&line).ok()?.into_entry(path));
+    lines(&database).ok()?.into_iter().map(entry).collect()
+}
+
+/// Searches bytes for entries. A database keeps old versions of its pages for a while, so a group may be found several
+/// times; what it had before the first change is the same in all of them, unless it was made anew.
+fn found_entries(bytes: &[u8]) -> Vec<Entry> {
+    let mut found: BTreeMap<String, Entry> = BTreeMap::new();
+    let mut from = 0;
+    while let Some(at) = bytes[from..].windows(ENTRY_START.len()).position(|window| window == ENTRY_START) {
+        let start = from + at;
+        let mut values = serde_json::Deserializer::from_slice(&bytes[start..]).into_iter::<StoredEntry>();
+        from = start + ENTRY_START.len();
+        if let Some(Ok(stored)) = values.next() {
+            let path = stored.path.clone();
+            // Identities increase.
+            let entry = stored.into_entry(path.clone());
+            let newer = found.get(&path).is_none_or(|other| other.identity <= entry.identity);
+            if newer {
+                found.insert(path, entry);
+            }
+        }
+    }
+    found.into_values().collect()
 }
 
 fn database_error<E: Into<redb::Error>>(path: &Path) -> impl FnOnce(E) -> JournalError {
@@ -230,6 +330,44 @@ mod tests {
         let path = folder.path().join("agent.redb");
         std::fs::write(&path, "hello").unwrap();
         let message = Journal::open(&path).unwrap_err().to_string();
-        assert!(message.contains("agent.redb: "), "{message}");
+        assert!(message.contains("agent.redb: ") && message.contains("--from-journal"), "{message}");
+        assert_eq!(Journal::salvage(&path).unwrap(), Salvaged { entries: Vec::new(), is_whole: false });
+        assert!(matches!(Journal::salvage(&folder.path().join("nowhere")), Err(JournalError::Read { .. })));
+    }
+
+    #[test]
+    fn what_is_left_of_a_damaged_journal_is_read() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent.redb");
+        let entries: Vec<Entry> = (100..160)
+            .map(|number| Entry {
+                group: Group { path: format!("machine/{number}"), unit: None, devices: Vec::new() },
+                identity: number,
+                saved: SavedState([("cpu.weight".to_owned(), number.to_string())].into()),
+            })
+            .collect();
+        let journal = Journal::open(&path).unwrap();
+        journal.put(&entries).unwrap();
+        drop(journal);
+        let salvaged = || Journal::salvage(&path).unwrap();
+        assert_eq!(salvaged(), Salvaged { entries: entries.clone(), is_whole: true });
+        let whole = std::fs::read(&path).unwrap();
+        // The head is lost.
+        let mut damaged = whole.clone();
+        damaged[..4096].fill(0);
+        std::fs::write(&path, &damaged).unwrap();
+        let message = Journal::open(&path).unwrap_err().to_string();
+        assert!(message.contains("release --from-journal"), "{message}");
+        assert_eq!(salvaged(), Salvaged { entries: entries.clone(), is_whole: false });
+        // Every length of a file that was cut off, and bytes that were overwritten: what is found is true, without a panic.
+        for length in (0..whole.len()).step_by(whole.len() / 40) {
+            std::fs::write(&path, &whole[..length]).unwrap();
+            assert!(salvaged().entries.iter().all(|entry| entries.contains(entry)));
+            let mut damaged = whole.clone();
+            let end = (length + 512).min(whole.len());
+            damaged[length..end].fill(0xff);
+            std::fs::write(&path, &damaged).unwrap();
+            assert!(salvaged().entries.iter().all(|entry| entries.contains(entry)));
+        }
     }
 }

@@ -36,10 +36,12 @@ mod control_socket;
 pub mod discovery;
 mod fairness_round;
 mod journal;
+mod largest_node;
 mod load_tracker;
 mod node_supply;
 mod quotas;
 mod status;
+mod trusted_files;
 mod weights_to_targets;
 
 pub use agent::{Agent, AgentError, AgentParts, Identity, Released, Update, digest};
@@ -51,8 +53,9 @@ pub use control_socket::{ControlSocket, request};
 pub use fairness_round::{
     ControllerFailure, FairnessRound, Measured, RoundSettings, UserOutcome, WorkloadInfo, WorkloadOutcome,
 };
-pub use journal::{Entry, Journal, JournalError};
+pub use journal::{Entry, Journal, JournalError, Salvaged};
 pub use load_tracker::{Load, LoadReading, LoadTracker};
 pub use node_supply::{SupplyError, benchmark, node_supply, processor_speed};
 pub use quotas::Quotas;
 pub use status::{NodeStatus, ResourceStatus, Status, TotalStatus, UserStatus, WorkloadStatus};
+pub use trusted_files::{TrustError, check_trusted};

@@ -38,7 +38,8 @@ fn output_error_and_status_are_returned() {
     let finished = shell("echo out; echo err >&2; exit 3", None, &long()).unwrap();
     assert_eq!((finished.stdout.as_slice(), finished.stderr.as_slice()), (&b"out\n"[..], &b"err\n"[..]));
     assert_eq!(finished.status.code(), Some(3));
-    let missing = run(&mut Command::new("evenhand-no-such-program"), None, &long()).unwrap_err();
+    let absent = "evenhand-no-such-program";
+    let missing = run(&mut Command::new(absent), None, &long()).unwrap_err();
     assert!(matches!(missing, RunError::Start(error) if error.kind() == std::io::ErrorKind::NotFound));
 }
 

@@ -58,6 +58,7 @@ mod verbs;
 
 use std::any::Any;
 use std::ffi::OsString;
+use std::num::NonZeroUsize;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
@@ -136,7 +137,19 @@ fn internal_error(payload: &(dyn Any + Send)) -> Failure {
     ))
 }
 
-fn run(cli: Cli, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
+/// Returns the largest number of threads that helps: some for each core, since threads wait for disks too. More would only
+/// take memory, and a number with a digit too many could not be started at all.
+fn most_threads() -> NonZeroUsize {
+    const FOR_EACH_CORE: NonZeroUsize = NonZeroUsize::MIN.saturating_add(63);
+    std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).saturating_mul(FOR_EACH_CORE)
+}
+
+fn run(mut cli: Cli, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
+    let most = most_threads();
+    if let Some(threads) = cli.common.threads.filter(|threads| *threads > most) {
+        console.note(&format!("--threads {threads}: using {most}, the largest number on this machine."));
+        cli.common.threads = Some(most);
+    }
     if let Some(threads) = cli.common.threads {
         rayon::ThreadPoolBuilder::new()
             .num_threads(threads.get())

@@ -108,7 +108,10 @@ impl Slurm {
                     writeln!(text, "{id}|{}|{}", job.priority(), job.site_factor).unwrap();
                 }
             }
-            ("sacct", _) if self.accounting.get() => {
+            ("sacct", words) if self.accounting.get() => {
+                let time =
+                    |name: &str| words.split(name).nth(1).and_then(|rest| rest.split(' ').next()).unwrap().to_owned();
+                assert!(time("--starttime=") <= time("--endtime="), "sacct refuses that: {words}");
                 text = format!(
                     "JobIDRaw|User|Account|Partition|Submit|Start|End|Timelimit|AllocTRES\n{}",
                     self.ended.borrow()
@@ -359,6 +362,32 @@ fn a_requeued_job_is_ours_whatever_happened_in_between() {
     slurm.jobs.borrow_mut().get_mut(&1).unwrap().ended = false;
     assert_eq!(driver.release().unwrap().jobs, 1);
     assert_eq!((slurm.factors(), store.written().unwrap().len()), (vec![0, 0], 0));
+}
+
+#[test]
+fn steps_of_the_clock_in_either_direction_stop_nothing() {
+    let slurm = Slurm::with(["ann", "bob", "cid"].map(|u| Job::of(u, 2)));
+    slurm.accounting.set(true);
+    *slurm.ended.borrow_mut() = "90|ann|a|main|700|700|900|1:00:00|cpu=64,mem=100M,node=1\n".into();
+    let (_folder, store) = store();
+    let mut driver = Driver::new(&slurm, &store, options("sdrf", true)).unwrap();
+    let hour = Span::from_secs(3600);
+    let start = NOW + hour;
+    driver.tick(start).unwrap();
+    // Job 1 ends between two looks and cannot be put back.
+    slurm.jobs.borrow_mut().get_mut(&1).unwrap().ended = true;
+    driver.tick(start).unwrap();
+    for (step, now) in [start.saturating_sub(hour), start + hour, start].into_iter().enumerate() {
+        // Its owner requeues and cancels it again; a look that misses it in between puts it back all the same.
+        slurm.jobs.borrow_mut().get_mut(&1).unwrap().ended = false;
+        slurm.jobs.borrow_mut().get_mut(&1).unwrap().hidden = true;
+        let tick = driver.tick(now).unwrap();
+        assert_eq!((tick.accounting_error, tick.rejection), (None, None));
+        assert_eq!((tick.put_back, slurm.factors()[0]), (usize::from(step == 0), 0), "after step {step}");
+        assert_eq!(slurm.order().len(), 3);
+    }
+    assert_eq!(driver.release().unwrap().rejection, None);
+    assert_eq!(slurm.factors(), [0, 0, 0]);
 }
 
 #[test]

@@ -53,6 +53,9 @@ pub(crate) struct ReleaseArgs {
     /// Configuration with which the agent ran
     #[arg(long, default_value = CONFIGURATION, value_name = "FILE")]
     pub(crate) config: PathBuf,
+    /// Restore what can be read of this damaged journal; no agent may be running
+    #[arg(long, value_name = "FILE")]
+    pub(crate) from_journal: Option<PathBuf>,
 }
 
 #[derive(Args, Debug)]

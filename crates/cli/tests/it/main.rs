@@ -22,6 +22,7 @@ mod study;
 mod study_of_a_log;
 mod sweep;
 mod test_folder;
+mod threads;
 mod timeline;
 mod when;
 mod workload;

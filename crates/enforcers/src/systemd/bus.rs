@@ -18,7 +18,7 @@ const PATH: &str = "/org/freedesktop/systemd1";
 
 /// The maximum number of calls that wait for an answer at the same time: the reference implementation of the system
 /// bus disconnects a client that waits for more than 128.
-const MAX_PENDING: usize = 64;
+pub(crate) const MAX_PENDING: usize = 64;
 
 /// Classifies D-Bus errors.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -293,7 +293,7 @@ impl<'a> Driver<'a> {
     /// Returns the changes that put back written jobs of which no record waits: they run, have ended, or are missing in
     /// this look. A site factor has no effect then, but it would come back with a requeue.
     fn no_longer_wait(&self, look: &Look, now: Time) -> Vec<SiteFactorChange> {
-        let due = |id: &u64| self.attempted.get(id).is_none_or(|at| now.since(*at) >= ATTEMPT_INTERVAL);
+        let due = |id: &u64| self.attempted.get(id).is_none_or(|at| is_due(now, *at, ATTEMPT_INTERVAL));
         let of = self.written.iter().filter(|(id, _)| {
             let others = self.set_by_others.contains(id);
             !others && !look.waits(**id) && due(id)
@@ -304,7 +304,7 @@ impl<'a> Driver<'a> {
     /// Asks whether Slurm still knows jobs that are not put back because they had another's site factor when they ran, and
     /// that no look shows any more.
     fn forget_unknown(&mut self, look: &Look, now: Time) -> Result<(), DriveError> {
-        let due = |id: &u64| self.attempted.get(id).is_none_or(|at| now.since(*at) >= ATTEMPT_INTERVAL);
+        let due = |id: &u64| self.attempted.get(id).is_none_or(|at| is_due(now, *at, ATTEMPT_INTERVAL));
         let missing = self.set_by_others.iter().copied().filter(|id| look.of(*id).is_none() && due(id));
         for id in missing.take(ASKED_ALONE).collect::<Vec<_>>() {
             self.attempted.insert(id, now);
@@ -394,7 +394,7 @@ impl<'a> Driver<'a> {
     }
 
     fn read_settings(&mut self, now: Time) -> Result<(), DriveError> {
-        if self.settings_read.is_some_and(|at| now.since(at) < SETTINGS_INTERVAL) {
+        if self.settings_read.is_some_and(|at| !is_due(now, at, SETTINGS_INTERVAL)) {
             return Ok(());
         }
         self.partitions = Partitions::read(self.commands)?.partitions;
@@ -409,7 +409,8 @@ impl<'a> Driver<'a> {
     /// Reads jobs that finished since the last step. Returns the error if there is no accounting.
     fn read_accounting(&mut self, now: Time) -> Result<Option<String>, DriveError> {
         let oldest = now.saturating_sub(self.options.history);
-        let from = self.read_until.map_or(oldest, |until| until.saturating_sub(OVERLAP).max(oldest));
+        // The clock may have been set back since.
+        let from = self.read_until.map_or(oldest, |until| until.min(now).saturating_sub(OVERLAP).max(oldest));
         match FinishedJob::read(self.commands, from, now, true) {
             Ok(ended) => {
                 self.remember(ended, now, now)?;
@@ -474,6 +475,11 @@ impl<'a> Driver<'a> {
         }
         self.pinned.contains(&id)
     }
+}
+
+/// Returns whether an interval has passed since `last`. Also if `last` is in the future, since the clock was set back then.
+fn is_due(now: Time, last: Time, interval: Span) -> bool {
+    now < last || now.since(last) >= interval
 }
 
 /// Returns the sort key of a finished job.

@@ -4,6 +4,9 @@
 //! time the next start computes the same numbers.
 
 use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use evenhand_model::Time;
@@ -54,7 +57,8 @@ impl SavedState {
     /// # Errors
     /// Returns an error if another process has it open, or it is not such a database.
     pub fn open(path: &Path) -> Result<SavedState, SavedStateError> {
-        let database = match Database::create(path) {
+        let file = open_private(path).map_err(|error| database_error(path)(redb::Error::Io(error)))?;
+        let database = match Database::builder().create_file(file) {
             Ok(database) => database,
             Err(DatabaseError::DatabaseAlreadyOpen) => return Err(SavedStateError::InUse { path: path.to_owned() }),
             Err(error) => return Err(database_error(path)(error)),
@@ -185,6 +189,16 @@ impl SavedState {
     }
 }
 
+/// Opens a file, or creates it, for its owner only: it names users and what they ran.
+fn open_private(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new().read(true).write(true).create(true).truncate(false).mode(0o600).open(path)?;
+    if file.metadata()?.permissions().mode() & 0o077 != 0 {
+        // Another user's file stays as it is.
+        let _ = file.set_permissions(Permissions::from_mode(0o600));
+    }
+    Ok(file)
+}
+
 fn database_error<E: Into<redb::Error>>(path: &Path) -> impl Fn(E) -> SavedStateError + '_ {
     move |error| SavedStateError::Database { path: path.to_owned(), source: Box::new(error.into()) }
 }
@@ -211,6 +225,7 @@ mod tests {
             let factor = |values: &[i64]| WrittenFactor { original: 0, values: values.to_vec() };
             let expected = [(7, factor(&[1_500_000_000])), (9, factor(&[1_200_000_000]))];
             assert_eq!(SavedState::open(&path).unwrap().written().unwrap(), expected.into());
+            assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
         }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) use self::status::{format_amount, headline, workload_cells};
 
 use std::path::Path;
 
-use evenhand_agent::{AssembleError, Configuration};
+use evenhand_agent::{AssembleError, Configuration, check_trusted};
 use evenhand_documents::Document;
 use evenhand_enforcers::cgroups::{Hierarchies, KernelError, ProtectedCgroups};
 
@@ -48,7 +48,7 @@ fn kernel_failure(error: KernelError) -> Failure {
 fn assemble_failure(error: AssembleError) -> Failure {
     match error {
         AssembleError::Quotas(error) => Failure::document(*error),
-        AssembleError::Key { .. } => Failure::input(error),
+        AssembleError::Key { .. } | AssembleError::Trust(_) => Failure::input(error),
         other => Failure::Environment(other.to_string()),
     }
 }

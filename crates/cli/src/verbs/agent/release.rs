@@ -1,15 +1,23 @@
 //! `evenhand agent release`
 
-use evenhand_agent::{assemble, request};
+use std::path::Path;
+
+use evenhand_agent::{Configuration, Journal, assemble, request};
 use evenhand_enforcers::cgroups::SystemRoot;
 
-use super::{assemble_failure, read_configuration};
+use super::{assemble_failure, check_trusted, read_configuration};
 use crate::arguments::AgentReleaseArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::console::Console;
 
 pub(super) fn run(args: &AgentReleaseArgs, console: &Console) -> Result<Outcome, Failure> {
+    if args.config.exists() {
+        check_trusted(&args.config).map_err(Failure::input)?;
+    }
     let configuration = read_configuration(&args.config)?;
+    if let Some(journal) = &args.from_journal {
+        return from_damaged_journal(journal, configuration, console);
+    }
     if let Ok(answer) = request(&configuration.node.socket, "release") {
         console.result(answer.trim())?;
         return Ok(Outcome::Done);
@@ -18,7 +26,42 @@ pub(super) fn run(args: &AgentReleaseArgs, console: &Console) -> Result<Outcome,
     if !state.exists() {
         return Err(Failure::Input(format!("{}: no such file; nothing was changed", state.display())));
     }
-    let mut configuration = configuration;
+    restore(configuration, console)
+}
+
+/// Restores what can be read of a damaged journal, by a new journal beside it.
+fn from_damaged_journal(
+    journal: &Path,
+    mut configuration: Configuration,
+    console: &Console,
+) -> Result<Outcome, Failure> {
+    let environment = |error: &dyn std::fmt::Display| Failure::Environment(error.to_string());
+    let salvaged = Journal::salvage(journal).map_err(|error| environment(&error))?;
+    let path = journal.display();
+    let count = salvaged.entries.len();
+    let groups = if count == 1 { "1 group".into() } else { format!("{count} groups") };
+    console.note(&if salvaged.is_whole {
+        format!("{path} is whole, with the values of {groups}.")
+    } else {
+        format!(
+            "{path} is damaged; found the values of {groups} in it, perhaps not of all, or of some restored before."
+        )
+    });
+    let folder = configuration.node.state.join("recovery");
+    std::fs::create_dir_all(&folder).map_err(|error| environment(&format!("{}: {error}", folder.display())))?;
+    let recovered = Journal::open(&folder.join("agent.redb")).map_err(|error| environment(&error))?;
+    recovered.put(&salvaged.entries).map_err(|error| environment(&error))?;
+    drop(recovered);
+    configuration.node.state.clone_from(&folder);
+    let outcome = restore(configuration, console)?;
+    if outcome == Outcome::Done {
+        let _ = std::fs::remove_dir_all(&folder);
+    }
+    Ok(outcome)
+}
+
+/// Restores what the journal in the state folder contains.
+fn restore(mut configuration: Configuration, console: &Console) -> Result<Outcome, Failure> {
     // Restoring needs no exchange with other nodes.
     configuration.peers = None;
     let mut assembly = assemble(configuration, true, &SystemRoot::default()).map_err(assemble_failure)?;

@@ -9,7 +9,7 @@ use evenhand_enforcers::cgroups::{Resource, SystemRoot};
 use serde::Serialize;
 
 use super::prometheus_metrics::metrics;
-use super::{assemble_failure, doctor, read_configuration};
+use super::{assemble_failure, check_trusted, doctor, read_configuration};
 use crate::arguments::AgentRunArgs;
 use crate::failure::Failure;
 use crate::interrupts::{SecondSignal, on_interrupt};
@@ -58,6 +58,10 @@ struct ChangeRecord<'a> {
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
 
 pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure> {
+    // What the configuration names, an agent with --apply writes with its rights.
+    if args.apply && args.config.exists() {
+        check_trusted(&args.config).map_err(Failure::input)?;
+    }
     let configuration = read_configuration(&args.config)?;
     let (interval, metrics_address, socket) =
         (configuration.control.interval, configuration.metrics, configuration.node.socket.clone());
