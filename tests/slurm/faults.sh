@@ -105,6 +105,7 @@ sleep 2
 kill -TERM "$driver"
 ended() { ! kill -0 "$driver" 2>/dev/null; }
 holds "stopped while squeue hangs, it ends within 10 s" until_true 10 ended
+ended || { kill -9 "$driver"; } 2>/dev/null
 wait "$driver"
 holds "without an error" [ $? = 0 ]
 rm hang

@@ -28,7 +28,7 @@ pub struct Settings {
 
 impl Default for Settings {
     fn default() -> Settings {
-        Settings { address: None, disk: DiskWeight::Cost, memory: None, timeout: Duration::from_secs(5) }
+        Settings { address: None, disk: DiskWeight::Cost, memory: None, timeout: Duration::from_secs(3) }
     }
 }
 

@@ -254,13 +254,11 @@ impl<'a> Driver<'a> {
             }
             outcome.put_back = put_back.iter().filter(|change| written.is_accepted(change.job)).count();
             self.attempted.extend(put_back.iter().map(|change| (change.job, now)));
-            // Of jobs that ended or left meanwhile, the next step reads the present state.
-            let expected = |id: &u64| put_back.iter().any(|change| change.job == *id);
-            let is_surprise = !written.rejected.is_empty() || !written.unknown.union(&written.ended).all(expected);
-            outcome.rejection =
-                written.message.filter(|_| is_surprise || written.is_unclear).map(|m| beginning(&m).to_owned());
-        }
-        if self.options.apply {
+            // Of jobs, and of tasks of an array, that ended meanwhile the next step reads the present state.
+            outcome.rejection = written
+                .message
+                .filter(|_| written.is_unclear || !written.rejected.is_empty())
+                .map(|message| beginning(&message).to_owned());
             self.forget_unknown(&look, now)?;
         }
         self.attempted.retain(|id, _| self.written.contains_key(id));
@@ -343,6 +341,7 @@ impl<'a> Driver<'a> {
             if is_restored || outcome.is_unknown(*job) {
                 self.written.remove(job);
                 self.accepted.remove(job);
+                self.set_by_others.remove(job);
                 removed.push(*job);
             } else if outcome.is_accepted(*job) {
                 factor.values = vec![*value];

@@ -19,6 +19,10 @@ pub struct WrittenFactor {
     pub values: Vec<i64>,
 }
 
+/// The number of values that are remembered of a job. Each step writes one at most, and each look shows what is in effect, so
+/// older ones are not.
+const MOST_VALUES: usize = 64;
+
 /// Whose a site factor is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Owner {
@@ -37,6 +41,10 @@ impl WrittenFactor {
     pub(super) fn attempted(mut self, value: i64) -> WrittenFactor {
         self.values.retain(|known| *known != value);
         self.values.push(value);
+        // An array of which tasks have ended never tells that all of it was changed.
+        if self.values.len() > MOST_VALUES {
+            self.values.remove(0);
+        }
         self
     }
 
