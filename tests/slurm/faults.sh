@@ -92,9 +92,9 @@ holds "release" "$evenhand" slurm release --state "$state"
 until_true 5 unchanged
 holds "after ten crashes every site factor is what it was" unchanged
 changed
-scontrol update NodeName=n1,n2 State=RESUME
 
-# A driver that is stopped restores everything, also while squeue hangs: within the limit of its unit.
+# A driver that is stopped restores everything, also while squeue hangs: within the limit of its unit. The nodes stay drained,
+# so that no job ends meanwhile, which Slurm would not let anybody change.
 for job in $(of_state PD); do scontrol update JobId="$job" StartTime=now 2>/dev/null; done
 drive >stop.log 2>&1 &
 driver=$!
