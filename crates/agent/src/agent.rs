@@ -75,6 +75,8 @@ pub struct Update {
     pub nodes: usize,
     /// The warnings that the last update did not have.
     pub new_warnings: Vec<String>,
+    /// Where the sources looked, if no workload runs on this node; otherwise empty.
+    pub why_nothing: Vec<String>,
 }
 
 /// The result of restoring groups.
@@ -192,6 +194,7 @@ impl Agent {
             users: self.totals.users.len(),
             nodes: self.totals.nodes.iter().filter(|node| node.state == NodeState::Fresh).count(),
             new_warnings,
+            why_nothing: self.parts.discovery.why_nothing(),
         })
     }
 

@@ -49,6 +49,26 @@ fn the_first_source_and_the_outer_group_take_precedence() {
 }
 
 #[test]
+fn a_node_without_workloads_says_where_each_source_looked() {
+    let machine = Machine::unified();
+    // `docker` is another name of the source of containers.
+    let containers =
+        "[[guests]]\nfrom = 'docker'\ndocker = '/nonexistent/docker.sock'\npodman = '/nonexistent/podman'\n";
+    let mut discovery = machine.discovery(&[containers, &pattern("tenants/.", "x")].concat());
+    assert!(discovery.refresh().workloads.is_empty());
+    let [of_containers, of_pattern] = &discovery.why_nothing()[..] else { panic!("a sentence for each source") };
+    let parts = ["docker: no control group docker-ID.scope", "no socket /nonexistent/docker.sock", "no program"];
+    assert!(parts.iter().all(|part| of_containers.contains(part)), "{of_containers}");
+    assert!(
+        of_pattern.starts_with("pattern: no control group below") && of_pattern.contains("tenants/."),
+        "{of_pattern}"
+    );
+    machine.group("tenants/a");
+    assert_eq!(discovery.refresh().workloads.len(), 1);
+    assert!(discovery.why_nothing().is_empty());
+}
+
+#[test]
 fn containers_of_workloads_and_protected_groups_are_excluded() {
     let machine = Machine::unified();
     for group in ["system.slice/agent.service/sub", "user.slice", "tenants.slice/a", "init.scope"] {

@@ -169,6 +169,18 @@ impl Discovery {
         &self.snapshot
     }
 
+    /// Returns, for a node without any workload, where each source looked; empty if there is a workload.
+    pub fn why_nothing(&self) -> Vec<String> {
+        if !self.snapshot.workloads.is_empty() {
+            return Vec::new();
+        }
+        let sentence = |entry: &Entry| match entry.last.len() {
+            0 => format!("{}: {}", entry.name, entry.source.looked_for()),
+            n => format!("{}: found {n}, which are excluded or belong to this process", entry.name),
+        };
+        self.entries.iter().map(sentence).collect()
+    }
+
     /// Lists the workloads that run now.
     pub fn refresh(&mut self) -> &Snapshot {
         let mut warnings = Vec::new();

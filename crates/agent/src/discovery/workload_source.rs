@@ -21,6 +21,11 @@ pub trait WorkloadSource: Send {
     fn warnings(&self) -> Vec<String> {
         Vec::new()
     }
+
+    /// Returns where it looked and what was there, in a sentence without a stop, for a node without any workload.
+    fn looked_for(&self) -> String {
+        "found none".to_string()
+    }
 }
 
 /// Creates a source from its table in the configuration.

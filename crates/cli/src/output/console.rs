@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use crate::arguments::{Common, Format};
 use crate::failure::Failure;
+use crate::output::fold_lines::fold_lines;
 
 /// Output of one command.
 pub(crate) struct Console {
@@ -63,7 +64,7 @@ impl Console {
         let text = printable_lines(text);
         let mut err = io::stderr().lock();
         let _ = match err.is_terminal() {
-            true => writeln!(err, "{}", folded(&text)),
+            true => writeln!(err, "{}", fold_lines(&text, LONG, "  ")),
             false => writeln!(err, "{text}"),
         };
     }
@@ -80,33 +81,8 @@ impl Console {
     }
 }
 
-/// The length from which a line is folded, and the length of the lines that it becomes.
+/// The length from which a line of a message is folded.
 const LONG: usize = 200;
-const COLUMNS: usize = 100;
-
-/// Folds each line of more than 200 characters at 100 columns, between words; the lines that follow are indented.
-fn folded(text: &str) -> String {
-    let fold = |line: &str| {
-        if line.chars().count() <= LONG {
-            return line.to_string();
-        }
-        let (mut folded, mut width) = (String::new(), 0);
-        for word in line.split(' ') {
-            let length = word.chars().count();
-            if width > 0 && width + 1 + length > COLUMNS {
-                folded.push_str("\n  ");
-                width = 2;
-            } else if width > 0 {
-                folded.push(' ');
-                width += 1;
-            }
-            folded.push_str(word);
-            width += length;
-        }
-        folded
-    };
-    text.lines().map(fold).collect::<Vec<_>>().join("\n")
-}
 
 /// Formats a value as indented JSON.
 pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
@@ -136,18 +112,5 @@ mod tests {
         let text = to_json(&name).unwrap();
         assert!(!text.contains(is_control), "{text}");
         assert_eq!(serde_json::from_str::<String>(&text).unwrap(), name);
-    }
-
-    #[test]
-    fn long_lines_are_folded_between_words() {
-        let short = "word ".repeat(40).trim_end().to_string();
-        assert_eq!(folded(&short), short);
-        let long = "word ".repeat(50).trim_end().to_string();
-        let text = folded(&format!("a\n{long}"));
-        assert!(text.lines().all(|line| line.chars().count() <= 100) && text.lines().count() == 4, "{text}");
-        assert_eq!(text.split_whitespace().count(), 51);
-        // A word that is longer than a line stays whole.
-        let path = "x".repeat(300);
-        assert_eq!(folded(&path), path);
     }
 }

@@ -289,7 +289,14 @@ impl<'a> Pricing<'a> {
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
         for rule in self.rules() {
-            let costs_more = |unit: &&UnitPriceRecord| unit.processors > unit.machine_processors;
+            // Of what the job does not request, the price does not matter to it.
+            let wanted = |name: &str| {
+                self.chunks
+                    .iter()
+                    .any(|(_, row)| (0..row.len()).any(|r| self.resources[r].name == name && !row[r].is_zero()))
+            };
+            let costs_more =
+                |unit: &&UnitPriceRecord| unit.processors > unit.machine_processors && wanted(&unit.resource);
             for unit in rule.unit_prices.iter().filter(costs_more) {
                 warnings.push(format!(
                     "under {} one {} of {} costs {} processors, more than the {} of its whole machine",

@@ -35,6 +35,18 @@ fn the_charge_is_multiplied_by_the_queues_price_and_the_machines_speed() {
     let gpus = |how: &str| price(&["cpu=8:gpu=2", "--combine", how])["processors"].clone();
     assert_eq!((gpus("max"), gpus("sum")), (16.0.into(), 24.0.into()));
     assert_eq!(gpus("max-plus-optional"), 8.0 + 2.0 * 1732.0 / 16.0);
+    // All rules side by side, whichever is chosen, and a warning where a GPU costs more than its machine.
+    let record = price(&["cpu=8:gpu=2"]);
+    let rules: Vec<_> = record["rules"].as_array().unwrap().iter().map(|r| (&r["combine"], &r["processors"])).collect();
+    let expected: Vec<serde_json::Value> = vec![16.0.into(), 24.0.into(), (8.0 + 2.0 * 1732.0 / 16.0).into()];
+    assert_eq!(rules.iter().map(|r| r.1.clone()).collect::<Vec<_>>(), expected, "{rules:?}");
+    let of_gpu = &record["rules"][0]["unit_prices"][0];
+    assert_eq!((&of_gpu["resource"], &of_gpu["processors"]), (&"gpu".into(), &8.0.into()));
+    let warning = record["warnings"][0].as_str().unwrap();
+    assert!(
+        warning.starts_with("under max-plus-optional one gpu of gpu costs 108.2 processors, more than the 32"),
+        "{warning}"
+    );
 }
 
 #[test]

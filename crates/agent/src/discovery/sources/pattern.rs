@@ -98,6 +98,11 @@ fn match_path(pattern: &Regex, owner: Option<&str>, path: &str) -> Option<Worklo
 }
 
 impl WorkloadSource for Pattern {
+    fn looked_for(&self) -> String {
+        let within = if self.within.is_empty() { "the root" } else { &self.within };
+        format!("no control group below {within} matches {:?}", self.pattern.as_str())
+    }
+
     fn list(&mut self) -> Result<Vec<Arc<RunningWorkload>>, DiscoveryError> {
         self.cache.begin_scan();
         let within = self.within.clone();

@@ -116,6 +116,12 @@ impl Slurm {
 }
 
 impl WorkloadSource for Slurm {
+    fn looked_for(&self) -> String {
+        "no control group of a job (slurmstepd.scope/job_ID, or slurm/uid_UID/job_ID): none runs here, or Slurm does not use \
+         the plugin proctrack/cgroup"
+            .to_string()
+    }
+
     fn list(&mut self) -> Result<Vec<Arc<RunningWorkload>>, DiscoveryError> {
         self.users.begin_scan();
         self.cache.begin_scan();

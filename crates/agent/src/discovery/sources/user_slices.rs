@@ -43,6 +43,10 @@ pub(crate) fn uid_of_slice(name: &str) -> Option<u32> {
 }
 
 impl WorkloadSource for UserSlices {
+    fn looked_for(&self) -> String {
+        format!("no slice below user.slice is of a user id from {} on; nobody is logged in", self.minimum_uid)
+    }
+
     fn list(&mut self) -> Result<Vec<Arc<RunningWorkload>>, DiscoveryError> {
         self.users.begin_scan();
         self.cache.begin_scan();

@@ -40,6 +40,9 @@ struct UpdateRecord<'a> {
     took_s: f64,
     cpu_s: f64,
     remarks: &'a [String],
+    /// Where the sources looked, if no workload runs.
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    why_nothing: &'a [String],
 }
 
 #[derive(Debug, Serialize)]
@@ -90,6 +93,7 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
     let begun = Instant::now();
     let mut release_request = None;
     let mut updates = 0;
+    let mut nothing_runs = false;
     let ended = loop {
         let now = begun.elapsed();
         let update = match agent.update(now) {
@@ -98,6 +102,11 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
         };
         updates += 1;
         print_update(&agent, &update, console)?;
+        // Once for each time that the last workload ends.
+        if !nothing_runs {
+            update.why_nothing.iter().for_each(|why| console.note(&format!("No workload: {why}.")));
+        }
+        nothing_runs = !update.why_nothing.is_empty();
         if args.updates.is_some_and(|maximum| updates >= maximum) {
             break Ok(());
         }
@@ -197,6 +206,7 @@ fn print_update(agent: &Agent, update: &Update, console: &Console) -> Result<(),
             took_s: status.totals.update_s,
             cpu_s: status.totals.update_cpu_s,
             remarks: &update.new_warnings,
+            why_nothing: &update.why_nothing,
         };
         let line = serde_json::to_string(&record).map_err(|e| Failure::Environment(e.to_string()))?;
         return console.result(&line);

@@ -25,6 +25,7 @@ use crate::inputs::weights_and_accounts::{note_mismatches, read_weights_or_equal
 use crate::inputs::workloads::read_workload;
 use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::console::{Console, to_json};
+use crate::output::fold_lines::{COLUMNS, fold_lines};
 use crate::output::human_units;
 use crate::output::numbers::rounded;
 use crate::output::progress::run_with_progress;
@@ -87,7 +88,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
             text += &nuwt_table::table(&record, names);
         }
         text += &machine_lines::lines(&record);
-        text += &trust_lines::lines(&record);
+        text += &fold_lines(&trust_lines::lines(&record), COLUMNS, "       ");
         console.result(&text)?;
         console.result(&format!("\nReport: {}", report.index.display()))?;
     }
@@ -284,14 +285,14 @@ fn table(record: &StudyRecord, args: &StudyArgs) -> String {
         row.extend(args.verbose.then(speed));
         table.row(row);
     }
+    let table = if args.verbose { table } else { table.fit(COLUMNS, &["completed", "Jain"]) };
     let baseline = against(record);
+    let days = w.span_s / 86_400.0;
+    let head =
+        format!("{} tasks of {} users over {days:.1} days; mean use R: {}", w.tasks, w.users, mean_use.join(", "));
     let mut text = format!(
-        "{} tasks of {} users over {:.1} days; mean use R: {}\n\n{}\n\n\
-         better, worse: users whose mean wait is lower or higher than under {baseline} at the same capacity",
-        w.tasks,
-        w.users,
-        w.span_s / 86_400.0,
-        mean_use.join(", "),
+        "{}\n\n{}\n\nbetter, worse: users whose mean wait falls or rises against {baseline} at the same capacity",
+        fold_lines(&head, COLUMNS, "  "),
         table.render(),
     );
     text += &winners_and_losers::lines(record, |seconds| wait(Some(seconds)), policy_name, capacity_name);

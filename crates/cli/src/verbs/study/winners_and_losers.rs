@@ -2,12 +2,11 @@
 
 use evenhand_study::record::{RunRecord, StudyRecord};
 
+use crate::output::fold_lines::COLUMNS;
 use crate::output::table::printable;
 
 /// The users that are named on each side.
 const NAMED: usize = 3;
-/// The longest line.
-const COLUMNS: usize = 100;
 
 /// Returns a line for each run that is compared: the users whose mean wait falls and rises most. `wait` formats seconds.
 pub(super) fn lines(

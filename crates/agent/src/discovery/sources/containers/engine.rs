@@ -46,6 +46,20 @@ struct ListedContainer {
 }
 
 impl Engine {
+    /// Returns whether the engine is there, in words.
+    pub(super) fn presence(&self) -> String {
+        match self {
+            Engine::Socket(path) if path.exists() => format!("the socket {} exists", path.display()),
+            Engine::Socket(path) => format!("there is no socket {}", path.display()),
+            Engine::Program(name) => {
+                let folders = std::env::var_os("PATH").unwrap_or_default();
+                let there = name.contains('/') && std::path::Path::new(name).exists()
+                    || std::env::split_paths(&folders).any(|folder| folder.join(name).is_file());
+                if there { format!("the program {name} exists") } else { format!("there is no program {name}") }
+            }
+        }
+    }
+
     /// Reads a path as a socket's and any other word as a program's name.
     pub(super) fn named(text: &str) -> Engine {
         match text.starts_with('/') {

@@ -221,6 +221,15 @@ impl EngineQueries {
 }
 
 impl WorkloadSource for Containers {
+    fn looked_for(&self) -> String {
+        let [docker, podman] = &self.engines;
+        format!(
+            "no control group docker-ID.scope, libpod-ID.scope or docker/ID; {}; {}",
+            docker.engine.presence(),
+            podman.engine.presence()
+        )
+    }
+
     fn list(&mut self) -> Result<Vec<Arc<RunningWorkload>>, DiscoveryError> {
         self.warnings.clear();
         self.users.begin_scan();

@@ -156,6 +156,19 @@ impl Libvirt {
 }
 
 impl WorkloadSource for Libvirt {
+    fn looked_for(&self) -> String {
+        let folders: Vec<String> = self
+            .drivers
+            .iter()
+            .map(|driver| {
+                let there =
+                    if driver.folder.is_dir() { "no domain in it runs" } else { "does not exist: libvirt is not here" };
+                format!("{} {there}", driver.folder.display())
+            })
+            .collect();
+        folders.join("; ")
+    }
+
     fn list(&mut self) -> Result<Vec<Arc<RunningWorkload>>, DiscoveryError> {
         self.warnings.clear();
         self.cache.begin_scan();

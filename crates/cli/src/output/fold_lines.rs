@@ -1,0 +1,49 @@
+//! Folds long lines between words.
+
+/// The width of tables and of folded lines.
+pub(crate) const COLUMNS: usize = 100;
+
+/// Folds each line of more than `long` characters at [`COLUMNS`], between words; the lines that follow begin with
+/// `indent`.
+pub(crate) fn fold_lines(text: &str, long: usize, indent: &str) -> String {
+    let fold = |line: &str| {
+        if line.chars().count() <= long {
+            return line.to_string();
+        }
+        let (mut folded, mut width) = (String::new(), 0);
+        for (n, word) in line.split(' ').enumerate() {
+            let length = word.chars().count();
+            if n > 0 && width + 1 + length > COLUMNS {
+                folded.push('\n');
+                folded.push_str(indent);
+                width = indent.len();
+            } else if n > 0 {
+                folded.push(' ');
+                width += 1;
+            }
+            folded.push_str(word);
+            width += length;
+        }
+        folded
+    };
+    text.split('\n').map(fold).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_lines_are_folded_between_words() {
+        let short = "word ".repeat(40).trim_end().to_string();
+        assert_eq!(fold_lines(&short, 200, "  "), short);
+        let long = "word ".repeat(50).trim_end().to_string();
+        let text = fold_lines(&format!("a\n{long}"), 200, "  ");
+        assert!(text.lines().all(|line| line.chars().count() <= 100) && text.lines().count() == 4, "{text}");
+        assert_eq!(text.split_whitespace().count(), 51);
+        // A word that is longer than a line stays whole, and blanks at the beginning of a line stay.
+        let path = "x".repeat(300);
+        assert_eq!(fold_lines(&path, 200, "  "), path);
+        assert!(fold_lines(&format!("  {long}"), COLUMNS, "  ").starts_with("  word"));
+    }
+}
