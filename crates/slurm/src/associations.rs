@@ -1,6 +1,6 @@
 //! The associations of accounts and users with their shares: `sacctmgr show association`.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use evenhand_model::{Account, AccountTree, AccountsError, Rational};
 
@@ -9,6 +9,24 @@ use crate::parse_table::Table;
 use crate::parse_values::number;
 use crate::run_commands::{Call, Commands};
 
+/// The columns of `sacctmgr show association` where no format is given. It has no column for the parent account.
+pub const DEFAULT_ASSOCIATION_COLUMNS: &str = "Cluster|Account|User|Partition|Share|Priority|GrpJobs|GrpTRES|GrpSubmit|\
+    GrpWall|GrpTRESMins|MaxJobs|MaxTRES|MaxTRESPerNode|MaxSubmit|MaxWall|MaxTRESMins|QOS|Def QOS|GrpTRESRunMins";
+/// Columns that are read as accounts, users and shares, or that limit nothing.
+const NO_LIMITS: [&str; 12] = [
+    "Cluster",
+    "Account",
+    "ParentName",
+    "Par Name",
+    "User",
+    "Partition",
+    "Share",
+    "ID",
+    "LFT",
+    "RGT",
+    "QOS",
+    "Def QOS",
+];
 const COLUMNS: &str = "format=cluster,account,parentname,user,partition,share";
 /// The shares that stand for 0 in a tree, which divides by them.
 const ALMOST_ZERO: (u32, u32) = (1, 1_000_000);
@@ -45,7 +63,7 @@ pub enum RawShares {
 }
 
 impl RawShares {
-    fn parse(text: &str) -> Option<RawShares> {
+    pub(crate) fn parse(text: &str) -> Option<RawShares> {
         if text == "parent" { Some(RawShares::Parent) } else { number(text).map(RawShares::Number) }
     }
 
@@ -96,13 +114,33 @@ impl Accounts {
             let shares = row.get("Share").map(|f| f.read("shares, or parent", RawShares::parse)).transpose()?;
             associations.push(Association {
                 account: row.required("Account", "an account's name")?.text.to_string(),
-                parent: text("ParentName"),
+                parent: text("ParentName").or_else(|| text("Par Name")),
                 user: text("User"),
                 partition: text("Partition"),
                 shares: shares.unwrap_or(RawShares::Number(1)),
             });
         }
         Ok(Accounts { associations })
+    }
+
+    /// Returns what the associations in the output of `sacctmgr -P show assoc` set beside shares, by column: for which
+    /// account or user, and to what.
+    ///
+    /// # Errors
+    /// Returns an error if there is no header.
+    pub fn limits(text: &str) -> Result<BTreeMap<String, Vec<String>>, TextError> {
+        let table = Table::of("sacctmgr show association", text, &["Account", "User"])?;
+        let mut limits: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for row in table.rows() {
+            let row = row?;
+            let of = row.get("User").or_else(|| row.get("Account")).map_or("", |f| f.text);
+            for header in table.headers().iter().filter(|h| !NO_LIMITS.iter().any(|n| n.eq_ignore_ascii_case(h))) {
+                if let Some(value) = row.get(header) {
+                    limits.entry(header.to_string()).or_default().push(format!("{of}={}", value.text));
+                }
+            }
+        }
+        Ok(limits)
     }
 
     /// Returns whether `root` is the only account.
@@ -231,6 +269,16 @@ mod tests {
         assert_eq!(names, [("a", None), ("b", Some(0)), ("y", None), ("x", Some(2))]);
         let error = Accounts::parse("Account|User|Share\nb||many\n").unwrap_err().to_string();
         assert_eq!(error, "sacctmgr show association:2:4: found \"many\", expected shares, or parent");
+    }
+
+    #[test]
+    fn limits_are_found_by_column() {
+        let text = "Account|User|Share|GrpTRES|MaxJobs|QOS|\na||1|cpu=10||normal|\na|ann|1||5|normal|\n";
+        let limits = Accounts::limits(text).unwrap();
+        assert_eq!(
+            limits.into_iter().collect::<Vec<_>>(),
+            [("GrpTRES".to_string(), vec!["a=cpu=10".to_string()]), ("MaxJobs".to_string(), vec!["ann=5".to_string()]),]
+        );
     }
 
     proptest! {

@@ -39,12 +39,14 @@ mod priorities;
 mod queue;
 pub mod queue_driver;
 mod run_commands;
+mod site_files;
+mod site_priority;
 mod slurmrestd;
 mod tres;
 
 pub use accounting_history::{History, Window};
 pub use array_task_ids::ArrayTaskIds;
-pub use associations::{Accounts, Association, AssociationTree, RawShares};
+pub use associations::{Accounts, Association, AssociationTree, DEFAULT_ASSOCIATION_COLUMNS, RawShares};
 pub use cluster_from_site::{ClusterOptions, SiteCluster, cluster};
 pub use configuration::Configuration;
 pub use error::{ReadError, TextError};
@@ -59,5 +61,10 @@ pub use plan::{Lacks, Party, Place, Plan, PlanError, PlanOptions, SiteSnapshot, 
 pub use priorities::{Priorities, Priority};
 pub use queue::{Array, Heterogeneous, Hold, Job, JobState, Queue};
 pub use run_commands::{Call, CommandError, Commands, FailureKind, LocalCommands, RecordedOutput};
+pub use site_files::{
+    Dump, Position, Qos, SiteFileError, SlurmConf, Unmodelled, parse_dump, parse_qos, read_slurm_conf,
+    slurm_conf_names, unmodelled_settings,
+};
+pub use site_priority::site_priority;
 pub use slurmrestd::{ApiVersion, Rest, RestError};
 pub use tres::Tres;

@@ -29,6 +29,11 @@ impl<'a> Table<'a> {
         Ok(Table { source, delimiter, headers, lines: lines.collect() })
     }
 
+    /// Returns the names of the columns.
+    pub(crate) fn headers(&self) -> &[&'a str] {
+        &self.headers
+    }
+
     /// Returns the rows, each with as many fields as the header.
     pub(crate) fn rows(&self) -> impl Iterator<Item = Result<Row<'_, 'a>, TextError>> {
         self.lines.iter().map(|&(line, text)| {

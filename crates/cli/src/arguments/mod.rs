@@ -17,6 +17,8 @@ mod processes;
 #[cfg(feature = "reproduce")]
 mod reproduce;
 #[cfg(feature = "slurm")]
+mod site;
+#[cfg(feature = "slurm")]
 mod slurm;
 mod study;
 mod sweep;
@@ -46,6 +48,8 @@ pub(crate) use self::price::PriceArgs;
 pub(crate) use self::processes::ProcessesArgs;
 #[cfg(feature = "reproduce")]
 pub(crate) use self::reproduce::ReproduceArgs;
+#[cfg(feature = "slurm")]
+pub(crate) use self::site::{SiteImportArgs, SiteVerb};
 #[cfg(feature = "slurm")]
 pub(crate) use self::slurm::{
     MachineArgs, OrderArgs, PastArgs, PlanArgs, QueueArgs, ReleaseArgs as SlurmReleaseArgs, RunArgs as SlurmRunArgs,
@@ -134,6 +138,10 @@ pub(crate) enum Verb {
     #[cfg(feature = "slurm")]
     #[command(subcommand)]
     Slurm(SlurmVerb),
+    /// Read a site from its configuration files
+    #[cfg(feature = "slurm")]
+    #[command(subcommand)]
+    Site(SiteVerb),
     /// Set the weights of running workloads (VMs, containers, users' slices) on this node by their users' load on all nodes
     #[cfg(feature = "agent")]
     #[command(subcommand)]

@@ -11,6 +11,8 @@ mod processes;
 #[cfg(feature = "reproduce")]
 mod reproduce;
 #[cfg(feature = "slurm")]
+mod site;
+#[cfg(feature = "slurm")]
 mod slurm;
 mod study;
 mod sweep;
@@ -37,6 +39,8 @@ pub(crate) fn run(verb: Verb, common: &Common, registry: &Registry, console: &Co
         Verb::SweepTask(arguments) => sweep::run_task(&arguments, registry).map(|()| Outcome::Done),
         #[cfg(feature = "slurm")]
         Verb::Slurm(verb) => slurm::run(&verb, common, registry, console),
+        #[cfg(feature = "slurm")]
+        Verb::Site(verb) => site::run(&verb, console).map(|()| Outcome::Done),
         #[cfg(feature = "agent")]
         Verb::Agent(verb) => agent::run(&verb, console),
         #[cfg(feature = "agent")]

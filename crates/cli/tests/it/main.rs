@@ -18,6 +18,7 @@ mod processes;
 mod reproduce;
 mod resumed_results;
 mod service_units;
+mod site;
 mod study;
 mod study_of_a_log;
 mod sweep;

@@ -100,7 +100,7 @@ impl ReadSettings for MultifactorSection {
 
     fn read(section: &Section<'_>, context: &PolicyContext<'_>) -> Result<MultifactorSection, PolicyError> {
         let base = match context.site {
-            Some(site) => of_site(site, context)?,
+            Some(site) => Settings::of_site(site, context.resources, context.queues)?,
             // Another billing alone does not choose other weights.
             None if section.is_absent() || section.is_only("billing") => Settings::default(),
             None => Settings::unset(),
@@ -119,6 +119,73 @@ impl ReadSettings for MultifactorSection {
 }
 
 impl Settings {
+    /// Returns the settings of a site's own Slurm, from its configuration and its partitions, for a workload with these
+    /// resources and queues.
+    ///
+    /// # Errors
+    /// Returns an error if a setting is malformed.
+    pub fn of_site(
+        site: &SiteConfiguration,
+        resources: &[Resource],
+        queues: &[String],
+    ) -> Result<Settings, PolicyError> {
+        let mut settings = Settings::unset();
+        let wrong = |setting: &str, found: &str, expected: &'static str| PolicyError::Site {
+            setting: setting.to_string(),
+            found: found.to_string(),
+            expected,
+        };
+        let weights = &mut settings.weights;
+        for (name, weight) in [
+            ("PriorityWeightAge", &mut weights.age),
+            ("PriorityWeightFairShare", &mut weights.fairshare),
+            ("PriorityWeightJobSize", &mut weights.job_size),
+            ("PriorityWeightPartition", &mut weights.partition),
+        ] {
+            if let Some(text) = site.get(name) {
+                *weight = u32::from_str(text).map_err(|_| wrong(name, text, "a whole number"))?;
+            }
+        }
+        weights.tres = vec![Rational::ZERO; resources.len()];
+        if let Some(text) = site.get("PriorityWeightTRES") {
+            for part in text.split(',') {
+                let expected = "weights such as CPU=1000,Mem=2000,GRES/gpu=3000";
+                let (name, weight) = part.split_once('=').ok_or_else(|| wrong("PriorityWeightTRES", text, expected))?;
+                let (negative, size) = weight.strip_prefix('-').map_or((false, weight), |size| (true, size));
+                let weight = Quantity::parse(size).map_err(|_| wrong("PriorityWeightTRES", text, expected))?;
+                let weight = weight.exact().clone();
+                let name = name.to_ascii_lowercase();
+                let name = name.strip_prefix("gres/").unwrap_or(&name);
+                if let Some(r) = resources.iter().position(|resource| resource.name == name) {
+                    weights.tres[r] = if negative { -weight } else { weight };
+                }
+            }
+        }
+        if let Some(text) = site.get("PriorityMaxAge") {
+            settings.max_age =
+                days_and_time(text).ok_or_else(|| wrong("PriorityMaxAge", text, "a time such as 7-00:00:00"))?;
+        }
+        if let Some(text) = site.get("FairShareDampeningFactor") {
+            let damping = Quantity::parse(text).ok().filter(|damping| !damping.is_zero());
+            let damping = damping.ok_or_else(|| wrong("FairShareDampeningFactor", text, "a number greater than 0"))?;
+            settings.damping = damping.exact().clone();
+        }
+        let is_yes = |text: &str| ["yes", "true", "1"].contains(&text.to_ascii_lowercase().as_str());
+        settings.favor_small = site.get("PriorityFavorSmall").is_some_and(is_yes);
+        let flags = site.get("PriorityFlags").unwrap_or_default().to_ascii_uppercase();
+        let has = |flag: &str| flags.split(',').any(|found| found.trim() == flag);
+        settings.small_relative_to_time = has("SMALL_RELATIVE_TO_TIME");
+        settings.fairshare = match (has("DEPTH_OBLIVIOUS"), has("NO_FAIR_TREE")) {
+            (true, _) => Fairshare::DepthOblivious,
+            (false, true) => Fairshare::Classic,
+            (false, false) => Fairshare::FairTree,
+        };
+        let factors = &site.partition_factors;
+        settings.partitions = queues.iter().map(|queue| factors.get(queue).copied().unwrap_or(1)).collect();
+        settings.highest_partition = factors.values().copied().max().unwrap_or(1);
+        Ok(settings)
+    }
+
     /// Returns the settings as the contents of a section `[multifactor]`, for a workload with these resources and
     /// queues.
     ///
@@ -150,65 +217,6 @@ impl Settings {
         text += &format!("partitions = {{ {} }}\n", factors.join(", "));
         text
     }
-}
-
-/// The settings of the site's own Slurm, from `scontrol show config` and its partitions.
-fn of_site(site: &SiteConfiguration, context: &PolicyContext<'_>) -> Result<Settings, PolicyError> {
-    let mut settings = Settings::unset();
-    let wrong = |setting: &str, found: &str, expected: &'static str| PolicyError::Site {
-        setting: setting.to_string(),
-        found: found.to_string(),
-        expected,
-    };
-    let weights = &mut settings.weights;
-    for (name, weight) in [
-        ("PriorityWeightAge", &mut weights.age),
-        ("PriorityWeightFairShare", &mut weights.fairshare),
-        ("PriorityWeightJobSize", &mut weights.job_size),
-        ("PriorityWeightPartition", &mut weights.partition),
-    ] {
-        if let Some(text) = site.get(name) {
-            *weight = u32::from_str(text).map_err(|_| wrong(name, text, "a whole number"))?;
-        }
-    }
-    weights.tres = vec![Rational::ZERO; context.resources.len()];
-    if let Some(text) = site.get("PriorityWeightTRES") {
-        for part in text.split(',') {
-            let expected = "weights such as CPU=1000,Mem=2000,GRES/gpu=3000";
-            let (name, weight) = part.split_once('=').ok_or_else(|| wrong("PriorityWeightTRES", text, expected))?;
-            let (negative, size) = weight.strip_prefix('-').map_or((false, weight), |size| (true, size));
-            let weight = Quantity::parse(size).map_err(|_| wrong("PriorityWeightTRES", text, expected))?;
-            let weight = weight.exact().clone();
-            let name = name.to_ascii_lowercase();
-            let name = name.strip_prefix("gres/").unwrap_or(&name);
-            if let Some(r) = context.resources.iter().position(|resource| resource.name == name) {
-                weights.tres[r] = if negative { -weight } else { weight };
-            }
-        }
-    }
-    if let Some(text) = site.get("PriorityMaxAge") {
-        settings.max_age =
-            days_and_time(text).ok_or_else(|| wrong("PriorityMaxAge", text, "a time such as 7-00:00:00"))?;
-    }
-    if let Some(text) = site.get("FairShareDampeningFactor") {
-        let damping = Quantity::parse(text).ok().filter(|damping| !damping.is_zero());
-        let damping = damping.ok_or_else(|| wrong("FairShareDampeningFactor", text, "a number greater than 0"))?;
-        settings.damping = damping.exact().clone();
-    }
-    let is_yes = |text: &str| ["yes", "true", "1"].contains(&text.to_ascii_lowercase().as_str());
-    settings.favor_small = site.get("PriorityFavorSmall").is_some_and(is_yes);
-    let flags = site.get("PriorityFlags").unwrap_or_default().to_ascii_uppercase();
-    let has = |flag: &str| flags.split(',').any(|found| found.trim() == flag);
-    settings.small_relative_to_time = has("SMALL_RELATIVE_TO_TIME");
-    settings.fairshare = match (has("DEPTH_OBLIVIOUS"), has("NO_FAIR_TREE")) {
-        (true, _) => Fairshare::DepthOblivious,
-        (false, true) => Fairshare::Classic,
-        (false, false) => Fairshare::FairTree,
-    };
-    let factors = &site.partition_factors;
-    settings.partitions = context.queues.iter().map(|queue| factors.get(queue).copied().unwrap_or(1)).collect();
-    settings.highest_partition = factors.values().copied().max().unwrap_or(1);
-    Ok(settings)
 }
 
 /// A time as `scontrol` prints it: `7-00:00:00`, `12:00:00`.

@@ -14,7 +14,7 @@ use std::collections::BTreeMap;
 use evenhand_model::{AccountsError, Capacity, CapacityError, Nano, Rational, Resource, Time, to_f64};
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_policies::queue_order::{Rank, order};
-use evenhand_policies::{Decay, PolicyContext, PolicyError, PolicySettings, Registry, SiteConfiguration, Standing};
+use evenhand_policies::{Decay, PolicyContext, PolicyError, PolicySettings, Registry, Standing};
 use thiserror::Error;
 
 use self::free::Free;
@@ -27,6 +27,7 @@ use crate::finished_job::FinishedJob;
 use crate::nodes::Node;
 use crate::partitions::Partition;
 use crate::queue::{Hold, Queue};
+use crate::site_priority::site_priority;
 
 /// Snapshot of a site that planning uses.
 #[derive(Clone, Copy, Debug)]
@@ -169,7 +170,7 @@ impl Plan {
         let (ran, waits, rows, unranked) = parties.jobs(site, options, &speeds, &resources, now);
         let tree = parties.tree()?;
         let queues: Vec<String> = site.partitions.iter().map(|partition| partition.name.clone()).collect();
-        let own = site.configuration.and_then(|configuration| own_settings(configuration, site.partitions));
+        let own = site.configuration.and_then(|configuration| site_priority(configuration, site.partitions));
         let context = PolicyContext::new(&capacity, &tree.weights)
             .resources(&resources)
             .queues(&queues)
@@ -212,20 +213,6 @@ impl Plan {
             unranked,
         })
     }
-}
-
-/// Returns the settings of Slurm's own priority; `None` if it has no multifactor priority.
-fn own_settings(configuration: &Configuration, partitions: &[Partition]) -> Option<SiteConfiguration> {
-    if !configuration.get("PriorityType").is_some_and(|kind| kind.ends_with("/multifactor")) {
-        return None;
-    }
-    let factor = |partition: &Partition| {
-        (partition.name.clone(), u32::try_from(partition.priority_job_factor).unwrap_or(u32::MAX))
-    };
-    Some(SiteConfiguration {
-        settings: configuration.settings().map(|(name, value)| (name.to_string(), value.to_string())).collect(),
-        partition_factors: partitions.iter().map(factor).collect(),
-    })
 }
 
 #[cfg(test)]

@@ -28,7 +28,7 @@ pub(super) struct SiteFiles {
 }
 
 /// Returns the options that determine how machines are read.
-pub(super) fn cluster_options(args: &MachineArgs) -> ClusterOptions {
+pub(crate) fn cluster_options(args: &MachineArgs) -> ClusterOptions {
     ClusterOptions { exclude_unavailable: args.without_down, speed_feature: args.speed_feature.clone() }
 }
 
@@ -119,13 +119,22 @@ fn accounts(
         let account = columns.account.as_ref().and_then(|c| workload.accounts().get(c[row] as usize));
         associations.extend(account.map(|account| (workload.users()[user.index()].as_str(), account.as_str())));
     }
+    let users = user_shares(&accounts, |user, account| associations.contains(&(user, account)), console);
+    let path = folder.join("accounts.toml");
+    write_file(&path, &accounts_text(&accounts.accounts(), &users))?;
+    Ok(Some(path))
+}
+
+/// Returns the users with other shares than 1, once each.
+pub(crate) fn user_shares(
+    accounts: &Accounts,
+    included: impl Fn(&str, &str) -> bool,
+    console: &Console,
+) -> Vec<(String, Rational)> {
     let mut shares: BTreeMap<&str, RawShares> = BTreeMap::new();
     let mut differ = Vec::new();
     for (user, account, share) in accounts.users() {
-        if associations.contains(&(user, account))
-            && *shares.entry(user).or_insert(share) != share
-            && !differ.contains(&user)
-        {
+        if included(user, account) && *shares.entry(user).or_insert(share) != share && !differ.contains(&user) {
             differ.push(user);
         }
     }
@@ -135,12 +144,9 @@ fn accounts(
             differ.join(", ")
         ));
     }
-    let users: Vec<(String, Rational)> = shares
+    shares
         .into_iter()
         .map(|(user, shares)| (user.to_string(), shares.in_tree()))
         .filter(|(_, shares)| *shares != Rational::ONE)
-        .collect();
-    let path = folder.join("accounts.toml");
-    write_file(&path, &accounts_text(&accounts.accounts(), &users))?;
-    Ok(Some(path))
+        .collect()
 }

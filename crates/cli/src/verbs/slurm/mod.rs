@@ -9,6 +9,8 @@ mod run;
 mod show;
 mod study_and_audit;
 
+pub(super) use export_site::{cluster_options, user_shares};
+
 use evenhand_policies::Registry;
 use evenhand_slurm::{Commands, LocalCommands, ReadError, Rest};
 

@@ -1,0 +1,222 @@
+//! `evenhand site`: a site from its configuration files.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use evenhand_documents::did_you_mean;
+use evenhand_model::Resource;
+use evenhand_policies::multifactor::Settings;
+use evenhand_slurm::{
+    Accounts, Configuration, DEFAULT_ASSOCIATION_COLUMNS, Node, Nodes, Partition, Partitions, Qos, SiteFileError,
+    SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, parse_dump, parse_qos, read_slurm_conf, site_priority,
+    slurm_conf_names, unmodelled_settings,
+};
+use evenhand_study::{accounts_text, cluster_text};
+use serde::Serialize;
+
+use super::slurm::{cluster_options, user_shares};
+use crate::arguments::{SiteImportArgs, SiteVerb};
+use crate::failure::Failure;
+use crate::output::console::Console;
+use crate::output::write_files::{make_folder, write_file};
+
+/// How many values of a setting are printed.
+const SHOWN_VALUES: usize = 4;
+
+pub(crate) fn run(verb: &SiteVerb, console: &Console) -> Result<(), Failure> {
+    match verb {
+        SiteVerb::Import(args) => import(args, console),
+    }
+}
+
+/// What the files say.
+struct SiteTexts {
+    conf: Option<SlurmConf>,
+    nodes: Vec<Node>,
+    partitions: Vec<Partition>,
+    accounts: Option<Accounts>,
+    qos: Vec<Qos>,
+    /// What associations set beside shares.
+    limits: BTreeMap<String, Vec<String>>,
+}
+
+/// What was written and what a simulation does not follow, for programs.
+#[derive(Serialize)]
+struct Written<'a> {
+    files: Vec<&'a Path>,
+    machines: u64,
+    partitions: usize,
+    not_modelled: Vec<NotModelled<'a>>,
+}
+
+#[derive(Serialize)]
+struct NotModelled<'a> {
+    name: &'a str,
+    values: &'a [String],
+    instead: &'a str,
+}
+
+fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
+    let site = read(args, console)?;
+    let described = cluster(&site.nodes, &site.partitions, &cluster_options(&args.machines));
+    described.notes.iter().for_each(|note| console.note(note));
+    let machines = described.cluster.machines();
+    if machines == 0 {
+        let problem = "no machine: give --slurm-conf with nodes and partitions, or --nodes and --partitions";
+        return Err(Failure::Input(problem.into()));
+    }
+    let settings = policy_settings(&site, &described.cluster.resources, console)?;
+    make_folder(&args.output)?;
+    let file = |name: &str| args.output.join(name);
+    let mut written = vec![file("cluster.toml")];
+    write_file(&written[0], &cluster_text(&described.cluster))?;
+    let accounts = site.accounts.as_ref().filter(|a| !a.associations.is_empty());
+    if let Some(accounts) = accounts {
+        let users = user_shares(accounts, |_, _| true, console);
+        written.push(file("accounts.toml"));
+        write_file(&file("accounts.toml"), &accounts_text(&accounts.accounts(), &users))?;
+    }
+    if let Some(settings) = &settings {
+        written.push(file("policy-settings.toml"));
+        write_file(&file("policy-settings.toml"), settings)?;
+    }
+    let unmodelled = unmodelled_settings(site.conf.as_ref(), &site.qos, &site.limits);
+    let partitions = described.cluster.queues.len();
+    if console.is_json() {
+        let not_modelled =
+            unmodelled.iter().map(|u| NotModelled { name: &u.name, values: &u.values, instead: u.instead });
+        let files = written.iter().map(PathBuf::as_path).collect();
+        return console.json(&Written { files, machines, partitions, not_modelled: not_modelled.collect() });
+    }
+    for path in &written {
+        console.result(&format!("Written: {}", path.display()))?;
+    }
+    if !unmodelled.is_empty() {
+        console.result("\nFound, and not followed by a simulation:")?;
+        for one in &unmodelled {
+            console.result(&line(one))?;
+        }
+    }
+    let backfills = site.conf.as_ref().is_some_and(|c| c.configuration.backfills());
+    console.result(&format!("\nA study on it: {}", command(args, accounts.is_some(), settings.is_some(), backfills)))
+}
+
+fn line(one: &Unmodelled) -> String {
+    let mut values = one.values.iter().take(SHOWN_VALUES).cloned().collect::<Vec<_>>().join(", ");
+    if one.values.len() > SHOWN_VALUES {
+        values += &format!(" and {} more", one.values.len() - SHOWN_VALUES);
+    }
+    format!("  {}: {values}; {}", one.name, one.instead)
+}
+
+/// The command that replays a log on the folder.
+fn command(args: &SiteImportArgs, accounts: bool, settings: bool, backfills: bool) -> String {
+    let path = |name: &str| args.output.join(name).display().to_string();
+    let mut command = format!("evenhand study LOG --capacity {}", path("cluster.toml"));
+    if accounts {
+        command += &format!(" --accounts {}", path("accounts.toml"));
+    }
+    if settings {
+        command += &format!(" --policy multifactor,sdrf --policy-settings {}", path("policy-settings.toml"));
+    }
+    if backfills {
+        command += " --backfill easy";
+    }
+    command
+}
+
+fn read(args: &SiteImportArgs, console: &Console) -> Result<SiteTexts, Failure> {
+    let conf = args.slurm_conf.as_deref().map(read_slurm_conf).transpose().map_err(file_failure)?;
+    for (name, place) in conf.iter().flat_map(|c| &c.unknown) {
+        let near = did_you_mean(name, slurm_conf_names());
+        console.note(&format!("{place}: {name} is no parameter of slurm.conf(5) and is ignored{near}."));
+    }
+    let mut nodes = match &args.nodes {
+        Some(path) => parsed(path, Nodes::parse)?.nodes,
+        None => conf.as_ref().map_or(Vec::new(), |c| c.nodes.clone()),
+    };
+    let partitions = match &args.partitions {
+        Some(path) => parsed(path, Partitions::parse)?.partitions,
+        None => conf.as_ref().map_or(Vec::new(), |c| c.partitions.clone()),
+    };
+    if args.partitions.is_some() && args.nodes.is_none() {
+        put_nodes_in(&mut nodes, &partitions);
+    }
+    let (accounts, limits) = match (&args.assoc, &args.sacctmgr_dump) {
+        (Some(path), _) => {
+            let (accounts, limits) = parsed(path, |text| parse_associations(text, console))?;
+            (Some(accounts), limits)
+        }
+        (None, Some(path)) => {
+            let dump = parsed(path, parse_dump)?;
+            (Some(dump.accounts), dump.options)
+        }
+        (None, None) => (None, BTreeMap::new()),
+    };
+    let qos = args.qos.as_deref().map(|path| parsed(path, parse_qos)).transpose()?.unwrap_or_default();
+    Ok(SiteTexts { conf, nodes, partitions, accounts, qos, limits })
+}
+
+/// Puts nodes of slurm.conf into partitions of another file.
+fn put_nodes_in(nodes: &mut [Node], partitions: &[Partition]) {
+    nodes.iter_mut().for_each(|node| node.partitions.clear());
+    for partition in partitions {
+        let names = partition.nodes.as_deref().and_then(expand_hostlist).unwrap_or_default();
+        for node in nodes.iter_mut().filter(|node| names.contains(&node.name)) {
+            node.partitions.push(partition.name.clone());
+        }
+    }
+}
+
+fn parsed<T>(path: &Path, parse: impl Fn(&str) -> Result<T, TextError>) -> Result<T, Failure> {
+    let text = std::fs::read_to_string(path)
+        .map_err(|source| file_failure(SiteFileError::Read { place: String::new(), path: path.to_owned(), source }))?;
+    parse(&text).map_err(|error| file_failure(SiteFileError::in_file(path, error)))
+}
+
+/// With a header line, or without one in sacctmgr's default order of columns.
+fn parse_associations(text: &str, console: &Console) -> Result<(Accounts, BTreeMap<String, Vec<String>>), TextError> {
+    let both = |text: &str| Ok((Accounts::parse(text)?, Accounts::limits(text)?));
+    let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    let has = |name: &str| first.split('|').any(|word| word.trim().eq_ignore_ascii_case(name));
+    if !has("ParentName") && !has("Par Name") {
+        console.note("--assoc: no column ParentName, so every account stands below the root; add format=…,ParentName.");
+    }
+    if has("Account") {
+        return both(text);
+    }
+    let header: Vec<&str> = DEFAULT_ASSOCIATION_COLUMNS.split('|').take(first.split('|').count()).collect();
+    // Lines end with a separator in sacctmgr -p.
+    let end = if first.ends_with('|') && first.split('|').count() > header.len() { "|" } else { "" };
+    let with_header = format!("{}{end}\n{text}", header.join("|"));
+    both(&with_header).map_err(|error| TextError { line: error.line.saturating_sub(1).max(1), ..error })
+}
+
+fn file_failure(error: SiteFileError) -> Failure {
+    let environment = error.is_environment();
+    Failure::new(error, environment)
+}
+
+/// The section of the policy that computes Slurm's own priority, if the site has that priority.
+fn policy_settings(site: &SiteTexts, resources: &[String], console: &Console) -> Result<Option<String>, Failure> {
+    let Some(conf) = &site.conf else { return Ok(None) };
+    let configuration: &Configuration = &conf.configuration;
+    if configuration.get("PriorityType").is_none() {
+        console.note(
+            "slurm.conf does not set PriorityType, whose default is priority/basic up to 22.05 and priority/multifactor \
+             in 23.11 and later: no policy settings are written. Set it as `scontrol show config` prints it.",
+        );
+    }
+    let Some(priority) = site_priority(configuration, &site.partitions) else { return Ok(None) };
+    let resources: Vec<Resource> = resources.iter().map(|name| Resource::new(name, "")).collect();
+    let queues: Vec<String> = site.partitions.iter().map(|p| p.name.clone()).collect();
+    let settings = Settings::of_site(&priority, &resources, &queues)
+        .map_err(|error| Failure::Input(format!("slurm.conf: {error}")))?;
+    // Only resources with a weight, so that a log without the others can be replayed.
+    let weighted: Vec<usize> =
+        (0..resources.len()).filter(|&r| settings.weights.tres.get(r).is_some_and(|w| !w.is_zero())).collect();
+    let names: Vec<Resource> = weighted.iter().map(|&r| resources[r].clone()).collect();
+    let mut kept = settings.clone();
+    kept.weights.tres = weighted.iter().map(|&r| settings.weights.tres[r].clone()).collect();
+    Ok(Some(format!("[multifactor]\n{}", kept.to_toml(&names, &queues))))
+}

@@ -1,0 +1,104 @@
+//! `evenhand site`
+
+use crate::test_folder::{SWF, TestFolder};
+
+const CONF: &str = "ClusterName=lab\nSchedulerType=sched/backfill\nSchedulerParameters=bf_window=4320,\\\nbf_interval=60\n\
+    PriorityType=priority/multifactor\nPriorityMaxAge=14-0\nPriorityWeightAge=1000\nPriorityWeightFairshare=10000\n\
+    PrioritWeightQOS=5\ninclude nodes.conf\nPartitionName=main Nodes=n[1-3] Default=YES MaxTime=1-0\n\
+    PartitionName=gpu Nodes=g1 PriorityTier=2 PriorityJobFactor=3 AllowAccounts=physics\n";
+const NODES: &str =
+    "NodeName=n[1-3] Sockets=2 CoresPerSocket=4 RealMemory=1000\nNodeName=g1 CPUs=4 RealMemory=2000 Gres=gpu:2\n";
+const DUMP: &str = "Cluster - 'lab':Fairshare=1\nParent - 'root'\nAccount - 'physics':Fairshare=10:GrpTRES=cpu=8\n\
+    Parent - 'physics'\nUser - 'user1':DefaultAccount='physics':Fairshare=3\n";
+const QOS: &str = "Name|Priority|MaxTRESPU|\nnormal|0||\nlong|0|cpu=8|\n";
+
+fn folder() -> TestFolder {
+    let folder = TestFolder::with("slurm.conf", CONF);
+    for (name, text) in [("nodes.conf", NODES), ("lab.cfg", DUMP), ("qos.txt", QOS), ("log.swf", SWF)] {
+        folder.write(name, text);
+    }
+    folder
+}
+
+#[test]
+fn a_site_is_read_from_its_files_and_replayed_on() {
+    let folder = folder();
+    let import =
+        ["site", "import", "--slurm-conf", "slurm.conf", "--sacctmgr-dump", "lab.cfg", "--qos", "qos.txt", "-o", "lab"];
+    let output = folder.run(&import).assert_succeeds();
+    for line in [
+        "  SchedulerParameters: bf_window=4320,bf_interval=60; EASY backfilling at every event, or strict order",
+        "  PartitionName AllowAccounts: gpu=physics; every account may use it",
+        "  QOS MaxTRESPU: long=cpu=8; a QOS changes nothing",
+        "  association GrpTRES: physics=cpu=8; associations have shares and no limits",
+    ] {
+        assert!(output.stdout.lines().any(|found| found == line), "{line}\n{}", output.stdout);
+    }
+    let unknown = "slurm.conf:10:18: PrioritWeightQOS is no parameter of slurm.conf(5) and is ignored";
+    assert!(output.stderr.contains(unknown), "{}", output.stderr);
+    let read = |name: &str| folder.read(&format!("lab/{name}"));
+    let settings = read("policy-settings.toml");
+    assert!(
+        settings.contains("max_age = \"1209600s\"") && settings.contains("age = 1000, fairshare = 10000"),
+        "{settings}"
+    );
+    assert!(settings.contains("\"main\" = 1, \"gpu\" = 3"), "{settings}");
+    assert!(read("cluster.toml").contains("max_wall = \"86400s\""), "{}", read("cluster.toml"));
+    assert!(read("accounts.toml").contains("shares = 10"));
+    let study = [
+        "study",
+        "log.swf",
+        "--capacity",
+        "lab/cluster.toml",
+        "--accounts",
+        "lab/accounts.toml",
+        "--policy",
+        "multifactor,sdrf",
+        "--policy-settings",
+        "lab/policy-settings.toml",
+        "--backfill",
+        "easy",
+        "--out",
+        "report",
+    ];
+    folder.run(&study).assert_succeeds();
+}
+
+#[test]
+fn what_is_not_modelled_is_also_for_programs() {
+    let folder = folder();
+    let import = ["site", "import", "--slurm-conf", "slurm.conf", "-o", "lab", "--format", "json"];
+    let record = folder.run(&import).assert_succeeds().json();
+    assert_eq!((record["machines"].as_u64(), record["partitions"].as_u64()), (Some(4), Some(2)));
+    let names: Vec<&str> =
+        record["not_modelled"].as_array().unwrap().iter().map(|n| n["name"].as_str().unwrap()).collect();
+    assert_eq!(names, ["SchedulerParameters", "PartitionName AllowAccounts"]);
+}
+
+#[test]
+fn invalid_files_are_refused_with_their_place() {
+    let folder = folder();
+    let refused = |file: &str, text: &str| {
+        folder.write(file, text);
+        let output = folder.run(&["site", "import", "--slurm-conf", file, "-o", "lab"]);
+        assert_eq!(output.status, 2, "{output:?}");
+        output.stderr
+    };
+    let missing = refused("a.conf", "ClusterName=x\ninclude absent.conf\n");
+    assert!(missing.contains("a.conf:2:9: cannot read absent.conf: "), "{missing}");
+    let node = refused("b.conf", "NodeName=n1 CPUs=1\nPartitionName=p Nodes=n[1-2]\n");
+    assert!(
+        node.contains("b.conf:2:23: found \"n[1-2]\", expected defined nodes; no NodeName or NodeSet defines n2"),
+        "{node}"
+    );
+    let nothing = refused("c.conf", "ClusterName=x\n");
+    assert!(nothing.contains("no machine: give --slurm-conf with nodes and partitions"), "{nothing}");
+    let dump =
+        folder.run(&["site", "import", "--slurm-conf", "slurm.conf", "--sacctmgr-dump", "slurm.conf", "-o", "lab"]);
+    assert_eq!(dump.status, 2);
+    assert!(
+        dump.stderr.contains("slurm.conf:1:1: found \"ClusterName=lab\", expected a line such as Account"),
+        "{}",
+        dump.stderr
+    );
+}

@@ -1,0 +1,150 @@
+//! Which settings of a site decide when jobs start and are not part of a simulation.
+
+use std::collections::BTreeMap;
+
+use super::qos::Qos;
+use super::slurm_conf::SlurmConf;
+
+/// Something that the site has set and a simulation does not follow.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unmodelled {
+    /// Its name, as the site writes it.
+    pub name: String,
+    /// Its values, or for which partitions, nodes or associations it is set.
+    pub values: Vec<String>,
+    /// What a simulation does instead.
+    pub instead: &'static str,
+}
+
+/// Settings of slurm.conf as a whole, with the values that change nothing, and what happens instead.
+const SETTINGS: [(&str, &[&str], &str); 17] = [
+    ("AccountingStorageEnforce", &["associations"], "limits of QOS and associations hold back no job"),
+    ("CompleteWait", &["0"], "jobs start while others are completing"),
+    ("DefMemPerCPU", &["0"], "a job's memory is that of the log"),
+    ("DefMemPerNode", &["0"], "a job's memory is that of the log"),
+    ("EnforcePartLimits", &["NO"], "a job beyond its partition's limits is refused"),
+    ("JobSubmitPlugins", &[], "jobs are as the log has them"),
+    ("KillWait", &["30"], "a job's machines are free when it ends"),
+    ("MaxMemPerCPU", &["0"], "a job's processors are those of the log"),
+    ("OverTimeLimit", &["0"], "jobs run as long as in the log"),
+    ("PreemptMode", &["OFF"], "no job is preempted"),
+    ("PreemptType", &["preempt/none"], "no job is preempted"),
+    ("PriorityCalcPeriod", &[], "priorities move with every event"),
+    ("PriorityWeightAssoc", &["0"], "the factor is 0 for every job"),
+    ("PriorityWeightQOS", &["0"], "the factor is 0 for every job"),
+    ("SchedulerParameters", &[], "EASY backfilling at every event, or strict order"),
+    ("SelectType", &["select/cons_tres", "select/cons_res"], "processors of a machine are shared among jobs"),
+    ("TopologyPlugin", &["topology/none", "topology/default", "topology/flat"], "machines have no topology"),
+];
+
+/// Options of partitions and nodes, with the values that change nothing.
+const OPTIONS: [(&str, &[&str], &str); 22] = [
+    ("PartitionName AllowAccounts", &["ALL"], "every account may use it"),
+    ("PartitionName AllowGroups", &["ALL"], "every user may use it"),
+    ("PartitionName AllowQos", &["ALL"], "every QOS may use it"),
+    ("PartitionName DenyAccounts", &[], "every account may use it"),
+    ("PartitionName DenyQos", &[], "every QOS may use it"),
+    ("PartitionName DefaultTime", &["NONE"], "a job without a limit is expected to take its run time"),
+    ("PartitionName DefMemPerCPU", &["0"], "a job's memory is that of the log"),
+    ("PartitionName ExclusiveUser", &["NO"], "users share machines"),
+    ("PartitionName GraceTime", &["0"], "no job is preempted"),
+    ("PartitionName LLN", &["NO"], "--placement decides"),
+    ("PartitionName MaxCPUsPerNode", &["UNLIMITED"], "jobs may use all processors of a machine"),
+    ("PartitionName MaxMemPerCPU", &["0"], "a job's processors are those of the log"),
+    ("PartitionName MaxNodes", &["UNLIMITED"], "jobs may use any number of machines"),
+    ("PartitionName MinNodes", &["0", "1"], "jobs may use any number of machines"),
+    ("PartitionName OverSubscribe", &["NO"], "jobs share machines and never processors"),
+    ("PartitionName PreemptMode", &["OFF"], "no job is preempted"),
+    ("PartitionName QOS", &["N/A"], "the partition has no limits of a QOS"),
+    ("PartitionName ReqResv", &["NO"], "no reservation is needed"),
+    ("PartitionName State", &["UP"], "it takes jobs"),
+    ("NodeName CoreSpecCount", &["0"], "all processors are for jobs"),
+    ("NodeName CpuSpecList", &[], "all processors are for jobs"),
+    ("DownNodes", &[], "its nodes take jobs"),
+];
+
+/// Columns of a QOS or an association that do not decide when a job starts, or have no effect without such a column.
+const QOS_WITHOUT_EFFECT: [&str; 4] = ["Description", "ID", "PreemptExemptTime", "GraceTime"];
+
+/// Lists what the site has set that decides when jobs start and that a simulation on the folder's files does not follow.
+///
+/// `limits` are those of associations, by option.
+pub fn unmodelled_settings(
+    conf: Option<&SlurmConf>,
+    qos: &[Qos],
+    limits: &BTreeMap<String, Vec<String>>,
+) -> Vec<Unmodelled> {
+    let mut found = Vec::new();
+    for (name, neutral, instead) in SETTINGS {
+        let value = conf.and_then(|c| c.configuration.get(name));
+        if let Some(value) = value.filter(|v| !is_neutral(v, neutral)) {
+            found.push(Unmodelled { name: name.to_string(), values: vec![value.to_string()], instead });
+        }
+    }
+    for (option, values) in conf.iter().flat_map(|c| &c.options) {
+        let Some((name, neutral, instead)) = OPTIONS.iter().find(|(name, _, _)| name.eq_ignore_ascii_case(option))
+        else {
+            continue;
+        };
+        let set = |v: &&String| !is_neutral(v.rsplit('=').next().unwrap_or_default(), neutral);
+        let values: Vec<String> = values.iter().filter(set).cloned().collect();
+        if !values.is_empty() {
+            found.push(Unmodelled { name: name.to_string(), values, instead });
+        }
+    }
+    for one in qos {
+        for (column, value) in &one.settings {
+            if !QOS_WITHOUT_EFFECT.iter().any(|c| c.eq_ignore_ascii_case(column)) {
+                add(&mut found, format!("QOS {column}"), format!("{}={value}", one.name), "a QOS changes nothing");
+            }
+        }
+    }
+    for (option, values) in limits {
+        for value in values {
+            add(&mut found, format!("association {option}"), value.clone(), "associations have shares and no limits");
+        }
+    }
+    found
+}
+
+fn add(found: &mut Vec<Unmodelled>, name: String, value: String, instead: &'static str) {
+    match found.iter_mut().find(|f| f.name == name) {
+        Some(same) => same.values.push(value),
+        None => found.push(Unmodelled { name, values: vec![value], instead }),
+    }
+}
+
+fn is_neutral(value: &str, neutral: &[&str]) -> bool {
+    neutral.iter().any(|n| n.eq_ignore_ascii_case(value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::parse_qos;
+
+    #[test]
+    fn what_decides_starts_and_is_not_followed_is_listed_by_name() {
+        let mut conf = SlurmConf::default();
+        let text =
+            "SchedulerParameters=bf_interval=10\nPreemptType=preempt/none\nKillWait=30\nSelectType=select/linear\n";
+        conf.configuration = crate::Configuration::parse(text).unwrap();
+        let all = |values: &[&str]| values.iter().map(|v| v.to_string()).collect::<Vec<_>>();
+        conf.options.insert("PartitionName allowaccounts".into(), all(&["main=ALL", "gpu=physics"]));
+        conf.options.insert("PartitionName Nodes".into(), all(&["main=n1"]));
+        let qos = parse_qos("Name|MaxTRESPU|Description|\nnormal|cpu=4|x|\n").unwrap();
+        let limits = BTreeMap::from([("GrpJobs".to_string(), all(&["physics=3"]))]);
+        let found = unmodelled_settings(Some(&conf), &qos, &limits);
+        let shown: Vec<(&str, &[String])> = found.iter().map(|u| (u.name.as_str(), u.values.as_slice())).collect();
+        assert_eq!(
+            shown,
+            [
+                ("SchedulerParameters", &all(&["bf_interval=10"])[..]),
+                ("SelectType", &all(&["select/linear"])[..]),
+                ("PartitionName AllowAccounts", &all(&["gpu=physics"])[..]),
+                ("QOS MaxTRESPU", &all(&["normal=cpu=4"])[..]),
+                ("association GrpJobs", &all(&["physics=3"])[..]),
+            ]
+        );
+    }
+}

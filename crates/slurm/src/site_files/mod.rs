@@ -1,0 +1,77 @@
+//! A site from its files: slurm.conf and texts of `sacctmgr` and `scontrol`, without a running Slurm.
+
+mod effect;
+mod qos;
+mod sacctmgr_dump;
+mod slurm_conf;
+mod statements;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+pub use effect::{Unmodelled, unmodelled_settings};
+pub use qos::{Qos, parse_qos};
+pub use sacctmgr_dump::{Dump, parse_dump};
+pub use slurm_conf::{SlurmConf, read_slurm_conf, slurm_conf_names};
+
+use crate::error::TextError;
+
+/// Why a file of a site cannot be used.
+#[derive(Debug, Error)]
+pub enum SiteFileError {
+    /// The file cannot be read.
+    #[error("{place}cannot read {}: {source}", path.display())]
+    Read {
+        /// Where it is included from, followed by a blank; empty for a file that was named by the user.
+        place: String,
+        /// The file.
+        path: PathBuf,
+        /// The error of the system.
+        source: std::io::Error,
+    },
+    /// Something in the file is invalid.
+    #[error("{place}: found {found}, expected {expected}")]
+    Invalid {
+        /// The place.
+        place: Position,
+        /// The text at this position, shortened.
+        found: String,
+        /// The expected text, in words, with a remedy where there is one.
+        expected: String,
+    },
+}
+
+impl SiteFileError {
+    /// Returns the error of a text that was read from a file.
+    pub fn in_file(path: &Path, error: TextError) -> SiteFileError {
+        let TextError { line, column, found, expected, .. } = error;
+        SiteFileError::Invalid { place: Position { file: path.to_owned(), line, column }, found, expected }
+    }
+
+    /// Returns whether the environment failed rather than the input.
+    pub fn is_environment(&self) -> bool {
+        match self {
+            SiteFileError::Read { source, .. } => source.kind() != std::io::ErrorKind::NotFound,
+            SiteFileError::Invalid { .. } => false,
+        }
+    }
+}
+
+/// A place in a file.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// The file.
+    pub file: PathBuf,
+    /// The line, counted from 1.
+    pub line: usize,
+    /// The byte in the line, counted from 1.
+    pub column: usize,
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.file.display(), self.line, self.column)
+    }
+}

@@ -1,0 +1,58 @@
+//! Qualities of service: `sacctmgr -P show qos`.
+
+use crate::error::TextError;
+use crate::parse_table::Table;
+
+/// A quality of service and what is set for it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Qos {
+    /// The name.
+    pub name: String,
+    /// Columns that have a value, by their names, such as `("MaxTRESPU", "cpu=64")`.
+    pub settings: Vec<(String, String)>,
+}
+
+/// Values of columns in a QOS that sets nothing.
+const UNSET: [(&str, &str); 4] =
+    [("Priority", "0"), ("GraceTime", "00:00:00"), ("PreemptMode", "cluster"), ("UsageFactor", "1.000000")];
+
+/// Parses the output of `sacctmgr -P show qos` with a header line.
+///
+/// # Errors
+/// Returns an error if there is no header with `Name`, or a line has another number of columns.
+pub fn parse_qos(text: &str) -> Result<Vec<Qos>, TextError> {
+    let table = Table::of("sacctmgr show qos", text, &["Name"])?;
+    let mut all = Vec::new();
+    for row in table.rows() {
+        let row = row?;
+        let name = row.required("Name", "the name of a QOS")?.text.to_string();
+        let columns = table.headers().iter().filter(|header| !header.eq_ignore_ascii_case("Name"));
+        let settings = columns.filter_map(|header| {
+            let value = row.get(header)?.text;
+            let is_unset = UNSET.iter().any(|(h, v)| h.eq_ignore_ascii_case(header) && *v == value);
+            (!is_unset).then(|| (header.to_string(), value.to_string()))
+        });
+        all.push(Qos { name, settings: settings.collect() });
+    }
+    Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_qos_sets_is_kept() {
+        let text = "Name|Priority|GraceTime|Preempt|UsageFactor|MaxTRESPU|MaxWall|\n\
+            normal|0|00:00:00||1.000000|||\nlong|10|00:00:00||1.000000|cpu=64|7-00:00:00|\n";
+        let all = parse_qos(text).unwrap();
+        assert_eq!(all[0], Qos { name: "normal".into(), settings: vec![] });
+        let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
+        assert_eq!(
+            all[1].settings,
+            [pair("Priority", "10"), pair("MaxTRESPU", "cpu=64"), pair("MaxWall", "7-00:00:00")]
+        );
+        let error = parse_qos("Name|Priority\nnormal\n").unwrap_err().to_string();
+        assert_eq!(error, "sacctmgr show qos:2:7: found 1 columns, expected 2 as in the header");
+    }
+}

@@ -1,0 +1,320 @@
+//! slurm.conf: settings, nodes and partitions.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::path::Path;
+
+use super::statements::{Setting, Statement, read_statements};
+use super::{Position, SiteFileError};
+use crate::configuration::Configuration;
+use crate::generic_resources::parse_gres;
+use crate::hostlist::expand_hostlist;
+use crate::nodes::Node;
+use crate::parse_values::{Limit, number};
+use crate::partitions::Partition;
+
+/// What slurm.conf says.
+#[derive(Clone, Debug, Default)]
+pub struct SlurmConf {
+    /// The settings of the site as a whole.
+    pub configuration: Configuration,
+    /// The nodes in their order, with their partitions.
+    pub nodes: Vec<Node>,
+    /// The partitions in their order.
+    pub partitions: Vec<Partition>,
+    /// Settings that slurm.conf(5) does not have, with their places.
+    pub unknown: Vec<(String, Position)>,
+    /// Options of nodes and partitions, by name: `PartitionName AllowAccounts`.
+    pub options: BTreeMap<String, Vec<String>>,
+}
+
+/// Statements that are neither a node nor a partition and do not set something for the site as a whole.
+const OTHER_STATEMENTS: [&str; 4] = ["DownNodes", "FrontendName", "SwitchName", "NodeSet"];
+
+/// The parameters of slurm.conf(5), releases 22.05 to 26.05, a line each; a few are older.
+const NAMES: &str = include_str!("slurm_conf_names.txt");
+
+fn is_known(name: &str) -> bool {
+    NAMES.lines().any(|known| known.eq_ignore_ascii_case(name))
+}
+
+/// Returns the names of parameters of slurm.conf(5), to find one that an unknown name may mean.
+pub fn slurm_conf_names() -> impl Iterator<Item = &'static str> {
+    NAMES.lines()
+}
+
+/// Reads slurm.conf, and the files that it includes.
+///
+/// # Errors
+/// Returns an error with file and line if a file cannot be read, a value is malformed, or a partition names a node that
+/// is not defined.
+pub fn read_slurm_conf(path: &Path) -> Result<SlurmConf, SiteFileError> {
+    let statements = read_statements(path)?;
+    let mut conf = SlurmConf::default();
+    let mut settings = BTreeMap::new();
+    let (mut node_defaults, mut partition_defaults) = (Statement::new(), Statement::new());
+    let mut sets: HashMap<String, Statement> = HashMap::new();
+    let mut members: Vec<Option<Setting>> = Vec::new();
+    for statement in statements {
+        let first = statement[0].clone();
+        if first.is("NodeName") {
+            conf.note_options("NodeName", &statement);
+            if first.value == "DEFAULT" {
+                node_defaults = over(&node_defaults, &statement);
+            } else {
+                conf.nodes.extend(nodes(&first, &over(&node_defaults, &statement))?);
+            }
+        } else if first.is("PartitionName") {
+            conf.note_options("PartitionName", &statement);
+            if first.value == "DEFAULT" {
+                partition_defaults = over(&partition_defaults, &statement);
+            } else {
+                let all = over(&partition_defaults, &statement);
+                members.push(find(&all, "Nodes").cloned());
+                conf.partitions.push(partition(&first, &all)?);
+            }
+        } else if first.is("NodeSet") {
+            sets.insert(first.value.clone(), statement);
+        } else if OTHER_STATEMENTS.iter().any(|name| first.is(name)) {
+            conf.options.entry(first.name.clone()).or_default().push(first.value.clone());
+        } else {
+            for setting in statement {
+                if !is_known(&setting.name) {
+                    conf.unknown.push((setting.name.clone(), setting.place.clone()));
+                }
+                settings.insert(setting.name, setting.value);
+            }
+        }
+    }
+    let text: String = settings.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
+    conf.configuration = Configuration::parse(&text).unwrap_or_default();
+    conf.put_nodes_in_partitions(&members, &sets)?;
+    Ok(conf)
+}
+
+/// `settings` over `defaults`.
+fn over(defaults: &Statement, settings: &Statement) -> Statement {
+    let is_set = |d: &&Setting| !settings.iter().any(|s| s.is(&d.name));
+    settings.iter().chain(defaults.iter().filter(is_set)).cloned().collect()
+}
+
+fn find<'a>(statement: &'a Statement, name: &str) -> Option<&'a Setting> {
+    statement.iter().find(|s| s.is(name))
+}
+
+fn whole(statement: &Statement, name: &str) -> Result<Option<u64>, SiteFileError> {
+    find(statement, name).map(|s| number(&s.value).ok_or_else(|| s.error("a whole number"))).transpose()
+}
+
+fn hosts(setting: &Setting) -> Result<Vec<String>, SiteFileError> {
+    expand_hostlist(&setting.value).ok_or_else(|| setting.error("names of nodes such as n[1-4],g1"))
+}
+
+fn list(statement: &Statement, names: &[&str]) -> Vec<String> {
+    let found = names.iter().find_map(|name| find(statement, name));
+    found.map_or(Vec::new(), |s| s.value.split(',').map(|f| f.trim().to_string()).filter(|f| !f.is_empty()).collect())
+}
+
+fn nodes(name: &Setting, statement: &Statement) -> Result<Vec<Node>, SiteFileError> {
+    let or_one = |name| whole(statement, name).map(|n| n.unwrap_or(1));
+    let cpus = match (whole(statement, "CPUs")?, whole(statement, "Procs")?) {
+        (Some(cpus), _) | (None, Some(cpus)) => cpus,
+        (None, None) => {
+            let sockets = match (whole(statement, "Sockets")?, whole(statement, "SocketsPerBoard")?) {
+                (Some(sockets), _) => sockets,
+                (None, on_board) => or_one("Boards")?.saturating_mul(on_board.unwrap_or(1)),
+            };
+            sockets.saturating_mul(or_one("CoresPerSocket")?).saturating_mul(or_one("ThreadsPerCore")?)
+        }
+    };
+    if cpus == 0 {
+        return Err(name.error("a node with CPUs (CPUs, or Sockets, CoresPerSocket and ThreadsPerCore above 0)"));
+    }
+    let reserved = whole(statement, "MemSpecLimit")?.unwrap_or(0);
+    let memory = whole(statement, "RealMemory")?.unwrap_or(1).saturating_sub(reserved).saturating_mul(1 << 20);
+    let gres = match find(statement, "Gres").filter(|s| !s.value.is_empty() && s.value != "(null)") {
+        Some(s) => parse_gres(&s.value).ok_or_else(|| s.error("generic resources like gpu:a100:4"))?,
+        None => Vec::new(),
+    };
+    let state = find(statement, "State").map_or("UNKNOWN", |s| s.value.as_str()).to_ascii_uppercase();
+    let node = Node {
+        cpus,
+        memory,
+        gres,
+        features: list(statement, &["Features", "Feature"]),
+        state: vec![state],
+        weight: whole(statement, "Weight")?.unwrap_or(1),
+        ..Node::default()
+    };
+    Ok(hosts(name)?.into_iter().map(|name| Node { name, ..node.clone() }).collect())
+}
+
+fn partition(name: &Setting, statement: &Statement) -> Result<Partition, SiteFileError> {
+    let limit = |name: &str| match find(statement, name) {
+        Some(s) => Limit::parse(&s.value).ok_or_else(|| s.error("a time limit like 1-00:00:00, or UNLIMITED")),
+        None => Ok(Limit::None),
+    };
+    let text = |name: &str| find(statement, name).map(|s| s.value.clone());
+    let max_nodes = match find(statement, "MaxNodes").filter(|s| !s.value.eq_ignore_ascii_case("UNLIMITED")) {
+        Some(_) => whole(statement, "MaxNodes")?,
+        None => None,
+    };
+    // Priority sets both, as in releases before 16.05.
+    let both = whole(statement, "Priority")?;
+    Ok(Partition {
+        name: name.value.clone(),
+        is_default: text("Default").is_some_and(|t| t.eq_ignore_ascii_case("YES")),
+        state: text("State").unwrap_or_else(|| "UP".into()).to_ascii_uppercase(),
+        max_time: limit("MaxTime")?,
+        default_time: limit("DefaultTime")?,
+        priority_tier: whole(statement, "PriorityTier")?.or(both).unwrap_or(1),
+        priority_job_factor: whole(statement, "PriorityJobFactor")?.or(both).unwrap_or(1),
+        max_nodes,
+        nodes: text("Nodes"),
+        billing_weights: text("TRESBillingWeights"),
+        preempt_mode: text("PreemptMode"),
+    })
+}
+
+impl SlurmConf {
+    fn note_options(&mut self, kind: &str, statement: &Statement) {
+        for setting in &statement[1..] {
+            let of = self.options.entry(format!("{kind} {}", setting.name)).or_default();
+            of.push(format!("{}={}", statement[0].value, setting.value));
+        }
+    }
+
+    /// Fills each node's partitions; `members` are the `Nodes` settings of the partitions.
+    fn put_nodes_in_partitions(
+        &mut self,
+        members: &[Option<Setting>],
+        sets: &HashMap<String, Statement>,
+    ) -> Result<(), SiteFileError> {
+        let place: HashMap<String, usize> =
+            self.nodes.iter().enumerate().map(|(at, node)| (node.name.clone(), at)).collect();
+        for (partition, setting) in self.partitions.iter().zip(members) {
+            let Some(setting) = setting else { continue };
+            let mut numbers: HashSet<usize> = HashSet::new();
+            if setting.value == "ALL" {
+                numbers.extend(0..self.nodes.len());
+            } else if setting.value != "(null)" {
+                for name in hosts(setting)? {
+                    match (place.get(&name), sets.get(&name)) {
+                        (Some(at), _) => {
+                            numbers.insert(*at);
+                        }
+                        (None, Some(set)) => numbers.extend(self.of_set(set, &place)?),
+                        (None, None) => {
+                            let expected = format!("defined nodes; no NodeName or NodeSet defines {name}");
+                            return Err(setting.error(expected));
+                        }
+                    }
+                }
+            }
+            for at in numbers {
+                self.nodes[at].partitions.push(partition.name.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// The nodes of a node set: those that it names, and those with its feature.
+    fn of_set(&self, set: &Statement, place: &HashMap<String, usize>) -> Result<Vec<usize>, SiteFileError> {
+        let mut numbers = Vec::new();
+        if let Some(names) = find(set, "Nodes") {
+            for name in hosts(names)? {
+                let unknown = || names.error(format!("defined nodes; no NodeName defines {name}"));
+                numbers.push(*place.get(&name).ok_or_else(unknown)?);
+            }
+        }
+        let wanted = list(set, &["Feature"]);
+        let has = |node: &Node| node.features.iter().any(|f| wanted.contains(f));
+        numbers.extend(self.nodes.iter().enumerate().filter(|(_, node)| has(node)).map(|(at, _)| at));
+        Ok(numbers)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    fn read(files: &[(&str, &str)]) -> Result<SlurmConf, String> {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            fs::write(folder.path().join(name), text).unwrap();
+        }
+        let path = folder.path().join("slurm.conf");
+        let prefix = format!("{}/", folder.path().display());
+        read_slurm_conf(&path).map_err(|error| error.to_string().replace(&prefix, ""))
+    }
+
+    const CONF: &str = "ClusterName=lab # the name\n\
+        SchedulerType=sched/backfill SchedulerParameters=bf_interval=10,\\\nbf_continue\n\
+        PriorityType=priority/multifactor\nPriorityWeightAge=1000\nBfInterval=3\n\
+        include nodes.conf\n\
+        PartitionName=DEFAULT MaxTime=1-0 State=UP\n\
+        PartitionName=main Nodes=n[1-3] Default=YES AllowAccounts=physics\n\
+        PartitionName=gpu Nodes=fast MaxTime=60 PriorityTier=5 Priority=7\nPartitionName=all Nodes=ALL MaxTime=UNLIMITED\n";
+    const NODES: &str = "NodeName=DEFAULT Sockets=2 CoresPerSocket=4 ThreadsPerCore=2 RealMemory=1000\n\
+        NodeName=n[1-3] Weight=2 MemSpecLimit=200\nNodeName=g1 CPUs=4 Gres=gpu:a100:2 Feature=fast State=DOWN\n\
+        NodeSet=fast Feature=fast\n";
+
+    #[test]
+    fn settings_nodes_and_partitions_are_read_through_includes_defaults_and_continuations() {
+        let conf = read(&[("slurm.conf", CONF), ("nodes.conf", NODES)]).unwrap();
+        let c = &conf.configuration;
+        assert_eq!((c.cluster(), c.backfills()), (Some("lab"), true));
+        assert_eq!(c.get("PriorityWeightAge"), Some("1000"));
+        assert_eq!(c.get("SchedulerParameters"), Some("bf_interval=10,bf_continue"));
+        let nodes: Vec<(&str, u64, u64, u64, String)> = conf
+            .nodes
+            .iter()
+            .map(|n| (n.name.as_str(), n.cpus, n.memory >> 20, n.weight, n.partitions.join(" ")))
+            .collect();
+        let three = |name| (name, 16, 800, 2, "main all".to_string());
+        assert_eq!(nodes, [three("n1"), three("n2"), three("n3"), ("g1", 4, 1000, 1, "gpu all".to_string())]);
+        assert_eq!((conf.nodes[3].gpus(), conf.nodes[3].is_unavailable()), (2, true));
+        let partitions: Vec<(&str, String, u64, u64)> = conf
+            .partitions
+            .iter()
+            .map(|p| (p.name.as_str(), p.max_time.to_string(), p.priority_tier, p.priority_job_factor))
+            .collect();
+        assert_eq!(
+            partitions,
+            [
+                ("main", "1-00:00:00".to_string(), 1, 1),
+                ("gpu", "01:00:00".to_string(), 5, 7),
+                ("all", "UNLIMITED".to_string(), 1, 1)
+            ]
+        );
+        assert_eq!(
+            conf.unknown.iter().map(|u| (u.0.as_str(), u.1.line, u.1.column)).collect::<Vec<_>>(),
+            [("BfInterval", 6, 12)]
+        );
+        assert_eq!(conf.options["PartitionName AllowAccounts"], ["main=physics"]);
+    }
+
+    #[test]
+    fn errors_have_file_and_line() {
+        let error = |files: &[(&str, &str)]| read(files).unwrap_err();
+        let missing = error(&[("slurm.conf", "ClusterName=x\ninclude other.conf\n")]);
+        assert!(missing.starts_with("slurm.conf:2:9: cannot read other.conf: "), "{missing}");
+        assert_eq!(
+            error(&[
+                ("slurm.conf", "include n.conf\nPartitionName=p Nodes=n[1-2],x\n"),
+                ("n.conf", "NodeName=n[1-2]\n")
+            ]),
+            "slurm.conf:2:23: found \"n[1-2],x\", expected defined nodes; no NodeName or NodeSet defines x"
+        );
+        assert_eq!(
+            error(&[("slurm.conf", "include n.conf\n"), ("n.conf", "\n NodeName=a CPUs=many\n")]),
+            "n.conf:2:18: found \"many\", expected a whole number"
+        );
+        assert_eq!(
+            error(&[("slurm.conf", "NodeName=a words\n")]),
+            "slurm.conf:1:12: found \"words\", expected Name=value"
+        );
+        let loops = error(&[("slurm.conf", "include slurm.conf\n")]);
+        assert!(loops.contains("include one another at most"), "{loops}");
+    }
+}

@@ -1,0 +1,147 @@
+//! The lines of slurm.conf as `Name=value` pairs with their places, included files in their place.
+
+use std::path::{Path, PathBuf};
+
+use super::{Position, SiteFileError};
+use crate::error::quoted;
+
+/// How deep files may include one another.
+const MAX_INCLUDES: usize = 16;
+
+/// A line, with its continuations: its settings in order.
+pub(super) type Statement = Vec<Setting>;
+
+/// A setting.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Setting {
+    pub(super) name: String,
+    pub(super) value: String,
+    /// Where the value begins.
+    pub(super) place: Position,
+}
+
+impl Setting {
+    pub(super) fn is(&self, name: &str) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+    }
+
+    pub(super) fn error(&self, expected: impl Into<String>) -> SiteFileError {
+        SiteFileError::Invalid { place: self.place.clone(), found: quoted(&self.value), expected: expected.into() }
+    }
+}
+
+/// Reads a file and those that it includes.
+pub(super) fn read_statements(path: &Path) -> Result<Vec<Statement>, SiteFileError> {
+    let folder = path.parent().map_or_else(PathBuf::new, Path::to_owned);
+    let mut statements = Vec::new();
+    read(path, String::new(), &folder, 0, &mut statements)?;
+    Ok(statements)
+}
+
+fn read(
+    path: &Path,
+    included_at: String,
+    folder: &Path,
+    depth: usize,
+    statements: &mut Vec<Statement>,
+) -> Result<(), SiteFileError> {
+    let text = std::fs::read(path).map_err(|source| SiteFileError::Read {
+        place: included_at,
+        path: path.to_owned(),
+        source,
+    })?;
+    let text = String::from_utf8_lossy(&text);
+    let mut lines = text.lines().enumerate();
+    while let Some((at, line)) = lines.next() {
+        let mut text = Joined { file: path, text: String::new(), lines: Vec::new() };
+        text.push(at + 1, without_comment(line));
+        while text.text.ends_with('\\') {
+            text.text.pop();
+            let Some((at, next)) = lines.next() else { break };
+            text.push(at + 1, without_comment(next));
+        }
+        if let Some((file, place)) = text.include() {
+            if depth == MAX_INCLUDES {
+                let expected = format!("files that include one another at most {MAX_INCLUDES} deep");
+                return Err(SiteFileError::Invalid { place, found: quoted(file), expected });
+            }
+            // Slurm takes a name without a folder from that of slurm.conf.
+            read(&folder.join(file), format!("{place}: "), folder, depth + 1, statements)?;
+            continue;
+        }
+        let statement = text.settings()?;
+        if !statement.is_empty() {
+            statements.push(statement);
+        }
+    }
+    Ok(())
+}
+
+/// The line up to a `#` that has no backslash before it.
+fn without_comment(line: &str) -> &str {
+    let end = line.match_indices('#').map(|(at, _)| at).find(|at| !line[..*at].ends_with('\\'));
+    line[..end.unwrap_or(line.len())].trim_end()
+}
+
+/// A line with those that continue it.
+struct Joined<'a> {
+    file: &'a Path,
+    text: String,
+    /// Where each line begins in the text, and its number.
+    lines: Vec<(usize, usize)>,
+}
+
+impl Joined<'_> {
+    fn push(&mut self, line: usize, text: &str) {
+        self.lines.push((self.text.len(), line));
+        self.text.push_str(text);
+    }
+
+    fn place(&self, at: usize) -> Position {
+        let (begin, line) = self.lines.iter().rev().find(|(begin, _)| *begin <= at).copied().unwrap_or((0, 1));
+        Position { file: self.file.to_owned(), line, column: at - begin + 1 }
+    }
+
+    /// The file that it includes, if it does.
+    fn include(&self) -> Option<(&str, Position)> {
+        let (word, rest) = self.text.trim_start().split_once([' ', '\t'])?;
+        let at = self.text.len() - rest.trim_start().len();
+        word.eq_ignore_ascii_case("include").then(|| (rest.trim(), self.place(at)))
+    }
+
+    /// Splits `Name=value Name="value with blanks"`.
+    fn settings(&self) -> Result<Statement, SiteFileError> {
+        let text = self.text.as_str();
+        let mut statement = Statement::new();
+        let mut at = 0;
+        loop {
+            at = text.len() - text[at..].trim_start().len();
+            if at >= text.len() {
+                return Ok(statement);
+            }
+            let end = text[at..].find(['=', ' ', '\t']).map_or(text.len(), |n| at + n);
+            if !text[end..].starts_with('=') || end == at {
+                let found = quoted(text[at..].split_whitespace().next().unwrap_or_default());
+                return Err(SiteFileError::Invalid { place: self.place(at), found, expected: "Name=value".into() });
+            }
+            let name = text[at..end].trim_end_matches(['+', '-']).to_string();
+            let begin = end + 1;
+            let (value, next) = match text[begin..].strip_prefix('"') {
+                Some(inside) => match inside.find('"') {
+                    Some(n) => (&inside[..n], begin + n + 2),
+                    None => {
+                        let (place, found) = (self.place(begin), quoted(&text[begin..]));
+                        let expected = "a closing quotation mark on the same line".into();
+                        return Err(SiteFileError::Invalid { place, found, expected });
+                    }
+                },
+                None => {
+                    let n = text[begin..].find([' ', '\t']).unwrap_or(text.len() - begin);
+                    (&text[begin..begin + n], begin + n)
+                }
+            };
+            statement.push(Setting { name, value: value.to_string(), place: self.place(begin) });
+            at = next;
+        }
+    }
+}

@@ -1,0 +1,39 @@
+//! Settings of a site's own priority, for the policy that computes it.
+
+use evenhand_policies::SiteConfiguration;
+
+use crate::configuration::Configuration;
+use crate::parse_values::Limit;
+use crate::partitions::Partition;
+
+/// Returns the settings of Slurm's own priority; `None` if it has no multifactor priority.
+pub fn site_priority(configuration: &Configuration, partitions: &[Partition]) -> Option<SiteConfiguration> {
+    if !configuration.get("PriorityType").is_some_and(|kind| kind.ends_with("/multifactor")) {
+        return None;
+    }
+    // slurm.conf has 14-0 where scontrol prints 14-00:00:00.
+    let as_printed = |name: &str, value: &str| match Limit::parse(value) {
+        Some(limit) if name == "prioritymaxage" => limit.to_string(),
+        _ => value.to_string(),
+    };
+    let factor = |partition: &Partition| {
+        (partition.name.clone(), u32::try_from(partition.priority_job_factor).unwrap_or(u32::MAX))
+    };
+    Some(SiteConfiguration {
+        settings: configuration.settings().map(|(name, value)| (name.to_string(), as_printed(name, value))).collect(),
+        partition_factors: partitions.iter().map(factor).collect(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ages_are_as_scontrol_prints_them() {
+        let read = |text: &str| site_priority(&Configuration::parse(text).unwrap(), &[]);
+        let site = read("PriorityType=priority/multifactor\nPriorityMaxAge=14-0\nPriorityWeightAge=10\n").unwrap();
+        assert_eq!((site.get("PriorityMaxAge"), site.get("PriorityWeightAge")), (Some("14-00:00:00"), Some("10")));
+        assert_eq!(read("PriorityType=priority/basic\n"), None);
+    }
+}
