@@ -24,4 +24,5 @@ mod sweep;
 mod test_folder;
 mod timeline;
 mod when;
+mod why;
 mod workload;
