@@ -27,6 +27,7 @@ mod timeline;
 mod top;
 mod trace;
 mod when;
+mod why;
 mod workload;
 
 use std::ffi::OsString;
@@ -53,7 +54,7 @@ pub(crate) use self::site::{SiteImportArgs, SiteVerb};
 #[cfg(feature = "slurm")]
 pub(crate) use self::slurm::{
     MachineArgs, OrderArgs, PastArgs, PlanArgs, QueueArgs, ReleaseArgs as SlurmReleaseArgs, RunArgs as SlurmRunArgs,
-    ShowArgs, SlurmVerb,
+    ShowArgs, SlurmVerb, WhenArgs as SlurmWhenArgs, WhyArgs as SlurmWhyArgs,
 };
 pub(crate) use self::study::{StudyArgs, Until};
 pub(crate) use self::sweep::{Engine, SweepArgs, SweepTaskArgs, SweepVerb};
@@ -62,6 +63,7 @@ pub(crate) use self::timeline::TimelineArgs;
 pub(crate) use self::top::TopArgs;
 pub(crate) use self::trace::TraceArgs;
 pub(crate) use self::when::{LogArgs, WhenArgs};
+pub(crate) use self::why::WhyArgs;
 pub(crate) use self::workload::{DescribeArgs, ExportArgs, GenerateArgs, ImportArgs, WorkloadVerb};
 
 /// Who should get what next, and is it fair? Replays a site's own history under many fairness
@@ -151,6 +153,8 @@ pub(crate) enum Verb {
     Top(TopArgs),
     /// Forecast when jobs start, from the past of a log
     When(WhenArgs),
+    /// Explain why a job of a log waited, or a user: what was full, who held it, what would have helped
+    Why(WhyArgs),
     /// Divide one capacity among users once, by one or several mechanisms
     Allocate(AllocateArgs),
     /// Check an allocation or a recorded history against fairness properties, or search for profitable misreports

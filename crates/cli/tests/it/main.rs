@@ -26,4 +26,5 @@ mod test_folder;
 mod threads;
 mod timeline;
 mod when;
+mod why;
 mod workload;
