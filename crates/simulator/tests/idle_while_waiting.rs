@@ -8,8 +8,8 @@ use evenhand_model::{
 };
 use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{
-    BACKFILLS, Backfill, IdleWhileWaiting, JobOptions, Jobs, Layout, PLACEMENTS, PoolOptions, Progress, Simulated, Site,
-    UserTasks, simulate, simulate_jobs,
+    BACKFILLS, Backfill, IdleWhileWaiting, JobOptions, Jobs, Layout, PLACEMENTS, PoolOptions, Progress, Simulated,
+    Site, UserTasks, simulate, simulate_jobs,
 };
 use proptest::prelude::*;
 

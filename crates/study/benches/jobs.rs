@@ -15,7 +15,9 @@ use evenhand_model::{
     Weights, Workload, WorkloadBuilder,
 };
 use evenhand_policies::{Decay, PolicyContext, Registry};
-use evenhand_simulator::{BACKFILLS, Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Progress, Site, UserTasks, simulate_jobs};
+use evenhand_simulator::{
+    BACKFILLS, Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Progress, Site, UserTasks, simulate_jobs,
+};
 use evenhand_workload::Source;
 use evenhand_workload::import::{ImportOptions, import};
 

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenhand_model::{Capacity, Cluster, UserId, Workload};
-use evenhand_simulator::{
-    BACKFILLS, Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Placement, PoolOptions, Rejection, Simulated, Site, SiteError,
-    UserTasks,
-};
 use evenhand_policies::equivalents::PROCESSORS;
+use evenhand_simulator::{
+    BACKFILLS, Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Placement, PoolOptions, Rejection, Simulated, Site,
+    SiteError, UserTasks,
+};
 use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;

@@ -242,7 +242,10 @@ mod tests {
             run.waste = study.runs[0].waste.clone();
             run.trust = study.runs[0].trust.clone();
             assert_eq!(run, study.runs[0]);
-            assert_eq!(WorkloadRecord { layout: study.workload.layout.clone(), ..prepared.record("s") }, study.workload);
+            assert_eq!(
+                WorkloadRecord { layout: study.workload.layout.clone(), ..prepared.record("s") },
+                study.workload
+            );
         }
     }
 }

@@ -202,7 +202,9 @@ impl WorkloadBuilder {
         for (column, none) in [(&mut c.start, NO_TIME), (&mut c.requested, NO_TIME)] {
             column.take_if(|c| c.iter().all(|&v| v == none));
         }
-        for (column, none) in [(&mut c.account, NO_ID), (&mut c.queue, NO_ID), (&mut c.count, 1), (&mut c.nodes, NO_NODES)] {
+        for (column, none) in
+            [(&mut c.account, NO_ID), (&mut c.queue, NO_ID), (&mut c.count, 1), (&mut c.nodes, NO_NODES)]
+        {
             column.take_if(|c| c.iter().all(|&v| v == none));
         }
         let users = renumber(self.users.len(), c.user.iter_mut().map(|u| &mut u.0));

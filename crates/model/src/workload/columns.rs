@@ -55,7 +55,8 @@ pub struct Columns {
 
 impl Columns {
     pub(super) fn assert_len(&self, rows: usize) {
-        let optional = [&self.account, &self.queue, &self.count, &self.nodes].map(|c| c.as_ref().map_or(rows, Vec::len));
+        let optional =
+            [&self.account, &self.queue, &self.count, &self.nodes].map(|c| c.as_ref().map_or(rows, Vec::len));
         let times = [&self.start, &self.requested].map(|c| c.as_ref().map_or(rows, Vec::len));
         let lens = [self.duration.len(), self.user.len(), self.demand.len()];
         assert!(lens.iter().chain(&optional).chain(&times).all(|&l| l == rows), "columns of the same length");

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use evenhand_model::{Amount, Cluster, MachineGroup, NO_TIME, Rational, ResourceQuantity, Span, Weights, Workload};
 use evenhand_policies::Decay;
 use evenhand_policies::equivalents::{Combine, Equivalents};
-use evenhand_simulator::{Backfill, JobOptions, Jobs, Layout, Placement, Progress, Simulated, Site, TaskProcessors, UserTasks};
+use evenhand_simulator::{
+    Backfill, JobOptions, Jobs, Layout, Placement, Progress, Simulated, Site, TaskProcessors, UserTasks,
+};
 use evenhand_study::{PolicyInputs, ReplayOn, replay};
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 

@@ -328,14 +328,7 @@ impl Jobs {
 }
 
 impl Site {
-    fn kind(
-        &self,
-        demand: &[Amount],
-        nodes: Option<u32>,
-        layout: Layout,
-        queue: Option<u16>,
-        class: u8,
-    ) -> Kind {
+    fn kind(&self, demand: &[Amount], nodes: Option<u32>, layout: Layout, queue: Option<u16>, class: u8) -> Kind {
         let demand: Vec<u64> = demand.iter().map(|a| a.0).collect();
         let rules = queue.map(|q| &self.queues[usize::from(q)]);
         let allowed: Vec<u16> = (0..self.groups.len())

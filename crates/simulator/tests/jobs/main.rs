@@ -9,7 +9,9 @@ use evenhand_model::{
     Workload, WorkloadBuilder,
 };
 use evenhand_policies::{PolicyContext, Registry};
-use evenhand_simulator::{Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Progress, Simulated, Site, UserTasks, simulate_jobs};
+use evenhand_simulator::{
+    Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Progress, Simulated, Site, UserTasks, simulate_jobs,
+};
 use proptest::prelude::*;
 use reference_model::{Job, Machines, QueueLimits, ReferenceModel, World};
 
@@ -156,7 +158,15 @@ fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
     let asked = prop::sample::select(vec![None, Some(4), Some(8), Some(30)]);
     let amounts = (prop::sample::select(vec![1u64, 2, 2, 4, 8, 12]), prop::sample::select(vec![0u64, 1, 2, 4]));
     let job = (0u64..60, prop::sample::select(vec![0u64, 1, 4, 8, 20]), asked, 0usize..5, amounts).prop_map(
-        |(submit, run, asked, user, (cpu, mem))| Job { submit, run, asked, user, queue: 0, amounts: [cpu, mem] },
+        |(submit, run, asked, user, (cpu, mem))| Job {
+            submit,
+            run,
+            asked,
+            user,
+            queue: 0,
+            amounts: [cpu, mem],
+            nodes: None,
+        },
     );
     let machines = (1usize..10, prop::sample::select(vec![[2u64, 4], [4, 2], [4, 8]]), any::<bool>()).prop_map(
         |(count, has, fast)| Machines { count, has, speed: if fast { (2, 1) } else { (1, 1) }, properties: vec![] },
@@ -174,6 +184,7 @@ fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
             placement,
             backfill,
             blocking: true,
+            layout: Layout::Auto,
         },
     )
 }

@@ -416,10 +416,7 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
             "decimals where the standard requires whole numbers; they are kept in times, processors and memory, and dropped elsewhere.",
         ),
         (rows(ROUNDED), "more than nine decimals, rounded to nine."),
-        (
-            rows(EXTRA),
-            "more than 18 columns; the additional ones are ignored, except the number of nodes.",
-        ),
+        (rows(EXTRA), "more than 18 columns; the additional ones are ignored, except the number of nodes."),
         (rows(NEGATIVE), "negative numbers other than -1, which are taken as unknown."),
         (rows(ORDER), "a number that is not greater than that of the job before."),
     ] {

@@ -6,7 +6,9 @@ use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use evenhand_model::{Batch, Columns, DemandId, NO_ID, NO_NODES, NO_TIME, Nano, Resource, Span, Time, UserId, Workload};
+use evenhand_model::{
+    Batch, Columns, DemandId, NO_ID, NO_NODES, NO_TIME, Nano, Resource, Span, Time, UserId, Workload,
+};
 use evenhand_model::{Names, WorkloadBuilder};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};

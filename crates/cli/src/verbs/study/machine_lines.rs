@@ -49,7 +49,8 @@ fn layout_line(record: &StudyRecord) -> Option<String> {
         _ => "chunks",
     };
     let parts = record.workload.layout.iter();
-    let parts: Vec<String> = parts.map(|l| format!("{}: {} jobs, {:.0} CPU hours", rule(&l.rule), l.jobs, l.cpu_hours)).collect();
+    let parts: Vec<String> =
+        parts.map(|l| format!("{}: {} jobs, {:.0} CPU hours", rule(&l.rule), l.jobs, l.cpu_hours)).collect();
     on_machines.then(|| format!("layout: {}", parts.join("; ")))
 }
 
