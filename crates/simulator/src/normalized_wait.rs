@@ -248,7 +248,7 @@ impl NuwtSpread {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Site;
+    use crate::{Layout, Site};
     use evenhand_model::{MachineGroup, Resource, ResourceQuantity, Task, WorkloadBuilder};
 
     fn workload(demands: &[[u128; 2]]) -> Workload {
@@ -271,12 +271,12 @@ mod tests {
         };
         let groups = [("a", ["16", "64"]), ("b", ["8", "256"]), ("c", ["64", "512"])].map(group).to_vec();
         let cluster = Cluster { resources: vec!["cpu".into(), "mem".into()], groups, queues: vec![] };
-        // 80 CPUs are on no machine: split into 5 chunks of 16 CPUs and 8 of memory, each worth 16. What is beyond
-        // all machines never runs.
+        // 80 CPUs are on no machine: 80 chunks of a CPU and a unit of memory, each worth 1. What is beyond all
+        // machines never runs.
         let w = workload(&[[1, 32], [4, 4], [16, 64], [2, 200], [80, 40], [1, 1000]]);
         let site = Site::machines(&cluster, w.resources()).unwrap();
-        let jobs = Jobs::new(&w, &site);
-        assert_eq!(jobs.chunks(4), 5);
+        let jobs = Jobs::new(&w, &site, Layout::Auto);
+        assert_eq!(jobs.chunks(4), 80);
         let worth = TaskProcessors::on_machines(&w, &cluster, &jobs, Combine::default()).unwrap();
         let all: Vec<f64> = (0..w.len()).map(|row| worth.equivalent(row)).collect();
         assert_eq!(all, [1.0, 4.0, 16.0, 6.25, 80.0, 0.0]);

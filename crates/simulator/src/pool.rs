@@ -7,7 +7,7 @@ use evenhand_policies::{Job, Policy};
 use thiserror::Error;
 
 use crate::pending_tasks::{PendingTasks, Task};
-use crate::{EventQueue, JobOptions, Jobs, MachineResults, Rejection, Site, simulate_jobs};
+use crate::{EventQueue, JobOptions, Jobs, Layout, MachineResults, Rejection, Site, simulate_jobs};
 
 /// How a pool is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -155,7 +155,7 @@ pub fn simulate(
     }
     // The fast pool passes only users and demands to the policy.
     let site = Site::pool(capacity);
-    let jobs = Jobs::new(workload, &site);
+    let jobs = Jobs::new(workload, &site, Layout::Auto);
     let PoolOptions { blocking, until } = options;
     let options = JobOptions { blocking, until, ..JobOptions::default() };
     let run = simulate_jobs(workload, tasks, &site, &jobs, policy, options, progress)?;

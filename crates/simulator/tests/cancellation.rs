@@ -6,7 +6,8 @@ use std::sync::atomic::Ordering;
 use evenhand_model::{Capacity, Rational, Resource, Span, Task, Time, UserId, Weights, Workload, WorkloadBuilder};
 use evenhand_policies::{Job, Policy, PolicyContext, Registry, Standing};
 use evenhand_simulator::{
-    Backfill, JobOptions, Jobs, PoolOptions, Progress, SimulationError, Site, UserTasks, simulate, simulate_jobs,
+    Backfill, JobOptions, Jobs, Layout, PoolOptions, Progress, SimulationError, Site, UserTasks, simulate,
+    simulate_jobs,
 };
 
 /// Cancels the simulation at a decision, and counts the decisions.
@@ -66,7 +67,7 @@ fn a_cancelled_simulation_makes_no_further_decision() {
     let capacity = Capacity::new(w.resources(), vec![Rational::from(4)]).unwrap();
     let weights = Weights::equal(w.users().len());
     let (site, tasks) = (Site::pool(&capacity), UserTasks::new(&w));
-    let jobs = Jobs::new(&w, &site);
+    let jobs = Jobs::new(&w, &site, Layout::Auto);
     // The fast pool, and the engine of jobs under each rule.
     for backfill in [None, Some(Backfill::None), Some(Backfill::Easy), Some(Backfill::Conservative)] {
         let run = |cancel_at| {

@@ -8,8 +8,8 @@ use evenhand_model::{
 };
 use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{
-    BACKFILLS, Backfill, IdleWhileWaiting, JobOptions, Jobs, PLACEMENTS, PoolOptions, Progress, Simulated, Site,
-    UserTasks, simulate, simulate_jobs,
+    BACKFILLS, Backfill, IdleWhileWaiting, JobOptions, Jobs, Layout, PLACEMENTS, PoolOptions, Progress, Simulated,
+    Site, UserTasks, simulate, simulate_jobs,
 };
 use proptest::prelude::*;
 
@@ -182,7 +182,7 @@ proptest! {
         let resources = RESOURCES.map(String::from).to_vec();
         let cluster = Cluster { resources, groups: groups.iter().enumerate().map(group).collect(), queues: vec![] };
         let site = Site::machines(&cluster, w.resources()).unwrap();
-        let kinds = Jobs::new(&w, &site);
+        let kinds = Jobs::new(&w, &site, Layout::Auto);
         let weights = Weights::equal(1);
         let mut policy = Registry::built_in().build("fifo", &PolicyContext::new(site.total(), &weights)).unwrap();
         let until = until.map(|u| Time::from_secs(u.max(jobs[0].0)));

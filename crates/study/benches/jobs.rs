@@ -15,7 +15,9 @@ use evenhand_model::{
     Weights, Workload, WorkloadBuilder,
 };
 use evenhand_policies::{Decay, PolicyContext, Registry};
-use evenhand_simulator::{BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Progress, Site, UserTasks, simulate_jobs};
+use evenhand_simulator::{
+    BACKFILLS, Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Progress, Site, UserTasks, simulate_jobs,
+};
 use evenhand_workload::Source;
 use evenhand_workload::import::{ImportOptions, import};
 
@@ -61,7 +63,7 @@ fn log(name: &str, workload: &Workload, kinds: &[&str], policies: &[&str]) {
 }
 
 fn measure(workload: &Workload, site: &Site, backfill: &str, placement: &str, policy: &str, runs: usize) {
-    let jobs = Jobs::new(workload, site);
+    let jobs = Jobs::new(workload, site, Layout::Auto);
     let tasks = UserTasks::new(workload);
     let weights = Weights::equal(workload.users().len());
     let decay = Quantity::parse("0.999999").ok().and_then(|q| Decay::from_delta(&q).ok());

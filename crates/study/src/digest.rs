@@ -99,6 +99,9 @@ pub fn workload_digest(workload: &Workload) -> String {
     for requested in c.requested.iter() {
         d.text("requested").column(requested.iter().copied());
     }
+    for nodes in c.nodes.iter() {
+        d.text("nodes").column(nodes.iter().map(|n| u64::from(*n)));
+    }
     for queue in c.queue.iter() {
         d.text("queue").column(queue.iter().map(|q| u64::from(*q)));
         for name in workload.queues() {

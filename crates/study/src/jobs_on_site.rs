@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use evenhand_model::{Capacity, Cluster, UserId, Workload};
+use evenhand_policies::equivalents::PROCESSORS;
 use evenhand_simulator::{
-    BACKFILLS, Backfill, JobOptions, Jobs, PLACEMENTS, Placement, PoolOptions, Rejection, Simulated, Site, SiteError,
-    UserTasks,
+    BACKFILLS, Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Placement, PoolOptions, Rejection, Simulated, Site,
+    SiteError, UserTasks,
 };
 use serde::{Deserialize, Serialize};
 
@@ -15,7 +16,7 @@ use crate::record::PerResource;
 use crate::replay::ReplayOn;
 
 /// The version of the simulation; changes when the same inputs give other or more results.
-const SIMULATION: &str = "jobs 3";
+const SIMULATION: &str = "jobs 4";
 
 /// The schedulers by name: strict order, or a kind of backfilling.
 pub const SCHEDULERS: [(&str, Backfill); 3] =
@@ -28,6 +29,8 @@ pub struct JobRules {
     pub placement: Placement,
     /// The rule for jobs that start before the head of the queue.
     pub backfill: Backfill,
+    /// How jobs lie on machines.
+    pub layout: Layout,
 }
 
 impl JobRules {
@@ -60,7 +63,7 @@ impl OnSite {
     /// Places a workload's jobs on the machines of a cluster.
     pub(crate) fn machines(cluster: &Cluster, workload: &Workload, rules: JobRules) -> Result<Arc<OnSite>, SiteError> {
         let site = Site::machines(cluster, workload.resources())?;
-        let jobs = Jobs::new(workload, &site);
+        let jobs = Jobs::new(workload, &site, rules.layout);
         Ok(Arc::new(OnSite { site, jobs, rules, cluster: Some(cluster.clone()) }))
     }
 
@@ -68,7 +71,7 @@ impl OnSite {
     /// the pool handles.
     pub(crate) fn pool(capacity: &Capacity, workload: &Workload, rules: JobRules) -> Option<Arc<OnSite>> {
         let site = (rules.backfill != Backfill::None).then(|| Site::pool(capacity))?;
-        let jobs = Jobs::new(workload, &site);
+        let jobs = Jobs::new(workload, &site, rules.layout);
         Some(Arc::new(OnSite { site, jobs, rules, cluster: None }))
     }
 
@@ -82,8 +85,13 @@ impl OnSite {
         digest.text(SIMULATION).text(self.rules.backfill_name());
         if let Some(cluster) = &self.cluster {
             // Every field, exactly.
-            digest.text(self.rules.placement_name()).text(&format!("{cluster:?}"));
+            digest.text(self.rules.placement_name()).text(&self.rules.layout.to_string()).text(&format!("{cluster:?}"));
         }
+    }
+
+    /// Returns how many jobs, with how many processor hours, each rule laid out.
+    pub(crate) fn layout(&self, workload: &Workload) -> Vec<LayoutRecord> {
+        layout_records(workload, |row| self.jobs.rule(row).name())
     }
 
     /// Returns a note on assumed wall times, if backfilling uses them.
@@ -135,6 +143,36 @@ impl OnSite {
         }
         record
     }
+}
+
+/// The jobs that a rule laid out.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct LayoutRecord {
+    /// The rule: `source`, `single`, `packed`, `whole`, `chunk`, or `pool` where there are no machines.
+    pub rule: String,
+    /// The number of jobs.
+    pub jobs: u64,
+    /// Their processors, or else their amounts of the first resource, times their run times, in hours.
+    pub cpu_hours: f64,
+}
+
+/// Sums jobs by the rule that laid them out, in the order of the rules' names.
+pub(crate) fn layout_records(workload: &Workload, rule: impl Fn(usize) -> &'static str) -> Vec<LayoutRecord> {
+    let resource = workload.resources().iter().position(|r| PROCESSORS.contains(&r.name.as_str())).unwrap_or(0);
+    let mut sums: BTreeMap<&'static str, (u64, u128)> = BTreeMap::new();
+    for row in 0..workload.len() {
+        let (jobs, area) = sums.entry(rule(row)).or_default();
+        *jobs += 1;
+        let amount = u128::from(workload.amounts(row)[resource].0);
+        *area += amount * u128::from(workload.columns().duration[row].nanos());
+    }
+    let hour = workload.resources()[resource].steps() as f64 * 3600e9;
+    let record = |(rule, (jobs, area)): (&str, (u64, u128))| LayoutRecord {
+        rule: rule.to_string(),
+        jobs,
+        cpu_hours: area as f64 / hour,
+    };
+    sums.into_iter().map(record).collect()
 }
 
 /// Returns the system on which a run is replayed: the site, or otherwise the pool.

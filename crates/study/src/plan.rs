@@ -7,11 +7,11 @@ use evenhand_model::{
 };
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_policies::{Decay, PolicyError, Registration};
-use evenhand_simulator::{PoolOptions, SiteError};
+use evenhand_simulator::{LayoutRule, PoolOptions, SiteError};
 use thiserror::Error;
 
 use crate::digest::{Digest, workload_digest};
-use crate::jobs_on_site::{JobRules, OnSite};
+use crate::jobs_on_site::{JobRules, OnSite, layout_records};
 use crate::logged::{self, LOGGED, has_starts};
 use crate::point::workload_record;
 use crate::policy_inputs::PolicyInputs;
@@ -238,7 +238,11 @@ impl Plan {
 
     /// Returns the record of the workload; `source` describes where it came from.
     pub(crate) fn workload_record(&self, source: &str) -> WorkloadRecord {
-        workload_record(&self.workload, &self.mean_use, &self.digest, source)
+        let layout = match self.runs.iter().find_map(|run| run.on_site.as_ref()) {
+            Some(on_site) => on_site.layout(&self.workload),
+            None => layout_records(&self.workload, |_| LayoutRule::Pool.name()),
+        };
+        WorkloadRecord { layout, ..workload_record(&self.workload, &self.mean_use, &self.digest, source) }
     }
 }
 

@@ -188,6 +188,7 @@ pub(crate) fn workload_record(w: &Workload, mean_use: &MeanUse, digest: &str, so
         mean_use: resources().zip(&mean_use.units).map(|(r, u)| (r.name.clone(), to_f64(u))).collect(),
         units: resources().map(|r| (r.name.clone(), r.unit.clone())).collect(),
         digest: digest.to_string(),
+        layout: Vec::new(),
     }
 }
 
@@ -241,7 +242,10 @@ mod tests {
             run.waste = study.runs[0].waste.clone();
             run.trust = study.runs[0].trust.clone();
             assert_eq!(run, study.runs[0]);
-            assert_eq!(prepared.record("s"), study.workload);
+            assert_eq!(
+                WorkloadRecord { layout: study.workload.layout.clone(), ..prepared.record("s") },
+                study.workload
+            );
         }
     }
 }

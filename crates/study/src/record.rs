@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 pub use evenhand_simulator::{NormalizedWait, NuwtSpread, Series, Totals, UserRecord};
 
 pub use crate::account_record::{AccountRecord, AccountResults, AccountUserRecord};
-pub use crate::jobs_on_site::{GroupRecord, JobsRecord, RejectedJobsRecord};
+pub use crate::jobs_on_site::{GroupRecord, JobsRecord, LayoutRecord, RejectedJobsRecord};
 pub use crate::trust::{ClaimRecord, ClassRecord, StartsWithin, TrustRecord};
 pub use crate::waste_record::{StrandedRecord, WasteRecord};
 use serde::{Deserialize, Serialize};
@@ -52,6 +52,9 @@ pub struct WorkloadRecord {
     pub units: BTreeMap<String, String>,
     /// Digest of everything in the workload that a run depends on.
     pub digest: String,
+    /// How many jobs each rule of layout covers, at the first capacity.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub layout: Vec<LayoutRecord>,
 }
 
 /// The parameters of a study, sufficient to repeat it.

@@ -51,6 +51,8 @@ pub struct Amounts {
     pub mem: Option<Nano>,
     /// The GPUs of all types.
     pub gpu: Option<Nano>,
+    /// The nodes.
+    pub node: Option<Nano>,
 }
 
 /// A part of a TRES text that is not a name with an amount.
@@ -91,6 +93,7 @@ pub fn tres(text: &[u8]) -> Result<Amounts, TresError<'_>> {
         match name {
             b"cpu" => amounts.cpu = Some(count(value)?),
             b"mem" => amounts.mem = Some(memory(value)?),
+            b"node" => amounts.node = Some(count(value)?),
             b"gres/gpu" => amounts.gpu = Some(count(value)?),
             // Jobs have both the sum and the types, or, at some sites, the types alone.
             typed if typed.starts_with(b"gres/gpu:") => {
@@ -163,9 +166,11 @@ mod tests {
             cpu: cpu.map(|n| n * NANO),
             mem: mem.map(|n| n * NANO),
             gpu: gpu.map(|n| n * NANO),
+            node: None,
         };
         let held = |text: &'static str| tres(text.as_bytes());
-        assert_eq!(held("billing=8,cpu=8,mem=125000M,node=1"), Ok(nano(Some(8), Some(125_000 << 20), None)));
+        let with_node = Amounts { node: Some(NANO), ..nano(Some(8), Some(125_000 << 20), None) };
+        assert_eq!(held("billing=8,cpu=8,mem=125000M,node=1"), Ok(with_node));
         assert_eq!(held("cpu=32,gres/gpu:a100=1,gres/gpu=1,mem=128G"), Ok(nano(Some(32), Some(128 << 30), Some(1))));
         assert_eq!(held("cpu=1,gres/gpu:a100=1,gres/gpu:l4=2"), Ok(nano(Some(1), None, Some(3))));
         assert_eq!(held("mem=4.50G"), Ok(nano(None, Some(9 << 29), None)));

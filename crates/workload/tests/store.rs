@@ -7,6 +7,8 @@ use std::sync::Arc;
 use evenhand_model::{NO_TIME, Nano, Resource, Span, Task, Time, UserId, Workload, WorkloadBuilder};
 use evenhand_workload::store::{self, StoreError, TaskResults, TaskState};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, FixedLenByteArray, FixedLenByteArrayType, Int64Type};
+use parquet::file::metadata::KeyValue;
+use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 use proptest::prelude::*;
@@ -22,6 +24,7 @@ struct Line {
     queue: Option<String>,
     amounts: Vec<Nano>,
     count: u32,
+    nodes: Option<u32>,
 }
 
 fn line(width: usize) -> impl Strategy<Value = Line> {
@@ -43,9 +46,9 @@ fn line(width: usize) -> impl Strategy<Value = Line> {
         proptest::option::of(name()),
         proptest::option::of(name()),
         proptest::collection::vec(amount, width),
-        prop_oneof![Just(1u32), 1..=u32::MAX],
+        (prop_oneof![Just(1u32), 1..=u32::MAX], proptest::option::of(1..=u32::MAX)),
     )
-        .prop_map(|(submit, start, duration, requested, user, account, queue, amounts, count)| Line {
+        .prop_map(|(submit, start, duration, requested, user, account, queue, amounts, (count, nodes))| Line {
             submit,
             start,
             duration,
@@ -55,6 +58,7 @@ fn line(width: usize) -> impl Strategy<Value = Line> {
             queue,
             amounts,
             count,
+            nodes,
         })
 }
 
@@ -65,7 +69,7 @@ fn workloads() -> impl Strategy<Value = Workload> {
                 proptest::collection::vec(line(width), 1..60),
                 proptest::collection::vec("\\PC{0,4}", width),
                 proptest::collection::vec(("\\PC{0,6}", "\\PC{0,6}"), 0..4),
-                any::<[bool; 5]>(),
+                any::<[bool; 6]>(),
             )
         })
         .prop_map(|(lines, units, header, keep)| {
@@ -83,6 +87,7 @@ fn workloads() -> impl Strategy<Value = Workload> {
                     queue: l.queue.as_deref().filter(|_| keep[3]),
                     amounts: &l.amounts,
                     count: if keep[4] { l.count } else { 1 },
+                    nodes: l.nodes.filter(|_| keep[5]),
                 });
             }
             b.finish().unwrap()
@@ -215,6 +220,34 @@ fn a_file_edited_elsewhere_is_read() {
     });
     b.push(&Task { submit: Time::from_nanos(20), duration: ns(1), user: "later", amounts: &later, ..Task::default() });
     assert_eq!(store::read(&path).unwrap(), b.finish().unwrap());
+}
+
+#[test]
+fn a_file_of_a_later_format_is_refused_and_one_of_an_earlier_format_read() {
+    let (_folder, path) = scratch();
+    let with = |format: Option<&str>| {
+        let schema = parse_message_type(
+            "message m { required int64 submit_ns; required int64 duration_ns; required byte_array user (UTF8); required double cpu; }",
+        );
+        let metadata = format.map(|f| vec![KeyValue::new("evenhand.format".to_string(), f.to_string())]);
+        let properties = WriterProperties::builder().set_key_value_metadata(metadata).build();
+        let file = std::fs::File::create(&path).unwrap();
+        let mut writer = SerializedFileWriter::new(file, Arc::new(schema.unwrap()), Arc::new(properties)).unwrap();
+        let mut group = writer.next_row_group().unwrap();
+        int64(&mut group, &[1], None);
+        int64(&mut group, &[2], None);
+        text(&mut group, &["ann"], None);
+        double(&mut group, &[3.0]);
+        group.close().unwrap();
+        writer.close().unwrap();
+        store::read(&path)
+    };
+    // Format 1 had neither the key nor the column.
+    for known in [None, Some("1"), Some("2")] {
+        assert_eq!(with(known).unwrap().nodes(0), None);
+    }
+    let error = with(Some("3")).unwrap_err().to_string();
+    assert!(error.contains("found format 3, expected at most 2; read it with a later version"), "{error}");
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::num::NonZeroUsize;
 
 use evenhand_model::memory::parse_size;
 use evenhand_policies::equivalents::Combine;
-use evenhand_study::{BACKFILLS, Backfill, PLACEMENTS, Placement, SCHEDULERS};
+use evenhand_study::{BACKFILLS, Backfill, Layout, PLACEMENTS, Placement, SCHEDULERS};
 
 /// Parses a number that is at least 1.
 pub(super) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
@@ -19,6 +19,11 @@ pub(super) fn size(text: &str) -> Result<u64, String> {
 /// Parses the name of a kind of backfilling.
 pub(super) fn backfill(text: &str) -> Result<Backfill, String> {
     named(&BACKFILLS, text)
+}
+
+/// Parses a layout of jobs.
+pub(super) fn layout(text: &str) -> Result<Layout, String> {
+    text.parse().map_err(|e: evenhand_study::LayoutError| e.to_string())
 }
 
 /// Parses the name of a scheduler.

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use evenhand_policies::Order;
-use evenhand_study::{Backfill, Placement};
+use evenhand_study::{Backfill, Layout, Placement};
 
 use super::TraceArgs;
-use super::named_value::{backfill, placement, scheduler};
+use super::named_value::{backfill, layout, placement, scheduler};
 use super::policy_settings::PolicyArgs;
 
 #[derive(Args, Debug)]
@@ -57,6 +57,10 @@ pub(crate) struct StudyArgs {
     /// Rule that selects the machine of a task: first-fit, best-fit, worst-fit, dominant [default: first-fit]
     #[arg(long, value_name = "RULE", value_parser = placement)]
     pub(crate) placement: Option<Placement>,
+    /// How jobs lie on machines: auto (as the source says, else one chunk, or single processors where one machine is too
+    /// small), single (one chunk), packed (single processors), whole (whole machines) or chunk=K (chunks of K processors)
+    #[arg(long, default_value = "auto", value_name = "LAYOUT", value_parser = layout)]
+    pub(crate) layout: Layout,
     /// When a run ends
     #[arg(long, value_enum, default_value = "finished")]
     pub(crate) until: Until,

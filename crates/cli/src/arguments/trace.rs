@@ -22,7 +22,7 @@ pub(crate) struct TraceArgs {
     #[arg(long)]
     pub(crate) lenient: bool,
     /// Columns of any table with a header. Fields: submit, start, end, duration, wait, requested, user, account, queue,
-    /// count; every other field is a resource, with its unit: submit=created,end=done,start=begun,cpu=cores*0.001
+    /// count, nodes, per_node; every other field is a resource, with its unit: submit=created,end=done,start=begun,cpu=cores*0.001
     #[arg(long, value_name = "FIELD=COLUMN,…")]
     pub(crate) csv_columns: Option<CsvColumns>,
     /// Columns of sacct output without a header line, in their order: JobID,User,Account,…

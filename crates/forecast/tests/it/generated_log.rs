@@ -3,7 +3,7 @@
 use evenhand_model::random::Stream;
 use evenhand_model::{Capacity, Resource, Span, Task, Time, Weights, Workload, WorkloadBuilder};
 use evenhand_policies::{PolicyContext, Registry};
-use evenhand_simulator::{Backfill, JobOptions, Jobs, Progress, Site, UserTasks, simulate_jobs};
+use evenhand_simulator::{Backfill, JobOptions, Jobs, Layout, Progress, Site, UserTasks, simulate_jobs};
 
 /// A job of a generated log, in seconds and processors.
 #[derive(Clone, Copy, Debug)]
@@ -39,7 +39,7 @@ pub(crate) fn simulated_starts(jobs: &[JobSpec], capacity: u64) -> Vec<u64> {
     let weights = Weights::equal(w.users().len());
     let mut policy = Registry::built_in().build("fifo", &PolicyContext::new(site.total(), &weights)).unwrap();
     let options = JobOptions { backfill: Backfill::Easy, ..JobOptions::default() };
-    let (tasks, on_site) = (UserTasks::new(&w), Jobs::new(&w, &site));
+    let (tasks, on_site) = (UserTasks::new(&w), Jobs::new(&w, &site, Layout::Auto));
     let found = simulate_jobs(&w, &tasks, &site, &on_site, policy.as_mut(), options, &Progress::default()).unwrap();
     found.starts.iter().map(|ns| ns / 1_000_000_000).collect()
 }

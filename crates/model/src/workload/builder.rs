@@ -1,6 +1,6 @@
 //! Builds a workload from tasks in any order.
 
-use super::{Batch, Columns, NO_ID, NO_TIME, Nano, UserId, Workload, WorkloadError};
+use super::{Batch, Columns, NO_ID, NO_NODES, NO_TIME, Nano, UserId, Workload, WorkloadError};
 use crate::demand::DemandBuilder;
 use crate::{DemandId, Names, Resource, Span, Time};
 
@@ -25,6 +25,8 @@ pub struct Task<'a> {
     pub amounts: &'a [Nano],
     /// The number of identical tasks that were submitted together, at least 1.
     pub count: u32,
+    /// The number of nodes on which the task runs at once, in equal parts, if it is known.
+    pub nodes: Option<u32>,
 }
 
 impl Default for Task<'_> {
@@ -39,6 +41,7 @@ impl Default for Task<'_> {
             queue: None,
             amounts: &[],
             count: 1,
+            nodes: None,
         }
     }
 }
@@ -114,6 +117,7 @@ impl WorkloadBuilder {
         push_optional(&mut c.account, n, account, NO_ID);
         push_optional(&mut c.queue, n, queue, NO_ID);
         push_optional(&mut c.count, n, Some(task.count).filter(|&k| k > 1), 1);
+        push_optional(&mut c.nodes, n, task.nodes.filter(|&n| n != NO_NODES), NO_NODES);
     }
 
     /// Appends the rows and the header of `other`.
@@ -176,6 +180,7 @@ impl WorkloadBuilder {
         append_optional(&mut c.account, added.account, n, rows, NO_ID);
         append_optional(&mut c.queue, added.queue, n, rows, NO_ID);
         append_optional(&mut c.count, added.count, n, rows, 1);
+        append_optional(&mut c.nodes, added.nodes, n, rows, NO_NODES);
     }
 
     /// Builds the workload: sorts rows by submission (a stable sort), numbers users, accounts, queues and demand
@@ -197,7 +202,9 @@ impl WorkloadBuilder {
         for (column, none) in [(&mut c.start, NO_TIME), (&mut c.requested, NO_TIME)] {
             column.take_if(|c| c.iter().all(|&v| v == none));
         }
-        for (column, none) in [(&mut c.account, NO_ID), (&mut c.queue, NO_ID), (&mut c.count, 1)] {
+        for (column, none) in
+            [(&mut c.account, NO_ID), (&mut c.queue, NO_ID), (&mut c.count, 1), (&mut c.nodes, NO_NODES)]
+        {
             column.take_if(|c| c.iter().all(|&v| v == none));
         }
         let users = renumber(self.users.len(), c.user.iter_mut().map(|u| &mut u.0));
@@ -268,7 +275,7 @@ fn sort_by_submission(c: &mut Columns) {
     for column in [&mut c.start, &mut c.requested].into_iter().flatten() {
         gather(column, &order);
     }
-    for column in [&mut c.account, &mut c.queue, &mut c.count].into_iter().flatten() {
+    for column in [&mut c.account, &mut c.queue, &mut c.count, &mut c.nodes].into_iter().flatten() {
         gather(column, &order);
     }
 }

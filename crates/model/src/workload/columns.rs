@@ -11,6 +11,9 @@ pub const NO_ID: u32 = u32::MAX;
 /// The value of an optional time column for a task without one. Larger than every [`Time`] and [`Span`].
 pub const NO_TIME: u64 = u64::MAX;
 
+/// The value of an optional column of node counts for a task whose source states none.
+pub const NO_NODES: u32 = 0;
+
 /// The index of a user. Users are numbered in the order in which they first appear in the workload.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(transparent)]
@@ -46,11 +49,14 @@ pub struct Columns {
     pub demand: Vec<DemandId>,
     /// The number of identical tasks, at least 1; absent if every row is one task.
     pub count: Option<Vec<u32>>,
+    /// The number of nodes on which the task runs at once, in equal parts, or [`NO_NODES`].
+    pub nodes: Option<Vec<u32>>,
 }
 
 impl Columns {
     pub(super) fn assert_len(&self, rows: usize) {
-        let optional = [&self.account, &self.queue, &self.count].map(|c| c.as_ref().map_or(rows, Vec::len));
+        let optional =
+            [&self.account, &self.queue, &self.count, &self.nodes].map(|c| c.as_ref().map_or(rows, Vec::len));
         let times = [&self.start, &self.requested].map(|c| c.as_ref().map_or(rows, Vec::len));
         let lens = [self.duration.len(), self.user.len(), self.demand.len()];
         assert!(lens.iter().chain(&optional).chain(&times).all(|&l| l == rows), "columns of the same length");

@@ -8,7 +8,7 @@ use thiserror::Error;
 use crate::{Amount, DemandTable, Names, Resource, Span, Time};
 
 pub use builder::{Task, WorkloadBuilder};
-pub use columns::{Batch, Columns, NO_ID, NO_TIME, Nano, UserId};
+pub use columns::{Batch, Columns, NO_ID, NO_NODES, NO_TIME, Nano, UserId};
 
 /// A trace in memory, of about 36 bytes per row.
 ///
@@ -119,6 +119,11 @@ impl Workload {
         optional(self.columns.requested.as_deref(), row, NO_TIME).map(Span::from_nanos)
     }
 
+    /// Returns the number of nodes on which row `row` runs, if its source states it.
+    pub fn nodes(&self, row: usize) -> Option<u32> {
+        optional(self.columns.nodes.as_deref(), row, NO_NODES)
+    }
+
     /// Returns the name of the account of row `row`, if it has one.
     pub fn account(&self, row: usize) -> Option<&str> {
         optional(self.columns.account.as_deref(), row, NO_ID).map(|id| self.accounts()[id as usize].as_str())
@@ -167,6 +172,7 @@ impl Workload {
             queue: c.queue.map(|v| repeat(v, &counts)),
             demand: repeat(c.demand, &counts),
             count: None,
+            nodes: c.nodes.map(|v| repeat(v, &counts)),
         };
         Workload { columns, ..self }
     }

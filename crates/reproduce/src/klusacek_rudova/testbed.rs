@@ -5,7 +5,9 @@ use std::sync::Arc;
 use evenhand_model::{Amount, Cluster, MachineGroup, NO_TIME, Rational, ResourceQuantity, Span, Weights, Workload};
 use evenhand_policies::Decay;
 use evenhand_policies::equivalents::{Combine, Equivalents};
-use evenhand_simulator::{Backfill, JobOptions, Jobs, Placement, Progress, Simulated, Site, TaskProcessors, UserTasks};
+use evenhand_simulator::{
+    Backfill, JobOptions, Jobs, Layout, Placement, Progress, Simulated, Site, TaskProcessors, UserTasks,
+};
 use evenhand_study::{PolicyInputs, ReplayOn, replay};
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
@@ -72,7 +74,7 @@ impl Testbed {
         cluster: Cluster,
     ) -> Result<Testbed, ReproduceError> {
         let site = Site::machines(&cluster, workload.resources()).map_err(|e| ReproduceError::Setup(e.to_string()))?;
-        let (tasks, jobs) = (UserTasks::new(&workload), Jobs::new(&workload, &site));
+        let (tasks, jobs) = (UserTasks::new(&workload), Jobs::new(&workload, &site, Layout::Auto));
         Ok(Testbed { name, workload, tasks, site, jobs, cluster })
     }
 

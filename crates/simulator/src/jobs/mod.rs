@@ -9,6 +9,7 @@ mod engine;
 mod free_capacity_tree;
 mod free_machines;
 mod head_reservation;
+mod layout;
 mod machine_classes;
 mod machine_set;
 mod machine_state;
@@ -18,6 +19,7 @@ mod site;
 
 use evenhand_model::{Resource, Span, Time, Workload};
 use evenhand_policies::Policy;
+pub use layout::{Layout, LayoutError, LayoutRule};
 pub use placement::{PLACEMENTS, Placement};
 pub(crate) use site::Kind;
 pub use site::{Jobs, Rejection, Site, SiteError};

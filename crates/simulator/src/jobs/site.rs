@@ -1,11 +1,14 @@
 //! Machines and queue limits of a site, in a workload's units.
 
+use std::collections::HashMap;
+
 use evenhand_model::{
     Amount, Capacity, CapacityError, Cluster, ClusterError, Rational, Resource, Span, UBig, Workload, to_f64,
     whole_steps,
 };
 use thiserror::Error;
 
+use super::layout::{Layout, LayoutRule};
 use super::machine_state::Placements;
 
 /// Machines of one kind. The machines of a site are numbered through, group by group.
@@ -204,7 +207,7 @@ pub enum Rejection {
     UserLimit(u8),
 }
 
-/// Properties shared by all jobs of one demand in one queue.
+/// Properties shared by all jobs of one demand and number of nodes in one queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Kind {
     /// Amounts held by each chunk, in steps.
@@ -220,6 +223,8 @@ pub(crate) struct Kind {
     /// Its place among the queues' priorities, 0 the highest.
     pub(crate) class: u8,
     pub(crate) rejection: Option<Rejection>,
+    /// The rule that laid it out.
+    pub(crate) rule: LayoutRule,
 }
 
 /// Every job of a workload on a site: made once, shared by all runs.
@@ -244,10 +249,9 @@ pub struct Jobs {
 impl Jobs {
     /// Prepares the jobs of `workload`, in which every row is one job.
     ///
-    /// A job that fits on no single machine is split into equal chunks of whole CPUs: the smallest
-    /// number of chunks that divides its CPUs and that the empty site holds all at once. Its other
-    /// resources go along, in equal parts rounded up to whole steps.
-    pub fn new(workload: &Workload, site: &Site) -> Jobs {
+    /// `layout` determines the chunks. The resources of a job go along in equal parts, rounded up to whole steps. On a
+    /// pool nothing is ever split.
+    pub fn new(workload: &Workload, site: &Site, layout: Layout) -> Jobs {
         let columns = workload.columns();
         let queue_of: Vec<Option<u16>> = workload
             .queues()
@@ -263,7 +267,9 @@ impl Jobs {
             priorities.iter().position(|p| *p == priority).unwrap_or(0).min(254) as u8
         };
         let width = site.queues.len() + 1;
+        // Kinds of jobs whose source states no nodes by demand and queue; all others by nodes as well.
         let mut ids = vec![u32::MAX; workload.demands().len() * width];
+        let mut ids_by_nodes: HashMap<(usize, u32), u32> = HashMap::new();
         let mut jobs = Jobs {
             kinds: Vec::new(),
             kind: Vec::with_capacity(workload.len()),
@@ -277,11 +283,16 @@ impl Jobs {
         for row in 0..workload.len() {
             let queue = columns.queue.as_ref().and_then(|c| queue_of.get(c[row] as usize).copied().flatten());
             let demand = columns.demand[row];
-            let id = &mut ids[demand.index() * width + queue.map_or(0, |q| usize::from(q) + 1)];
+            let place = demand.index() * width + queue.map_or(0, |q| usize::from(q) + 1);
+            let nodes = workload.nodes(row).filter(|_| layout == Layout::Auto && !site.is_pool);
+            let id = match nodes {
+                None => &mut ids[place],
+                Some(nodes) => ids_by_nodes.entry((place, nodes)).or_insert(u32::MAX),
+            };
             if *id == u32::MAX {
                 *id = jobs.kinds.len() as u32;
                 let amounts = workload.demands().row(demand);
-                jobs.kinds.push(site.kind(amounts, queue, class(queue)));
+                jobs.kinds.push(site.kind(amounts, nodes, layout, queue, class(queue)));
             }
             let kind = &jobs.kinds[*id as usize];
             // A request of zero means that none was recorded.
@@ -305,6 +316,11 @@ impl Jobs {
         self.rejections[row]
     }
 
+    /// Returns the rule that laid a row out.
+    pub fn rule(&self, row: usize) -> LayoutRule {
+        self.kinds[self.kind[row] as usize].rule
+    }
+
     /// Returns into how many chunks a row is split.
     pub fn chunks(&self, row: usize) -> u32 {
         self.kinds[self.kind[row] as usize].copies
@@ -312,17 +328,19 @@ impl Jobs {
 }
 
 impl Site {
-    fn kind(&self, demand: &[Amount], queue: Option<u16>, class: u8) -> Kind {
+    fn kind(&self, demand: &[Amount], nodes: Option<u32>, layout: Layout, queue: Option<u16>, class: u8) -> Kind {
         let demand: Vec<u64> = demand.iter().map(|a| a.0).collect();
         let rules = queue.map(|q| &self.queues[usize::from(q)]);
         let allowed: Vec<u16> = (0..self.groups.len())
             .filter(|&g| rules.is_none_or(|q| q.properties.iter().all(|p| self.groups[g].properties.contains(p))))
             .map(|g| g as u16)
             .collect();
-        let mut kind = Kind { chunk: demand, copies: 1, groups: allowed, slowest: 0, queue, class, rejection: None };
+        let rule = if self.is_pool { LayoutRule::Pool } else { LayoutRule::Single };
+        let mut kind =
+            Kind { chunk: demand, copies: 1, groups: allowed, slowest: 0, queue, class, rejection: None, rule };
         kind.rejection = match rules.and_then(|q| exceeded_limit(q, &kind.chunk)) {
             Some(limit) => Some(limit),
-            None => self.split(&mut kind),
+            None => self.lay_out(&mut kind, nodes, layout),
         };
         kind.groups.retain(|&g| fits(&kind.chunk, &self.groups[usize::from(g)].has));
         let slowness = |g: &u16| {
@@ -339,39 +357,84 @@ impl Site {
         kind
     }
 
-    /// Splits a job as far as necessary. Returns why it can never run, if so.
-    fn split(&self, kind: &mut Kind) -> Option<Rejection> {
-        let groups = || kind.groups.iter().map(|&g| &self.groups[usize::from(g)]);
-        let held = |chunk: &[u64]| -> u128 { groups().map(|g| u128::from(g.count) * copies(chunk, &g.has)).sum() };
-        if held(&kind.chunk) > 0 {
-            return None;
-        }
-        let whole = self.cpu.filter(|_| !self.is_pool).map(|(r, step)| (r, kind.chunk[r], step));
+    /// Lays a job out. Returns why it can never run, if so.
+    fn lay_out(&self, kind: &mut Kind, nodes: Option<u32>, layout: Layout) -> Option<Rejection> {
+        let whole = self.cpu.filter(|_| !self.is_pool).map(|(r, step)| (kind.chunk[r], step));
+        // Jobs of a fraction of a processor are never split.
         let cpus = match whole {
-            Some((_, steps, step)) if steps > 0 && steps % step == 0 => steps / step,
+            Some((steps, step)) if steps > 0 && steps % step == 0 => steps / step,
             _ => 1,
         };
-        // Chunks of whole CPUs: their number divides that of the CPUs.
-        let mut divisors: Vec<u64> = (1..).take_while(|d| d * d <= cpus).filter(|d| cpus % d == 0).collect();
-        divisors.extend(divisors.clone().iter().map(|d| cpus / d));
-        divisors.sort_unstable();
-        for parts in divisors.into_iter().skip(1).filter(|&n| n <= u64::from(u32::MAX)) {
-            let chunk: Vec<u64> = kind.chunk.iter().map(|d| d.div_ceil(parts)).collect();
-            if held(&chunk) >= u128::from(parts) {
-                (kind.chunk, kind.copies) = (chunk, parts as u32);
+        let one = (LayoutRule::Single, 1);
+        let tries: Vec<(LayoutRule, u64)> = match layout {
+            _ if self.is_pool => vec![(LayoutRule::Pool, 1)],
+            Layout::Auto => {
+                let stated = nodes.map(|n| (LayoutRule::Source, u64::from(n).min(cpus)));
+                stated.into_iter().chain([one, (LayoutRule::Packed, cpus)]).collect()
+            }
+            Layout::Single => vec![one],
+            Layout::Packed => vec![(LayoutRule::Packed, cpus)],
+            Layout::Whole => return self.whole_machines(kind),
+            Layout::Chunks(size) => vec![(LayoutRule::Chunks, cpus.div_ceil(u64::from(size.get())))],
+        };
+        let can_split = tries.iter().any(|(_, parts)| *parts > 1);
+        for (rule, parts) in tries.into_iter().filter(|(_, parts)| *parts <= u64::from(u32::MAX)) {
+            let chunk = match layout {
+                Layout::Chunks(size) if parts > 1 => parts_of(&kind.chunk, u64::from(size.get()), cpus),
+                _ => parts_of(&kind.chunk, 1, parts),
+            };
+            if self.holds(kind, &chunk) >= u128::from(parts) {
+                (kind.chunk, kind.copies, kind.rule) = (chunk, parts as u32, rule);
                 return None;
             }
         }
+        Some(self.rejection(kind, can_split))
+    }
+
+    /// Lays a job out on whole machines of the first kind that has enough of them.
+    fn whole_machines(&self, kind: &mut Kind) -> Option<Rejection> {
+        for &g in &kind.groups {
+            let group = &self.groups[usize::from(g)];
+            let needed = kind.chunk.iter().zip(&group.has).map(|(demand, has)| match (demand, has) {
+                (0, _) => Some(1),
+                (_, 0) => None,
+                (demand, has) => Some(demand.div_ceil(*has)),
+            });
+            let machines = needed.collect::<Option<Vec<u64>>>().and_then(|n| n.into_iter().max());
+            if let Some(machines) = machines.filter(|n| *n <= u64::from(group.count)) {
+                kind.chunk.clone_from(&group.has);
+                (kind.copies, kind.rule, kind.groups) = (machines as u32, LayoutRule::Whole, vec![g]);
+                return None;
+            }
+        }
+        Some(self.rejection(kind, true))
+    }
+
+    /// Returns how many chunks the empty machines hold that the job may use.
+    fn holds(&self, kind: &Kind, chunk: &[u64]) -> u128 {
+        let groups = kind.groups.iter().map(|&g| &self.groups[usize::from(g)]);
+        groups.map(|g| u128::from(g.count) * copies(chunk, &g.has)).sum()
+    }
+
+    /// Returns why no machines hold a job.
+    fn rejection(&self, kind: &Kind, can_split: bool) -> Rejection {
+        let groups = || kind.groups.iter().map(|&g| &self.groups[usize::from(g)]);
         let largest = |r: usize| -> u128 {
-            if cpus > 1 {
+            if can_split {
                 groups().map(|g| u128::from(g.count) * u128::from(g.has[r])).sum()
             } else {
                 groups().map(|g| u128::from(g.has[r])).max().unwrap_or(0)
             }
         };
-        let kinds_not_fitting = (0..kind.chunk.len()).find(|&r| u128::from(kind.chunk[r]) > largest(r));
-        Some(kinds_not_fitting.map_or(Rejection::Together, |r| Rejection::Resource(r.min(255) as u8)))
+        let not_fitting = (0..kind.chunk.len()).find(|&r| u128::from(kind.chunk[r]) > largest(r));
+        not_fitting.map_or(Rejection::Together, |r| Rejection::Resource(r.min(255) as u8))
     }
+}
+
+/// Returns `times` of `parts` equal parts of a demand, rounded up to whole steps.
+fn parts_of(demand: &[u64], times: u64, parts: u64) -> Vec<u64> {
+    let part = |d: &u64| (u128::from(*d) * u128::from(times)).div_ceil(u128::from(parts.max(1)));
+    demand.iter().map(|d| u64::try_from(part(d)).unwrap_or(u64::MAX)).collect()
 }
 
 /// The limit of its queue that a demand is beyond.

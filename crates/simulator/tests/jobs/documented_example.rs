@@ -1,6 +1,6 @@
 //! The small log in docs/examples and its exact schedule, worked out by hand in docs/src/reference/backfilling.md.
 
-use evenhand_simulator::{Backfill, Placement};
+use evenhand_simulator::{Backfill, Layout, Placement};
 
 use crate::reference_model::{Job, Machines, ReferenceModel, World};
 use crate::{optional, run};
@@ -24,6 +24,7 @@ fn the_documented_log_has_the_documented_schedule() {
             user: field(f, 11) as usize - 1,
             queue: 0,
             amounts: [field(f, 4), 0],
+            nodes: None,
         })
         .collect();
     let starts = lines("easy-starts.csv");
@@ -38,6 +39,7 @@ fn the_documented_log_has_the_documented_schedule() {
             placement: Placement::FirstFit,
             backfill,
             blocking: true,
+            layout: Layout::Auto,
         };
         let documented: Vec<Option<u64>> = starts.iter().map(|f| Some(field(f, column + 1))).collect();
         assert_eq!(optional(&run(&world).1.starts), documented, "{backfill:?}");

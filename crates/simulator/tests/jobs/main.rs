@@ -9,7 +9,9 @@ use evenhand_model::{
     Workload, WorkloadBuilder,
 };
 use evenhand_policies::{PolicyContext, Registry};
-use evenhand_simulator::{Backfill, JobOptions, Jobs, PLACEMENTS, Progress, Simulated, Site, UserTasks, simulate_jobs};
+use evenhand_simulator::{
+    Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Progress, Simulated, Site, UserTasks, simulate_jobs,
+};
 use proptest::prelude::*;
 use reference_model::{Job, Machines, QueueLimits, ReferenceModel, World};
 
@@ -23,6 +25,7 @@ fn workload(world: &World) -> Workload {
             user: &format!("user{}", job.user),
             queue: Some(&format!("queue{}", job.queue)),
             amounts: &job.amounts.map(|a| u128::from(a) * 1_000_000_000),
+            nodes: job.nodes,
             ..Task::default()
         });
     }
@@ -62,7 +65,7 @@ fn site(world: &World, w: &Workload) -> Site {
 fn run(world: &World) -> (Workload, Simulated) {
     let w = workload(world);
     let site = site(world, &w);
-    let jobs = Jobs::new(&w, &site);
+    let jobs = Jobs::new(&w, &site, world.layout);
     let weights = Weights::equal(w.users().len());
     let mut policy = Registry::built_in().build(world.policy, &PolicyContext::new(site.total(), &weights)).unwrap();
     let options =
@@ -75,8 +78,10 @@ fn run(world: &World) -> (Workload, Simulated) {
 fn job(users: usize) -> impl Strategy<Value = Job> {
     let asked = prop_oneof![2 => Just(None), 3 => (1u64..12).prop_map(Some)];
     let amounts = [0u64..7, 0u64..5];
-    (0u64..14, 0u64..7, asked, 0..users, 0usize..3, amounts)
-        .prop_map(|(submit, run, asked, user, queue, amounts)| Job { submit, run, asked, user, queue, amounts })
+    let nodes = prop_oneof![2 => Just(None), 1 => (1u32..5).prop_map(Some)];
+    (0u64..14, 0u64..7, asked, 0..users, 0usize..3, amounts, nodes).prop_map(
+        |(submit, run, asked, user, queue, amounts, nodes)| Job { submit, run, asked, user, queue, amounts, nodes },
+    )
 }
 
 /// Users numbered by first appearance, jobs in the order of submission.
@@ -125,8 +130,16 @@ fn world(backfill: Backfill) -> impl Strategy<Value = World> {
     ];
     let policy = prop::sample::select(vec!["fifo", "drf"]);
     let placement = prop::sample::select(PLACEMENTS.map(|p| p.1).to_vec());
-    (jobs, park, policy, placement, any::<bool>()).prop_map(
-        move |(jobs, (is_pool, machines, queues), policy, placement, blocking)| World {
+    let layout = prop::sample::select(vec![
+        Layout::Auto,
+        Layout::Auto,
+        Layout::Single,
+        Layout::Packed,
+        "chunk=2".parse().unwrap(),
+        "chunk=3".parse().unwrap(),
+    ]);
+    (jobs, park, policy, placement, any::<bool>(), layout).prop_map(
+        move |(jobs, (is_pool, machines, queues), policy, placement, blocking, layout)| World {
             machines,
             queues,
             jobs,
@@ -135,6 +148,7 @@ fn world(backfill: Backfill) -> impl Strategy<Value = World> {
             placement,
             backfill,
             blocking,
+            layout,
         },
     )
 }
@@ -144,7 +158,15 @@ fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
     let asked = prop::sample::select(vec![None, Some(4), Some(8), Some(30)]);
     let amounts = (prop::sample::select(vec![1u64, 2, 2, 4, 8, 12]), prop::sample::select(vec![0u64, 1, 2, 4]));
     let job = (0u64..60, prop::sample::select(vec![0u64, 1, 4, 8, 20]), asked, 0usize..5, amounts).prop_map(
-        |(submit, run, asked, user, (cpu, mem))| Job { submit, run, asked, user, queue: 0, amounts: [cpu, mem] },
+        |(submit, run, asked, user, (cpu, mem))| Job {
+            submit,
+            run,
+            asked,
+            user,
+            queue: 0,
+            amounts: [cpu, mem],
+            nodes: None,
+        },
     );
     let machines = (1usize..10, prop::sample::select(vec![[2u64, 4], [4, 2], [4, 8]]), any::<bool>()).prop_map(
         |(count, has, fast)| Machines { count, has, speed: if fast { (2, 1) } else { (1, 1) }, properties: vec![] },
@@ -162,6 +184,7 @@ fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
             placement,
             backfill,
             blocking: true,
+            layout: Layout::Auto,
         },
     )
 }

@@ -1,6 +1,6 @@
 //! The obvious program: lists gone through from end to end, everything computed anew each time.
 
-use evenhand_simulator::{Backfill, Placement, Rejection};
+use evenhand_simulator::{Backfill, Layout, Placement, Rejection};
 
 /// Machines of one kind.
 #[derive(Clone, Debug)]
@@ -30,6 +30,8 @@ pub(crate) struct Job {
     pub(crate) queue: usize,
     /// CPUs and memory.
     pub(crate) amounts: [u64; 2],
+    /// The nodes that its source states.
+    pub(crate) nodes: Option<u32>,
 }
 
 #[derive(Clone, Debug)]
@@ -43,6 +45,7 @@ pub(crate) struct World {
     pub(crate) placement: Placement,
     pub(crate) backfill: Backfill,
     pub(crate) blocking: bool,
+    pub(crate) layout: Layout,
 }
 
 #[derive(Clone, Debug)]
@@ -142,8 +145,20 @@ impl<'a> ReferenceModel<'a> {
         let cpus = if self.world.is_pool { 1 } else { job.amounts[0].max(1) };
         let allowed = self.allowed(i);
         let mut splits = false;
-        for parts in (1..=cpus).filter(|n| cpus % n == 0) {
-            let chunk = [job.amounts[0].div_ceil(parts), job.amounts[1].div_ceil(parts)];
+        let tries: Vec<u64> = match self.world.layout {
+            _ if self.world.is_pool => vec![1],
+            Layout::Auto => job.nodes.map(|n| u64::from(n).min(cpus)).into_iter().chain([1, cpus]).collect(),
+            Layout::Single => vec![1],
+            Layout::Packed => vec![cpus],
+            Layout::Chunks(size) => vec![cpus.div_ceil(u64::from(size.get()))],
+            Layout::Whole => panic!("whole machines have a test of their own"),
+        };
+        let can_split = tries.iter().any(|parts| *parts > 1);
+        for parts in tries {
+            let chunk = match self.world.layout {
+                Layout::Chunks(size) if parts > 1 => job.amounts.map(|a| (a * u64::from(size.get())).div_ceil(cpus)),
+                _ => job.amounts.map(|a| a.div_ceil(parts)),
+            };
             let mut free = self.has.clone();
             let put = (0..parts).all(|_| match allowed.iter().find(|&&m| fits(chunk, free[m])) {
                 Some(&m) => {
@@ -161,7 +176,7 @@ impl<'a> ReferenceModel<'a> {
         if !splits {
             let kinds_not_fitting = (0..2).find(|&r| {
                 let each = allowed.iter().map(|&m| self.has[m][r]);
-                job.amounts[r] > if cpus > 1 { each.sum() } else { each.max().unwrap_or(0) }
+                job.amounts[r] > if can_split { each.sum() } else { each.max().unwrap_or(0) }
             });
             return Some(kinds_not_fitting.map_or(Rejection::Together, |r| Rejection::Resource(r as u8)));
         }

@@ -165,6 +165,7 @@ fn read(
     match builder.finish() {
         Ok(workload) => {
             summary.tasks = workload.tasks();
+            summary.assumptions.extend(nodes_stated(&workload));
             Ok(Imported { workload, summary, job_numbers })
         }
         Err(WorkloadError::Empty) => Err(ImportError::NothingLeft(Box::new(summary))),
@@ -239,6 +240,21 @@ fn assumptions(format: Format, builder: &mut WorkloadBuilder, tally: &Tally, opt
         _ => return csv::assumptions(tally),
     };
     accounting::assumptions(builder, tally, of_format)
+}
+
+/// Returns how many jobs, with how much use of the first resource, state on how many nodes they run.
+fn nodes_stated(workload: &Workload) -> Option<String> {
+    let rows: Vec<usize> = (0..workload.len()).filter(|row| workload.nodes(*row).is_some()).collect();
+    let resource = workload.resources().first()?;
+    let hours = |row: &usize| {
+        let of_row = resource.value(workload.amounts(*row)[0]) * workload.columns().duration[*row].secs_f64() / 3600.0;
+        of_row * f64::from(workload.count(*row))
+    };
+    (!rows.is_empty()).then(|| {
+        let jobs = counted(rows.len() as u64, "job has", "jobs have");
+        let hours = rows.iter().map(hours).sum::<f64>();
+        format!("{jobs} a stated number of nodes ({hours:.0} {} hours).", resource.name)
+    })
 }
 
 /// The tasks of one stream, or of several.

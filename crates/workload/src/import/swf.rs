@@ -199,7 +199,7 @@ impl Log<'_> {
         *which += 1;
         let copies = match self.options.swf_memory_per {
             MemoryPer::Processor => processors,
-            MemoryPer::Node => row.nodes()? * NANO,
+            MemoryPer::Node => row.nodes()?.unwrap_or(1) * NANO,
             MemoryPer::Job => NANO,
         };
         // Most logs have no memory: avoid a 128-bit division per row.
@@ -232,6 +232,8 @@ impl Log<'_> {
             queue: name(2),
             amounts: &[processors, memory],
             count: 1,
+            // A column 21 of another meaning is none.
+            nodes: row.nodes().ok().flatten().and_then(|n| u32::try_from(n).ok()),
         });
         tally.job_numbers.push((submit, u64::try_from(job).unwrap_or(0)));
         (self.last_job, self.counts) = (Some(job), counts);
@@ -360,10 +362,10 @@ impl Row<'_> {
     }
 
     /// Returns the nodes of a MetaCentrum row from column 21, a Torque specification such as `2:ppn=8` or
-    /// `1:ppn=4+host7:ppn=2`; 1 without that column.
-    fn nodes(&self) -> Result<u128, Box<FieldError>> {
+    /// `1:ppn=4+host7:ppn=2`; `None` without that column.
+    fn nodes(&self) -> Result<Option<u128>, Box<FieldError>> {
         let mut extra = self.extra.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
-        let Some(spec) = extra.nth(2) else { return Ok(1) };
+        let Some(spec) = extra.nth(2) else { return Ok(None) };
         let nodes = spec.split(|&b| b == b'+').map(|part| {
             let (nodes, digits) = leading_digits(part);
             match part.get(digits) {
@@ -375,6 +377,7 @@ impl Row<'_> {
         });
         nodes
             .sum::<Option<u128>>()
+            .map(Some)
             .ok_or_else(|| FieldError::new(self.extra_at, spec, "nodes like 2:ppn=8 in column 21"))
     }
 }
@@ -435,10 +438,7 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
             "decimals where the standard requires whole numbers; they are kept in times, processors and memory, and dropped elsewhere.",
         ),
         (rows(ROUNDED), "more than nine decimals, rounded to nine."),
-        (
-            rows(EXTRA),
-            "more than 18 columns; the additional ones are ignored, except the number of nodes for memory per node.",
-        ),
+        (rows(EXTRA), "more than 18 columns; the additional ones are ignored, except the number of nodes."),
         (rows(NEGATIVE), "negative numbers other than -1, which are taken as unknown."),
         (rows(ORDER), "a number that is not greater than that of the job before."),
     ] {

@@ -35,6 +35,16 @@ pub enum StoreError {
         /// The error.
         reason: String,
     },
+    /// The file has a later format.
+    #[error("{}: found format {found}, expected at most {known}; read it with a later version of evenhand", path.display())]
+    Format {
+        /// The file.
+        path: PathBuf,
+        /// Its format.
+        found: u32,
+        /// The latest format that is known.
+        known: u32,
+    },
     /// A required column is missing.
     #[error("{}: no column {column:?}; expected {expected}", path.display())]
     MissingColumn {

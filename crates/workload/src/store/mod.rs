@@ -23,12 +23,18 @@ mod name {
     pub(super) const ACCOUNT: &str = "account";
     pub(super) const QUEUE: &str = "queue";
     pub(super) const COUNT: &str = "count";
-    pub(super) const ALL: [&str; 8] = [SUBMIT, START, DURATION, REQUESTED, USER, ACCOUNT, QUEUE, COUNT];
+    pub(super) const NODES: &str = "nodes";
+    pub(super) const ALL: [&str; 9] = [SUBMIT, START, DURATION, REQUESTED, USER, ACCOUNT, QUEUE, COUNT, NODES];
 }
+
+/// The version of the format that is written; all versions up to it are read.
+const FORMAT: u32 = 2;
 
 /// The keys of the metadata of a file.
 mod key {
     pub(super) const VERSION: &str = "evenhand.version";
+    /// The version of the format. Without the key it is 1, whose files have no column of nodes.
+    pub(super) const FORMAT: &str = "evenhand.format";
     pub(super) const UNITS: &str = "evenhand.units";
     pub(super) const HEADER: &str = "evenhand.header";
 }

@@ -6,7 +6,9 @@ use std::io::Read;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
-use evenhand_model::{Batch, Columns, DemandId, NO_ID, NO_TIME, Nano, Resource, Span, Time, UserId, Workload};
+use evenhand_model::{
+    Batch, Columns, DemandId, NO_ID, NO_NODES, NO_TIME, Nano, Resource, Span, Time, UserId, Workload,
+};
 use evenhand_model::{Names, WorkloadBuilder};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::{ParquetMetaData, ParquetMetaDataReader};
@@ -14,7 +16,7 @@ use rayon::prelude::*;
 
 use self::column::{Column, Number};
 use self::id_cache::{DemandIds, NameIds};
-use super::{StoreError, key, name};
+use super::{FORMAT, StoreError, key, name};
 
 mod column;
 mod id_cache;
@@ -22,6 +24,7 @@ mod id_cache;
 const A_TIME: &str = "whole nanoseconds from 0 to 4611686018427387904 (2^62)";
 const AN_AMOUNT: &str = "an amount of at least 0 with at most nine decimals";
 const A_COUNT: &str = "a count from 1 to 4294967295";
+const NODES: &str = "a number of nodes from 1 to 4294967295, or null";
 
 /// Returns whether `path` is a regular file with the magic number of Parquet. Of a pipe nothing is read.
 pub fn is_parquet(path: &Path) -> bool {
@@ -58,6 +61,7 @@ pub fn read(path: &Path) -> Result<Workload, StoreError> {
     let bytes = file.metadata().map_err(io)?.len();
     let metadata = catch_panics(path, || ParquetMetaDataReader::new().parse_and_finish(&file).map_err(damaged))?;
     let layout = Layout::of(path, bytes, &metadata)?;
+    layout.check_format()?;
     let mut builder = WorkloadBuilder::new(layout.resources()?);
     for (key, value) in layout.header()? {
         builder.add_header(&key, &value);
@@ -127,7 +131,7 @@ impl<'a> Layout<'a> {
             submit: needed(name::SUBMIT, "submission times in nanoseconds")?,
             duration: needed(name::DURATION, "run times in nanoseconds")?,
             user: needed(name::USER, "users' names")?,
-            optional: [name::START, name::REQUESTED, name::ACCOUNT, name::QUEUE, name::COUNT]
+            optional: [name::START, name::REQUESTED, name::ACCOUNT, name::QUEUE, name::COUNT, name::NODES]
                 .into_iter()
                 .filter_map(|n| Some((n, position(n)?)))
                 .collect(),
@@ -145,6 +149,15 @@ impl<'a> Layout<'a> {
         let text = entries.into_iter().flatten().find(|e| e.key == key).and_then(|e| e.value.as_deref());
         let bad = |e: serde_json::Error| StoreError::Metadata { path: self.path.into(), key, reason: e.to_string() };
         text.map_or(Ok(T::default()), |t| serde_json::from_str(t).map_err(bad))
+    }
+
+    /// Refuses a file of a later format than this program knows.
+    fn check_format(&self) -> Result<(), StoreError> {
+        let format: Option<u32> = self.stored(key::FORMAT)?;
+        match format {
+            Some(found) if found > FORMAT => Err(StoreError::Format { path: self.path.into(), found, known: FORMAT }),
+            _ => Ok(()),
+        }
     }
 
     fn header(&self) -> Result<Vec<(String, String)>, StoreError> {
@@ -184,6 +197,7 @@ impl<'a> Layout<'a> {
             queue,
             demand,
             count: optional(name::COUNT)?.map(|c| counts(c, rows)).transpose()?,
+            nodes: optional(name::NODES)?.map(|c| nodes(c, rows)).transpose()?,
         };
         Ok(Batch { users, accounts, queues, demands, columns })
     }
@@ -236,6 +250,23 @@ fn counts(column: Column, rows: usize) -> Result<Vec<u32>, StoreError> {
         true
     })?;
     column.of_length(counts, rows)
+}
+
+/// Reads numbers of nodes; null becomes [`NO_NODES`].
+fn nodes(column: Column, rows: usize) -> Result<Vec<u32>, StoreError> {
+    const MAX: i128 = u32::MAX as i128;
+    let mut nodes = Vec::with_capacity(rows);
+    column.numbers(NODES, &mut |number| {
+        nodes.push(match number {
+            Number::Null => NO_NODES,
+            Number::Whole(n @ 1..=MAX) => n as u32,
+            Number::Float(n) if n.is_nan() => NO_NODES,
+            Number::Float(n) if n >= 1.0 && n <= MAX as f64 && n.fract() == 0.0 => n as u32,
+            _ => return false,
+        });
+        true
+    })?;
+    column.of_length(nodes, rows)
 }
 
 /// Reads amounts in billionths.

@@ -5,17 +5,17 @@ use std::io;
 use std::path::Path;
 
 use evenhand_model::files::replace_file;
-use evenhand_model::{NO_ID, NO_TIME, Workload};
+use evenhand_model::{NO_ID, NO_NODES, NO_TIME, Workload};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 
 use super::encode::{Column, Packing, byte_arrays, write_file};
-use super::{StoreError, key, name};
+use super::{FORMAT, StoreError, key, name};
 
 /// Stores a workload as Parquet: `submit_ns`, `duration_ns`, `user`, a decimal column for each
-/// resource under its name, and those of `start_ns`, `requested_ns`, `account`, `queue`, `count`
-/// that the workload has.
+/// resource under its name, and those of `start_ns`, `requested_ns`, `account`, `queue`, `count`,
+/// `nodes` that the workload has.
 ///
 /// # Errors
 /// Returns an error if a resource has the name of another column, or if the file cannot be written; an older file is
@@ -56,6 +56,10 @@ fn columns(w: &Workload) -> Result<Vec<Column<'_>>, ParquetError> {
     if let Some(counts) = &c.count {
         columns.push(Column::uint32(name::COUNT, |row| counts[row])?);
     }
+    if let Some(nodes) = &c.nodes {
+        let known = |row: usize| Some(i64::from(nodes[row])).filter(|n| *n != i64::from(NO_NODES));
+        columns.push(Column::nullable_int64(name::NODES, known)?);
+    }
     for (i, r) in w.resources().iter().enumerate() {
         columns.push(Column::decimal(&r.name, r.decimals, move |row| w.amounts(row)[i].0 as i64)?);
     }
@@ -71,6 +75,7 @@ fn metadata(w: &Workload) -> Vec<KeyValue> {
     let json = |value: serde_json::Result<String>| value.expect("texts can be encoded as JSON");
     vec![
         KeyValue::new(key::VERSION.into(), env!("CARGO_PKG_VERSION").to_string()),
+        KeyValue::new(key::FORMAT.into(), FORMAT.to_string()),
         KeyValue::new(key::UNITS.into(), json(serde_json::to_string(&units))),
         KeyValue::new(key::HEADER.into(), json(serde_json::to_string(w.header()))),
     ]

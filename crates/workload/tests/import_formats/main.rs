@@ -16,7 +16,8 @@ use std::num::NonZeroUsize;
 
 use evenhand_workload::Source;
 use evenhand_workload::import::{
-    CsvColumns, Format, ImportError, ImportOptions, Imported, MemoryPer, MemoryUnit, import, import_with_progress,
+    CsvColumns, Format, ImportError, ImportOptions, Imported, MemoryPer, MemoryUnit, Processors, import,
+    import_with_progress,
 };
 
 fn bytes(data: impl Into<Vec<u8>>) -> [Source; 1] {

@@ -60,6 +60,31 @@ fn memory_of_a_standard_workload_log() {
 }
 
 #[test]
+fn column_21_gives_the_number_of_nodes() {
+    let relaxed = ImportOptions { relaxed: true, ..options(Format::Swf) };
+    for (spec, nodes) in
+        [("2:ppn=8", Some(2)), ("2:ppn=4:prop+1:ppn=8#excl", Some(3)), ("host1.cz:ppn=16", Some(1)), ("?", None)]
+    {
+        let log = format!("1 0 0 9 16 -1 1024 -1 -1 2000 1 1 1 1 1 1 -1 -1 {{5,6}} q_2w {spec}\n");
+        let found = import(&bytes(log.as_str()), &relaxed).unwrap();
+        assert_eq!(found.workload.nodes(0), nodes, "{spec}");
+        let said = found.summary.assumptions.iter().any(|a| a.contains("on how many nodes"));
+        assert_eq!(said, nodes.is_some(), "{}", found.summary);
+    }
+}
+
+#[test]
+fn requested_processors_can_count_instead_of_allocated_ones() {
+    let log = "1 0 0 9 4 -1 -1 6 -1 -1 1 1 1 1 1 1 -1 -1\n2 0 0 9 4 -1 -1 -1 -1 -1 1 1 1 1 1 1 -1 -1\n";
+    let cpus = |processors| {
+        let found = import(&bytes(log), &ImportOptions { processors, ..options(Format::Swf) }).unwrap();
+        rows(&found).iter().map(|r| r.split("cpu=").nth(1).unwrap().to_string()).collect::<Vec<_>>()
+    };
+    assert_eq!(cpus(Processors::Allocated), ["4", "4"]);
+    assert_eq!(cpus(Processors::Requested), ["6", "4"]);
+}
+
+#[test]
 fn a_log_that_deviates_from_the_standard_needs_relaxed() {
     let tail = "-1 -1 4 -1 -1 1 1 1 1 1 1 -1 -1";
     for (log, found, row) in [

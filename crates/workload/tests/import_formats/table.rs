@@ -35,6 +35,17 @@ fn any_table_is_read_by_the_definition_of_its_columns() {
 }
 
 #[test]
+fn a_table_may_state_nodes_or_how_much_a_node_has_of_the_job() {
+    let source = |text: &str| Source::Bytes { name: "trace".into(), data: text.as_bytes().to_vec() };
+    let text = "at,took,cores,n,each\n0,5,32,2,\n1,5,17,,8\n2,5,4,,\n";
+    let both = "submit=at,duration=took,cpu=cores,nodes=n,per_node=each";
+    let found = import(&[source(text)], &table_options(both)).unwrap();
+    assert_eq!((0..3).map(|row| found.workload.nodes(row)).collect::<Vec<_>>(), [Some(2), Some(3), None]);
+    let wrong = import(&[source(&text.replace("32,2", "32,1.5"))], &table_options(both)).unwrap_err().to_string();
+    assert!(wrong.contains("trace:2:8: found \"1.5\", expected a number of nodes"), "{wrong}");
+}
+
+#[test]
 fn errors_in_tables_name_the_place() {
     for (from, to, message) in [
         (

@@ -1,12 +1,12 @@
-//! Lines below a study's table: utilization of machines, and refused jobs.
+//! Lines below a study's table: layout of jobs, utilization of machines, idle machines, and refused jobs.
 
 use std::collections::BTreeMap;
 
-use evenhand_study::record::StudyRecord;
+use evenhand_study::record::{GroupRecord, RunRecord, StudyRecord};
 
 /// Formats a line for each run with machines: the utilization of each group; and for each capacity, why jobs were refused.
 pub(super) fn lines(record: &StudyRecord) -> String {
-    let mut lines = Vec::new();
+    let mut lines: Vec<String> = layout_line(record).into_iter().collect();
     let mut listed: Vec<&str> = Vec::new();
     for run in &record.runs {
         let Some(jobs) = &run.jobs else { continue };
@@ -18,6 +18,7 @@ pub(super) fn lines(record: &StudyRecord) -> String {
         if !groups.is_empty() {
             lines.push(format!("{}, held of {groups}", run.id));
         }
+        lines.extend(idle_groups(run, &jobs.groups));
         // Refusals do not depend on the policy.
         if listed.contains(&run.capacity_name.as_str()) {
             continue;
@@ -35,4 +36,40 @@ pub(super) fn lines(record: &StudyRecord) -> String {
         }
     }
     if lines.is_empty() { String::new() } else { format!("\n\n{}", lines.join("\n")) }
+}
+
+/// Returns how many jobs each rule laid out, of a study on machines.
+fn layout_line(record: &StudyRecord) -> Option<String> {
+    let on_machines = record.runs.iter().any(|run| run.jobs.as_ref().is_some_and(|jobs| !jobs.groups.is_empty()));
+    let rule = |rule: &str| match rule {
+        "source" => "as the source says",
+        "single" => "one chunk each",
+        "packed" => "single processors",
+        "whole" => "whole machines",
+        _ => "chunks",
+    };
+    let parts = record.workload.layout.iter();
+    let parts: Vec<String> =
+        parts.map(|l| format!("{}: {} jobs, {:.0} CPU hours", rule(&l.rule), l.jobs, l.cpu_hours)).collect();
+    on_machines.then(|| format!("layout: {}", parts.join("; ")))
+}
+
+/// A kind of machine counts as idle below this utilisation of every resource,
+const IDLE: f64 = 0.05;
+/// if another kind is used at least so much.
+const BUSY: f64 = 0.25;
+
+/// Returns a warning if jobs wait while a kind of machine lies idle.
+fn idle_groups(run: &RunRecord, groups: &[GroupRecord]) -> Option<String> {
+    let used = |group: &GroupRecord| group.utilization.values().copied().fold(0.0, f64::max);
+    let waits = run.mean_wait_s.is_some_and(|wait| wait > 0.0);
+    let idle: Vec<&str> = groups.iter().filter(|g| used(g) < IDLE).map(|g| g.name.as_str()).collect();
+    let busy = groups.iter().any(|g| used(g) >= BUSY);
+    (waits && busy && !idle.is_empty()).then(|| {
+        format!(
+            "{}, warning: {} stay idle while jobs wait; check which jobs may use them (properties of queues, --layout)",
+            run.id,
+            idle.join(", ")
+        )
+    })
 }

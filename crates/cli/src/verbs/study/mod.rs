@@ -193,7 +193,11 @@ fn study_request(
         inputs,
         blocking: !args.no_blocking,
         until_trace_end: args.until == Until::TraceEnd,
-        jobs: JobRules { placement: args.placement.unwrap_or(PLACEMENTS[0].1), backfill: question.scheduler },
+        jobs: JobRules {
+            placement: args.placement.unwrap_or(PLACEMENTS[0].1),
+            backfill: question.scheduler,
+            layout: args.layout,
+        },
     }
 }
 
@@ -234,6 +238,7 @@ fn method(
         ),
         parameter("scheduler", request.jobs.scheduler_name().into()),
         parameter("placement on machines", request.jobs.placement_name().into()),
+        parameter("layout of jobs on machines", request.jobs.layout.to_string()),
         parameter(
             "a run ends",
             match args.until {

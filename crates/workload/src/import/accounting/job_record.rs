@@ -103,6 +103,7 @@ impl Jobs {
             queue: job.queue.as_deref().filter(|_| name(&job.queue)),
             amounts: &[cpu, mem, gpu],
             count: 1,
+            nodes: None,
         });
         Ok(())
     }

@@ -11,8 +11,9 @@ use crate::import::parse_number::NANO;
 ///
 /// In `submit=created,start=started,end=finished,user=owner,cpu=cores,mem:GiB=ram*0.5`, the left side is an attribute
 /// of a task and the right side the name of the column in the header. The attributes are `submit`, `start`, `end`,
-/// `duration`, `wait`, `requested`, `user`, `account`, `queue` and `count`; any other name is a resource, with its unit
-/// after a colon. A column can be multiplied by numbers and by other columns (`gpu=num_gpu*gpu_milli*0.001`). Alternative
+/// `duration`, `wait`, `requested`, `user`, `account`, `queue`, `count`, `nodes` (how many nodes the task runs on) and
+/// `per_node` (how much of the first resource it holds on each); any other name is a resource, with its unit after a
+/// colon. A column can be multiplied by numbers and by other columns (`gpu=num_gpu*gpu_milli*0.001`). Alternative
 /// names have bars between them (`user=owner|login`), and a question mark marks a column that a table may lack
 /// (`account=group?`).
 ///
@@ -41,10 +42,12 @@ pub(super) enum Field {
     Account,
     Queue,
     Count,
+    Nodes,
+    PerNode,
 }
 
 impl Field {
-    pub(super) const ALL: [(&'static str, Field); 10] = [
+    pub(super) const ALL: [(&'static str, Field); 12] = [
         ("submit", Field::Submit),
         ("start", Field::Start),
         ("end", Field::End),
@@ -55,6 +58,8 @@ impl Field {
         ("account", Field::Account),
         ("queue", Field::Queue),
         ("count", Field::Count),
+        ("nodes", Field::Nodes),
+        ("per_node", Field::PerNode),
     ];
 
     fn is_text(self) -> bool {

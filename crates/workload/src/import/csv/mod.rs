@@ -307,6 +307,19 @@ fn quantity(text: &[u8], unit: &str) -> Option<Decimal> {
     Some(Decimal { nano: (nano + divisor / 2) / divisor, rounded: !nano.is_multiple_of(divisor) })
 }
 
+/// Returns on how many nodes a task runs: as stated, or so many that each holds as much of the first resource as stated.
+fn nodes(row: &Row<'_, '_>, first_amount: u128) -> Result<Option<u32>, Box<FieldError>> {
+    if let Some((at, text, times)) = row.get(Field::Nodes) {
+        let nodes = number(text, times).filter(|d| d.nano % NANO == 0).and_then(|d| u32::try_from(d.nano / NANO).ok());
+        let what = "a number of nodes: a whole number greater than 0";
+        return nodes.filter(|n| *n > 0).map(Some).ok_or_else(|| FieldError::new(at, text, what));
+    }
+    let Some((at, text, times)) = row.get(Field::PerNode) else { return Ok(None) };
+    let each = number(text, times).map(|d| d.nano).filter(|each| *each > 0);
+    let each = each.ok_or_else(|| FieldError::new(at, text, "an amount on each node, a number greater than 0"))?;
+    Ok(u32::try_from(first_amount.div_ceil(each)).ok().filter(|n| *n > 0))
+}
+
 impl TableReader<'_> {
     /// Returns an optional field, or `None` if it is malformed and such fields are accepted.
     fn optional<T>(&mut self, field: Result<Option<T>, Box<FieldError>>) -> Result<Option<T>, Box<FieldError>> {
@@ -370,6 +383,7 @@ impl TableReader<'_> {
                 .filter(|count| *count > 0)
                 .ok_or_else(|| FieldError::new(at, text, "a number of tasks: a whole number greater than 0"))?,
         };
+        let nodes = nodes(&row, amounts.first().copied().unwrap_or(0))?;
         let user = self.optional(row.text(Field::User, "a user's name"))?;
         if user.is_none() {
             self.tally.adjust(NO_USER);
@@ -387,6 +401,7 @@ impl TableReader<'_> {
             queue,
             amounts: &amounts,
             count,
+            nodes,
         });
         Ok(())
     }

@@ -10,7 +10,7 @@ use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
 
 use super::error::FieldError;
 use super::lines::{for_each_line, utf8};
-use super::parse_number::{fits, leading_digits};
+use super::parse_number::{NANO, fits, leading_digits};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, Processors, counted};
 use crate::byte_source::{Meter, Shard};
@@ -178,6 +178,7 @@ fn row(
         queue: row.text(Column::Partition, "a partition's name")?,
         amounts: &amounts,
         count: 1,
+        nodes: nodes(row),
     });
     let (_, number) = row.get(Column::JobIDRaw).unwrap_or((0, id));
     tally.job_numbers.push((submit, leading_digits(number).0));
@@ -243,6 +244,16 @@ fn times(row: &Row<'_>, tally: &mut Tally) -> Result<Option<(Time, Time, Span)>,
         tally.adjust(ENDED);
     }
     Ok(Some((submit, start, length)))
+}
+
+/// Returns the number of nodes of a job, of those it had if that is known. A number that cannot be read is none.
+fn nodes(row: &Row<'_>) -> Option<u32> {
+    let whole = |nano: u128| u32::try_from(nano / NANO).ok().filter(|n| *n > 0);
+    let counts = [Column::AllocNodes, Column::NNodes, Column::ReqNodes].into_iter();
+    let mut counts = counts.filter_map(|column| slurm_notation::count(row.get(column)?.1));
+    let lists = [Column::AllocTRES, Column::ReqTRES].into_iter();
+    let mut listed = lists.filter_map(|column| tres(row.get(column)?.1).ok()?.node);
+    counts.find_map(whole).or_else(|| listed.find_map(whole))
 }
 
 /// Returns the amounts that a job held, or requested, in billionths: CPUs, memory in bytes, GPUs.
