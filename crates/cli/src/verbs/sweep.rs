@@ -46,10 +46,10 @@ pub(crate) fn run(args: &SweepArgs, common: &Common, registry: &Registry, consol
 }
 
 /// Runs one task of a job array.
-pub(crate) fn run_task(args: &SweepTaskArgs, registry: &Registry) -> Result<(), Failure> {
+pub(crate) fn run_task(args: &SweepTaskArgs, registry: &Registry, console: &Console) -> Result<(), Failure> {
     let folder = Folder::open(&args.dir).map_err(sweep_failure)?;
     let watch = Arc::new(Watch::default());
-    stop_on_interrupt(&watch)?;
+    stop_on_interrupt(&watch, console)?;
     let failures = slurm_arrays::run_chunk(&folder, registry, args.chunk, threads(), &watch).map_err(sweep_failure)?;
     match failures.as_slice() {
         [] if watch.is_cancelled() => Err(Failure::Environment("interrupted".into())),
@@ -178,7 +178,7 @@ fn check(grid: &Grid, out: &Path, console: &Console) -> Result<(), Failure> {
 fn start_local(sweep: &Sweep, out: &Path, memory: Option<u64>, console: &Console) -> Result<(), Failure> {
     let memory = memory.unwrap_or_else(|| (DEFAULT_SHARE * available_memory().unwrap_or(DEFAULT_MEMORY) as f64) as u64);
     let watch = Arc::new(Watch::default());
-    stop_on_interrupt(&watch)?;
+    stop_on_interrupt(&watch, console)?;
     let options = local::Options { threads: threads(), memory };
     let all: Vec<usize> = (0..sweep.points.len()).collect();
     let failures = with_bar(&watch, console, || {
@@ -247,7 +247,7 @@ fn start_slurm(sweep: &Sweep, args: &SweepArgs, memory: Option<u64>, console: &C
 fn follow(sweep: &Sweep, dir: &str, console: &Console) -> Result<(), Failure> {
     let stopped = Arc::new(AtomicBool::new(false));
     let set = Arc::clone(&stopped);
-    ctrlc::set_handler(move || set.store(true, Ordering::Relaxed)).map_err(no_interrupt)?;
+    console.stop_on_interrupt(move || set.store(true, Ordering::Relaxed))?;
     let bar = bar(SLURM, sweep.points.len() as u64, console);
     bar.set_prefix("points");
     let mut failed = 0;
@@ -424,20 +424,10 @@ fn bar(template: &str, length: u64, console: &Console) -> ProgressBar {
     ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr()).with_style(style)
 }
 
-/// Handles Ctrl-C: the first one stops the running points and keeps finished ones; the second exits at once.
-fn stop_on_interrupt(watch: &Arc<Watch>) -> Result<(), Failure> {
+/// Stops the running points at an interrupt and keeps finished ones.
+fn stop_on_interrupt(watch: &Arc<Watch>, console: &Console) -> Result<(), Failure> {
     let watch = Arc::clone(watch);
-    ctrlc::set_handler(move || {
-        if watch.is_cancelled() {
-            std::process::exit(3);
-        }
-        watch.cancel();
-    })
-    .map_err(no_interrupt)
-}
-
-fn no_interrupt(error: ctrlc::Error) -> Failure {
-    Failure::Environment(format!("cannot listen for Ctrl-C: {error}"))
+    console.stop_on_interrupt(move || watch.cancel())
 }
 
 /// Returns the number of threads: that of `--threads`, or one per core.

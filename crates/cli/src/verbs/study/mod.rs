@@ -41,14 +41,16 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     })?;
     plan.notes().iter().for_each(|note| console.note(note));
     let live = Arc::new(Live::new(&plan));
-    stop_on_interrupt(&live)?;
+    let runs = Arc::clone(&live);
+    // Finished runs stay usable.
+    console.stop_on_interrupt(move || runs.cancel())?;
     let format = match (args.tasks_csv, args.no_tasks) {
         (true, _) => TaskFormat::Csv,
         (_, true) => TaskFormat::None,
         _ => TaskFormat::Parquet,
     };
-    let method = method(args, &request, common)?;
-    let record = run_with_progress(&live, plan.tasks(), console.shows_progress(), || {
+    let method = method(args, &request, common, console)?;
+    let record = run_with_progress(&live, plan.tasks(), console, || {
         plan.run(&args.out, &source, method, format, &live)
     })
     .map_err(|e| Failure::new(&e, e.is_environment()))?;
@@ -162,20 +164,12 @@ fn decays(args: &StudyArgs) -> Result<Vec<(String, Decay)>, Failure> {
     deltas.iter().map(|text| Ok((text.clone(), decay::parse_delta(text)?))).collect()
 }
 
-/// Handles Ctrl-C: the first one stops the runs and keeps finished ones usable; the second exits at once.
-fn stop_on_interrupt(live: &Arc<Live>) -> Result<(), Failure> {
-    let live = Arc::clone(live);
-    let mut interrupted = false;
-    ctrlc::set_handler(move || {
-        if std::mem::replace(&mut interrupted, true) {
-            std::process::exit(3);
-        }
-        live.cancel();
-    })
-    .map_err(|e| Failure::Environment(format!("cannot listen for Ctrl-C: {e}")))
-}
-
-fn method(args: &StudyArgs, request: &StudyRequest, common: &Common) -> Result<MethodRecord, Failure> {
+fn method(
+    args: &StudyArgs,
+    request: &StudyRequest,
+    common: &Common,
+    console: &Console,
+) -> Result<MethodRecord, Failure> {
     let PolicyInputs { registry, settings, .. } = &request.inputs;
     let names = |list: &[String]| list.join(", ");
     let decays: Vec<String> =
@@ -211,20 +205,7 @@ fn method(args: &StudyArgs, request: &StudyRequest, common: &Common) -> Result<M
     if args.workload.is_none() {
         parameters.push(parameter("seed", common.seed().to_string()));
     }
-    Ok(MethodRecord { command: command_line(), version: env!("CARGO_PKG_VERSION").to_string(), parameters })
-}
-
-/// Returns the command line, quoted for a shell where necessary, with the program's name instead of its path.
-fn command_line() -> String {
-    let quoted = |argument: String| {
-        let is_safe = |c: char| c.is_alphanumeric() || "-_./,=:+@%".contains(c);
-        if !argument.is_empty() && argument.chars().all(is_safe) {
-            return argument;
-        }
-        format!("'{}'", argument.replace('\'', "'\\''"))
-    };
-    let arguments = std::env::args_os().skip(1).map(|a| quoted(a.to_string_lossy().into_owned()));
-    std::iter::once("evenhand".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
+    Ok(MethodRecord { command: console.command().to_string(), version: env!("CARGO_PKG_VERSION").to_string(), parameters })
 }
 
 fn table(record: &StudyRecord) -> String {
