@@ -5,6 +5,7 @@
 //! Ctrl-C, and pass tables through Arrow's C data interface.
 
 mod commands;
+mod environment;
 mod errors;
 mod policies;
 mod results;
@@ -19,6 +20,8 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     // A panic becomes an exception with its text; the default hook would also print it.
     std::panic::set_hook(Box::new(|_| {}));
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+    module.add_class::<environment::Episode>()?;
+    module.add_class::<environment::Replay>()?;
     module.add_class::<policies::View>()?;
     module.add_class::<table::Table>()?;
     module.add_function(wrap_pyfunction!(commands::run, module)?)?;

@@ -280,6 +280,11 @@ impl Policy for PythonPolicy {
         })
     }
 
+    fn depends_on_job_details(&self) -> bool {
+        // What a task requested.
+        true
+    }
+
     fn standing(&mut self, _now: Time, user: UserId) -> Standing {
         Standing { shares: self.state().shares(user), commitments: Vec::new(), key: self.keys[user.index()] }
     }

@@ -29,7 +29,7 @@ pub(crate) fn known(nanos: u64) -> Option<i64> {
 }
 
 /// Runs `work` on threads of its own: a process that was forked has lost those of its parent.
-fn on_threads<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
+pub(crate) fn on_threads<T: Send>(py: Python<'_>, work: impl FnOnce() -> T + Send) -> PyResult<T> {
     let pool = rayon::ThreadPoolBuilder::new().build().map_err(|error| environment_error(py, error))?;
     Ok(py.detach(|| pool.install(work)))
 }

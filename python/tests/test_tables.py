@@ -28,7 +28,9 @@ def test_libraries_take_results(study: eh.Study) -> None:
     frame = pd.DataFrame.from_arrow(table)
     assert list(frame.columns) == table.columns
     assert frame["submitted"].tolist() == expected["submitted"]
-    counted = duckdb.sql("select run, count(*) from table group by run order by run").fetchall()
+    users = table
+    counted = duckdb.sql("select run, count(*) from users group by run order by run").fetchall()
+    assert len(users) == 80
     assert counted == [(run, 20) for run in sorted(study.runs["run"])]
     assert pl.DataFrame(study.tasks).height == len(study.tasks)
     assert pa.schema(table).names == table.columns

@@ -4,6 +4,18 @@ from typing import Any, final
 import numpy as np
 from numpy.typing import NDArray
 
+__all__ = [
+    "Episode",
+    "Replay",
+    "Table",
+    "View",
+    "__version__",
+    "read_tasks",
+    "read_workload",
+    "run",
+    "store_table",
+]
+
 __version__: str
 
 @final
@@ -39,10 +51,26 @@ class View:
     def requested(self) -> NDArray[np.float64]: ...
     def __len__(self) -> int: ...
 
+@final
+class Replay:
+    def __new__(
+        cls, path: str, factor: str | None, amounts: Sequence[tuple[str, str]], blocking: bool
+    ) -> Replay: ...
+    @property
+    def users(self) -> list[str]: ...
+    @property
+    def resources(self) -> list[str]: ...
+    def begin(self) -> Episode: ...
+
+@final
+class Episode:
+    def step(self, user: int | None = None) -> tuple[bool, float, tuple[NDArray[Any], ...], dict[str, float]]: ...
+    def close(self) -> None: ...
+
 def run(
     arguments: Sequence[str],
     progress: Callable[[int, int], None] | None = None,
-    policies: Sequence[tuple[str, str, Callable[[], object]]] = [],
+    policies: Sequence[tuple[str, str, Callable[[], object]]] = ...,
 ) -> tuple[int, bytes, list[str], str | None]: ...
 def read_workload(path: str) -> Table: ...
 def store_table(table: object, path: str, units: Sequence[tuple[str, str]]) -> None: ...

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, Union
 from . import _native
 from ._commands import MakeBar, Option, option_arguments, run
 from ._errors import EnvironmentFailure, InputError
+from ._files import KeptFolder
 from ._native import Table
 from ._policies import Policies, forget_runs, register
 from ._workload import Source, Workload, read
@@ -52,7 +53,7 @@ class Study:
     writes as summary.json. `print(study)` shows the table that the program prints.
     """
 
-    def __init__(self, folder: Path, text: str, notes: list[str], kept: tempfile.TemporaryDirectory[str] | None) -> None:
+    def __init__(self, folder: Path, text: str, notes: list[str], kept: KeptFolder | None) -> None:
         self.folder = folder
         self.notes = notes
         self._text = text
@@ -110,8 +111,8 @@ class Study:
         >>> import evenhand as eh
         >>> s = eh.study(eh.generate(tasks=300, users=5, days=1), policies=["fifo", "drf"], capacity=0.5)
         >>> c = s.compare("drf", against="fifo")
-        >>> c.users_better + c.users_worse + c.users_same
-        5
+        >>> c.users_better + c.users_worse + c.users_same == len(c.users)
+        True
         """
         runs: list[dict[str, Any]] = self.summary["runs"]
         capacities = list(dict.fromkeys(run["capacity_name"] for run in runs))
@@ -208,7 +209,7 @@ def study(
         arguments += workload.arguments
     kept = None
     if out is None:
-        kept = tempfile.TemporaryDirectory(prefix="evenhand-")
+        kept = KeptFolder()
         out = kept.name
     with tempfile.TemporaryDirectory(prefix="evenhand-") as inputs:
         if capacity is not None:

@@ -112,8 +112,8 @@ def price(job: str, cluster: str | os.PathLike[str] | Document, **options: Optio
 
     >>> import evenhand as eh
     >>> machines = [{"name": "thin", "count": 2, "cpu": 16, "mem": "64Gi"}]
-    >>> eh.price("cpu=4:mem=8Gi", {"machines": machines})["price"] > 0
-    True
+    >>> eh.price("cpu=4:mem=8Gi", {"machines": machines})["processors"]
+    4.0
     """
     with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
         path = document_path(cluster, folder, "cluster")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, Union, runtime_checkable
@@ -12,6 +11,7 @@ from typing import Any, Protocol, TypeAlias, Union, runtime_checkable
 from . import _native
 from ._commands import Option, option_arguments, run, run_json
 from ._errors import EnvironmentFailure, InputError
+from ._files import KeptFolder
 from ._native import Table
 
 
@@ -46,7 +46,7 @@ class Workload:
     True
     """
 
-    def __init__(self, path: str, options: list[str], folder: tempfile.TemporaryDirectory[str] | None = None) -> None:
+    def __init__(self, path: str, options: list[str], folder: KeptFolder | None = None) -> None:
         self._path = path
         self._options = options
         # Removed with the workload.
@@ -129,7 +129,7 @@ class Workload:
         if self._is_stored:
             return self._path
         if self._stored is None:
-            self._folder = self._folder or tempfile.TemporaryDirectory(prefix="evenhand-")
+            self._folder = self._folder or KeptFolder()
             stored = Path(self._folder.name, "workload.parquet")
             run(["workload", "import", *self.arguments, f"--output={stored}"])
             self._stored = stored
@@ -166,7 +166,7 @@ def read(source: Source, *, units: Mapping[str, str] | None = None, **options: O
             f"found {type(source).__name__}, expected a path, or a table with Arrow's C data interface"
             " (polars, pandas, DuckDB, pyarrow)"
         )
-    folder = tempfile.TemporaryDirectory(prefix="evenhand-")
+    folder = KeptFolder()
     path = str(Path(folder.name, "workload.parquet"))
     _native.store_table(source, path, list((units or {}).items()))
     return Workload(path, [], folder)
@@ -181,7 +181,7 @@ def generate(
     >>> eh.generate("metacentrum", tasks=50, users=5, days=2, seed=7)
     <evenhand.Workload: 50 tasks of 5 users>
     """
-    folder = tempfile.TemporaryDirectory(prefix="evenhand-")
+    folder = KeptFolder()
     path = str(Path(folder.name, "workload.parquet"))
     options: dict[str, Option] = {"like": like, "tasks": tasks, "users": users, "days": days, "seed": seed}
     run(["workload", "generate", *option_arguments(options), f"--output={path}"])
