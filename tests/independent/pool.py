@@ -112,7 +112,7 @@ class Fifo:
     finished = started
 
     def least(self, candidates, now):
-        # The submission time of the first waiting task decides ties too, so it is not repeated.
+        # The place of the first waiting task is the key and decides ties.
         return min(candidates)[1]
 
 
@@ -147,7 +147,7 @@ class Instantaneous:
 
     def least(self, candidates, now):
         keys = self.keys
-        return min((keys[user], submit, user) for submit, user in candidates)[2]
+        return min((keys[user], task, user) for task, user in candidates)[2]
 
 
 class Drf(Instantaneous):
@@ -378,9 +378,10 @@ def simulate(trace, capacity, policy, blocking=True, end=None):
                 waiting.add(trace.user[arrived])
             arrived += 1
         while waiting:
-            candidates = [(trace.submit[queues[u][heads[u]]], u) for u in waiting]
+            # Tasks are numbered by submission, then by place in the file: a task's number decides ties.
+            candidates = [(queues[u][heads[u]], u) for u in waiting]
             if not blocking:
-                candidates = [c for c in candidates if fits(queues[c[1]][heads[c[1]]])]
+                candidates = [c for c in candidates if fits(c[0])]
                 if not candidates:
                     break
             user = policy.least(candidates, now)

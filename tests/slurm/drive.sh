@@ -108,7 +108,7 @@ holds "who has a priority of an administrator's" \
 says "is not changed" "2 not changed, because another program set them"
 holds "with it" [ "$(squeue -h -j "$c1" -o %Q)" = 77 ]
 holds "release" "$evenhand" slurm release --state "$state"
-says "puts back" "the site factor 0 again"
+says "puts back" "the old site factor again"
 holds "all but the others'" [ "$(sprio -h -o '%i %S' | awk '$2 != 0 { print $1 }')" = "$a2" ]
 if [ "$(id -u)" = 0 ]; then
     install -d -o "$bob" own

@@ -3,21 +3,32 @@
 //! A request is a line with one word, an answer is one line.
 
 use std::fs;
-use std::io::{self, BufRead, BufReader, Write};
-use std::os::unix::fs::PermissionsExt;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-/// The timeout for reading and writing.
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+
+/// The time for a request and its answer, connecting included.
 const TIMEOUT: Duration = Duration::from_secs(5);
+/// The time in which a client has to send its request after it has connected.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+/// The longest request, in bytes.
+const LONGEST_REQUEST: usize = 64;
+/// The number of threads that answer. Further clients wait in the queue of the socket.
+const THREADS: usize = 4;
 
 /// Serves requests until it is dropped.
 #[derive(Debug)]
 pub struct ControlSocket {
     path: PathBuf,
+    /// The device and number of the file, so that no other one is removed.
+    identity: (u64, u64),
 }
 
 impl ControlSocket {
@@ -25,44 +36,144 @@ impl ControlSocket {
     /// owner and group of the socket (mode 660).
     ///
     /// # Errors
-    /// Returns an error if the socket cannot be created, or if another agent listens there. An abandoned socket is replaced.
+    /// Returns an error if the socket cannot be created, if another agent listens there, or if something other than a socket
+    /// is there, which is not touched. An abandoned socket is replaced.
     pub fn listen(path: &Path, handle: impl Fn(&str) -> String + Send + Sync + 'static) -> io::Result<ControlSocket> {
         if let Some(folder) = path.parent().filter(|folder| !folder.as_os_str().is_empty()) {
             fs::create_dir_all(folder)?;
         }
-        if UnixStream::connect(path).is_ok() {
-            return Err(io::Error::new(io::ErrorKind::AddrInUse, "another agent listens there"));
-        }
-        if path.exists() {
-            fs::remove_file(path)?;
-        }
+        remove_abandoned(path)?;
         let listener = UnixListener::bind(path)?;
         fs::set_permissions(path, fs::Permissions::from_mode(0o660))?;
+        let made = fs::symlink_metadata(path)?;
         let handle = Arc::new(handle);
-        thread::spawn(move || {
-            for stream in listener.incoming().flatten() {
-                let handle = Arc::clone(&handle);
-                // Each on its own thread, so that a slow client does not delay others.
-                thread::spawn(move || answer(&stream, &*handle));
-            }
-        });
-        Ok(ControlSocket { path: path.to_owned() })
+        for number in 0..THREADS {
+            let (listener, handle) = (listener.try_clone()?, Arc::clone(&handle));
+            thread::Builder::new().name(format!("requests-{number}")).spawn(move || {
+                loop {
+                    match listener.accept() {
+                        Ok((stream, _)) => answer(&stream, &*handle),
+                        // For example, no file descriptors are left.
+                        Err(_) => thread::sleep(Duration::from_millis(100)),
+                    }
+                }
+            })?;
+        }
+        Ok(ControlSocket { path: path.to_owned(), identity: (made.dev(), made.ino()) })
     }
 }
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        let _ = fs::remove_file(&self.path);
+        if fs::symlink_metadata(&self.path).is_ok_and(|now| (now.dev(), now.ino()) == self.identity) {
+            let _ = fs::remove_file(&self.path);
+        }
     }
 }
 
-fn answer(mut stream: &UnixStream, handle: &dyn Fn(&str) -> String) {
-    let _ = stream.set_read_timeout(Some(TIMEOUT));
-    let _ = stream.set_write_timeout(Some(TIMEOUT));
-    let mut word = String::new();
-    if io::Read::take(BufReader::new(stream), 64).read_line(&mut word).is_ok() {
-        let text = handle(word.trim());
-        let _ = stream.write_all(text.as_bytes()).and_then(|()| stream.write_all(b"\n"));
+/// Removes a socket to which nobody listens.
+fn remove_abandoned(path: &Path) -> io::Result<()> {
+    let found = match fs::symlink_metadata(path) {
+        Ok(found) => found.file_type(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+        Err(error) => return Err(error),
+    };
+    if !found.is_socket() {
+        let problem = "found something other than a socket, which is kept; expected a path for a new socket";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, problem));
+    }
+    match connect(path, Duration::from_millis(100)) {
+        Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => fs::remove_file(path),
+        // It listens, but is too busy to accept.
+        Ok(_) => Err(io::Error::new(io::ErrorKind::AddrInUse, "another agent listens there")),
+        Err(error) if error.kind() == io::ErrorKind::TimedOut => {
+            Err(io::Error::new(io::ErrorKind::AddrInUse, "another agent listens there, and does not answer"))
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Connects to a Unix socket. A blocking connect would wait without a limit for a process that listens and does not accept,
+/// such as a stopped one.
+fn connect(path: &Path, limit: Duration) -> io::Result<UnixStream> {
+    let deadline = Instant::now() + limit;
+    let address = SocketAddrUnix::new(path)?;
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+    loop {
+        match rustix::net::connect(&socket, &address) {
+            Ok(()) => {
+                let stream = UnixStream::from(socket);
+                stream.set_nonblocking(false)?;
+                return Ok(stream);
+            }
+            // The queue of the socket is full (unix(7)).
+            Err(Errno::AGAIN | Errno::INTR) if Instant::now() < deadline => thread::sleep(Duration::from_millis(10)),
+            Err(Errno::AGAIN | Errno::INTR) => return Err(late()),
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+fn late() -> io::Error {
+    io::Error::new(io::ErrorKind::TimedOut, "no answer in time")
+}
+
+/// A connection with one deadline for all that is read and written, rather than one for each piece.
+struct Timed<'a> {
+    stream: &'a UnixStream,
+    deadline: Instant,
+}
+
+impl Timed<'_> {
+    fn left(&self) -> io::Result<Option<Duration>> {
+        let left = self.deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() { Err(late()) } else { Ok(Some(left)) }
+    }
+}
+
+impl Read for Timed<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.stream.set_read_timeout(self.left()?)?;
+        self.stream.read(buffer)
+    }
+}
+
+impl Write for Timed<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.stream.set_write_timeout(self.left()?)?;
+        self.stream.write(bytes)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Reads a line of at most `longest` bytes; what comes after its end is dropped.
+fn read_line(mut from: impl Read, longest: usize) -> io::Result<String> {
+    let mut line = Vec::new();
+    let mut buffer = [0; 4096];
+    loop {
+        let space = buffer.len().min(longest - line.len());
+        let read = from.read(&mut buffer[..space])?;
+        line.extend_from_slice(&buffer[..read]);
+        if let Some(end) = line.iter().position(|byte| *byte == b'\n') {
+            line.truncate(end);
+        } else if read > 0 && line.len() < longest {
+            continue;
+        }
+        return String::from_utf8(line).map_err(|_| io::ErrorKind::InvalidData.into());
+    }
+}
+
+fn answer(stream: &UnixStream, handle: &dyn Fn(&str) -> String) {
+    let request = Timed { stream, deadline: Instant::now() + REQUEST_TIMEOUT };
+    if let Ok(word) = read_line(request, LONGEST_REQUEST) {
+        let mut text = handle(word.trim());
+        text.push('\n');
+        let mut writer = Timed { stream, deadline: Instant::now() + TIMEOUT };
+        let _ = writer.write_all(text.as_bytes());
     }
 }
 
@@ -71,14 +182,18 @@ fn answer(mut stream: &UnixStream, handle: &dyn Fn(&str) -> String) {
 /// # Errors
 /// Returns an error if no agent listens there, or if the answer does not arrive within five seconds.
 pub fn request(path: &Path, word: &str) -> io::Result<String> {
-    let mut stream = UnixStream::connect(path)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
+    let deadline = Instant::now() + TIMEOUT;
+    let stream = connect(path, TIMEOUT)?;
+    let mut timed = Timed { stream: &stream, deadline };
     // In one write: the agent may answer and close before a second one.
-    stream.write_all(format!("{word}\n").as_bytes())?;
-    let mut answer = String::new();
-    BufReader::new(stream).read_line(&mut answer)?;
+    timed.write_all(format!("{word}\n").as_bytes())?;
+    let mut answer = read_line(timed, LONGEST_ANSWER)?;
+    answer.push('\n');
     Ok(answer)
 }
+
+/// The longest answer, in bytes: the status of some hundred thousand workloads.
+const LONGEST_ANSWER: usize = 256 << 20;
 
 #[cfg(test)]
 mod tests {
@@ -97,5 +212,57 @@ mod tests {
         // A socket that a crash left behind.
         drop(UnixListener::bind(&path).unwrap());
         ControlSocket::listen(&path, str::to_owned).unwrap();
+    }
+
+    #[test]
+    fn only_a_socket_is_replaced_and_only_the_own_one_is_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("important");
+        fs::write(&path, "data").unwrap();
+        let refused = ControlSocket::listen(&path, str::to_owned).unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists);
+        // A link is not followed to what it names.
+        let link = folder.path().join("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        assert!(ControlSocket::listen(&link, str::to_owned).is_err());
+        assert_eq!(fs::read_to_string(&path).unwrap(), "data");
+        // Somebody replaced the socket while the agent ran.
+        let socket = folder.path().join("agent.sock");
+        let listening = ControlSocket::listen(&socket, str::to_owned).unwrap();
+        fs::remove_file(&socket).unwrap();
+        fs::write(&socket, "other").unwrap();
+        drop(listening);
+        assert_eq!(fs::read_to_string(&socket).unwrap(), "other");
+    }
+
+    #[test]
+    fn a_process_that_listens_and_does_not_accept_delays_nobody_without_a_limit() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent.sock");
+        let _stopped = UnixListener::bind(&path).unwrap();
+        // Until its queue is full.
+        let mut waiting = Vec::new();
+        while let Ok(stream) = connect(&path, Duration::from_millis(20)) {
+            waiting.push(stream);
+        }
+        assert!(!waiting.is_empty());
+        let in_use = ControlSocket::listen(&path, str::to_owned).unwrap_err();
+        assert_eq!(in_use.kind(), io::ErrorKind::AddrInUse);
+        assert_eq!(request(&path, "status").unwrap_err().kind(), io::ErrorKind::TimedOut);
+        assert!(path.exists());
+    }
+
+    #[test]
+    fn idle_clients_are_dropped_so_that_others_are_answered() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("agent.sock");
+        let _socket = ControlSocket::listen(&path, |word| format!("{word}!")).unwrap();
+        let idle: Vec<UnixStream> = (0..THREADS).map(|_| UnixStream::connect(&path).unwrap()).collect();
+        assert_eq!(request(&path, "status").unwrap(), "status!\n");
+        // An endless request is cut off.
+        let mut endless = UnixStream::connect(&path).unwrap();
+        endless.write_all(&[b'x'; LONGEST_REQUEST]).unwrap();
+        assert_eq!(read_line(&endless, 100).unwrap(), format!("{}!", "x".repeat(LONGEST_REQUEST)));
+        drop(idle);
     }
 }

@@ -33,6 +33,14 @@ pub(crate) enum Failure {
     /// The environment failed (permission, disk, engine), or the user interrupted: status 3.
     #[error("{0}")]
     Environment(String),
+    /// A document cannot be read or is invalid. The text shows its lines, in colours on a terminal.
+    #[error("{rendered}")]
+    Document {
+        /// The text, whose control characters are those of the colours only.
+        rendered: String,
+        /// Whether the environment failed, and not the input.
+        environment: bool,
+    },
 }
 
 impl Failure {
@@ -56,14 +64,14 @@ impl Failure {
     /// Returns the failure for a document that cannot be read or is invalid; in colours on a terminal.
     pub(crate) fn document(error: DocumentError) -> Failure {
         let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
-        Failure::new(error.render(colours), error.is_environment())
+        Failure::Document { rendered: error.render(colours), environment: error.is_environment() }
     }
 
     /// Returns the documented exit status.
     pub(crate) fn status(&self) -> u8 {
         match self {
-            Failure::Input(_) => 2,
-            Failure::Environment(_) => 3,
+            Failure::Input(_) | Failure::Document { environment: false, .. } => 2,
+            Failure::Environment(_) | Failure::Document { environment: true, .. } => 3,
         }
     }
 }

@@ -54,6 +54,7 @@ mod arguments;
 mod failure;
 mod host;
 mod inputs;
+mod interrupts;
 mod output;
 mod verbs;
 
@@ -63,6 +64,7 @@ use std::num::NonZeroUsize;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
 
+use evenhand_documents::TextCells;
 use evenhand_policies::{PolicyError, Registration, Registry};
 
 use crate::arguments::Cli;
@@ -151,7 +153,7 @@ fn report(result: Result<Outcome, Failure>, console: &Console) -> u8 {
     match result {
         Ok(outcome) => outcome.status(),
         Err(failure) => {
-            console.error(&format!("error: {failure}"));
+            console.failure(&failure);
             failure.status()
         }
     }
@@ -182,6 +184,9 @@ fn thread_pool(cli: &Cli) -> Result<rayon::ThreadPool, Failure> {
 }
 
 fn run(cli: Cli, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
+    if cli.common.raw_csv {
+        TextCells::Raw.set_for_results();
+    }
     let verb = AssertUnwindSafe(|| verbs::run(cli.verb, &cli.common, registry, console));
     panic::catch_unwind(verb).unwrap_or_else(|payload| Err(internal_error(payload.as_ref())))
 }

@@ -5,6 +5,9 @@
 //! kept for the rest of that page; the lines below it, up to the next command, are what it must print on both outputs.
 //! `[..]` stands for anything within a line, a line `...` for any number of lines. A block marked `console no-test` is not
 //! run (it would build something, or take long).
+//!
+//! With `UPDATE_DOCS=1` in the environment, the test replaces what differs by what the commands print; lines with `[..]`
+//! and a line `...` stay where they still describe the output. Read the difference before you commit it.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write as _;
@@ -43,6 +46,10 @@ fn main() {
         a_documented_difference_is_seen();
         Ok(())
     }));
+    tests.push(Trial::test("an_updated_page_keeps_its_blanks", || {
+        an_updated_page_keeps_its_blanks();
+        Ok(())
+    }));
     tests.push(Trial::test("blocks_are_read_as_described", || {
         blocks_are_read_as_described();
         Ok(())
@@ -57,6 +64,7 @@ fn page_prints_what_it_shows(page: &Path, examples: &[Example], files: &Path) ->
         fs::copy(&file, folder.path().join(file.file_name().unwrap())).unwrap();
     }
     let mut differences = String::new();
+    let mut outputs = Vec::new();
     for example in examples {
         let (status, printed) = shell(&example.command, folder.path());
         if !status || !matches(&example.expected, &printed) {
@@ -64,9 +72,48 @@ fn page_prints_what_it_shows(page: &Path, examples: &[Example], files: &Path) ->
             writeln!(differences, "{}:{}: $ {}{ended}", page.display(), example.line, example.command).unwrap();
             writeln!(differences, "--- documented\n{}", example.expected.join("\n")).unwrap();
             writeln!(differences, "--- printed\n{}\n", printed.join("\n")).unwrap();
+            if status {
+                let first = example.line + example.command.lines().count();
+                outputs.push((first, example.expected.len(), updated(&example.expected, &printed)));
+            }
         }
     }
-    if differences.is_empty() { Ok(()) } else { Err(differences.into()) }
+    if differences.is_empty() {
+        return Ok(());
+    }
+    if std::env::var_os("UPDATE_DOCS").is_some_and(|value| value == "1") {
+        fs::write(page, rewritten(&fs::read_to_string(page).unwrap(), &outputs)).unwrap();
+    }
+    Err(differences.into())
+}
+
+/// The page with other outputs, each given by the number of its first line, how many lines it replaces, and its lines.
+fn rewritten(text: &str, outputs: &[(usize, usize, Vec<String>)]) -> String {
+    let mut lines: Vec<String> = text.lines().map(String::from).collect();
+    // From the end, so that earlier line numbers stay valid.
+    for (first, replaced, new) in outputs.iter().rev() {
+        lines.splice(first - 1..first - 1 + replaced, new.iter().cloned());
+    }
+    lines.join("\n") + "\n"
+}
+
+/// What to document for a command that printed `printed` where `expected` was documented: what it printed, shortened and
+/// blanked as the documented output was.
+fn updated(expected: &[String], printed: &[String]) -> Vec<String> {
+    let blanked = |line: &String| {
+        let pattern = expected.iter().find(|e| e.contains("[..]") && line_matches(e, line));
+        pattern.unwrap_or(line).clone()
+    };
+    let all: Vec<String> = printed.iter().map(blanked).collect();
+    let is_gap = |line: &String| line == "...";
+    let (first, last) = (expected.iter().position(is_gap), expected.iter().rposition(is_gap));
+    let (Some(first), Some(last)) = (first, last) else { return all };
+    let after = expected.len() - last - 1;
+    if first + after >= all.len() {
+        return all;
+    }
+    let gap = std::iter::once("...".to_string());
+    all[..first].iter().cloned().chain(gap).chain(all[all.len() - after..].iter().cloned()).collect()
 }
 
 /// The pages of a folder and of the folders in it, by path.
@@ -167,6 +214,18 @@ fn a_documented_difference_is_seen() {
     assert!(!same("a", "a\nb"));
     assert!(!same("a [..] c", "a b"));
     assert!(!same("a\n...\nd", "a\nb"));
+}
+
+fn an_updated_page_keeps_its_blanks() {
+    let lines = |text: &str| text.lines().map(String::from).collect::<Vec<_>>();
+    let same = |expected: &str, printed: &str, new: &str| {
+        assert_eq!(updated(&lines(expected), &lines(printed)), lines(new));
+    };
+    same("a 1\nin [..] s", "a 2\nin 7 s\nb", "a 2\nin [..] s\nb");
+    same("a\n...\nz 1", "b\nc\nd\nz 2", "b\n...\nz 2");
+    same("a\n...\nz", "z", "z");
+    let page = rewritten("x\n$ a\nold\n\n$ b\nold\ny\n", &[(3, 1, lines("new\nnew")), (6, 1, lines("other"))]);
+    assert_eq!(page, "x\n$ a\nnew\nnew\n\n$ b\nother\ny\n");
 }
 
 fn blocks_are_read_as_described() {

@@ -5,6 +5,7 @@ use std::io;
 use std::ops::Range;
 
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use evenhand_model::printable::{is_control, printable};
 use thiserror::Error;
 
 /// An error in reading a file or in its content.
@@ -54,8 +55,8 @@ impl ContentError {
             excerpts.sort_by_key(|e| e.line);
         }
         // Names from the file may hold characters that control a terminal.
-        let problem = problem.into().replace(char::is_control, "\u{fffd}");
-        Box::new(ContentError { path: path.to_string(), line, column, problem, excerpts })
+        let problem = printable(&problem.into()).into_owned();
+        Box::new(ContentError { path: printable(path).into_owned(), line, column, problem, excerpts })
     }
 
     /// Returns the line, counted from 1.
@@ -79,8 +80,8 @@ impl ContentError {
         let renderer = if colours { Renderer::styled() } else { Renderer::plain() };
         let lines =
             renderer.term_width(LONGEST_LINE + 40).render(&[Group::with_level(Level::ERROR).elements(snippets)]);
-        // The renderer itself replaces only the control characters of ASCII.
-        let lines = lines.replace(|c| ('\u{80}'..='\u{9f}').contains(&c), "\u{fffd}");
+        // The renderer itself replaces only the control characters of ASCII, and its colours need them.
+        let lines = lines.replace(|c: char| !c.is_ascii() && is_control(c), "\u{fffd}");
         let lines: Vec<&str> = lines.lines().map(str::trim_end).collect();
         format!("{}:{}:{}: {}\n{}", self.path, self.line, self.column, self.problem, lines.join("\n"))
     }
@@ -98,7 +99,7 @@ impl DocumentError {
     /// Renders the whole error as text, with colours for a terminal if `colours` is set.
     pub fn render(&self, colours: bool) -> String {
         match self {
-            DocumentError::Read { .. } => self.to_string(),
+            DocumentError::Read { .. } => printable(&self.to_string()).into_owned(),
             DocumentError::Content(content) => content.render(colours),
         }
     }

@@ -31,7 +31,7 @@ mod suggestion;
 mod toml;
 mod tree;
 
-pub use csv::{Cell, Csv, push_record};
+pub use csv::{Cell, Csv, TextCells, push_record};
 pub use document::{Document, Format, STDIN, Source};
 pub use error::{ContentError, DocumentError};
 pub use node::{Key, Node, Table};

@@ -1,6 +1,6 @@
 //! The data model that all other crates share: times, amounts, resources, users, accounts, weights, tasks, workloads,
-//! capacities, machines and queues. Also [seeded random numbers](random), [atomic writes](files) and the
-//! [`calendar`].
+//! capacities, machines and queues. Also [seeded random numbers](random), [durable writes](files),
+//! [text that is safe to print](printable) and the [`calendar`].
 //!
 //! The crate knows no policy and no file format. One rule makes everything above it reproducible: **amounts and times
 //! are integers**. Shares and priorities are derived from them, as `f64`, or exactly as [`Rational`] where a tie must
@@ -33,6 +33,8 @@ mod demand;
 pub mod files;
 mod mean_use;
 mod names;
+pub mod printable;
+mod peak_use;
 mod quantity;
 pub mod random;
 mod resource;
@@ -50,6 +52,7 @@ pub use dashu_ratio::RBig as Rational;
 pub use demand::{DemandId, DemandTable};
 pub use mean_use::{MeanUse, mean_use};
 pub use names::Names;
+pub use peak_use::{PeakUse, peak_use};
 pub use quantity::{Quantity, QuantityError};
 pub use resource::{Amount, Resource};
 pub use resource_quantity::ResourceQuantity;

@@ -1,13 +1,11 @@
 //! The decayed usage of a tree of accounts, which the policies for sites with accounts share.
 
-use std::cmp::Ordering;
-
 use evenhand_model::{Amount, Rational, Time, UserId};
 
-use crate::PolicyContext;
 use crate::billing::Billing;
 use crate::holdings::Holdings;
 use crate::usage::DecayedUsage;
+use crate::{Job, PolicyContext, TieRule};
 
 /// Users (nodes 0 to n - 1) and the accounts above them (from n on, each after its parent).
 pub(crate) struct AccountUsage {
@@ -15,7 +13,7 @@ pub(crate) struct AccountUsage {
     pub(crate) holdings: Holdings,
     above: Vec<Option<u32>>,
     entitlement: Vec<Rational>,
-    first: Vec<Time>,
+    pub(crate) ties: TieRule,
     waiting: Vec<bool>,
 }
 
@@ -39,7 +37,7 @@ impl AccountUsage {
             holdings: Holdings::new(context.capacity, users),
             entitlement: of_users.chain(of_accounts).cloned().collect(),
             above,
-            first: vec![Time::ZERO; users],
+            ties: TieRule::new(users),
             waiting: vec![false; users],
         }
     }
@@ -51,7 +49,7 @@ impl AccountUsage {
 
     /// Returns the number of users.
     pub(crate) fn users(&self) -> u32 {
-        self.first.len() as u32
+        self.waiting.len() as u32
     }
 
     /// Returns the parent account.
@@ -72,10 +70,8 @@ impl AccountUsage {
     }
 
     /// Returns whether the user waited before.
-    pub(crate) fn waiting(&mut self, user: UserId, first: Option<Time>) -> bool {
-        if let Some(submitted) = first {
-            self.first[user.index()] = submitted;
-        }
+    pub(crate) fn waiting(&mut self, user: UserId, first: Option<&Job<'_>>) -> bool {
+        self.ties.set_first_pending(user, first);
         std::mem::replace(&mut self.waiting[user.index()], first.is_some())
     }
 
@@ -101,10 +97,5 @@ impl AccountUsage {
     pub(crate) fn all_usage(&self, s: f64) -> f64 {
         let top = (0..self.nodes()).filter(|node| self.above(*node).is_none());
         top.map(|node| self.usage.at(node, s).0).sum()
-    }
-
-    /// Compares by the last tie rule: earlier submission of the first waiting task, then the smaller number.
-    pub(crate) fn submitted_first(&self, a: UserId, b: UserId) -> Ordering {
-        (self.first[a.index()], a).cmp(&(self.first[b.index()], b))
     }
 }

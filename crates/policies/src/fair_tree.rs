@@ -199,7 +199,6 @@ impl FairTree {
 
 impl Policy for FairTree {
     fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
-        let first = first.map(|job| job.submitted);
         let was = self.tree.waiting(user, first);
         if was == first.is_some() {
             return;
@@ -225,7 +224,7 @@ impl Policy for FairTree {
     fn next(&mut self, now: Time) -> Option<UserId> {
         self.at(now);
         let first = self.first_waiting().into_iter().map(UserId);
-        first.min_by(|a, b| self.tree.submitted_first(*a, *b))
+        first.min_by(|a, b| self.tree.ties.compare(*a, *b))
     }
 
     /// The key is 1 - the Fair Tree factor (rank over the number of users).

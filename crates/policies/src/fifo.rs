@@ -3,7 +3,7 @@
 use evenhand_model::{Time, UserId};
 
 use crate::kinetic::WinnerTree;
-use crate::{Job, Policy, PolicyContext, Registration, Standing};
+use crate::{Job, Policy, PolicyContext, Registration, Standing, TieRule};
 
 pub(crate) const REGISTRATION: Registration =
     Registration::new("fifo", "the task submitted first goes first, whichever user submitted it", |context| {
@@ -11,25 +11,21 @@ pub(crate) const REGISTRATION: Registration =
     });
 
 struct Fifo {
-    first: Vec<Time>,
+    first: TieRule,
     order: WinnerTree,
 }
 
 impl Fifo {
     fn new(context: &PolicyContext<'_>) -> Fifo {
         let users = context.weights.len();
-        Fifo { first: vec![Time::ZERO; users], order: WinnerTree::new(users) }
+        Fifo { first: TieRule::new(users), order: WinnerTree::new(users) }
     }
 }
 
 impl Policy for Fifo {
     fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
-        let first = first.map(|job| job.submitted);
-        if let Some(submitted) = first {
-            self.first[user.index()] = submitted;
-        }
-        let key = |u: u32| (self.first[u as usize], u);
-        self.order.touch(user.0, first.is_some(), |a, b| key(a) < key(b));
+        self.first.set_first_pending(user, first);
+        self.order.touch(user.0, first.is_some(), |a, b| self.first.compare(UserId(a), UserId(b)).is_lt());
     }
 
     fn started(&mut self, _now: Time, _job: &Job<'_>) {}
@@ -41,6 +37,6 @@ impl Policy for Fifo {
     }
 
     fn standing(&mut self, _now: Time, user: UserId) -> Standing {
-        Standing { key: self.first[user.index()].secs_f64(), ..Standing::default() }
+        Standing { key: self.first.place(user).submitted.secs_f64(), ..Standing::default() }
     }
 }

@@ -145,13 +145,12 @@ impl ClassicFairshare {
             true => std::cmp::Ordering::Equal,
             false => self.exactly(now, a).compare(&self.exactly(now, b)),
         };
-        order.then_with(|| self.tree.submitted_first(a, b)).is_lt()
+        order.then_with(|| self.tree.ties.compare(a, b)).is_lt()
     }
 }
 
 impl Policy for ClassicFairshare {
     fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
-        let first = first.map(|job| job.submitted);
         self.tree.waiting(user, first);
         self.present.set(user, first.is_some());
     }

@@ -2,6 +2,8 @@
 
 use evenhand_model::{Amount, Span, Time, UserId};
 
+use crate::LogPlace;
+
 /// A job that waits, starts or finishes: what a policy may go by.
 ///
 /// Who calls fills in what it knows: a pool of tasks knows user, submission and demand, machines and live
@@ -18,8 +20,8 @@ use evenhand_model::{Amount, Span, Time, UserId};
 pub struct Job<'a> {
     /// Whose it is.
     pub user: UserId,
-    /// When it was submitted.
-    pub submitted: Time,
+    /// When it was submitted, and its position among the jobs submitted then.
+    pub place: LogPlace,
     /// What it holds of each resource, over all its chunks, in steps of [`Amount`].
     pub demand: &'a [Amount],
     /// On how many machines it runs at once, in equal parts.
@@ -40,7 +42,7 @@ impl<'a> Job<'a> {
     pub fn new(user: UserId, demand: &'a [Amount]) -> Job<'a> {
         Job {
             user,
-            submitted: Time::ZERO,
+            place: LogPlace::default(),
             demand,
             chunks: 1,
             queue: None,
@@ -50,8 +52,8 @@ impl<'a> Job<'a> {
         }
     }
 
-    /// The same, submitted at `submitted`.
-    pub fn at(self, submitted: Time) -> Job<'a> {
-        Job { submitted, ..self }
+    /// The same at a place in the log.
+    pub fn at(self, submitted: Time, position: u64) -> Job<'a> {
+        Job { place: LogPlace::new(submitted, position), ..self }
     }
 }

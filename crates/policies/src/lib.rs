@@ -21,8 +21,8 @@
 //! | `usage-weighted` | (decayed usage + entry penalty) / w | Kueue's admission fair sharing |
 //!
 //! o_r is what the user holds of resource r over capacity, c_r its commitment (Sadok et al., Eq. 6), w its weight over
-//! the mean weight. **Ties** go to the user whose first pending task was submitted earlier, then to the smaller user
-//! number. Keys are compared as `f64`; where rounding could decide, they are compared exactly, so that a tie is a tie.
+//! the mean weight. **Ties** go to the user whose first pending task stands earlier in the log: by submission, then by
+//! position ([`TieRule`]). Keys are compared as `f64`; where rounding could decide, they are compared exactly, so that a tie is a tie.
 //!
 //! # Building a policy
 //!
@@ -41,7 +41,7 @@
 //! let (alice, bob) = (UserId(0), UserId(1));
 //! let demand = [Amount(1)];
 //! drf.set_first_pending(alice, Some(&Job::new(alice, &demand)));
-//! drf.set_first_pending(bob, Some(&Job::new(bob, &demand).at(Time::from_secs(1))));
+//! drf.set_first_pending(bob, Some(&Job::new(bob, &demand).at(Time::from_secs(1), 0)));
 //! assert_eq!(drf.next(Time::from_secs(1)), Some(alice)); // a tie: submitted earlier
 //! drf.started(Time::from_secs(1), &Job::new(alice, &demand));
 //! assert_eq!(drf.next(Time::from_secs(1)), Some(bob)); // alice holds more now
@@ -55,7 +55,7 @@
 //! | a policy that orders users by | builds on |
 //! |---|---|
 //! | a function of current shares | [`ShareKey`] and [`ShareOrder`]: the whole policy is the key |
-//! | current holdings, otherwise | [`Holdings`], [`RelativeWeights`] and [`kinetic::WinnerTree`] |
+//! | current holdings, otherwise | [`Holdings`], [`RelativeWeights`], [`TieRule`] and [`kinetic::WinnerTree`] |
 //! | priorities that decay | [`Decay`], [`Clock`] and [`kinetic::LineOrder`]: straight lines in s = 2^(-t/half-life) |
 //!
 //! `examples/my_policy` in the repository is such a crate; the tutorial `docs/src/tutorials/first-policy.md` walks through it.
@@ -89,6 +89,7 @@ mod sdrf_tree;
 mod sdrf_window;
 mod settings;
 mod share_order;
+mod tie_rule;
 mod usage;
 mod usage_order;
 mod usage_weighted;
@@ -103,6 +104,7 @@ pub use kinetic::Order;
 pub use registry::{Build, PolicyError, Registration, Registry, SharedBuild};
 pub use settings::{Listed, PolicySettings, ReadSettings, Section, SettingKey, SettingOption, choice};
 pub use share_order::{ShareKey, ShareOrder};
+pub use tie_rule::{LogPlace, TieRule};
 
 /// An order of the users who have pending tasks.
 ///
@@ -171,3 +173,6 @@ pub const DEFAULT_POLICY: &str = "drf";
 
 /// The policies that a study compares where a command line names none, separated by commas.
 pub const COMPARED_POLICIES: &str = "fifo,drf,sdrf";
+
+/// The policies that a study of a site's own log compares where a command line names none, separated by commas.
+pub const SITE_POLICIES: &str = "fifo,fair-tree,sdrf";

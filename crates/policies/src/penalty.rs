@@ -30,7 +30,7 @@ use crate::equivalents::{Combine, Equivalents};
 use crate::holdings::Holdings;
 use crate::kinetic::LineOrder;
 use crate::settings::{Listed, ReadSettings, Section, SettingKey, SettingOption, choice};
-use crate::{Job, Policy, PolicyContext, PolicyError, Registration, Standing};
+use crate::{Job, Policy, PolicyContext, PolicyError, Registration, Standing, TieRule};
 
 const NAME: &str = "penalty";
 
@@ -147,7 +147,7 @@ struct Penalty {
     finished: Vec<f64>,
     now: Time,
     s: Option<f64>,
-    first: Vec<Time>,
+    ties: TieRule,
     waiting: Vec<bool>,
     order: Box<dyn LineOrder>,
     near: Vec<u32>,
@@ -184,7 +184,7 @@ impl Penalty {
             finished: vec![0.0; users],
             now: Time::ZERO,
             s: None,
-            first: vec![Time::ZERO; users],
+            ties: TieRule::new(users),
             waiting: vec![false; users],
             order: context.order.structure(users, 1),
             near: Vec::new(),
@@ -254,13 +254,10 @@ impl Penalty {
 impl Policy for Penalty {
     fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         let was = std::mem::replace(&mut self.waiting[user.index()], first.is_some());
+        self.ties.set_first_pending(user, first);
         match first {
-            Some(job) => {
-                self.first[user.index()] = job.submitted;
-                if !was {
-                    self.set_line(user);
-                }
-            }
+            Some(_) if was => {}
+            Some(_) => self.set_line(user),
             None => self.order.remove(user.0),
         }
     }
@@ -294,10 +291,10 @@ impl Policy for Penalty {
         let mut near = std::mem::take(&mut self.near);
         self.order.lowest(s, 2.0 * NEAR, f64::MIN_POSITIVE, &mut near);
         let lowest = near.iter().map(|&u| self.key(u, s)).fold(f64::INFINITY, f64::min);
-        let as_good = near.iter().filter(|&&u| self.key(u, s) <= lowest * (1.0 + NEAR));
-        let next = as_good.min_by_key(|&&u| (self.first[u as usize], u)).copied();
+        let as_good = near.iter().filter(|&&u| self.key(u, s) <= lowest * (1.0 + NEAR)).map(|&u| UserId(u));
+        let next = as_good.min_by(|a, b| self.ties.compare(*a, *b));
         self.near = near;
-        next.map(UserId)
+        next
     }
 
     fn standing(&mut self, now: Time, user: UserId) -> Standing {

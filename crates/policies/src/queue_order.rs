@@ -21,10 +21,10 @@
 //! let started = [StartedJob { started: Time::from_secs(50), ..StartedJob::new(ann, vec![Amount(2)]) }];
 //! let job = |user| PendingJob::new(user, vec![Amount(1)]);
 //! let ranks = order(drf.as_mut(), &started, &[job(ann), job(bob), job(bob), job(bob)], now, 10);
-//! // Bob until he holds as much as Ann; then they tie, and the smaller number goes first.
+//! // Bob until he holds as much as Ann; then they tie, and the job that stands first in the queue goes first.
 //! assert_eq!(ranks.iter().map(|rank| rank.job).collect::<Vec<_>>(), [1, 2, 0, 3]);
 //! ```
-use crate::{Job, Policy, Standing};
+use crate::{Job, LogPlace, Policy, Standing};
 use evenhand_model::{Amount, Span, Time, UserId};
 
 /// A job that has started, and may have finished.
@@ -50,8 +50,8 @@ impl StartedJob {
 pub struct PendingJob {
     /// The user that submitted it.
     pub user: UserId,
-    /// When it was submitted.
-    pub submitted: Time,
+    /// When it was submitted, and its number on the engine.
+    pub place: LogPlace,
     /// What each task holds of each resource, in steps of [`Amount`].
     pub demand: Vec<Amount>,
     /// The number of machines on which each task runs at once.
@@ -71,7 +71,7 @@ impl PendingJob {
     pub fn new(user: UserId, demand: Vec<Amount>) -> PendingJob {
         PendingJob {
             user,
-            submitted: Time::ZERO,
+            place: LogPlace::default(),
             demand,
             chunks: 1,
             queue: None,
@@ -83,7 +83,7 @@ impl PendingJob {
 
     fn as_job(&self) -> Job<'_> {
         Job {
-            submitted: self.submitted,
+            place: self.place,
             chunks: self.chunks,
             queue: self.queue,
             requested: self.requested,

@@ -26,7 +26,7 @@ use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::{LineOrder, Order, WinnerTree};
 use crate::lowest_candidates::LowestCandidates;
 use crate::settings::{Listed, ReadSettings, Section, SettingKey, SettingOption, choice};
-use crate::{Job, Policy, PolicyContext, PolicyError, Registration, Standing};
+use crate::{Job, Policy, PolicyContext, PolicyError, Registration, Standing, TieRule};
 
 const NAME: &str = "sdrf";
 
@@ -116,7 +116,7 @@ pub(crate) struct Sdrf {
     holdings: Holdings,
     weights: RelativeWeights,
     commitments: Commitments,
-    first: Vec<Time>,
+    ties: TieRule,
     waiting: Vec<bool>,
     order: LowestCandidates,
     /// Waiting users without holdings and commitments: their key is 0, the minimum, so the tie rule alone decides among
@@ -146,7 +146,7 @@ impl Sdrf {
             largest_share: 1.0,
             commitments: Commitments::new(context, &weights),
             weights,
-            first: vec![Time::ZERO; users],
+            ties: TieRule::new(users),
             waiting: vec![false; users],
             order: LowestCandidates::new(
                 users,
@@ -196,8 +196,8 @@ impl Sdrf {
             self.order.remove(user.0);
         }
         self.is_idle[user.index()] = idle;
-        let first = &self.first;
-        self.idle.touch(user.0, idle, |a, b| (first[a as usize], a) < (first[b as usize], b));
+        let ties = &self.ties;
+        self.idle.touch(user.0, idle, |a, b| ties.compare(UserId(a), UserId(b)).is_lt());
     }
 
     /// Notes that the holdings of `user` change at `now`.
@@ -251,15 +251,11 @@ impl Sdrf {
 
 impl Policy for Sdrf {
     fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
-        let first = first.map(|job| job.submitted);
+        self.ties.set_first_pending(user, first);
         let was = std::mem::replace(&mut self.waiting[user.index()], first.is_some());
         match first {
-            Some(submitted) => {
-                self.first[user.index()] = submitted;
-                if !was || self.is_idle[user.index()] {
-                    self.set_lines(user);
-                }
-            }
+            Some(_) if was && !self.is_idle[user.index()] => {}
+            Some(_) => self.set_lines(user),
             None if self.is_idle[user.index()] => self.set_idle(user, false),
             None => self.order.remove(user.0),
         }
@@ -292,11 +288,8 @@ impl Policy for Sdrf {
             return Some(UserId(only));
         }
         near.iter().map(|&u| UserId(u)).for_each(|u| commitments.settle(u, holdings.row(u)));
-        let before = |a: UserId, b: UserId| {
-            self.compare_exactly(now, a, b)
-                .then_with(|| (self.first[a.index()], a).cmp(&(self.first[b.index()], b)))
-                .is_lt()
-        };
+        let before =
+            |a: UserId, b: UserId| self.compare_exactly(now, a, b).then_with(|| self.ties.compare(a, b)).is_lt();
         self.near.iter().map(|&u| UserId(u)).reduce(|a, b| if before(b, a) { b } else { a })
     }
 

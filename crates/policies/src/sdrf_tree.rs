@@ -8,7 +8,7 @@
 //! first. With one level it equals `sdrf`, if each user is entitled to its weight.
 //!
 //! **Ties** of siblings go to the one whose own choice of user had its first waiting task submitted
-//! earlier, then to the smaller user number.
+//! earlier in the log.
 //!
 //! The policy uses current holdings, and does not rescale the shares of accounts whose users are blocked on another
 //! resource, unlike hierarchical DRF (Bhattacharya et al. 2013).
@@ -21,7 +21,7 @@ use crate::commitment::{Branch, Commitment};
 use crate::decay::{Clock, Decay};
 use crate::extended_precision::ExtendedFloat;
 use crate::sdrf::{Key, Sdrf};
-use crate::{Job, Policy, PolicyContext, Registration, Standing};
+use crate::{Job, Policy, PolicyContext, Registration, Standing, TieRule};
 
 pub(crate) const REGISTRATION: Registration = Registration::new(
     "sdrf-tree",
@@ -59,7 +59,7 @@ struct SdrfTree {
     slope: Vec<f64>,
     since: Vec<Time>,
     touched: Vec<usize>,
-    first: Vec<Option<Time>>,
+    ties: TieRule,
     /// The number of waiting users at or below each node.
     waiting: Vec<u32>,
     instant: Option<Time>,
@@ -102,7 +102,7 @@ impl SdrfTree {
             slope: vec![0.0; nodes * width],
             since: vec![Time::ZERO; nodes],
             touched: Vec::new(),
-            first: vec![None; users],
+            ties: TieRule::new(users),
             waiting: vec![0; nodes],
             instant: None,
             s: 1.0,
@@ -220,14 +220,14 @@ impl SdrfTree {
             None => Some(n),
             Some(account) => self.choice(&self.children[account + 1]),
         });
-        choices.min_by_key(|u| (self.first[*u], *u))
+        choices.min_by(|a, b| self.ties.compare(UserId(*a as u32), UserId(*b as u32)))
     }
 }
 
 impl Policy for SdrfTree {
     fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
-        let first = first.map(|job| job.submitted);
-        let was = std::mem::replace(&mut self.first[user.index()], first).is_some();
+        self.ties.set_first_pending(user, first);
+        let was = self.waiting[user.index()] > 0;
         if was == first.is_some() {
             return;
         }

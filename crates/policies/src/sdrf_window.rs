@@ -17,7 +17,7 @@ use evenhand_model::{Rational, Span, Time, UBig, UserId, to_f64};
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::pending_users::PendingUsers;
 use crate::settings::{ReadSettings, Section, SettingKey};
-use crate::{Job, Policy, PolicyContext, PolicyError, Registration, Standing};
+use crate::{Job, Policy, PolicyContext, PolicyError, Registration, Standing, TieRule};
 
 const NAME: &str = "sdrf-window";
 
@@ -126,7 +126,7 @@ struct SdrfWindow {
     highest_without_overuse: Vec<u64>,
     history: Vec<History>,
     origin: Option<Time>,
-    first: Vec<Time>,
+    ties: TieRule,
     /// The users with pending jobs.
     present: PendingUsers,
     keys: Vec<f64>,
@@ -158,7 +158,7 @@ impl SdrfWindow {
             entitled,
             history: vec![History::default(); users * width],
             origin: None,
-            first: vec![Time::ZERO; users],
+            ties: TieRule::new(users),
             present: PendingUsers::new(users),
             keys: Vec::new(),
         }
@@ -232,16 +232,13 @@ impl SdrfWindow {
                 false => (x * self.weights.exact_over_mean(b)).cmp(&(y * self.weights.exact_over_mean(a))),
             }
         };
-        order.then_with(|| (self.first[a.index()], a).cmp(&(self.first[b.index()], b)))
+        order.then_with(|| self.ties.compare(a, b))
     }
 }
 
 impl Policy for SdrfWindow {
     fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
-        let first = first.map(|job| job.submitted);
-        if let Some(submitted) = first {
-            self.first[user.index()] = submitted;
-        }
+        self.ties.set_first_pending(user, first);
         self.present.set(user, first.is_some());
     }
 

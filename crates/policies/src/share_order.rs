@@ -6,7 +6,7 @@ use evenhand_model::{Rational, Time, UserId, to_f64};
 
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::WinnerTree;
-use crate::{Job, Policy, PolicyContext, Standing};
+use crate::{Job, Policy, PolicyContext, Standing, TieRule};
 
 /// Two keys closer than this (relative to the larger) are compared exactly. A key needs a few correctly rounded
 /// operations, each with a relative error of at most 2^-53.
@@ -29,7 +29,7 @@ pub struct ShareOrder<K> {
     holdings: Holdings,
     weights: RelativeWeights,
     key: Vec<f64>,
-    first: Vec<Time>,
+    ties: TieRule,
     waiting: Vec<bool>,
     order: WinnerTree,
 }
@@ -43,7 +43,7 @@ impl<K: ShareKey> ShareOrder<K> {
             holdings: Holdings::new(context.capacity, users),
             weights: RelativeWeights::new(context.weights),
             key: vec![0.0; users],
-            first: vec![Time::ZERO; users],
+            ties: TieRule::new(users),
             waiting: vec![false; users],
             order: WinnerTree::new(users),
         }
@@ -58,16 +58,14 @@ impl<K: ShareKey> ShareOrder<K> {
     }
 
     fn touch(&mut self, user: UserId, present: bool) {
-        let ShareOrder { rule, holdings, weights, key, first, order, .. } = self;
+        let ShareOrder { rule, holdings, weights, key, ties, order, .. } = self;
         order.touch(user.0, present, |a, b| {
             let (x, y) = (key[a as usize], key[b as usize]);
             if (x - y).abs() > NEAR * x.max(y) {
                 return x < y;
             }
             let (a, b) = (UserId(a), UserId(b));
-            compare_exactly(rule, holdings, weights, a, b)
-                .then_with(|| (first[a.index()], a).cmp(&(first[b.index()], b)))
-                .is_lt()
+            compare_exactly(rule, holdings, weights, a, b).then_with(|| ties.compare(a, b)).is_lt()
         });
     }
 }
@@ -99,11 +97,8 @@ fn compare_exactly<K: ShareKey>(
 
 impl<K: ShareKey> Policy for ShareOrder<K> {
     fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
-        let first = first.map(|job| job.submitted);
         self.waiting[user.index()] = first.is_some();
-        if let Some(submitted) = first {
-            self.first[user.index()] = submitted;
-        }
+        self.ties.set_first_pending(user, first);
         self.touch(user, first.is_some());
     }
 

@@ -7,7 +7,7 @@ use crate::commitment::Branch;
 use crate::holdings::{Holdings, RelativeWeights};
 use crate::kinetic::LineOrder;
 use crate::usage::DecayedUsage;
-use crate::{Job, Policy, PolicyContext, Standing};
+use crate::{Job, Policy, PolicyContext, Standing, TieRule};
 
 /// A bound on the rounding error of a key, relative to its largest part; closer keys are compared exactly.
 const NEAR: f64 = 64.0 * f64::EPSILON;
@@ -44,7 +44,7 @@ pub(crate) struct UsageOrder {
     penalty: Option<EntryPenalty>,
     holdings: Holdings,
     weights: RelativeWeights,
-    first: Vec<Time>,
+    ties: TieRule,
     waiting: Vec<bool>,
     order: Box<dyn LineOrder>,
     /// A bound on the parts of all keys over weight, to which the rounding error is relative.
@@ -75,7 +75,7 @@ impl UsageOrder {
             penalty,
             holdings: Holdings::new(context.capacity, users),
             weights: RelativeWeights::new(context.weights),
-            first: vec![Time::ZERO; users],
+            ties: TieRule::new(users),
             waiting: vec![false; users],
             order: context.order.structure(users, 1),
             largest_part: 0.0,
@@ -147,21 +147,19 @@ impl UsageOrder {
             let (w, v) = (self.weights.exact_over_mean(a), self.weights.exact_over_mean(b));
             self.exactly(now, a).times(&v).compare(&self.exactly(now, b).times(&w))
         };
-        order.then_with(|| (self.first[a.index()], a).cmp(&(self.first[b.index()], b))).is_lt()
+        order.then_with(|| self.ties.compare(a, b)).is_lt()
     }
 }
 
 impl Policy for UsageOrder {
     fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
-        let first = first.map(|job| job.submitted);
+        self.ties.set_first_pending(user, first);
         let was = std::mem::replace(&mut self.waiting[user.index()], first.is_some());
         match first {
-            Some(submitted) => {
-                self.first[user.index()] = submitted;
-                if !was {
-                    let penalty = self.penalty_of(user);
-                    self.set_line(user, penalty);
-                }
+            Some(_) if was => {}
+            Some(_) => {
+                let penalty = self.penalty_of(user);
+                self.set_line(user, penalty);
             }
             None => self.order.remove(user.0),
         }

@@ -92,11 +92,11 @@ fn a_user_who_ties_with_an_account_gets_the_rank_of_its_best_user() {
     close(&factors(&t, &[400, 100, 300]), &[1.0, 1.0, 1.0 / 3.0]);
     // That the best one does not wait makes no difference: x comes before a2.
     let (mut policy, now) = used("fair-tree", &t, &[400, 100, 300]);
-    policy.set_first_pending(UserId(2), Some(&Job::new(UserId(2), &[]).at(Time::ZERO)));
-    policy.set_first_pending(UserId(0), Some(&Job::new(UserId(0), &[]).at(Time::from_secs(1))));
+    policy.set_first_pending(UserId(2), Some(&Job::new(UserId(2), &[]).at(Time::ZERO, 0)));
+    policy.set_first_pending(UserId(0), Some(&Job::new(UserId(0), &[]).at(Time::from_secs(1), 0)));
     assert_eq!(policy.next(now), Some(UserId(0)));
     // But before a1 it is submission that decides.
-    policy.set_first_pending(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::ZERO)));
+    policy.set_first_pending(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::ZERO, 0)));
     assert_eq!(policy.next(now), Some(UserId(1)));
 }
 
@@ -165,7 +165,7 @@ impl Stateful {
             .collect();
     }
 
-    fn choice(&self, reference: &SlurmDocuments, parent: Option<usize>, first: &[Option<u64>]) -> Option<usize> {
+    fn choice(&self, reference: &SlurmDocuments, parent: Option<usize>, first: &[Option<(u64, u64)>]) -> Option<usize> {
         let waits = |node: &Node| reference.users_below(*node).iter().any(|u| first[*u].is_some());
         let siblings: Vec<Node> = reference.children(parent).into_iter().filter(waits).collect();
         let key = |n: &Node| (self.share(reference, *n) + self.committed(*n)) / self.entitlement(reference, *n);
@@ -175,7 +175,7 @@ impl Stateful {
             Node::User(u) => Some(u),
             Node::Account(a) => self.choice(reference, Some(a), first),
         });
-        choices.min_by_key(|u| (first[*u], *u))
+        choices.min_by_key(|u| first[*u])
     }
 }
 
@@ -205,7 +205,7 @@ fn check(name: &str, tree: AccountTree, events: &[Event]) -> Result<(), TestCase
     let mut reference = SlurmDocuments { usage: vec![Rational::ZERO; n], tree };
     let mut stateful = Stateful::default();
     let (mut running, mut rate) = (vec![Vec::new(); n], vec![0u64; n]);
-    let mut first: Vec<Option<u64>> = vec![None; n];
+    let mut first: Vec<Option<(u64, u64)>> = vec![None; n];
     let mut now = Time::ZERO;
     let mut passed = 0;
     for event in events {
@@ -216,11 +216,11 @@ fn check(name: &str, tree: AccountTree, events: &[Event]) -> Result<(), TestCase
         }
         match *event {
             Event::Wait(u, waits) => {
-                first[u % n] = waits.then_some(now.nanos() % 3);
+                first[u % n] = waits.then_some((now.nanos() % 3, (n - u % n) as u64));
                 let user = UserId((u % n) as u32);
                 policy.set_first_pending(
                     user,
-                    first[u % n].map(|t| Job::new(user, &[]).at(Time::from_nanos(t))).as_ref(),
+                    first[u % n].map(|(t, position)| Job::new(user, &[]).at(Time::from_nanos(t), position)).as_ref(),
                 );
             }
             Event::Start(u, d) => {
@@ -257,7 +257,7 @@ fn check(name: &str, tree: AccountTree, events: &[Event]) -> Result<(), TestCase
             _ => (0..n).map(|u| reference.classic(u)).collect(),
         };
         let waiting = (0..n).filter(|u| first[*u].is_some());
-        let expected = waiting.min_by_key(|u| (&key[*u], first[*u], *u)).map(|u| UserId(u as u32));
+        let expected = waiting.min_by_key(|u| (&key[*u], first[*u])).map(|u| UserId(u as u32));
         prop_assert_eq!(policy.next(now), expected, "{} after {:?}: {:?}", name, event, key);
         for (u, key) in key.iter().enumerate() {
             let found = policy.standing(now, UserId(u as u32)).key;

@@ -168,13 +168,15 @@ proptest! {
         let now = Time::from_secs(half_lives * HALF_LIFE_S);
         let mut best = None;
         let mut certain = true;
+        // Positions in the log against the order of the users' numbers.
+        let position = |user: usize| (first.len() - user) as u64;
         for (user, waits) in first.iter().take(usage.len()).enumerate() {
             let Some(waits) = waits else { continue };
             let id = UserId(user as u32);
             let submitted = Time::from_nanos(waits.submitted_ms * 1_000_000);
             let demand = waits.demand.map(Amount);
             let requested = Span::from_secs(waits.requested_s);
-            policy.set_first_pending(id, Some(&Job { queue: waits.queue, requested, ..Job::new(id, &demand).at(submitted) }));
+            policy.set_first_pending(id, Some(&Job { queue: waits.queue, requested, ..Job::new(id, &demand).at(submitted, position(user)) }));
             let sum = by_hand(&settings, &reference, waits, user, now);
             let expected = whole(&sum);
             let found = -policy.standing(now, id).key;
@@ -187,13 +189,13 @@ proptest! {
                 certain &= low == high;
                 prop_assert!(f64::from(low) <= found && found <= f64::from(high), "{} {} {}", low, found, high);
             }
-            let key = (std::cmp::Reverse(expected), submitted, id);
+            let key = (std::cmp::Reverse(expected), submitted, position(user), id);
             if best.is_none_or(|b| key < b) {
                 best = Some(key);
             }
         }
         if certain {
-            prop_assert_eq!(policy.next(now), best.map(|b| b.2));
+            prop_assert_eq!(policy.next(now), best.map(|b| b.3));
         }
     }
 
@@ -285,7 +287,7 @@ fn age_counts_until_it_is_the_maximal() {
     let mut policy = built("multifactor", &t, &settings);
     let demand = [Amount(1), Amount(0)];
     let (early, late) = (UserId(1), UserId(0));
-    policy.set_first_pending(late, Some(&Job::new(late, &demand).at(Time::from_secs(50))));
+    policy.set_first_pending(late, Some(&Job::new(late, &demand).at(Time::from_secs(50), 0)));
     policy.set_first_pending(early, Some(&Job::new(early, &demand)));
     let key = |policy: &mut dyn Policy, at: u64, user| policy.standing(Time::from_secs(at), user).key;
     assert_eq!((key(policy.as_mut(), 60, early), key(policy.as_mut(), 60, late)), (-600.0, -100.0));

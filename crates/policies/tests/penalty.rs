@@ -147,9 +147,9 @@ proptest! {
             for event in &events {
                 match *event {
                     Event::Wait(u, waits) => {
-                        first[u] = waits.then_some(now_s % 3);
+                        first[u] = waits.then_some((now_s % 3, (USERS - u) as u64));
                         let user = UserId(u as u32);
-                        let job = first[u].map(|t| Job::new(user, &[]).at(Time::from_secs(t)));
+                        let job = first[u].map(|(t, position)| Job::new(user, &[]).at(Time::from_secs(t), position));
                         policy.set_first_pending(user, job.as_ref());
                     }
                     Event::Start(user, demand, chunks, asked_s, rate) => {
@@ -186,9 +186,9 @@ proptest! {
                     Some(user) => {
                         let u = user.index();
                         prop_assert!(first[u].is_some() && keys[u] <= lowest * (1.0 + 1e-9) + 1e-9);
-                        // Of users without charges, the one that submitted first.
+                        // Of users without charges, the one whose job stands first in the log.
                         for v in waiting.filter(|v| is_nothing[*v] && is_nothing[u]) {
-                            prop_assert!((first[u], u) <= (first[v], v));
+                            prop_assert!(first[u] <= first[v]);
                         }
                     }
                 }
@@ -301,10 +301,10 @@ fn the_same_past_in_another_order_is_a_tie() {
     for j in jobs.iter().rev().map(|j| Held { user: 1, ..*j }) {
         policy.finished(now, &j.job(&j.demand()));
     }
-    policy.set_first_pending(UserId(0), Some(&Job::new(UserId(0), &[]).at(Time::from_secs(2))));
-    policy.set_first_pending(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::from_secs(1))));
+    policy.set_first_pending(UserId(0), Some(&Job::new(UserId(0), &[]).at(Time::from_secs(2), 0)));
+    policy.set_first_pending(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::from_secs(1), 0)));
     assert_eq!(policy.next(now), Some(UserId(1)), "submitted earlier");
-    policy.set_first_pending(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::from_secs(2))));
+    policy.set_first_pending(UserId(1), Some(&Job::new(UserId(1), &[]).at(Time::from_secs(2), 0)));
     assert_eq!(policy.next(now), Some(UserId(0)), "then by number");
 }
 

@@ -3,7 +3,7 @@
 
 use evenhand_model::{Amount, Capacity, Rational, Resource, Span, Time, UserId, Weights};
 use evenhand_policies::queue_order::{PendingJob, Rank, StartedJob, order};
-use evenhand_policies::{Decay, Policy, PolicyContext, Registration, Registry};
+use evenhand_policies::{Decay, LogPlace, Policy, PolicyContext, Registration, Registry};
 use proptest::prelude::*;
 
 const USERS: u32 = 4;
@@ -28,9 +28,9 @@ impl Site {
 
 fn job() -> impl Strategy<Value = PendingJob> {
     let demand = (1u64..9, 0u64..33);
-    (0..USERS, demand, 0u64..50, 1u64..200, prop_oneof![6 => Just(1u64), 1 => 2u64..5]).prop_map(
-        |(user, (cpu, mem), submitted, requested, tasks)| PendingJob {
-            submitted: Time::from_secs(submitted),
+    (0..USERS, demand, (0u64..50, 0u64..9), 1u64..200, prop_oneof![6 => Just(1u64), 1 => 2u64..5]).prop_map(
+        |(user, (cpu, mem), (submitted, position), requested, tasks)| PendingJob {
+            place: LogPlace::new(Time::from_secs(submitted), position),
             requested: Span::from_secs(requested),
             tasks,
             ..PendingJob::new(UserId(user), vec![Amount(cpu), Amount(mem)])
@@ -90,8 +90,8 @@ fn an_array_has_the_place_of_its_first_task() {
     let waits = [
         PendingJob { tasks: 1000, ..PendingJob::new(UserId(0), demand(1)) },
         PendingJob::new(UserId(0), demand(1)),
-        PendingJob { submitted: Time::from_secs(1), ..PendingJob::new(UserId(1), demand(4)) },
-        PendingJob { submitted: Time::from_secs(1), ..PendingJob::new(UserId(1), demand(4)) },
+        PendingJob { place: LogPlace::new(Time::from_secs(1), 0), ..PendingJob::new(UserId(1), demand(4)) },
+        PendingJob { place: LogPlace::new(Time::from_secs(1), 0), ..PendingJob::new(UserId(1), demand(4)) },
     ];
     let turns = order(site.policy(drf).as_mut(), &[], &waits, Time::from_secs(2), 10);
     let places: Vec<(usize, u64)> = turns.iter().map(|t| (t.job, t.before)).collect();

@@ -63,14 +63,16 @@ fn check(capacity: [&str; 2], weights: [&str; USERS], events: &[Event]) -> Resul
         let (mut now, mut jobs) = (Time::ZERO, 0);
         // Samples of usage are counted from the first event.
         prop_assert_eq!(policy.next(now), None);
-        for event in events {
+        for (at, event) in events.iter().enumerate() {
             match *event {
                 Event::Wait(u, waits) => {
-                    // Few distinct submission times, so that the last tie rule is reached too.
+                    // Few distinct submission times, so that positions decide too. Positions fall, so that they do
+                    // not agree with user numbers or with the order of the calls.
                     let submit = waits.then_some(now.nanos() % 3);
-                    first[u] = submit.map(|submit| ModelJob { user: u, submit, ..ModelJob::default() });
+                    let position = (events.len() - at) as u64;
+                    first[u] = submit.map(|submit| ModelJob { user: u, submit, position, ..ModelJob::default() });
                     let user = UserId(u as u32);
-                    let job = submit.map(|submit| Job::new(user, &[]).at(Time::from_nanos(submit)));
+                    let job = submit.map(|submit| Job::new(user, &[]).at(Time::from_nanos(submit), position));
                     policy.set_first_pending(user, job.as_ref());
                 }
                 Event::Start(u, amounts) => {
@@ -96,7 +98,7 @@ fn check(capacity: [&str; 2], weights: [&str; USERS], events: &[Event]) -> Resul
             if differs_below_thirty_digits(model.as_ref(), &pending) {
                 return Ok(());
             }
-            let expected = pending.iter().min_by_key(|job| (model.key(job), job.submit, job.user));
+            let expected = pending.iter().min_by_key(|job| (model.key(job), job.place()));
             let expected = expected.map(|job| UserId(job.user as u32));
             prop_assert_eq!(policy.next(now), expected, "{} after {:?}", registration.name, event);
             for u in 0..USERS {
@@ -152,8 +154,8 @@ fn the_two_keys_of_sdrf_order_the_users_of_the_reference_differently() {
         let (a, b) = (UserId(0), UserId(1));
         let (start, later) = (Time::ZERO, Time::from_secs(1));
         policy.started(start, &Job::new(a, &[Amount(0), Amount(8)]));
-        policy.set_first_pending(a, Some(&Job::new(a, &[]).at(start)));
-        policy.set_first_pending(b, Some(&Job::new(b, &[]).at(start)));
+        policy.set_first_pending(a, Some(&Job::new(a, &[]).at(start, 0)));
+        policy.set_first_pending(b, Some(&Job::new(b, &[]).at(start, 0)));
         policy.finished(later, &Job::new(a, &[Amount(0), Amount(8)]));
         policy.started(later, &Job::new(a, &[Amount(5), Amount(1)]));
         policy.started(later, &Job::new(b, &[Amount(6), Amount(0)]));

@@ -1,6 +1,5 @@
 //! Writes files of a report so that each appears whole or not at all.
 
-use std::fs;
 use std::path::Path;
 
 use crate::ReportError;
@@ -13,11 +12,13 @@ pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), ReportError> {
 
 /// Creates a folder and its parents if they do not exist.
 pub(crate) fn create_folder(path: &Path) -> Result<(), ReportError> {
-    fs::create_dir_all(path).map_err(|source| ReportError::Write { path: path.to_owned(), source })
+    evenhand_model::files::create_folder(path).map_err(|source| ReportError::Write { path: path.to_owned(), source })
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

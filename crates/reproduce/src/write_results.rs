@@ -1,7 +1,6 @@
 //! Writes results into a folder: each figure with its data, and a page with all verdicts and figures.
 
 use std::fmt::Write as _;
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use evenhand_report::chart::style;
@@ -25,7 +24,8 @@ const PAGE_STYLE: &str = "body { font: 15px/1.5 system-ui, sans-serif; max-width
 /// # Errors
 /// Returns an error if the folder cannot be created or a file cannot be written.
 pub fn write_results(folder: &Path, results: &[ExperimentResult]) -> Result<PathBuf, ReproduceError> {
-    fs::create_dir_all(folder).map_err(|source| ReproduceError::Write { path: folder.to_owned(), source })?;
+    evenhand_model::files::create_folder(folder)
+        .map_err(|source| ReproduceError::Write { path: folder.to_owned(), source })?;
     let write = |name: &str, text: &str| {
         let path = folder.join(name);
         match evenhand_model::files::write_atomically(&path, text.as_bytes()) {
@@ -88,6 +88,8 @@ fn escaped(text: &str) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::{Settings, experiments_named};
 

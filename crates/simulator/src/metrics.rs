@@ -62,6 +62,8 @@ pub struct Metrics {
     pub totals: Totals,
     /// Mean wait over all started tasks; `None` if none started.
     pub mean_wait_s: Option<f64>,
+    /// Mean bounded slowdown over all started tasks; `None` if none started.
+    pub mean_bounded_slowdown: Option<f64>,
     /// Mean over users of their mean waits (users with a started task).
     pub users_mean_wait_s: Option<f64>,
     /// Jain's index over users' mean waits: (sum x)^2 / (n sum x^2); 1 if no user waits.
@@ -126,6 +128,7 @@ impl Metrics {
         Metrics {
             totals: all.totals,
             mean_wait_s: all.mean_wait_s(),
+            mean_bounded_slowdown: all.mean_bounded_slowdown(),
             users_mean_wait_s: (!means.is_empty()).then(|| means.iter().sum::<f64>() / means.len() as f64),
             jain_wait: jain(&means),
             max_min_wait_ratio: max_min_ratio(&means),

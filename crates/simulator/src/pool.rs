@@ -30,8 +30,16 @@ impl Default for PoolOptions {
 pub struct Progress {
     /// Tasks started or rejected so far, updated periodically.
     pub tasks: AtomicU64,
-    /// Set to stop the simulation soon.
+    /// Set to stop the simulation before its next decision.
     pub cancel: AtomicBool,
+}
+
+impl Progress {
+    /// Returns an error if the simulation is to stop. Engines call this once for each decision: at one instant there may be
+    /// as many decisions as there are waiting tasks, and each may take milliseconds.
+    pub(crate) fn check(&self) -> Result<(), SimulationError> {
+        if self.cancel.load(Ordering::Relaxed) { Err(SimulationError::Cancelled) } else { Ok(()) }
+    }
 }
 
 /// The rows of each user, in submission order: made once, shared by all runs of a workload.
@@ -143,7 +151,7 @@ pub fn simulate(
     let rejected: Vec<Option<Rejection>> =
         workload.demands().rows().map(|(_, demand)| larger_than_pool(capacity, demand)).collect();
     if !policy.depends_on_job_details() {
-        return Pool::new(workload, tasks, capacity, rejected).run(policy, options, progress);
+        return Pool::new(workload, tasks, capacity, rejected, progress).run(policy, options);
     }
     // The fast pool passes only users and demands to the policy.
     let site = Site::pool(capacity);
@@ -183,6 +191,7 @@ impl Running {
 
 struct Pool<'a> {
     workload: &'a Workload,
+    progress: &'a Progress,
     /// By demand.
     rejected: Vec<Option<Rejection>>,
     /// Free amounts, in steps.
@@ -198,8 +207,8 @@ struct Pool<'a> {
     decisions: u64,
 }
 
-/// How many events pass between checks of [`Progress`].
-const EVENTS_BETWEEN_PROGRESS_CHECKS: u64 = 1 << 14;
+/// How many events pass between updates of [`Progress::tasks`].
+const EVENTS_BETWEEN_PROGRESS_UPDATES: u64 = 1 << 14;
 
 impl<'a> Pool<'a> {
     fn new(
@@ -207,9 +216,11 @@ impl<'a> Pool<'a> {
         tasks: &'a UserTasks,
         capacity: &Capacity,
         rejected: Vec<Option<Rejection>>,
+        progress: &'a Progress,
     ) -> Pool<'a> {
         Pool {
             workload,
+            progress,
             upcoming: PendingTasks::new(workload, tasks, &rejected),
             rejected,
             free: capacity.amounts().iter().map(|c| c.0).collect(),
@@ -222,16 +233,12 @@ impl<'a> Pool<'a> {
         }
     }
 
-    fn run(
-        mut self,
-        policy: &mut dyn Policy,
-        options: PoolOptions,
-        progress: &Progress,
-    ) -> Result<Simulated, SimulationError> {
+    fn run(mut self, policy: &mut dyn Policy, options: PoolOptions) -> Result<Simulated, SimulationError> {
         let columns = self.workload.columns();
         let mut end = columns.submit.first().copied().unwrap_or_default();
         let mut events = 0u64;
         loop {
+            self.progress.check()?;
             let submission = columns.submit.get(self.submitted).copied();
             let now = match (self.running.next_time(), submission) {
                 (Some(f), Some(s)) => f.min(s),
@@ -254,15 +261,12 @@ impl<'a> Pool<'a> {
             }
             events += self.submit(now, policy);
             self.schedule(now, policy, options.blocking)?;
-            if events >= EVENTS_BETWEEN_PROGRESS_CHECKS {
+            if events >= EVENTS_BETWEEN_PROGRESS_UPDATES {
                 events = 0;
-                progress.tasks.store(self.done, Ordering::Relaxed);
-                if progress.cancel.load(Ordering::Relaxed) {
-                    return Err(SimulationError::Cancelled);
-                }
+                self.progress.tasks.store(self.done, Ordering::Relaxed);
             }
         }
-        progress.tasks.store(self.done, Ordering::Relaxed);
+        self.progress.tasks.store(self.done, Ordering::Relaxed);
         Ok(Simulated {
             starts: self.starts,
             rejections: columns.demand.iter().map(|demand| self.rejected[demand.index()]).collect(),
@@ -284,7 +288,7 @@ impl<'a> Pool<'a> {
                 self.done += 1;
             } else if self.upcoming.first(columns.user[row]).row == row as u32 {
                 let demand = self.workload.demands().row(columns.demand[row]);
-                policy.set_first_pending(columns.user[row], Some(&Job::new(columns.user[row], demand).at(now)));
+                policy.set_first_pending(columns.user[row], Some(&Job::new(columns.user[row], demand).at(now, row as u64)));
             }
         }
         (self.submitted - before) as u64
@@ -294,12 +298,13 @@ impl<'a> Pool<'a> {
     #[inline]
     fn notify_first_pending(&self, user: UserId, policy: &mut dyn Policy) {
         let first = self.upcoming.first_waiting(user, self.submitted);
-        let job = |task: &Task| Job::new(user, self.workload.demands().row(task.demand)).at(task.submit);
+        let job = |task: &Task| Job::new(user, self.workload.demands().row(task.demand)).at(task.submit, u64::from(task.row));
         policy.set_first_pending(user, first.map(job).as_ref());
     }
 
     fn schedule(&mut self, now: Time, policy: &mut dyn Policy, blocking: bool) -> Result<(), SimulationError> {
         while let Some(user) = policy.next(now) {
+            self.progress.check()?;
             self.decisions += 1;
             let task = *self.upcoming.first(user);
             let demand = self.workload.demands().row(task.demand);
@@ -318,7 +323,7 @@ impl<'a> Pool<'a> {
             self.starts[row] = now.nanos();
             self.done += 1;
             self.upcoming.advance(user, &self.rejected);
-            policy.started(now, &Job::new(user, demand).at(task.submit));
+            policy.started(now, &Job::new(user, demand).at(task.submit, u64::from(task.row)));
             self.notify_first_pending(user, policy);
         }
         for user in std::mem::take(&mut self.set_aside) {

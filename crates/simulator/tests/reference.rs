@@ -57,7 +57,14 @@ impl<'a> Reference<'a> {
         let job = &self.jobs[id];
         let submit = job.submit - self.jobs[0].submit;
         // No job asks for a wall time, so each is taken to ask for what it runs.
-        ModelJob { id, user: job.user, amounts: job.amounts, submit, requested: job.duration }
+        ModelJob {
+            id,
+            user: job.user,
+            amounts: job.amounts,
+            submit,
+            position: id as u64,
+            requested: job.duration,
+        }
     }
 
     fn fits(&self, amounts: [u64; 2]) -> bool {
@@ -94,7 +101,7 @@ impl<'a> Reference<'a> {
                 let candidates = (0..self.jobs.len()).filter(|&i| first(i) && !set_aside.contains(&self.jobs[i].user));
                 let candidates: Vec<ModelJob> = candidates.map(|i| self.model_job(i)).collect();
                 self.too_near |= self.differ_too_little(&candidates);
-                let lowest = candidates.iter().min_by_key(|job| (self.model.key(job), job.submit, job.user));
+                let lowest = candidates.iter().min_by_key(|job| (self.model.key(job), job.place()));
                 let Some(job) = lowest.copied() else { break };
                 if self.fits(job.amounts) {
                     self.starts[job.id] = Some(now);

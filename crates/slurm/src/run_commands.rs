@@ -1,12 +1,11 @@
 //! Runs Slurm's commands and classifies their failures.
 
-use std::collections::BTreeMap;
-use std::io::{self, Read, Write};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
-use std::thread;
+use std::collections::{BTreeMap, HashSet};
+use std::io;
+use std::process::Command;
 use std::time::{Duration, Instant};
 
+use evenhand_child_process::{Limits, RunError, StopFlag};
 use thiserror::Error;
 
 use crate::slurmrestd::RestError;
@@ -65,12 +64,26 @@ pub enum CommandError {
         /// What it had printed on standard error.
         message: String,
     },
+    /// The command was killed because this program ends.
+    #[error("{program} was stopped before it ended")]
+    Stopped {
+        /// The program.
+        program: &'static str,
+    },
+    /// The command printed too much, and was killed.
+    #[error("{program} printed more than {limit} bytes; request less, such as a shorter time")]
+    TooLarge {
+        /// The program.
+        program: &'static str,
+        /// The limit in bytes.
+        limit: usize,
+    },
     /// The command failed.
-    #[error("{program}: {message}{}", kind.remedy())]
+    #[error("{program}: {}{}", beginning(message), kind.remedy())]
     Failed {
         /// The program.
         program: &'static str,
-        /// What it printed on standard error, without its own name.
+        /// The distinct lines that it printed on standard error, without its own name.
         message: String,
         /// The kind of failure.
         kind: FailureKind,
@@ -147,129 +160,115 @@ impl FailureKind {
 pub struct LocalCommands {
     /// The time limit of a command.
     pub timeout: Duration,
+    /// The time at which all commands must have ended, if there is one.
+    pub deadline: Option<Instant>,
+    /// Ends a running command, and refuses to start another.
+    pub stop: StopFlag,
 }
+
+/// The largest output of a command, in bytes: some ten million jobs. The answer of slurmrestd has the same limit.
+const OUTPUT_LIMIT: usize = 2 << 30;
 
 impl Default for LocalCommands {
     /// 2 minutes: `sacct` over months is slow, while commands give up on a dead controller after 10 s.
     fn default() -> LocalCommands {
-        LocalCommands { timeout: Duration::from_secs(120) }
+        LocalCommands { timeout: Duration::from_secs(120), deadline: None, stop: StopFlag::default() }
     }
 }
 
 impl Commands for LocalCommands {
     fn run(&self, call: &Call) -> Result<String, CommandError> {
         let program = call.program;
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::NotFound => CommandError::Absent { program },
-            _ => CommandError::Run { program, source },
-        };
-        let mut child = spawn(call).map_err(failed)?;
-        if let (Some(input), Some(mut pipe)) = (call.input.clone(), child.stdin.take()) {
-            // In a thread, since a command may print before it reads all of its input. A closed pipe shows in the exit
-            // status.
-            thread::spawn(move || pipe.write_all(input.as_bytes()));
+        if self.stop.is_set() {
+            return Err(CommandError::Stopped { program });
         }
-        let (out, err) = (reader(child.stdout.take()), reader(child.stderr.take()));
-        let deadline = Instant::now() + self.timeout;
-        // The exit counts, not the end of the pipes, which a child of the command may keep open.
-        let status = wait(&mut child, deadline).map_err(failed)?;
-        let text = |pipe: &Receiver<Vec<u8>>, timeout| {
-            String::from_utf8_lossy(&pipe.recv_timeout(timeout).unwrap_or_default()).into_owned()
-        };
-        let grace = Duration::from_secs(2);
-        match status {
-            None => {
-                let message = stderr_summary(program, &text(&err, grace));
-                Err(CommandError::TimedOut { program, seconds: self.timeout.as_secs(), message })
-            }
-            Some(status) if status.success() => Ok(text(&out, self.timeout)),
-            Some(_) => {
-                let mut message = stderr_summary(program, &text(&err, grace));
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
+        let time = left.map_or(self.timeout, |left| left.min(self.timeout));
+        let limits = Limits { time, output: OUTPUT_LIMIT, stop: self.stop.clone() };
+        let input = call.input.as_deref().map(str::as_bytes);
+        match evenhand_child_process::run(&mut command(call), input, &limits) {
+            Ok(finished) if finished.status.success() => Ok(into_text(finished.stdout)),
+            Ok(finished) => {
+                let mut message = error_lines(program, &into_text(finished.stderr));
                 if message.is_empty() {
-                    message = stderr_summary(program, &text(&out, grace));
+                    message = error_lines(program, &into_text(finished.stdout));
                 }
                 Err(CommandError::Failed { program, kind: FailureKind::of(&message), message: or_no_reason(message) })
             }
+            Err(RunError::TimedOut { stderr, .. }) => {
+                let message = beginning(&error_lines(program, &into_text(stderr))).to_owned();
+                Err(CommandError::TimedOut { program, seconds: time.as_secs(), message })
+            }
+            Err(RunError::Stopped) => Err(CommandError::Stopped { program }),
+            Err(RunError::TooLarge { limit }) => Err(CommandError::TooLarge { program, limit }),
+            Err(RunError::Start(source)) if source.kind() == io::ErrorKind::NotFound => {
+                Err(CommandError::Absent { program })
+            }
+            Err(RunError::Start(source) | RunError::Wait(source)) => Err(CommandError::Run { program, source }),
         }
     }
+}
+
+/// Returns output as text, without a copy if it is UTF-8.
+fn into_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes).unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into_owned())
 }
 
 fn or_no_reason(message: String) -> String {
     if message.is_empty() { "it failed without a message".into() } else { message }
 }
 
-fn spawn(call: &Call) -> io::Result<Child> {
-    Command::new(call.program)
+fn command(call: &Call) -> Command {
+    let mut command = Command::new(call.program);
+    command
         .args(&call.arguments)
         // English messages, which are classified; complete array indices; times as seconds since 1970 where a command
         // can print them, and in UTC where it cannot (sacct).
         .env("LC_ALL", "C")
         .env("SLURM_BITSTR_LEN", "0")
         .env("SLURM_TIME_FORMAT", if call.program == "sacct" { "standard" } else { "%s" })
-        .env("TZ", "UTC0")
-        // The user's own defaults must not change the output.
-        .env_remove("SQUEUE_FORMAT")
-        .env_remove("SQUEUE_FORMAT2")
-        .env_remove("SQUEUE_SORT")
-        .env_remove("SQUEUE_STATES")
-        .env_remove("SQUEUE_USERS")
-        .env_remove("SQUEUE_PARTITION")
-        .env_remove("SQUEUE_ACCOUNT")
-        .env_remove("SQUEUE_QOS")
-        .env_remove("SACCT_FORMAT")
-        .env_remove("SLURM_CLUSTERS")
-        .env_remove("SHOW_UNITS")
-        .stdin(if call.input.is_some() { Stdio::piped() } else { Stdio::null() })
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-}
-
-/// Reads a pipe to its end in a thread.
-fn reader(pipe: Option<impl Read + Send + 'static>) -> Receiver<Vec<u8>> {
-    let (sender, receiver) = channel();
-    thread::spawn(move || {
-        let mut bytes = Vec::new();
-        if let Some(mut pipe) = pipe {
-            // On an error, what was read before it is used.
-            let _ = pipe.read_to_end(&mut bytes);
-        }
-        let _ = sender.send(bytes);
-    });
-    receiver
-}
-
-/// Returns the exit status, or `None` if the command was killed at the deadline.
-fn wait(child: &mut Child, deadline: Instant) -> io::Result<Option<std::process::ExitStatus>> {
-    let mut pause = Duration::from_millis(1);
-    loop {
-        if let Some(status) = child.try_wait()? {
-            return Ok(Some(status));
-        }
-        if Instant::now() >= deadline {
-            child.kill()?;
-            child.wait()?;
-            return Ok(None);
-        }
-        thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(50));
+        .env("TZ", "UTC0");
+    // The user's own defaults must not change the output.
+    for variable in [
+        "SQUEUE_FORMAT",
+        "SQUEUE_FORMAT2",
+        "SQUEUE_SORT",
+        "SQUEUE_STATES",
+        "SQUEUE_USERS",
+        "SQUEUE_PARTITION",
+        "SQUEUE_ACCOUNT",
+        "SQUEUE_QOS",
+        "SACCT_FORMAT",
+        "SLURM_CLUSTERS",
+        "SHOW_UNITS",
+    ] {
+        command.env_remove(variable);
     }
+    command
 }
 
-/// Summarizes standard error: its distinct lines, without the name of the program.
-fn stderr_summary(program: &str, stderr: &str) -> String {
+/// Returns the distinct lines of standard error, without the name of the program, joined by [`LINE_SEPARATOR`].
+fn error_lines(program: &str, stderr: &str) -> String {
     let prefix = format!("{program}: ");
+    let mut seen = HashSet::new();
     let mut lines: Vec<&str> = Vec::new();
     for line in stderr.lines() {
         let line = line.strip_prefix(&prefix).unwrap_or(line);
         let line = line.strip_prefix("error: ").or_else(|| line.strip_prefix("fatal: ")).unwrap_or(line).trim();
-        if !line.is_empty() && !lines.contains(&line) {
+        if !line.is_empty() && seen.insert(line) {
             lines.push(line);
         }
     }
-    // The first lines state the cause; a command that retries repeats itself.
-    lines.truncate(4);
-    lines.join("; ")
+    lines.join(LINE_SEPARATOR)
+}
+
+/// Separates lines in the message of a failure.
+pub(crate) const LINE_SEPARATOR: &str = "; ";
+
+/// Returns the first lines of a message: they state the cause; a command that retries repeats itself, and an update of
+/// many jobs has a line for each.
+pub(crate) fn beginning(message: &str) -> &str {
+    message.match_indices(LINE_SEPARATOR).nth(3).map_or(message, |(end, _)| &message[..end])
 }
 
 /// Returns recorded output, for tests and for output from elsewhere.
@@ -301,7 +300,7 @@ mod tests {
 
     fn shell(script: &str, input: Option<&str>, timeout: Duration) -> Result<String, CommandError> {
         let call = Call { input: input.map(String::from), ..Call::new("sh", ["-c", script]) };
-        LocalCommands { timeout }.run(&call)
+        LocalCommands { timeout, ..LocalCommands::default() }.run(&call)
     }
 
     const LONG: Duration = Duration::from_secs(60);
@@ -328,10 +327,23 @@ mod tests {
         assert_eq!(text.len(), 300_000);
         let late = shell("echo waiting >&2; exec sleep 30", None, Duration::from_millis(300)).unwrap_err();
         assert!(late.to_string().contains("did not end within 0 s; it printed: waiting"), "{late}");
-        // A command that leaves a child with its pipes has ended all the same.
-        let begun = Instant::now();
-        assert!(shell("sleep 5 & exit 1", None, LONG).is_err());
-        assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn a_stop_and_a_passed_deadline_end_every_command() {
+        let stopped = LocalCommands::default();
+        stopped.stop.set();
+        let call = Call::new("sh", ["-c", "exec sleep 30"]);
+        assert!(matches!(stopped.run(&call), Err(CommandError::Stopped { program: "sh" })));
+        let late = LocalCommands { deadline: Some(Instant::now()), ..LocalCommands::default() };
+        assert!(matches!(late.run(&call), Err(CommandError::TimedOut { program: "sh", .. })));
+    }
+
+    #[test]
+    fn a_message_of_many_lines_is_kept_whole_and_printed_by_its_beginning() {
+        let error = shell("for i in 1 2 3 4 5 6; do echo line $i >&2; done; exit 1", None, LONG).unwrap_err();
+        assert_eq!(error.to_string(), "sh: line 1; line 2; line 3; line 4");
+        assert!(matches!(error, CommandError::Failed { message, .. } if message.ends_with("line 5; line 6")));
     }
 
     #[test]

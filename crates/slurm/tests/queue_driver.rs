@@ -21,11 +21,19 @@ struct Job {
     pinned: Option<u64>,
     held: bool,
     runs: bool,
+    /// It has ended, and can be requeued until the controller forgets it.
+    ended: bool,
+    /// The next look does not show it.
+    hidden: bool,
 }
 
 impl Job {
     fn of(user: &'static str, cpus: u64) -> Job {
-        Job { user, cpus, site_factor: 0, pinned: None, held: false, runs: false }
+        Job { user, cpus, site_factor: 0, pinned: None, held: false, runs: false, ended: false, hidden: false }
+    }
+
+    fn waits(&self) -> bool {
+        !self.runs && !self.ended
     }
 
     fn priority(&self) -> u64 {
@@ -45,6 +53,8 @@ struct Slurm {
     commands_run: Cell<usize>,
     updates: Cell<usize>,
     denied: Cell<bool>,
+    /// Queries hang until they are given up; writes work.
+    is_silent: Cell<bool>,
     accounting: Cell<bool>,
     ended: RefCell<String>,
 }
@@ -63,7 +73,7 @@ impl Slurm {
     /// Returns the waiting jobs by decreasing priority.
     fn order(&self) -> Vec<u64> {
         let jobs = self.jobs.borrow();
-        let mut waiting: Vec<u64> = jobs.iter().filter(|(_, j)| !j.runs && !j.held).map(|(id, _)| *id).collect();
+        let mut waiting: Vec<u64> = jobs.iter().filter(|(_, j)| j.waits() && !j.held).map(|(id, _)| *id).collect();
         waiting.sort_by_key(|id| (std::cmp::Reverse(jobs[id].priority()), *id));
         waiting
     }
@@ -71,11 +81,14 @@ impl Slurm {
     fn answer(&self, call: &Call) -> Result<String, CommandError> {
         let jobs = self.jobs.borrow();
         let failed = |program, message: &str, kind| CommandError::Failed { program, message: message.into(), kind };
+        if self.is_silent.get() && call.input.is_none() {
+            return Err(CommandError::TimedOut { program: call.program, seconds: 3, message: String::new() });
+        }
         let mut text = String::new();
         match (call.program, call.arguments.join(" ").as_str()) {
             ("squeue", _) => {
                 text += "JOBID|USER|ACCOUNT|PARTITION|STATE|REASON|SUBMIT_TIME|ELIGIBLE_TIME|START_TIME|TIME_LIMIT|PRIORITY|NICE|TRES_ALLOC\n";
-                for (id, job) in jobs.iter() {
+                for (id, job) in jobs.iter().filter(|(_, j)| !j.ended && !j.hidden) {
                     let state = if job.runs { "RUNNING" } else { "PENDING" };
                     let reason = if job.held { "JobHeldUser" } else { "Priority" };
                     let start = if job.runs { "900" } else { "N/A" };
@@ -91,7 +104,7 @@ impl Slurm {
             }
             ("sprio", _) => {
                 text += "JOBID|PRIORITY|SITE\n";
-                for (id, job) in jobs.iter().filter(|(_, j)| !j.runs && !j.held) {
+                for (id, job) in jobs.iter().filter(|(_, j)| j.waits() && !j.held && !j.hidden) {
                     writeln!(text, "{id}|{}|{}", job.priority(), job.site_factor).unwrap();
                 }
             }
@@ -110,22 +123,34 @@ impl Slurm {
             ("scontrol", words) if words.contains("show partition") => {
                 text += "PartitionName=main MaxTime=UNLIMITED\n";
             }
+            ("scontrol", words) if words.starts_with("show job ") => {
+                let id: u64 = words["show job ".len()..].parse().unwrap();
+                if !jobs.contains_key(&id) {
+                    return Err(failed(
+                        "scontrol",
+                        "slurm_load_jobs error: Invalid job id specified",
+                        FailureKind::Other,
+                    ));
+                }
+            }
             ("scontrol", "") => {
                 drop(jobs);
                 if self.denied.get() {
                     return Err(failed("scontrol", "Access/permission denied", FailureKind::Denied));
                 }
-                let mut message = String::new();
+                let mut message: Vec<String> = Vec::new();
                 for line in call.input.as_deref().unwrap_or("").lines() {
                     let (id, value) = line.strip_prefix("update JobId=").unwrap().split_once(" SiteFactor=").unwrap();
                     self.updates.set(self.updates.get() + 1);
-                    match self.jobs.borrow_mut().get_mut(&id.parse().unwrap()).filter(|j| !j.runs) {
+                    // As Slurm 22.05 does: waiting, held and running jobs take a site factor.
+                    match self.jobs.borrow_mut().get_mut(&id.parse().unwrap()) {
+                        Some(job) if job.ended => message.push(format!("Job has already finished for job {id}")),
                         Some(job) => job.site_factor = value.parse().unwrap(),
-                        None => message = "Job has already finished".into(),
+                        None => message.push(format!("Invalid job id specified for job {id}")),
                     }
                 }
                 if !message.is_empty() {
-                    return Err(failed("scontrol", &message, FailureKind::Other));
+                    return Err(failed("scontrol", &message.join("; "), FailureKind::Other));
                 }
             }
             other => panic!("unexpected command {other:?}"),
@@ -196,9 +221,10 @@ fn the_queue_gets_the_order_of_the_policy_and_only_changes_are_written() {
     let tick = driver.tick(NOW + Span::from_secs(2)).unwrap();
     assert_eq!(slurm.order(), [4, 5, 6, 2, 3]);
     assert_eq!(tick.changes.len(), 1);
+    // Job 1 was put back when it started, so that a requeue does not bring its site factor back.
+    assert_eq!((tick.put_back, slurm.factors()[0]), (1, 0));
     assert_eq!(driver.release().unwrap().jobs, 5);
-    // A running job keeps its site factor, which no longer has an effect.
-    assert_eq!(slurm.factors()[1..], [0; 5]);
+    assert_eq!(slurm.factors(), [0; 6]);
     assert!(store.written().unwrap().is_empty());
 }
 
@@ -301,8 +327,196 @@ fn a_second_process_and_missing_permissions_are_errors() {
     assert!(error.to_string().contains("AdminLevel Operator") && !error.is_transient(), "{error}");
 }
 
+#[test]
+fn a_requeued_job_is_ours_whatever_happened_in_between() {
+    let slurm = Slurm::with(["ann", "bob", "cid"].map(|u| Job::of(u, 2)));
+    let (folder, store) = store();
+    let mut driver = Driver::new(&slurm, &store, options("drf", true)).unwrap();
+    driver.tick(NOW).unwrap();
+    let given = slurm.factors();
+    assert!(given.iter().all(|factor| *factor > 0), "{given:?}");
+    // Job 1 starts and ends between two looks, job 2 is missing in a look, and then the process crashes.
+    slurm.jobs.borrow_mut().get_mut(&1).unwrap().ended = true;
+    slurm.jobs.borrow_mut().get_mut(&2).unwrap().hidden = true;
+    let tick = driver.tick(NOW + Span::from_secs(10)).unwrap();
+    assert_eq!((tick.put_back, tick.rejection), (1, None), "the missing job");
+    assert_eq!(slurm.factors()[..2], [given[0], 0]);
+    drop(driver);
+    drop(store);
+    // Its owner requeues job 1: it is not another program's, and gets a place.
+    slurm.jobs.borrow_mut().get_mut(&1).unwrap().ended = false;
+    slurm.jobs.borrow_mut().get_mut(&2).unwrap().hidden = false;
+    let store = SavedState::open(&folder.path().join("state")).unwrap();
+    let mut driver = Driver::new(&slurm, &store, options("drf", true)).unwrap();
+    let tick = driver.tick(NOW + Span::from_secs(20)).unwrap();
+    assert_eq!((tick.set_by_others, slurm.order()), (0, vec![1, 2, 3]));
+    // At the end one has ended, and one is unknown to Slurm.
+    slurm.jobs.borrow_mut().get_mut(&1).unwrap().ended = true;
+    slurm.jobs.borrow_mut().remove(&2);
+    let outcome = driver.release().unwrap();
+    assert_eq!((outcome.jobs, outcome.ended, outcome.rejection), (1, 1, None));
+    assert_eq!(store.written().unwrap().into_keys().collect::<Vec<_>>(), [1]);
+    slurm.jobs.borrow_mut().get_mut(&1).unwrap().ended = false;
+    assert_eq!(driver.release().unwrap().jobs, 1);
+    assert_eq!((slurm.factors(), store.written().unwrap().len()), (vec![0, 0], 0));
+}
+
+#[test]
+fn everything_is_restored_at_the_end_also_if_queries_hang() {
+    let jobs = ["ann", "bob", "cid"].map(|u| Job::of(u, 2));
+    let slurm = Slurm::with(jobs);
+    let (_folder, store) = store();
+    let mut driver = Driver::new(&slurm, &store, options("drf", true)).unwrap();
+    driver.tick(NOW).unwrap();
+    // Before the last look an administrator sets another site factor of a running job, which its priority shows.
+    slurm.jobs.borrow_mut().get_mut(&1).unwrap().runs = true;
+    slurm.jobs.borrow_mut().get_mut(&1).unwrap().site_factor = -7;
+    slurm.jobs.borrow_mut().get_mut(&2).unwrap().runs = true;
+    driver.tick(NOW + Span::from_secs(10)).unwrap();
+    assert_eq!(slurm.factors()[..2], [-7, 0]);
+    slurm.is_silent.set(true);
+    assert!(driver.tick(NOW + Span::from_secs(20)).unwrap_err().is_transient());
+    assert_eq!(driver.release().unwrap().jobs, 1);
+    assert_eq!(slurm.factors(), [-7, 0, 0]);
+    // Job 1 is remembered, because its site factor was not shown, until Slurm has forgotten it.
+    slurm.is_silent.set(false);
+    assert_eq!(store.written().unwrap().into_keys().collect::<Vec<_>>(), [1]);
+    slurm.jobs.borrow_mut().remove(&1);
+    driver.tick(NOW + Span::from_secs(100)).unwrap();
+    driver.release().unwrap();
+    assert!(store.written().unwrap().is_empty());
+}
+
+/// What happens to jobs between two steps.
+#[derive(Clone, Copy, Debug)]
+enum Event {
+    Tick,
+    Start(u64),
+    End(u64),
+    /// By its owner, a preemption, or a failure of its node.
+    Requeue(u64),
+    FailAllNodes,
+    /// The controller forgets an ended job.
+    Forget(u64),
+    /// A valid but shortened look.
+    Hide(u64),
+    Hold(u64),
+    Unhold(u64),
+    /// An administrator sets a site factor.
+    Set(u64),
+    /// The process is killed at a command from now, before or after it takes effect, and started again.
+    KillAt(usize, bool),
+    /// The process is stopped in an orderly way and started again.
+    Restart,
+}
+
+fn events() -> impl Strategy<Value = Vec<Event>> {
+    let id = || 1u64..7;
+    let event = prop_oneof![
+        6 => Just(Event::Tick),
+        3 => id().prop_map(Event::Start),
+        2 => id().prop_map(Event::End),
+        3 => id().prop_map(Event::Requeue),
+        1 => Just(Event::FailAllNodes),
+        1 => id().prop_map(Event::Forget),
+        2 => id().prop_map(Event::Hide),
+        1 => id().prop_map(Event::Hold),
+        1 => id().prop_map(Event::Unhold),
+        1 => id().prop_map(Event::Set),
+        2 => (0usize..9, any::<bool>()).prop_map(|(at, after)| Event::KillAt(at, after)),
+        1 => Just(Event::Restart),
+    ];
+    prop::collection::vec(event, 1..40)
+}
+
+impl Slurm {
+    /// Changes the controller; `expected` are the site factors that jobs have to have in the end.
+    fn change(&self, event: Event, expected: &mut BTreeMap<u64, i64>) {
+        let mut jobs = self.jobs.borrow_mut();
+        jobs.values_mut().for_each(|job| job.hidden = false);
+        match event {
+            Event::FailAllNodes => jobs.values_mut().for_each(|job| job.runs = false),
+            Event::Forget(id) if jobs.get(&id).is_some_and(|job| job.ended) => {
+                jobs.remove(&id);
+                expected.remove(&id);
+            }
+            Event::Start(id)
+            | Event::End(id)
+            | Event::Requeue(id)
+            | Event::Hide(id)
+            | Event::Hold(id)
+            | Event::Unhold(id)
+            | Event::Set(id) => {
+                let Some(job) = jobs.get_mut(&id) else { return };
+                match event {
+                    Event::Start(_) if job.waits() && !job.held => job.runs = true,
+                    Event::End(_) if job.runs => (job.runs, job.ended) = (false, true),
+                    Event::Requeue(_) => (job.runs, job.ended) = (false, false),
+                    // What is set while nothing shows it cannot be told from what was there.
+                    Event::Hide(_) => job.hidden = expected[&id] == 0,
+                    Event::Hold(_) if job.waits() && expected[&id] == 0 => job.held = true,
+                    Event::Unhold(_) => job.held = false,
+                    Event::Set(_) if !job.held && !job.ended => {
+                        job.site_factor = 77;
+                        expected.insert(id, 77);
+                    }
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(48))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    /// Whatever happens to jobs, and at whichever commands the process is killed: in the end every job that Slurm knows has
+    /// the site factor that it had before, or that an administrator gave it.
+    #[test]
+    fn every_site_factor_is_what_it_was_after_requeues_failures_and_crashes(
+        events in events(), depth in 1usize..7,
+    ) {
+        let users = ["ann", "ann", "bob", "cid", "cid", "bob"];
+        let slurm = Slurm::with(users.map(|u| Job::of(u, 3)));
+        slurm.jobs.borrow_mut().insert(7, Job { site_factor: 42, ..Job::of("eve", 1) });
+        let mut expected: BTreeMap<u64, i64> = slurm.jobs.borrow().iter().map(|(id, j)| (*id, j.site_factor)).collect();
+        let folder = tempfile::tempdir().unwrap();
+        let mut options = options("drf", true);
+        options.plan.depth = depth;
+        let mut now = NOW;
+        let mut events = events.into_iter().peekable();
+        while events.peek().is_some() {
+            let store = SavedState::open(&folder.path().join("state")).unwrap();
+            let mut driver = Driver::new(&slurm, &store, options.clone()).unwrap();
+            for event in events.by_ref() {
+                now = now + Span::from_secs(10);
+                match event {
+                    Event::Tick => _ = driver.tick(now),
+                    Event::KillAt(at, after) => {
+                        slurm.dies_at.set(Some((slurm.commands_run.get() + at, after)));
+                        let _ = driver.tick(now);
+                        break;
+                    }
+                    Event::Restart => {
+                        let _ = driver.release();
+                        break;
+                    }
+                    event => slurm.change(event, &mut expected),
+                }
+            }
+            slurm.dies_at.set(None);
+        }
+        // The end: ended jobs cannot be changed until they are requeued, so they are.
+        slurm.change(Event::Tick, &mut expected);
+        slurm.jobs.borrow_mut().values_mut().for_each(|job| job.ended = false);
+        let store = SavedState::open(&folder.path().join("state")).unwrap();
+        let outcome = Driver::new(&slurm, &store, options).unwrap().release().unwrap();
+        prop_assert_eq!(outcome.rejection, None);
+        let found: BTreeMap<u64, i64> = slurm.jobs.borrow().iter().map(|(id, j)| (*id, j.site_factor)).collect();
+        prop_assert_eq!(found, expected);
+        prop_assert!(store.written().unwrap().is_empty());
+    }
 
     /// The process is killed at any command, before or after it takes effect; a new process restores everything.
     #[test]
@@ -330,7 +544,7 @@ proptest! {
         let mut driver = Driver::new(&slurm, &store, options).unwrap();
         driver.release().unwrap();
         for (id, job) in slurm.jobs.borrow().iter() {
-            prop_assert!(job.runs || job.site_factor == if *id == 7 { 42 } else { 0 }, "{id} {job:?}");
+            prop_assert!(job.site_factor == if *id == 7 { 42 } else { 0 }, "{id} {job:?}");
         }
     }
 }

@@ -24,6 +24,12 @@ impl Digest {
         self
     }
 
+    /// Feeds bytes, without their number.
+    pub fn bytes(&mut self, bytes: &[u8]) -> &mut Digest {
+        self.0.write(bytes);
+        self
+    }
+
     /// Feeds a number.
     pub fn number(&mut self, n: u64) -> &mut Digest {
         self.0.write(&n.to_le_bytes());

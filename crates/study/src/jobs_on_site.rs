@@ -15,7 +15,11 @@ use crate::record::PerResource;
 use crate::replay::ReplayOn;
 
 /// The version of the simulation; changes when the same inputs give other or more results.
-const SIMULATION: &str = "jobs 2";
+const SIMULATION: &str = "jobs 3";
+
+/// The schedulers by name: strict order, or a kind of backfilling.
+pub const SCHEDULERS: [(&str, Backfill); 3] =
+    [("strict", Backfill::None), ("easy", Backfill::Easy), ("conservative", Backfill::Conservative)];
 
 /// The rules for the placement of jobs on machines, and for backfilling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -30,6 +34,11 @@ impl JobRules {
     /// Returns the name of the kind of backfilling.
     pub fn backfill_name(self) -> &'static str {
         BACKFILLS.iter().find(|(_, b)| *b == self.backfill).map_or("", |(name, _)| name)
+    }
+
+    /// Returns the name of the scheduler.
+    pub fn scheduler_name(self) -> &'static str {
+        SCHEDULERS.iter().find(|(_, b)| *b == self.backfill).map_or("", |(name, _)| name)
     }
 
     /// Returns the name of the placement rule.

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use evenhand_model::{Capacity, CapacityError, Cluster, MeanUse, Quantity, Rational, Time, Workload, mean_use};
+use evenhand_model::{
+    Capacity, CapacityError, Cluster, MeanUse, Quantity, Rational, Time, Workload, mean_use, peak_use,
+};
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_policies::{Decay, PolicyError, Registration};
 use evenhand_simulator::{PoolOptions, SiteError};
@@ -10,18 +12,21 @@ use thiserror::Error;
 
 use crate::digest::{Digest, workload_digest};
 use crate::jobs_on_site::{JobRules, OnSite};
+use crate::logged::{self, LOGGED, has_starts};
 use crate::point::workload_record;
 use crate::policy_inputs::PolicyInputs;
 use crate::record::{PerResource, WorkloadRecord};
 
 /// Changes when the same inputs give other results, or more of them, so that older runs are not taken for new ones.
-const SIMULATION: &str = "pool 2";
+const SIMULATION: &str = "pool 3";
 
 /// The request for a study: policies, capacities and rules.
 #[derive(Clone, Debug)]
 pub struct StudyRequest {
-    /// Policies by name; the others are compared with the first.
+    /// Policies by name, and [`LOGGED`] for what happened.
     pub policies: Vec<String>,
+    /// The one of `policies` with which the others are compared; `None`: the first.
+    pub against: Option<String>,
     /// Capacities, in the order in which they are reported.
     pub capacities: Vec<RequestedCapacity>,
     /// Decays, each with the text that named it (`0.999999`, `8d`), for policies that need one.
@@ -54,16 +59,29 @@ pub struct RunPlan {
     pub id: String,
     /// The policy as the user named it.
     pub policy: String,
-    pub(crate) registration: Registration,
+    pub(crate) starts: Starts,
     pub(crate) decay: Option<Decay>,
     pub(crate) capacity: Capacity,
     pub(crate) capacity_name: String,
     pub(crate) capacity_factor: Option<f64>,
+    /// The name of the scheduler, of a simulated run.
+    pub(crate) scheduler: Option<&'static str>,
+    /// Whether use never exceeds the capacity, as in every simulated run.
+    pub(crate) fits: bool,
     /// The site of a job simulation: machines, or a pool with backfilling.
     pub(crate) on_site: Option<Arc<OnSite>>,
     /// Processor equivalents of jobs, if a resource is processors.
     pub(crate) equivalents: Option<Equivalents>,
     pub(crate) digest: String,
+}
+
+/// Where the starts of a run come from.
+#[derive(Clone, Debug)]
+pub(crate) enum Starts {
+    /// The log.
+    Logged,
+    /// A simulation under a policy.
+    Under(Registration),
 }
 
 /// A study ready to run.
@@ -72,7 +90,9 @@ pub struct Plan {
     pub(crate) workload: Workload,
     pub(crate) inputs: PolicyInputs,
     pub(crate) options: PoolOptions,
-    policy_notes: Vec<String>,
+    notes: Vec<String>,
+    /// The policy with which the others are compared.
+    pub(crate) against: String,
     pub(crate) mean_use: MeanUse,
     pub(crate) digest: String,
     /// The runs: for each capacity each policy, each in the order asked.
@@ -85,6 +105,17 @@ pub enum PlanError {
     /// There is no such policy, or it cannot be built.
     #[error(transparent)]
     Policy(#[from] PolicyError),
+    /// The workload has no original starts.
+    #[error("{LOGGED}: the workload has no original starts, so what happened is not known; leave {LOGGED} out")]
+    NoStarts,
+    /// What the others are compared with is not among the policies.
+    #[error("--against: found {found:?}, expected one of the policies: {expected}")]
+    Against {
+        /// The name.
+        found: String,
+        /// The policies.
+        expected: String,
+    },
     /// A policy or capacity is named twice.
     #[error("{what} {name} is named twice")]
     Twice {
@@ -125,7 +156,15 @@ impl Plan {
         let options = PoolOptions { blocking: request.blocking, until };
         let inputs = &request.inputs;
         let mut runs: Vec<RunPlan> = Vec::new();
-        let mut policy_notes = Vec::new();
+        let mut notes = Vec::new();
+        let against = request.against()?;
+        let peak = request.policies.iter().any(|policy| policy == LOGGED).then(|| peak_use(&workload));
+        if peak.is_some() {
+            if !has_starts(&workload) {
+                return Err(PlanError::NoStarts);
+            }
+            notes.extend(logged::notes(&workload));
+        }
         for asked in &request.capacities {
             let run_site = asked.run_site(&workload, &mean_use, request.jobs);
             let RunSite { name, factor, capacity, on_site, equivalents } =
@@ -135,13 +174,21 @@ impl Plan {
                 })?;
             if runs.is_empty() {
                 let context = inputs.context(&workload, &capacity, equivalents.as_ref(), None);
-                policy_notes = inputs.registry.check(&context)?;
+                notes.extend(inputs.registry.check(&context)?);
             }
             for policy in &request.policies {
-                let registration = *inputs.registry.get(policy)?;
-                let decays: Vec<Option<&(String, Decay)>> = match registration.needs_decay {
-                    true => request.decays.iter().map(Some).collect(),
-                    false => vec![None],
+                let starts = match policy.as_str() {
+                    LOGGED => Starts::Logged,
+                    name => Starts::Under(*inputs.registry.get(name)?),
+                };
+                let decays: Vec<Option<&(String, Decay)>> = match starts {
+                    Starts::Under(Registration { needs_decay: true, .. }) => request.decays.iter().map(Some).collect(),
+                    _ => vec![None],
+                };
+                let units = (0..capacity.width()).map(|r| capacity.exact_units(r).clone());
+                let (fits, simulated) = match (&starts, &peak) {
+                    (Starts::Logged, Some(peak)) => (logged::fits(peak, units), false),
+                    _ => (true, true),
                 };
                 for decay in decays {
                     let several = request.decays.len() > 1;
@@ -149,12 +196,15 @@ impl Plan {
                     let mut run = RunPlan {
                         id: file_name(&format!("{policy}-{name}{suffix}")),
                         policy: policy.clone(),
-                        registration,
+                        starts: starts.clone(),
+                        scheduler: simulated.then(|| request.jobs.scheduler_name()),
+                        fits,
                         decay: decay.map(|(_, d)| *d),
                         capacity: capacity.clone(),
                         capacity_name: name.clone(),
                         capacity_factor: factor,
-                        on_site: on_site.clone(),
+                        // The log's jobs are not placed on machines here.
+                        on_site: on_site.clone().filter(|_| simulated),
                         equivalents: equivalents.clone(),
                         digest: String::new(),
                     };
@@ -170,7 +220,7 @@ impl Plan {
                 }
             }
         }
-        Ok(Plan { workload, inputs: inputs.clone(), options, policy_notes, mean_use, digest, runs })
+        Ok(Plan { workload, inputs: inputs.clone(), options, notes, against, mean_use, digest, runs })
     }
 
     /// Returns what had to be assumed about the workload, and what settings do not apply, in sentences.
@@ -178,7 +228,7 @@ impl Plan {
         let mut notes: Vec<String> =
             self.runs.iter().filter_map(|run| run.on_site.as_ref().and_then(|s| s.note())).collect();
         notes.dedup();
-        self.policy_notes.iter().cloned().chain(notes).collect()
+        self.notes.iter().cloned().chain(notes).collect()
     }
 
     /// Returns the number of tasks of a run.
@@ -189,6 +239,18 @@ impl Plan {
     /// Returns the record of the workload; `source` describes where it came from.
     pub(crate) fn workload_record(&self, source: &str) -> WorkloadRecord {
         workload_record(&self.workload, &self.mean_use, &self.digest, source)
+    }
+}
+
+impl StudyRequest {
+    /// Returns the policy with which the others are compared.
+    fn against(&self) -> Result<String, PlanError> {
+        let first = self.policies.first().cloned().unwrap_or_default();
+        let found = self.against.clone().unwrap_or(first);
+        match self.policies.contains(&found) {
+            true => Ok(found),
+            false => Err(PlanError::Against { found, expected: self.policies.join(", ") }),
+        }
     }
 }
 
@@ -247,7 +309,11 @@ fn run_digest(
 ) -> Result<String, PolicyError> {
     let weights = &request.inputs.weights;
     let mut d = Digest::new();
-    d.text(SIMULATION).text(workload).text(run.registration.name);
+    let registration = match &run.starts {
+        Starts::Logged => None,
+        Starts::Under(registration) => Some(registration),
+    };
+    d.text(SIMULATION).text(workload).text(registration.map_or(LOGGED, |r| r.name));
     for r in 0..run.capacity.width() {
         d.text(&run.capacity.exact_units(r).to_string());
     }
@@ -260,14 +326,14 @@ fn run_digest(
     }
     d.number(u64::from(options.blocking)).number(options.until.map_or(u64::MAX, Time::nanos));
     // Where priorities do not move no structure is chosen.
-    if run.registration.needs_decay {
+    if registration.is_some_and(|r| r.needs_decay) {
         d.text(request.inputs.order.name());
     }
     // Only where they are given, so that studies without them are found again.
     if let Some(tree) = &request.inputs.accounts {
         d.text("accounts").text(&format!("{tree:?}"));
     }
-    let settings = request.inputs.settings.fingerprint(run.registration.name)?;
+    let settings = registration.map(|r| request.inputs.settings.fingerprint(r.name)).transpose()?.unwrap_or_default();
     if !settings.is_empty() {
         d.text("settings").text(&settings);
     }
@@ -292,6 +358,7 @@ mod tests {
         let decay = |d: &str| (d.to_string(), Decay::from_delta(&Quantity::parse(d).unwrap()).unwrap());
         StudyRequest {
             policies: policies.iter().map(|p| p.to_string()).collect(),
+            against: None,
             capacities: capacities.iter().map(multiple).collect(),
             decays: vec![decay("0.9"), decay("0.99")],
             inputs: PolicyInputs::new(Weights::equal(1)),
@@ -318,6 +385,7 @@ mod tests {
         assert!(error(&["fair"], &["1"]).starts_with("unknown policy \"fair\", expected one of: fifo, drf,"));
         assert_eq!(error(&["drf", "drf"], &["1"]), "policy drf is named twice");
         assert_eq!(error(&["drf"], &["1", "1"]), "capacity 1 is named twice");
+        assert!(error(&["logged"], &["1"]).starts_with("logged: the workload has no original starts"));
         assert!(error(&["drf"], &["0"]).starts_with("capacity 0: the capacity of cpu is 0"));
     }
 

@@ -127,6 +127,7 @@ impl Prepared {
             capacity_name: name,
             delta: point.decay.map(|d| d.delta()),
             tau_s: point.decay.map(|d| d.tau_s()),
+            scheduler: Some(JobRules::default().scheduler_name().to_string()),
             elapsed_s,
             jobs: on_site.map(|on| on.record(&self.workload, &self.tasks, &simulated)),
             ..measured(&self.workload, &self.tasks, &capacity, &simulated, processors.as_ref())
@@ -158,6 +159,7 @@ pub(crate) fn measured(
     RunRecord {
         capacity: per_resource(workload, |r| capacity.units(r)),
         mean_wait_s: metrics.mean_wait_s,
+        mean_bounded_slowdown: metrics.mean_bounded_slowdown,
         users_mean_wait_s: metrics.users_mean_wait_s,
         jain_wait: metrics.jain_wait,
         max_min_wait_ratio: metrics.max_min_wait_ratio,
@@ -219,6 +221,7 @@ mod tests {
             let decay = Decay::from_delta(&Quantity::parse("0.99").unwrap()).unwrap();
             let request = StudyRequest {
                 policies: vec![policy.into()],
+                against: None,
                 capacities: vec![capacity.clone()],
                 decays: vec![("0.99".into(), decay)],
                 inputs: inputs.clone(),
@@ -236,6 +239,7 @@ mod tests {
             (run.id, run.elapsed_s) = (study.runs[0].id.clone(), study.runs[0].elapsed_s);
             // Only studies measure it.
             run.waste = study.runs[0].waste.clone();
+            run.trust = study.runs[0].trust.clone();
             assert_eq!(run, study.runs[0]);
             assert_eq!(prepared.record("s"), study.workload);
         }

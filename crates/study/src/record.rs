@@ -9,6 +9,7 @@ pub use evenhand_simulator::{NormalizedWait, NuwtSpread, Series, Totals, UserRec
 
 pub use crate::account_record::{AccountRecord, AccountResults, AccountUserRecord};
 pub use crate::jobs_on_site::{GroupRecord, JobsRecord, RejectedJobsRecord};
+pub use crate::trust::{ClaimRecord, ClassRecord, StartsWithin, TrustRecord};
 pub use crate::waste_record::{StrandedRecord, WasteRecord};
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +25,12 @@ pub struct StudyRecord {
     pub method: MethodRecord,
     /// The finished runs: for each capacity in the given order, each policy in the given order.
     pub runs: Vec<RunRecord>,
-    /// The comparison of each run with the first policy at the same capacity.
+    /// The comparison of each run with one policy, by default the first, at the same capacity.
     pub comparisons: Vec<ComparisonRecord>,
+    /// How near the simulation comes to what happened, where the log has starts: of the policy that the others are
+    /// compared with, or else of the first simulated one, on the first capacity in absolute units.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust: Option<TrustRecord>,
     /// The ids of runs that are missing because the study was interrupted.
     pub missing: Vec<String>,
 }
@@ -77,10 +82,16 @@ pub struct RunRecord {
     pub delta: Option<f64>,
     /// The time constant -1 s / ln(delta), of policies that have one.
     pub tau_s: Option<f64>,
+    /// How jobs are started: `strict`, `easy` or `conservative`; absent for what happened (`logged`).
+    #[serde(default)]
+    pub scheduler: Option<String>,
     /// One entry per user, in the workload's order of users.
     pub users: Vec<UserRecord>,
     /// Mean wait over all started tasks; `None` if none started.
     pub mean_wait_s: Option<f64>,
+    /// Mean of max(1, (wait + run) / max(run, 10 s)) over all started tasks; `None` if none started.
+    #[serde(default)]
+    pub mean_bounded_slowdown: Option<f64>,
     /// Mean over users of their mean waits (users with a started task).
     pub users_mean_wait_s: Option<f64>,
     /// Jain's index over users' mean waits: 1 is equal, 1/n is one user waiting for all.
@@ -112,6 +123,10 @@ pub struct RunRecord {
     /// are no accounts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<AccountRecord>,
+    /// How near the run comes to what happened; absent for what happened itself, for multiples of R, and where the log
+    /// has no starts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trust: Option<TrustRecord>,
     /// Further measurements on machines or with backfilling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<JobsRecord>,
@@ -129,7 +144,7 @@ impl StudyRecord {
     }
 }
 
-/// One run against the run of the first policy named, at the same capacity.
+/// One run against the run of the policy that all are compared with, at the same capacity.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct ComparisonRecord {
     /// The run.

@@ -1,21 +1,23 @@
 //! Runs the grid of a study.
 
 use std::path::Path;
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
-use evenhand_simulator::{Progress, SimulationError, UserTasks};
+use evenhand_simulator::{Progress, Simulated, SimulationError, UserTasks};
 use rayon::prelude::*;
 
 use crate::account_record::by_account;
 use crate::compare_runs::compare;
 use crate::jobs_on_site::replay_on;
-use crate::plan::{Plan, RunPlan};
+use crate::logged::{as_logged, has_starts};
+use crate::plan::{Plan, RunPlan, Starts};
 use crate::point::{measured, processors};
-use crate::record::{MethodRecord, RunRecord, StudyRecord};
+use crate::record::{MethodRecord, RunRecord, StudyRecord, TrustRecord};
 use crate::replay::replay;
-use crate::study_folder::{Folder, StudyError, TaskFormat};
+use crate::study_folder::{Folder, Stored, StudyError, TaskFormat};
+use crate::trust::trust;
 use crate::waste_record::waste_record;
 
 /// State of a run of a study.
@@ -40,6 +42,7 @@ pub struct LiveRun {
     /// The simulator's progress.
     pub progress: Progress,
     state: AtomicU8,
+    damage: OnceLock<String>,
 }
 
 impl LiveRun {
@@ -51,6 +54,11 @@ impl LiveRun {
             2 => RunState::Done,
             _ => RunState::Reused,
         }
+    }
+
+    /// Returns why the result in the folder was not reused, if it was there but not as it was written.
+    pub fn damage(&self) -> Option<&str> {
+        self.damage.get().map(String::as_str)
     }
 
     fn set(&self, state: RunState) {
@@ -72,6 +80,7 @@ impl Live {
             id: r.id.clone(),
             progress: Progress::default(),
             state: AtomicU8::new(RunState::Waiting as u8),
+            damage: OnceLock::new(),
         };
         Live { runs: plan.runs.iter().map(run).collect() }
     }
@@ -132,26 +141,35 @@ impl Plan {
         folder: &Folder<'_>,
         live: &LiveRun,
     ) -> Result<Option<RunRecord>, StudyError> {
-        if let Some(record) = folder.stored_run(run) {
-            live.progress.tasks.store(self.tasks(), Ordering::Relaxed);
-            live.set(RunState::Reused);
-            return Ok(Some(record));
+        match folder.stored_run(run) {
+            Stored::Nothing => {}
+            Stored::Damaged(why) => drop(live.damage.set(why)),
+            Stored::Result(record) => {
+                live.progress.tasks.store(self.tasks(), Ordering::Relaxed);
+                live.set(RunState::Reused);
+                return Ok(Some(*record));
+            }
         }
         if live.progress.cancel.load(Ordering::Relaxed) {
             return Ok(None);
         }
         live.set(RunState::Running);
         let begun = Instant::now();
-        let context = self.inputs.context(&self.workload, &run.capacity, run.equivalents.as_ref(), run.decay);
-        let mut policy = run.registration.build(&context)?;
         let on_site = run.on_site.as_deref();
-        let on = replay_on(on_site, &run.capacity, self.options);
-        let simulated = replay(&self.workload, tasks, on, policy.as_mut(), &live.progress);
-        let simulated = match simulated {
-            Ok(simulated) => simulated,
-            Err(SimulationError::Cancelled) => return Ok(None),
-            Err(source) => return Err(StudyError::Simulation { run: run.id.clone(), source }),
+        let simulated = match &run.starts {
+            Starts::Logged => as_logged(&self.workload),
+            Starts::Under(registration) => {
+                let context = self.inputs.context(&self.workload, &run.capacity, run.equivalents.as_ref(), run.decay);
+                let mut policy = registration.build(&context)?;
+                let on = replay_on(on_site, &run.capacity, self.options);
+                match replay(&self.workload, tasks, on, policy.as_mut(), &live.progress) {
+                    Ok(simulated) => simulated,
+                    Err(SimulationError::Cancelled) => return Ok(None),
+                    Err(source) => return Err(StudyError::Simulation { run: run.id.clone(), source }),
+                }
+            }
         };
+        live.progress.tasks.store(self.tasks(), Ordering::Relaxed);
         let elapsed_s = begun.elapsed().as_secs_f64();
         let processors = processors(&self.workload, &run.capacity, on_site);
         let processors = processors.as_ref();
@@ -163,10 +181,13 @@ impl Plan {
             capacity_name: run.capacity_name.clone(),
             delta: run.decay.map(|d| d.delta()),
             tau_s: run.decay.map(|d| d.tau_s()),
+            scheduler: run.scheduler.map(str::to_string),
             elapsed_s,
             jobs: run.on_site.as_ref().map(|on| on.record(&self.workload, tasks, &simulated)),
-            waste: Some(waste_record(&self.workload, &run.capacity, on_site, &simulated)),
+            // A log may hold more than the capacity; idle amounts are then not defined.
+            waste: run.fits.then(|| waste_record(&self.workload, &run.capacity, on_site, &simulated)),
             accounts,
+            trust: self.trust(run, &simulated),
             ..measured(&self.workload, tasks, &run.capacity, &simulated, processors)
         };
         folder.store_run(self, run, &simulated, &record)?;
@@ -174,21 +195,33 @@ impl Plan {
         Ok(Some(record))
     }
 
+    /// Compares a simulated run with the log. On a multiple of R the machine is another than the log's.
+    fn trust(&self, run: &RunPlan, simulated: &Simulated) -> Option<TrustRecord> {
+        let is_simulated = matches!(run.starts, Starts::Under(_));
+        if !is_simulated || run.capacity_factor.is_some() || !has_starts(&self.workload) {
+            return None;
+        }
+        let trust = trust(&self.workload, &run.capacity, &as_logged(&self.workload), simulated)?;
+        Some(TrustRecord { policy: run.policy.clone(), run: run.id.clone(), ..trust })
+    }
+
     fn record(&self, source: &str, method: MethodRecord, records: Vec<Option<RunRecord>>) -> StudyRecord {
         let missing =
             self.runs.iter().zip(&records).filter(|(_, r)| r.is_none()).map(|(run, _)| run.id.clone()).collect();
-        let first_policy = self.runs.first().map(|r| r.policy.clone());
         let runs: Vec<RunRecord> = records.into_iter().flatten().collect();
         let comparisons = runs
             .iter()
             .filter_map(|run| {
                 let base = runs
                     .iter()
-                    .find(|b| b.capacity_name == run.capacity_name && Some(&b.policy) == first_policy.as_ref())?;
+                    .find(|b| b.capacity_name == run.capacity_name && b.policy == self.against)?;
                 (base.id != run.id).then(|| compare(run, base))
             })
             .collect();
-        StudyRecord { workload: self.workload_record(source), method, runs, comparisons, missing }
+        let with_trust = || runs.iter().filter(|run| run.trust.is_some());
+        let trusted = with_trust().find(|run| run.policy == self.against).or_else(|| with_trust().next());
+        let trust = trusted.and_then(|run| run.trust.clone());
+        StudyRecord { workload: self.workload_record(source), method, runs, comparisons, trust, missing }
     }
 }
 
@@ -217,6 +250,7 @@ mod tests {
         let multiple = |c: &str| RequestedCapacity::Multiple(c.into(), Quantity::parse(c).unwrap());
         let request = StudyRequest {
             policies: ["fifo", "drf"].map(String::from).into(),
+            against: None,
             capacities: vec![multiple("0.5"), multiple("0.8")],
             decays: vec![],
             inputs: PolicyInputs::new(Weights::equal(2)),
@@ -250,6 +284,28 @@ mod tests {
         run(&plan, dir.path(), &live);
         let states: Vec<RunState> = live.runs.iter().map(LiveRun::state).collect();
         assert_eq!(states, [RunState::Done, RunState::Reused, RunState::Reused, RunState::Done]);
+        assert!(live.runs[0].damage().unwrap().contains("fifo-0.5.json is damaged"));
+        assert_eq!(live.runs[1].damage(), None);
+    }
+
+    #[test]
+    fn a_result_that_was_changed_is_computed_again() {
+        let dir = tempfile::tempdir().unwrap();
+        let plan = plan();
+        let first = run(&plan, dir.path(), &Live::new(&plan));
+        let bytes = |name: &str| std::fs::read(dir.path().join(name)).unwrap();
+        let (tasks, record) = (bytes("tasks-fifo-0.5.parquet"), bytes("runs/drf-0.5.json"));
+        std::fs::write(dir.path().join("tasks-fifo-0.5.parquet"), "").unwrap();
+        let edited = String::from_utf8(record).unwrap().replacen("\"submitted\": 4", "\"submitted\": 5", 1);
+        std::fs::write(dir.path().join("runs/drf-0.5.json"), edited).unwrap();
+        let live = Live::new(&plan);
+        let second = run(&plan, dir.path(), &live);
+        let states: Vec<RunState> = live.runs.iter().map(LiveRun::state).collect();
+        assert_eq!(states, [RunState::Done, RunState::Done, RunState::Reused, RunState::Reused]);
+        assert!(live.runs[0].damage().unwrap().contains("tasks-fifo-0.5.parquet is not as it was written"));
+        assert!(live.runs[1].damage().unwrap().contains("runs/drf-0.5.json is damaged"));
+        assert_eq!(bytes("tasks-fifo-0.5.parquet"), tasks);
+        assert_eq!(first.runs[1].totals, second.runs[1].totals);
     }
 
     #[test]

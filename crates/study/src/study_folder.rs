@@ -1,4 +1,5 @@
-//! Writes and reads the folder of a study. Every file is written atomically.
+//! Writes and reads the folder of a study. Every file is written atomically and durably, and what a later study reuses
+//! is checked against the digest of what was written.
 
 use std::path::{Path, PathBuf};
 
@@ -11,8 +12,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::Plan;
+use crate::digest::Digest;
 use crate::plan::RunPlan;
 use crate::record::{NormalizedWait, RunRecord, StudyRecord, Totals};
+use crate::sealed_json;
 
 /// An error that ends a study.
 #[derive(Debug, Error)]
@@ -64,7 +67,19 @@ pub enum TaskFormat {
 #[derive(Deserialize, Serialize)]
 struct StoredResult {
     digest: String,
+    /// The digest of the file of its tasks, if there is one.
+    tasks_digest: Option<String>,
     record: RunRecord,
+}
+
+/// What a folder has of a run.
+pub(crate) enum Stored {
+    /// Its result, for the same inputs, with its tasks.
+    Result(Box<RunRecord>),
+    /// Nothing, or the result for other inputs.
+    Nothing,
+    /// A result that is not as it was written, and why that is known.
+    Damaged(String),
 }
 
 /// The folder of a study.
@@ -77,7 +92,7 @@ impl<'a> Folder<'a> {
     /// Creates the folder if it is missing.
     pub(crate) fn open(dir: &'a Path, format: TaskFormat) -> Result<Folder<'a>, StudyError> {
         let runs = dir.join("runs");
-        std::fs::create_dir_all(&runs).map_err(|source| StudyError::Write { path: runs, source })?;
+        evenhand_model::files::create_folder(&runs).map_err(|source| StudyError::Write { path: runs, source })?;
         Ok(Folder { dir, format })
     }
 
@@ -94,13 +109,29 @@ impl<'a> Folder<'a> {
         Some(self.dir.join(format!("tasks-{}.{ending}", run.id)))
     }
 
-    /// Returns the stored run, if the folder has it for the same inputs, including its tasks.
-    pub(crate) fn stored_run(&self, run: &RunPlan) -> Option<RunRecord> {
-        let text = std::fs::read(self.stored_path(run)).ok()?;
-        // An unreadable result (of an older version, or damaged) counts as missing, so that it is run again.
-        let stored: StoredResult = serde_json::from_slice(&text).ok()?;
-        let has_tasks = self.tasks_path(run).is_none_or(|path| path.exists());
-        (stored.digest == run.digest && stored.record.id == run.id && has_tasks).then_some(stored.record)
+    /// Returns the stored run, if the folder has it for the same inputs, including its tasks, all as it was written.
+    pub(crate) fn stored_run(&self, run: &RunPlan) -> Stored {
+        let path = self.stored_path(run);
+        let text = match std::fs::read(&path) {
+            Ok(text) => text,
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Stored::Nothing,
+            Err(e) => return Stored::Damaged(format!("{}: {e}", path.display())),
+        };
+        let Some(stored) = sealed_json::open::<StoredResult>(&text) else {
+            return Stored::Damaged(format!("{} is damaged, edited or of another version", path.display()));
+        };
+        if stored.digest != run.digest || stored.record.id != run.id {
+            return Stored::Nothing;
+        }
+        let Some(path) = self.tasks_path(run) else { return Stored::Result(Box::new(stored.record)) };
+        match (file_digest(&path), stored.tasks_digest) {
+            (Ok(found), Some(written)) if found == written => Stored::Result(Box::new(stored.record)),
+            (Ok(_), Some(_)) => Stored::Damaged(format!("{} is not as it was written", path.display())),
+            // Written in another format, or not at all, by an earlier command.
+            (Err(e), _) if e.kind() == std::io::ErrorKind::NotFound => Stored::Nothing,
+            (Ok(_), None) => Stored::Nothing,
+            (Err(e), _) => Stored::Damaged(format!("{}: {e}", path.display())),
+        }
     }
 
     /// Stores a finished run: its tasks first, so that a record never exists without them.
@@ -111,11 +142,17 @@ impl<'a> Folder<'a> {
         simulated: &Simulated,
         record: &RunRecord,
     ) -> Result<(), StudyError> {
+        let mut tasks_digest = None;
         if let Some(path) = self.tasks_path(run) {
             self.write_tasks(&path, plan, simulated)?;
+            tasks_digest = Some(file_digest(&path).map_err(|source| StudyError::Write { path, source })?);
         }
-        let stored = StoredResult { digest: run.digest.clone(), record: record.clone() };
-        write_json(&self.stored_path(run), &stored)
+        let stored = StoredResult { digest: run.digest.clone(), tasks_digest, record: record.clone() };
+        let path = self.stored_path(run);
+        match sealed_json::seal(&stored) {
+            Ok(text) => write_whole(&path, &text),
+            Err(e) => Err(StudyError::Write { path, source: e.into() }),
+        }
     }
 
     fn write_tasks(&self, path: &Path, plan: &Plan, simulated: &Simulated) -> Result<(), StudyError> {
@@ -161,6 +198,10 @@ impl<'a> Folder<'a> {
         // Written also without accounts, to replace the file of an earlier study.
         write_whole(&self.dir.join("accounts.csv"), accounts_csv(record).as_bytes())
     }
+}
+
+fn file_digest(path: &Path) -> std::io::Result<String> {
+    Ok(Digest::new().file(path)?.hex())
 }
 
 fn write_json(path: &Path, value: &impl Serialize) -> Result<(), StudyError> {

@@ -6,6 +6,7 @@ use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
 
 use evenhand_policies::Registry;
+use evenhand_study::Digest;
 use evenhand_study::sweep::{Folder, Grid, PointFailure, SweepError, Watch, layout, local, summarize};
 use tempfile::TempDir;
 
@@ -258,7 +259,11 @@ fn results_of_two_contents_of_one_workload_are_not_mixed() {
     let path = std::fs::read_dir(out.join("points")).unwrap().next().unwrap().unwrap().path();
     let mut kept: serde_json::Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
     kept["workload"]["digest"] = "another".into();
-    std::fs::write(&path, serde_json::to_vec(&kept).unwrap()).unwrap();
+    // Sealed again, as if it had been computed so.
+    kept["check"] = "0".repeat(32).into();
+    let text_with = |kept: &serde_json::Value| serde_json::to_string_pretty(kept).unwrap() + "\n";
+    kept["check"] = Digest::new().bytes(text_with(&kept).as_bytes()).hex().into();
+    std::fs::write(&path, text_with(&kept)).unwrap();
     let error = run(&grid(dir.path(), text).unwrap(), &out, 1, MEMORY, &Watch::default()).unwrap_err();
     assert!(error.to_string().contains("are of different contents (points 0 and 1)"), "{error}");
 }

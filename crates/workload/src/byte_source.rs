@@ -1,5 +1,5 @@
-//! Sources of a trace: files, folders of shards, standard input, bytes in memory. They are plain, gzip or zstd, which
-//! the first bytes decide.
+//! Sources of a trace: files, folders of shards, archives, standard input, bytes in memory. They are plain or compressed
+//! (gzip, zstd, bzip2, xz), which the first bytes decide.
 
 use std::fs::{self, File};
 use std::io::{self, Cursor, Read};
@@ -90,7 +90,12 @@ impl Shard {
                 Source::Path(path) => {
                     let io = |source| ImportError::Io { file: path.display().to_string(), source };
                     if !fs::metadata(path).map_err(io)?.is_dir() {
-                        add(path.display().to_string(), Origin::File(path.clone()));
+                        match archive_members(path)? {
+                            Some(members) => {
+                                members.into_iter().for_each(|(name, data)| add(name, Origin::Bytes(data)))
+                            }
+                            None => add(path.display().to_string(), Origin::File(path.clone())),
+                        }
                         continue;
                     }
                     let files = files_in(path, extensions).map_err(io)?;
@@ -163,7 +168,7 @@ fn files_in(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().map(|n| n.to_string_lossy().into_owned()).unwrap_or_default();
-        let plain = name.strip_suffix(".gz").or(name.strip_suffix(".zst")).unwrap_or(&name);
+        let plain = COMPRESSED.iter().find_map(|c| name.strip_suffix(c)).unwrap_or(&name);
         let fits = extensions.iter().any(|e| plain.strip_suffix(e).is_some_and(|stem| stem.ends_with('.')));
         if fits && !name.starts_with('.') && fs::metadata(&path)?.is_file() {
             files.push(path);
@@ -171,6 +176,56 @@ fn files_in(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
     }
     files.sort();
     Ok(files)
+}
+
+/// The suffixes of compressed files.
+const COMPRESSED: [&str; 4] = [".gz", ".zst", ".bz2", ".xz"];
+
+/// Returns the regular files of a tar archive, compressed or not, in the order of their names; `None` for any other
+/// file. Their content is held in memory.
+fn archive_members(path: &Path) -> Result<Option<Vec<(String, Vec<u8>)>>, ImportError> {
+    let file = path.display().to_string();
+    if !fs::metadata(path).is_ok_and(|m| m.is_file()) {
+        return Ok(None);
+    }
+    let open = || {
+        let raw = File::open(path).map_err(|source| ImportError::Io { file: file.clone(), source })?;
+        Blocks::new(file.clone(), Box::new(raw), BLOCK)
+    };
+    let head = open()?.head()?.to_vec();
+    // The magic number of a header, of POSIX and of GNU tar.
+    if head.get(257..262) != Some(b"ustar") {
+        return Ok(None);
+    }
+    let blocks = open()?;
+    let compression = blocks.compression;
+    let failed = |source: io::Error| match compression {
+        Some(compression) if source.raw_os_error().is_none() => {
+            let truncated = source.kind() == io::ErrorKind::UnexpectedEof;
+            ImportError::Compression { file: file.clone(), compression, truncated, detail: source.to_string() }
+        }
+        _ => ImportError::Io { file: file.clone(), source },
+    };
+    let mut archive = tar::Archive::new(blocks.reader);
+    let mut members = Vec::new();
+    for entry in archive.entries().map_err(failed)? {
+        let mut entry = entry.map_err(failed)?;
+        if !entry.header().entry_type().is_file() {
+            continue;
+        }
+        let name = format!("{file}/{}", String::from_utf8_lossy(&entry.path_bytes()));
+        let mut data = Vec::new();
+        entry.read_to_end(&mut data).map_err(failed)?;
+        // Archives hold empty files where a day had no record.
+        if !data.is_empty() {
+            members.push((name, data));
+        }
+    }
+    if members.is_empty() {
+        return Err(ImportError::EmptyFile { file });
+    }
+    members.sort();
+    Ok(Some(members))
 }
 
 /// The size of a block: large enough that the search for its last line end is negligible, and within the L2 cache.
@@ -214,10 +269,12 @@ impl Blocks {
     fn new(name: String, raw: Box<dyn Read + Send>, block: usize) -> Result<Blocks, ImportError> {
         let unmetered = Arc::new(AtomicU64::new(0));
         let mut raw = Counted { reader: raw, count: unmetered.clone() };
-        let mut magic = Vec::with_capacity(4);
-        (&mut raw).take(4).read_to_end(&mut magic).map_err(|source| ImportError::Io { file: name.clone(), source })?;
+        let mut magic = Vec::with_capacity(6);
+        (&mut raw).take(6).read_to_end(&mut magic).map_err(|source| ImportError::Io { file: name.clone(), source })?;
         let gzip = magic.starts_with(&[0x1f, 0x8b]);
-        let zstd = magic == [0x28, 0xb5, 0x2f, 0xfd];
+        let zstd = magic.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]);
+        let bzip2 = magic.starts_with(b"BZh");
+        let xz = magic == [0xfd, b'7', b'z', b'X', b'Z', 0];
         let raw = Cursor::new(magic).chain(raw);
         let (reader, compression): (Box<dyn Read + Send>, _) = if gzip {
             let buffered = io::BufReader::with_capacity(64 * 1024, raw);
@@ -225,6 +282,12 @@ impl Blocks {
         } else if zstd {
             let decoder = zstd::Decoder::new(raw).map_err(|source| ImportError::Io { file: name.clone(), source })?;
             (Box::new(decoder), Some("zstd"))
+        } else if bzip2 {
+            let buffered = io::BufReader::with_capacity(64 * 1024, raw);
+            (Box::new(::bzip2::bufread::MultiBzDecoder::new(buffered)), Some("bzip2"))
+        } else if xz {
+            let buffered = io::BufReader::with_capacity(64 * 1024, raw);
+            (Box::new(lzma_rust2::XzReader::new(buffered, true)), Some("xz"))
         } else {
             (Box::new(raw), None)
         };

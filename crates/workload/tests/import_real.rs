@@ -206,3 +206,25 @@ fn accounting_of_real_sites_is_read() {
     }
     assert!(seen > 50);
 }
+
+/// Jobs of real sites as JSON, from Slurm 21.08 to 25.05, and the logs of PBS.
+#[test]
+fn json_and_accounting_logs_of_real_sites_are_read() {
+    for (file, format, rows, tasks) in [
+        ("slurm/slurmdog/sacct.json", Format::SlurmJson, 1, 1),
+        ("slurm/sarc/mila_1708819200.json", Format::SlurmJson, 7, 5),
+        ("slurm/firecrest/slurm_get_allusers_jobs_from_db.json", Format::SlurmJson, 2, 2),
+        ("slurm/slurminal/squeue.json.zst", Format::SlurmJson, 2, 2),
+        ("pbs/cesnet-openpbs-demo-2024-12.log.zst", Format::Pbs, 654, 200),
+        ("pbs/IU-Mason-2017-Oct-Dec-pbs-accounting.tbz", Format::Pbs, 51_891, 16_221),
+    ] {
+        let Some(path) = data(file) else { return };
+        let found = read(&path, &ImportOptions::default());
+        eprintln!("{file}: {}", found.summary);
+        assert_eq!(
+            (found.summary.format, found.summary.rows_read, found.summary.tasks),
+            (format, rows, tasks),
+            "{file}"
+        );
+    }
+}

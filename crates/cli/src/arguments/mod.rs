@@ -23,6 +23,7 @@ mod timeline;
 #[cfg(feature = "agent")]
 mod top;
 mod trace;
+mod when;
 mod workload;
 
 use std::ffi::OsString;
@@ -54,6 +55,7 @@ pub(crate) use self::timeline::TimelineArgs;
 #[cfg(feature = "agent")]
 pub(crate) use self::top::TopArgs;
 pub(crate) use self::trace::TraceArgs;
+pub(crate) use self::when::{LogArgs, WhenArgs};
 pub(crate) use self::workload::{DescribeArgs, ExportArgs, GenerateArgs, ImportArgs, WorkloadVerb};
 
 /// Who should get what next, and is it fair? Replays a site's own history under many fairness
@@ -106,6 +108,8 @@ pub(crate) enum Verb {
     /// Watch the running agent: users by heaviness, their workloads, shares and entitlements, written values
     #[cfg(feature = "agent")]
     Top(TopArgs),
+    /// Forecast when jobs start, from the past of a log
+    When(WhenArgs),
     /// Divide one capacity among users once, by one or several mechanisms
     Allocate(AllocateArgs),
     /// Check an allocation or a recorded history against fairness properties, or search for profitable misreports

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 
 use evenhand_policies::equivalents::Combine;
-use evenhand_study::{BACKFILLS, Backfill, PLACEMENTS, Placement};
+use evenhand_study::{BACKFILLS, Backfill, PLACEMENTS, Placement, SCHEDULERS};
 
 /// Parses a number that is at least 1.
 pub(super) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
@@ -13,6 +13,11 @@ pub(super) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
 /// Parses the name of a kind of backfilling.
 pub(super) fn backfill(text: &str) -> Result<Backfill, String> {
     named(&BACKFILLS, text)
+}
+
+/// Parses the name of a scheduler.
+pub(super) fn scheduler(text: &str) -> Result<Backfill, String> {
+    named(&SCHEDULERS, text)
 }
 
 /// Parses the name of a rule that places tasks on machines.

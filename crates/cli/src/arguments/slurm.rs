@@ -17,7 +17,7 @@ pub(crate) enum SlurmVerb {
     Plan(PlanArgs),
     /// Keep the queue in a policy's order by setting site factors; without --apply, only print the changes
     Run(Box<RunArgs>),
-    /// Restore what `run` changed: set the site factors of waiting jobs to 0
+    /// Restore what `run` changed: give every job its old site factor
     Release(ReleaseArgs),
     /// Check this site's history against fairness properties: which users had a justified complaint, about whom, for how long
     Audit(PastArgs),

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
-use evenhand_policies::{COMPARED_POLICIES, Order};
+use evenhand_policies::Order;
 use evenhand_study::{Backfill, Placement};
 
 use super::TraceArgs;
-use super::named_value::{backfill, placement};
+use super::named_value::{backfill, placement, scheduler};
 use super::policy_settings::PolicyArgs;
 
 #[derive(Args, Debug)]
@@ -17,11 +17,17 @@ pub(crate) struct StudyArgs {
     pub(crate) workload: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
-    /// Policies; the first is the baseline of all comparisons
-    #[arg(long, value_delimiter = ',', default_value = COMPARED_POLICIES, value_name = "NAME,…")]
+    /// Policies, and `logged` for what happened by the log's own starts [default: logged,fifo,fair-tree,sdrf for a log
+    /// without --capacity, else fifo,drf,sdrf]
+    #[arg(long, value_delimiter = ',', value_name = "NAME,…")]
     pub(crate) policy: Vec<String>,
-    /// Capacities: multiples of the workload's mean use R, or files with a [pool] or [[machines]]
-    #[arg(long, value_delimiter = ',', default_value = "0.5,0.75,1.0", value_name = "NUMBER|FILE,…")]
+    /// The policy with which the others are compared [default: the first of --policy]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) against: Option<String>,
+    /// Capacities: multiples of the workload's mean use R, pools (cpu=100,mem=1TiB), or files with a [pool] or [[machines]]
+    /// [default: for a log its own, from its cluster file, its header or its peak of use; for a generated workload
+    /// 0.5,0.75,1.0]
+    #[arg(long, value_delimiter = ',', value_name = "NUMBER|POOL|FILE,…")]
     pub(crate) capacity: Vec<String>,
     /// Discount of past use per second in stateful policies [default: 0.999999]
     #[arg(long, value_delimiter = ',', value_name = "NUMBER,…", conflicts_with = "half_life")]
@@ -41,9 +47,13 @@ pub(crate) struct StudyArgs {
     /// If a user's first task does not fit, try the next user
     #[arg(long)]
     pub(crate) no_blocking: bool,
-    /// Backfilling: which tasks may start before the head of the queue, which does not fit: none, easy, conservative
-    #[arg(long, default_value = "none", value_name = "KIND", value_parser = backfill)]
-    pub(crate) backfill: Backfill,
+    /// Scheduler: strict (nothing starts before the head of the queue), or easy or conservative backfilling [default:
+    /// strict; for a log without --capacity easy, if most jobs have a requested wall time]
+    #[arg(long, value_name = "NAME", value_parser = scheduler)]
+    pub(crate) scheduler: Option<Backfill>,
+    /// The same by another name: none, easy, conservative
+    #[arg(long, value_name = "KIND", value_parser = backfill, conflicts_with = "scheduler")]
+    pub(crate) backfill: Option<Backfill>,
     /// Rule that selects the machine of a task: first-fit, best-fit, worst-fit, dominant
     #[arg(long, default_value = "first-fit", value_name = "RULE", value_parser = placement)]
     pub(crate) placement: Placement,

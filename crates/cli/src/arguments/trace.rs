@@ -1,12 +1,13 @@
 //! Options of verbs that read traces.
 
 use clap::Args;
-use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit};
+use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit, Processors};
 
 /// Options that determine how a trace is read.
 #[derive(Args, Debug)]
 pub(crate) struct TraceArgs {
-    /// Format of the trace: auto, swf, google2011, sdrf-csv, sacct, batsim or csv
+    /// Format of the trace: auto, swf, google2011, sdrf-csv, sacct, slurm-json, pbs, grid-engine, lsf, htcondor, oar,
+    /// flux, slurm-simulator, batsim or csv
     #[arg(long, default_value = "auto", value_name = "FORMAT")]
     pub(crate) from: TraceFormat,
     /// Count and skip malformed rows instead of stopping at the first
@@ -16,6 +17,9 @@ pub(crate) struct TraceArgs {
     /// count; every other field is a resource, with its unit: submit=created,end=done,start=begun,cpu=cores*0.001
     #[arg(long, value_name = "FIELD=COLUMN,…")]
     pub(crate) csv_columns: Option<CsvColumns>,
+    /// Columns of sacct output without a header line, in their order: JobID,User,Account,…
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',')]
+    pub(crate) columns: Option<Vec<String>>,
     /// SWF: accept decimals, more than 18 columns and any order of job numbers
     #[arg(long)]
     pub(crate) relaxed: bool,
@@ -25,4 +29,7 @@ pub(crate) struct TraceArgs {
     /// SWF: what memory fields refer to: processor, node or job
     #[arg(long, default_value = "processor", value_name = "WHAT")]
     pub(crate) swf_memory_per: MemoryPer,
+    /// SWF and sacct: which processors count, those that jobs were allocated or those that they requested
+    #[arg(long, default_value = "allocated", value_name = "WHICH")]
+    pub(crate) processors: Processors,
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use evenhand_model::Workload;
 use evenhand_workload::Source;
-use evenhand_workload::import::{ImportOptions, ImportSummary, import_with_progress};
+use evenhand_workload::import::{ImportOptions, ImportSummary, Imported, import_with_progress};
 use evenhand_workload::store;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -53,6 +53,31 @@ pub(crate) fn import_trace(
     common: &Common,
     console: &Console,
 ) -> Result<(Workload, ImportSummary), Failure> {
+    let imported = import_files(inputs, trace, common, console)?;
+    Ok((imported.workload, imported.summary))
+}
+
+/// Reads a workload as [`read_workload`] does, and the numbers by which its source calls the jobs, if it has any.
+pub(crate) fn read_numbered_workload(
+    path: &Path,
+    trace: &TraceArgs,
+    common: &Common,
+    console: &Console,
+) -> Result<(Workload, Vec<u64>), Failure> {
+    if store::is_parquet(path) {
+        return Ok((read_stored(path)?, Vec::new()));
+    }
+    let imported = import_files(std::slice::from_ref(&path.to_path_buf()), trace, common, console)?;
+    console.note(&imported.summary.to_string());
+    Ok((imported.workload, imported.job_numbers))
+}
+
+fn import_files(
+    inputs: &[PathBuf],
+    trace: &TraceArgs,
+    common: &Common,
+    console: &Console,
+) -> Result<Imported, Failure> {
     let sources: Vec<Source> = inputs.iter().map(Source::from_argument).collect();
     let options = ImportOptions {
         format: trace.from,
@@ -60,7 +85,9 @@ pub(crate) fn import_trace(
         relaxed: trace.relaxed,
         swf_memory_unit: trace.swf_memory_unit,
         swf_memory_per: trace.swf_memory_per,
+        processors: trace.processors,
         csv_columns: trace.csv_columns.clone(),
+        columns: trace.columns.clone(),
         threads: common.threads,
     };
     let bar = if console.shows_progress() { ProgressBar::new(0) } else { ProgressBar::hidden() };
@@ -72,8 +99,7 @@ pub(crate) fn import_trace(
         bar.set_position(progress.read);
     });
     bar.finish_and_clear();
-    let imported = imported.map_err(|e| Failure::new(&e, e.is_environment()))?;
-    Ok((imported.workload, imported.summary))
+    imported.map_err(|e| Failure::new(&e, e.is_environment()))
 }
 
 /// Stores a workload as Parquet.

@@ -1,15 +1,21 @@
 //! Printing: results on standard output, everything else on standard error. No other module prints. A command that a host
 //! runs in its own process prints into memory instead.
+//!
+//! Text from files and from other machines may hold sequences that control a terminal. All of them pass here, where only
+//! line ends are printed as they are.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use evenhand_child_process::StopFlag;
+use evenhand_model::printable::{is_control, printable_lines};
 use serde::Serialize;
 
 use crate::arguments::{Common, Format};
 use crate::failure::Failure;
 use crate::host::{Captured, Host};
+use crate::interrupts::{SecondSignal, on_interrupt};
 
 /// Output of one command, and the way to stop it.
 pub(crate) struct Console {
@@ -59,21 +65,17 @@ impl Console {
         }
     }
 
-    /// Calls `stop` at the first interrupt: Ctrl-C, or the host's. In a process of its own, the second Ctrl-C ends the
-    /// process at once, with status 3.
-    pub(crate) fn stop_on_interrupt(&self, stop: impl Fn() + Send + Sync + 'static) -> Result<(), Failure> {
-        if let Some(host) = self.host() {
-            host.on_interrupt(stop);
-            return Ok(());
-        }
-        let mut interrupted = false;
-        ctrlc::set_handler(move || {
-            if std::mem::replace(&mut interrupted, true) {
-                std::process::exit(3);
-            }
+    /// Calls `stop` at the first interrupt: a signal, at whose second the process exits, or the host's. Returns a flag that is
+    /// set just before.
+    pub(crate) fn stop_on_interrupt(&self, stop: impl Fn() + Send + Sync + 'static) -> Result<StopFlag, Failure> {
+        let Some(host) = self.host() else { return on_interrupt(SecondSignal::Exits, stop) };
+        let flag = StopFlag::default();
+        let set = flag.clone();
+        host.on_interrupt(move || {
+            set.set();
             stop();
-        })
-        .map_err(|e| Failure::Environment(format!("cannot listen for Ctrl-C: {e}")))
+        });
+        Ok(flag)
     }
 
     /// Returns whether results are printed as one JSON document.
@@ -88,6 +90,7 @@ impl Console {
 
     /// Prints a result. A reader that closes the pipe early (`| head`) is no error.
     pub(crate) fn result(&self, text: &str) -> Result<(), Failure> {
+        let text = if self.is_json() { printable_json(text.to_string()) } else { printable_lines(text).into_owned() };
         self.result_bytes(format!("{text}\n").as_bytes())
     }
 
@@ -126,6 +129,19 @@ impl Console {
 
     /// Prints an error, also if the user asked for quiet. A failure to print it is ignored.
     pub(crate) fn error(&self, text: &str) {
+        self.error_line(&printable_lines(text));
+    }
+
+    /// Prints why a verb failed.
+    pub(crate) fn failure(&self, failure: &Failure) {
+        match failure {
+            // Its colours are control sequences, and its text is safe to print already.
+            Failure::Document { rendered, .. } => self.error_line(&format!("error: {rendered}")),
+            Failure::Input(_) | Failure::Environment(_) => self.error(&format!("error: {failure}")),
+        }
+    }
+
+    fn error_line(&self, text: &str) {
         match &self.hosted {
             Some((_, captured)) => {
                 captured.lock().unwrap_or_else(PoisonError::into_inner).error = Some(text.to_string());
@@ -137,7 +153,20 @@ impl Console {
 
 /// Formats a value as indented JSON.
 pub(crate) fn to_json(value: &impl Serialize) -> Result<String, Failure> {
-    serde_json::to_string_pretty(value).map_err(|e| Failure::Environment(e.to_string()))
+    serde_json::to_string_pretty(value).map(printable_json).map_err(|e| Failure::Environment(e.to_string()))
+}
+
+/// Escapes the control characters of a JSON document that JSON itself leaves as they are. The document stays the same.
+fn printable_json(json: String) -> String {
+    let is_escaped = |c: char| c != '\n' && is_control(c);
+    if !json.contains(is_escaped) {
+        return json;
+    }
+    let mut escaped = String::new();
+    for c in json.chars() {
+        if is_escaped(c) { escaped += &format!("\\u{:04x}", u32::from(c)) } else { escaped.push(c) }
+    }
+    escaped
 }
 
 /// Returns the command line, quoted for a shell where necessary, with the program's name instead of its path.
@@ -152,4 +181,17 @@ fn command_line(arguments: &[OsString]) -> String {
     };
     let arguments = arguments.iter().skip(1).map(quoted);
     std::iter::once("evenhand".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn json_is_printed_without_control_characters_and_means_the_same() {
+        let name = "\u{1b}[2J\u{9b}\u{7f}\u{202e}\n\"é\\";
+        let text = to_json(&name).unwrap();
+        assert!(!text.contains(is_control), "{text}");
+        assert_eq!(serde_json::from_str::<String>(&text).unwrap(), name);
+    }
 }

@@ -6,42 +6,121 @@
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::failure::Failure;
 
+/// The largest number of connections at a time; further ones are closed at once.
+const CONNECTIONS: usize = 64;
+/// The time in which a client has to send its request.
+const REQUEST_TIMEOUT: Duration = Duration::from_secs(2);
+/// The time in which a client has to take the answer.
+const ANSWER_TIMEOUT: Duration = Duration::from_secs(10);
+/// The largest request with its header, in bytes.
+const LARGEST_REQUEST: usize = 8 << 10;
+
 /// Serves the text that `text` returns at each request, from now on. Returns the address, with the actual port if
 /// `address` has port 0.
+///
+/// Each connection has a thread of its own, so that slow and idle clients do not delay others; their number and the time of
+/// each are limited.
 pub(crate) fn serve(
     option: &str,
     address: SocketAddr,
-    text: impl Fn() -> String + Send + 'static,
+    text: impl Fn() -> String + Send + Sync + 'static,
 ) -> Result<SocketAddr, Failure> {
     let failed = |e| Failure::Environment(format!("{option}: cannot listen on {address}: {e}"));
     let listener = TcpListener::bind(address).map_err(failed)?;
     let address = listener.local_addr().map_err(failed)?;
-    thread::spawn(move || listener.incoming().flatten().for_each(|stream| answer(stream, &text)));
+    let text = Arc::new(text);
+    let open = Arc::new(AtomicUsize::new(0));
+    thread::spawn(move || {
+        loop {
+            let Ok((stream, _)) = listener.accept() else {
+                // For example, no file descriptors are left.
+                thread::sleep(Duration::from_millis(100));
+                continue;
+            };
+            let connection = Connection::count(&open);
+            if connection.number > CONNECTIONS {
+                continue;
+            }
+            let text = Arc::clone(&text);
+            // If there is no thread, the connection is closed.
+            let _ = thread::Builder::new().name("metrics".into()).spawn(move || {
+                answer(stream, &*text);
+                drop(connection);
+            });
+        }
+    });
     Ok(address)
 }
 
-/// Answers one request per connection; slow clients time out.
+/// A connection among those that are open.
+struct Connection {
+    open: Arc<AtomicUsize>,
+    number: usize,
+}
+
+impl Connection {
+    fn count(open: &Arc<AtomicUsize>) -> Connection {
+        Connection { open: Arc::clone(open), number: open.fetch_add(1, Ordering::Relaxed) + 1 }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        self.open.fetch_sub(1, Ordering::Relaxed);
+    }
+}
+
+/// Answers the request of a connection.
 fn answer(mut stream: TcpStream, text: &dyn Fn() -> String) {
-    let _ = stream.set_read_timeout(Some(Duration::from_secs(2)));
-    let _ = stream.set_write_timeout(Some(Duration::from_secs(2)));
-    let mut request = [0; 1024];
-    let read = stream.read(&mut request).unwrap_or(0);
-    let is_get = request[..read].starts_with(b"GET /metrics") || request[..read].starts_with(b"GET / ");
+    let Some(request) = read_request(&mut stream) else { return };
+    let is_get = request.starts_with(b"GET /metrics") || request.starts_with(b"GET / ");
     let (status, body) = match is_get {
         true => ("200 OK", text()),
         false => ("404 Not Found", "only /metrics is served\n".into()),
     };
-    let _ = write!(
-        stream,
+    let answer = format!(
         "HTTP/1.1 {status}\r\nContent-Type: text/plain; version=0.0.4\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{body}",
         body.len()
     );
+    let deadline = Instant::now() + ANSWER_TIMEOUT;
+    let mut left = answer.as_bytes();
+    while !left.is_empty() {
+        let Some(time) = time_left(deadline) else { return };
+        match stream.set_write_timeout(Some(time)).and_then(|()| stream.write(left)) {
+            Ok(written) if written > 0 => left = &left[written..],
+            _ => return,
+        }
+    }
+}
+
+/// Reads the request up to the empty line after its header; `None` if it does not come in time, or is too large.
+fn read_request(stream: &mut TcpStream) -> Option<Vec<u8>> {
+    let deadline = Instant::now() + REQUEST_TIMEOUT;
+    let mut request = Vec::new();
+    let mut buffer = [0; 1024];
+    loop {
+        stream.set_read_timeout(Some(time_left(deadline)?)).ok()?;
+        let read = stream.read(&mut buffer).ok()?;
+        request.extend_from_slice(&buffer[..read]);
+        // A client that closes its side early has sent all of it.
+        if read == 0 || request.windows(4).any(|end| end == b"\r\n\r\n") {
+            return Some(request);
+        }
+        if request.len() > LARGEST_REQUEST {
+            return None;
+        }
+    }
+}
+
+fn time_left(deadline: Instant) -> Option<Duration> {
+    Some(deadline.saturating_duration_since(Instant::now())).filter(|left| !left.is_zero())
 }
 
 /// Text that the program replaces while it is served.
@@ -111,5 +190,35 @@ mod tests {
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
         assert!(answer.ends_with("# HELP a An a.\n# TYPE a gauge\na 1.5\na{user=\"x\\\"y\"} 2\n"), "{answer}");
         assert!(get("GET /secret HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
+    }
+
+    #[test]
+    fn idle_clients_do_not_delay_a_scrape_and_their_number_is_limited() {
+        let address = serve("--metrics", "127.0.0.1:0".parse().unwrap(), || "a 1\n".into()).unwrap();
+        // Fewer than the limit: each could take the time of a request, were they served one after another.
+        let idle: Vec<TcpStream> = (0..CONNECTIONS - 1).map(|_| TcpStream::connect(address).unwrap()).collect();
+        let scrape = || {
+            let mut stream = TcpStream::connect(address).unwrap();
+            stream.write_all(b"GET /metrics HTTP/1.1\r\n\r\n").unwrap();
+            let mut answer = String::new();
+            let _ = stream.read_to_string(&mut answer);
+            answer
+        };
+        assert!(scrape().ends_with("a 1\n"));
+        // Clients that drip a header without end are dropped, and with them the connections above the limit.
+        let mut dripping: Vec<TcpStream> = (0..CONNECTIONS).map(|_| TcpStream::connect(address).unwrap()).collect();
+        while !scrape().ends_with("a 1\n") {
+            dripping.iter_mut().chain(&mut idle.iter().map(|s| s.try_clone().unwrap()).collect::<Vec<_>>()).for_each(
+                |stream| {
+                    let _ = stream.write_all(b"X");
+                },
+            );
+            thread::sleep(Duration::from_millis(50));
+        }
+        let mut endless = TcpStream::connect(address).unwrap();
+        let _ = endless.write_all(&vec![b'x'; 4 * LARGEST_REQUEST]);
+        let mut answer = Vec::new();
+        let _ = endless.read_to_end(&mut answer);
+        assert!(answer.is_empty());
     }
 }

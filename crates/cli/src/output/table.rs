@@ -1,11 +1,13 @@
 //! Tables of plain text.
 
-/// Replaces control characters in a name from a file, which could move a terminal's cursor.
+use evenhand_model::printable;
+
+/// Replaces control characters in a name from a file by escapes; they could move a terminal's cursor.
 pub(crate) fn printable(name: &str) -> String {
-    name.replace(char::is_control, "\u{fffd}")
+    printable::printable(name).into_owned()
 }
 
-/// Rows of text under a header. The first columns hold names and are left-aligned; the others are right-aligned.
+/// Rows of text under a header, whose control characters appear as escapes. The first columns hold names and are left-aligned; the others are right-aligned.
 pub(crate) struct Table {
     left: usize,
     rows: Vec<Vec<String>>,
@@ -14,13 +16,13 @@ pub(crate) struct Table {
 impl Table {
     /// Returns a table with this header, whose first `left` columns hold names.
     pub(crate) fn new(left: usize, header: impl IntoIterator<Item = impl Into<String>>) -> Table {
-        Table { left, rows: vec![header.into_iter().map(Into::into).collect()] }
+        Table { left, rows: vec![header.into_iter().map(|cell| printable(&cell.into())).collect()] }
     }
 
     /// Adds a row, which has as many cells as the header.
     pub(crate) fn row(&mut self, cells: Vec<String>) {
         debug_assert_eq!(cells.len(), self.rows[0].len());
-        self.rows.push(cells);
+        self.rows.push(cells.iter().map(|cell| printable(cell)).collect());
     }
 
     /// Formats the table; no line has trailing blanks.

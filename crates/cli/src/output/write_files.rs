@@ -2,12 +2,20 @@
 
 use std::path::Path;
 
+use evenhand_model::files::FolderLock;
+
 use crate::failure::Failure;
 
 /// Creates a folder and its parents.
+#[cfg(feature = "slurm")]
 pub(crate) fn make_folder(path: &Path) -> Result<(), Failure> {
-    std::fs::create_dir_all(path)
+    evenhand_model::files::create_folder(path)
         .map_err(|e| Failure::Environment(format!("cannot create the folder {}: {e}", path.display())))
+}
+
+/// Creates a folder for results and its parents, and keeps other processes out of it until the lock is dropped.
+pub(crate) fn lock_folder(path: &Path) -> Result<FolderLock, Failure> {
+    FolderLock::take(path).map_err(|e| Failure::Environment(format!("cannot use the folder {}: {e}", path.display())))
 }
 
 /// Writes a file atomically: after a failure the old content remains.

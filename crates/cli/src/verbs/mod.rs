@@ -16,6 +16,7 @@ mod sweep;
 mod timeline;
 #[cfg(feature = "agent")]
 mod top;
+mod when;
 mod workload;
 
 use evenhand_policies::Registry;
@@ -38,6 +39,7 @@ pub(crate) fn run(verb: Verb, common: &Common, registry: &Registry, console: &Co
         Verb::Agent(verb) => agent::run(&verb, console),
         #[cfg(feature = "agent")]
         Verb::Top(arguments) => top::run(&arguments, console).map(|()| Outcome::Done),
+        Verb::When(arguments) => when::run(&arguments, common, console).map(|()| Outcome::Done),
         Verb::Allocate(arguments) => allocate::run(&arguments, console).map(|()| Outcome::Done),
         Verb::Audit(arguments) => audit::run(&arguments, common, registry, console),
         Verb::Timeline(arguments) => timeline::run(&arguments, console).map(|()| Outcome::Done),

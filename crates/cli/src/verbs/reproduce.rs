@@ -13,6 +13,7 @@ use crate::failure::{Failure, Outcome};
 use crate::inputs::workloads::read_workload;
 use crate::output::console::Console;
 use crate::output::table::Table;
+use crate::output::write_files::lock_folder;
 
 pub(crate) fn run(args: &ReproduceArgs, common: &Common, console: &Console) -> Result<Outcome, Failure> {
     if args.what == "list" {
@@ -40,6 +41,7 @@ pub(crate) fn run(args: &ReproduceArgs, common: &Common, console: &Console) -> R
             .map_err(|e| Failure::new(format!("{}: {e}", name(experiment, &args.what)), e.is_environment()))?;
         results.push((experiment, outcome));
     }
+    let _lock = args.out.as_deref().map(lock_folder).transpose()?;
     let page = args.out.as_ref().map(|folder| write_results(folder, &results)).transpose();
     let page = page.map_err(|e| Failure::new(&e, e.is_environment()))?;
     if console.is_json() {

@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use evenhand_model::Quantity;
+use evenhand_model::files::FolderLock;
 use evenhand_policies::Registry;
 use evenhand_study::sweep::record::SweepRecord;
 use evenhand_study::sweep::slurm_arrays::{self, LostPoint, SlurmError, Status, quoted};
@@ -21,6 +22,7 @@ use crate::failure::Failure;
 use crate::output::console::Console;
 use crate::output::numbers::rounded;
 use crate::output::table::{Table, printable};
+use crate::output::write_files::lock_folder;
 
 const LOCAL: &str = "{prefix} {wide_bar} {percent:>3} %  {msg}  ETA {eta}";
 const SLURM: &str = "{prefix} {wide_bar} {pos}/{len} points  {msg}  ETA {eta}";
@@ -36,7 +38,9 @@ pub(crate) fn run(args: &SweepArgs, common: &Common, registry: &Registry, consol
         Some(SweepVerb::Status(folder)) => status(&folder.dir, registry, console),
         Some(SweepVerb::Cancel(folder)) => cancel(&folder.dir, console),
         Some(SweepVerb::Gather(folder)) => {
-            let sweep = Sweep::planned(Folder::open(&folder.dir).map_err(sweep_failure)?, registry)?;
+            let opened = Folder::open(&folder.dir).map_err(sweep_failure)?;
+            let _lock = lock_folder(&folder.dir)?;
+            let sweep = Sweep::planned(opened, registry)?;
             let record = sweep.summarize()?;
             report(&sweep, &record, &folder.dir, console)?;
             sweep.check_complete(&record, &[])
@@ -108,6 +112,7 @@ fn start(args: &SweepArgs, common: &Common, registry: &Registry, console: &Conso
     if args.check {
         return check(&grid, &args.out, console);
     }
+    let lock = lock_folder(&args.out)?;
     let folder = Folder::create(&args.out).map_err(sweep_failure)?;
     if args.engine == Engine::Slurm {
         // Queued and running tasks need the plan that is in the folder.
@@ -115,9 +120,12 @@ fn start(args: &SweepArgs, common: &Common, registry: &Registry, console: &Conso
     }
     let (points, digests) = folder.plan(&grid, common.seed()).map_err(sweep_failure)?;
     let sweep = Sweep { grid, points, digests, folder };
+    for path in sweep.folder.damaged(&sweep.digests) {
+        console.note(&format!("{} is damaged, edited or of another version; its point is run again.", path.display()));
+    }
     match args.engine {
         Engine::Local => start_local(&sweep, &args.out, memory, console),
-        Engine::Slurm => start_slurm(&sweep, args, memory, console),
+        Engine::Slurm => start_slurm(&sweep, args, lock, memory, console),
     }
 }
 
@@ -197,7 +205,13 @@ fn start_local(sweep: &Sweep, out: &Path, memory: Option<u64>, console: &Console
     sweep.check_complete(&record, &failures)
 }
 
-fn start_slurm(sweep: &Sweep, args: &SweepArgs, memory: Option<u64>, console: &Console) -> Result<(), Failure> {
+fn start_slurm(
+    sweep: &Sweep,
+    args: &SweepArgs,
+    lock: FolderLock,
+    memory: Option<u64>,
+    console: &Console,
+) -> Result<(), Failure> {
     let options = slurm_arrays::Options {
         partition: args.partition.clone(),
         account: args.account.clone(),
@@ -211,6 +225,8 @@ fn start_slurm(sweep: &Sweep, args: &SweepArgs, memory: Option<u64>, console: &C
     let submitted = slurm_arrays::submit(&sweep.grid, &sweep.points, &sweep.digests, &sweep.folder, &options, &program)
         .map_err(slurm_failure)?;
     let dir = quoted(&args.out.display().to_string());
+    // The array's last job summarises the folder itself, perhaps while this process waits.
+    drop(lock);
     match submitted {
         None => console.note("Every point has a result already; nothing is submitted."),
         Some(submission) => {
@@ -245,9 +261,7 @@ fn start_slurm(sweep: &Sweep, args: &SweepArgs, memory: Option<u64>, console: &C
 
 /// Waits until the queue has no job of the sweep.
 fn follow(sweep: &Sweep, dir: &str, console: &Console) -> Result<(), Failure> {
-    let stopped = Arc::new(AtomicBool::new(false));
-    let set = Arc::clone(&stopped);
-    console.stop_on_interrupt(move || set.store(true, Ordering::Relaxed))?;
+    let stopped = console.stop_on_interrupt(|| {})?;
     let bar = bar(SLURM, sweep.points.len() as u64, console);
     bar.set_prefix("points");
     let mut failed = 0;
@@ -272,7 +286,7 @@ fn follow(sweep: &Sweep, dir: &str, console: &Console) -> Result<(), Failure> {
         }
         for _ in 0..10 {
             std::thread::sleep(Duration::from_millis(100));
-            if stopped.load(Ordering::Relaxed) {
+            if stopped.is_set() {
                 bar.finish_and_clear();
                 return Err(Failure::Environment(format!(
                     "interrupted; the jobs continue. Follow: evenhand sweep status {dir}. Stop: evenhand sweep cancel {dir}"
@@ -424,10 +438,10 @@ fn bar(template: &str, length: u64, console: &Console) -> ProgressBar {
     ProgressBar::with_draw_target(Some(length), ProgressDrawTarget::stderr()).with_style(style)
 }
 
-/// Stops the running points at an interrupt and keeps finished ones.
+/// Stops the running points at the first signal, and keeps finished ones.
 fn stop_on_interrupt(watch: &Arc<Watch>, console: &Console) -> Result<(), Failure> {
     let watch = Arc::clone(watch);
-    console.stop_on_interrupt(move || watch.cancel())
+    console.stop_on_interrupt(move || watch.cancel()).map(|_| ())
 }
 
 /// Returns the number of threads: that of `--threads`, or one per core.

@@ -20,7 +20,7 @@ use crate::output::named_values::NamedValues;
 use crate::output::numbers::percent;
 use crate::output::numbers::{OutputNumber, ToOutputNumber};
 use crate::output::table::Table;
-use crate::output::write_files::{file_name, make_folder, write_file};
+use crate::output::write_files::{file_name, lock_folder, write_file};
 
 /// Largest number of users that have a column each.
 const MAX_COLUMNS: usize = 6;
@@ -158,7 +158,7 @@ fn draw(
         console.note(&format!("Figure: {}", path.display()));
     }
     if let Some(folder) = &args.out {
-        make_folder(folder)?;
+        let _lock = lock_folder(folder)?;
         let mut figures: Vec<_> = (0..file.resources.len()).map(of).collect();
         if file.resources.len() > 1 {
             figures.push(dominant());

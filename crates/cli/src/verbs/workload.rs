@@ -10,6 +10,7 @@ use crate::arguments::{Common, DescribeArgs, ExportArgs, GenerateArgs, ImportArg
 use crate::failure::Failure;
 use crate::inputs::workloads::{import_trace, read_workload, store_workload};
 use crate::output::console::Console;
+use crate::output::write_files::lock_folder;
 
 pub(crate) fn run(verb: WorkloadVerb, common: &Common, console: &Console) -> Result<(), Failure> {
     match verb {
@@ -43,6 +44,7 @@ fn describe_verb(args: &DescribeArgs, common: &Common, console: &Console) -> Res
     let workload = read_workload(&args.workload, &args.trace, common, console)?;
     let description = describe(&workload);
     if let Some(folder) = &args.plot {
+        let _lock = lock_folder(folder)?;
         let plots = describe_plots(&workload);
         let written = evenhand_report::write_description_figures(folder, &description, &plots)
             .map_err(|e| Failure::Environment(e.to_string()))?;

@@ -8,7 +8,7 @@ use evenhand_model::{
 };
 use evenhand_policies::equivalents::Equivalents;
 use evenhand_policies::queue_order::{PendingJob, StartedJob, order};
-use evenhand_policies::{Decay, PolicyContext, PolicySettings, Registration, Registry};
+use evenhand_policies::{Decay, LogPlace, PolicyContext, PolicySettings, Registration, Registry};
 use evenhand_simulator::Progress;
 use evenhand_slurm::{Accounts, Configuration, Nodes, Partitions, Plan as QueuePlan, PlanOptions, Queue, SiteSnapshot};
 use evenhand_study::record::{MethodRecord, RunRecord};
@@ -123,6 +123,7 @@ fn study_sweep_and_audit_start_the_same_tasks_at_the_same_times() {
                 ..PolicyInputs::new(tree.weights())
             };
             let request = StudyRequest {
+                against: None,
                 policies: vec![registration.name.into()],
                 capacities: vec![capacity.clone()],
                 decays: vec![("30s".into(), decay())],
@@ -265,19 +266,21 @@ fn slurm_plan_gives_the_same_order_as_the_policy_itself() {
     let weights = tree.weights();
     let queues = ["short", "long"].map(String::from);
     let equivalents = Equivalents::of_pool(&resources, &capacity).ok();
-    let pending_job = |(user, submit, _, minutes, cpus, mem, partition): &QueueJob| PendingJob {
-        submitted: Time::from_secs(*submit),
+    let pending_job = |at: usize, (user, submit, _, minutes, cpus, mem, partition): &QueueJob| PendingJob {
+        place: LogPlace::new(Time::from_secs(*submit), at as u64),
         requested: Span::from_secs(60 * minutes),
         queue: Some(*partition as u32),
         ..PendingJob::new(number(*user), vec![Amount(*cpus), Amount(mem << 20)])
     };
-    let started: Vec<StartedJob> = (jobs.iter())
-        .filter_map(|job| Some(StartedJob { job: pending_job(job), started: Time::from_secs(job.2?), ended: None }))
+    let started: Vec<StartedJob> = (jobs.iter().enumerate())
+        .filter_map(|(at, job)| {
+            Some(StartedJob { job: pending_job(at, job), started: Time::from_secs(job.2?), ended: None })
+        })
         .collect();
     // Each user's own order is by submission.
     let mut pending: Vec<(usize, &QueueJob)> = jobs.iter().enumerate().filter(|(_, job)| job.2.is_none()).collect();
     pending.sort_by_key(|(at, job)| (job.1, *at));
-    let pending_jobs: Vec<PendingJob> = pending.iter().map(|(_, job)| pending_job(job)).collect();
+    let pending_jobs: Vec<PendingJob> = pending.iter().map(|(at, job)| pending_job(*at, job)).collect();
 
     let mut orders = std::collections::BTreeSet::new();
     for registration in Registry::built_in().policies() {

@@ -64,3 +64,26 @@ fn an_interrupted_study_keeps_finished_runs_and_the_same_command_completes_it() 
     assert_eq!(completed.len(), all_runs);
     assert!(runs.iter().all(|run| completed.contains(run)));
 }
+
+/// Conservative backfilling decides about every waiting job at each early finish, which takes minutes here; the signal of
+/// a service manager ends it before the next decision.
+#[test]
+fn sigterm_ends_conservative_backfilling() {
+    let folder = TestFolder::new();
+    let generate = ["workload", "generate", "--tasks", "150000", "--users", "300", "--days", "1", "-o", "w.parquet"];
+    folder.run(&generate).assert_succeeds();
+    let study =
+        ["study", "w.parquet", "--out", "out", "--policy", "drf", "--capacity", "0.3", "--backfill", "conservative"];
+    let child = folder.command(&study).spawn().unwrap();
+    let begun = Instant::now();
+    while !folder.path("out").exists() {
+        assert!(begun.elapsed() < Duration::from_secs(60), "the study does not begin");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    // Until the queue is long.
+    std::thread::sleep(Duration::from_secs(2));
+    assert!(Command::new("kill").args(["-TERM", &child.id().to_string()]).status().unwrap().success());
+    let output = ProgramOutput::of(child.wait_with_output().unwrap());
+    assert_eq!(output.status, 3, "{output:?}");
+    assert!(output.stderr.contains("interrupted") && output.stderr.contains("drf-0.3"), "{}", output.stderr);
+}

@@ -115,11 +115,11 @@ fn a_format_that_does_not_match_the_file_is_rejected() {
     let describe = |from, file, expected: &[&str]| {
         folder.assert_rejects(&["workload", "describe", "--from", from, file], 2, expected);
     };
-    describe("sdrf-csv", "w.swf", &["w.swf:1:", "expected 7 columns"]);
-    describe("swf", "w.csv", &["w.csv:1:1", "job number"]);
-    describe("batsim", "w.csv", &["w.csv: ", "not a Batsim workload"]);
-    describe("sacct", "w.csv", &["w.csv: ", "first line", "sacct -X -P"]);
-    describe("google2011", "w.csv", &["w.csv:1:"]);
+    describe("sdrf-csv", "w.swf", &["w.swf: found a file that looks like", "Standard Workload Format", "--from swf"]);
+    describe("swf", "w.csv", &["w.csv: ", "pass --from sdrf-csv"]);
+    describe("batsim", "w.csv", &["w.csv: ", "expected a Batsim workload; pass --from sdrf-csv"]);
+    describe("sacct", "w.csv", &["w.csv: ", "expected output of Slurm's sacct; pass --from sdrf-csv"]);
+    describe("google2011", "w.csv", &["w.csv: ", "--from sdrf-csv"]);
     describe("pdf", "w.csv", &["\"pdf\"", "swf, google2011, sdrf-csv, sacct"]);
     folder.write("letter.txt", "Dear operator,\nplease find enclosed our history.\n");
     folder.assert_rejects(&["workload", "describe", "letter.txt"], 2, &["letter.txt", "--from"]);

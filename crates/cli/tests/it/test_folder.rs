@@ -140,9 +140,16 @@ impl TestFolder {
     #[track_caller]
     pub(crate) fn assert_no_temporary_files(&self) {
         let temporary: Vec<PathBuf> =
-            self.files().into_iter().filter(|p| p.to_string_lossy().contains(".tmp")).collect();
+            self.files().into_iter().filter(|p| p.to_string_lossy().contains(".partial")).collect();
         assert!(temporary.is_empty(), "{temporary:?}");
     }
+}
+
+/// Returns the relative paths of the files below a folder.
+pub(crate) fn files_below(folder: &Path) -> Vec<PathBuf> {
+    let mut found = BTreeSet::new();
+    walk(folder, folder, &mut found);
+    found.into_iter().filter(|path| folder.join(path).is_file()).collect()
 }
 
 fn walk(root: &Path, dir: &Path, found: &mut BTreeSet<PathBuf>) {

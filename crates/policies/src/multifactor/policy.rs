@@ -4,8 +4,7 @@
 //! quality of service, association, site factor and nice, so these are equal for all jobs and left out.
 //!
 //! **As in Slurm**, priorities are whole numbers, so priorities that differ only in their fractions tie. Ties go by
-//! this crate's rule, which is Slurm's: earlier submission, then the smaller number (in Slurm of the job, here of the
-//! user).
+//! this crate's rule, which is Slurm's: earlier submission, then the job's place in the log (in Slurm, its number).
 //!
 //! **Exact**: a sum is computed in `f64`, and in rationals if rounding could change its integral part. The classic and
 //! the depth-oblivious factor are irrational powers: the nearest `f64` is used, and a sum that is below a whole number
@@ -28,7 +27,7 @@ use crate::fair_tree::FairTree;
 use crate::half_life::ClassicFairshare;
 use crate::pending_users::PendingUsers;
 use crate::settings::{Listed, SettingOption};
-use crate::{Job, Policy, PolicyContext, Registration, Standing};
+use crate::{Job, Policy, PolicyContext, Registration, Standing, TieRule};
 
 const NAME: &str = "multifactor";
 
@@ -96,8 +95,9 @@ struct Multifactor {
     /// Indices in `fixed` by requested amounts, queue and minutes.
     known: HashMap<Box<[u64]>, usize>,
     fixed: Vec<Fixed>,
-    /// By user: submission of the first pending job, and its index in `fixed`.
-    first: Vec<(Time, Option<usize>)>,
+    /// By user: the index in `fixed` of its first pending job.
+    first: Vec<Option<usize>>,
+    ties: TieRule,
     present: PendingUsers,
     /// Sums closer than this to a whole number are computed exactly.
     error: f64,
@@ -137,7 +137,8 @@ impl Multifactor {
             now: None,
             known: HashMap::new(),
             fixed: Vec::new(),
-            first: vec![(Time::ZERO, None); users],
+            first: vec![None; users],
+            ties: TieRule::new(users),
             present: PendingUsers::new(users),
             error: NEAR * all + to_f64(&short_of_whole(settings)),
             settings: settings.clone(),
@@ -203,11 +204,11 @@ impl Multifactor {
     }
 
     fn waited(&self, now: Time, user: UserId) -> Span {
-        now.since(self.first[user.index()].0)
+        now.since(self.ties.place(user).submitted)
     }
 
     fn fixed(&self, user: UserId) -> Option<&Fixed> {
-        self.first[user.index()].1.map(|at| &self.fixed[at])
+        self.first[user.index()].map(|at| &self.fixed[at])
     }
 
     fn priority(&self, now: Time, user: UserId) -> u32 {
@@ -278,7 +279,8 @@ impl Policy for Multifactor {
     fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         if let Some(job) = first {
             let sort = self.sort_of(job);
-            self.first[user.index()] = (job.submitted, Some(sort));
+            self.first[user.index()] = Some(sort);
+            self.ties.set_first_pending(user, first);
         }
         self.present.set(user, first.is_some());
     }
@@ -297,8 +299,9 @@ impl Policy for Multifactor {
             return self.present.users().first().copied();
         }
         self.advance(now);
-        let key = |user: &&UserId| (Reverse(self.priority(now, **user)), self.first[user.index()].0, **user);
-        self.present.users().iter().min_by_key(key).copied()
+        let of = |user: &UserId| (Reverse(self.priority(now, *user)), *user);
+        let first = |(p, a): &(_, UserId), (q, b): &(_, UserId)| Ord::cmp(p, q).then_with(|| self.ties.compare(*a, *b));
+        self.present.users().iter().map(of).min_by(first).map(|(_, user)| user)
     }
 
     /// The key is the negative priority of the user's first pending job, or of its last first one.

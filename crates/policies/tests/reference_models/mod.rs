@@ -45,8 +45,17 @@ pub(crate) struct ModelJob {
     pub(crate) amounts: [u64; 2],
     /// In the unit of the test: models only compare it, but for multifactor, where it is half-lives.
     pub(crate) submit: u64,
+    /// Its position in the log among the jobs submitted at that time.
+    pub(crate) position: u64,
     /// Requested wall time, in half-lives.
     pub(crate) requested: u64,
+}
+
+impl ModelJob {
+    /// Where the job stands in the log, by which ties are decided.
+    pub(crate) fn place(&self) -> (u64, u64) {
+        (self.submit, self.position)
+    }
 }
 
 /// A policy by definition.

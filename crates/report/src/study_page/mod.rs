@@ -1,4 +1,4 @@
-//! The page of a study: who waits less and who waits longer under each policy than under the first one.
+//! The page of a study: who waits less and who waits longer under each policy than under one of them.
 
 mod account_table;
 mod answer_sentences;
@@ -7,6 +7,7 @@ mod grid;
 mod nuwt_and_idle_tables;
 mod render_page;
 mod script_data;
+mod trust_section;
 mod user_and_fairness_tables;
 
 use std::path::Path;

@@ -5,7 +5,7 @@ use serde::Serialize;
 
 use super::figures::{FigureWithData, Figures, all_complete};
 use super::grid::{Capacity, Policy, StudyGrid};
-use super::{account_table, answer_sentences, nuwt_and_idle_tables, script_data, user_and_fairness_tables};
+use super::{account_table, answer_sentences, nuwt_and_idle_tables, script_data, trust_section, user_and_fairness_tables};
 use crate::format_numbers::{duration_and_seconds, grouped};
 use crate::template::{PAGE_STYLE, environment};
 use crate::{ReportError, chart};
@@ -47,6 +47,7 @@ struct Page<'a> {
     fairness: Vec<user_and_fairness_tables::FairnessGroup>,
     normalized: Vec<nuwt_and_idle_tables::Group<nuwt_and_idle_tables::NormalizedRow>>,
     waste: Option<nuwt_and_idle_tables::WasteTable>,
+    trust: Option<trust_section::TrustSection>,
     resources: Vec<&'a str>,
     simulations: Vec<user_and_fairness_tables::Simulation>,
     command: &'a str,
@@ -116,6 +117,7 @@ pub(super) fn render(grid: &StudyGrid<'_>, figures: &Figures) -> Result<String, 
         fairness: user_and_fairness_tables::fairness(grid),
         normalized: nuwt_and_idle_tables::normalized(grid),
         waste: nuwt_and_idle_tables::waste(grid),
+        trust: trust_section::trust_section(grid.record),
         resources: grid.resources(),
         simulations: user_and_fairness_tables::simulations(grid),
         command: &method.command,

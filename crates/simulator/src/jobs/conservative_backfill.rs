@@ -214,6 +214,7 @@ impl Engine<'_> {
         // Behind the new ones nothing has started yet, so they are where they were.
         let new: Vec<Entry> = self.pending.entries().iter().skip(first_new).copied().collect();
         for entry in new.into_iter().filter(|e| e.row != NO_ROW) {
+            self.progress.check()?;
             let kind = &self.jobs.kinds[entry.kind as usize];
             let Some(plan) = self.plan.as_mut() else { break };
             let found = plan.earliest(self.machines.site, kind, entry.estimate, now.nanos(), None);
@@ -266,6 +267,7 @@ impl Engine<'_> {
             policy.set_first_pending(UserId(entry.user), Some(&self.pending_job(entry.row)));
         }
         while let Some(user) = policy.next(now) {
+            self.progress.check()?;
             self.decisions += 1;
             let Some(candidate) = candidates.get_mut(self.place[user.index()] as usize) else { break };
             let entry = *candidate;

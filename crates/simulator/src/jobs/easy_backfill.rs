@@ -140,6 +140,7 @@ impl Engine<'_> {
         let mut candidates: Vec<Entry> = Vec::new();
         let mut at = from;
         while let Some((entry, next)) = self.next_possible(at, class) {
+            self.progress.check()?;
             at = next;
             if entry.row == head || self.place[entry.user as usize] != NO_ROW {
                 continue;
@@ -168,6 +169,7 @@ impl Engine<'_> {
             [only] => {
                 let (mut next, mut started) = (Some(*only), false);
                 while let Some(entry) = next {
+                    self.progress.check()?;
                     started |= self.start_beside_reservation(now, entry, policy)?;
                     next = self.next_candidate(now, head, entry, reserved);
                 }
@@ -191,6 +193,7 @@ impl Engine<'_> {
         }
         let mut started = false;
         while let Some(user) = policy.next(now) {
+            self.progress.check()?;
             self.decisions += 1;
             let Some(candidate) = candidates.get_mut(self.place[user.index()] as usize) else { break };
             let entry = *candidate;

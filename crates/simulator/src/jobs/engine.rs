@@ -3,7 +3,7 @@
 use std::sync::atomic::Ordering;
 
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
-use evenhand_policies::{Job, Policy};
+use evenhand_policies::{Job, LogPlace, Policy};
 
 use super::conservative_backfill::{Plan, has_user_limits};
 use super::machine_state::{MachineState, Placements, Running};
@@ -12,11 +12,12 @@ use super::site::{Jobs, Kind, Site};
 use super::{Assignment, Backfill, JobOptions, MachineResults};
 use crate::{EventQueue, Progress, Simulated, SimulationError, UserTasks};
 
-/// How many events pass between checks of [`Progress`].
-const EVENTS_BETWEEN_PROGRESS_CHECKS: u64 = 1 << 12;
+/// How many events pass between updates of [`Progress::tasks`].
+const EVENTS_BETWEEN_PROGRESS_UPDATES: u64 = 1 << 12;
 
 pub(super) struct Engine<'a> {
     pub(super) workload: &'a Workload,
+    pub(super) progress: &'a Progress,
     pub(super) jobs: &'a Jobs,
     pub(super) machines: MachineState<'a>,
     pub(super) pending: PendingJobs<'a>,
@@ -80,11 +81,13 @@ impl<'a> Engine<'a> {
         site: &'a Site,
         jobs: &'a Jobs,
         options: JobOptions,
+        progress: &'a Progress,
     ) -> Engine<'a> {
         let (users, width) = (workload.users().len(), workload.resources().len());
         let limited = |limits: &Vec<u64>| limits.iter().any(|l| *l != super::site::NO_LIMIT);
         Engine {
             workload,
+            progress,
             jobs,
             plan: (options.backfill == Backfill::Conservative).then(|| Plan::new(site, width, options.placement)),
             machines: MachineState::new(site, width, options.placement, options.backfill == Backfill::Easy),
@@ -116,13 +119,14 @@ impl<'a> Engine<'a> {
         }
     }
 
-    pub(super) fn run(mut self, policy: &mut dyn Policy, progress: &Progress) -> Result<Simulated, SimulationError> {
+    pub(super) fn run(mut self, policy: &mut dyn Policy) -> Result<Simulated, SimulationError> {
         let mut events = 0u64;
         self.end = self.pending.next_submission().unwrap_or_default().nanos();
         if self.plan.is_some() && has_user_limits(&self.jobs.max_user) {
             return Err(SimulationError::UserLimits);
         }
         loop {
+            self.progress.check()?;
             let planned = self.plan.as_ref().and_then(Plan::next_start);
             let times = [self.events.next_time(), self.pending.next_submission(), planned];
             let Some(now) = times.into_iter().flatten().min() else { break };
@@ -142,15 +146,12 @@ impl<'a> Engine<'a> {
                 Backfill::Conservative => self.schedule_conservatively(now, early, first_new, policy)?,
                 Backfill::None | Backfill::Easy => self.schedule(now, policy, first_new)?,
             }
-            if events >= EVENTS_BETWEEN_PROGRESS_CHECKS {
+            if events >= EVENTS_BETWEEN_PROGRESS_UPDATES {
                 events = 0;
-                progress.tasks.store(self.done, Ordering::Relaxed);
-                if progress.cancel.load(Ordering::Relaxed) {
-                    return Err(SimulationError::Cancelled);
-                }
+                self.progress.tasks.store(self.done, Ordering::Relaxed);
             }
         }
-        progress.tasks.store(self.done, Ordering::Relaxed);
+        self.progress.tasks.store(self.done, Ordering::Relaxed);
         Ok(self.result(policy))
     }
 
@@ -188,7 +189,7 @@ impl<'a> Engine<'a> {
     pub(super) fn pending_job(&self, row: u32) -> Job<'a> {
         let (columns, at) = (self.workload.columns(), row as usize);
         Job {
-            submitted: columns.submit[at],
+            place: LogPlace::new(columns.submit[at], u64::from(row)),
             chunks: self.kind(row).copies,
             queue: columns.queue.as_ref().map(|c| c[at]),
             requested: Span::from_nanos(self.jobs.estimate[at]),
@@ -307,6 +308,7 @@ impl<'a> Engine<'a> {
     fn schedule(&mut self, now: Time, policy: &mut dyn Policy, first_new: usize) -> Result<(), SimulationError> {
         let mut highest = 0;
         while self.turn_to_class(highest, policy) {
+            self.progress.check()?;
             let Some(user) = policy.next(now) else {
                 // All users pending in this class are set aside: the next lower class has its turn.
                 highest = self.class + 1;

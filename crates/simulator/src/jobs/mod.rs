@@ -101,7 +101,7 @@ pub fn simulate_jobs(
     options: JobOptions,
     progress: &Progress,
 ) -> Result<Simulated, SimulationError> {
-    engine::Engine::new(workload, tasks, site, jobs, options).run(policy, progress)
+    engine::Engine::new(workload, tasks, site, jobs, options, progress).run(policy)
 }
 
 impl MachineResults {

@@ -302,7 +302,7 @@ impl<'a> ReferenceModel<'a> {
         let user = |i: usize| self.world.jobs[i].user;
         let here: Vec<usize> = here.into_iter().filter(|&i| self.priority(i) == top).collect();
         let first = here.iter().copied().filter(|&i| !here.iter().any(|&k| k < i && user(k) == user(i)));
-        first.min_by_key(|&i| (self.key(i), self.world.jobs[i].submit, user(i)))
+        first.min_by_key(|&i| (self.key(i), self.world.jobs[i].submit, i))
     }
 
     fn start(&mut self, i: usize, now: u64, on: Vec<usize>) {

@@ -1,6 +1,7 @@
 //! A site's jobs as policies take them, and the pending jobs that have no rank.
 
 use evenhand_model::{Amount, Nano, Resource, Span, Time, to_f64};
+use evenhand_policies::LogPlace;
 use evenhand_policies::queue_order::{PendingJob, StartedJob};
 
 use super::parties::Parties;
@@ -41,7 +42,7 @@ impl Parties<'_> {
             let partition = job.partition.as_deref();
             started_jobs.push(StartedJob {
                 job: PendingJob {
-                    submitted: job.submit,
+                    place: LogPlace::new(job.submit, job.id),
                     chunks: chunks(job.held.nodes()),
                     queue: queue(partition),
                     requested: ask(job.limit, partition),
@@ -58,7 +59,7 @@ impl Parties<'_> {
         for (at, job) in site.queue.jobs.iter().enumerate() {
             let partition = job.partitions.first().map(String::as_str);
             let waits = PendingJob {
-                submitted: job.submit.unwrap_or(now),
+                place: LogPlace::new(job.submit.unwrap_or(now), job.id),
                 chunks: chunks(job.requested.nodes().or(job.nodes)),
                 queue: queue(partition),
                 requested: ask(job.limit, partition),

@@ -2,12 +2,15 @@
 //! change.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
+use std::time::Duration;
 
 use evenhand_model::{Span, Time};
 use thiserror::Error;
 
 use super::assign_site_factors::{RankedJob, SiteFactorChange, assign_site_factors};
-use super::saved_state::{SavedState, SavedStateError, WrittenFactor};
+use super::saved_state::{SavedState, SavedStateError};
+use super::write_site_factors::{WriteOutcome, is_known, write};
+use super::written_factor::{Look, Owner, Shown, WrittenFactor, update_id};
 use crate::associations::Accounts;
 use crate::configuration::Configuration;
 use crate::error::ReadError;
@@ -16,8 +19,8 @@ use crate::nodes::Nodes;
 use crate::partitions::{Partition, Partitions};
 use crate::plan::{Plan, PlanError, PlanOptions, SiteSnapshot};
 use crate::priorities::Priorities;
-use crate::queue::{Job, JobState, Queue};
-use crate::run_commands::{Call, CommandError, Commands, FailureKind};
+use crate::queue::{Job, Queue};
+use crate::run_commands::{CommandError, Commands, FailureKind, beginning};
 
 /// Options of a [`Driver`].
 #[derive(Clone, Debug)]
@@ -83,6 +86,8 @@ pub struct TickOutcome {
     pub deferred: usize,
     /// Slurm's message if it rejected changes.
     pub rejection: Option<String>,
+    /// The number of jobs that no longer wait and have their old site factor again.
+    pub put_back: usize,
     /// The number of jobs whose priority or site factor was set by others; they are not changed.
     pub set_by_others: usize,
     /// Why accounting cannot be read, if so. Finished jobs are then known only from differences of the queue.
@@ -92,9 +97,12 @@ pub struct TickOutcome {
 /// The result of [`Driver::release`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReleaseOutcome {
-    /// The number of jobs whose site factor is 0 again.
+    /// The number of jobs that have their old site factor again.
     pub jobs: usize,
-    /// Slurm's message if it rejected changes.
+    /// The number of jobs that have ended with a site factor of this program. Slurm refuses to change them, and they stay in
+    /// the saved state until it has forgotten them, since until then they can be requeued.
+    pub ended: usize,
+    /// Slurm's message if it rejected changes of jobs that have not ended.
     pub rejection: Option<String>,
 }
 
@@ -115,11 +123,28 @@ pub struct Driver<'a> {
     /// Jobs whose priority was set by an administrator.
     pinned: HashSet<u64>,
     /// Jobs to which this process has written a site factor that Slurm accepted.
-    written: HashSet<u64>,
+    accepted: HashSet<u64>,
+    /// What the saved state holds about jobs.
+    written: BTreeMap<u64, WrittenFactor>,
+    /// Of those, jobs whose site factor was another's at the last look.
+    set_by_others: HashSet<u64>,
+    /// The time of the last attempt to put a job back that did not succeed.
+    attempted: HashMap<u64, Time>,
 }
 
 /// The overlap of successive reads of accounting, which jobs reach with a delay.
 const OVERLAP: Span = Span::from_secs(120);
+/// The interval between attempts to put a job back that Slurm does not show or has ended: it is asked whether it still
+/// knows the job.
+const ATTEMPT_INTERVAL: Span = Span::from_secs(60);
+/// The number of jobs that are put back one by one in a step if Slurm's message about all does not tell which it means.
+const ASKED_ALONE: usize = 10;
+/// The largest number of changes in one command at the end: about half a second's work of a controller, so that a deadline
+/// in between leaves little undone.
+const RELEASED_AT_ONCE: usize = 250;
+/// The longest time that a service that drives a queue takes to end: to stop the command that runs, and to restore site
+/// factors. A service manager has to wait longer than this before it kills the process.
+pub const EXIT_LIMIT: Duration = Duration::from_secs(10);
 /// The interval at which partitions and accounts are read again, since they seldom change.
 const SETTINGS_INTERVAL: Span = Span::from_secs(300);
 
@@ -136,6 +161,7 @@ impl<'a> Driver<'a> {
         let mut finished = store.finished_jobs()?;
         finished.sort_by_key(sort_key);
         let read_until = store.read_until()?;
+        let written = store.written()?;
         Ok(Driver {
             commands,
             store,
@@ -147,8 +173,16 @@ impl<'a> Driver<'a> {
             accounts: None,
             settings_read: None,
             pinned: HashSet::new(),
-            written: HashSet::new(),
+            accepted: HashSet::new(),
+            written,
+            set_by_others: HashSet::new(),
+            attempted: HashMap::new(),
         })
+    }
+
+    /// Runs all further commands by `commands`, such as ones that must end before a deadline.
+    pub fn use_commands(&mut self, commands: &'a dyn Commands) {
+        self.commands = commands;
     }
 
     /// Performs one step: reads finished and waiting jobs, computes the order, and writes the site factors that change.
@@ -174,99 +208,189 @@ impl<'a> Driver<'a> {
             configuration: self.options.configuration.as_ref(),
         };
         let plan = Plan::new(&site, &self.options.plan, now)?;
-        let written = self.store.written()?;
+        let look = Look::new(&queue, &priorities);
         let mut outcome = TickOutcome {
             waiting: queue.pending().count(),
             running: queue.running().count(),
             accounting_error: accounting,
             ..TickOutcome::default()
         };
-        let waiting: BTreeMap<u64, &Job> = queue.pending().map(|job| (update_id(job), job)).collect();
-        let site_factor = |id: u64| priorities.jobs.get(&id).map(|p| p.site_factor);
-        self.pinned.retain(|id| waiting.contains_key(id));
-        self.written.retain(|id| waiting.contains_key(id));
+        self.pinned.retain(|id| look.waits(*id));
+        self.accepted.retain(|id| look.waits(*id));
+        let restored = self.learn(&look);
         let mut order: Vec<RankedJob> = Vec::new();
         let mut placed: HashSet<u64> = HashSet::new();
         for place in &plan.places {
             let job = &queue.jobs[place.job];
             let id = update_id(job);
-            let has = site_factor(id).unwrap_or(0);
-            if placed.contains(&id) {
-                continue;
-            }
-            if self.is_set_by_others(id, job, has, written.get(&id)) {
+            let Some(shown) = look.of(id).filter(|_| placed.insert(id)) else { continue };
+            if self.is_set_by_others(id, job, shown) {
                 outcome.set_by_others += 1;
-                continue;
+            } else if !shown.factors.is_empty() {
+                // Records that differ get a new value.
+                order.push(RankedJob { job: id, now: shown.factor().unwrap_or(0) });
             }
-            placed.insert(id);
-            order.push(RankedJob { job: id, now: has });
         }
         let mut changes = assign_site_factors(&order);
         // Jobs that no longer have a place, but still a site factor.
-        for (id, given) in &written {
-            let ours = [given.before, given.value];
-            if waiting.contains_key(id) && !placed.contains(id) && !self.pinned.contains(id) {
-                let has = site_factor(*id).unwrap_or(given.value);
-                if has != 0 && ours.contains(&has) {
-                    changes.push(SiteFactorChange { job: *id, value: 0 });
-                }
+        for (id, factor) in &self.written {
+            let is_ours = |shown: &Shown| shown.waits && factor.owner(shown) == Owner::Ours;
+            if !placed.contains(id) && !self.pinned.contains(id) && look.of(*id).is_some_and(is_ours) {
+                changes.push(SiteFactorChange { job: *id, value: factor.original });
             }
         }
-        outcome.deferred = changes.len().saturating_sub(self.options.max_changes);
+        let put_back = self.no_longer_wait(&look, now);
+        outcome.deferred = (changes.len() + put_back.len()).saturating_sub(self.options.max_changes);
         changes.truncate(self.options.max_changes);
         if self.options.apply {
-            let keeps = |id: &u64| waiting.contains_key(id);
-            let mut intent: BTreeMap<u64, WrittenFactor> = written.into_iter().filter(|(id, _)| keeps(id)).collect();
-            for change in &changes {
-                let before = site_factor(change.job).unwrap_or(0);
-                intent.insert(change.job, WrittenFactor { before, value: change.value });
+            let all: Vec<SiteFactorChange> =
+                changes.iter().chain(&put_back).take(self.options.max_changes).copied().collect();
+            let mut written = self.write(&all, &look, restored)?;
+            let put_back = &all[changes.len()..];
+            if written.is_unclear {
+                for change in put_back.iter().take(ASKED_ALONE) {
+                    written.resolve(change.job, &self.write(std::slice::from_ref(change), &look, Vec::new())?);
+                }
             }
-            self.store.set_written(&intent)?;
-            outcome.rejection = self.write(&changes)?;
-            for change in changes.iter().filter(|_| outcome.rejection.is_none()) {
-                if change.value == 0 {
-                    self.written.remove(&change.job)
-                } else {
-                    self.written.insert(change.job)
-                };
-            }
+            outcome.put_back = put_back.iter().filter(|change| written.is_accepted(change.job)).count();
+            self.attempted.extend(put_back.iter().map(|change| (change.job, now)));
+            // Of jobs that ended or left meanwhile, the next step reads the present state.
+            let expected = |id: &u64| put_back.iter().any(|change| change.job == *id);
+            let is_surprise = !written.rejected.is_empty() || !written.unknown.union(&written.ended).all(expected);
+            outcome.rejection =
+                written.message.filter(|_| is_surprise || written.is_unclear).map(|m| beginning(&m).to_owned());
         }
+        if self.options.apply {
+            self.forget_unknown(&look, now)?;
+        }
+        self.attempted.retain(|id, _| self.written.contains_key(id));
         outcome.changes = changes;
         outcome.plan = Some(plan);
         Ok(outcome)
     }
 
-    /// Sets the site factor of every job that still waits with a value of this program to 0.
+    /// Updates what is known of written jobs by a look. Returns the jobs that need not be restored: those that have their
+    /// original site factor again, or another's.
+    fn learn(&mut self, look: &Look) -> Vec<u64> {
+        let mut restored = Vec::new();
+        for (id, factor) in &self.written {
+            let Some(shown) = look.of(*id) else { continue };
+            let owner = factor.owner(shown);
+            // A task of the array that runs may still have what this program wrote.
+            let is_whole = shown.running_priority.is_none() && !shown.factors.is_empty();
+            if is_whole && matches!(owner, Owner::Original | Owner::Others) {
+                restored.push(*id);
+                self.set_by_others.remove(id);
+            } else if owner == Owner::Others {
+                self.set_by_others.insert(*id);
+            } else if owner != Owner::Unknown {
+                self.set_by_others.remove(id);
+            }
+        }
+        restored
+    }
+
+    /// Returns the changes that put back written jobs of which no record waits: they run, have ended, or are missing in
+    /// this look. A site factor has no effect then, but it would come back with a requeue.
+    fn no_longer_wait(&self, look: &Look, now: Time) -> Vec<SiteFactorChange> {
+        let due = |id: &u64| self.attempted.get(id).is_none_or(|at| now.since(*at) >= ATTEMPT_INTERVAL);
+        let of = self.written.iter().filter(|(id, _)| {
+            let others = self.set_by_others.contains(id);
+            !others && !look.waits(**id) && due(id)
+        });
+        of.map(|(id, factor)| SiteFactorChange { job: *id, value: factor.original }).collect()
+    }
+
+    /// Asks whether Slurm still knows jobs that are not put back because they had another's site factor when they ran, and
+    /// that no look shows any more.
+    fn forget_unknown(&mut self, look: &Look, now: Time) -> Result<(), DriveError> {
+        let due = |id: &u64| self.attempted.get(id).is_none_or(|at| now.since(*at) >= ATTEMPT_INTERVAL);
+        let missing = self.set_by_others.iter().copied().filter(|id| look.of(*id).is_none() && due(id));
+        for id in missing.take(ASKED_ALONE).collect::<Vec<_>>() {
+            self.attempted.insert(id, now);
+            if !is_known(self.commands, id)? {
+                self.written.remove(&id);
+                self.set_by_others.remove(&id);
+                self.store.update_written([], [id])?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Saves what is about to be written, writes it, and keeps what Slurm made of it.
+    fn write(
+        &mut self,
+        changes: &[SiteFactorChange],
+        look: &Look,
+        restored: Vec<u64>,
+    ) -> Result<WriteOutcome, DriveError> {
+        for id in &restored {
+            self.written.remove(id);
+        }
+        for SiteFactorChange { job, value } in changes {
+            let shown = look.of(*job).and_then(Shown::factor);
+            let factor = self.written.remove(job);
+            let factor = factor.unwrap_or(WrittenFactor { original: shown.unwrap_or(0), values: Vec::new() });
+            self.written.insert(*job, factor.attempted(*value));
+        }
+        let of = |change: &SiteFactorChange| Some((change.job, self.written.get(&change.job)?));
+        self.store.update_written(changes.iter().filter_map(of), restored)?;
+        let outcome = write(self.commands, changes)?;
+        let mut removed = Vec::new();
+        for SiteFactorChange { job, value } in changes {
+            let Some(factor) = self.written.get_mut(job) else { continue };
+            let is_restored = outcome.is_accepted(*job) && *value == factor.original;
+            if is_restored || outcome.is_unknown(*job) {
+                self.written.remove(job);
+                self.accepted.remove(job);
+                removed.push(*job);
+            } else if outcome.is_accepted(*job) {
+                factor.values = vec![*value];
+                self.accepted.insert(*job);
+            }
+        }
+        self.store.update_written([], removed)?;
+        Ok(outcome)
+    }
+
+    /// Restores the site factor of every job that still has one of this program, whether it waits, runs or is not shown.
+    ///
+    /// If Slurm does not answer queries, site factors are restored by what the last look has shown; what another program
+    /// set since then is lost in that case.
     ///
     /// # Errors
-    /// Returns an error if the site cannot be read or the state cannot be saved.
+    /// Returns an error if Slurm does not accept changes or the state cannot be saved. What was not restored stays in the
+    /// saved state.
     pub fn release(&mut self) -> Result<ReleaseOutcome, DriveError> {
-        let written = self.store.written()?;
-        if written.is_empty() {
-            return Ok(ReleaseOutcome::default());
+        let mut outcome = ReleaseOutcome::default();
+        if self.written.is_empty() {
+            return Ok(outcome);
         }
-        let queue = Queue::read(self.commands)?;
-        let priorities = Priorities::read(self.commands)?;
-        let waiting: HashSet<u64> = queue.pending().map(update_id).collect();
-        let ours = |priorities: &Priorities, unseen_too: bool| -> Vec<SiteFactorChange> {
-            let is_ours = |(id, given): &(&u64, &WrittenFactor)| {
-                // sprio does not show held jobs, so the value last written counts.
-                let unseen = if unseen_too { given.value } else { 0 };
-                let has = priorities.jobs.get(*id).map_or(unseen, |p| p.site_factor);
-                waiting.contains(*id) && has != 0 && [given.before, given.value].contains(&has)
-            };
-            written.iter().filter(is_ours).map(|(id, _)| SiteFactorChange { job: *id, value: 0 }).collect()
+        let look = Queue::read(self.commands).and_then(|queue| Ok((queue, Priorities::read(self.commands)?)));
+        let look = match look {
+            Ok((queue, priorities)) => Look::new(&queue, &priorities),
+            Err(_) => Look::new(&Queue::default(), &Priorities::default()),
         };
-        let back = ours(&priorities, true);
-        let mut rejection = self.write(&back)?;
-        // Slurm rejects finished tasks of an array beside the waiting ones; what counts is which factors remain.
-        if rejection.is_some() && ours(&Priorities::read(self.commands)?, false).is_empty() {
-            rejection = None;
+        let mut restored = self.learn(&look);
+        let is_ours = |id: &u64| !restored.contains(id) && !self.set_by_others.contains(id);
+        let back: Vec<SiteFactorChange> = self
+            .written
+            .iter()
+            .filter(|(id, _)| is_ours(id))
+            .map(|(id, factor)| SiteFactorChange { job: *id, value: factor.original })
+            .collect();
+        if back.is_empty() {
+            self.write(&[], &look, std::mem::take(&mut restored))?;
         }
-        if rejection.is_none() {
-            self.store.set_written(&BTreeMap::new())?;
+        for part in back.chunks(RELEASED_AT_ONCE) {
+            let written = self.write(part, &look, std::mem::take(&mut restored))?;
+            outcome.jobs += part.iter().filter(|change| written.is_accepted(change.job)).count();
+            outcome.ended += written.ended.len();
+            if written.is_unclear || !written.rejected.is_empty() {
+                outcome.rejection = written.message.map(|message| beginning(&message).to_owned());
+            }
         }
-        Ok(ReleaseOutcome { jobs: back.len(), rejection })
+        Ok(outcome)
     }
 
     fn read_settings(&mut self, now: Time) -> Result<(), DriveError> {
@@ -328,46 +452,27 @@ impl<'a> Driver<'a> {
     }
 
     /// Returns whether another user set the job's site factor or its whole priority.
-    fn is_set_by_others(&mut self, id: u64, job: &Job, has: i64, given: Option<&WrittenFactor>) -> bool {
-        if has != 0 && given.is_none_or(|g| ![g.before, g.value].contains(&has)) {
+    fn is_set_by_others(&mut self, id: u64, job: &Job, shown: &Shown) -> bool {
+        let owner = match self.written.get(&id) {
+            Some(factor) => factor.owner(shown),
+            None if shown.factors.iter().all(|factor| *factor == 0) => Owner::Original,
+            None => Owner::Others,
+        };
+        if owner == Owner::Others {
             return true;
         }
         // Setting a whole priority removes the site factor; so does removing only that.
-        if has == 0 && self.written.contains(&id) {
+        if owner == Owner::Original && self.accepted.contains(&id) {
             self.pinned.insert(id);
         }
         // A priority that was set does not follow the site factor; otherwise it is at least the site factor minus nice.
+        let has = shown.factor().unwrap_or(0);
         let min = has.saturating_sub(job.nice.unwrap_or(0).max(0));
         let priority = job.priority.map_or(i64::MAX, |p| i64::try_from(p).unwrap_or(i64::MAX));
         if has > 0 && priority < min {
             self.pinned.insert(id);
         }
         self.pinned.contains(&id)
-    }
-
-    /// Writes all changes with one command. Returns Slurm's message if it rejected some.
-    fn write(&self, changes: &[SiteFactorChange]) -> Result<Option<String>, DriveError> {
-        if changes.is_empty() {
-            return Ok(None);
-        }
-        let line = |c: &SiteFactorChange| format!("update JobId={} SiteFactor={}\n", c.job, c.value);
-        let call =
-            Call { input: Some(changes.iter().map(line).collect()), ..Call::new("scontrol", Vec::<String>::new()) };
-        match self.commands.run(&call) {
-            Ok(_) => Ok(None),
-            Err(error @ CommandError::Failed { kind: FailureKind::Denied, .. }) => Err(DriveError::Denied(error)),
-            // Some jobs have started or ended meanwhile; the next step reads the present state.
-            Err(CommandError::Failed { message, kind: FailureKind::Other, .. }) => Ok(Some(message)),
-            Err(error) => Err(ReadError::Command(error).into()),
-        }
-    }
-}
-
-/// Returns the job id by which a whole record is modified: for the waiting tasks of an array the array's.
-fn update_id(job: &Job) -> u64 {
-    match &job.array {
-        Some(array) if job.state == JobState::Pending && array.tasks.count() > 1 => array.job,
-        _ => job.id,
     }
 }
 

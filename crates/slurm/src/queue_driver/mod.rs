@@ -3,7 +3,10 @@
 mod assign_site_factors;
 mod driver;
 mod saved_state;
+mod write_site_factors;
+mod written_factor;
 
 pub use assign_site_factors::{RankedJob, SiteFactorChange, assign_site_factors};
-pub use driver::{DriveError, DriveOptions, Driver, ReleaseOutcome, TickOutcome};
-pub use saved_state::{SavedState, SavedStateError, WrittenFactor};
+pub use driver::{DriveError, DriveOptions, Driver, EXIT_LIMIT, ReleaseOutcome, TickOutcome};
+pub use saved_state::{SavedState, SavedStateError};
+pub use written_factor::WrittenFactor;

@@ -1,4 +1,4 @@
-//! The state that survives a crash: finished jobs, and the site factors written to waiting jobs.
+//! The state that survives a crash: finished jobs, and the site factors written to jobs.
 //!
 //! Commitments and penalties are not saved: they follow from the finished jobs and their times. So after a crash at any
 //! time the next start computes the same numbers.
@@ -10,24 +10,17 @@ use evenhand_model::Time;
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
 use thiserror::Error;
 
+use super::written_factor::WrittenFactor;
 use crate::finished_job::FinishedJob;
 
 /// Finished jobs as lines, by job id and start in seconds.
 const ENDED: TableDefinition<'_, (u64, u64), &str> = TableDefinition::new("ended");
-/// By job id: the site factor that this program had assigned before, and the last one, which may not have reached
-/// Slurm.
-const WRITTEN: TableDefinition<'_, u64, (i64, i64)> = TableDefinition::new("written");
+/// By job id: the original site factor, and those that this program may have left.
+const WRITTEN: TableDefinition<'_, u64, (i64, Vec<i64>)> = TableDefinition::new("site factors");
+/// The table of earlier versions: two site factors that this program may have left; the original one was 0.
+const WRITTEN_BEFORE: TableDefinition<'_, u64, (i64, i64)> = TableDefinition::new("written");
 /// The time until which accounting was read, in seconds.
 const READ: TableDefinition<'_, &str, u64> = TableDefinition::new("read");
-
-/// The site factors written to a job.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct WrittenFactor {
-    /// The one assigned before; 0 if none.
-    pub before: i64,
-    /// The last one, unless a crash came before it was written.
-    pub value: i64,
-}
 
 /// A small database in one file, which only one process can open at a time.
 #[derive(Debug)]
@@ -69,8 +62,15 @@ impl SavedState {
         let store = SavedState { database, path: path.to_owned() };
         store.change(|transaction| {
             transaction.open_table(ENDED)?;
-            transaction.open_table(WRITTEN)?;
             transaction.open_table(READ)?;
+            let mut table = transaction.open_table(WRITTEN)?;
+            for row in transaction.open_table(WRITTEN_BEFORE)?.iter()? {
+                let (job, values) = row?;
+                let (before, last) = values.value();
+                let values = [before, last].into_iter().filter(|value| *value != 0).collect();
+                table.insert(job.value(), (0, values))?;
+            }
+            transaction.delete_table(WRITTEN_BEFORE)?;
             Ok(())
         })?;
         Ok(store)
@@ -135,7 +135,7 @@ impl SavedState {
         })
     }
 
-    /// Returns the site factors written, by job id.
+    /// Returns the site factors written, by the id under which a job is modified.
     ///
     /// # Errors
     /// Returns an error if the database cannot be read.
@@ -143,24 +143,34 @@ impl SavedState {
         self.read(|transaction| {
             let table = transaction.open_table(WRITTEN)?;
             let rows = table.iter()?.map(|row| {
-                let (job, values) = row?;
-                let (before, value) = values.value();
-                Ok((job.value(), WrittenFactor { before, value }))
+                let (job, factors) = row?;
+                let (original, values) = factors.value();
+                Ok((job.value(), WrittenFactor { original, values }))
             });
             rows.collect()
         })
     }
 
-    /// Saves the site factors that are about to be written, and removes all other jobs.
+    /// Saves the site factors that are about to be written, and removes jobs that need not be restored any more.
     ///
     /// # Errors
     /// Returns an error if it cannot be written; then nothing is changed.
-    pub fn set_written(&self, written: &BTreeMap<u64, WrittenFactor>) -> Result<(), SavedStateError> {
+    pub fn update_written<'a>(
+        &self,
+        written: impl IntoIterator<Item = (u64, &'a WrittenFactor)>,
+        removed: impl IntoIterator<Item = u64>,
+    ) -> Result<(), SavedStateError> {
+        let (mut written, mut removed) = (written.into_iter().peekable(), removed.into_iter().peekable());
+        if written.peek().is_none() && removed.peek().is_none() {
+            return Ok(());
+        }
         self.change(|transaction| {
             let mut table = transaction.open_table(WRITTEN)?;
-            table.retain(|job, _| written.contains_key(&job))?;
-            for (job, WrittenFactor { before, value }) in written {
-                table.insert(job, (*before, *value))?;
+            for job in removed {
+                table.remove(job)?;
+            }
+            for (job, WrittenFactor { original, values }) in written {
+                table.insert(job, (*original, values.clone()))?;
             }
             Ok(())
         })
@@ -181,4 +191,26 @@ fn database_error<E: Into<redb::Error>>(path: &Path) -> impl Fn(E) -> SavedState
 
 fn seconds(time: Time) -> u64 {
     time.nanos() / 1_000_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_an_earlier_version_wrote_is_still_restored() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("state");
+        let old = Database::create(&path).unwrap();
+        let transaction = old.begin_write().unwrap();
+        transaction.open_table(WRITTEN_BEFORE).unwrap().insert(7, (0, 1_500_000_000)).unwrap();
+        transaction.open_table(WRITTEN_BEFORE).unwrap().insert(9, (1_200_000_000, 0)).unwrap();
+        transaction.commit().unwrap();
+        drop(old);
+        for _ in 0..2 {
+            let factor = |values: &[i64]| WrittenFactor { original: 0, values: values.to_vec() };
+            let expected = [(7, factor(&[1_500_000_000])), (9, factor(&[1_200_000_000]))];
+            assert_eq!(SavedState::open(&path).unwrap().written().unwrap(), expected.into());
+        }
+    }
 }

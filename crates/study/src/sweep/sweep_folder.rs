@@ -1,4 +1,5 @@
-//! Writes and reads the folder of a sweep. Every file is written atomically.
+//! Writes and reads the folder of a sweep. Every file is written atomically and durably, and the result of a point is
+//! checked against the digest of what was written.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -9,6 +10,7 @@ use evenhand_policies::Registry;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::sealed_json;
 use crate::sweep::grid::Grid;
 use crate::sweep::point::{Point, layout};
 
@@ -133,7 +135,7 @@ impl Folder {
     /// Returns an error if it cannot be created.
     pub fn create(dir: &Path) -> Result<Folder, SweepError> {
         let points = dir.join(POINTS);
-        std::fs::create_dir_all(&points).map_err(|source| SweepError::Write { path: points, source })?;
+        evenhand_model::files::create_folder(&points).map_err(|source| SweepError::Write { path: points, source })?;
         Ok(Folder { dir: absolute(dir) })
     }
 
@@ -206,14 +208,14 @@ impl Folder {
     pub(crate) fn stored_result(&self, digest: &str) -> Option<StoredResult> {
         // An unreadable result (of an older version, or damaged) counts as missing, so that it is run again.
         let text = std::fs::read(self.point_path(digest)).ok()?;
-        let stored: StoredResult = serde_json::from_slice(&text).ok()?;
+        let stored: StoredResult = sealed_json::open(&text)?;
         (stored.digest == digest).then_some(stored)
     }
 
     /// Stores the result of a point.
     pub(crate) fn store_result(&self, result: &StoredResult) -> Result<(), SweepError> {
         let path = self.point_path(&result.digest);
-        let text = serde_json::to_vec(result)?;
+        let text = sealed_json::seal(result)?;
         evenhand_model::files::write_atomically(&path, &text).map_err(|source| SweepError::Write { path, source })
     }
 
@@ -229,6 +231,13 @@ impl Folder {
             digests.get(*number).is_none_or(|digest| !stored.contains(digest) || self.stored_result(digest).is_none())
         };
         numbers.iter().copied().filter(is_missing).collect()
+    }
+
+    /// Returns the files of results that exist and are not as they were written, so that their points are run again.
+    pub fn damaged(&self, digests: &[String]) -> Vec<PathBuf> {
+        let stored = self.stored_digests();
+        let is_damaged = |digest: &&String| stored.contains(*digest) && self.stored_result(digest).is_none();
+        digests.iter().filter(is_damaged).map(|digest| self.point_path(digest)).collect()
     }
 
     /// Returns the number of points that have a result, by the names of the files alone.
@@ -253,7 +262,7 @@ impl Folder {
     pub(crate) fn write(&self, name: &str, bytes: &[u8]) -> Result<(), SweepError> {
         let path = self.dir.join(name);
         let folder = path.parent().unwrap_or(&self.dir);
-        std::fs::create_dir_all(folder)
+        evenhand_model::files::create_folder(folder)
             .and_then(|()| evenhand_model::files::write_atomically(&path, bytes))
             .map_err(|source| SweepError::Write { path, source })
     }

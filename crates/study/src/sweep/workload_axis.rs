@@ -11,7 +11,7 @@ use evenhand_documents::{DocumentError, Node, Table};
 use evenhand_model::Workload;
 use evenhand_workload::Source;
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
-use evenhand_workload::import::{Format, ImportOptions, MemoryPer, MemoryUnit, import};
+use evenhand_workload::import::{Format, ImportOptions, MemoryPer, MemoryUnit, Processors, import};
 use evenhand_workload::store::{self, StoreError};
 
 use crate::sweep::grid::{axis, distinct, file};
@@ -19,7 +19,7 @@ use crate::sweep::run_point::Problem;
 
 /// The version of readers and generators; changes when the same file or parameters give another workload, so that older
 /// results become invalid.
-const READING: &str = "workloads 1";
+const READING: &str = "workloads 2";
 
 /// One workload of the grid.
 #[derive(Clone, Debug)]
@@ -82,13 +82,18 @@ impl WorkloadAxis {
                     relaxed,
                     swf_memory_unit,
                     swf_memory_per,
+                    processors,
                     ref csv_columns,
+                    ref columns,
                     threads: _,
                 } = **options;
                 if let Some(columns) = csv_columns {
                     d.text(&format!("{columns:?}"));
                 }
-                d.text(format.name()).text(swf_memory_unit.name()).text(swf_memory_per.name());
+                if let Some(columns) = columns {
+                    d.text(&columns.join(","));
+                }
+                d.text(format.name()).text(swf_memory_unit.name()).text(swf_memory_per.name()).text(processors.name());
                 d.number(u64::from(lenient)).number(u64::from(relaxed));
                 for part in parts(path)? {
                     d.file(&part)?;
@@ -168,8 +173,8 @@ fn parts(path: &Path) -> io::Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-const FILE_FIELDS: [&str; 7] =
-    ["file", "from", "lenient", "relaxed", "swf-memory-unit", "swf-memory-per", "csv-columns"];
+const FILE_FIELDS: [&str; 9] =
+    ["file", "from", "lenient", "relaxed", "swf-memory-unit", "swf-memory-per", "processors", "csv-columns", "columns"];
 const GENERATE_FIELDS: [&str; 5] = ["like", "tasks", "users", "days", "seeds"];
 
 /// Reads the axis of workloads.
@@ -210,7 +215,10 @@ fn trace(node: &Node<'_>, base: &Path) -> Result<WorkloadAxis, DocumentError> {
         options.format = named(&table, "from")?.unwrap_or(Format::Auto);
         options.swf_memory_unit = named::<MemoryUnit>(&table, "swf-memory-unit")?.unwrap_or(options.swf_memory_unit);
         options.swf_memory_per = named::<MemoryPer>(&table, "swf-memory-per")?.unwrap_or(options.swf_memory_per);
+        options.processors = named::<Processors>(&table, "processors")?.unwrap_or_default();
         options.csv_columns = named(&table, "csv-columns")?;
+        let names = table.get("columns").map(|n| n.text().map(|t| t.split(',').map(str::to_string).collect()));
+        options.columns = names.transpose()?;
         file(&table.required("file", "the path of a workload or a trace")?, base)?
     };
     Ok(WorkloadAxis::File { name, path, options: Box::new(options) })

@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::io::Write;
 
-use evenhand_documents::{Cell, push_record};
+use evenhand_documents::{Cell, TextCells, push_record};
 use evenhand_model::{Span, Time, Workload};
 
 use super::assign_processors::{IntervalSet, Processors};
@@ -51,7 +51,8 @@ pub fn evalys_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportE
         losses.add(format!("{fractions} rows request a fraction of a processor and get a whole one"));
     }
     let mut line = Vec::new();
-    push_record(&mut line, &COLUMNS.map(Cell::Text));
+    let texts = TextCells::of_results();
+    push_record(&mut line, &COLUMNS.map(Cell::Text), texts);
     out.write_all(&line)?;
     let allocated = allocate(w, cpu);
     let mut job = 0;
@@ -90,6 +91,7 @@ pub fn evalys_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportE
                     Cell::Text("-1"),
                     Cell::Text(&w.users()[c.user[row].index()]),
                 ],
+                texts,
             );
             out.write_all(&line)?;
         }

@@ -2,7 +2,7 @@
 
 use std::io::Write;
 
-use evenhand_documents::{Cell, push_record};
+use evenhand_documents::{Cell, TextCells, push_record};
 use evenhand_model::Workload;
 
 use super::{ExportError, ExportFormat, Exported, Losses, missing_resources, resource};
@@ -45,7 +45,7 @@ pub fn sdrf_csv(w: &Workload, out: &mut dyn Write) -> Result<Exported, ExportErr
             let [submit, start, finish] = [submit, start, finish].map(Cell::Count);
             let (user, task_number) = (Cell::Count(u64::from(c.user[row].0)), Cell::Count(task));
             let amounts = [Cell::Text(&amounts[0]), Cell::Text(&amounts[1])];
-            push_record(&mut line, &[submit, start, finish, user, task_number, amounts[0], amounts[1]]);
+            push_record(&mut line, &[submit, start, finish, user, task_number, amounts[0], amounts[1]], TextCells::Raw);
             out.write_all(&line)?;
             task += 1;
         }

@@ -1,12 +1,14 @@
 //! Detects the format of a trace from its first lines.
 
+use super::accounting::{grid_engine, htcondor, lsf, pbs, slurm_simulator};
 use super::error::quoted;
 use super::lines::BYTE_ORDER_MARK;
 use super::parse_number::decimal;
-use super::{Format, ImportError};
+use super::sacct;
+use super::{Format, ImportError, ImportOptions};
 
 /// Returns the format of the stream that starts with `head`.
-pub(super) fn detect(file: &str, head: &[u8]) -> Result<Format, ImportError> {
+pub(super) fn detect(file: &str, head: &[u8], options: &ImportOptions) -> Result<Format, ImportError> {
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
     let mut lines = head.split(|&b| b == b'\n').map(<[u8]>::trim_ascii).filter(|l| !l.is_empty());
     let Some(first) = lines.next() else {
@@ -15,8 +17,25 @@ pub(super) fn detect(file: &str, head: &[u8]) -> Result<Format, ImportError> {
             false => unknown_format(file, b""),
         });
     };
-    if first[0] == b'{' {
-        return Ok(Format::Batsim);
+    if matches!(first[0], b'{' | b'[') {
+        return of_json(file, head);
+    }
+    // Comments may precede the records of an accounting log.
+    let is_comment = |line: &&[u8]| matches!(line[0], b';' | b'#');
+    let record = std::iter::once(first).chain(lines.clone()).find(|line| !is_comment(line));
+    if let Some(record) = record {
+        let known: [(fn(&[u8]) -> bool, Format); 4] = [
+            (pbs::is_record, Format::Pbs),
+            (lsf::is_record, Format::Lsf),
+            (slurm_simulator::is_record, Format::SlurmSimulator),
+            (grid_engine::is_record, Format::GridEngine),
+        ];
+        if let Some((_, format)) = known.iter().find(|(is_record, _)| is_record(record)) {
+            return Ok(*format);
+        }
+        if let Some((found, remedy)) = other_file(record) {
+            return Err(ImportError::NotATrace { file: file.to_string(), found, remedy });
+        }
     }
     if first[0] == b';' || is_swf(first) {
         return Ok(Format::Swf);
@@ -28,14 +47,81 @@ pub(super) fn detect(file: &str, head: &[u8]) -> Result<Format, ImportError> {
     }
     let is_sdrf = |line: &[u8]| commas(line) == 6 && starts_with_number(line);
     // The first line may be a header; then the second line decides.
-    if is_sdrf(first) || commas(first) == 6 && lines.next().is_some_and(is_sdrf) {
+    if is_sdrf(first) || commas(first) == 6 && lines.clone().next().is_some_and(is_sdrf) {
         return Ok(Format::SdrfCsv);
     }
     let mut words = first.split(|b| !b.is_ascii_alphanumeric());
     if words.any(|w| w.eq_ignore_ascii_case(b"JobID") || w.eq_ignore_ascii_case(b"JobIDRaw")) {
         return Ok(Format::Sacct);
     }
+    if options.columns.is_some() || sacct::looks_headerless(first) {
+        return Ok(Format::Sacct);
+    }
+    let attributes = [&b"ClusterId"[..], b"QDate", b"GlobalJobId", b"MyType"];
+    if htcondor::is_attribute(first) && attributes.iter().any(|name| memchr::memmem::find(head, name).is_some()) {
+        return Ok(Format::HtCondor);
+    }
     Err(unknown_format(file, first))
+}
+
+/// Returns the format of a JSON document by the names that only its jobs have.
+fn of_json(file: &str, head: &[u8]) -> Result<Format, ImportError> {
+    let has = |name: &str| memchr::memmem::find(head, format!("\"{name}\"").as_bytes()).is_some();
+    let known: [(&[&str], Format); 6] = [
+        (&["nb_res", "profiles", "subtime"], Format::Batsim),
+        (&["QDate", "ClusterId", "GlobalJobId"], Format::HtCondor),
+        (&["t_submit"], Format::Flux),
+        (&["submissionTime", "assigned_resources", "cpuset_name"], Format::Oar),
+        (
+            &["allocation_nodes", "job_state", "tres_req_str", "derived_exit_code", "array_job_id", "accrue_time"],
+            Format::SlurmJson,
+        ),
+        // Without jobs in the first kilobytes, the object around them decides.
+        (&["data_parser", "association", "submission"], Format::SlurmJson),
+    ];
+    let slurm = [
+        ("sinfo", "what sinfo --json prints"),
+        ("nodes\": [", "Slurm's nodes as JSON"),
+        ("partitions", "Slurm's partitions as JSON"),
+        ("shares", "what sshare --json prints"),
+        ("statistics", "what sdiag --json prints"),
+    ];
+    let starts_with = |name: &str| {
+        let text: Vec<u8> = head.iter().copied().filter(|b| !b.is_ascii_whitespace()).take(200).collect();
+        let name: String = name.split_whitespace().collect();
+        memchr::memmem::find(&text, format!("\"{name}").as_bytes()).is_some()
+    };
+    if !has("jobs")
+        && let Some((_, found)) = slurm.iter().find(|(name, _)| starts_with(name))
+    {
+        return Err(ImportError::NotATrace { file: file.to_string(), found, remedy: JOBS_REMEDY });
+    }
+    if let Some((_, format)) = known.iter().find(|(names, _)| names.iter().any(|name| has(name))) {
+        return Ok(*format);
+    }
+    let object_with_jobs = has("jobs") && head.trim_ascii_start().starts_with(b"{");
+    if object_with_jobs { Ok(Format::SlurmJson) } else { Err(unknown_format(file, first_line(head))) }
+}
+
+const JOBS_REMEDY: &str = "export the jobs: sacct --json or sacct -X -P";
+
+/// Returns what another text file of a batch system is, and what to pass instead.
+fn other_file(line: &[u8]) -> Option<(&'static str, &'static str)> {
+    let starts = |words: &[&str]| words.iter().any(|w| line.starts_with(w.as_bytes()));
+    if starts(&["NodeName=", "PartitionName=", "ClusterName=", "SlurmctldHost="]) {
+        return Some(("Slurm's configuration or a list of its nodes", JOBS_REMEDY));
+    }
+    if starts(&["JobId="]) {
+        return Some(("what scontrol show job prints", JOBS_REMEDY));
+    }
+    if starts(&["SQLite format 3"]) {
+        return Some(("an SQLite database", "export its table with a header: sqlite3 -header -csv FILE 'SELECT …'"));
+    }
+    None
+}
+
+fn first_line(head: &[u8]) -> &[u8] {
+    head.split(|b| *b == b'\n').next().unwrap_or_default().trim_ascii()
 }
 
 fn is_swf(line: &[u8]) -> bool {
@@ -53,9 +139,14 @@ fn unknown_format(file: &str, first: &[u8]) -> ImportError {
 mod tests {
     use super::*;
 
+    fn detected(head: &str) -> Result<Format, ImportError> {
+        detect("f", head.as_bytes(), &ImportOptions::default())
+    }
+
     #[test]
     fn formats_are_detected_from_their_first_lines() {
         let swf = "1 0 5 10 4 -1 -1 4 60 -1 1 3 1 -1 1 -1 -1 -1\n";
+        let pbs = "; UnixStartTime: 1\n;\n12/21/2024 17:58:09;Q;1.s;user=a\n";
         let cases = [
             ("; Version: 2.2\n", Some(Format::Swf)),
             (swf, Some(Format::Swf)),
@@ -67,19 +158,41 @@ mod tests {
             ("Account|JobID|User\n", Some(Format::Sacct)),
             ("JobIDRaw☃User\n", Some(Format::Sacct)),
             ("\n  {\"nb_res\": 4}", Some(Format::Batsim)),
+            ("{\"meta\": {}, \"jobs\": [{\"allocation_nodes\": 1}]}", Some(Format::SlurmJson)),
+            ("{\"jobs\": []}", Some(Format::SlurmJson)),
+            ("{\"jobs\": [{\"id\": 1, \"t_submit\": 1.5}]}", Some(Format::Flux)),
+            ("{\"7\": {\"submissionTime\": 1}}", Some(Format::Oar)),
+            ("[\n{\"ClusterId\": 1}]", Some(Format::HtCondor)),
+            ("ProcId = 0\nClusterId = 12\n", Some(Format::HtCondor)),
+            ("\"JOB_FINISH\" \"10.1\" 17 1\n", Some(Format::Lsf)),
+            ("-dt 0 -e submit_batch_job | -J j\n", Some(Format::SlurmSimulator)),
+            (pbs, Some(Format::Pbs)),
             ("1 2 3 4 5\n", None),
             ("\n\n", None),
             ("", None),
         ];
         for (head, expected) in cases {
-            let found = detect("f", head.as_bytes());
+            let found = detected(head);
             assert_eq!(found.as_ref().ok().copied(), expected, "{head:?}");
         }
-        let message = detect("f", b"hello").unwrap_err().to_string();
+        let message = detected("hello").unwrap_err().to_string();
         assert!(
             message.contains("\"hello\"")
                 && message.contains("swf, google2011, sdrf-csv")
                 && message.contains("--from")
         );
+    }
+
+    #[test]
+    fn other_files_of_batch_systems_are_named() {
+        for (head, named) in [
+            ("# slurm.conf\nClusterName=a\n", "Slurm's configuration"),
+            ("{\"meta\": {}, \"sinfo\": [{}]}", "sinfo --json"),
+            ("{\"shares\": {}}", "sshare --json"),
+            ("JobId=12 JobName=a\n", "scontrol show job"),
+        ] {
+            let message = detected(head).unwrap_err().to_string();
+            assert!(message.contains(named) && message.contains("sacct"), "{message}");
+        }
     }
 }

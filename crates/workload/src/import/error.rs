@@ -7,7 +7,7 @@ use std::io;
 use evenhand_model::WorkloadError;
 use thiserror::Error;
 
-use super::ImportSummary;
+use super::{Format, ImportSummary};
 
 /// An error in importing a trace.
 #[derive(Debug, Error)]
@@ -26,7 +26,7 @@ pub enum ImportError {
     Compression {
         /// The file.
         file: String,
-        /// `gzip` or `zstd`.
+        /// `gzip`, `zstd`, `bzip2` or `xz`.
         compression: &'static str,
         /// Whether the stream is truncated.
         truncated: bool,
@@ -45,7 +45,7 @@ pub enum ImportError {
     },
     /// A folder has no file of the expected extensions.
     #[error(
-        "{folder}: found no file to read in this folder, expected {looked_for} (also with .gz or .zst); name the files explicitly if they have other extensions"
+        "{folder}: found no file to read in this folder, expected {looked_for} (also with .gz, .zst, .bz2 or .xz); name the files explicitly if they have other extensions"
     )]
     NoShard {
         /// The folder.
@@ -73,6 +73,26 @@ pub enum ImportError {
         found: String,
         /// The formats' names.
         expected: String,
+    },
+    /// The file is of another format than the one that was named.
+    #[error("{file}: found a file that looks like {}, expected {}; pass --from {found}", found.description(), named.description())]
+    OtherFormat {
+        /// The file.
+        file: String,
+        /// The format that it looks like.
+        found: Format,
+        /// The format that was named.
+        named: Format,
+    },
+    /// The file is no trace, but another file of a batch system.
+    #[error("{file}: found {found}, expected a trace of jobs; {remedy}")]
+    NotATrace {
+        /// The file.
+        file: String,
+        /// What it looks like.
+        found: &'static str,
+        /// The remedy.
+        remedy: &'static str,
     },
     /// A row, or a place in a document, is malformed.
     #[error(transparent)]

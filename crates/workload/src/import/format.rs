@@ -1,4 +1,4 @@
-//! The formats of traces, and the options of SWF, by their names on the command line.
+//! The formats of traces, and the options of their readers, by their names on the command line.
 
 use std::fmt;
 use std::str::FromStr;
@@ -66,6 +66,22 @@ named!(
     SdrfCsv = "sdrf-csv",
     /// What Slurm's `sacct -X -P --noconvert` prints.
     Sacct = "sacct",
+    /// What Slurm's `sacct --json` and `squeue --json` print.
+    SlurmJson = "slurm-json",
+    /// The accounting logs of PBS Pro, OpenPBS and TORQUE.
+    Pbs = "pbs",
+    /// The `accounting` file of Grid Engine.
+    GridEngine = "grid-engine",
+    /// LSF's `lsb.acct`.
+    Lsf = "lsf",
+    /// The history of HTCondor, as text or as JSON.
+    HtCondor = "htcondor",
+    /// What OAR's `oarstat --json` prints.
+    Oar = "oar",
+    /// What Flux's `flux jobs -a --json` prints.
+    Flux = "flux",
+    /// The event files of the University at Buffalo's Slurm simulator.
+    SlurmSimulator = "slurm-simulator",
     /// A Batsim JSON workload with delay profiles.
     Batsim = "batsim",
     /// Any table with a header, whose columns [`CsvColumns`](super::CsvColumns) defines.
@@ -94,15 +110,48 @@ named!(
     Job = "job"
 );
 
+named!(
+    /// Which processors of a job a log is read for, where it has both numbers.
+    Processors, "processors",
+    /// Those that the job held.
+    #[default] Allocated = "allocated",
+    /// Those that the job asked for.
+    Requested = "requested"
+);
+
 impl Format {
-    /// Returns the extensions of its files, before `.gz` or `.zst`.
+    /// Returns what files of the format are, for messages: `"an accounting log of PBS"`.
+    pub const fn description(self) -> &'static str {
+        match self {
+            Format::Auto => "a trace",
+            Format::Swf => "a log in the Standard Workload Format",
+            Format::Google2011 => "task events of Google's trace of 2011",
+            Format::SdrfCsv => "a table of the SDRF authors' simulator",
+            Format::Sacct => "output of Slurm's sacct",
+            Format::SlurmJson => "jobs of Slurm as JSON",
+            Format::Pbs => "an accounting log of PBS or TORQUE",
+            Format::GridEngine => "an accounting file of Grid Engine",
+            Format::Lsf => "LSF's lsb.acct",
+            Format::HtCondor => "a history of HTCondor",
+            Format::Oar => "jobs of OAR as JSON",
+            Format::Flux => "jobs of Flux as JSON",
+            Format::SlurmSimulator => "an event file of the Slurm simulator",
+            Format::Batsim => "a Batsim workload",
+            Format::Csv => "a table",
+        }
+    }
+
+    /// Returns the extensions of its files, before `.gz`, `.zst`, `.bz2` or `.xz`.
     pub(crate) const fn extensions(self) -> &'static [&'static str] {
         match self {
-            Format::Auto => &["swf", "csv", "txt", "sacct", "json"],
+            Format::Auto => &["swf", "csv", "txt", "sacct", "json", "jsonl", "log", "acct", "events"],
             Format::Swf => &["swf"],
             Format::Google2011 | Format::SdrfCsv | Format::Csv => &["csv"],
             Format::Sacct => &["txt", "sacct", "csv", "psv", "log"],
-            Format::Batsim => &["json"],
+            Format::Pbs | Format::GridEngine | Format::Lsf => &["txt", "log", "acct", "accounting", "anon"],
+            Format::HtCondor => &["json", "jsonl", "txt", "log", "history"],
+            Format::Batsim | Format::SlurmJson | Format::Oar | Format::Flux => &["json", "jsonl"],
+            Format::SlurmSimulator => &["events"],
         }
     }
 }

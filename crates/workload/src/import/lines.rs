@@ -17,6 +17,19 @@ pub(super) fn for_each_line(
     tally: &mut Tally,
     mut row: impl FnMut(&[u8], u64, &mut Tally) -> Result<(), Box<FieldError>>,
 ) -> Result<(), ImportError> {
+    for_each_line_or_blank(shard, options, meter, tally, |line, number, tally| {
+        if line.iter().all(u8::is_ascii_whitespace) { Ok(()) } else { row(line, number, tally) }
+    })
+}
+
+/// Does the same for all lines, also blank ones, which end a record in some formats.
+pub(super) fn for_each_line_or_blank(
+    shard: Shard,
+    options: &ImportOptions,
+    meter: &Meter<'_>,
+    tally: &mut Tally,
+    mut row: impl FnMut(&[u8], u64, &mut Tally) -> Result<(), Box<FieldError>>,
+) -> Result<(), ImportError> {
     let file = shard.name.clone();
     let mut blocks = shard.open()?;
     let mut number = 0;
@@ -31,9 +44,6 @@ pub(super) fn for_each_line(
             rest = rest.get(end + 1..).unwrap_or_default();
             number += 1;
             let line = line.strip_suffix(b"\r").unwrap_or(line);
-            if line.iter().all(u8::is_ascii_whitespace) {
-                continue;
-            }
             if let Err(error) = row(line, number, tally) {
                 if !options.lenient {
                     return Err(error.located(&file, number).into());

@@ -14,6 +14,7 @@ use rayon::prelude::*;
 
 use crate::byte_source::{Meter, Progress, Shard, Source};
 
+mod accounting;
 mod batsim;
 mod csv;
 mod detect_format;
@@ -22,6 +23,7 @@ mod format;
 mod google2011;
 mod lines;
 pub(crate) mod parse_number;
+mod parse_time;
 mod sacct;
 mod sdrf_csv;
 mod summary;
@@ -29,7 +31,7 @@ mod swf;
 
 pub use csv::{CsvColumns, CsvColumnsError};
 pub use error::{ImportError, RowError};
-pub use format::{Format, MemoryPer, MemoryUnit, ParseNameError};
+pub use format::{Format, MemoryPer, MemoryUnit, ParseNameError, Processors};
 pub use summary::ImportSummary;
 
 use summary::Tally;
@@ -47,8 +49,12 @@ pub struct ImportOptions {
     pub swf_memory_unit: MemoryUnit,
     /// What the memory fields of an SWF log refer to: a processor, a node or the job.
     pub swf_memory_per: MemoryPer,
+    /// Which amounts of a job are read from SWF logs and `sacct`, which have both.
+    pub processors: Processors,
     /// The meaning of the columns of a CSV table.
     pub csv_columns: Option<CsvColumns>,
+    /// The names of the columns of a table without a header line, in their order.
+    pub columns: Option<Vec<String>>,
     /// The number of threads; `None` leaves it to rayon. The result does not depend on it.
     pub threads: Option<NonZeroUsize>,
 }
@@ -60,6 +66,9 @@ pub struct Imported {
     pub workload: Workload,
     /// The counts of rows read, kept and dropped, and the assumptions.
     pub summary: ImportSummary,
+    /// The number by which the source calls the job of each row, in the order of the workload's rows: of SWF the first field, of sacct the
+    /// job's id without what follows its digits. Empty for other formats.
+    pub job_numbers: Vec<u64>,
 }
 
 /// Imports the trace that `sources` hold together. Takes time proportional to its size.
@@ -113,40 +122,85 @@ fn read(
     let mut shards = Shard::of(sources, options.format.extensions())?;
     let files = shards.len();
     let first = shards.first_mut().ok_or(ImportError::NoSource)?;
-    let format = match options.format {
+    let name = first.name.clone();
+    let (format, head) = match options.format {
         // Columns are defined only for CSV tables.
-        Format::Auto if options.csv_columns.is_some() => Format::Csv,
-        Format::Auto => detect_format::detect(&first.name.clone(), &first.head()?)?,
-        known => known,
+        Format::Auto if options.csv_columns.is_some() => (Format::Csv, None),
+        Format::Auto => (detect_format::detect(&name, &first.head()?, options)?, None),
+        // The head of a stream that cannot be read here fails below.
+        known => (known, first.head().ok()),
     };
     let meter = Meter::new(report, &shards);
-    let part = match format {
-        Format::Google2011 => google2011::read(shards, options, &meter)?,
-        Format::Swf => each(shards, |shard| swf::read(shard, options, &meter))?,
-        Format::SdrfCsv => each(shards, |shard| sdrf_csv::read(shard, options, &meter))?,
-        Format::Csv => each(shards, |shard| csv::read(shard, options, &meter))?,
-        Format::Sacct => each(shards, |shard| sacct::read(shard, options, &meter))?,
-        Format::Batsim | Format::Auto => each(shards, |shard| batsim::read(shard, options, &meter))?,
+    let part = read_as(format, shards, options, &meter);
+    // A file of another format than the one that was named: naming its own helps more than its first malformed row.
+    let other = |head: Vec<u8>| detect_format::detect(&name, &head, options).ok().filter(|found| *found != format);
+    let part = match (part, head.and_then(other)) {
+        (Err(ImportError::Row(_) | ImportError::Shape { .. } | ImportError::LongLine { .. }), Some(found)) => {
+            return Err(ImportError::OtherFormat { file: name, found, named: format });
+        }
+        (part, _) => part?,
     };
-    let Part { mut builder, tally } = part;
-    let assumptions = match format {
-        Format::Swf => swf::assumptions(&mut builder, &tally, options),
-        Format::Google2011 => google2011::assumptions(&tally),
-        Format::SdrfCsv => sdrf_csv::assumptions(&tally),
-        Format::Csv => csv::assumptions(&tally),
-        Format::Sacct => sacct::assumptions(&mut builder, &tally),
-        Format::Batsim | Format::Auto => batsim::assumptions(&tally),
-    };
+    let Part { mut builder, mut tally } = part;
+    // Stable, as the builder sorts rows.
+    tally.job_numbers.sort_by_key(|(submit, _)| *submit);
+    let job_numbers = std::mem::take(&mut tally.job_numbers).into_iter().map(|(_, number)| number).collect();
+    let assumptions = assumptions(format, &mut builder, &tally, options);
     let dropped = tally.dropped.0.into_iter().map(|(reason, n)| (reason.into_owned(), n)).collect();
     let mut summary = ImportSummary { format, files, rows_read: tally.rows_read, tasks: 0, dropped, assumptions };
     match builder.finish() {
         Ok(workload) => {
             summary.tasks = workload.tasks();
-            Ok(Imported { workload, summary })
+            Ok(Imported { workload, summary, job_numbers })
         }
         Err(WorkloadError::Empty) => Err(ImportError::NothingLeft(Box::new(summary))),
         Err(e) => Err(e.into()),
     }
+}
+
+fn read_as(
+    format: Format,
+    shards: Vec<Shard>,
+    options: &ImportOptions,
+    meter: &Meter<'_>,
+) -> Result<Part, ImportError> {
+    let read: fn(Shard, &ImportOptions, &Meter<'_>) -> Result<Part, ImportError> = match format {
+        // Its state crosses files.
+        Format::Google2011 => return google2011::read(shards, options, meter),
+        Format::Swf => swf::read,
+        Format::SdrfCsv => sdrf_csv::read,
+        Format::Csv => csv::read,
+        Format::Sacct => sacct::read,
+        Format::SlurmJson => accounting::slurm_json::read,
+        Format::Pbs => accounting::pbs::read,
+        Format::GridEngine => accounting::grid_engine::read,
+        Format::Lsf => accounting::lsf::read,
+        Format::HtCondor => accounting::htcondor::read,
+        Format::Oar => accounting::oar::read,
+        Format::Flux => accounting::flux::read,
+        Format::SlurmSimulator => accounting::slurm_simulator::read,
+        Format::Batsim | Format::Auto => batsim::read,
+    };
+    each(shards, |shard| read(shard, options, meter))
+}
+
+fn assumptions(format: Format, builder: &mut WorkloadBuilder, tally: &Tally, options: &ImportOptions) -> Vec<String> {
+    let of_format = match format {
+        Format::Swf => return swf::assumptions(builder, tally, options),
+        Format::Google2011 => return google2011::assumptions(tally),
+        Format::SdrfCsv => return sdrf_csv::assumptions(tally),
+        Format::Csv => return csv::assumptions(tally),
+        Format::Sacct => return sacct::assumptions(builder, tally, options),
+        Format::Batsim | Format::Auto => return batsim::assumptions(tally),
+        Format::SlurmJson => accounting::slurm_json::ASSUMED,
+        Format::Pbs => accounting::pbs::ASSUMED,
+        Format::GridEngine => accounting::grid_engine::ASSUMED,
+        Format::Lsf => accounting::lsf::ASSUMED,
+        Format::HtCondor => accounting::htcondor::ASSUMED,
+        Format::Oar => accounting::oar::ASSUMED,
+        Format::Flux => accounting::flux::ASSUMED,
+        Format::SlurmSimulator => accounting::slurm_simulator::ASSUMED,
+    };
+    accounting::assumptions(builder, tally, of_format)
 }
 
 /// The tasks of one stream, or of several.

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::fmt;
 
+use evenhand_model::Time;
+
 use super::{Format, counted};
 
 /// The summary of an import. It prints as sentences.
@@ -45,6 +47,8 @@ pub(super) struct Tally {
     pub(super) dropped: Counts,
     /// Rows for which something was adjusted or assumed, by what it was.
     pub(super) adjusted: Counts,
+    /// By kept row: its submission and the number by which its source calls the job. Empty if the format has none.
+    pub(super) job_numbers: Vec<(Time, u64)>,
 }
 
 impl Tally {
@@ -60,6 +64,7 @@ impl Tally {
         self.rows_read += other.rows_read;
         other.dropped.0.into_iter().for_each(|(reason, n)| self.dropped.add(reason, n));
         other.adjusted.0.into_iter().for_each(|(what, n)| self.adjusted.add(what, n));
+        self.job_numbers.extend(other.job_numbers);
     }
 }
 

@@ -11,7 +11,7 @@ use super::error::FieldError;
 use super::lines::for_each_line;
 use super::parse_number::{NANO, decimal, fits, leading_digits};
 use super::summary::Tally;
-use super::{ImportError, ImportOptions, MemoryPer, Part, counted};
+use super::{ImportError, ImportOptions, MemoryPer, Part, Processors, counted};
 use crate::byte_source::{Meter, Shard};
 
 const RELAXED: &str = "pass --relaxed to accept";
@@ -46,10 +46,13 @@ const USED: usize = 6;
 const REQUESTED: usize = 7;
 const REQUESTED_TIME: usize = 8;
 const MEMORY: usize = 9;
+const STATUS: usize = 10;
 const USER: usize = 11;
 const GROUP: usize = 12;
 const QUEUE: usize = 14;
 const PARTITION: usize = 15;
+/// The status of a cancelled job.
+const CANCELLED: i64 = 5;
 /// The fields in which -1 means unknown and another negative number is invalid.
 const NOT_NEGATIVE: [usize; 8] = [SUBMIT, WAIT, RUN, ALLOCATED, USED, REQUESTED, REQUESTED_TIME, MEMORY];
 
@@ -176,10 +179,17 @@ impl Log<'_> {
             fields[i].known().map(|ns| Time::checked_from_nanos(ns).map(Time::nanos).ok_or_else(too_late)).transpose()
         };
         let (submit, wait, run, requested) = (time(SUBMIT)?, time(WAIT)?, time(RUN)?, time(REQUESTED_TIME)?);
-        let processors = fields[ALLOCATED].positive().or(fields[REQUESTED].positive());
+        let (first, second) = match self.options.processors {
+            Processors::Allocated => (ALLOCATED, REQUESTED),
+            Processors::Requested => (REQUESTED, ALLOCATED),
+        };
+        let processors = fields[first].positive().or(fields[second].positive());
         let (Some(submit), Some(run), Some(processors)) = (submit, run, processors) else {
+            // Cancelled while it waited: it lacks processors and a run time because it never had any.
+            let never_ran = fields[STATUS].whole == CANCELLED && run.is_none_or(|run| run == 0);
             tally.drop(match (submit, run) {
                 (None, _) => "unknown submit time",
+                _ if never_ran => "cancelled before they started",
                 (_, None) => "unknown run time",
                 _ => "unknown number of processors",
             });
@@ -228,6 +238,7 @@ impl Log<'_> {
             amounts: &[processors, memory],
             count: 1,
         });
+        tally.job_numbers.push((submit, u64::try_from(job).unwrap_or(0)));
         (self.last_job, self.counts) = (Some(job), counts);
         Ok(())
     }
@@ -377,8 +388,11 @@ fn expected(field: usize) -> String {
 pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options: &ImportOptions) -> Vec<String> {
     let rows = |what| tally.adjusted.of(what);
     let jobs = |n| counted(n, "job", "jobs");
-    let mut sentences =
-        vec!["Processors are the allocated ones (field 5), or else the requested ones (field 8).".to_string()];
+    let processors = match options.processors {
+        Processors::Allocated => "Processors are the allocated ones (field 5), or else the requested ones (field 8).",
+        Processors::Requested => "Processors are the requested ones (field 8), or else the allocated ones (field 5).",
+    };
+    let mut sentences = vec![processors.to_string()];
     if rows(REQUESTED_MEMORY) + rows(USED_MEMORY) == 0 {
         sentences.push("No job has a memory value, so cpu is the only resource.".to_string());
     } else {

@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use evenhand_documents::{Cell, push_record};
+use evenhand_documents::{Cell, TextCells, push_record};
 use evenhand_model::files::replace_file;
 use evenhand_model::{NO_TIME, Span, Time, UserId};
 use parquet::basic::Compression;
@@ -122,14 +122,15 @@ pub fn write_task_results_csv(path: &Path, t: &TaskResults<'_>) -> Result<(), St
 fn csv(out: &mut impl Write, t: &TaskResults<'_>) -> io::Result<()> {
     let mut line = Vec::new();
     let columns = ["row", "user", "submit_s", "start_s", "duration_s", "wait_s", "state"];
-    push_record(&mut line, &columns.map(Cell::Text));
+    let texts = TextCells::of_results();
+    push_record(&mut line, &columns.map(Cell::Text), texts);
     out.write_all(&line)?;
     for i in 0..t.len() {
         let times = [Some(t.submit[i].nanos()), t.start(i), Some(t.duration[i].nanos()), t.wait(i)];
         let [submit, start, duration, wait] = times.map(Cell::Seconds);
         let (row, user) = (Cell::Count(u64::from(t.row[i])), Cell::Text(&t.users[t.user[i].index()]));
         line.clear();
-        push_record(&mut line, &[row, user, submit, start, duration, wait, Cell::Text(t.state[i].name())]);
+        push_record(&mut line, &[row, user, submit, start, duration, wait, Cell::Text(t.state[i].name())], texts);
         out.write_all(&line)?;
     }
     out.flush()

@@ -1,6 +1,7 @@
 //! Each format by example: what a row becomes, what is dropped, what is refused and how.
 #![allow(clippy::unwrap_used)]
 
+mod accounting;
 mod batsim;
 mod google2011;
 mod sacct;

@@ -12,6 +12,7 @@ use super::prometheus_metrics::metrics;
 use super::{assemble_failure, doctor, read_configuration};
 use crate::arguments::AgentRunArgs;
 use crate::failure::Failure;
+use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::console::Console;
 use crate::output::serve_metrics;
 
@@ -66,8 +67,7 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
     console.note(&doctor::tables(&findings));
     let (sender, requests) = channel();
     let end = sender.clone();
-    ctrlc::set_handler(move || _ = end.send(Request::End))
-        .map_err(|e| Failure::Environment(format!("cannot listen for signals: {e}")))?;
+    on_interrupt(SecondSignal::IsIgnored, move || _ = end.send(Request::End))?;
     let requester = sender.clone();
     let _answers = ControlSocket::listen(&socket, move |word| answer(&requester, word))
         .map_err(|e| Failure::Environment(format!("{}: {e}", socket.display())))?;

@@ -12,7 +12,7 @@ use evenhand_report::processes_page::{
 
 use super::SchedulerRuns;
 use crate::failure::Failure;
-use crate::output::write_files::{file_name, make_folder, write_file};
+use crate::output::write_files::{file_name, lock_folder, write_file};
 
 /// Writes the files of one scheduler into the folder; of several schedulers, each has its own folder in it.
 pub(crate) fn write(folder: &Path, all: &[SchedulerRuns]) -> Result<(), Failure> {
@@ -27,7 +27,7 @@ pub(crate) fn write(folder: &Path, all: &[SchedulerRuns]) -> Result<(), Failure>
 
 /// Writes the files of one scheduler. The page is last: if it exists, the other files are complete.
 fn write_one(folder: &Path, runs: &SchedulerRuns) -> Result<(), Failure> {
-    make_folder(folder)?;
+    let _lock = lock_folder(folder)?;
     let file = |name: String, text: &str| write_file(&folder.join(name), text);
     let run = process_run(runs);
     for (figure, csv) in figures(runs, &run)? {

@@ -15,7 +15,7 @@ use crate::arguments::{Common, MachineArgs, PastArgs};
 use crate::failure::Failure;
 use crate::inputs::workloads::store_workload;
 use crate::output::console::Console;
-use crate::output::write_files::{make_folder, write_file};
+use crate::output::write_files::{lock_folder, write_file};
 
 /// Files that describe a site.
 pub(super) struct SiteFiles {
@@ -66,7 +66,7 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
     if !configuration.counts_memory() {
         console.note("This Slurm does not count memory (SelectTypeParameters); a study does.");
     }
-    make_folder(&args.site)?;
+    let _lock = lock_folder(&args.site)?;
     let file = |name: &str| args.site.join(name);
     let site = SiteFiles {
         workload: file("workload.parquet"),

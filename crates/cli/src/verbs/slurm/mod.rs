@@ -1,7 +1,6 @@
 //! `evenhand slurm`
 
 mod export_site;
-mod parse_time;
 mod plan;
 mod plan_options;
 mod prometheus_metrics;
@@ -15,6 +14,7 @@ use evenhand_slurm::{Commands, LocalCommands, ReadError, Rest};
 
 use crate::arguments::{Common, QueueArgs, SlurmVerb};
 use crate::failure::{Failure, Outcome};
+use crate::inputs::times as parse_time;
 use crate::output::console::Console;
 
 pub(crate) fn run(

@@ -12,7 +12,7 @@ use crate::arguments::SlurmReleaseArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::console::Console;
 
-/// Restores the site factors of waiting jobs that `run` changed.
+/// Restores the site factors that `run` changed.
 pub(super) fn run(args: &SlurmReleaseArgs, console: &Console) -> Result<Outcome, Failure> {
     if !args.state.exists() {
         return Err(Failure::Input(format!("{}: no such file; nothing was changed", args.state.display())));
@@ -43,6 +43,16 @@ pub(super) fn run(args: &SlurmReleaseArgs, console: &Console) -> Result<Outcome,
 /// Describes what was restored.
 pub(super) fn restored_sentence(outcome: &ReleaseOutcome) -> String {
     let jobs = if outcome.jobs == 1 { "1 job has".into() } else { format!("{} jobs have", outcome.jobs) };
-    let rejected = outcome.rejection.as_ref().map_or(String::new(), |error| format!(" Slurm reports: {error}."));
-    format!("{jobs} the site factor 0 again.{rejected}")
+    let mut sentence = format!("{jobs} the old site factor again.");
+    if outcome.ended > 0 {
+        sentence.push_str(&format!(
+            " Of ended jobs, which Slurm does not change, {} keep theirs until Slurm forgets them (MinJobAge); if one is \
+             requeued before, repeat evenhand slurm release.",
+            outcome.ended
+        ));
+    }
+    if let Some(error) = &outcome.rejection {
+        sentence.push_str(&format!(" Slurm reports: {error}."));
+    }
+    sentence
 }

@@ -1,12 +1,15 @@
 //! `evenhand slurm run`
 
 use std::path::Path;
+use std::sync::OnceLock;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use evenhand_model::Span;
 use evenhand_policies::Registry;
-use evenhand_slurm::queue_driver::{DriveError, DriveOptions, Driver, SavedState, SavedStateError, TickOutcome};
+use evenhand_slurm::queue_driver::{
+    DriveError, DriveOptions, Driver, EXIT_LIMIT, SavedState, SavedStateError, TickOutcome,
+};
 use evenhand_slurm::{Configuration, LocalCommands};
 use serde::Serialize;
 
@@ -15,8 +18,16 @@ use super::release::restored_sentence;
 use super::{parse_time, plan_options, read_failure};
 use crate::arguments::SlurmRunArgs;
 use crate::failure::{Failure, Outcome};
+use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::console::Console;
 use crate::output::serve_metrics::{self, Page};
+
+/// The time limit of a command while the driver runs.
+const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+/// The time limit of a command at the end: a hung query leaves time for a write.
+const EXIT_COMMAND_LIMIT: Duration = Duration::from_secs(3);
+/// The part of [`EXIT_LIMIT`] for everything but commands.
+const EXIT_RESERVE: Duration = Duration::from_secs(2);
 
 /// One update, as a line of JSON.
 #[derive(Debug, Serialize)]
@@ -26,6 +37,7 @@ struct UpdateRecord<'a> {
     running: usize,
     places: usize,
     changes: usize,
+    put_back: usize,
     left: usize,
     left_alone: usize,
     applied: bool,
@@ -52,7 +64,11 @@ pub(super) fn run(args: &SlurmRunArgs, registry: &Registry, console: &Console) -
         Ok(Duration::from_nanos(span.nanos()))
     };
     let (interval, give_up) = (span("--interval", &args.interval)?, span("--give-up", &args.give_up)?);
-    let slurm = LocalCommands { timeout: Duration::from_secs(60) };
+    let (signal, signalled) = channel();
+    let stop = on_interrupt(SecondSignal::IsIgnored, move || _ = signal.send(()))?;
+    let slurm = LocalCommands { timeout: COMMAND_LIMIT, stop: stop.clone(), ..LocalCommands::default() };
+    // Made when everything is restored, since its deadline begins then.
+    let at_exit = OnceLock::new();
     let configuration = Configuration::read(&slurm).map_err(read_failure)?;
     if configuration.get("PriorityType").is_some_and(|t| !t.contains("multifactor")) {
         return Err(Failure::Environment(
@@ -75,9 +91,6 @@ pub(super) fn run(args: &SlurmRunArgs, registry: &Registry, console: &Console) -
         configuration: Some(configuration),
     };
     let mut driver = Driver::new(&slurm, &store, options).map_err(state_failure)?;
-    let (stop, stopped) = channel();
-    ctrlc::set_handler(move || _ = stop.send(()))
-        .map_err(|e| Failure::Environment(format!("cannot listen for signals: {e}")))?;
     console.note(&format!(
         "{} {} places in the order of {} every {} s{}.",
         if args.apply { "Keeping" } else { "Dry run, nothing is written (--apply writes): would keep" },
@@ -93,6 +106,10 @@ pub(super) fn run(args: &SlurmRunArgs, registry: &Registry, console: &Console) -
         let update = driver.tick(parse_time::now());
         totals.looks += 1;
         let took = begun.elapsed();
+        // The signal has ended the command that ran.
+        if stop.is_set() && update.is_err() {
+            break;
+        }
         match &update {
             Ok(tick) => {
                 // After a long silence the queue may have changed: restore everything, then order it again.
@@ -118,27 +135,44 @@ pub(super) fn run(args: &SlurmRunArgs, registry: &Registry, console: &Console) -
         if let Err(error) = update
             && !error.is_transient()
         {
-            restore_unless_kept(&mut driver, args, console)?;
+            restore_unless_kept(&mut driver, &at_exit, args, console)?;
             return Err(drive_failure(error));
         }
         if args.looks.is_some_and(|looks| totals.looks >= looks) {
             break;
         }
-        match stopped.recv_timeout(interval.saturating_sub(begun.elapsed())) {
+        match signalled.recv_timeout(interval.saturating_sub(begun.elapsed())) {
             Err(RecvTimeoutError::Timeout) => {}
             Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    restore_unless_kept(&mut driver, args, console)?;
+    restore_unless_kept(&mut driver, &at_exit, args, console)?;
     Ok(Outcome::Done)
 }
 
-/// Restores everything, unless `--keep` is given.
-fn restore_unless_kept(driver: &mut Driver<'_>, args: &SlurmRunArgs, console: &Console) -> Result<(), Failure> {
-    if args.apply && !args.keep {
-        let outcome = driver.release().map_err(drive_failure)?;
-        console.note(&restored_sentence(&outcome));
+/// Restores everything, unless `--keep` is given, within [`EXIT_LIMIT`] also if Slurm does not answer.
+fn restore_unless_kept<'a>(
+    driver: &mut Driver<'a>,
+    at_exit: &'a OnceLock<LocalCommands>,
+    args: &SlurmRunArgs,
+    console: &Console,
+) -> Result<(), Failure> {
+    if !args.apply || args.keep {
+        return Ok(());
     }
+    driver.use_commands(at_exit.get_or_init(|| LocalCommands {
+        timeout: EXIT_COMMAND_LIMIT,
+        deadline: Some(Instant::now() + EXIT_LIMIT.saturating_sub(EXIT_RESERVE)),
+        ..LocalCommands::default()
+    }));
+    let outcome = driver.release().map_err(|error| {
+        let state = args.state.display();
+        Failure::Environment(format!(
+            "{error}. Jobs keep site factors, which are recorded: evenhand slurm release --state {state}, or the next \
+             run, restores them"
+        ))
+    })?;
+    console.note(&restored_sentence(&outcome));
     Ok(())
 }
 
@@ -157,6 +191,7 @@ fn print_update(
         running: tick.running,
         places: tick.plan.as_ref().map_or(0, |plan| plan.places.len()),
         changes: tick.changes.len(),
+        put_back: tick.put_back,
         left: tick.deferred,
         left_alone: tick.set_by_others,
         applied,
@@ -178,6 +213,7 @@ fn print_update(
         record.waiting, record.running, record.changes, record.places, record.took_s
     );
     for (count, what) in [
+        (record.put_back, "that started or ended put back"),
         (record.left, "left for the next update"),
         (record.left_alone, "not changed, because another program set them"),
     ] {

@@ -28,7 +28,7 @@ pub(super) fn study(
             add(&["--accounts", "--weights"], "--accounts", text(accounts));
         }
         if site.backfills {
-            add(&["--backfill", "--no-blocking"], "--backfill", "easy".into());
+            add(&["--backfill", "--scheduler", "--no-blocking"], "--backfill", "easy".into());
         }
         arguments
     })

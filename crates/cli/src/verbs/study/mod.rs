@@ -2,26 +2,29 @@
 
 mod machine_lines;
 mod nuwt_table;
+mod question;
+mod trust_lines;
 
 use std::sync::Arc;
 
 use evenhand_model::{AccountTree, Workload};
 use evenhand_policies::{Decay, PolicySettings, Registry};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
-use evenhand_study::{AccountsFile, Backfill, JobRules, Live, Plan, PlanError, PolicyInputs, StudyRequest, TaskFormat};
+use evenhand_study::{AccountsFile, JobRules, Live, Plan, PlanError, PolicyInputs, StudyRequest, TaskFormat};
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
 use crate::arguments::decay;
-use crate::arguments::policy_settings::{named_policies, policy_failure};
+use crate::arguments::policy_settings::policy_failure;
 use crate::arguments::{Common, StudyArgs, Until};
 use crate::failure::Failure;
-use crate::inputs::capacity::{CapacityArgument, parse_capacity, read_capacity};
 use crate::inputs::weights_and_accounts::{note_mismatches, read_weights_or_equal};
 use crate::inputs::workloads::read_workload;
 use crate::output::console::{Console, to_json};
 use crate::output::numbers::rounded;
 use crate::output::progress::run_with_progress;
 use crate::output::table::Table;
+use crate::output::write_files::lock_folder;
+use question::{GivenQuestion, Question};
 
 /// Size of the workload that a study without a workload generates: small enough for a first run, large enough for queues
 /// that build and drain.
@@ -34,7 +37,11 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     let options = CheckedOptions::parse(args, registry)?;
     let (workload, source) = workload(args, common, console)?;
     let (workload, accounts) = place_in_accounts(args, workload, console)?;
-    let request = study_request(args, options, accounts, registry, &workload, console)?;
+    let CheckedOptions { question, decays, settings } = options;
+    let question = question.complete(args, registry, &workload, console)?;
+    let inputs = policy_inputs(args, settings, accounts, registry, &workload, console)?;
+    let capacities = question.capacity_names.join(", ");
+    let request = study_request(args, question, decays, inputs);
     let plan = Plan::new(workload, &request).map_err(|error| match error {
         PlanError::Policy(error) => policy_failure(error),
         error => Failure::input(error),
@@ -49,11 +56,15 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         (_, true) => TaskFormat::None,
         _ => TaskFormat::Parquet,
     };
-    let method = method(args, &request, common, console)?;
+    let method = method(args, &request, capacities, common, console)?;
+    let _lock = lock_folder(&args.out)?;
     let record = run_with_progress(&live, plan.tasks(), console, || {
         plan.run(&args.out, &source, method, format, &live)
     })
     .map_err(|e| Failure::new(&e, e.is_environment()))?;
+    for (run, why) in live.runs.iter().filter_map(|run| Some((&run.id, run.damage()?))) {
+        console.note(&format!("Run {run} was in the folder and is done again: {why}."));
+    }
     let report =
         evenhand_report::write_study_report(&args.out, &record).map_err(|e| Failure::Environment(e.to_string()))?;
     if console.is_json() {
@@ -61,7 +72,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         console.result(&text)?;
     } else {
         let names = |run: &RunRecord| [capacity_name(run), policy_name(run, &record)];
-        let text = table(&record) + &nuwt_table::table(&record, names) + &machine_lines::lines(&record);
+        let text = table(&record) + &nuwt_table::table(&record, names) + &machine_lines::lines(&record) + &trust_lines::lines(&record);
         console.result(&text)?;
         console.result(&format!("\nReport: {}", report.index.display()))?;
     }
@@ -98,21 +109,15 @@ fn workload(args: &StudyArgs, common: &Common, console: &Console) -> Result<(Wor
 
 /// Options that are checked before the workload is read.
 struct CheckedOptions {
-    capacities: Vec<CapacityArgument>,
+    question: GivenQuestion,
     decays: Vec<(String, Decay)>,
     settings: PolicySettings,
 }
 
 impl CheckedOptions {
     fn parse(args: &StudyArgs, registry: &Registry) -> Result<CheckedOptions, Failure> {
-        named_policies(registry, &args.policy)?;
-        if args.no_blocking && args.backfill != Backfill::None {
-            let problem = "--no-blocking: --backfill already lets tasks start before one that does not fit; give only one of the two";
-            return Err(Failure::Input(problem.into()));
-        }
-        args.policies.refuse_unused(registry, &args.policy)?;
-        let capacities = args.capacity.iter().map(|text| parse_capacity(text)).collect::<Result<_, _>>()?;
-        Ok(CheckedOptions { capacities, decays: decays(args)?, settings: args.policies.settings(registry)? })
+        let question = GivenQuestion::parse(args, registry)?;
+        Ok(CheckedOptions { question, decays: decays(args)?, settings: args.policies.settings(registry)? })
     }
 }
 
@@ -128,31 +133,37 @@ fn place_in_accounts(
     Ok((placed.workload, Some(placed.tree)))
 }
 
-fn study_request(
+fn policy_inputs(
     args: &StudyArgs,
-    options: CheckedOptions,
+    settings: PolicySettings,
     accounts: Option<AccountTree>,
     registry: &Registry,
     workload: &Workload,
     console: &Console,
-) -> Result<StudyRequest, Failure> {
+) -> Result<PolicyInputs, Failure> {
     let weights = match &accounts {
         Some(tree) => tree.weights(),
         None => read_weights_or_equal(args.weights.as_deref(), workload, console)?,
     };
-    let (registry, settings) = (registry.clone(), options.settings);
-    let inputs = PolicyInputs { registry, weights, accounts, settings, order: args.order };
-    let capacities =
-        options.capacities.into_iter().map(|c| read_capacity(c, workload, console)).collect::<Result<_, _>>()?;
-    Ok(StudyRequest {
-        policies: args.policy.clone(),
-        capacities,
-        decays: options.decays,
+    Ok(PolicyInputs { registry: registry.clone(), weights, accounts, settings, order: args.order })
+}
+
+fn study_request(
+    args: &StudyArgs,
+    question: Question,
+    decays: Vec<(String, Decay)>,
+    inputs: PolicyInputs,
+) -> StudyRequest {
+    StudyRequest {
+        policies: question.policies,
+        against: args.against.clone(),
+        capacities: question.capacities,
+        decays,
         inputs,
         blocking: !args.no_blocking,
         until_trace_end: args.until == Until::TraceEnd,
-        jobs: JobRules { placement: args.placement, backfill: args.backfill },
-    })
+        jobs: JobRules { placement: args.placement, backfill: question.scheduler },
+    }
 }
 
 fn decays(args: &StudyArgs) -> Result<Vec<(String, Decay)>, Failure> {
@@ -167,6 +178,7 @@ fn decays(args: &StudyArgs) -> Result<Vec<(String, Decay)>, Failure> {
 fn method(
     args: &StudyArgs,
     request: &StudyRequest,
+    capacities: String,
     common: &Common,
     console: &Console,
 ) -> Result<MethodRecord, Failure> {
@@ -176,11 +188,11 @@ fn method(
         request.decays.iter().map(|(_, d)| format!("delta = {} a second, tau = {} s", d.delta(), d.tau_s())).collect();
     let parameter = |name: &str, value: String| (name.to_string(), value);
     let mut parameters = vec![
-        parameter("policies", names(&args.policy)),
-        parameter("capacities", names(&args.capacity)),
+        parameter("policies", names(&request.policies)),
+        parameter("capacities", capacities),
         parameter("decay of stateful policies", decays.join("; ")),
     ];
-    parameters.extend(args.policies.general_parameters(registry, settings, &args.policy)?);
+    parameters.extend(args.policies.general_parameters(registry, settings, &request.policies)?);
     parameters.extend([
         match &args.accounts {
             None => parameter("weights", args.weights.as_ref().map_or("1 each".into(), |p| p.display().to_string())),
@@ -190,7 +202,7 @@ fn method(
             "a task that does not fit",
             if args.no_blocking { "sets its user aside, the next user is tried" } else { "stops scheduling" }.into(),
         ),
-        parameter("backfilling", request.jobs.backfill_name().into()),
+        parameter("scheduler", request.jobs.scheduler_name().into()),
         parameter("placement on machines", request.jobs.placement_name().into()),
         parameter(
             "a run ends",
@@ -201,7 +213,7 @@ fn method(
         ),
         parameter("structure that orders users of stateful policies", args.order.name().into()),
     ]);
-    parameters.extend(args.policies.specific_parameters(registry, settings, &args.policy)?);
+    parameters.extend(args.policies.specific_parameters(registry, settings, &request.policies)?);
     if args.workload.is_none() {
         parameters.push(parameter("seed", common.seed().to_string()));
     }
@@ -245,7 +257,10 @@ fn table(record: &StudyRecord) -> String {
             against(comparison.map(|c| c.users_better)),
             against(comparison.map(|c| c.users_worse)),
             run.totals.completed.to_string(),
-            format!("{:.1}", run.totals.started as f64 / run.elapsed_s.max(1e-9) / 1e6),
+            // What happened was not simulated.
+            run.scheduler.as_ref().map_or("-".into(), |_| {
+                format!("{:.1}", run.totals.started as f64 / run.elapsed_s.max(1e-9) / 1e6)
+            }),
         ]);
     }
     format!(
@@ -255,8 +270,15 @@ fn table(record: &StudyRecord) -> String {
         w.span_s / 86_400.0,
         mean_use.join(", "),
         table.render(),
-        record.runs.first().map_or("the first policy", |r| &r.policy)
+        against(record)
     )
+}
+
+/// Returns the policy with which the others are compared.
+fn against(record: &StudyRecord) -> &str {
+    let id = record.comparisons.first().map(|comparison| &comparison.against);
+    let run = id.and_then(|id| record.runs.iter().find(|run| run.id == *id)).or(record.runs.first());
+    run.map_or("the first policy", |run| &run.policy)
 }
 
 fn capacity_name(run: &RunRecord) -> String {

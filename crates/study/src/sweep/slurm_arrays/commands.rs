@@ -2,8 +2,10 @@
 
 use std::ffi::OsStr;
 use std::io;
-use std::process::{Command, Stdio};
+use std::process::Command;
+use std::time::Duration;
 
+use evenhand_child_process::RunError;
 use thiserror::Error;
 
 use crate::sweep::sweep_folder::SweepError;
@@ -26,6 +28,14 @@ pub enum SlurmError {
         command: &'static str,
         /// Why.
         source: io::Error,
+    },
+    /// The command hangs, or prints without end.
+    #[error("{command} {why}, and was killed; try again, or ask the administrator of Slurm (scontrol ping)")]
+    Killed {
+        /// The command.
+        command: &'static str,
+        /// Which limit it exceeded.
+        why: RunError,
     },
     /// There is no such partition.
     #[error("Slurm has no partition {found:?}; it has: {known}")]
@@ -81,22 +91,23 @@ impl SlurmError {
     }
 }
 
+/// The time limit of a command. Slurm's commands give up on a dead controller after 10 s.
+const TIME_LIMIT: Duration = Duration::from_secs(120);
+
 /// Runs a command and returns its output.
 pub(super) fn run<A: AsRef<OsStr>>(
     command: &'static str,
     arguments: impl IntoIterator<Item = A>,
 ) -> Result<String, SlurmError> {
-    let output = Command::new(command)
-        .args(arguments)
-        // Output in the untranslated form that is parsed here, with complete ranges of indices.
-        .env("LC_ALL", "C")
-        .env("SLURM_BITSTR_LEN", "0")
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|source| match source.kind() {
-            io::ErrorKind::NotFound => SlurmError::Absent { command },
-            _ => SlurmError::Run { command, source },
-        })?;
+    let mut program = Command::new(command);
+    // Output in the untranslated form that is parsed here, with complete ranges of indices.
+    program.args(arguments).env("LC_ALL", "C").env("SLURM_BITSTR_LEN", "0");
+    let limits = evenhand_child_process::Limits { time: TIME_LIMIT, ..Default::default() };
+    let output = evenhand_child_process::run(&mut program, None, &limits).map_err(|error| match error {
+        RunError::Start(source) if source.kind() == io::ErrorKind::NotFound => SlurmError::Absent { command },
+        RunError::Start(source) | RunError::Wait(source) => SlurmError::Run { command, source },
+        why => SlurmError::Killed { command, why },
+    })?;
     if output.status.success() {
         return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
     }

@@ -42,6 +42,57 @@ columns!(
     ReqNodes
 );
 
+/// The columns of outputs without a header that are recognised by the shape of their fields: what this crate's own
+/// command prints, and what XDMoD's helper stores.
+pub(super) const LAYOUTS: [(&str, &str); 2] = [
+    (
+        "the columns that evenhand asks for",
+        "JobID|User|Account|Partition|QOS|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqTRES|AllocTRES",
+    ),
+    (
+        "the columns of XDMoD",
+        "JobID|JobIDRaw|Cluster|Partition|QOS|Account|Group|GID|User|UID|Submit|Eligible|Start|End|Elapsed|ExitCode|State|\
+         NNodes|NCPUS|ReqCPUS|ReqMem|ReqTRES|AllocTRES|Timelimit|NodeList|JobName",
+    ),
+];
+
+/// Returns whether a line is a row of sacct and not its header: it has a time and a job's state.
+pub(in crate::import) fn looks_headerless(line: &[u8]) -> bool {
+    let Ok(text) = str::from_utf8(line) else { return false };
+    let Some(delimiter) = delimiter_of_row(text) else { return false };
+    let fields: Vec<&str> = text.split(delimiter).collect();
+    fields.iter().any(|f| is_time(f)) && fields.iter().any(|f| is_state(f))
+}
+
+/// Returns the first character that separates two fields of a row of times.
+fn delimiter_of_row(row: &str) -> Option<char> {
+    let field = |c: char| c.is_ascii_alphanumeric() || "_.-:+[]%/@ ".contains(c);
+    row.chars().find(|c| !field(*c) && *c != ',' && *c != '=')
+}
+
+fn is_time(field: &str) -> bool {
+    evenhand_model::calendar::parse_date_time(field.trim().as_bytes()).is_some()
+}
+
+fn is_state(field: &str) -> bool {
+    const STATES: [&str; 13] = [
+        "BOOT_FAIL",
+        "CANCELLED",
+        "COMPLETED",
+        "DEADLINE",
+        "FAILED",
+        "NODE_FAIL",
+        "OUT_OF_MEMORY",
+        "PENDING",
+        "PREEMPTED",
+        "REQUEUED",
+        "RUNNING",
+        "SUSPENDED",
+        "TIMEOUT",
+    ];
+    field.split_whitespace().next().is_some_and(|word| STATES.contains(&word))
+}
+
 /// The columns of a header line.
 pub(super) struct Columns {
     header: Vec<u8>,
@@ -55,6 +106,8 @@ pub(super) struct Columns {
 pub(super) struct HeaderError {
     pub(super) found: String,
     pub(super) expected: String,
+    /// The remedy, if it is not the command that prints all columns.
+    pub(super) remedy: Option<&'static str>,
 }
 
 impl Columns {
@@ -65,7 +118,8 @@ impl Columns {
         let delimiter = text.trim_start().chars().find(|c| !name_part(*c)).ok_or_else(|| not_a_header(line))?;
         if delimiter == ' ' {
             let found = format!("a header {} that is padded with spaces", quoted(line));
-            return Err(HeaderError { found, expected: "columns separated by |, as -P prints them".to_string() });
+            let expected = "columns separated by |, as -P prints them".to_string();
+            return Err(HeaderError { found, expected, remedy: None });
         }
         let mut columns = Columns {
             header: line.to_vec(),
@@ -74,30 +128,81 @@ impl Columns {
             indexes: [None; ALL.len()],
         };
         let names: Vec<&str> = text.split(delimiter).map(str::trim).collect();
+        columns.locate(&names)?;
+        Ok(columns)
+    }
+
+    /// Locates the columns of an output without a header, whose names are given.
+    pub(super) fn named(names: &[String], row: &[u8]) -> Result<Columns, HeaderError> {
+        let delimiter = str::from_utf8(row).ok().and_then(delimiter_of_row);
+        let delimiter = delimiter.map_or("|".to_string(), |c| c.to_string()).into_bytes();
+        let mut columns = Columns { header: Vec::new(), delimiter, width: 0, indexes: [None; ALL.len()] };
+        let names: Vec<&str> = names.iter().map(|n| n.trim()).collect();
+        columns.locate(&names)?;
+        // `sacct -p` ends each row with a delimiter.
+        let fields = memchr::memmem::find_iter(row, &columns.delimiter).count() + 1;
+        if fields == columns.width + 1 && row.ends_with(&columns.delimiter) {
+            columns.width = fields;
+        }
+        if fields != columns.width {
+            return Err(HeaderError {
+                found: format!("a first row of {}", counted(fields as u64, "column", "columns")),
+                expected: format!("{}, as --columns names", counted(columns.width as u64, "column", "columns")),
+                remedy: Some("name every column in its order, as the option -o of sacct did"),
+            });
+        }
+        Ok(columns)
+    }
+
+    /// Recognises the columns of an output without a header by the shape of its first row; also returns whose they are.
+    pub(super) fn recognised(row: &[u8]) -> Option<(Columns, &'static str)> {
+        let text = str::from_utf8(row).ok()?;
+        let delimiter = delimiter_of_row(text)?;
+        LAYOUTS.iter().find_map(|(whose, names)| {
+            let names: Vec<String> = names.split('|').map(str::to_string).collect();
+            let columns = Columns::named(&names, row).ok()?;
+            let fields: Vec<&str> = text.split(delimiter).map(str::trim).collect();
+            let no_time = |f: &str| matches!(f, "Unknown" | "None" | "");
+            let fits = names.iter().zip(&fields).all(|(name, field)| match name.as_str() {
+                "JobID" | "JobIDRaw" => field.starts_with(|c: char| c.is_ascii_digit()),
+                "Submit" | "Eligible" | "Start" | "End" => is_time(field) || no_time(field),
+                "State" => is_state(field),
+                "ElapsedRaw" | "NNodes" | "NCPUS" | "ReqCPUS" => field.bytes().all(|b| b.is_ascii_digit()),
+                "Elapsed" => field.contains(':'),
+                "ReqTRES" | "AllocTRES" => field.is_empty() || field.contains('='),
+                _ => !is_time(field),
+            });
+            fits.then_some((columns, *whose))
+        })
+    }
+
+    /// Locates the columns by the names, and checks that they define a task.
+    fn locate(&mut self, names: &[&str]) -> Result<(), HeaderError> {
+        let columns = self;
         columns.width = names.len();
         for (column, name) in ALL {
             columns.indexes[*column as usize] = names.iter().position(|n| n.eq_ignore_ascii_case(name));
         }
         let has = |column: &Column| columns.index(*column).is_some();
         use Column::*;
-        let needed: [(&[Column], &str); 6] = [
+        let needed: [(&[Column], &str); 5] = [
             (&[JobID, JobIDRaw], "JobID"),
-            (&[User], "User"),
             (&[Submit], "Submit"),
             (&[Start], "Start"),
             (&[End, Elapsed, ElapsedRaw], "End or ElapsedRaw"),
             (&[AllocTRES, ReqTRES, AllocCPUS, NCPUS, ReqCPUS], "AllocTRES or ReqTRES"),
         ];
         if !has(&JobID) && !has(&JobIDRaw) && names.iter().filter(|n| ALL.iter().any(|(_, a)| a == *n)).count() < 2 {
-            return Err(not_a_header(line));
+            return Err(not_a_header(names.join("|").as_bytes()));
         }
         let missing: Vec<&str> = needed.iter().filter(|(any, _)| !any.iter().any(has)).map(|(_, name)| *name).collect();
         if missing.is_empty() {
-            return Ok(columns);
+            return Ok(());
         }
         Err(HeaderError {
             found: format!("a header without {}", missing.join(", ")),
             expected: "the columns that define a task".to_string(),
+            remedy: None,
         })
     }
 
@@ -106,7 +211,7 @@ impl Columns {
     }
 
     pub(super) fn is_header(&self, line: &[u8]) -> bool {
-        line == self.header
+        line == self.header && !self.header.is_empty()
     }
 
     /// Splits a row into as many fields as the header has.
@@ -119,7 +224,8 @@ impl Columns {
         }
         fields.push((at, &line[at..]));
         if fields.len() != self.width {
-            let expected = format!("{}, as the header has", counted(self.width as u64, "column", "columns"));
+            let whose = if self.header.is_empty() { "the first row" } else { "the header" };
+            let expected = format!("{}, as {whose} has", counted(self.width as u64, "column", "columns"));
             let error = FieldError::described(line.len(), counted(fields.len() as u64, "column", "columns"), expected);
             return Err(error.remedy(
                 "omit columns whose text can hold the delimiter (JobName, Comment), or pass --lenient to skip such rows",
@@ -133,5 +239,17 @@ fn not_a_header(line: &[u8]) -> HeaderError {
     HeaderError {
         found: format!("a first line {}", quoted(line)),
         expected: "the header line of sacct with the names of the columns".to_string(),
+        remedy: None,
+    }
+}
+
+/// The error for rows without a header whose columns are not recognised.
+pub(super) fn no_header(line: &[u8]) -> HeaderError {
+    let delimiter = str::from_utf8(line).ok().and_then(delimiter_of_row);
+    let fields = delimiter.map_or(1, |c| String::from_utf8_lossy(line).split(c).count());
+    HeaderError {
+        found: format!("rows of {} without a header", counted(fields as u64, "column", "columns")),
+        expected: "the header line of sacct with the names of the columns".to_string(),
+        remedy: Some("name the columns in the order of the option -o of sacct: --columns JobID,User,Account,…"),
     }
 }

@@ -1,7 +1,7 @@
 //! Reads Slurm accounting as text: the output of `sacct -X -P --noconvert` with its header, from Slurm 22.05 to 25.11.
 //!
 //! Columns are located by name; their order and additional columns do not matter. A job holds its `AllocTRES` from
-//! start to end. The resources are `cpu`, `mem` in bytes, and `gpu`.
+//! start to end, or what it requested, as the options say. The resources are `cpu`, `mem` in bytes, and `gpu`.
 
 mod columns;
 
@@ -10,12 +10,13 @@ use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
 
 use super::error::FieldError;
 use super::lines::{for_each_line, utf8};
-use super::parse_number::fits;
+use super::parse_number::{fits, leading_digits};
 use super::summary::Tally;
-use super::{ImportError, ImportOptions, Part, counted};
+use super::{ImportError, ImportOptions, Part, Processors, counted};
 use crate::byte_source::{Meter, Shard};
 use crate::slurm_notation::{self, Amounts, duration, limit, memory_request, tres};
-use columns::{Column, Columns, HeaderError};
+pub(super) use columns::looks_headerless;
+use columns::{Column, Columns, HeaderError, LAYOUTS};
 
 const UTC: &str = "local time";
 const NO_MEMORY: &str = "no memory";
@@ -23,6 +24,7 @@ const NOT_TRES: &str = "not from TRES";
 const NO_USER: &str = "no user";
 const BY_DIFFERENCE: &str = "end minus start";
 const ENDED: &str = "assumed to have ended";
+const MALFORMED_OPTION: &str = "malformed optional field";
 
 pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
     let resources = [Resource::new("cpu", ""), Resource::new("mem", "B"), Resource::new("gpu", "")];
@@ -37,8 +39,26 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
             return Ok(());
         }
         let Some(columns) = &columns else {
-            match Columns::find(line) {
-                Ok(found) => columns = Some(found),
+            let found = match (&options.columns, looks_headerless(line)) {
+                (Some(names), _) => Columns::named(names, line),
+                (None, false) => Columns::find(line),
+                (None, true) => match Columns::recognised(line) {
+                    Some((found, whose)) => {
+                        tally.adjust(whose);
+                        Ok(found)
+                    }
+                    None => Err(columns::no_header(line)),
+                },
+            };
+            match found {
+                Ok(found) => {
+                    let row_too = !found.is_header(line);
+                    let found = columns.insert(found);
+                    if row_too {
+                        tally.rows_read += 1;
+                        return row(&found.split(line)?, options, &mut builder, tally);
+                    }
+                }
                 Err(error) => header_error = Some(error),
             }
             return Ok(());
@@ -48,11 +68,11 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
             return Ok(());
         }
         tally.rows_read += 1;
-        row(&columns.split(line)?, &mut builder, tally)
+        row(&columns.split(line)?, options, &mut builder, tally)
     })?;
     match header_error {
-        Some(HeaderError { found, expected }) => {
-            Err(ImportError::Shape { file, found, expected, remedy: COMMAND.to_string() })
+        Some(HeaderError { found, expected, remedy }) => {
+            Err(ImportError::Shape { file, found, expected, remedy: remedy.unwrap_or(COMMAND).to_string() })
         }
         None => Ok(Part { builder, tally }),
     }
@@ -103,7 +123,28 @@ fn is_none(text: &[u8]) -> bool {
     [&b"Unknown"[..], b"None", b"N/A", b"NONE"].contains(&text)
 }
 
-fn row(row: &Row<'_>, builder: &mut WorkloadBuilder, tally: &mut Tally) -> Result<(), Box<FieldError>> {
+/// Returns an optional field, or `None` if it is malformed and `lenient`.
+fn optional<T>(
+    field: Result<Option<T>, Box<FieldError>>,
+    lenient: bool,
+    tally: &mut Tally,
+) -> Result<Option<T>, Box<FieldError>> {
+    match field {
+        Err(_) if lenient => {
+            tally.adjust(MALFORMED_OPTION);
+            Ok(None)
+        }
+        other => other,
+    }
+}
+
+fn row(
+    row: &Row<'_>,
+    options: &ImportOptions,
+    builder: &mut WorkloadBuilder,
+    tally: &mut Tally,
+) -> Result<(), Box<FieldError>> {
+    let lenient = options.lenient;
     let (_, id) = row.get(Column::JobID).or(row.get(Column::JobIDRaw)).unwrap_or_default();
     // 123.batch, 123.extern, 123.0, 123_4.0, 123+1.0
     if id.contains(&b'.') {
@@ -111,15 +152,18 @@ fn row(row: &Row<'_>, builder: &mut WorkloadBuilder, tally: &mut Tally) -> Resul
         return Ok(());
     }
     let Some((submit, start, length)) = times(row, tally)? else { return Ok(()) };
-    let Some(amounts) = amounts(row, tally)? else { return Ok(()) };
+    let Some(amounts) = amounts(row, options, tally)? else { return Ok(()) };
     let user = row.text(Column::User, "a user's name")?;
     if user.is_none() {
         tally.adjust(NO_USER);
     }
     let requested = row.get(Column::TimelimitRaw).map(|f| (f, true)).or(row.get(Column::Timelimit).map(|f| (f, false)));
     let requested = match requested {
-        Some(((at, text), minutes)) => limit(text, minutes)
-            .ok_or_else(|| FieldError::new(at, text, "a time limit such as 1-00:00:00, or minutes"))?,
+        Some(((at, text), minutes)) => {
+            let limit = limit(text, minutes);
+            let expected = "a time limit such as 1-00:00:00, or minutes";
+            optional(limit.ok_or_else(|| FieldError::new(at, text, expected)), lenient, tally)?
+        }
         None => None,
     };
     builder.push(&Task {
@@ -133,6 +177,8 @@ fn row(row: &Row<'_>, builder: &mut WorkloadBuilder, tally: &mut Tally) -> Resul
         amounts: &amounts,
         count: 1,
     });
+    let (_, number) = row.get(Column::JobIDRaw).unwrap_or((0, id));
+    tally.job_numbers.push((submit, leading_digits(number).0));
     Ok(())
 }
 
@@ -145,7 +191,12 @@ fn times(row: &Row<'_>, tally: &mut Tally) -> Result<Option<(Time, Time, Span)>,
     };
     let end = row.time(Column::End)?;
     // In old versions, the start of a job that was cancelled while it waited is its end.
-    let held_nothing = row.columns.index(Column::AllocTRES).is_some() && row.get(Column::AllocTRES).is_none();
+    let mut no_cpus = false;
+    for column in [Column::AllocCPUS, Column::NCPUS] {
+        no_cpus |= row.count(column)? == Some(0);
+    }
+    let held_nothing =
+        no_cpus || row.columns.index(Column::AllocTRES).is_some() && row.get(Column::AllocTRES).is_none();
     if held_nothing && (state.starts_with(b"CANCELLED") || state.starts_with(b"PENDING")) {
         tally.drop("never started");
         return Ok(None);
@@ -192,9 +243,21 @@ fn times(row: &Row<'_>, tally: &mut Tally) -> Result<Option<(Time, Time, Span)>,
     Ok(Some((submit, start, length)))
 }
 
-/// Returns the amounts that a job held, in billionths: CPUs, memory in bytes, GPUs.
-fn amounts(row: &Row<'_>, tally: &mut Tally) -> Result<Option<[u128; 3]>, Box<FieldError>> {
-    let list = row.get(Column::AllocTRES).or(row.get(Column::ReqTRES));
+/// Returns the amounts that a job held, or requested, in billionths: CPUs, memory in bytes, GPUs.
+fn amounts(
+    row: &Row<'_>,
+    options: &ImportOptions,
+    tally: &mut Tally,
+) -> Result<Option<[u128; 3]>, Box<FieldError>> {
+    let (lists, counts) = match options.processors {
+        Processors::Allocated => {
+            ([Column::AllocTRES, Column::ReqTRES], [Column::AllocCPUS, Column::NCPUS, Column::ReqCPUS])
+        }
+        Processors::Requested => {
+            ([Column::ReqTRES, Column::AllocTRES], [Column::ReqCPUS, Column::AllocCPUS, Column::NCPUS])
+        }
+    };
+    let list = row.get(lists[0]).or(row.get(lists[1]));
     let held = match list {
         Some((at, text)) => {
             tres(text).map_err(|e| FieldError::new(at + e.at, e.found, "TRES such as cpu=8,mem=125000M,gres/gpu=1"))?
@@ -202,7 +265,7 @@ fn amounts(row: &Row<'_>, tally: &mut Tally) -> Result<Option<[u128; 3]>, Box<Fi
         None => Amounts::default(),
     };
     let mut cpu = held.cpu;
-    for column in [Column::AllocCPUS, Column::NCPUS, Column::ReqCPUS] {
+    for column in counts {
         if cpu.is_none() {
             cpu = row.count(column)?.filter(|n| *n > 0);
         }
@@ -218,8 +281,8 @@ fn amounts(row: &Row<'_>, tally: &mut Tally) -> Result<Option<[u128; 3]>, Box<Fi
             nodes = nodes.or(row.count(column)?.filter(|n| *n > 0));
         }
         let request = memory_request(text, cpu, nodes);
-        mem = request
-            .ok_or_else(|| FieldError::new(at, text, "memory such as 4000M, 4Gc (per CPU) or 4Gn (per node)"))?;
+        let expected = "memory such as 4000M, 4Gc (per CPU) or 4Gn (per node)";
+        mem = optional(request.ok_or_else(|| FieldError::new(at, text, expected)), options.lenient, tally)?;
     }
     if held.cpu.is_none() {
         tally.adjust(NOT_TRES);
@@ -237,9 +300,17 @@ fn amounts(row: &Row<'_>, tally: &mut Tally) -> Result<Option<[u128; 3]>, Box<Fi
 }
 
 /// Returns the assumptions as sentences, and removes memory and GPUs if no job has any.
-pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally) -> Vec<String> {
+pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options: &ImportOptions) -> Vec<String> {
     ["mem", "gpu"].iter().for_each(|name| builder.remove_unused(name));
     let mut sentences = Vec::new();
+    if options.processors == Processors::Requested {
+        sentences.push("Amounts are the requested ones (ReqTRES), or else the allocated ones (AllocTRES).".to_string());
+    }
+    for (whose, _) in LAYOUTS {
+        if tally.adjusted.of(whose) > 0 {
+            sentences.push(format!("There is no header; the columns have the shape of {whose}."));
+        }
+    }
     for (what, sentence) in [
         (UTC, "times without a time zone, which are taken as UTC."),
         (BY_DIFFERENCE, "no elapsed time; it is computed as the end minus the start."),
@@ -247,6 +318,7 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally) -> Vec<S
         (NOT_TRES, "no CPUs in TRES; CPUs are read from AllocCPUS, NCPUS or ReqCPUS, and memory from ReqMem."),
         (NO_MEMORY, "no known memory, which is set to 0."),
         (NO_USER, "no user and are assigned to the user \"unknown\"."),
+        (MALFORMED_OPTION, "a malformed optional field, which is taken as unknown."),
     ] {
         let n = tally.adjusted.of(what);
         if n > 0 {

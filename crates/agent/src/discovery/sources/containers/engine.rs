@@ -2,13 +2,12 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::sync::mpsc;
+use std::process::Command;
 use std::time::Duration;
 
-use evenhand_unix_http::{Limits, get};
+use evenhand_child_process::Limits;
+use evenhand_unix_http::get;
 use serde::Deserialize;
 
 use crate::discovery::DiscoveryError;
@@ -97,7 +96,7 @@ fn parse_containers(json: &[u8]) -> Result<Vec<Container>, String> {
 
 /// Returns the body of the engine's response to ContainerList.
 fn request_list(socket: &Path) -> Result<Vec<u8>, String> {
-    let limits = Limits::within(TIME_LIMIT, MAX_RESPONSE);
+    let limits = evenhand_unix_http::Limits::within(TIME_LIMIT, MAX_RESPONSE);
     let response = get(socket, "/containers/json", &limits).map_err(|error| error.to_string())?;
     match response.status {
         200 => Ok(response.body),
@@ -106,29 +105,15 @@ fn request_list(socket: &Path) -> Result<Vec<u8>, String> {
 }
 
 /// Returns what the program prints.
-fn run(program: &str) -> Result<Vec<u8>, io::Error> {
-    let mut child = Command::new(program)
-        .args(["ps", "--no-trunc", "--format", "json"])
-        .stdin(Stdio::null())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let output = child.stdout.take();
-    let (send, receive) = mpsc::channel();
-    // Reads from a pipe have no time limit; this thread ends when the program does.
-    std::thread::spawn(move || {
-        let mut text = Vec::new();
-        let limit = u64::try_from(MAX_RESPONSE).unwrap_or(u64::MAX);
-        let read = output.map_or(Ok(0), |output| output.take(limit).read_to_end(&mut text));
-        let _ = send.send(read.map(|_| text));
-    });
-    let read = receive.recv_timeout(TIME_LIMIT);
-    if read.is_err() {
-        child.kill()?;
+fn run(program: &str) -> Result<Vec<u8>, String> {
+    let limits = Limits { time: TIME_LIMIT, output: MAX_RESPONSE, ..Limits::default() };
+    let mut command = Command::new(program);
+    let finished = evenhand_child_process::run(command.args(["ps", "--no-trunc", "--format", "json"]), None, &limits)
+        .map_err(|error| error.to_string())?;
+    match finished.status.success() {
+        true => Ok(finished.stdout),
+        false => Err(format!("it ends with {}", finished.status)),
     }
-    let status = child.wait()?;
-    let text = read.map_err(|_| io::Error::new(io::ErrorKind::TimedOut, "no whole answer in time"))??;
-    if status.success() { Ok(text) } else { Err(io::Error::other(format!("it ends with {status}"))) }
 }
 
 #[cfg(test)]
@@ -152,6 +137,19 @@ mod tests {
         assert!(Engine::named("evenhand-no-such-program").containers().is_err());
         let error = Engine::named("false").containers().unwrap_err().to_string();
         assert!(error.starts_with("false: it ends with"), "{error}");
+    }
+
+    #[test]
+    fn a_program_that_hangs_or_prints_without_end_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let program = |name: &str, script: &str| {
+            let path = folder.path().join(name);
+            std::fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+            std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+            run(path.to_str().unwrap()).unwrap_err()
+        };
+        assert_eq!(program("endless", "exec yes"), format!("printed more than {MAX_RESPONSE} bytes"));
+        assert_eq!(program("hung", "sleep 600 | cat"), "did not end within 2 s");
     }
 
     proptest! {

@@ -12,7 +12,7 @@ use evenhand_audit::{AuditError, History, Property, Window};
 use evenhand_model::{Capacity, Span, Time, mean_use};
 use evenhand_policies::{Order, Registry};
 use evenhand_report::audit_page::{EntitlementRecord, write_audit_report};
-use evenhand_study::{PolicyInputs, RequestedCapacity};
+use evenhand_study::{PolicyInputs, RequestedCapacity, peak_above_stated};
 
 use self::record::AuditRecord;
 use crate::arguments::decay;
@@ -23,6 +23,7 @@ use crate::inputs::capacity::{parse_capacity, read_capacity};
 use crate::inputs::weights_and_accounts::read_weights_or_equal;
 use crate::inputs::workloads::read_workload_with_summary;
 use crate::output::console::{Console, to_json};
+use crate::output::write_files::lock_folder;
 
 /// Audits the history at `path` against the properties of these names.
 pub(super) fn run(
@@ -53,6 +54,11 @@ pub(super) fn run(
         None => read_weights_or_equal(args.weights.as_deref(), &workload, console)?,
     };
     let history = History::original(&workload).map_err(|e| audit_failure(path, &e))?;
+    if capacity.is_none()
+        && let Some(warning) = peak_above_stated(&workload)
+    {
+        console.note(&warning);
+    }
     let capacity = capacity.map(|capacity| read_capacity(capacity, &workload, console)).transpose()?;
     let (pool, pool_is) = pool(capacity, &history)?;
     let first = workload.columns().submit.first().copied().unwrap_or_default();
@@ -79,6 +85,7 @@ pub(super) fn run(
             details: record.details(import_summary.as_deref()),
             ..entitlements.clone()
         };
+        let _lock = lock_folder(out)?;
         let written = write_audit_report(out, &page).map_err(|e| Failure::Environment(e.to_string()))?;
         console.note(&format!("Wrote {} and its data.", written.index.display()));
     }

@@ -1,0 +1,130 @@
+//! What a study asks: policies, capacities and the scheduler, as given or by default.
+//!
+//! A log is asked the question of its site (who would win or lose on this machine?), a generated workload that of the
+//! papers (which policy is better where capacity is scarce?).
+
+use std::path::Path;
+
+use evenhand_model::Workload;
+use evenhand_policies::{COMPARED_POLICIES, Registry, SITE_POLICIES};
+use evenhand_study::{
+    Backfill, LOGGED, RequestedCapacity, cluster_file_of, has_starts, is_generated, site_capacity, site_scheduler,
+};
+
+use crate::arguments::StudyArgs;
+use crate::arguments::policy_settings::named_policies;
+use crate::failure::Failure;
+use crate::inputs::capacity::{CapacityArgument, parse_capacities, read_capacity, read_file};
+use crate::output::console::Console;
+
+/// The multiples of mean use at which a generated workload is studied.
+const MULTIPLES: [&str; 3] = ["0.5", "0.75", "1.0"];
+
+/// The parts of the question that were given, checked before the workload is read.
+pub(super) struct GivenQuestion {
+    capacities: Vec<CapacityArgument>,
+    scheduler: Option<Backfill>,
+}
+
+/// The whole question.
+pub(super) struct Question {
+    /// Policies, and [`LOGGED`].
+    pub(super) policies: Vec<String>,
+    /// Capacities.
+    pub(super) capacities: Vec<RequestedCapacity>,
+    /// Capacities as the user or the default names them.
+    pub(super) capacity_names: Vec<String>,
+    /// The scheduler.
+    pub(super) scheduler: Backfill,
+}
+
+impl GivenQuestion {
+    /// Checks the options.
+    pub(super) fn parse(args: &StudyArgs, registry: &Registry) -> Result<GivenQuestion, Failure> {
+        named_policies(registry, &simulated(&args.policy))?;
+        let scheduler = args.scheduler.or(args.backfill);
+        if args.no_blocking && scheduler.is_some_and(|s| s != Backfill::None) {
+            let problem = "--no-blocking: backfilling (--scheduler) already lets tasks start before one that does not fit; give only one of the two";
+            return Err(Failure::Input(problem.into()));
+        }
+        if !args.policy.is_empty() {
+            args.policies.refuse_unused(registry, &args.policy)?;
+        }
+        Ok(GivenQuestion { capacities: parse_capacities(&args.capacity)?, scheduler })
+    }
+
+    /// Completes the question for a workload, and prints what was assumed.
+    pub(super) fn complete(
+        self,
+        args: &StudyArgs,
+        registry: &Registry,
+        workload: &Workload,
+        console: &Console,
+    ) -> Result<Question, Failure> {
+        let log = args.workload.as_deref().filter(|_| self.capacities.is_empty() && !is_generated(workload));
+        let question = match log {
+            Some(log) => self.of_site(args, log, workload, console)?,
+            None => self.of_papers(args, workload, console)?,
+        };
+        args.policies.refuse_unused(registry, &question.policies)?;
+        Ok(question)
+    }
+
+    fn of_site(
+        self,
+        args: &StudyArgs,
+        log: &Path,
+        workload: &Workload,
+        console: &Console,
+    ) -> Result<Question, Failure> {
+        let capacity = match cluster_file_of(log) {
+            Some(path) => {
+                console.note(&format!("Capacity: the machines of {}, which stands beside the log.", path.display()));
+                read_file(&path, workload, console)?
+            }
+            None => {
+                let site = site_capacity(workload);
+                site.notes.iter().for_each(|note| console.note(note));
+                RequestedCapacity::Pool(site.name, site.units)
+            }
+        };
+        let scheduler = match (self.scheduler, args.no_blocking) {
+            (Some(scheduler), _) => scheduler,
+            (None, true) => Backfill::None,
+            (None, false) => {
+                let (scheduler, why) = site_scheduler(workload);
+                console.note(&why);
+                scheduler
+            }
+        };
+        let logged = has_starts(workload).then_some(LOGGED);
+        let policies = match args.policy.is_empty() {
+            true => logged.into_iter().chain(SITE_POLICIES.split(',')).map(String::from).collect(),
+            false => args.policy.clone(),
+        };
+        let name = match &capacity {
+            RequestedCapacity::Multiple(name, _)
+            | RequestedCapacity::Pool(name, _)
+            | RequestedCapacity::Machines(name, _) => name.clone(),
+        };
+        Ok(Question { policies, capacities: vec![capacity], capacity_names: vec![name], scheduler })
+    }
+
+    fn of_papers(self, args: &StudyArgs, workload: &Workload, console: &Console) -> Result<Question, Failure> {
+        let (capacities, capacity_names) = match self.capacities.is_empty() {
+            true => (parse_capacities(&MULTIPLES.map(String::from))?, MULTIPLES.map(String::from).to_vec()),
+            false => (self.capacities, args.capacity.clone()),
+        };
+        let policies = match args.policy.is_empty() {
+            true => COMPARED_POLICIES.split(',').map(String::from).collect(),
+            false => args.policy.clone(),
+        };
+        let capacities = capacities.into_iter().map(|c| read_capacity(c, workload, console)).collect::<Result<_, _>>()?;
+        Ok(Question { policies, capacities, capacity_names, scheduler: self.scheduler.unwrap_or_default() })
+    }
+}
+
+/// Returns the policies that are simulated.
+pub(super) fn simulated(policies: &[String]) -> Vec<String> {
+    policies.iter().filter(|name| *name != LOGGED).cloned().collect()
+}

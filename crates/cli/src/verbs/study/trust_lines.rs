@@ -1,0 +1,17 @@
+//! The lines on how far a study can be trusted.
+
+use evenhand_study::record::StudyRecord;
+
+/// Returns the lines, empty where the log has no starts to compare with.
+pub(super) fn lines(record: &StudyRecord) -> String {
+    let Some(trust) = &record.trust else { return String::new() };
+    let mut text = format!("\n\nTrust ({} against what the log says happened): {}", trust.policy, trust.verdict);
+    for claim in &trust.claims {
+        let holds = if claim.holds { "yes" } else { "no " };
+        text.push_str(&format!("\n  {holds}  {}: {}", claim.claim, claim.because));
+    }
+    for sentence in &trust.not_modelled {
+        text.push_str(&format!("\n  {sentence}"));
+    }
+    text
+}

@@ -1,0 +1,197 @@
+//! `evenhand when --shape`, `--job`: when jobs start that could be submitted, or that wait.
+
+use evenhand_documents::did_you_mean;
+use evenhand_forecast::{Forecast, Forecaster, Job, NONE, ORIGINS};
+use evenhand_model::Span;
+use serde::Serialize;
+
+use crate::arguments::{Common, WhenArgs};
+use crate::failure::Failure;
+use crate::inputs::job_shape::JobShape;
+use crate::inputs::site_log::SiteLog;
+use crate::output::console::Console;
+use crate::output::named_values::NamedValues;
+use crate::output::numbers::percent;
+use crate::output::table::{Table, printable};
+
+/// What is printed as JSON. Times are seconds of the log.
+#[derive(Debug, Serialize)]
+struct StartsRecord {
+    at_s: i64,
+    waiting: usize,
+    forecasts: Vec<StartRecord>,
+    /// The shape or job with the lowest median, if there are several.
+    first: Option<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct StartRecord {
+    /// The shape as given.
+    shape: Option<String>,
+    job: Option<u64>,
+    user: Option<String>,
+    waited_s: i64,
+    median_s: i64,
+    interval_80_s: [i64; 2],
+    quantiles_s: NamedValues<i64>,
+    /// The median start.
+    start_s: i64,
+    /// How much each source of the forecast counts.
+    weights: NamedValues<f64>,
+    #[serde(skip)]
+    name: String,
+}
+
+pub(super) fn run(args: &WhenArgs, site: &SiteLog, common: &Common, console: &Console) -> Result<(), Failure> {
+    let jobs = args.job.iter().map(|number| site.job(*number)).collect::<Result<Vec<usize>, _>>()?;
+    let shapes = args.shape.iter().map(|text| shape(text, args, site)).collect::<Result<Vec<_>, _>>()?;
+    let at = match (&args.at, &jobs[..]) {
+        (Some(text), _) => site.clock.parse("--at", text)?,
+        (None, [job]) if shapes.is_empty() => site.log.jobs()[*job].submit,
+        _ => site.clock.last(),
+    };
+    for &job in &jobs {
+        waits_at(site, job, at)?;
+    }
+    let mut forecaster = Forecaster::at(&site.log, at, common.seed());
+    let mut forecasts = Vec::new();
+    for (text, job) in args.shape.iter().zip(&shapes) {
+        let forecast = forecaster.new_job(job);
+        let record = StartRecord::new(at, 0, &forecast, text.clone());
+        forecasts.push(StartRecord { shape: Some(text.clone()), user: args.user.clone(), ..record });
+    }
+    for (&job, number) in jobs.iter().zip(&args.job) {
+        let Some(forecast) = forecaster.waiting_job(job) else { continue };
+        let known = site.log.jobs()[job];
+        let record = StartRecord::new(at, at - known.submit, &forecast, format!("job {number}"));
+        let user = site.workload.users()[known.user as usize].clone();
+        forecasts.push(StartRecord { job: Some(*number), user: Some(user), ..record });
+    }
+    let earliest = forecasts.iter().min_by_key(|f| (f.median_s, f.interval_80_s[1]));
+    let first = earliest.filter(|_| forecasts.len() > 1).map(|f| f.name.clone());
+    let record = StartsRecord { at_s: at, waiting: forecaster.waiting().len(), forecasts, first };
+    if console.is_json() { console.json(&record) } else { console.result(&text(&record, site)) }
+}
+
+impl StartRecord {
+    fn new(at: i64, waited_s: i64, forecast: &Forecast, name: String) -> StartRecord {
+        let [low, median, high] = forecast.quantiles;
+        let named = [("10", low), ("50", median), ("90", high)];
+        let weights = ORIGINS.iter().zip(forecast.weights).map(|(origin, w)| (origin.name().to_string(), w));
+        StartRecord {
+            shape: None,
+            job: None,
+            user: None,
+            waited_s,
+            median_s: median,
+            // An interval that does not hold the median would confuse more than it tells.
+            interval_80_s: [forecast.interval.0.min(median), forecast.interval.1.max(median)],
+            quantiles_s: NamedValues(named.map(|(name, q)| (name.to_string(), q)).to_vec()),
+            start_s: at + median,
+            weights: NamedValues(weights.collect()),
+            name,
+        }
+    }
+}
+
+/// Returns the job that a shape describes.
+fn shape(text: &str, args: &WhenArgs, site: &SiteLog) -> Result<Job, Failure> {
+    let resource = &site.workload.resources()[0].name;
+    let shape = JobShape::parse("--shape", text, resource)?;
+    let user = match &args.user {
+        None => site.log.stranger(),
+        Some(name) => {
+            site.workload.user_id(name).map(|id| id.0).ok_or_else(|| unknown("--user", name, site.workload.users()))?
+        }
+    };
+    let jobs = site.log.jobs();
+    let latest = jobs.iter().rev().find(|job| job.user == user).or(jobs.last());
+    let queue = match &args.queue {
+        None => latest.map_or(NONE, |job| job.queue),
+        Some(name) => {
+            let found = site.workload.queues().iter().position(|queue| queue == name);
+            found.ok_or_else(|| unknown("--queue", name, site.workload.queues()))? as u32
+        }
+    };
+    let account = latest.filter(|job| job.user == user).map_or(NONE, |job| job.account);
+    let total = u32::try_from(shape.total()).unwrap_or(u32::MAX);
+    Ok(Job {
+        submit: 0,
+        start: 0,
+        end: 0,
+        size: site.log.size_of(total),
+        limit: seconds(shape.wall),
+        user,
+        account,
+        queue,
+    })
+}
+
+fn unknown(option: &str, name: &str, known: &[String]) -> Failure {
+    let near = did_you_mean(name, known.iter().map(String::as_str));
+    Failure::Input(format!("{option}: found {name:?}, expected a name of the log{near}"))
+}
+
+fn seconds(span: Span) -> i64 {
+    (span.nanos() / 1_000_000_000).max(1) as i64
+}
+
+/// Rejects a job that does not wait at the instant of the forecast.
+fn waits_at(site: &SiteLog, job: usize, at: i64) -> Result<(), Failure> {
+    let number = site.number(job);
+    let job = site.log.jobs()[job];
+    let state = if job.submit > at {
+        format!("is submitted at {}", site.clock.show(job.submit))
+    } else if job.end <= at && job.start < at {
+        format!("ran from {} to {}", site.clock.show(job.start), site.clock.show(job.end))
+    } else if job.start < at {
+        format!("runs since {}", site.clock.show(job.start))
+    } else {
+        return Ok(());
+    };
+    let (from, to) = (site.clock.show(job.submit), site.clock.show(job.start));
+    Err(Failure::Input(format!(
+        "--job: job {number} does not wait at {}: it {state}; expected --at from {from} to {to}, when it waited",
+        site.clock.show(at)
+    )))
+}
+
+fn text(record: &StartsRecord, site: &SiteLog) -> String {
+    let at = site.clock.show(record.at_s);
+    let waiting = match record.waiting {
+        1 => "1 job waits".to_string(),
+        n => format!("{n} jobs wait"),
+    };
+    let mut table = Table::new(1, ["job", "starts in", "80 % interval", "median start"]);
+    for f in &record.forecasts {
+        let [low, high] = f.interval_80_s;
+        table.row(vec![
+            printable(&f.name),
+            duration(f.median_s),
+            format!("{} to {}", duration(low), duration(high)),
+            site.clock.show(f.start_s),
+        ]);
+    }
+    let mut blocks = vec![format!("At {at} {waiting}."), table.render()];
+    if let Some(first) = &record.first {
+        blocks.push(format!("Starts first: {}.", printable(first)));
+    }
+    if let Some(f) = record.forecasts.first() {
+        let weights = f.weights.0.iter().map(|(name, w)| format!("{name} {}", percent(*w)));
+        blocks.push(format!("Sources: {}.", weights.collect::<Vec<_>>().join(", ")));
+    }
+    blocks.join("\n\n")
+}
+
+/// Formats seconds with the two largest units: `2 h 5 min`.
+pub(crate) fn duration(seconds: i64) -> String {
+    let (d, h, m, s) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+    match (d, h, m) {
+        (0, 0, 0) => format!("{s} s"),
+        (0, 0, _) => format!("{m} min"),
+        (0, _, 0) => format!("{h} h"),
+        (0, ..) => format!("{h} h {m} min"),
+        (_, 0, _) => format!("{d} d"),
+        _ => format!("{d} d {h} h"),
+    }
+}

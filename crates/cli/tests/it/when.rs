@@ -1,0 +1,89 @@
+//! `evenhand when`
+
+use std::fmt::Write as _;
+
+use crate::test_folder::TestFolder;
+
+/// A log of one processor: every hour two jobs of ten minutes, half a minute apart, so that the second waits 570 s.
+fn log() -> String {
+    let mut text = String::from("; Version: 2.2\n; MaxProcs: 1\n; UnixStartTime: 1693440000\n");
+    for n in 0..600 {
+        let (submit, wait) = (n / 2 * 3600 + n % 2 * 30, n % 2 * 570);
+        writeln!(text, "{} {submit} {wait} 600 1 -1 -1 1 600 -1 1 {} 1 1 1 -1 -1 -1", n + 1, n % 3).unwrap();
+    }
+    text
+}
+
+#[test]
+fn a_calibration_reports_coverage_and_losses_against_the_baselines() {
+    let folder = TestFolder::with("log.swf", log());
+    let run = |more: &[&str]| {
+        let fixed = ["when", "--log", "log.swf", "--calibrate", "--format", "json"];
+        folder.run(&[&fixed, more].concat()).assert_succeeds()
+    };
+    let found = run(&["--from", "720000", "--to", "1080000"]).json();
+    assert_eq!(found["jobs"], 200);
+    assert!(found["coverage_80"].as_f64().unwrap() > 0.9, "{found}");
+    let loss = found["pinball_s"].as_f64().unwrap();
+    // The jobs of a user wait 0 and 570 s in turns, so that half of their sum is far from each.
+    let last_two = found["baselines"]["last_two_waits"]["pinball_s"].as_f64().unwrap();
+    assert!(loss < 0.2 * last_two, "{found}");
+    // All jobs run to their limits.
+    assert_eq!(found["baselines"]["requested_limits"]["pinball_s"], 0.0);
+    // The same period by dates, and the same bytes for any number of threads.
+    let by_date = run(&["--from", "2023-09-08T08:00", "--to", "2023-09-12T12:00", "--threads", "1"]);
+    assert_eq!(by_date.json(), found);
+    assert_eq!(run(&["--from", "720000", "--to", "1080000", "--threads", "3"]).stdout, by_date.stdout);
+    let text = folder.run(&["when", "--log", "log.swf", "--calibrate", "--from", "100h"]).assert_succeeds().stdout;
+    assert!(text.contains("each forecast with what was known at its submission"), "{text}");
+}
+
+#[test]
+fn periods_and_logs_from_which_nothing_can_be_forecast_are_reported() {
+    let folder = TestFolder::with("log.swf", log());
+    let run = |arguments: &[&str]| folder.run(&[&["when", "--log", "log.swf", "--calibrate"], arguments].concat());
+    run(&["--from", "soon"]).assert_fails(2, &["--from: found \"soon\", expected seconds of the log"]);
+    run(&["--from", "9000", "--to", "9000"]).assert_fails(2, &["--from", "before --to"]);
+    run(&["--from", "9000000", "--to", "9900000"]).assert_fails(2, &["found no submission", "2023-08-31"]);
+    folder.write("no-starts.swf", "1 0 -1 10 2 -1 -1 2 10 -1 1 1 1 1 1 -1 -1 -1\n");
+    folder
+        .run(&["when", "--log", "no-starts.swf", "--calibrate"])
+        .assert_fails(2, &["no-starts.swf: the log has no start times; expected when jobs started"]);
+}
+
+#[test]
+fn shapes_and_waiting_jobs_are_forecast_side_by_side() {
+    let folder = TestFolder::with("log.swf", log());
+    let run = |arguments: &[&str]| folder.run(&[&["when", "--log", "log.swf", "--format", "json"], arguments].concat());
+    // Job 401 was submitted at second 720000; half a minute later job 402, which waits until 720600.
+    let found = run(&["--at", "720100", "--shape", "1,10m", "--job", "402"]).assert_succeeds().json();
+    assert_eq!((&found["at_s"], &found["waiting"]), (&720_100.into(), &1.into()));
+    let forecasts = found["forecasts"].as_array().unwrap();
+    assert_eq!((&forecasts[0]["shape"], &forecasts[1]["job"]), (&"1,10m".into(), &402.into()));
+    assert_eq!(forecasts[1]["waited_s"], 70);
+    let left = forecasts[1]["median_s"].as_i64().unwrap();
+    assert!((490..=510).contains(&left), "{found}");
+    assert_eq!(found["first"], "job 402");
+    // At its submission, by default.
+    let found = run(&["--job", "402"]).assert_succeeds().json();
+    assert_eq!((&found["at_s"], &found["forecasts"][0]["median_s"]), (&720_030.into(), &570.into()));
+    let text =
+        folder.run(&["when", "--log", "log.swf", "--shape", "1,10m", "--shape", "1,1m"]).assert_succeeds().stdout;
+    assert!(text.contains("80 % interval") && text.contains("Starts first: 1,1"), "{text}");
+}
+
+#[test]
+fn jobs_that_do_not_wait_and_invalid_shapes_are_reported() {
+    let folder = TestFolder::with("log.swf", log());
+    let run = |arguments: &[&str]| folder.run(&[&["when", "--log", "log.swf"], arguments].concat());
+    run(&["--job", "402", "--at", "720700"])
+        .assert_fails(2, &["job 402 does not wait", "runs since", "expected --at from"]);
+    run(&["--job", "402", "--at", "730000"]).assert_fails(2, &["job 402 does not wait", "it ran from"]);
+    run(&["--job", "402", "--at", "720000"]).assert_fails(2, &["is submitted at"]);
+    run(&["--job", "9999"])
+        .assert_fails(2, &["log.swf: found no job 9999 that started", "whose first is 1 and whose last is 600"]);
+    run(&["--shape", "4 nodes"]).assert_fails(2, &["--shape: found \"4 nodes\"", "4x16cpu,2h"]);
+    run(&["--shape", "1,1h", "--user", "zoe"]).assert_fails(2, &["--user: found \"zoe\""]);
+    run(&["--shape", "1,1h", "--calibrate"]).assert_fails(2, &["cannot be used with"]);
+    run(&[]).assert_fails(2, &["--calibrate"]);
+}

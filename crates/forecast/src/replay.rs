@@ -1,0 +1,186 @@
+//! The replay of a queue until one job starts: one resource, first come first served, with EASY backfilling.
+
+/// A job that runs when the replay begins, at the instant 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Running {
+    /// How much it holds.
+    pub size: i64,
+    /// When it ends.
+    pub end: i64,
+    /// When its limit is reached, which is when the scheduler expects it to end.
+    pub limit: i64,
+}
+
+/// A job that waits at the instant 0, or that will be submitted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Waiting {
+    /// When it is submitted; 0 or less if it waits already.
+    pub submit: i64,
+    /// How much it needs.
+    pub size: i64,
+    /// How long it runs.
+    pub run: i64,
+    /// Its limit, by which the scheduler plans.
+    pub limit: i64,
+}
+
+/// A queue to replay from the instant 0 on.
+#[derive(Clone, Debug, Default)]
+pub struct Replay {
+    /// Jobs that run at the instant 0.
+    pub running: Vec<Running>,
+    /// Jobs that wait at the instant 0, in their order, and behind them those that will be submitted, by time.
+    pub queue: Vec<Waiting>,
+    schedule: Schedule,
+}
+
+/// The longest time that is replayed: four years.
+pub const HORIZON_S: i64 = 4 * 366 * 86_400;
+
+impl Replay {
+    /// Empties the queue, keeping memory.
+    pub fn clear(&mut self) {
+        self.running.clear();
+        self.queue.clear();
+    }
+
+    /// Returns when job `target` of the queue starts on `capacity`; [`HORIZON_S`] if it does not start before.
+    ///
+    /// At one instant jobs end, then are submitted, then start. The head of the queue that does not fit gets a
+    /// reservation at the instant when enough jobs have reached their limits; a job behind it starts if it fits and
+    /// either reaches its limit by then or takes only what the reservation leaves. Jobs larger than the capacity are
+    /// left out, but the capacity is at least what the target needs.
+    pub fn start_of(&mut self, target: usize, capacity: i64) -> i64 {
+        let Replay { running, queue, schedule } = self;
+        let capacity = capacity.max(queue[target].size);
+        schedule.begin(running, capacity);
+        let (mut next, mut now) = (0, 0);
+        loop {
+            while let Some(job) = queue.get(next).filter(|job| job.submit <= now) {
+                if job.size <= capacity {
+                    schedule.pending.push(next as u32);
+                }
+                next += 1;
+            }
+            if schedule.start_jobs(queue, target, now) {
+                return now;
+            }
+            let submission = queue.get(next).map_or(HORIZON_S, |job| job.submit);
+            now = schedule.next_end().unwrap_or(HORIZON_S).min(submission);
+            if now >= HORIZON_S {
+                return HORIZON_S;
+            }
+            schedule.end_jobs(now);
+        }
+    }
+}
+
+/// The state of a replay.
+#[derive(Clone, Debug, Default)]
+struct Schedule {
+    free: i64,
+    /// All that run or ran.
+    active: Vec<Running>,
+    /// Ends and indexes of those that run, latest first.
+    ends: Vec<(i64, u32)>,
+    /// Limits and indexes of those that run, latest first.
+    limits: Vec<(i64, u32)>,
+    /// The waiting jobs in their order, as indexes of the queue.
+    pending: Vec<u32>,
+}
+
+impl Schedule {
+    fn begin(&mut self, running: &[Running], capacity: i64) {
+        self.pending.clear();
+        self.active.clear();
+        self.active.extend_from_slice(running);
+        self.free = capacity - running.iter().map(|r| r.size).sum::<i64>();
+        let indexed = || running.iter().zip(0..);
+        self.ends.clear();
+        self.ends.extend(indexed().map(|(r, i)| (r.end, i)));
+        self.ends.sort_unstable_by(|a, b| b.cmp(a));
+        self.limits.clear();
+        self.limits.extend(indexed().map(|(r, i)| (r.limit, i)));
+        self.limits.sort_unstable_by(|a, b| b.cmp(a));
+    }
+
+    /// Starts what starts now. Returns whether the target does, and then stops.
+    fn start_jobs(&mut self, queue: &[Waiting], target: usize, now: i64) -> bool {
+        let mut head = 0;
+        while let Some(&at) = self.pending.get(head) {
+            let job = &queue[at as usize];
+            if job.size > self.free {
+                break;
+            }
+            if at as usize == target {
+                return true;
+            }
+            self.start(job, now);
+            head += 1;
+        }
+        self.pending.drain(..head);
+        if self.pending.len() < 2 || self.free <= 0 {
+            return false;
+        }
+        let (shadow, mut extra) = self.reservation(queue[self.pending[0] as usize].size, now);
+        let mut kept = 1;
+        for i in 1..self.pending.len() {
+            let at = self.pending[i];
+            let job = &queue[at as usize];
+            let in_time = now + job.limit <= shadow;
+            if job.size <= self.free && (in_time || job.size <= extra) {
+                if at as usize == target {
+                    return true;
+                }
+                if !in_time {
+                    extra -= job.size;
+                }
+                self.start(job, now);
+            } else {
+                self.pending[kept] = at;
+                kept += 1;
+            }
+        }
+        self.pending.truncate(kept);
+        false
+    }
+
+    fn start(&mut self, job: &Waiting, now: i64) {
+        let index = self.active.len() as u32;
+        let active = Running { size: job.size, end: now + job.run, limit: now + job.limit };
+        self.free -= job.size;
+        self.active.push(active);
+        let (end, limit) = ((active.end, index), (active.limit, index));
+        self.ends.insert(self.ends.partition_point(|e| *e > end), end);
+        self.limits.insert(self.limits.partition_point(|l| *l > limit), limit);
+    }
+
+    /// Returns when `size` is free if all jobs run to their limits, and how much more is free then.
+    fn reservation(&self, size: i64, now: i64) -> (i64, i64) {
+        let mut free = self.free;
+        let mut latest = self.limits.iter().rev().peekable();
+        while let Some(&(limit, index)) = latest.next() {
+            free += self.active[index as usize].size;
+            let limit = limit.max(now);
+            if free >= size && latest.peek().is_none_or(|later| later.0 > limit) {
+                return (limit, free - size);
+            }
+        }
+        (HORIZON_S, 0)
+    }
+
+    fn next_end(&self) -> Option<i64> {
+        self.ends.last().map(|e| e.0)
+    }
+
+    fn end_jobs(&mut self, now: i64) {
+        while let Some(&(_, index)) = self.ends.last().filter(|e| e.0 <= now) {
+            self.ends.pop();
+            let job = self.active[index as usize];
+            self.free += job.size;
+            let limit = (job.limit, index);
+            let at = self.limits.partition_point(|l| *l > limit);
+            self.limits.remove(at);
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Tests of the crate on generated logs.
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod calibration;
+mod generated_log;
+mod replay_against_simulator;

@@ -1,0 +1,170 @@
+//! The question of a site about its own log: on our machines, under the rules of today, who would win or lose?
+
+use std::path::{Path, PathBuf};
+
+use evenhand_model::{PeakUse, Rational, Span, Workload, peak_use};
+use evenhand_policies::equivalents::PROCESSORS;
+use evenhand_simulator::Backfill;
+
+/// The name of a capacity that comes from the log itself.
+const SITE: &str = "site";
+/// The key with which generators mark the header of a workload.
+const GENERATOR: &str = "Generator";
+
+/// The capacity of the machine on which a log was recorded.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SiteCapacity {
+    /// The name of the capacity in results.
+    pub name: String,
+    /// One number per resource, in the workload's own units.
+    pub units: Vec<Rational>,
+    /// Where each number comes from, and what contradicts it, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Returns whether a workload was generated, so that there is no site to ask about.
+pub fn is_generated(workload: &Workload) -> bool {
+    workload.header().iter().any(|(key, _)| key == GENERATOR)
+}
+
+/// Returns the path at which the cluster file of a log is looked for: `NAME.cluster.toml` beside the log
+/// `NAME.swf.gz`, and `cluster.toml` beside the `workload.parquet` of a site's folder. `None` if there is no such file.
+pub fn cluster_file_of(log: &Path) -> Option<PathBuf> {
+    let name = log.file_name()?.to_str()?;
+    let unpacked = [".gz", ".zst"].iter().find_map(|extension| name.strip_suffix(extension)).unwrap_or(name);
+    let stem = unpacked.rsplit_once('.').map_or(unpacked, |(stem, _)| stem);
+    let beside = |name: String| Some(log.with_file_name(name)).filter(|path| path.is_file());
+    match name {
+        "workload.parquet" => beside("cluster.toml".to_string()),
+        _ => beside(format!("{stem}.cluster.toml")),
+    }
+}
+
+/// Returns the capacity that a log states or shows: processors from the header (`MaxProcs`, else `MaxNodes`), all other
+/// resources, and processors without a header, from the peak of use.
+pub fn site_capacity(workload: &Workload) -> SiteCapacity {
+    let PeakUse { units: peak, at } = peak_use(workload);
+    let mut notes = Vec::new();
+    let first = workload.columns().submit.first().copied().unwrap_or_default();
+    let mut units = Vec::new();
+    for (r, ((resource, peak), at)) in workload.resources().iter().zip(&peak).zip(at).enumerate() {
+        let name = &resource.name;
+        // Jobs without duration are in no peak; a capacity is never 0.
+        let largest = workload.demands().rows().map(|(_, amounts)| amounts[r]).max().unwrap_or_default();
+        let peak = &peak.clone().max(resource.exact(largest));
+        let peak = if peak.is_zero() { &Rational::ONE } else { peak };
+        let stated = if PROCESSORS.contains(&name.as_str()) { stated_processors(workload) } else { None };
+        let Some((key, processors)) = stated else {
+            notes.push(format!("Capacity: {peak} of {name}, the peak of use, since the log states none."));
+            units.push(peak.clone());
+            continue;
+        };
+        notes.push(format!("Capacity: {processors} of {name}, {key} of the log's header."));
+        notes.extend(excess(name, peak, key, processors, at.max(first) - first));
+        units.push(Rational::from(processors));
+    }
+    SiteCapacity { name: SITE.to_string(), units, notes }
+}
+
+/// Returns a warning if the log's jobs hold more processors at once than its header states.
+pub fn peak_above_stated(workload: &Workload) -> Option<String> {
+    let r = workload.resources().iter().position(|r| PROCESSORS.contains(&r.name.as_str()))?;
+    let (key, processors) = stated_processors(workload)?;
+    let PeakUse { units, at } = peak_use(workload);
+    let first = workload.columns().submit.first().copied().unwrap_or_default();
+    excess(&workload.resources()[r].name, &units[r], key, processors, at[r].max(first) - first)
+}
+
+fn excess(name: &str, peak: &Rational, key: &str, stated: u64, after: Span) -> Option<String> {
+    (*peak > Rational::from(stated)).then(|| {
+        format!(
+            "Warning: the log's jobs hold {peak} of {name} at once, more than {key} of its header ({stated}), {:.1} days \
+             after the first submission. Give the true capacity with --capacity.",
+            after.secs_f64() / 86_400.0
+        )
+    })
+}
+
+/// Returns the processors that a header states, with the key. By the Standard Workload Format MaxProcs is there where a
+/// node has several processors, so without it a node is a processor.
+pub fn stated_processors(workload: &Workload) -> Option<(&'static str, u64)> {
+    let number = |key: &'static str| {
+        let (_, value) = workload.header().iter().find(|(k, _)| k == key)?;
+        // A remark may follow: `400 (48 interactive, 352 batch)`.
+        let digits = value.split(|c: char| !c.is_ascii_digit()).next()?;
+        digits.parse().ok().filter(|n| *n > 0).map(|n| (key, n))
+    };
+    number("MaxProcs").or_else(|| number("MaxNodes"))
+}
+
+/// Returns the scheduler of the site's question, and why: EASY where most jobs have a requested wall time.
+pub fn site_scheduler(workload: &Workload) -> (Backfill, String) {
+    let asked = (0..workload.len()).filter(|row| workload.requested(*row).is_some()).count();
+    let share = format!("{asked} of {} jobs have a requested wall time", workload.len());
+    match 2 * asked > workload.len() {
+        true => (Backfill::Easy, format!("Scheduler: easy, since {share}.")),
+        false => (Backfill::None, format!("Scheduler: strict, since only {share}.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use evenhand_model::{Nano, Resource, Task, Time, WorkloadBuilder};
+
+    const ONE: Nano = 1_000_000_000;
+
+    fn log(header: &[(&str, &str)], requested: usize) -> Workload {
+        let mut b = WorkloadBuilder::new([Resource::new("cpu", "processors"), Resource::new("mem", "KB")]);
+        for i in 0..4 {
+            b.push(&Task {
+                submit: Time::from_secs(10 * i as u64),
+                start: Some(Time::from_secs(50 + i as u64)),
+                duration: Span::from_secs(60),
+                requested: (i < requested).then_some(Span::from_secs(100)),
+                user: "ann",
+                amounts: &[2 * ONE, 7 * ONE],
+                ..Task::default()
+            });
+        }
+        header.iter().for_each(|(key, value)| b.add_header(key, value));
+        b.finish().unwrap()
+    }
+
+    fn capacity(header: &[(&str, &str)]) -> (Vec<String>, String) {
+        let found = site_capacity(&log(header, 0));
+        (found.units.iter().map(|u| u.to_string()).collect(), found.notes.join(" "))
+    }
+
+    #[test]
+    fn processors_come_from_the_header_and_the_rest_from_the_peak_of_use() {
+        let (units, notes) = capacity(&[("MaxNodes", "8"), ("MaxProcs", "16")]);
+        assert_eq!(units, ["16", "28"]);
+        assert!(notes.contains("16 of cpu, MaxProcs") && notes.contains("28 of mem, the peak of use"), "{notes}");
+        assert_eq!(capacity(&[("MaxNodes", "400 (48 interactive)")]).0, ["400", "28"]);
+        assert_eq!(capacity(&[("MaxProcs", "unknown")]).0, ["8", "28"]);
+        let (units, notes) = capacity(&[("MaxProcs", "6")]);
+        assert_eq!(units, ["6", "28"]);
+        assert!(notes.contains("hold 8 of cpu at once, more than MaxProcs"), "{notes}");
+    }
+
+    #[test]
+    fn easy_needs_wall_times_of_most_jobs() {
+        let of = |requested| site_scheduler(&log(&[], requested)).0;
+        assert_eq!([2, 3].map(of), [Backfill::None, Backfill::Easy]);
+    }
+
+    #[test]
+    fn a_cluster_file_stands_beside_its_log() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = |name: &str| dir.path().join(name);
+        assert_eq!(cluster_file_of(&path("kth.swf.gz")), None);
+        std::fs::write(path("kth.cluster.toml"), "").unwrap();
+        std::fs::write(path("cluster.toml"), "").unwrap();
+        for log in ["kth.swf.gz", "kth.swf", "kth.parquet"] {
+            assert_eq!(cluster_file_of(&path(log)), Some(path("kth.cluster.toml")), "{log}");
+        }
+        assert_eq!(cluster_file_of(&path("workload.parquet")), Some(path("cluster.toml")));
+        assert_eq!(cluster_file_of(&path("sdsc.swf")), None);
+    }
+}

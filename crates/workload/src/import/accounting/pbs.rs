@@ -1,0 +1,265 @@
+//! Reads the accounting logs of PBS Pro, OpenPBS and TORQUE: a line is `MM/DD/YYYY HH:MM:SS;T;id;key=value key=value …`.
+//!
+//! A job is one record of type E, which its end writes; a job that was run again has one for each run. Times come from
+//! the keys in seconds since 1970, not from the date of the line, which has no zone.
+
+use std::borrow::Cow;
+use std::collections::HashMap;
+
+use evenhand_model::Nano;
+
+use super::{JobRecord, Jobs, OTHER_EVENT, clock_or_seconds, epoch, optional, size};
+use crate::byte_source::{Meter, Shard};
+use crate::import::error::FieldError;
+use crate::import::lines::{for_each_line, utf8};
+use crate::import::parse_number::{NANO, decimal};
+use crate::import::summary::Tally;
+use crate::import::{ImportError, ImportOptions, Part};
+
+const VIRTUAL: &str = "virtual memory";
+pub(in crate::import) const ASSUMED: &[(&str, &str)] =
+    &[(VIRTUAL, "a request of virtual memory only (vmem, pvmem), which is taken as their memory.")];
+
+pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
+    let mut jobs = Jobs::new(options);
+    let mut tally = Tally::default();
+    for_each_line(shard, options, meter, &mut tally, |line, _, tally| {
+        // Servers write no comments; collections of logs do.
+        if matches!(line.first(), Some(b';' | b'#')) {
+            return Ok(());
+        }
+        tally.rows_read += 1;
+        row(line, &mut jobs)
+    })?;
+    jobs.tally.merge(tally);
+    Ok(jobs.finish())
+}
+
+/// Returns whether a line is one of these logs.
+pub(in crate::import) fn is_record(line: &[u8]) -> bool {
+    let mut parts = line.splitn(4, |b| *b == b';');
+    let date = parts.next().is_some_and(|d| d.len() == 19 && d[2] == b'/' && d[5] == b'/' && d[13] == b':');
+    date && parts.next().is_some_and(|kind| kind.len() == 1 && kind[0].is_ascii_alphabetic()) && parts.next().is_some()
+}
+
+fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
+    if !is_record(line) {
+        return Err(FieldError::new(0, line, "MM/DD/YYYY HH:MM:SS;T;id;key=value …"));
+    }
+    let mut parts = line.splitn(4, |b| *b == b';');
+    let (_, kind, _) = (parts.next(), parts.next().unwrap_or_default(), parts.next());
+    if kind != b"E" {
+        jobs.tally.drop(OTHER_EVENT);
+        return Ok(());
+    }
+    let message = parts.next().unwrap_or_default();
+    let offset = line.len() - message.len();
+    let fields = Fields { of: fields(message), offset };
+    let user = fields.name("user")?;
+    let submit = fields.parse("ctime", epoch, TIME)?.or(fields.parse("qtime", epoch, TIME)?);
+    let start = fields.parse("start", epoch, TIME)?;
+    let end = fields.parse("end", epoch, TIME)?;
+    let requested = optional(fields.parse("Resource_List.walltime", clock_or_seconds, DURATION), jobs)?;
+    let project = fields.name("project")?.filter(|p| p != "_pbs_project_default");
+    let account = fields.name("account")?.or(project).or(fields.name("group")?);
+    let cpu = processors(&fields)?;
+    let mut memory = optional(fields.parse("Resource_List.mem", size, SIZE), jobs)?;
+    let each = |of: Option<Nano>| of.and_then(|m| m.checked_mul(cpu?)).map(|m| m / NANO);
+    memory = memory.or(each(optional(fields.parse("Resource_List.pmem", size, SIZE), jobs)?));
+    if memory.is_none() {
+        memory = optional(fields.parse("Resource_List.vmem", size, SIZE), jobs)?;
+        memory = memory.or(each(optional(fields.parse("Resource_List.pvmem", size, SIZE), jobs)?));
+        if memory.is_some() {
+            jobs.tally.adjust(VIRTUAL);
+        }
+    }
+    jobs.push(&JobRecord {
+        submit,
+        start,
+        end,
+        requested,
+        user,
+        account,
+        queue: fields.name("queue")?,
+        cpu,
+        mem: memory,
+        gpu: gpus(&fields)?,
+        ..JobRecord::default()
+    })
+}
+
+const TIME: &str = "seconds since 1970";
+const DURATION: &str = "a duration such as 02:00:00, or seconds";
+const SIZE: &str = "a size such as 600mb";
+const NUMBER: &str = "a number";
+
+/// The fields of a record by key, each with the byte of the message where its value starts.
+struct Fields<'a> {
+    of: HashMap<&'a [u8], (usize, &'a [u8])>,
+    /// The byte of the line where the message starts.
+    offset: usize,
+}
+
+impl<'a> Fields<'a> {
+    fn get(&self, key: &str) -> Option<(usize, &'a [u8])> {
+        self.of.get(key.as_bytes()).map(|(at, value)| (self.offset + at, *value)).filter(|(_, v)| !v.is_empty())
+    }
+
+    fn name(&self, key: &str) -> Result<Option<Cow<'a, str>>, Box<FieldError>> {
+        self.get(key).map(|(at, value)| utf8(value, at, "a name").map(Cow::Borrowed)).transpose()
+    }
+
+    fn parse<T>(
+        &self,
+        key: &str,
+        parse: impl Fn(&[u8]) -> Option<T>,
+        expected: &str,
+    ) -> Result<Option<T>, Box<FieldError>> {
+        let Some((at, value)) = self.get(key) else { return Ok(None) };
+        // A job that never ran has a start of 0.
+        if value == b"0" && expected == TIME {
+            return Ok(None);
+        }
+        parse(value).map(Some).ok_or_else(|| FieldError::new(at, value, format!("{key}: {expected}")))
+    }
+
+    fn number(&self, key: &str) -> Result<Option<Nano>, Box<FieldError>> {
+        Ok(self.parse(key, |text| decimal(text).map(|d| d.nano), NUMBER)?.filter(|n| *n > 0))
+    }
+}
+
+/// Splits `key=value key="a value" …`. Quotation marks of either kind enclose blanks.
+fn fields(message: &[u8]) -> HashMap<&[u8], (usize, &[u8])> {
+    let mut fields = HashMap::new();
+    let mut at = 0;
+    while at < message.len() {
+        let mut end = at;
+        let mut quote = None;
+        let mut equals = None;
+        while let Some(&byte) = message.get(end) {
+            match (quote, byte) {
+                (None, b' ' | b'\t') => break,
+                (None, b'=') if equals.is_none() => equals = Some(end),
+                // An apostrophe within a word is part of it.
+                (None, b'"' | b'\'') if equals == end.checked_sub(1) => quote = Some(byte),
+                (Some(open), byte) if byte == open => quote = None,
+                _ => {}
+            }
+            end += 1;
+        }
+        if let Some(equals) = equals {
+            let value = &message[equals + 1..end];
+            let inner = match value {
+                [b'"', inner @ .., b'"'] | [b'\'', inner @ .., b'\''] => inner,
+                plain => plain,
+            };
+            let start = equals + 1 + usize::from(inner.len() < value.len());
+            fields.insert(&message[at..equals], (start, inner));
+        }
+        at = end + 1;
+    }
+    fields
+}
+
+/// Returns the processors that a job held: those of PBS, the slots of TORQUE, the list of hosts, or the request.
+fn processors(fields: &Fields<'_>) -> Result<Option<Nano>, Box<FieldError>> {
+    for key in ["Resource_List.ncpus", "resources_used.ncpus", "total_execution_slots"] {
+        if let Some(found) = fields.number(key)? {
+            return Ok(Some(found));
+        }
+    }
+    let hosts = fields.get("exec_host").and_then(|(_, hosts)| slots(hosts));
+    let nodes = fields.get("Resource_List.nodes").and_then(|(_, nodes)| requested_nodes(nodes, b"ppn="));
+    match hosts.or(nodes) {
+        Some(found) => Ok(Some(found)),
+        None => Ok(fields.number("Resource_List.procs")?.or(fields.number("Resource_List.nodect")?)),
+    }
+}
+
+/// Counts the slots of `exec_host`: `n1/0+n1/1`, `n1/0*13`, `n1/0-15`, `n1/0,2-3`.
+fn slots(hosts: &[u8]) -> Option<Nano> {
+    let mut sum: u64 = 0;
+    for host in hosts.split(|b| *b == b'+') {
+        let slash = host.iter().position(|b| *b == b'/')?;
+        let slots = &host[slash + 1..];
+        let number = |text: &[u8]| str::from_utf8(text).ok()?.parse::<u64>().ok();
+        if let Some(star) = slots.iter().position(|b| *b == b'*') {
+            sum = sum.checked_add(number(&slots[star + 1..])?)?;
+            continue;
+        }
+        for range in slots.split(|b| *b == b',') {
+            let mut ends = range.splitn(2, |b| *b == b'-');
+            let first = number(ends.next()?)?;
+            let last = ends.next().map_or(Some(first), number)?;
+            sum = sum.checked_add(last.checked_sub(first)?.checked_add(1)?)?;
+        }
+    }
+    Some(Nano::from(sum) * NANO).filter(|n| *n > 0)
+}
+
+/// Counts what nodes request of `2:ppn=8+node7:ppn=2`: the sum of nodes times the number after `each`, which is 1 for
+/// processors if it is absent.
+fn requested_nodes(nodes: &[u8], each: &[u8]) -> Option<Nano> {
+    let mut sum: u64 = 0;
+    let nodes = nodes.split(|b| *b == b'#').next().unwrap_or_default();
+    for part in nodes.split(|b| *b == b'+') {
+        let mut words = part.split(|b| *b == b':');
+        let number = |text: &[u8]| str::from_utf8(text).ok()?.parse::<u64>().ok();
+        // A word is the name of one node.
+        let count = words.next().and_then(number).unwrap_or(1);
+        let per_node = words.find_map(|word| word.strip_prefix(each)).map(number);
+        let per_node = per_node.unwrap_or(if each == b"ppn=" { Some(1) } else { Some(0) })?;
+        sum = sum.checked_add(count.checked_mul(per_node)?)?;
+    }
+    Some(Nano::from(sum) * NANO).filter(|n| *n > 0)
+}
+
+fn gpus(fields: &Fields<'_>) -> Result<Option<Nano>, Box<FieldError>> {
+    for key in ["Resource_List.ngpus", "Resource_List.naccelerators"] {
+        if let Some(found) = fields.number(key)? {
+            return Ok(Some(found));
+        }
+    }
+    if let Some((_, list)) = fields.get("exec_gpus") {
+        return Ok(Some(list.split(|b| *b == b'+').count() as Nano * NANO));
+    }
+    Ok(fields.get("Resource_List.nodes").and_then(|(_, nodes)| requested_nodes(nodes, b"gpus=")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_may_be_quoted() {
+        let message = b"user=ann account=\"a b\" x='{}' jobname=it's queue=q";
+        let fields = Fields { of: fields(message), offset: 10 };
+        assert_eq!(fields.get("account"), Some((28, &b"a b"[..])));
+        assert_eq!(fields.get("x").map(|f| f.1), Some(&b"{}"[..]));
+        assert_eq!(fields.get("jobname").map(|f| f.1), Some(&b"it's"[..]));
+        assert_eq!(fields.get("queue").map(|f| f.1), Some(&b"q"[..]));
+    }
+
+    #[test]
+    fn hosts_and_node_requests_are_counted() {
+        let whole = |n: Option<Nano>| n.map(|n| n / NANO);
+        for (hosts, expected) in [
+            ("c8/0-15", Some(16)),
+            ("torque2/0+torque2/1", Some(2)),
+            ("c1/0*13+c2/0*13", Some(26)),
+            ("n1/0,2-3", Some(3)),
+            ("n1", None),
+        ] {
+            assert_eq!(whole(slots(hosts.as_bytes())), expected, "{hosts}");
+        }
+        for (nodes, processors, gpus) in [
+            ("1:ppn=16", Some(16), None),
+            ("2:ppn=8:gpus=2+n7:ppn=2", Some(18), Some(4)),
+            ("3", Some(3), None),
+            ("n1:bigmem#shared", Some(1), None),
+        ] {
+            assert_eq!(whole(requested_nodes(nodes.as_bytes(), b"ppn=")), processors, "{nodes}");
+            assert_eq!(whole(requested_nodes(nodes.as_bytes(), b"gpus=")), gpus, "{nodes}");
+        }
+    }
+}

@@ -1,0 +1,143 @@
+//! Reads Slurm's jobs as JSON: `sacct --json` and `squeue --json`, from Slurm 21.08 to 26.05.
+//!
+//! Numbers are plain in old versions and objects `{set, infinite, number}` since 23.02; states are a word in old ones
+//! and a list of words since. A job of `sacct` holds its allocated TRES from start to end. A job of `squeue` that has
+//! not ended runs until its time limit.
+
+use std::borrow::Cow;
+
+use evenhand_model::{Nano, Span};
+use serde_json::Value;
+
+use super::{JobRecord, Jobs, Records, Unfinished, for_each_record, number, optional, text, time};
+use crate::byte_source::{Meter, Shard};
+use crate::import::error::FieldError;
+use crate::import::parse_number::NANO;
+use crate::import::{ImportError, ImportOptions, Part};
+use crate::slurm_notation;
+
+const REQUESTED: &str = "requested amounts";
+pub(in crate::import) const ASSUMED: &[(&str, &str)] =
+    &[(REQUESTED, "no allocated TRES; they are taken to hold what they request.")];
+
+pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
+    let mut jobs = Jobs::new(options);
+    for_each_record(shard, options, meter, Records::Under("jobs"), &mut jobs, row)?;
+    Ok(jobs.finish())
+}
+
+fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
+    // Only accounting nests the times.
+    let times = &job["time"];
+    let of_queue = !times.is_object();
+    let states = states(job);
+    let is = |name: &str| states.iter().any(|s| s == name);
+    let named = |key: &str, nested: &str| if of_queue { &job[key] } else { &times[nested] };
+    let submit = time(named("submit_time", "submission"), "the submit time")?;
+    let mut start = time(named("start_time", "start"), "the start time")?;
+    let mut end = time(named("end_time", "end"), "the end time")?;
+    let waiting = is("PENDING") || is("REQUEUED") || is("REQUEUE_HOLD");
+    let running =
+        ["RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED", "SIGNALING", "STAGE_OUT"];
+    if waiting {
+        // Of a job that waits, these are the planned times.
+        (start, end) = (None, None);
+    } else if running.iter().any(|s| is(s)) {
+        // Of a job that runs, the end is the latest one possible.
+        end = None;
+    }
+    let limit = optional(limit(if of_queue { &job["time_limit"] } else { &times["limit"] }), jobs)?;
+    let held = tres(job, of_queue, "allocated", "tres_alloc_str")?;
+    // What a job that was cancelled while it waited records as its start is its end.
+    if is("CANCELLED") && held.is_none() && (!of_queue || start == end) {
+        start = None;
+    }
+    let requested = tres(job, of_queue, "requested", "tres_req_str")?;
+    if held.is_none() && start.is_some() {
+        jobs.tally.adjust(REQUESTED);
+    }
+    let amounts = held.or(requested).unwrap_or_default();
+    let positive = |value: &Value| number(value).filter(|n| *n > 0);
+    let cpu = amounts.cpu.or_else(|| positive(&job["cpus"])).or_else(|| positive(&job["required"]["CPUs"]));
+    let memory = amounts.mem.or_else(|| memory(job, of_queue, cpu));
+    let user = [&job["user"], &job["user_name"], &job["association"]["user"], &job["user_id"]];
+    jobs.push(&JobRecord {
+        submit,
+        start,
+        end,
+        elapsed: None,
+        requested: limit,
+        user: user.into_iter().find_map(text),
+        account: text(&job["account"]).or_else(|| text(&job["association"]["account"])),
+        queue: text(&job["partition"]),
+        cpu,
+        mem: memory,
+        gpu: amounts.gpu,
+        unfinished: if of_queue { Unfinished::UntilLimit } else { Unfinished::Drop },
+    })
+}
+
+/// Returns the words of the state: a list, a word, or a word with a reason (`CANCELLED by 7`).
+fn states(job: &Value) -> Vec<String> {
+    let state = if job["job_state"].is_null() { &job["state"] } else { &job["job_state"] };
+    let state = if state.is_object() { &state["current"] } else { state };
+    let words = match state {
+        Value::Array(words) => words.iter().filter_map(text).collect(),
+        other => Vec::from_iter(text(other)),
+    };
+    words.iter().filter_map(|word: &Cow<'_, str>| word.split_whitespace().next()).map(str::to_uppercase).collect()
+}
+
+/// Returns a time limit in minutes; none for an infinite one, and for a partition's.
+fn limit(value: &Value) -> Result<Option<Span>, Box<FieldError>> {
+    if let Value::String(text) = value {
+        let limit = slurm_notation::limit(text.trim().as_bytes(), false);
+        return limit.ok_or_else(|| FieldError::new(0, text.as_bytes(), "a time limit in minutes"));
+    }
+    Ok(number(value).and_then(|minutes| minutes.checked_mul(60)).and_then(Span::checked_from_nanos))
+}
+
+/// Returns the TRES of one kind: a list of objects in accounting, a text in the queue. `None` if there are none.
+fn tres(
+    job: &Value,
+    of_queue: bool,
+    kind: &str,
+    text_key: &str,
+) -> Result<Option<slurm_notation::Amounts>, Box<FieldError>> {
+    if of_queue {
+        let Some(list) = text(&job[text_key]) else { return Ok(None) };
+        let amounts = slurm_notation::tres(list.as_bytes());
+        return amounts.map(Some).map_err(|e| FieldError::new(0, e.found, "TRES such as cpu=8,mem=125000M,gres/gpu=1"));
+    }
+    let Some(list) = job["tres"][kind].as_array().filter(|list| !list.is_empty()) else { return Ok(None) };
+    let mut amounts = slurm_notation::Amounts::default();
+    let mut typed: Option<Nano> = None;
+    for one in list {
+        let Some(count) = number(&one["count"]) else { continue };
+        match (one["type"].as_str().unwrap_or_default(), one["name"].as_str().unwrap_or_default()) {
+            ("cpu", _) => amounts.cpu = Some(count),
+            ("mem", _) => amounts.mem = count.checked_mul(1 << 20),
+            ("gres", "gpu") => amounts.gpu = Some(count),
+            // Jobs have both the sum and the types, or, at some sites, the types alone.
+            ("gres", name) if name.starts_with("gpu:") => typed = Some(typed.unwrap_or(0).saturating_add(count)),
+            _ => {}
+        }
+    }
+    amounts.gpu = amounts.gpu.or(typed);
+    Ok(Some(amounts).filter(|a| a.cpu.is_some() || a.gpu.is_some()))
+}
+
+/// Returns the memory from the request for each CPU or node, which is in MiB.
+fn memory(job: &Value, of_queue: bool, cpu: Option<Nano>) -> Option<Nano> {
+    let request = if of_queue { job } else { &job["required"] };
+    let positive = |key: &str| number(&request[key]).filter(|n| *n > 0);
+    let mebibytes = match (positive("memory_per_cpu"), positive("memory_per_node")) {
+        (Some(each), _) => each.checked_mul(cpu?)? / NANO,
+        (None, Some(each)) => {
+            let nodes = [&job["node_count"], &job["allocation_nodes"]].into_iter().find_map(number);
+            each.checked_mul(nodes.filter(|n| *n > 0).unwrap_or(NANO))? / NANO
+        }
+        (None, None) => return None,
+    };
+    mebibytes.checked_mul(1 << 20)
+}

@@ -1,0 +1,236 @@
+//! Accounting logs of batch systems, and job lists like them.
+
+use super::*;
+
+/// Jobs of `sacct --json`: as 24.11 prints them, and as 22.05 does; one waits, one runs.
+const SACCT_JSON: &str = r#"{"meta": {"Slurm": {"version": {"major": 24}}}, "jobs": [
+{"job_id": 8, "user": "ann", "account": "phys", "partition": "gpu", "state": {"current": ["COMPLETED"]},
+ "time": {"submission": 100, "start": 110, "end": 170, "elapsed": 60, "limit": {"set": true, "infinite": false, "number": 5}},
+ "tres": {"allocated": [{"type": "cpu", "name": "", "count": 4}, {"type": "mem", "name": "", "count": 2048},
+  {"type": "energy", "name": "", "count": -2}, {"type": "gres", "name": "gpu:a100", "count": 2}], "requested": []}},
+{"job_id": 9, "user": "", "association": {"user": "bob"}, "account": "bio", "partition": "cpu", "state": {"current": "TIMEOUT"},
+ "time": {"submission": 101, "start": 111, "end": 171, "limit": {"set": false, "infinite": true, "number": 0}},
+ "tres": {"allocated": [{"type": "cpu", "name": null, "count": {"set": true, "infinite": false, "number": 2}}]},
+ "required": {"CPUs": 2, "memory_per_cpu": {"set": true, "infinite": false, "number": 100}}},
+{"job_id": 10, "user": "ann", "state": {"current": ["RUNNING"]}, "time": {"submission": 1, "start": 2, "end": 0},
+ "tres": {"allocated": [{"type": "cpu", "name": "", "count": 4}]}},
+{"job_id": 11, "user": "ann", "state": {"current": ["PENDING"]}, "time": {"submission": 1, "start": 0, "end": 0},
+ "tres": {"allocated": []}, "required": {"CPUs": 4}},
+{"job_id": 12, "user": "ann", "state": {"current": ["CANCELLED"]}, "time": {"submission": 1, "start": 9, "end": 9},
+ "tres": {"allocated": []}, "required": {"CPUs": 4}}
+]}"#;
+
+/// Jobs of `squeue --json`: one that runs until its limit, one that waits.
+const SQUEUE_JSON: &str = r#"{"jobs": [
+{"job_id": 1, "user_name": "ann", "account": "phys", "partition": "cpu", "job_state": ["RUNNING"],
+ "submit_time": {"set": true, "infinite": false, "number": 100}, "start_time": {"set": true, "infinite": false, "number": 110},
+ "end_time": {"set": true, "infinite": false, "number": 3710}, "time_limit": {"set": true, "infinite": false, "number": 60},
+ "tres_alloc_str": "cpu=8,mem=1G,node=1,gres/gpu=1", "tres_req_str": "cpu=8,mem=1G,node=1,gres/gpu=1"},
+{"job_id": 2, "user_name": "bob", "account": "bio", "partition": "cpu", "job_state": "PENDING",
+ "submit_time": 120, "start_time": 9999, "end_time": 0, "time_limit": 30, "tres_req_str": "cpu=2,mem=512M"},
+{"job_id": 3, "user_name": "bob", "job_state": ["PENDING"], "submit_time": 121, "start_time": 0, "cpus": 2,
+ "time_limit": {"set": false, "infinite": true, "number": 0}}
+]}"#;
+
+#[test]
+fn slurm_jobs_as_json() {
+    let found = read(Format::Auto, SACCT_JSON);
+    let expected = [
+        "100 110 60 300 ann phys gpu cpu=4 mem=2147483648 gpu=2",
+        "101 111 60 - bob bio cpu cpu=2 mem=209715200 gpu=0",
+    ];
+    assert_eq!((rows(&found), found.summary.format), (expected.map(str::to_string).to_vec(), Format::SlurmJson));
+    assert_eq!(dropped(&found), [("still running", 1), ("never started", 2)]);
+
+    let found = read(Format::Auto, SQUEUE_JSON);
+    let expected = [
+        "100 110 3600 3600 ann phys cpu cpu=8 mem=1073741824 gpu=1",
+        "120 - 1800 1800 bob bio cpu cpu=2 mem=536870912 gpu=0",
+    ];
+    assert_eq!(rows(&found), expected);
+    assert_eq!(dropped(&found), [("unfinished, without a time limit", 1)]);
+    let assumed = found.summary.assumptions.join(" ");
+    assert!(assumed.contains("2 jobs have not ended; their run time is taken to be their time limit"), "{assumed}");
+}
+
+#[test]
+fn errors_in_json_name_the_job() {
+    let found = refused(&options(Format::SlurmJson), SACCT_JSON.replace("\"end\": 170", "\"end\": 17"));
+    assert!(found.starts_with("trace:2:1: found an end 93 s before the start"), "{found}");
+    let found = refused(&options(Format::SlurmJson), &SACCT_JSON[..200]);
+    assert!(found.contains("found invalid JSON"), "{found}");
+    // The wrong format is named, not the first thing that is wrong with it.
+    let found = refused(&options(Format::Batsim), SACCT_JSON);
+    assert_eq!(
+        found,
+        "trace: found a file that looks like jobs of Slurm as JSON, expected a Batsim workload; pass --from slurm-json"
+    );
+    let found = refused(&options(Format::Swf), PBS);
+    assert!(found.ends_with("expected a log in the Standard Workload Format; pass --from pbs"), "{found}");
+}
+
+/// The records of two jobs, of OpenPBS and of TORQUE, and of one that was deleted while it waited.
+const PBS: &str = "\
+# a collection
+12/21/2024 17:58:09;Q;1.s;user=ann group=meta queue=workq
+12/21/2024 17:58:09;S;1.s;user=ann group=meta queue=workq ctime=100 start=110
+12/21/2024 18:28:15;E;1.s;user=ann group=meta project=_pbs_project_default account=\"my lab\" jobname=it's queue=workq ctime=100 \
+qtime=100 etime=100 start=110 exec_host=t2/0+t2/1 Resource_List.mem=600mb Resource_List.ncpus=2 Resource_List.ngpus=1 \
+Resource_List.walltime=02:00:00 session=1 end=1910 Exit_status=0 resources_used.diag_messages='{}' resources_used.walltime=00:30:01
+10/22/2017 22:47:00;E;2.m;user=bob group=bio jobname=HR queue=batch ctime=200 qtime=200 etime=200 start=320 owner=bob@gw \
+exec_host=c8/0-15 Resource_List.neednodes=1:ppn=16 Resource_List.nodes=1:ppn=16 Resource_List.vmem=2gb \
+Resource_List.walltime=3600 total_execution_slots=16 end=330
+10/22/2017 22:48:00;D;3.m;requestor=bob@gw
+";
+
+#[test]
+fn pbs_accounting() {
+    let found = read(Format::Auto, PBS);
+    let expected = [
+        "100 110 1800 7200 ann my lab workq cpu=2 mem=629145600 gpu=1",
+        "200 320 10 3600 bob bio batch cpu=16 mem=2147483648 gpu=0",
+    ];
+    assert_eq!((rows(&found), found.summary.format), (expected.map(str::to_string).to_vec(), Format::Pbs));
+    assert_eq!(dropped(&found), [("records of other events than a job's end", 3)]);
+    let assumed = found.summary.assumptions.join(" ");
+    assert!(assumed.contains("1 job has a request of virtual memory only"), "{assumed}");
+    for (from, to, message) in [
+        ("start=110 exec", "start=x exec", "found \"x\", expected start: seconds since 1970"),
+        ("end=330", "end=30", "trace:5:1: found an end 290 s before the start"),
+        ("10/22/2017 22:48", "10/22/17 22:48", "expected MM/DD/YYYY HH:MM:SS;T;id;key=value"),
+    ] {
+        let found = refused(&options(Format::Pbs), PBS.replacen(from, to, 1));
+        assert!(found.contains(message), "{found}\n{message}");
+    }
+    // An optional field that is malformed does not cost the job.
+    let lenient = ImportOptions { lenient: true, ..ImportOptions::default() };
+    let text = PBS.replace("walltime=02:00:00", "walltime=soon");
+    let strict = import(&bytes(text.clone()), &options(Format::Pbs)).unwrap_err().to_string();
+    assert!(strict.contains("\"soon\", expected Resource_List.walltime: a duration"), "{strict}");
+    let found = import(&bytes(text), &lenient).unwrap();
+    assert_eq!(rows(&found)[0], "100 110 1800 - ann my lab workq cpu=2 mem=629145600 gpu=1");
+}
+
+/// Records of SGE and of Univa, whose times are in milliseconds; a job's name with colons; a task of a parallel job; a
+/// job that failed before it began.
+const GRID_ENGINE: &str = "\
+# Version: 6.2u5
+q1:h1:grp:ann:a:b:22947:sge:0:1310761621:1311095354:1311095414:0:0:60:60.05:0.08:104188.0:0:0:0:0:28001:0:0:0.0:24:0:0:0:41:549:\
+NONE:defaultdepartment:mype:4:0:60.13:7.33:0.00:-l h_rt=36000,h_vmem=2G -pe mype 4:0.0:NONE:189153280.0:0:0
+q1:h2:grp:ann:a:22947:sge:0:0:1311095354:1311095414:0:0:60:60.05:0.08:104188.0:0:0:0:0:28001:0:0:0.0:24:0:0:0:41:549:\
+NONE:defaultdepartment:mype:4:0:60.13:7.33:0.00:NONE:0.0:1.h2:189153280.0:0:0
+q1:h1:grp:ann:c:22948:sge:0:1310761621:0:0:26:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:0:\
+physics:defaultdepartment:NONE:1:0:0:0:0:NONE:0.0:NONE:0:0:0
+gpuq:g1:grp:bob:gpujob:4437956:sge:0:1652111621288:1652111622875:1652124460193:0:0:12837.318:198688.2:102.1:648376:0:0:0:0:3023988:\
+0:0:0:8:0:0:0:656204:268918:NONE:dep:threads:16:0:198790.3:1680849.5:0.49:-u bob -l gpu=1,m_mem_free=1.000G -pe threads 16:\
+0.0:NONE:9323855872:0:0:NONE:NONE:668106752:638583808:dev1:X:qsub x.sh
+";
+
+#[test]
+fn grid_engine_accounting() {
+    let found = read(Format::Auto, GRID_ENGINE);
+    let expected = [
+        "1310761621 1311095354 60 36000 ann grp q1 cpu=4 mem=8589934592 gpu=0",
+        "1652111621.288 1652111622.875 12837.318 - bob dep gpuq cpu=16 mem=17179869184 gpu=1",
+    ];
+    assert_eq!((rows(&found), found.summary.format), (expected.map(str::to_string).to_vec(), Format::GridEngine));
+    let reasons = [("tasks of a parallel job, which its own record counts", 1), ("never started", 1)];
+    assert_eq!(dropped(&found), reasons);
+    let found = refused(&options(Format::GridEngine), "q:h:g:o:n\n");
+    assert!(found.starts_with("trace:1:1: found 5 fields, expected a record of Grid Engine"), "{found}");
+}
+
+/// A record of LSF 10.1 with two hosts and two GPUs on each, an old one that ends early, and another event.
+const LSF: &str = r#""JOB_FINISH" "10.1" 1739925001 83630 2406 38076851 4 1739924216 0 0 1739924226 "ann" "gpu" " rusage[mem=6000]" "" "" "login1" "" "" "%J.out" "%J.err" "1739924216.83630" 0 2 "2*host1" "2*host2" 64 12.5 "a ""b"" c" "x" 10.07 1.04 114324 0 -1 0 0 121077 42 0 112 376 -1 0 0 0 4071 259 -1 "ann@example.com" "proj" 14 2 "" "" 0 102400 0 "" "" "" "" 0 "" 14 "" -1 "/p/ann" "" "" "" -1 "" "" 6160 "" 1739924216 "" "" 2 1058 1 1042 "num=2" 1 "host1" 1 2 3 4 1 "x" 28800 0 100352 "select[type == local] rusage[mem=6000.00,ngpus_physical=2.00] " ""
+"JOB_START" "10.1" 1739924226 83630
+"JOB_FINISH" "5.1" 1000 7 0 0 1 900 0 0 0 "bob" "normal" "" "" "" "h" "" "" "" "" "x" 0 0 32 1.0 "n" "c" 0 0
+"JOB_FINISH" "5.1" 1000 8 0 0 3 900 0 0 940 "bob" "normal" "" "" "" "h" "" "" "" "" "x" 0 0 32 1.0 "n" "c" 0 0
+"#;
+
+#[test]
+fn lsf_accounting() {
+    let found = read(Format::Auto, LSF);
+    let expected = [
+        "900 940 60 - bob - normal cpu=3 mem=0 gpu=0",
+        "1739924216 1739924226 775 28800 ann proj gpu cpu=4 mem=6291456000 gpu=4",
+    ];
+    assert_eq!((rows(&found), found.summary.format), (expected.map(str::to_string).to_vec(), Format::Lsf));
+    assert_eq!(dropped(&found), [("records of other events than a job's end", 1), ("never started", 1)]);
+    let cut = refused(&options(Format::Lsf), &LSF[..120]);
+    assert!(cut.contains("found 14 fields") || cut.contains("quotation mark"), "{cut}");
+}
+
+/// The history file of HTCondor: a job that ran, one of a scheduler's universe, one that was removed while it waited, and
+/// the same as JSON.
+const HTCONDOR: &str = "\
+ClusterId = 12\nProcId = 0\nOwner = \"ann\"\nAcctGroup = \"group_physics\"\nQDate = 100\nJobStartDate = 110\n\
+JobCurrentStartDate = 120\nNumJobStarts = 2\nCompletionDate = 180\nJobStatus = 4\nJobUniverse = 5\nRequestCpus = 1\n\
+CpusProvisioned = 2\nRequestMemory = 1024\nRequestGPUs = 1\nRequirements = (Arch == \"X86_64\")\n\
+*** Offset = 0 ClusterId = 12 ProcId = 0 Owner = \"ann\" CompletionDate = 180\n\
+ClusterId = 13\nQDate = 100\nJobUniverse = 7\nJobStatus = 4\n\
+*** Offset = 400 ClusterId = 13\n\
+ClusterId = 14\nowner = \"bob\"\nQDate = 101\nJobStatus = 3\nEnteredCurrentStatus = 150\nRequestCpus = ifthenelse(x, 1, 2)\n";
+
+#[test]
+fn htcondor_history() {
+    let found = read(Format::Auto, HTCONDOR);
+    let expected = ["100 120 60 - ann group_physics - cpu=2 mem=1073741824 gpu=1"];
+    assert_eq!((rows(&found), found.summary.format), (expected.map(str::to_string).to_vec(), Format::HtCondor));
+    let reasons = [("jobs of the scheduler or local universe, which hold no machine", 1), ("never started", 1)];
+    assert_eq!(dropped(&found), reasons);
+    let assumed = found.summary.assumptions.join(" ");
+    assert!(assumed.contains("1 job has started more than once"), "{assumed}");
+    let json = r#"[{"ClusterId": 12, "Owner": "ann", "AccountingGroup": "group_physics.ann", "QDate": 100,
+        "JobCurrentStartDate": 120, "CompletionDate": 180, "JobStatus": 4, "RequestCpus": "x + 1", "RequestMemory": 1024}]"#;
+    let found = read(Format::Auto, json);
+    assert_eq!(rows(&found), ["100 120 60 - ann group_physics - cpu=1 mem=1073741824"]);
+    assert!(found.summary.assumptions.join(" ").contains("1 job has no number of processors, or an expression"));
+    let lines = json.trim_matches(['[', ']']).replace('\n', " ");
+    assert_eq!(read(Format::Auto, &format!("{lines}\n{lines}\n")).workload.tasks(), 2);
+    let found = refused(&options(Format::HtCondor), "ClusterId = 1\n12 = x\n");
+    assert!(found.starts_with("trace:2:1: found \"12 = x\", expected Attribute = value"), "{found}");
+}
+
+#[test]
+fn oar_and_flux_jobs() {
+    let oar = r#"{"36627": {"Job_Id": 36627, "owner": "ann", "project": "default", "queue": "besteffort", "state": "Terminated",
+        "submissionTime": "100", "startTime": 110, "stopTime": 170, "walltime": 3600, "assigned_resources": [419, 420, 421]},
+        "36628": {"owner": "ann", "submissionTime": 100, "startTime": 0, "stopTime": 0, "assigned_resources": []}}"#;
+    let found = read(Format::Auto, oar);
+    assert_eq!(
+        (rows(&found), found.summary.format),
+        (vec!["100 110 60 3600 ann default besteffort cpu=3".to_string()], Format::Oar)
+    );
+    assert_eq!(dropped(&found), [("never started", 1)]);
+    let flux = r#"{"jobs": [{"id": 1, "userid": 1234, "t_submit": 100.25, "t_run": 110.5, "t_cleanup": 170.5, "t_inactive": 171,
+        "state": 64, "ntasks": 1, "ncores": 8, "duration": 0.0, "queue": "batch", "bank": "lab"},
+        {"id": 2, "userid": 1234, "t_submit": 100.5, "ntasks": 6, "duration": 60.0}]}"#;
+    let found = read(Format::Auto, flux);
+    assert_eq!(
+        (rows(&found), found.summary.format),
+        (vec!["100.25 110.5 60 - 1234 lab batch cpu=8".to_string()], Format::Flux)
+    );
+    assert_eq!(dropped(&found), [("never started", 1)]);
+}
+
+/// The events of the README of the Slurm simulator, one of them with GPUs.
+const EVENTS: &str = "\
+-dt 0 -e submit_batch_job | -J jobid_1001 -sim-walltime 0 --uid=user5 -t 00:01:00 -n 12 --ntasks-per-node=12 -A account2 -p normal -q normal pseudo.job
+-dt 1 -e submit_batch_job | -J jobid_1002 -sim-walltime -1 --uid=user1 -t 00:01:00 -n 1 --ntasks-per-node=1 -A account1 -p normal pseudo.job
+-dt 16 -e submit_batch_job | -J jobid_1004 -sim-walltime 21 --uid=user3 -t 2 -n 24 --ntasks-per-node=12 --mem=500 --gres=gpu:2 -p normal pseudo.job
+-dt 99 -e cancel_job | -J jobid_1001
+";
+
+#[test]
+fn events_of_the_slurm_simulator() {
+    let found = read(Format::Auto, EVENTS);
+    let expected = [
+        "0 - 0 60 user5 account2 normal cpu=12 mem=0 gpu=0",
+        "1 - 60 60 user1 account1 normal cpu=1 mem=0 gpu=0",
+        "16 - 21 120 user3 - normal cpu=24 mem=1048576000 gpu=4",
+    ];
+    assert_eq!((rows(&found), found.summary.format), (expected.map(str::to_string).to_vec(), Format::SlurmSimulator));
+    assert_eq!(dropped(&found), [("records of other events than a job's end", 1)]);
+    let found = refused(&options(Format::SlurmSimulator), EVENTS.replace("-n 24", "-n x"));
+    assert!(found.starts_with("trace:3:") && found.contains("found \"x\", expected a whole number"), "{found}");
+}
