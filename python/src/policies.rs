@@ -187,7 +187,7 @@ impl PythonPolicy {
         let state = self.state();
         let lowest = keys.iter().copied().fold(f64::INFINITY, f64::min);
         let tied = state.selected().iter().zip(keys).filter(|(_, key)| is_tie(**key, lowest)).map(|(user, _)| *user);
-        Ok(tied.min_by_key(|user| (state.submitted(*user), *user)))
+        Ok(tied.min_by_key(|user| (state.place(*user), *user)))
     }
 
     fn update_keys(&mut self, py: Python<'_>) -> PyResult<()> {
@@ -203,7 +203,7 @@ impl PythonPolicy {
                     return x < y;
                 }
                 let (a, b) = (UserId(a), UserId(b));
-                (state.submitted(a), a) < (state.submitted(b), b)
+                (state.place(a), a) < (state.place(b), b)
             });
         }
         Ok(())
@@ -256,7 +256,7 @@ impl Policy for PythonPolicy {
                 if !is_tie(x, y) {
                     return x < y;
                 }
-                (state.submitted(UserId(a)), a) < (state.submitted(UserId(b)), b)
+                (state.place(UserId(a)), a) < (state.place(UserId(b)), b)
             });
         }
     }

@@ -34,7 +34,7 @@ class NextDrf:
     def next(self, view: eh.View) -> int:
         key = view.shares.max(axis=1) / view.weight
         tied = np.flatnonzero(key <= key.min() * (1 + 1e-14))
-        order = np.lexsort((view.users[tied], view.submitted[tied]))
+        order = np.lexsort((view.position[tied], view.submitted[tied]))
         return int(view.users[tied[order[0]]])
 
 

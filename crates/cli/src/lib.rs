@@ -115,6 +115,7 @@ impl CommandLine {
                 return ExitCode::from(Failure::input(error).status());
             }
         };
+        let arguments = arguments::list_policies_on_request(arguments);
         // clap exits with status 2 itself if the command line is invalid.
         let arguments: Vec<OsString> = arguments.into_iter().collect();
         let cli = arguments::parse(&registry, &arguments).unwrap_or_else(|error| error.exit());

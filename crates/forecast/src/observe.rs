@@ -16,7 +16,7 @@ const WEEK_S: i64 = 7 * 86_400;
 /// From how many past weeks arrivals are drawn.
 const WEEKS: u64 = 4;
 /// The most future jobs in one replay.
-const ARRIVALS: usize = 400;
+const ARRIVALS: usize = 300;
 
 /// What was known of a job at its submission.
 #[derive(Clone, Debug)]

@@ -55,6 +55,8 @@ impl Replay {
         let capacity = capacity.max(queue[target].size);
         schedule.begin(running, capacity);
         let (mut next, mut now) = (0, 0);
+        // How many jobs wait that were examined since a job ended: they cannot start now.
+        let mut examined = 0;
         loop {
             while let Some(job) = queue.get(next).filter(|job| job.submit <= now) {
                 if job.size <= capacity {
@@ -62,7 +64,7 @@ impl Replay {
                 }
                 next += 1;
             }
-            if schedule.start_jobs(queue, target, now) {
+            if schedule.start_jobs(queue, target, now, examined) {
                 return now;
             }
             let submission = queue.get(next).map_or(HORIZON_S, |job| job.submit);
@@ -70,7 +72,8 @@ impl Replay {
             if now >= HORIZON_S {
                 return HORIZON_S;
             }
-            schedule.end_jobs(now);
+            let ended = schedule.end_jobs(now);
+            examined = if ended { 0 } else { schedule.pending.len() };
         }
     }
 }
@@ -104,10 +107,10 @@ impl Schedule {
         self.limits.sort_unstable_by(|a, b| b.cmp(a));
     }
 
-    /// Starts what starts now. Returns whether the target does, and then stops.
-    fn start_jobs(&mut self, queue: &[Waiting], target: usize, now: i64) -> bool {
+    /// Starts what starts now, except for the first `examined` jobs. Returns whether the target starts, and then stops.
+    fn start_jobs(&mut self, queue: &[Waiting], target: usize, now: i64, examined: usize) -> bool {
         let mut head = 0;
-        while let Some(&at) = self.pending.get(head) {
+        while let Some(&at) = self.pending.get(head).filter(|_| examined == 0) {
             let job = &queue[at as usize];
             if job.size > self.free {
                 break;
@@ -119,12 +122,13 @@ impl Schedule {
             head += 1;
         }
         self.pending.drain(..head);
-        if self.pending.len() < 2 || self.free <= 0 {
+        let first = examined.max(1);
+        if self.pending.len() <= first || self.free <= 0 {
             return false;
         }
         let (shadow, mut extra) = self.reservation(queue[self.pending[0] as usize].size, now);
-        let mut kept = 1;
-        for i in 1..self.pending.len() {
+        let mut kept = first;
+        for i in first..self.pending.len() {
             let at = self.pending[i];
             let job = &queue[at as usize];
             let in_time = now + job.limit <= shadow;
@@ -173,7 +177,9 @@ impl Schedule {
         self.ends.last().map(|e| e.0)
     }
 
-    fn end_jobs(&mut self, now: i64) {
+    /// Ends what ends by now. Returns whether a job did.
+    fn end_jobs(&mut self, now: i64) -> bool {
+        let running = self.ends.len();
         while let Some(&(_, index)) = self.ends.last().filter(|e| e.0 <= now) {
             self.ends.pop();
             let job = self.active[index as usize];
@@ -182,5 +188,6 @@ impl Schedule {
             let at = self.limits.partition_point(|l| *l > limit);
             self.limits.remove(at);
         }
+        self.ends.len() < running
     }
 }

@@ -288,7 +288,10 @@ impl<'a> Pool<'a> {
                 self.done += 1;
             } else if self.upcoming.first(columns.user[row]).row == row as u32 {
                 let demand = self.workload.demands().row(columns.demand[row]);
-                policy.set_first_pending(columns.user[row], Some(&Job::new(columns.user[row], demand).at(now, row as u64)));
+                policy.set_first_pending(
+                    columns.user[row],
+                    Some(&Job::new(columns.user[row], demand).at(now, row as u64)),
+                );
             }
         }
         (self.submitted - before) as u64
@@ -298,7 +301,8 @@ impl<'a> Pool<'a> {
     #[inline]
     fn notify_first_pending(&self, user: UserId, policy: &mut dyn Policy) {
         let first = self.upcoming.first_waiting(user, self.submitted);
-        let job = |task: &Task| Job::new(user, self.workload.demands().row(task.demand)).at(task.submit, u64::from(task.row));
+        let job =
+            |task: &Task| Job::new(user, self.workload.demands().row(task.demand)).at(task.submit, u64::from(task.row));
         policy.set_first_pending(user, first.map(job).as_ref());
     }
 

@@ -57,14 +57,7 @@ impl<'a> Reference<'a> {
         let job = &self.jobs[id];
         let submit = job.submit - self.jobs[0].submit;
         // No job asks for a wall time, so each is taken to ask for what it runs.
-        ModelJob {
-            id,
-            user: job.user,
-            amounts: job.amounts,
-            submit,
-            position: id as u64,
-            requested: job.duration,
-        }
+        ModelJob { id, user: job.user, amounts: job.amounts, submit, position: id as u64, requested: job.duration }
     }
 
     fn fits(&self, amounts: [u64; 2]) -> bool {

@@ -22,9 +22,9 @@ mod replay;
 mod run;
 mod sealed_json;
 mod site_question;
-mod trust;
 mod study_folder;
 pub mod sweep;
+mod trust;
 mod waste_record;
 mod write_cluster_and_accounts;
 

@@ -212,9 +212,7 @@ impl Plan {
         let comparisons = runs
             .iter()
             .filter_map(|run| {
-                let base = runs
-                    .iter()
-                    .find(|b| b.capacity_name == run.capacity_name && b.policy == self.against)?;
+                let base = runs.iter().find(|b| b.capacity_name == run.capacity_name && b.policy == self.against)?;
                 (base.id != run.id).then(|| compare(run, base))
             })
             .collect();

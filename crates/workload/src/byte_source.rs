@@ -133,6 +133,11 @@ impl Shard {
         Ok(head)
     }
 
+    /// Returns all of the stream, decompressed, which remains to be read.
+    pub(crate) fn whole(&self) -> Result<Vec<u8>, ImportError> {
+        self.start()?.rest(&Meter::new(None, &[]))
+    }
+
     /// Opens the stream.
     pub(crate) fn open(mut self) -> Result<Blocks, ImportError> {
         self.take()

@@ -162,6 +162,22 @@ fn tables_of_gpu_clusters_are_read() {
     }
 }
 
+/// Public traces are recognised by their columns.
+#[test]
+fn public_traces_are_recognised() {
+    for (file, format, rows) in [
+        ("alibaba/gpu-v2023/openb_pod_list_default.csv.zst", Format::AlibabaGpu2023, 8152),
+        ("alibaba/gpu-v2025/disaggregated_DLRM_trace.csv.zst", Format::AlibabaGpu2025, 23_871),
+        ("slurm/nrel-eagle/sample_eagle_data.json.zst", Format::Eagle, 1000),
+    ] {
+        let Some(path) = data(file) else { return };
+        let found = read(&path, &ImportOptions::default());
+        eprintln!("{file}: {}", found.summary);
+        assert_eq!((found.summary.format, found.summary.rows_read), (format, rows), "{file}");
+        assert!(found.summary.tasks > rows / 2, "{file}");
+    }
+}
+
 /// Slurm outputs were saved without their header lines, which are put back here.
 #[test]
 fn accounting_of_real_sites_is_read() {

@@ -84,7 +84,7 @@ impl Standings {
             _ => {}
         }
         self.first[user.index()] = first.map(|job| First {
-            submitted: job.submitted,
+            submitted: job.place.submitted,
             shares: job.demand.iter().enumerate().map(|(r, d)| self.holdings.share(r, d.0)).collect(),
         });
     }
@@ -94,7 +94,7 @@ impl Standings {
         self.hold(job.demand, true);
         let user = job.user.index();
         self.queued[user] -= 1;
-        let wait_s = (now - job.submitted).secs_f64();
+        let wait_s = (now - job.place.submitted).secs_f64();
         let run_s = self.run_s[user].pop().unwrap_or(0.0);
         self.waits[user].0 += wait_s;
         self.waits[user].1 += 1;

@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use evenhand_model::{Time, UserId};
-use evenhand_policies::{Holdings, Job, PolicyContext, RelativeWeights};
+use evenhand_policies::{Holdings, Job, LogPlace, PolicyContext, RelativeWeights};
 use numpy::ndarray::Array2;
 use numpy::{IntoPyArray, PyArray1, PyArray2};
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ pub(crate) struct State {
 
 /// A user's first pending task.
 struct First {
-    submitted: Time,
+    place: LogPlace,
     requested_s: f64,
     shares: Vec<f64>,
 }
@@ -73,7 +73,7 @@ impl State {
 
     pub(crate) fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         self.first[user.index()] = first.map(|job| First {
-            submitted: job.submitted,
+            place: job.place,
             requested_s: job.requested.secs_f64(),
             shares: job.demand.iter().enumerate().map(|(r, d)| self.holdings.share(r, d.0)).collect(),
         });
@@ -100,9 +100,9 @@ impl State {
         self.first.get(user.index()).is_some_and(Option::is_some)
     }
 
-    /// Returns the submission of the user's first pending task.
-    pub(crate) fn submitted(&self, user: UserId) -> Time {
-        self.first[user.index()].as_ref().map_or(Time::ZERO, |first| first.submitted)
+    /// Returns the place in the log of the user's first pending task, by which ties are broken.
+    pub(crate) fn place(&self, user: UserId) -> LogPlace {
+        self.first[user.index()].as_ref().map_or(LogPlace::default(), |first| first.place)
     }
 
     pub(crate) fn shares(&self, user: UserId) -> Vec<f64> {
@@ -203,7 +203,16 @@ impl View {
     /// When each user's first pending task was submitted, in seconds.
     #[getter]
     fn submitted<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<f64>> {
-        self.state().column(|first| first.submitted.secs_f64()).into_pyarray(py)
+        self.state().column(|first| first.place.submitted.secs_f64()).into_pyarray(py)
+    }
+
+    /// The position of each user's first pending task among the tasks that were submitted at the same time: ties go to the
+    /// earlier submission, then to the lower position.
+    #[getter]
+    fn position<'py>(&self, py: Python<'py>) -> Bound<'py, PyArray1<i64>> {
+        let state = self.state();
+        let places = state.selected.iter().map(|user| state.place(*user).position as i64);
+        places.collect::<Vec<_>>().into_pyarray(py)
     }
 
     /// The wall time that each user's first pending task requested, in seconds; 0 where it is not known.

@@ -46,7 +46,8 @@ pub const SOURCES: &[Registration] = &[
     sources::table::SOURCE,
 ];
 
-/// Returns the kind of source with this name.
+/// Returns the kind of source with this name. `docker` and `podman` name the source of containers, which finds both.
 pub fn source_named(name: &str) -> Option<&'static Registration> {
+    let name = if matches!(name, "docker" | "podman") { "containers" } else { name };
     SOURCES.iter().find(|source| source.name == name)
 }

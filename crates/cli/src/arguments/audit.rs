@@ -26,8 +26,8 @@ pub(crate) struct AuditArgs {
     /// Search for a profitable misreport: a false demand that gains tasks under the mechanism
     #[arg(long, requires = "mechanism")]
     pub(crate) search_lies: bool,
-    /// Only misreports of this user
-    #[arg(long, value_name = "NAME", requires = "search_lies")]
+    /// Only misreports of this user, or with --history only findings of this user
+    #[arg(long, value_name = "NAME")]
     pub(crate) user: Option<String>,
     /// Misreports to try for each user [default: 1000, fewer from 100 users on]
     #[arg(long, value_name = "N", requires = "search_lies")]

@@ -6,6 +6,7 @@ mod allocate;
 mod audit;
 mod audit_history;
 mod common;
+mod completions;
 pub(crate) mod decay;
 mod mechanism;
 mod named_value;
@@ -37,6 +38,7 @@ pub(crate) use self::allocate::AllocateArgs;
 pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::audit_history::HistoryArgs;
 pub(crate) use self::common::{Common, Format};
+pub(crate) use self::completions::CompletionsArgs;
 pub(crate) use self::mechanism::MechanismArgs;
 pub(crate) use self::policies::PoliciesArgs;
 use self::policy_settings::with_policy_options;
@@ -83,6 +85,35 @@ pub(crate) fn parse(
     Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
+/// Turns `evenhand VERB … --policy help …` into `evenhand policies`, whatever else the verb requires.
+pub(crate) fn list_policies_on_request(arguments: impl IntoIterator<Item = OsString>) -> Vec<OsString> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let asks = arguments.windows(2).any(|pair| pair[0] == "--policy" && pair[1] == "help");
+    if !asks && !arguments.iter().any(|argument| argument == "--policy=help") {
+        return arguments;
+    }
+    let program = arguments.into_iter().take(1);
+    program.chain([OsString::from("policies")]).collect()
+}
+
+/// Returns the command line for the completions of shells: options that take policies list their names.
+pub(crate) fn command_with_policy_names(registry: &Registry) -> clap::Command {
+    let names: Vec<&'static str> = registry.policies().iter().map(|policy| policy.name).collect();
+    complete_policies(with_policy_options(Cli::command(), registry), &names)
+}
+
+fn complete_policies(command: clap::Command, names: &[&'static str]) -> clap::Command {
+    let takes_policies = command.get_arguments().any(|arg| arg.get_id() == "policy");
+    let command = match takes_policies {
+        true => {
+            let names = clap::builder::PossibleValuesParser::new(names.iter().copied());
+            command.mut_arg("policy", |arg| arg.value_parser(names))
+        }
+        false => command,
+    };
+    command.mut_subcommands(|subcommand| complete_policies(subcommand, names))
+}
+
 #[derive(Debug, Subcommand)]
 pub(crate) enum Verb {
     /// Import, describe, generate and export workloads
@@ -92,6 +123,8 @@ pub(crate) enum Verb {
     Study(Box<StudyArgs>),
     /// List the policies and their settings
     Policies(PoliciesArgs),
+    /// Print the completions of a shell, with the names of policies and formats
+    Completions(CompletionsArgs),
     /// Run a grid of workloads, policies, capacities and settings, on this machine or as Slurm job arrays
     Sweep(Box<SweepArgs>),
     /// Run one task of a sweep's job array

@@ -54,9 +54,9 @@ pub(crate) struct StudyArgs {
     /// The same by another name: none, easy, conservative
     #[arg(long, value_name = "KIND", value_parser = backfill, conflicts_with = "scheduler")]
     pub(crate) backfill: Option<Backfill>,
-    /// Rule that selects the machine of a task: first-fit, best-fit, worst-fit, dominant
-    #[arg(long, default_value = "first-fit", value_name = "RULE", value_parser = placement)]
-    pub(crate) placement: Placement,
+    /// Rule that selects the machine of a task: first-fit, best-fit, worst-fit, dominant [default: first-fit]
+    #[arg(long, value_name = "RULE", value_parser = placement)]
+    pub(crate) placement: Option<Placement>,
     /// When a run ends
     #[arg(long, value_enum, default_value = "finished")]
     pub(crate) until: Until,
@@ -70,6 +70,15 @@ pub(crate) struct StudyArgs {
     /// Write each run's tasks as CSV instead of Parquet
     #[arg(long)]
     pub(crate) tasks_csv: bool,
+    /// Print waits in seconds
+    #[arg(long)]
+    pub(crate) seconds: bool,
+    /// Also print the simulator's speed, and the normalized user wait times of runs that have them
+    #[arg(long, short)]
+    pub(crate) verbose: bool,
+    /// Explain the columns of the tables below them
+    #[arg(long)]
+    pub(crate) explain: bool,
     /// Do not write each run's tasks
     #[arg(long, conflicts_with = "tasks_csv")]
     pub(crate) no_tasks: bool,

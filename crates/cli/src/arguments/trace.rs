@@ -1,14 +1,20 @@
 //! Options of verbs that read traces.
 
 use clap::Args;
+use clap::builder::{PossibleValuesParser, TypedValueParser};
 use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit, Processors};
+
+/// Parses the name of a format, and lists all for the completions of shells.
+fn trace_format() -> impl TypedValueParser<Value = TraceFormat> {
+    let names = PossibleValuesParser::new(TraceFormat::ALL.iter().map(|format| format.name()));
+    names.try_map(|name| name.parse::<TraceFormat>())
+}
 
 /// Options that determine how a trace is read.
 #[derive(Args, Debug)]
 pub(crate) struct TraceArgs {
-    /// Format of the trace: auto, swf, google2011, sdrf-csv, sacct, slurm-json, pbs, grid-engine, lsf, htcondor, oar,
-    /// flux, slurm-simulator, batsim or csv
-    #[arg(long, default_value = "auto", value_name = "FORMAT")]
+    /// Format of the trace: auto recognises it by its content; `evenhand workload formats` lists all
+    #[arg(long, default_value = "auto", value_name = "FORMAT", value_parser = trace_format(), hide_possible_values = true)]
     pub(crate) from: TraceFormat,
     /// Count and skip malformed rows instead of stopping at the first
     #[arg(long)]

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit};
+use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit, Processors};
 
 use super::TraceArgs;
 
@@ -34,9 +34,11 @@ impl LogArgs {
             from: self.log_format,
             lenient: self.lenient,
             csv_columns: self.csv_columns.clone(),
+            columns: None,
             relaxed: true,
             swf_memory_unit: MemoryUnit::B,
             swf_memory_per: MemoryPer::Job,
+            processors: Processors::default(),
         }
     }
 }

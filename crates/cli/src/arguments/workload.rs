@@ -18,11 +18,13 @@ pub(crate) enum WorkloadVerb {
     Generate(GenerateArgs),
     /// Write a workload in another program's format
     Export(ExportArgs),
+    /// List the formats that --from takes, with a line each
+    Formats,
 }
 
 #[derive(Args, Debug)]
 pub(crate) struct ImportArgs {
-    /// Files, folders of shards, or - for standard input; .gz and .zst are unpacked
+    /// Files, archives, folders of shards, or - for standard input; gzip, zstd, bzip2 and xz are unpacked
     #[arg(required = true, value_name = "INPUT")]
     pub(crate) inputs: Vec<PathBuf>,
     #[command(flatten)]

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use evenhand_model::Workload;
 use evenhand_workload::Source;
-use evenhand_workload::import::{ImportOptions, ImportSummary, Imported, import_with_progress};
+use evenhand_workload::import::{Format as TraceFormat, ImportOptions, ImportSummary, Imported, import_with_progress};
 use evenhand_workload::store;
 use indicatif::{ProgressBar, ProgressStyle};
 
@@ -30,20 +30,28 @@ pub(crate) fn read_workload_with_summary(
     common: &Common,
     console: &Console,
 ) -> Result<(Workload, Option<String>), Failure> {
-    if store::is_parquet(path) {
-        return Ok((read_stored(path)?, None));
+    // A Parquet file is a stored workload, unless its columns are said to be, or are, those of a public trace.
+    let of_trace = trace.from != TraceFormat::Auto || trace.csv_columns.is_some();
+    if store::is_parquet(path) && !of_trace {
+        match store::read(path) {
+            Ok(workload) => return Ok((workload, None)),
+            Err(e @ store::StoreError::MissingColumn { .. }) => {
+                let imported = import_trace(&[path.to_path_buf()], trace, common, console);
+                let (workload, summary) = imported.map_err(|_| stored_failure(&e))?;
+                console.note(&summary.to_string());
+                return Ok((workload, Some(summary.to_string())));
+            }
+            Err(e) => return Err(stored_failure(&e)),
+        }
     }
     let (workload, summary) = import_trace(std::slice::from_ref(&path.to_path_buf()), trace, common, console)?;
     console.note(&summary.to_string());
     Ok((workload, Some(summary.to_string())))
 }
 
-fn read_stored(path: &Path) -> Result<Workload, Failure> {
-    store::read(path).map_err(|e| {
-        let environment =
-            matches!(&e, store::StoreError::Io { source, .. } if source.kind() != io::ErrorKind::NotFound);
-        Failure::new(&e, environment)
-    })
+fn stored_failure(error: &store::StoreError) -> Failure {
+    let environment = matches!(error, store::StoreError::Io { source, .. } if source.kind() != io::ErrorKind::NotFound);
+    Failure::new(error, environment)
 }
 
 /// Imports a trace of several files, with progress.
@@ -65,7 +73,7 @@ pub(crate) fn read_numbered_workload(
     console: &Console,
 ) -> Result<(Workload, Vec<u64>), Failure> {
     if store::is_parquet(path) {
-        return Ok((read_stored(path)?, Vec::new()));
+        return Ok((store::read(path).map_err(|e| stored_failure(&e))?, Vec::new()));
     }
     let imported = import_files(std::slice::from_ref(&path.to_path_buf()), trace, common, console)?;
     console.note(&imported.summary.to_string());

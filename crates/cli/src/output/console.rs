@@ -127,9 +127,12 @@ impl Console {
         }
     }
 
-    /// Prints an error, also if the user asked for quiet. A failure to print it is ignored.
+    /// Prints an error, also if the user asked for quiet. A failure to print it is ignored. On a terminal, long lines are
+    /// folded between words; in a file a message stays one line, which programs can search.
     pub(crate) fn error(&self, text: &str) {
-        self.error_line(&printable_lines(text));
+        let text = printable_lines(text);
+        let is_folded = self.hosted.is_none() && io::stderr().is_terminal();
+        self.error_line(&if is_folded { folded(&text) } else { text.into_owned() });
     }
 
     /// Prints why a verb failed.
@@ -149,6 +152,34 @@ impl Console {
             None => _ = writeln!(io::stderr().lock(), "{text}"),
         }
     }
+}
+
+/// The length from which a line is folded, and the length of the lines that it becomes.
+const LONG: usize = 200;
+const COLUMNS: usize = 100;
+
+/// Folds each line of more than 200 characters at 100 columns, between words; the lines that follow are indented.
+fn folded(text: &str) -> String {
+    let fold = |line: &str| {
+        if line.chars().count() <= LONG {
+            return line.to_string();
+        }
+        let (mut folded, mut width) = (String::new(), 0);
+        for word in line.split(' ') {
+            let length = word.chars().count();
+            if width > 0 && width + 1 + length > COLUMNS {
+                folded.push_str("\n  ");
+                width = 2;
+            } else if width > 0 {
+                folded.push(' ');
+                width += 1;
+            }
+            folded.push_str(word);
+            width += length;
+        }
+        folded
+    };
+    text.lines().map(fold).collect::<Vec<_>>().join("\n")
 }
 
 /// Formats a value as indented JSON.
@@ -193,5 +224,18 @@ mod tests {
         let text = to_json(&name).unwrap();
         assert!(!text.contains(is_control), "{text}");
         assert_eq!(serde_json::from_str::<String>(&text).unwrap(), name);
+    }
+
+    #[test]
+    fn long_lines_are_folded_between_words() {
+        let short = "word ".repeat(40).trim_end().to_string();
+        assert_eq!(folded(&short), short);
+        let long = "word ".repeat(50).trim_end().to_string();
+        let text = folded(&format!("a\n{long}"));
+        assert!(text.lines().all(|line| line.chars().count() <= 100) && text.lines().count() == 4, "{text}");
+        assert_eq!(text.split_whitespace().count(), 51);
+        // A word that is longer than a line stays whole.
+        let path = "x".repeat(300);
+        assert_eq!(folded(&path), path);
     }
 }

@@ -2,6 +2,7 @@
 
 pub(crate) mod bars;
 pub(crate) mod console;
+pub(crate) mod human_units;
 pub(crate) mod named_values;
 pub(crate) mod numbers;
 pub(crate) mod progress;

@@ -4,6 +4,7 @@
 mod agent;
 mod allocate;
 mod audit;
+mod completions;
 mod policies;
 mod price;
 mod processes;
@@ -29,6 +30,7 @@ use crate::output::console::Console;
 pub(crate) fn run(verb: Verb, common: &Common, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
     match verb {
         Verb::Policies(arguments) => policies::run(&arguments, registry, console).map(|()| Outcome::Done),
+        Verb::Completions(arguments) => completions::run(&arguments, registry, console).map(|()| Outcome::Done),
         Verb::Workload(verb) => workload::run(verb, common, console).map(|()| Outcome::Done),
         Verb::Study(arguments) => study::run(&arguments, common, registry, console).map(|()| Outcome::Done),
         Verb::Sweep(arguments) => sweep::run(&arguments, common, registry, console).map(|()| Outcome::Done),

@@ -2,7 +2,7 @@
 
 use evenhand_documents::did_you_mean;
 use evenhand_model::{Chunk, Cluster, Queue, Rational, Resource, Span, to_f64};
-use evenhand_policies::equivalents::{Equivalents, Weakness};
+use evenhand_policies::equivalents::{Combine, Equivalents, Weakness};
 use evenhand_study::read_cluster;
 use serde::Serialize;
 
@@ -22,6 +22,8 @@ struct PriceRecord {
     walltime_s: f64,
     combine: &'static str,
     chunks: Vec<ChunkRecord>,
+    /// The price under every rule that combines resources, side by side.
+    rules: Vec<RuleRecord>,
     /// Sum over all chunks; absent if a chunk fits on no machine.
     processors: Option<f64>,
     /// The same if the whole cluster counts as one machine, as in Maui.
@@ -31,6 +33,24 @@ struct PriceRecord {
     /// Reasons why the job is not admitted.
     refused: Vec<String>,
     warnings: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+struct RuleRecord {
+    combine: &'static str,
+    /// Sum over all chunks; absent if a chunk fits on no machine.
+    processors: Option<f64>,
+    /// The price of one unit of each optional resource, such as a GPU, on each group of machines that has it.
+    unit_prices: Vec<UnitPriceRecord>,
+}
+
+#[derive(Debug, Serialize)]
+struct UnitPriceRecord {
+    resource: String,
+    machines: String,
+    processors: f64,
+    /// The processors of one machine of the group.
+    machine_processors: f64,
 }
 
 #[derive(Debug, Serialize)]
@@ -204,6 +224,35 @@ impl<'a> Pricing<'a> {
         }
     }
 
+    /// Returns the prices under every rule.
+    fn rules(&self) -> Vec<RuleRecord> {
+        let rule = |combine: Combine| {
+            let prices = self.prices.clone().combined(combine);
+            let lowest = |row: &[Rational]| Some(prices.lowest_of(row, |k| self.suits(k))?.1.processors);
+            let mut unit_prices = Vec::new();
+            for (kind, group) in self.cluster.groups.iter().enumerate() {
+                for r in 0..self.resources.len() {
+                    // A size is an amount of memory or of disk, of which one byte has no meaning.
+                    let whole = self.resources[r].unit.is_empty() && r != prices.processors();
+                    let one: Vec<Rational> = (0..self.resources.len())
+                        .map(|i| if i == r { Rational::ONE } else { Rational::ZERO })
+                        .collect();
+                    if let Some(price) = whole.then(|| prices.on(kind, &one).ok()).flatten() {
+                        unit_prices.push(UnitPriceRecord {
+                            resource: self.resources[r].name.clone(),
+                            machines: group.name.clone(),
+                            processors: to_f64(&price.processors),
+                            machine_processors: to_f64(&group.capacity[prices.processors()].in_unit("")),
+                        });
+                    }
+                }
+            }
+            let processors = self.total(lowest).as_ref().map(to_f64);
+            RuleRecord { combine: combine.name(), processors, unit_prices }
+        };
+        Combine::ALL.into_iter().map(rule).collect()
+    }
+
     /// Returns the exact sum over all chunks.
     fn total(&self, of: impl Fn(&[Rational]) -> Option<Rational>) -> Option<Rational> {
         let mut each = self.chunks.iter().map(|(count, row)| Some(of(row)? * Rational::from(*count)));
@@ -239,6 +288,19 @@ impl<'a> Pricing<'a> {
 
     fn warnings(&self) -> Vec<String> {
         let mut warnings = Vec::new();
+        for rule in self.rules() {
+            let costs_more = |unit: &&UnitPriceRecord| unit.processors > unit.machine_processors;
+            for unit in rule.unit_prices.iter().filter(costs_more) {
+                warnings.push(format!(
+                    "under {} one {} of {} costs {} processors, more than the {} of its whole machine",
+                    rule.combine,
+                    unit.resource,
+                    unit.machines,
+                    four_digits(unit.processors),
+                    four_digits(unit.machine_processors),
+                ));
+            }
+        }
         for (count, row) in &self.chunks {
             let Some((_, price)) = self.prices.lowest_of(row, |k| self.suits(k)) else { continue };
             let price = four_digits(to_f64(&price.processors));
@@ -293,6 +355,7 @@ impl<'a> Pricing<'a> {
             walltime_s: self.walltime.secs_f64(),
             combine: args.combine.name(),
             chunks: self.chunks.iter().map(|chunk| self.chunk(chunk)).collect(),
+            rules: self.rules(),
             maui_processors: self.total(|row| Some(self.prices.of_totals(row).processors)).as_ref().map_or(0.0, to_f64),
             processors: processors.as_ref().map(to_f64),
             penalty,
@@ -326,6 +389,19 @@ fn tables(record: &PriceRecord) -> String {
         }
         blocks.push(format!("{} x {}\n\n{}", chunk.count, printable(&chunk.amounts), table.render()));
     }
+    let units: Vec<&UnitPriceRecord> = record.rules.first().into_iter().flat_map(|rule| &rule.unit_prices).collect();
+    let mut header = vec!["--combine".to_string(), "this job".to_string()];
+    header
+        .extend(units.iter().map(|unit| format!("one {} of {}", printable(&unit.resource), printable(&unit.machines))));
+    let mut table = Table::new(1, header);
+    for rule in &record.rules {
+        let chosen = if rule.combine == record.combine { " (chosen)" } else { "" };
+        let job = rule.processors.map_or_else(|| "-".to_string(), four_digits);
+        let mut row = vec![format!("{}{chosen}", rule.combine), job];
+        row.extend(rule.unit_prices.iter().map(|unit| four_digits(unit.processors)));
+        table.row(row);
+    }
+    blocks.push(format!("Price in processors under each rule:\n\n{}", table.render()));
     let mut lines = Vec::new();
     if let (Some(processors), Some([low, high])) = (record.processors, record.penalty) {
         lines.push(format!(

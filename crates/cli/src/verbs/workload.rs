@@ -5,11 +5,13 @@ use std::io::{self, Write};
 use evenhand_workload::describe::{describe, describe_plots};
 use evenhand_workload::export::{ExportError, export, export_file};
 use evenhand_workload::generate::{GenerateOptions, generate};
+use evenhand_workload::import::Format;
 
 use crate::arguments::{Common, DescribeArgs, ExportArgs, GenerateArgs, ImportArgs, WorkloadVerb};
 use crate::failure::Failure;
 use crate::inputs::workloads::{import_trace, read_workload, store_workload};
 use crate::output::console::Console;
+use crate::output::table::Table;
 use crate::output::write_files::lock_folder;
 
 pub(crate) fn run(verb: WorkloadVerb, common: &Common, console: &Console) -> Result<(), Failure> {
@@ -18,6 +20,7 @@ pub(crate) fn run(verb: WorkloadVerb, common: &Common, console: &Console) -> Res
         WorkloadVerb::Describe(args) => describe_verb(&args, common, console),
         WorkloadVerb::Generate(args) => generate_verb(&args, common, console),
         WorkloadVerb::Export(args) => export_verb(&args, common, console),
+        WorkloadVerb::Formats => formats_verb(console),
     }
 }
 
@@ -38,6 +41,18 @@ fn import_verb(args: &ImportArgs, common: &Common, console: &Console) -> Result<
         }));
     }
     console.result(&format!("{summary}\nWritten: {}", args.output.display()))
+}
+
+fn formats_verb(console: &Console) -> Result<(), Failure> {
+    let formats = || Format::ALL.iter().filter(|format| **format != Format::Auto);
+    if console.is_json() {
+        let list: Vec<_> =
+            formats().map(|f| serde_json::json!({ "name": f.name(), "description": f.description() })).collect();
+        return console.json(&list);
+    }
+    let mut table = Table::new(2, ["--from", "what"]);
+    formats().for_each(|f| table.row(vec![f.name().to_string(), f.description().to_string()]));
+    console.result(&table.render())
 }
 
 fn describe_verb(args: &DescribeArgs, common: &Common, console: &Console) -> Result<(), Failure> {

@@ -62,7 +62,10 @@ fn a_cluster_file_beside_the_log_is_its_capacity() {
     let output = folder.run(&["study", "lab.swf", "--format", "json"]).assert_succeeds();
     let summary = output.json();
     assert!(output.stderr.contains("lab.cluster.toml, which stands beside the log"), "{}", output.stderr);
-    assert_eq!((&summary["runs"][0]["capacity"]["cpu"], &summary["runs"][1]["capacity"]["cpu"]), (&12.0.into(), &12.0.into()));
+    assert_eq!(
+        (&summary["runs"][0]["capacity"]["cpu"], &summary["runs"][1]["capacity"]["cpu"]),
+        (&12.0.into(), &12.0.into())
+    );
     assert_eq!(summary["runs"][1]["jobs"]["groups"][0]["machines"], 3);
 }
 
@@ -70,8 +73,12 @@ fn a_cluster_file_beside_the_log_is_its_capacity() {
 fn a_pool_may_be_given_in_line_and_another_policy_compared_with() {
     let folder = TestFolder::with("w.csv", CSV);
     let args = ["study", "w.csv", "--policy", "fifo,drf", "--against", "drf", "--capacity", "cpu=3,mem=3,cpu=4,mem=4"];
-    let summary = folder.run(&[&args[..], &["--scheduler", "easy", "--format", "json"]].concat()).assert_succeeds().json();
-    assert_eq!(texts(&summary["runs"], "id"), ["fifo-cpu_3_mem_3", "drf-cpu_3_mem_3", "fifo-cpu_4_mem_4", "drf-cpu_4_mem_4"]);
+    let summary =
+        folder.run(&[&args[..], &["--scheduler", "easy", "--format", "json"]].concat()).assert_succeeds().json();
+    assert_eq!(
+        texts(&summary["runs"], "id"),
+        ["fifo-cpu_3_mem_3", "drf-cpu_3_mem_3", "fifo-cpu_4_mem_4", "drf-cpu_4_mem_4"]
+    );
     assert_eq!(summary["runs"][2]["capacity"], serde_json::json!({"cpu": 4.0, "mem": 4.0}));
     assert_eq!(texts(&summary["comparisons"], "run"), ["fifo-cpu_3_mem_3", "fifo-cpu_4_mem_4"]);
     assert_eq!(texts(&summary["comparisons"], "against"), ["drf-cpu_3_mem_3", "drf-cpu_4_mem_4"]);
@@ -83,15 +90,27 @@ fn a_pool_may_be_given_in_line_and_another_policy_compared_with() {
 #[test]
 fn what_cannot_be_asked_of_a_log_is_rejected_with_a_remedy() {
     let folder = TestFolder::with("w.csv", CSV);
-    folder.assert_rejects(&["study", "w.csv", "--against", "asset"], 2, &["--against: found \"asset\"", "logged, fifo"]);
+    folder.assert_rejects(
+        &["study", "w.csv", "--against", "asset"],
+        2,
+        &["--against: found \"asset\"", "logged, fifo"],
+    );
     folder.assert_rejects(&["study", "w.csv", "--capacity", "cpu=3"], 2, &["found no mem", "cpu, mem"]);
     folder.assert_rejects(&["study", "w.csv", "--capacity", "cpu=3,mem=x"], 2, &["\"mem=x\"", "expected a number"]);
     folder.assert_rejects(&["study", "w.csv", "--scheduler", "fast"], 2, &["strict, easy, conservative"]);
-    folder.assert_rejects(&["study", "w.csv", "--scheduler", "easy", "--backfill", "none"], 2, &["cannot be used with"]);
+    folder.assert_rejects(
+        &["study", "w.csv", "--scheduler", "easy", "--backfill", "none"],
+        2,
+        &["cannot be used with"],
+    );
     folder.assert_rejects(&["study", "w.csv", "--scheduler", "easy", "--no-blocking"], 2, &["--no-blocking"]);
     // Without waits there are no starts.
     folder.write("new.swf", SWF.replace(" 1 10 2 ", " -1 10 2 ").replace(" 1 10 4 ", " -1 10 4 "));
-    folder.assert_rejects(&["study", "new.swf", "--policy", "logged,fifo"], 2, &["no original starts", "leave logged out"]);
+    folder.assert_rejects(
+        &["study", "new.swf", "--policy", "logged,fifo"],
+        2,
+        &["no original starts", "leave logged out"],
+    );
     let output = folder.run(&["study", "new.swf", "--format", "json"]).assert_succeeds();
     assert_eq!(texts(&output.json()["runs"], "policy"), ["fifo", "fair-tree", "sdrf"]);
     assert!(output.json()["trust"].is_null());

@@ -5,7 +5,9 @@ use serde::Serialize;
 
 use super::figures::{FigureWithData, Figures, all_complete};
 use super::grid::{Capacity, Policy, StudyGrid};
-use super::{account_table, answer_sentences, nuwt_and_idle_tables, script_data, trust_section, user_and_fairness_tables};
+use super::{
+    account_table, answer_sentences, nuwt_and_idle_tables, script_data, trust_section, user_and_fairness_tables,
+};
 use crate::format_numbers::{duration_and_seconds, grouped};
 use crate::template::{PAGE_STYLE, environment};
 use crate::{ReportError, chart};

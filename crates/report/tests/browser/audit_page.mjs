@@ -3,7 +3,7 @@
 // that CHROMIUM names. Prints one line per check and a summary; exits with status 0 if all checks passed.
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { check, launchBrowser, finish } from "./run_checks.mjs";
+import { check, launchBrowser, finish, seriousFindings } from "./run_checks.mjs";
 
 const file = process.argv[2];
 if (!file) {
@@ -27,6 +27,7 @@ for (const [what, options] of [
   });
   await page.goto(address);
   await check(`${what}: the page has a summary`, async () => ((await page.locator("#summary li").count()) ? null : "no sentence"));
+  await check(`${what}: axe-core has no serious finding`, () => seriousFindings(page));
   await check(`${what}: no element is wider than the page`, () =>
     page.evaluate(() => {
       const wide = document.documentElement.scrollWidth - document.documentElement.clientWidth;

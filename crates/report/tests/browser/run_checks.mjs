@@ -1,5 +1,9 @@
 // Shared by the browser tests of all pages: starts the browser and prints one line per check.
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
+
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
 /** Number of checks that passed and failed so far. */
 export const counts = { passed: 0, failed: 0 };
@@ -22,6 +26,15 @@ export function launchBrowser() {
     executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium",
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--disable-background-networking", "--disable-component-update", "--disable-sync"],
   });
+}
+
+/** Returns the serious findings of axe-core on a page: names, contrast, keyboard and order of what a screen reader reads. */
+export async function seriousFindings(page) {
+  await page.evaluate(axe);
+  const { violations } = await page.evaluate(() => globalThis.axe.run());
+  const serious = violations.filter((found) => ["serious", "critical"].includes(found.impact));
+  const place = (found) => found.nodes.slice(0, 3).map((node) => node.target.join(" ")).join(", ");
+  return serious.map((found) => `${found.id} (${found.nodes.length}): ${place(found)}`).join("; ") || null;
 }
 
 /** Prints the summary and exits with status 0 if all checks passed, else 1. */

@@ -4,7 +4,7 @@
 import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { check, launchBrowser, finish } from "./run_checks.mjs";
+import { check, launchBrowser, finish, seriousFindings } from "./run_checks.mjs";
 
 const folder = process.argv[2];
 if (!folder) {
@@ -47,6 +47,22 @@ await check("the page has a heading, a question and a method", async () => {
     if (!(await page.locator(part).first().isVisible())) return `${part} is not visible`;
   }
 });
+
+await check("the answer comes before the question", () =>
+  page.evaluate(() => {
+    const [answer, question] = ["answer", "question"].map((id) => document.getElementById(id));
+    return !answer || answer.compareDocumentPosition(question) & Node.DOCUMENT_POSITION_FOLLOWING ? null : "the question is first";
+  }));
+
+for (const [what, options] of [
+  ["wide", {}],
+  ["phone", { viewport: { width: 390, height: 800 } }],
+  ["dark", { colorScheme: "dark" }],
+]) {
+  const opened = await open(index, options);
+  await check(`${what}: axe-core has no serious finding`, () => seriousFindings(opened.page));
+  await opened.page.close();
+}
 
 if (hasTable) {
   const plain = await open(index, { javaScriptEnabled: false });

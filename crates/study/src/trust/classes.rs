@@ -57,12 +57,7 @@ pub(super) fn classes(workload: &Workload, pairs: &[Pair], resource: usize) -> V
 }
 
 /// Returns the means of each class that has jobs.
-fn table(
-    by: &str,
-    workload: &Workload,
-    pairs: &[Pair],
-    class: impl Fn(&Pair) -> (usize, String),
-) -> Vec<ClassRecord> {
+fn table(by: &str, workload: &Workload, pairs: &[Pair], class: impl Fn(&Pair) -> (usize, String)) -> Vec<ClassRecord> {
     let mut sums: Vec<Option<(String, u64, u128, u128)>> = vec![None; 5];
     for pair in pairs {
         let (at, name) = class(pair);

@@ -1,6 +1,7 @@
 //! Detects the format of a trace from its first lines.
 
 use super::accounting::{grid_engine, htcondor, lsf, pbs, slurm_simulator};
+use super::csv::{self, Preset};
 use super::error::quoted;
 use super::lines::BYTE_ORDER_MARK;
 use super::parse_number::decimal;
@@ -20,6 +21,12 @@ pub(super) fn detect(file: &str, head: &[u8], options: &ImportOptions) -> Result
     if matches!(first[0], b'{' | b'[') {
         return of_json(file, head);
     }
+    if let Some(preset) = Preset::of_table(&csv::header_of(first)) {
+        return Ok(preset.format);
+    }
+    if ["time_submit", "tres_alloc"].iter().all(|name| memchr::memmem::find(first, name.as_bytes()).is_some()) {
+        return Ok(Format::Supercloud);
+    }
     // Comments may precede the records of an accounting log.
     let is_comment = |line: &&[u8]| matches!(line[0], b';' | b'#');
     let record = std::iter::once(first).chain(lines.clone()).find(|line| !is_comment(line));
@@ -36,6 +43,9 @@ pub(super) fn detect(file: &str, head: &[u8], options: &ImportOptions) -> Result
         if let Some((found, remedy)) = other_file(record) {
             return Err(ImportError::NotATrace { file: file.to_string(), found, remedy });
         }
+    }
+    if record.is_some_and(|line| line.starts_with(b"1 ") && memchr::memmem::find(line, b" frontier:").is_some()) {
+        return Ok(Format::Frontier);
     }
     if first[0] == b';' || is_swf(first) {
         return Ok(Format::Swf);
@@ -67,6 +77,12 @@ pub(super) fn detect(file: &str, head: &[u8], options: &ImportOptions) -> Result
 /// Returns the format of a JSON document by the names that only its jobs have.
 fn of_json(file: &str, head: &[u8]) -> Result<Format, ImportError> {
     let has = |name: &str| memchr::memmem::find(head, format!("\"{name}\"").as_bytes()).is_some();
+    if let Some(preset) = Preset::of_table(&csv::header_of(head.trim_ascii_start())) {
+        return Ok(preset.format);
+    }
+    if has("vc") && has("attempts") && has("submitted_time") {
+        return Ok(Format::Philly);
+    }
     let known: [(&[&str], Format); 6] = [
         (&["nb_res", "profiles", "subtime"], Format::Batsim),
         (&["QDate", "ClusterId", "GlobalJobId"], Format::HtCondor),

@@ -84,6 +84,30 @@ named!(
     SlurmSimulator = "slurm-simulator",
     /// A Batsim JSON workload with delay profiles.
     Batsim = "batsim",
+    /// Alibaba's GPU trace of 2020: `pai_task_table.csv`, with `pai_job_table.csv` for the users.
+    AlibabaGpu2020 = "alibaba-gpu-2020",
+    /// The list of pods of Alibaba's GPU trace of 2023.
+    AlibabaGpu2023 = "alibaba-gpu-2023",
+    /// The instances of Alibaba's GPU trace of 2025.
+    AlibabaGpu2025 = "alibaba-gpu-2025",
+    /// Azure's trace for packing of 2020, as a table.
+    AzurePacking = "azure-packing",
+    /// The job log of Microsoft's Philly cluster.
+    Philly = "philly",
+    /// The job logs of SenseTime's Helios.
+    Helios = "helios",
+    /// The job logs of Shanghai AI Laboratory's Acme.
+    Acme = "acme",
+    /// The job table of MIT's Supercloud, and of any Slurm database.
+    Supercloud = "supercloud",
+    /// The jobs of Marconi100 (PM100).
+    Pm100 = "pm100",
+    /// The jobs of Fugaku (F-DATA).
+    FData = "f-data",
+    /// The jobs of NREL's Eagle.
+    Eagle = "eagle",
+    /// The logs of OLCF's Frontier.
+    Frontier = "frontier",
     /// Any table with a header, whose columns [`CsvColumns`](super::CsvColumns) defines.
     Csv = "csv"
 );
@@ -137,6 +161,18 @@ impl Format {
             Format::Flux => "jobs of Flux as JSON",
             Format::SlurmSimulator => "an event file of the Slurm simulator",
             Format::Batsim => "a Batsim workload",
+            Format::AlibabaGpu2020 | Format::AlibabaGpu2023 | Format::AlibabaGpu2025 => {
+                "a table of Alibaba's GPU trace"
+            }
+            Format::AzurePacking => "a table of Azure's trace for packing",
+            Format::Philly => "the job log of Philly",
+            Format::Helios => "a job log of Helios",
+            Format::Acme => "a job log of Acme",
+            Format::Supercloud => "a job table of Slurm's database",
+            Format::Pm100 => "the jobs of PM100",
+            Format::FData => "the jobs of F-DATA",
+            Format::Eagle => "the jobs of Eagle",
+            Format::Frontier => "a log of Frontier",
             Format::Csv => "a table",
         }
     }
@@ -146,7 +182,18 @@ impl Format {
         match self {
             Format::Auto => &["swf", "csv", "txt", "sacct", "json", "jsonl", "log", "acct", "events"],
             Format::Swf => &["swf"],
-            Format::Google2011 | Format::SdrfCsv | Format::Csv => &["csv"],
+            Format::Google2011 | Format::SdrfCsv | Format::AlibabaGpu2020 | Format::Supercloud => &["csv"],
+            Format::Frontier => &["swf"],
+            Format::Philly => &["json"],
+            Format::Csv
+            | Format::AlibabaGpu2023
+            | Format::AlibabaGpu2025
+            | Format::AzurePacking
+            | Format::Helios
+            | Format::Acme
+            | Format::Pm100
+            | Format::FData
+            | Format::Eagle => &["csv", "tsv", "json", "jsonl", "parquet"],
             Format::Sacct => &["txt", "sacct", "csv", "psv", "log"],
             Format::Pbs | Format::GridEngine | Format::Lsf => &["txt", "log", "acct", "accounting", "anon"],
             Format::HtCondor => &["json", "jsonl", "txt", "log", "history"],

@@ -24,6 +24,7 @@ mod google2011;
 mod lines;
 pub(crate) mod parse_number;
 mod parse_time;
+mod public_traces;
 mod sacct;
 mod sdrf_csv;
 mod summary;
@@ -126,7 +127,13 @@ fn read(
     let (format, head) = match options.format {
         // Columns are defined only for CSV tables.
         Format::Auto if options.csv_columns.is_some() => (Format::Csv, None),
-        Format::Auto => (detect_format::detect(&name, &first.head()?, options)?, None),
+        Format::Auto => {
+            let head = first.head()?;
+            match head.starts_with(b"PAR1") {
+                true => (format_of_parquet(first)?, None),
+                false => (detect_format::detect(&name, &head, options)?, None),
+            }
+        }
         // The head of a stream that cannot be read here fails below.
         known => (known, first.head().ok()),
     };
@@ -157,18 +164,35 @@ fn read(
     }
 }
 
+/// Returns the public trace whose columns a Parquet file has.
+fn format_of_parquet(shard: &Shard) -> Result<Format, ImportError> {
+    let preset = csv::preset_of_parquet(&shard.whole()?);
+    preset.map(|preset| preset.format).ok_or_else(|| ImportError::Shape {
+        file: shard.name.clone(),
+        found: "a Parquet file with columns of no known trace".to_string(),
+        expected: "a workload that evenhand stored, or a table of a public trace".to_string(),
+        remedy: "define its columns with --csv-columns".to_string(),
+    })
+}
+
 fn read_as(
     format: Format,
     shards: Vec<Shard>,
     options: &ImportOptions,
     meter: &Meter<'_>,
 ) -> Result<Part, ImportError> {
+    if let Some(preset) = csv::Preset::of(format) {
+        return each(shards, |shard| csv::read_preset(shard, preset, options, meter));
+    }
     let read: fn(Shard, &ImportOptions, &Meter<'_>) -> Result<Part, ImportError> = match format {
         // Its state crosses files.
         Format::Google2011 => return google2011::read(shards, options, meter),
+        Format::AlibabaGpu2020 => return public_traces::alibaba_gpu_2020::read(shards, options, meter),
         Format::Swf => swf::read,
+        Format::Frontier => public_traces::frontier::read,
+        Format::Philly => public_traces::philly::read,
+        Format::Supercloud => public_traces::supercloud::read,
         Format::SdrfCsv => sdrf_csv::read,
-        Format::Csv => csv::read,
         Format::Sacct => sacct::read,
         Format::SlurmJson => accounting::slurm_json::read,
         Format::Pbs => accounting::pbs::read,
@@ -178,7 +202,9 @@ fn read_as(
         Format::Oar => accounting::oar::read,
         Format::Flux => accounting::flux::read,
         Format::SlurmSimulator => accounting::slurm_simulator::read,
-        Format::Batsim | Format::Auto => batsim::read,
+        Format::Batsim => batsim::read,
+        // The presets of tables were read above, and the format was detected.
+        _ => csv::read,
     };
     each(shards, |shard| read(shard, options, meter))
 }
@@ -188,9 +214,12 @@ fn assumptions(format: Format, builder: &mut WorkloadBuilder, tally: &Tally, opt
         Format::Swf => return swf::assumptions(builder, tally, options),
         Format::Google2011 => return google2011::assumptions(tally),
         Format::SdrfCsv => return sdrf_csv::assumptions(tally),
-        Format::Csv => return csv::assumptions(tally),
+        Format::AlibabaGpu2020 => return public_traces::alibaba_gpu_2020::assumptions(tally),
+        Format::Frontier => public_traces::frontier::ASSUMED,
+        Format::Philly => public_traces::philly::ASSUMED,
+        Format::Supercloud => public_traces::supercloud::ASSUMED,
         Format::Sacct => return sacct::assumptions(builder, tally, options),
-        Format::Batsim | Format::Auto => return batsim::assumptions(tally),
+        Format::Batsim => return batsim::assumptions(tally),
         Format::SlurmJson => accounting::slurm_json::ASSUMED,
         Format::Pbs => accounting::pbs::ASSUMED,
         Format::GridEngine => accounting::grid_engine::ASSUMED,
@@ -199,6 +228,7 @@ fn assumptions(format: Format, builder: &mut WorkloadBuilder, tally: &Tally, opt
         Format::Oar => accounting::oar::ASSUMED,
         Format::Flux => accounting::flux::ASSUMED,
         Format::SlurmSimulator => accounting::slurm_simulator::ASSUMED,
+        _ => return csv::assumptions(tally),
     };
     accounting::assumptions(builder, tally, of_format)
 }

@@ -67,3 +67,76 @@ fn errors_in_tables_name_the_place() {
         assert!(error.contains(message), "{error}\n{message}");
     }
 }
+
+#[test]
+fn tables_hold_quantities_offsets_and_words_for_unknown_values() {
+    let text = "at;end;who;cores;ram;team\n1970-01-01 08:00:10+08:00;1970-01-01T00:01:10.5Z;ann;500m;64Gi;NA\n\
+        100;200;-;2;null;x\n-5;10;ann;1;1Gi;x\n";
+    let columns = "submit=at,start=at,end=end,user=who|login,account=team?,queue=nothing?,cpu=cores,mem:GiB=ram";
+    let found = import(&bytes(text), &table_options(columns)).unwrap();
+    assert_eq!(rows(&found), ["10 10 60.5 - ann - - cpu=0.5 mem=64", "100 100 100 - unknown x - cpu=2 mem=0"]);
+    assert_eq!(dropped(&found), [("submitted before the trace begins", 1)]);
+    // Without a header, and multiplied by another column.
+    let named = ImportOptions {
+        columns: Some(["at", "took", "n", "part"].map(String::from).to_vec()),
+        ..table_options("submit=at,duration=took,gpu=n*part*0.001")
+    };
+    let found = import(&bytes("1,00:01:00,2,500\n"), &named).unwrap();
+    assert_eq!(rows(&found), ["1 - 60 - unknown - - gpu=1"]);
+    // A malformed optional field does not cost the row if that is accepted.
+    let lenient = ImportOptions { lenient: true, ..table_options("submit=at,duration=took,requested=limit,cpu=n") };
+    let found = import(&bytes("at,took,limit,n\n1,2,soon,1\n"), &lenient).unwrap();
+    assert_eq!(rows(&found), ["1 - 2 - unknown - - cpu=1"]);
+    assert!(found.summary.assumptions.join(" ").contains("1 row has a malformed optional field"));
+}
+
+#[test]
+fn tables_may_be_json() {
+    let objects = r#"{"at": 1, "took": 2.5, "who": "ann", "job": {"cores": 4}}
+        {"at": 2, "took": 3, "who": null, "job": {"cores": "500m"}}"#;
+    let columns = "submit=at,duration=took,user=who?,cpu=job.cores";
+    let found = import(&bytes(objects), &table_options(columns)).unwrap();
+    assert_eq!(rows(&found), ["1 - 2.5 - ann - - cpu=4", "2 - 3 - unknown - - cpu=0.5"]);
+    let found = refused(&table_options("submit=at,duration=took,cpu=cores"), objects);
+    assert!(found.contains("found the header at,job,took,who, expected a column \"cores\""), "{found}");
+    let found = refused(&table_options(columns), "[{\"at\": \"x\", \"took\": 1, \"job\": {\"cores\": 1}}]");
+    assert!(found.starts_with("trace:1:2: found \"x\", expected a time"), "{found}");
+}
+
+/// A row of each public trace as its description has it.
+#[test]
+fn public_traces_are_recognised_by_their_columns() {
+    let helios = "job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue\n\
+        1,u1,vcA,8,64,1,COMPLETED,2020-04-01 00:00:00,2020-04-01 00:01:00,2020-04-01 00:02:00,60,60\n";
+    let acme = "job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_time,end_time,duration,queue,gpu_time\n\
+        a,u1,1,8,64,Pretrain,COMPLETED,2023-03-01 00:00:00+08:00,2023-03-01 00:01:00+08:00,2023-03-01 00:02:00+08:00,60,60,480\n";
+    let azure =
+        "vmId,tenantId,priority,starttime,endtime,core,memory\n1,7,0,0.5,1.5,0.125,0.25\n2,7,0,-0.5,1,0.5,0.5\n";
+    let philly = r#"[{"status": "Pass", "vc": "v", "jobid": "j", "user": "u", "submitted_time": "1970-01-01 00:00:10",
+        "attempts": [{"start_time": "1970-01-01 00:00:20", "end_time": "1970-01-01 00:01:20",
+        "detail": [{"ip": "m1", "gpus": ["gpu0", "gpu1"]}]},
+        {"start_time": "1970-01-01 00:02:00", "end_time": "1970-01-01 00:02:10", "detail": [{"ip": "m", "gpus": ["gpu0"]}]}]},
+        {"status": "Killed", "vc": "v", "user": "u", "submitted_time": "1970-01-01 00:00:10", "attempts": []}]"#;
+    let supercloud = "id_job,id_user,account,partition,timelimit,time_submit,time_start,time_end,tres_alloc\n\
+        1,1001,default,xeon,60,100,110,170,\"1=4,2=8000,4=1,5=4,1001=2,1002=2\"\n2,1001,default,xeon,60,100,0,0,\n";
+    let frontier =
+        "; UnixStartTime: 1\n1 100 10 60 2500 -1 -1 2500 120 -1 1 u7 3 -1 1 1 -1 -1 20000 90 frontier:excl:2500x112\n";
+    let pai = "j1,worker,2,Terminated,100,200,600,29.3,50,T4\n";
+    for (text, format, first, dropped_rows) in [
+        (helios, Format::Helios, "1585699200 1585699260 60 - u1 vcA 60 cpu=64 gpu=8", 0),
+        (acme, Format::Acme, "1677600000 1677600060 60 - u1 Pretrain 60 cpu=64 gpu=8", 0),
+        (azure, Format::AzurePacking, "43200 43200 86400 - 7 - 0 cpu=0.125 mem=0.25 ssd=0 nic=0", 1),
+        (philly, Format::Philly, "10 20 70 - u v - gpu=2", 1),
+        (supercloud, Format::Supercloud, "100 110 60 3600 1001 default xeon cpu=4 mem=8388608000 gpu=2", 1),
+        (frontier, Format::Frontier, "100 110 60 120 u7 3 1 cpu=280000 gpu=20000", 0),
+    ] {
+        let found = read(Format::Auto, text);
+        assert_eq!((found.summary.format, rows(&found)[0].as_str()), (format, first));
+        assert_eq!(found.summary.dropped.iter().map(|(_, n)| n).sum::<u64>(), dropped_rows, "{format}");
+    }
+    let found = read(Format::AlibabaGpu2020, &format!("{pai}j1,inst,ann,Terminated,90,210\n"));
+    assert_eq!(rows(&found), ["100 100 100 - ann - T4 cpu=6 mem=29.3 gpu=0.5"]);
+    assert_eq!(found.workload.tasks(), 2);
+    let found = refused(&options(Format::Helios), helios.replace("gpu_num", "gpus"));
+    assert!(found.contains("a column \"gpu_num\", which --from helios reads"), "{found}");
+}

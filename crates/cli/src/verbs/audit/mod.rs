@@ -17,7 +17,10 @@ pub(crate) fn run(
     console: &Console,
 ) -> Result<Outcome, Failure> {
     if let Some(path) = &args.history.history {
-        return history::run(path, &args.history, &args.property, common, registry, console);
+        return history::run(path, args, common, registry, console);
+    }
+    if args.user.is_some() && !args.search_lies {
+        return Err(Failure::Input("--user: applies to --search-lies and to --history; give one of them".into()));
     }
     match &args.allocation {
         Some(path) => allocation::run(args, path, console),

@@ -4,13 +4,17 @@ mod machine_lines;
 mod nuwt_table;
 mod question;
 mod trust_lines;
+mod winners_and_losers;
 
 use std::sync::Arc;
 
 use evenhand_model::{AccountTree, Workload};
 use evenhand_policies::{Decay, PolicySettings, Registry};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
-use evenhand_study::{AccountsFile, JobRules, Live, Plan, PlanError, PolicyInputs, StudyRequest, TaskFormat};
+use evenhand_study::{
+    AccountsFile, JobRules, Live, PLACEMENTS, Plan, PlanError, PolicyInputs, RequestedCapacity, StudyRequest,
+    TaskFormat,
+};
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
 use crate::arguments::decay;
@@ -20,6 +24,7 @@ use crate::failure::Failure;
 use crate::inputs::weights_and_accounts::{note_mismatches, read_weights_or_equal};
 use crate::inputs::workloads::read_workload;
 use crate::output::console::{Console, to_json};
+use crate::output::human_units;
 use crate::output::numbers::rounded;
 use crate::output::progress::run_with_progress;
 use crate::output::table::Table;
@@ -39,6 +44,11 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     let (workload, accounts) = place_in_accounts(args, workload, console)?;
     let CheckedOptions { question, decays, settings } = options;
     let question = question.complete(args, registry, &workload, console)?;
+    let machines = |capacity: &RequestedCapacity| matches!(capacity, RequestedCapacity::Machines(..));
+    if args.placement.is_some() && !question.capacities.iter().any(machines) {
+        let problem = "--placement: selects machines, and no --capacity has any; give a file with [[machines]]";
+        return Err(Failure::Input(problem.into()));
+    }
     let inputs = policy_inputs(args, settings, accounts, registry, &workload, console)?;
     let capacities = question.capacity_names.join(", ");
     let request = study_request(args, question, decays, inputs);
@@ -72,7 +82,12 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         console.result(&text)?;
     } else {
         let names = |run: &RunRecord| [capacity_name(run), policy_name(run, &record)];
-        let text = table(&record) + &nuwt_table::table(&record, names) + &machine_lines::lines(&record) + &trust_lines::lines(&record);
+        let mut text = table(&record, args);
+        if args.verbose {
+            text += &nuwt_table::table(&record, names);
+        }
+        text += &machine_lines::lines(&record);
+        text += &trust_lines::lines(&record);
         console.result(&text)?;
         console.result(&format!("\nReport: {}", report.index.display()))?;
     }
@@ -162,7 +177,7 @@ fn study_request(
         inputs,
         blocking: !args.no_blocking,
         until_trace_end: args.until == Until::TraceEnd,
-        jobs: JobRules { placement: args.placement, backfill: question.scheduler },
+        jobs: JobRules { placement: args.placement.unwrap_or(PLACEMENTS[0].1), backfill: question.scheduler },
     }
 }
 
@@ -220,59 +235,68 @@ fn method(
     Ok(MethodRecord { command: console.command().to_string(), version: env!("CARGO_PKG_VERSION").to_string(), parameters })
 }
 
-fn table(record: &StudyRecord) -> String {
+fn table(record: &StudyRecord, args: &StudyArgs) -> String {
     let w = &record.workload;
-    let mean_use: Vec<String> = w
-        .mean_use
-        .iter()
-        .map(|(name, value)| {
-            format!("{name} {} {}", rounded(*value), w.units.get(name).map_or("", |u| u)).trim_end().to_string()
-        })
-        .collect();
-    let mut table = Table::new(
-        2,
-        [
-            "capacity",
-            "policy",
-            "mean wait s",
-            "users' mean s",
-            "utilisation",
-            "Jain",
-            "better",
-            "worse",
-            "completed",
-            "M tasks/s",
-        ],
-    );
+    let unit = |name: &str| w.units.get(name).map_or("", |unit| unit.as_str());
+    let mean_use: Vec<String> =
+        w.mean_use.iter().map(|(name, value)| format!("{name} {}", human_units::amount(*value, unit(name)))).collect();
+    let (mean, users) = if args.seconds { ("mean wait s", "users' mean s") } else { ("mean wait", "users' mean") };
+    let wait = |seconds: Option<f64>| match seconds {
+        None => "-".into(),
+        Some(seconds) if args.seconds => rounded(seconds),
+        Some(seconds) => human_units::duration(seconds),
+    };
+    let mut header = vec!["capacity", "policy", mean, users, "utilisation", "Jain", "better", "worse", "completed"];
+    header.extend(args.verbose.then_some("M tasks/s"));
+    let mut table = Table::new(2, header);
     for run in &record.runs {
         let comparison = record.comparisons.iter().find(|c| c.run == run.id);
-        let against = |count: Option<u64>| count.map_or("-".into(), |c| c.to_string());
-        table.row(vec![
+        let count_of = |count: Option<u64>| count.map_or("-".into(), |c| c.to_string());
+        let mut row = vec![
             capacity_name(run),
             policy_name(run, record),
-            run.mean_wait_s.map_or("-".into(), rounded),
-            run.users_mean_wait_s.map_or("-".into(), rounded),
+            wait(run.mean_wait_s),
+            wait(run.users_mean_wait_s),
             utilisation(run),
             run.jain_wait.map_or("-".into(), |j| format!("{j:.3}")),
-            against(comparison.map(|c| c.users_better)),
-            against(comparison.map(|c| c.users_worse)),
+            count_of(comparison.map(|c| c.users_better)),
+            count_of(comparison.map(|c| c.users_worse)),
             run.totals.completed.to_string(),
-            // What happened was not simulated.
-            run.scheduler.as_ref().map_or("-".into(), |_| {
-                format!("{:.1}", run.totals.started as f64 / run.elapsed_s.max(1e-9) / 1e6)
-            }),
-        ]);
+        ];
+        // What happened was not simulated.
+        let speed = || {
+            let simulated = run.scheduler.as_ref();
+            simulated
+                .map_or("-".into(), |_| format!("{:.1}", run.totals.started as f64 / run.elapsed_s.max(1e-9) / 1e6))
+        };
+        row.extend(args.verbose.then(speed));
+        table.row(row);
     }
-    format!(
-        "{} tasks of {} users over {:.1} days; mean use R: {}\n\n{}\n\nbetter, worse: users whose mean wait is lower or higher than under {} at the same capacity",
+    let baseline = against(record);
+    let mut text = format!(
+        "{} tasks of {} users over {:.1} days; mean use R: {}\n\n{}\n\n\
+         better, worse: users whose mean wait is lower or higher than under {baseline} at the same capacity",
         w.tasks,
         w.users,
         w.span_s / 86_400.0,
         mean_use.join(", "),
         table.render(),
-        against(record)
-    )
+    );
+    text += &winners_and_losers::lines(record, |seconds| wait(Some(seconds)), policy_name, capacity_name);
+    if args.explain {
+        text += EXPLANATION;
+    }
+    text
 }
+
+/// What the columns of the table mean.
+const EXPLANATION: &str = "
+
+mean wait    mean over tasks of the time from submission to start
+users' mean  mean over users of their mean waits: each user counts once, whatever the number of tasks
+utilisation  share of the capacity that was held on average until the last task ended
+Jain         Jain's index of the users' mean waits: 1 if all wait equally long
+completed    tasks that ended in the run";
 
 /// Returns the policy with which the others are compared.
 fn against(record: &StudyRecord) -> &str {

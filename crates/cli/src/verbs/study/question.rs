@@ -119,7 +119,8 @@ impl GivenQuestion {
             true => COMPARED_POLICIES.split(',').map(String::from).collect(),
             false => args.policy.clone(),
         };
-        let capacities = capacities.into_iter().map(|c| read_capacity(c, workload, console)).collect::<Result<_, _>>()?;
+        let capacities =
+            capacities.into_iter().map(|c| read_capacity(c, workload, console)).collect::<Result<_, _>>()?;
         Ok(Question { policies, capacities, capacity_names, scheduler: self.scheduler.unwrap_or_default() })
     }
 }

@@ -127,7 +127,7 @@ pub(super) fn number(value: &Value) -> Option<Nano> {
 ///
 /// # Errors
 /// Returns an error for a text that is neither.
-pub(super) fn time(value: &Value, what: &'static str) -> Result<Option<Time>, Box<FieldError>> {
+pub(crate) fn time(value: &Value, what: &'static str) -> Result<Option<Time>, Box<FieldError>> {
     if let Value::String(text) = value
         && decimal(text.trim().as_bytes()).is_none()
     {
@@ -142,7 +142,7 @@ pub(super) fn time(value: &Value, what: &'static str) -> Result<Option<Time>, Bo
 }
 
 /// Returns a name: a text that is not empty, or the digits of a number.
-pub(super) fn text(value: &Value) -> Option<Cow<'_, str>> {
+pub(crate) fn text(value: &Value) -> Option<Cow<'_, str>> {
     match value {
         Value::String(text) => Some(text.trim()).filter(|t| !t.is_empty()).map(Cow::Borrowed),
         Value::Number(n) => Some(Cow::Owned(n.to_string())),

@@ -14,11 +14,11 @@ pub(super) mod pbs;
 pub(super) mod slurm_json;
 pub(super) mod slurm_simulator;
 
-pub(super) use job_record::{Jobs, assumptions};
-pub(super) use json_records::{Records, for_each_record};
+pub(super) use job_record::{JobRecord, Jobs, assumptions};
+pub(super) use json_records::{Records, for_each_record, text, time};
 
-use job_record::{JobRecord, Unfinished};
-use json_records::{number, text, time};
+use job_record::Unfinished;
+use json_records::number;
 
 use super::error::FieldError;
 use super::parse_number::decimal;
@@ -28,7 +28,7 @@ use evenhand_model::{Nano, Span, Time};
 const OTHER_EVENT: &str = "records of other events than a job's end";
 
 /// Returns a time in whole or fractional seconds since 1970; `None` for 0 and negative numbers, which mean unknown.
-fn epoch(text: &[u8]) -> Option<Time> {
+pub(super) fn epoch(text: &[u8]) -> Option<Time> {
     decimal(text).map(|d| d.nano).filter(|n| *n > 0).and_then(Time::checked_from_nanos)
 }
 

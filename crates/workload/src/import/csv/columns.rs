@@ -12,7 +12,9 @@ use crate::import::parse_number::NANO;
 /// In `submit=created,start=started,end=finished,user=owner,cpu=cores,mem:GiB=ram*0.5`, the left side is an attribute
 /// of a task and the right side the name of the column in the header. The attributes are `submit`, `start`, `end`,
 /// `duration`, `wait`, `requested`, `user`, `account`, `queue` and `count`; any other name is a resource, with its unit
-/// after a colon. A column can be multiplied by a number.
+/// after a colon. A column can be multiplied by numbers and by other columns (`gpu=num_gpu*gpu_milli*0.001`). Alternative
+/// names have bars between them (`user=owner|login`), and a question mark marks a column that a table may lack
+/// (`account=group?`).
 ///
 /// ```
 /// use evenhand_workload::import::CsvColumns;
@@ -60,11 +62,51 @@ impl Field {
     }
 }
 
-/// The name of a column, and the factor of its numbers in billionths.
+/// A column by its name, and what its numbers are multiplied by.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Column {
-    pub(super) name: String,
+    /// The alternative names; the first that the table has counts.
+    pub(super) names: Vec<String>,
+    /// The names of the columns by which it is multiplied.
+    pub(super) by: Vec<String>,
+    /// The number by which it is multiplied, in billionths.
     pub(super) times: u128,
+    /// Whether a table may lack it.
+    pub(super) optional: bool,
+}
+
+impl Column {
+    fn parse(text: &str) -> Option<Result<Column, &'static str>> {
+        let mut factors = text.split('*').map(str::trim);
+        let name = factors.next()?;
+        let (names, optional) = name.strip_suffix('?').map_or((name, false), |n| (n, true));
+        let names: Vec<String> = names.split('|').map(|n| n.trim().to_string()).collect();
+        if names.iter().any(String::is_empty) {
+            return None;
+        }
+        let mut column = Column { names, by: Vec::new(), times: NANO, optional };
+        for factor in factors {
+            if !factor.starts_with(|c: char| c.is_ascii_digit() || c == '.') {
+                if factor.is_empty() {
+                    return None;
+                }
+                column.by.push(factor.to_string());
+                continue;
+            }
+            let nano = Quantity::parse(factor).ok().and_then(|q| q.nano()).filter(|n| *n > 0);
+            let product = nano.and_then(|n| column.times.checked_mul(n)).map(|n| n / NANO).filter(|n| *n > 0);
+            match product {
+                Some(times) => column.times = times,
+                None => return Some(Err("a number above 0 with up to nine decimals after *")),
+            }
+        }
+        Some(Ok(column))
+    }
+
+    /// Returns the name for messages.
+    pub(super) fn name(&self) -> String {
+        self.names.join(" or ")
+    }
 }
 
 /// An error in the definition of columns.
@@ -79,6 +121,18 @@ impl CsvColumns {
     /// Returns the resources, in the order of the definition.
     pub fn resources(&self) -> impl Iterator<Item = &Resource> {
         self.resources.iter().map(|(resource, _)| resource)
+    }
+
+    /// Returns the names of all columns, alternatives too.
+    pub(super) fn all_names(&self) -> impl Iterator<Item = &str> {
+        let columns = self.fields.iter().map(|(_, c)| c).chain(self.resources.iter().map(|(_, c)| c));
+        columns.flat_map(|c| c.names.iter().chain(&c.by)).map(String::as_str)
+    }
+
+    /// Returns the columns that a table must have.
+    pub(super) fn required(&self) -> impl Iterator<Item = &Column> {
+        let columns = self.fields.iter().map(|(_, c)| c).chain(self.resources.iter().map(|(_, c)| c));
+        columns.filter(|c| !c.optional)
     }
 
     pub(super) fn of(&self, field: Field) -> Option<&Column> {
@@ -96,20 +150,13 @@ impl FromStr for CsvColumns {
             let shape = "NAME=COLUMN or NAME=COLUMN*NUMBER, such as cpu=cores";
             let (what, column) = part.split_once('=').ok_or_else(|| error(part, shape))?;
             let (what, column) = (what.trim(), column.trim());
-            let (name, times) = match column.rsplit_once('*') {
-                None => (column, NANO),
-                Some((name, times)) => {
-                    let nano = Quantity::parse(times).ok().and_then(|q| q.nano()).filter(|n| *n > 0);
-                    (name.trim(), nano.ok_or_else(|| error(part, "a number above 0 with up to nine decimals after *"))?)
-                }
-            };
-            if what.is_empty() || name.is_empty() {
+            if what.is_empty() {
                 return Err(error(part, shape));
             }
-            let column = Column { name: name.to_string(), times };
+            let column = Column::parse(column).ok_or_else(|| error(part, shape))?.map_err(|e| error(part, e))?;
             match Field::ALL.iter().find(|(known, _)| *known == what) {
                 Some((_, field)) if columns.of(*field).is_some() => return Err(error(part, "each name once")),
-                Some((_, field)) if field.is_text() && times != NANO => {
+                Some((_, field)) if field.is_text() && (column.times != NANO || !column.by.is_empty()) => {
                     return Err(error(part, "a column of names, which cannot be multiplied"));
                 }
                 Some((_, field)) => columns.fields.push((*field, column)),

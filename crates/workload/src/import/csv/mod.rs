@@ -1,21 +1,26 @@
-//! Reads any table of comma-separated values with a header.
+//! Reads any table with named columns: comma-separated values with a header (or with tabs, semicolons or bars), JSON
+//! objects, and Parquet.
 //!
-//! [`CsvColumns`] defines the columns. A field can be in double quotes, within which two quotation marks are one; a row
-//! does not continue on the next line. Times are seconds, or dates such as `2023-08-31T12:29:47` (also with a blank) in
-//! UTC.
+//! [`CsvColumns`] defines the columns; those of public traces are in `presets`. A field of text can be in double quotes,
+//! within which two quotation marks are one; a row does not continue on the next line. Times are seconds, or dates such
+//! as `2023-08-31T12:29:47`, also with an offset; without one they are taken as UTC. Words such as `NA` mean unknown.
 
 mod columns;
+mod json_rows;
+mod parquet_rows;
+mod presets;
 
 use std::borrow::Cow;
 
 use columns::{Column, Field};
 pub use columns::{CsvColumns, CsvColumnsError};
-use evenhand_model::calendar::parse_date_time;
-use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
+use evenhand_model::{Quantity, Span, Task, Time, WorkloadBuilder};
+pub(super) use presets::Preset;
 
 use super::error::{FieldError, quoted};
 use super::lines::{for_each_line, utf8};
 use super::parse_number::{Decimal, NANO, decimal, fits};
+use super::parse_time::{date, is_unknown};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, counted};
 use crate::byte_source::{Meter, Shard};
@@ -23,108 +28,209 @@ use crate::byte_source::{Meter, Shard};
 const ROUNDED: &str = "rounded";
 const NO_USER: &str = "no user";
 const NO_AMOUNT: &str = "no amount";
+const MALFORMED_OPTION: &str = "malformed optional field";
 
+/// Returns the names of the columns of a table that starts with `head`; of Parquet, of the whole file.
+pub(super) fn header_of(head: &[u8]) -> Vec<String> {
+    let first = head.split(|b| *b == b'\n').next().unwrap_or_default().trim_ascii();
+    if first.starts_with(b"[{") || first.starts_with(b"{") {
+        return json_rows::keys(head);
+    }
+    split(first, delimiter_of(first))
+        .iter()
+        .map(|(_, n)| String::from_utf8_lossy(n.trim_ascii()).into_owned())
+        .collect()
+}
+
+/// Returns the public trace whose columns a Parquet file has.
+pub(super) fn preset_of_parquet(data: &[u8]) -> Option<&'static Preset> {
+    Preset::of_table(&parquet_rows::column_names(data)?)
+}
+
+/// Reads a table whose columns `--csv-columns` defines.
 pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
-    let file = shard.name.clone();
-    let shape = |found: String, expected: &str, remedy: &str| ImportError::Shape {
-        file: file.clone(),
-        found,
-        expected: expected.into(),
-        remedy: remedy.into(),
-    };
     let Some(columns) = &options.csv_columns else {
-        return Err(shape(
-            "a table whose columns are not defined".into(),
-            "a definition of the columns",
-            "pass --csv-columns submit=COLUMN,duration=COLUMN,user=COLUMN,cpu=COLUMN,…",
-        ));
+        return Err(ImportError::Shape {
+            file: shard.name,
+            found: "a table whose columns are not defined".into(),
+            expected: "a definition of the columns".into(),
+            remedy: "pass --csv-columns submit=COLUMN,duration=COLUMN,user=COLUMN,cpu=COLUMN,…".into(),
+        });
     };
-    let resources: Vec<Resource> = columns.resources().cloned().collect();
-    let mut builder = WorkloadBuilder::new(resources);
-    let mut tally = Tally::default();
-    let mut table: Option<Table<'_>> = None;
+    read_table(shard, columns, "--csv-columns names", options, meter)
+}
+
+/// Reads a table of a public trace.
+pub(super) fn read_preset(
+    shard: Shard,
+    preset: &Preset,
+    options: &ImportOptions,
+    meter: &Meter<'_>,
+) -> Result<Part, ImportError> {
+    let columns = preset.columns();
+    let whose = format!("--from {} reads", preset.format);
+    read_table(shard, &columns, &whose, options, meter)
+}
+
+fn read_table(
+    mut shard: Shard,
+    columns: &CsvColumns,
+    whose: &str,
+    options: &ImportOptions,
+    meter: &Meter<'_>,
+) -> Result<Part, ImportError> {
+    let file = shard.name.clone();
+    let head = shard.head()?;
+    let mut reader = TableReader {
+        columns,
+        builder: WorkloadBuilder::new(columns.resources().cloned()),
+        tally: Tally::default(),
+        lenient: options.lenient,
+    };
+    let found = match head.trim_ascii_start().first() {
+        _ if head.starts_with(b"PAR1") => parquet_rows::read(shard, &mut reader, options, meter)?,
+        Some(b'{' | b'[') => json_rows::read(shard, &mut reader, options, meter)?,
+        _ => read_text(shard, &mut reader, options, meter)?,
+    };
+    match found {
+        Some((column, header)) => Err(ImportError::Shape {
+            file,
+            found: format!("the header {header}"),
+            expected: format!("a column {column:?}, which {whose}"),
+            remedy: "correct --csv-columns".into(),
+        }),
+        None => Ok(Part { builder: reader.builder, tally: reader.tally }),
+    }
+}
+
+/// Reads lines of text. Returns the name of a missing column and the header that lacks it.
+fn read_text(
+    shard: Shard,
+    reader: &mut TableReader<'_>,
+    options: &ImportOptions,
+    meter: &Meter<'_>,
+) -> Result<Option<(String, String)>, ImportError> {
+    let mut table: Option<(Table, Vec<u8>, u8)> = None;
     let mut missing = None;
+    let mut tally = Tally::default();
     for_each_line(shard, options, meter, &mut tally, |line, _, tally| {
         if missing.is_some() {
             return Ok(());
         }
-        let Some(table) = &table else {
-            match Table::new(columns, line) {
-                Ok(found) => table = Some(found),
+        let Some((table, header, delimiter)) = &table else {
+            let delimiter = delimiter_of(line);
+            let names: Vec<String> = match &options.columns {
+                Some(names) => names.iter().map(|n| n.trim().to_string()).collect(),
+                None => split(line, delimiter)
+                    .iter()
+                    .map(|(_, n)| String::from_utf8_lossy(n.trim_ascii()).into_owned())
+                    .collect(),
+            };
+            match Table::new(reader.columns, &names) {
+                Ok(found) if options.columns.is_some() => {
+                    tally.rows_read += 1;
+                    reader.row(&found, split(line, delimiter), line.len())?;
+                    table = Some((found, Vec::new(), delimiter));
+                }
+                Ok(found) => table = Some((found, line.to_vec(), delimiter)),
                 Err(column) => missing = Some((column, quoted(line))),
             }
             return Ok(());
         };
         // Concatenated shards repeat the header.
-        if line == table.header {
+        if line == header {
             return Ok(());
         }
         tally.rows_read += 1;
-        row(table, line, &mut builder, tally)
+        reader.row(table, split(line, *delimiter), line.len())
     })?;
-    match missing {
-        Some((column, header)) => Err(shape(
-            format!("the header {header}"),
-            &format!("a column {column:?}, which --csv-columns names"),
-            "correct --csv-columns",
-        )),
-        None => Ok(Part { builder, tally }),
-    }
+    reader.tally.merge(tally);
+    Ok(missing)
+}
+
+/// Returns the character between the columns: a comma, or in a header without one a tab, a semicolon or a bar.
+fn delimiter_of(header: &[u8]) -> u8 {
+    b",\t;|".iter().copied().find(|c| header.contains(c)).unwrap_or(b',')
+}
+
+/// Converts rows to tasks.
+struct TableReader<'a> {
+    columns: &'a CsvColumns,
+    builder: WorkloadBuilder,
+    tally: Tally,
+    lenient: bool,
+}
+
+/// Where a column is, and what its numbers are multiplied by.
+struct Place {
+    at: usize,
+    by: Vec<usize>,
+    times: u128,
 }
 
 /// The columns of a table, located by its header.
-struct Table<'a> {
-    columns: &'a CsvColumns,
-    header: Vec<u8>,
+struct Table {
     width: usize,
-    fields: Vec<(Field, usize, u128)>,
-    resources: Vec<(usize, u128)>,
+    fields: Vec<(Field, Place)>,
+    /// The place of each resource; `None` for one that the table lacks and may lack.
+    resources: Vec<Option<Place>>,
 }
 
-impl<'a> Table<'a> {
+impl Table {
     /// Locates the columns.
     ///
     /// # Errors
     /// Returns the name of the first column that is missing.
-    fn new(columns: &'a CsvColumns, header: &[u8]) -> Result<Table<'a>, String> {
-        let names = split(header);
-        let place = |column: &Column| {
-            let place = names.iter().position(|(_, name)| name.trim_ascii() == column.name.as_bytes());
-            place.ok_or_else(|| column.name.clone())
+    fn new(columns: &CsvColumns, header: &[String]) -> Result<Table, String> {
+        let position = |name: &String| header.iter().position(|found| found == name);
+        let place = |column: &Column| -> Result<Option<Place>, String> {
+            let by = column.by.iter().map(position).collect::<Option<Vec<usize>>>();
+            match (column.names.iter().find_map(position), by) {
+                (Some(at), Some(by)) => Ok(Some(Place { at, by, times: column.times })),
+                _ if column.optional => Ok(None),
+                (None, _) => Err(column.name()),
+                (_, None) => Err(column.by.iter().find(|n| position(n).is_none()).cloned().unwrap_or_default()),
+            }
         };
-        let fields = columns.fields.iter().map(|(field, c)| Ok((*field, place(c)?, c.times)));
-        let resources = columns.resources.iter().map(|(_, c)| Ok((place(c)?, c.times)));
-        Ok(Table {
-            columns,
-            header: header.to_vec(),
-            width: names.len(),
-            fields: fields.collect::<Result<_, String>>()?,
-            resources: resources.collect::<Result<_, String>>()?,
-        })
+        let mut table = Table { width: header.len(), fields: Vec::new(), resources: Vec::new() };
+        for (field, column) in &columns.fields {
+            if let Some(place) = place(column)? {
+                table.fields.push((*field, place));
+            }
+        }
+        for (_, column) in &columns.resources {
+            table.resources.push(place(column)?);
+        }
+        Ok(table)
     }
 }
 
 /// The fields of a row, each with the byte of the line where it starts.
-type Fields<'l> = Vec<(usize, Cow<'l, [u8]>)>;
+pub(super) type Fields<'l> = Vec<(usize, Cow<'l, [u8]>)>;
 
-/// A field that is not empty: its place, its text, and the factor of its number in billionths.
+/// A field that is known: its byte, its text, and the factor of its number in billionths.
 type Found<'f> = (usize, &'f [u8], u128);
 
 struct Row<'t, 'l> {
-    table: &'t Table<'t>,
+    table: &'t Table,
     fields: Fields<'l>,
 }
 
 impl Row<'_, '_> {
     fn get(&self, field: Field) -> Option<Found<'_>> {
-        let (_, place, times) = self.table.fields.iter().find(|(f, ..)| *f == field)?;
-        self.at(*place, *times)
+        let (_, place) = self.table.fields.iter().find(|(f, _)| *f == field)?;
+        self.at(place)
     }
 
-    fn at(&self, place: usize, times: u128) -> Option<Found<'_>> {
-        let (at, text) = &self.fields[place];
-        let text = text.trim_ascii();
-        (!text.is_empty()).then_some((*at, text, times))
+    /// Returns a field; `None` if it is unknown, or a column by which it is multiplied is.
+    fn at(&self, place: &Place) -> Option<Found<'_>> {
+        let text = |at: usize| self.fields[at].1.trim_ascii();
+        let mut times = place.times;
+        for by in &place.by {
+            times = decimal(text(*by))?.nano.checked_mul(times)? / NANO;
+        }
+        let found = text(place.at);
+        (!is_unknown(found)).then_some((self.fields[place.at].0, found, times))
     }
 
     fn text(&self, field: Field, what: &'static str) -> Result<Option<&str>, Box<FieldError>> {
@@ -144,9 +250,15 @@ impl Row<'_, '_> {
     fn span(&self, field: Field) -> Result<Option<Span>, Box<FieldError>> {
         let read = |(at, text, times): Found<'_>| {
             let span = number(text, times).and_then(|d| Span::checked_from_nanos(d.nano));
-            span.ok_or_else(|| FieldError::new(at, text, "seconds, a number that is not negative"))
+            span.or_else(|| crate::slurm_notation::duration(text))
+                .ok_or_else(|| FieldError::new(at, text, "seconds, a number that is not negative"))
         };
         self.get(field).map(read).transpose()
+    }
+
+    /// Returns whether a time is negative: before the trace begins.
+    fn is_before_the_trace(&self, field: Field) -> bool {
+        self.get(field).is_some_and(|(_, text, _)| text.strip_prefix(b"-").is_some_and(|t| decimal(t).is_some()))
     }
 }
 
@@ -160,104 +272,146 @@ fn number(text: &[u8], times: u128) -> Option<Decimal> {
     Some(Decimal { nano: product / NANO, rounded: rounded || !(nano * times).is_multiple_of(NANO) })
 }
 
-fn date(text: &[u8]) -> Option<Time> {
-    let mut text = text.strip_suffix(b"Z").unwrap_or(text).to_vec();
-    if let Some(blank) = text.get_mut(10).filter(|b| **b == b' ') {
-        *blank = b'T';
-    }
-    parse_date_time(&text)
+/// Parses a quantity with a suffix of Kubernetes (`500m`, `64Gi`), in the unit of the resource: a size is in bytes, and
+/// divided by the unit of a resource that is measured in one.
+fn quantity(text: &[u8], unit: &str) -> Option<Decimal> {
+    let last = text.last().filter(|b| b.is_ascii_alphabetic())?;
+    let text = str::from_utf8(text).ok()?;
+    let nano = Quantity::parse(text).ok()?.nano()?;
+    let shift = match unit {
+        "KiB" | "Ki" => 10,
+        "MiB" | "Mi" => 20,
+        "GiB" | "Gi" => 30,
+        "TiB" | "Ti" => 40,
+        _ => 0,
+    };
+    let tens: u128 = match unit {
+        "KB" | "kB" => 1_000,
+        "MB" => 1_000_000,
+        "GB" => 1_000_000_000,
+        "TB" => 1_000_000_000_000,
+        _ => 1,
+    };
+    // Thousandths are of the unit itself.
+    let divisor = if *last == b'm' { 1 } else { tens << shift };
+    Some(Decimal { nano: (nano + divisor / 2) / divisor, rounded: !nano.is_multiple_of(divisor) })
 }
 
-fn row(
-    table: &Table<'_>,
-    line: &[u8],
-    builder: &mut WorkloadBuilder,
-    tally: &mut Tally,
-) -> Result<(), Box<FieldError>> {
-    let row = Row { table, fields: split(line) };
-    if row.fields.len() != table.width {
-        let expected = format!("{}, as the header has", counted(table.width as u64, "column", "columns"));
-        return Err(FieldError::described(line.len(), counted(row.fields.len() as u64, "column", "columns"), expected));
-    }
-    let Some(submit) = row.time(Field::Submit)? else {
-        tally.drop("no submit time");
-        return Ok(());
-    };
-    let start = match (row.time(Field::Start)?, row.span(Field::Wait)?) {
-        (Some(start), _) => Some(start),
-        (None, Some(wait)) => submit.checked_add(wait),
-        (None, None) => None,
-    };
-    if let (Some(early), Some((at, ..))) = (start.filter(|s| *s < submit), row.get(Field::Start)) {
-        let found = format!("a start {} s before submission", submit.since(early));
-        return Err(FieldError::described(at, found, "a start that is not before submission"));
-    }
-    let duration = match (row.span(Field::Duration)?, start, row.time(Field::End)?) {
-        (Some(duration), ..) => duration,
-        (None, Some(start), Some(end)) if end < start => {
-            let at = row.get(Field::End).map_or(0, |(at, ..)| at);
-            let found = format!("an end {} s before the start", start.since(end));
-            return Err(FieldError::described(at, found, "an end that is not before the start"));
+impl TableReader<'_> {
+    /// Returns an optional field, or `None` if it is malformed and such fields are accepted.
+    fn optional<T>(&mut self, field: Result<Option<T>, Box<FieldError>>) -> Result<Option<T>, Box<FieldError>> {
+        match field {
+            Err(_) if self.lenient => {
+                self.tally.adjust(MALFORMED_OPTION);
+                Ok(None)
+            }
+            other => other,
         }
-        (None, Some(start), Some(end)) => end.since(start),
-        (None, None, _) => {
-            tally.drop("never started");
+    }
+
+    fn row(&mut self, table: &Table, fields: Fields<'_>, length: usize) -> Result<(), Box<FieldError>> {
+        let row = Row { table, fields };
+        if row.fields.len() != table.width {
+            let expected = format!("{}, as the header has", counted(table.width as u64, "column", "columns"));
+            let found = counted(row.fields.len() as u64, "column", "columns");
+            return Err(FieldError::described(length, found, expected));
+        }
+        if row.is_before_the_trace(Field::Submit) {
+            self.tally.drop("submitted before the trace begins");
             return Ok(());
         }
-        (None, Some(_), None) => {
-            tally.drop("no end or duration");
+        let Some(submit) = row.time(Field::Submit)? else {
+            self.tally.drop("no submit time");
             return Ok(());
-        }
-    };
-    let mut rounded = false;
-    let mut amounts = Vec::with_capacity(table.resources.len());
-    for ((place, times), resource) in table.resources.iter().zip(table.columns.resources()) {
-        let Some((at, text, times)) = row.at(*place, *times) else {
-            tally.adjust(NO_AMOUNT);
-            amounts.push(0);
-            continue;
         };
-        let amount = number(text, times).filter(|d| fits(d.nano));
-        let amount = amount.ok_or_else(|| {
-            FieldError::new(at, text, format!("an amount of {}, a number that is not negative", resource.name))
-        })?;
-        rounded |= amount.rounded;
-        amounts.push(amount.nano);
+        let wait = self.optional(row.span(Field::Wait))?;
+        let start = match (row.time(Field::Start)?, wait) {
+            (Some(start), _) => Some(start),
+            (None, Some(wait)) => submit.checked_add(wait),
+            (None, None) => None,
+        };
+        if let (Some(early), Some((at, ..))) = (start.filter(|s| *s < submit), row.get(Field::Start)) {
+            let found = format!("a start {} s before submission", submit.since(early));
+            return Err(FieldError::described(at, found, "a start that is not before submission"));
+        }
+        let duration = match (row.span(Field::Duration)?, start, row.time(Field::End)?) {
+            (Some(duration), ..) => duration,
+            (None, Some(start), Some(end)) if end < start => {
+                let at = row.get(Field::End).map_or(0, |(at, ..)| at);
+                let found = format!("an end {} s before the start", start.since(end));
+                return Err(FieldError::described(at, found, "an end that is not before the start"));
+            }
+            (None, Some(start), Some(end)) => end.since(start),
+            (None, None, _) => {
+                self.tally.drop("never started");
+                return Ok(());
+            }
+            (None, Some(_), None) => {
+                self.tally.drop("no end or duration");
+                return Ok(());
+            }
+        };
+        let amounts = self.amounts(&row)?;
+        let count = match row.get(Field::Count) {
+            None => 1,
+            Some((at, text, times)) => number(text, times)
+                .filter(|d| d.nano % NANO == 0)
+                .and_then(|d| u32::try_from(d.nano / NANO).ok())
+                .filter(|count| *count > 0)
+                .ok_or_else(|| FieldError::new(at, text, "a number of tasks: a whole number greater than 0"))?,
+        };
+        let user = self.optional(row.text(Field::User, "a user's name"))?;
+        if user.is_none() {
+            self.tally.adjust(NO_USER);
+        }
+        let requested = self.optional(row.span(Field::Requested))?;
+        let account = self.optional(row.text(Field::Account, "an account's name"))?;
+        let queue = self.optional(row.text(Field::Queue, "a queue's name"))?;
+        self.builder.push(&Task {
+            submit,
+            start,
+            duration,
+            requested,
+            user: user.unwrap_or("unknown"),
+            account,
+            queue,
+            amounts: &amounts,
+            count,
+        });
+        Ok(())
     }
-    if rounded {
-        tally.adjust(ROUNDED);
+
+    /// Returns the amounts of a row, in billionths.
+    fn amounts(&mut self, row: &Row<'_, '_>) -> Result<Vec<u128>, Box<FieldError>> {
+        let mut rounded = false;
+        let mut amounts = Vec::with_capacity(row.table.resources.len());
+        for (place, resource) in row.table.resources.iter().zip(self.columns.resources()) {
+            let Some((at, text, times)) = place.as_ref().and_then(|place| row.at(place)) else {
+                if place.is_some() {
+                    self.tally.adjust(NO_AMOUNT);
+                }
+                amounts.push(0);
+                continue;
+            };
+            let amount = number(text, times).or_else(|| quantity(text, &resource.unit)).filter(|d| fits(d.nano));
+            let amount = amount.ok_or_else(|| {
+                FieldError::new(at, text, format!("an amount of {}, a number that is not negative", resource.name))
+            })?;
+            rounded |= amount.rounded;
+            amounts.push(amount.nano);
+        }
+        if rounded {
+            self.tally.adjust(ROUNDED);
+        }
+        Ok(amounts)
     }
-    let count = match row.get(Field::Count) {
-        None => 1,
-        Some((at, text, times)) => number(text, times)
-            .filter(|d| d.nano % NANO == 0)
-            .and_then(|d| u32::try_from(d.nano / NANO).ok())
-            .filter(|count| *count > 0)
-            .ok_or_else(|| FieldError::new(at, text, "a number of tasks: a whole number greater than 0"))?,
-    };
-    let user = row.text(Field::User, "a user's name")?;
-    if user.is_none() {
-        tally.adjust(NO_USER);
-    }
-    builder.push(&Task {
-        submit,
-        start,
-        duration,
-        requested: row.span(Field::Requested)?,
-        user: user.unwrap_or("unknown"),
-        account: row.text(Field::Account, "an account's name")?,
-        queue: row.text(Field::Queue, "a queue's name")?,
-        amounts: &amounts,
-        count,
-    });
-    Ok(())
 }
 
 /// Splits a line into fields, each with the byte where it starts.
-fn split(line: &[u8]) -> Fields<'_> {
+pub(super) fn split(line: &[u8], delimiter: u8) -> Fields<'_> {
     if !line.contains(&b'"') {
-        let starts = memchr::memchr_iter(b',', line).map(|comma| comma + 1);
-        let fields = line.split(|b| *b == b',').map(Cow::Borrowed);
+        let starts = memchr::memchr_iter(delimiter, line).map(|comma| comma + 1);
+        let fields = line.split(|b| *b == delimiter).map(Cow::Borrowed);
         return std::iter::once(0).chain(starts).zip(fields).collect();
     }
     let mut fields: Fields<'_> = Vec::new();
@@ -270,7 +424,7 @@ fn split(line: &[u8]) -> Fields<'_> {
                 text.push(b'"');
             }
             b'"' => within = !within,
-            b',' if !within => {
+            other if other == delimiter && !within => {
                 fields.push((start, Cow::Owned(std::mem::take(&mut text))));
                 start = at + 1;
             }
@@ -289,7 +443,23 @@ pub(super) fn assumptions(tally: &Tally) -> Vec<String> {
     let sentences = [
         sentence(NO_USER, "row has", "rows have", "no user and are assigned to the user \"unknown\"."),
         sentence(NO_AMOUNT, "amount is", "amounts are", "missing and set to 0."),
+        sentence(MALFORMED_OPTION, "row has", "rows have", "a malformed optional field, which is taken as unknown."),
         sentence(ROUNDED, "row has", "rows have", "amounts with more than nine decimals, which are rounded to nine."),
     ];
     sentences.into_iter().flatten().collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_of_kubernetes_are_in_the_unit_of_the_resource() {
+        let nano = |text: &str, unit: &str| quantity(text.as_bytes(), unit).map(|d| d.nano);
+        assert_eq!(nano("500m", ""), Some(NANO / 2));
+        assert_eq!(nano("64Gi", "GiB"), Some(64 * NANO));
+        assert_eq!(nano("64Gi", "B"), Some(NANO << 36));
+        assert_eq!(nano("1500M", "GB"), Some(3 * NANO / 2));
+        assert_eq!((nano("64", "GiB"), nano("64Xi", ""), nano("-1Gi", "")), (None, None, None));
+    }
 }

@@ -244,11 +244,7 @@ fn times(row: &Row<'_>, tally: &mut Tally) -> Result<Option<(Time, Time, Span)>,
 }
 
 /// Returns the amounts that a job held, or requested, in billionths: CPUs, memory in bytes, GPUs.
-fn amounts(
-    row: &Row<'_>,
-    options: &ImportOptions,
-    tally: &mut Tally,
-) -> Result<Option<[u128; 3]>, Box<FieldError>> {
+fn amounts(row: &Row<'_>, options: &ImportOptions, tally: &mut Tally) -> Result<Option<[u128; 3]>, Box<FieldError>> {
     let (lists, counts) = match options.processors {
         Processors::Allocated => {
             ([Column::AllocTRES, Column::ReqTRES], [Column::AllocCPUS, Column::NCPUS, Column::ReqCPUS])

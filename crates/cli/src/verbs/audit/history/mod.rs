@@ -17,7 +17,7 @@ use evenhand_study::{PolicyInputs, RequestedCapacity, peak_above_stated};
 use self::record::AuditRecord;
 use crate::arguments::decay;
 use crate::arguments::policy_settings::named_policies;
-use crate::arguments::{Common, HistoryArgs};
+use crate::arguments::{AuditArgs, Common};
 use crate::failure::{Failure, Outcome};
 use crate::inputs::capacity::{parse_capacity, read_capacity};
 use crate::inputs::weights_and_accounts::read_weights_or_equal;
@@ -25,17 +25,17 @@ use crate::inputs::workloads::read_workload_with_summary;
 use crate::output::console::{Console, to_json};
 use crate::output::write_files::lock_folder;
 
-/// Audits the history at `path` against the properties of these names.
+/// Audits the history at `path`.
 pub(super) fn run(
     path: &Path,
-    args: &HistoryArgs,
-    names: &[String],
+    audit_args: &AuditArgs,
     common: &Common,
     registry: &Registry,
     console: &Console,
 ) -> Result<Outcome, Failure> {
     // Reading a trace may take minutes, so the options are checked first.
-    let properties = properties(names)?;
+    let args = &audit_args.history;
+    let properties = properties(&audit_args.property)?;
     let capacity = args.capacity.as_deref().map(parse_capacity).transpose()?;
     let since = args.since.as_deref().map(|text| span("--since", text)).transpose()?;
     let until = args.until.as_deref().map(|text| span("--until", text)).transpose()?;
@@ -53,6 +53,9 @@ pub(super) fn run(
         Some(shares) => shares.tree.weights(),
         None => read_weights_or_equal(args.weights.as_deref(), &workload, console)?,
     };
+    if let Some(user) = audit_args.user.as_deref().filter(|user| workload.user_id(user).is_none()) {
+        return Err(Failure::unknown("--user", user, workload.users().iter().map(String::as_str)));
+    }
     let history = History::original(&workload).map_err(|e| audit_failure(path, &e))?;
     if capacity.is_none()
         && let Some(warning) = peak_above_stated(&workload)
@@ -77,8 +80,12 @@ pub(super) fn run(
     let entitlements =
         shares.map(|shares| entitlement_record::record(&history, &shares, (&pool, &pool_is), calendar, window));
     let entitlements = entitlements.transpose().map_err(|e| audit_failure(path, &e))?;
-    let record =
+    let mut record =
         AuditRecord { policies, entitlements, ..AuditRecord::new(path, &history, &pool, &pool_is, &audit, calendar) };
+    if let Some(user) = &audit_args.user {
+        record.findings.retain(|finding| finding.who == Some(user));
+        record.findings_of = Some(user.clone());
+    }
     if let (Some(out), Some(entitlements)) = (&args.out, &record.entitlements) {
         let page = EntitlementRecord {
             source: record.history.clone(),

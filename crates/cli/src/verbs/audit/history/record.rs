@@ -27,6 +27,9 @@ pub(super) struct AuditRecord<'a> {
     /// Sum over users.
     pub(super) waiting_s: f64,
     pub(super) properties: Vec<PropertyRecord>,
+    /// The user whose findings these are; absent if they are those of all users.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) findings_of: Option<String>,
     /// Findings, the worst first.
     pub(super) findings: Vec<FindingRecord<'a>>,
     /// Header of the column of first instants.
@@ -138,6 +141,7 @@ impl<'a> AuditRecord<'a> {
             capacity_is: pool_is,
             waiting_s: seconds(audit.waiting_ns),
             properties: property_records(audit),
+            findings_of: None,
             findings: audit.findings.iter().map(finding).collect(),
             first_is: if calendar.origin.is_some() { "first at" } else { "first at s" },
             policies: Vec::new(),

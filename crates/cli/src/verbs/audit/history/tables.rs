@@ -5,7 +5,7 @@ use evenhand_audit::Property;
 use super::record::AuditRecord;
 use super::{entitlement_tables, replay_policies};
 use crate::output::numbers::rounded;
-use crate::output::table::Table;
+use crate::output::table::{Table, printable};
 
 /// Largest number of findings in the table.
 const MAX_FINDINGS: usize = 20;
@@ -32,6 +32,10 @@ impl AuditRecord<'_> {
         }
         if let Some(entitlements) = &self.entitlements {
             parts.extend(entitlement_tables::tables(entitlements));
+        }
+        if let Some(user) = &self.findings_of {
+            let n = self.findings.len();
+            parts.push(format!("Findings of user {}: {n}. The verdicts below are on all users.", printable(user)));
         }
         if !self.findings.is_empty() {
             parts.push(self.worst());

@@ -1,0 +1,74 @@
+//! Durations and amounts as people write them: `41.7 min`, `2.1 h`, `603 GB`.
+
+use super::numbers::rounded;
+
+/// Formats seconds in the largest unit that gives at least 1: `12 s`, `41.7 min`, `2.1 h`, `3.5 d`.
+pub(crate) fn duration(seconds: f64) -> String {
+    let units = [(86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s")];
+    let size = seconds.abs();
+    // Days only from two of them on: 30 h says more than 1.3 d.
+    let fits = |(length, name): &&(f64, &str)| size >= if *name == "d" { 2.0 * length } else { *length };
+    let (length, name) = units.iter().find(fits).copied().unwrap_or((1.0, "s"));
+    let value = seconds / length;
+    let text = if value.abs() >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") };
+    format!("{} {name}", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+/// Formats an amount with its unit; a size in the largest unit that gives at least 1, of the same kind: binary for `B`,
+/// `KiB` and so on, decimal for `KB` and so on.
+pub(crate) fn amount(value: f64, unit: &str) -> String {
+    const BINARY: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    const DECIMAL: [&str; 6] = ["", "KB", "MB", "GB", "TB", "PB"];
+    let scaled = |names: &[&str; 6], from: usize, step: f64| {
+        let (mut value, mut at) = (value, from);
+        while value.abs() >= step && at + 1 < names.len() {
+            value /= step;
+            at += 1;
+        }
+        format!("{} {}", three_digits(value), names[at])
+    };
+    let place = |names: &[&str; 6]| names.iter().position(|name| !unit.is_empty() && *name == unit);
+    match (place(&BINARY), place(&DECIMAL)) {
+        (Some(from), _) => scaled(&BINARY, from, 1024.0),
+        (None, Some(from)) => scaled(&DECIMAL, from, 1000.0),
+        (None, None) => format!("{} {unit}", rounded(value)).trim_end().to_string(),
+    }
+}
+
+fn three_digits(value: f64) -> String {
+    match value.abs() {
+        v if v >= 100.0 => format!("{value:.0}"),
+        v if v >= 10.0 => format!("{value:.1}"),
+        _ => format!("{value:.2}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_in_the_largest_unit_that_fits() {
+        for (seconds, text) in [
+            (0.0, "0 s"),
+            (0.25, "0.2 s"),
+            (59.0, "59 s"),
+            (2501.0, "41.7 min"),
+            (7_560.0, "2.1 h"),
+            (108_000.0, "30 h"),
+            (302_400.0, "3.5 d"),
+            (-2501.0, "-41.7 min"),
+            (86_400_000.0, "1000 d"),
+        ] {
+            assert_eq!(duration(seconds), text);
+        }
+    }
+
+    #[test]
+    fn sizes_keep_their_kind_of_unit() {
+        assert_eq!(amount(12_210_085.0, "KB"), "12.2 GB");
+        assert_eq!(amount(2_147_483_648.0, "B"), "2.00 GiB");
+        assert_eq!(amount(6.0, "processors"), "6.0 processors");
+        assert_eq!(amount(1.5, ""), "1.5");
+    }
+}

@@ -1,0 +1,98 @@
+//! The columns of public traces, by their published schemas.
+
+use super::CsvColumns;
+use crate::import::Format;
+
+/// The columns of one table of a public trace.
+pub(in crate::import) struct Preset {
+    pub(in crate::import) format: Format,
+    columns: &'static str,
+}
+
+const fn table(format: Format, columns: &'static str) -> Preset {
+    Preset { format, columns }
+}
+
+/// Demands of the tables: processors and GPUs as they were held, memory with its unit. A job of several identical
+/// instances has a count.
+const PRESETS: [Preset; 8] = [
+    table(
+        Format::AlibabaGpu2023,
+        "submit=creation_time,start=scheduled_time,end=deletion_time,queue=qos,cpu=cpu_milli*0.001,mem:MiB=memory_mib,\
+         gpu=num_gpu*gpu_milli*0.001",
+    ),
+    table(
+        Format::AlibabaGpu2025,
+        "submit=creation_time,start=scheduled_time,end=deletion_time,user=app_name,queue=role,cpu=cpu_request,\
+         mem:GiB=memory_request,gpu=gpu_request,rdma=rdma_request,disk:GiB=disk_request",
+    ),
+    table(
+        Format::AzurePacking,
+        "submit=starttime*86400,start=starttime*86400,end=endtime*86400,user=tenantId,queue=priority?,cpu=core,mem=memory,\
+         ssd=ssd?,nic=nic?",
+    ),
+    table(
+        Format::Helios,
+        "submit=submit_time,start=start_time,end=end_time,user=user,account=vc,queue=queue?,cpu=cpu_num,gpu=gpu_num",
+    ),
+    table(
+        Format::Acme,
+        "submit=submit_time,start=start_time,end=end_time,user=user,account=type?,queue=queue?,cpu=cpu_num,gpu=gpu_num",
+    ),
+    table(
+        Format::Pm100,
+        "submit=submit_time,start=start_time,end=end_time,requested=time_limit*60,user=user_id|user?,account=group_id?,\
+         queue=partition?,cpu=num_cores_alloc,mem:GB=mem_alloc,gpu=num_gpus_alloc",
+    ),
+    table(Format::FData, "submit=adt,start=sdt,end=edt,requested=elpl,user=usr,cpu=cnumat|cnumr,nodes=nnuma"),
+    table(
+        Format::Eagle,
+        "submit=submit_time*0.001,start=start_time*0.001,end=end_time*0.001,requested=wallclock_req,user=user,\
+         account=account,queue=partition,cpu=processors_req,mem:MB=mem_req?,gpu=gpus_req?",
+    ),
+];
+
+impl Preset {
+    /// Returns the definition of the columns.
+    ///
+    /// # Panics
+    /// Never: a test parses each definition.
+    #[allow(clippy::expect_used)]
+    pub(super) fn columns(&self) -> CsvColumns {
+        self.columns.parse().expect("a test parses each definition")
+    }
+
+    /// Returns the preset whose columns a table has; that with the most columns, if there are several.
+    pub(in crate::import) fn of_table(names: &[String]) -> Option<&'static Preset> {
+        let has = |name: &String| names.contains(name);
+        let needs = |preset: &Preset| {
+            let columns = preset.columns();
+            let all = columns.required().all(|column| column.names.iter().any(has) && column.by.iter().all(has));
+            all.then(|| columns.required().count())
+        };
+        let fits = PRESETS.iter().filter_map(|preset| Some((needs(preset)?, preset)));
+        fits.max_by_key(|(columns, _)| *columns).map(|(_, preset)| preset)
+    }
+
+    /// Returns the preset of a format.
+    pub(in crate::import) fn of(format: Format) -> Option<&'static Preset> {
+        PRESETS.iter().find(|preset| preset.format == format)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn presets_are_definitions_of_columns_and_are_recognised() {
+        for preset in &PRESETS {
+            let columns = preset.columns();
+            let names: Vec<String> = columns.all_names().map(str::to_string).collect();
+            let found = Preset::of_table(&names).map(|p| p.format);
+            assert_eq!(found, Some(preset.format), "{}", preset.format);
+            assert!(Preset::of(preset.format).is_some());
+        }
+        assert!(Preset::of_table(&["name".to_string()]).is_none());
+    }
+}
