@@ -86,7 +86,9 @@ fn wait(
                 };
             }
             Err(RecvTimeoutError::Timeout) => {}
-            Err(RecvTimeoutError::Disconnected) => return Err(environment_error(py, "internal error: a command ended without a result")),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(environment_error(py, "internal error: a command ended without a result"));
+            }
         }
         let signals = py.check_signals();
         if stopped.is_some() {

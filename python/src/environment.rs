@@ -130,7 +130,8 @@ impl Policy for Learner {
             // No choice, no step.
             [only] => Some(*only),
             _ => {
-                let user = self.ask.send(self.standings.snapshot(now, false)).ok().and_then(|()| self.answered.recv().ok());
+                let user =
+                    self.ask.send(self.standings.snapshot(now, false)).ok().and_then(|()| self.answered.recv().ok());
                 if user.is_none() {
                     // The learner has left.
                     self.progress.cancel.store(true, std::sync::atomic::Ordering::Relaxed);

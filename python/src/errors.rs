@@ -20,7 +20,10 @@ pub(crate) fn policy_error(py: Python<'_>, policy: &str, cause: PyErr) -> PyErr 
 }
 
 fn exception(py: Python<'_>, name: &str, message: impl std::fmt::Display) -> PyErr {
-    let made = py.import("evenhand._errors").and_then(|m| m.getattr(name)).and_then(|class| class.call1((message.to_string(),)));
+    let made = py
+        .import("evenhand._errors")
+        .and_then(|m| m.getattr(name))
+        .and_then(|class| class.call1((message.to_string(),)));
     match made {
         Ok(exception) => PyErr::from_value(exception),
         Err(error) => error,

@@ -227,7 +227,8 @@ impl PythonPolicy {
         let state = self.state();
         let (found, users) = (keys.as_array().len(), state.selected());
         if found != users.len() {
-            let error = format!("{method} returned {found} keys, expected {}, one for each user of the view", users.len());
+            let error =
+                format!("{method} returned {found} keys, expected {}, one for each user of the view", users.len());
             return Err(PyValueError::new_err(error));
         }
         if let Some(at) = keys.as_array().iter().position(|key| key.is_nan()) {

@@ -17,9 +17,11 @@ pub(crate) fn read_tasks(py: Python<'_>, path: PathBuf, run: &str) -> PyResult<T
     py.detach(|| {
         let t = results.columns();
         let rows = t.row.len();
-        let whole = |value: &dyn Fn(usize) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values((0..rows).map(value))) };
-        let nullable =
-            |value: &dyn Fn(usize) -> Option<i64>| -> ArrayRef { Arc::new(Int64Array::from_iter((0..rows).map(value))) };
+        let whole =
+            |value: &dyn Fn(usize) -> i64| -> ArrayRef { Arc::new(Int64Array::from_iter_values((0..rows).map(value))) };
+        let nullable = |value: &dyn Fn(usize) -> Option<i64>| -> ArrayRef {
+            Arc::new(Int64Array::from_iter((0..rows).map(value)))
+        };
         let text = |value: &dyn Fn(usize) -> &'static str| -> ArrayRef {
             Arc::new(StringArray::from_iter_values((0..rows).map(value)))
         };

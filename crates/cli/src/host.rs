@@ -123,17 +123,33 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = |name: &str| folder.path().join(name).to_str().unwrap().to_string();
         let host = Host::default();
-        let arguments = ["workload", "generate", "--tasks", "300", "--users", "5", "--days", "1", "-o", &path("w.parquet")];
+        let arguments =
+            ["workload", "generate", "--tasks", "300", "--users", "5", "--days", "1", "-o", &path("w.parquet")];
         assert_eq!(run(&host, &[&["evenhand"], &arguments[..]].concat()).status, 0);
         // The number of threads may differ from call to call.
         for threads in ["1", "2"] {
             let (w, out) = (path("w.parquet"), path(threads));
-            let study = ["evenhand", "study", &w, "--policy", "fifo,drf", "--capacity", "0.5", "--threads", threads, "--out", &out];
+            let study = [
+                "evenhand",
+                "study",
+                &w,
+                "--policy",
+                "fifo,drf",
+                "--capacity",
+                "0.5",
+                "--threads",
+                threads,
+                "--out",
+                &out,
+            ];
             let study = run(&host, &study);
             assert_eq!((study.status, study.error), (0, None));
             assert_eq!(host.progress(), (600, 600));
             let summary = std::fs::read_to_string(folder.path().join(threads).join("summary.json")).unwrap();
-            assert!(summary.contains(&format!("--policy fifo,drf --capacity 0.5 --threads {threads} --out")), "{summary}");
+            assert!(
+                summary.contains(&format!("--policy fifo,drf --capacity 0.5 --threads {threads} --out")),
+                "{summary}"
+            );
         }
     }
 }

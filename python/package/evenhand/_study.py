@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 #: A multiple of the workload's mean use; amounts of resources; or a file with a pool or machines.
 Capacity: TypeAlias = Union[int, float, Fraction, str, "os.PathLike[str]", Mapping[str, Union[int, float, str, Fraction]]]
 
-#: `--backfill` takes these; the other schedulers are values of `--scheduler`.
-_BACKFILL = {"strict": "none", "easy": "easy", "conservative": "conservative"}
-
 
 @dataclass(frozen=True)
 class Comparison:
@@ -221,8 +218,7 @@ def study(
         names, registered = register(policies)
         forget_runs(Path(out), registered)
         named: dict[str, Option] = {"policy": names, "weights": weights, "no_tasks": not tasks, "out": out}
-        if scheduler is not None:
-            named["backfill" if scheduler in _BACKFILL else "scheduler"] = _BACKFILL.get(scheduler, scheduler)
+        named["scheduler"] = scheduler
         finished = run([*arguments, *option_arguments(named), *option_arguments(options)], _bar(progress), registered)
     text = finished.output.split("\nReport: ")[0].strip()
     return Study(Path(out), text, finished.notes, kept)

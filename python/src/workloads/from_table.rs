@@ -91,7 +91,8 @@ impl Layout {
         }
         let user = position("user").ok_or_else(|| missing("user", "names of users"))?;
         check_zones(schema, [Some(submit), start, end])?;
-        let taken: Vec<usize> = [Some(submit), start, end, duration, requested].into_iter().flatten().map(|t| t.index).collect();
+        let taken: Vec<usize> =
+            [Some(submit), start, end, duration, requested].into_iter().flatten().map(|t| t.index).collect();
         let is_resource = |i: &usize| {
             let name = names[*i];
             !taken.contains(i) && !TEXTS.contains(&name) && name != COUNT && !name.starts_with("__index_level_")
@@ -111,7 +112,8 @@ impl Layout {
 
     fn append(&self, batch: &RecordBatch, first_row: usize, builder: &mut WorkloadBuilder) -> Result<(), String> {
         let column = |index: usize| Column::of(batch, index, first_row);
-        let times = |time: Option<TimeColumn>, expected| time.map(|t| column(t.index).nanos(t.step, expected)).transpose();
+        let times =
+            |time: Option<TimeColumn>, expected| time.map(|t| column(t.index).nanos(t.step, expected)).transpose();
         let submit = column(self.submit.index).nanos(self.submit.step, A_TIME)?;
         let (start, end) = (times(self.start, A_TIME)?, times(self.end, A_TIME)?);
         let (duration, requested) = (times(self.duration, A_SPAN)?, times(self.requested, A_SPAN)?);
@@ -119,7 +121,8 @@ impl Layout {
         let optional = |index: Option<usize>| index.map(|index| column(index).texts()).transpose();
         let (account, queue) = (optional(self.account)?, optional(self.queue)?);
         let count = self.count.map(|index| column(index).counts()).transpose()?;
-        let amounts = self.resources.iter().map(|(index, _)| column(*index).amounts()).collect::<Result<Vec<_>, _>>()?;
+        let amounts =
+            self.resources.iter().map(|(index, _)| column(*index).amounts()).collect::<Result<Vec<_>, _>>()?;
         let mut vector: Vec<Nano> = vec![0; amounts.len()];
         for row in 0..batch.num_rows() {
             let at = |times: &Option<Vec<Option<u64>>>| times.as_ref().and_then(|times| times[row]);
@@ -308,8 +311,8 @@ impl<'a> Column<'a> {
             }
             _ => return Err(self.wrong_type(AN_AMOUNT)),
         };
-        let each = (0..self.array.len())
-            .map(|row| value(row).ok_or_else(|| self.invalid(row, &self.text(row), AN_AMOUNT)));
+        let each =
+            (0..self.array.len()).map(|row| value(row).ok_or_else(|| self.invalid(row, &self.text(row), AN_AMOUNT)));
         each.collect()
     }
 

@@ -68,10 +68,9 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     };
     let method = method(args, &request, capacities, common, console)?;
     let _lock = lock_folder(&args.out)?;
-    let record = run_with_progress(&live, plan.tasks(), console, || {
-        plan.run(&args.out, &source, method, format, &live)
-    })
-    .map_err(|e| Failure::new(&e, e.is_environment()))?;
+    let record =
+        run_with_progress(&live, plan.tasks(), console, || plan.run(&args.out, &source, method, format, &live))
+            .map_err(|e| Failure::new(&e, e.is_environment()))?;
     for (run, why) in live.runs.iter().filter_map(|run| Some((&run.id, run.damage()?))) {
         console.note(&format!("Run {run} was in the folder and is done again: {why}."));
     }
@@ -232,7 +231,11 @@ fn method(
     if args.workload.is_none() {
         parameters.push(parameter("seed", common.seed().to_string()));
     }
-    Ok(MethodRecord { command: console.command().to_string(), version: env!("CARGO_PKG_VERSION").to_string(), parameters })
+    Ok(MethodRecord {
+        command: console.command().to_string(),
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        parameters,
+    })
 }
 
 fn table(record: &StudyRecord, args: &StudyArgs) -> String {
