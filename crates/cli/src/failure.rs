@@ -1,7 +1,6 @@
 //! Outcomes and failures of verbs, with their exit statuses.
 
 use std::io::IsTerminal;
-use std::process::ExitCode;
 
 use evenhand_documents::{DocumentError, did_you_mean};
 use thiserror::Error;
@@ -17,10 +16,10 @@ pub(crate) enum Outcome {
 
 impl Outcome {
     /// Returns the documented exit status.
-    pub(crate) fn exit_code(self) -> ExitCode {
+    pub(crate) fn status(self) -> u8 {
         match self {
-            Outcome::Done => ExitCode::SUCCESS,
-            Outcome::DoesNotHold => ExitCode::from(1),
+            Outcome::Done => 0,
+            Outcome::DoesNotHold => 1,
         }
     }
 }
@@ -69,10 +68,10 @@ impl Failure {
     }
 
     /// Returns the documented exit status.
-    pub(crate) fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
+    pub(crate) fn status(&self) -> u8 {
+        match self {
             Failure::Input(_) | Failure::Document { environment: false, .. } => 2,
             Failure::Environment(_) | Failure::Document { environment: true, .. } => 3,
-        })
+        }
     }
 }

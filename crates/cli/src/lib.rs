@@ -28,7 +28,8 @@
 //! [`cli`] returns a [`CommandLine`]; [`CommandLine::policy`] adds a policy, which then works in every verb that takes
 //! `--policy` (`study`, `sweep`, `audit --history`, `slurm plan`, `slurm run`), has its section in `--policy-settings`, its
 //! own options in `--help`, and its row in `evenhand policies`. [`CommandLine::main`] runs the process's arguments;
-//! [`CommandLine::run`] takes arguments from elsewhere, for tests.
+//! [`CommandLine::run`] takes arguments from elsewhere, for tests; [`CommandLine::run_captured`] runs them for a program that
+//! wants the result and not the exit of the process, such as the Python package.
 //!
 //! # Exit status
 //!
@@ -51,6 +52,7 @@
 
 mod arguments;
 mod failure;
+mod host;
 mod inputs;
 mod interrupts;
 mod output;
@@ -69,6 +71,7 @@ use evenhand_policies::{PolicyError, Registration, Registry};
 
 use crate::arguments::Cli;
 use crate::failure::{Failure, Outcome};
+pub use crate::host::{Captured, Host};
 use crate::output::console::Console;
 
 /// Returns the command line with the built-in policies.
@@ -111,21 +114,53 @@ impl CommandLine {
             Ok(registry) => registry,
             Err(error) => {
                 let cli = arguments::parse(&Registry::built_in(), arguments).unwrap_or_else(|error| error.exit());
-                Console::new(&cli.common).error(&format!("error: {error}"));
-                return Failure::input(error).exit_code();
+                Console::new(&cli.common, &[]).error(&format!("error: {error}"));
+                return ExitCode::from(Failure::input(error).status());
             }
         };
         let arguments = arguments::list_policies_on_request(arguments);
         // clap exits with status 2 itself if the command line is invalid.
-        let cli = arguments::parse(&registry, arguments).unwrap_or_else(|error| error.exit());
-        let console = Console::new(&cli.common);
-        let result = panic::catch_unwind(AssertUnwindSafe(|| run(cli, &registry, &console)));
-        match result.unwrap_or_else(|payload| Err(internal_error(payload.as_ref()))) {
-            Ok(outcome) => outcome.exit_code(),
-            Err(failure) => {
-                console.failure(&failure);
-                failure.exit_code()
-            }
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        let mut cli = arguments::parse(&registry, &arguments).unwrap_or_else(|error| error.exit());
+        let console = Console::new(&cli.common, &arguments);
+        limit_threads(&mut cli, &console);
+        if let Err(failure) = start_threads(&cli) {
+            return ExitCode::from(report(Err(failure), &console));
+        }
+        ExitCode::from(report(run(cli, &registry, &console), &console))
+    }
+
+    /// Runs these arguments, of which the first is the program's name, without touching the process: what the command
+    /// prints and its exit status are returned, and `host` stops it.
+    ///
+    /// A panic is an internal error, with status 3; the process's panic hook sees it.
+    pub fn run_captured(self, arguments: impl IntoIterator<Item = OsString>, host: &Host) -> Captured {
+        let refused = |status: u8, error: String| Captured { status, error: Some(error), ..Captured::default() };
+        let registry = match self.registry {
+            Ok(registry) => registry,
+            Err(error) => return refused(2, format!("error: {error}")),
+        };
+        let arguments: Vec<OsString> = arguments.into_iter().collect();
+        let mut cli = match arguments::parse(&registry, &arguments) {
+            Ok(cli) => cli,
+            Err(error) if error.use_stderr() => return refused(2, error.render().to_string().trim_end().to_string()),
+            Err(help) => return Captured { output: help.render().to_string().into_bytes(), ..Captured::default() },
+        };
+        let console = Console::hosted(&cli.common, &arguments, host);
+        limit_threads(&mut cli, &console);
+        let result = thread_pool(&cli).and_then(|pool| pool.install(|| run(cli, &registry, &console)));
+        let status = report(result, &console);
+        Captured { status, ..console.take_captured() }
+    }
+}
+
+/// Prints the failure, if there is one; returns the documented exit status.
+fn report(result: Result<Outcome, Failure>, console: &Console) -> u8 {
+    match result {
+        Ok(outcome) => outcome.status(),
+        Err(failure) => {
+            console.failure(&failure);
+            failure.status()
         }
     }
 }
@@ -155,20 +190,33 @@ fn most_threads() -> NonZeroUsize {
     std::thread::available_parallelism().unwrap_or(NonZeroUsize::MIN).saturating_mul(FOR_EACH_CORE)
 }
 
-fn run(mut cli: Cli, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
+/// Reduces `--threads` to the largest number that helps, and says so.
+fn limit_threads(cli: &mut Cli, console: &Console) {
     let most = most_threads();
     if let Some(threads) = cli.common.threads.filter(|threads| *threads > most) {
         console.note(&format!("--threads {threads}: using {most}, the largest number on this machine."));
         cli.common.threads = Some(most);
     }
-    if let Some(threads) = cli.common.threads {
-        rayon::ThreadPoolBuilder::new()
-            .num_threads(threads.get())
-            .build_global()
-            .map_err(|e| Failure::Environment(format!("cannot start {threads} threads: {e}")))?;
-    }
+}
+
+/// Sets the process's number of threads.
+fn start_threads(cli: &Cli) -> Result<(), Failure> {
+    let Some(threads) = cli.common.threads else { return Ok(()) };
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get());
+    pool.build_global().map_err(|e| Failure::Environment(format!("cannot start {threads} threads: {e}")))
+}
+
+/// Returns the threads of one command. Those of the process are the host's to set, and a host that forks loses them.
+fn thread_pool(cli: &Cli) -> Result<rayon::ThreadPool, Failure> {
+    let threads = cli.common.threads.map_or(0, NonZeroUsize::get);
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build();
+    pool.map_err(|e| Failure::Environment(format!("cannot start the threads of a command: {e}")))
+}
+
+fn run(cli: Cli, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
     if cli.common.raw_csv {
         TextCells::Raw.set_for_results();
     }
-    verbs::run(cli.verb, &cli.common, registry, console)
+    let verb = AssertUnwindSafe(|| verbs::run(cli.verb, &cli.common, registry, console));
+    panic::catch_unwind(verb).unwrap_or_else(|payload| Err(internal_error(payload.as_ref())))
 }

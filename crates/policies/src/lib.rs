@@ -101,7 +101,7 @@ use evenhand_model::{Time, UserId};
 pub use holdings::{Holdings, RelativeWeights};
 pub use job::Job;
 pub use kinetic::Order;
-pub use registry::{Build, PolicyError, Registration, Registry};
+pub use registry::{Build, PolicyError, Registration, Registry, SharedBuild};
 pub use settings::{Listed, PolicySettings, ReadSettings, Section, SettingKey, SettingOption, choice};
 pub use share_order::{ShareKey, ShareOrder};
 pub use tie_rule::{LogPlace, TieRule};

@@ -1,5 +1,7 @@
 //! Which policies there are, and the one way to build any of them.
 
+use std::fmt;
+
 use evenhand_documents::{DocumentError, did_you_mean};
 use thiserror::Error;
 
@@ -9,6 +11,25 @@ use crate::settings::{ReadSettings, SettingKey, SettingOption};
 
 /// Builds a policy; the context has what the registration requires.
 pub type Build = fn(&PolicyContext<'_>) -> Result<Box<dyn Policy>, PolicyError>;
+
+/// Builds a policy that is registered while the program runs.
+pub type SharedBuild = dyn Fn(&PolicyContext<'_>) -> Result<Box<dyn Policy>, PolicyError> + Send + Sync;
+
+/// A function, or a closure that is never dropped, so that a registration is as plain as its name.
+#[derive(Clone, Copy)]
+enum Builder {
+    Function(Build),
+    Shared(&'static SharedBuild),
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Builder::Function(_) => "Function",
+            Builder::Shared(_) => "Shared",
+        })
+    }
+}
 
 /// How a policy is found, set and built.
 #[derive(Clone, Copy, Debug)]
@@ -23,7 +44,7 @@ pub struct Registration {
     pub options: &'static [&'static SettingOption],
     keys: &'static [SettingKey],
     check: fn(&'static str, &PolicyContext<'_>) -> Result<Vec<String>, PolicyError>,
-    build: Build,
+    build: Builder,
 }
 
 impl Registration {
@@ -50,7 +71,37 @@ impl Registration {
     /// assert_eq!(registry.names().last(), Some("smallest-share"));
     /// ```
     pub const fn new(name: &'static str, summary: &'static str, build: Build) -> Registration {
+        let build = Builder::Function(build);
         Registration { name, summary, needs_decay: false, options: &[], keys: &[], check: check_settings::<()>, build }
+    }
+
+    /// Returns a registration of a policy that is known only while the program runs, such as one of a host's language.
+    ///
+    /// Name, summary and constructor stay in memory until the process ends: a constructor should hold little.
+    ///
+    /// ```
+    /// use evenhand_policies::{Registration, Registry};
+    /// let wrapped = "fifo".to_string();
+    /// let policy = Registration::shared("as-they-come", "what it wraps", move |context| {
+    ///     Registry::built_in().build(&wrapped, context)
+    /// });
+    /// assert!(Registry::built_in().with(policy).is_ok());
+    /// ```
+    pub fn shared(
+        name: &str,
+        summary: &str,
+        build: impl Fn(&PolicyContext<'_>) -> Result<Box<dyn Policy>, PolicyError> + Send + Sync + 'static,
+    ) -> Registration {
+        let (name, summary): (&'static str, &'static str) = (name.to_string().leak(), summary.to_string().leak());
+        Registration {
+            name,
+            summary,
+            needs_decay: false,
+            options: &[],
+            keys: &[],
+            check: check_settings::<()>,
+            build: Builder::Shared(Box::leak(Box::new(build))),
+        }
     }
 
     /// Requires a decay in the context.
@@ -87,7 +138,10 @@ impl Registration {
         if let Some(tree) = context.accounts.filter(|tree| tree.users() != context.weights.len()) {
             return Err(PolicyError::Users { in_tree: tree.users(), weights: context.weights.len() });
         }
-        (self.build)(context)
+        match self.build {
+            Builder::Function(build) => build(context),
+            Builder::Shared(build) => build(context),
+        }
     }
 
     /// Reads the policy's section and returns what a user should know, in sentences.

@@ -1,27 +1,82 @@
-//! Printing: results on standard output, everything else on standard error. No other module prints.
+//! Printing: results on standard output, everything else on standard error. No other module prints. A command that a host
+//! runs in its own process prints into memory instead.
 //!
 //! Text from files and from other machines may hold sequences that control a terminal. All of them pass here, where only
 //! line ends are printed as they are.
 
+use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use evenhand_child_process::StopFlag;
 use evenhand_model::printable::{is_control, printable_lines};
 use serde::Serialize;
 
 use crate::arguments::{Common, Format};
 use crate::failure::Failure;
+use crate::host::{Captured, Host};
+use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::fold_lines::fold_lines;
 
-/// Output of one command.
+/// Output of one command, and the way to stop it.
 pub(crate) struct Console {
     format: Format,
     quiet: bool,
+    /// The command line that repeats it.
+    command: String,
+    /// The host that runs the command, and what the command printed; `None`: the process is the command.
+    hosted: Option<(Host, Arc<Mutex<Captured>>)>,
 }
 
 impl Console {
     /// Returns the console for these options. The default format is a table, also if standard output is no terminal.
-    pub(crate) fn new(common: &Common) -> Console {
-        Console { format: common.format.unwrap_or(Format::Table), quiet: common.quiet }
+    ///
+    /// `arguments` are the command line, of which the first is the program's name.
+    pub(crate) fn new(common: &Common, arguments: &[OsString]) -> Console {
+        let format = common.format.unwrap_or(Format::Table);
+        Console { format, quiet: common.quiet, command: command_line(arguments), hosted: None }
+    }
+
+    /// Returns the console of a command that `host` runs: it prints into memory.
+    pub(crate) fn hosted(common: &Common, arguments: &[OsString], host: &Host) -> Console {
+        Console { hosted: Some((host.clone(), Arc::default())), ..Console::new(common, arguments) }
+    }
+
+    /// Returns the command line, quoted for a shell where necessary, with the program's name instead of its path.
+    pub(crate) fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// Returns the host, if the command has one.
+    pub(crate) fn host(&self) -> Option<&Host> {
+        self.hosted.as_ref().map(|(host, _)| host)
+    }
+
+    /// Returns a console with other options for a part of the same command.
+    #[cfg(feature = "slurm")]
+    pub(crate) fn with_options(&self, common: &Common) -> Console {
+        Console { command: self.command.clone(), hosted: self.hosted.clone(), ..Console::new(common, &[]) }
+    }
+
+    /// Takes what the command printed into memory so far.
+    pub(crate) fn take_captured(&self) -> Captured {
+        match &self.hosted {
+            Some((_, captured)) => std::mem::take(&mut *captured.lock().unwrap_or_else(PoisonError::into_inner)),
+            None => Captured::default(),
+        }
+    }
+
+    /// Calls `stop` at the first interrupt: a signal, at whose second the process exits, or the host's. Returns a flag that is
+    /// set just before.
+    pub(crate) fn stop_on_interrupt(&self, stop: impl Fn() + Send + Sync + 'static) -> Result<StopFlag, Failure> {
+        let Some(host) = self.host() else { return on_interrupt(SecondSignal::Exits, stop) };
+        let flag = StopFlag::default();
+        let set = flag.clone();
+        host.on_interrupt(move || {
+            set.set();
+            stop();
+        });
+        Ok(flag)
     }
 
     /// Returns whether results are printed as one JSON document.
@@ -31,14 +86,23 @@ impl Console {
 
     /// Returns whether progress is drawn.
     pub(crate) fn shows_progress(&self) -> bool {
-        !self.quiet && io::stderr().is_terminal()
+        self.hosted.is_none() && !self.quiet && io::stderr().is_terminal()
     }
 
     /// Prints a result. A reader that closes the pipe early (`| head`) is no error.
     pub(crate) fn result(&self, text: &str) -> Result<(), Failure> {
         let text = if self.is_json() { printable_json(text.to_string()) } else { printable_lines(text).into_owned() };
+        self.result_bytes(format!("{text}\n").as_bytes())
+    }
+
+    /// Prints bytes of a result as they are.
+    pub(crate) fn result_bytes(&self, bytes: &[u8]) -> Result<(), Failure> {
+        if let Some((_, captured)) = &self.hosted {
+            captured.lock().unwrap_or_else(PoisonError::into_inner).output.extend_from_slice(bytes);
+            return Ok(());
+        }
         let mut out = io::stdout().lock();
-        match out.write_all(text.as_bytes()).and_then(|()| out.write_all(b"\n")).and_then(|()| out.flush()) {
+        match out.write_all(bytes).and_then(|()| out.flush()) {
             Err(e) if e.kind() != io::ErrorKind::BrokenPipe => {
                 Err(Failure::Environment(format!("cannot write to standard output: {e}")))
             }
@@ -53,8 +117,14 @@ impl Console {
 
     /// Prints a note, unless the user asked for quiet.
     pub(crate) fn note(&self, text: &str) {
-        if !self.quiet {
-            self.error(text);
+        if self.quiet {
+            return;
+        }
+        match &self.hosted {
+            Some((_, captured)) => {
+                captured.lock().unwrap_or_else(PoisonError::into_inner).notes.push(text.to_string());
+            }
+            None => self.error(text),
         }
     }
 
@@ -62,21 +132,25 @@ impl Console {
     /// folded between words; in a file a message stays one line, which programs can search.
     pub(crate) fn error(&self, text: &str) {
         let text = printable_lines(text);
-        let mut err = io::stderr().lock();
-        let _ = match err.is_terminal() {
-            true => writeln!(err, "{}", fold_lines(&text, LONG, "  ")),
-            false => writeln!(err, "{text}"),
-        };
+        let is_folded = self.hosted.is_none() && io::stderr().is_terminal();
+        self.error_line(&if is_folded { fold_lines(&text, LONG, "  ") } else { text.into_owned() });
     }
 
     /// Prints why a verb failed.
     pub(crate) fn failure(&self, failure: &Failure) {
         match failure {
             // Its colours are control sequences, and its text is safe to print already.
-            Failure::Document { rendered, .. } => {
-                let _ = writeln!(io::stderr().lock(), "error: {rendered}");
-            }
+            Failure::Document { rendered, .. } => self.error_line(&format!("error: {rendered}")),
             Failure::Input(_) | Failure::Environment(_) => self.error(&format!("error: {failure}")),
+        }
+    }
+
+    fn error_line(&self, text: &str) {
+        match &self.hosted {
+            Some((_, captured)) => {
+                captured.lock().unwrap_or_else(PoisonError::into_inner).error = Some(text.to_string());
+            }
+            None => _ = writeln!(io::stderr().lock(), "{text}"),
         }
     }
 }
@@ -100,6 +174,20 @@ fn printable_json(json: String) -> String {
         if is_escaped(c) { escaped += &format!("\\u{:04x}", u32::from(c)) } else { escaped.push(c) }
     }
     escaped
+}
+
+/// Returns the command line, quoted for a shell where necessary, with the program's name instead of its path.
+fn command_line(arguments: &[OsString]) -> String {
+    let quoted = |argument: &OsString| {
+        let argument = argument.to_string_lossy().into_owned();
+        let is_safe = |c: char| c.is_alphanumeric() || "-_./,=:+@%".contains(c);
+        if !argument.is_empty() && argument.chars().all(is_safe) {
+            return argument;
+        }
+        format!("'{}'", argument.replace('\'', "'\\''"))
+    };
+    let arguments = arguments.iter().skip(1).map(quoted);
+    std::iter::once("evenhand".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
 #[cfg(test)]

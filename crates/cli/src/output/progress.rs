@@ -1,4 +1,4 @@
-//! Progress bars of a study's runs, on standard error.
+//! Progress of a study's runs: bars on standard error, or counts for a host.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -6,21 +6,49 @@ use std::time::Duration;
 use evenhand_study::{Live, RunState};
 use indicatif::{MultiProgress, ProgressBar, ProgressDrawTarget, ProgressStyle};
 
+use crate::host::Host;
+use crate::output::console::Console;
+
 const OVERALL: &str = "{prefix:>16} {wide_bar} {percent:>3} %  {per_sec}  ETA {eta}";
 const RUN: &str = "{prefix:>16} {bar:24} {human_pos}/{human_len} tasks  {msg}";
 
-/// Draws the progress of `live` while `work` runs, if `visible`; returns what `work` returns.
-pub(crate) fn run_with_progress<T: Send>(live: &Live, tasks: u64, visible: bool, work: impl FnOnce() -> T + Send) -> T {
-    if !visible {
+/// Shows the progress of `live` while `work` runs, if somebody sees it; returns what `work` returns.
+pub(crate) fn run_with_progress<T: Send>(
+    live: &Live,
+    tasks: u64,
+    console: &Console,
+    work: impl FnOnce() -> T + Send,
+) -> T {
+    let done = AtomicBool::new(false);
+    let show = || match console.host() {
+        Some(host) => count(live, tasks, host, &done),
+        None => draw(live, tasks, &done),
+    };
+    if console.host().is_none() && !console.shows_progress() {
         return work();
     }
-    let done = AtomicBool::new(false);
     std::thread::scope(|scope| {
-        scope.spawn(|| draw(live, tasks, &done));
-        // A guard, because the scope waits for the drawing to end even if the work panics.
-        let _end = SetOnDrop(&done);
-        work()
+        let shown = scope.spawn(show);
+        // A guard, because the scope waits for the thread to end even if the work panics.
+        let end = SetOnDrop(&done);
+        let result = work();
+        drop(end);
+        shown.thread().unpark();
+        result
     })
+}
+
+/// Counts the tasks for a host until `done`.
+fn count(live: &Live, tasks: u64, host: &Host, done: &AtomicBool) {
+    loop {
+        let is_done = done.load(Ordering::Relaxed);
+        let simulated = live.runs.iter().map(|run| run.progress.tasks.load(Ordering::Relaxed)).sum();
+        host.set_progress(simulated, tasks * live.runs.len() as u64);
+        if is_done {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(20));
+    }
 }
 
 /// Guard that sets a flag when dropped, also during a panic.

@@ -37,7 +37,7 @@ pub(crate) fn run(verb: Verb, common: &Common, registry: &Registry, console: &Co
         Verb::Workload(verb) => workload::run(verb, common, console).map(|()| Outcome::Done),
         Verb::Study(arguments) => study::run(&arguments, common, registry, console).map(|()| Outcome::Done),
         Verb::Sweep(arguments) => sweep::run(&arguments, common, registry, console).map(|()| Outcome::Done),
-        Verb::SweepTask(arguments) => sweep::run_task(&arguments, registry).map(|()| Outcome::Done),
+        Verb::SweepTask(arguments) => sweep::run_task(&arguments, registry, console).map(|()| Outcome::Done),
         #[cfg(feature = "slurm")]
         Verb::Slurm(verb) => slurm::run(&verb, common, registry, console),
         #[cfg(feature = "slurm")]

@@ -20,7 +20,6 @@ use serde_json::json;
 use crate::arguments::{Common, Engine, SweepArgs, SweepTaskArgs, SweepVerb};
 use crate::failure::Failure;
 use crate::inputs::memory::parse_size_of;
-use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::console::Console;
 use crate::output::numbers::rounded;
 use crate::output::table::{Table, printable};
@@ -48,10 +47,10 @@ pub(crate) fn run(args: &SweepArgs, common: &Common, registry: &Registry, consol
 }
 
 /// Runs one task of a job array.
-pub(crate) fn run_task(args: &SweepTaskArgs, registry: &Registry) -> Result<(), Failure> {
+pub(crate) fn run_task(args: &SweepTaskArgs, registry: &Registry, console: &Console) -> Result<(), Failure> {
     let folder = Folder::open(&args.dir).map_err(sweep_failure)?;
     let watch = Arc::new(Watch::default());
-    stop_on_interrupt(&watch)?;
+    stop_on_interrupt(&watch, console)?;
     let failures = slurm_arrays::run_chunk(&folder, registry, args.chunk, threads(), &watch).map_err(sweep_failure)?;
     match failures.as_slice() {
         [] if watch.is_cancelled() => Err(Failure::Environment("interrupted".into())),
@@ -178,7 +177,7 @@ fn check(grid: &Grid, out: &Path, console: &Console) -> Result<(), Failure> {
 fn start_local(sweep: &Sweep, out: &Path, memory: Option<u64>, console: &Console) -> Result<(), Failure> {
     let memory = memory.unwrap_or_else(|| MemoryLimit::of_this_process().bytes);
     let watch = Arc::new(Watch::default());
-    stop_on_interrupt(&watch)?;
+    stop_on_interrupt(&watch, console)?;
     let options = local::Options { threads: threads(), memory };
     let all: Vec<usize> = (0..sweep.points.len()).collect();
     let failures = with_bar(&watch, console, || {
@@ -253,7 +252,7 @@ fn start_slurm(
 
 /// Waits until the queue has no job of the sweep.
 fn follow(sweep: &Sweep, dir: &str, console: &Console) -> Result<(), Failure> {
-    let stopped = on_interrupt(SecondSignal::Exits, || {})?;
+    let stopped = console.stop_on_interrupt(|| {})?;
     let bar = bar(SLURM, sweep.points.len() as u64, console);
     bar.set_prefix("points");
     let mut failed = 0;
@@ -431,9 +430,9 @@ fn bar(template: &str, length: u64, console: &Console) -> ProgressBar {
 }
 
 /// Stops the running points at the first signal, and keeps finished ones.
-fn stop_on_interrupt(watch: &Arc<Watch>) -> Result<(), Failure> {
+fn stop_on_interrupt(watch: &Arc<Watch>, console: &Console) -> Result<(), Failure> {
     let watch = Arc::clone(watch);
-    on_interrupt(SecondSignal::Exits, move || watch.cancel()).map(|_| ())
+    console.stop_on_interrupt(move || watch.cancel()).map(|_| ())
 }
 
 /// Returns the number of threads: that of `--threads`, or one per core.

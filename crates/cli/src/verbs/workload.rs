@@ -98,6 +98,14 @@ fn export_verb(args: &ExportArgs, common: &Common, console: &Console) -> Result<
     let workload = read_workload(&args.workload, &args.trace, common, console)?;
     let exported = match &args.output {
         Some(path) => export_file(&workload, args.to, path),
+        // The host takes it whole.
+        None if console.host().is_some() => {
+            let mut out = Vec::new();
+            match export(&workload, args.to, &mut out) {
+                Ok(done) => console.result_bytes(&out).map(|()| Ok(done))?,
+                Err(error) => Err(error),
+            }
+        }
         None => {
             let mut out = io::BufWriter::new(io::stdout().lock());
             export(&workload, args.to, &mut out).and_then(|done| Ok(out.flush().map(|()| done)?))

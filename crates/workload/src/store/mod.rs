@@ -5,11 +5,13 @@
 mod encode;
 mod error;
 mod read;
+mod read_task_results;
 mod task_results;
 mod write;
 
 pub use error::StoreError;
 pub use read::{is_parquet, read, rows};
+pub use read_task_results::{OwnedTaskResults, read_task_results};
 pub use task_results::{TaskResults, TaskState, write_task_results, write_task_results_csv};
 pub use write::write;
 

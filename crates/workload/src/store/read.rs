@@ -18,7 +18,7 @@ use self::column::{Column, Number};
 use self::id_cache::{DemandIds, NameIds};
 use super::{FORMAT, StoreError, key, name};
 
-mod column;
+pub(super) mod column;
 mod id_cache;
 
 const A_TIME: &str = "whole nanoseconds from 0 to 4611686018427387904 (2^62)";
@@ -88,7 +88,7 @@ pub fn read(path: &Path) -> Result<Workload, StoreError> {
 }
 
 /// Runs a decoder and converts panics to errors: some assertions of the parquet crate fail on damaged files.
-fn catch_panics<T>(path: &Path, decode: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
+pub(super) fn catch_panics<T>(path: &Path, decode: impl FnOnce() -> Result<T, StoreError>) -> Result<T, StoreError> {
     catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|panic| {
         let text = panic.downcast_ref::<&str>().map(ToString::to_string);
         let text = text.or_else(|| panic.downcast_ref::<String>().cloned()).unwrap_or_default();
@@ -221,7 +221,7 @@ impl<'a> Layout<'a> {
 }
 
 /// Reads times in nanoseconds. If the column is `nullable`, null becomes [`NO_TIME`].
-fn times(column: Column, rows: usize, nullable: bool) -> Result<Vec<u64>, StoreError> {
+pub(super) fn times(column: Column, rows: usize, nullable: bool) -> Result<Vec<u64>, StoreError> {
     const MAX: i128 = Time::MAX.nanos() as i128;
     let mut times = Vec::with_capacity(rows);
     column.numbers(A_TIME, &mut |number| {
@@ -307,7 +307,7 @@ fn billionths_of_float(v: f64) -> Option<Nano> {
     (nano < 9e15 && nano / 1e9 == v).then_some(nano as u128)
 }
 
-fn names(column: Column, rows: usize, nullable: bool) -> Result<(Vec<String>, Vec<u32>), StoreError> {
+pub(super) fn names(column: Column, rows: usize, nullable: bool) -> Result<(Vec<String>, Vec<u32>), StoreError> {
     let mut ids = NameIds::default();
     let mut column_ids = Vec::with_capacity(rows);
     column.texts(&mut |text| {

@@ -28,7 +28,8 @@ pub enum TaskState {
 }
 
 impl TaskState {
-    const ALL: [TaskState; 4] = [TaskState::Completed, TaskState::Running, TaskState::Waiting, TaskState::Rejected];
+    pub(super) const ALL: [TaskState; 4] =
+        [TaskState::Completed, TaskState::Running, TaskState::Waiting, TaskState::Rejected];
 
     /// Returns the name in files: `completed`, `running`, `waiting`, `rejected`.
     pub fn name(self) -> &'static str {

@@ -82,7 +82,7 @@ fn run(
     let arguments = command(&site);
     console.note(&format!("The same without Slurm, from the exported files: {}", arguments.join(" ")));
     let cli = parse_or_exit(registry, &arguments);
-    let console = Console::new(&cli.common);
+    let console = console.with_options(&cli.common);
     match cli.verb {
         Verb::Study(arguments) => study::run(&arguments, &cli.common, registry, &console).map(|()| Outcome::Done),
         Verb::Audit(arguments) => audit::run(&arguments, &cli.common, registry, &console),

@@ -25,7 +25,6 @@ use crate::failure::Failure;
 use crate::inputs::memory::{memory_limit, runs_at_a_time};
 use crate::inputs::weights_and_accounts::{note_mismatches, read_weights_or_equal};
 use crate::inputs::workloads::read_workload;
-use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::console::{Console, to_json};
 use crate::output::fold_lines::{COLUMNS, fold_lines};
 use crate::output::human_units;
@@ -65,13 +64,14 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     plan.notes().iter().for_each(|note| console.note(note));
     let live = Arc::new(Live::new(&plan));
     let runs = Arc::clone(&live);
-    on_interrupt(SecondSignal::Exits, move || runs.cancel())?;
+    // Finished runs stay usable.
+    console.stop_on_interrupt(move || runs.cancel())?;
     let format = match (args.tasks_csv, args.no_tasks) {
         (true, _) => TaskFormat::Csv,
         (_, true) => TaskFormat::None,
         _ => TaskFormat::Parquet,
     };
-    let method = method(args, &request, capacities, common)?;
+    let method = method(args, &request, capacities, common, console)?;
     let _lock = lock_folder(&args.out)?;
     let threads = rayon::current_num_threads().min(plan.runs.len()).max(1);
     if at_a_time < threads {
@@ -84,7 +84,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     }
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(at_a_time)).build();
     let pool = pool.map_err(|e| Failure::Environment(format!("cannot start threads: {e}; pass fewer --threads")))?;
-    let record = run_with_progress(&live, plan.tasks(), console.shows_progress(), || {
+    let record = run_with_progress(&live, plan.tasks(), console, || {
         pool.install(|| plan.run(&args.out, &source, method, format, &live))
     })
     .map_err(|e| Failure::new(&e, e.is_environment()))?;
@@ -215,6 +215,7 @@ fn method(
     request: &StudyRequest,
     capacities: String,
     common: &Common,
+    console: &Console,
 ) -> Result<MethodRecord, Failure> {
     let PolicyInputs { registry, settings, .. } = &request.inputs;
     let names = |list: &[String]| list.join(", ");
@@ -252,20 +253,11 @@ fn method(
     if args.workload.is_none() {
         parameters.push(parameter("seed", common.seed().to_string()));
     }
-    Ok(MethodRecord { command: command_line(), version: env!("CARGO_PKG_VERSION").to_string(), parameters })
-}
-
-/// Returns the command line, quoted for a shell where necessary, with the program's name instead of its path.
-fn command_line() -> String {
-    let quoted = |argument: String| {
-        let is_safe = |c: char| c.is_alphanumeric() || "-_./,=:+@%".contains(c);
-        if !argument.is_empty() && argument.chars().all(is_safe) {
-            return argument;
-        }
-        format!("'{}'", argument.replace('\'', "'\\''"))
-    };
-    let arguments = std::env::args_os().skip(1).map(|a| quoted(a.to_string_lossy().into_owned()));
-    std::iter::once("evenhand".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
+    Ok(MethodRecord {
+        command: console.command().to_string(),
+        version: env!("CARGO_PKG_VERSION").to_string(),
+        parameters,
+    })
 }
 
 fn table(record: &StudyRecord, args: &StudyArgs) -> String {

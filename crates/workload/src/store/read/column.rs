@@ -22,7 +22,7 @@ const BATCH: usize = 1 << 14;
 
 /// A value of a column of numbers.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Number {
+pub(in crate::store) enum Number {
     Null,
     /// An integer, or the digits of a decimal.
     Whole(i128),
@@ -30,7 +30,7 @@ pub(super) enum Number {
 }
 
 /// One column of one row group.
-pub(super) struct Column {
+pub(in crate::store) struct Column {
     path: PathBuf,
     description: ColumnDescPtr,
     chunk: ColumnChunkMetaData,
@@ -43,7 +43,7 @@ impl Column {
     /// Reads the encoded bytes of a column.
     ///
     /// Every column opens the file separately, since readers in several threads must not share a position.
-    pub(super) fn open(
+    pub(in crate::store) fn open(
         path: &Path,
         file_bytes: u64,
         metadata: &ParquetMetaData,
@@ -80,7 +80,7 @@ impl Column {
     }
 
     /// Returns the decimals of a column of decimals; 0 for other columns.
-    pub(super) fn scale(&self) -> i32 {
+    pub(in crate::store) fn scale(&self) -> i32 {
         match self.description.logical_type_ref() {
             Some(LogicalType::Decimal(d)) => d.scale,
             _ => self.description.type_scale().max(0),
@@ -88,7 +88,7 @@ impl Column {
     }
 
     /// Passes every value of a column of numbers to `take`, which returns whether it is valid.
-    pub(super) fn numbers(
+    pub(in crate::store) fn numbers(
         &self,
         expected: &'static str,
         take: &mut dyn FnMut(Number) -> bool,
@@ -123,7 +123,7 @@ impl Column {
     }
 
     /// Passes every value of a column of texts to `take`, which returns whether it is valid.
-    pub(super) fn texts(&self, take: &mut dyn FnMut(Option<&[u8]>) -> bool) -> Result<(), StoreError> {
+    pub(in crate::store) fn texts(&self, take: &mut dyn FnMut(Option<&[u8]>) -> bool) -> Result<(), StoreError> {
         const EXPECTED: &str = "a name (UTF-8 text)";
         match self.reader(EXPECTED)? {
             ColumnReader::ByteArrayColumnReader(r) => {
@@ -134,7 +134,7 @@ impl Column {
     }
 
     /// Returns `values` if there is one per row.
-    pub(super) fn of_length<T>(&self, values: Vec<T>, rows: usize) -> Result<Vec<T>, StoreError> {
+    pub(in crate::store) fn of_length<T>(&self, values: Vec<T>, rows: usize) -> Result<Vec<T>, StoreError> {
         if values.len() == rows {
             return Ok(values);
         }

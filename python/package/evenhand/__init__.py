@@ -1,0 +1,39 @@
+"""Who should get what next, and is it fair? Studies of scheduling policies on real and generated workloads.
+
+>>> import evenhand as eh
+>>> w = eh.generate(tasks=300, users=5, days=1)
+>>> s = eh.study(w, policies=["fifo", "drf"], capacity=0.5)
+>>> s.users["user"][:3] == w.users[:3]
+True
+
+`read` and `generate` give workloads, `study` replays them; `allocate`, `audit`, `timeline`, `processes` and `price` are
+the other verbs of the program `evenhand`, which the package contains: the same engine and the same results.
+"""
+
+from ._errors import EnvironmentFailure, EvenhandError, InputError, PolicyError
+from ._native import Table, View, __version__
+from ._study import Comparison, Study, study
+from ._verbs import Audit, allocate, audit, price, processes, timeline
+from ._workload import Workload, generate, read
+
+__all__ = [
+    "Audit",
+    "Comparison",
+    "EnvironmentFailure",
+    "EvenhandError",
+    "InputError",
+    "PolicyError",
+    "Study",
+    "Table",
+    "View",
+    "Workload",
+    "__version__",
+    "allocate",
+    "audit",
+    "generate",
+    "price",
+    "processes",
+    "read",
+    "study",
+    "timeline",
+]

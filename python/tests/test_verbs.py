@@ -1,0 +1,93 @@
+"""The other verbs give what the program prints."""
+
+from __future__ import annotations
+
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from conftest import EXAMPLES, evenhand
+
+import evenhand as eh
+
+PROBLEM = {
+    "capacity": {"cpu": 9, "mem": 18},
+    "user": [{"name": "A", "demand": {"cpu": 1, "mem": 4}}, {"name": "B", "demand": {"cpu": 3, "mem": 1}}],
+}
+
+
+def printed(*arguments: object, status: int = 0) -> object:
+    done = evenhand(*arguments, "--format", "json")
+    assert done.returncode == status, done.stderr
+    return json.loads(done.stdout)
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Path:
+    path = tmp_path / "problem.json"
+    path.write_text(json.dumps(PROBLEM))
+    return path
+
+
+def test_allocations_and_their_audit(problem: Path, tmp_path: Path) -> None:
+    drf = eh.allocate(PROBLEM, ["drf", "asset"])
+    assert drf == printed("allocate", problem, "--mechanism", "drf,asset")
+    exact = eh.allocate({**PROBLEM, "capacity": {"cpu": Fraction(9, 2), "mem": 18}}, "drf", exact=True)
+    assert isinstance(exact[0]["users"][0]["tasks"], str)
+    assert eh.audit(problem, drf[:1], property="pareto").holds
+    bad = {"users": [{"name": "A", "tasks": 3}, {"name": "B", "tasks": 1}]}
+    found = eh.audit(PROBLEM, bad)
+    path = tmp_path / "allocation.json"
+    path.write_text(json.dumps(bad))
+    assert not found.holds
+    assert found.record == printed("audit", problem, path, status=1)
+    with pytest.raises(eh.InputError, match="expected one"):
+        eh.audit(PROBLEM, drf)
+    with pytest.raises(eh.InputError, match="did you mean"):
+        eh.allocate(PROBLEM, "dfr")
+    with pytest.raises(eh.InputError, match="problem.json"):
+        eh.allocate({"capacity": {"cpu": "many"}, "user": []})
+    with pytest.raises(eh.InputError, match="found <object"):
+        eh.allocate({"capacity": object()})
+    lies = eh.audit(PROBLEM, mechanism="asset", search_lies=True, tries=50)
+    assert lies.record is not None
+
+
+def test_the_audit_of_a_history(tmp_path: Path) -> None:
+    history = EXAMPLES / "two-weeks.sacct"
+    done = evenhand("audit", "--history", history, "--format", "json")
+    found = eh.audit(history=history)
+    assert found.holds == (done.returncode == 0)
+    assert found.record == json.loads(done.stdout)
+
+
+def test_timelines_processes_and_prices() -> None:
+    scenario = {
+        "capacity": {"cpu": 4},
+        "user": [{"name": "A", "demand": {"cpu": 1}, "arrive": 0, "leave": 10}],
+    }
+    assert eh.timeline(scenario)["mechanism"] == "drf"
+    programs = sorted(EXAMPLES.glob("*.prog"))
+    assert eh.processes(programs[0], runs=2, seed=3) == printed("processes", programs[0], "--runs", 2, "--seed", 3)
+    site = EXAMPLES / "site.toml"
+    assert eh.price("2:cpu=4:mem=8GiB", site) == printed("price", "2:cpu=4:mem=8GiB", "--cluster", site)
+    with pytest.raises(eh.InputError):
+        eh.price("cpu=", site)
+
+
+def test_traces_are_read_described_stored_and_exported(tmp_path: Path) -> None:
+    trace = EXAMPLES / "two-weeks.sacct"
+    read = eh.read(trace)
+    assert read.describe() == printed("workload", "describe", trace)
+    stored = read.store(tmp_path / "w.parquet")
+    assert evenhand("workload", "import", trace, "-o", tmp_path / "theirs.parquet").returncode == 0
+    assert stored.path.read_bytes() == (tmp_path / "theirs.parquet").read_bytes()
+    assert read.table["user"] == stored.table["user"]
+    stored.export("swf", tmp_path / "w.swf")
+    evenhand("workload", "export", stored.path, "--to", "swf", "-o", tmp_path / "theirs.swf")
+    assert (tmp_path / "w.swf").read_bytes() == (tmp_path / "theirs.swf").read_bytes()
+    generated = eh.generate("metacentrum", tasks=100, users=5, days=2, seed=9)
+    options = ["--like", "metacentrum", "--tasks", 100, "--users", 5, "--days", 2, "--seed", 9]
+    evenhand("workload", "generate", *options, "-o", tmp_path / "g.parquet")
+    assert generated.path.read_bytes() == (tmp_path / "g.parquet").read_bytes()
