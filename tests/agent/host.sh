@@ -211,6 +211,41 @@ says "says how many, too" "groups have their old values again"
 holds "the agent ends" ends 0 wait "$agent"
 holds "and all is as it was again" test "$(weight a/d.1) $(weight a/d.2)" = "$neutral $((neutral / 2))"
 
+# A damaged journal.
+start a --apply
+until_true 20 updates a 6
+ends 137 stops KILL
+journal=$work/a.state/agent.redb
+dd if=/dev/zero of="$journal" bs=4096 count=1 conv=notrunc 2>/dev/null
+holds "with a damaged journal the agent does not start" ends 3 "$evenhand" agent run --config "$work/a.toml" --apply --updates 1
+says "and says how to recover" "agent release --from-journal $journal"
+holds "what is left of the journal is restored" "$evenhand" agent release --config "$work/a.toml" --from-journal "$journal"
+says "with what it is" "is damaged; found the values of"
+holds "and all is as it was before" test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" = "$neutral $((neutral / 2)) $neutral"
+rm "$journal"
+
+# A configuration that others may write.
+chmod g+w "$work/a.toml"
+holds "a configuration that others may write is refused" ends 2 "$evenhand" agent run --config "$work/a.toml" --apply --updates 1
+says "with the remedy" "chmod go-w"
+chmod g-w "$work/a.toml"
+
+# A file where the socket should be.
+sed "s|^socket = .*|socket = \"$work/a.toml\"|" "$work/a.toml" >"$work/file.toml"
+holds "a file in the place of the socket is kept" ends 3 "$evenhand" agent run --config "$work/file.toml" --updates 1
+says "and the reason given" "something other than a socket"
+holds "as it was" grep -q pattern "$work/a.toml"
+
+# A pause, as of a suspended machine.
+start a --apply
+until_true 20 updates a 4
+kill -STOP "$agent"
+sleep 5
+kill -CONT "$agent"
+holds "after a pause it goes on" until_true 20 updates a 12
+holds "and ends well" ends 0 stops TERM
+holds "with all as it was" test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" = "$neutral $((neutral / 2)) $neutral"
+
 # Itself.
 group a/x.1
 inside a/x.1 "$evenhand" agent run --config "$work/a.toml" --updates 2 >"$work/own" 2>&1

@@ -6,7 +6,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 
 use evenhand_enforcers::cgroups::{Group, SavedState};
-use redb::backends::InMemoryBackend;
+use redb::backends::{FileBackend, InMemoryBackend};
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, StorageBackend, TableDefinition};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -122,7 +122,8 @@ impl Journal {
         let file = open_private(path).map_err(|source| JournalError::Read { path: path.to_owned(), source })?;
         let damaged = |why: String| JournalError::Damaged { path: path.to_owned(), why };
         // The database panics on some kinds of damage.
-        let database = match catch_unwind(AssertUnwindSafe(|| Database::builder().create_file(file))) {
+        let open = || Database::builder().create_with_backend(FileBackend::new(file)?);
+        let database = match catch_unwind(AssertUnwindSafe(open)) {
             Ok(Ok(database)) => database,
             Ok(Err(DatabaseError::DatabaseAlreadyOpen)) => return Err(JournalError::InUse { path: path.to_owned() }),
             Ok(Err(error)) => return Err(damaged(error.to_string())),

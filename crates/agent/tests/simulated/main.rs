@@ -63,6 +63,29 @@ fn the_linear_map_of_the_paper_oscillates() {
     assert!(maximum - minimum > 0.5, "{minimum} {maximum}");
 }
 
+#[test]
+fn a_pause_of_the_agent_or_of_the_machine_moves_weights_by_one_step_at_most() {
+    // A stopped agent finds that the workloads ran meanwhile; after a suspension they did not.
+    for (pause, workloads_ran) in [(60, true), (60, false), (3600, true), (3600, false)] {
+        let folder = tempfile::tempdir().unwrap();
+        let machine = experiment_1();
+        let mut agent = Setting::in_folder(folder.path()).start(&machine);
+        run(&mut [(&machine, &mut agent)], 0, 60);
+        let (settled, before) = (machine.gets(0), machine.weights());
+        if workloads_ran {
+            machine.work(Duration::from_secs(pause));
+        }
+        run(&mut [(&machine, &mut agent)], 60 + pause, 1);
+        for (after, before) in machine.weights().iter().zip(&before) {
+            let ratio = after[0] as f64 / before[0] as f64;
+            // exp(0.69), the limit of a step, with rounding.
+            assert!((0.49..=2.05).contains(&ratio), "{pause} s, {workloads_ran}: {before:?} to {after:?}");
+        }
+        run(&mut [(&machine, &mut agent)], 61 + pause, 60);
+        assert!(near(&machine.gets(0), &settled, 0.02), "{pause} s, {workloads_ran}: {:?}", machine.gets(0));
+    }
+}
+
 /// CPU and disk on two nodes: d and e on node a, e and f on node b, with different demands.
 fn experiment_2() -> (Machine, Machine) {
     let a = Machine::new([2.0, 1.5e8], [("d.1", workload("d", [MUCH; 2])), ("e.1", workload("e", [MUCH; 2]))]);

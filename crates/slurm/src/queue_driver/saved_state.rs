@@ -10,6 +10,7 @@ use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use evenhand_model::Time;
+use redb::backends::FileBackend;
 use redb::{Database, DatabaseError, ReadableDatabase, ReadableTable, TableDefinition};
 use thiserror::Error;
 
@@ -58,7 +59,8 @@ impl SavedState {
     /// Returns an error if another process has it open, or it is not such a database.
     pub fn open(path: &Path) -> Result<SavedState, SavedStateError> {
         let file = open_private(path).map_err(|error| database_error(path)(redb::Error::Io(error)))?;
-        let database = match Database::builder().create_file(file) {
+        let opened = FileBackend::new(file).and_then(|file| Database::builder().create_with_backend(file));
+        let database = match opened {
             Ok(database) => database,
             Err(DatabaseError::DatabaseAlreadyOpen) => return Err(SavedStateError::InUse { path: path.to_owned() }),
             Err(error) => return Err(database_error(path)(error)),
