@@ -273,9 +273,12 @@ fn files_in(folder: &Path, extensions: &[&str]) -> io::Result<Vec<PathBuf>> {
 /// The suffixes of compressed files.
 const COMPRESSED: [&str; 4] = [".gz", ".zst", ".bz2", ".xz"];
 
+/// The files of an archive: their names and contents.
+type Members = Vec<(String, Vec<u8>)>;
+
 /// Returns the regular files of a tar archive, compressed or not, in the order of their names; `None` for any other
 /// file. Their content is held in memory.
-fn archive_members(path: &Path) -> Result<Option<Vec<(String, Vec<u8>)>>, ImportError> {
+fn archive_members(path: &Path) -> Result<Option<Members>, ImportError> {
     let file = path.display().to_string();
     if !fs::metadata(path).is_ok_and(|m| m.is_file()) {
         return Ok(None);

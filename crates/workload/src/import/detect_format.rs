@@ -8,6 +8,9 @@ use super::parse_number::decimal;
 use super::sacct;
 use super::{Format, ImportError, ImportOptions};
 
+/// Whether a line is a record of a format.
+type IsRecord = fn(&[u8]) -> bool;
+
 /// Returns the format of the stream that starts with `head`.
 pub(super) fn detect(file: &str, head: &[u8], options: &ImportOptions) -> Result<Format, ImportError> {
     let head = head.strip_prefix(BYTE_ORDER_MARK).unwrap_or(head);
@@ -31,7 +34,7 @@ pub(super) fn detect(file: &str, head: &[u8], options: &ImportOptions) -> Result
     let is_comment = |line: &&[u8]| matches!(line[0], b';' | b'#');
     let record = std::iter::once(first).chain(lines.clone()).find(|line| !is_comment(line));
     if let Some(record) = record {
-        let known: [(fn(&[u8]) -> bool, Format); 4] = [
+        let known: [(IsRecord, Format); 4] = [
             (pbs::is_record, Format::Pbs),
             (lsf::is_record, Format::Lsf),
             (slurm_simulator::is_record, Format::SlurmSimulator),

@@ -14,6 +14,7 @@ use crate::import::lines::{for_each_line, utf8};
 use crate::import::parse_number::{NANO, decimal, integer};
 use crate::import::summary::Tally;
 use crate::import::{ImportError, ImportOptions, Part, counted};
+use crate::slurm_notation::Amounts;
 
 const GENERIC: &str = "generic resources";
 pub(in crate::import) const ASSUMED: &[(&str, &str)] =
@@ -67,13 +68,13 @@ pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Met
 
 fn row<'a>(get: impl Fn(usize) -> (usize, &'a [u8]), jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     let held = amounts(get(3))?;
-    let held = if held.0.is_some() { held } else { amounts(get(8))? };
+    let held = if held.cpu.is_some() { held } else { amounts(get(8))? };
     let (at, limit) = get(5);
     // 2^32 - 1 and 2^32 - 2 mean no limit and the partition's.
     let limit = integer(limit).filter(|minutes| *minutes < 4_294_967_294);
     let name = |i: usize| -> Result<_, Box<FieldError>> { utf8(get(i).1, at, "a name").map(|t| Some(t.into())) };
     let start = epoch(get(1).1);
-    if start.is_some() && held.2.is_some() {
+    if start.is_some() && held.gpu.is_some() {
         jobs.tally.adjust(GENERIC);
     }
     jobs.push(&JobRecord {
@@ -84,23 +85,23 @@ fn row<'a>(get: impl Fn(usize) -> (usize, &'a [u8]), jobs: &mut Jobs) -> Result<
         user: name(4)?,
         account: name(6)?,
         queue: name(7)?,
-        cpu: held.0,
-        mem: held.1,
-        gpu: held.2,
+        cpu: held.cpu,
+        mem: held.mem,
+        gpu: held.gpu,
         ..JobRecord::default()
     })
 }
 
-/// Returns the CPUs, the memory and the generic resources of a list by number.
-fn amounts((at, list): (usize, &[u8])) -> Result<(Option<Nano>, Option<Nano>, Option<Nano>), Box<FieldError>> {
-    let mut found = (None, None, None);
+/// Returns the CPUs, the memory and the generic resources (as GPUs) of a list by number.
+fn amounts((at, list): (usize, &[u8])) -> Result<Amounts, Box<FieldError>> {
+    let mut found = Amounts::default();
     for one in list.split(|b| *b == b',').filter(|one| !one.is_empty()) {
         let pair = one.iter().position(|b| *b == b'=').map(|equals| (&one[..equals], &one[equals + 1..]));
         let pair = pair.and_then(|(id, amount)| Some((integer(id)?, decimal(amount)?.nano)));
         match pair.ok_or_else(|| FieldError::new(at, one, "TRES by number, such as 1=4"))? {
-            (1, cpus) => found.0 = Some(cpus),
-            (2, mebibytes) => found.1 = mebibytes.checked_mul(1 << 20),
-            (1001.., generic) => found.2 = Some(found.2.unwrap_or(0).max(generic)),
+            (1, cpus) => found.cpu = Some(cpus),
+            (2, mebibytes) => found.mem = mebibytes.checked_mul(1 << 20),
+            (1001.., generic) => found.gpu = Some(found.gpu.unwrap_or(0).max(generic)),
             _ => {}
         }
     }
