@@ -77,6 +77,11 @@ fn argument(option: &'static SettingOption) -> Arg {
 }
 
 impl PolicyArgs {
+    /// Takes the settings from a file if no other is given.
+    pub(crate) fn set_default_file(&mut self, path: PathBuf) {
+        self.file.get_or_insert(path);
+    }
+
     /// Reads the settings. An option takes precedence over the file of `--policy-settings`.
     pub(crate) fn settings(&self, registry: &Registry) -> Result<PolicySettings, Failure> {
         let mut settings = match &self.file {

@@ -10,7 +10,7 @@ use super::TraceArgs;
 use super::named_value::{backfill, layout, placement, scheduler};
 use super::policy_settings::PolicyArgs;
 
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct StudyArgs {
     /// Workload (Parquet), or a trace in any importable format (default: generate a small workload that resembles
     /// Google's trace of 2011)
@@ -29,6 +29,10 @@ pub(crate) struct StudyArgs {
     /// 0.5,0.75,1.0]
     #[arg(long, value_delimiter = ',', value_name = "NUMBER|POOL|FILE,…")]
     pub(crate) capacity: Vec<String>,
+    /// Folder of `site import` or `slurm study`: its machines, and its accounts and policy settings where no others are
+    /// given
+    #[arg(long, value_name = "SITE", conflicts_with = "capacity", requires = "workload")]
+    pub(crate) site: Option<PathBuf>,
     /// Discount of past use per second in stateful policies [default: 0.999999]
     #[arg(long, value_delimiter = ',', value_name = "NUMBER,…", conflicts_with = "half_life")]
     pub(crate) delta: Vec<String>,

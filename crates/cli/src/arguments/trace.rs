@@ -13,7 +13,7 @@ fn trace_format() -> impl TypedValueParser<Value = TraceFormat> {
 }
 
 /// Options that determine how a trace is read.
-#[derive(Args, Debug)]
+#[derive(Args, Clone, Debug)]
 pub(crate) struct TraceArgs {
     /// Format of the trace: auto recognises it by its content; `evenhand workload formats` lists all
     #[arg(long, default_value = "auto", value_name = "FORMAT", value_parser = trace_format(), hide_possible_values = true)]

@@ -97,8 +97,8 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
             console.result(&line(one))?;
         }
     }
-    let backfills = site.conf.as_ref().is_some_and(|c| c.configuration.backfills());
-    console.result(&format!("\nA study on it: {}", command(args, accounts.is_some(), settings.is_some(), backfills)))
+    let policy = if settings.is_some() { " --policy logged,multifactor,sdrf" } else { "" };
+    console.result(&format!("\nA study on it: evenhand study LOG --site {}{policy}", args.output.display()))
 }
 
 fn line(one: &Unmodelled) -> String {
@@ -107,22 +107,6 @@ fn line(one: &Unmodelled) -> String {
         values += &format!(" and {} more", one.values.len() - SHOWN_VALUES);
     }
     format!("  {}: {values}; {}", one.name, one.instead)
-}
-
-/// The command that replays a log on the folder.
-fn command(args: &SiteImportArgs, accounts: bool, settings: bool, backfills: bool) -> String {
-    let path = |name: &str| args.output.join(name).display().to_string();
-    let mut command = format!("evenhand study LOG --capacity {}", path("cluster.toml"));
-    if accounts {
-        command += &format!(" --accounts {}", path("accounts.toml"));
-    }
-    if settings {
-        command += &format!(" --policy multifactor,sdrf --policy-settings {}", path("policy-settings.toml"));
-    }
-    if backfills {
-        command += " --backfill easy";
-    }
-    command
 }
 
 fn read(args: &SiteImportArgs, console: &Console) -> Result<SiteTexts, Failure> {

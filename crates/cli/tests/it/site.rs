@@ -45,23 +45,11 @@ fn a_site_is_read_from_its_files_and_replayed_on() {
     assert!(settings.contains("\"main\" = 1, \"gpu\" = 3"), "{settings}");
     assert!(read("cluster.toml").contains("max_wall = \"86400s\""), "{}", read("cluster.toml"));
     assert!(read("accounts.toml").contains("shares = 10"));
-    let study = [
-        "study",
-        "log.swf",
-        "--capacity",
-        "lab/cluster.toml",
-        "--accounts",
-        "lab/accounts.toml",
-        "--policy",
-        "multifactor,sdrf",
-        "--policy-settings",
-        "lab/policy-settings.toml",
-        "--backfill",
-        "easy",
-        "--out",
-        "report",
-    ];
-    folder.run(&study).assert_succeeds();
+    let study = ["study", "log.swf", "--site", "lab", "--policy", "multifactor,sdrf", "--out", "report"];
+    let output = folder.run(&study).assert_succeeds();
+    assert!(output.stdout.contains("n[1-3]"), "{}", output.stdout);
+    assert_eq!(folder.json("report/summary.json")["runs"][0]["policy"], "multifactor");
+    folder.run(&["study", "log.swf", "--site", "absent"]).assert_fails(2, &["--site: absent has no cluster.toml"]);
 }
 
 #[test]

@@ -3,6 +3,7 @@
 mod machine_lines;
 mod nuwt_table;
 mod question;
+mod site_folder;
 mod trust_lines;
 mod winners_and_losers;
 
@@ -33,6 +34,7 @@ use crate::output::progress::run_with_progress;
 use crate::output::table::Table;
 use crate::output::write_files::lock_folder;
 use question::{GivenQuestion, Question};
+use site_folder::with_site_folder;
 
 /// Size of the workload that a study without a workload generates: small enough for a first run, large enough for queues
 /// that build and drain.
@@ -41,6 +43,7 @@ const DEFAULT_USERS: u32 = 100;
 const DEFAULT_DAYS: f64 = 29.0;
 
 pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, console: &Console) -> Result<(), Failure> {
+    let args = &with_site_folder(args)?;
     // Reading a trace may take minutes, so the options are checked first.
     let options = CheckedOptions::parse(args, registry)?;
     let (workload, source) = workload(args, common, console)?;

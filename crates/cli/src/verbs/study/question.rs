@@ -11,6 +11,7 @@ use evenhand_study::{
     Backfill, LOGGED, RequestedCapacity, cluster_file_of, has_starts, is_generated, site_capacity, site_scheduler,
 };
 
+use super::site_folder::cluster_file;
 use crate::arguments::StudyArgs;
 use crate::arguments::policy_settings::named_policies;
 use crate::failure::Failure;
@@ -61,7 +62,8 @@ impl GivenQuestion {
         workload: &Workload,
         console: &Console,
     ) -> Result<Question, Failure> {
-        let log = args.workload.as_deref().filter(|_| self.capacities.is_empty() && !is_generated(workload));
+        let asks_site = args.site.is_some() || !is_generated(workload);
+        let log = args.workload.as_deref().filter(|_| self.capacities.is_empty() && asks_site);
         let question = match log {
             Some(log) => self.of_site(args, log, workload, console)?,
             None => self.of_papers(args, workload, console)?,
@@ -77,12 +79,13 @@ impl GivenQuestion {
         workload: &Workload,
         console: &Console,
     ) -> Result<Question, Failure> {
-        let capacity = match cluster_file_of(log) {
-            Some(path) => {
+        let capacity = match (cluster_file(args), cluster_file_of(log)) {
+            (Some(path), _) => read_file(&path, workload, console)?,
+            (None, Some(path)) => {
                 console.note(&format!("Capacity: the machines of {}, which stands beside the log.", path.display()));
                 read_file(&path, workload, console)?
             }
-            None => {
+            (None, None) => {
                 let site = site_capacity(workload);
                 site.notes.iter().for_each(|note| console.note(note));
                 RequestedCapacity::Pool(site.name, site.units)
