@@ -177,25 +177,25 @@ mod tests {
 
     #[test]
     fn accounts_of_the_workload_have_the_tasks_charged_to_them() {
-        // All submitted at once: ann's 10 s and 30 s, then bob, then cid; starts 0, 10, 40, 60.
+        // All submitted at once, so they start in the order of the list: at 0, 10, 30, 60.
         let tasks = [("ann", Some("x"), 10), ("bob", Some("y"), 20), ("ann", Some("y"), 30), ("cid", None, 40)];
         let found = run(&tasks, None);
         let named: Vec<_> = found.iter().map(|a| (a.name.as_deref(), a.parent)).collect();
         assert_eq!(named, [(None, None), (Some("x"), Some(0)), (Some("y"), Some(0))]);
         let waits: Vec<f64> = found.iter().map(|a| a.results.normalized.total_wait_s).collect();
-        assert_eq!(waits, [110.0, 0.0, 50.0]);
+        assert_eq!(waits, [100.0, 0.0, 40.0]);
         let y = &found[2];
         let users: Vec<_> = y.users.iter().map(|u| (u.name.as_str(), u.results.normalized.total_wait_s)).collect();
-        assert_eq!(users, [("ann", 10.0), ("bob", 40.0)]);
+        assert_eq!(users, [("ann", 30.0), ("bob", 10.0)]);
         assert_eq!(found[0].users[0].name, "cid", "under no account");
-        // 50 s over 50 CPU seconds; each task holds all memory, so it is worth 4 processors.
-        assert_eq!(y.results.normalized.nuwt_per_cpu, Some(1.0));
+        // 40 s over 50 CPU seconds; each task holds all memory, so it is worth 4 processors.
+        assert_eq!(y.results.normalized.nuwt_per_cpu, Some(0.8));
         assert_eq!(y.results.normalized.squashed_area_pe_s, Some(200.0));
-        assert_eq!(y.results.normalized.nuwt_per_pe, Some(0.25));
+        assert_eq!(y.results.normalized.nuwt_per_pe, Some(0.2));
         assert_eq!(y.results.use_share, Some(0.5));
-        // (10 + 30) / 30 and (40 + 20) / 20.
-        assert!((y.results.mean_bounded_slowdown.unwrap() - 13.0 / 6.0).abs() < 1e-15);
-        assert_eq!((y.results.mean_wait_s, y.results.totals.completed), (Some(25.0), 2));
+        // (30 + 30) / 30 and (10 + 20) / 20.
+        assert!((y.results.mean_bounded_slowdown.unwrap() - 1.75).abs() < 1e-15);
+        assert_eq!((y.results.mean_wait_s, y.results.totals.completed), (Some(20.0), 2));
         assert_eq!(y.entitlement, None);
     }
 
@@ -207,7 +207,7 @@ mod tests {
         // The trace's own accounts do not matter.
         let found = run(&[("ann", Some("x"), 10), ("bob", None, 20), ("ann", None, 30)], Some(tree));
         let waits: Vec<f64> = found.iter().map(|a| a.results.normalized.total_wait_s).collect();
-        assert_eq!(waits, [50.0, 50.0, 0.0, 40.0]);
+        assert_eq!(waits, [40.0, 40.0, 0.0, 10.0]);
         let entitled: Vec<_> = found.iter().map(|a| a.entitlement.unwrap()).collect();
         assert_eq!(entitled, [1.0, 1.0, 0.0, 0.5]);
         assert_eq!(found[2].results.mean_wait_s, None);

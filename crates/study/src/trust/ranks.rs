@@ -9,7 +9,7 @@ pub(super) fn rank_correlation(pairs: &[(f64, f64)]) -> Option<f64> {
     let mean = (n + 1.0) / 2.0;
     let sum = |f: &dyn Fn(f64, f64) -> f64| x.iter().zip(&y).map(|(a, b)| f(a - mean, b - mean)).sum::<f64>();
     let (xx, yy, xy) = (sum(&|a, _| a * a), sum(&|_, b| b * b), sum(&|a, b| a * b));
-    (xx > 0.0 && yy > 0.0).then(|| xy / (xx.sqrt() * yy.sqrt()))
+    (xx > 0.0 && yy > 0.0).then(|| xy / (xx * yy).sqrt())
 }
 
 /// Returns the rank of each value from 1 on; equal values have the mean of their ranks.

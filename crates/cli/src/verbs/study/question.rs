@@ -48,9 +48,10 @@ impl GivenQuestion {
             let problem = "--no-blocking: backfilling (--scheduler) already lets tasks start before one that does not fit; give only one of the two";
             return Err(Failure::Input(problem.into()));
         }
-        if !args.policy.is_empty() {
-            args.policies.refuse_unused(registry, &args.policy)?;
-        }
+        // Which default policies are compared depends on the workload, which is not read yet.
+        let defaults = || SITE_POLICIES.split(',').chain(COMPARED_POLICIES.split(',')).map(String::from).collect();
+        let policies = if args.policy.is_empty() { defaults() } else { args.policy.clone() };
+        args.policies.refuse_unused(registry, &policies)?;
         Ok(GivenQuestion { capacities: parse_capacities(&args.capacity)?, scheduler })
     }
 
