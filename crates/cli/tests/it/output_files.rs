@@ -8,7 +8,7 @@ use crate::test_folder::TestFolder;
 
 const GENERATE: [&str; 7] = ["workload", "generate", "--tasks", "100", "--users", "3", "-o"];
 
-fn generate<'a>(output: &'a str) -> Vec<&'a str> {
+fn generate(output: &str) -> Vec<&str> {
     [&GENERATE[..], &[output]].concat()
 }
 

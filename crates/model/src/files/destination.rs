@@ -20,7 +20,7 @@ pub(super) struct RegularFile {
     /// Its folder.
     pub(super) folder: PathBuf,
     /// The file that is replaced.
-    pub(super) old: Option<Metadata>,
+    pub(super) old: Option<Box<Metadata>>,
 }
 
 impl Destination {
@@ -46,19 +46,19 @@ impl Destination {
             return Err(not_a_file(kind));
         }
         if !fs::symlink_metadata(path)?.is_symlink() {
-            return Ok(Destination::File(RegularFile::new(path.to_owned(), Some(old))));
+            return Ok(Destination::File(RegularFile::new(path.to_owned(), Some(old.into()))));
         }
         let target = fs::canonicalize(path)?;
         let found = fs::symlink_metadata(&target)?;
         if (found.dev(), found.ino()) != (old.dev(), old.ino()) {
             return Err(refused("is a symbolic link to a file that has no path; name the file itself"));
         }
-        Ok(Destination::File(RegularFile::new(target, Some(old))))
+        Ok(Destination::File(RegularFile::new(target, Some(old.into()))))
     }
 }
 
 impl RegularFile {
-    fn new(path: PathBuf, old: Option<Metadata>) -> RegularFile {
+    fn new(path: PathBuf, old: Option<Box<Metadata>>) -> RegularFile {
         let folder = path.parent().filter(|p| !p.as_os_str().is_empty()).unwrap_or(Path::new(".")).to_owned();
         RegularFile { path, folder, old }
     }

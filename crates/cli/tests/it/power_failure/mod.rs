@@ -161,22 +161,19 @@ impl Recorder {
     }
 }
 
-/// Returns the content of all files below a folder, without the times that computations took and what depends on them.
+/// Returns the content of all files below a folder, without the times that computations took, the folder, and what depends on them.
 fn results(folder: &Path) -> BTreeMap<PathBuf, String> {
     let mut found = BTreeMap::new();
-    let root = folder.display().to_string();
-    let root = root.trim_end_matches('/');
     for path in crate::test_folder::files_below(folder) {
         let (name, content) = (path.display().to_string(), std::fs::read(folder.join(&path)).unwrap());
-        // The plan of a sweep names its folder.
-        let text = String::from_utf8_lossy(&content).replace(root, "FOLDER");
+        let text = String::from_utf8_lossy(&content).into_owned();
         // A lock file that a kill or a power failure left locks nothing. The study's page shows times.
         if name.ends_with(".evenhand-lock") || name.ends_with("timing.csv") || name.ends_with("study/index.html") {
             continue;
         }
         let text = match serde_json::from_str::<Value>(&text) {
             Ok(mut value) if name.ends_with(".json") => {
-                remove_times(&mut value);
+                remove_times_and_folder(&mut value);
                 value.to_string()
             }
             _ => text,
@@ -186,12 +183,12 @@ fn results(folder: &Path) -> BTreeMap<PathBuf, String> {
     found
 }
 
-fn remove_times(value: &mut Value) {
+fn remove_times_and_folder(value: &mut Value) {
     match value {
-        Value::Array(items) => items.iter_mut().for_each(remove_times),
+        Value::Array(items) => items.iter_mut().for_each(remove_times_and_folder),
         Value::Object(fields) => {
-            fields.retain(|name, _| name != "elapsed_s" && name != "check");
-            fields.values_mut().for_each(remove_times);
+            fields.retain(|name, _| !["elapsed_s", "check", "base"].contains(&name.as_str()));
+            fields.values_mut().for_each(remove_times_and_folder);
         }
         _ => {}
     }
