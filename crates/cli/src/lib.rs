@@ -61,6 +61,8 @@ use std::ffi::OsString;
 use std::num::NonZeroUsize;
 use std::panic::{self, AssertUnwindSafe};
 use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use evenhand_documents::TextCells;
 use evenhand_policies::{PolicyError, Registration, Registry};
@@ -94,6 +96,7 @@ impl CommandLine {
     ///
     /// Exits the process with status 2 if the command line is invalid, and with 0 after `--help` and `--version`.
     pub fn main(self) -> ExitCode {
+        exit_instead_of_abort();
         self.run(std::env::args_os())
     }
 
@@ -125,6 +128,14 @@ impl CommandLine {
             }
         }
     }
+}
+
+/// Lets a failed allocation end the process with the documented status 3, and not by a signal. The standard library prints
+/// how many bytes could not be had, and then aborts.
+fn exit_instead_of_abort() {
+    let always = Arc::new(AtomicBool::new(true));
+    // It fails only for signals that cannot be handled, of which this is none.
+    let _ = signal_hook::flag::register_conditional_shutdown(signal_hook::consts::SIGABRT, 3, always);
 }
 
 /// Returns the failure for a panic.

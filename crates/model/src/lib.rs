@@ -1,6 +1,6 @@
 //! The data model that all other crates share: times, amounts, resources, users, accounts, weights, tasks, workloads,
 //! capacities, machines and queues. Also [seeded random numbers](random), [durable writes](files),
-//! [text that is safe to print](printable) and the [`calendar`].
+//! [text that is safe to print](printable), [limits on memory](memory) and the [`calendar`].
 //!
 //! The crate knows no policy and no file format. One rule makes everything above it reproducible: **amounts and times
 //! are integers**. Shares and priorities are derived from them, as `f64`, or exactly as [`Rational`] where a tie must
@@ -32,6 +32,7 @@ mod cluster;
 mod demand;
 pub mod files;
 mod mean_use;
+pub mod memory;
 mod names;
 mod peak_use;
 pub mod printable;

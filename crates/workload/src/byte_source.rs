@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crate::import::ImportError;
+use evenhand_model::memory::MemoryLimit;
+
+use crate::import::{ImportError, ImportOptions};
 
 /// The source of a trace, or of one part of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,17 +44,86 @@ pub struct Progress {
     pub total: Option<u64>,
 }
 
-/// Reports to a callback how many bytes have been read.
+/// The memory that a task takes while it is imported, in bytes: submission, run time, user, demand, start, requested
+/// time, account, queue, and what sorting and storing need.
+const TASK_BYTES: u64 = 64;
+/// A document that is read as a whole takes this many times its size.
+const DOCUMENT_FACTOR: u64 = 3;
+/// How much larger than a compressed stream its text may be, unless an option says otherwise. Traces compress 5 to 40
+/// times.
+const UNPACKED_FACTOR: u64 = 200;
+/// The text that a compressed stream may always hold.
+const UNPACKED_ALWAYS: u64 = 1 << 30;
+
+/// Reports to a callback how many bytes have been read, and compares what was read with the limits of the import.
 pub(crate) struct Meter<'a> {
     report: Option<&'a (dyn Fn(Progress) + Sync)>,
     read: AtomicU64,
     total: Option<u64>,
+    tasks: AtomicU64,
+    memory: Option<MemoryLimit>,
+    max_unpacked: Option<u64>,
 }
 
 impl<'a> Meter<'a> {
-    pub(crate) fn new(report: Option<&'a (dyn Fn(Progress) + Sync)>, shards: &[Shard]) -> Meter<'a> {
+    pub(crate) fn new(
+        report: Option<&'a (dyn Fn(Progress) + Sync)>,
+        shards: &[Shard],
+        options: &ImportOptions,
+    ) -> Meter<'a> {
         let total = shards.iter().map(Shard::size).sum();
-        Meter { report, read: AtomicU64::new(0), total }
+        let (memory, max_unpacked) = (options.memory, options.max_unpacked);
+        Meter { report, read: AtomicU64::new(0), total, tasks: AtomicU64::new(0), memory, max_unpacked }
+    }
+
+    /// Checks, by the sizes of uncompressed files and the lines at their beginning, that their tasks will probably fit.
+    /// Only a clear excess is an error: what is read is counted exactly.
+    pub(crate) fn check_before_reading(&self, shards: &mut [Shard]) -> Result<(), ImportError> {
+        let Some(limit) = self.memory else { return Ok(()) };
+        let mut tasks = 0u64;
+        for shard in shards.iter_mut() {
+            tasks = tasks.saturating_add(shard.estimated_lines()?.unwrap_or(0));
+        }
+        let need = tasks.saturating_mul(TASK_BYTES);
+        match shards.first() {
+            Some(first) if need / 2 > limit.bytes => {
+                Err(ImportError::Memory { file: first.name.clone(), tasks, estimated: true, need, limit })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Counts tasks that are kept in memory, and checks that they fit.
+    pub(crate) fn hold(&self, file: &str, tasks: u64) -> Result<(), ImportError> {
+        let tasks = self.tasks.fetch_add(tasks, Ordering::Relaxed).saturating_add(tasks);
+        let need = tasks.saturating_mul(TASK_BYTES);
+        match self.memory.filter(|limit| need > limit.bytes) {
+            Some(limit) => Err(ImportError::Memory { file: file.to_string(), tasks, estimated: false, need, limit }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_document(&self, file: &str, bytes: u64) -> Result<(), ImportError> {
+        match self.memory.filter(|limit| bytes.saturating_mul(DOCUMENT_FACTOR) > limit.bytes) {
+            Some(limit) => Err(ImportError::LargeDocument { file: file.to_string(), bytes, limit }),
+            None => Ok(()),
+        }
+    }
+
+    fn check_unpacked(
+        &self,
+        file: &str,
+        compression: &'static str,
+        packed: u64,
+        unpacked: u64,
+    ) -> Result<(), ImportError> {
+        let usual = packed.saturating_mul(UNPACKED_FACTOR).max(UNPACKED_ALWAYS);
+        let limit = self.max_unpacked.unwrap_or(usual);
+        if unpacked <= limit {
+            return Ok(());
+        }
+        let (file, given) = (file.to_string(), self.max_unpacked.is_some());
+        Err(ImportError::Unpacked { file, compression, packed, limit, given })
     }
 
     fn add(&self, bytes: u64) {
@@ -110,6 +181,22 @@ impl Shard {
         Ok(shards)
     }
 
+    /// Estimates the lines of a regular, uncompressed file by the mean of those at its beginning that are no comments.
+    fn estimated_lines(&mut self) -> Result<Option<u64>, ImportError> {
+        let Origin::File(path) = &self.origin else { return Ok(None) };
+        let Some(size) = fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|m| m.len()) else {
+            return Ok(None);
+        };
+        let mut blocks = self.start()?;
+        if blocks.compression.is_some() {
+            return Ok(None);
+        }
+        let head = blocks.head()?;
+        let lines = || head.split_inclusive(|b| *b == b'\n').filter(|line| line.ends_with(b"\n") && line[0] != b';');
+        let (count, bytes) = (lines().count() as u64, lines().map(|line| line.len() as u64).sum::<u64>());
+        Ok((count > 0).then(|| size / (bytes / count).max(1)))
+    }
+
     fn size(&self) -> Option<u64> {
         match &self.origin {
             Origin::File(path) => fs::metadata(path).ok().filter(fs::Metadata::is_file).map(|m| m.len()),
@@ -135,7 +222,7 @@ impl Shard {
 
     /// Returns all of the stream, decompressed, which remains to be read.
     pub(crate) fn whole(&self) -> Result<Vec<u8>, ImportError> {
-        self.start()?.rest(&Meter::new(None, &[]))
+        self.start()?.rest(&Meter::new(None, &[], &ImportOptions::default()))
     }
 
     /// Opens the stream.
@@ -252,6 +339,10 @@ pub(crate) struct Blocks {
     given: usize,
     filled: usize,
     ended: bool,
+    /// Bytes read, decompressed.
+    unpacked: u64,
+    /// Stored bytes read and reported to the meter.
+    metered: u64,
     /// Stored bytes read since the last report to the meter.
     unmetered: Arc<AtomicU64>,
 }
@@ -297,7 +388,19 @@ impl Blocks {
             (Box::new(raw), None)
         };
         let buffer = Vec::new();
-        Ok(Blocks { name, compression, reader, block, buffer, given: 0, filled: 0, ended: false, unmetered })
+        Ok(Blocks {
+            name,
+            compression,
+            reader,
+            block,
+            buffer,
+            given: 0,
+            filled: 0,
+            ended: false,
+            unpacked: 0,
+            metered: 0,
+            unmetered,
+        })
     }
 
     /// Reads until `wanted` bytes are held or the stream ends.
@@ -308,7 +411,10 @@ impl Blocks {
         while !self.ended && self.filled < wanted {
             match self.reader.read(&mut self.buffer[self.filled..]) {
                 Ok(0) => self.ended = true,
-                Ok(n) => self.filled += n,
+                Ok(n) => {
+                    self.filled += n;
+                    self.unpacked += n as u64;
+                }
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
                 Err(source) => return Err(self.failed(source)),
             }
@@ -328,6 +434,17 @@ impl Blocks {
         }
     }
 
+    /// Reports what was read, and checks how much text it became.
+    fn report(&mut self, meter: &Meter<'_>) -> Result<(), ImportError> {
+        let stored = self.unmetered.swap(0, Ordering::Relaxed);
+        self.metered += stored;
+        meter.add(stored);
+        match self.compression {
+            Some(compression) => meter.check_unpacked(&self.name, compression, self.metered, self.unpacked),
+            None => Ok(()),
+        }
+    }
+
     /// Returns the first few kilobytes, which [`next`](Blocks::next) returns again.
     fn head(&mut self) -> Result<&[u8], ImportError> {
         self.fill(HEAD)?;
@@ -341,7 +458,7 @@ impl Blocks {
         let mut wanted = self.block;
         loop {
             self.fill(wanted)?;
-            meter.add(self.unmetered.swap(0, Ordering::Relaxed));
+            self.report(meter)?;
             let held = &self.buffer[..self.filled];
             let whole = if self.ended { Some(held.len()) } else { memchr::memrchr(b'\n', held).map(|at| at + 1) };
             if let Some(whole) = whole {
@@ -359,9 +476,40 @@ impl Blocks {
     pub(crate) fn rest(mut self, meter: &Meter<'_>) -> Result<Vec<u8>, ImportError> {
         while !self.ended {
             self.fill((self.filled + 1).next_power_of_two().max(self.block))?;
-            meter.add(self.unmetered.swap(0, Ordering::Relaxed));
+            self.report(meter)?;
+            meter.check_document(&self.name, self.filled as u64)?;
         }
         self.buffer.truncate(self.filled);
         Ok(self.buffer.split_off(self.given))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_may_be_two_hundred_times_as_large_as_its_compressed_form_and_always_a_gibibyte() {
+        let check = |max_unpacked, packed, unpacked| {
+            let options = ImportOptions { max_unpacked, ..ImportOptions::default() };
+            Meter::new(None, &[], &options).check_unpacked("t.zst", "zstd", packed, unpacked)
+        };
+        assert!(check(None, 1, 1 << 30).is_ok());
+        let error = check(None, 5 << 20, (1 << 30) + 1).unwrap_err().to_string();
+        assert!(error.contains("more than 1.0 GiB of text in 5.0 MiB of zstd data"), "{error}");
+        assert!(check(None, 50 << 20, 200 * (50 << 20)).is_ok());
+        assert!(check(None, 50 << 20, 200 * (50 << 20) + 1).is_err());
+        assert!(check(Some(10), 1 << 30, 11).is_err() && check(Some(11), 1, 11).is_ok());
+    }
+
+    #[test]
+    fn tasks_of_all_files_count_together() {
+        let memory = Some(MemoryLimit::of_option(100 * TASK_BYTES));
+        let options = ImportOptions { memory, ..ImportOptions::default() };
+        let meter = Meter::new(None, &[], &options);
+        assert!(meter.hold("a", 60).is_ok() && meter.hold("b", 40).is_ok());
+        let error = meter.hold("c", 1).unwrap_err();
+        assert!(error.is_environment() && error.to_string().starts_with("c: found 101 tasks so far"), "{error}");
+        assert!(Meter::new(None, &[], &ImportOptions::default()).hold("a", u64::MAX / 2).is_ok());
     }
 }

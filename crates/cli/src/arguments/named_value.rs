@@ -2,12 +2,18 @@
 
 use std::num::NonZeroUsize;
 
+use evenhand_model::memory::parse_size;
 use evenhand_policies::equivalents::Combine;
 use evenhand_study::{BACKFILLS, Backfill, PLACEMENTS, Placement, SCHEDULERS};
 
 /// Parses a number that is at least 1.
 pub(super) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
     text.parse().map_err(|_| "expected a whole number, 1 or more".to_string())
+}
+
+/// Parses a number of bytes, with or without a unit.
+pub(super) fn size(text: &str) -> Result<u64, String> {
+    parse_size(text).ok_or_else(|| "expected a size such as 8Gi".to_string())
 }
 
 /// Parses the name of a kind of backfilling.

@@ -4,6 +4,8 @@ use clap::Args;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use evenhand_workload::import::{CsvColumns, Format as TraceFormat, MemoryPer, MemoryUnit, Processors};
 
+use super::named_value::size;
+
 /// Parses the name of a format, and lists all for the completions of shells.
 fn trace_format() -> impl TypedValueParser<Value = TraceFormat> {
     let names = PossibleValuesParser::new(TraceFormat::ALL.iter().map(|format| format.name()));
@@ -38,4 +40,11 @@ pub(crate) struct TraceArgs {
     /// SWF and sacct: which processors count, those that jobs were allocated or those that they requested
     #[arg(long, default_value = "allocated", value_name = "WHICH")]
     pub(crate) processors: Processors,
+    /// Memory that may be used, such as 8Gi [default: 80 % of what is free, or of what limits leave]; a workload that needs
+    /// more is refused, and a study starts fewer runs at a time
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<u64>,
+    /// Text that one compressed file may hold, such as 20Gi [default: 200 times the file's size, at least 1Gi]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) max_unpacked: Option<u64>,
 }

@@ -39,6 +39,8 @@ impl LogArgs {
             swf_memory_unit: MemoryUnit::B,
             swf_memory_per: MemoryPer::Job,
             processors: Processors::default(),
+            memory: None,
+            max_unpacked: None,
         }
     }
 }

@@ -7,6 +7,7 @@ use evenhand_workload::export::ExportFormat;
 use evenhand_workload::generate::TraceModel;
 
 use super::TraceArgs;
+use super::named_value::size;
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum WorkloadVerb {
@@ -59,6 +60,9 @@ pub(crate) struct GenerateArgs {
     /// Number of days over which tasks are submitted
     #[arg(long, default_value_t = 29.0)]
     pub(crate) days: f64,
+    /// Memory that may be used, such as 8Gi [default: 80 % of what is free, or of what limits leave]
+    #[arg(long, value_name = "SIZE", value_parser = size)]
+    pub(crate) memory: Option<u64>,
     /// The Parquet file to write
     #[arg(long, short, value_name = "W.parquet")]
     pub(crate) output: PathBuf,

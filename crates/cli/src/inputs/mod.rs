@@ -2,6 +2,7 @@
 
 pub(crate) mod capacity;
 pub(crate) mod job_shape;
+pub(crate) mod memory;
 pub(crate) mod problems;
 pub(crate) mod site_log;
 pub(crate) mod times;

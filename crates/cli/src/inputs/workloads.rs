@@ -1,16 +1,18 @@
 //! Workloads: stored ones, and traces to import.
 
 use std::io;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use evenhand_model::Workload;
 use evenhand_workload::Source;
 use evenhand_workload::import::{Format as TraceFormat, ImportOptions, ImportSummary, Imported, import_with_progress};
-use evenhand_workload::store;
+use evenhand_workload::store::{self, StoreError};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::{Common, TraceArgs};
 use crate::failure::Failure;
+use crate::inputs::memory::{check_workload, memory_limit};
 use crate::output::console::Console;
 
 /// Reads a stored workload, or imports a trace and prints a note with the assumptions.
@@ -33,9 +35,10 @@ pub(crate) fn read_workload_with_summary(
     // A Parquet file is a stored workload, unless its columns are said to be, or are, those of a public trace.
     let of_trace = trace.from != TraceFormat::Auto || trace.csv_columns.is_some();
     if store::is_parquet(path) && !of_trace {
+        check_rows(path, trace)?;
         match store::read(path) {
             Ok(workload) => return Ok((workload, None)),
-            Err(e @ store::StoreError::MissingColumn { .. }) => {
+            Err(e @ StoreError::MissingColumn { .. }) => {
                 let imported = import_trace(&[path.to_path_buf()], trace, common, console);
                 let (workload, summary) = imported.map_err(|_| stored_failure(&e))?;
                 console.note(&summary.to_string());
@@ -49,8 +52,14 @@ pub(crate) fn read_workload_with_summary(
     Ok((workload, Some(summary.to_string())))
 }
 
-fn stored_failure(error: &store::StoreError) -> Failure {
-    let environment = matches!(error, store::StoreError::Io { source, .. } if source.kind() != io::ErrorKind::NotFound);
+/// Checks that a stored workload fits in memory, by the number of its rows.
+fn check_rows(path: &Path, trace: &TraceArgs) -> Result<(), Failure> {
+    let rows = store::rows(path).map_err(|e| stored_failure(&e))?;
+    check_workload(&path.display().to_string(), rows, memory_limit(trace.memory))
+}
+
+fn stored_failure(error: &StoreError) -> Failure {
+    let environment = matches!(error, StoreError::Io { source, .. } if source.kind() != io::ErrorKind::NotFound);
     Failure::new(error, environment)
 }
 
@@ -73,6 +82,7 @@ pub(crate) fn read_numbered_workload(
     console: &Console,
 ) -> Result<(Workload, Vec<u64>), Failure> {
     if store::is_parquet(path) {
+        check_rows(path, trace)?;
         return Ok((store::read(path).map_err(|e| stored_failure(&e))?, Vec::new()));
     }
     let imported = import_files(std::slice::from_ref(&path.to_path_buf()), trace, common, console)?;
@@ -87,6 +97,9 @@ fn import_files(
     console: &Console,
 ) -> Result<Imported, Failure> {
     let sources: Vec<Source> = inputs.iter().map(Source::from_argument).collect();
+    for pipe in inputs.iter().filter(|path| is_pipe(path)) {
+        console.note(&format!("{} is a pipe; reading it waits for what writes to it.", pipe.display()));
+    }
     let options = ImportOptions {
         format: trace.from,
         lenient: trace.lenient,
@@ -97,6 +110,8 @@ fn import_files(
         csv_columns: trace.csv_columns.clone(),
         columns: trace.columns.clone(),
         threads: common.threads,
+        memory: Some(memory_limit(trace.memory)),
+        max_unpacked: trace.max_unpacked,
     };
     let bar = if console.shows_progress() { ProgressBar::new(0) } else { ProgressBar::hidden() };
     if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} ETA {eta}") {
@@ -110,7 +125,11 @@ fn import_files(
     imported.map_err(|e| Failure::new(&e, e.is_environment()))
 }
 
+fn is_pipe(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo())
+}
+
 /// Stores a workload as Parquet.
 pub(crate) fn store_workload(path: &Path, workload: &Workload) -> Result<(), Failure> {
-    store::write(path, workload).map_err(|e| Failure::new(&e, matches!(e, store::StoreError::Io { .. })))
+    store::write(path, workload).map_err(|e| Failure::new(&e, matches!(e, StoreError::Io { .. })))
 }

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use evenhand_model::Quantity;
 use evenhand_model::files::FolderLock;
+use evenhand_model::memory::MemoryLimit;
 use evenhand_policies::Registry;
 use evenhand_study::sweep::record::SweepRecord;
 use evenhand_study::sweep::slurm_arrays::{self, LostPoint, SlurmError, Status, quoted};
@@ -19,6 +19,7 @@ use serde_json::json;
 
 use crate::arguments::{Common, Engine, SweepArgs, SweepTaskArgs, SweepVerb};
 use crate::failure::Failure;
+use crate::inputs::memory::parse_size_of;
 use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::console::Console;
 use crate::output::numbers::rounded;
@@ -29,10 +30,6 @@ const LOCAL: &str = "{prefix} {wide_bar} {percent:>3} %  {msg}  ETA {eta}";
 const SLURM: &str = "{prefix} {wide_bar} {pos}/{len} points  {msg}  ETA {eta}";
 /// Largest number of rows of the table.
 const MAX_ROWS: usize = 200;
-/// Part of the available memory that a sweep takes by default.
-const DEFAULT_SHARE: f64 = 0.8;
-/// Available memory, in bytes, if the system does not report it.
-const DEFAULT_MEMORY: u64 = 4 << 30;
 
 pub(crate) fn run(args: &SweepArgs, common: &Common, registry: &Registry, console: &Console) -> Result<(), Failure> {
     match &args.verb {
@@ -108,7 +105,7 @@ fn start(args: &SweepArgs, common: &Common, registry: &Registry, console: &Conso
     let Some(path) = &args.grid else {
         return Err(Failure::Input("no grid; expected evenhand sweep GRID.toml".into()));
     };
-    let memory = args.memory.as_deref().map(bytes).transpose()?;
+    let memory = args.memory.as_deref().map(|text| parse_size_of("--memory", text)).transpose()?;
     let grid = Grid::read(path, common.seed(), registry).map_err(Failure::document)?;
     if args.check {
         return check(&grid, &args.out, console);
@@ -128,12 +125,6 @@ fn start(args: &SweepArgs, common: &Common, registry: &Registry, console: &Conso
         Engine::Local => start_local(&sweep, &args.out, memory, console),
         Engine::Slurm => start_slurm(&sweep, args, lock, memory, console),
     }
-}
-
-fn bytes(text: &str) -> Result<u64, Failure> {
-    let invalid = || Failure::Input(format!("--memory: found {text:?}, expected a size such as 8Gi"));
-    let bytes = Quantity::parse(text).map_err(|_| invalid())?.to_f64();
-    if bytes < 1e18 { Ok(bytes as u64) } else { Err(invalid()) }
 }
 
 /// Prints how large the sweep is. The grid is valid, since it was read.
@@ -185,7 +176,7 @@ fn check(grid: &Grid, out: &Path, console: &Console) -> Result<(), Failure> {
 }
 
 fn start_local(sweep: &Sweep, out: &Path, memory: Option<u64>, console: &Console) -> Result<(), Failure> {
-    let memory = memory.unwrap_or_else(|| (DEFAULT_SHARE * available_memory().unwrap_or(DEFAULT_MEMORY) as f64) as u64);
+    let memory = memory.unwrap_or_else(|| MemoryLimit::of_this_process().bytes);
     let watch = Arc::new(Watch::default());
     stop_on_interrupt(&watch)?;
     let options = local::Options { threads: threads(), memory };
@@ -450,15 +441,6 @@ fn threads() -> NonZeroUsize {
     NonZeroUsize::new(rayon::current_num_threads()).unwrap_or(NonZeroUsize::MIN)
 }
 
-/// Returns the available memory in bytes, at most the limit of this process's control group.
-fn available_memory() -> Option<u64> {
-    let text = std::fs::read_to_string("/proc/meminfo").ok()?;
-    let line = text.lines().find_map(|line| line.strip_prefix("MemAvailable:"))?;
-    let available = line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()? << 10;
-    let limit = std::fs::read_to_string("/sys/fs/cgroup/memory.max").ok().and_then(|l| l.trim().parse::<u64>().ok());
-    Some(limit.map_or(available, |limit| limit.min(available)))
-}
-
 fn mebibytes(bytes: u64) -> String {
     format!("{} MiB", bytes.div_ceil(1 << 20))
 }
@@ -490,12 +472,5 @@ mod tests {
         for template in [LOCAL, SLURM] {
             assert!(ProgressStyle::with_template(template).is_ok());
         }
-    }
-
-    #[test]
-    fn sizes_are_parsed_and_other_texts_are_rejected() {
-        assert_eq!(bytes("8Gi").ok(), Some(8 << 30));
-        assert_eq!(bytes("0").ok(), Some(0));
-        assert!(bytes("much").is_err() && bytes("-1").is_err() && bytes("1e30").is_err());
     }
 }

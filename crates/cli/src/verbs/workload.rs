@@ -9,6 +9,7 @@ use evenhand_workload::import::Format;
 
 use crate::arguments::{Common, DescribeArgs, ExportArgs, GenerateArgs, ImportArgs, WorkloadVerb};
 use crate::failure::Failure;
+use crate::inputs::memory::{check_workload, memory_limit};
 use crate::inputs::workloads::{import_trace, read_workload, store_workload};
 use crate::output::console::Console;
 use crate::output::table::Table;
@@ -79,6 +80,7 @@ fn generate_verb(args: &GenerateArgs, common: &Common, console: &Console) -> Res
         days: args.days,
         seed: common.seed(),
     };
+    check_workload("--tasks", options.tasks, memory_limit(args.memory))?;
     let workload = generate(&options).map_err(Failure::input)?;
     store_workload(&args.output, &workload)?;
     console.result(&format!(

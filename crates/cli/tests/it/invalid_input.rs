@@ -238,3 +238,75 @@ fn an_output_that_cannot_be_written_is_a_failure_of_the_environment() {
         &["none"],
     );
 }
+
+/// A table of three columns, whose second row is `row`.
+fn table(row: &str) -> TestFolder {
+    TestFolder::with("t.csv", format!("at,took,cores\n0,10,1\n{row}\n"))
+}
+
+const COLUMNS: [&str; 5] = ["workload", "describe", "t.csv", "--csv-columns", "submit=at,duration=took,cpu=cores"];
+
+#[test]
+fn numbers_that_are_too_large_are_called_too_large() {
+    for (row, words) in [
+        ("1e18,10,1", "t.csv:3:1: found \"1e18\", expected a time of at most 4611686018 s"),
+        ("0,1e18,1", "t.csv:3:3: found \"1e18\", expected at most 4611686018 s"),
+        ("0,10,1e19", "t.csv:3:6: found \"1e19\", expected an amount of cpu of at most 999999999999999999"),
+        ("0,10,x", "t.csv:3:6: found \"x\", expected an amount of cpu, a number that is not negative"),
+    ] {
+        table(row).assert_rejects(&COLUMNS, 2, &[words]);
+    }
+}
+
+#[test]
+fn an_unclosed_quotation_mark_is_an_error_with_its_place() {
+    let words = ["t.csv:3:1: found \"\\\"0,10,1\"", "a quotation mark that is closed in the same line"];
+    table("\"0,10,1").assert_rejects(&COLUMNS, 2, &words);
+    let header = TestFolder::with("t.csv", "\"at,took,cores\n0,10,1\n");
+    header.assert_rejects(&COLUMNS, 2, &["t.csv:1:1: found", "quotation mark"]);
+    assert!(table("\"0\",10,1").run(&COLUMNS).status == 0);
+}
+
+#[test]
+fn relaxed_is_offered_only_where_it_helps() {
+    let log = |submit: &str| SWF.replace("2 5 1 10 4", &format!("2 {submit} 1 10 4"));
+    // A decimal is accepted with --relaxed.
+    let decimal = TestFolder::with("t.swf", log("5.5"));
+    decimal.assert_rejects(&["workload", "describe", "t.swf"], 2, &["t.swf:5:3: found \"5.5\"", "--relaxed"]);
+    decimal.run(&["workload", "describe", "t.swf", "--relaxed"]).assert_succeeds();
+    // A time after all time is not, whether it has a decimal or not.
+    let late = TestFolder::with("t.swf", log("9999999999999.5"));
+    let refused = late.assert_rejects(&["workload", "describe", "t.swf"], 2, &["t.swf:5:3:", "a time below 146 years"]);
+    assert!(!refused.stderr.contains("--relaxed"), "{refused:?}");
+    late.assert_rejects(&["workload", "describe", "t.swf", "--relaxed"], 2, &["a time below 146 years"]);
+}
+
+#[test]
+fn a_missing_capacity_file_is_called_missing() {
+    assert_option_rejected(
+        &["--capacity", "pools.toml"],
+        &["--capacity: there is no file pools.toml", "check the path"],
+    );
+    assert_option_rejected(&["--capacity", "a/pool"], &["there is no file a/pool"]);
+    assert_option_rejected(&["--capacity", "half"], &["found \"half\"", "expected a number greater than 0"]);
+}
+
+#[test]
+fn a_pipe_is_announced_and_read() {
+    let folder = TestFolder::new();
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        folder.path("pipe"),
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    let writer = std::thread::spawn({
+        let pipe = folder.path("pipe");
+        move || std::fs::write(pipe, CSV)
+    });
+    let output = folder.run(&["workload", "describe", "pipe"]).assert_succeeds();
+    assert!(output.stderr.contains("pipe is a pipe; reading it waits"), "{output:?}");
+    writer.join().unwrap().unwrap();
+}

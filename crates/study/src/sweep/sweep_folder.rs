@@ -6,6 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::record::{RunRecord, WorkloadRecord};
+use evenhand_model::memory::format_size;
 use evenhand_policies::Registry;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -48,7 +49,7 @@ pub enum SweepError {
         reason: String,
     },
     /// One run does not fit in memory.
-    #[error("{workload} needs about {} for one run (it has {tasks} tasks), and --memory allows {}", in_units(*need), in_units(*budget))]
+    #[error("{workload} needs about {} for one run (it has {tasks} tasks), and --memory allows {}", format_size(*need), format_size(*budget))]
     Memory {
         /// The workload.
         workload: String,
@@ -88,15 +89,6 @@ impl SweepError {
             SweepError::Write { .. } | SweepError::Mixed { .. } | SweepError::Page(_) => true,
         }
     }
-}
-
-/// Formats bytes in MiB or GiB.
-pub(crate) fn in_units(bytes: u64) -> String {
-    let (unit, name) = match bytes {
-        0..0x4000_0000 => (1u64 << 20, "MiB"),
-        _ => (1 << 30, "GiB"),
-    };
-    format!("{:.1} {name}", bytes as f64 / unit as f64)
 }
 
 pub(crate) const PLAN: &str = "plan.json";

@@ -86,6 +86,8 @@ impl WorkloadAxis {
                     ref csv_columns,
                     ref columns,
                     threads: _,
+                    memory: _,
+                    max_unpacked: _,
                 } = **options;
                 if let Some(columns) = csv_columns {
                     d.text(&format!("{columns:?}"));

@@ -5,6 +5,7 @@ use std::fmt;
 use std::io;
 
 use evenhand_model::WorkloadError;
+use evenhand_model::memory::{MemoryLimit, format_size};
 use thiserror::Error;
 
 use super::{Format, ImportSummary};
@@ -115,6 +116,56 @@ pub enum ImportError {
     /// The tasks cannot form a workload.
     #[error("the trace cannot become a workload: {0}")]
     Workload(#[from] WorkloadError),
+    /// The tasks do not fit in memory.
+    #[error(
+        "{file}: found {tasks} tasks{}, which need about {} of memory; expected at most {} ({}). Pass a larger --memory if \
+         there is more, use a machine that has more, or import a part of the trace",
+        if *estimated { " (estimated)" } else { " so far" }, format_size(*need), format_size(limit.bytes), limit.reason
+    )]
+    Memory {
+        /// The file in which the limit was reached, or the first.
+        file: String,
+        /// The number of tasks.
+        tasks: u64,
+        /// Whether the number is an estimate by the size of the files; otherwise it is what was read so far.
+        estimated: bool,
+        /// The bytes needed.
+        need: u64,
+        /// The limit.
+        limit: MemoryLimit,
+    },
+    /// A document that must be read as a whole does not fit in memory.
+    #[error(
+        "{file}: found a document of more than {}, which is read as a whole; expected at most a third of {} of memory ({}). \
+         Pass a larger --memory if there is more, or use a machine that has more",
+        format_size(*bytes), format_size(limit.bytes), limit.reason
+    )]
+    LargeDocument {
+        /// The file.
+        file: String,
+        /// The bytes that were read.
+        bytes: u64,
+        /// The limit.
+        limit: MemoryLimit,
+    },
+    /// A compressed stream holds much more text than traces do.
+    #[error(
+        "{file}: found more than {} of text in {} of {compression} data, expected at most {}; if the file is a trace all \
+         the same, pass --max-unpacked with a size",
+        format_size(*limit), format_size(*packed), if *given { "what --max-unpacked allows" } else { "200 times as much" }
+    )]
+    Unpacked {
+        /// The file.
+        file: String,
+        /// `gzip` or `zstd`.
+        compression: &'static str,
+        /// The compressed bytes that were read.
+        packed: u64,
+        /// The bytes that the text may have.
+        limit: u64,
+        /// Whether an option set the limit.
+        given: bool,
+    },
     /// The threads cannot be started.
     #[error("cannot start {threads} threads: {detail}; ask for fewer with --threads")]
     Threads {
@@ -135,7 +186,7 @@ impl ImportError {
                 source.kind(),
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidInput
             ),
-            ImportError::Threads { .. } => true,
+            ImportError::Threads { .. } | ImportError::Memory { .. } | ImportError::LargeDocument { .. } => true,
             _ => false,
         }
     }

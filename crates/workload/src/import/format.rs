@@ -144,6 +144,11 @@ named!(
 );
 
 impl Format {
+    /// Returns whether nearly each line is a task.
+    pub(crate) const fn is_line_per_task(self) -> bool {
+        matches!(self, Format::Swf | Format::SdrfCsv | Format::Csv | Format::Sacct)
+    }
+
     /// Returns what files of the format are, for messages: `"an accounting log of PBS"`.
     pub const fn description(self) -> &'static str {
         match self {

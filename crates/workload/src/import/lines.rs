@@ -33,6 +33,7 @@ pub(super) fn for_each_line_or_blank(
     let file = shard.name.clone();
     let mut blocks = shard.open()?;
     let mut number = 0;
+    let mut held = tally.held;
     while let Some(block) = blocks.next(meter)? {
         let mut rest = match block.strip_prefix(BYTE_ORDER_MARK) {
             Some(text) if number == 0 => text,
@@ -51,6 +52,8 @@ pub(super) fn for_each_line_or_blank(
                 malformed(tally, &error);
             }
         }
+        meter.hold(&file, tally.held - held)?;
+        held = tally.held;
     }
     if number == 0 { Err(ImportError::EmptyFile { file }) } else { Ok(()) }
 }

@@ -9,6 +9,7 @@
 
 use std::num::NonZeroUsize;
 
+use evenhand_model::memory::MemoryLimit;
 use evenhand_model::{Workload, WorkloadBuilder, WorkloadError};
 use rayon::prelude::*;
 
@@ -58,6 +59,10 @@ pub struct ImportOptions {
     pub columns: Option<Vec<String>>,
     /// The number of threads; `None` leaves it to rayon. The result does not depend on it.
     pub threads: Option<NonZeroUsize>,
+    /// The memory that the tasks may take; `None` is no limit.
+    pub memory: Option<MemoryLimit>,
+    /// The text that one compressed stream may hold, in bytes; `None` is 200 times its own size, and at least 1 GiB.
+    pub max_unpacked: Option<u64>,
 }
 
 /// An imported workload with its summary.
@@ -137,7 +142,10 @@ fn read(
         // The head of a stream that cannot be read here fails below.
         known => (known, first.head().ok()),
     };
-    let meter = Meter::new(report, &shards);
+    let meter = Meter::new(report, &shards, options);
+    if format.is_line_per_task() {
+        meter.check_before_reading(&mut shards)?;
+    }
     let part = read_as(format, shards, options, &meter);
     // A file of another format than the one that was named: naming its own helps more than its first malformed row.
     let other = |head: Vec<u8>| detect_format::detect(&name, &head, options).ok().filter(|found| *found != format);

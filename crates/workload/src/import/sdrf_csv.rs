@@ -26,7 +26,9 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
             return Ok(());
         }
         tally.rows_read += 1;
-        row(line, &mut builder, tally)
+        row(line, &mut builder, tally)?;
+        tally.held = builder.len() as u64;
+        Ok(())
     })?;
     Ok(Part { builder, tally })
 }

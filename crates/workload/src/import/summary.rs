@@ -44,6 +44,8 @@ impl fmt::Display for ImportSummary {
 #[derive(Clone, Debug, Default)]
 pub(super) struct Tally {
     pub(super) rows_read: u64,
+    /// The tasks that are kept in memory so far.
+    pub(super) held: u64,
     pub(super) dropped: Counts,
     /// Rows for which something was adjusted or assumed, by what it was.
     pub(super) adjusted: Counts,
@@ -62,6 +64,7 @@ impl Tally {
 
     pub(super) fn merge(&mut self, other: Tally) {
         self.rows_read += other.rows_read;
+        self.held += other.held;
         other.dropped.0.into_iter().for_each(|(reason, n)| self.dropped.add(reason, n));
         other.adjusted.0.into_iter().for_each(|(what, n)| self.adjusted.add(what, n));
         self.job_numbers.extend(other.job_numbers);

@@ -73,6 +73,7 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
             None => {
                 tally.rows_read += 1;
                 log.row(line, tally)?;
+                tally.held = log.builder.len() as u64;
             }
         }
         Ok(())
@@ -154,7 +155,7 @@ impl Log<'_> {
     }
 
     fn row(&mut self, line: &[u8], tally: &mut Tally) -> Result<(), Box<FieldError>> {
-        let row = Row::parse(line, self.options.relaxed)?;
+        let row = Row::parse(line, self.options.relaxed).map_err(|error| useful_remedy(error, line))?;
         let fields = &row.fields;
         let job = fields[JOB].whole;
         let mut counts = self.counts;
@@ -172,13 +173,7 @@ impl Log<'_> {
         counts.negative += u64::from(row.negative);
         counts.extra += u64::from(!row.extra.is_empty());
 
-        let time = |i: usize| -> Result<Option<u64>, Box<FieldError>> {
-            let too_late = || {
-                FieldError::described(fields[i].at as usize, format!("{} s", fields[i].whole), "a time below 146 years")
-            };
-            fields[i].known().map(|ns| Time::checked_from_nanos(ns).map(Time::nanos).ok_or_else(too_late)).transpose()
-        };
-        let (submit, wait, run, requested) = (time(SUBMIT)?, time(WAIT)?, time(RUN)?, time(REQUESTED_TIME)?);
+        let [submit, wait, run, requested] = row.time_fields()?;
         let (first, second) = match self.options.processors {
             Processors::Allocated => (ALLOCATED, REQUESTED),
             Processors::Requested => (REQUESTED, ALLOCATED),
@@ -264,6 +259,18 @@ impl Field {
     }
 }
 
+/// Returns the error to show for a row that is not standard: `error`, unless it offers `--relaxed` and the row is invalid
+/// with that too. Then it is the error that would remain.
+fn useful_remedy(error: Box<FieldError>, line: &[u8]) -> Box<FieldError> {
+    if error.remedy != RELAXED {
+        return error;
+    }
+    match Row::parse(line, true).and_then(|row| row.time_fields().map(drop)) {
+        Ok(()) => error,
+        Err(remaining) => remaining,
+    }
+}
+
 struct Row<'a> {
     fields: [Field; 18],
     /// The text after the last field.
@@ -335,6 +342,21 @@ impl Row<'_> {
             return Err(FieldError::described(at, found, "18 columns of the Standard Workload Format").remedy(RELAXED));
         }
         Ok(row)
+    }
+
+    /// Returns the times of submission, wait, run and request in nanoseconds, as far as they are known.
+    fn time_fields(&self) -> Result<[Option<u64>; 4], Box<FieldError>> {
+        let mut times = [None; 4];
+        for (time, i) in times.iter_mut().zip([SUBMIT, WAIT, RUN, REQUESTED_TIME]) {
+            let field = &self.fields[i];
+            let too_late =
+                || FieldError::described(field.at as usize, format!("{} s", field.whole), "a time below 146 years");
+            *time = match field.known() {
+                Some(ns) => Some(Time::checked_from_nanos(ns).ok_or_else(too_late)?.nanos()),
+                None => None,
+            };
+        }
+        Ok(times)
     }
 
     /// Returns the nodes of a MetaCentrum row from column 21, a Torque specification such as `2:ppn=8` or

@@ -23,8 +23,11 @@ const A_TIME: &str = "whole nanoseconds from 0 to 4611686018427387904 (2^62)";
 const AN_AMOUNT: &str = "an amount of at least 0 with at most nine decimals";
 const A_COUNT: &str = "a count from 1 to 4294967295";
 
-/// Returns whether `path` is a file with the magic number of Parquet.
+/// Returns whether `path` is a regular file with the magic number of Parquet. Of a pipe nothing is read.
 pub fn is_parquet(path: &Path) -> bool {
+    if !std::fs::metadata(path).is_ok_and(|found| found.is_file()) {
+        return false;
+    }
     let mut magic = [0; 4];
     File::open(path).and_then(|mut f| f.read_exact(&mut magic)).is_ok() && &magic == b"PAR1"
 }

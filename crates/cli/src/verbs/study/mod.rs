@@ -8,6 +8,7 @@ mod winners_and_losers;
 
 use std::sync::Arc;
 
+use evenhand_model::memory::format_size;
 use evenhand_model::{AccountTree, Workload};
 use evenhand_policies::{Decay, PolicySettings, Registry};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
@@ -21,6 +22,7 @@ use crate::arguments::decay;
 use crate::arguments::policy_settings::policy_failure;
 use crate::arguments::{Common, StudyArgs, Until};
 use crate::failure::Failure;
+use crate::inputs::memory::{memory_limit, runs_at_a_time};
 use crate::inputs::weights_and_accounts::{note_mismatches, read_weights_or_equal};
 use crate::inputs::workloads::read_workload;
 use crate::interrupts::{SecondSignal, on_interrupt};
@@ -50,6 +52,8 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         let problem = "--placement: selects machines, and no --capacity has any; give a file with [[machines]]";
         return Err(Failure::Input(problem.into()));
     }
+    let limit = memory_limit(args.trace.memory);
+    let at_a_time = runs_at_a_time(&source, workload.tasks(), limit)?;
     let inputs = policy_inputs(args, settings, accounts, registry, &workload, console)?;
     let capacities = question.capacity_names.join(", ");
     let request = study_request(args, question, decays, inputs);
@@ -68,8 +72,19 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     };
     let method = method(args, &request, capacities, common)?;
     let _lock = lock_folder(&args.out)?;
+    let threads = rayon::current_num_threads().min(plan.runs.len()).max(1);
+    if at_a_time < threads {
+        console.note(&format!(
+            "{at_a_time} of {} runs at a time, because more do not fit in {} of memory ({}).",
+            plan.runs.len(),
+            format_size(limit.bytes),
+            limit.reason
+        ));
+    }
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(at_a_time)).build();
+    let pool = pool.map_err(|e| Failure::Environment(format!("cannot start threads: {e}; pass fewer --threads")))?;
     let record = run_with_progress(&live, plan.tasks(), console.shows_progress(), || {
-        plan.run(&args.out, &source, method, format, &live)
+        pool.install(|| plan.run(&args.out, &source, method, format, &live))
     })
     .map_err(|e| Failure::new(&e, e.is_environment()))?;
     for (run, why) in live.runs.iter().filter_map(|run| Some((&run.id, run.damage()?))) {

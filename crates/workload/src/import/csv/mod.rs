@@ -14,7 +14,7 @@ use std::borrow::Cow;
 
 use columns::{Column, Field};
 pub use columns::{CsvColumns, CsvColumnsError};
-use evenhand_model::{Quantity, Span, Task, Time, WorkloadBuilder};
+use evenhand_model::{Amount, Quantity, Span, Task, Time, WorkloadBuilder};
 pub(super) use presets::Preset;
 
 use super::error::{FieldError, quoted};
@@ -37,6 +37,7 @@ pub(super) fn header_of(head: &[u8]) -> Vec<String> {
         return json_rows::keys(head);
     }
     split(first, delimiter_of(first))
+        .unwrap_or_default()
         .iter()
         .map(|(_, n)| String::from_utf8_lossy(n.trim_ascii()).into_owned())
         .collect()
@@ -121,7 +122,7 @@ fn read_text(
             let delimiter = delimiter_of(line);
             let names: Vec<String> = match &options.columns {
                 Some(names) => names.iter().map(|n| n.trim().to_string()).collect(),
-                None => split(line, delimiter)
+                None => split(line, delimiter)?
                     .iter()
                     .map(|(_, n)| String::from_utf8_lossy(n.trim_ascii()).into_owned())
                     .collect(),
@@ -129,7 +130,7 @@ fn read_text(
             match Table::new(reader.columns, &names) {
                 Ok(found) if options.columns.is_some() => {
                     tally.rows_read += 1;
-                    reader.row(&found, split(line, delimiter), line.len())?;
+                    reader.row(&found, split(line, delimiter)?, line.len())?;
                     table = Some((found, Vec::new(), delimiter));
                 }
                 Ok(found) => table = Some((found, line.to_vec(), delimiter)),
@@ -142,7 +143,9 @@ fn read_text(
             return Ok(());
         }
         tally.rows_read += 1;
-        reader.row(table, split(line, *delimiter), line.len())
+        reader.row(table, split(line, *delimiter)?, line.len())?;
+        tally.held = reader.builder.len() as u64;
+        Ok(())
     })?;
     reader.tally.merge(tally);
     Ok(missing)
@@ -239,19 +242,26 @@ impl Row<'_, '_> {
 
     fn time(&self, field: Field) -> Result<Option<Time>, Box<FieldError>> {
         let read = |(at, text, times): Found<'_>| {
-            let seconds = number(text, times).map(|d| d.nano).and_then(|n| u64::try_from(n).ok());
-            let time = seconds.filter(|n| *n <= Time::MAX.nanos()).map(Time::from_nanos);
-            let what = "a time: seconds, or a date such as 2023-08-31T12:29:47";
-            time.or_else(|| date(text)).ok_or_else(|| FieldError::new(at, text, what))
+            let seconds = number(text, times);
+            let time = seconds.and_then(|d| u64::try_from(d.nano).ok()).filter(|n| *n <= Time::MAX.nanos());
+            let what = match seconds {
+                Some(_) => format!("a time of at most {} s (146 years)", Time::MAX.nanos() / 1_000_000_000),
+                None => "a time: seconds, or a date such as 2023-08-31T12:29:47".to_string(),
+            };
+            time.map(Time::from_nanos).or_else(|| date(text)).ok_or_else(|| FieldError::new(at, text, what))
         };
         self.get(field).map(read).transpose()
     }
 
     fn span(&self, field: Field) -> Result<Option<Span>, Box<FieldError>> {
         let read = |(at, text, times): Found<'_>| {
-            let span = number(text, times).and_then(|d| Span::checked_from_nanos(d.nano));
-            span.or_else(|| crate::slurm_notation::duration(text))
-                .ok_or_else(|| FieldError::new(at, text, "seconds, a number that is not negative"))
+            let seconds = number(text, times);
+            let span = seconds.and_then(|d| Span::checked_from_nanos(d.nano));
+            let what = match seconds {
+                Some(_) => format!("at most {} s (146 years)", Time::MAX.nanos() / 1_000_000_000),
+                None => "seconds, a number that is not negative".to_string(),
+            };
+            span.or_else(|| crate::slurm_notation::duration(text)).ok_or_else(|| FieldError::new(at, text, what))
         };
         self.get(field).map(read).transpose()
     }
@@ -393,9 +403,13 @@ impl TableReader<'_> {
                 amounts.push(0);
                 continue;
             };
-            let amount = number(text, times).or_else(|| quantity(text, &resource.unit)).filter(|d| fits(d.nano));
-            let amount = amount.ok_or_else(|| {
-                FieldError::new(at, text, format!("an amount of {}, a number that is not negative", resource.name))
+            let found = number(text, times).or_else(|| quantity(text, &resource.unit));
+            let amount = found.filter(|d| fits(d.nano)).ok_or_else(|| {
+                let what = match found {
+                    Some(_) => format!("an amount of {} of at most {}", resource.name, Amount::MAX.0),
+                    None => format!("an amount of {}, a number that is not negative", resource.name),
+                };
+                FieldError::new(at, text, what)
             })?;
             rounded |= amount.rounded;
             amounts.push(amount.nano);
@@ -408,31 +422,38 @@ impl TableReader<'_> {
 }
 
 /// Splits a line into fields, each with the byte where it starts.
-pub(super) fn split(line: &[u8], delimiter: u8) -> Fields<'_> {
+///
+/// # Errors
+/// Returns an error if a quotation mark is not closed.
+pub(super) fn split(line: &[u8], delimiter: u8) -> Result<Fields<'_>, Box<FieldError>> {
     if !line.contains(&b'"') {
         let starts = memchr::memchr_iter(delimiter, line).map(|comma| comma + 1);
         let fields = line.split(|b| *b == delimiter).map(Cow::Borrowed);
-        return std::iter::once(0).chain(starts).zip(fields).collect();
+        return Ok(std::iter::once(0).chain(starts).zip(fields).collect());
     }
     let mut fields: Fields<'_> = Vec::new();
-    let (mut start, mut text, mut within) = (0, Vec::new(), false);
+    // `opened` is the byte of the quotation mark within which the current byte is.
+    let (mut start, mut text, mut opened) = (0, Vec::new(), None);
     let mut bytes = line.iter().copied().enumerate().peekable();
     while let Some((at, byte)) = bytes.next() {
         match byte {
-            b'"' if within && bytes.peek().is_some_and(|(_, next)| *next == b'"') => {
+            b'"' if opened.is_some() && bytes.peek().is_some_and(|(_, next)| *next == b'"') => {
                 bytes.next();
                 text.push(b'"');
             }
-            b'"' => within = !within,
-            other if other == delimiter && !within => {
+            b'"' => opened = if opened.is_some() { None } else { Some(at) },
+            other if other == delimiter && opened.is_none() => {
                 fields.push((start, Cow::Owned(std::mem::take(&mut text))));
                 start = at + 1;
             }
             other => text.push(other),
         }
     }
+    if let Some(at) = opened {
+        return Err(FieldError::new(at, &line[at..], "a quotation mark that is closed in the same line"));
+    }
     fields.push((start, Cow::Owned(text)));
-    fields
+    Ok(fields)
 }
 
 pub(super) fn assumptions(tally: &Tally) -> Vec<String> {

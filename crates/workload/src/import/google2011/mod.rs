@@ -55,7 +55,7 @@ pub(super) fn read(mut shards: Vec<Shard>, options: &ImportOptions, meter: &Mete
         let next: Vec<Shard> = shards.by_ref().take(batch).collect();
         let last = next.is_empty();
         let parse = || next.into_par_iter().map(|shard| parse(shard, options, meter)).collect();
-        let process = || parsed.into_iter().try_for_each(|shard| trace.process(shard?, options));
+        let process = || parsed.into_iter().try_for_each(|shard| trace.process(shard?, options, meter));
         let (processed, next) = rayon::join(process, parse);
         processed?;
         parsed = next;
@@ -104,7 +104,7 @@ struct Trace {
 }
 
 impl Trace {
-    fn process(&mut self, shard: Parsed, options: &ImportOptions) -> Result<(), ImportError> {
+    fn process(&mut self, shard: Parsed, options: &ImportOptions, meter: &Meter<'_>) -> Result<(), ImportError> {
         self.tally.merge(shard.tally);
         let users: Vec<u32> = shard.users.iter().map(|u| self.users.intern(u)).collect();
         let mut events = shard.events.as_slice();
@@ -122,10 +122,11 @@ impl Trace {
             events = &events[late..];
         }
         self.last = self.last.max(shard.last);
+        let held = self.kept.len();
         for event in events {
             self.kept.extend(self.attempts.process(event, |local| users[local as usize]));
         }
-        Ok(())
+        meter.hold(&shard.name, (self.kept.len() - held) as u64)
     }
 
     fn finish(mut self) -> Part {

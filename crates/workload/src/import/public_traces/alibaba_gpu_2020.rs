@@ -38,7 +38,7 @@ pub(in crate::import) fn read(
     let mut tasks: Vec<PaiTask> = Vec::new();
     for shard in shards {
         for_each_line(shard, options, meter, &mut tally, |line, _, tally| {
-            let fields = split(line, b',');
+            let fields = split(line, b',')?;
             match fields.len() {
                 // A header that was put in front.
                 _ if fields[0].1.trim_ascii() == b"job_name" => Ok(()),

@@ -30,7 +30,7 @@ pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Met
     let mut places: Option<([Option<usize>; 9], usize)> = None;
     let mut missing = None;
     for_each_line(shard, options, meter, &mut tally, |line, _, tally| {
-        let fields = split(line, b',');
+        let fields = split(line, b',')?;
         match places {
             _ if missing.is_some() => Ok(()),
             None => {

@@ -68,7 +68,9 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
             return Ok(());
         }
         tally.rows_read += 1;
-        row(&columns.split(line)?, options, &mut builder, tally)
+        row(&columns.split(line)?, options, &mut builder, tally)?;
+        tally.held = builder.len() as u64;
+        Ok(())
     })?;
     match header_error {
         Some(HeaderError { found, expected, remedy }) => {

@@ -1,0 +1,88 @@
+#!/usr/bin/env python3
+"""Writes the software bill of materials of the program as CycloneDX 1.5 (JSON): every crate that is compiled into it or
+runs while it is built, with version, licence, source, checksum and dependencies. Tests and benchmarks are left out.
+
+    scripts/sbom.py [FILE]      to a file, or to standard output
+
+The result depends on Cargo.lock, the manifests and the machine's kind alone: the same commit gives the same bytes.
+"""
+
+import json
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PROGRAM = "evenhand"
+
+
+def purl(package):
+    return f"pkg:cargo/{package['name']}@{package['version']}"
+
+
+def component(package, checksums, kind="library"):
+    name, version = package["name"], package["version"]
+    entry = {"type": kind, "bom-ref": purl(package), "name": name, "version": version, "purl": purl(package)}
+    if package.get("license"):
+        entry["licenses"] = [{"expression": package["license"].replace("/", " OR ")}]
+    if package.get("description"):
+        entry["description"] = " ".join(package["description"].split())
+    if package.get("repository"):
+        entry["externalReferences"] = [{"type": "vcs", "url": package["repository"]}]
+    if checksum := checksums.get((name, version)):
+        entry["hashes"] = [{"alg": "SHA-256", "content": checksum}]
+    return entry
+
+
+def output(*command):
+    return subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE, text=True).stdout
+
+
+def host():
+    return next(line.split()[1] for line in output("rustc", "-vV").splitlines() if line.startswith("host:"))
+
+
+def bill():
+    # Without the crates of other systems, which are in Cargo.lock but never compiled.
+    metadata = json.loads(output("cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", host()))
+    lock = tomllib.loads((ROOT / "Cargo.lock").read_text())
+    checksums = {(p["name"], p["version"]): p["checksum"] for p in lock["package"] if "checksum" in p}
+    packages = {p["id"]: p for p in metadata["packages"]}
+    nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
+
+    def needs(identity):
+        for dependency in nodes[identity]["deps"]:
+            if any(kind["kind"] != "dev" for kind in dependency["dep_kinds"]):
+                yield dependency["pkg"]
+
+    root = next(i for i, p in packages.items() if p["name"] == PROGRAM and p["source"] is None)
+    found, waiting = set(), [root]
+    while waiting:
+        identity = waiting.pop()
+        if identity not in found:
+            found.add(identity)
+            waiting.extend(needs(identity))
+    order = sorted(found, key=lambda i: (packages[i]["name"], packages[i]["version"]))
+    return {
+        "bomFormat": "CycloneDX",
+        "specVersion": "1.5",
+        "version": 1,
+        "metadata": {"component": component(packages[root], checksums, "application")},
+        "components": [component(packages[i], checksums) for i in order if i != root],
+        "dependencies": [
+            {"ref": purl(packages[i]), "dependsOn": sorted({purl(packages[n]) for n in needs(i)})} for i in order
+        ],
+    }
+
+
+def main():
+    text = json.dumps(bill(), indent=1, ensure_ascii=False) + "\n"
+    if len(sys.argv) > 1:
+        Path(sys.argv[1]).write_text(text)
+    else:
+        sys.stdout.write(text)
+
+
+if __name__ == "__main__":
+    main()
