@@ -2,7 +2,8 @@
 //!
 //! [`Log`] takes the jobs of a workload that have starts. [`calibrate`] forecasts each job of a past period with what was
 //! known at its submission and nothing later, and compares the forecasts with what happened. [`Forecaster`] forecasts jobs that wait
-//! at an instant, and jobs that could be submitted then.
+//! at an instant, and jobs that could be submitted then. [`explain`] and [`what_if`] say why a job waited, and
+//! what would have changed its start.
 //!
 //! ```
 //! use evenhand_forecast::{Log, calibrate};
@@ -58,9 +59,13 @@ mod predict;
 mod replay;
 mod run_times;
 mod state;
+mod why;
 
 pub use calibrate::{Calibration, Stratum, calibrate, forecast_jobs};
 pub use forecaster::Forecaster;
 pub use log::{Job, Log, LogError, NONE};
 pub use predict::{COVERAGE, Forecast, ORIGINS, Origin, QUANTILES};
 pub use replay::{HORIZON_S, Replay, Running, Waiting};
+pub use why::{
+    Change, Explanation, HALF_LIFE_S, Holder, Obstacle, Standing, WhatIf, explain, peak_use, standing, what_if,
+};

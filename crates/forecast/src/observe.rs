@@ -136,6 +136,11 @@ impl<'a> Observer<'a> {
         self.advance_to(self.log.first_from(now + 1), now);
     }
 
+    /// The jobs that run.
+    pub(crate) fn running(&self) -> &[u32] {
+        &self.state.running
+    }
+
     /// The jobs that wait.
     pub(crate) fn waiting(&self) -> &[u32] {
         &self.state.waiting

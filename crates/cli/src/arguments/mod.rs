@@ -25,6 +25,7 @@ mod timeline;
 mod top;
 mod trace;
 mod when;
+mod why;
 mod workload;
 
 use std::ffi::OsString;
@@ -58,6 +59,7 @@ pub(crate) use self::timeline::TimelineArgs;
 pub(crate) use self::top::TopArgs;
 pub(crate) use self::trace::TraceArgs;
 pub(crate) use self::when::{LogArgs, WhenArgs};
+pub(crate) use self::why::WhyArgs;
 pub(crate) use self::workload::{DescribeArgs, ExportArgs, GenerateArgs, ImportArgs, WorkloadVerb};
 
 /// Who should get what next, and is it fair? Replays a site's own history under many fairness
@@ -143,6 +145,8 @@ pub(crate) enum Verb {
     Top(TopArgs),
     /// Forecast when jobs start, from the past of a log
     When(WhenArgs),
+    /// Explain why a job of a log waited, or a user: what was full, who held it, what would have helped
+    Why(WhyArgs),
     /// Divide one capacity among users once, by one or several mechanisms
     Allocate(AllocateArgs),
     /// Check an allocation or a recorded history against fairness properties, or search for profitable misreports

@@ -18,6 +18,7 @@ mod timeline;
 #[cfg(feature = "agent")]
 mod top;
 mod when;
+mod why;
 mod workload;
 
 use evenhand_policies::Registry;
@@ -42,6 +43,7 @@ pub(crate) fn run(verb: Verb, common: &Common, registry: &Registry, console: &Co
         #[cfg(feature = "agent")]
         Verb::Top(arguments) => top::run(&arguments, console).map(|()| Outcome::Done),
         Verb::When(arguments) => when::run(&arguments, common, console).map(|()| Outcome::Done),
+        Verb::Why(arguments) => why::run(&arguments, common, console).map(|()| Outcome::Done),
         Verb::Allocate(arguments) => allocate::run(&arguments, console).map(|()| Outcome::Done),
         Verb::Audit(arguments) => audit::run(&arguments, common, registry, console),
         Verb::Timeline(arguments) => timeline::run(&arguments, console).map(|()| Outcome::Done),

@@ -25,4 +25,5 @@ mod test_folder;
 mod threads;
 mod timeline;
 mod when;
+mod why;
 mod workload;

@@ -4,3 +4,4 @@
 mod calibration;
 mod generated_log;
 mod replay_against_simulator;
+mod why;

@@ -10,6 +10,7 @@ use crate::failure::Failure;
 use crate::inputs::job_shape::JobShape;
 use crate::inputs::site_log::SiteLog;
 use crate::output::console::Console;
+use crate::output::human_units;
 use crate::output::named_values::NamedValues;
 use crate::output::numbers::percent;
 use crate::output::table::{Table, printable};
@@ -183,15 +184,6 @@ fn text(record: &StartsRecord, site: &SiteLog) -> String {
     blocks.join("\n\n")
 }
 
-/// Formats seconds with the two largest units: `2 h 5 min`.
-pub(crate) fn duration(seconds: i64) -> String {
-    let (d, h, m, s) = (seconds / 86_400, seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
-    match (d, h, m) {
-        (0, 0, 0) => format!("{s} s"),
-        (0, 0, _) => format!("{m} min"),
-        (0, _, 0) => format!("{h} h"),
-        (0, ..) => format!("{h} h {m} min"),
-        (_, 0, _) => format!("{d} d"),
-        _ => format!("{d} d {h} h"),
-    }
+fn duration(seconds: i64) -> String {
+    human_units::duration(seconds as f64)
 }

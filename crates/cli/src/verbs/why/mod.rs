@@ -1,0 +1,233 @@
+//! `evenhand why`: why a job of a log, or a user, waited.
+
+mod text;
+
+use evenhand_documents::did_you_mean;
+use evenhand_forecast::{
+    Change, Explanation, HALF_LIFE_S, Obstacle, Standing, WhatIf, explain, peak_use, standing, what_if,
+};
+use serde::Serialize;
+
+use crate::arguments::{Common, WhyArgs};
+use crate::failure::Failure;
+use crate::inputs::site_log::SiteLog;
+use crate::output::console::Console;
+
+/// What is printed as JSON. Times are seconds of the log.
+#[derive(Debug, Serialize)]
+struct WhyRecord {
+    /// None for a user's jobs together.
+    job: Option<u64>,
+    user: String,
+    /// How many jobs are explained.
+    jobs: usize,
+    /// Of all those jobs together.
+    waited_s: i64,
+    submit_s: i64,
+    start_s: i64,
+    blocked_by: Vec<BlockedRecord>,
+    before: Vec<BeforeRecord>,
+    overtaken_by: usize,
+    standing: StandingRecord,
+    /// The job to which `what_if` refers: of several the one that waited longest.
+    what_if_job: Option<u64>,
+    what_if: Vec<WhatIfRecord>,
+    capacity: f64,
+    capacity_from: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct BlockedRecord {
+    /// `resource`, `earlier-jobs` or `not-in-log`.
+    kind: &'static str,
+    /// The resources, or who.
+    on: String,
+    s: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct BeforeRecord {
+    user: String,
+    jobs: usize,
+    share: f64,
+}
+
+#[derive(Debug, Serialize)]
+struct StandingRecord {
+    jobs_running: usize,
+    jobs_waiting: usize,
+    jobs_before: usize,
+    users_before: usize,
+    usage_share: f64,
+    equal_share: f64,
+    usage_half_life_s: i64,
+}
+
+#[derive(Debug, Serialize)]
+struct WhatIfRecord {
+    change: String,
+    /// None if it does not start within four years.
+    start: Option<i64>,
+}
+
+pub(crate) fn run(args: &WhyArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+    let site = SiteLog::read(&args.log, common, console)?;
+    let asked = Asked::find(args, &site)?;
+    let record = record(args, &site, &asked);
+    if console.is_json() { console.json(&record) } else { console.result(&text::text(&record, &asked, &site)) }
+}
+
+/// The jobs that are asked about.
+struct Asked {
+    /// As indexes of the log, in ascending order; at least one.
+    jobs: Vec<usize>,
+    /// Whether they are a user's jobs together.
+    of_user: bool,
+}
+
+impl Asked {
+    fn find(args: &WhyArgs, site: &SiteLog) -> Result<Asked, Failure> {
+        let Some(name) = args.who.strip_prefix("user:") else {
+            let number = args.who.parse().map_err(|_| {
+                Failure::Input(format!(
+                    "JOB: found {:?}, expected the number of a job, or user:NAME for all jobs of a user",
+                    args.who
+                ))
+            })?;
+            return Ok(Asked { jobs: vec![site.job(number)?], of_user: false });
+        };
+        let user = site.workload.user_id(name).ok_or_else(|| {
+            let near = did_you_mean(name, site.workload.users().iter().map(String::as_str));
+            Failure::Input(format!("JOB: {}: found no user {name:?}, expected a user of the log{near}", site.name))
+        })?;
+        let time = |option: &str, text: &Option<String>| -> Result<Option<i64>, Failure> {
+            text.as_deref().map(|text| site.clock.parse(option, text)).transpose()
+        };
+        let (from, to) = (time("--from", &args.from)?, time("--to", &args.to)?);
+        let jobs = site.log.jobs().iter().enumerate();
+        let in_period = |submit: i64| from.is_none_or(|from| submit >= from) && to.is_none_or(|to| submit < to);
+        let jobs = jobs.filter(|(_, job)| job.user == user.0 && in_period(job.submit)).map(|(n, _)| n);
+        match jobs.collect::<Vec<_>>() {
+            none if none.is_empty() => Err(Failure::Input(format!(
+                "--from, --to: found no job of {name} that started, expected a period in which the user submitted some"
+            ))),
+            jobs => Ok(Asked { jobs, of_user: true }),
+        }
+    }
+}
+
+/// What the site has of each resource, in the smallest unit of the log, and how that is known.
+fn capacities(args: &WhyArgs, site: &SiteLog) -> (Vec<u128>, &'static str) {
+    let mut found = peak_use(&site.workload, &site.log);
+    let header = site.workload.header().iter().find(|(key, _)| key.eq_ignore_ascii_case("MaxProcs"));
+    let stated = header.and_then(|(_, value)| value.split_whitespace().next()?.parse::<u32>().ok()).filter(|n| *n > 0);
+    let (units, from) = match (args.capacity, stated) {
+        (Some(units), _) => (Some(units), "--capacity"),
+        (None, Some(units)) => (Some(units), "MaxProcs of the log"),
+        (None, None) => (None, "the most in use at once"),
+    };
+    if let Some(units) = units {
+        found[0] = site.log.size_of(units) as u128;
+    }
+    (found, from)
+}
+
+fn record(args: &WhyArgs, site: &SiteLog, asked: &Asked) -> WhyRecord {
+    let (capacities, capacity_from) = capacities(args, site);
+    let jobs = site.log.jobs();
+    let explanations = explain(&site.workload, &site.log, &capacities, &asked.jobs);
+    let user = jobs[asked.jobs[0]].user as usize;
+    let wait = |job: &usize| jobs[*job].wait();
+    // The first of those that waited longest.
+    let longest = asked.jobs.iter().copied().rev().max_by_key(wait).unwrap_or(asked.jobs[0]);
+    let last = asked.jobs[asked.jobs.len() - 1];
+    let standing = standing(&site.log, last);
+    let what_if = what_if(&site.log, i64::try_from(capacities[0]).unwrap_or(i64::MAX), longest);
+    WhyRecord {
+        job: (!asked.of_user).then(|| site.number(longest)),
+        user: site.workload.users()[user].clone(),
+        jobs: asked.jobs.len(),
+        waited_s: asked.jobs.iter().map(wait).sum(),
+        submit_s: jobs[asked.jobs[0]].submit,
+        start_s: asked.jobs.iter().map(|&job| jobs[job].start).max().unwrap_or(0),
+        blocked_by: blocked_by(&explanations, site),
+        before: before(&explanations, site),
+        overtaken_by: explanations.iter().map(|e| e.overtaken_by).sum(),
+        standing: StandingRecord::of(standing),
+        what_if_job: asked.of_user.then(|| site.number(longest)),
+        what_if: what_if.iter().map(|w| what_if_record(w, site, longest)).collect(),
+        capacity: capacities[0] as f64 / site.log.size_of(1) as f64,
+        capacity_from,
+    }
+}
+
+fn blocked_by(explanations: &[Explanation], site: &SiteLog) -> Vec<BlockedRecord> {
+    let mut sums: Vec<(&Obstacle, i64)> = Vec::new();
+    for (obstacle, seconds) in explanations.iter().flat_map(|e| &e.blocked_by) {
+        match sums.iter_mut().find(|(known, _)| *known == obstacle) {
+            Some((_, sum)) => *sum += seconds,
+            None => sums.push((obstacle, *seconds)),
+        }
+    }
+    sums.sort_by(|a, b| b.1.cmp(&a.1).then(a.0.cmp(b.0)));
+    let record = |(obstacle, s): (&Obstacle, i64)| {
+        let (kind, on) = match obstacle {
+            Obstacle::Resources(lacking) => {
+                let names = lacking.iter().map(|&r| site.workload.resources()[r].name.as_str());
+                ("resource", names.collect::<Vec<_>>().join("+"))
+            }
+            Obstacle::EarlierJobs => ("earlier-jobs", "jobs submitted before".to_string()),
+            Obstacle::NotInLog => {
+                ("not-in-log", "limits, reservations or machines that the log does not show".to_string())
+            }
+        };
+        BlockedRecord { kind, on, s }
+    };
+    sums.into_iter().map(record).collect()
+}
+
+/// Who held the first resource, over all the waits: shares count by how long each wait was.
+fn before(explanations: &[Explanation], site: &SiteLog) -> Vec<BeforeRecord> {
+    let mut sums: Vec<(u32, usize, f64)> = Vec::new();
+    for explanation in explanations {
+        let waited = site.log.jobs()[explanation.job].wait() as f64;
+        for holder in &explanation.holders {
+            match sums.iter_mut().find(|sum| sum.0 == holder.user) {
+                Some(sum) => (sum.1, sum.2) = (sum.1 + holder.jobs, sum.2 + holder.share * waited),
+                None => sums.push((holder.user, holder.jobs, holder.share * waited)),
+            }
+        }
+    }
+    let all: f64 = sums.iter().map(|sum| sum.2).sum();
+    sums.sort_by(|a, b| b.2.total_cmp(&a.2).then(a.0.cmp(&b.0)));
+    let name = |user: u32| site.workload.users()[user as usize].clone();
+    sums.iter().map(|&(user, jobs, held)| BeforeRecord { user: name(user), jobs, share: held / all }).collect()
+}
+
+impl StandingRecord {
+    fn of(standing: Standing) -> StandingRecord {
+        StandingRecord {
+            jobs_running: standing.running,
+            jobs_waiting: standing.waiting,
+            jobs_before: standing.jobs_before,
+            users_before: standing.users_before,
+            usage_share: standing.usage_share,
+            equal_share: standing.equal_share,
+            usage_half_life_s: HALF_LIFE_S,
+        }
+    }
+}
+
+fn what_if_record(what_if: &WhatIf, site: &SiteLog, job: usize) -> WhatIfRecord {
+    let own = site.log.jobs()[job];
+    let resource = &site.workload.resources()[0].name;
+    let amount = |size: i64| size as f64 / site.log.size_of(1) as f64;
+    let change = match what_if.change {
+        Change::Unchanged => "none: as submitted, simulated".to_string(),
+        Change::Limit(limit) => format!("a wall time of {limit} s instead of {} s", own.limit),
+        Change::Size(size) => {
+            format!("{} {resource} instead of {}, running longer in proportion", amount(size), amount(own.size))
+        }
+    };
+    WhatIfRecord { change, start: what_if.start }
+}
