@@ -52,6 +52,8 @@ pub struct Log {
     longest: i64,
     /// The sizes of one unit.
     steps: i64,
+    /// What the site has, if it is known.
+    capacity: Option<i64>,
 }
 
 /// A log from which no start can be forecast.
@@ -102,6 +104,21 @@ impl Log {
         Ok(Log::new(jobs, rows, workload.users().len(), longest, steps))
     }
 
+    /// Takes jobs that are sorted by submission, of users numbered below `users`, at a site that has so much of the resource.
+    /// A job without a limit has the limit 0. What has not happened yet happens after everything else.
+    ///
+    /// # Errors
+    /// Returns an error if there is no job.
+    pub fn from_jobs(mut jobs: Vec<Job>, users: usize, capacity: Option<i64>) -> Result<Log, LogError> {
+        if jobs.is_empty() {
+            return Err(LogError::NoStarts);
+        }
+        let longest = jobs.iter().map(|job| job.limit).max().unwrap_or(1).max(86_400);
+        jobs.iter_mut().filter(|job| job.limit <= 0).for_each(|job| job.limit = longest);
+        let rows = (0..jobs.len() as u32).collect();
+        Ok(Log { capacity, ..Log::new(jobs, rows, users, longest, 1) })
+    }
+
     fn new(jobs: Vec<Job>, rows: Vec<u32>, users: usize, longest: i64, steps: i64) -> Log {
         let by = |key: &dyn Fn(&Job) -> i64| {
             let mut order: Vec<u32> = (0..jobs.len() as u32).collect();
@@ -109,7 +126,7 @@ impl Log {
             order
         };
         let (by_start, by_end) = (by(&|j| j.start), by(&Job::seen_ended));
-        Log { by_start, by_end, rows, users, longest, steps, jobs }
+        Log { by_start, by_end, rows, users, longest, steps, capacity: None, jobs }
     }
 
     /// The jobs, by submission.
@@ -135,6 +152,11 @@ impl Log {
     /// The user of a job whose user is not in the log.
     pub fn stranger(&self) -> u32 {
         self.users as u32
+    }
+
+    /// What the site has of the resource, if it is known.
+    pub fn capacity(&self) -> Option<i64> {
+        self.capacity
     }
 
     /// The longest run time, which stands for the limit of a job without one.

@@ -158,7 +158,7 @@ impl<'a> Observer<'a> {
         self.planned_queue(job.submit);
         let replay = &mut self.replay;
         replay.queue.push(Waiting { submit: 0, size: job.size, run: job.limit, limit: job.limit });
-        replay.start_of(replay.queue.len() - 1, self.state.capacity.at(job.submit))
+        replay.start_of(replay.queue.len() - 1, self.state.capacity_at(job.submit))
     }
 
     /// Fills the replay with the queue as it stands, where all jobs run to their limits and none arrives.
@@ -177,7 +177,7 @@ impl<'a> Observer<'a> {
 
     /// Replays the queue with drawn run times and arrivals, for `job`, which is submitted now, or waits at a `place`.
     fn replays(&mut self, job: &Job, place: Option<usize>, random: &mut Stream) -> [i64; DRAWS] {
-        let capacity = self.state.capacity.at(job.submit);
+        let capacity = self.state.capacity_at(job.submit);
         let (jobs, now, replay, state) = (self.log.jobs(), job.submit, &mut self.replay, &self.state);
         let law = |&index: &u32| (jobs[index as usize], state.run_times.law(&jobs[index as usize]));
         let running: Vec<_> = state.running.iter().map(law).collect();
@@ -221,7 +221,7 @@ impl<'a> Observer<'a> {
 
     fn features(&self, job: &Job, plan: i64, replays: &[i64; DRAWS]) -> Features {
         let (jobs, now, state) = (self.log.jobs(), job.submit, &self.state);
-        let capacity = state.capacity.at(now);
+        let capacity = state.capacity_at(now);
         let last_waits = self.past.users[job.user as usize];
         let mut own_waiting = 0;
         let (mut own_longest, mut own_shortest) = (-1, -1);

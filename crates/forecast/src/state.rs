@@ -16,7 +16,7 @@ pub(crate) struct State<'a> {
     /// The run times of the jobs that ended.
     pub(crate) run_times: RunTimes,
     /// What the machine can hold, as far as the log shows.
-    pub(crate) capacity: Capacity,
+    capacity: Capacity,
     submitted: usize,
     started: usize,
     ended: usize,
@@ -35,6 +35,11 @@ impl<'a> State<'a> {
             started: 0,
             ended: 0,
         }
+    }
+
+    /// What the site has: as it is known, else the most that was in use in the last three weeks.
+    pub(crate) fn capacity_at(&self, time: i64) -> i64 {
+        self.log.capacity().unwrap_or_else(|| self.capacity.at(time))
     }
 
     /// Goes to the instant `now`, after the submission of the jobs before `submitted`: all that ended by then has

@@ -50,7 +50,7 @@ pub(crate) use self::reproduce::ReproduceArgs;
 #[cfg(feature = "slurm")]
 pub(crate) use self::slurm::{
     MachineArgs, OrderArgs, PastArgs, PlanArgs, QueueArgs, ReleaseArgs as SlurmReleaseArgs, RunArgs as SlurmRunArgs,
-    ShowArgs, SlurmVerb,
+    ShowArgs, SlurmVerb, WhenArgs as SlurmWhenArgs, WhyArgs as SlurmWhyArgs,
 };
 pub(crate) use self::study::{StudyArgs, Until};
 pub(crate) use self::sweep::{Engine, SweepArgs, SweepTaskArgs, SweepVerb};

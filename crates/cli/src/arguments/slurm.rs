@@ -15,6 +15,10 @@ pub(crate) enum SlurmVerb {
     Study(PastArgs),
     /// Print the order in which a policy would start the waiting jobs, with reasons; changes nothing
     Plan(PlanArgs),
+    /// Explain why a job of the queue waits: Slurm's reason, who stands before it, what would start it earlier; changes nothing
+    Why(WhyArgs),
+    /// Forecast when a job of the queue starts, or one that could be submitted; changes nothing
+    When(WhenArgs),
     /// Keep the queue in a policy's order by setting site factors; without --apply, only print the changes
     Run(Box<RunArgs>),
     /// Restore what `run` changed: give every job its old site factor
@@ -153,4 +157,41 @@ pub(crate) struct PastArgs {
     /// Options of evenhand study, or of evenhand audit --history; they follow the options above
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "OPTION")]
     pub(crate) rest: Vec<String>,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WhyArgs {
+    /// Waiting job by its number, a user by name, or me
+    #[arg(value_name = "JOB|USER|me")]
+    pub(crate) who: String,
+    #[command(flatten)]
+    pub(crate) queue: QueueArgs,
+    /// Print one line, for a login message
+    #[arg(long)]
+    pub(crate) short: bool,
+}
+
+#[derive(Args, Debug)]
+pub(crate) struct WhenArgs {
+    /// Waiting job by its number
+    #[arg(required_unless_present_any = ["script", "shape"])]
+    pub(crate) job: Option<u64>,
+    /// Batch script whose #SBATCH lines say what it asks for
+    #[arg(long, value_name = "FILE")]
+    pub(crate) script: Option<PathBuf>,
+    /// Job that could be submitted: how many times how many CPUs, and a wall time: 4x16cpu,2h. Several times: which starts
+    /// first
+    #[arg(long, value_name = "SHAPE")]
+    pub(crate) shape: Vec<String>,
+    /// Partition of the shapes (default: that of the user's latest job)
+    #[arg(long, value_name = "NAME")]
+    pub(crate) partition: Option<String>,
+    /// User who would submit them [default: the caller]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) user: Option<String>,
+    /// How far back finished jobs are read
+    #[arg(long, default_value = "28d", value_name = "TIME")]
+    pub(crate) history: String,
+    #[command(flatten)]
+    pub(crate) queue: QueueArgs,
 }

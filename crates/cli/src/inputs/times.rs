@@ -41,6 +41,12 @@ impl LogClock {
         LogClock { zero: zero.unwrap_or(0), last }
     }
 
+    /// Returns the clock of a log whose times count from 1970 and end now.
+    #[cfg(feature = "slurm")]
+    pub(crate) fn since_1970(now: i64) -> LogClock {
+        LogClock { zero: 0, last: now }
+    }
+
     /// Parses a number of seconds of the log, or whatever [`parse_time`] takes; an age is before the last submission. Returns
     /// seconds of the log.
     pub(crate) fn parse(&self, option: &str, text: &str) -> Result<i64, Failure> {

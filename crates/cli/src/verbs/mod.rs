@@ -17,7 +17,7 @@ mod sweep;
 mod timeline;
 #[cfg(feature = "agent")]
 mod top;
-mod when;
+pub(crate) mod when;
 mod why;
 mod workload;
 

@@ -87,3 +87,14 @@ fn jobs_that_do_not_wait_and_invalid_shapes_are_reported() {
     run(&["--shape", "1,1h", "--calibrate"]).assert_fails(2, &["cannot be used with"]);
     run(&[]).assert_fails(2, &["--calibrate"]);
 }
+
+#[test]
+fn wrong_scripts_and_shapes_are_reported_before_slurm_is_asked() {
+    let folder = TestFolder::with("job.sh", "#!/bin/sh\n#SBATCH -n 4\n#SBATCH --time=soon\nsrun x\n");
+    let run = |arguments: &[&str]| folder.run(&[&["slurm", "when"], arguments].concat());
+    run(&["--script", "job.sh"]).assert_fails(2, &["job.sh:3: found \"soon\", expected a time limit"]);
+    run(&["--script", "none.sh"]).assert_fails(2, &["--script: none.sh"]);
+    run(&["--shape", "4x16gpu,2h"]).assert_fails(2, &["--shape: found \"4x16gpu,2h\""]);
+    run(&["--shape", "4,2h", "--history", "long"]).assert_fails(2, &["--history"]);
+    run(&[]).assert_fails(2, &["required"]);
+}

@@ -1,6 +1,7 @@
 //! `evenhand slurm`
 
 mod export_site;
+mod find_job;
 mod plan;
 mod plan_options;
 mod prometheus_metrics;
@@ -8,6 +9,8 @@ mod release;
 mod run;
 mod show;
 mod study_and_audit;
+mod when;
+mod why;
 
 use evenhand_policies::Registry;
 use evenhand_slurm::{Commands, LocalCommands, ReadError, Rest};
@@ -26,6 +29,8 @@ pub(crate) fn run(
     match verb {
         SlurmVerb::Show(args) => show::run(args, console).map(|()| Outcome::Done),
         SlurmVerb::Study(args) => study_and_audit::study(args, common, registry, console),
+        SlurmVerb::Why(args) => why::run(args, console).map(|()| Outcome::Done),
+        SlurmVerb::When(args) => when::run(args, common, console).map(|()| Outcome::Done),
         SlurmVerb::Plan(args) => plan::run(args, registry, console),
         SlurmVerb::Run(args) => run::run(args, registry, console),
         SlurmVerb::Release(args) => release::run(args, console),

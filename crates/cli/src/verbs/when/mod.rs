@@ -1,7 +1,7 @@
 //! `evenhand when`
 
 mod calibrate;
-mod starts;
+pub(crate) mod starts;
 
 use crate::arguments::{Common, WhenArgs};
 use crate::failure::Failure;

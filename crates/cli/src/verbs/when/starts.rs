@@ -9,6 +9,7 @@ use crate::arguments::{Common, WhenArgs};
 use crate::failure::Failure;
 use crate::inputs::job_shape::JobShape;
 use crate::inputs::site_log::SiteLog;
+use crate::inputs::times::LogClock;
 use crate::output::console::Console;
 use crate::output::human_units;
 use crate::output::named_values::NamedValues;
@@ -17,7 +18,7 @@ use crate::output::table::{Table, printable};
 
 /// What is printed as JSON. Times are seconds of the log.
 #[derive(Debug, Serialize)]
-struct StartsRecord {
+pub(crate) struct StartsRecord {
     at_s: i64,
     waiting: usize,
     forecasts: Vec<StartRecord>,
@@ -26,7 +27,7 @@ struct StartsRecord {
 }
 
 #[derive(Debug, Serialize)]
-struct StartRecord {
+pub(crate) struct StartRecord {
     /// The shape as given.
     shape: Option<String>,
     job: Option<u64>,
@@ -59,23 +60,21 @@ pub(super) fn run(args: &WhenArgs, site: &SiteLog, common: &Common, console: &Co
     for (text, job) in args.shape.iter().zip(&shapes) {
         let forecast = forecaster.new_job(job);
         let record = StartRecord::new(at, 0, &forecast, text.clone());
-        forecasts.push(StartRecord { shape: Some(text.clone()), user: args.user.clone(), ..record });
+        forecasts.push(record.of_shape(text.clone(), args.user.clone()));
     }
     for (&job, number) in jobs.iter().zip(&args.job) {
         let Some(forecast) = forecaster.waiting_job(job) else { continue };
         let known = site.log.jobs()[job];
         let record = StartRecord::new(at, at - known.submit, &forecast, format!("job {number}"));
         let user = site.workload.users()[known.user as usize].clone();
-        forecasts.push(StartRecord { job: Some(*number), user: Some(user), ..record });
+        forecasts.push(record.of_job(*number, user));
     }
-    let earliest = forecasts.iter().min_by_key(|f| (f.median_s, f.interval_80_s[1]));
-    let first = earliest.filter(|_| forecasts.len() > 1).map(|f| f.name.clone());
-    let record = StartsRecord { at_s: at, waiting: forecaster.waiting().len(), forecasts, first };
-    if console.is_json() { console.json(&record) } else { console.result(&text(&record, site)) }
+    let record = StartsRecord::new(at, forecaster.waiting().len(), forecasts);
+    if console.is_json() { console.json(&record) } else { console.result(&record.text(&site.clock)) }
 }
 
 impl StartRecord {
-    fn new(at: i64, waited_s: i64, forecast: &Forecast, name: String) -> StartRecord {
+    pub(crate) fn new(at: i64, waited_s: i64, forecast: &Forecast, name: String) -> StartRecord {
         let [low, median, high] = forecast.quantiles;
         let named = [("10", low), ("50", median), ("90", high)];
         let weights = ORIGINS.iter().zip(forecast.weights).map(|(origin, w)| (origin.name().to_string(), w));
@@ -92,6 +91,31 @@ impl StartRecord {
             weights: NamedValues(weights.collect()),
             name,
         }
+    }
+}
+
+impl StartRecord {
+    /// Returns the record as one of a job that could be submitted.
+    pub(crate) fn of_shape(self, shape: String, user: Option<String>) -> StartRecord {
+        StartRecord { shape: Some(shape), user, ..self }
+    }
+
+    /// Returns the record as one of a job that waits.
+    pub(crate) fn of_job(self, job: u64, user: String) -> StartRecord {
+        StartRecord { job: Some(job), user: Some(user), ..self }
+    }
+}
+
+impl StartsRecord {
+    pub(crate) fn new(at_s: i64, waiting: usize, forecasts: Vec<StartRecord>) -> StartsRecord {
+        let earliest = forecasts.iter().min_by_key(|f| (f.median_s, f.interval_80_s[1]));
+        let first = earliest.filter(|_| forecasts.len() > 1).map(|f| f.name.clone());
+        StartsRecord { at_s, waiting, forecasts, first }
+    }
+
+    /// Formats the forecasts for people.
+    pub(crate) fn text(&self, clock: &LogClock) -> String {
+        text(self, clock)
     }
 }
 
@@ -157,8 +181,8 @@ fn waits_at(site: &SiteLog, job: usize, at: i64) -> Result<(), Failure> {
     )))
 }
 
-fn text(record: &StartsRecord, site: &SiteLog) -> String {
-    let at = site.clock.show(record.at_s);
+fn text(record: &StartsRecord, clock: &LogClock) -> String {
+    let at = clock.show(record.at_s);
     let waiting = match record.waiting {
         1 => "1 job waits".to_string(),
         n => format!("{n} jobs wait"),
@@ -170,7 +194,7 @@ fn text(record: &StartsRecord, site: &SiteLog) -> String {
             printable(&f.name),
             duration(f.median_s),
             format!("{} to {}", duration(low), duration(high)),
-            site.clock.show(f.start_s),
+            clock.show(f.start_s),
         ]);
     }
     let mut blocks = vec![format!("At {at} {waiting}."), table.render()];

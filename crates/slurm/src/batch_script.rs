@@ -1,0 +1,187 @@
+//! The request of a batch script: its `#SBATCH` lines, as far as a forecast needs them.
+
+use evenhand_model::Span;
+use thiserror::Error;
+
+use crate::error::quoted;
+use crate::parse_values::Limit;
+
+/// What a job asks for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BatchRequest {
+    /// The least number of nodes.
+    pub nodes: Option<u64>,
+    /// The number of Slurm tasks.
+    pub tasks: Option<u64>,
+    /// The number of Slurm tasks on each node.
+    pub tasks_per_node: Option<u64>,
+    /// The CPUs of each Slurm task.
+    pub cpus_per_task: Option<u64>,
+    /// The wall time.
+    pub limit: Option<Span>,
+    /// The partition; of several the first.
+    pub partition: Option<String>,
+    /// The account.
+    pub account: Option<String>,
+}
+
+/// A line of a batch script that Slurm would not take.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{file}:{line}: found {found}, expected {expected}")]
+pub struct BatchScriptError {
+    /// The name of the script.
+    pub file: String,
+    /// The line, from 1.
+    pub line: usize,
+    /// What stands there, shortened.
+    pub found: String,
+    /// What should stand there.
+    pub expected: &'static str,
+}
+
+impl BatchRequest {
+    /// Parses the `#SBATCH` lines before the first command, as sbatch does. Options that do not matter for a forecast are
+    /// passed over.
+    ///
+    /// # Errors
+    /// Returns an error for a script without `#!`, a value that Slurm would not take, or an option without a value.
+    ///
+    /// ```
+    /// use evenhand_slurm::BatchRequest;
+    /// let request = BatchRequest::parse("job.sh", "#!/bin/sh\n#SBATCH -n 4 --cpus-per-task=16\n#SBATCH --time 2:00:00\nsrun x\n").unwrap();
+    /// assert_eq!(request.cpus(), 64);
+    /// ```
+    pub fn parse(file: &str, text: &str) -> Result<BatchRequest, BatchScriptError> {
+        let error = |line: usize, found: &str, expected| BatchScriptError {
+            file: file.to_string(),
+            line,
+            found: quoted(found),
+            expected,
+        };
+        if !text.starts_with("#!") {
+            return Err(error(1, text.lines().next().unwrap_or(""), "#! and an interpreter, which sbatch requires"));
+        }
+        let mut request = BatchRequest::default();
+        for (at, line) in text.lines().enumerate() {
+            let Some(options) = line.strip_prefix("#SBATCH") else {
+                if line.trim().is_empty() || line.starts_with('#') {
+                    continue;
+                }
+                break;
+            };
+            let options = options.split(" #").next().unwrap_or(options);
+            let mut words = options.split_whitespace();
+            while let Some(word) = words.next() {
+                let Some((name, inline)) = split_option(word) else {
+                    return Err(error(at + 1, word, "an option of sbatch, such as --time=2:00:00"));
+                };
+                if !KNOWN.contains(&name) {
+                    // Its value, if it stands apart, is no option.
+                    continue_past_value(&mut words, inline);
+                    continue;
+                }
+                let value = inline.or_else(|| words.next());
+                let value = value.ok_or_else(|| error(at + 1, word, "a value after this option"))?;
+                request.set(name, value).map_err(|expected| error(at + 1, value, expected))?;
+            }
+        }
+        Ok(request)
+    }
+
+    fn set(&mut self, name: &str, value: &str) -> Result<(), &'static str> {
+        let count = |what: &'static str| value.parse::<u64>().ok().filter(|n| *n > 0).ok_or(what);
+        match name {
+            // At least, of a range.
+            "-N" | "--nodes" => {
+                let least = value.split('-').next().unwrap_or(value);
+                let nodes = least.parse::<u64>().ok().filter(|n| *n > 0);
+                self.nodes = Some(nodes.ok_or("a number of nodes above 0, or a range such as 2-4")?);
+            }
+            "-n" | "--ntasks" => self.tasks = Some(count("a number of tasks above 0")?),
+            "-c" | "--cpus-per-task" => self.cpus_per_task = Some(count("a number of CPUs above 0")?),
+            "--ntasks-per-node" => self.tasks_per_node = Some(count("a number of tasks above 0")?),
+            "-t" | "--time" => {
+                self.limit = Limit::parse(value).ok_or("a time limit such as 2:00:00, 1-00:00:00, or minutes")?.span();
+            }
+            "-p" | "--partition" => self.partition = value.split(',').next().map(str::to_string),
+            _ => self.account = Some(value.to_string()),
+        }
+        Ok(())
+    }
+
+    /// Returns how many CPUs it asks for, at least.
+    pub fn cpus(&self) -> u64 {
+        let nodes = self.nodes.unwrap_or(1);
+        let tasks = self.tasks.unwrap_or_else(|| nodes.saturating_mul(self.tasks_per_node.unwrap_or(1)));
+        tasks.max(nodes).saturating_mul(self.cpus_per_task.unwrap_or(1))
+    }
+}
+
+const KNOWN: [&str; 13] = [
+    "-N",
+    "--nodes",
+    "-n",
+    "--ntasks",
+    "-c",
+    "--cpus-per-task",
+    "--ntasks-per-node",
+    "-t",
+    "--time",
+    "-p",
+    "--partition",
+    "-A",
+    "--account",
+];
+
+/// Splits `--time=5`, `-t5` and `--time` into the option and its value.
+fn split_option(word: &str) -> Option<(&str, Option<&str>)> {
+    if word.starts_with("--") && word.len() > 2 {
+        return Some(word.split_once('=').map_or((word, None), |(name, value)| (name, Some(value))));
+    }
+    let letter = word.strip_prefix('-')?.chars().next().filter(char::is_ascii_alphabetic)?;
+    let (name, value) = word.split_at(1 + letter.len_utf8());
+    Some((name, Some(value).filter(|value| !value.is_empty())))
+}
+
+fn continue_past_value<'a>(words: &mut (impl Iterator<Item = &'a str> + Clone), inline: Option<&str>) {
+    if inline.is_none() && words.clone().next().is_some_and(|next| !next.starts_with('-')) {
+        words.next();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parse(lines: &str) -> Result<BatchRequest, BatchScriptError> {
+        BatchRequest::parse("job.sh", &format!("#!/bin/bash\n{lines}"))
+    }
+
+    #[test]
+    fn requests_are_read_in_every_form_up_to_the_first_command() {
+        let request = parse(
+            "#SBATCH --job-name x -N2-4 --ntasks-per-node=8\n# a comment\n\n#SBATCH -t 1-00:00:00 -p a,b # why\nmodule load x\n#SBATCH -n 99\n",
+        );
+        let request = request.unwrap();
+        assert_eq!((request.nodes, request.tasks, request.cpus()), (Some(2), None, 16));
+        assert_eq!((request.limit, request.partition.as_deref()), (Some(Span::from_secs(86_400)), Some("a")));
+        assert_eq!(parse("true\n").unwrap().cpus(), 1);
+    }
+
+    #[test]
+    fn wrong_lines_are_reported_with_their_number() {
+        let message = |lines| parse(lines).unwrap_err().to_string();
+        assert_eq!(message("#SBATCH -n 0\n"), "job.sh:2: found \"0\", expected a number of tasks above 0");
+        assert_eq!(
+            message("\n#SBATCH --time=soon\n"),
+            "job.sh:3: found \"soon\", expected a time limit such as 2:00:00, 1-00:00:00, or minutes"
+        );
+        assert_eq!(message("#SBATCH --time\n"), "job.sh:2: found \"--time\", expected a value after this option");
+        assert_eq!(
+            message("#SBATCH 4 tasks\n"),
+            "job.sh:2: found \"4\", expected an option of sbatch, such as --time=2:00:00"
+        );
+        let no_interpreter = BatchRequest::parse("job.sh", "echo").unwrap_err().to_string();
+        assert!(no_interpreter.starts_with("job.sh:1: found \"echo\""), "{no_interpreter}");
+    }
+}

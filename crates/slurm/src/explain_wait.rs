@@ -1,0 +1,228 @@
+//! Why a job of the queue waits: who stands before it, what is free, and when it would start if it asked for less.
+
+use evenhand_forecast::{HORIZON_S, Replay, Running, Waiting};
+use evenhand_model::Time;
+
+use crate::nodes::Node;
+use crate::queue::{Job, JobState, Queue};
+
+/// Jobs of one user that stand before a job.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ahead {
+    /// The user.
+    pub user: String,
+    /// The account.
+    pub account: Option<String>,
+    /// How many jobs.
+    pub jobs: u64,
+    /// How many CPUs they ask for together.
+    pub cpus: u64,
+}
+
+/// A job that asked for something else.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Request {
+    /// What it asked for.
+    Unchanged,
+    /// Another limit, in seconds.
+    Limit(i64),
+    /// Fewer CPUs.
+    Cpus(u64),
+}
+
+/// A start that was planned for a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Planned {
+    /// What is asked for.
+    pub request: Request,
+    /// When it would start, in seconds from now; none if it cannot.
+    pub start_s: Option<i64>,
+}
+
+/// The part of a site on which a job can run, and its queue.
+#[derive(Clone, Debug)]
+pub struct WaitingJob<'a> {
+    queue: &'a Queue,
+    /// The job, as an index of the queue.
+    pub job: usize,
+    now: Time,
+    /// The CPUs of the nodes of its partitions that are not down or drained.
+    pub cpus: u64,
+    /// Those of them that are free.
+    pub free_cpus: u64,
+    /// Records that wait for the same partitions and come first, in their order.
+    before: Vec<usize>,
+}
+
+impl<'a> WaitingJob<'a> {
+    /// Looks at a waiting record of the queue.
+    pub fn new(queue: &'a Queue, nodes: &[Node], job: usize, now: Time) -> WaitingJob<'a> {
+        let own = &queue.jobs[job];
+        let usable = nodes.iter().filter(|node| {
+            let in_partition = node.partitions.iter().any(|p| own.partitions.contains(p));
+            in_partition && !node.is_unavailable() && !node.is_future()
+        });
+        let (mut cpus, mut free_cpus) = (0u64, 0u64);
+        for node in usable {
+            cpus += node.cpus;
+            free_cpus += node.cpus.saturating_sub(node.allocated_cpus);
+        }
+        let key = |job: &Job| (std::cmp::Reverse(job.priority), job.submit, job.id);
+        let stands_before = |&at: &usize| {
+            let other = &queue.jobs[at];
+            at != job && waits(other) && shares_partition(own, other) && key(other) < key(own)
+        };
+        let mut before: Vec<usize> = (0..queue.jobs.len()).filter(stands_before).collect();
+        before.sort_by_key(|&at| key(&queue.jobs[at]));
+        WaitingJob { queue, job, now, cpus, free_cpus, before }
+    }
+
+    /// Returns how many jobs stand before it.
+    pub fn jobs_before(&self) -> u64 {
+        self.before.iter().map(|&at| self.queue.jobs[at].tasks()).sum()
+    }
+
+    /// Returns who stands before it, by user and account, those who ask for most CPUs first.
+    pub fn ahead(&self) -> Vec<Ahead> {
+        let mut found: Vec<Ahead> = Vec::new();
+        for &at in &self.before {
+            let job = &self.queue.jobs[at];
+            let (jobs, cpus) = (job.tasks(), job.tasks().saturating_mul(cpus_of(job)));
+            match found.iter_mut().find(|a| a.user == job.user && a.account == job.account) {
+                Some(known) => (known.jobs, known.cpus) = (known.jobs + jobs, known.cpus.saturating_add(cpus)),
+                None => found.push(Ahead { user: job.user.clone(), account: job.account.clone(), jobs, cpus }),
+            }
+        }
+        found.sort_by(|a, b| b.cpus.cmp(&a.cpus).then(a.user.cmp(&b.user)));
+        found
+    }
+
+    /// Plans the start for the request and for smaller ones: by CPUs of the job's partitions, in the order of priority with
+    /// EASY backfilling, where each job runs to its limit and none is submitted. First the request itself, then what
+    /// starts earlier. Memory, GPUs and the shapes of nodes are not planned.
+    pub fn what_if(&self) -> Vec<Planned> {
+        let own = &self.queue.jobs[self.job];
+        let unchanged = self.plan(Request::Unchanged);
+        let mut found = vec![unchanged];
+        let limit = limit_s(own);
+        let limits = [3, 2, 1].map(|quarters| Request::Limit(limit * quarters / 4));
+        let cpus = [3, 2, 1].map(|quarters| Request::Cpus(cpus_of(own) * quarters / 4));
+        for requests in [limits, cpus] {
+            let mut best = unchanged.start_s.unwrap_or(i64::MAX);
+            for request in requests {
+                if matches!(request, Request::Limit(0) | Request::Cpus(0)) {
+                    continue;
+                }
+                let planned = self.plan(request);
+                if let Some(start) = planned.start_s.filter(|&start| start < best) {
+                    best = start;
+                    found.push(planned);
+                }
+            }
+        }
+        found
+    }
+
+    fn plan(&self, request: Request) -> Planned {
+        let own = &self.queue.jobs[self.job];
+        let mut replay = Replay::default();
+        for job in self.queue.jobs.iter().filter(|job| job.state.holds_resources() && shares_partition(own, job)) {
+            let ran = job.start.map_or(0, |start| (self.now.since(start).nanos() / 1_000_000_000) as i64);
+            let left = (limit_s(job) - ran).max(1);
+            replay.running.push(Running { size: size(cpus_of(job)), end: left, limit: left });
+        }
+        let waiting = |job: &Job| {
+            let limit = limit_s(job);
+            Waiting { submit: 0, size: size(cpus_of(job)), run: limit, limit }
+        };
+        for &at in &self.before {
+            let job = &self.queue.jobs[at];
+            replay.queue.extend(std::iter::repeat_n(waiting(job), job.tasks().min(MOST_TASKS) as usize));
+        }
+        let mut target = waiting(own);
+        match request {
+            Request::Unchanged => (),
+            Request::Limit(limit) => (target.run, target.limit) = (limit, limit),
+            Request::Cpus(cpus) => target.size = size(cpus),
+        }
+        if target.size > size(self.cpus) {
+            return Planned { request, start_s: None };
+        }
+        replay.queue.push(target);
+        let start = replay.start_of(replay.queue.len() - 1, size(self.cpus));
+        Planned { request, start_s: Some(start).filter(|&start| start < HORIZON_S) }
+    }
+}
+
+/// The most tasks of one array that are planned.
+const MOST_TASKS: u64 = 1000;
+
+/// A year, for a job without a limit.
+const NO_LIMIT_S: i64 = 366 * 86_400;
+
+fn limit_s(job: &Job) -> i64 {
+    job.limit.span().map_or(NO_LIMIT_S, |span| (span.nanos() / 1_000_000_000) as i64).max(1)
+}
+
+fn cpus_of(job: &Job) -> u64 {
+    job.cpus.unwrap_or_else(|| job.requested.cpus()).max(1)
+}
+
+fn size(cpus: u64) -> i64 {
+    i64::try_from(cpus).unwrap_or(i64::MAX)
+}
+
+fn shares_partition(a: &Job, b: &Job) -> bool {
+    a.partitions.iter().any(|partition| b.partitions.contains(partition))
+}
+
+/// Whether a record of the queue waits for its turn, not for something else.
+pub(crate) fn waits(job: &Job) -> bool {
+    job.state == JobState::Pending && job.held().is_none() && job.dependency.is_none()
+}
+
+#[cfg(test)]
+mod tests {
+    use evenhand_model::Time;
+
+    use super::*;
+    use crate::nodes::Nodes;
+
+    const NODE: &str = "NodeName=n1 CPUAlloc=6 CPUTot=8 RealMemory=1000 AllocMem=0 Partitions=main State=MIXED CfgTRES=cpu=8,mem=1000M\n";
+
+    /// 8 CPUs: 6 are taken for another 100 s; ann's job of 4 stands before bob's of 2 for 200 s.
+    fn queue() -> Queue {
+        let text = "JOBID|USER|STATE|REASON|PARTITION|PRIORITY|SUBMIT_TIME|START_TIME|TIME_LIMIT|CPUS|TRES_ALLOC|DEPENDENCY\n\
+            1|ann|RUNNING|None|main|9|900|1000|3:20|6|cpu=6|(null)\n\
+            2|ann|PENDING|Resources|main|8|1000|N/A|5:00|4|cpu=4|(null)\n\
+            3|bob|PENDING|Priority|main|7|1050|N/A|3:20|2|cpu=2|(null)\n\
+            4|cid|PENDING|Dependency|main|9|1000|N/A|5:00|8|cpu=8|afterok:1(unfulfilled)\n\
+            5|cid|PENDING|Priority|other|9|1000|N/A|5:00|8|cpu=8|(null)\n";
+        Queue::parse(text).unwrap()
+    }
+
+    #[test]
+    fn those_of_the_same_partition_with_a_higher_priority_stand_before() {
+        let (queue, nodes) = (queue(), Nodes::parse(NODE).unwrap().nodes);
+        let waiting = WaitingJob::new(&queue, &nodes, 2, Time::from_secs(1100));
+        assert_eq!((waiting.cpus, waiting.free_cpus, waiting.jobs_before()), (8, 2, 1));
+        let ahead = waiting.ahead();
+        assert_eq!((ahead[0].user.as_str(), ahead[0].jobs, ahead[0].cpus), ("ann", 1, 4));
+        assert_eq!(WaitingJob::new(&queue, &nodes, 1, Time::from_secs(1100)).jobs_before(), 0);
+    }
+
+    #[test]
+    fn a_plan_backfills_a_job_that_asks_for_less() {
+        let (queue, nodes) = (queue(), Nodes::parse(NODE).unwrap().nodes);
+        // Ann's job is planned for when the first has reached its limit, in 100 s. Beside it 4 CPUs are free then: bob's job of
+        // 200 s takes 2 of them, and so can start at once.
+        let planned = WaitingJob::new(&queue, &nodes, 2, Time::from_secs(1100)).what_if();
+        assert_eq!(planned, [Planned { request: Request::Unchanged, start_s: Some(0) }]);
+        let planned = WaitingJob::new(&queue, &nodes, 1, Time::from_secs(1100)).what_if();
+        let smaller = Planned { request: Request::Cpus(2), start_s: Some(0) };
+        assert_eq!(planned, [Planned { request: Request::Unchanged, start_s: Some(100) }, smaller]);
+        // Without usable nodes nothing is planned.
+        let none = WaitingJob::new(&queue, &[], 1, Time::from_secs(1100)).what_if();
+        assert_eq!(none, [Planned { request: Request::Unchanged, start_s: None }]);
+    }
+}
