@@ -81,6 +81,21 @@ else
     printf 'no python3: the fields of the JSON are not looked at\n'
 fi
 
+held=$(number JobHeldUser)
+holds "why explains a held job" "$evenhand" slurm why "$held"
+says "by Slurm's own word" "Slurm's reason is JobHeldUser: its user, or a coordinator"
+says "which has no start" "Until its user releases it, it has no start"
+holds "and a dependent one" "$evenhand" --format json slurm why "$dependent"
+says "by what it depends on" '"kind": "dependency"'
+holds "a line on a user's jobs" "$evenhand" slurm why "$ann" --short
+says "counts them by reason" "^$ann: .*JobHeldUser"
+holds "when forecasts jobs that could be submitted" "$evenhand" slurm when --shape 2x2cpu,10m --shape 4,1h --user "$ann"
+says "side by side" "^Starts first: "
+holds "a held job has no forecast" ends 2 "$evenhand" slurm when "$held"
+says "and the message says so" "job $held is held, so that its start cannot be forecast"
+holds "nor has a job that does not exist" ends 2 "$evenhand" slurm when 999999
+says "which may be hidden" "squeue shows no job 999999"
+
 # Ended: the first, six of the array, the job on two nodes, the one that waited for the first two.
 ended() { [ "$(sacct -a -X -n -P -o State | grep -c COMPLETED)" = 9 ]; }
 holds "nine jobs end" until_true 60 ended
