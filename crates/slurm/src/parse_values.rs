@@ -63,6 +63,17 @@ impl Limit {
         limit(text.as_bytes(), false).map(|span| span.map_or(Limit::None, Limit::Span))
     }
 
+    /// Parses a limit as slurm.conf writes it: as above, and also days-hours (`7-0`) and days-hours:minutes.
+    pub(crate) fn parse_configured(text: &str) -> Option<Limit> {
+        match text.split_once('-') {
+            Some((_, hours)) => {
+                let missing = 2usize.saturating_sub(hours.matches(':').count());
+                Limit::parse(&format!("{text}{}", ":00".repeat(missing)))
+            }
+            None => Limit::parse(text),
+        }
+    }
+
     /// Returns the span, if there is a limit.
     pub fn span(self) -> Option<Span> {
         match self {

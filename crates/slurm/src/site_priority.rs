@@ -12,7 +12,7 @@ pub fn site_priority(configuration: &Configuration, partitions: &[Partition]) ->
         return None;
     }
     // slurm.conf has 14-0 where scontrol prints 14-00:00:00.
-    let as_printed = |name: &str, value: &str| match Limit::parse(value) {
+    let as_printed = |name: &str, value: &str| match Limit::parse_configured(value) {
         Some(limit) if name == "prioritymaxage" => limit.to_string(),
         _ => value.to_string(),
     };

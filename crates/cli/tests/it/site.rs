@@ -34,7 +34,7 @@ fn a_site_is_read_from_its_files_and_replayed_on() {
     ] {
         assert!(output.stdout.lines().any(|found| found == line), "{line}\n{}", output.stdout);
     }
-    let unknown = "slurm.conf:10:18: PrioritWeightQOS is no parameter of slurm.conf(5) and is ignored";
+    let unknown = "slurm.conf:9:18: PrioritWeightQOS is no parameter of slurm.conf(5) and is ignored";
     assert!(output.stderr.contains(unknown), "{}", output.stderr);
     let read = |name: &str| folder.read(&format!("lab/{name}"));
     let settings = read("policy-settings.toml");
@@ -43,7 +43,7 @@ fn a_site_is_read_from_its_files_and_replayed_on() {
         "{settings}"
     );
     assert!(settings.contains("\"main\" = 1, \"gpu\" = 3"), "{settings}");
-    assert!(read("cluster.toml").contains("max_wall = \"86400s\""), "{}", read("cluster.toml"));
+    assert!(read("cluster.toml").contains("max_wall = \"1d\""), "{}", read("cluster.toml"));
     assert!(read("accounts.toml").contains("shares = 10"));
     let study = ["study", "log.swf", "--site", "lab", "--policy", "multifactor,sdrf", "--out", "report"];
     let output = folder.run(&study).assert_succeeds();
