@@ -42,7 +42,7 @@ fn every_example_is_accepted() {
     }
     assert_eq!(named, SOURCES.iter().map(|source| source.name.to_owned()).collect());
     for source in SOURCES {
-        assert!(PAGE.contains(&format!("| `{}` | ", source.name)), "{}", source.name);
+        assert!(PAGE.contains(&format!("| `{}`", source.name)), "{}", source.name);
     }
 
     let tables = |name: &str| format!("[[guests]]\nfrom = 'table'\nfile = {:?}\n", folder.join(name));

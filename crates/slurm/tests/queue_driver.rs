@@ -544,7 +544,9 @@ proptest! {
         prop_assert_eq!(outcome.rejection, None);
         let found: BTreeMap<u64, i64> = slurm.jobs.borrow().iter().map(|(id, j)| (*id, j.site_factor)).collect();
         prop_assert_eq!(found, expected);
-        prop_assert!(store.written().unwrap().is_empty());
+        // A job that ran before the first look after a crash may have another's factor, for all that Slurm shows: it is kept.
+        let runs = |id: &u64| slurm.jobs.borrow().get(id).is_some_and(|job| job.runs);
+        prop_assert!(store.written().unwrap().keys().all(runs));
     }
 
     /// The process is killed at any command, before or after it takes effect; a new process restores everything.

@@ -27,7 +27,7 @@ pub(crate) fn parse_capacity(text: &str) -> Result<CapacityArgument, Failure> {
         _ => {
             let expected = "a number greater than 0 (a multiple of the workload's mean use), a pool such as cpu=100,mem=1TiB, or a file with a \
                  [pool] or [[machines]]";
-            // Whoever names a file knows what a capacity is.
+            // A file name needs no list of the other forms first.
             let extension = Path::new(text).extension();
             Err(Failure::Input(match text.contains('/') || extension.is_some_and(|e| e == "toml" || e == "json") {
                 true => format!("--capacity: there is no file {text}; check the path. A capacity is {expected}"),

@@ -169,7 +169,9 @@ fn invalid_decays_are_rejected() {
 
 #[test]
 fn invalid_capacities_are_rejected() {
-    for bad in ["-1", "nan", "none.toml", ""] {
+    let missing = "there is no file none.toml";
+    assert_option_rejected(&["--capacity=none.toml"], &["--capacity", missing, "greater than 0", "[pool]"]);
+    for bad in ["-1", "nan", ""] {
         assert_option_rejected(
             &[&format!("--capacity={bad}")],
             &["--capacity", &format!("found {bad:?}"), "greater than 0", "[pool]"],

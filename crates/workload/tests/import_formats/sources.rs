@@ -95,8 +95,12 @@ fn folders_files_and_missing_files() {
     let nothing = message(import(&[], &options(Format::Auto)));
     assert!(nothing.0.starts_with("found no input"), "{}", nothing.0);
     let unclear = message(import(&[Source::from_argument(path("README"))], &options(Format::Auto)));
-    let expected = "DIR/README: found a first line \"not a trace\" of unknown format, expected one of swf, google2011, sdrf-csv, sacct, batsim, csv; name the format with --from";
-    assert_eq!(unclear, (expected.to_string(), false));
+    let names: Vec<&str> = Format::ALL.iter().filter(|f| **f != Format::Auto).map(|f| f.name()).collect();
+    let expected = format!(
+        "DIR/README: found a first line \"not a trace\" of unknown format, expected one of {}; name the format with --from",
+        names.join(", ")
+    );
+    assert_eq!(unclear, (expected, false));
     assert_eq!(Source::from_argument("-"), Source::Stdin);
 }
 

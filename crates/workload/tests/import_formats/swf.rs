@@ -68,7 +68,7 @@ fn column_21_gives_the_number_of_nodes() {
         let log = format!("1 0 0 9 16 -1 1024 -1 -1 2000 1 1 1 1 1 1 -1 -1 {{5,6}} q_2w {spec}\n");
         let found = import(&bytes(log.as_str()), &relaxed).unwrap();
         assert_eq!(found.workload.nodes(0), nodes, "{spec}");
-        let said = found.summary.assumptions.iter().any(|a| a.contains("on how many nodes"));
+        let said = found.summary.assumptions.iter().any(|a| a.contains("a stated number of nodes"));
         assert_eq!(said, nodes.is_some(), "{}", found.summary);
     }
 }
