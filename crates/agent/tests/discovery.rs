@@ -57,7 +57,11 @@ fn a_node_without_workloads_says_where_each_source_looked() {
     let mut discovery = machine.discovery(&[containers, &pattern("tenants/.", "x")].concat());
     assert!(discovery.refresh().workloads.is_empty());
     let [of_containers, of_pattern] = &discovery.why_nothing()[..] else { panic!("a sentence for each source") };
-    let parts = ["docker: no control group docker-ID.scope", "no socket /nonexistent/docker.sock", "no socket /nonexistent/podman"];
+    let parts = [
+        "docker: no control group docker-ID.scope",
+        "no socket /nonexistent/docker.sock",
+        "no socket /nonexistent/podman",
+    ];
     assert!(parts.iter().all(|part| of_containers.contains(part)), "{of_containers}");
     assert!(
         of_pattern.starts_with("pattern: no control group below") && of_pattern.contains("tenants/."),

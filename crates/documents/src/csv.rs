@@ -1,7 +1,7 @@
 //! Writes comma-separated values (RFC 4180).
 //!
 //! Texts come from traces, and spreadsheets execute texts that look like formulas: a user named `=HYPERLINK(…)` sends
-//! the table of a reader who opens it to another site. [`TextCells::Safe`] prevents it.
+//! the table to another site when it is opened. [`TextCells::Safe`] prevents it.
 
 use std::borrow::Cow;
 use std::io::Write as _;

@@ -150,7 +150,9 @@ fn nodes(name: &Setting, statement: &Statement) -> Result<Vec<Node>, SiteFileErr
 
 fn partition(name: &Setting, statement: &Statement) -> Result<Partition, SiteFileError> {
     let limit = |name: &str| match find(statement, name) {
-        Some(s) => Limit::parse_configured(&s.value).ok_or_else(|| s.error("a time limit like 1-00:00:00, or UNLIMITED")),
+        Some(s) => {
+            Limit::parse_configured(&s.value).ok_or_else(|| s.error("a time limit like 1-00:00:00, or UNLIMITED"))
+        }
         None => Ok(Limit::None),
     };
     let text = |name: &str| find(statement, name).map(|s| s.value.clone());
