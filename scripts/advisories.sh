@@ -34,7 +34,7 @@ check() {
     age=$((($(date +%s) - $(date -d "$date" +%s)) / 86400))
     echo "the copy of the RustSec database has advisories until $date, $age days ago"
     [ "$age" -le "$OLD" ] || echo "OLD: later vulnerabilities are not known to it; run scripts/advisories.sh update where there is a network"
-    cargo deny check --disable-fetch --hide-inclusion-graph advisories
+    cargo deny --offline check --hide-inclusion-graph advisories
 }
 
 update() {

@@ -73,12 +73,12 @@ fn a_hung_command_is_killed_with_its_descendants_and_what_it_printed_is_kept() {
 #[test]
 fn output_without_end_is_refused_and_does_not_fill_memory() {
     let limits = Limits { output: 100_000, ..long() };
-    let error = shell("yes", None, &limits).unwrap_err();
+    let error = shell("cat /dev/zero", None, &limits).unwrap_err();
     assert!(matches!(error, RunError::TooLarge { limit: 100_000 }), "{error}");
     // Exactly the limit is not too much; an endless error output is dropped.
     assert_eq!(shell("head -c 100000 /dev/zero", None, &limits).unwrap().stdout.len(), 100_000);
     let limits = Limits { time: Duration::from_millis(300), ..Limits::default() };
-    match shell("yes >&2", None, &limits).unwrap_err() {
+    match shell("cat /dev/zero >&2", None, &limits).unwrap_err() {
         RunError::TimedOut { stderr, .. } => assert!(stderr.len() <= STDERR_LIMIT),
         error => panic!("{error}"),
     }
