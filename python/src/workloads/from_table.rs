@@ -11,11 +11,13 @@ use evenhand_model::{Nano, Resource, Span, Task, Time, Workload, WorkloadBuilder
 const TIMES: [&str; 5] = ["submit", "start", "end", "duration", "requested"];
 const TEXTS: [&str; 3] = ["user", "account", "queue"];
 const COUNT: &str = "count";
+const NODES: &str = "nodes";
 
 const A_TIME: &str = "a time: a timestamp, or seconds from 0 on (nanoseconds, if the name ends in _ns)";
 const A_SPAN: &str = "a time span: a duration, or seconds from 0 on (nanoseconds, if the name ends in _ns)";
 const AN_AMOUNT: &str = "an amount: a number of at least 0 with at most nine decimals";
-const A_COUNT: &str = "a count: a whole number from 1 to 4294967295";
+const A_COUNT: &str = "a count: a whole number from 1 to 4294967294";
+const A_NUMBER_OF_NODES: &str = "a number of nodes: a whole number from 1 to 4294967294, or null";
 const A_NAME: &str = "a name: a text";
 
 /// Builds the workload of a table of tasks.
@@ -48,6 +50,7 @@ struct Layout {
     account: Option<usize>,
     queue: Option<usize>,
     count: Option<usize>,
+    nodes: Option<usize>,
     resources: Vec<(usize, Resource)>,
 }
 
@@ -95,7 +98,11 @@ impl Layout {
             [Some(submit), start, end, duration, requested].into_iter().flatten().map(|t| t.index).collect();
         let is_resource = |i: &usize| {
             let name = names[*i];
-            !taken.contains(i) && !TEXTS.contains(&name) && name != COUNT && !name.starts_with("__index_level_")
+            !taken.contains(i)
+                && !TEXTS.contains(&name)
+                && name != COUNT
+                && name != NODES
+                && !name.starts_with("__index_level_")
         };
         let unit = |name: &str| units.iter().find(|(n, _)| n == name).map_or("", |(_, unit)| unit.as_str());
         let resources: Vec<(usize, Resource)> =
@@ -106,8 +113,9 @@ impl Layout {
         if let Some((name, _)) = units.iter().find(|(name, _)| !resources.iter().any(|(_, r)| r.name == *name)) {
             return Err(format!("units: the table has no resource {name:?}"));
         }
-        let (account, queue, count) = (position("account"), position("queue"), position(COUNT));
-        Ok(Layout { submit, start, end, duration, requested, user, account, queue, count, resources })
+        let (account, queue) = (position("account"), position("queue"));
+        let (count, nodes) = (position(COUNT), position(NODES));
+        Ok(Layout { submit, start, end, duration, requested, user, account, queue, count, nodes, resources })
     }
 
     fn append(&self, batch: &RecordBatch, first_row: usize, builder: &mut WorkloadBuilder) -> Result<(), String> {
@@ -120,7 +128,8 @@ impl Layout {
         let user = column(self.user).texts()?;
         let optional = |index: Option<usize>| index.map(|index| column(index).texts()).transpose();
         let (account, queue) = (optional(self.account)?, optional(self.queue)?);
-        let count = self.count.map(|index| column(index).counts()).transpose()?;
+        let counts = |index: Option<usize>, expected| index.map(|index| column(index).counts(expected)).transpose();
+        let (count, nodes) = (counts(self.count, A_COUNT)?, counts(self.nodes, A_NUMBER_OF_NODES)?);
         let amounts =
             self.resources.iter().map(|(index, _)| column(*index).amounts()).collect::<Result<Vec<_>, _>>()?;
         let mut vector: Vec<Nano> = vec![0; amounts.len()];
@@ -140,6 +149,12 @@ impl Layout {
                 }
                 (None, ..) => 0,
             };
+            let count = match (&count, self.count) {
+                (Some(counts), Some(index)) => {
+                    counts[row].ok_or_else(|| column(index).invalid(row, "null", A_COUNT))?
+                }
+                _ => 1,
+            };
             for (value, amounts) in vector.iter_mut().zip(&amounts) {
                 *value = amounts[row];
             }
@@ -152,7 +167,8 @@ impl Layout {
                 account: account.as_ref().and_then(|names| names.get(row)),
                 queue: queue.as_ref().and_then(|names| names.get(row)),
                 amounts: &vector,
-                count: count.as_ref().map_or(1, |counts| counts[row]),
+                count,
+                nodes: nodes.as_ref().and_then(|nodes| nodes[row]),
             });
         }
         Ok(())
@@ -276,14 +292,16 @@ impl<'a> Column<'a> {
         }
     }
 
-    fn counts(&self) -> Result<Vec<u32>, String> {
+    fn counts(&self, expected: &str) -> Result<Vec<Option<u32>>, String> {
         if !self.array.data_type().is_numeric() {
-            return Err(self.wrong_type(A_COUNT));
+            return Err(self.wrong_type(expected));
         }
-        let floats = self.cast(&DataType::Float64, A_COUNT)?;
+        let floats = self.cast(&DataType::Float64, expected)?;
         let each = (0..self.array.len()).map(|row| match float(&floats, row) {
-            Some(n) if (1.0..=f64::from(u32::MAX)).contains(&n) && n.fract() == 0.0 => Ok(n as u32),
-            _ => Err(self.invalid(row, &self.text(row), A_COUNT)),
+            None => Ok(None),
+            // The largest number stands for unknown in the columns of a workload.
+            Some(n) if (1.0..f64::from(u32::MAX)).contains(&n) && n.fract() == 0.0 => Ok(Some(n as u32)),
+            Some(_) => Err(self.invalid(row, &self.text(row), expected)),
         });
         each.collect()
     }

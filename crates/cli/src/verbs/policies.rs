@@ -7,7 +7,7 @@ use crate::arguments::PoliciesArgs;
 use crate::arguments::policy_settings::named_policies;
 use crate::failure::Failure;
 use crate::output::console::Console;
-use crate::output::table::Table;
+use crate::output::fold_lines::{COLUMNS, fold_lines};
 
 #[derive(Debug, Serialize)]
 struct PolicyRecord {
@@ -66,11 +66,22 @@ pub(crate) fn run(args: &PoliciesArgs, registry: &Registry, console: &Console) -
         let sections: Vec<String> = records.iter().map(PolicyRecord::section).collect();
         return console.result(sections.join("\n").trim_end());
     }
-    let mut table = Table::new(3, ["policy", "goes first", "settings"]);
-    for record in &records {
+    console.result(&listing(&records))
+}
+
+/// Returns a line for each policy, and one for the names of its settings, folded at the width of tables.
+fn listing(records: &[PolicyRecord]) -> String {
+    let width = records.iter().map(|record| record.name.len()).max().unwrap_or(0);
+    let indent = " ".repeat(width + 2);
+    let mut lines = Vec::new();
+    for record in records {
+        lines.push(fold_lines(&format!("{:<width$}  {}", record.name, record.summary), COLUMNS, &indent));
         let mut keys: Vec<&str> = record.settings.iter().map(|s| s.key.split('.').next().unwrap_or(s.key)).collect();
         keys.dedup();
-        table.row(vec![record.name.into(), record.summary.into(), keys.join(", ")]);
+        if !keys.is_empty() {
+            let keys = format!("{indent}settings: {}", keys.join(", "));
+            lines.push(fold_lines(&keys, COLUMNS, &format!("{indent}          ")));
+        }
     }
-    console.result(&table.render())
+    lines.join("\n")
 }

@@ -321,7 +321,7 @@ fn table(record: &StudyRecord, args: &StudyArgs) -> String {
 const EXPLANATION: &str = "
 
 mean wait    mean over tasks of the time from submission to start
-users' mean  mean over users of their mean waits: each user counts once, whatever the number of tasks
+users' mean  mean over users of their mean waits: each user counts once, however many tasks
 utilisation  share of the capacity that was held on average until the last task ended
 Jain         Jain's index of the users' mean waits: 1 if all wait equally long
 completed    tasks that ended in the run";
