@@ -30,7 +30,7 @@ pub struct Job {
 }
 
 impl Job {
-    /// How long it waited.
+    /// Returns how long it waited.
     pub fn wait(&self) -> i64 {
         self.start - self.submit
     }
@@ -154,7 +154,7 @@ impl Log {
         self.users as u32
     }
 
-    /// What the site has of the resource, if it is known.
+    /// Returns what the site has of the resource, if it is known.
     pub fn capacity(&self) -> Option<i64> {
         self.capacity
     }

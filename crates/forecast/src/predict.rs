@@ -89,7 +89,7 @@ pub struct Forecast {
 }
 
 impl Forecast {
-    /// Whether the interval holds this wait.
+    /// Returns whether the interval contains this wait.
     pub fn covers(&self, wait: i64) -> bool {
         self.interval.0 <= wait && wait <= self.interval.1
     }

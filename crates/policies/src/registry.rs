@@ -79,6 +79,9 @@ impl Registration {
     ///
     /// Name, summary and constructor stay in memory until the process ends: a constructor should hold little.
     ///
+    /// # Errors
+    /// Returns none itself; an error of `build` is returned where the registry builds the policy.
+    ///
     /// ```
     /// use evenhand_policies::{Registration, Registry};
     /// let wrapped = "fifo".to_string();

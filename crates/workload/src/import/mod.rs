@@ -149,11 +149,14 @@ fn read(
     let part = read_as(format, shards, options, &meter);
     // A file of another format than the one that was named: naming its own helps more than its first malformed row.
     let other = |head: Vec<u8>| detect_format::detect(&name, &head, options).ok().filter(|found| *found != format);
-    let part = match (part, head.and_then(other)) {
-        (Err(ImportError::Row(_) | ImportError::Shape { .. } | ImportError::LongLine { .. }), Some(found)) => {
-            return Err(ImportError::OtherFormat { file: name, found, named: format });
+    let part = match part {
+        Err(error @ (ImportError::Row(_) | ImportError::Shape { .. } | ImportError::LongLine { .. })) => {
+            return Err(match head.and_then(other) {
+                Some(found) => ImportError::OtherFormat { file: name, found, named: format },
+                None => error,
+            });
         }
-        (part, _) => part?,
+        part => part?,
     };
     let Part { mut builder, mut tally } = part;
     // Stable, as the builder sorts rows.

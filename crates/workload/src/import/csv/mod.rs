@@ -111,21 +111,29 @@ fn read_text(
     options: &ImportOptions,
     meter: &Meter<'_>,
 ) -> Result<Option<(String, String)>, ImportError> {
+    let file = shard.name.clone();
     let mut table: Option<(Table, Vec<u8>, u8)> = None;
     let mut missing = None;
+    let mut unclosed = None;
     let mut tally = Tally::default();
-    for_each_line(shard, options, meter, &mut tally, |line, _, tally| {
-        if missing.is_some() {
+    for_each_line(shard, options, meter, &mut tally, |line, number, tally| {
+        if missing.is_some() || unclosed.is_some() {
             return Ok(());
         }
         let Some((table, header, delimiter)) = &table else {
             let delimiter = delimiter_of(line);
             let names: Vec<String> = match &options.columns {
                 Some(names) => names.iter().map(|n| n.trim().to_string()).collect(),
-                None => split(line, delimiter)?
-                    .iter()
-                    .map(|(_, n)| String::from_utf8_lossy(n.trim_ascii()).into_owned())
-                    .collect(),
+                None => match split(line, delimiter) {
+                    Ok(names) => {
+                        names.iter().map(|(_, n)| String::from_utf8_lossy(n.trim_ascii()).into_owned()).collect()
+                    }
+                    // Not an error of one row: without the header no row can be read, leniently or not.
+                    Err(error) => {
+                        unclosed = Some((number, error));
+                        return Ok(());
+                    }
+                },
             };
             match Table::new(reader.columns, &names) {
                 Ok(found) if options.columns.is_some() => {
@@ -147,6 +155,14 @@ fn read_text(
         tally.held = reader.builder.len() as u64;
         Ok(())
     })?;
+    if let Some((line, error)) = unclosed {
+        return Err(ImportError::Shape {
+            file: format!("{file}:{line}:{}", error.at + 1),
+            found: error.found,
+            expected: error.expected.into_owned(),
+            remedy: "correct the header".to_string(),
+        });
+    }
     reader.tally.merge(tally);
     Ok(missing)
 }

@@ -1,5 +1,7 @@
 //! The columns of public traces, by their published schemas.
 
+use std::sync::LazyLock;
+
 use super::CsvColumns;
 use crate::import::Format;
 
@@ -65,12 +67,13 @@ impl Preset {
     /// Returns the preset whose columns a table has; that with the most columns, if there are several.
     pub(in crate::import) fn of_table(names: &[String]) -> Option<&'static Preset> {
         let has = |name: &String| names.contains(name);
-        let needs = |preset: &Preset| {
-            let columns = preset.columns();
+        let needs = |columns: &CsvColumns| {
             let all = columns.required().all(|column| column.names.iter().any(has) && column.by.iter().all(has));
             all.then(|| columns.required().count())
         };
-        let fits = PRESETS.iter().filter_map(|preset| Some((needs(preset)?, preset)));
+        // Parsed once, because every file that cannot be read is compared with all of them.
+        static DEFINITIONS: LazyLock<Vec<CsvColumns>> = LazyLock::new(|| PRESETS.iter().map(Preset::columns).collect());
+        let fits = PRESETS.iter().zip(&*DEFINITIONS).filter_map(|(preset, columns)| Some((needs(columns)?, preset)));
         fits.max_by_key(|(columns, _)| *columns).map(|(_, preset)| preset)
     }
 
