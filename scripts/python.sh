@@ -17,7 +17,8 @@ python=$venv/bin/python
 
 rm -rf "$venv" target/wheels target/wheel-data
 mkdir -p target/wheel-data/scripts
-if ! { PATH=$path python3 -m venv "$venv" &&
+# By its own path: a step's folder of links to programs is gone afterwards, and the environment stays.
+if ! { PATH=$path "$(PATH=$path python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')" -m venv "$venv" &&
     PATH=$path "$python" -m pip install --quiet --disable-pip-version-check -r requirements.txt; }; then
     echo "skipped: a virtual environment with requirements.txt cannot be made"
     exit 77

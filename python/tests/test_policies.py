@@ -201,8 +201,9 @@ def test_a_policy_that_changed_is_run_again(workload: eh.Workload, tmp_path: Pat
     assert study.tasks_of("mine-0.5")["start_ns"] == drf.tasks_of("drf-0.5")["start_ns"]
 
 
-def test_a_slow_policy_is_stopped_by_ctrl_c(workload: eh.Workload) -> None:
+def test_a_slow_policy_is_stopped_by_ctrl_c() -> None:
     import _thread
+    import signal
     import threading
 
     class Slow(Fifo):
@@ -219,6 +220,11 @@ def test_a_slow_policy_is_stopped_by_ctrl_c(workload: eh.Workload) -> None:
         begun.wait()
         _thread.interrupt_main()
 
+    # A shell starts background jobs with SIGINT ignored, and Python then leaves it so.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
     threading.Thread(target=interrupt).start()
-    with pytest.raises(KeyboardInterrupt):
-        eh.study(eh.generate(tasks=100_000, users=20, days=5), policies=[Slow], capacity=0.5, tasks=False)
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            eh.study(eh.generate(tasks=100_000, users=20, days=5), policies=[Slow], capacity=0.5, tasks=False)
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -151,8 +151,11 @@ LONG = "eh.generate(tasks=300_000, users=300, days=1)"
 
 
 def test_ctrl_c_stops_a_study_and_the_interpreter_goes_on(tmp_path: Path) -> None:
+    # A shell starts background jobs with SIGINT ignored, and Python then leaves it so.
     code = f"""
+import signal
 import evenhand as eh
+signal.signal(signal.SIGINT, signal.default_int_handler)
 w = {LONG}
 print("begins", flush=True)
 try:
