@@ -10,22 +10,11 @@ program=$(realpath "$OLDPWD/${1:?the program}" 2>/dev/null || realpath "$1")
 shift
 # Where what installs things finds the programs that it calls, also in a step of ./check.
 path=${PROGRAMS_SEARCH:-$PATH}
-# Its own: other features of the same crates, and a profile that compiles faster.
 export CARGO_TARGET_DIR=$PWD/target
-venv=$PWD/target/venv
-python=$venv/bin/python
+python=$PWD/target/venv/bin/python
 
-rm -rf "$venv" target/wheels target/wheel-data
-mkdir -p target/wheel-data/scripts
-# By its own path: a step's folder of links to programs is gone afterwards, and the environment stays.
-if ! { PATH=$path "$(PATH=$path python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')" -m venv "$venv" &&
-    PATH=$path "$python" -m pip install --quiet --disable-pip-version-check -r requirements.txt; }; then
-    echo "skipped: a virtual environment with requirements.txt cannot be made"
-    exit 77
-fi
-
-strip -o target/wheel-data/scripts/evenhand "$program"
-"$venv/bin/maturin" build --quiet --release --interpreter "$python" --out target/wheels
+rm -rf target/wheels
+../scripts/wheel.sh "$program" target/wheels
 PATH=$path "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index target/wheels/*.whl
 
 if [ $# != 0 ]; then

@@ -2,11 +2,12 @@
 """Writes the software bill of materials of the program as CycloneDX 1.5 (JSON): every crate that is compiled into it or
 runs while it is built, with version, licence, source, checksum and dependencies. Tests and benchmarks are left out.
 
-    scripts/sbom.py [FILE]      to a file, or to standard output
+    scripts/sbom.py [--target TARGET] [FILE]      to a file, or to standard output; TARGET as rustc names it (default: the host)
 
-The result depends on Cargo.lock, the manifests and the machine's kind alone: the same commit gives the same bytes.
+The result depends on Cargo.lock, the manifests and the target alone: the same commit gives the same bytes.
 """
 
+import argparse
 import json
 import subprocess
 import sys
@@ -43,11 +44,10 @@ def host():
     return next(line.split()[1] for line in output("rustc", "-vV").splitlines() if line.startswith("host:"))
 
 
-def bill():
+def linked(target):
+    """The packages that the program is built from, itself first, each with the identities of what it needs."""
     # Without the crates of other systems, which are in Cargo.lock but never compiled.
-    metadata = json.loads(output("cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", host()))
-    lock = tomllib.loads((ROOT / "Cargo.lock").read_text())
-    checksums = {(p["name"], p["version"]): p["checksum"] for p in lock["package"] if "checksum" in p}
+    metadata = json.loads(output("cargo", "metadata", "--format-version", "1", "--locked", "--filter-platform", target))
     packages = {p["id"]: p for p in metadata["packages"]}
     nodes = {node["id"]: node for node in metadata["resolve"]["nodes"]}
 
@@ -63,23 +63,35 @@ def bill():
         if identity not in found:
             found.add(identity)
             waiting.extend(needs(identity))
-    order = sorted(found, key=lambda i: (packages[i]["name"], packages[i]["version"]))
+    order = sorted(found, key=lambda i: (i != root, packages[i]["name"], packages[i]["version"]))
+    return {i: (packages[i], [packages[n] for n in needs(i)]) for i in order}
+
+
+def bill(target):
+    lock = tomllib.loads((ROOT / "Cargo.lock").read_text())
+    checksums = {(p["name"], p["version"]): p["checksum"] for p in lock["package"] if "checksum" in p}
+    (program, _), *others = entries = list(linked(target).values())
+    entries.sort(key=lambda entry: (entry[0]["name"], entry[0]["version"]))
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.5",
         "version": 1,
-        "metadata": {"component": component(packages[root], checksums, "application")},
-        "components": [component(packages[i], checksums) for i in order if i != root],
+        "metadata": {"component": component(program, checksums, "application")},
+        "components": [component(package, checksums) for package, _ in others],
         "dependencies": [
-            {"ref": purl(packages[i]), "dependsOn": sorted({purl(packages[n]) for n in needs(i)})} for i in order
+            {"ref": purl(package), "dependsOn": sorted({purl(needed) for needed in needs})} for package, needs in entries
         ],
     }
 
 
 def main():
-    text = json.dumps(bill(), indent=1, ensure_ascii=False) + "\n"
-    if len(sys.argv) > 1:
-        Path(sys.argv[1]).write_text(text)
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--target", default=None)
+    parser.add_argument("file", nargs="?")
+    arguments = parser.parse_args()
+    text = json.dumps(bill(arguments.target or host()), indent=1, ensure_ascii=False) + "\n"
+    if arguments.file:
+        Path(arguments.file).write_text(text)
     else:
         sys.stdout.write(text)
 

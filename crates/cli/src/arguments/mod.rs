@@ -8,6 +8,7 @@ mod audit_history;
 mod common;
 mod completions;
 pub(crate) mod decay;
+mod manual;
 mod mechanism;
 mod named_value;
 mod policies;
@@ -42,6 +43,7 @@ pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::audit_history::HistoryArgs;
 pub(crate) use self::common::{Common, Format};
 pub(crate) use self::completions::CompletionsArgs;
+pub(crate) use self::manual::ManualArgs;
 pub(crate) use self::mechanism::MechanismArgs;
 pub(crate) use self::policies::PoliciesArgs;
 use self::policy_settings::with_policy_options;
@@ -131,6 +133,9 @@ pub(crate) enum Verb {
     Policies(PoliciesArgs),
     /// Print the completions of a shell, with the names of policies and formats
     Completions(CompletionsArgs),
+    /// Write the manual pages of all verbs, as packages have them
+    #[command(hide = true)]
+    Manual(ManualArgs),
     /// Run a grid of workloads, policies, capacities and settings, on this machine or as Slurm job arrays
     Sweep(Box<SweepArgs>),
     /// Run one task of a sweep's job array

@@ -3,6 +3,7 @@
 //! A few metric families need no metrics library; see
 //! <https://prometheus.io/docs/instrumenting/exposition_formats/>.
 
+use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -137,6 +138,32 @@ impl Page {
     }
 }
 
+/// The largest number of users, and of workloads, with series of their own: Prometheus keeps every series that it ever saw,
+/// and a site may have a million users.
+pub(crate) const LABELLED: usize = 200;
+
+/// The user label of the sum of all users without series of their own. No user of a system can have this name.
+pub(crate) const REST: &str = "(rest)";
+
+/// Returns per-user values by resource for the first [`LABELLED`] users, and the sums of all others as those of [`REST`].
+pub(crate) fn by_user_and_resource<'a>(
+    users: impl IntoIterator<Item = (Vec<(&'a str, &'a str)>, Vec<(&'a str, f64)>)>,
+) -> Vec<(Vec<(&'a str, &'a str)>, f64)> {
+    let mut rows = Vec::new();
+    let mut rest: BTreeMap<&str, f64> = BTreeMap::new();
+    for (index, (labels, values)) in users.into_iter().enumerate() {
+        for (resource, value) in values {
+            if index < LABELLED {
+                rows.push((labels.iter().copied().chain([("resource", resource)]).collect(), value));
+            } else {
+                *rest.entry(resource).or_default() += value;
+            }
+        }
+    }
+    rows.extend(rest.into_iter().map(|(resource, sum)| (vec![("user", REST), ("resource", resource)], sum)));
+    rows
+}
+
 /// Metric families in the text exposition format.
 #[derive(Debug, Default)]
 pub(crate) struct MetricsText(String);
@@ -190,6 +217,17 @@ mod tests {
         assert!(answer.starts_with("HTTP/1.1 200 OK\r\n"), "{answer}");
         assert!(answer.ends_with("# HELP a An a.\n# TYPE a gauge\na 1.5\na{user=\"x\\\"y\"} 2\n"), "{answer}");
         assert!(get("GET /secret HTTP/1.1\r\n\r\n").starts_with("HTTP/1.1 404"));
+    }
+
+    #[test]
+    fn users_beyond_the_limit_are_summed_by_resource() {
+        let names: Vec<String> = (0..LABELLED + 3).map(|user| format!("u{user}")).collect();
+        let users = names.iter().map(|name| (vec![("user", name.as_str())], vec![("cpu", 0.5), ("mem", 0.25)]));
+        let rows = by_user_and_resource(users);
+        assert_eq!(rows.len(), 2 * LABELLED + 2);
+        assert_eq!(rows[0], (vec![("user", "u0"), ("resource", "cpu")], 0.5));
+        assert_eq!(rows[2 * LABELLED], (vec![("user", REST), ("resource", "cpu")], 1.5));
+        assert_eq!(rows[2 * LABELLED + 1], (vec![("user", REST), ("resource", "mem")], 0.75));
     }
 
     #[test]

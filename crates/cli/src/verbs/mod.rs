@@ -5,6 +5,7 @@ mod agent;
 mod allocate;
 mod audit;
 mod completions;
+mod manual;
 mod policies;
 mod price;
 mod processes;
@@ -34,6 +35,7 @@ pub(crate) fn run(verb: Verb, common: &Common, registry: &Registry, console: &Co
     match verb {
         Verb::Policies(arguments) => policies::run(&arguments, registry, console).map(|()| Outcome::Done),
         Verb::Completions(arguments) => completions::run(&arguments, registry, console).map(|()| Outcome::Done),
+        Verb::Manual(arguments) => manual::run(&arguments, registry, console).map(|()| Outcome::Done),
         Verb::Workload(verb) => workload::run(verb, common, console).map(|()| Outcome::Done),
         Verb::Study(arguments) => study::run(&arguments, common, registry, console).map(|()| Outcome::Done),
         Verb::Sweep(arguments) => sweep::run(&arguments, common, registry, console).map(|()| Outcome::Done),

@@ -11,6 +11,7 @@ mod full_disk;
 mod hostile_text;
 mod interrupted_study;
 mod invalid_input;
+mod manual;
 mod memory;
 mod output_files;
 mod power_failure;

@@ -1,4 +1,4 @@
-//! The systemd units among the examples.
+//! The systemd units of the packages.
 
 use std::path::Path;
 use std::time::Duration;
@@ -7,7 +7,7 @@ use evenhand_slurm::queue_driver::EXIT_LIMIT as SLURM_EXIT_LIMIT;
 
 /// The time that systemd waits after SIGTERM before it kills the service.
 fn stop_timeout(unit: &str) -> Duration {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/examples").join(unit);
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd").join(unit);
     let text = std::fs::read_to_string(path).unwrap();
     let value = text.lines().find_map(|line| line.strip_prefix("TimeoutStopSec=")).unwrap();
     Duration::from_secs(value.parse().unwrap())

@@ -2,7 +2,7 @@
 
 use evenhand_agent::Status;
 
-use crate::output::serve_metrics::MetricsText;
+use crate::output::serve_metrics::{LABELLED, MetricsText, by_user_and_resource};
 
 /// Returns the agent's state as metrics.
 pub(super) fn metrics(status: &Status) -> String {
@@ -40,19 +40,22 @@ pub(super) fn metrics(status: &Status) -> String {
     let rows = resources().map(|(name, of)| (vec![("resource", name.as_str())], of.used));
     text.family("evenhand_node_used", "gauge", "Use of it by workloads.", rows);
     let help = "Heaviness h_u of a user over all nodes: 0 is exactly the entitlement.";
-    let rows = status.users.iter().map(|user| (vec![("user", &*user.name)], user.heaviness));
+    // By decreasing heaviness: those who yield first.
+    let rows = status.users.iter().take(LABELLED).map(|user| (vec![("user", &*user.name)], user.heaviness));
     text.family("evenhand_user_heaviness", "gauge", help, rows);
+    text.family("evenhand_users", "gauge", "Users with workloads on any node.", one(status.users.len() as f64));
     for (name, help, is_share) in [
         ("evenhand_user_share", "Share of the cloud that a user has.", true),
         ("evenhand_user_entitlement", "Share of the cloud to which a user is entitled.", false),
     ] {
-        let rows = status.users.iter().flat_map(|user| {
+        let users = status.users.iter().map(|user| {
             let parts = if is_share { &user.shares } else { &user.entitlements };
-            parts.iter().map(|(resource, part)| (vec![("user", &*user.name), ("resource", resource.as_str())], *part))
+            (vec![("user", &*user.name)], parts.iter().map(|(resource, part)| (resource.as_str(), *part)).collect())
         });
+        let rows = by_user_and_resource(users);
         text.family(name, "gauge", help, rows);
     }
-    let rows = status.workloads.iter().map(|workload| {
+    let rows = status.workloads.iter().take(LABELLED).map(|workload| {
         let labels = vec![("guest", &*workload.name), ("user", &*workload.owner), ("path", &*workload.path)];
         (labels, workload.weight)
     });

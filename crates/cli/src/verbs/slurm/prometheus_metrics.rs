@@ -8,7 +8,7 @@ use evenhand_slurm::queue_driver::{DriveError, TickOutcome};
 use evenhand_slurm::{Party, PlanOptions};
 
 use super::run::Totals;
-use crate::output::serve_metrics::MetricsText;
+use crate::output::serve_metrics::{LABELLED, MetricsText, by_user_and_resource};
 
 /// Returns the metrics after an update.
 pub(super) fn metrics(
@@ -38,6 +38,9 @@ pub(super) fn metrics(
     // A waiting user's standing at the user's first place is the present one.
     let mut first: BTreeMap<usize, &Standing> = BTreeMap::new();
     plan.places.iter().for_each(|place| _ = first.entry(place.party).or_insert(&place.standing));
+    // Those whose turn is next come first; the others' keys have no series.
+    let mut first: Vec<(usize, &Standing)> = first.into_iter().collect();
+    first.sort_by(|a, b| a.1.key.total_cmp(&b.1.key));
     let users = || first.iter().map(|(party, standing)| (&plan.parties[*party], *standing));
     for (name, help, of) in [
         (
@@ -47,14 +50,15 @@ pub(super) fn metrics(
         ),
         ("evenhand_commitment", "Past overuse that counts against a user.", |s| &s.commitments),
     ] {
-        let rows = users().flat_map(|(party, standing)| {
-            let [user, account] = labels(party);
-            let values = plan.resources.iter().zip(of(standing));
-            values.map(move |(resource, value)| (vec![user, account, ("resource", &*resource.name)], *value))
-        });
+        let rows = by_user_and_resource(users().map(|(party, standing)| {
+            let values = plan.resources.iter().zip(of(standing)).map(|(resource, value)| (&*resource.name, *value));
+            (labels(party).to_vec(), values.collect())
+        }));
         text.family(name, "gauge", help, rows);
     }
-    let rows = users().map(|(party, standing)| {
+    let parties = one(first.len() as f64);
+    text.family("evenhand_users", "gauge", "Users with waiting jobs, each account counted apart.", parties);
+    let rows = users().take(LABELLED).map(|(party, standing)| {
         let [user, account] = labels(party);
         (vec![("policy", options.policy.as_str()), user, account], standing.key)
     });

@@ -1,0 +1,12 @@
+//! Arguments of `evenhand manual`.
+
+use std::path::PathBuf;
+
+use clap::Args;
+
+#[derive(Args, Debug)]
+pub(crate) struct ManualArgs {
+    /// Folder for the pages, made if it is missing
+    #[arg(value_name = "DIR")]
+    pub(crate) folder: PathBuf,
+}

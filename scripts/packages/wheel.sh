@@ -1,0 +1,12 @@
+# The wheel of the Python package, which carries the program. Sourced by scripts/release.
+# shellcheck shell=bash disable=SC2154
+
+# pack_wheel PROGRAM DIR
+pack_wheel() {
+    local file
+    scripts/wheel.sh "$1" "$work/wheels" || refuse 3 "the wheel cannot be built"
+    for file in "$work"/wheels/*.whl; do
+        mv "$file" "$2/"
+        package "$2/${file##*/}"
+    done
+}

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Builds the wheel of the Python package, which carries the program, with tools in a fresh virtual environment
+# (python/target/venv).
+#   scripts/wheel.sh PROGRAM DIR
+# Exit status 77: what it needs cannot be installed.
+set -euo pipefail
+program=$(realpath "${1:?the program}")
+out=$(realpath -m "${2:?the folder for the wheel}")
+cd "$(dirname "${BASH_SOURCE[0]}")/../python"
+# Where what installs things finds the programs that it calls, also in a step of ./check.
+path=${PROGRAMS_SEARCH:-$PATH}
+# Its own: other features of the same crates, and a profile that compiles faster.
+export CARGO_TARGET_DIR=$PWD/target
+venv=$PWD/target/venv
+
+rm -rf "$venv" target/wheel-data
+mkdir -p target/wheel-data/scripts "$out"
+# By its own path: a step's folder of links to programs is gone afterwards, and the environment stays.
+if ! { PATH=$path "$(PATH=$path python3 -c 'import os, sys; print(os.path.realpath(sys.executable))')" -m venv "$venv" &&
+    PATH=$path "$venv/bin/python" -m pip install --quiet --disable-pip-version-check -r requirements.txt; }; then
+    echo "skipped: a virtual environment with requirements.txt cannot be made"
+    exit 77
+fi
+strip -o target/wheel-data/scripts/evenhand "$program"
+# Without what a machine adds: paths in panic messages.
+root=$(realpath ..)
+export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$root=/evenhand --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
+"$venv/bin/maturin" build --quiet --release --locked --interpreter "$venv/bin/python" --out "$out"
