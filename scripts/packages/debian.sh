@@ -2,11 +2,11 @@
 # shellcheck shell=bash disable=SC2154
 
 # Debian's own variables say who packs.
-readonly MAINTAINER="${DEBFULLNAME:-evenhand developers} <${DEBEMAIL:-evenhand@packages.debian.org}>"
+readonly MAINTAINER="${DEBFULLNAME:-evenhand authors} <${DEBEMAIL:-evenhand@evenhand.invalid}>"
 
 # pack_debian STAGE DIR
 pack_debian() {
-    local name tree documents
+    local name tree documents debian_version=$version-1
     for name in evenhand evenhand-agent evenhand-slurm; do
         tree=$work/debian/$name documents=$work/debian/$name/usr/share/doc/$name
         mkdir -p "$tree"
@@ -16,8 +16,8 @@ pack_debian() {
         debian_control "$name" "$tree"
         dated "$tree"
         # As this user, and not as root, whoever owns the staged tree: the archive says root.
-        dpkg-deb --root-owner-group -Zxz --threads-max=1 --build "$tree" "$2/${name}_${version}_$(debian_architecture "$name").deb" >/dev/null
-        package "$2/${name}_${version}_$(debian_architecture "$name").deb"
+        dpkg-deb --root-owner-group -Zxz --threads-max=1 --build "$tree" "$2/${name}_${debian_version}_$(debian_architecture "$name").deb" >/dev/null
+        package "$2/${name}_${debian_version}_$(debian_architecture "$name").deb"
     done
 }
 
@@ -40,18 +40,17 @@ debian_documents() {
     # The text of the licence, without the heading and the holders, as a field of the form.
     sed -n '/^Permission is/,$s/^/ /p' LICENSE-MIT | sed 's/^ $/ ./' >"$work/expat"
     sed -e "/^@MIT@$/{r $work/expat" -e 'd}' packaging/debian/copyright >"$documents/copyright"
-    printf '%s (%s) unstable; urgency=medium\n\n  * See changelog.gz of the package evenhand.\n\n -- %s  %s\n' "$name" "$version" \
+    printf '%s (%s) unstable; urgency=medium\n\n  * See changelog.gz of the package evenhand.\n\n -- %s  %s\n' "$name" "$debian_version" \
         "$MAINTAINER" "$(date -R -d "@$SOURCE_DATE_EPOCH")" | gzip -9n >"$documents/changelog.Debian.gz"
 }
 
 # debian_control PACKAGE TREE: the folder DEBIAN, which is no part of what is installed.
 debian_control() {
     local name=$1 tree=$2 script
-    control_of "$name" | sed -e "s|@VERSION@|$version|" -e "s|@MAINTAINER@|$MAINTAINER|" \
+    control_of "$name" | sed -e "s|@VERSION@|$debian_version|g" -e "s|@MAINTAINER@|$MAINTAINER|" \
         -e "s|@SIZE@|$(find "$tree" -path "$tree/DEBIAN" -prune -o -type f -printf '%s\n' | awk '{ sum += int(($1 + 1023) / 1024) } END { print sum }')|" \
         >"$tree/DEBIAN/control"
-    (cd "$tree" && find etc -type f 2>/dev/null | sort | sed 's|^|/|') >"$tree/DEBIAN/conffiles"
-    [ -s "$tree/DEBIAN/conffiles" ] || rm "$tree/DEBIAN/conffiles"
+    [ ! -d "$tree/etc" ] || (cd "$tree" && find etc -type f | sort | sed 's|^|/|') >"$tree/DEBIAN/conffiles"
     (cd "$tree" && find . -path ./DEBIAN -prune -o -path ./etc -prune -o -type f -printf '%P\n' | sort | xargs md5sum) >"$tree/DEBIAN/md5sums"
     for script in postinst prerm postrm; do
         [ ! -e "packaging/debian/$name.$script" ] || install -m 755 "packaging/debian/$name.$script" "$tree/DEBIAN/$script"

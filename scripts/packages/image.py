@@ -3,7 +3,7 @@
 
     scripts/packages/image.py --program FILE --version VERSION --revision COMMIT OUT.tar
 
-Engines load it as `oci-archive:OUT.tar`. The program runs as user 65532, in /work. All times are SOURCE_DATE_EPOCH, so the
+Engines load it as `oci-archive:OUT.tar`. The program runs as user 65532, in /data. All times are SOURCE_DATE_EPOCH, so the
 same program gives the same bytes.
 """
 
@@ -21,7 +21,7 @@ EPOCH = int(os.environ["SOURCE_DATE_EPOCH"])
 MANIFEST = "application/vnd.oci.image.manifest.v1+json"
 CONFIG = "application/vnd.oci.image.config.v1+json"
 LAYER = "application/vnd.oci.image.layer.v1.tar+gzip"
-PASSWD = f"root:x:0:0:root:/:/sbin/nologin\nevenhand:x:{USER}:{USER}:evenhand:/work:/sbin/nologin\n"
+PASSWD = f"root:x:0:0:root:/:/sbin/nologin\nevenhand:x:{USER}:{USER}:evenhand:/data:/sbin/nologin\n"
 GROUP = f"root:x:0:\nevenhand:x:{USER}:\n"
 
 
@@ -37,7 +37,7 @@ def layer(program):
     """The file system, as a tar archive."""
     buffer = io.BytesIO()
     with tarfile.open(fileobj=buffer, mode="w", format=tarfile.USTAR_FORMAT) as archive:
-        folders = {"etc": (0o755, 0), "tmp": (0o1777, 0), "usr": (0o755, 0), "usr/bin": (0o755, 0), "work": (0o755, USER)}
+        folders = {"etc": (0o755, 0), "tmp": (0o1777, 0), "usr": (0o755, 0), "usr/bin": (0o755, 0), "data": (0o755, USER)}
         for name, (mode, owner) in folders.items():
             archive.addfile(member(name, mode, owner, tarfile.DIRTYPE))
         for name, mode, content in [
@@ -84,7 +84,7 @@ def main():
             "Env": ["PATH=/usr/bin"],
             "Labels": labels,
             "User": f"{USER}:{USER}",
-            "WorkingDir": "/work",
+            "WorkingDir": "/data",
         },
         "created": created,
         "history": [{"created": created, "created_by": "scripts/packages/image.py"}],

@@ -6,7 +6,7 @@
 stage_trees() {
     local tree=$2/evenhand shell documents=$2/evenhand/usr/share/doc/evenhand
     install -D -m 755 "$1" "$tree/usr/bin/evenhand"
-    "$1" --quiet manual "$tree/usr/share/man/man1" >/dev/null || refuse 3 "the program writes no manual pages"
+    "$1" --quiet manual "$tree/usr/share/man/man1" --date "$(date -d "@$SOURCE_DATE_EPOCH" +%F)" >/dev/null || refuse 3 "the program writes no manual pages"
     gzip -9n "$tree"/usr/share/man/man1/*.1
     for shell in bash zsh fish; do completions "$1" "$shell" "$tree"; done
     mkdir -p "$documents" "$tree/usr/share/licenses/evenhand"

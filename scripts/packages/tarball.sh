@@ -18,6 +18,6 @@ pack_tarball() {
     dated "$work/tarball"
     tar --create --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=posix \
         --pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime --directory "$work/tarball" "$name" |
-        zstd --quiet -19 -T1 --force -o "$2/$name.tar.zst"
+        zstd --quiet -12 -T1 --force -o "$2/$name.tar.zst"
     package "$2/$name.tar.zst"
 }

@@ -21,7 +21,7 @@ cd "$root" || exit 1
 work=$(mktemp -d)
 systems=${KEEP:-$work/systems}
 # All that is mounted first, so that nothing of this machine is deleted.
-trap 'for system in "$systems"/*/; do umount -R -q "$system"proc "$system"dev; done; rm -rf --one-file-system "$work"' EXIT
+trap 'for system in "$systems"/*/; do umount -R -q "$system"proc "$system"sys "$system"dev; done; rm -rf --one-file-system "$work"' EXIT
 # shellcheck source=tests/sentences.sh
 source tests/sentences.sh
 own=$(. /etc/os-release && printf %s "$VERSION_CODENAME")
@@ -54,6 +54,8 @@ make_system() {
     mount -t proc proc "$system/proc"
     mount --rbind /dev "$system/dev"
     mount --make-rslave "$system/dev"
+    mount --rbind /sys "$system/sys"
+    mount --make-rslave "$system/sys"
     inside apt-get -qq update
 }
 
@@ -77,7 +79,7 @@ life_of_the_packages() {
     says "$release: and lists policies" drf
     holds "$release: the driver has its account" inside getent passwd evenhand
     for unit in evenhand-agent.service evenhand-slurm.service; do
-        holds "$release: $unit is a valid unit" inside systemd-analyze verify "$unit"
+        holds "$release: $unit is a valid unit" inside systemd-analyze verify --man=no "$unit"
         holds "$release: the installation enables no $unit" gone "/etc/systemd/system/multi-user.target.wants/$unit"
     done
     holds "$release: the agent's configuration is readable by the agent" inside evenhand agent run --config "$agent" --updates 1
@@ -90,7 +92,7 @@ life_of_the_packages() {
     inside sh -c 'systemctl enable evenhand-agent.service; echo state >/var/lib/evenhand/benchmark; echo state >/var/lib/evenhand-slurm/slurm.redb' 2>/dev/null
 
     holds "$release: the packages are upgraded" install_version 0.0.2
-    holds "$release: to the new version" inside sh -c '[ "$(dpkg-query -W -f "\${Version}" evenhand-agent)" = 0.0.2 ]'
+    holds "$release: to the new version" inside sh -c '[ "$(dpkg-query -W -f "\${Version}" evenhand-agent)" = 0.0.2-1 ]'
     holds "$release: the agent's configuration stays as edited" inside grep -q '^# of this site$' "$agent"
     holds "$release: so do the driver's options" inside grep -q '^EVENHAND_SLURM_OPTIONS=--apply$' "$env"
     holds "$release: an enabled service stays enabled" inside test -L /etc/systemd/system/multi-user.target.wants/evenhand-agent.service
@@ -107,7 +109,7 @@ life_of_the_packages() {
         /etc/systemd/system/multi-user.target.wants/evenhand-agent.service; do
         holds "$release: without $path" gone "$path"
     done
-    left=$(inside find / -xdev -path /proc -prune -o -path /packages -prune -o -name '*evenhand*' -print)
+    left=$(inside find / -xdev -path /proc -prune -o -path /packages -prune -o -path /run -prune -o -name '*evenhand*' -print)
     holds "$release: nothing else is left: $left" test -z "$left"
 }
 

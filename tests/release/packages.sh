@@ -26,9 +26,11 @@ pack "$work/first" Asia/Tokyo 027 C.UTF-8 &
 first=$!
 pack "$work/second" America/Lima 000 C &
 second=$!
-holds "the program is packed" wait "$first" || cat "$work/first.log"
-holds "and packed again" wait "$second" || cat "$work/second.log"
+holds "the program is packed" wait "$first"
+holds "and packed again" wait "$second"
 cat "$work/first.log"
+# Without packages there is nothing else to check.
+[ "$failed" = 0 ] || { cat "$work/second.log"; summary; exit 1; }
 cd "$work/first" || exit 1
 files=(*.tar.zst ./*.deb ./*.rpm ./*.oci.tar)
 holds "there are an archive, three Debian packages, three RPMs and an image" test ${#files[@]} = 8
@@ -68,8 +70,9 @@ fi
 found=$(grep -rIlF -e "$root" -e "$work" -e "$HOME/" "$work/archive" || true)
 holds "no text has a path of this machine: $found" test -z "$found"
 
-# Debian.
-holds "lintian has no errors" lintian --fail-on error --no-tag-display-limit ./*.deb
+# Debian. With the whole PATH: lintian runs many programs of its own.
+check_policy() { PATH=${PROGRAMS_SEARCH:-$PATH} lintian "$@"; }
+holds "lintian has no errors" check_policy --fail-on error --tag-display-limit 0 ./*.deb
 sed 's/^/lintian: /' "$work/said.log"
 listing() { dpkg-deb --contents "$1"; }
 holds "the program's package lists" listing ./evenhand_*.deb
@@ -124,8 +127,8 @@ if type -P umoci >/dev/null; then
     holds "to the same program" cmp "$work/bundle/rootfs/usr/bin/evenhand" "$work/image/usr/bin/evenhand"
 fi
 if [ "$(id -u)" = 0 ] && ! ldd "$work/image/usr/bin/evenhand" >/dev/null 2>&1; then
-    mkdir -p "$work/image/work"
-    chown 65532:65532 "$work/image/work"
+    mkdir -p "$work/image/data"
+    chown 65532:65532 "$work/image/data"
     holds "the program runs as the image's user, who is not root" \
         chroot --userspec=65532:65532 "$work/image" /usr/bin/evenhand study --tasks 500 --out /tmp/study
 fi

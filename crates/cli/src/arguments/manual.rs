@@ -9,4 +9,7 @@ pub(crate) struct ManualArgs {
     /// Folder for the pages, made if it is missing
     #[arg(value_name = "DIR")]
     pub(crate) folder: PathBuf,
+    /// Date of the pages
+    #[arg(long, value_name = "YYYY-MM-DD", default_value = "undated")]
+    pub(crate) date: String,
 }

@@ -15,7 +15,7 @@ pub(crate) fn run(args: &ManualArgs, registry: &Registry, console: &Console) -> 
     // Building names each verb with the verbs above it: `evenhand-agent-run`.
     let mut command = without_help_verbs(command_with_policy_names(registry));
     command.build();
-    let pages = write_pages(command, &args.folder)?;
+    let pages = write_pages(command, args)?;
     console.result(&format!("{pages} manual pages in {}", args.folder.display()))
 }
 
@@ -25,15 +25,16 @@ fn without_help_verbs(command: Command) -> Command {
 }
 
 /// Writes the page of a command and of the commands below it, and returns their number.
-fn write_pages(command: Command, folder: &Path) -> Result<usize, Failure> {
+fn write_pages(command: Command, args: &ManualArgs) -> Result<usize, Failure> {
     let mut pages = 1;
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
-        pages += write_pages(below.clone(), folder)?;
+        pages += write_pages(below.clone(), args)?;
     }
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
-    let file = folder.join(format!("{name}.1"));
-    // Pages of verbs have the program's version too: "evenhand-study 0.1.0" in the footer.
-    let page = Man::new(command.version(env!("CARGO_PKG_VERSION"))).title(name).manual("evenhand");
+    let file = args.folder.join(format!("{name}.1"));
+    // The heading's fields are positional, so that none of them may be empty.
+    let source = concat!("evenhand ", env!("CARGO_PKG_VERSION"));
+    let page = Man::new(command).title(name).date(&args.date).source(source).manual("evenhand");
     let mut text = Vec::new();
     page.render(&mut text).and_then(|()| std::fs::write(&file, &text)).map_err(|error| not_written(&file, &error))?;
     Ok(pages)

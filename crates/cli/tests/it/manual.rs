@@ -14,7 +14,12 @@ fn pages(folder: &std::path::Path) -> Vec<String> {
 fn every_verb_has_a_page_with_its_options_and_hidden_verbs_have_none() {
     let folder = tempfile::tempdir().unwrap();
     let target = folder.path().join("new/man1");
-    let output = Command::new(env!("CARGO_BIN_EXE_evenhand")).arg("manual").arg(&target).output().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_evenhand"))
+        .arg("manual")
+        .arg(&target)
+        .args(["--date", "2026-11-22"])
+        .output()
+        .unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let names = pages(&target);
     for page in ["evenhand.1", "evenhand-study.1", "evenhand-agent.1", "evenhand-agent-run.1", "evenhand-slurm-plan.1"]
@@ -24,7 +29,7 @@ fn every_verb_has_a_page_with_its_options_and_hidden_verbs_have_none() {
     assert!(names.iter().all(|name| !name.contains("help") && !name.contains("sweep-task")), "{names:?}");
     let text = std::fs::read_to_string(target.join("evenhand-agent-run.1")).unwrap();
     assert!(text.starts_with(".ie"), "{text}");
-    assert!(text.contains(r".TH evenhand-agent-run 1"), "{text}");
+    assert!(text.contains(".TH evenhand-agent-run 1 2026-11-22 \"evenhand "), "{text}");
     assert!(text.contains(r"\-\-apply") && text.contains("/etc/evenhand/agent.toml"), "{text}");
     // The names of policies come from the registry and are no part of the options' declaration.
     let study = std::fs::read_to_string(target.join("evenhand-study.1")).unwrap();
