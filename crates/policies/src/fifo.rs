@@ -25,7 +25,11 @@ impl Fifo {
 impl Policy for Fifo {
     fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         self.first.set_first_pending(user, first);
-        self.order.touch(user.0, first.is_some(), |a, b| self.first.compare(UserId(a), UserId(b)).is_lt());
+        let submitted = |user: UserId| self.first.place(user).submitted;
+        self.order.touch(user.0, first.is_some(), |a, b| {
+            let (a, b) = (UserId(a), UserId(b));
+            submitted(a).cmp(&submitted(b)).then_with(|| self.first.compare(a, b)).is_lt()
+        });
     }
 
     fn started(&mut self, _now: Time, _job: &Job<'_>) {}

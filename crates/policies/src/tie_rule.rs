@@ -17,17 +17,19 @@ pub struct LogPlace {
     /// Its position among the jobs submitted at that time: in a replay its row in the workload, on a live engine its
     /// number there.
     pub position: u64,
+    /// What decides ties before the place does: 0 for every job, unless [`DrawnTies`](crate::DrawnTies) draws it.
+    pub draw: u64,
 }
 
 impl LogPlace {
-    /// Creates the place of a job.
+    /// Creates the place of a job; ties are decided by the place.
     pub fn new(submitted: Time, position: u64) -> LogPlace {
-        LogPlace { submitted, position }
+        LogPlace { submitted, position, draw: 0 }
     }
 }
 
-/// The tie rule: of two users the one whose first pending job has the lower [`LogPlace`], then the one with the lower
-/// number, which decides only where a caller gives no positions.
+/// The tie rule: of two users the one whose first pending job has the lower draw, then the lower place in the log, then
+/// the one with the lower number, which decides only where a caller gives no positions.
 #[derive(Clone, Debug)]
 pub struct TieRule {
     /// By user: the place of its first pending job, or of its last first one.
@@ -57,6 +59,10 @@ impl TieRule {
     /// Compares two users with equal keys: `Less` if `a` goes first.
     #[inline]
     pub fn compare(&self, a: UserId, b: UserId) -> Ordering {
-        (self.first[a.index()], a).cmp(&(self.first[b.index()], b))
+        let key = |user: UserId| {
+            let LogPlace { submitted, position, draw } = self.first[user.index()];
+            (draw, submitted, position, user)
+        };
+        key(a).cmp(&key(b))
     }
 }

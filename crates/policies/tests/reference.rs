@@ -4,7 +4,7 @@
 
 use evenhand_model::{Amount, Capacity, Quantity, Rational, Resource, Span, Time, UBig, UserId, Weights, to_f64};
 use evenhand_policies::multifactor::Settings;
-use evenhand_policies::{Decay, Job, PolicyContext, Registry};
+use evenhand_policies::{Decay, DrawnTies, Job, PolicyContext, Registry};
 use proptest::prelude::*;
 
 mod reference_models;
@@ -12,6 +12,7 @@ use reference_models::{MODELS, ModelJob, ReferenceModel, World, model};
 
 const USERS: usize = 5;
 const HALF_LIFE_S: u64 = 8;
+const TIE_SEED: u64 = 3;
 
 #[test]
 fn every_policy_has_a_reference_model_and_every_model_a_policy() {
@@ -51,9 +52,15 @@ fn check(capacity: [&str; 2], weights: [&str; USERS], events: &[Event]) -> Resul
     let decay = Decay::from_half_life(Span::from_secs(HALF_LIFE_S)).unwrap();
     let world =
         World { capacity: units, weights: weights.clone(), half_life_s: HALF_LIFE_S, settings: Settings::default() };
-    for registration in Registry::built_in().policies() {
+    let registry = Registry::built_in();
+    // Each policy with the ties of the log, and with drawn ones.
+    for (registration, drawn) in registry.policies().iter().flat_map(|registration| [(registration, false), (registration, true)]) {
         let context = PolicyContext::new(&pool, &weights).decay(Some(decay));
         let mut policy = registration.build(&context).unwrap();
+        if drawn {
+            policy = Box::new(DrawnTies::new(policy, TIE_SEED));
+        }
+        let draw = |job: &ModelJob| if drawn { DrawnTies::draw(TIE_SEED, job.position) } else { 0 };
         if policy.depends_on_job_details() {
             continue; // tests/penalty.rs and tests/multifactor.rs
         }
@@ -98,7 +105,7 @@ fn check(capacity: [&str; 2], weights: [&str; USERS], events: &[Event]) -> Resul
             if differs_below_thirty_digits(model.as_ref(), &pending) {
                 return Ok(());
             }
-            let expected = pending.iter().min_by_key(|job| (model.key(job), job.place()));
+            let expected = pending.iter().min_by_key(|job| (model.key(job), draw(job), job.place()));
             let expected = expected.map(|job| UserId(job.user as u32));
             prop_assert_eq!(policy.next(now), expected, "{} after {:?}", registration.name, event);
             for u in 0..USERS {

@@ -51,6 +51,16 @@ pub struct UserRecord {
     /// Its waits against what it used.
     #[serde(flatten)]
     pub normalized: NormalizedWait,
+    /// The interval in which its mean wait lies with 95 % probability in another repeat of the run; absent without
+    /// repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_interval_s: Option<[f64; 2]>,
+    /// The same of the difference from its mean wait under the policy that all are compared with, repeat by repeat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference_interval_s: Option<[f64; 2]>,
+    /// Whether that difference, and the one in the log itself, are beyond the noise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub beyond_noise: bool,
 }
 
 /// Everything measured of a run.
@@ -151,6 +161,9 @@ fn user_record(name: &str, sums: &Sums, waits: &mut [u64], processors: Option<&T
         mean_bounded_slowdown: sums.mean_bounded_slowdown(),
         completion_ratio: sums.completion_ratio(),
         normalized: sums.normalized(processors),
+        wait_interval_s: None,
+        difference_interval_s: None,
+        beyond_noise: false,
     }
 }
 

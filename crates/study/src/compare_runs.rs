@@ -5,10 +5,36 @@ use crate::record::{ComparisonRecord, RunRecord};
 /// Mean waits whose difference relative to the larger is at most this count as equal: they differ only by rounding.
 const ROUNDING: f64 = 1e-12;
 
+/// How a user's mean wait changes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Change {
+    Better,
+    Worse,
+    Same,
+}
+
+/// Returns how a mean wait differs from the one under another policy.
+pub(crate) fn change(wait: f64, base_wait: f64) -> Change {
+    if (wait - base_wait).abs() <= ROUNDING * wait.max(base_wait) {
+        Change::Same
+    } else if wait < base_wait {
+        Change::Better
+    } else {
+        Change::Worse
+    }
+}
+
+/// Returns the mean over users of 1 - wait / other wait, over those who wait under the other policy.
+pub(crate) fn mean_reduction(waits: impl Iterator<Item = (f64, f64)>) -> Option<f64> {
+    let waits = waits.filter(|(_, base_wait)| *base_wait > 0.0);
+    let (sum, n) = waits.fold((0.0, 0u64), |(sum, n), (wait, base_wait)| (sum + (1.0 - wait / base_wait), n + 1));
+    (n > 0).then(|| sum / n as f64)
+}
+
 /// Compares `run` with `base`, user by user. Both must have the same users in the same order.
 pub fn compare(run: &RunRecord, base: &RunRecord) -> ComparisonRecord {
     let mut record = ComparisonRecord { run: run.id.clone(), against: base.id.clone(), ..ComparisonRecord::default() };
-    let mut reductions = Vec::new();
+    let mut waits = Vec::new();
     for (user, other) in run.users.iter().zip(&base.users) {
         match (user.totals.completed, other.totals.completed) {
             (a, b) if a > b => record.complete_more += 1,
@@ -16,21 +42,16 @@ pub fn compare(run: &RunRecord, base: &RunRecord) -> ComparisonRecord {
             _ => {}
         }
         let (Some(wait), Some(base_wait)) = (user.mean_wait_s, other.mean_wait_s) else { continue };
-        if (wait - base_wait).abs() <= ROUNDING * wait.max(base_wait) {
-            record.users_same += 1;
-        } else if wait < base_wait {
-            record.users_better += 1;
-        } else {
-            record.users_worse += 1;
+        match change(wait, base_wait) {
+            Change::Same => record.users_same += 1,
+            Change::Better => record.users_better += 1,
+            Change::Worse => record.users_worse += 1,
         }
-        if base_wait > 0.0 {
-            reductions.push(1.0 - wait / base_wait);
-        }
+        waits.push((wait, base_wait));
     }
     let compared = record.users_better + record.users_worse + record.users_same;
     record.share_worse = (compared > 0).then(|| record.users_worse as f64 / compared as f64);
-    record.mean_user_wait_reduction =
-        (!reductions.is_empty()).then(|| reductions.iter().sum::<f64>() / reductions.len() as f64);
+    record.mean_user_wait_reduction = mean_reduction(waits.into_iter());
     record.users_mean_wait_reduction = match (run.users_mean_wait_s, base.users_mean_wait_s) {
         (Some(wait), Some(base_wait)) if base_wait > 0.0 => Some(1.0 - wait / base_wait),
         _ => None,

@@ -75,6 +75,13 @@ impl OnSite {
         Some(Arc::new(OnSite { site, jobs, rules, cluster: None }))
     }
 
+    /// Returns the same site with the jobs of another workload, which has the same resources and queues.
+    pub(crate) fn for_workload(&self, workload: &Workload) -> OnSite {
+        let mut on_site = self.clone();
+        on_site.jobs = Jobs::new(workload, &self.site, self.rules.layout);
+        on_site
+    }
+
     pub(crate) fn options(&self, pool: PoolOptions) -> JobOptions {
         let JobRules { placement, backfill, .. } = self.rules;
         JobOptions { placement, backfill, blocking: pool.blocking, until: pool.until }

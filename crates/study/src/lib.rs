@@ -18,6 +18,7 @@ mod plan;
 mod point;
 mod policy_inputs;
 pub mod record;
+mod repeat;
 mod replay;
 mod run;
 mod sealed_json;
@@ -39,8 +40,11 @@ pub use logged::{LOGGED, has_starts};
 pub use plan::{Plan, PlanError, RequestedCapacity, RunPlan, StudyRequest};
 pub use point::{Point, PointError, Prepared};
 pub use policy_inputs::PolicyInputs;
+pub use repeat::{
+    Measured, RepeatError, Repeats, VARIATIONS, Variation, Vary, predicted, resolution, t_quantile,
+};
 pub use replay::{ReplayError, ReplayOn, replay, starts_under};
-pub use run::{Live, LiveRun, RunState};
+pub use run::{Live, LiveRepeats, LiveRun, RunState};
 pub use site_question::{
     SiteCapacity, cluster_file_of, is_generated, peak_above_stated, site_capacity, site_scheduler, stated_processors,
 };

@@ -16,6 +16,7 @@ use crate::logged::{self, LOGGED, has_starts};
 use crate::point::workload_record;
 use crate::policy_inputs::PolicyInputs;
 use crate::record::{PerResource, WorkloadRecord};
+use crate::repeat::{RepeatError, Repeats};
 
 /// Changes when the same inputs give other results, or more of them, so that older runs are not taken for new ones.
 const SIMULATION: &str = "pool 3";
@@ -93,6 +94,7 @@ pub struct Plan {
     notes: Vec<String>,
     /// The policy with which the others are compared.
     pub(crate) against: String,
+    pub(crate) repeats: Option<Repeats>,
     pub(crate) mean_use: MeanUse,
     pub(crate) digest: String,
     /// The runs: for each capacity each policy, each in the order asked.
@@ -220,7 +222,19 @@ impl Plan {
                 }
             }
         }
-        Ok(Plan { workload, inputs: inputs.clone(), options, notes, against, mean_use, digest, runs })
+        Ok(Plan { workload, inputs: inputs.clone(), options, notes, against, repeats: None, mean_use, digest, runs })
+    }
+
+    /// Repeats every run, if `repeats` asks for more than one replay.
+    ///
+    /// # Errors
+    /// Returns an error if the workload cannot be varied in this way.
+    pub fn repeated(self, repeats: Repeats) -> Result<Plan, RepeatError> {
+        if repeats.count < 2 {
+            return Ok(self);
+        }
+        repeats.check(&self.workload)?;
+        Ok(Plan { repeats: Some(repeats), ..self })
     }
 
     /// Returns what had to be assumed about the workload, and what settings do not apply, in sentences.

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 pub use evenhand_simulator::{NormalizedWait, NuwtSpread, Series, Totals, UserRecord};
 
 pub use crate::account_record::{AccountRecord, AccountResults, AccountUserRecord};
+pub use crate::repeat::{ComparisonNoise, Estimate, RepeatsRecord, RunNoise};
 pub use crate::jobs_on_site::{GroupRecord, JobsRecord, LayoutRecord, RejectedJobsRecord};
 pub use crate::trust::{ClaimRecord, ClassRecord, StartsWithin, TrustRecord};
 pub use crate::waste_record::{StrandedRecord, WasteRecord};
@@ -31,6 +32,9 @@ pub struct StudyRecord {
     /// compared with, or else of the first simulated one, on the first capacity in absolute units.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust: Option<TrustRecord>,
+    /// How the runs were repeated, if they were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<RepeatsRecord>,
     /// The ids of runs that are missing because the study was interrupted.
     pub missing: Vec<String>,
 }
@@ -130,6 +134,9 @@ pub struct RunRecord {
     /// has no starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust: Option<TrustRecord>,
+    /// How much the measurements vary between the repeats of the run, if there are any.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<RunNoise>,
     /// Further measurements on machines or with backfilling.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub jobs: Option<JobsRecord>,
@@ -171,4 +178,16 @@ pub struct ComparisonRecord {
     pub complete_more: u64,
     /// Users who complete fewer.
     pub complete_fewer: u64,
+    /// The number of repeats, that of the log itself included; absent without repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub repeats: Option<u64>,
+    /// Those of `users_better` whose paired difference lies below zero with 95 % probability in another repeat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users_better_beyond_noise: Option<u64>,
+    /// Those of `users_worse` whose paired difference lies above zero.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users_worse_beyond_noise: Option<u64>,
+    /// Paired differences over all users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise: Option<ComparisonNoise>,
 }

@@ -1,7 +1,7 @@
 //! Runs the grid of a study.
 
 use std::path::Path;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
@@ -15,6 +15,7 @@ use crate::logged::{as_logged, has_starts};
 use crate::plan::{Plan, RunPlan, Starts};
 use crate::point::{measured, processors};
 use crate::record::{MethodRecord, RunRecord, StudyRecord, TrustRecord};
+use crate::repeat::add_noise;
 use crate::replay::replay;
 use crate::study_folder::{Folder, Stored, StudyError, TaskFormat};
 use crate::trust::trust;
@@ -71,6 +72,19 @@ impl LiveRun {
 pub struct Live {
     /// One entry per run, in the plan's order.
     pub runs: Vec<LiveRun>,
+    /// The repeats, which follow the runs.
+    pub repeats: LiveRepeats,
+}
+
+/// Progress of the repeats of a study, over all runs.
+#[derive(Debug, Default)]
+pub struct LiveRepeats {
+    /// How many are to be made; 0 before they begin.
+    pub planned: AtomicU64,
+    /// How many are made.
+    pub done: AtomicU64,
+    /// What stops them.
+    pub(crate) progress: Progress,
 }
 
 impl Live {
@@ -82,12 +96,13 @@ impl Live {
             state: AtomicU8::new(RunState::Waiting as u8),
             damage: OnceLock::new(),
         };
-        Live { runs: plan.runs.iter().map(run).collect() }
+        Live { runs: plan.runs.iter().map(run).collect(), repeats: LiveRepeats::default() }
     }
 
     /// Stops every run soon. Finished runs stay.
     pub fn cancel(&self) {
-        self.runs.iter().for_each(|r| r.progress.cancel.store(true, Ordering::Relaxed));
+        let repeats = std::iter::once(&self.repeats.progress);
+        self.runs.iter().map(|r| &r.progress).chain(repeats).for_each(|p| p.cancel.store(true, Ordering::Relaxed));
     }
 }
 
@@ -128,7 +143,11 @@ impl Plan {
         if let Some(error) = failed.into_inner().unwrap_or_else(|e| e.into_inner()) {
             return Err(error);
         }
-        let record = self.record(source, method, records);
+        let mut record = self.record(source, method, records);
+        if let Some(repeats) = &self.repeats {
+            let measured = self.run_repeats(repeats, &record.runs, &folder, live)?;
+            add_noise(&mut record, &self.workload, repeats, &measured);
+        }
         folder.write_summary(&record)?;
         Ok(record)
     }
@@ -219,7 +238,15 @@ impl Plan {
         let with_trust = || runs.iter().filter(|run| run.trust.is_some());
         let trusted = with_trust().find(|run| run.policy == self.against).or_else(|| with_trust().next());
         let trust = trusted.and_then(|run| run.trust.clone());
-        StudyRecord { workload: self.workload_record(source), method, runs, comparisons, trust, missing }
+        StudyRecord {
+            workload: self.workload_record(source),
+            method,
+            runs,
+            comparisons,
+            trust,
+            repeats: None,
+            missing,
+        }
     }
 }
 

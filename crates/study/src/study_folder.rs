@@ -15,6 +15,7 @@ use crate::Plan;
 use crate::digest::Digest;
 use crate::plan::RunPlan;
 use crate::record::{NormalizedWait, RunRecord, StudyRecord, Totals};
+use crate::repeat::{Measured, Repeats};
 use crate::sealed_json;
 
 /// An error that ends a study.
@@ -70,6 +71,14 @@ struct StoredResult {
     /// The digest of the file of its tasks, if there is one.
     tasks_digest: Option<String>,
     record: RunRecord,
+}
+
+/// The repeats of a run as stored in `repeats/`, with the digest of the inputs of the run and of its variations.
+#[derive(Deserialize, Serialize)]
+struct StoredRepeats {
+    digest: String,
+    /// In order, from variation 1.
+    repeats: Vec<Measured>,
 }
 
 /// What a folder has of a run.
@@ -155,6 +164,35 @@ impl<'a> Folder<'a> {
         }
     }
 
+    fn repeats_path(&self, run: &RunPlan) -> PathBuf {
+        self.dir.join("repeats").join(format!("{}.json", run.id))
+    }
+
+    /// Returns the stored repeats of a run, from variation 1 on; none if there are none for the same inputs, or they are
+    /// not as they were written.
+    pub(crate) fn stored_repeats(&self, run: &RunPlan, repeats: &Repeats) -> Vec<Measured> {
+        let text = std::fs::read(self.repeats_path(run)).unwrap_or_default();
+        let stored = sealed_json::open::<StoredRepeats>(&text);
+        stored.filter(|stored| stored.digest == repeats_digest(run, repeats)).map_or(Vec::new(), |s| s.repeats)
+    }
+
+    /// Stores the repeats of a run, from variation 1 on.
+    pub(crate) fn store_repeats(
+        &self,
+        run: &RunPlan,
+        repeats: &Repeats,
+        measured: &[Measured],
+    ) -> Result<(), StudyError> {
+        let path = self.repeats_path(run);
+        let folder = self.dir.join("repeats");
+        evenhand_model::files::create_folder(&folder).map_err(|source| StudyError::Write { path: folder, source })?;
+        let stored = StoredRepeats { digest: repeats_digest(run, repeats), repeats: measured.to_vec() };
+        match sealed_json::seal(&stored) {
+            Ok(text) => write_whole(&path, &text),
+            Err(e) => Err(StudyError::Write { path, source: e.into() }),
+        }
+    }
+
     fn write_tasks(&self, path: &Path, plan: &Plan, simulated: &Simulated) -> Result<(), StudyError> {
         let c = plan.workload.columns();
         let state = |row: usize| {
@@ -198,6 +236,13 @@ impl<'a> Folder<'a> {
         // Written also without accounts, to replace the file of an earlier study.
         write_whole(&self.dir.join("accounts.csv"), accounts_csv(record).as_bytes())
     }
+}
+
+fn repeats_digest(run: &RunPlan, repeats: &Repeats) -> String {
+    let mut digest = Digest::new();
+    digest.text(&run.digest);
+    repeats.digest(&mut digest);
+    digest.hex()
 }
 
 fn file_digest(path: &Path) -> std::io::Result<String> {
@@ -249,17 +294,25 @@ fn users_csv(record: &StudyRecord) -> String {
         "mean_bounded_slowdown",
         "completion_ratio",
     ];
-    let mut csv = Csv::new(&[&columns[..], &NORMALIZED].concat());
+    let repeated: &[&str] = match record.repeats {
+        Some(_) => &["wait_low_s", "wait_high_s", "difference_low_s", "difference_high_s", "beyond_noise"],
+        None => &[],
+    };
+    let mut csv = Csv::new(&[&columns[..], &NORMALIZED, repeated].concat());
     for run in &record.runs {
         for user in &run.users {
             let means = [user.mean_wait_s, user.p95_wait_s, user.mean_bounded_slowdown, Some(user.completion_ratio)]
                 .map(Cell::Number);
-            let cells: [&[Cell<'_>]; 5] = [
+            let ends = |interval: Option<[f64; 2]>| [interval.map(|i| i[0]), interval.map(|i| i[1])].map(Cell::Number);
+            let [wait, difference] = [user.wait_interval_s, user.difference_interval_s].map(ends);
+            let beyond = [Cell::Text(if user.beyond_noise { "true" } else { "false" })];
+            let cells: [&[Cell<'_>]; 6] = [
                 &run_cells(run),
                 &[Cell::Text(&user.name)],
                 &totals_cells(&user.totals),
                 &means,
                 &normalized_cells(&user.normalized),
+                &[&wait[..], &difference, &beyond].concat()[..repeated.len()],
             ];
             csv.row(&cells.concat());
         }

@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use evenhand_policies::Order;
-use evenhand_study::{Backfill, Layout, Placement};
+use evenhand_study::{Backfill, Layout, Placement, Vary};
 
 use super::TraceArgs;
-use super::named_value::{backfill, layout, placement, scheduler};
+use super::named_value::{backfill, layout, placement, scheduler, vary};
 use super::policy_settings::PolicyArgs;
 
 #[derive(Args, Clone, Debug)]
@@ -68,6 +68,14 @@ pub(crate) struct StudyArgs {
     /// When a run ends
     #[arg(long, value_enum, default_value = "finished")]
     pub(crate) until: Until,
+    /// Replays of each run, the log itself included: shows which differences are beyond the noise [default: 1, no
+    /// repeats]
+    #[arg(long, default_value_t = 1, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000), hide_default_value = true)]
+    pub(crate) repeat: u32,
+    /// What varies between repeats: ties (the order of equal jobs and users), arrivals (within the resolution of the log),
+    /// weeks (drawn with replacement), users (whose jobs move by whole weeks) [default: ties,arrivals]
+    #[arg(long, value_delimiter = ',', value_name = "WHAT,…", value_parser = vary)]
+    pub(crate) vary: Vec<Vary>,
     /// Data structure that orders the users of stateful policies: auto (by their number), scan, tournament, or live-tree
     /// (that of Sadok et al. 2021, which counts order events); results are the same
     #[arg(long, default_value = "auto", value_name = "NAME")]

@@ -10,6 +10,7 @@ use crate::host::Host;
 use crate::output::console::Console;
 
 const OVERALL: &str = "{prefix:>16} {wide_bar} {percent:>3} %  {per_sec}  ETA {eta}";
+const REPEATS: &str = "{prefix:>16} {bar:24} {human_pos}/{human_len}";
 const RUN: &str = "{prefix:>16} {bar:24} {human_pos}/{human_len} tasks  {msg}";
 
 /// Shows the progress of `live` while `work` runs, if somebody sees it; returns what `work` returns.
@@ -67,7 +68,17 @@ fn draw(live: &Live, tasks: u64, done: &AtomicBool) {
     let overall = all.add(ProgressBar::new(tasks * live.runs.len() as u64).with_style(style(OVERALL)));
     overall.set_prefix("all runs, tasks");
     let mut bars: Vec<Option<ProgressBar>> = vec![None; live.runs.len()];
+    let mut repeats: Option<ProgressBar> = None;
     while !done.load(Ordering::Relaxed) {
+        let planned = live.repeats.planned.load(Ordering::Relaxed);
+        if planned > 0 {
+            let bar = repeats.get_or_insert_with(|| {
+                let new = all.add(ProgressBar::new(planned).with_style(style(REPEATS)));
+                new.set_prefix("repeats");
+                new
+            });
+            bar.set_position(live.repeats.done.load(Ordering::Relaxed));
+        }
         let mut total = 0;
         for (run, bar) in live.runs.iter().zip(&mut bars) {
             let now = run.progress.tasks.load(Ordering::Relaxed);
@@ -102,7 +113,7 @@ mod tests {
 
     #[test]
     fn templates_are_valid() {
-        for template in [OVERALL, RUN] {
+        for template in [OVERALL, REPEATS, RUN] {
             assert!(ProgressStyle::with_template(template).is_ok());
         }
     }

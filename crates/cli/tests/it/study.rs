@@ -190,3 +190,73 @@ fn a_task_larger_than_the_pool_is_rejected_and_counted() {
         assert_eq!((&users[user]["submitted"], &users[user]["rejected"]), (&2.into(), &1.into()));
     }
 }
+
+/// The log itself is the first repeat: everything of a study without repeats is in one with them, unchanged.
+#[test]
+fn repeats_add_intervals_and_change_nothing_else() {
+    let folder = generated();
+    let study = |out: &str, more: &[&str]| {
+        let args = ["study", "w.parquet", "--policy", "fifo,drf", "--capacity", "0.6", "--tasks-csv", "--out", out];
+        folder.run(&[&args[..], more].concat()).assert_succeeds().stdout
+    };
+    study("plain", &[]);
+    let printed = study("one", &["--repeat", "4", "--threads", "1"]);
+    study("two", &["--repeat", "4", "--threads", "2"]);
+    for file in ["tasks-fifo-0.6.csv", "tasks-drf-0.6.csv", "accounts.csv"] {
+        assert_eq!(folder.read(&format!("plain/{file}")), folder.read(&format!("one/{file}")), "{file}");
+    }
+    for file in ["users.csv", "figures/reduction.csv"].iter().filter(|file| folder.path(&format!("one/{file}")).exists()) {
+        assert_eq!(folder.read(&format!("one/{file}")), folder.read(&format!("two/{file}")), "{file}");
+    }
+    let users = folder.read("one/users.csv");
+    assert!(users.starts_with("run,policy,capacity,user,"), "{users}");
+    let (header, first) = (users.lines().next().unwrap(), users.lines().nth(1).unwrap());
+    assert!(header.ends_with(",wait_low_s,wait_high_s,difference_low_s,difference_high_s,beyond_noise"), "{header}");
+    assert_eq!(header.split(',').count(), first.split(',').count());
+    let plain_users = folder.read("plain/users.csv");
+    for (line, plain) in users.lines().zip(plain_users.lines()) {
+        assert!(line.starts_with(&format!("{plain},")), "{line} {plain}");
+    }
+    let mut summary = without_elapsed(folder.json("one/summary.json"));
+    let mut other = without_elapsed(folder.json("two/summary.json"));
+    (summary["method"].take(), other["method"].take());
+    assert_eq!(summary, other, "the number of threads changes nothing");
+    assert_eq!(summary["repeats"]["done"], 4);
+    assert_eq!(summary["repeats"]["vary"], serde_json::json!(["ties", "arrivals"]));
+    for run in summary["runs"].as_array_mut().unwrap() {
+        assert!(run.as_object_mut().unwrap().remove("noise").is_some());
+        for user in run["users"].as_array_mut().unwrap() {
+            let interval = user["wait_interval_s"].as_array().unwrap();
+            assert!(interval[0].as_f64().unwrap() <= interval[1].as_f64().unwrap());
+            ["wait_interval_s", "difference_interval_s", "beyond_noise"].iter().for_each(|key| {
+                user.as_object_mut().unwrap().remove(*key);
+            });
+        }
+    }
+    let comparison = summary["comparisons"][0].as_object_mut().unwrap();
+    assert_eq!(comparison.remove("repeats"), Some(4.into()));
+    let beyond = ["users_better", "users_worse"].map(|key| {
+        let beyond = comparison.remove(&format!("{key}_beyond_noise")).unwrap().as_u64().unwrap();
+        assert!(beyond <= comparison[key].as_u64().unwrap());
+        beyond
+    });
+    assert!(comparison.remove("noise").is_some());
+    summary.as_object_mut().unwrap().remove("repeats");
+    let mut plain = without_elapsed(folder.json("plain/summary.json"));
+    plain["method"].take();
+    assert_eq!(summary, plain);
+    assert!(printed.contains("4 repeats; what varies: ties, arrivals within"), "{printed}");
+    let row = printed.lines().find(|line| line.contains(" drf ")).unwrap();
+    assert!(beyond.iter().all(|count| row.contains(&count.to_string())), "{row}");
+}
+
+#[test]
+fn what_cannot_vary_is_refused_with_what_was_expected() {
+    let folder = TestFolder::with("w.csv", CSV);
+    let output = folder.run(&["study", "w.csv", "--repeat", "3", "--vary", "weeks"]).assert_fails(2);
+    assert!(output.stderr.contains("expected two weeks or more"), "{}", output.stderr);
+    let output = folder.run(&["study", "w.csv", "--repeat", "3", "--vary", "luck"]).assert_fails(2);
+    assert!(output.stderr.contains("expected one of: ties, arrivals, weeks, users"), "{}", output.stderr);
+    let output = folder.run(&["study", "w.csv", "--repeat", "0"]).assert_fails(2);
+    assert!(output.stderr.contains("--repeat"), "{}", output.stderr);
+}

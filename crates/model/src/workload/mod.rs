@@ -155,6 +155,46 @@ impl Workload {
         self
     }
 
+    /// Returns a workload of these rows of this one, each with a new submission; a row may occur any number of times.
+    /// Original starts move with their submissions. Users, names and demands keep their numbers, also those without a
+    /// row.
+    ///
+    /// # Panics
+    /// Panics if the submissions are not sorted, or are not as many as the rows.
+    pub fn resubmitted(&self, rows: &[u32], submit: Vec<Time>) -> Workload {
+        assert!(submit.is_sorted() && submit.len() == rows.len(), "a sorted submission for each row");
+        fn gather<T: Copy>(column: &[T], rows: &[u32]) -> Vec<T> {
+            rows.iter().map(|row| column[*row as usize]).collect()
+        }
+        let c = &self.columns;
+        let started = |(row, submit): (&u32, &Time)| match self.start(*row as usize) {
+            // A start beyond the end of time is not known.
+            Some(start) => (submit.nanos() + start.nanos()).checked_sub(c.submit[*row as usize].nanos()),
+            None => None,
+        };
+        let columns = Columns {
+            start: c.start.is_some().then(|| rows.iter().zip(&submit).map(|s| started(s).unwrap_or(NO_TIME)).collect()),
+            duration: gather(&c.duration, rows),
+            requested: c.requested.as_deref().map(|column| gather(column, rows)),
+            user: gather(&c.user, rows),
+            account: c.account.as_deref().map(|column| gather(column, rows)),
+            queue: c.queue.as_deref().map(|column| gather(column, rows)),
+            demand: gather(&c.demand, rows),
+            count: c.count.as_deref().map(|column| gather(column, rows)),
+            nodes: c.nodes.as_deref().map(|column| gather(column, rows)),
+            submit,
+        };
+        Workload {
+            resources: self.resources.clone(),
+            users: self.users.clone(),
+            accounts: self.accounts.clone(),
+            queues: self.queues.clone(),
+            demands: self.demands.clone(),
+            columns,
+            header: self.header.clone(),
+        }
+    }
+
     /// Expands rows with a count, so that every row is one task.
     pub fn expanded(self) -> Workload {
         let mut c = self.columns;

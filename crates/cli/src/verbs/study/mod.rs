@@ -1,6 +1,7 @@
 //! `evenhand study`
 
 mod machine_lines;
+mod noise_table;
 mod nuwt_table;
 mod question;
 mod site_folder;
@@ -14,8 +15,8 @@ use evenhand_model::{AccountTree, Workload};
 use evenhand_policies::{Decay, PolicySettings, Registry};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
 use evenhand_study::{
-    AccountsFile, JobRules, Live, PLACEMENTS, Plan, PlanError, PolicyInputs, RequestedCapacity, StudyRequest,
-    TaskFormat,
+    AccountsFile, JobRules, Live, PLACEMENTS, Plan, PlanError, PolicyInputs, Repeats, RequestedCapacity, StudyRequest,
+    TaskFormat, Vary,
 };
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
@@ -64,6 +65,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         PlanError::Policy(error) => policy_failure(error),
         error => Failure::input(error),
     })?;
+    let plan = plan.repeated(repeats(args, common)).map_err(Failure::input)?;
     plan.notes().iter().for_each(|note| console.note(note));
     let live = Arc::new(Live::new(&plan));
     let runs = Arc::clone(&live);
@@ -111,7 +113,14 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         console.result(&format!("\nReport: {}", report.index.display()))?;
     }
     match record.missing.as_slice() {
-        [] => Ok(()),
+        [] => match &record.repeats {
+            Some(repeats) if repeats.done < repeats.asked => Err(Failure::Environment(format!(
+                "interrupted; the intervals are from {} of {} repeats. Run the same command again to finish: finished \
+                 repeats are kept",
+                repeats.done, repeats.asked
+            ))),
+            _ => Ok(()),
+        },
         missing => Err(Failure::Environment(format!(
             "interrupted; the report has {} of {} runs, without {}. Run the same command again to finish: finished runs are kept",
             record.runs.len(),
@@ -204,6 +213,11 @@ fn study_request(
     }
 }
 
+fn repeats(args: &StudyArgs, common: &Common) -> Repeats {
+    let vary = if args.vary.is_empty() { vec![Vary::Ties, Vary::Arrivals] } else { args.vary.clone() };
+    Repeats { count: args.repeat, vary, seed: common.seed() }
+}
+
 fn decays(args: &StudyArgs) -> Result<Vec<(String, Decay)>, Failure> {
     if !args.half_life.is_empty() {
         return args.half_life.iter().map(|text| Ok((text.clone(), decay::parse_half_life(text)?))).collect();
@@ -253,7 +267,12 @@ fn method(
         parameter("structure that orders users of stateful policies", args.order.name().into()),
     ]);
     parameters.extend(args.policies.specific_parameters(registry, settings, &request.policies)?);
-    if args.workload.is_none() {
+    if args.repeat > 1 {
+        let Repeats { count, vary, .. } = repeats(args, common);
+        let vary: Vec<&str> = vary.iter().map(|vary| vary.name()).collect();
+        parameters.push(parameter("repeats", format!("{count}, in which vary: {}", vary.join(", "))));
+    }
+    if args.workload.is_none() || args.repeat > 1 {
         parameters.push(parameter("seed", common.seed().to_string()));
     }
     Ok(MethodRecord {
@@ -274,23 +293,28 @@ fn table(record: &StudyRecord, args: &StudyArgs) -> String {
         Some(seconds) if args.seconds => rounded(seconds),
         Some(seconds) => human_units::duration(seconds),
     };
-    let mut header = vec!["capacity", "policy", mean, users, "utilisation", "Jain", "better", "worse", "completed"];
+    let is_repeated = record.repeats.is_some();
+    let mut header = vec!["capacity", "policy", mean, users, "utilisation", "Jain", "better", "worse"];
+    header.extend(is_repeated.then_some("noise"));
+    header.push("completed");
     header.extend(args.verbose.then_some("M tasks/s"));
     let mut table = Table::new(2, header);
     for run in &record.runs {
         let comparison = record.comparisons.iter().find(|c| c.run == run.id);
         let count_of = |count: Option<u64>| count.map_or("-".into(), |c| c.to_string());
+        let mark = if comparison.is_some_and(noise_table::within_noise) { noise_table::WITHIN_NOISE } else { "" };
         let mut row = vec![
             capacity_name(run),
             policy_name(run, record),
             wait(run.mean_wait_s),
-            wait(run.users_mean_wait_s),
+            wait(run.users_mean_wait_s) + mark,
             utilisation(run),
             run.jain_wait.map_or("-".into(), |j| format!("{j:.3}")),
-            count_of(comparison.map(|c| c.users_better)),
-            count_of(comparison.map(|c| c.users_worse)),
-            run.totals.completed.to_string(),
+            count_of(comparison.map(|c| c.users_better_beyond_noise.unwrap_or(c.users_better))),
+            count_of(comparison.map(|c| c.users_worse_beyond_noise.unwrap_or(c.users_worse))),
         ];
+        row.extend(is_repeated.then(|| count_of(comparison.and_then(noise_table::users_within_noise))));
+        row.push(run.totals.completed.to_string());
         // What happened was not simulated.
         let speed = || {
             let simulated = run.scheduler.as_ref();
@@ -305,11 +329,13 @@ fn table(record: &StudyRecord, args: &StudyArgs) -> String {
     let days = w.span_s / 86_400.0;
     let head =
         format!("{} tasks of {} users over {days:.1} days; mean use R: {}", w.tasks, w.users, mean_use.join(", "));
-    let mut text = format!(
-        "{}\n\n{}\n\nbetter, worse: users whose mean wait falls or rises against {baseline} at the same capacity",
-        fold_lines(&head, COLUMNS, "  "),
-        table.render(),
-    );
+    let meaning = format!("better, worse: users whose mean wait falls or rises against {baseline} at the same capacity");
+    let mut text = format!("{}\n\n{}\n\n{meaning}", fold_lines(&head, COLUMNS, "  "), table.render());
+    if is_repeated {
+        text += " beyond the\nnoise; noise: users whose mean wait differs within it; ~: the mean over users does";
+        let names = |run: &RunRecord| [capacity_name(run), policy_name(run, record)];
+        text += &noise_table::table(record, names, |seconds| wait(Some(seconds)), baseline);
+    }
     text += &winners_and_losers::lines(record, |seconds| wait(Some(seconds)), policy_name, capacity_name);
     if args.explain {
         text += EXPLANATION;

@@ -22,6 +22,9 @@ pub(super) fn lines(
         let mut changes: Vec<(f64, &str)> = Vec::new();
         for user in &run.users {
             let other = against.users.iter().find(|u| u.name == user.name);
+            // Of a repeated study only what is no luck.
+            let is_noise = record.repeats.is_some() && !user.beyond_noise;
+            let other = other.filter(|_| !is_noise);
             if let (Some(now), Some(then)) = (user.mean_wait_s, other.and_then(|u| u.mean_wait_s)) {
                 changes.push((now - then, &user.name));
             }

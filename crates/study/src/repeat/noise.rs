@@ -1,0 +1,169 @@
+//! Intervals and verdicts from the repeats of a study.
+
+use serde::{Deserialize, Serialize};
+
+use super::measurements::Measured;
+use super::run_repeats::MeasuredRuns;
+use super::statistics::predicted;
+use super::{Repeats, resolution};
+use crate::compare_runs::{Change, change, mean_reduction};
+use crate::record::{ComparisonRecord, RunRecord, StudyRecord};
+
+/// A mean over repeats, with the interval in which another repeat lies with 95 % probability.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct Estimate {
+    /// The mean over repeats.
+    pub mean: f64,
+    /// The interval.
+    pub interval: [f64; 2],
+}
+
+impl Estimate {
+    fn of(values: &[f64]) -> Option<Estimate> {
+        predicted(values).map(|(mean, interval)| Estimate { mean, interval })
+    }
+
+    /// An estimate of what is never negative.
+    fn of_amount(values: &[f64]) -> Option<Estimate> {
+        let Estimate { mean, interval: [low, high] } = Estimate::of(values)?;
+        Some(Estimate { mean, interval: [low.max(0.0), high] })
+    }
+
+    /// Returns whether zero is in the interval.
+    pub fn includes_zero(&self) -> bool {
+        self.interval[0] <= 0.0 && self.interval[1] >= 0.0
+    }
+}
+
+/// How the repeats of a study were made.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RepeatsRecord {
+    /// How many were asked for, the run of the log itself included.
+    pub asked: u32,
+    /// How many were made of every run.
+    pub done: u32,
+    /// What varied: `ties`, `arrivals`, `weeks`, `users`.
+    pub vary: Vec<String>,
+    /// The resolution of the log's submissions, within which arrivals move.
+    pub resolution_s: f64,
+    /// The seed.
+    pub seed: u64,
+}
+
+/// The noise of one run. What is absent does not exist in two repeats.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct RunNoise {
+    /// Mean wait over all started tasks.
+    pub mean_wait_s: Option<Estimate>,
+    /// Mean over users of their mean waits.
+    pub users_mean_wait_s: Option<Estimate>,
+    /// Mean bounded slowdown.
+    pub mean_bounded_slowdown: Option<Estimate>,
+    /// Jain's index over users' mean waits.
+    pub jain_wait: Option<Estimate>,
+}
+
+/// The noise of a comparison: estimates of paired differences, repeat by repeat.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub struct ComparisonNoise {
+    /// Difference of the mean waits over all tasks.
+    pub mean_wait_difference_s: Option<Estimate>,
+    /// Difference of the means over users of their mean waits.
+    pub users_mean_wait_difference_s: Option<Estimate>,
+    /// The reduction `users_mean_wait_reduction`.
+    pub users_mean_wait_reduction: Option<Estimate>,
+    /// The reduction `mean_user_wait_reduction`.
+    pub mean_user_wait_reduction: Option<Estimate>,
+}
+
+/// Adds intervals and verdicts to the record of a study.
+pub(crate) fn add_noise(
+    record: &mut StudyRecord,
+    workload: &evenhand_model::Workload,
+    repeats: &Repeats,
+    runs: &MeasuredRuns,
+) {
+    let of = |id: &str| runs.get(id).map_or(&[][..], Vec::as_slice);
+    let done = record.runs.iter().map(|run| of(&run.id).len()).min().unwrap_or(0);
+    record.repeats = Some(RepeatsRecord {
+        asked: repeats.count,
+        done: done as u32,
+        vary: repeats.vary.iter().map(|vary| vary.name().to_string()).collect(),
+        resolution_s: resolution(workload).secs_f64(),
+        seed: repeats.seed,
+    });
+    for run in &mut record.runs {
+        let measured = &of(&run.id)[..done];
+        run.noise = Some(run_noise(measured));
+        for (user, record) in run.users.iter_mut().enumerate() {
+            let waits: Vec<f64> = measured.iter().filter_map(|m| m.waits[user]).collect();
+            record.wait_interval_s = Estimate::of_amount(&waits).map(|estimate| estimate.interval);
+        }
+    }
+    let StudyRecord { runs, comparisons, .. } = record;
+    for comparison in comparisons {
+        let (now, then) = (&of(&comparison.run)[..done], &of(&comparison.against)[..done]);
+        let undisturbed: Vec<Option<f64>> = runs
+            .iter()
+            .find(|run| run.id == comparison.against)
+            .map_or(Vec::new(), |run| run.users.iter().map(|user| user.mean_wait_s).collect());
+        if let Some(run) = runs.iter_mut().find(|run| run.id == comparison.run) {
+            compare_repeats(comparison, run, &undisturbed, now, then);
+        }
+    }
+}
+
+fn run_noise(measured: &[Measured]) -> RunNoise {
+    let estimate = |number: fn(&Measured) -> Option<f64>| {
+        Estimate::of_amount(&measured.iter().filter_map(number).collect::<Vec<f64>>())
+    };
+    RunNoise {
+        mean_wait_s: estimate(|m| m.mean_wait_s),
+        users_mean_wait_s: estimate(|m| m.users_mean_wait_s),
+        mean_bounded_slowdown: estimate(|m| m.mean_bounded_slowdown),
+        jain_wait: estimate(|m| m.jain_wait),
+    }
+}
+
+/// Completes a comparison, and the differences of the users of its run. `against`: the users' waits in the other run of
+/// the log itself.
+fn compare_repeats(
+    comparison: &mut ComparisonRecord,
+    run: &mut RunRecord,
+    against: &[Option<f64>],
+    now: &[Measured],
+    then: &[Measured],
+) {
+    let pairs = || now.iter().zip(then);
+    let (mut better, mut worse) = (0, 0);
+    for ((user, record), other) in run.users.iter_mut().enumerate().zip(against) {
+        let differences: Vec<f64> = pairs().filter_map(|(a, b)| Some(a.waits[user]? - b.waits[user]?)).collect();
+        let Some(estimate) = Estimate::of(&differences) else { continue };
+        record.difference_interval_s = Some(estimate.interval);
+        // The log itself must agree: what is counted here is a part of what the comparison counts.
+        let change = record.mean_wait_s.zip(*other).map(|(wait, other)| change(wait, other));
+        match change {
+            Some(Change::Better) if estimate.interval[1] < 0.0 => better += 1,
+            Some(Change::Worse) if estimate.interval[0] > 0.0 => worse += 1,
+            _ => continue,
+        }
+        record.beyond_noise = true;
+    }
+    let estimate = |number: &dyn Fn(&Measured, &Measured) -> Option<f64>| {
+        Estimate::of(&pairs().filter_map(|(a, b)| number(a, b)).collect::<Vec<f64>>())
+    };
+    comparison.repeats = Some(now.len() as u64);
+    comparison.users_better_beyond_noise = Some(better);
+    comparison.users_worse_beyond_noise = Some(worse);
+    comparison.noise = Some(ComparisonNoise {
+        mean_wait_difference_s: estimate(&|a, b| Some(a.mean_wait_s? - b.mean_wait_s?)),
+        users_mean_wait_difference_s: estimate(&|a, b| Some(a.users_mean_wait_s? - b.users_mean_wait_s?)),
+        users_mean_wait_reduction: estimate(&|a, b| {
+            let base = b.users_mean_wait_s.filter(|wait| *wait > 0.0)?;
+            Some(1.0 - a.users_mean_wait_s? / base)
+        }),
+        mean_user_wait_reduction: estimate(&|a, b| {
+            mean_reduction(a.waits.iter().zip(&b.waits).filter_map(|(a, b)| (*a).zip(*b)))
+        }),
+    });
+}
