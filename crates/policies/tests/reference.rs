@@ -54,7 +54,9 @@ fn check(capacity: [&str; 2], weights: [&str; USERS], events: &[Event]) -> Resul
         World { capacity: units, weights: weights.clone(), half_life_s: HALF_LIFE_S, settings: Settings::default() };
     let registry = Registry::built_in();
     // Each policy with the ties of the log, and with drawn ones.
-    for (registration, drawn) in registry.policies().iter().flat_map(|registration| [(registration, false), (registration, true)]) {
+    for (registration, drawn) in
+        registry.policies().iter().flat_map(|registration| [(registration, false), (registration, true)])
+    {
         let context = PolicyContext::new(&pool, &weights).decay(Some(decay));
         let mut policy = registration.build(&context).unwrap();
         if drawn {

@@ -8,8 +8,8 @@ use std::collections::BTreeMap;
 pub use evenhand_simulator::{NormalizedWait, NuwtSpread, Series, Totals, UserRecord};
 
 pub use crate::account_record::{AccountRecord, AccountResults, AccountUserRecord};
-pub use crate::repeat::{ComparisonNoise, Estimate, RepeatsRecord, RunNoise};
 pub use crate::jobs_on_site::{GroupRecord, JobsRecord, LayoutRecord, RejectedJobsRecord};
+pub use crate::repeat::{ComparisonNoise, Estimate, RepeatsRecord, RunNoise};
 pub use crate::trust::{ClaimRecord, ClassRecord, StartsWithin, TrustRecord};
 pub use crate::waste_record::{StrandedRecord, WasteRecord};
 use serde::{Deserialize, Serialize};

@@ -238,15 +238,7 @@ impl Plan {
         let with_trust = || runs.iter().filter(|run| run.trust.is_some());
         let trusted = with_trust().find(|run| run.policy == self.against).or_else(|| with_trust().next());
         let trust = trusted.and_then(|run| run.trust.clone());
-        StudyRecord {
-            workload: self.workload_record(source),
-            method,
-            runs,
-            comparisons,
-            trust,
-            repeats: None,
-            missing,
-        }
+        StudyRecord { workload: self.workload_record(source), method, runs, comparisons, trust, repeats: None, missing }
     }
 }
 

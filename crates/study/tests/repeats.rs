@@ -8,7 +8,7 @@ use evenhand_model::random::Stream;
 use evenhand_model::{
     Capacity, NO_TIME, Quantity, Resource, Span, Task, Time, UserId, Weights, Workload, WorkloadBuilder, mean_use,
 };
-use evenhand_simulator::{Jobs as SiteJobs, JobOptions, PoolOptions, Progress, Site, UserTasks};
+use evenhand_simulator::{JobOptions, Jobs as SiteJobs, PoolOptions, Progress, Site, UserTasks};
 use evenhand_study::record::{MethodRecord, StudyRecord};
 use evenhand_study::{
     Backfill, JobRules, Live, Plan, PolicyInputs, Repeats, ReplayOn, RequestedCapacity, StudyRequest, TaskFormat,
@@ -261,7 +261,10 @@ fn a_policy_against_itself_is_never_beyond_the_noise() {
     let record = study(&plan, tempfile::tempdir().unwrap().path());
     let comparison = &record.comparisons[0];
     assert_eq!((comparison.users_better_beyond_noise, comparison.users_worse_beyond_noise), (Some(0), Some(0)));
-    assert!(record.runs[0].users.iter().any(|u| u.wait_interval_s.is_some_and(|[low, high]| low < high)), "ties matter");
+    assert!(
+        record.runs[0].users.iter().any(|u| u.wait_interval_s.is_some_and(|[low, high]| low < high)),
+        "ties matter"
+    );
     assert!(comparison.noise.as_ref().unwrap().users_mean_wait_difference_s.unwrap().includes_zero());
 }
 
@@ -275,7 +278,17 @@ fn more_repeats_reuse_those_of_the_folder_and_threads_change_nothing() {
         let live = Live::new(&plan);
         let record = pool.install(|| plan.run(dir, "t", MethodRecord::default(), TaskFormat::None, &live)).unwrap();
         let made = live.repeats.done.load(std::sync::atomic::Ordering::Relaxed);
-        (StudyRecord { runs: record.runs.into_iter().map(|r| evenhand_study::record::RunRecord { elapsed_s: 0.0, ..r }).collect(), ..record }, made)
+        (
+            StudyRecord {
+                runs: record
+                    .runs
+                    .into_iter()
+                    .map(|r| evenhand_study::record::RunRecord { elapsed_s: 0.0, ..r })
+                    .collect(),
+                ..record
+            },
+            made,
+        )
     };
     let dirs = [0, 1].map(|_| tempfile::tempdir().unwrap());
     let (_, made) = run(4, 1, dirs[0].path());
@@ -299,7 +312,10 @@ fn weeks_need_two_of_them() {
     let request = request(&["fifo"], "0.8", JobRules::default());
     for vary in [Vary::Weeks, Vary::Users] {
         let error = Plan::new(w.clone(), &request).unwrap().repeated(repeats(&[vary], 3, 1)).unwrap_err().to_string();
-        let expected = format!("--vary {}: the submissions of the workload span 7.0 days; expected two weeks or more", vary.name());
+        let expected = format!(
+            "--vary {}: the submissions of the workload span 7.0 days; expected two weeks or more",
+            vary.name()
+        );
         assert_eq!(error, expected);
     }
     assert!(Plan::new(w, &request).unwrap().repeated(repeats(&[Vary::Weeks], 1, 1)).is_ok(), "nothing is repeated");
@@ -322,7 +338,14 @@ fn a_user_without_tasks_in_a_variation_is_left_out_there() {
     let drawn = repeats(&[Vary::Weeks], 12, 1);
     let present = |number: u32| Variation::new(&w, &drawn, number).workload.columns().user.contains(&UserId(0));
     assert!((1..12).any(present) && !(1..12).all(present));
-    let plan = Plan::new(w.clone(), &StudyRequest { inputs: PolicyInputs::new(Weights::equal(2)), ..request(&["fifo", "drf"], "1", JobRules::default()) }).unwrap();
+    let plan = Plan::new(
+        w.clone(),
+        &StudyRequest {
+            inputs: PolicyInputs::new(Weights::equal(2)),
+            ..request(&["fifo", "drf"], "1", JobRules::default())
+        },
+    )
+    .unwrap();
     let record = study(&plan.repeated(drawn).unwrap(), tempfile::tempdir().unwrap().path());
     assert!(record.runs.iter().all(|run| run.users.iter().all(|user| user.wait_interval_s.is_some())));
 }

@@ -205,7 +205,9 @@ fn repeats_add_intervals_and_change_nothing_else() {
     for file in ["tasks-fifo-0.6.csv", "tasks-drf-0.6.csv", "accounts.csv"] {
         assert_eq!(folder.read(&format!("plain/{file}")), folder.read(&format!("one/{file}")), "{file}");
     }
-    for file in ["users.csv", "figures/reduction.csv"].iter().filter(|file| folder.path(&format!("one/{file}")).exists()) {
+    for file in
+        ["users.csv", "figures/reduction.csv"].iter().filter(|file| folder.path(&format!("one/{file}")).exists())
+    {
         assert_eq!(folder.read(&format!("one/{file}")), folder.read(&format!("two/{file}")), "{file}");
     }
     let users = folder.read("one/users.csv");
@@ -253,10 +255,9 @@ fn repeats_add_intervals_and_change_nothing_else() {
 #[test]
 fn what_cannot_vary_is_refused_with_what_was_expected() {
     let folder = TestFolder::with("w.csv", CSV);
-    let output = folder.run(&["study", "w.csv", "--repeat", "3", "--vary", "weeks"]).assert_fails(2);
-    assert!(output.stderr.contains("expected two weeks or more"), "{}", output.stderr);
-    let output = folder.run(&["study", "w.csv", "--repeat", "3", "--vary", "luck"]).assert_fails(2);
-    assert!(output.stderr.contains("expected one of: ties, arrivals, weeks, users"), "{}", output.stderr);
-    let output = folder.run(&["study", "w.csv", "--repeat", "0"]).assert_fails(2);
-    assert!(output.stderr.contains("--repeat"), "{}", output.stderr);
+    let weeks = ["study", "w.csv", "--repeat", "3", "--vary", "weeks"];
+    folder.assert_rejects(&weeks, 2, &["expected two weeks or more"]);
+    let luck = ["study", "w.csv", "--repeat", "3", "--vary", "luck"];
+    folder.assert_rejects(&luck, 2, &["expected one of: ties, arrivals, weeks, users"]);
+    folder.assert_rejects(&["study", "w.csv", "--repeat", "0"], 2, &["--repeat"]);
 }

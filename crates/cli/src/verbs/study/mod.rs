@@ -329,7 +329,8 @@ fn table(record: &StudyRecord, args: &StudyArgs) -> String {
     let days = w.span_s / 86_400.0;
     let head =
         format!("{} tasks of {} users over {days:.1} days; mean use R: {}", w.tasks, w.users, mean_use.join(", "));
-    let meaning = format!("better, worse: users whose mean wait falls or rises against {baseline} at the same capacity");
+    let meaning =
+        format!("better, worse: users whose mean wait falls or rises against {baseline} at the same capacity");
     let mut text = format!("{}\n\n{}\n\n{meaning}", fold_lines(&head, COLUMNS, "  "), table.render());
     if is_repeated {
         text += " beyond the\nnoise; noise: users whose mean wait differs within it; ~: the mean over users does";

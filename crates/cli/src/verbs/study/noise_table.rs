@@ -60,9 +60,5 @@ pub(super) fn table(
             interval(difference, signed),
         ]);
     }
-    format!(
-        "\n\n95 % of repeats lie between ({}):\n\n{}",
-        describe(repeats, &wait),
-        table.render()
-    )
+    format!("\n\n95 % of repeats lie between ({}):\n\n{}", describe(repeats, &wait), table.render())
 }
