@@ -335,9 +335,9 @@ fn a_user_without_tasks_in_a_variation_is_left_out_there() {
         });
     }
     let w = builder.finish().unwrap();
-    let drawn = repeats(&[Vary::Weeks], 12, 1);
+    let drawn = repeats(&[Vary::Weeks], 40, 1);
     let present = |number: u32| Variation::new(&w, &drawn, number).workload.columns().user.contains(&UserId(0));
-    assert!((1..12).any(present) && !(1..12).all(present));
+    assert!((1..40).any(present) && !(1..40).all(present));
     let plan = Plan::new(
         w.clone(),
         &StudyRequest {
