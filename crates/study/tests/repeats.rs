@@ -342,7 +342,7 @@ fn a_user_without_tasks_in_a_variation_is_left_out_there() {
         w.clone(),
         &StudyRequest {
             inputs: PolicyInputs::new(Weights::equal(2)),
-            ..request(&["fifo", "drf"], "1", JobRules::default())
+            ..request(&["fifo", "drf"], "200", JobRules::default())
         },
     )
     .unwrap();
