@@ -221,7 +221,8 @@ fn repeats_add_intervals_and_change_nothing_else() {
     }
     let mut summary = without_elapsed(folder.json("one/summary.json"));
     let mut other = without_elapsed(folder.json("two/summary.json"));
-    (summary["method"].take(), other["method"].take());
+    summary["method"].take();
+    other["method"].take();
     assert_eq!(summary, other, "the number of threads changes nothing");
     assert_eq!(summary["repeats"]["done"], 4);
     assert_eq!(summary["repeats"]["vary"], serde_json::json!(["ties", "arrivals"]));

@@ -10,6 +10,7 @@ use rayon::prelude::*;
 use super::measurements::Measured;
 use super::{Repeats, Variation};
 use crate::jobs_on_site::{OnSite, replay_on};
+use crate::logged::as_logged;
 use crate::plan::{Plan, RunPlan, Starts};
 use crate::point::measured;
 use crate::record::RunRecord;
@@ -36,21 +37,16 @@ impl Plan {
             .iter()
             .map(|(run, record)| {
                 let mut all = vec![Measured::of(record)];
-                match &run.starts {
-                    // What happened is what it is.
-                    Starts::Logged => all.resize(repeats.count as usize, all[0].clone()),
-                    Starts::Under(_) => all.extend(folder.stored_repeats(run, repeats)),
-                }
+                all.extend(folder.stored_repeats(run, repeats));
                 all.truncate(repeats.count as usize);
                 all
             })
             .collect();
         let stored: Vec<usize> = measured.iter().map(Vec::len).collect();
-        let simulated = runs.iter().filter(|(run, _)| matches!(run.starts, Starts::Under(_))).count().max(1);
         let missing: usize = stored.iter().map(|n| repeats.count as usize - n).sum();
         live.repeats.planned.store(missing as u64, Ordering::Relaxed);
         // As many workloads at a time as keep all threads busy.
-        let at_a_time = rayon::current_num_threads().div_ceil(simulated);
+        let at_a_time = rayon::current_num_threads().div_ceil(runs.len().max(1));
         let numbers: Vec<u32> = (1..repeats.count).collect();
         for numbers in numbers.chunks(at_a_time) {
             let needed = |number: u32| stored.iter().any(|n| *n <= number as usize);
@@ -89,15 +85,20 @@ impl Plan {
 
     /// Returns the measurements of a run on a variation; `None` if cancelled.
     fn run_varied(&self, run: &RunPlan, varied: &Varied, live: &Live) -> Result<Option<Measured>, StudyError> {
-        let Starts::Under(registration) = &run.starts else { return Ok(None) };
-        let workload = &varied.variation.workload;
-        let context = self.inputs.context(workload, &run.capacity, run.equivalents.as_ref(), run.decay);
-        let mut policy = varied.variation.with_ties(registration.build(&context)?);
-        let on = replay_on(varied.on_site(run), &run.capacity, self.options);
-        let simulated = match replay(workload, &varied.tasks, on, policy.as_mut(), &live.repeats.progress) {
-            Ok(simulated) => simulated,
-            Err(SimulationError::Cancelled) => return Ok(None),
-            Err(source) => return Err(StudyError::Simulation { run: run.id.clone(), source }),
+        let (workload, progress) = (&varied.variation.workload, &live.repeats.progress);
+        let simulated = match &run.starts {
+            // Its starts moved with its submissions.
+            Starts::Logged => as_logged(workload),
+            Starts::Under(registration) => {
+                let context = self.inputs.context(workload, &run.capacity, run.equivalents.as_ref(), run.decay);
+                let mut policy = varied.variation.with_ties(registration.build(&context)?);
+                let on = replay_on(varied.on_site(run), &run.capacity, self.options);
+                match replay(workload, &varied.tasks, on, policy.as_mut(), progress) {
+                    Ok(simulated) => simulated,
+                    Err(SimulationError::Cancelled) => return Ok(None),
+                    Err(source) => return Err(StudyError::Simulation { run: run.id.clone(), source }),
+                }
+            }
         };
         live.repeats.done.fetch_add(1, Ordering::Relaxed);
         Ok(Some(Measured::of(&measured(workload, &varied.tasks, &run.capacity, &simulated, None))))

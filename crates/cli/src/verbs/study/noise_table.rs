@@ -20,9 +20,15 @@ pub(super) fn users_within_noise(comparison: &ComparisonRecord) -> Option<u64> {
 }
 
 /// Describes how the repeats were made.
-pub(super) fn describe(repeats: &RepeatsRecord, wait: impl Fn(f64) -> String) -> String {
+pub(super) fn describe(repeats: &RepeatsRecord) -> String {
+    let resolution = match repeats.resolution_s {
+        s if s < 1e-6 => "1 ns".to_string(),
+        s if s < 1e-3 => "1 µs".to_string(),
+        s if s < 1.0 => "1 ms".to_string(),
+        s => format!("{s:.0} s"),
+    };
     let vary = |name: &String| match name.as_str() {
-        "arrivals" => format!("arrivals within {}", wait(repeats.resolution_s)),
+        "arrivals" => format!("arrivals within {resolution}"),
         name => name.to_string(),
     };
     let vary: Vec<String> = repeats.vary.iter().map(vary).collect();
@@ -60,5 +66,5 @@ pub(super) fn table(
             interval(difference, signed),
         ]);
     }
-    format!("\n\n95 % of repeats lie between ({}):\n\n{}", describe(repeats, &wait), table.render())
+    format!("\n\n95 % of repeats lie between ({}):\n\n{}", describe(repeats), table.render())
 }
