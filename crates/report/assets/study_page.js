@@ -53,10 +53,11 @@
     if (text !== undefined) made.textContent = text;
     return made;
   }
-  function durationCell(seconds, mark = "", tone = "", sign = "") {
+  function durationCell(seconds, mark = "", tone = "", sign = "", interval = null) {
     const cell = element("td");
     const [number, unit] = durationParts(seconds);
     if (seconds !== null) cell.title = `${threeDigits(seconds)}\u00a0s`;
+    if (seconds !== null && interval) cell.title += `; 95\u00a0% of repeats: ${duration(interval[0])} to ${duration(interval[1])}`;
     if (mark) {
       const made = element("span", "mark", mark === "shortest" ? "▼" : "▲");
       made.setAttribute("role", "img");
@@ -79,6 +80,11 @@
     return run.wait[user] - baseline.wait[user];
   }
   const side = (change) => (change === null ? "" : change < 0 ? "better" : change > 0 ? "worse" : "same");
+  /** Returns the side of a user, or `noise` where a repeated study finds the difference within the noise. */
+  function verdict(now, user) {
+    const change = difference(now, user);
+    return change && now.run.noise && !now.run.noise.beyond[user] ? "noise" : side(change);
+  }
 
   function keyOf(column, now) {
     if (column === "name") return (user) => data.users[user];
@@ -120,7 +126,7 @@
   const turned = (by, column) => ({ column, rising: by.column === column ? !by.rising : column === "name" });
   function row(now, user) {
     const { all, run } = now;
-    const made = element("tr");
+    const made = element("tr", verdict(now, user) === "noise" ? "noise" : "");
     const head = element("th", "text");
     head.scope = "row";
     const name = element("span", "name", data.users[user]);
@@ -130,13 +136,16 @@
     const waits = all.map((one) => (one ? one.wait[user] : null));
     const known = waits.filter((wait) => wait !== null);
     const [shortest, longest] = [Math.min(...known), Math.max(...known)];
-    for (const wait of waits) {
+    for (const [policy, wait] of waits.entries()) {
       const differ = wait !== null && shortest < longest;
-      made.append(durationCell(wait, differ && wait === shortest ? "shortest" : differ && wait === longest ? "longest" : ""));
+      const mark = differ && wait === shortest ? "shortest" : differ && wait === longest ? "longest" : "";
+      const noise = all[policy] && all[policy].noise;
+      made.append(durationCell(wait, mark, "", "", noise ? noise.wait[user] : null));
     }
     if (compared) {
       const change = difference(now, user);
-      made.append(durationCell(change, "", change ? side(change) : "", change > 0 ? "+" : ""));
+      const interval = run.noise ? run.noise.difference[user] : null;
+      made.append(durationCell(change, "", change ? verdict(now, user) : "", change > 0 ? "+" : "", interval));
     }
     const slowdown = run.slowdown[user];
     const completed = element("td", "", ratio(run.ratio[user]));
@@ -149,7 +158,7 @@
     const part = filter.name.value.trim().toLowerCase();
     const wanted = filter.side ? filter.side.value : "";
     const fits = (user) =>
-      data.users[user].toLowerCase().includes(part) && (!wanted || side(difference(now, user)) === wanted);
+      data.users[user].toLowerCase().includes(part) && (!wanted || verdict(now, user) === wanted);
     const users = now.run ? order(now).filter(fits) : [];
     table.tBodies[0].replaceChildren(...users.map((user) => row(now, user)));
     find("count").textContent = now.run
@@ -245,7 +254,8 @@
       if (!seen) continue;
       bubble.setAttribute("cx", x(old).toFixed(2));
       bubble.setAttribute("cy", y(next).toFixed(2));
-      bubble.setAttribute("class", `bubble ${old === next ? "same" : next < old === lessIsBetter ? "better" : "worse"}`);
+      const isNoise = lessIsBetter && verdict(now, user) === "noise";
+      bubble.setAttribute("class", `bubble ${old === next || isNoise ? "same" : next < old === lessIsBetter ? "better" : "worse"}`);
       bubble.querySelector("title").textContent =
         `${data.users[user]}: ${text(old)} under ${baseline}, ${text(next)} under ${policy}; ${grouped(now.run.submitted[user])} tasks`;
     }

@@ -16,7 +16,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let folder = PathBuf::from(arguments.first().ok_or("expected a folder as the first argument")?);
     let record: StudyRecord = match &arguments[1..] {
-        [] => study_record::study(&study_record::StudyShape::default()),
+        [] => study_record::study(&study_record::StudyShape { repeats: true, ..study_record::StudyShape::default() }),
         [file] => serde_json::from_reader(std::fs::File::open(file)?)?,
         [users, policies, capacities, rest @ ..] => study_record::study(&study_record::StudyShape {
             users: users.parse()?,

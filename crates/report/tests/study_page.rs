@@ -132,6 +132,10 @@ fn reports_of_all_shapes_are_complete() {
         StudyShape { users: 9, time_scale: 0.0, ..StudyShape::default() },
         StudyShape { users: 9, bins: 0, ..StudyShape::default() },
         StudyShape { users: 0, ..StudyShape::default() },
+        StudyShape { repeats: true, ..StudyShape::default() },
+        StudyShape { users: 9, time_scale: 1e280, repeats: true, ..StudyShape::default() },
+        StudyShape { users: 9, time_scale: 0.0, repeats: true, ..StudyShape::default() },
+        StudyShape { users: 0, repeats: true, ..StudyShape::default() },
     ];
     for shape in &shapes {
         check(&report(&study(shape)));
@@ -273,6 +277,41 @@ fn the_answer_states_the_numbers_of_the_record() {
                     the mean over users of mean waits is 13.5 min (812 s) instead of 20.1 min (1 204 s) (32.6 % less); 5 \
                     complete more of their tasks, 1 fewer.";
     assert!(page.contains(sentence), "not found: {sentence}");
+}
+
+#[test]
+fn what_is_within_the_noise_is_not_counted_and_grey() {
+    let shape = StudyShape { users: 100, policies: 2, capacities: 1, ..StudyShape::default() };
+    let plain = report(&study(&shape));
+    let record = study(&StudyShape { repeats: true, ..shape });
+    let files = report(&record);
+    let page = files["index.html"].replace(['\u{202f}', '\u{a0}'], " ");
+    let comparison = &record.comparisons[0];
+    let beyond = [comparison.users_better_beyond_noise.unwrap(), comparison.users_worse_beyond_noise.unwrap()];
+    let within = comparison.users_better + comparison.users_worse - beyond[0] - beyond[1];
+    assert!(within > 0 && beyond[0] > 0, "the example has both");
+    assert!(page.contains(&format!("<strong>drf at 0.5 R:</strong> {} of ", beyond[0])), "{beyond:?}");
+    assert!(page.contains(&format!(", and {within} differ by no more than the noise")));
+    assert!(page.contains("Of 20 repeats the first is the log itself"));
+    let grey = |page: &str| page.matches("<tr class=\"noise\">").count() as u64;
+    assert_eq!(grey(&page), within, "a row for each");
+    // Every third bubble is grey: those within the noise, and those that do not differ.
+    let bubbles =
+        |svg: &str, class: &str| svg.matches(&format!("<circle class=\"bubble {class}\" data")).count() as u64;
+    let svg = &files["figures/user-waits-drf-0.500.svg"];
+    assert_eq!([bubbles(svg, "better"), bubbles(svg, "worse")], beyond);
+    // The interval of the second reduction includes zero.
+    let [first, second] = ["users-mean-wait-reduction", "mean-user-wait-reduction"]
+        .map(|name| (&files[&format!("figures/{name}.svg")], &files[&format!("figures/{name}.csv")]));
+    assert!(!first.0.contains("faded s1") && !first.0.contains(" faded\"") && second.0.contains(" faded\""));
+    assert!(first.0.contains("class=\"whisker ink\""));
+    let estimate = comparison.noise.as_ref().unwrap().users_mean_wait_reduction.unwrap();
+    let row = format!(",{},{}", estimate.interval[0], estimate.interval[1]);
+    assert!(first.1.lines().nth(1).unwrap().ends_with(&row), "{} {row}", first.1);
+    // Without repeats there is no trace of them.
+    assert_eq!(grey(&plain["index.html"]), 0);
+    assert!(!plain["index.html"].contains("repeats") || !plain["index.html"].contains("Of 20 repeats"));
+    assert!(!plain["figures/users-mean-wait-reduction.csv"].contains("low"));
 }
 
 #[test]

@@ -41,6 +41,12 @@ const MAX_BAR_WIDTH: f64 = 56.0;
 impl BarChart {
     /// Draws the chart.
     pub fn draw(&self) -> Figure {
+        self.draw_with_intervals(&[])
+    }
+
+    /// Draws the chart with a whisker over each bar that has an interval; `intervals` are by series and group. A bar whose
+    /// interval includes zero is faded.
+    pub fn draw_with_intervals(&self, intervals: &[Vec<Option<[f64; 2]>>]) -> Figure {
         debug_assert_eq!(self.y.scale.spacing(), Spacing::Linear, "bars start at zero");
         let legend: Vec<Entry> = self
             .series
@@ -58,13 +64,23 @@ impl BarChart {
             plot.pen.text("tick", [middle, bottom + 19.0], Anchor::Middle, &shortened(group, max_characters));
             for (slot, series) in self.series.iter().enumerate() {
                 let value = series.values.get(index).copied().flatten().filter(|value| value.is_finite());
-                self.bar(&mut plot, series, value, [middle - group_width / 2.0 + bar * slot as f64, bar]);
+                let interval = intervals.get(slot).and_then(|series| series.get(index).copied().flatten());
+                let interval = interval.filter(|ends| ends.iter().all(|end| end.is_finite()));
+                let left = middle - group_width / 2.0 + bar * slot as f64;
+                self.bar(&mut plot, series, value, interval, [left, bar]);
             }
         }
         plot.finish(&self.caption)
     }
 
-    fn bar(&self, plot: &mut PlotArea, series: &BarSeries, value: Option<f64>, [x, width]: [f64; 2]) {
+    fn bar(
+        &self,
+        plot: &mut PlotArea,
+        series: &BarSeries,
+        value: Option<f64>,
+        interval: Option<[f64; 2]>,
+        [x, width]: [f64; 2],
+    ) {
         let zero = plot.y(0.0);
         let label = match (value, self.y.unit) {
             (None, _) => "–".into(),
@@ -73,8 +89,15 @@ impl BarChart {
         };
         if let Some(value) = value {
             let end = plot.y(value);
-            let class = format!("bar {}", series_class(series.series));
+            let faded = if interval.is_some_and(|[low, high]| low <= 0.0 && high >= 0.0) { " faded" } else { "" };
+            let class = format!("bar {}{faded}", series_class(series.series));
             plot.pen.rectangle(&class, [x + 0.75, end.min(zero)], [width - 1.5, (end - zero).abs()]);
+        }
+        if let Some([low, high]) = interval.map(|ends| ends.map(|end| plot.y(end))) {
+            // Beside the middle, where the label is.
+            let (at, half) = (x + width * 0.8, (width * 0.12).min(5.0));
+            plot.pen.line("whisker ink", [at, low], [at, high]);
+            [low, high].map(|y| plot.pen.line("whisker ink", [at - half, y], [at + half, y]));
         }
         // The label is above a positive bar and below a negative one; it is omitted if labels would touch.
         if text_width(&label) * 0.92 <= width {

@@ -1,5 +1,6 @@
 //! Writes the study's answer as sentences: which users wait less or longer, and by how much.
 
+use evenhand_study::record::ComparisonRecord;
 use serde::Serialize;
 
 use crate::format_numbers::{duration, duration_and_seconds, grouped, percent};
@@ -45,6 +46,30 @@ struct Mover {
     to: String,
 }
 
+/// How many users are better and worse off; of a repeated study beyond the noise.
+#[derive(Clone, Copy)]
+pub(super) struct Verdict {
+    pub(super) better: u64,
+    /// Users whose difference is within the noise; `None` without repeats.
+    pub(super) noise: Option<u64>,
+    pub(super) same: u64,
+    pub(super) worse: u64,
+}
+
+impl Verdict {
+    pub(super) fn of(comparison: &ComparisonRecord) -> Verdict {
+        let ComparisonRecord { users_better, users_worse, users_same: same, .. } = *comparison;
+        let without = Verdict { better: users_better, noise: None, same, worse: users_worse };
+        let beyond = comparison.users_better_beyond_noise.zip(comparison.users_worse_beyond_noise);
+        beyond.map_or(without, |(better, worse)| Verdict {
+            better,
+            noise: Some((users_better + users_worse).saturating_sub(better + worse)),
+            same,
+            worse,
+        })
+    }
+}
+
 /// Returns what the study replays and the question that it answers.
 pub(super) fn question(grid: &StudyGrid<'_>) -> String {
     let workload = &grid.record.workload;
@@ -76,7 +101,8 @@ pub(super) fn overview(grid: &StudyGrid<'_>) -> Vec<String> {
         let largest = changes.iter().copied().max_by(|a, b| a.1.total_cmp(&b.1))?;
         let smallest = changes.iter().copied().min_by(|a, b| a.1.total_cmp(&b.1))?;
         let lower = changes.iter().filter(|change| change.1 > 0.0).count();
-        let won = pairs.iter().filter(|(_, pair)| pair.comparison.users_better > pair.comparison.users_worse).count();
+        let verdicts = || pairs.iter().map(|(_, pair)| Verdict::of(pair.comparison));
+        let won = verdicts().filter(|verdict| verdict.better > verdict.worse).count();
         let (baseline, place) = (grid.baseline(), |at: usize| &grid.capacities[at].label);
         let range = if change(largest.1) == change(smallest.1) {
             change(largest.1)
@@ -87,9 +113,10 @@ pub(super) fn overview(grid: &StudyGrid<'_>) -> Vec<String> {
         };
         Some(format!(
             "{}: the mean over users of mean waits is lower than under {baseline} at {lower} of {} capacities ({range}); \
-             the users who wait less outnumber those who wait longer at {won} of {}.",
+             the users who wait less outnumber those who wait longer{} at {won} of {}.",
             grid.policies[policy].label,
             changes.len(),
+            if grid.record.repeats.is_some() { " beyond the noise" } else { "" },
             pairs.len(),
         ))
     };
@@ -136,15 +163,17 @@ fn policy_answer(grid: &StudyGrid<'_>, capacity: usize, policy: usize) -> Policy
     };
     let comparison = pair.comparison;
     let compared = comparison.users_better + comparison.users_worse + comparison.users_same;
+    let verdict = Verdict::of(comparison);
     let share = |class, mark: &str, users: u64| Share {
         class,
         text: format!("{mark} {}", grouped(users)),
         percent: users as f64 / compared as f64 * 100.0,
     };
     let shares = [
-        share("better", "less", comparison.users_better),
-        share("same", "same", comparison.users_same),
-        share("worse", "longer", comparison.users_worse),
+        share("better", "less", verdict.better),
+        share("noise", "noise", verdict.noise.unwrap_or(0)),
+        share("same", "same", verdict.same),
+        share("worse", "longer", verdict.worse),
     ];
     let shares = shares.into_iter().filter(|share| share.percent > 0.0).collect();
     let (gains, losses) = movers(&pair);
@@ -159,15 +188,20 @@ fn sentence(grid: &StudyGrid<'_>, pair: &RunPair<'_>) -> String {
         return format!("no user has a started task both here and under {baseline}, so waits cannot be compared.");
     }
     let among = if compared == grid.record.workload.users { "" } else { " with started tasks under both" };
-    let waits = if comparison.users_better == 1 { "waits" } else { "wait" };
-    let longer = if comparison.users_worse == 1 { "waits" } else { "wait" };
+    let verdict = Verdict::of(comparison);
+    let waits = if verdict.better == 1 { "waits" } else { "wait" };
+    let longer = if verdict.worse == 1 { "waits" } else { "wait" };
     let mut text = format!(
         "{} of {}{among} {waits} less than under {baseline}, {} {longer} longer, {} the same",
-        grouped(comparison.users_better),
+        grouped(verdict.better),
         counted(compared, "user"),
-        grouped(comparison.users_worse),
-        grouped(comparison.users_same),
+        grouped(verdict.worse),
+        grouped(verdict.same),
     );
+    if let Some(noise) = verdict.noise {
+        let differ = if noise == 1 { "differs" } else { "differ" };
+        text += &format!(", and {} {differ} by no more than the noise", grouped(noise));
+    }
     if let (Some(new), Some(old)) = (pair.run.users_mean_wait_s, pair.baseline.users_mean_wait_s) {
         text += &format!(
             "; the mean over users of mean waits is {} instead of {}",
@@ -176,7 +210,7 @@ fn sentence(grid: &StudyGrid<'_>, pair: &RunPair<'_>) -> String {
         );
     }
     if let Some(reduction) = comparison.users_mean_wait_reduction {
-        text += &format!(" ({})", change(reduction));
+        text += &format!(" ({}{})", change(reduction), reduction_interval(comparison));
     }
     if comparison.complete_more + comparison.complete_fewer > 0 {
         text += &format!(
@@ -186,6 +220,16 @@ fn sentence(grid: &StudyGrid<'_>, pair: &RunPair<'_>) -> String {
         );
     }
     text + "."
+}
+
+/// Returns where 95 % of repeats find the reduction of the users' mean wait; empty without repeats.
+fn reduction_interval(comparison: &ComparisonRecord) -> String {
+    let estimate = comparison.noise.as_ref().and_then(|noise| noise.users_mean_wait_reduction);
+    estimate.map_or(String::new(), |estimate| {
+        let [low, high] = estimate.interval.map(change);
+        let verdict = if estimate.includes_zero() { "; within the noise" } else { "" };
+        format!(", in 95\u{a0}% of repeats {high} to {low}{verdict}")
+    })
 }
 
 /// Formats a reduction: `32.6 % less`, `5.0 % more` or `no change`.
@@ -206,7 +250,9 @@ fn movers(pair: &RunPair<'_>) -> (Vec<Mover>, Vec<Mover>) {
         .filter_map(|(before, after)| {
             let (old, new) = (before.mean_wait_s?, after.mean_wait_s?);
             let mover = Mover { name: after.name.clone(), from: duration(old), to: duration(new) };
-            (new != old).then_some((new - old, mover))
+            // Of a repeated study only what is no luck.
+            let is_noise = pair.comparison.repeats.is_some() && !after.beyond_noise;
+            (new != old && !is_noise).then_some((new - old, mover))
         })
         .collect();
     changes.sort_by(|a, b| a.0.total_cmp(&b.0));

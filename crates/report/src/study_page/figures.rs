@@ -1,6 +1,6 @@
 //! Draws the figures of a study and writes the data of each.
 
-use evenhand_study::record::{RunRecord, UserRecord};
+use evenhand_study::record::{ComparisonNoise, Estimate, RunRecord, UserRecord};
 
 use crate::chart::{
     Axis, BarChart, BarSeries, Bubble, Caption, Figure, Line, LineChart, Scale, ScatterChart, Shape, Side, Unit,
@@ -73,8 +73,20 @@ pub(crate) fn draw_figures(grid: &StudyGrid<'_>) -> Figures {
 /// Figure 4 of Sadok et al. (2021).
 fn reductions(grid: &StudyGrid<'_>, names: &mut FileNames) -> Vec<FigureWithData> {
     let baseline = grid.baseline();
-    let of_mean = reduction(grid, names, "users-mean-wait-reduction", |pair| pair.comparison.users_mean_wait_reduction);
-    let mean_of = reduction(grid, names, "mean-user-wait-reduction", |pair| pair.comparison.mean_user_wait_reduction);
+    let of_mean = reduction(
+        grid,
+        names,
+        "users-mean-wait-reduction",
+        |pair| pair.comparison.users_mean_wait_reduction,
+        |noise| noise.users_mean_wait_reduction,
+    );
+    let mean_of = reduction(
+        grid,
+        names,
+        "mean-user-wait-reduction",
+        |pair| pair.comparison.mean_user_wait_reduction,
+        |noise| noise.mean_user_wait_reduction,
+    );
     let capacities = if grid.capacities.len() > 1 { " at each capacity" } else { "" };
     [
         of_mean(
@@ -101,9 +113,10 @@ fn reduction<'a>(
     names: &mut FileNames,
     name: &str,
     value: impl Fn(&RunPair<'_>) -> Option<f64> + 'a,
+    noise: impl Fn(&ComparisonNoise) -> Option<Estimate> + 'a,
 ) -> impl FnOnce(String, String) -> FigureWithData + 'a {
     let name = names.take(name);
-    move |title, explanation| {
+    move |title, mut explanation| {
         let series: Vec<BarSeries> = (1..grid.policies.len())
             .map(|policy| BarSeries {
                 label: grid.policies[policy].label.clone(),
@@ -111,14 +124,35 @@ fn reduction<'a>(
                 values: (0..grid.capacities.len()).map(|capacity| value(&grid.pair(capacity, policy)?)).collect(),
             })
             .collect();
-        let mut csv = Csv::new(&["capacity", "policy", "against", "reduction"]);
+        let interval = |capacity: usize, policy: usize| {
+            let pair = grid.pair(capacity, policy)?;
+            noise(pair.comparison.noise.as_ref()?).map(|estimate| estimate.interval)
+        };
+        let intervals: Vec<Vec<Option<[f64; 2]>>> = (1..grid.policies.len())
+            .map(|policy| (0..grid.capacities.len()).map(|capacity| interval(capacity, policy)).collect())
+            .collect();
+        let repeats = grid.record.repeats.as_ref();
+        if let Some(repeats) = repeats {
+            explanation += &format!(
+                " Lines show where 95\u{a0}% of repeats lie ({} repeats); a faded bar is within this noise.",
+                repeats.done
+            );
+        }
+        let mut columns = vec!["capacity", "policy", "against", "reduction"];
+        columns.extend(repeats.iter().flat_map(|_| ["reduction_low", "reduction_high"]));
+        let mut csv = Csv::new(&columns);
         for (capacity, place) in grid.capacities.iter().enumerate() {
-            for bars in &series {
+            for (bars, intervals) in series.iter().zip(&intervals) {
+                let ends = [0, 1].map(|end| Cell::Number(intervals[capacity].map(|interval| interval[end])));
                 let number = Cell::Number(bars.values[capacity]);
-                csv.row(&[Cell::Text(place.name), Cell::Text(&bars.label), Cell::Text(grid.baseline()), number]);
+                let [low, high] = ends;
+                let cells =
+                    [Cell::Text(place.name), Cell::Text(&bars.label), Cell::Text(grid.baseline()), number, low, high];
+                csv.row(&cells[..columns.len()]);
             }
         }
-        let values = series.iter().flat_map(|series| series.values.iter().copied().flatten());
+        let ends = intervals.iter().flatten().flatten().flat_map(|interval| *interval);
+        let values = series.iter().flat_map(|series| series.values.iter().copied().flatten()).chain(ends);
         let scale = Scale::linear(values, true, Unit::Percent);
         let multiples = grid.record.runs.iter().all(|run| run.capacity_factor.is_some());
         let chart = BarChart {
@@ -128,7 +162,7 @@ fn reduction<'a>(
             y: Axis { title: "reduction".into(), unit: Unit::Percent, scale },
             series,
         };
-        FigureWithData { figure: chart.draw(), csv: csv.finish(), explanation }
+        FigureWithData { figure: chart.draw_with_intervals(&intervals), csv: csv.finish(), explanation }
     }
 }
 
@@ -155,9 +189,15 @@ fn user_waits(
     let sides = [format!("longer than under {baseline}"), format!("shorter than under {baseline}")];
     let explanation = format!(
         "Each bubble is a user; users below the dashed line wait less than under {baseline}. Both axes are logarithmic; \
-         0 (no task waits) has a separate position. Users without a started task under one of the policies are not shown."
+         0 (no task waits) has a separate position. Users without a started task under one of the policies are not shown.{}",
+        if grid.record.repeats.is_some() { " Grey users differ by no more than the noise." } else { "" }
     );
     comparison.draw(names.take(&format!("user-waits-{}", pair.run.id)), scale, Unit::Seconds, sides, explanation)
+}
+
+/// Returns whether a user's difference from the baseline is within the noise of a repeated study.
+pub(crate) fn is_within_noise(grid: &StudyGrid<'_>, user: &UserRecord) -> bool {
+    grid.record.repeats.is_some() && !user.beyond_noise
 }
 
 /// Draws the completion ratio of each user under two policies, as in Figure 5 of Sadok et al. (2021).
@@ -254,6 +294,7 @@ impl UserComparison<'_> {
         let at = old.zip(new).filter(|(old, new)| old.is_finite() && new.is_finite());
         let side = match at {
             Some((old, new)) if old == new => Side::Same,
+            _ if self.less_is_better && is_within_noise(self.grid, user) => Side::Same,
             Some((old, new)) if (new < old) == self.less_is_better => Side::Better,
             Some(_) => Side::Worse,
             None => Side::Same,

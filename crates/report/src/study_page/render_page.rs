@@ -1,5 +1,6 @@
 //! Renders the template of the study page.
 
+use evenhand_study::record::RepeatsRecord;
 use minijinja::value::Serde;
 use serde::Serialize;
 
@@ -50,6 +51,8 @@ struct Page<'a> {
     normalized: Vec<nuwt_and_idle_tables::Group<nuwt_and_idle_tables::NormalizedRow>>,
     waste: Option<nuwt_and_idle_tables::WasteTable>,
     trust: Option<trust_section::TrustSection>,
+    /// How a repeated study was repeated.
+    repeats: Option<&'a RepeatsRecord>,
     resources: Vec<&'a str>,
     simulations: Vec<user_and_fairness_tables::Simulation>,
     command: &'a str,
@@ -120,6 +123,7 @@ pub(super) fn render(grid: &StudyGrid<'_>, figures: &Figures) -> Result<String, 
         normalized: nuwt_and_idle_tables::normalized(grid),
         waste: nuwt_and_idle_tables::waste(grid),
         trust: trust_section::trust_section(grid.record),
+        repeats: grid.record.repeats.as_ref(),
         resources: grid.resources(),
         simulations: user_and_fairness_tables::simulations(grid),
         command: &method.command,

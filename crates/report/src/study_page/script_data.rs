@@ -32,6 +32,17 @@ struct Columns {
     p95: Vec<Option<f64>>,
     slowdown: Vec<Option<f64>>,
     nuwt: Vec<Option<f64>>,
+    /// Of a repeated study: the intervals of the mean waits and of their differences, and whether these are beyond the
+    /// noise.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    noise: Option<NoiseColumns>,
+}
+
+#[derive(Serialize)]
+struct NoiseColumns {
+    wait: Vec<Option<[f64; 2]>>,
+    difference: Vec<Option<[f64; 2]>>,
+    beyond: Vec<bool>,
 }
 
 /// The texts that depend on the chosen pair of runs.
@@ -64,6 +75,11 @@ pub(super) fn to_json(grid: &StudyGrid<'_>, figures: &Figures, tree: &Tree<'_>) 
             p95: records().map(|user| user.p95_wait_s).collect(),
             slowdown: records().map(|user| user.mean_bounded_slowdown.map(six_digits)).collect(),
             nuwt: records().map(|user| user.normalized.nuwt_per_pe.map(six_digits)).collect(),
+            noise: grid.record.repeats.as_ref().map(|_| NoiseColumns {
+                wait: records().map(|user| user.wait_interval_s).collect(),
+                difference: records().map(|user| user.difference_interval_s).collect(),
+                beyond: records().map(|user| user.beyond_noise).collect(),
+            }),
         })
     };
     let pair = |capacity: usize, policy: usize| {

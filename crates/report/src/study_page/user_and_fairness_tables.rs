@@ -1,9 +1,14 @@
 //! The tables of users, fairness indices and simulations as the page holds them before its script runs.
 
+use evenhand_study::record::{Estimate, RunNoise};
 use serde::Serialize;
 
+use super::answer_sentences::Verdict;
 use super::script_data::six_digits;
-use crate::format_numbers::{ABSENT, duration_parts, grouped, percent, quotient, ratio, seconds_text, three_digits};
+use crate::format_numbers::{
+    ABSENT, duration, duration_parts, grouped, percent, quotient, ratio, seconds_text, three_digits,
+};
+use crate::study_page::figures::is_within_noise;
 use crate::study_page::grid::StudyGrid;
 
 /// The table of users at one capacity, comparing one policy with the baseline.
@@ -26,6 +31,8 @@ struct UserRow {
     slowdown: String,
     nuwt: String,
     completion: Cell,
+    /// Whether the difference is within the noise of a repeated study.
+    noise: bool,
 }
 
 /// A table cell: a number with its unit, its value in seconds as a tooltip, and a mark.
@@ -49,6 +56,19 @@ impl Cell {
         Cell { text, unit, title: seconds_text(seconds), mark: "" }
     }
 
+    /// Marks a number that differs by no more than the noise.
+    fn within_noise(self, is_noise: bool) -> Cell {
+        if is_noise { Cell { mark: "noise", ..self } } else { self }
+    }
+
+    /// Adds an interval of repeats to the tooltip.
+    fn with_interval(mut self, interval: Option<[f64; 2]>) -> Cell {
+        if let Some([low, high]) = interval {
+            self.title += &interval_text(low, high);
+        }
+        self
+    }
+
     /// Formats a difference with its sign, also a positive one.
     fn difference(seconds: Option<f64>) -> Cell {
         let mut cell = Cell::duration(seconds);
@@ -62,6 +82,11 @@ impl Cell {
         }
         cell
     }
+}
+
+/// Returns the end of a tooltip that states where 95 % of repeats lie.
+fn interval_text(low: f64, high: f64) -> String {
+    format!("; 95\u{a0}% of repeats: {} to {}", duration(low), duration(high))
 }
 
 /// Returns the table of users at one capacity under one policy.
@@ -78,13 +103,16 @@ pub(super) fn user_table(grid: &StudyGrid<'_>, capacity: usize, policy: usize) -
 
 fn user_row(grid: &StudyGrid<'_>, capacity: usize, policy: usize, user: usize) -> Option<UserRow> {
     let record = grid.run(capacity, policy)?.users.get(user)?;
-    let wait = |policy: usize| grid.run(capacity, policy).and_then(|run| run.users[user].mean_wait_s);
-    let waits: Vec<Option<f64>> = (0..grid.policies.len()).map(wait).collect();
+    let user_under = |policy: usize| grid.run(capacity, policy).map(|run| &run.users[user]);
+    let waits: Vec<Option<f64>> =
+        (0..grid.policies.len()).map(|policy| user_under(policy).and_then(|user| user.mean_wait_s)).collect();
+    let intervals: Vec<Option<[f64; 2]>> =
+        (0..grid.policies.len()).map(|policy| user_under(policy).and_then(|user| user.wait_interval_s)).collect();
     let known = || waits.iter().copied().flatten().filter(|wait| wait.is_finite());
     let shortest = known().fold(f64::INFINITY, f64::min);
     let longest = known().fold(f64::NEG_INFINITY, f64::max);
-    let cell = |wait: &Option<f64>| {
-        let mut cell = Cell::duration(*wait);
+    let cell = |(wait, interval): (&Option<f64>, &Option<[f64; 2]>)| {
+        let mut cell = Cell::duration(*wait).with_interval(interval.filter(|_| wait.is_some()));
         // If all policies are equal, none is marked.
         if shortest < longest {
             cell.mark = match *wait {
@@ -96,12 +124,15 @@ fn user_row(grid: &StudyGrid<'_>, capacity: usize, policy: usize, user: usize) -
         cell
     };
     let difference = waits[0].zip(record.mean_wait_s).filter(|_| policy > 0).map(|(old, new)| new - old);
+    let is_noise = difference.is_some_and(|change| change != 0.0) && is_within_noise(grid, record);
+    let interval = record.difference_interval_s.filter(|_| difference.is_some());
     let completed = format!("{} of {}", grouped(record.totals.completed), grouped(record.totals.submitted));
     Some(UserRow {
         name: record.name.clone(),
         tasks: grouped(record.totals.submitted),
-        waits: waits.iter().map(cell).collect(),
-        difference: Cell::difference(difference),
+        waits: waits.iter().zip(&intervals).map(cell).collect(),
+        difference: Cell::difference(difference).within_noise(is_noise).with_interval(interval),
+        noise: is_noise,
         p95: Cell::duration(record.p95_wait_s),
         slowdown: record.mean_bounded_slowdown.map_or(ABSENT.into(), three_digits),
         nuwt: record.normalized.nuwt_per_pe.map_or(ABSENT.into(), |n| quotient(six_digits(n))),
@@ -124,6 +155,8 @@ struct FairnessRow {
     jain: String,
     max_min: String,
     better: String,
+    /// Those who differ by no more than the noise, of a repeated study.
+    noise: String,
     same: String,
     worse: String,
     share_worse: String,
@@ -139,15 +172,24 @@ pub(super) fn fairness(grid: &StudyGrid<'_>) -> Vec<FairnessGroup> {
     let row = |capacity: usize, (policy, run): (usize, &evenhand_study::record::RunRecord)| {
         let comparison = grid.pair(capacity, policy).map(|pair| pair.comparison);
         let count = |number: Option<u64>| number.map_or(ABSENT.into(), grouped);
+        let interval = |estimate: fn(&RunNoise) -> Option<Estimate>| {
+            run.noise.as_ref().and_then(estimate).map(|estimate| estimate.interval)
+        };
+        let verdict = comparison.map(Verdict::of);
         FairnessRow {
             policy: grid.policies[policy].label.clone(),
-            users_mean_wait: Cell::duration(run.users_mean_wait_s),
-            mean_wait: Cell::duration(run.mean_wait_s),
+            users_mean_wait: Cell::duration(run.users_mean_wait_s)
+                .within_noise(comparison.and_then(|c| c.noise.as_ref()).is_some_and(|noise| {
+                    noise.users_mean_wait_difference_s.is_none_or(|difference| difference.includes_zero())
+                }))
+                .with_interval(interval(|noise| noise.users_mean_wait_s)),
+            mean_wait: Cell::duration(run.mean_wait_s).with_interval(interval(|noise| noise.mean_wait_s)),
             jain: or_absent(run.jain_wait, ratio),
             max_min: or_absent(run.max_min_wait_ratio, three_digits),
-            better: count(comparison.map(|comparison| comparison.users_better)),
-            same: count(comparison.map(|comparison| comparison.users_same)),
-            worse: count(comparison.map(|comparison| comparison.users_worse)),
+            better: count(verdict.map(|verdict| verdict.better)),
+            noise: count(verdict.and_then(|verdict| verdict.noise)),
+            same: count(verdict.map(|verdict| verdict.same)),
+            worse: count(verdict.map(|verdict| verdict.worse)),
             share_worse: or_absent(comparison.and_then(|comparison| comparison.share_worse), percent),
             complete_more: count(comparison.map(|comparison| comparison.complete_more)),
             complete_fewer: count(comparison.map(|comparison| comparison.complete_fewer)),
