@@ -97,7 +97,9 @@ impl BarChart {
             // Beside the middle, where the label is.
             let (at, half) = (x + width * 0.8, (width * 0.12).min(5.0));
             plot.pen.line("whisker ink", [at, low], [at, high]);
-            [low, high].map(|y| plot.pen.line("whisker ink", [at - half, y], [at + half, y]));
+            for y in [low, high] {
+                plot.pen.line("whisker ink", [at - half, y], [at + half, y]);
+            }
         }
         // The label is above a positive bar and below a negative one; it is omitted if labels would touch.
         if text_width(&label) * 0.92 <= width {
