@@ -315,6 +315,19 @@ fn what_is_within_the_noise_is_not_counted_and_grey() {
 }
 
 #[test]
+fn the_page_has_the_classes_of_each_run() {
+    let record = study(&StudyShape { users: 40, policies: 2, capacities: 1, ..StudyShape::default() });
+    let page = report(&record)["index.html"].replace(['\u{202f}', '\u{a0}'], " ");
+    let section = page.split("<section id=\"classes\">").nth(1).unwrap().split("</section>").next().unwrap();
+    let rows = record.runs.iter().map(|run| run.classes.len()).sum::<usize>();
+    assert_eq!(section.matches("<td class=\"text\">").count(), rows);
+    assert!(section.contains("At 0.5 R: small up to 1.5 % of the capacity, short up to 5.00 min"), "{section}");
+    let mut without = record;
+    without.runs.iter_mut().for_each(|run| run.classes.clear());
+    assert!(!report(&without)["index.html"].contains("id=\"classes\""));
+}
+
+#[test]
 fn the_page_has_a_table_of_accounts_only_if_the_study_has_accounts() {
     let record = study(&StudyShape { users: 12, policies: 2, capacities: 1, ..StudyShape::default() });
     let page = &report(&record)["index.html"];

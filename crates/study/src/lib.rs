@@ -8,6 +8,7 @@
 
 mod account_record;
 mod accounts;
+mod class_results;
 mod cluster_file;
 mod compare_runs;
 mod digest;

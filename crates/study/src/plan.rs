@@ -19,7 +19,7 @@ use crate::record::{PerResource, WorkloadRecord};
 use crate::repeat::{RepeatError, Repeats};
 
 /// Changes when the same inputs give other results, or more of them, so that older runs are not taken for new ones.
-const SIMULATION: &str = "pool 3";
+const SIMULATION: &str = "pool 4";
 
 /// The request for a study: policies, capacities and rules.
 #[derive(Clone, Debug)]

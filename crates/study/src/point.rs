@@ -241,6 +241,7 @@ mod tests {
             // Only studies measure it.
             run.waste = study.runs[0].waste.clone();
             run.trust = study.runs[0].trust.clone();
+            run.classes = study.runs[0].classes.clone();
             assert_eq!(run, study.runs[0]);
             assert_eq!(
                 WorkloadRecord { layout: study.workload.layout.clone(), ..prepared.record("s") },

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 pub use evenhand_simulator::{NormalizedWait, NuwtSpread, Series, Totals, UserRecord};
 
 pub use crate::account_record::{AccountRecord, AccountResults, AccountUserRecord};
+pub use crate::class_results::ClassResults;
 pub use crate::jobs_on_site::{GroupRecord, JobsRecord, LayoutRecord, RejectedJobsRecord};
 pub use crate::repeat::{ComparisonNoise, Estimate, RepeatsRecord, RunNoise};
 pub use crate::trust::{ClaimRecord, ClassRecord, StartsWithin, TrustRecord};
@@ -130,6 +131,9 @@ pub struct RunRecord {
     /// are no accounts.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub accounts: Vec<AccountRecord>,
+    /// The classes of users and tasks; measured for studies only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassResults>,
     /// How near the run comes to what happened; absent for what happened itself, for multiples of R, and where the log
     /// has no starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -9,6 +9,7 @@ use evenhand_simulator::{Progress, Simulated, SimulationError, UserTasks};
 use rayon::prelude::*;
 
 use crate::account_record::by_account;
+use crate::class_results::by_class;
 use crate::compare_runs::compare;
 use crate::jobs_on_site::replay_on;
 use crate::logged::{as_logged, has_starts};
@@ -206,6 +207,7 @@ impl Plan {
             // A log may hold more than the capacity; idle amounts are then not defined.
             waste: run.fits.then(|| waste_record(&self.workload, &run.capacity, on_site, &simulated)),
             accounts,
+            classes: by_class(&self.workload, &self.inputs.weights, &run.capacity, &simulated),
             trust: self.trust(run, &simulated),
             ..measured(&self.workload, tasks, &run.capacity, &simulated, processors)
         };

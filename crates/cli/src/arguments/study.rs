@@ -92,6 +92,9 @@ pub(crate) struct StudyArgs {
     /// Also print the simulator's speed, and the normalized user wait times of runs that have them
     #[arg(long, short)]
     pub(crate) verbose: bool,
+    /// Also print waits and completions by class: sporadic and heavy users, small and large, short and long tasks
+    #[arg(long)]
+    pub(crate) classes: bool,
     /// Explain the columns of the tables below them
     #[arg(long)]
     pub(crate) explain: bool,

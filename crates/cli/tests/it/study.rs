@@ -254,6 +254,24 @@ fn repeats_add_intervals_and_change_nothing_else() {
 }
 
 #[test]
+fn classes_are_in_the_summary_and_printed_on_request() {
+    let folder = generated();
+    let args = ["study", "w.parquet", "--policy", "fifo,drf", "--capacity", "0.6", "--no-tasks", "--out", "out"];
+    let plain = folder.run(&args).assert_succeeds().stdout;
+    let printed = folder.run(&[&args[..], &["--classes"]].concat()).assert_succeeds().stdout;
+    assert!(!plain.contains("sporadic") && printed.contains("sporadic") && printed.contains("long"), "{printed}");
+    for run in folder.json("out/summary.json")["runs"].as_array().unwrap() {
+        let classes = run["classes"].as_array().unwrap();
+        let names: Vec<&str> = classes.iter().map(|class| class["class"].as_str().unwrap()).collect();
+        assert_eq!(names, ["sporadic", "heavy", "small", "large", "short", "long"]);
+        for pair in classes.chunks(2) {
+            let tasks: u64 = pair.iter().map(|class| class["submitted"].as_u64().unwrap()).sum();
+            assert_eq!(tasks, 5000, "{pair:?}");
+        }
+    }
+}
+
+#[test]
 fn what_cannot_vary_is_refused_with_what_was_expected() {
     let folder = TestFolder::with("w.csv", CSV);
     let weeks = ["study", "w.csv", "--repeat", "3", "--vary", "weeks"];

@@ -2,6 +2,7 @@
 
 mod account_table;
 mod answer_sentences;
+mod class_table;
 mod figures;
 mod grid;
 mod nuwt_and_idle_tables;

@@ -1,5 +1,6 @@
 //! `evenhand study`
 
+mod class_table;
 mod machine_lines;
 mod noise_table;
 mod nuwt_table;
@@ -106,6 +107,10 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         let mut text = table(&record, args);
         if args.verbose {
             text += &nuwt_table::table(&record, names);
+        }
+        if args.classes {
+            let wait = |s: f64| if args.seconds { rounded(s) } else { human_units::duration(s) };
+            text += &class_table::table(&record, names, wait);
         }
         text += &machine_lines::lines(&record);
         text += &fold_lines(&trust_lines::lines(&record), COLUMNS, "       ");
