@@ -44,8 +44,8 @@ impl BarChart {
         self.draw_with_intervals(&[])
     }
 
-    /// Draws the chart with a whisker over each bar that has an interval; `intervals` are by series and group. A bar whose
-    /// interval includes zero is faded.
+    /// Draws the chart with a whisker over each bar that has an interval, cut at the ends of the axis; `intervals` are by
+    /// series and group. A bar whose interval includes zero is faded.
     pub fn draw_with_intervals(&self, intervals: &[Vec<Option<[f64; 2]>>]) -> Figure {
         debug_assert_eq!(self.y.scale.spacing(), Spacing::Linear, "bars start at zero");
         let legend: Vec<Entry> = self
@@ -97,7 +97,10 @@ impl BarChart {
             // Beside the middle, where the label is.
             let (at, half) = (x + width * 0.8, (width * 0.12).min(5.0));
             plot.pen.line("whisker ink", [at, low], [at, high]);
-            for y in [low, high] {
+            // An end beyond the axis has no cap.
+            let on_axis = |end: &f64| (self.y.scale.low()..=self.y.scale.high()).contains(end);
+            let caps: Vec<f64> = interval.into_iter().flatten().filter(on_axis).map(|end| plot.y(end)).collect();
+            for y in caps {
                 plot.pen.line("whisker ink", [at - half, y], [at + half, y]);
             }
         }

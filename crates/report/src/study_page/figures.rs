@@ -134,7 +134,7 @@ fn reduction<'a>(
         let repeats = grid.record.repeats.as_ref();
         if let Some(repeats) = repeats {
             explanation += &format!(
-                " Lines show where 95\u{a0}% of repeats lie ({} repeats); a faded bar is within this noise.",
+                " Lines show where 95\u{a0}% of repeats lie ({} repeats); those without an end go on; a faded bar is within this noise.",
                 repeats.done
             );
         }
@@ -151,8 +151,12 @@ fn reduction<'a>(
                 csv.row(&cells[..columns.len()]);
             }
         }
+        // A very wide interval would leave nothing of the bars.
+        let values = || series.iter().flat_map(|series| series.values.iter().copied().flatten());
+        let widest =
+            3.0 * values().filter(|value| value.is_finite()).fold(0.2, |most: f64, value| most.max(value.abs()));
         let ends = intervals.iter().flatten().flatten().flat_map(|interval| *interval);
-        let values = series.iter().flat_map(|series| series.values.iter().copied().flatten()).chain(ends);
+        let values = values().chain(ends.map(|end| end.clamp(-widest, widest)));
         let scale = Scale::linear(values, true, Unit::Percent);
         let multiples = grid.record.runs.iter().all(|run| run.capacity_factor.is_some());
         let chart = BarChart {
