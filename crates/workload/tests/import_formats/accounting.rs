@@ -4,11 +4,11 @@ use super::*;
 
 /// Jobs of `sacct --json`: as 24.11 prints them, and as 22.05 does; one waits, one runs.
 const SACCT_JSON: &str = r#"{"meta": {"Slurm": {"version": {"major": 24}}}, "jobs": [
-{"job_id": 8, "user": "ann", "account": "phys", "partition": "gpu", "state": {"current": ["COMPLETED"]},
+{"job_id": 8, "user": "ann", "account": "phys", "partition": "gpu", "allocation_nodes": 2, "state": {"current": ["COMPLETED"]},
  "time": {"submission": 100, "start": 110, "end": 170, "elapsed": 60, "limit": {"set": true, "infinite": false, "number": 5}},
  "tres": {"allocated": [{"type": "cpu", "name": "", "count": 4}, {"type": "mem", "name": "", "count": 2048},
   {"type": "energy", "name": "", "count": -2}, {"type": "gres", "name": "gpu:a100", "count": 2}], "requested": []}},
-{"job_id": 9, "user": "", "association": {"user": "bob"}, "account": "bio", "partition": "cpu", "state": {"current": "TIMEOUT"},
+{"job_id": 9, "user": "", "allocation_nodes": 0, "association": {"user": "bob"}, "account": "bio", "partition": "cpu", "state": {"current": "TIMEOUT"},
  "time": {"submission": 101, "start": 111, "end": 171, "limit": {"set": false, "infinite": true, "number": 0}},
  "tres": {"allocated": [{"type": "cpu", "name": null, "count": {"set": true, "infinite": false, "number": 2}}]},
  "required": {"CPUs": 2, "memory_per_cpu": {"set": true, "infinite": false, "number": 100}}},
@@ -27,7 +27,7 @@ const SQUEUE_JSON: &str = r#"{"jobs": [
  "end_time": {"set": true, "infinite": false, "number": 3710}, "time_limit": {"set": true, "infinite": false, "number": 60},
  "tres_alloc_str": "cpu=8,mem=1G,node=1,gres/gpu=1", "tres_req_str": "cpu=8,mem=1G,node=1,gres/gpu=1"},
 {"job_id": 2, "user_name": "bob", "account": "bio", "partition": "cpu", "job_state": "PENDING",
- "submit_time": 120, "start_time": 9999, "end_time": 0, "time_limit": 30, "tres_req_str": "cpu=2,mem=512M"},
+ "submit_time": 120, "start_time": 9999, "end_time": 0, "time_limit": 30, "node_count": {"set": true, "infinite": false, "number": 2}, "tres_req_str": "cpu=2,mem=512M"},
 {"job_id": 3, "user_name": "bob", "job_state": ["PENDING"], "submit_time": 121, "start_time": 0, "cpus": 2,
  "time_limit": {"set": false, "infinite": true, "number": 0}}
 ]}"#;
@@ -41,6 +41,7 @@ fn slurm_jobs_as_json() {
     ];
     assert_eq!((rows(&found), found.summary.format), (expected.map(str::to_string).to_vec(), Format::SlurmJson));
     assert_eq!(dropped(&found), [("still running", 1), ("never started", 2)]);
+    assert_eq!(nodes(&found), [Some(2), None]);
 
     let found = read(Format::Auto, SQUEUE_JSON);
     let expected = [
@@ -49,6 +50,7 @@ fn slurm_jobs_as_json() {
     ];
     assert_eq!(rows(&found), expected);
     assert_eq!(dropped(&found), [("unfinished, without a time limit", 1)]);
+    assert_eq!(nodes(&found), [None, Some(2)]);
     let assumed = found.summary.assumptions.join(" ");
     assert!(assumed.contains("2 jobs have not ended; their run time is taken to be their time limit"), "{assumed}");
 }
@@ -91,6 +93,7 @@ fn pbs_accounting() {
         "200 320 10 3600 bob bio batch cpu=16 mem=2147483648 gpu=0",
     ];
     assert_eq!((rows(&found), found.summary.format), (expected.map(str::to_string).to_vec(), Format::Pbs));
+    assert_eq!(nodes(&found), [Some(1), Some(1)]);
     assert_eq!(dropped(&found), [("records of other events than a job's end", 3)]);
     let assumed = found.summary.assumptions.join(" ");
     assert!(assumed.contains("1 job has a request of virtual memory only"), "{assumed}");
@@ -155,6 +158,8 @@ fn lsf_accounting() {
         "1739924216 1739924226 775 28800 ann proj gpu cpu=4 mem=6291456000 gpu=4",
     ];
     assert_eq!((rows(&found), found.summary.format), (expected.map(str::to_string).to_vec(), Format::Lsf));
+    // Two hosts, in the order of the submissions after a job whose host is not known.
+    assert_eq!(nodes(&found), [None, Some(2)]);
     assert_eq!(dropped(&found), [("records of other events than a job's end", 1), ("never started", 1)]);
     let cut = refused(&options(Format::Lsf), &LSF[..120]);
     assert!(cut.contains("found 14 fields") || cut.contains("quotation mark"), "{cut}");
@@ -176,6 +181,7 @@ fn htcondor_history() {
     let found = read(Format::Auto, HTCONDOR);
     let expected = ["100 120 60 - ann group_physics - cpu=2 mem=1073741824 gpu=1"];
     assert_eq!((rows(&found), found.summary.format), (expected.map(str::to_string).to_vec(), Format::HtCondor));
+    assert_eq!(nodes(&found), [Some(1)]);
     let reasons = [("jobs of the scheduler or local universe, which hold no machine", 1), ("never started", 1)];
     assert_eq!(dropped(&found), reasons);
     let assumed = found.summary.assumptions.join(" ");
@@ -194,22 +200,25 @@ fn htcondor_history() {
 #[test]
 fn oar_and_flux_jobs() {
     let oar = r#"{"36627": {"Job_Id": 36627, "owner": "ann", "project": "default", "queue": "besteffort", "state": "Terminated",
-        "submissionTime": "100", "startTime": 110, "stopTime": 170, "walltime": 3600, "assigned_resources": [419, 420, 421]},
+        "submissionTime": "100", "startTime": 110, "stopTime": 170, "walltime": 3600, "assigned_resources": [419, 420, 421],
+        "assigned_network_address": ["n1", "n2"]},
         "36628": {"owner": "ann", "submissionTime": 100, "startTime": 0, "stopTime": 0, "assigned_resources": []}}"#;
     let found = read(Format::Auto, oar);
     assert_eq!(
         (rows(&found), found.summary.format),
         (vec!["100 110 60 3600 ann default besteffort cpu=3".to_string()], Format::Oar)
     );
+    assert_eq!(nodes(&found), [Some(2)]);
     assert_eq!(dropped(&found), [("never started", 1)]);
     let flux = r#"{"jobs": [{"id": 1, "userid": 1234, "t_submit": 100.25, "t_run": 110.5, "t_cleanup": 170.5, "t_inactive": 171,
-        "state": 64, "ntasks": 1, "ncores": 8, "duration": 0.0, "queue": "batch", "bank": "lab"},
+        "state": 64, "ntasks": 1, "ncores": 8, "nnodes": 2, "duration": 0.0, "queue": "batch", "bank": "lab"},
         {"id": 2, "userid": 1234, "t_submit": 100.5, "ntasks": 6, "duration": 60.0}]}"#;
     let found = read(Format::Auto, flux);
     assert_eq!(
         (rows(&found), found.summary.format),
         (vec!["100.25 110.5 60 - 1234 lab batch cpu=8".to_string()], Format::Flux)
     );
+    assert_eq!(nodes(&found), [Some(2)]);
     assert_eq!(dropped(&found), [("never started", 1)]);
 }
 
@@ -230,6 +239,7 @@ fn events_of_the_slurm_simulator() {
         "16 - 21 120 user3 - normal cpu=24 mem=1048576000 gpu=4",
     ];
     assert_eq!((rows(&found), found.summary.format), (expected.map(str::to_string).to_vec(), Format::SlurmSimulator));
+    assert_eq!(nodes(&found), [Some(1), Some(1), Some(2)]);
     assert_eq!(dropped(&found), [("records of other events than a job's end", 1)]);
     let found = refused(&options(Format::SlurmSimulator), EVENTS.replace("-n 24", "-n x"));
     assert!(found.starts_with("trace:3:") && found.contains("found \"x\", expected a whole number"), "{found}");

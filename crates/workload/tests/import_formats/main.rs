@@ -52,6 +52,11 @@ fn rows(imported: &Imported) -> Vec<String> {
         .collect()
 }
 
+/// On how many nodes each row runs, as far as the source states it.
+fn nodes(imported: &Imported) -> Vec<Option<u32>> {
+    (0..imported.workload.len()).map(|row| imported.workload.nodes(row)).collect()
+}
+
 fn dropped(imported: &Imported) -> Vec<(&str, u64)> {
     imported.summary.dropped.iter().map(|(reason, n)| (reason.as_str(), *n)).collect()
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 use super::{JobRecord, Jobs, Records, for_each_record, number, text, time};
 use crate::byte_source::{Meter, Shard};
 use crate::import::error::FieldError;
+use crate::import::parse_number::NANO;
 use crate::import::{ImportError, ImportOptions, Part};
 
 const TASKS: &str = "tasks";
@@ -40,6 +41,7 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         queue,
         cpu: cores.or(tasks),
         gpu: positive("ngpus"),
+        nodes: positive("nnodes").and_then(|n| u64::try_from(n / NANO).ok()),
         ..JobRecord::default()
     })
 }

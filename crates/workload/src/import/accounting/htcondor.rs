@@ -143,6 +143,8 @@ fn job(ad: &Ad, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         cpu: Some(cpu.unwrap_or(NANO)),
         mem: mebibytes.and_then(|m: Nano| m.checked_mul(1 << 20)),
         gpu: positive(&["GPUsProvisioned", "RequestGPUs"]),
+        // 11 is the parallel universe; jobs of all others have one slot.
+        nodes: if matches!(get("JobUniverse"), Some(b"11")) { None } else { Some(1) },
         ..JobRecord::default()
     })
 }

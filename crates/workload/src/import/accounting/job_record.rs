@@ -26,6 +26,8 @@ pub(crate) struct JobRecord<'a> {
     /// The memory, in billionths of a byte.
     pub(crate) mem: Option<Nano>,
     pub(crate) gpu: Option<Nano>,
+    /// On how many nodes it ran, or requests to run. 0 is unknown.
+    pub(crate) nodes: Option<u64>,
     pub(crate) unfinished: Unfinished,
 }
 
@@ -103,7 +105,7 @@ impl Jobs {
             queue: job.queue.as_deref().filter(|_| name(&job.queue)),
             amounts: &[cpu, mem, gpu],
             count: 1,
-            nodes: None,
+            nodes: job.nodes.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0),
         });
         Ok(())
     }

@@ -181,6 +181,7 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         cpu: Some(slots * NANO),
         mem: memory.filter(|m| *m > 0),
         gpu: gpu.filter(|n| *n > 0),
+        nodes: Some(hosts.len() as u64),
         ..JobRecord::default()
     })
 }

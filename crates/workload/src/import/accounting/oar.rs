@@ -42,6 +42,7 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         account: text(&job["project"]),
         queue: text(either(["queue", "queue_name"])),
         cpu: resources,
+        nodes: job["assigned_network_address"].as_array().map(|hosts| hosts.len() as u64),
         ..JobRecord::default()
     })
 }

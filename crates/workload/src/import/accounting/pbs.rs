@@ -4,7 +4,7 @@
 //! the keys in seconds since 1970, not from the date of the line, which has no zone.
 
 use std::borrow::Cow;
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 
 use evenhand_model::Nano;
 
@@ -84,6 +84,7 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         cpu,
         mem: memory,
         gpu: gpus(&fields)?,
+        nodes: nodes(&fields)?,
         ..JobRecord::default()
     })
 }
@@ -197,6 +198,21 @@ fn slots(hosts: &[u8]) -> Option<Nano> {
     Some(Nano::from(sum) * NANO).filter(|n| *n > 0)
 }
 
+/// Returns the number of nodes: the hosts that a job ran on, or else those it requested.
+fn nodes(fields: &Fields<'_>) -> Result<Option<u64>, Box<FieldError>> {
+    if let Some((_, list)) = fields.get("exec_host") {
+        return Ok(Some(hosts(list)));
+    }
+    let requested = fields.number("Resource_List.nodect")?;
+    Ok(requested.and_then(|n| u64::try_from(n / NANO).ok()))
+}
+
+/// Counts the hosts of `n1/0*8+n2/0*8`, `n1/0+n1/1` and `n1/0-3`: a host may be in several parts.
+fn hosts(list: &[u8]) -> u64 {
+    let names = list.split(|b| *b == b'+').map(|part| part.split(|b| *b == b'/').next().unwrap_or_default());
+    names.filter(|name| !name.is_empty()).collect::<BTreeSet<_>>().len() as u64
+}
+
 /// Counts what nodes request of `2:ppn=8+node7:ppn=2`: the sum of nodes times the number after `each`, which is 1 for
 /// processors if it is absent.
 fn requested_nodes(nodes: &[u8], each: &[u8]) -> Option<Nano> {
@@ -243,14 +259,17 @@ mod tests {
     #[test]
     fn hosts_and_node_requests_are_counted() {
         let whole = |n: Option<Nano>| n.map(|n| n / NANO);
-        for (hosts, expected) in [
-            ("c8/0-15", Some(16)),
-            ("torque2/0+torque2/1", Some(2)),
-            ("c1/0*13+c2/0*13", Some(26)),
-            ("n1/0,2-3", Some(3)),
-            ("n1", None),
+        for (list, expected) in [
+            ("c8/0-15", (Some(16), 1)),
+            ("torque2/0+torque2/1", (Some(2), 1)),
+            ("c1/0*13+c2/0*13", (Some(26), 2)),
+            ("c1/0*4+c2/0*4+c1/1*4", (Some(12), 2)),
+            ("n1/0,2-3", (Some(3), 1)),
+            ("n1", (None, 1)),
+            ("", (None, 0)),
         ] {
-            assert_eq!(whole(slots(hosts.as_bytes())), expected, "{hosts}");
+            let found = (whole(slots(list.as_bytes())), hosts(list.as_bytes()));
+            assert_eq!(found, expected, "{list}");
         }
         for (nodes, processors, gpus) in [
             ("1:ppn=16", Some(16), None),

@@ -65,6 +65,7 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         submit,
         start,
         end,
+        nodes: nodes(job).and_then(|n| u64::try_from(n / NANO).ok()),
         elapsed: None,
         requested: limit,
         user: user.into_iter().find_map(text),
@@ -127,16 +128,20 @@ fn tres(
     Ok(Some(amounts).filter(|a| a.cpu.is_some() || a.gpu.is_some()))
 }
 
+/// Returns the number of nodes that a job had or, of one that waits, requests; a job that never had any has 0 of them in
+/// accounting.
+fn nodes(job: &Value) -> Option<Nano> {
+    let counts = [&job["node_count"], &job["allocation_nodes"]];
+    counts.into_iter().filter_map(number).find(|n| *n > 0)
+}
+
 /// Returns the memory from the request for each CPU or node, which is in MiB.
 fn memory(job: &Value, of_queue: bool, cpu: Option<Nano>) -> Option<Nano> {
     let request = if of_queue { job } else { &job["required"] };
     let positive = |key: &str| number(&request[key]).filter(|n| *n > 0);
     let mebibytes = match (positive("memory_per_cpu"), positive("memory_per_node")) {
         (Some(each), _) => each.checked_mul(cpu?)? / NANO,
-        (None, Some(each)) => {
-            let nodes = [&job["node_count"], &job["allocation_nodes"]].into_iter().find_map(number);
-            each.checked_mul(nodes.filter(|n| *n > 0).unwrap_or(NANO))? / NANO
-        }
+        (None, Some(each)) => each.checked_mul(nodes(job).unwrap_or(NANO))? / NANO,
         (None, None) => return None,
     };
     mebibytes.checked_mul(1 << 20)

@@ -75,7 +75,8 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     let nodes = count(["N", "nodes"])?;
     let tasks = count(["n", "ntasks"])?.unwrap_or(nodes.unwrap_or(1).saturating_mul(per_node.unwrap_or(1)));
     let cpus = Nano::from(tasks) * Nano::from(count(["c", "cpus-per-task"])?.unwrap_or(1));
-    let nodes = nodes.unwrap_or_else(|| per_node.filter(|n| *n > 0).map_or(1, |n| tasks.div_ceil(n)));
+    let stated = nodes.or_else(|| per_node.filter(|n| *n > 0).map(|n| tasks.div_ceil(n)));
+    let nodes = stated.unwrap_or(1);
     let size = |v: &str| slurm_notation::memory(v.as_bytes()).ok_or_else(|| bad(v, "memory such as 4000M"));
     let of_node = optional(get(["mem", "mem"]).map(size).transpose(), jobs)?;
     let of_cpu = optional(get(["mem-per-cpu", "mem-per-cpu"]).map(size).transpose(), jobs)?;
@@ -101,6 +102,7 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         cpu: cpus.checked_mul(NANO),
         mem: memory,
         gpu: gpu.filter(|n| *n > 0),
+        nodes: stated,
         unfinished: Unfinished::UntilLimit,
         ..JobRecord::default()
     })
