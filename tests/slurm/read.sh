@@ -119,7 +119,7 @@ holds "as JSON" "$evenhand" --format json slurm study --from 1d --all-users --si
 says "which holds the runs" '"policy": "drf"'
 holds "an audit" ends 1 "$evenhand" slurm audit --from 1d --all-users --site site
 says "has the nine" "^9 tasks of "
-says "on the real machines" "capacity: cpu 20"
+says "on the real machines" "Capacity: cpu 20"
 holds "in which nothing was held that was not there" ends 0 "$evenhand" slurm audit --from 1d --all-users --site site --property feasible
 
 if [ "$(id -u)" = 0 ]; then

@@ -56,14 +56,8 @@ fn figures_that_can_be_checked_by_hand() {
 }
 
 #[test]
-fn tables_and_json_say_the_same() {
+fn a_description_is_one_object_of_json() {
     let d = describe(&by_hand());
-    let table = d.to_string();
-    for expected in
-        ["3 tasks in 2 rows of 2 users", "mean (R) 2 cores, peak 4 cores", "by original starts", "cpu 2, mem 1"]
-    {
-        assert!(table.contains(expected), "{table} lacks {expected:?}");
-    }
     let json = serde_json::to_value(&d).unwrap();
     assert_eq!(json["tasks_per_user"]["max"], 2.0);
     assert_eq!(json["resources"][0]["mean_use"], 2.0);

@@ -41,6 +41,9 @@ pub(crate) struct DescribeArgs {
     pub(crate) workload: PathBuf,
     #[command(flatten)]
     pub(crate) trace: TraceArgs,
+    /// Print times in seconds
+    #[arg(long)]
+    pub(crate) seconds: bool,
     /// Also draw the description: a folder for SVG figures and their data
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,

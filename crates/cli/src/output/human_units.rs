@@ -17,22 +17,29 @@ pub(crate) fn duration(seconds: f64) -> String {
 /// Formats an amount with its unit; a size in the largest unit that gives at least 1, of the same kind: binary for `B`,
 /// `KiB` and so on, decimal for `KB` and so on.
 pub(crate) fn amount(value: f64, unit: &str) -> String {
+    match size_unit(value, unit) {
+        Some((unit, size)) => format!("{} {unit}", three_digits(value / size)),
+        None => format!("{} {unit}", rounded(value)).trim_end().to_string(),
+    }
+}
+
+/// Returns the largest unit of size that gives at least 1 for an amount, and how many of the amount's own `unit` it has.
+/// `None` if the amount is no size.
+pub(crate) fn size_unit(value: f64, unit: &str) -> Option<(&'static str, f64)> {
     const BINARY: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
     const DECIMAL: [&str; 6] = ["", "KB", "MB", "GB", "TB", "PB"];
-    let scaled = |names: &[&str; 6], from: usize, step: f64| {
-        let (mut value, mut at) = (value, from);
-        while value.abs() >= step && at + 1 < names.len() {
-            value /= step;
-            at += 1;
-        }
-        format!("{} {}", three_digits(value), names[at])
-    };
     let place = |names: &[&str; 6]| names.iter().position(|name| !unit.is_empty() && *name == unit);
-    match (place(&BINARY), place(&DECIMAL)) {
-        (Some(from), _) => scaled(&BINARY, from, 1024.0),
-        (None, Some(from)) => scaled(&DECIMAL, from, 1000.0),
-        (None, None) => format!("{} {unit}", rounded(value)).trim_end().to_string(),
+    let (names, mut at, step) = match (place(&BINARY), place(&DECIMAL)) {
+        (Some(from), _) => (BINARY, from, 1024.0),
+        (None, Some(from)) => (DECIMAL, from, 1000.0),
+        (None, None) => return None,
+    };
+    let mut size = 1.0;
+    while value.abs() / size >= step && at + 1 < names.len() {
+        size *= step;
+        at += 1;
     }
+    Some((names[at], size))
 }
 
 fn three_digits(value: f64) -> String {

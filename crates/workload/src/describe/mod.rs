@@ -2,7 +2,6 @@
 
 mod compute;
 mod plot_data;
-mod render_table;
 mod statistics;
 
 use serde::Serialize;
@@ -10,7 +9,7 @@ use serde::Serialize;
 pub use compute::describe;
 pub use plot_data::{DescriptionPlots, VectorPoint, describe_plots};
 
-/// The statistics of a workload. `Display` prints them as a table; in JSON they are one object.
+/// The statistics of a workload.
 ///
 /// Times are in seconds, amounts in the workload's own units. Statistics over tasks weight each row with its count.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -82,7 +82,7 @@ fn pairs(record: &EntitlementRecord, level: &LevelRecord) -> Option<String> {
 
 fn complaints(record: &EntitlementRecord, level: &LevelRecord) -> Option<String> {
     let worst = record.worst_complaints(level);
-    let who = format!("{} with a justified complaint", level.kind);
+    let who = format!("{} with a complaint", level.kind);
     let mut table = Table::new(2, [who.as_str(), "on", "from", "hours", "unmet", "overuse meanwhile"]);
     for c in worst.iter().take(MAX_COMPLAINTS) {
         table.row(vec![

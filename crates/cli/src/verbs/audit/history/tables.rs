@@ -4,6 +4,8 @@ use evenhand_audit::Property;
 
 use super::record::AuditRecord;
 use super::{entitlement_tables, replay_policies};
+use crate::output::fold_lines::{COLUMNS, fold_lines};
+use crate::output::human_units;
 use crate::output::numbers::rounded;
 use crate::output::table::{Table, printable};
 
@@ -13,13 +15,10 @@ const MAX_FINDINGS: usize = 20;
 impl AuditRecord<'_> {
     /// Formats the history, the worst findings, each property, and the comparison with policies.
     pub(super) fn tables(&self) -> String {
-        let pool: Vec<String> = self
-            .capacity
-            .iter()
-            .map(|r| format!("{} {} {}", r.name, rounded(r.capacity), r.unit).trim_end().to_string())
-            .collect();
+        let pool: Vec<String> =
+            self.capacity.iter().map(|r| format!("{} {}", r.name, human_units::amount(r.capacity, r.unit))).collect();
         let mut parts = vec![format!(
-            "{} tasks of {} users over {:.1} days, {} user-hours of waiting; capacity: {} ({})",
+            "{} tasks of {} users over {:.1} days, {} user-hours of waiting\nCapacity: {} ({})",
             self.tasks,
             self.users,
             (self.until_s - self.from_s) / 86_400.0,
@@ -40,7 +39,7 @@ impl AuditRecord<'_> {
         if !self.findings.is_empty() {
             parts.push(self.worst());
         }
-        parts.push(self.verdicts());
+        parts.extend(self.verdicts());
         if self.properties.iter().any(|p| p.property == Property::Feasible.name() && !p.holds) {
             parts.push(
                 "Users held more than the capacity: either the capacity or the trace is incorrect, so the other findings are not reliable.".into(),
@@ -49,7 +48,9 @@ impl AuditRecord<'_> {
         if !self.policies.is_empty() {
             parts.push(replay_policies::table(self.waiting_s, &self.properties, &self.policies));
         }
-        parts.join("\n\n")
+        // Of tables no line is folded: names may be of any length.
+        let fold = |part: String| if part.contains("\n---") { part } else { fold_lines(&part, COLUMNS, "  ") };
+        parts.into_iter().map(fold).collect::<Vec<_>>().join("\n\n")
     }
 
     fn worst(&self) -> String {
@@ -72,10 +73,12 @@ impl AuditRecord<'_> {
         }
         let rest = self.findings.len().saturating_sub(MAX_FINDINGS);
         let more = if rest > 0 { format!("\nand {rest} more; --format json has all") } else { String::new() };
+        let table = table.fit(COLUMNS, &["longest h", "intervals", "share-hours"]);
         format!("{}{more}", table.render())
     }
 
-    fn verdicts(&self) -> String {
+    /// The table of the properties, and their statements.
+    fn verdicts(&self) -> [String; 2] {
         let mut table = Table::new(1, ["property", "findings", "users", "user-hours", "of waiting"]);
         for p in &self.properties {
             table.row(vec![
@@ -90,7 +93,7 @@ impl AuditRecord<'_> {
             .properties
             .iter()
             .map(|p| format!("{} {}: {}", p.property, if p.holds { "holds" } else { "violated" }, p.statement));
-        format!("{}\n\n{}", table.render(), verdicts.collect::<Vec<_>>().join("\n"))
+        [table.render(), verdicts.collect::<Vec<_>>().join("\n")]
     }
 }
 

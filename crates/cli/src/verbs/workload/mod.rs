@@ -1,5 +1,7 @@
 //! `evenhand workload`
 
+mod description_table;
+
 use std::io::{self, Write};
 
 use evenhand_workload::describe::{describe, describe_plots};
@@ -7,6 +9,7 @@ use evenhand_workload::export::{ExportError, export, export_file};
 use evenhand_workload::generate::{GenerateOptions, generate};
 use evenhand_workload::import::Format;
 
+use self::description_table::description_table;
 use crate::arguments::{Common, DescribeArgs, ExportArgs, GenerateArgs, ImportArgs, WorkloadVerb};
 use crate::failure::Failure;
 use crate::inputs::memory::{check_workload, memory_limit};
@@ -69,7 +72,7 @@ fn describe_verb(args: &DescribeArgs, common: &Common, console: &Console) -> Res
     if console.is_json() {
         return console.json(&description);
     }
-    console.result(&description.to_string())
+    console.result(&description_table(&description, args.seconds))
 }
 
 fn generate_verb(args: &GenerateArgs, common: &Common, console: &Console) -> Result<(), Failure> {
