@@ -9,6 +9,7 @@ use serde::Serialize;
 use crate::arguments::PriceArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::console::Console;
+use crate::output::fold_lines::{COLUMNS, fold_lines};
 use crate::output::named_values::NamedValues;
 use crate::output::numbers::{AmountFormat, OutputNumber, four_digits};
 use crate::output::table::{Table, printable};
@@ -427,6 +428,6 @@ fn tables(record: &PriceRecord) -> String {
     }
     lines.extend(record.refused.iter().map(|why| format!("Refused: {}.", printable(why))));
     lines.extend(record.warnings.iter().map(|why| format!("Warning: {}.", printable(why))));
-    blocks.push(lines.join("\n"));
+    blocks.push(fold_lines(&lines.join("\n"), COLUMNS, "  "));
     blocks.join("\n\n")
 }
