@@ -22,7 +22,4 @@ if ! { PATH=$path "$(PATH=$path python3 -c 'import os, sys; print(os.path.realpa
     exit 77
 fi
 strip -o target/wheel-data/scripts/evenhand "$program"
-# Without what a machine adds: paths in panic messages.
-root=$(realpath ..)
-export RUSTFLAGS="${RUSTFLAGS:-} --remap-path-prefix=$root=/evenhand --remap-path-prefix=${CARGO_HOME:-$HOME/.cargo}=/cargo"
 "$venv/bin/maturin" build --quiet --release --locked --interpreter "$venv/bin/python" --out "$out"

@@ -17,6 +17,8 @@ stage_trees() {
 
     service agent "$2/evenhand-agent"
     install -D -m 644 -t "$2/evenhand-agent/etc/evenhand" packaging/etc/agent.toml
+    mkdir -p "$2/evenhand-agent/usr/share/evenhand"
+    "$1" config schema >"$2/evenhand-agent/usr/share/evenhand/agent.schema.json"
     service slurm "$2/evenhand-slurm"
     install -D -m 644 -t "$2/evenhand-slurm/usr/lib/sysusers.d" packaging/sysusers.d/evenhand-slurm.conf
     dated "$2"

@@ -12,6 +12,7 @@ pack_tarball() {
     # For services: copied by hand, as docs/src/how-to/install.md describes.
     cp -a "$1/evenhand-agent/etc" "$tree/"
     cp -a "$1/evenhand-slurm/etc/." "$tree/etc/"
+    cp -a "$1/evenhand-agent/usr/share/evenhand" "$tree/share/"
     mkdir "$tree/lib"
     cp -a "$1/evenhand-agent/usr/lib/." "$tree/lib/"
     cp -a "$1/evenhand-slurm/usr/lib/." "$tree/lib/"

@@ -46,9 +46,10 @@ says "and says its version" '^evenhand [0-9]'
 for file in share/man/man1/evenhand-study.1.gz share/bash-completion/completions/evenhand share/zsh/site-functions/_evenhand \
     share/fish/vendor_completions.d/evenhand.fish share/doc/evenhand/third-party-licences.txt share/doc/evenhand/LICENSE-MIT \
     share/doc/evenhand/evenhand.cdx.json etc/evenhand/agent.toml lib/systemd/system/evenhand-agent.service \
-    lib/systemd/system/evenhand-slurm.service; do
+    share/evenhand/agent.schema.json lib/systemd/system/evenhand-slurm.service; do
     holds "the archive has $file" test -s "$work/archive/$file"
 done
+holds "its configuration of the agent is valid" "$work/archive/bin/evenhand" config check "$work/archive/etc/evenhand/agent.toml"
 holds "its completions are valid for bash" bash -n "$work/archive/share/bash-completion/completions/evenhand"
 holds "its bill of materials names what it is built from" grep -q '"clap"' "$work/archive/share/doc/evenhand/evenhand.cdx.json"
 holds "each crate of the bill has a licence in the list" python3 - "$work/archive/share/doc/evenhand" <<'PY'

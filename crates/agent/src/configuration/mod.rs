@@ -20,6 +20,9 @@ pub use self::peers::{NetworkSection, PeersSection};
 
 use self::fields::{parsed, section};
 
+/// The JSON Schema (draft 7) of the configuration, for editors: with every key, its type, and its default.
+pub const CONFIGURATION_SCHEMA: &str = include_str!("agent.schema.json");
+
 /// The configuration of an agent.
 pub struct Configuration {
     /// The resources and files of this node.

@@ -7,6 +7,8 @@ mod audit;
 mod audit_history;
 mod common;
 mod completions;
+#[cfg(feature = "agent")]
+mod config;
 pub(crate) mod decay;
 mod manual;
 mod mechanism;
@@ -43,6 +45,8 @@ pub(crate) use self::audit::AuditArgs;
 pub(crate) use self::audit_history::HistoryArgs;
 pub(crate) use self::common::{Common, Format};
 pub(crate) use self::completions::CompletionsArgs;
+#[cfg(feature = "agent")]
+pub(crate) use self::config::{ConfigCheckArgs, ConfigVerb};
 pub(crate) use self::manual::ManualArgs;
 pub(crate) use self::mechanism::MechanismArgs;
 pub(crate) use self::policies::PoliciesArgs;
@@ -153,6 +157,10 @@ pub(crate) enum Verb {
     #[cfg(feature = "agent")]
     #[command(subcommand)]
     Agent(AgentVerb),
+    /// Check the agent's configuration, or print its schema
+    #[cfg(feature = "agent")]
+    #[command(subcommand)]
+    Config(ConfigVerb),
     /// Watch the running agent: users by heaviness, their workloads, shares and entitlements, written values
     #[cfg(feature = "agent")]
     Top(TopArgs),

@@ -5,6 +5,8 @@ mod agent;
 mod allocate;
 mod audit;
 mod completions;
+#[cfg(feature = "agent")]
+mod config;
 mod manual;
 mod policies;
 mod price;
@@ -46,6 +48,8 @@ pub(crate) fn run(verb: Verb, common: &Common, registry: &Registry, console: &Co
         Verb::Site(verb) => site::run(&verb, console).map(|()| Outcome::Done),
         #[cfg(feature = "agent")]
         Verb::Agent(verb) => agent::run(&verb, console),
+        #[cfg(feature = "agent")]
+        Verb::Config(verb) => config::run(&verb, console).map(|()| Outcome::Done),
         #[cfg(feature = "agent")]
         Verb::Top(arguments) => top::run(&arguments, console).map(|()| Outcome::Done),
         Verb::When(arguments) => when::run(&arguments, common, console).map(|()| Outcome::Done),

@@ -5,6 +5,7 @@ mod allocate;
 mod audit;
 mod audit_history;
 mod command_line_page;
+mod config;
 mod crate_layers;
 mod every_policy_in_every_verb;
 mod full_disk;

@@ -34,7 +34,7 @@ pub(crate) fn run(verb: &AgentVerb, console: &Console) -> Result<Outcome, Failur
 }
 
 /// Reads a configuration for this machine.
-fn read_configuration(path: &Path) -> Result<Configuration, Failure> {
+pub(super) fn read_configuration(path: &Path) -> Result<Configuration, Failure> {
     let document = Document::read(path).map_err(Failure::document)?;
     let hierarchies = Hierarchies::detect().map_err(kernel_failure)?;
     let protected = ProtectedCgroups::detect().map_err(kernel_failure)?;

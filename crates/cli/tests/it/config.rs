@@ -1,0 +1,115 @@
+//! `evenhand config`, and the published schema against what the agent reads.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+fn evenhand(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_evenhand")).args(arguments).output().unwrap()
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Checks a text as a file, and returns the error, if any.
+fn problem(text: &str) -> Option<String> {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("agent.toml");
+    std::fs::write(&file, text).unwrap();
+    let output = evenhand(&["config", "check", file.to_str().unwrap()]);
+    match output.status.code() {
+        Some(0) => None,
+        Some(2) => Some(String::from_utf8(output.stderr).unwrap()),
+        other => panic!("status {other:?}: {}", String::from_utf8_lossy(&output.stderr)),
+    }
+}
+
+fn schema() -> Value {
+    let output = evenhand(&["config", "schema"]);
+    assert!(output.status.success());
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+/// The names of an object's properties.
+fn properties(schema: &Value) -> Vec<String> {
+    schema["properties"].as_object().unwrap().keys().cloned().collect()
+}
+
+/// The keys that the agent takes where `text` has an unknown one, from its own message.
+fn known_keys(text: &str) -> Vec<String> {
+    let error = problem(text).unwrap();
+    let (_, list) = error.split_once("unknown field \"zzz\", expected one of: ").unwrap_or_else(|| panic!("{error}"));
+    let list = list.lines().next().unwrap();
+    list.split(", ").map(|key| key.trim().to_owned()).collect()
+}
+
+#[test]
+fn the_configurations_of_packages_and_examples_are_valid() {
+    for file in ["packaging/etc/agent.toml", "docs/examples/agent.toml"] {
+        let output = evenhand(&["config", "check", repository().join(file).to_str().unwrap()]);
+        assert!(output.status.success(), "{file}: {}", String::from_utf8_lossy(&output.stderr));
+        assert!(String::from_utf8_lossy(&output.stdout).contains("valid; metric deviation, law integral, every 10 s"));
+    }
+}
+
+#[test]
+fn an_error_has_file_line_and_column_and_the_record_is_json() {
+    let guests = "[[guests]]\nfrom = \"user-slices\"\n";
+    let error = problem(&format!("{guests}[control]\nintervall = \"3s\"\n")).unwrap();
+    assert!(error.contains("agent.toml:4:1") && error.contains("did you mean \"interval\""), "{error}");
+    assert!(problem("[control]\n").unwrap().contains("guests"));
+    let file = repository().join("packaging/etc/agent.toml");
+    let output = evenhand(&["--format", "json", "config", "check", file.to_str().unwrap()]);
+    let record: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(record[0]["valid"], Value::Bool(true));
+    let missing = evenhand(&["config", "check", "/nonexistent/agent.toml"]);
+    assert_ne!(missing.status.code(), Some(0));
+}
+
+#[test]
+fn the_schema_has_every_key_that_the_agent_takes() {
+    let schema = schema();
+    let guests = "[[guests]]\nfrom = \"user-slices\"\n";
+    let section = |name: &str| schema["properties"][name].clone();
+    let peers = "[peers]\nlisten = \"127.0.0.1:1\"\nkey = \"k\"\n";
+    let cases = [
+        (schema.clone(), format!("zzz = 1\n{guests}")),
+        (section("node"), format!("{guests}[node]\nzzz = 1\n")),
+        (section("heaviness"), format!("{guests}[heaviness]\nzzz = 1\n")),
+        (section("control"), format!("{guests}[control]\nzzz = 1\n")),
+        (section("quotas"), format!("{guests}[quotas]\nzzz = 1\n")),
+        (section("network"), format!("{guests}[network]\nzzz = 1\n")),
+        (section("metrics"), format!("{guests}[metrics]\nzzz = 1\n")),
+        (section("peers"), format!("{guests}{peers}zzz = 1\n")),
+        (section("peers")["properties"]["largest"].clone(), format!("{guests}{peers}largest = {{ zzz = 1 }}\n")),
+    ];
+    for (part, text) in cases {
+        let (stated, known) = (properties(&part), known_keys(&text));
+        assert!(known.len() > 1 || text.contains("quotas") || text.contains("metrics"), "{known:?}");
+        let missing: Vec<&String> = known.iter().filter(|key| !stated.contains(key)).collect();
+        assert!(missing.is_empty(), "the schema lacks {missing:?}, which the agent takes in:\n{text}");
+    }
+}
+
+#[test]
+fn the_schema_has_every_source_and_its_keys() {
+    let schema = schema();
+    let guest = &schema["properties"]["guests"]["items"];
+    let error = problem("[[guests]]\nfrom = \"zzz\"\n").unwrap();
+    let (_, list) = error.split_once("expected one of: ").unwrap_or_else(|| panic!("{error}"));
+    let sources: Vec<&str> = list.lines().next().unwrap().split(", ").map(str::trim).collect();
+    let mut stated: Vec<&str> =
+        guest["properties"]["from"]["enum"].as_array().unwrap().iter().map(|name| name.as_str().unwrap()).collect();
+    let mut known = sources.clone();
+    known.sort_unstable();
+    stated.sort_unstable();
+    assert_eq!(stated, known);
+    let stated = properties(guest);
+    for source in sources {
+        let known = known_keys(&format!("[[guests]]\nfrom = \"{source}\"\nzzz = 1\n"));
+        let missing: Vec<&String> = known.iter().filter(|key| !stated.contains(key)).collect();
+        assert!(missing.is_empty(), "the schema lacks {missing:?} of {source}");
+    }
+}
