@@ -10,13 +10,13 @@ pub(crate) const REGISTRATION: Registration =
         Ok(Box::new(Fifo::new(context)))
     });
 
-struct Fifo {
+pub(crate) struct Fifo {
     first: TieRule,
     order: WinnerTree,
 }
 
 impl Fifo {
-    fn new(context: &PolicyContext<'_>) -> Fifo {
+    pub(crate) fn new(context: &PolicyContext<'_>) -> Fifo {
         let users = context.weights.len();
         Fifo { first: TieRule::new(users), order: WinnerTree::new(users) }
     }

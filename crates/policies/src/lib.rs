@@ -90,6 +90,7 @@ mod sdrf_tree;
 mod sdrf_window;
 mod settings;
 mod share_order;
+mod site_rule;
 mod tie_rule;
 mod usage;
 mod usage_order;
@@ -106,6 +107,7 @@ pub use kinetic::Order;
 pub use registry::{Build, PolicyError, Registration, Registry, SharedBuild};
 pub use settings::{Listed, PolicySettings, ReadSettings, Section, SettingKey, SettingOption, choice};
 pub use share_order::{ShareKey, ShareOrder};
+pub use site_rule::SITE_RULE;
 pub use tie_rule::{LogPlace, TieRule};
 
 /// An order of the users who have pending tasks.
@@ -130,6 +132,11 @@ pub trait Policy: Send {
     /// Returns the numbers behind the decisions about `user` at `now`.
     fn standing(&mut self, now: Time, user: UserId) -> Standing;
 
+    /// Returns the priorities of single jobs, if the policy has them: a caller may then order jobs rather than users.
+    fn job_priorities(&mut self) -> Option<&mut dyn JobPriorities> {
+        None
+    }
+
     /// Returns whether the policy depends on more of a [`Job`] than user, submission and demand.
     fn depends_on_job_details(&self) -> bool {
         false
@@ -140,6 +147,18 @@ pub trait Policy: Send {
     fn order_events(&self) -> u64 {
         0
     }
+}
+
+/// Priorities of single jobs, the highest first.
+///
+/// A scheduler that orders jobs computes them at submission and from time to time, as Slurm does each
+/// `PriorityCalcPeriod`. The policy needs no call of [`Policy::set_first_pending`] for them.
+pub trait JobPriorities {
+    /// Updates what depends on past use to `now`.
+    fn update(&mut self, now: Time);
+
+    /// Returns the priority of a waiting job at `now`, with past use as of the last update.
+    fn priority(&mut self, now: Time, job: &Job<'_>) -> u32;
 }
 
 /// The numbers behind a decision.

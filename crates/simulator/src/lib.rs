@@ -30,8 +30,8 @@ mod series;
 pub use event_queue::EventQueue;
 pub use idle_while_waiting::IdleWhileWaiting;
 pub use jobs::{
-    Assignment, BACKFILLS, Backfill, JobOptions, Jobs, Layout, LayoutError, LayoutRule, MachineResults, PLACEMENTS,
-    Placement, Rejection, Site, SiteError, simulate_jobs,
+    Activity, Assignment, BACKFILLS, Backfill, JobOptions, Jobs, Layout, LayoutError, LayoutRule, MachineResults,
+    PLACEMENTS, Placement, Rejection, Site, SiteError, SlurmOptions, SlurmResults, simulate_jobs,
 };
 pub use metrics::{Metrics, Totals, UserRecord};
 pub use normalized_wait::{NormalizedWait, NuwtSpread, Sums, TaskProcessors};

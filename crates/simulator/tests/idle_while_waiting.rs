@@ -186,7 +186,8 @@ proptest! {
         let weights = Weights::equal(1);
         let mut policy = Registry::built_in().build("fifo", &PolicyContext::new(site.total(), &weights)).unwrap();
         let until = until.map(|u| Time::from_secs(u.max(jobs[0].0)));
-        let options = JobOptions { placement, backfill, blocking: backfill == Backfill::None, until };
+        let options =
+            JobOptions { placement, backfill, blocking: backfill == Backfill::None, until, ..JobOptions::default() };
         let tasks = UserTasks::new(&w);
         let run = simulate_jobs(&w, &tasks, &site, &kinds, policy.as_mut(), options, &Progress::default()).unwrap();
         let machines: Vec<[u64; 3]> = groups.iter().flat_map(|g| vec![g.1; g.0]).collect();

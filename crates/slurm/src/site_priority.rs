@@ -6,23 +6,28 @@ use crate::configuration::Configuration;
 use crate::parse_values::Limit;
 use crate::partitions::Partition;
 
+/// Settings that are times.
+const TIMES: [&str; 2] = ["prioritymaxage", "prioritydecayhalflife"];
+
 /// Returns the settings of Slurm's own priority; `None` if it has no multifactor priority.
 pub fn site_priority(configuration: &Configuration, partitions: &[Partition]) -> Option<SiteConfiguration> {
-    if !configuration.get("PriorityType").is_some_and(|kind| kind.ends_with("/multifactor")) {
-        return None;
-    }
+    Some(site_configuration(configuration, partitions)).filter(SiteConfiguration::has_multifactor_priority)
+}
+
+/// Returns the settings of a site, for policies that take defaults from them.
+pub fn site_configuration(configuration: &Configuration, partitions: &[Partition]) -> SiteConfiguration {
     // slurm.conf has 14-0 where scontrol prints 14-00:00:00.
     let as_printed = |name: &str, value: &str| match Limit::parse_configured(value) {
-        Some(limit) if name == "prioritymaxage" => limit.to_string(),
+        Some(Limit::Span(limit)) if TIMES.contains(&name) => Limit::Span(limit).to_string(),
         _ => value.to_string(),
     };
     let factor = |partition: &Partition| {
         (partition.name.clone(), u32::try_from(partition.priority_job_factor).unwrap_or(u32::MAX))
     };
-    Some(SiteConfiguration {
+    SiteConfiguration {
         settings: configuration.settings().map(|(name, value)| (name.to_string(), as_printed(name, value))).collect(),
         partition_factors: partitions.iter().map(factor).collect(),
-    })
+    }
 }
 
 #[cfg(test)]

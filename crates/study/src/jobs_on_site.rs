@@ -6,8 +6,8 @@ use std::sync::Arc;
 use evenhand_model::{Capacity, Cluster, UserId, Workload};
 use evenhand_policies::equivalents::PROCESSORS;
 use evenhand_simulator::{
-    BACKFILLS, Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Placement, PoolOptions, Rejection, Simulated, Site,
-    SiteError, UserTasks,
+    Activity, BACKFILLS, Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Placement, PoolOptions, Rejection, Simulated,
+    Site, SiteError, SlurmOptions, UserTasks,
 };
 use serde::{Deserialize, Serialize};
 
@@ -17,10 +17,16 @@ use crate::replay::ReplayOn;
 
 /// The version of the simulation; changes when the same inputs give other or more results.
 const SIMULATION: &str = "jobs 4";
+/// The same of Slurm's scheduler.
+const SLURM_SIMULATION: &str = "slurm 1";
 
-/// The schedulers by name: strict order, or a kind of backfilling.
-pub const SCHEDULERS: [(&str, Backfill); 3] =
-    [("strict", Backfill::None), ("easy", Backfill::Easy), ("conservative", Backfill::Conservative)];
+/// The schedulers by name: strict order, a kind of backfilling, or Slurm's.
+pub const SCHEDULERS: [(&str, Backfill); 4] = [
+    ("strict", Backfill::None),
+    ("easy", Backfill::Easy),
+    ("conservative", Backfill::Conservative),
+    ("slurm", Backfill::Slurm),
+];
 
 /// The rules for the placement of jobs on machines, and for backfilling.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -31,12 +37,14 @@ pub struct JobRules {
     pub backfill: Backfill,
     /// How jobs lie on machines.
     pub layout: Layout,
+    /// The settings of Slurm's scheduler.
+    pub slurm: SlurmOptions,
 }
 
 impl JobRules {
     /// Returns the name of the kind of backfilling.
     pub fn backfill_name(self) -> &'static str {
-        BACKFILLS.iter().find(|(_, b)| *b == self.backfill).map_or("", |(name, _)| name)
+        BACKFILLS.iter().chain(&SCHEDULERS).find(|(_, b)| *b == self.backfill).map_or("", |(name, _)| name)
     }
 
     /// Returns the name of the scheduler.
@@ -83,13 +91,16 @@ impl OnSite {
     }
 
     pub(crate) fn options(&self, pool: PoolOptions) -> JobOptions {
-        let JobRules { placement, backfill, .. } = self.rules;
-        JobOptions { placement, backfill, blocking: pool.blocking, until: pool.until }
+        let JobRules { placement, backfill, slurm, .. } = self.rules;
+        JobOptions { placement, backfill, blocking: pool.blocking, slurm, until: pool.until }
     }
 
     /// Adds the inputs of a run on this site to a digest.
     pub(crate) fn digest(&self, digest: &mut Digest) {
         digest.text(SIMULATION).text(self.rules.backfill_name());
+        if self.rules.backfill == Backfill::Slurm {
+            digest.text(SLURM_SIMULATION).text(&format!("{:?}", self.rules.slurm));
+        }
         if let Some(cluster) = &self.cluster {
             // Every field, exactly.
             digest.text(self.rules.placement_name()).text(&self.rules.layout.to_string()).text(&format!("{cluster:?}"));
@@ -104,6 +115,10 @@ impl OnSite {
     /// Returns a note on assumed wall times, if backfilling uses them.
     pub(crate) fn note(&self) -> Option<String> {
         let (unasked, overran) = (self.jobs.without_request, self.jobs.exceeded_request);
+        if self.rules.backfill == Backfill::Slurm {
+            let text = "have no time limit of their own: that of their partition counts, else backfill plans a year";
+            return (unasked > 0).then(|| format!("{unasked} jobs {text}"));
+        }
         if self.rules.backfill == Backfill::None || unasked + overran == 0 {
             return None;
         }
@@ -127,8 +142,17 @@ impl OnSite {
             ..JobsRecord::default()
         };
         let Some(on) = &run.machines else { return record };
+        if let Some(slurm) = &on.slurm {
+            let by = |activity| slurm.started_by.iter().filter(|by| **by == Some(activity)).count() as u64;
+            record.started_by = Some(StartedByRecord {
+                submit: by(Activity::Submit),
+                main: by(Activity::Main),
+                backfill: by(Activity::Backfill),
+            });
+            record.ended_by_limit = Some(slurm.ended_by_limit);
+        }
         if let Some(cluster) = &self.cluster {
-            record.placement = Some(self.rules.placement_name().into());
+            record.placement = on.slurm.is_none().then(|| self.rules.placement_name().into());
             let names = || workload.resources().iter().map(|r| r.name.clone());
             for (group, each) in cluster.groups.iter().zip(on.group_utilization(&self.site, span)) {
                 let utilization = names().zip(each).filter_map(|(name, u)| Some((name, u?))).collect();
@@ -193,11 +217,17 @@ pub(crate) fn replay_on<'a>(on_site: Option<&'a OnSite>, capacity: &'a Capacity,
 /// Measurements of a run of jobs other than waits.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct JobsRecord {
-    /// The kind of backfilling: `none`, `easy` or `conservative`.
+    /// The kind of backfilling: `none`, `easy`, `conservative` or `slurm`.
     pub backfill: String,
     /// The placement rule; absent on a pool.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub placement: Option<String>,
+    /// How many jobs each activity of Slurm's scheduler started; absent under another scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub started_by: Option<StartedByRecord>,
+    /// How many jobs Slurm's scheduler ended at their limits; absent under another scheduler.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by_limit: Option<u64>,
     /// Jobs without a requested wall time; their run time was used as the request.
     pub unasked: u64,
     /// Jobs that ran longer than their requested wall time; their run time was used as the request.
@@ -208,6 +238,17 @@ pub struct JobsRecord {
     /// Rejected jobs by user and reason.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub refused: Vec<RejectedJobsRecord>,
+}
+
+/// How many jobs each activity of Slurm's scheduler started.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StartedByRecord {
+    /// At their submission (`SchedSubmit` in sacct's Flags).
+    pub submit: u64,
+    /// In a pass of the main scheduler (`SchedMain`).
+    pub main: u64,
+    /// By backfill (`SchedBackfill`).
+    pub backfill: u64,
 }
 
 /// A group of machines.

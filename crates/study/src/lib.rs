@@ -34,9 +34,11 @@ pub use accounts::{AccountsFile, WorkloadWithAccounts};
 pub use cluster_file::{cluster_of, read_cluster};
 pub use compare_runs::compare;
 pub use digest::{Digest, workload_digest};
-pub use evenhand_simulator::{BACKFILLS, Backfill, Layout, LayoutError, PLACEMENTS, Placement};
+pub use evenhand_simulator::{Activity, BACKFILLS, Backfill, Layout, LayoutError, PLACEMENTS, Placement, SlurmOptions};
 pub use inputs::{read_pool, read_weights};
-pub use jobs_on_site::{GroupRecord, JobRules, JobsRecord, LayoutRecord, RejectedJobsRecord, SCHEDULERS};
+pub use jobs_on_site::{
+    GroupRecord, JobRules, JobsRecord, LayoutRecord, RejectedJobsRecord, SCHEDULERS, StartedByRecord,
+};
 pub use logged::{LOGGED, has_starts};
 pub use plan::{Plan, PlanError, RequestedCapacity, RunPlan, StudyRequest};
 pub use point::{Point, PointError, Prepared};

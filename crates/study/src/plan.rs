@@ -342,6 +342,10 @@ fn run_digest(
     if let Some(on_site) = &run.on_site {
         on_site.digest(&mut d);
     }
+    if let Some(site) = &request.inputs.site {
+        // Every field, exactly.
+        d.text("site").text(&format!("{site:?}"));
+    }
     d.number(u64::from(options.blocking)).number(options.until.map_or(u64::MAX, Time::nanos));
     // Where priorities do not move no structure is chosen.
     if registration.is_some_and(|r| r.needs_decay) {

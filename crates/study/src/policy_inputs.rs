@@ -2,7 +2,7 @@
 
 use evenhand_model::{AccountTree, Capacity, Weights, Workload};
 use evenhand_policies::equivalents::Equivalents;
-use evenhand_policies::{Decay, Order, PolicyContext, PolicySettings, Registry};
+use evenhand_policies::{Decay, Order, PolicyContext, PolicySettings, Registry, SiteConfiguration};
 
 /// The policy inputs of a command: the part of a [`PolicyContext`] that is the same for all runs.
 #[derive(Clone, Debug)]
@@ -17,6 +17,8 @@ pub struct PolicyInputs {
     pub settings: PolicySettings,
     /// The structure that keeps users ordered: only the count of order events depends on it.
     pub order: Order,
+    /// The configuration of the site's own scheduler, if it is known.
+    pub site: Option<SiteConfiguration>,
 }
 
 impl PolicyInputs {
@@ -28,6 +30,7 @@ impl PolicyInputs {
             accounts: None,
             settings: PolicySettings::default(),
             order: Order::Auto,
+            site: None,
         }
     }
 
@@ -46,5 +49,6 @@ impl PolicyInputs {
             .accounts(self.accounts.as_ref())
             .equivalents(equivalents)
             .settings(&self.settings)
+            .site(self.site.as_ref())
     }
 }

@@ -9,7 +9,7 @@ pub use evenhand_simulator::{NormalizedWait, NuwtSpread, Series, Totals, UserRec
 
 pub use crate::account_record::{AccountRecord, AccountResults, AccountUserRecord};
 pub use crate::class_results::ClassResults;
-pub use crate::jobs_on_site::{GroupRecord, JobsRecord, LayoutRecord, RejectedJobsRecord};
+pub use crate::jobs_on_site::{GroupRecord, JobsRecord, LayoutRecord, RejectedJobsRecord, StartedByRecord};
 pub use crate::repeat::{ComparisonNoise, Estimate, RepeatsRecord, RunNoise};
 pub use crate::trust::{ClaimRecord, ClassRecord, StartsWithin, TrustRecord};
 pub use crate::waste_record::{StrandedRecord, WasteRecord};

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use evenhand_documents::{Cell, Csv};
 use evenhand_model::{NO_TIME, Span, Time};
 use evenhand_policies::PolicyError;
-use evenhand_simulator::{Simulated, SimulationError};
+use evenhand_simulator::{Activity, Simulated, SimulationError};
 use evenhand_workload::store::{StoreError, TaskResults, TaskState, write_task_results, write_task_results_csv};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -213,6 +213,9 @@ impl<'a> Folder<'a> {
         let row: Vec<u32> = (0..rows as u32).collect();
         // Run times differ from the workload's on machines of different speeds.
         let ran: Vec<Span> = (0..rows).map(|row| simulated.run_time(row, c.duration[row])).collect();
+        let slurm = simulated.machines.as_ref().and_then(|on| on.slurm.as_ref());
+        let name = |by: &Option<Activity>| by.map_or("", Activity::name);
+        let started_by: Option<Vec<&'static str>> = slurm.map(|s| s.started_by[..rows].iter().map(name).collect());
         let results = TaskResults {
             users: plan.workload.users(),
             row: &row,
@@ -221,6 +224,7 @@ impl<'a> Folder<'a> {
             start: &simulated.starts[..rows],
             duration: &ran,
             state: &states,
+            started_by: started_by.as_deref(),
         };
         match self.format {
             TaskFormat::Csv => write_task_results_csv(path, &results)?,

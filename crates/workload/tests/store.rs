@@ -360,11 +360,33 @@ fn results(write: impl FnOnce(&Path, &TaskResults<'_>)) -> Vec<u8> {
         start: &[500_000_001, NO_TIME, NO_TIME],
         duration: &[Span::from_nanos(1_500_000_000), Span::from_secs(7), Span::ZERO],
         state: &[TaskState::Completed, TaskState::Waiting, TaskState::Rejected],
+        started_by: None,
     };
     write(&path, &t);
     let bytes = std::fs::read(&path).unwrap();
     assert_eq!(entries(folder.path()), ["w.parquet"]);
     bytes
+}
+
+#[test]
+fn what_started_a_task_is_a_column_where_it_is_known() {
+    let csv = results(|path, t| {
+        let by = TaskResults { started_by: Some(&["backfill", "", ""]), ..*t };
+        store::write_task_results_csv(path, &by).unwrap();
+    });
+    assert_eq!(
+        String::from_utf8(csv).unwrap(),
+        "row,user,submit_s,start_s,duration_s,wait_s,state,started_by\n\
+         0,alice,0.000000001,0.500000001,1.500000000,0.500000000,completed,backfill\n\
+         1,\"b,ob\",2.000000000,,7.000000000,,waiting,\n\
+         5,alice,3.000000000,,0.000000000,,rejected,\n"
+    );
+    results(|path, t| {
+        let by = TaskResults { started_by: Some(&["backfill", "", ""]), ..*t };
+        store::write_task_results(path, &by).unwrap();
+        // A reader of the other columns is not disturbed.
+        assert_eq!(store::read_task_results(path).unwrap().columns().row, t.row);
+    });
 }
 
 #[test]

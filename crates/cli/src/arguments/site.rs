@@ -35,7 +35,7 @@ pub(crate) struct SiteImportArgs {
     pub(crate) partitions: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) machines: MachineArgs,
-    /// Folder for the files that describe the site: cluster.toml, accounts.toml, policy-settings.toml
+    /// Folder for the files that describe the site: cluster.toml, accounts.toml, policy-settings.toml, slurm.conf
     #[arg(short, long, value_name = "SITE")]
     pub(crate) output: PathBuf,
 }

@@ -51,10 +51,14 @@ pub(crate) struct StudyArgs {
     /// If a user's first task does not fit, try the next user
     #[arg(long)]
     pub(crate) no_blocking: bool,
-    /// Scheduler: strict (nothing starts before the head of the queue), or easy or conservative backfilling [default:
-    /// strict; for a log without --capacity easy, if most jobs have a requested wall time]
+    /// Scheduler: strict (nothing starts before the head of the queue), easy or conservative backfilling, or slurm (that of
+    /// Slurm, on machines) [default: strict; for a log without --capacity easy, if most jobs have a requested wall time]
     #[arg(long, value_name = "NAME", value_parser = scheduler)]
     pub(crate) scheduler: Option<Backfill>,
+    /// Settings of the scheduler slurm and of the policy site [default: slurm.conf in the folder of --site]
+    #[cfg(feature = "slurm")]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) slurm_conf: Option<PathBuf>,
     /// The same by another name: none, easy, conservative
     #[arg(long, value_name = "KIND", value_parser = backfill, conflicts_with = "scheduler")]
     pub(crate) backfill: Option<Backfill>,

@@ -5,16 +5,18 @@ use std::path::{Path, PathBuf};
 
 use evenhand_documents::did_you_mean;
 use evenhand_model::Resource;
+use evenhand_policies::SITE_RULE;
 use evenhand_policies::multifactor::Settings;
 use evenhand_slurm::{
     Accounts, Configuration, DEFAULT_ASSOCIATION_COLUMNS, Node, Nodes, Partition, Partitions, Qos, SiteFileError,
-    SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, parse_dump, parse_qos, read_slurm_conf, site_priority,
-    slurm_conf_names, unmodelled_settings,
+    SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, parse_dump, parse_qos, read_slurm_conf,
+    simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
 };
 use evenhand_study::{accounts_text, cluster_text};
 use serde::Serialize;
 
 use super::slurm::{cluster_options, user_shares};
+use super::study::SLURM_CONF;
 use crate::arguments::{SiteImportArgs, SiteVerb};
 use crate::failure::Failure;
 use crate::output::console::Console;
@@ -80,6 +82,10 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
         written.push(file("policy-settings.toml"));
         write_file(&file("policy-settings.toml"), settings)?;
     }
+    if let Some(conf) = &site.conf {
+        written.push(file(SLURM_CONF));
+        write_file(&file(SLURM_CONF), &simulated_settings_text(conf, &site.partitions))?;
+    }
     let unmodelled = unmodelled_settings(site.conf.as_ref(), &site.qos, &site.limits);
     let partitions = described.cluster.queues.len();
     if console.is_json() {
@@ -97,8 +103,11 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
             console.result(&line(one))?;
         }
     }
-    let policy = if settings.is_some() { " --policy logged,multifactor,sdrf" } else { "" };
-    console.result(&format!("\nA study on it: evenhand study LOG --site {}{policy}", args.output.display()))
+    let rule = match site.conf {
+        Some(_) => format!(" --policy logged,{},sdrf --scheduler slurm", SITE_RULE.name),
+        None => String::new(),
+    };
+    console.result(&format!("\nA study on it: evenhand study LOG --site {}{rule}", args.output.display()))
 }
 
 fn line(one: &Unmodelled) -> String {
@@ -202,5 +211,5 @@ fn policy_settings(site: &SiteTexts, resources: &[String], console: &Console) ->
     let names: Vec<Resource> = weighted.iter().map(|&r| resources[r].clone()).collect();
     let mut kept = settings.clone();
     kept.weights.tres = weighted.iter().map(|&r| settings.weights.tres[r].clone()).collect();
-    Ok(Some(format!("[multifactor]\n{}", kept.to_toml(&names, &queues))))
+    Ok(Some(kept.to_file(&names, &queues)))
 }

@@ -27,7 +27,8 @@ fn a_site_is_read_from_its_files_and_replayed_on() {
         ["site", "import", "--slurm-conf", "slurm.conf", "--sacctmgr-dump", "lab.cfg", "--qos", "qos.txt", "-o", "lab"];
     let output = folder.run(&import).assert_succeeds();
     for line in [
-        "  SchedulerParameters: bf_window=4320,bf_interval=60; EASY backfilling at every event, or strict order",
+        "  SchedulerParameters: bf_window=4320,bf_interval=60; EASY backfilling at every event, or strict order, but \
+         under --scheduler slurm",
         "  PartitionName AllowAccounts: gpu=physics; every account may use it",
         "  QOS MaxTRESPU: long=cpu=8; a QOS changes nothing",
         "  association GrpTRES: physics=cpu=8; associations have shares and no limits",
@@ -50,6 +51,39 @@ fn a_site_is_read_from_its_files_and_replayed_on() {
     assert!(output.stdout.contains("n[1-3]"), "{}", output.stdout);
     assert_eq!(folder.json("report/summary.json")["runs"][0]["policy"], "multifactor");
     folder.run(&["study", "log.swf", "--site", "absent"]).assert_fails(2, &["--site: absent has no cluster.toml"]);
+}
+
+#[test]
+fn slurm_s_scheduler_replays_a_log_under_the_site_s_own_rule() {
+    let folder = folder();
+    let import = ["site", "import", "--slurm-conf", "slurm.conf", "-o", "lab"];
+    let output = folder.run(&import).assert_succeeds();
+    assert!(output.stdout.contains("--site lab --policy logged,site,sdrf --scheduler slurm"), "{}", output.stdout);
+    let study = ["study", "log.swf", "--site", "lab", "--scheduler", "slurm", "--out", "report"];
+    let output = folder.run(&study).assert_succeeds();
+    assert!(output.stdout.contains("by the main scheduler"), "{}", output.stdout);
+    assert!(output.stderr.contains("does not set SelectType"), "{}", output.stderr);
+    let summary = folder.json("report/summary.json");
+    let run = summary["runs"].as_array().unwrap().iter().find(|run| run["policy"] == "site").unwrap();
+    assert_eq!(run["scheduler"], "slurm");
+    let by = &run["jobs"]["started_by"];
+    let count = |name: &str| by[name].as_u64().unwrap();
+    let started = count("submit") + count("main") + count("backfill");
+    assert_eq!(Some(started), run["totals"]["started"].as_u64(), "{run}");
+    assert!(started > 0 && run["jobs"]["ended_by_limit"].is_u64());
+
+    folder.write("other.conf", "SelectType=select/linear\nSchedulerParameters=bf_intervall=3,bf_window=1\n");
+    let with = |file, more: &'static [&str]| {
+        let study = ["study", "log.swf", "--site", "lab", "--slurm-conf", file, "--scheduler", "slurm", "--out", "r"];
+        folder.run(&[&study[..], more].concat())
+    };
+    let output = with("other.conf", &["--policy", "fifo"]).assert_succeeds();
+    assert!(output.stderr.contains("other.conf:2:21: bf_intervall is no option"), "{}", output.stderr);
+    folder.write("bad.conf", "SchedulerParameters=bf_window=day\n");
+    with("bad.conf", &[]).assert_fails(2, &["bad.conf:1:21: found \"bf_window=day\", expected"]);
+    with("other.conf", &["--placement", "best-fit"]).assert_fails(2, &["--placement: Slurm chooses nodes"]);
+    let pool = ["study", "log.swf", "--capacity", "cpu=8", "--scheduler", "slurm"];
+    folder.run(&pool).assert_fails(2, &["--scheduler slurm: it plans whole nodes"]);
 }
 
 #[test]

@@ -27,7 +27,7 @@ use crate::fair_tree::FairTree;
 use crate::half_life::ClassicFairshare;
 use crate::pending_users::PendingUsers;
 use crate::settings::{Listed, SettingOption};
-use crate::{Job, Policy, PolicyContext, Registration, Standing, TieRule};
+use crate::{Job, JobPriorities, Policy, PolicyContext, Registration, Standing, TieRule};
 
 const NAME: &str = "multifactor";
 
@@ -43,6 +43,11 @@ pub(crate) const REGISTRATION: Registration = Registration::new(
 .needing_decay()
 .with_settings::<MultifactorSection>()
 .with_options(&[&BILLING_OPTION, &FILE_OPTION]);
+
+/// The policy with the settings of a site; the context has a decay.
+pub(crate) fn policy_of_site(context: &PolicyContext<'_>, billing: &Billing, settings: &Settings) -> Box<dyn Policy> {
+    Box::new(Multifactor::new(context, billing, settings))
+}
 
 const FILE_OPTION: SettingOption = SettingOption {
     option: "multifactor",
@@ -203,19 +208,18 @@ impl Multifactor {
         }
     }
 
-    fn waited(&self, now: Time, user: UserId) -> Span {
-        now.since(self.ties.place(user).submitted)
+    /// The priority of the user's first pending job, or of its last first one.
+    fn first_priority(&self, now: Time, user: UserId) -> u32 {
+        let waited = now.since(self.ties.place(user).submitted);
+        self.priority_of(waited, user, self.first[user.index()])
     }
 
-    fn fixed(&self, user: UserId) -> Option<&Fixed> {
-        self.first[user.index()].map(|at| &self.fixed[at])
-    }
-
-    fn priority(&self, now: Time, user: UserId) -> u32 {
+    /// The priority of a job that has waited so long; `sort` is its index in `fixed`.
+    fn priority_of(&self, waited: Span, user: UserId, sort: Option<usize>) -> u32 {
         let (weights, max_age) = (&self.settings.weights, self.settings.max_age);
-        let waited = self.waited(now, user);
+        let fixed = sort.map(|at| &self.fixed[at]);
         let old = if waited >= max_age { 1.0 } else { waited.nanos() as f64 / max_age.nanos() as f64 };
-        let sum = self.fixed(user).map_or(0.0, |fixed| fixed.near)
+        let sum = fixed.map_or(0.0, |fixed| fixed.near)
             + f64::from(weights.age) * old
             + f64::from(weights.fairshare) * self.fairshare(user);
         let whole = (sum - self.error).floor();
@@ -224,7 +228,7 @@ impl Multifactor {
             return (whole as u32).max(1);
         }
         let moving = Factors { age: age(waited, max_age), fairshare: self.exact_fairshare(user), ..Factors::default() };
-        let fixed = self.fixed(user).map_or(Rational::ZERO, |fixed| fixed.exact.clone());
+        let fixed = fixed.map_or(Rational::ZERO, |fixed| fixed.exact.clone());
         to_priority(&(weights.sum(&moving) + fixed + short_of_whole(&self.settings)))
     }
 
@@ -299,7 +303,7 @@ impl Policy for Multifactor {
             return self.present.users().first().copied();
         }
         self.advance(now);
-        let of = |user: &UserId| (Reverse(self.priority(now, *user)), *user);
+        let of = |user: &UserId| (Reverse(self.first_priority(now, *user)), *user);
         let first = |(p, a): &(_, UserId), (q, b): &(_, UserId)| Ord::cmp(p, q).then_with(|| self.ties.compare(*a, *b));
         self.present.users().iter().map(of).min_by(first).map(|(_, user)| user)
     }
@@ -307,11 +311,30 @@ impl Policy for Multifactor {
     /// The key is the negative priority of the user's first pending job, or of its last first one.
     fn standing(&mut self, now: Time, user: UserId) -> Standing {
         self.advance(now);
-        let key = -f64::from(self.priority(now, user));
+        let key = -f64::from(self.first_priority(now, user));
         Standing { shares: self.usage().holdings.shares(user), commitments: Vec::new(), key }
     }
 
     fn depends_on_job_details(&self) -> bool {
         true
+    }
+
+    fn job_priorities(&mut self) -> Option<&mut dyn JobPriorities> {
+        Some(self)
+    }
+}
+
+impl JobPriorities for Multifactor {
+    fn update(&mut self, now: Time) {
+        self.advance(now);
+    }
+
+    fn priority(&mut self, now: Time, job: &Job<'_>) -> u32 {
+        // Before the first update nothing has been used.
+        if self.now.is_none() {
+            self.advance(now);
+        }
+        let sort = self.sort_of(job);
+        self.priority_of(now.since(job.place.submitted), job.user, Some(sort))
     }
 }

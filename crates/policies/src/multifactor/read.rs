@@ -186,6 +186,11 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Returns the settings as a file of policy settings, for a workload with these resources and queues.
+    pub fn to_file(&self, resources: &[Resource], queues: &[String]) -> String {
+        format!("[{}]\n{}", super::REGISTRATION.name, self.to_toml(resources, queues))
+    }
+
     /// Returns the settings as the contents of a section `[multifactor]`, for a workload with these resources and
     /// queues.
     ///
@@ -220,7 +225,7 @@ impl Settings {
 }
 
 /// A time as `scontrol` prints it: `7-00:00:00`, `12:00:00`.
-fn days_and_time(text: &str) -> Option<Span> {
+pub(crate) fn days_and_time(text: &str) -> Option<Span> {
     let (days, time) = text.split_once('-').unwrap_or(("0", text));
     let parts: Vec<u64> = time.split(':').map(|part| part.parse().ok()).collect::<Option<_>>()?;
     let [hours, minutes, seconds] = parts.try_into().ok()?;

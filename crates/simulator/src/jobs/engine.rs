@@ -144,7 +144,7 @@ impl<'a> Engine<'a> {
             events += self.submit(now, policy);
             match self.options.backfill {
                 Backfill::Conservative => self.schedule_conservatively(now, early, first_new, policy)?,
-                Backfill::None | Backfill::Easy => self.schedule(now, policy, first_new)?,
+                Backfill::None | Backfill::Easy | Backfill::Slurm => self.schedule(now, policy, first_new)?,
             }
             if events >= EVENTS_BETWEEN_PROGRESS_UPDATES {
                 events = 0;
@@ -172,6 +172,7 @@ impl<'a> Engine<'a> {
                 first_reservation: self.first_reservation,
                 busy: self.busy,
                 placed: self.placed,
+                slurm: None,
             }),
         }
     }

@@ -16,6 +16,7 @@ mod machine_state;
 mod pending_jobs;
 mod placement;
 mod site;
+mod slurm;
 
 use evenhand_model::{Resource, Span, Time, Workload};
 use evenhand_policies::Policy;
@@ -23,6 +24,7 @@ pub use layout::{Layout, LayoutError, LayoutRule};
 pub use placement::{PLACEMENTS, Placement};
 pub(crate) use site::Kind;
 pub use site::{Jobs, Rejection, Site, SiteError};
+pub use slurm::{Activity, SlurmOptions, SlurmResults};
 
 use crate::{Progress, Simulated, SimulationError, UserTasks};
 
@@ -38,9 +40,11 @@ pub enum Backfill {
     /// Those that delay no job submitted before them, by estimates (Mu'alem and Feitelson, IEEE
     /// TPDS 12(6), 2001).
     Conservative,
+    /// Those that Slurm starts, by [`SlurmOptions`].
+    Slurm,
 }
 
-/// Every kind of backfilling and its name.
+/// Every kind of backfilling on its own, and its name.
 pub const BACKFILLS: [(&str, Backfill); 3] =
     [("none", Backfill::None), ("easy", Backfill::Easy), ("conservative", Backfill::Conservative)];
 
@@ -54,13 +58,21 @@ pub struct JobOptions {
     /// Without backfilling: whether a job that does not fit stops all scheduling, or only sets its
     /// user aside until the next finish or submission.
     pub blocking: bool,
+    /// The settings of [`Backfill::Slurm`].
+    pub slurm: SlurmOptions,
     /// Stop after this instant; `None`: when every accepted job has finished.
     pub until: Option<Time>,
 }
 
 impl Default for JobOptions {
     fn default() -> Self {
-        JobOptions { placement: Placement::default(), backfill: Backfill::default(), blocking: true, until: None }
+        JobOptions {
+            placement: Placement::default(),
+            backfill: Backfill::default(),
+            blocking: true,
+            slurm: SlurmOptions::default(),
+            until: None,
+        }
     }
 }
 
@@ -77,6 +89,8 @@ pub struct MachineResults {
     pub busy: Vec<u128>,
     /// Where each job ran, in order of start: one entry a job and machine.
     pub placed: Vec<Assignment>,
+    /// Results of Slurm's scheduler; `None` of another.
+    pub slurm: Option<SlurmResults>,
 }
 
 /// Chunks of a job on a machine.
@@ -103,6 +117,9 @@ pub fn simulate_jobs(
     options: JobOptions,
     progress: &Progress,
 ) -> Result<Simulated, SimulationError> {
+    if options.backfill == Backfill::Slurm {
+        return slurm::Engine::new(workload, tasks, site, jobs, options.slurm, options.until, progress).run(policy);
+    }
     engine::Engine::new(workload, tasks, site, jobs, options, progress).run(policy)
 }
 

@@ -121,6 +121,11 @@ impl<'a> PendingJobs<'a> {
         self.count.get(from..)?.iter().position(|c| *c > 0).map(|c| (from + c) as u8)
     }
 
+    /// Whether any job waits.
+    pub(crate) fn is_any(&self) -> bool {
+        self.count.iter().any(|count| *count > 0)
+    }
+
     /// How many jobs wait in a class.
     pub(crate) fn in_class(&self, class: u8) -> usize {
         self.count[usize::from(class)]

@@ -62,7 +62,7 @@ pub struct Site {
     queues: Vec<QueueLimits>,
     total: Capacity,
     /// Which resource is CPUs and how many steps one is: jobs are split into whole CPUs.
-    cpu: Option<(usize, u64)>,
+    pub(crate) cpu: Option<(usize, u64)>,
     /// A pool is one bag: nothing is ever split.
     is_pool: bool,
 }
@@ -175,6 +175,19 @@ impl Site {
         speeds / f64::from(kind.copies) * price
     }
 
+    /// The groups whose machines a queue uses; all of them for jobs in no queue.
+    pub(crate) fn groups_of_queue(&self, queue: Option<u16>) -> Vec<u16> {
+        let rules = queue.map(|q| &self.queues[usize::from(q)]);
+        let has_all =
+            |g: &usize| rules.is_none_or(|q| q.properties.iter().all(|p| self.groups[*g].properties.contains(p)));
+        (0..self.groups.len()).filter(has_all).map(|g| g as u16).collect()
+    }
+
+    /// The longest wall time that a job of a queue can request.
+    pub(crate) fn max_wall(&self, queue: u16) -> Option<Span> {
+        self.queues[usize::from(queue)].max_wall
+    }
+
     /// The group of a machine.
     #[inline]
     pub(crate) fn group_of(&self, machine: u32) -> usize {
@@ -225,6 +238,8 @@ pub(crate) struct Kind {
     pub(crate) rejection: Option<Rejection>,
     /// The rule that laid it out.
     pub(crate) rule: LayoutRule,
+    /// Whether its chunks are nodes that the source states, or whole machines, and there are so many.
+    pub(crate) is_by_nodes: bool,
 }
 
 /// Every job of a workload on a site: made once, shared by all runs.
@@ -331,18 +346,27 @@ impl Site {
     fn kind(&self, demand: &[Amount], nodes: Option<u32>, layout: Layout, queue: Option<u16>, class: u8) -> Kind {
         let demand: Vec<u64> = demand.iter().map(|a| a.0).collect();
         let rules = queue.map(|q| &self.queues[usize::from(q)]);
-        let allowed: Vec<u16> = (0..self.groups.len())
-            .filter(|&g| rules.is_none_or(|q| q.properties.iter().all(|p| self.groups[g].properties.contains(p))))
-            .map(|g| g as u16)
-            .collect();
+        let allowed = self.groups_of_queue(queue);
         let rule = if self.is_pool { LayoutRule::Pool } else { LayoutRule::Single };
-        let mut kind =
-            Kind { chunk: demand, copies: 1, groups: allowed, slowest: 0, queue, class, rejection: None, rule };
+        let mut kind = Kind {
+            chunk: demand,
+            copies: 1,
+            groups: allowed,
+            slowest: 0,
+            queue,
+            class,
+            rejection: None,
+            rule,
+            is_by_nodes: false,
+        };
         kind.rejection = match rules.and_then(|q| exceeded_limit(q, &kind.chunk)) {
             Some(limit) => Some(limit),
             None => self.lay_out(&mut kind, nodes, layout),
         };
         kind.groups.retain(|&g| fits(&kind.chunk, &self.groups[usize::from(g)].has));
+        let machines: u64 = kind.groups.iter().map(|&g| u64::from(self.groups[usize::from(g)].count)).sum();
+        kind.is_by_nodes =
+            matches!(kind.rule, LayoutRule::Source | LayoutRule::Whole) && machines >= u64::from(kind.copies);
         let slowness = |g: &u16| {
             let (above, below) = self.groups[usize::from(*g)].speed;
             (u128::from(above), u128::from(below))

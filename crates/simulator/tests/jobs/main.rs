@@ -3,6 +3,8 @@
 
 mod documented_example;
 mod reference_model;
+mod slurm;
+mod slurm_reference_model;
 
 use evenhand_model::{
     Capacity, Cluster, MachineGroup, NO_TIME, Queue, Rational, Resource, ResourceQuantity, Span, Task, Time, Weights,
@@ -68,8 +70,12 @@ fn run(world: &World) -> (Workload, Simulated) {
     let jobs = Jobs::new(&w, &site, world.layout);
     let weights = Weights::equal(w.users().len());
     let mut policy = Registry::built_in().build(world.policy, &PolicyContext::new(site.total(), &weights)).unwrap();
-    let options =
-        JobOptions { placement: world.placement, backfill: world.backfill, blocking: world.blocking, until: None };
+    let options = JobOptions {
+        placement: world.placement,
+        backfill: world.backfill,
+        blocking: world.blocking,
+        ..JobOptions::default()
+    };
     let tasks = UserTasks::new(&w);
     let found = simulate_jobs(&w, &tasks, &site, &jobs, policy.as_mut(), options, &Progress::default()).unwrap();
     (w, found)

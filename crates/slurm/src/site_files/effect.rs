@@ -19,21 +19,25 @@ pub struct Unmodelled {
 /// Settings of slurm.conf as a whole, with the values that change nothing, and what happens instead.
 const SETTINGS: [(&str, &[&str], &str); 17] = [
     ("AccountingStorageEnforce", &["associations"], "limits of QOS and associations hold back no job"),
-    ("CompleteWait", &["0"], "jobs start while others are completing"),
+    ("CompleteWait", &["0"], "jobs start while others are completing, but under --scheduler slurm"),
     ("DefMemPerCPU", &["0"], "a job's memory is that of the log"),
     ("DefMemPerNode", &["0"], "a job's memory is that of the log"),
     ("EnforcePartLimits", &["NO"], "a job beyond its partition's limits is refused"),
     ("JobSubmitPlugins", &[], "jobs are as the log has them"),
-    ("KillWait", &["30"], "a job's machines are free when it ends"),
+    ("KillWait", &["30"], "a job's machines are free when it ends, but under --scheduler slurm"),
     ("MaxMemPerCPU", &["0"], "a job's processors are those of the log"),
-    ("OverTimeLimit", &["0"], "jobs run as long as in the log"),
+    ("OverTimeLimit", &["0"], "jobs run as long as in the log, but under --scheduler slurm"),
     ("PreemptMode", &["OFF"], "no job is preempted"),
     ("PreemptType", &["preempt/none"], "no job is preempted"),
-    ("PriorityCalcPeriod", &[], "priorities move with every event"),
+    ("PriorityCalcPeriod", &[], "priorities move with every event, but under --scheduler slurm"),
     ("PriorityWeightAssoc", &["0"], "the factor is 0 for every job"),
     ("PriorityWeightQOS", &["0"], "the factor is 0 for every job"),
-    ("SchedulerParameters", &[], "EASY backfilling at every event, or strict order"),
-    ("SelectType", &["select/cons_tres", "select/cons_res"], "processors of a machine are shared among jobs"),
+    ("SchedulerParameters", &[], "EASY backfilling at every event, or strict order, but under --scheduler slurm"),
+    (
+        "SelectType",
+        &["select/cons_tres", "select/cons_res"],
+        "processors of a machine are shared among jobs, but under --scheduler slurm",
+    ),
     ("TopologyPlugin", &["topology/none", "topology/default", "topology/flat"], "machines have no topology"),
 ];
 

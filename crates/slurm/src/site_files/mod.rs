@@ -3,6 +3,7 @@
 mod effect;
 mod qos;
 mod sacctmgr_dump;
+mod scheduler_settings;
 mod slurm_conf;
 mod statements;
 
@@ -14,6 +15,7 @@ use thiserror::Error;
 pub use effect::{Unmodelled, unmodelled_settings};
 pub use qos::{Qos, parse_qos};
 pub use sacctmgr_dump::{Dump, parse_dump};
+pub use scheduler_settings::{SchedulerSettings, scheduler_settings, simulated_settings_text};
 pub use slurm_conf::{SlurmConf, read_slurm_conf, slurm_conf_names};
 
 use crate::error::TextError;

@@ -25,6 +25,8 @@ pub struct SlurmConf {
     pub unknown: Vec<(String, Position)>,
     /// Options of nodes and partitions, by name: `PartitionName AllowAccounts`.
     pub options: BTreeMap<String, Vec<String>>,
+    /// Where the values of settings of the site as a whole stand, by their names in lower case.
+    pub places: BTreeMap<String, Position>,
 }
 
 /// Statements that are neither a node nor a partition and do not set something for the site as a whole.
@@ -81,6 +83,7 @@ pub fn read_slurm_conf(path: &Path) -> Result<SlurmConf, SiteFileError> {
                 if !is_known(&setting.name) {
                     conf.unknown.push((setting.name.clone(), setting.place.clone()));
                 }
+                conf.places.insert(setting.name.to_ascii_lowercase(), setting.place);
                 settings.insert(setting.name, setting.value);
             }
         }

@@ -123,6 +123,7 @@ pub(crate) fn run_point(
         accounts: prepared.accounts().cloned(),
         settings: grid.variants[point.variant].settings.clone(),
         order: grid.order,
+        site: None,
     };
     let capacity = match &grid.capacities[point.capacity] {
         CapacityAxis::Multiple(name, factor) => RequestedCapacity::Multiple(name.clone(), factor.clone()),

@@ -34,6 +34,7 @@ impl OwnedTaskResults {
             start: &self.start,
             duration: &self.duration,
             state: &self.state,
+            started_by: None,
         }
     }
 }

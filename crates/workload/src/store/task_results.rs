@@ -1,5 +1,6 @@
 //! Writes the results of all tasks of a run.
 
+use std::collections::BTreeSet;
 use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
@@ -59,13 +60,16 @@ pub struct TaskResults<'a> {
     pub duration: &'a [Span],
     /// The state at the end of the run.
     pub state: &'a [TaskState],
+    /// The activity of the scheduler that started it, if the scheduler has several; empty if it did not start.
+    pub started_by: Option<&'a [&'static str]>,
 }
 
 impl TaskResults<'_> {
     fn len(&self) -> usize {
         let rows = self.row.len();
         let lens = [self.user.len(), self.submit.len(), self.start.len(), self.duration.len(), self.state.len()];
-        assert!(lens.iter().all(|&l| l == rows), "columns of the same length");
+        let by = self.started_by.map_or(rows, <[_]>::len);
+        assert!(lens.iter().chain([&by]).all(|&l| l == rows), "columns of the same length");
         rows
     }
 
@@ -79,7 +83,7 @@ impl TaskResults<'_> {
 }
 
 /// Writes results as Parquet: `row`, `user`, `submit_ns`, `start_ns` (null: not started),
-/// `duration_ns`, `wait_ns` (null: not started), `state`.
+/// `duration_ns`, `wait_ns` (null: not started), `state`, and `started_by` where it is known.
 ///
 /// The encoding favours speed over size: a study writes one such file per run.
 ///
@@ -92,7 +96,9 @@ pub fn write_task_results(path: &Path, t: &TaskResults<'_>) -> Result<(), StoreE
     let rows = t.len();
     replace_file(path, |file| {
         let states = TaskState::ALL.map(|s| ByteArray::from(s.name())).to_vec();
-        let columns = [
+        let names: BTreeSet<&str> = t.started_by.into_iter().flatten().copied().collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        let mut columns = vec![
             Column::int64("row", Packing::Delta, |i| i64::from(t.row[i]))?,
             Column::text(name::USER, byte_arrays(t.users), |i| t.user[i].index())?,
             Column::int64(name::SUBMIT, Packing::Delta, |i| t.submit[i].nanos() as i64)?,
@@ -101,6 +107,10 @@ pub fn write_task_results(path: &Path, t: &TaskResults<'_>) -> Result<(), StoreE
             Column::nullable_int64("wait_ns", |i| t.wait(i).map(|ns| ns as i64))?,
             Column::text("state", states, |i| t.state[i] as usize)?,
         ];
+        if let Some(by) = t.started_by {
+            let texts = names.iter().map(|name| ByteArray::from(*name)).collect();
+            columns.push(Column::text("started_by", texts, |i| names.partition_point(|name| *name < by[i]))?);
+        }
         write_file(BufWriter::new(file), &columns, rows, Compression::SNAPPY, Vec::new())?;
         Ok(())
     })
@@ -108,7 +118,7 @@ pub fn write_task_results(path: &Path, t: &TaskResults<'_>) -> Result<(), StoreE
 }
 
 /// Writes results as CSV with times in seconds and nine decimals: `row`, `user`, `submit_s`, `start_s`, `duration_s`,
-/// `wait_s`, `state`. The start and wait of a task that did not start are empty.
+/// `wait_s`, `state`, and `started_by` where it is known. The start and wait of a task that did not start are empty.
 ///
 /// # Errors
 /// Returns an error if the file cannot be written; an older file is unchanged then.
@@ -122,16 +132,19 @@ pub fn write_task_results_csv(path: &Path, t: &TaskResults<'_>) -> Result<(), St
 
 fn csv(out: &mut impl Write, t: &TaskResults<'_>) -> io::Result<()> {
     let mut line = Vec::new();
-    let columns = ["row", "user", "submit_s", "start_s", "duration_s", "wait_s", "state"];
+    let columns = ["row", "user", "submit_s", "start_s", "duration_s", "wait_s", "state", "started_by"];
+    let used = if t.started_by.is_some() { columns.len() } else { columns.len() - 1 };
     let texts = TextCells::of_results();
-    push_record(&mut line, &columns.map(Cell::Text), texts);
+    push_record(&mut line, &columns.map(Cell::Text)[..used], texts);
     out.write_all(&line)?;
     for i in 0..t.len() {
         let times = [Some(t.submit[i].nanos()), t.start(i), Some(t.duration[i].nanos()), t.wait(i)];
         let [submit, start, duration, wait] = times.map(Cell::Seconds);
         let (row, user) = (Cell::Count(u64::from(t.row[i])), Cell::Text(&t.users[t.user[i].index()]));
+        let by = Cell::Text(t.started_by.map_or("", |by| by[i]));
         line.clear();
-        push_record(&mut line, &[row, user, submit, start, duration, wait, Cell::Text(t.state[i].name())], texts);
+        let cells = [row, user, submit, start, duration, wait, Cell::Text(t.state[i].name()), by];
+        push_record(&mut line, &cells[..used], texts);
         out.write_all(&line)?;
     }
     out.flush()

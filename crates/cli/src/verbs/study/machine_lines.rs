@@ -19,6 +19,7 @@ pub(super) fn lines(record: &StudyRecord) -> String {
             lines.push(format!("{}, held of {groups}", run.id));
         }
         lines.extend(idle_groups(run, &jobs.groups));
+        lines.extend(started_by(run));
         // Refusals do not depend on the policy.
         if listed.contains(&run.capacity_name.as_str()) {
             continue;
@@ -36,6 +37,22 @@ pub(super) fn lines(record: &StudyRecord) -> String {
         }
     }
     if lines.is_empty() { String::new() } else { format!("\n\n{}", lines.join("\n")) }
+}
+
+/// Returns how many jobs each activity of Slurm's scheduler started.
+fn started_by(run: &RunRecord) -> Option<String> {
+    let jobs = run.jobs.as_ref()?;
+    let by = jobs.started_by?;
+    let all = (by.submit + by.main + by.backfill).max(1) as f64;
+    let part = |count: u64| format!("{:.0} %", 100.0 * count as f64 / all);
+    let ended = jobs.ended_by_limit.unwrap_or(0);
+    Some(format!(
+        "{}, started: {} at submission, {} by the main scheduler, {} by backfill; {ended} ended by their limits",
+        run.id,
+        part(by.submit),
+        part(by.main),
+        part(by.backfill)
+    ))
 }
 
 /// Returns how many jobs each rule laid out, of a study on machines.

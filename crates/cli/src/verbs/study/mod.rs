@@ -6,6 +6,8 @@ mod noise_table;
 mod nuwt_table;
 mod question;
 mod site_folder;
+#[cfg(feature = "slurm")]
+mod slurm_settings;
 mod trust_lines;
 mod winners_and_losers;
 
@@ -13,11 +15,11 @@ use std::sync::Arc;
 
 use evenhand_model::memory::format_size;
 use evenhand_model::{AccountTree, Workload};
-use evenhand_policies::{Decay, PolicySettings, Registry};
+use evenhand_policies::{Decay, PolicySettings, Registry, SITE_RULE, SiteConfiguration};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
 use evenhand_study::{
-    AccountsFile, JobRules, Live, PLACEMENTS, Plan, PlanError, PolicyInputs, Repeats, RequestedCapacity, StudyRequest,
-    TaskFormat, Vary,
+    AccountsFile, Backfill, JobRules, Live, PLACEMENTS, Plan, PlanError, PolicyInputs, Repeats, RequestedCapacity,
+    SlurmOptions, StudyRequest, TaskFormat, Vary,
 };
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
@@ -44,9 +46,42 @@ const DEFAULT_TASKS: u64 = 200_000;
 const DEFAULT_USERS: u32 = 100;
 const DEFAULT_DAYS: f64 = 29.0;
 
+/// The file of a site's folder with the settings of its Slurm.
+#[cfg(feature = "slurm")]
+pub(crate) const SLURM_CONF: &str = "slurm.conf";
+
+/// What is known of the site's own scheduler.
+#[derive(Default)]
+struct SiteScheduler {
+    options: SlurmOptions,
+    configuration: Option<SiteConfiguration>,
+}
+
+impl SiteScheduler {
+    #[cfg(feature = "slurm")]
+    fn read(args: &StudyArgs, console: &Console) -> Result<SiteScheduler, Failure> {
+        slurm_settings::read(args, console)
+    }
+
+    #[cfg(not(feature = "slurm"))]
+    fn read(_: &StudyArgs, _: &Console) -> Result<SiteScheduler, Failure> {
+        Ok(SiteScheduler::default())
+    }
+
+    /// The policies of a program, and the site's own rule where it is known.
+    fn policies(&self, registry: &Registry) -> Result<Registry, Failure> {
+        match self.configuration {
+            Some(_) => registry.clone().with(SITE_RULE).map_err(policy_failure),
+            None => Ok(registry.clone()),
+        }
+    }
+}
+
 pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, console: &Console) -> Result<(), Failure> {
     let args = &with_site_folder(args)?;
     // Reading a trace may take minutes, so the options are checked first.
+    let scheduler = SiteScheduler::read(args, console)?;
+    let registry = &scheduler.policies(registry)?;
     let options = CheckedOptions::parse(args, registry)?;
     let (workload, source) = workload(args, common, console)?;
     let (workload, accounts) = place_in_accounts(args, workload, console)?;
@@ -57,11 +92,15 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         let problem = "--placement: selects machines, and no --capacity has any; give a file with [[machines]]";
         return Err(Failure::Input(problem.into()));
     }
+    if question.scheduler == Backfill::Slurm {
+        refuse_for_slurm(args, &question, machines)?;
+    }
     let limit = memory_limit(args.trace.memory);
     let at_a_time = runs_at_a_time(&source, workload.tasks(), limit)?;
     let inputs = policy_inputs(args, settings, accounts, registry, &workload, console)?;
+    let inputs = PolicyInputs { site: scheduler.configuration, ..inputs };
     let capacities = question.capacity_names.join(", ");
-    let request = study_request(args, question, decays, inputs);
+    let request = study_request(args, question, decays, inputs, scheduler.options);
     let plan = Plan::new(workload, &request).map_err(|error| match error {
         PlanError::Policy(error) => policy_failure(error),
         error => Failure::input(error),
@@ -135,6 +174,22 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     }
 }
 
+/// Slurm's scheduler plans nodes, and chooses them itself.
+fn refuse_for_slurm(
+    args: &StudyArgs,
+    question: &Question,
+    machines: impl Fn(&RequestedCapacity) -> bool,
+) -> Result<(), Failure> {
+    if !question.capacities.iter().all(machines) {
+        let problem = "--scheduler slurm: it plans whole nodes, and the capacity has none; give --site SITE, or --capacity FILE with [[machines]]";
+        return Err(Failure::Input(problem.into()));
+    }
+    match args.placement {
+        Some(_) => Err(Failure::Input("--placement: Slurm chooses nodes by its own rule; leave it out".into())),
+        None => Ok(()),
+    }
+}
+
 /// Reads or generates the workload; also returns a description of its source.
 fn workload(args: &StudyArgs, common: &Common, console: &Console) -> Result<(Workload, String), Failure> {
     if let Some(path) = &args.workload {
@@ -193,7 +248,7 @@ fn policy_inputs(
         Some(tree) => tree.weights(),
         None => read_weights_or_equal(args.weights.as_deref(), workload, console)?,
     };
-    Ok(PolicyInputs { registry: registry.clone(), weights, accounts, settings, order: args.order })
+    Ok(PolicyInputs { registry: registry.clone(), weights, accounts, settings, order: args.order, site: None })
 }
 
 fn study_request(
@@ -201,6 +256,7 @@ fn study_request(
     question: Question,
     decays: Vec<(String, Decay)>,
     inputs: PolicyInputs,
+    slurm: SlurmOptions,
 ) -> StudyRequest {
     StudyRequest {
         policies: question.policies,
@@ -214,6 +270,7 @@ fn study_request(
             placement: args.placement.unwrap_or(PLACEMENTS[0].1),
             backfill: question.scheduler,
             layout: args.layout,
+            slurm,
         },
     }
 }
@@ -260,7 +317,13 @@ fn method(
             if args.no_blocking { "sets its user aside, the next user is tried" } else { "stops scheduling" }.into(),
         ),
         parameter("scheduler", request.jobs.scheduler_name().into()),
-        parameter("placement on machines", request.jobs.placement_name().into()),
+        parameter(
+            "placement on machines",
+            match request.jobs.backfill {
+                Backfill::Slurm => "Slurm's".into(),
+                _ => request.jobs.placement_name().into(),
+            },
+        ),
         parameter("layout of jobs on machines", request.jobs.layout.to_string()),
         parameter(
             "a run ends",

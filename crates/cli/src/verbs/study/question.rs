@@ -6,7 +6,7 @@
 use std::path::Path;
 
 use evenhand_model::Workload;
-use evenhand_policies::{COMPARED_POLICIES, Registry, SITE_POLICIES};
+use evenhand_policies::{COMPARED_POLICIES, Registry, SITE_POLICIES, SITE_RULE};
 use evenhand_study::{
     Backfill, LOGGED, RequestedCapacity, cluster_file_of, has_starts, is_generated, site_capacity, site_scheduler,
 };
@@ -66,7 +66,7 @@ impl GivenQuestion {
         let asks_site = args.site.is_some() || !is_generated(workload);
         let log = args.workload.as_deref().filter(|_| self.capacities.is_empty() && asks_site);
         let question = match log {
-            Some(log) => self.of_site(args, log, workload, console)?,
+            Some(log) => self.of_site(args, log, registry, workload, console)?,
             None => self.of_papers(args, workload, console)?,
         };
         args.policies.refuse_unused(registry, &question.policies)?;
@@ -77,6 +77,7 @@ impl GivenQuestion {
         self,
         args: &StudyArgs,
         log: &Path,
+        registry: &Registry,
         workload: &Workload,
         console: &Console,
     ) -> Result<Question, Failure> {
@@ -103,7 +104,12 @@ impl GivenQuestion {
         };
         let logged = has_starts(workload).then_some(LOGGED);
         let policies = match args.policy.is_empty() {
-            true => logged.into_iter().chain(SITE_POLICIES.split(',')).map(String::from).collect(),
+            true => {
+                // Under Slurm's scheduler the site's own rule comes first, where it is known.
+                let known = registry.get(SITE_RULE.name).ok().filter(|_| scheduler == Backfill::Slurm);
+                let rule = known.map(|rule| rule.name);
+                logged.into_iter().chain(rule).chain(SITE_POLICIES.split(',')).map(String::from).collect()
+            }
             false => args.policy.clone(),
         };
         let name = match &capacity {

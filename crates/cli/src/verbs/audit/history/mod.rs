@@ -74,6 +74,7 @@ pub(super) fn run(
         accounts: shares.as_ref().map(|shares| shares.tree.clone()),
         settings,
         order: Order::Auto,
+        site: None,
     };
     let policies = replay_policies::audit_replays(&workload, &pool, &inputs, &properties, window, &policies, decay)?;
     let calendar = entitlement_record::calendar(&workload, offset_ns);

@@ -1,0 +1,88 @@
+//! The main scheduler: strict order within each partition, and blocking that spreads through shared nodes.
+
+use evenhand_model::Time;
+use evenhand_policies::Policy;
+
+use super::engine::Engine;
+use super::node_set::NodeSet;
+use super::results::Activity;
+use crate::SimulationError;
+
+/// The state of a partition in a pass.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum State {
+    Open,
+    /// A job of it did not fit.
+    Failed,
+    /// Its nodes are also out of reach for later jobs of other partitions.
+    Cleared,
+}
+
+impl Engine<'_> {
+    /// A pass over the queue: `full`, or over its first `default_queue_depth` jobs.
+    pub(super) fn main_pass(&mut self, now: Time, full: bool, policy: &mut dyn Policy) -> Result<(), SimulationError> {
+        if self.waits_for_completion(now) || !self.pending.is_any() {
+            return Ok(());
+        }
+        self.begin_walk(policy);
+        let result = self.walk_main(now, full, policy);
+        self.notify_starts(now, policy);
+        self.end_walk(policy);
+        result
+    }
+
+    fn walk_main(&mut self, now: Time, full: bool, policy: &mut dyn Policy) -> Result<(), SimulationError> {
+        let mut available = NodeSet::all(self.nodes.len());
+        let mut state = vec![State::Open; self.partitions.len()];
+        let mut of_partition = vec![0u32; self.partitions.len()];
+        let (mut depth, mut starts) = (0u32, 0u32);
+        let mut usable = NodeSet::empty(self.nodes.len());
+        let mut waiting = self.waiting.clone();
+        while let Some(row) = self.next_in_order(now, policy) {
+            self.progress.check()?;
+            let p = self.partition_of(row);
+            waiting[p] -= 1;
+            let most = self.options.partition_job_depth;
+            if most > 0 && of_partition[p] >= most {
+                continue;
+            }
+            of_partition[p] += 1;
+            // Slurm compares before it counts, so that one more job is looked at.
+            if !full && depth > self.options.default_queue_depth {
+                break;
+            }
+            depth += 1;
+            if state[p] != State::Open {
+                if state[p] == State::Failed {
+                    state[p] = State::Cleared;
+                    available.remove_all(&self.partitions[p]);
+                }
+                if (0..state.len()).all(|p| waiting[p] == 0 || state[p] == State::Cleared) {
+                    break;
+                }
+                continue;
+            }
+            if self.is_over_limit(row) {
+                if self.options.assoc_limit_stop {
+                    state[p] = State::Failed;
+                }
+                continue;
+            }
+            let kind = self.kind(row);
+            usable.copy_from(&self.able[self.jobs.kind[row as usize] as usize]);
+            usable.keep(&available);
+            match self.nodes.choose(kind, &usable, false) {
+                Some(held) => {
+                    self.start(now, row, held, Activity::Main)?;
+                    starts += 1;
+                    if starts == self.options.sched_max_job_start {
+                        break;
+                    }
+                }
+                None if self.reserves_nothing(now, row) => {}
+                None => state[p] = State::Failed,
+            }
+        }
+        Ok(())
+    }
+}

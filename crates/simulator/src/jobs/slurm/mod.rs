@@ -1,0 +1,18 @@
+//! Slurm's scheduler: jobs start at their submission, in passes of the main scheduler, or by backfill.
+//!
+//! Each of the three has its own clock and bounds, with the names of slurm.conf(5) in [`SlurmOptions`].
+//! docs/src/reference/slurm-scheduler.md defines the behaviour exactly.
+
+mod backfill;
+mod engine;
+mod main_pass;
+mod node_set;
+mod node_space;
+mod nodes;
+mod options;
+mod queue;
+mod results;
+
+pub(in crate::jobs) use engine::Engine;
+pub use options::SlurmOptions;
+pub use results::{Activity, SlurmResults};

@@ -1,0 +1,75 @@
+//! A set of nodes as a bit map.
+
+/// Numbers of nodes below a bound.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NodeSet {
+    words: Vec<u64>,
+}
+
+impl NodeSet {
+    pub(super) fn empty(nodes: usize) -> NodeSet {
+        NodeSet { words: vec![0; nodes.div_ceil(64)] }
+    }
+
+    pub(super) fn all(nodes: usize) -> NodeSet {
+        let mut set = NodeSet::empty(nodes);
+        (0..nodes as u32).for_each(|node| set.insert(node));
+        set
+    }
+
+    #[inline]
+    pub(super) fn insert(&mut self, node: u32) {
+        self.words[node as usize / 64] |= 1 << (node % 64);
+    }
+
+    #[inline]
+    pub(super) fn contains(&self, node: u32) -> bool {
+        self.words[node as usize / 64] >> (node % 64) & 1 == 1
+    }
+
+    pub(super) fn remove(&mut self, node: u32) {
+        self.words[node as usize / 64] &= !(1 << (node % 64));
+    }
+
+    /// Makes this set equal to another of the same bound.
+    pub(super) fn copy_from(&mut self, other: &NodeSet) {
+        self.words.copy_from_slice(&other.words);
+    }
+
+    /// Keeps only what the other set has too.
+    pub(super) fn keep(&mut self, other: &NodeSet) {
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= b);
+    }
+
+    /// Removes what the other set has.
+    pub(super) fn remove_all(&mut self, other: &NodeSet) {
+        self.words.iter_mut().zip(&other.words).for_each(|(a, b)| *a &= !b);
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.words.iter().map(|w| w.count_ones() as usize).sum()
+    }
+
+    /// Returns whether the other set has all of this one.
+    pub(super) fn is_in(&self, other: &NodeSet) -> bool {
+        self.words.iter().zip(&other.words).all(|(a, b)| a & !b == 0)
+    }
+
+    pub(super) fn meets(&self, other: &NodeSet) -> bool {
+        self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
+    }
+
+    /// The nodes in ascending order.
+    pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
+        self.words.iter().enumerate().flat_map(|(at, word)| {
+            let mut rest = *word;
+            std::iter::from_fn(move || {
+                (rest != 0).then(|| {
+                    let bit = rest.trailing_zeros();
+                    rest &= rest - 1;
+                    at as u32 * 64 + bit
+                })
+            })
+        })
+    }
+}

@@ -1,0 +1,35 @@
+//! Results that only Slurm's scheduler has.
+
+/// The activity of the scheduler that started a job: `SchedSubmit`, `SchedMain` and `SchedBackfill` of sacct(1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Activity {
+    /// Its submission.
+    Submit,
+    /// A pass of the main scheduler.
+    Main,
+    /// A run of backfill.
+    Backfill,
+}
+
+impl Activity {
+    /// All activities.
+    pub const ALL: [Activity; 3] = [Activity::Submit, Activity::Main, Activity::Backfill];
+
+    /// Returns the name in results.
+    pub fn name(self) -> &'static str {
+        match self {
+            Activity::Submit => "submit",
+            Activity::Main => "main",
+            Activity::Backfill => "backfill",
+        }
+    }
+}
+
+/// Results that only Slurm's scheduler has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SlurmResults {
+    /// By row: what started it.
+    pub started_by: Vec<Option<Activity>>,
+    /// How many jobs were ended by their time limits.
+    pub ended_by_limit: u64,
+}

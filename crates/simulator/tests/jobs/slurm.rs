@@ -1,0 +1,349 @@
+//! Slurm's scheduler against the obvious program, and what its parts are for.
+
+use evenhand_model::{
+    Capacity, Cluster, MachineGroup, NO_TIME, Queue, Rational, Resource, ResourceQuantity, Span, Task, Time, UserId,
+    Weights, Workload, WorkloadBuilder,
+};
+use evenhand_policies::{Job, JobPriorities, Policy, PolicyContext, Registry, Standing};
+use evenhand_simulator::{
+    Activity, Backfill, JobOptions, Jobs, Layout, Progress, Simulated, Site, SlurmOptions, UserTasks, simulate_jobs,
+};
+use proptest::prelude::*;
+
+use crate::slurm_reference_model::{
+    NodeGroup, OrderBy, Partition, SlurmJob, SlurmReferenceModel, SlurmWorld, priority,
+};
+
+/// Priorities from age, size and what the user held at the last update.
+struct Priorities {
+    holds: Vec<u64>,
+    held: Vec<u64>,
+}
+
+impl Policy for Priorities {
+    fn set_first_pending(&mut self, _: UserId, _: Option<&Job<'_>>) {}
+    fn started(&mut self, _: Time, job: &Job<'_>) {
+        self.holds[job.user.index()] += job.demand[0].0;
+    }
+    fn finished(&mut self, _: Time, job: &Job<'_>) {
+        self.holds[job.user.index()] -= job.demand[0].0;
+    }
+    fn next(&mut self, _: Time) -> Option<UserId> {
+        None
+    }
+    fn standing(&mut self, _: Time, _: UserId) -> Standing {
+        Standing::default()
+    }
+    fn job_priorities(&mut self) -> Option<&mut dyn JobPriorities> {
+        Some(self)
+    }
+}
+
+impl JobPriorities for Priorities {
+    fn update(&mut self, _: Time) {
+        self.held.clone_from(&self.holds);
+    }
+    fn priority(&mut self, now: Time, job: &Job<'_>) -> u32 {
+        let waited = now.since(job.place.submitted).nanos() / 1_000_000_000;
+        priority(waited, job.demand[0].0, self.held[job.user.index()])
+    }
+}
+
+fn workload(world: &SlurmWorld) -> Workload {
+    let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
+    for job in &world.jobs {
+        builder.push(&Task {
+            submit: Time::from_secs(job.submit),
+            duration: Span::from_secs(job.run),
+            requested: job.asked.map(Span::from_secs),
+            user: &format!("user{}", job.user),
+            queue: Some(&format!("queue{}", job.partition)),
+            amounts: &job.amounts.map(|a| u128::from(a) * 1_000_000_000),
+            nodes: job.nodes.map(|n| n as u32),
+            ..Task::default()
+        });
+    }
+    builder.finish().unwrap()
+}
+
+fn site(world: &SlurmWorld, w: &Workload) -> Site {
+    let number = |n: u64| ResourceQuantity::parse(&n.to_string()).unwrap();
+    let group = |(i, g): (usize, &NodeGroup)| MachineGroup {
+        name: i.to_string(),
+        count: g.count as u32,
+        capacity: g.has.map(number).to_vec(),
+        speed: Rational::ONE,
+        properties: g.properties.iter().map(|p| p.to_string()).collect(),
+    };
+    let queue = |(i, p): (usize, &Partition)| Queue {
+        priority: p.tier,
+        max_wall: p.max_time.map(Span::from_secs),
+        max_user: p.max_user.map(|l| ("cpu".to_string(), number(l))).into_iter().collect(),
+        properties: p.properties.iter().map(|p| p.to_string()).collect(),
+        ..Queue::new(format!("queue{i}"))
+    };
+    let cluster = Cluster {
+        resources: vec!["cpu".into(), "mem".into()],
+        groups: world.groups.iter().enumerate().map(group).collect(),
+        queues: world.partitions.iter().enumerate().map(queue).collect(),
+    };
+    Site::machines(&cluster, w.resources()).unwrap()
+}
+
+fn run(world: &SlurmWorld) -> Simulated {
+    let w = workload(world);
+    let site = site(world, &w);
+    let jobs = Jobs::new(&w, &site, Layout::Auto);
+    let users = w.users().len();
+    let weights = Weights::equal(users);
+    let total: &Capacity = site.total();
+    let build = |name: &str| Registry::built_in().build(name, &PolicyContext::new(total, &weights)).unwrap();
+    let mut policy: Box<dyn Policy> = match world.order {
+        OrderBy::Fifo => build("fifo"),
+        OrderBy::Drf => build("drf"),
+        OrderBy::Priorities => Box::new(Priorities { holds: vec![0; users], held: vec![0; users] }),
+    };
+    let options = JobOptions { backfill: Backfill::Slurm, slurm: world.options, ..JobOptions::default() };
+    let tasks = UserTasks::new(&w);
+    simulate_jobs(&w, &tasks, &site, &jobs, policy.as_mut(), options, &Progress::default()).unwrap()
+}
+
+fn jobs(partitions: usize) -> impl Strategy<Value = Vec<SlurmJob>> {
+    let asked = prop_oneof![1 => Just(None), 4 => prop::sample::select(vec![60u64, 90, 120, 300, 600]).prop_map(Some)];
+    let run = prop_oneof![3 => 1u64..90, 1 => 60u64..700];
+    let shape = prop_oneof![
+        3 => (1u64..5, 0u64..4).prop_map(|(c, m)| ([c, m], None)),
+        1 => (1u64..4, 0u64..3, 2u64..5).prop_map(|(c, m, n)| ([c * n, m * n], Some(n))),
+    ];
+    let job = (0u64..400, run, asked, 0usize..4, 0..partitions, shape).prop_map(
+        |(submit, run, asked, user, partition, (amounts, nodes))| SlurmJob {
+            submit,
+            run,
+            asked,
+            user,
+            partition,
+            amounts,
+            nodes,
+        },
+    );
+    prop::collection::vec(job, 1..40).prop_map(|mut jobs| {
+        jobs.sort_by_key(|j| j.submit);
+        let mut seen = Vec::new();
+        for job in &mut jobs {
+            job.user = seen.iter().position(|&u| u == job.user).unwrap_or_else(|| {
+                seen.push(job.user);
+                seen.len() - 1
+            });
+        }
+        jobs
+    })
+}
+
+fn options() -> impl Strategy<Value = SlurmOptions> {
+    let s = Span::from_secs;
+    let limit = |list: Vec<u32>| prop::sample::select(list);
+    let main = (
+        any::<bool>(),
+        prop::sample::select(vec![Some(60u64), Some(20), Some(45), None]),
+        prop::sample::select(vec![0u64, 3, 10]),
+        limit(vec![100, 0, 2]),
+        limit(vec![0, 0, 1, 3]),
+        limit(vec![0, 0, 1]),
+        prop::sample::select(vec![30u64, 5, 47]),
+    );
+    let backfill = (
+        prop::bool::weighted(0.85),
+        prop::sample::select(vec![86_400u64, 600, 120]),
+        prop::sample::select(vec![60u64, 1, 30]),
+        limit(vec![500, 500, 3]),
+        limit(vec![0, 0, 2]),
+        limit(vec![0, 0, 1]),
+        limit(vec![0, 0, 1]),
+        prop::sample::select(vec![0u64, 0, 60]),
+    );
+    let rest = (
+        limit(vec![0, 0, 104]),
+        any::<[bool; 4]>(),
+        prop::sample::select(vec![None, None, Some(15u64)]),
+        prop::sample::select(vec![300u64, 60, 37]),
+        prop::sample::select(vec![Some(0u64), Some(60), None]),
+        prop::sample::select(vec![1u64, 0, 4]),
+        prop::sample::select(vec![0u64, 0, 2, 9]),
+    );
+    (main, backfill, rest).prop_map(move |(m, b, r)| SlurmOptions {
+        at_submission: m.0 || m.2 == 3,
+        defer: m.0 && m.1.is_some(),
+        sched_interval: m.1.map(s),
+        batch_sched_delay: s(m.2),
+        default_queue_depth: m.3,
+        partition_job_depth: m.4,
+        sched_max_job_start: m.5,
+        bf_interval: s(m.6),
+        backfill: b.0,
+        bf_window: s(b.1),
+        bf_resolution: s(b.2),
+        bf_max_job_test: b.3,
+        bf_max_job_user: b.4,
+        bf_max_job_start: b.5,
+        bf_job_part_count_reserve: b.6,
+        bf_min_age_reserve: s(b.7),
+        bf_min_prio_reserve: r.0,
+        bf_busy_nodes: r.1[0],
+        assoc_limit_stop: r.1[1],
+        least_loaded: r.1[2],
+        whole_nodes: r.1[3],
+        bf_window_linear: r.2.map(s),
+        priority_calc_period: s(r.3),
+        over_time_limit: r.4.map(s),
+        completing: s(r.5),
+        complete_wait: s(r.6),
+        ..SlurmOptions::default()
+    })
+}
+
+fn world() -> impl Strategy<Value = SlurmWorld> {
+    let properties = || prop::sample::select(vec![vec![], vec!["a"], vec!["b"], vec!["a", "b"]]);
+    let groups = prop::collection::vec(
+        (1usize..4, [2u64..7, 3u64..7], properties()).prop_map(|(count, has, properties)| NodeGroup {
+            count,
+            has,
+            properties,
+        }),
+        1..4,
+    );
+    let limit = |from: u64, to: u64| prop_oneof![3 => Just(None), 1 => (from..to).prop_map(Some)];
+    let needs = prop::sample::select(vec![vec![], vec![], vec!["a"], vec!["b"]]);
+    let partition = (-1i32..2, limit(300, 900), limit(4, 9), needs)
+        .prop_map(|(tier, max_time, max_user, properties)| Partition { tier, max_time, max_user, properties });
+    let order = prop::sample::select(vec![OrderBy::Fifo, OrderBy::Drf, OrderBy::Priorities, OrderBy::Priorities]);
+    (groups, prop::collection::vec(partition, 1..4)).prop_flat_map(move |(groups, partitions)| {
+        (jobs(partitions.len()), order.clone(), options()).prop_map(move |(jobs, order, options)| SlurmWorld {
+            groups: groups.clone(),
+            partitions: partitions.clone(),
+            jobs,
+            order,
+            options,
+        })
+    })
+}
+
+/// Without jobs whose chunks the empty nodes of their partition do not hold: these would be laid out otherwise.
+fn with_jobs_that_fit(mut world: SlurmWorld) -> SlurmWorld {
+    for job in &mut world.jobs {
+        let Some(nodes) = job.nodes else { continue };
+        let needs = &world.partitions[job.partition].properties;
+        let chunks = |g: &NodeGroup| (0..2).map(|i| g.has[i] * nodes / job.amounts[i].max(1)).min().unwrap();
+        let able = world.groups.iter().filter(|g| needs.iter().all(|p| g.properties.contains(p)));
+        if able.map(|g| chunks(g) * g.count as u64).sum::<u64>() < nodes {
+            (job.nodes, job.amounts) = (None, [1, 0]);
+        }
+    }
+    world
+}
+
+fn seconds(times: &[u64]) -> Vec<Option<u64>> {
+    times.iter().map(|&t| (t != NO_TIME).then_some(t / 1_000_000_000)).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Starts, ends, nodes and activities are those of the program that simulates every second from plain lists.
+    #[test]
+    fn slurm_is_that_of_the_reference_model(world in world()) {
+        // Without passes over the whole queue a job may wait for ever, in Slurm too.
+        let world = with_jobs_that_fit(world);
+        let world = SlurmWorld {
+            options: SlurmOptions {
+                sched_interval: world.options.sched_interval.or(Some(Span::from_secs(45))),
+                partition_job_depth: if world.options.assoc_limit_stop { 0 } else { world.options.partition_job_depth },
+                ..world.options
+            },
+            ..world
+        };
+        let found = run(&world);
+        let refused: Vec<bool> = found.rejections.iter().map(Option::is_some).collect();
+        let reference = SlurmReferenceModel::new(&world, &refused).run();
+        let on = found.machines.as_ref().unwrap();
+        prop_assert_eq!(seconds(&found.starts), reference.starts);
+        prop_assert_eq!(seconds(&on.finishes), reference.finishes);
+        prop_assert_eq!(&on.slurm.as_ref().unwrap().started_by, &reference.started_by);
+        let mut nodes = vec![Vec::new(); world.jobs.len()];
+        for a in &on.placed {
+            nodes[a.row as usize].extend((0..a.chunks).map(|_| a.machine as usize));
+        }
+        nodes.iter_mut().for_each(|n| n.sort_unstable());
+        prop_assert_eq!(nodes, reference.nodes);
+        prop_assert_eq!(run(&world), found, "the same again");
+    }
+}
+
+/// One node of four CPUs; jobs of user 0, by submission, run time, limit and CPUs.
+fn one_node(jobs: &[(u64, u64, u64, u64)], options: SlurmOptions) -> Vec<(Option<u64>, Option<Activity>)> {
+    let job = |&(submit, run, asked, cpus): &(u64, u64, u64, u64)| SlurmJob {
+        submit,
+        run,
+        asked: Some(asked),
+        user: 0,
+        partition: 0,
+        amounts: [cpus, 0],
+        nodes: None,
+    };
+    let found = run(&SlurmWorld {
+        groups: vec![NodeGroup { count: 1, has: [4, 4], properties: vec![] }],
+        partitions: vec![Partition { tier: 0, max_time: None, max_user: None, properties: vec![] }],
+        jobs: jobs.iter().map(job).collect(),
+        order: OrderBy::Fifo,
+        options,
+    });
+    let started_by = found.machines.unwrap().slurm.unwrap().started_by;
+    seconds(&found.starts).into_iter().zip(started_by).collect()
+}
+
+#[test]
+fn a_job_starts_at_its_submission_in_a_pass_or_by_backfill() {
+    let options = SlurmOptions::default();
+    // The second waits for the first; the third has a shorter limit than what is left until then.
+    let jobs = [(10, 600, 600, 3), (11, 60, 60, 4), (12, 60, 60, 1)];
+    let found = one_node(&jobs, options);
+    assert_eq!(found[0], (Some(11), Some(Activity::Main)), "the first whole second after the submission");
+    assert_eq!(found[2], (Some(30), Some(Activity::Backfill)), "the first run of backfill is at 30 s");
+    assert_eq!(found[1], (Some(612), Some(Activity::Main)), "the nodes are free a second after the end");
+    let strict = one_node(&jobs, SlurmOptions { backfill: false, ..options });
+    assert_eq!(strict[2], (Some(673), Some(Activity::Main)), "sched/builtin starts nothing before its turn");
+    let interactive = one_node(&jobs, SlurmOptions { at_submission: true, ..options });
+    assert_eq!(interactive[0], (Some(10), Some(Activity::Submit)));
+    assert_eq!(interactive[2], (Some(30), Some(Activity::Backfill)), "an earlier job waits for the node");
+}
+
+#[test]
+fn jobs_are_ended_by_their_limits_at_a_sweep() {
+    let found = one_node(&[(7, 1000, 100, 4), (9, 10, 60, 4)], SlurmOptions::default());
+    // 8 s + 2 min, at the next multiple of 30 s.
+    assert_eq!((found[0].0, found[1].0), (Some(8), Some(151)));
+    let soft = SlurmOptions { over_time_limit: None, ..SlurmOptions::default() };
+    assert_eq!(one_node(&[(7, 1000, 100, 4), (9, 10, 60, 4)], soft)[1].0, Some(1009));
+}
+
+#[test]
+fn a_planned_job_reserves_whole_nodes() {
+    let job = |submit, run, asked, cpus| SlurmJob {
+        submit,
+        run,
+        asked: Some(asked),
+        user: 0,
+        partition: 0,
+        amounts: [cpus, 0],
+        nodes: None,
+    };
+    // The planned job of 2 CPUs leaves 2 free beside it, and the last job would be done long after it starts.
+    let world = SlurmWorld {
+        groups: vec![NodeGroup { count: 1, has: [4, 4], properties: vec![] }],
+        partitions: vec![Partition { tier: 0, max_time: None, max_user: None, properties: vec![] }],
+        jobs: vec![job(0, 600, 600, 3), job(1, 60, 60, 2), job(2, 900, 900, 1)],
+        order: OrderBy::Fifo,
+        options: SlurmOptions::default(),
+    };
+    let starts = seconds(&run(&world).starts);
+    assert_eq!(starts, [Some(3), Some(604), Some(604)]);
+}

@@ -1,0 +1,356 @@
+//! The settings of Slurm's scheduler in slurm.conf, for a simulation of it.
+
+use evenhand_model::Span;
+use evenhand_simulator::SlurmOptions;
+
+use super::slurm_conf::SlurmConf;
+use super::{Position, SiteFileError};
+use crate::error::quoted;
+use crate::parse_values::Limit;
+use crate::partitions::Partition;
+
+/// The settings of a site's scheduler.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SchedulerSettings {
+    /// The settings; what slurm.conf does not set has the default of release 22.05.
+    pub options: SlurmOptions,
+    /// What is set and not simulated, and what is assumed, in sentences with file and line.
+    pub notes: Vec<String>,
+}
+
+/// Options of SchedulerParameters that a simulation does not follow, with what it does instead.
+const NOT_FOLLOWED: [(&str, &str); 12] = [
+    ("bf_licenses", "a log names no licences"),
+    ("bf_max_job_array_resv", "tasks of arrays are planned as jobs of their own"),
+    ("bf_node_space_size", "a plan has as many intervals as bf_max_job_test"),
+    ("bf_one_resv_per_job", "a job of a log is in one partition"),
+    ("bf_running_job_reserve", "running jobs are planned by their limits"),
+    ("pack_serial_at_end", "jobs of one processor are put as all others"),
+    ("preempt_reorder_count", "no job is preempted"),
+    ("preempt_strict_order", "no job is preempted"),
+    ("preempt_youngest_first", "no job is preempted"),
+    ("reduce_completing_frag", "CompleteWait holds all jobs back"),
+    ("time_min_as_soft_limit", "a log has no --time-min"),
+    ("bf_hetjob_immediate", "components of a job are jobs of their own"),
+];
+
+/// Options of SchedulerParameters that decide no start in a simulation, where a pass takes no time.
+const WITHOUT_EFFECT: [&str; 50] = [
+    "allow_zero_lic",
+    "allow_zero_mem",
+    "batch_job_array_limit",
+    "bb_array_stage_cnt",
+    "bf_allow_magnetic_slot",
+    "bf_continue",
+    "bf_hetjob_prio",
+    "bf_ignore_newly_avail_nodes",
+    "bf_max_time",
+    "bf_topopt_enable",
+    "bf_topopt_iterations",
+    "bf_yield_interval",
+    "bf_yield_rpc_cnt",
+    "bf_yield_sleep",
+    "build_queue_timeout",
+    "correspond_after_task_cnt",
+    "default_gbytes",
+    "disable_hetjob_steps",
+    "disable_job_shrink",
+    "disable_pack_steps",
+    "enable_hetjob_steps",
+    "enable_job_state_cache",
+    "enable_pack_steps",
+    "enable_user_top",
+    "extra_constraints",
+    "ignore_constraint_validation",
+    "ignore_numa",
+    "ignore_prefer_validation",
+    "max_array_tasks",
+    "max_depend_depth",
+    "max_rpc_cnt",
+    "max_sched_time",
+    "max_script_size",
+    "max_submit_line_size",
+    "max_switch_wait",
+    "no_backup_scheduling",
+    "no_env_cache",
+    "no_reserve_gpu_cores",
+    "nohold_on_prolog_fail",
+    "requeue_delay",
+    "requeue_on_resume_failure",
+    "requeue_setup_env_fail",
+    "salloc_wait_nodes",
+    "sbatch_wait_nodes",
+    "sched_min_interval",
+    "spec_cores_first",
+    "step_retry_count",
+    "step_retry_time",
+    "whole_hetjob",
+    "whole_pack",
+];
+
+/// Options of SchedulerParameters that a simulation follows.
+const FOLLOWED: [&str; 23] = [
+    "assoc_limit_stop",
+    "batch_sched_delay",
+    "bf_busy_nodes",
+    "bf_interval",
+    "bf_job_part_count_reserve",
+    "bf_max_job_assoc",
+    "bf_max_job_part",
+    "bf_max_job_start",
+    "bf_max_job_test",
+    "bf_max_job_user",
+    "bf_max_job_user_part",
+    "bf_min_age_reserve",
+    "bf_min_prio_reserve",
+    "bf_resolution",
+    "bf_window",
+    "bf_window_linear",
+    "default_queue_depth",
+    "defer",
+    "defer_batch",
+    "max_job_bf",
+    "partition_job_depth",
+    "sched_interval",
+    "sched_max_job_start",
+];
+
+/// The names of slurm.conf of which a simulation follows the values.
+const SETTINGS: [&str; 12] = [
+    "accountingstorageenforce",
+    "clustername",
+    "completewait",
+    "fairsharedampeningfactor",
+    "killwait",
+    "overtimelimit",
+    "preemptmode",
+    "preempttype",
+    "schedulerparameters",
+    "schedulertype",
+    "selecttype",
+    "selecttypeparameters",
+];
+
+/// Reads the settings of the scheduler.
+///
+/// # Errors
+/// Returns an error with file, line and column if a value is malformed.
+pub fn scheduler_settings(conf: &SlurmConf) -> Result<SchedulerSettings, SiteFileError> {
+    let mut settings = SchedulerSettings { options: SlurmOptions::default(), notes: Vec::new() };
+    for (name, value) in conf.configuration.settings() {
+        let place = conf.places.get(name).cloned();
+        let place = place.unwrap_or_else(|| Position { file: "slurm.conf".into(), line: 1, column: 1 });
+        let error = |expected: &str| SiteFileError::Invalid {
+            place: place.clone(),
+            found: quoted(value),
+            expected: expected.to_string(),
+        };
+        let minutes = || match Limit::parse_configured(first_word(value)) {
+            Some(limit) => Ok(limit.span()),
+            None => Err(error("minutes, or a time such as 0:30:00")),
+        };
+        let seconds = || first_word(value).parse().map(Span::from_secs).map_err(|_| error("a whole number of seconds"));
+        let o = &mut settings.options;
+        match name {
+            "schedulerparameters" => read_parameters(value, &place, &mut settings)?,
+            "schedulertype" => o.backfill = !value.ends_with("builtin"),
+            "prioritycalcperiod" => {
+                let period = minutes()?.filter(|period| *period > Span::ZERO);
+                o.priority_calc_period = period.ok_or_else(|| error("a time of at least a minute"))?;
+            }
+            "overtimelimit" => o.over_time_limit = minutes()?,
+            "killwait" => o.kill_wait = seconds()?,
+            "completewait" => o.complete_wait = seconds()?,
+            "selecttype" => o.whole_nodes = value.ends_with("linear"),
+            "selecttypeparameters" => {
+                o.least_loaded = value.to_ascii_uppercase().split(',').any(|p| p.trim() == "CR_LLN")
+            }
+            _ => {}
+        }
+    }
+    if conf.configuration.get("SelectType").is_none() {
+        settings.notes.push(
+            "slurm.conf does not set SelectType, whose default is select/linear up to 22.05 and select/cons_tres in 23.11 \
+             and later: jobs share nodes here. Set it as `scontrol show config` prints it."
+                .into(),
+        );
+    }
+    Ok(settings)
+}
+
+/// `30 sec` as `scontrol` prints it is `30`.
+fn first_word(value: &str) -> &str {
+    value.split_whitespace().next().unwrap_or_default()
+}
+
+fn read_parameters(text: &str, place: &Position, settings: &mut SchedulerSettings) -> Result<(), SiteFileError> {
+    let mut at = 0;
+    for part in text.split(',') {
+        let place = Position { column: place.column + at, ..place.clone() };
+        at += part.len() + 1;
+        let part = part.trim();
+        if part.is_empty() {
+            continue;
+        }
+        let (name, value) = part.split_once('=').unwrap_or((part, ""));
+        let lower = name.trim().to_ascii_lowercase();
+        if let Some((_, instead)) = NOT_FOLLOWED.iter().find(|(known, _)| *known == lower) {
+            settings.notes.push(format!("{place}: {name} of SchedulerParameters is not followed: {instead}."));
+        } else if FOLLOWED.contains(&lower.as_str()) {
+            set(&mut settings.options, &lower, value.trim(), &place)?;
+        } else if !WITHOUT_EFFECT.contains(&lower.as_str()) {
+            settings.notes.push(format!(
+                "{place}: {name} is no option of SchedulerParameters in slurm.conf(5); the scheduler is simulated as if \
+                 it were not there."
+            ));
+        }
+    }
+    Ok(())
+}
+
+fn set(o: &mut SlurmOptions, name: &str, value: &str, place: &Position) -> Result<(), SiteFileError> {
+    let error = |expected: &str| SiteFileError::Invalid {
+        place: place.clone(),
+        found: quoted(&format!("{name}={value}")),
+        expected: expected.to_string(),
+    };
+    let number = || value.parse::<u32>().map_err(|_| error(&format!("{name}= and a whole number")));
+    let seconds =
+        || value.parse::<u32>().map(u64::from).map_err(|_| error(&format!("{name}= and a number of seconds")));
+    let at_least_one =
+        || seconds().and_then(|s| if s == 0 { Err(error("at least 1")) } else { Ok(Span::from_secs(s)) });
+    match name {
+        "assoc_limit_stop" => o.assoc_limit_stop = true,
+        "batch_sched_delay" => o.batch_sched_delay = Span::from_secs(seconds()?),
+        "bf_busy_nodes" => o.bf_busy_nodes = true,
+        "bf_interval" if value == "-1" => o.backfill = false,
+        "bf_interval" => o.bf_interval = at_least_one()?,
+        "bf_job_part_count_reserve" => o.bf_job_part_count_reserve = number()?,
+        "bf_max_job_assoc" => o.bf_max_job_assoc = number()?,
+        "bf_max_job_part" => o.bf_max_job_part = number()?,
+        "bf_max_job_start" => o.bf_max_job_start = number()?,
+        "bf_max_job_test" | "max_job_bf" => o.bf_max_job_test = number()?,
+        "bf_max_job_user" => o.bf_max_job_user = number()?,
+        "bf_max_job_user_part" => o.bf_max_job_user_part = number()?,
+        "bf_min_age_reserve" => o.bf_min_age_reserve = Span::from_secs(seconds()?),
+        "bf_min_prio_reserve" => o.bf_min_prio_reserve = number()?,
+        "bf_resolution" => o.bf_resolution = at_least_one()?,
+        "bf_window" => o.bf_window = Span::from_secs(u64::from(number()?) * 60),
+        "bf_window_linear" => o.bf_window_linear = Some(at_least_one()?),
+        "default_queue_depth" => o.default_queue_depth = number()?,
+        "defer" | "defer_batch" => o.defer = true,
+        "partition_job_depth" => o.partition_job_depth = number()?,
+        "sched_interval" if value == "-1" => o.sched_interval = None,
+        "sched_interval" => o.sched_interval = Some(at_least_one()?),
+        "sched_max_job_start" => o.sched_max_job_start = number()?,
+        _ => {}
+    }
+    Ok(())
+}
+
+/// Returns the settings that a simulation follows as a slurm.conf: those of the scheduler and of priorities, and the
+/// partitions' factors and tiers. It has no hosts, accounts or passwords.
+pub fn simulated_settings_text(conf: &SlurmConf, partitions: &[Partition]) -> String {
+    let mut text = String::from("# What a simulation follows of the site's slurm.conf.\n");
+    for (name, value) in conf.configuration.settings() {
+        if SETTINGS.contains(&name) || name.starts_with("priority") {
+            let value = if value.contains([' ', '\t']) { format!("\"{value}\"") } else { value.to_string() };
+            let known = super::slurm_conf_names().find(|known| known.eq_ignore_ascii_case(name)).unwrap_or(name);
+            text += &format!("{known}={value}\n");
+        }
+    }
+    for p in partitions {
+        let (name, tier, factor) = (&p.name, p.priority_tier, p.priority_job_factor);
+        text += &format!("PartitionName={name} PriorityTier={tier} PriorityJobFactor={factor}\n");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::read_slurm_conf;
+    use super::*;
+
+    fn read(text: &str) -> Result<SchedulerSettings, String> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("slurm.conf");
+        std::fs::write(&path, text).unwrap();
+        let prefix = format!("{}/", folder.path().display());
+        let mut settings =
+            scheduler_settings(&read_slurm_conf(&path).unwrap()).map_err(|e| e.to_string().replace(&prefix, ""))?;
+        settings.notes.iter_mut().for_each(|note| *note = note.replace(&prefix, ""));
+        Ok(settings)
+    }
+
+    #[test]
+    fn settings_are_read_with_the_defaults_of_the_release() {
+        let none = read("SelectType=select/cons_tres\n").unwrap();
+        assert_eq!(none, SchedulerSettings { options: SlurmOptions::default(), notes: vec![] });
+        let o = read(
+            "SelectType=select/linear\nSchedulerType=sched/backfill KillWait=60 OverTimeLimit=5 PriorityCalcPeriod=1\n\
+             SchedulerParameters=bf_interval=10,bf_window=2880,defer,sched_interval=-1,bf_continue,max_job_bf=7\n",
+        )
+        .unwrap();
+        assert_eq!(o.notes, [""; 0]);
+        let s = Span::from_secs;
+        assert_eq!(
+            o.options,
+            SlurmOptions {
+                whole_nodes: true,
+                kill_wait: s(60),
+                over_time_limit: Some(s(300)),
+                priority_calc_period: s(60),
+                bf_interval: s(10),
+                bf_window: s(2 * 86_400),
+                defer: true,
+                sched_interval: None,
+                bf_max_job_test: 7,
+                ..SlurmOptions::default()
+            }
+        );
+        assert!(!read("SelectType=select/cons_tres\nSchedulerType=sched/builtin\n").unwrap().options.backfill);
+    }
+
+    #[test]
+    fn what_is_not_followed_is_named_with_its_place() {
+        let found =
+            read("SelectType=select/cons_tres\nSchedulerParameters=defer,bf_intervall=3,bf_licenses\n").unwrap();
+        assert_eq!(
+            found.notes,
+            [
+                "slurm.conf:2:27: bf_intervall is no option of SchedulerParameters in slurm.conf(5); the scheduler is \
+                 simulated as if it were not there.",
+                "slurm.conf:2:42: bf_licenses of SchedulerParameters is not followed: a log names no licences."
+            ]
+        );
+        assert!(read("KillWait=30\n").unwrap().notes[0].contains("does not set SelectType"));
+    }
+
+    #[test]
+    fn malformed_values_have_their_place() {
+        let error = |text: &str| read(text).unwrap_err();
+        assert_eq!(
+            error("SchedulerParameters=defer,bf_interval=soon\n"),
+            "slurm.conf:1:27: found \"bf_interval=soon\", expected bf_interval= and a number of seconds"
+        );
+        assert_eq!(error("KillWait=x\n"), "slurm.conf:1:10: found \"x\", expected a whole number of seconds");
+        assert!(error("SchedulerParameters=bf_resolution=0\n").ends_with("expected at least 1"));
+    }
+
+    #[test]
+    fn the_settings_that_are_followed_are_written_and_read_back() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("slurm.conf");
+        let text = "ClusterName=lab\nStoragePass=secret\nSchedulerParameters=bf_interval=10\nPriorityWeightAge=5\n\
+            SelectType=select/linear\nNodeName=n1\nPartitionName=p Nodes=n1 PriorityTier=3\n";
+        std::fs::write(&path, text).unwrap();
+        let conf = read_slurm_conf(&path).unwrap();
+        let written = simulated_settings_text(&conf, &conf.partitions);
+        assert!(!written.contains("secret"), "{written}");
+        std::fs::write(&path, &written).unwrap();
+        let again = read_slurm_conf(&path).unwrap();
+        assert_eq!(scheduler_settings(&again).unwrap(), scheduler_settings(&conf).unwrap());
+        assert_eq!(again.configuration.get("PriorityWeightAge"), Some("5"));
+        assert_eq!(again.partitions[0].priority_tier, 3);
+    }
+}
