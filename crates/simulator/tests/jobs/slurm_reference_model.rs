@@ -470,7 +470,7 @@ impl<'a> SlurmReferenceModel<'a> {
         let mut reserved = vec![0; self.world.partitions.len()];
         for job in self.order() {
             let cuts = self.cuts(t, window_end, &reservations);
-            if tested >= o.bf_max_job_test || cuts.len() as u32 > o.bf_max_job_test {
+            if tested >= o.bf_max_job_test || cuts.len() as u32 >= o.bf_max_job_test {
                 return;
             }
             let j = self.world.jobs[job].clone();
