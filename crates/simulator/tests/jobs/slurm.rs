@@ -230,7 +230,7 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
 /// Without jobs whose chunks the empty nodes of their partition do not hold: these would be laid out otherwise.
 fn with_jobs_that_fit(mut world: SlurmWorld) -> SlurmWorld {
     for job in &mut world.jobs {
-        let Some(nodes) = job.nodes else { continue };
+        let nodes = job.nodes.unwrap_or(1);
         let needs = &world.partitions[job.partition].properties;
         let chunks = |g: &NodeGroup| (0..2).map(|i| g.has[i] * nodes / job.amounts[i].max(1)).min().unwrap();
         let able = world.groups.iter().filter(|g| needs.iter().all(|p| g.properties.contains(p)));
