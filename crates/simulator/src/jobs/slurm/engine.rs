@@ -471,8 +471,8 @@ impl<'a> Engine<'a> {
         if let Some(held) = self.nodes.choose(kind, able, false) {
             self.start(now, row, held, Activity::Submit)?;
             self.notify_starts(now, policy);
-            if let Order::Users(_) = self.order {
-                self.begin_walk(policy);
+            if let Order::Users(users) = &mut self.order {
+                users.started(entry.user);
                 self.end_walk(policy);
             }
         }

@@ -170,6 +170,11 @@ impl Users {
         }
     }
 
+    /// Notes that a job of a user started outside a walk, so that the end of one makes its next job known.
+    pub(super) fn started(&mut self, user: u32) {
+        self.touched.push(user);
+    }
+
     fn restore_next(&mut self) {
         for user in &self.touched {
             self.next[*user as usize] = NO_ROW;
