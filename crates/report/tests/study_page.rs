@@ -367,6 +367,28 @@ fn a_page_lists_at_most_two_thousand_accounts_and_users() {
 }
 
 #[test]
+fn of_very_many_users_the_page_lists_those_whose_waits_differ_most_and_sums_up_the_others() {
+    let mut record = study(&StudyShape { users: 10_001, policies: 2, capacities: 1, ..StudyShape::default() });
+    for run in &mut record.runs {
+        for user in &mut run.users {
+            (user.totals.submitted, user.totals.started, user.mean_wait_s) = (2, 2, Some(60.0));
+        }
+    }
+    record.runs[1].users[9999].mean_wait_s = Some(1e6);
+    let files = report(&record);
+    let page = files["index.html"].replace(['\u{202f}', '\u{a0}'], " ");
+    let sentence = "The 8 001 others, with 16 002 tasks, are in <code>users.csv</code>; the mean of their mean waits at 0.5 R \
+                    is 60.0 s under fifo, 60.0 s under drf.";
+    assert!(page.contains(sentence), "not found: {sentence}");
+    let table = page.split("<table id=\"user-table\">").nth(1).unwrap().split("</table>").next().unwrap();
+    let name = &record.runs[1].users[9999].name;
+    assert!(table.contains(name.as_str()), "{name} is not listed");
+    let data = &files[&format!("figures/user-waits-{}.csv", record.runs[1].id)];
+    assert_eq!(data.lines().count(), 1 + 2000);
+    assert!(data.contains(&format!("\n{name},2,60,1000000\n")), "{}", &data[..300]);
+}
+
+#[test]
 fn missing_runs_are_listed_and_leave_gaps() {
     let mut record = study(&StudyShape { users: 10, ..StudyShape::default() });
     let gone = record.runs.remove(0).id;

@@ -24,7 +24,8 @@ pub struct Totals {
 }
 
 impl Totals {
-    pub(crate) fn add(&mut self, other: &Totals) {
+    /// Adds the counts of other tasks.
+    pub fn add(&mut self, other: &Totals) {
         self.submitted += other.submitted;
         self.rejected += other.rejected;
         self.started += other.started;

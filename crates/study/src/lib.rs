@@ -8,6 +8,7 @@
 
 mod account_record;
 mod accounts;
+mod affected_users;
 mod class_results;
 mod cluster_file;
 mod compare_runs;
@@ -31,6 +32,7 @@ mod waste_record;
 mod write_cluster_and_accounts;
 
 pub use accounts::{AccountsFile, WorkloadWithAccounts};
+pub use affected_users::{ALL_USERS_LISTED, MOST_AFFECTED, OtherUsersRecord, most_affected_users};
 pub use cluster_file::{cluster_of, read_cluster};
 pub use compare_runs::compare;
 pub use digest::{Digest, workload_digest};

@@ -99,6 +99,8 @@ pub struct Plan {
     pub(crate) digest: String,
     /// The runs: for each capacity each policy, each in the order asked.
     pub runs: Vec<RunPlan>,
+    /// Whether `summary.json` lists all users, however many there are ([`StudyRecord::summary`](crate::record::StudyRecord::summary)).
+    pub list_all_users: bool,
 }
 
 /// Why a study cannot be planned.
@@ -222,7 +224,8 @@ impl Plan {
                 }
             }
         }
-        Ok(Plan { workload, inputs: inputs.clone(), options, notes, against, repeats: None, mean_use, digest, runs })
+        let (inputs, repeats, list_all_users) = (inputs.clone(), None, false);
+        Ok(Plan { workload, inputs, options, notes, against, repeats, mean_use, digest, runs, list_all_users })
     }
 
     /// Repeats every run, if `repeats` asks for more than one replay.

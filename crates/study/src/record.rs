@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 pub use evenhand_simulator::{NormalizedWait, NuwtSpread, Series, Totals, UserRecord};
 
 pub use crate::account_record::{AccountRecord, AccountResults, AccountUserRecord};
+pub use crate::affected_users::OtherUsersRecord;
 pub use crate::class_results::ClassResults;
 pub use crate::jobs_on_site::{GroupRecord, JobsRecord, LayoutRecord, RejectedJobsRecord, StartedByRecord};
 pub use crate::repeat::{ComparisonNoise, Estimate, RepeatsRecord, RunNoise};
@@ -93,8 +94,12 @@ pub struct RunRecord {
     /// How jobs are started: `strict`, `easy` or `conservative`; absent for what happened (`logged`).
     #[serde(default)]
     pub scheduler: Option<String>,
-    /// One entry per user, in the workload's order of users.
+    /// One entry per user, in the workload's order of users. In the summary of a study with very many users only those
+    /// most affected.
     pub users: Vec<UserRecord>,
+    /// The users that a summary does not list; absent where `users` has all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub other_users: Option<OtherUsersRecord>,
     /// Mean wait over all started tasks; `None` if none started.
     pub mean_wait_s: Option<f64>,
     /// Mean of max(1, (wait + run) / max(run, 10 s)) over all started tasks; `None` if none started.
@@ -147,15 +152,6 @@ pub struct RunRecord {
     /// Time series; not in `summary.json`, but in `runs/`.
     #[serde(default, skip_serializing_if = "Series::is_empty")]
     pub series: Series,
-}
-
-impl StudyRecord {
-    /// Returns the record without the runs' time series.
-    pub fn without_series(&self) -> StudyRecord {
-        let mut record = self.clone();
-        record.runs.iter_mut().for_each(|run| run.series = Series::default());
-        record
-    }
 }
 
 /// One run against the run of the policy that all are compared with, at the same capacity.

@@ -149,7 +149,7 @@ impl Plan {
             let measured = self.run_repeats(repeats, &record.runs, &folder, live)?;
             add_noise(&mut record, &self.workload, repeats, &measured);
         }
-        folder.write_summary(&record)?;
+        folder.write_summary(&record, self.list_all_users)?;
         Ok(record)
     }
 
@@ -360,7 +360,7 @@ mod tests {
         let record = run(&plan, dir.path(), &Live::new(&plan));
         let text = std::fs::read_to_string(dir.path().join("summary.json")).unwrap();
         let summary: StudyRecord = serde_json::from_str(&text).unwrap();
-        assert_eq!(summary, record.without_series());
+        assert_eq!(summary, record.summary(false));
         assert!(!text.contains("\"series\""));
         let users = std::fs::read_to_string(dir.path().join("users.csv")).unwrap();
         assert_eq!(users.lines().count(), 1 + 4 * 2);

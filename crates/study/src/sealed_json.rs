@@ -23,7 +23,15 @@ struct Sealed<'a, T> {
 
 /// Returns a value, which is a JSON object, as a sealed document with a final line end.
 pub(crate) fn seal(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
-    let mut text = serde_json::to_vec_pretty(&Sealed { check: ZEROS, value })?;
+    sealed(serde_json::to_vec_pretty(&Sealed { check: ZEROS, value })?)
+}
+
+/// Does the same without blanks, for documents that nobody reads.
+pub(crate) fn seal_compact(value: &impl Serialize) -> serde_json::Result<Vec<u8>> {
+    sealed(serde_json::to_vec(&Sealed { check: ZEROS, value })?)
+}
+
+fn sealed(mut text: Vec<u8>) -> serde_json::Result<Vec<u8>> {
     text.push(b'\n');
     let check = digest(&text);
     if let Some(at) = position_of(&text, ZEROS) {
@@ -73,15 +81,16 @@ mod tests {
 
     #[test]
     fn a_sealed_document_reads_back() {
-        let text = seal(&value()).unwrap();
-        assert!(text.ends_with(b"}\n"));
-        let fields: BTreeMap<String, serde_json::Value> = serde_json::from_slice(&text).unwrap();
-        assert_eq!(fields["check"].as_str().unwrap().len(), 32);
         #[derive(serde::Deserialize)]
         struct A {
             a: Vec<f64>,
         }
-        assert_eq!(open::<A>(&text).unwrap().a, value()["a"]);
+        for text in [seal(&value()).unwrap(), seal_compact(&value()).unwrap()] {
+            assert!(text.ends_with(b"}\n"));
+            let fields: BTreeMap<String, serde_json::Value> = serde_json::from_slice(&text).unwrap();
+            assert_eq!(fields["check"].as_str().unwrap().len(), 32);
+            assert_eq!(open::<A>(&text).unwrap().a, value()["a"]);
+        }
     }
 
     proptest! {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::Plan;
+use crate::affected_users::ALL_USERS_LISTED;
 use crate::digest::Digest;
 use crate::plan::RunPlan;
 use crate::record::{NormalizedWait, RunRecord, StudyRecord, Totals};
@@ -105,8 +106,9 @@ impl<'a> Folder<'a> {
         Ok(Folder { dir, format })
     }
 
-    fn stored_path(&self, run: &RunPlan) -> PathBuf {
-        self.dir.join("runs").join(format!("{}.json", run.id))
+    /// The file of a run, and that of a run with very many users, which is compressed.
+    fn stored_paths(&self, run: &RunPlan) -> [PathBuf; 2] {
+        ["json", "json.zst"].map(|ending| self.dir.join("runs").join(format!("{}.{ending}", run.id)))
     }
 
     fn tasks_path(&self, run: &RunPlan) -> Option<PathBuf> {
@@ -120,8 +122,16 @@ impl<'a> Folder<'a> {
 
     /// Returns the stored run, if the folder has it for the same inputs, including its tasks, all as it was written.
     pub(crate) fn stored_run(&self, run: &RunPlan) -> Stored {
-        let path = self.stored_path(run);
-        let text = match std::fs::read(&path) {
+        let [plain, compressed] = self.stored_paths(run);
+        let unpacked = |file| zstd::decode_all(std::io::BufReader::new(file));
+        let (path, text) = match std::fs::read(&plain) {
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => {
+                let text = std::fs::File::open(&compressed).and_then(unpacked);
+                (compressed, text)
+            }
+            text => (plain, text),
+        };
+        let text = match text {
             Ok(text) => text,
             Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Stored::Nothing,
             Err(e) => return Stored::Damaged(format!("{}: {e}", path.display())),
@@ -157,10 +167,24 @@ impl<'a> Folder<'a> {
             tasks_digest = Some(file_digest(&path).map_err(|source| StudyError::Write { path, source })?);
         }
         let stored = StoredResult { digest: run.digest.clone(), tasks_digest, record: record.clone() };
-        let path = self.stored_path(run);
-        match sealed_json::seal(&stored) {
-            Ok(text) => write_whole(&path, &text),
-            Err(e) => Err(StudyError::Write { path, source: e.into() }),
+        let [plain, compressed] = self.stored_paths(run);
+        let (path, other, text) = match record.users.len() {
+            0..=ALL_USERS_LISTED => (plain, compressed, sealed_json::seal(&stored).map_err(std::io::Error::from)),
+            _ => {
+                let text = sealed_json::seal_compact(&stored).map_err(std::io::Error::from);
+                (compressed, plain, text.and_then(|text| zstd::encode_all(&text[..], 1)))
+            }
+        };
+        match text {
+            Ok(text) => write_whole(&path, &text)?,
+            Err(source) => return Err(StudyError::Write { path, source }),
+        }
+        // Of an earlier study with more or fewer users.
+        match std::fs::remove_file(&other) {
+            Err(source) if source.kind() != std::io::ErrorKind::NotFound => {
+                Err(StudyError::Write { path: other, source })
+            }
+            _ => Ok(()),
         }
     }
 
@@ -234,8 +258,8 @@ impl<'a> Folder<'a> {
     }
 
     /// Writes `summary.json`, `users.csv` and `accounts.csv`.
-    pub(crate) fn write_summary(&self, record: &StudyRecord) -> Result<(), StudyError> {
-        write_json(&self.dir.join("summary.json"), &record.without_series())?;
+    pub(crate) fn write_summary(&self, record: &StudyRecord, list_all_users: bool) -> Result<(), StudyError> {
+        write_json(&self.dir.join("summary.json"), &record.summary(list_all_users))?;
         write_whole(&self.dir.join("users.csv"), users_csv(record).as_bytes())?;
         // Written also without accounts, to replace the file of an earlier study.
         write_whole(&self.dir.join("accounts.csv"), accounts_csv(record).as_bytes())

@@ -95,5 +95,5 @@ def _registered(policy: object) -> Registered:
 def forget_runs(folder: Path, registered: Sequence[Registered]) -> None:
     """Removes stored runs of policies in Python: whether their code changed is not known."""
     for name, _, _ in registered:
-        for path in (folder / "runs").glob(f"{name}-*.json"):
+        for path in (folder / "runs").glob(f"{name}-*.json*"):
             path.unlink()

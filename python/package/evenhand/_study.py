@@ -200,7 +200,7 @@ def study(
     >>> len(s.users)
     10
     """
-    arguments: list[str] = ["study"]
+    arguments: list[str] = ["study", "--list-all-users"]
     if workload is not None:
         workload = workload if isinstance(workload, Workload) else read(workload)
         arguments += workload.arguments

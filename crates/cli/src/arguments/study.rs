@@ -90,6 +90,10 @@ pub(crate) struct StudyArgs {
     /// Write each run's tasks as CSV instead of Parquet
     #[arg(long)]
     pub(crate) tasks_csv: bool,
+    /// List all users in summary.json and --format json; of more than 10,000 users only the 1000 whose mean wait changes
+    /// most are listed otherwise, and the others are summed up (users.csv always has all)
+    #[arg(long)]
+    pub(crate) list_all_users: bool,
     /// Print waits in seconds
     #[arg(long)]
     pub(crate) seconds: bool,

@@ -13,6 +13,7 @@ mod hostile_text;
 mod interrupted_study;
 mod invalid_input;
 mod manual;
+mod many_users;
 mod memory;
 mod output_files;
 mod power_failure;

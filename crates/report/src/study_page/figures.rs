@@ -1,5 +1,6 @@
 //! Draws the figures of a study and writes the data of each.
 
+use evenhand_study::ALL_USERS_LISTED;
 use evenhand_study::record::{ComparisonNoise, Estimate, RunRecord, UserRecord};
 
 use crate::chart::{
@@ -260,16 +261,21 @@ impl UserComparison<'_> {
             &format!("{}_{policy}", self.column),
         ]);
         let (before, after) = (&self.pair.baseline.users, &self.pair.run.users);
-        for (before, after) in before.iter().zip(after) {
-            let numbers = [before, after].map(|user| Cell::Number((self.value)(user)));
-            let [old, new] = numbers;
-            csv.row(&[Cell::Text(&after.name), Cell::Count(after.totals.submitted), old, new]);
-        }
         let shown = self.grid.listed_users();
+        // users.csv has all of them once for each run; here they would be there again for each pair.
+        let all_in_data = after.len() <= ALL_USERS_LISTED;
+        let mut in_data = if all_in_data { (0..after.len()).collect() } else { shown.clone() };
+        in_data.sort_unstable();
+        for user in in_data {
+            let [old, new] = [&before[user], &after[user]].map(|user| Cell::Number((self.value)(user)));
+            csv.row(&[Cell::Text(&after[user].name), Cell::Count(after[user].totals.submitted), old, new]);
+        }
         let explanation = match after.len() - shown.len() {
             0 => explanation,
             more => {
-                format!("{explanation} {} users with fewer tasks are in the data file only.", grouped(more as u64))
+                let place = if all_in_data { "the data file" } else { "users.csv" };
+                let more = grouped(more as u64);
+                format!("{explanation} {more} users whose mean wait differs less are in {place} only.")
             }
         };
         let value = |users: &[UserRecord], user: usize| (self.value)(&users[user]);

@@ -2,13 +2,14 @@
 
 use std::collections::BTreeMap;
 
+use evenhand_study::most_affected_users;
 use evenhand_study::record::{ComparisonRecord, RunRecord, StudyRecord};
 
 use crate::ReportError;
 use crate::format_numbers::{amount, duration};
 
-/// Maximum number of users that the page lists and draws one by one, those with the most tasks. More fit neither
-/// a page nor a figure; the figures' data files hold all users.
+/// Maximum number of users that the page lists and draws one by one, those whose waits differ most. More fit neither
+/// a page nor a figure.
 const MAX_USERS: usize = 2000;
 
 /// A study as a grid of capacities and policies; the cell of a missing run is empty.
@@ -120,9 +121,11 @@ impl<'a> StudyGrid<'a> {
     /// Returns the users to list, by decreasing number of tasks, ties in the workload's order.
     pub(crate) fn listed_users(&self) -> Vec<usize> {
         let Some(first) = self.record.runs.first() else { return Vec::new() };
-        let mut users: Vec<usize> = (0..first.users.len()).collect();
+        let mut users: Vec<usize> = match first.users.len() {
+            all @ 0..=MAX_USERS => (0..all).collect(),
+            _ => most_affected_users(self.record, MAX_USERS),
+        };
         users.sort_by_key(|&user| (std::cmp::Reverse(first.users[user].totals.submitted), user));
-        users.truncate(MAX_USERS);
         users
     }
 

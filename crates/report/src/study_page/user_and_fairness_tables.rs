@@ -1,6 +1,8 @@
 //! The tables of users, fairness indices and simulations as the page holds them before its script runs.
 
-use evenhand_study::record::{Estimate, RunNoise};
+use std::collections::BTreeSet;
+
+use evenhand_study::record::{Estimate, OtherUsersRecord, RunNoise, RunRecord};
 use serde::Serialize;
 
 use super::answer_sentences::Verdict;
@@ -15,9 +17,24 @@ use crate::study_page::grid::StudyGrid;
 #[derive(Serialize)]
 pub(super) struct UserTable {
     rows: Vec<UserRow>,
-    /// The number of users that are not in the page, if any.
-    left_out: Option<String>,
+    /// The users that are not in the page, if any.
+    left_out: Option<LeftOut>,
     listed: String,
+}
+
+/// The users that are not listed, taken together.
+#[derive(Serialize)]
+struct LeftOut {
+    users: String,
+    tasks: String,
+    /// The mean over them of their mean waits, for each policy.
+    waits: Vec<LeftOutWait>,
+}
+
+#[derive(Serialize)]
+struct LeftOutWait {
+    policy: String,
+    wait: String,
 }
 
 #[derive(Serialize)]
@@ -97,8 +114,30 @@ pub(super) fn user_table(grid: &StudyGrid<'_>, capacity: usize, policy: usize) -
         Some(_) => users.iter().filter_map(|&user| user_row(grid, capacity, policy, user)).collect(),
         None => Vec::new(),
     };
-    let left_out = (all > users.len()).then(|| grouped((all - users.len()) as u64));
+    let left_out = (all > users.len()).then(|| left_out(grid, capacity, &users));
     UserTable { listed: grouped(rows.len() as u64), rows, left_out }
+}
+
+fn left_out(grid: &StudyGrid<'_>, capacity: usize, listed: &[usize]) -> LeftOut {
+    let listed: BTreeSet<usize> = listed.iter().copied().collect();
+    let of_run = |run: &RunRecord| {
+        let others = run.users.iter().enumerate().filter(|(user, _)| !listed.contains(user));
+        OtherUsersRecord::of(others.map(|(_, user)| user))
+    };
+    let sums: Vec<(usize, OtherUsersRecord)> =
+        grid.runs_at(capacity).map(|(policy, run)| (policy, of_run(run))).collect();
+    let count = |of: fn(&OtherUsersRecord) -> u64| grouped(sums.first().map_or(0, |(_, sum)| of(sum)));
+    LeftOut {
+        users: count(|sum| sum.users),
+        tasks: count(|sum| sum.totals.submitted),
+        waits: sums
+            .iter()
+            .map(|(policy, sum)| LeftOutWait {
+                policy: grid.policies[*policy].label.clone(),
+                wait: sum.users_mean_wait_s.map_or(ABSENT.into(), duration),
+            })
+            .collect(),
+    }
 }
 
 fn user_row(grid: &StudyGrid<'_>, capacity: usize, policy: usize, user: usize) -> Option<UserRow> {

@@ -105,7 +105,8 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         PlanError::Policy(error) => policy_failure(error),
         error => Failure::input(error),
     })?;
-    let plan = plan.repeated(repeats(args, common)).map_err(Failure::input)?;
+    let mut plan = plan.repeated(repeats(args, common)).map_err(Failure::input)?;
+    plan.list_all_users = args.list_all_users;
     plan.notes().iter().for_each(|note| console.note(note));
     let live = Arc::new(Live::new(&plan));
     let runs = Arc::clone(&live);
@@ -139,7 +140,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     let report =
         evenhand_report::write_study_report(&args.out, &record).map_err(|e| Failure::Environment(e.to_string()))?;
     if console.is_json() {
-        let text = to_json(&record.without_series())?;
+        let text = to_json(&record.summary(args.list_all_users))?;
         console.result(&text)?;
     } else {
         let names = |run: &RunRecord| [capacity_name(run), policy_name(run, &record)];

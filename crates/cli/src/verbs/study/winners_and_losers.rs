@@ -20,12 +20,13 @@ pub(super) fn lines(
         let run = |id: &str| record.runs.iter().find(|run| run.id == id);
         let (Some(run), Some(against)) = (run(&comparison.run), run(&comparison.against)) else { continue };
         let mut changes: Vec<(f64, &str)> = Vec::new();
-        for user in &run.users {
-            let other = against.users.iter().find(|u| u.name == user.name);
+        // The runs of a study have the same users in the same order.
+        for (user, other) in run.users.iter().zip(&against.users) {
             // Of a repeated study only what is no luck.
-            let is_noise = record.repeats.is_some() && !user.beyond_noise;
-            let other = other.filter(|_| !is_noise);
-            if let (Some(now), Some(then)) = (user.mean_wait_s, other.and_then(|u| u.mean_wait_s)) {
+            if record.repeats.is_some() && !user.beyond_noise {
+                continue;
+            }
+            if let (Some(now), Some(then)) = (user.mean_wait_s, other.mean_wait_s) {
                 changes.push((now - then, &user.name));
             }
         }
