@@ -106,6 +106,10 @@ pub struct Agent {
     pub(crate) isolated_updates: u32,
 }
 
+/// The longest time from SIGTERM to the end, with all groups restored: the update that is under way, whose requests to
+/// daemons each have a limit, and the restoration. A service manager waits longer than this before it kills the agent.
+pub const EXIT_LIMIT: Duration = Duration::from_secs(10);
+
 /// After this number of updates without any other node all groups are restored. Before that the records of others have
 /// aged, and each of these updates halves the distance of all weights to neutral, so that restoring is no large step.
 const MAX_ISOLATED_UPDATES: u32 = 5;

@@ -330,6 +330,43 @@ fn an_engine_that_fails_is_asked_at_growing_intervals() {
     }
 }
 
+/// Creates a socket whose daemon accepts nothing and whose backlog is full; a plain connect to it blocks for ever.
+fn full_backlog(path: &std::path::Path) -> Vec<std::os::fd::OwnedFd> {
+    use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType, bind, connect, listen, socket_with};
+    let address = SocketAddrUnix::new(path).unwrap();
+    let socket = |flags| socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None).unwrap();
+    let mut open = vec![socket(SocketFlags::CLOEXEC)];
+    bind(&open[0], &address).unwrap();
+    listen(&open[0], 1).unwrap();
+    loop {
+        let client = socket(SocketFlags::CLOEXEC | SocketFlags::NONBLOCK);
+        let refused = connect(&client, &address).is_err();
+        open.push(client);
+        if refused {
+            return open;
+        }
+    }
+}
+
+#[test]
+fn engines_that_never_answer_leave_time_to_restore_everything_before_the_exit_limit() {
+    let machine = Machine::unified();
+    let socket = machine.path("docker.sock");
+    let _open = full_backlog(&socket);
+    let hung = machine.write("podman", "#!/bin/sh\nexec sleep 600\n");
+    fs::set_permissions(&hung, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    machine.group(&format!("docker/{}", id(1)));
+    machine.group(&format!("machine.slice/libpod-{}.scope", id(2)));
+    let mut discovery =
+        machine.discovery(&format!("[[guests]]\nfrom = 'containers'\ndocker = {socket:?}\npodman = {hung:?}\n"));
+    let begun = std::time::Instant::now();
+    let seen = discovery.refresh();
+    // What SIGTERM may have to wait for; the other half is for restoring.
+    assert!(begun.elapsed() < evenhand_agent::EXIT_LIMIT / 2, "{:?}", begun.elapsed());
+    let text = warnings(seen).join("\n");
+    assert!(text.contains("docker.sock did not report") && text.contains("podman did not report"), "{text}");
+}
+
 #[test]
 fn podman_containers_with_and_without_root_are_found() {
     let machine = Machine::unified();

@@ -60,7 +60,8 @@ pub use resource_quantity::ResourceQuantity;
 pub use time::{Span, Time};
 pub use weights::{Weights, WeightsError};
 pub use workload::{
-    Batch, Columns, NO_ID, NO_NODES, NO_TIME, Nano, Task, UserId, Workload, WorkloadBuilder, WorkloadError,
+    Batch, Columns, LargeWorkload, NO_ID, NO_NODES, NO_TIME, Nano, Overflow, Task, UserId, Workload, WorkloadBuilder,
+    WorkloadError,
 };
 
 /// Returns the `f64` nearest to an exact rational.

@@ -63,6 +63,8 @@ pub(crate) struct Meter<'a> {
     tasks: AtomicU64,
     memory: Option<MemoryLimit>,
     max_unpacked: Option<u64>,
+    /// Whether tasks that do not fit in memory go to disk.
+    tasks_on_disk: bool,
 }
 
 impl<'a> Meter<'a> {
@@ -73,13 +75,14 @@ impl<'a> Meter<'a> {
     ) -> Meter<'a> {
         let total = shards.iter().map(Shard::size).sum();
         let (memory, max_unpacked) = (options.memory, options.max_unpacked);
-        Meter { report, read: AtomicU64::new(0), total, tasks: AtomicU64::new(0), memory, max_unpacked }
+        let tasks_on_disk = options.overflow.is_some();
+        Meter { report, read: AtomicU64::new(0), total, tasks: AtomicU64::new(0), memory, max_unpacked, tasks_on_disk }
     }
 
     /// Checks, by the sizes of uncompressed files and the lines at their beginning, that their tasks will probably fit.
     /// Only a clear excess is an error: what is read is counted exactly.
     pub(crate) fn check_before_reading(&self, shards: &mut [Shard]) -> Result<(), ImportError> {
-        let Some(limit) = self.memory else { return Ok(()) };
+        let Some(limit) = self.memory.filter(|_| !self.tasks_on_disk) else { return Ok(()) };
         let mut tasks = 0u64;
         for shard in shards.iter_mut() {
             tasks = tasks.saturating_add(shard.estimated_lines()?.unwrap_or(0));
@@ -97,7 +100,7 @@ impl<'a> Meter<'a> {
     pub(crate) fn hold(&self, file: &str, tasks: u64) -> Result<(), ImportError> {
         let tasks = self.tasks.fetch_add(tasks, Ordering::Relaxed).saturating_add(tasks);
         let need = tasks.saturating_mul(TASK_BYTES);
-        match self.memory.filter(|limit| need > limit.bytes) {
+        match self.memory.filter(|limit| need > limit.bytes && !self.tasks_on_disk) {
             Some(limit) => Err(ImportError::Memory { file: file.to_string(), tasks, estimated: false, need, limit }),
             None => Ok(()),
         }
@@ -192,6 +195,9 @@ impl Shard {
             return Ok(None);
         }
         let head = blocks.head()?;
+        if head.starts_with(b"PAR1") || head.starts_with(b"[") {
+            return Ok(None);
+        }
         let lines = || head.split_inclusive(|b| *b == b'\n').filter(|line| line.ends_with(b"\n") && line[0] != b';');
         let (count, bytes) = (lines().count() as u64, lines().map(|line| line.len() as u64).sum::<u64>());
         Ok((count > 0).then(|| size / (bytes / count).max(1)))

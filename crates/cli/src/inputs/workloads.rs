@@ -5,9 +5,12 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use evenhand_model::Workload;
-use evenhand_workload::Source;
-use evenhand_workload::import::{Format as TraceFormat, ImportOptions, ImportSummary, Imported, import_with_progress};
+use evenhand_workload::import::{
+    Format as TraceFormat, ImportOptions, ImportSummary, ImportToFileError, Imported, import_to_file,
+    import_with_progress,
+};
 use evenhand_workload::store::{self, StoreError};
+use evenhand_workload::{Progress, Source};
 use indicatif::{ProgressBar, ProgressStyle};
 
 use crate::arguments::{Common, TraceArgs};
@@ -63,8 +66,24 @@ fn stored_failure(error: &StoreError) -> Failure {
     Failure::new(error, environment)
 }
 
+/// Imports a trace of several files to a workload file, with progress. The trace may be larger than memory.
+pub(crate) fn import_to(
+    output: &Path,
+    inputs: &[PathBuf],
+    trace: &TraceArgs,
+    common: &Common,
+    console: &Console,
+) -> Result<ImportSummary, Failure> {
+    with_progress(inputs, trace, common, console, |sources, options, report| {
+        import_to_file(sources, options, output, report).map_err(|e| match e {
+            ImportToFileError::Import(e) => Failure::new(&e, e.is_environment()),
+            ImportToFileError::Store(e) => Failure::new(&e, matches!(e, StoreError::Io { .. })),
+        })
+    })
+}
+
 /// Imports a trace of several files, with progress.
-pub(crate) fn import_trace(
+fn import_trace(
     inputs: &[PathBuf],
     trace: &TraceArgs,
     common: &Common,
@@ -96,6 +115,19 @@ fn import_files(
     common: &Common,
     console: &Console,
 ) -> Result<Imported, Failure> {
+    with_progress(inputs, trace, common, console, |sources, options, report| {
+        import_with_progress(sources, options, report).map_err(|e| Failure::new(&e, e.is_environment()))
+    })
+}
+
+/// Imports with the options of the command line, and shows the progress.
+fn with_progress<T>(
+    inputs: &[PathBuf],
+    trace: &TraceArgs,
+    common: &Common,
+    console: &Console,
+    import: impl FnOnce(&[Source], &ImportOptions, &(dyn Fn(Progress) + Sync)) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let sources: Vec<Source> = inputs.iter().map(Source::from_argument).collect();
     for pipe in inputs.iter().filter(|path| is_pipe(path)) {
         console.note(&format!("{} is a pipe; reading it waits for what writes to it.", pipe.display()));
@@ -112,17 +144,18 @@ fn import_files(
         threads: common.threads,
         memory: Some(memory_limit(trace.memory)),
         max_unpacked: trace.max_unpacked,
+        ..ImportOptions::default()
     };
     let bar = if console.shows_progress() { ProgressBar::new(0) } else { ProgressBar::hidden() };
     if let Ok(style) = ProgressStyle::with_template("{wide_bar} {bytes}/{total_bytes} {bytes_per_sec} ETA {eta}") {
         bar.set_style(style);
     }
-    let imported = import_with_progress(&sources, &options, &|progress| {
+    let imported = import(&sources, &options, &|progress: Progress| {
         bar.set_length(progress.total.unwrap_or(progress.read));
         bar.set_position(progress.read);
     });
     bar.finish_and_clear();
-    imported.map_err(|e| Failure::new(&e, e.is_environment()))
+    imported
 }
 
 fn is_pipe(path: &Path) -> bool {

@@ -12,10 +12,10 @@ fn trace(rows: u64) -> String {
 #[test]
 fn a_trace_that_does_not_fit_is_refused_before_it_is_read() {
     let folder = TestFolder::with("t.csv", trace(100_000));
-    let import = ["workload", "import", "t.csv", "-o", "w.parquet", "--memory", "2Mi"];
+    let describe = ["workload", "describe", "t.csv", "--memory", "2Mi"];
     let words = ["t.csv: found ", "tasks (estimated)", "expected at most 2.0 MiB (--memory)", "larger --memory"];
-    folder.assert_rejects(&import, 3, &words);
-    folder.run(&[&import[..6], &["100Mi"]].concat()).assert_succeeds();
+    folder.assert_rejects(&describe, 3, &words);
+    folder.run(&["workload", "import", "t.csv", "-o", "w.parquet", "--memory", "100Mi"]).assert_succeeds();
     // A stored workload is refused by the number of its rows.
     let study = ["study", "w.parquet", "--out", "out", "--memory", "2Mi"];
     folder.assert_rejects(&study, 3, &["w.parquet: found 100000 tasks", "(--memory)", "import a part"]);
@@ -27,10 +27,66 @@ fn a_trace_that_does_not_fit_is_refused_before_it_is_read() {
 #[test]
 fn a_trace_of_unknown_size_is_refused_when_what_was_read_does_not_fit() {
     let folder = TestFolder::new();
-    let import = ["workload", "import", "-", "-o", "w.parquet", "--memory", "2Mi"];
-    let refused = folder.run_with_input(&import, trace(100_000).as_bytes());
+    let refused = folder.run_with_input(&["workload", "describe", "-", "--memory", "2Mi"], trace(100_000).as_bytes());
     refused.assert_fails(3, &["<stdin>: found ", "tasks so far", "(--memory)"]);
     assert!(folder.files().is_empty());
+}
+
+/// Writes the tasks of a stored workload as CSV.
+fn exported(folder: &TestFolder, workload: &str) -> String {
+    folder.run(&["workload", "export", workload, "--to", "sdrf-csv"]).assert_succeeds().stdout
+}
+
+#[test]
+fn a_trace_larger_than_the_memory_is_imported_in_parts() {
+    // Not in the order of submission, in two files, with ties.
+    let lines: Vec<String> = trace(60_000).lines().map(|line| format!("{line}\n")).collect();
+    let (even, odd): (Vec<_>, Vec<_>) = lines.iter().enumerate().partition(|(i, _)| i % 2 == 0);
+    let joined =
+        |lines: Vec<(usize, &String)>| lines.into_iter().rev().map(|(_, line)| line.as_str()).collect::<String>();
+    let (even, odd) = (joined(even), joined(odd));
+    let folder = TestFolder::with("a.csv", even.clone() + &odd);
+    folder.write("b.csv", odd + &even);
+    let import = |output: &str, memory: &str| {
+        let args = ["workload", "import", "a.csv", "b.csv", "-o", output, "--memory", memory, "--format", "json"];
+        folder.run(&args).assert_succeeds().stdout.replace(output, "OUTPUT")
+    };
+    assert_eq!(import("large.parquet", "2Mi"), import("small.parquet", "1Gi"));
+    assert_eq!(exported(&folder, "large.parquet"), exported(&folder, "small.parquet"));
+    // From a pipe, whose size is not known.
+    let piped = ["workload", "import", "-", "-o", "piped.parquet", "--memory", "2Mi"];
+    let both = folder.read("a.csv") + &folder.read("b.csv");
+    folder.run_with_input(&piped, both.as_bytes()).assert_succeeds();
+    assert_eq!(exported(&folder, "piped.parquet"), exported(&folder, "small.parquet"));
+    assert_eq!(folder.files().len(), 5, "no temporary file is left: {:?}", folder.files());
+}
+
+#[test]
+fn accounting_larger_than_the_memory_is_imported_in_parts() {
+    let folder = TestFolder::new();
+    let swf = |i: u64| format!("{} {} 5 10 4 -1 -1 4 60 -1 1 {} 1 -1 1 -1 -1 -1\n", i + 1, i * 3, i % 7);
+    folder.write("log.swf", "; MaxProcs: 64\n".to_string() + &(0..40_000).map(swf).collect::<String>());
+    let second =
+        |i: u64| format!("2024-01-{:02}T{:02}:{:02}:{:02}", 1 + i / 86_400, i / 3600 % 24, i / 60 % 60, i % 60);
+    let job = |i: u64| {
+        let (submit, end) = (second(i), second(i + 60));
+        format!(
+            "{i}|u{}|physics|batch|normal|COMPLETED|{submit}|{submit}|{end}|60|60|cpu=2,mem=4G|cpu=2,mem=4G\n",
+            i % 9
+        )
+    };
+    let header = "JobID|User|Account|Partition|QOS|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|ReqTRES|AllocTRES\n";
+    folder.write("jobs.txt", header.to_string() + &(0..40_000).map(job).collect::<String>());
+    for name in ["log.swf", "jobs.txt"] {
+        let import = |output: &str, memory: &str| {
+            let args = ["workload", "import", name, "-o", output, "--memory", memory, "--format", "json"];
+            folder.run(&args).assert_succeeds().stdout.replace(output, "OUTPUT")
+        };
+        assert_eq!(import("large.parquet", "2Mi"), import("small.parquet", "1Gi"), "{name}");
+        let describe = |output: &str| folder.run(&["workload", "describe", output]).assert_succeeds().stdout;
+        assert_eq!(describe("large.parquet"), describe("small.parquet"), "{name}");
+        assert_eq!(exported(&folder, "large.parquet"), exported(&folder, "small.parquet"), "{name}");
+    }
 }
 
 #[test]
@@ -88,4 +144,16 @@ fn an_allocation_that_fails_is_a_sentence_and_status_3() {
     let Some(failed) = run_limited(&folder, 400_000, &generate) else { return };
     failed.assert_fails(3, &["memory allocation of ", " bytes failed"]);
     assert!(folder.files().iter().all(|name| name.to_string_lossy().ends_with(".partial")), "{:?}", folder.files());
+}
+
+#[test]
+fn a_trace_larger_than_the_address_space_is_imported() {
+    let folder = TestFolder::with("t.csv", trace(1_500_000));
+    // In memory, its tasks would need 200 MiB and more.
+    let import = ["workload", "import", "t.csv", "-o", "w.parquet", "--threads", "1"];
+    let Some(imported) = run_limited(&folder, 180_000, &import) else { return };
+    imported.assert_succeeds();
+    let reads = folder.run(&["workload", "describe", "w.parquet", "--format", "json"]).assert_succeeds();
+    let described: serde_json::Value = serde_json::from_str(&reads.stdout).unwrap();
+    assert_eq!(described["tasks"], 1_500_000);
 }

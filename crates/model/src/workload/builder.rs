@@ -1,5 +1,9 @@
 //! Builds a workload from tasks in any order.
 
+use std::io;
+use std::sync::Arc;
+
+use super::overflow::{IdMaps, LargeWorkload, Overflow, Present, Run};
 use super::{Batch, Columns, NO_ID, NO_NODES, NO_TIME, Nano, UserId, Workload, WorkloadError};
 use crate::demand::DemandBuilder;
 use crate::{DemandId, Names, Resource, Span, Time};
@@ -59,7 +63,21 @@ pub struct WorkloadBuilder {
     demands: DemandBuilder,
     columns: Columns,
     header: Vec<(String, String)>,
+    spilled: Spilled,
 }
+
+/// The rows of a builder that are on disk; they precede those in memory.
+#[derive(Clone, Debug, Default)]
+struct Spilled {
+    overflow: Option<Overflow>,
+    runs: Vec<Run>,
+    present: Present,
+    /// The rows in memory that the overflow counts.
+    counted: usize,
+}
+
+/// The rows in memory after which a builder compares them with the limit again.
+const COUNTED_AT_ONCE: usize = 1024;
 
 impl WorkloadBuilder {
     /// Creates a builder for tasks that hold these resources, whose `decimals` are set at the end.
@@ -77,6 +95,28 @@ impl WorkloadBuilder {
             queues: Names::default(),
             columns: Columns::default(),
             header: Vec::new(),
+            spilled: Spilled::default(),
+        }
+    }
+
+    /// Makes the builder put rows on disk when those of all builders with this overflow do not fit in memory. Such a
+    /// builder ends with [`finish_large`](WorkloadBuilder::finish_large) if it has [spilled](WorkloadBuilder::has_spilled).
+    #[must_use]
+    pub fn with_overflow(mut self, overflow: Overflow) -> WorkloadBuilder {
+        self.spilled.overflow = Some(overflow);
+        self
+    }
+
+    /// Returns whether some rows are on disk.
+    pub fn has_spilled(&self) -> bool {
+        !self.spilled.runs.is_empty()
+    }
+
+    /// Puts the rows in memory on disk if those of all builders with the same overflow need half of what they may. For a
+    /// builder to which no rows are added for a while.
+    pub fn rest(&mut self) {
+        if self.spilled.overflow.as_ref().is_some_and(Overflow::is_half_full) {
+            self.spill();
         }
     }
 
@@ -87,6 +127,11 @@ impl WorkloadBuilder {
 
     /// Returns the number of rows so far.
     pub fn len(&self) -> usize {
+        let on_disk: u64 = self.spilled.runs.iter().map(Run::rows).sum();
+        self.in_memory() + on_disk as usize
+    }
+
+    fn in_memory(&self) -> usize {
         self.columns.submit.len()
     }
 
@@ -102,7 +147,7 @@ impl WorkloadBuilder {
     pub fn push(&mut self, task: &Task<'_>) {
         assert_eq!(task.amounts.len(), self.resources.len(), "one amount per resource");
         assert!(task.count > 0, "a count is at least 1");
-        let n = self.len();
+        let n = self.in_memory();
         let user = UserId(self.users.intern(task.user));
         let account = task.account.map(|a| self.accounts.intern(a));
         let queue = task.queue.map(|q| self.queues.intern(q));
@@ -118,6 +163,34 @@ impl WorkloadBuilder {
         push_optional(&mut c.queue, n, queue, NO_ID);
         push_optional(&mut c.count, n, Some(task.count).filter(|&k| k > 1), 1);
         push_optional(&mut c.nodes, n, task.nodes.filter(|&n| n != NO_NODES), NO_NODES);
+        self.spill_excess();
+    }
+
+    fn spill_excess(&mut self) {
+        let rows = self.in_memory();
+        let Some(overflow) = &self.spilled.overflow else { return };
+        if rows >= self.spilled.counted + COUNTED_AT_ONCE {
+            let full = overflow.hold(rows - self.spilled.counted);
+            self.spilled.counted = rows;
+            if full {
+                self.spill();
+            }
+        }
+    }
+
+    /// Puts the rows in memory on disk.
+    fn spill(&mut self) {
+        let Some(overflow) = self.spilled.overflow.clone() else { return };
+        let mut columns = std::mem::take(&mut self.columns);
+        overflow.release(std::mem::take(&mut self.spilled.counted));
+        if columns.submit.is_empty() {
+            return;
+        }
+        if !columns.submit.is_sorted() {
+            sort_by_submission(&mut columns);
+        }
+        self.spilled.present.add(&columns);
+        self.spilled.runs.extend(overflow.write(&columns));
     }
 
     /// Appends the rows and the header of `other`.
@@ -126,14 +199,24 @@ impl WorkloadBuilder {
     /// Panics if the two builders differ in their resources.
     pub fn append(&mut self, other: WorkloadBuilder) {
         assert_eq!(self.resources, other.resources, "the same resources");
-        self.append_batch(Batch {
+        let Spilled { overflow: _, runs, present, counted } = other.spilled;
+        if !runs.is_empty() {
+            // Rows in memory follow those on disk: these come before the other's.
+            self.spill();
+        }
+        self.spilled.counted += counted;
+        self.spilled.present.merge(present);
+        let ids = self.append_rows(Batch {
             users: other.users.into_list(),
             accounts: other.accounts.into_list(),
             queues: other.queues.into_list(),
             demands: other.demands.into_rows(),
             columns: other.columns,
         });
+        let ids = Arc::new(ids);
+        self.spilled.runs.extend(runs.into_iter().map(|run| run.renumbered(&ids)));
         self.header.extend(other.header);
+        self.spill_excess();
     }
 
     /// Removes the resource named `name` if no task holds any of it and another resource is left. For formats in which
@@ -151,7 +234,13 @@ impl WorkloadBuilder {
     /// # Panics
     /// Panics if the columns differ in length, an id has no entry in the batch, or a count is 0.
     pub fn append_batch(&mut self, batch: Batch) {
-        let n = self.len();
+        self.append_rows(batch);
+        self.spill_excess();
+    }
+
+    /// Adds the rows of a batch, and returns the ids that its own became.
+    fn append_rows(&mut self, batch: Batch) -> IdMaps {
+        let n = self.in_memory();
         let Batch { users, accounts, queues, demands, columns: mut added } = batch;
         let rows = added.submit.len();
         added.assert_len(rows);
@@ -163,12 +252,13 @@ impl WorkloadBuilder {
             demands.chunks_exact(self.resources.len()).map(|row| self.demands.intern(row)).collect();
         added.user.iter_mut().for_each(|u| *u = UserId(users[u.index()]));
         added.demand.iter_mut().for_each(|d| *d = demands[d.index()]);
-        for (column, ids) in [(&mut added.account, accounts), (&mut added.queue, queues)] {
+        for (column, ids) in [(&mut added.account, &accounts), (&mut added.queue, &queues)] {
             column.iter_mut().flatten().filter(|id| **id != NO_ID).for_each(|id| *id = ids[*id as usize]);
         }
+        let ids = IdMaps { users, accounts, queues, demands };
         if n == 0 {
             self.columns = added;
-            return;
+            return ids;
         }
         let c = &mut self.columns;
         c.submit.extend(added.submit);
@@ -181,6 +271,38 @@ impl WorkloadBuilder {
         append_optional(&mut c.queue, added.queue, n, rows, NO_ID);
         append_optional(&mut c.count, added.count, n, rows, 1);
         append_optional(&mut c.nodes, added.nodes, n, rows, NO_NODES);
+        ids
+    }
+
+    /// Builds the workload of a builder that has rows on disk; its chunks have the rows that
+    /// [`finish`](WorkloadBuilder::finish) would have built. `buffers` is the memory for reading them, in bytes.
+    ///
+    /// # Errors
+    /// Returns an error if an amount has more than 18 digits with the decimals of its resource, or if the temporary file
+    /// cannot be written or read.
+    pub fn finish_large(mut self, buffers: usize) -> io::Result<Result<LargeWorkload, WorkloadError>> {
+        self.spill();
+        if let Some(error) = self.spilled.overflow.as_ref().and_then(Overflow::take_error) {
+            return Err(error);
+        }
+        let all: Vec<u32> = (0..self.demands.len() as u32).collect();
+        let (demands, decimals) = match self.demands.finish(&all) {
+            Ok(found) => found,
+            Err(r) => return Ok(Err(WorkloadError::TooLarge { resource: self.resources[r].name.clone() })),
+        };
+        for (resource, d) in self.resources.iter_mut().zip(decimals) {
+            resource.decimals = d;
+        }
+        let workload = Workload {
+            resources: self.resources,
+            users: self.users,
+            accounts: self.accounts,
+            queues: self.queues,
+            demands,
+            columns: Columns::default(),
+            header: self.header,
+        };
+        LargeWorkload::new(workload, self.spilled.present, self.spilled.runs, buffers).map(Ok)
     }
 
     /// Builds the workload: sorts rows by submission (a stable sort), numbers users, accounts, queues and demand
@@ -191,7 +313,11 @@ impl WorkloadBuilder {
     ///
     /// # Errors
     /// Returns an error if there is no row, or if an amount has more than 18 digits with the decimals of its resource.
+    ///
+    /// # Panics
+    /// Panics if rows are on disk.
     pub fn finish(mut self) -> Result<Workload, WorkloadError> {
+        assert!(!self.has_spilled(), "rows on disk end with finish_large");
         if self.is_empty() {
             return Err(WorkloadError::Empty);
         }
@@ -297,6 +423,8 @@ fn renumber<'a>(ids: usize, column: impl Iterator<Item = &'a mut u32>) -> Vec<u3
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::Amount;
 
@@ -337,6 +465,80 @@ mod tests {
             b.append(build(&tasks[cut..]));
             assert_eq!(b.finish().unwrap(), build(&tasks).finish().unwrap());
         }
+    }
+
+    proptest! {
+        #[test]
+        fn rows_on_disk_are_those_in_memory(
+            rows in prop::collection::vec((0u64..50, 0u8..5, 0u8..9, 1u32..4), 1..6000),
+            cuts in prop::collection::vec(0usize..6000, 0..4),
+            max_rows in 1usize..3000,
+            chunk in 1usize..5000,
+        ) {
+            let name = |n: u8| format!("n{n}");
+            let build = |overflow: Option<Overflow>| {
+                let new = || {
+                    let builder = WorkloadBuilder::new([Resource::new("cpu", "")]);
+                    match &overflow {
+                        Some(overflow) => builder.with_overflow(overflow.clone()),
+                        None => builder,
+                    }
+                };
+                // Parts, as those of several files, that are appended in their order.
+                let mut parts = vec![new()];
+                for (place, (submit, user, rest, count)) in rows.iter().enumerate() {
+                    if cuts.contains(&place) {
+                        parts.last_mut().unwrap().rest();
+                        parts.push(new());
+                    }
+                    let (user, account) = (name(*user), name(*rest));
+                    parts.last_mut().unwrap().push(&Task {
+                        account: (*rest > 2).then_some(account.as_str()),
+                        start: (*rest == 4).then_some(Time::from_secs(place as u64)),
+                        nodes: (*rest == 5).then_some(7),
+                        count: *count,
+                        duration: Span::from_secs(place as u64),
+                        ..task(*submit, &user, &[Nano::from(*rest) + 1])
+                    });
+                }
+                let mut whole = parts.remove(0);
+                parts.into_iter().for_each(|part| whole.append(part));
+                whole
+            };
+            let folder = tempfile::tempdir().unwrap();
+            let on_disk = build(Some(Overflow::new(folder.path(), max_rows)));
+            prop_assert_eq!(on_disk.len(), rows.len());
+            let in_memory = build(None).finish().unwrap();
+            let mut large = on_disk.finish_large(1 << 16).unwrap().unwrap();
+            prop_assert_eq!(large.rows(), rows.len() as u64);
+            let mut row = 0;
+            while let Some(some) = large.next_chunk(chunk).unwrap() {
+                prop_assert_eq!(some.resources(), in_memory.resources());
+                for i in 0..some.len() {
+                    let of = |w: &Workload, i: usize| {
+                        let c = w.columns();
+                        let start = c.start.as_ref().map(|c| c[i]);
+                        let texts = (w.users()[c.user[i].index()].clone(), w.account(i).map(str::to_owned));
+                        let numbers = (w.count(i), w.nodes(i), w.amounts(i).to_vec());
+                        (c.submit[i], c.duration[i], start, texts, numbers)
+                    };
+                    prop_assert_eq!(of(some, i), of(&in_memory, row));
+                    row += 1;
+                }
+            }
+            prop_assert_eq!(row, rows.len());
+            // Nothing is left, as the file has no name.
+            prop_assert_eq!(std::fs::read_dir(folder.path()).unwrap().count(), 0);
+        }
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_is_an_error_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let overflow = Overflow::new(folder.path().join("none"), 10);
+        let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]).with_overflow(overflow);
+        (0..5000).for_each(|i| b.push(&task(i, "a", &[1])));
+        assert!(b.finish_large(1 << 16).is_err());
     }
 
     #[test]

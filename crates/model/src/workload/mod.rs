@@ -2,6 +2,7 @@
 
 mod builder;
 mod columns;
+mod overflow;
 
 use thiserror::Error;
 
@@ -9,6 +10,7 @@ use crate::{Amount, DemandTable, Names, Resource, Span, Time};
 
 pub use builder::{Task, WorkloadBuilder};
 pub use columns::{Batch, Columns, NO_ID, NO_NODES, NO_TIME, Nano, UserId};
+pub use overflow::{LargeWorkload, Overflow};
 
 /// A trace in memory, of about 36 bytes per row.
 ///

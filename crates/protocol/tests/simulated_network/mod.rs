@@ -20,6 +20,12 @@ pub enum Step {
     Heal,
     /// The network has this quality from now on.
     Quality(Quality),
+    /// These nodes stop (SIGSTOP); what they receive waits for them.
+    Stop(Vec<usize>),
+    /// They continue, with what has waited.
+    Continue(Vec<usize>),
+    /// The clock of a node is this much ahead of the network's from now on, in seconds.
+    Clock(usize, u64),
 }
 
 /// The quality of the network.
@@ -173,7 +179,7 @@ impl<E: Clone> Network<E> {
             Step::Partition(groups) => self.groups.clone_from(groups),
             Step::Heal => self.groups.fill(0),
             Step::Quality(quality) => self.quality = *quality,
-            Step::Crash(_) | Step::Start(_) => return false,
+            Step::Crash(_) | Step::Start(_) | Step::Stop(_) | Step::Continue(_) | Step::Clock(..) => return false,
         }
         true
     }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use evenhand_protocol::exchange::ring::{Input, Message, Output, Ring, RingSettings, RoundSums, ViewId};
-use evenhand_protocol::exchange::{Ageing, Record, RecordLimits};
+use evenhand_protocol::exchange::{Ageing, Record, RecordLimits, Totals};
 
 use crate::simulated_network::{Network, Scenario, Step, contributors, name};
 
@@ -42,6 +42,10 @@ pub struct Rings {
     /// Whether to count bytes, which takes time.
     pub count_bytes: bool,
     pub check: bool,
+    /// How far each node's clock is ahead of the network's.
+    clocks: Vec<Duration>,
+    /// What waits for each stopped node.
+    stopped: Vec<Option<Vec<Event>>>,
 }
 
 impl Rings {
@@ -71,11 +75,22 @@ impl Rings {
             traffic: vec![Traffic::default(); n],
             count_bytes: false,
             check: true,
+            clocks: vec![Duration::ZERO; n],
+            stopped: vec![None; n],
         }
     }
 
     pub fn run(&mut self, until: Duration) {
         while let Some(event) = self.network.next(until) {
+            let node = match &event {
+                Event::Deliver { to, .. } => Some(*to),
+                Event::Tick { node, .. } | Event::Publish { node, .. } => Some(*node),
+                Event::Step(_) => None,
+            };
+            if let Some(waiting) = node.and_then(|node| self.stopped[node].as_mut()) {
+                waiting.push(event);
+                continue;
+            }
             match event {
                 Event::Step(step) => self.apply(&step),
                 Event::Deliver { to, from, message } => {
@@ -114,12 +129,25 @@ impl Rings {
                     self.network.at(self.network.now, Event::Tick { node: i, life });
                 }
             }
+            Step::Stop(nodes) => nodes.iter().for_each(|i| self.stopped[*i] = Some(Vec::new())),
+            Step::Continue(nodes) => {
+                for &i in nodes {
+                    let waiting = self.stopped[i].take().unwrap_or_default();
+                    waiting.into_iter().for_each(|event| self.network.at(self.network.now, event));
+                }
+            }
+            Step::Clock(node, ahead) => self.clocks[*node] = Duration::from_secs(*ahead),
             _ => {}
         }
     }
 
+    /// Returns what a node reports, at its own time.
+    pub fn totals(&self, node: usize) -> Option<Totals> {
+        Some(self.nodes[node].as_ref()?.totals(self.network.now + self.clocks[node]))
+    }
+
     fn step(&mut self, node: usize, input: Input) {
-        let now = self.network.now;
+        let now = self.network.now + self.clocks[node];
         let Some(ring) = &mut self.nodes[node] else { return };
         for output in ring.step(now, input) {
             match output {
@@ -157,7 +185,7 @@ impl Rings {
                 Output::Completed => {}
             }
         }
-        let next = ring.next_tick().max(now + Duration::from_micros(1));
+        let next = ring.next_tick().max(now + Duration::from_micros(1)).saturating_sub(self.clocks[node]);
         if next < self.ticks[node] {
             self.ticks[node] = next;
             self.network.at(next, Event::Tick { node, life: self.lives[node] });

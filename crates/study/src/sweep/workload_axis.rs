@@ -88,6 +88,7 @@ impl WorkloadAxis {
                     threads: _,
                     memory: _,
                     max_unpacked: _,
+                    overflow: _,
                 } = **options;
                 if let Some(columns) = csv_columns {
                     d.text(&format!("{columns:?}"));

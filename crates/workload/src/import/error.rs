@@ -21,6 +21,14 @@ pub enum ImportError {
         /// The cause.
         source: io::Error,
     },
+    /// The tasks that do not fit in memory cannot be written to a temporary file, or read from it.
+    #[error(
+        "the temporary file for tasks that do not fit in memory: {source}; free some disk space there, or pass a larger --memory"
+    )]
+    Overflow {
+        /// The cause.
+        source: io::Error,
+    },
     /// A compressed stream is truncated or damaged.
     #[error("{file}: found {} {compression} data ({detail}), expected a complete {compression} stream; fetch the file again",
         if *truncated { "truncated" } else { "damaged" })]
@@ -186,7 +194,10 @@ impl ImportError {
                 source.kind(),
                 io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::InvalidInput
             ),
-            ImportError::Threads { .. } | ImportError::Memory { .. } | ImportError::LargeDocument { .. } => true,
+            ImportError::Overflow { .. }
+            | ImportError::Threads { .. }
+            | ImportError::Memory { .. }
+            | ImportError::LargeDocument { .. } => true,
             _ => false,
         }
     }

@@ -146,7 +146,25 @@ named!(
 impl Format {
     /// Returns whether nearly each line is a task.
     pub(crate) const fn is_line_per_task(self) -> bool {
-        matches!(self, Format::Swf | Format::SdrfCsv | Format::Csv | Format::Sacct)
+        !matches!(
+            self,
+            Format::Auto
+                | Format::Google2011
+                | Format::AlibabaGpu2020
+                | Format::SlurmJson
+                | Format::Pbs
+                | Format::HtCondor
+                | Format::Oar
+                | Format::Flux
+                | Format::Philly
+                | Format::Batsim
+        )
+    }
+
+    /// Returns whether an import can put the tasks on disk. The others hold a whole document in memory, or what was seen of
+    /// each task so far.
+    pub(crate) const fn can_overflow(self) -> bool {
+        self.is_line_per_task() || matches!(self, Format::Pbs | Format::HtCondor)
     }
 
     /// Returns what files of the format are, for messages: `"an accounting log of PBS"`.

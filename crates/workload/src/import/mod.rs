@@ -10,7 +10,7 @@
 use std::num::NonZeroUsize;
 
 use evenhand_model::memory::MemoryLimit;
-use evenhand_model::{Workload, WorkloadBuilder, WorkloadError};
+use evenhand_model::{Overflow, Resource, Workload, WorkloadBuilder, WorkloadError};
 use rayon::prelude::*;
 
 use crate::byte_source::{Meter, Progress, Shard, Source};
@@ -22,6 +22,7 @@ mod detect_format;
 mod error;
 mod format;
 mod google2011;
+mod import_to_file;
 mod lines;
 pub(crate) mod parse_number;
 mod parse_time;
@@ -34,6 +35,7 @@ mod swf;
 pub use csv::{CsvColumns, CsvColumnsError};
 pub use error::{ImportError, RowError};
 pub use format::{Format, MemoryPer, MemoryUnit, ParseNameError, Processors};
+pub use import_to_file::{ImportToFileError, import_to_file};
 pub use summary::ImportSummary;
 
 use summary::Tally;
@@ -63,6 +65,19 @@ pub struct ImportOptions {
     pub memory: Option<MemoryLimit>,
     /// The text that one compressed stream may hold, in bytes; `None` is 200 times its own size, and at least 1 GiB.
     pub max_unpacked: Option<u64>,
+    /// Where tasks go that do not fit in memory. [`import_to_file`] sets it; the other functions expect none.
+    pub overflow: Option<Overflow>,
+}
+
+impl ImportOptions {
+    /// Returns a builder for the tasks of one stream.
+    fn builder(&self, resources: impl IntoIterator<Item = Resource>) -> WorkloadBuilder {
+        let builder = WorkloadBuilder::new(resources);
+        match &self.overflow {
+            Some(overflow) => builder.with_overflow(overflow.clone()),
+            None => builder,
+        }
+    }
 }
 
 /// An imported workload with its summary.
@@ -114,17 +129,25 @@ fn run(
     options: &ImportOptions,
     report: Option<&(dyn Fn(Progress) + Sync)>,
 ) -> Result<Imported, ImportError> {
-    let Some(threads) = options.threads else { return read(sources, options, report) };
+    let options = &ImportOptions { overflow: None, ..options.clone() };
+    in_pool(options, || read(sources, options, report)?.finish())
+}
+
+fn in_pool<T: Send>(
+    options: &ImportOptions,
+    read: impl FnOnce() -> Result<T, ImportError> + Send,
+) -> Result<T, ImportError> {
+    let Some(threads) = options.threads else { return read() };
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.get()).build();
     let pool = pool.map_err(|e| ImportError::Threads { threads: threads.get(), detail: e.to_string() })?;
-    pool.install(|| read(sources, options, report))
+    pool.install(read)
 }
 
 fn read(
     sources: &[Source],
     options: &ImportOptions,
     report: Option<&(dyn Fn(Progress) + Sync)>,
-) -> Result<Imported, ImportError> {
+) -> Result<ReadRows, ImportError> {
     let mut shards = Shard::of(sources, options.format.extensions())?;
     let files = shards.len();
     let first = shards.first_mut().ok_or(ImportError::NoSource)?;
@@ -142,6 +165,8 @@ fn read(
         // The head of a stream that cannot be read here fails below.
         known => (known, first.head().ok()),
     };
+    let in_memory = ImportOptions { overflow: None, ..options.clone() };
+    let options = if format.can_overflow() { options } else { &in_memory };
     let meter = Meter::new(report, &shards, options);
     if format.is_line_per_task() {
         meter.check_before_reading(&mut shards)?;
@@ -164,15 +189,31 @@ fn read(
     let job_numbers = std::mem::take(&mut tally.job_numbers).into_iter().map(|(_, number)| number).collect();
     let assumptions = assumptions(format, &mut builder, &tally, options);
     let dropped = tally.dropped.0.into_iter().map(|(reason, n)| (reason.into_owned(), n)).collect();
-    let mut summary = ImportSummary { format, files, rows_read: tally.rows_read, tasks: 0, dropped, assumptions };
-    match builder.finish() {
-        Ok(workload) => {
-            summary.tasks = workload.tasks();
-            summary.assumptions.extend(nodes_stated(&workload));
-            Ok(Imported { workload, summary, job_numbers })
+    let summary = ImportSummary { format, files, rows_read: tally.rows_read, tasks: 0, dropped, assumptions };
+    Ok(ReadRows { builder, summary, job_numbers })
+}
+
+/// What was read of all streams, before it is sorted.
+pub(super) struct ReadRows {
+    builder: WorkloadBuilder,
+    summary: ImportSummary,
+    job_numbers: Vec<u64>,
+}
+
+impl ReadRows {
+    fn finish(self) -> Result<Imported, ImportError> {
+        let ReadRows { builder, mut summary, job_numbers } = self;
+        match builder.finish() {
+            Ok(workload) => {
+                let mut stated = NodesStated::default();
+                stated.add(&workload);
+                summary.tasks = workload.tasks();
+                summary.assumptions.extend(stated.sentence());
+                Ok(Imported { workload, summary, job_numbers })
+            }
+            Err(WorkloadError::Empty) => Err(ImportError::NothingLeft(Box::new(summary))),
+            Err(e) => Err(e.into()),
         }
-        Err(WorkloadError::Empty) => Err(ImportError::NothingLeft(Box::new(summary))),
-        Err(e) => Err(e.into()),
     }
 }
 
@@ -245,19 +286,33 @@ fn assumptions(format: Format, builder: &mut WorkloadBuilder, tally: &Tally, opt
     accounting::assumptions(builder, tally, of_format)
 }
 
-/// Returns how many jobs, with how much use of the first resource, state on how many nodes they run.
-fn nodes_stated(workload: &Workload) -> Option<String> {
-    let rows: Vec<usize> = (0..workload.len()).filter(|row| workload.nodes(*row).is_some()).collect();
-    let resource = workload.resources().first()?;
-    let hours = |row: &usize| {
-        let of_row = resource.value(workload.amounts(*row)[0]) * workload.columns().duration[*row].secs_f64() / 3600.0;
-        of_row * f64::from(workload.count(*row))
-    };
-    (!rows.is_empty()).then(|| {
-        let jobs = counted(rows.len() as u64, "job has", "jobs have");
-        let hours = rows.iter().map(hours).sum::<f64>();
-        format!("{jobs} a stated number of nodes ({hours:.0} {} hours).", resource.name)
-    })
+/// How many jobs, with how much use of the first resource, state on how many nodes they run.
+#[derive(Default)]
+struct NodesStated {
+    jobs: u64,
+    hours: f64,
+    resource: String,
+}
+
+impl NodesStated {
+    /// Adds rows, in their order.
+    fn add(&mut self, workload: &Workload) {
+        let Some(resource) = workload.resources().first() else { return };
+        self.resource.clone_from(&resource.name);
+        for row in (0..workload.len()).filter(|row| workload.nodes(*row).is_some()) {
+            let of_row =
+                resource.value(workload.amounts(row)[0]) * workload.columns().duration[row].secs_f64() / 3600.0;
+            self.hours += of_row * f64::from(workload.count(row));
+            self.jobs += 1;
+        }
+    }
+
+    fn sentence(&self) -> Option<String> {
+        (self.jobs > 0).then(|| {
+            let jobs = counted(self.jobs, "job has", "jobs have");
+            format!("{jobs} a stated number of nodes ({:.0} {} hours).", self.hours, self.resource)
+        })
+    }
 }
 
 /// The tasks of one stream, or of several.
@@ -272,6 +327,11 @@ fn each(
     shards: Vec<Shard>,
     read: impl Fn(Shard) -> Result<Part, ImportError> + Sync + Send,
 ) -> Result<Part, ImportError> {
+    let read = |shard| {
+        let mut part = read(shard)?;
+        part.builder.rest();
+        Ok::<Part, ImportError>(part)
+    };
     let parts: Vec<_> = shards.into_par_iter().map(read).collect();
     let mut parts = parts.into_iter();
     let mut sum = parts.next().ok_or(ImportError::NoSource)??;

@@ -17,7 +17,7 @@ const ROUNDED: &str = "rounded";
 const COLUMNS: [&str; 7] = ["submit", "start", "finish", "user", "task", "cpu", "mem"];
 
 pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
-    let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
+    let mut builder = options.builder([Resource::new("cpu", ""), Resource::new("mem", "")]);
     let mut tally = Tally::default();
     let mut first = true;
     for_each_line(shard, options, meter, &mut tally, |line, _, tally| {

@@ -59,7 +59,7 @@ const NOT_NEGATIVE: [usize; 8] = [SUBMIT, WAIT, RUN, ALLOCATED, USED, REQUESTED,
 pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
     let memory = Resource::new("mem", options.swf_memory_unit.name());
     let mut log = Log {
-        builder: WorkloadBuilder::new([Resource::new("cpu", "processors"), memory]),
+        builder: options.builder([Resource::new("cpu", "processors"), memory]),
         options,
         header: Vec::new(),
         last_job: None,

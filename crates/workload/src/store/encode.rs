@@ -16,7 +16,7 @@ use parquet::schema::types::{ColumnDescPtr, ColumnPath, Type, TypePtr};
 use rayon::prelude::*;
 
 /// The rows of a row group: enough to compress well, few enough to need little memory.
-const GROUP_ROWS: usize = 1 << 20;
+pub(super) const GROUP_ROWS: usize = 1 << 20;
 /// The values passed to the encoder at a time.
 const BATCH: usize = 8192;
 
@@ -160,41 +160,71 @@ pub(super) fn write_file(
     compression: Compression,
     metadata: Vec<KeyValue>,
 ) -> Result<()> {
-    let mut properties = WriterProperties::builder()
-        .set_compression(compression)
-        .set_dictionary_enabled(false)
-        // Minimum and maximum per page cost a comparison per value; those per row group are enough.
-        .set_statistics_enabled(EnabledStatistics::Chunk)
-        .set_created_by(concat!("evenhand ", env!("CARGO_PKG_VERSION")).to_string())
-        .set_key_value_metadata(Some(metadata));
-    for c in columns {
-        let path = ColumnPath::from(c.name.as_str());
-        properties = match c.packing {
-            Packing::Dictionary => properties.set_column_dictionary_enabled(path, true),
-            Packing::Delta => properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
-            Packing::Plain => properties,
-        };
-    }
-    let properties = Arc::new(properties.build());
-    let fields: Vec<TypePtr> = columns.iter().map(|c| Arc::new(c.schema.clone())).collect();
-    let schema = Type::group_type_builder("workload").with_fields(fields).build()?;
-    let mut file = SerializedFileWriter::new(out, Arc::new(schema), properties.clone())?;
-    for start in (0..rows).step_by(GROUP_ROWS) {
-        let range = start..rows.min(start + GROUP_ROWS);
-        let descriptions = file.schema_descr().columns().to_vec();
-        let chunks = columns
-            .par_iter()
-            .zip(descriptions)
-            .map(|(c, description)| encode(c, description, properties.clone(), range.clone()))
-            .collect::<Result<Vec<_>>>()?;
-        let mut group = file.next_row_group()?;
-        for (chunk, closed) in chunks {
-            group.append_column(&chunk, closed)?;
+    let mut groups = GroupWriter::new(out, columns, compression, metadata)?;
+    groups.write(columns, rows)?;
+    groups.close()
+}
+
+/// Writes a Parquet file part by part.
+pub(super) struct GroupWriter<W: Write + Send> {
+    properties: WriterPropertiesPtr,
+    file: SerializedFileWriter<W>,
+}
+
+impl<W: Write + Send> GroupWriter<W> {
+    /// Begins a file with these columns; their rows are written with [`write`](GroupWriter::write).
+    pub(super) fn new(
+        out: W,
+        columns: &[Column<'_>],
+        compression: Compression,
+        metadata: Vec<KeyValue>,
+    ) -> Result<GroupWriter<W>> {
+        let mut properties = WriterProperties::builder()
+            .set_compression(compression)
+            .set_dictionary_enabled(false)
+            // Minimum and maximum per page cost a comparison per value; those per row group are enough.
+            .set_statistics_enabled(EnabledStatistics::Chunk)
+            .set_created_by(concat!("evenhand ", env!("CARGO_PKG_VERSION")).to_string())
+            .set_key_value_metadata(Some(metadata));
+        for c in columns {
+            let path = ColumnPath::from(c.name.as_str());
+            properties = match c.packing {
+                Packing::Dictionary => properties.set_column_dictionary_enabled(path, true),
+                Packing::Delta => properties.set_column_encoding(path, Encoding::DELTA_BINARY_PACKED),
+                Packing::Plain => properties,
+            };
         }
-        group.close()?;
+        let properties = Arc::new(properties.build());
+        let fields: Vec<TypePtr> = columns.iter().map(|c| Arc::new(c.schema.clone())).collect();
+        let schema = Type::group_type_builder("workload").with_fields(fields).build()?;
+        let file = SerializedFileWriter::new(out, Arc::new(schema), properties.clone())?;
+        Ok(GroupWriter { properties, file })
     }
-    file.close()?;
-    Ok(())
+
+    /// Writes rows as row groups; `columns` has the names and types of those at the beginning.
+    pub(super) fn write(&mut self, columns: &[Column<'_>], rows: usize) -> Result<()> {
+        for start in (0..rows).step_by(GROUP_ROWS) {
+            let range = start..rows.min(start + GROUP_ROWS);
+            let descriptions = self.file.schema_descr().columns().to_vec();
+            let chunks = columns
+                .par_iter()
+                .zip(descriptions)
+                .map(|(c, description)| encode(c, description, self.properties.clone(), range.clone()))
+                .collect::<Result<Vec<_>>>()?;
+            let mut group = self.file.next_row_group()?;
+            for (chunk, closed) in chunks {
+                group.append_column(&chunk, closed)?;
+            }
+            group.close()?;
+        }
+        Ok(())
+    }
+
+    /// Ends the file.
+    pub(super) fn close(self) -> Result<()> {
+        self.file.close()?;
+        Ok(())
+    }
 }
 
 /// Encodes one column of one row group in memory.

@@ -13,7 +13,7 @@ pub use error::StoreError;
 pub use read::{is_parquet, read, rows};
 pub use read_task_results::{OwnedTaskResults, read_task_results};
 pub use task_results::{TaskResults, TaskState, write_task_results, write_task_results_csv};
-pub use write::write;
+pub use write::{write, write_large};
 
 /// The columns that are not resources; every other column of numbers is a resource.
 mod name {

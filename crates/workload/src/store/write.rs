@@ -5,12 +5,12 @@ use std::io;
 use std::path::Path;
 
 use evenhand_model::files::replace_file;
-use evenhand_model::{NO_ID, NO_NODES, NO_TIME, Workload};
+use evenhand_model::{LargeWorkload, NO_ID, NO_NODES, NO_TIME, Workload};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
 
-use super::encode::{Column, Packing, byte_arrays, write_file};
+use super::encode::{Column, GROUP_ROWS, GroupWriter, Packing, byte_arrays, write_file};
 use super::{FORMAT, StoreError, key, name};
 
 /// Stores a workload as Parquet: `submit_ns`, `duration_ns`, `user`, a decimal column for each
@@ -21,18 +21,64 @@ use super::{FORMAT, StoreError, key, name};
 /// Returns an error if a resource has the name of another column, or if the file cannot be written; an older file is
 /// unchanged then.
 pub fn write(path: &Path, w: &Workload) -> Result<(), StoreError> {
+    check_names(path, w)?;
+    replace_file(path, |file| {
+        let columns = columns(w)?;
+        write_file(io::BufWriter::new(file), &columns, w.len(), compression()?, metadata(w))?;
+        Ok(())
+    })
+    .map_err(|e: WriteError| e.at(path))
+}
+
+/// Stores a workload whose rows are on disk, with at most so many rows in memory, and calls `each` with every part of it.
+/// With a million rows or more the file is the same as that of [`write`].
+///
+/// # Errors
+/// Returns an error as [`write`] does, or if the temporary file with the rows cannot be read.
+pub fn write_large(
+    path: &Path,
+    large: &mut LargeWorkload,
+    rows_in_memory: usize,
+    mut each: impl FnMut(&Workload),
+) -> Result<(), StoreError> {
+    let rows = rows_in_memory.clamp(1, GROUP_ROWS);
+    let mut clash = None;
+    let written = replace_file(path, |file| {
+        let mut file = Some(io::BufWriter::new(file));
+        let mut groups = None;
+        while let Some(w) = large.next_chunk(rows)? {
+            let columns = columns(w)?;
+            if let Some(file) = file.take() {
+                if let Err(error) = check_names(path, w) {
+                    clash = Some(error);
+                    return Err(WriteError::Io(io::ErrorKind::InvalidInput.into()));
+                }
+                groups = Some(GroupWriter::new(file, &columns, compression()?, metadata(w))?);
+            }
+            each(w);
+            if let Some(groups) = &mut groups {
+                groups.write(&columns, w.len())?;
+            }
+        }
+        groups.map_or(Ok(()), |groups| Ok(groups.close()?))
+    });
+    match clash {
+        Some(error) => Err(error),
+        None => written.map_err(|e: WriteError| e.at(path)),
+    }
+}
+
+fn compression() -> Result<Compression, ParquetError> {
+    Ok(Compression::ZSTD(ZstdLevel::try_new(3)?))
+}
+
+fn check_names(path: &Path, w: &Workload) -> Result<(), StoreError> {
     for (i, r) in w.resources().iter().enumerate() {
         if name::ALL.contains(&r.name.as_str()) || w.resources()[..i].iter().any(|other| other.name == r.name) {
             return Err(StoreError::Name { path: path.into(), name: r.name.clone() });
         }
     }
-    replace_file(path, |file| {
-        let columns = columns(w)?;
-        let level = ZstdLevel::try_new(3)?;
-        write_file(io::BufWriter::new(file), &columns, w.len(), Compression::ZSTD(level), metadata(w))?;
-        Ok(())
-    })
-    .map_err(|e: WriteError| e.at(path))
+    Ok(())
 }
 
 fn columns(w: &Workload) -> Result<Vec<Column<'_>>, ParquetError> {

@@ -13,7 +13,7 @@ use self::description_table::description_table;
 use crate::arguments::{Common, DescribeArgs, ExportArgs, GenerateArgs, ImportArgs, WorkloadVerb};
 use crate::failure::Failure;
 use crate::inputs::memory::{check_workload, memory_limit};
-use crate::inputs::workloads::{import_trace, read_workload, store_workload};
+use crate::inputs::workloads::{import_to, read_workload, store_workload};
 use crate::output::console::Console;
 use crate::output::table::Table;
 use crate::output::write_files::lock_folder;
@@ -29,8 +29,7 @@ pub(crate) fn run(verb: WorkloadVerb, common: &Common, console: &Console) -> Res
 }
 
 fn import_verb(args: &ImportArgs, common: &Common, console: &Console) -> Result<(), Failure> {
-    let (workload, summary) = import_trace(&args.inputs, &args.trace, common, console)?;
-    store_workload(&args.output, &workload)?;
+    let summary = import_to(&args.output, &args.inputs, &args.trace, common, console)?;
     if console.is_json() {
         let dropped: serde_json::Map<String, serde_json::Value> =
             summary.dropped.iter().map(|(reason, n)| (reason.clone(), (*n).into())).collect();

@@ -43,6 +43,7 @@ pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Met
     let mut jobs = Jobs::new(options);
     let mut tally = Tally::default();
     for_each_line(shard, options, meter, &mut tally, |line, _, tally| {
+        tally.held = jobs.builder.len() as u64;
         if line[0] == b'#' || line.len() == 1 {
             return Ok(());
         }

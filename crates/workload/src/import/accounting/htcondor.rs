@@ -48,6 +48,7 @@ pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Met
     let mut ad = Ad::new();
     let mut first_line = 0;
     for_each_line_or_blank(shard, options, meter, &mut tally, |line, number, tally| {
+        tally.held = jobs.builder.len() as u64;
         let line = line.trim_ascii();
         if line.is_empty() || line.starts_with(b"***") {
             return if ad.is_empty() { Ok(()) } else { flush(&mut ad, &mut jobs, tally) };

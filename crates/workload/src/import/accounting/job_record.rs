@@ -43,7 +43,7 @@ pub(crate) enum Unfinished {
 
 /// Collects the jobs of one stream.
 pub(crate) struct Jobs {
-    pub(super) builder: WorkloadBuilder,
+    pub(crate) builder: WorkloadBuilder,
     pub(crate) tally: Tally,
     pub(super) lenient: bool,
 }
@@ -63,7 +63,7 @@ impl AsMut<Tally> for Jobs {
 impl Jobs {
     pub(crate) fn new(options: &ImportOptions) -> Jobs {
         let resources = [Resource::new("cpu", ""), Resource::new("mem", "B"), Resource::new("gpu", "")];
-        Jobs { builder: WorkloadBuilder::new(resources), tally: Tally::default(), lenient: options.lenient }
+        Jobs { builder: options.builder(resources), tally: Tally::default(), lenient: options.lenient }
     }
 
     /// Adds a job, or counts why it is dropped.

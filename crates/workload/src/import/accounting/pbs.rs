@@ -24,6 +24,7 @@ pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Met
     let mut jobs = Jobs::new(options);
     let mut tally = Tally::default();
     for_each_line(shard, options, meter, &mut tally, |line, _, tally| {
+        tally.held = jobs.builder.len() as u64;
         // Servers write no comments; collections of logs do.
         if matches!(line.first(), Some(b';' | b'#')) {
             return Ok(());

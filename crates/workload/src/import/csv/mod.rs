@@ -84,7 +84,7 @@ fn read_table(
     let head = shard.head()?;
     let mut reader = TableReader {
         columns,
-        builder: WorkloadBuilder::new(columns.resources().cloned()),
+        builder: options.builder(columns.resources().cloned()),
         tally: Tally::default(),
         lenient: options.lenient,
     };

@@ -19,6 +19,7 @@ pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Met
     let mut jobs = Jobs::new(options);
     let mut tally = Tally::default();
     for_each_line(shard, options, meter, &mut tally, |line, _, tally| {
+        tally.held = jobs.builder.len() as u64;
         if line.trim_ascii_start().starts_with(b";") {
             return Ok(());
         }

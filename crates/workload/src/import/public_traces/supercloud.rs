@@ -31,6 +31,7 @@ pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Met
     let mut places: Option<([Option<usize>; 9], usize)> = None;
     let mut missing = None;
     for_each_line(shard, options, meter, &mut tally, |line, _, tally| {
+        tally.held = jobs.builder.len() as u64;
         let fields = split(line, b',')?;
         match places {
             _ if missing.is_some() => Ok(()),

@@ -28,7 +28,7 @@ const MALFORMED_OPTION: &str = "malformed optional field";
 
 pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
     let resources = [Resource::new("cpu", ""), Resource::new("mem", "B"), Resource::new("gpu", "")];
-    let mut builder = WorkloadBuilder::new(resources);
+    let mut builder = options.builder(resources);
     let mut tally = Tally::default();
     let mut columns: Option<Columns> = None;
     let mut header_error = None;
