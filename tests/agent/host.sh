@@ -246,6 +246,62 @@ holds "after a pause it goes on" until_true 20 updates a 12
 holds "and ends well" ends 0 stops TERM
 holds "with all as it was" test "$(weight a/d.1) $(weight a/d.2) $(weight a/e.1)" = "$neutral $((neutral / 2)) $neutral"
 
+# Killed ten times at random moments, while other groups come and go by the hundred.
+group k/w.0
+churn() {
+    local i
+    for i in $(seq 1 5000); do
+        mkdir "$main/$top/k/c.$i" 2>/dev/null
+        [ "$i" -le 40 ] || rmdir "$main/$top/k/c.$((i - 40))" 2>/dev/null
+        [ $((i % 8)) -ne 0 ] || sleep 0.05
+    done
+}
+killed_groups=$(seq 1 12)
+for i in $killed_groups; do
+    group "k/d.$i"
+    echo $((neutral / 2 + i)) >"$main/$top/k/d.$i/$file"
+    spin "k/d.$i"
+done
+group k/e.1
+spin k/e.1
+before=$(for i in $killed_groups; do weight "k/d.$i"; done)
+churn &
+churning=$!
+configuration k k
+kills=0 changed=0
+for attempt in 1 2 3 4 5 6 7 8 9 10; do
+    start k --apply
+    sleep "0.$((RANDOM % 10))"
+    ends 137 stops KILL && kills=$((kills + 1))
+    [ "$(for i in $killed_groups; do weight "k/d.$i"; done)" = "$before" ] || changed=$((changed + 1))
+done
+kill "$churning" 2>/dev/null
+wait "$churning" 2>/dev/null
+holds "killed ten times while groups come and go" test "$kills" = 10
+holds "after it had changed weights" test "$changed" -gt 0
+holds "release after the last" "$evenhand" agent release --config "$work/k.toml"
+after=$(for i in $killed_groups; do weight "k/d.$i"; done)
+holds "and all twelve are as they were before the first" test "$after" = "$before"
+for i in $(seq 1 13); do
+    kill -9 "${spinning[-1]}" 2>/dev/null
+    unset 'spinning[-1]'
+done
+
+# Three hundred groups: neither memory nor descriptors grow.
+for i in $(seq 1 300); do mkdir -p "$main/$top/s/u.$i"; done
+group s/u.1
+configuration s s
+sed -i 's/^interval = .*/interval = "0.1s"/' "$work/s.toml"
+start s --apply
+memory() { awk '/^VmRSS/ { print $2 }' "/proc/$agent/status"; }
+descriptors() { find "/proc/$agent/fd" -mindepth 1 2>/dev/null | wc -l; }
+until_true 60 updates s 50
+memory_then=$(memory) descriptors_then=$(descriptors)
+until_true 60 updates s 150
+holds "with 300 groups memory does not grow" test "$(memory)" -le $((memory_then + 512))
+holds "nor do descriptors" test "$(descriptors)" -le $((descriptors_then + 2))
+holds "it ends, too" ends 0 stops TERM
+
 # Itself.
 group a/x.1
 inside a/x.1 "$evenhand" agent run --config "$work/a.toml" --updates 2 >"$work/own" 2>&1

@@ -165,6 +165,7 @@ impl Agent {
             users: measured.users,
         };
         self.totals = self.parts.peers.exchange(record);
+        warnings.extend(self.parts.peers.problem());
         if self.totals.isolated_since.is_some() {
             self.isolated_updates = self.isolated_updates.saturating_add(1);
             self.round.set_totals(&self.totals)?;

@@ -13,7 +13,9 @@ use evenhand_enforcers::systemd::SystemdDbus;
 use evenhand_enforcers::traffic::{Check, Settings, TrafficEnforcer, TrafficError, TrafficMeter};
 use evenhand_heaviness::Metric;
 use evenhand_protocol::exchange::{Fixed, RecordLimits};
-use evenhand_protocol::transport::{Config, KeyError, Mode, Peers, SingleNode, TransportError};
+use evenhand_protocol::transport::{
+    Config, CredentialFiles, Credentials, KeyError, Mode, Peers, SingleNode, TlsFiles, TransportError, read_keys,
+};
 use thiserror::Error;
 
 use crate::agent::{Agent, AgentError, AgentParts, digest};
@@ -241,7 +243,15 @@ fn config(
         Err(TrustError::Read { source, .. }) => return Err(key_error(KeyError::Read(source))),
         checked => checked?,
     }
-    let key = evenhand_protocol::transport::read_key(&section.key).map_err(key_error)?;
+    read_keys(&section.key).map_err(key_error)?;
+    for path in section.tls.iter().flat_map(TlsFiles::all) {
+        check_trusted(path)?;
+    }
+    let credentials = Credentials::Files(CredentialFiles {
+        key: section.key.clone(),
+        tls: section.tls.clone(),
+        check: |path| check_trusted(path).map_err(|error| error.to_string()),
+    });
     let metric: Arc<dyn Metric<f64>> = Arc::clone(&settings.metric);
     let users = settings.quotas.users().len().max(USERS);
     let bounds = move |supply: &[Fixed]| {
@@ -266,7 +276,7 @@ fn config(
         mode,
         fresh_intervals: section.fresh,
         max_halvings: section.lost - section.fresh,
-        ..Config::new(node, section.listen, key, interval, limits)
+        ..Config::new(node, section.listen, credentials, interval, limits)
     })
 }
 

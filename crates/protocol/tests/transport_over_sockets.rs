@@ -181,7 +181,7 @@ fn a_node_without_the_key_can_neither_read_nor_send() {
     both(|mode| {
         let mut nodes = cloud(3, mode, 0, |i, config| {
             if i == 2 {
-                config.key = [8; 32];
+                config.credentials = [8; 32].into();
             }
         });
         until(&mut nodes, "two and one", |nodes| {

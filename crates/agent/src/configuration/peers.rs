@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use evenhand_documents::{DocumentError, Table};
 use evenhand_enforcers::cgroups::{PerResource, Resource};
+use evenhand_protocol::transport::TlsFiles;
 
 use super::fields::{choice, parsed, path};
 
@@ -19,6 +20,8 @@ pub struct PeersSection {
     pub seeds: Vec<SocketAddr>,
     /// The file with the key that all nodes share.
     pub key: PathBuf,
+    /// This node's certificate; without one, connections have no TLS.
+    pub tls: Option<TlsFiles>,
     /// Whether records travel along a ring, rather than by gossip.
     pub ring: bool,
     /// The number of intervals without a record after which a node begins to count less.
@@ -31,7 +34,7 @@ pub struct PeersSection {
 
 impl PeersSection {
     pub(super) fn read(table: &Table<'_>) -> Result<PeersSection, DocumentError> {
-        table.deny_unknown(&["listen", "advertise", "seeds", "key", "exchange", "fresh", "lost", "largest"])?;
+        table.deny_unknown(&["listen", "advertise", "seeds", "key", "tls", "exchange", "fresh", "lost", "largest"])?;
         let address = "an address and a port, as in 192.0.2.7:9751";
         let listen = table.required("listen", address)?;
         let mut seeds = Vec::new();
@@ -65,12 +68,23 @@ impl PeersSection {
             advertise: table.get("advertise").map(|node| parsed(&node, address)).transpose()?,
             seeds,
             key: PathBuf::from(table.required("key", "the file with the key that all nodes share")?.text()?),
+            tls: table.get("tls").map(|node| tls(&node.table()?)).transpose()?,
             ring: table.get("exchange").map(|node| choice(&node, &kinds)).transpose()?.unwrap_or(false),
             fresh,
             lost,
             largest,
         })
     }
+}
+
+fn tls(table: &Table<'_>) -> Result<TlsFiles, DocumentError> {
+    table.deny_unknown(&["certificate", "key", "authorities"])?;
+    let path = |key, what| Ok::<_, DocumentError>(PathBuf::from(table.required(key, what)?.text()?));
+    Ok(TlsFiles {
+        certificate: path("certificate", "the file with this node's certificate in PEM")?,
+        key: path("key", "the file with the private key of this node's certificate in PEM")?,
+        authorities: path("authorities", "the file with the certificates that sign those of nodes in PEM")?,
+    })
 }
 
 /// The device through which the machine sends.

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::exchange::{Ageing, MAX_NAME_LEN, Record, RecordLimits, Totals};
+use crate::transport::credentials::{CredentialError, Credentials};
 
 /// The configuration of an exchange. [`Config::new`] sets the defaults.
 #[derive(Clone)]
@@ -20,8 +21,8 @@ pub struct Config {
     pub advertise: Option<SocketAddr>,
     /// Addresses of other nodes; some of them suffice.
     pub seeds: Vec<SocketAddr>,
-    /// The secret key that all nodes share. See [`read_key`](crate::transport::read_key).
-    pub key: [u8; 32],
+    /// The secret key that all nodes share, and this node's certificate.
+    pub credentials: Credentials,
     /// The interval at which [`Peers::exchange`] is called; at least 10 ms.
     pub interval: Duration,
     /// The protocol.
@@ -39,7 +40,13 @@ pub struct Config {
 impl Config {
     /// Returns a configuration for gossip without seeds, with the defaults.
     #[must_use]
-    pub fn new(node: &str, listen: SocketAddr, key: [u8; 32], interval: Duration, limits: RecordLimits) -> Config {
+    pub fn new(
+        node: &str,
+        listen: SocketAddr,
+        credentials: impl Into<Credentials>,
+        interval: Duration,
+        limits: RecordLimits,
+    ) -> Config {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let Ageing { fresh_intervals, max_halvings, .. } = Ageing::new(interval);
         Config {
@@ -48,7 +55,7 @@ impl Config {
             listen,
             advertise: None,
             seeds: Vec::new(),
-            key,
+            credentials: credentials.into(),
             interval,
             mode: Mode::Gossip,
             limits,
@@ -129,6 +136,11 @@ pub trait Peers: Send {
     /// Returns the address on which this node listens, if it does.
     fn local_addr(&self) -> Option<SocketAddr>;
 
+    /// Returns why the newest files of the key or the certificate are not in use, if they are not.
+    fn problem(&self) -> Option<String> {
+        None
+    }
+
     /// Returns the traffic since the start.
     fn traffic(&self) -> Traffic;
 }
@@ -170,6 +182,9 @@ pub enum TransportError {
         /// The error of the system.
         source: std::io::Error,
     },
+    /// The key or the certificate cannot be used.
+    #[error(transparent)]
+    Credentials(#[from] CredentialError),
     /// The thread or its event loop cannot be created.
     #[error("the exchange cannot start")]
     Start(#[source] std::io::Error),

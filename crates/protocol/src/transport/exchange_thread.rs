@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use crate::exchange::ring::{Input, Ring, RingSettings};
 use crate::exchange::{Record, RecordStore, Totals};
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 
 use crate::transport::config::{Config, Mode, Peers, Traffic, TransportError};
+use crate::transport::credentials::CurrentCredentials;
 use crate::transport::sealed_connections::{Counters, SealedConnections};
 use crate::transport::{gossip_driver, ring_driver};
 
@@ -54,6 +55,7 @@ struct ExchangeThread {
     state: State,
     address: SocketAddr,
     counters: Arc<Counters>,
+    problem: Arc<Mutex<Option<String>>>,
     stop: Option<oneshot::Sender<()>>,
     thread: Option<std::thread::JoinHandle<()>>,
 }
@@ -61,9 +63,13 @@ struct ExchangeThread {
 /// Starts an exchange in its own thread, which ends when the returned value is dropped.
 ///
 /// # Errors
-/// Returns an error if the configuration is invalid, or the node cannot listen on its address.
+/// Returns an error if the configuration is invalid, the credentials cannot be used, or the node cannot listen on its
+/// address.
 pub fn start(config: Config) -> Result<Box<dyn Peers>, TransportError> {
     config.check()?;
+    let (current, credentials) = watch::channel(Arc::new(config.credentials.load(&config.node)?));
+    let problem = Arc::default();
+    let followed = CurrentCredentials { current, problem: Arc::clone(&problem) };
     let failed = |source| TransportError::Listen { address: config.listen, source };
     let listener = std::net::TcpListener::bind(config.listen).map_err(failed)?;
     listener.set_nonblocking(true).map_err(failed)?;
@@ -99,7 +105,7 @@ pub fn start(config: Config) -> Result<Box<dyn Peers>, TransportError> {
             let Ok(listener) = TcpListener::from_std(listener) else { return };
             let filter = config.filter.clone();
             let (link, received) =
-                SealedConnections::open(&config.node, advertised, config.key, filter, counted, listener);
+                SealedConnections::open(&config.node, advertised, credentials, filter, counted, listener);
             let work = async {
                 match shared {
                     State::Gossip(shared) => gossip_driver::run(&config, advertised, link, received, &shared).await,
@@ -109,12 +115,13 @@ pub fn start(config: Config) -> Result<Box<dyn Peers>, TransportError> {
             // In both cases the runtime closes the sockets.
             tokio::select! {
                 () = work => {}
+                () = followed.follow(&config.credentials, &config.node) => {}
                 _ = stopped => {}
             }
         });
     };
     let thread = std::thread::Builder::new().name("exchange".to_owned()).spawn(body).map_err(TransportError::Start)?;
-    Ok(Box::new(ExchangeThread { state, address, counters, stop: Some(stop), thread: Some(thread) }))
+    Ok(Box::new(ExchangeThread { state, address, counters, problem, stop: Some(stop), thread: Some(thread) }))
 }
 
 impl Peers for ExchangeThread {
@@ -143,6 +150,10 @@ impl Peers for ExchangeThread {
 
     fn traffic(&self) -> Traffic {
         self.counters.traffic()
+    }
+
+    fn problem(&self) -> Option<String> {
+        self.problem.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }
 

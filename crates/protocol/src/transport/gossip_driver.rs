@@ -67,7 +67,7 @@ pub(crate) async fn run(
         tokio::select! {
             message = received.recv() => match message {
                 None => return,
-                Some(ReceivedMessage { from, kind: GOSSIP, bytes }) => {
+                Some(ReceivedMessage { from, kind: GOSSIP, bytes, .. }) => {
                     // Dropped if chitchat is behind; gossip is repeated.
                     let _ = to_chitchat.try_send((from, bytes));
                 }
@@ -76,7 +76,9 @@ pub(crate) async fn run(
                         link.send(from, RECORD, &state.own);
                     }
                 }
-                Some(ReceivedMessage { kind: RECORD, bytes, .. }) => receive(shared, &bytes),
+                Some(ReceivedMessage { kind: RECORD, bytes, certified, .. }) => {
+                    receive(&link, shared, certified.as_deref(), &bytes);
+                }
                 Some(_) => {}
             },
             _ = timer.tick() => state.announce_and_request(&link, shared).await,
@@ -84,8 +86,13 @@ pub(crate) async fn run(
     }
 }
 
-fn receive(shared: &Shared<GossipState>, bytes: &[u8]) {
+/// Stores a record, which comes from its own node; where certificates prove names, a record of another node is a forgery.
+fn receive(link: &SealedConnections, shared: &Shared<GossipState>, certified: Option<&str>, bytes: &[u8]) {
     if let Ok(record) = Record::decode(bytes) {
+        if certified.is_some_and(|sender| sender != record.node) {
+            link.reject();
+            return;
+        }
         let now = shared.now();
         shared.lock().store.receive(now, record);
     }

@@ -1,4 +1,5 @@
-//! The exchange over sockets: gossip or a ring, over connections sealed with a shared key.
+//! The exchange over sockets: gossip or a ring, over connections sealed with a shared key, and within mutual TLS if there
+//! are certificates.
 //!
 //! It runs the state machines of [`exchange`](crate::exchange) and makes no decisions itself. [`start`] listens and
 //! runs everything in one thread; [`Peers::exchange`] publishes this node's record and returns the latest totals
@@ -35,14 +36,18 @@
 //! ```
 mod config;
 mod connection_cipher;
+mod credentials;
 mod exchange_thread;
 mod gossip_driver;
 mod ring_driver;
 mod sealed_connections;
 mod shared_key;
 mod single_node;
+mod tls;
 
 pub use config::{Config, Mode, PeerFilter, Peers, Traffic, TransportError};
+pub use credentials::{CredentialError, CredentialFiles, Credentials};
 pub use exchange_thread::start;
-pub use shared_key::{KeyError, read_key};
+pub use shared_key::{KeyError, read_keys};
 pub use single_node::SingleNode;
+pub use tls::{TlsError, TlsFiles};

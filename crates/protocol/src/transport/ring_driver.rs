@@ -23,7 +23,7 @@ pub(crate) async fn run(
         let input = tokio::select! {
             message = received.recv() => match message {
                 None => return,
-                Some(ReceivedMessage { from, kind: MESSAGE, bytes }) => match Message::decode(&bytes) {
+                Some(ReceivedMessage { from, kind: MESSAGE, bytes, .. }) => match Message::decode(&bytes) {
                     Ok(message) => Input::Message { from: from.to_string(), message },
                     Err(_) => continue,
                 },

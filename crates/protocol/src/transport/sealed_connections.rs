@@ -4,6 +4,8 @@
 //! nothing after it. TCP, because records can exceed a datagram, and a fragmented datagram is lost with any of its
 //! fragments. A message that cannot be sent at once is dropped: both protocols tolerate loss, and outdated messages
 //! have no value.
+//!
+//! With certificates, all of this takes place within TLS ([`tls`](super::tls)).
 
 use std::collections::HashMap;
 use std::io;
@@ -12,13 +14,16 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use rustls::pki_types::CertificateDer;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::{Semaphore, mpsc, watch};
 use tokio::time::timeout;
 
 use crate::transport::config::{PeerFilter, Traffic};
 use crate::transport::connection_cipher::{CHALLENGE, ConnectionCipher, SALT, TAG};
+use crate::transport::credentials::Loaded;
+use crate::transport::tls::is_certificate_of;
 
 /// The maximum length of a message in bytes: twice the totals for the maximum number of users.
 const MAX_MESSAGE_LEN: usize = 64 << 20;
@@ -40,6 +45,8 @@ pub(crate) struct ReceivedMessage {
     /// The kind, which determines its protocol.
     pub(crate) kind: u8,
     pub(crate) bytes: Vec<u8>,
+    /// The sender's name, if a certificate proves it.
+    pub(crate) certified: Option<Arc<str>>,
 }
 
 /// Sends messages to other nodes and receives theirs.
@@ -49,7 +56,7 @@ pub(crate) struct SealedConnections(Arc<Inner>);
 struct Inner {
     node: String,
     address: SocketAddr,
-    key: [u8; 32],
+    credentials: watch::Receiver<Arc<Loaded>>,
     filter: Option<PeerFilter>,
     connections: Mutex<HashMap<SocketAddr, mpsc::Sender<Vec<u8>>>>,
     counters: Arc<Counters>,
@@ -83,14 +90,14 @@ impl SealedConnections {
     pub(crate) fn open(
         node: &str,
         address: SocketAddr,
-        key: [u8; 32],
+        credentials: watch::Receiver<Arc<Loaded>>,
         filter: Option<PeerFilter>,
         counters: Arc<Counters>,
         listener: TcpListener,
     ) -> (SealedConnections, mpsc::Receiver<ReceivedMessage>) {
         let connections = Mutex::new(HashMap::new());
-        let link =
-            SealedConnections(Arc::new(Inner { node: node.to_owned(), address, key, filter, connections, counters }));
+        let node = node.to_owned();
+        let link = SealedConnections(Arc::new(Inner { node, address, credentials, filter, connections, counters }));
         let (sender, receiver) = mpsc::channel(256);
         tokio::spawn(accept(link.clone(), listener, sender));
         (link, receiver)
@@ -131,6 +138,11 @@ impl SealedConnections {
         length
     }
 
+    /// Counts a message that its sender may not send.
+    pub(crate) fn reject(&self) {
+        self.0.counters.rejected.fetch_add(1, Relaxed);
+    }
+
     fn allows(&self, peer: SocketAddr) -> bool {
         self.0.filter.as_ref().is_none_or(|filter| filter.allows(peer))
     }
@@ -152,20 +164,45 @@ async fn connection(link: SealedConnections, to: SocketAddr, mut messages: mpsc:
 }
 
 async fn outgoing(link: &SealedConnections, to: SocketAddr, messages: &mut mpsc::Receiver<Vec<u8>>) -> io::Result<()> {
-    let inner = &link.0;
-    let mut stream = timeout(IO_TIMEOUT, TcpStream::connect(to)).await??;
+    let mut credentials = link.0.credentials.clone();
+    let used = Arc::clone(&credentials.borrow_and_update());
+    let stream = timeout(IO_TIMEOUT, TcpStream::connect(to)).await??;
     stream.set_nodelay(true)?;
     limit_acknowledgement_time(&stream)?;
+    let sending = async {
+        match &used.tls {
+            None => send_messages(link, stream, &used, messages).await,
+            Some(tls) => {
+                let stream = timeout(IO_TIMEOUT, tls.connector.connect(to.ip().into(), stream)).await??;
+                send_messages(link, stream, &used, messages).await
+            }
+        }
+    };
+    tokio::select! {
+        ended = sending => ended,
+        // The next message opens a connection with the new ones.
+        _ = credentials.changed() => Ok(()),
+    }
+}
+
+async fn send_messages(
+    link: &SealedConnections,
+    stream: impl AsyncRead + AsyncWrite,
+    credentials: &Loaded,
+    messages: &mut mpsc::Receiver<Vec<u8>>,
+) -> io::Result<()> {
+    let inner = &link.0;
+    let (mut reader, mut writer) = tokio::io::split(stream);
     let mut challenge = [0; CHALLENGE];
-    timeout(IO_TIMEOUT, stream.read_exact(&mut challenge)).await??;
+    timeout(IO_TIMEOUT, reader.read_exact(&mut challenge)).await??;
     let mut salt = [0; SALT];
     getrandom::fill(&mut salt).map_err(io::Error::other)?;
-    let mut seal = ConnectionCipher::new(&inner.key, challenge, salt);
+    let key = credentials.keys.first().ok_or_else(|| io::Error::other("there is no key"))?;
+    let mut seal = ConnectionCipher::new(key, challenge, salt);
     let greeting = Greeting { from: inner.address, node: inner.node.clone() }.encode();
     let mut first = salt.to_vec();
     first.extend(framed(&mut seal, greeting)?);
-    timeout(IO_TIMEOUT, stream.write_all(&first)).await??;
-    let (mut reader, mut writer) = stream.split();
+    timeout(IO_TIMEOUT, write(&mut writer, &first)).await??;
     let mut nothing = [0; 1];
     loop {
         let message = tokio::select! {
@@ -175,10 +212,16 @@ async fn outgoing(link: &SealedConnections, to: SocketAddr, messages: &mut mpsc:
         };
         let Ok(Some(message)) = message else { return Ok(()) };
         let frame = framed(&mut seal, message)?;
-        timeout(IO_TIMEOUT, writer.write_all(&frame)).await??;
+        timeout(IO_TIMEOUT, write(&mut writer, &frame)).await??;
         inner.counters.sent.fetch_add(1, Relaxed);
         inner.counters.bytes_sent.fetch_add(frame.len() as u64, Relaxed);
     }
+}
+
+/// Writes all bytes to the network; TLS would otherwise keep some of them.
+async fn write(writer: &mut (impl AsyncWrite + Unpin), bytes: &[u8]) -> io::Result<()> {
+    writer.write_all(bytes).await?;
+    writer.flush().await
 }
 
 /// Ends a connection when a message is not acknowledged in time, so that the next message opens a new one. TCP would
@@ -223,30 +266,70 @@ fn is_forged(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::InvalidData
 }
 
-/// Runs an incoming connection. Calls `known` when the other node has proved that it has the key.
+/// Runs an incoming connection. Calls `known` when the other node has proved who it is.
 async fn incoming(
     link: &SealedConnections,
-    mut stream: TcpStream,
+    stream: TcpStream,
+    sender: &mpsc::Sender<ReceivedMessage>,
+    known: impl FnMut(),
+) -> io::Result<()> {
+    let mut credentials = link.0.credentials.clone();
+    let used = Arc::clone(&credentials.borrow_and_update());
+    let receiving = async {
+        match &used.tls {
+            None => receive_messages(link, stream, None, &used, sender, known).await,
+            Some(tls) => {
+                let no_tls = || forged("no TLS connection with a certificate of the authorities");
+                let stream = timeout(IO_TIMEOUT, tls.acceptor.accept(stream)).await.map_err(|_| no_tls())?;
+                let stream = stream.map_err(|_| no_tls())?;
+                let certificates = stream.get_ref().1.peer_certificates().unwrap_or_default();
+                let certificate = certificates.first().cloned().ok_or_else(|| forged("no certificate"))?;
+                receive_messages(link, stream, Some(&certificate), &used, sender, known).await
+            }
+        }
+    };
+    tokio::select! {
+        ended = receiving => ended,
+        // The other node connects again, and is examined by the new ones.
+        _ = credentials.changed() => Ok(()),
+    }
+}
+
+async fn receive_messages(
+    link: &SealedConnections,
+    mut stream: impl AsyncRead + AsyncWrite + Unpin,
+    certificate: Option<&CertificateDer<'_>>,
+    credentials: &Loaded,
     sender: &mpsc::Sender<ReceivedMessage>,
     mut known: impl FnMut(),
 ) -> io::Result<()> {
     let inner = &link.0;
     let mut challenge = [0; CHALLENGE];
     getrandom::fill(&mut challenge).map_err(io::Error::other)?;
-    timeout(IO_TIMEOUT, stream.write_all(&challenge)).await??;
+    timeout(IO_TIMEOUT, write(&mut stream, &challenge)).await??;
     let mut salt = [0; SALT];
     timeout(IO_TIMEOUT, stream.read_exact(&mut salt)).await??;
-    let mut seal = ConnectionCipher::new(&inner.key, challenge, salt);
-    let first = timeout(IO_TIMEOUT, read(&mut stream, &mut seal, MAX_GREETING_LEN)).await??;
-    let forged = |what: &str| io::Error::new(io::ErrorKind::InvalidData, what.to_owned());
-    let greeting = Greeting::decode(&first).ok_or_else(|| forged("no greeting"))?;
+    let first = timeout(IO_TIMEOUT, read_frame(&mut stream, MAX_GREETING_LEN)).await??;
+    let opened = credentials.keys.iter().find_map(|key| {
+        let mut seal = ConnectionCipher::new(key, challenge, salt);
+        let mut greeting = first.clone();
+        seal.open(&mut greeting).ok().map(|()| (seal, greeting))
+    });
+    let (mut seal, greeting) = opened.ok_or_else(|| forged("not encrypted with this key"))?;
+    let greeting = Greeting::decode(&greeting).ok_or_else(|| forged("no greeting"))?;
     // A reflected message of this node.
     if greeting.node == inner.node || greeting.from == inner.address {
         return Err(forged("this node's own name or address"));
     }
+    let mut certified = None;
+    if let Some(certificate) = certificate {
+        is_certificate_of(certificate, &greeting.node).map_err(|_| forged("the certificate of another node"))?;
+        certified = Some(Arc::from(greeting.node.as_str()));
+    }
     known();
     loop {
-        let mut message = read(&mut stream, &mut seal, MAX_MESSAGE_LEN).await?;
+        let mut message = read_frame(&mut stream, MAX_MESSAGE_LEN).await?;
+        seal.open(&mut message).map_err(|_| forged("not encrypted with this key"))?;
         inner.counters.received.fetch_add(1, Relaxed);
         inner.counters.bytes_received.fetch_add((4 + message.len() + TAG) as u64, Relaxed);
         if message.is_empty() {
@@ -257,17 +340,23 @@ async fn incoming(
             continue;
         }
         let bytes = message.split_off(1);
+        let message = ReceivedMessage { from: greeting.from, kind: message[0], bytes, certified: certified.clone() };
         // Backpressure: slow processing slows down the senders.
-        if sender.send(ReceivedMessage { from: greeting.from, kind: message[0], bytes }).await.is_err() {
+        if sender.send(message).await.is_err() {
             return Ok(());
         }
     }
 }
 
-async fn read(stream: &mut TcpStream, seal: &mut ConnectionCipher, max_len: usize) -> io::Result<Vec<u8>> {
+fn forged(what: &str) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, what.to_owned())
+}
+
+/// Reads a message, which is still encrypted.
+async fn read_frame(stream: &mut (impl AsyncRead + Unpin), max_len: usize) -> io::Result<Vec<u8>> {
     let length = stream.read_u32().await? as usize;
     if length > max_len {
-        return Err(io::Error::new(io::ErrorKind::InvalidData, "too long"));
+        return Err(forged("too long"));
     }
     // Memory grows with what is received, not with what is announced.
     let mut message = Vec::with_capacity(length.min(1 << 16));
@@ -275,7 +364,6 @@ async fn read(stream: &mut TcpStream, seal: &mut ConnectionCipher, max_len: usiz
     if read < length {
         return Err(io::ErrorKind::UnexpectedEof.into());
     }
-    seal.open(&mut message).map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "not encrypted with this key"))?;
     Ok(message)
 }
 

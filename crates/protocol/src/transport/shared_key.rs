@@ -6,12 +6,18 @@ use std::path::Path;
 use base64::alphabet::{self, Alphabet};
 use base64::engine::{DecodePaddingMode, Engine, GeneralPurpose, GeneralPurposeConfig};
 
+/// The maximum number of keys in a file.
+const MAX_KEYS: usize = 4;
+
 /// Reads the key from a file: 32 raw bytes, 64 hexadecimal digits, or base64 of 43 characters (44 with padding).
 /// `head -c 32 /dev/urandom | base64` creates one.
 ///
+/// A file of text can have several keys, a line each: the first one encrypts, all of them decrypt. So a key is replaced
+/// without an interruption: all nodes first get the new key as their second line, then as the first one, then alone.
+///
 /// # Errors
 /// Returns an error if the file cannot be read, users other than its owner may read it, or it has another format.
-pub fn read_key(path: &Path) -> Result<[u8; 32], KeyError> {
+pub fn read_keys(path: &Path) -> Result<Vec<[u8; 32]>, KeyError> {
     let file = std::fs::File::open(path).map_err(KeyError::Read)?;
     #[cfg(unix)]
     {
@@ -23,7 +29,17 @@ pub fn read_key(path: &Path) -> Result<[u8; 32], KeyError> {
     }
     let mut bytes = Vec::new();
     file.take(1024).read_to_end(&mut bytes).map_err(KeyError::Read)?;
-    key_from(&bytes)
+    keys_from(&bytes)
+}
+
+fn keys_from(bytes: &[u8]) -> Result<Vec<[u8; 32]>, KeyError> {
+    let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).filter(|line| !line.is_empty());
+    let lines: Vec<&[u8]> = if bytes.len() == 32 { vec![bytes] } else { lines.collect() };
+    match lines.len() {
+        0 => Err(KeyError::Form { length: 0 }),
+        1..=MAX_KEYS => lines.into_iter().map(key_from).collect(),
+        number => Err(KeyError::Number { number }),
+    }
 }
 
 fn key_from(bytes: &[u8]) -> Result<[u8; 32], KeyError> {
@@ -72,6 +88,14 @@ pub enum KeyError {
         /// The length in characters.
         length: usize,
     },
+    /// There are too many keys.
+    #[error(
+        "the file has {number} keys, expected at most {MAX_KEYS}: the present one first, then earlier or later ones"
+    )]
+    Number {
+        /// Their number.
+        number: usize,
+    },
     /// All bytes are 0.
     #[error("all bytes of the key are 0")]
     Zero,
@@ -100,6 +124,17 @@ mod tests {
         assert!(matches!(key_from(b""), Err(KeyError::Form { length: 0 })));
     }
 
+    #[test]
+    fn a_file_of_several_lines_has_several_keys() {
+        let line = |byte: u8| STANDARD.encode([byte; 32]) + "\n";
+        assert_eq!(keys_from(format!("{}\n{}", line(1), line(2)).as_bytes()).unwrap(), [[1; 32], [2; 32]]);
+        assert!(matches!(keys_from((line(1) + "second\n").as_bytes()), Err(KeyError::Form { length: 6 })));
+        assert!(matches!(keys_from(line(1).repeat(5).as_bytes()), Err(KeyError::Number { number: 5 })));
+        assert!(matches!(keys_from(b"\n"), Err(KeyError::Form { length: 0 })));
+        // Raw bytes may look like line ends.
+        assert_eq!(keys_from(&[b'\n'; 32]).unwrap(), [[b'\n'; 32]]);
+    }
+
     #[cfg(unix)]
     #[test]
     fn a_key_that_other_users_may_read_is_rejected() {
@@ -108,9 +143,9 @@ mod tests {
         std::fs::write(file.path(), [7; 32]).unwrap();
         let allow = |mode| std::fs::set_permissions(file.path(), std::fs::Permissions::from_mode(mode)).unwrap();
         allow(0o600);
-        assert_eq!(read_key(file.path()).unwrap(), [7; 32]);
+        assert_eq!(read_keys(file.path()).unwrap(), [[7; 32]]);
         allow(0o640);
-        assert!(matches!(read_key(file.path()), Err(KeyError::Exposed { mode: 0o640 })));
-        assert!(matches!(read_key(Path::new("/nowhere")), Err(KeyError::Read(_))));
+        assert!(matches!(read_keys(file.path()), Err(KeyError::Exposed { mode: 0o640 })));
+        assert!(matches!(read_keys(Path::new("/nowhere")), Err(KeyError::Read(_))));
     }
 }

@@ -20,6 +20,9 @@ fn no_answer(socket: &Path, error: &std::io::Error) -> Failure {
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
             "no agent answers at this socket; is it running?".to_owned()
         }
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+            "the agent does not answer; it is stopped, or other clients keep its socket busy".to_owned()
+        }
         ErrorKind::PermissionDenied => "no permission for this socket; only root and its group have it".to_owned(),
         _ => error.to_string(),
     };
