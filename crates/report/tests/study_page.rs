@@ -430,6 +430,6 @@ fn reports_of_large_studies_are_small() {
     let files = report(&record);
     assert!(files["index.html"].len() < 3_000_000, "{} bytes", files["index.html"].len());
     let crowd = report(&study(&StudyShape { users: 5000, policies: 2, capacities: 1, ..StudyShape::default() }));
-    assert!(crowd["index.html"].contains("more are in the data files"));
+    assert!(crowd["index.html"].contains("tasks, are in <code>users.csv</code>"));
     assert_eq!(crowd["figures/user-waits-drf-0.500.csv"].lines().count(), 5001);
 }

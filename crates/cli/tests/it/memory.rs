@@ -32,9 +32,9 @@ fn a_trace_of_unknown_size_is_refused_when_what_was_read_does_not_fit() {
     assert!(folder.files().is_empty());
 }
 
-/// Writes the tasks of a stored workload as CSV.
-fn exported(folder: &TestFolder, workload: &str) -> String {
-    folder.run(&["workload", "export", workload, "--to", "sdrf-csv"]).assert_succeeds().stdout
+/// Returns the tasks of a stored workload in a format of text.
+fn exported(folder: &TestFolder, workload: &str, format: &str) -> String {
+    folder.run(&["workload", "export", workload, "--to", format]).assert_succeeds().stdout
 }
 
 #[test]
@@ -52,12 +52,12 @@ fn a_trace_larger_than_the_memory_is_imported_in_parts() {
         folder.run(&args).assert_succeeds().stdout.replace(output, "OUTPUT")
     };
     assert_eq!(import("large.parquet", "2Mi"), import("small.parquet", "1Gi"));
-    assert_eq!(exported(&folder, "large.parquet"), exported(&folder, "small.parquet"));
+    assert_eq!(exported(&folder, "large.parquet", "sdrf-csv"), exported(&folder, "small.parquet", "sdrf-csv"));
     // From a pipe, whose size is not known.
     let piped = ["workload", "import", "-", "-o", "piped.parquet", "--memory", "2Mi"];
     let both = folder.read("a.csv") + &folder.read("b.csv");
     folder.run_with_input(&piped, both.as_bytes()).assert_succeeds();
-    assert_eq!(exported(&folder, "piped.parquet"), exported(&folder, "small.parquet"));
+    assert_eq!(exported(&folder, "piped.parquet", "sdrf-csv"), exported(&folder, "small.parquet", "sdrf-csv"));
     assert_eq!(folder.files().len(), 5, "no temporary file is left: {:?}", folder.files());
 }
 
@@ -85,7 +85,7 @@ fn accounting_larger_than_the_memory_is_imported_in_parts() {
         assert_eq!(import("large.parquet", "2Mi"), import("small.parquet", "1Gi"), "{name}");
         let describe = |output: &str| folder.run(&["workload", "describe", output]).assert_succeeds().stdout;
         assert_eq!(describe("large.parquet"), describe("small.parquet"), "{name}");
-        assert_eq!(exported(&folder, "large.parquet"), exported(&folder, "small.parquet"), "{name}");
+        assert_eq!(exported(&folder, "large.parquet", "swf"), exported(&folder, "small.parquet", "swf"), "{name}");
     }
 }
 
