@@ -170,7 +170,7 @@ impl<'a> SlurmReferenceModel<'a> {
                 self.submit(t, job);
             }
         }
-        if t > 0 && t % secs(o.priority_calc_period) == 0 {
+        if t > 0 && t.is_multiple_of(secs(o.priority_calc_period)) {
             self.held = (0..16).map(|user| self.cpus_held(user)).collect();
             for &job in &self.waiting.clone() {
                 self.priority[job] = self.priority_of(t, job);
@@ -179,7 +179,7 @@ impl<'a> SlurmReferenceModel<'a> {
                 self.changed = self.changed.or(Some(t));
             }
         }
-        let full = o.sched_interval.is_some_and(|i| t > 0 && t % secs(i) == 0);
+        let full = o.sched_interval.is_some_and(|i| t > 0 && t.is_multiple_of(secs(i)));
         let asked = self.asked.is_some_and(|since| t > since);
         if full || (asked && t >= self.last_main + secs(o.batch_sched_delay)) {
             (self.asked, self.last_main) = (None, t);
