@@ -25,6 +25,8 @@ ask() {
         echo "took $took s, at most 30 are allowed" >&2
         return 1
     fi
+    # JSON is for programs.
+    case " $* " in *" --format json "*) return 0 ;; esac
     if [ "$(wc -L <"$work/answer")" -gt 100 ]; then
         echo "lines of more than 100 columns:" >&2
         cat "$work/answer" >&2

@@ -15,6 +15,7 @@ use crate::failure::Failure;
 use crate::inputs::memory::{check_workload, memory_limit};
 use crate::inputs::workloads::{import_to, read_workload, store_workload};
 use crate::output::console::Console;
+use crate::output::fold_lines::{COLUMNS, fold_lines};
 use crate::output::table::Table;
 use crate::output::write_files::lock_folder;
 
@@ -43,6 +44,7 @@ fn import_verb(args: &ImportArgs, common: &Common, console: &Console) -> Result<
             "written": args.output,
         }));
     }
+    let summary = fold_lines(&summary.to_string(), COLUMNS, "  ");
     console.result(&format!("{summary}\nWritten: {}", args.output.display()))
 }
 
