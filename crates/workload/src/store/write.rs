@@ -31,10 +31,10 @@ pub fn write(path: &Path, w: &Workload) -> Result<(), StoreError> {
 }
 
 /// Stores a workload whose rows are on disk, with at most so many rows in memory, and calls `each` with every part of it.
-/// With a million rows or more the file is the same as that of [`write`].
+/// With a million rows or more the file is the same as that of [`write()`].
 ///
 /// # Errors
-/// Returns an error as [`write`] does, or if the temporary file with the rows cannot be read.
+/// Returns an error as [`write()`] does, or if the temporary file with the rows cannot be read.
 pub fn write_large(
     path: &Path,
     large: &mut LargeWorkload,
