@@ -15,7 +15,7 @@ pack_debian() {
         debian_documents "$name" "$tree" "$documents"
         debian_control "$name" "$tree"
         dated "$tree"
-        # As this user, and not as root, whoever owns the staged tree: the archive says root.
+        # As this user, not as root, independent of the staged tree's owner: the archive says root.
         dpkg-deb --root-owner-group -Zxz --threads-max=1 --build "$tree" "$2/${name}_${debian_version}_$(debian_architecture "$name").deb" >/dev/null
         package "$2/${name}_${debian_version}_$(debian_architecture "$name").deb"
     done

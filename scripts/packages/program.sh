@@ -26,7 +26,7 @@ build_program() {
     program=$target/$TARGET/dist/evenhand built=1
 }
 
-# install_program FROM TO: without symbols, whoever built it.
+# install_program FROM TO: without symbols, also of a program that was built elsewhere.
 install_program() { strip -o "$2" "$1" && chmod 755 "$2" && touch -d "@$SOURCE_DATE_EPOCH" "$2"; }
 
 # inspect_program FILE: prints what it is. What was built here has to be small, static, and free of this machine's paths; other

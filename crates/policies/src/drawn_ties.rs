@@ -1,4 +1,4 @@
-//! Ties in a drawn order, to find out what of a result depends on them.
+//! Ties in a drawn order, to find out how much of a result depends on them.
 
 use evenhand_model::random::Stream;
 use evenhand_model::{Time, UserId};

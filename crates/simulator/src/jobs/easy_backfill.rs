@@ -57,7 +57,7 @@ impl Engine<'_> {
             *memo = Memo { pass: self.pass, fails_from: u64::MAX };
         }
         let fails = entry.estimate >= memo.fails_from || self.does_not_fit[entry.kind as usize];
-        if fails || self.is_over_limit(entry.row, entry.user) {
+        if fails || self.limits.is_over(entry.row) {
             return false;
         }
         let kind = &self.jobs.kinds[entry.kind as usize];

@@ -3,12 +3,13 @@
 use std::sync::atomic::Ordering;
 
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
-use evenhand_policies::{Job, LogPlace, Policy};
+use evenhand_policies::{Job, Policy};
 
 use super::conservative_backfill::{Plan, has_user_limits};
 use super::machine_state::{MachineState, Placements, Running};
 use super::pending_jobs::{NO_ROW, PendingJobs};
 use super::site::{Jobs, Kind, Site};
+use super::user_limits::UserLimits;
 use super::{Assignment, Backfill, JobOptions, MachineResults};
 use crate::{EventQueue, Progress, Simulated, SimulationError, UserTasks};
 
@@ -30,8 +31,7 @@ pub(super) struct Engine<'a> {
     pub(super) events: EventQueue<u32>,
     /// The priority class whose users the policy knows as pending.
     pub(super) class: u8,
-    /// Amounts held by running jobs, by queue and user; empty for queues without a limit a user.
-    pub(super) used: Vec<Vec<u64>>,
+    pub(super) limits: UserLimits<'a>,
     /// By user: the row that represents the user in this instant because a queue limit holds back its
     /// first job, or [`NO_ROW`].
     pub(super) candidate: Vec<u32>,
@@ -84,7 +84,6 @@ impl<'a> Engine<'a> {
         progress: &'a Progress,
     ) -> Engine<'a> {
         let (users, width) = (workload.users().len(), workload.resources().len());
-        let limited = |limits: &Vec<u64>| limits.iter().any(|l| *l != super::site::NO_LIMIT);
         Engine {
             workload,
             progress,
@@ -98,7 +97,7 @@ impl<'a> Engine<'a> {
             first_reservation: vec![NO_TIME; if options.backfill == Backfill::None { 0 } else { workload.len() }],
             events: EventQueue::new(),
             class: 0,
-            used: jobs.max_user.iter().map(|l| if limited(l) { vec![0; users * width] } else { Vec::new() }).collect(),
+            limits: UserLimits::new(workload, jobs),
             candidate: vec![NO_ROW; users],
             place: vec![NO_ROW; users],
             set_aside: Vec::new(),
@@ -178,8 +177,7 @@ impl<'a> Engine<'a> {
     }
 
     pub(super) fn kind(&self, row: u32) -> &'a Kind {
-        let jobs = self.jobs;
-        &jobs.kinds[jobs.kind[row as usize] as usize]
+        self.jobs.kind_of(row)
     }
 
     pub(super) fn user_of(&self, row: u32) -> u32 {
@@ -188,14 +186,7 @@ impl<'a> Engine<'a> {
 
     /// A job as a policy sees it while it waits.
     pub(super) fn pending_job(&self, row: u32) -> Job<'a> {
-        let (columns, at) = (self.workload.columns(), row as usize);
-        Job {
-            place: LogPlace::new(columns.submit[at], u64::from(row)),
-            chunks: self.kind(row).copies,
-            queue: columns.queue.as_ref().map(|c| c[at]),
-            requested: Span::from_nanos(self.jobs.estimate[at]),
-            ..Job::new(columns.user[at], self.workload.amounts(at))
-        }
+        self.jobs.pending_job(self.workload, row)
     }
 
     /// A job as a policy sees it from its start on.
@@ -234,7 +225,7 @@ impl<'a> Engine<'a> {
                 *early = true;
             }
             policy.finished(now, &self.running_job(&job));
-            self.count_limit(job.row, self.workload.columns().user[job.row as usize], false);
+            self.limits.remove(job.row);
         }
         self.considered_for = None;
         self.finished = slots;
@@ -349,41 +340,16 @@ impl<'a> Engine<'a> {
             NO_ROW => self.pending.first(self.class, user)?,
             row => row,
         };
-        if !self.is_over_limit(first, user) {
+        if !self.limits.is_over(first) {
             return Some(first);
         }
         let mut later = self.pending.after(self.class, user, first).map(|e| e.row);
-        let next = later.find(|&row| !self.is_over_limit(row, user));
+        let next = later.find(|&row| !self.limits.is_over(row));
         drop(later);
         self.set_aside.push(user);
         self.candidate[user as usize] = next.unwrap_or(first);
         policy.set_first_pending(UserId(user), next.map(|row| self.pending_job(row)).as_ref());
         None
-    }
-
-    fn limits(&self, row: u32) -> Option<(usize, &'a [u64])> {
-        if self.used.is_empty() {
-            return None;
-        }
-        let queue = usize::from(self.kind(row).queue?);
-        (!self.used[queue].is_empty()).then(|| (queue, self.jobs.max_user[queue].as_slice()))
-    }
-
-    /// Returns whether starting the job would exceed what its queue allows its user.
-    pub(super) fn is_over_limit(&self, row: u32, user: u32) -> bool {
-        let Some((queue, limits)) = self.limits(row) else { return false };
-        let used = &self.used[queue][user as usize * limits.len()..];
-        let amounts = self.workload.amounts(row as usize);
-        limits.iter().zip(used.iter().zip(amounts)).any(|(limit, (used, a))| used.saturating_add(a.0) > *limit)
-    }
-
-    fn count_limit(&mut self, row: u32, user: UserId, starts: bool) {
-        let Some((queue, limits)) = self.limits(row) else { return };
-        let at = user.index() * limits.len();
-        let used = &mut self.used[queue][at..at + limits.len()];
-        for (used, a) in used.iter_mut().zip(self.workload.amounts(row as usize)) {
-            if starts { *used += a.0 } else { *used -= a.0 }
-        }
     }
 
     /// Starts a job whose capacity has been taken, `beside` the head's reservation or not.
@@ -414,8 +380,7 @@ impl<'a> Engine<'a> {
         self.finishes[at] = finish.nanos();
         self.pending.take(row);
         self.done += 1;
-        let user = columns.user[at];
-        self.count_limit(row, user, true);
+        self.limits.add(row);
         Ok(())
     }
 }

@@ -17,6 +17,7 @@ mod pending_jobs;
 mod placement;
 mod site;
 mod slurm;
+mod user_limits;
 
 use evenhand_model::{Resource, Span, Time, Workload};
 use evenhand_policies::Policy;

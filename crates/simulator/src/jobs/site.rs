@@ -6,6 +6,7 @@ use evenhand_model::{
     Amount, Capacity, CapacityError, Cluster, ClusterError, Rational, Resource, Span, UBig, Workload, to_f64,
     whole_steps,
 };
+use evenhand_policies::{Job, LogPlace};
 use thiserror::Error;
 
 use super::layout::{Layout, LayoutRule};
@@ -324,6 +325,23 @@ impl Jobs {
             jobs.kind.push(*id);
         }
         jobs
+    }
+
+    /// Returns the kind of a row.
+    pub(crate) fn kind_of(&self, row: u32) -> &Kind {
+        &self.kinds[self.kind[row as usize] as usize]
+    }
+
+    /// Returns a row of `workload` as a policy sees it while it waits.
+    pub(crate) fn pending_job<'a>(&self, workload: &'a Workload, row: u32) -> Job<'a> {
+        let (columns, at) = (workload.columns(), row as usize);
+        Job {
+            place: LogPlace::new(columns.submit[at], u64::from(row)),
+            chunks: self.kind_of(row).copies,
+            queue: columns.queue.as_ref().map(|c| c[at]),
+            requested: Span::from_nanos(self.estimate[at]),
+            ..Job::new(columns.user[at], workload.amounts(at))
+        }
     }
 
     /// Returns why a row is rejected, if it is.

@@ -90,16 +90,21 @@ fn job(users: usize) -> impl Strategy<Value = Job> {
     )
 }
 
-/// Users numbered by first appearance, jobs in the order of submission.
-fn in_order(mut jobs: Vec<Job>) -> Vec<Job> {
-    jobs.sort_by_key(|j| j.submit);
+/// Numbers users by first appearance.
+fn number_users<'a>(users: impl Iterator<Item = &'a mut usize>) {
     let mut seen = Vec::new();
-    for job in &mut jobs {
-        job.user = seen.iter().position(|&u| u == job.user).unwrap_or_else(|| {
-            seen.push(job.user);
+    for user in users {
+        *user = seen.iter().position(|u| u == user).unwrap_or_else(|| {
+            seen.push(*user);
             seen.len() - 1
         });
     }
+}
+
+/// Users numbered by first appearance, jobs in the order of submission.
+fn in_order(mut jobs: Vec<Job>) -> Vec<Job> {
+    jobs.sort_by_key(|j| j.submit);
+    number_users(jobs.iter_mut().map(|job| &mut job.user));
     jobs
 }
 

@@ -10,6 +10,7 @@ use evenhand_simulator::{
 };
 use proptest::prelude::*;
 
+use crate::number_users;
 use crate::slurm_reference_model::{
     NodeGroup, OrderBy, Partition, SlurmJob, SlurmReferenceModel, SlurmWorld, priority,
 };
@@ -128,13 +129,7 @@ fn jobs(partitions: usize) -> impl Strategy<Value = Vec<SlurmJob>> {
     );
     prop::collection::vec(job, 1..40).prop_map(|mut jobs| {
         jobs.sort_by_key(|j| j.submit);
-        let mut seen = Vec::new();
-        for job in &mut jobs {
-            job.user = seen.iter().position(|&u| u == job.user).unwrap_or_else(|| {
-                seen.push(job.user);
-                seen.len() - 1
-            });
-        }
+        number_users(jobs.iter_mut().map(|job| &mut job.user));
         jobs
     })
 }
@@ -327,23 +322,8 @@ fn jobs_are_ended_by_their_limits_at_a_sweep() {
 
 #[test]
 fn a_planned_job_reserves_whole_nodes() {
-    let job = |submit, run, asked, cpus| SlurmJob {
-        submit,
-        run,
-        asked: Some(asked),
-        user: 0,
-        partition: 0,
-        amounts: [cpus, 0],
-        nodes: None,
-    };
     // The planned job of 2 CPUs leaves 2 free beside it, and the last job would be done long after it starts.
-    let world = SlurmWorld {
-        groups: vec![NodeGroup { count: 1, has: [4, 4], properties: vec![] }],
-        partitions: vec![Partition { tier: 0, max_time: None, max_user: None, properties: vec![] }],
-        jobs: vec![job(0, 600, 600, 3), job(1, 60, 60, 2), job(2, 900, 900, 1)],
-        order: OrderBy::Fifo,
-        options: SlurmOptions::default(),
-    };
-    let starts = seconds(&run(&world).starts);
+    let found = one_node(&[(0, 600, 600, 3), (1, 60, 60, 2), (2, 900, 900, 1)], SlurmOptions::default());
+    let starts: Vec<Option<u64>> = found.into_iter().map(|(start, _)| start).collect();
     assert_eq!(starts, [Some(3), Some(604), Some(604)]);
 }

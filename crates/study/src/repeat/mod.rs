@@ -1,4 +1,4 @@
-//! Repeats of a study: what of a difference between policies is the policy, and what is luck.
+//! Repeats of a study: how much of a difference between policies is the policy, and how much is luck.
 //!
 //! A trace is one of many that could have been recorded. Which of two jobs of the same second came first, how ties
 //! between users were decided, and which week was busy, is luck; but a simulation depends on it. A repeat replays a

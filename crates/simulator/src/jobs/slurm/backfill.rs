@@ -120,7 +120,7 @@ impl Engine<'_> {
             // Capacity only shrinks in a run.
             let fits = fitting.fits[kind] == Some(true) && (starts == 0 || self.fits_now(kind));
             fitting.look_at(kind, fits);
-            if !self.look_at(row, &mut looked) || self.is_over_limit(row) {
+            if !self.look_at(row, &mut looked) || self.limits.is_over(row) {
                 continue;
             }
             let Some((start, held)) = self.plan(begin, row, fits, &space, &ends, &mut tested) else { continue };
@@ -248,7 +248,7 @@ impl Engine<'_> {
             return Some((now, held));
         }
         let Engine { nodes: state, running, jobs, options, .. } = self;
-        let kind_of = |slot: u32| &jobs.kinds[jobs.kind[running[slot as usize].row as usize] as usize];
+        let kind_of = |slot: u32| jobs.kind_of(running[slot as usize].row);
         let held_by = |slot: u32| &running[slot as usize].held;
         let wanted = u64::from(kind.copies);
         let mut fitting: u64 = nodes.iter().map(|node| u64::from(state.chunks_on(kind, node))).sum();

@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
-use evenhand_policies::{Job, LogPlace, Policy};
+use evenhand_policies::{Job, Policy};
 
 use super::super::machine_state::Placements;
 use super::super::pending_jobs::PendingJobs;
-use super::super::site::{Jobs, Kind, NO_LIMIT, Site};
+use super::super::site::{Jobs, Kind, Site};
+use super::super::user_limits::UserLimits;
 use super::super::{Assignment, MachineResults};
 use super::node_set::NodeSet;
 use super::nodes::Nodes;
@@ -64,8 +65,7 @@ pub(in crate::jobs) struct Engine<'a> {
     pub(super) able: Vec<NodeSet>,
     /// By row: the time limit.
     limit: Vec<Option<u64>>,
-    /// Amounts held by running jobs, by queue and user; empty for queues without a limit a user.
-    used: Vec<Vec<u64>>,
+    pub(super) limits: UserLimits<'a>,
     starts: Vec<u64>,
     finishes: Vec<u64>,
     busy: Vec<u128>,
@@ -129,7 +129,6 @@ impl<'a> Engine<'a> {
         progress: &'a Progress,
     ) -> Engine<'a> {
         let (users, width) = (workload.users().len(), workload.resources().len());
-        let limited = |limits: &Vec<u64>| limits.iter().any(|l| *l != NO_LIMIT);
         let of_groups = |groups: &[u16]| {
             let mut nodes = NodeSet::empty(site.len());
             for group in groups.iter().map(|g| &site.groups[usize::from(*g)]) {
@@ -149,7 +148,7 @@ impl<'a> Engine<'a> {
         };
         let limit = |row: usize| {
             let asked = workload.requested(row).filter(|asked| *asked > Span::ZERO);
-            let queue = jobs.kinds[jobs.kind[row] as usize].queue;
+            let queue = jobs.kind_of(row as u32).queue;
             let limit = asked.or_else(|| queue.and_then(|q| site.max_wall(q)));
             // Limits are whole minutes.
             limit.map(|l| l.nanos().div_ceil(MINUTE).saturating_mul(MINUTE))
@@ -169,7 +168,7 @@ impl<'a> Engine<'a> {
             partitions,
             able: jobs.kinds.iter().map(|kind| of_groups(&kind.groups)).collect(),
             limit: (0..workload.len()).map(limit).collect(),
-            used: jobs.max_user.iter().map(|l| if limited(l) { vec![0; users * width] } else { Vec::new() }).collect(),
+            limits: UserLimits::new(workload, jobs),
             starts: vec![NO_TIME; workload.len()],
             finishes: vec![NO_TIME; workload.len()],
             busy: vec![0; site.len() * width],
@@ -360,7 +359,7 @@ impl<'a> Engine<'a> {
             priorities.update(now);
             let (workload, jobs) = (self.workload, self.jobs);
             if let Order::Priorities(order) = &mut self.order {
-                order.replace(|row| priorities.priority(now, &pending_job(workload, jobs, row)));
+                order.replace(|row| priorities.priority(now, &jobs.pending_job(workload, row)));
             }
         }
         self.note_change(now);
@@ -405,7 +404,7 @@ impl<'a> Engine<'a> {
                 self.ends.remove(&(job.expected, job.row, slot));
                 self.count_use(&job, job.finish);
                 policy.finished(now, &self.running_job(&job));
-                self.count_limit(job.row, false);
+                self.limits.remove(job.row);
                 self.note_change(now);
                 let (completing, wait) = (self.options.completing, self.options.complete_wait);
                 let free = now.nanos().saturating_add(completing.nanos());
@@ -446,7 +445,7 @@ impl<'a> Engine<'a> {
         let partition = self.partition_of(row);
         self.waiting[partition] += 1;
         let (workload, jobs) = (self.workload, self.jobs);
-        let job = |row| pending_job(workload, jobs, row);
+        let job = |row| jobs.pending_job(workload, row);
         match &mut self.order {
             Order::Priorities(order) => {
                 let priority = policy.job_priorities().map_or(0, |p| p.priority(now, &job(row)));
@@ -459,7 +458,7 @@ impl<'a> Engine<'a> {
         if !self.options.at_submission
             || self.options.defer
             || self.waits_for_completion(now)
-            || self.is_over_limit(row)
+            || self.limits.is_over(row)
         {
             return Ok(());
         }
@@ -483,7 +482,7 @@ impl<'a> Engine<'a> {
     fn is_top(&mut self, now: Time, row: u32, policy: &mut dyn Policy) -> bool {
         let blocks = |engine: &Engine<'_>, other: u32| {
             let young = now.since(engine.workload.columns().submit[other as usize]) < engine.options.bf_min_age_reserve;
-            !young && engine.partition(other).meets(engine.partition(row)) && !engine.is_over_limit(other)
+            !young && engine.partition(other).meets(engine.partition(row)) && !engine.limits.is_over(other)
         };
         if let Order::Priorities(order) = &self.order {
             return !order.above(row).any(|other| blocks(self, other));
@@ -515,7 +514,7 @@ impl<'a> Engine<'a> {
         let (workload, jobs) = (self.workload, self.jobs);
         match &mut self.order {
             Order::Priorities(order) => order.begin(),
-            Order::Users(users) => users.begin(&mut self.pending, policy, |row| pending_job(workload, jobs, row)),
+            Order::Users(users) => users.begin(&mut self.pending, policy, |row| jobs.pending_job(workload, row)),
         }
     }
 
@@ -525,14 +524,14 @@ impl<'a> Engine<'a> {
         self.decisions += 1;
         match &mut self.order {
             Order::Priorities(order) => order.next(),
-            Order::Users(users) => users.next(now, &mut self.pending, policy, |row| pending_job(workload, jobs, row)),
+            Order::Users(users) => users.next(now, &mut self.pending, policy, |row| jobs.pending_job(workload, row)),
         }
     }
 
     pub(super) fn end_walk(&mut self, policy: &mut dyn Policy) {
         let (workload, jobs) = (self.workload, self.jobs);
         if let Order::Users(users) = &mut self.order {
-            users.end(&mut self.pending, policy, |row| pending_job(workload, jobs, row));
+            users.end(&mut self.pending, policy, |row| jobs.pending_job(workload, row));
         }
     }
 
@@ -547,8 +546,7 @@ impl<'a> Engine<'a> {
     }
 
     pub(super) fn kind(&self, row: u32) -> &'a Kind {
-        let jobs = self.jobs;
-        &jobs.kinds[jobs.kind[row as usize] as usize]
+        self.jobs.kind_of(row)
     }
 
     /// The limit with which backfill plans.
@@ -561,7 +559,7 @@ impl<'a> Engine<'a> {
             requested: Span::from_nanos(self.planned_length(job.row)),
             started: Time::from_nanos(job.start),
             rate: self.nodes.site.rate(self.kind(job.row), &job.held),
-            ..pending_job(self.workload, self.jobs, job.row)
+            ..self.jobs.pending_job(self.workload, job.row)
         }
     }
 
@@ -572,32 +570,6 @@ impl<'a> Engine<'a> {
             let at = node as usize * kind.chunk.len();
             let busy = &mut self.busy;
             self.nodes.held(kind, node, chunks, |resource, amount| busy[at + resource] += u128::from(amount) * ran);
-        }
-    }
-
-    fn limits(&self, row: u32) -> Option<(usize, &'a [u64])> {
-        if self.used.is_empty() {
-            return None;
-        }
-        let (queue, jobs) = (usize::from(self.kind(row).queue?), self.jobs);
-        (!self.used[queue].is_empty()).then(|| (queue, jobs.max_user[queue].as_slice()))
-    }
-
-    /// Returns whether starting the job would exceed what its partition allows its user.
-    pub(super) fn is_over_limit(&self, row: u32) -> bool {
-        let Some((queue, limits)) = self.limits(row) else { return false };
-        let user = self.workload.columns().user[row as usize].index();
-        let used = &self.used[queue][user * limits.len()..];
-        let amounts = self.workload.amounts(row as usize);
-        limits.iter().zip(used.iter().zip(amounts)).any(|(limit, (used, a))| used.saturating_add(a.0) > *limit)
-    }
-
-    fn count_limit(&mut self, row: u32, starts: bool) {
-        let Some((queue, limits)) = self.limits(row) else { return };
-        let at = self.workload.columns().user[row as usize].index() * limits.len();
-        let used = &mut self.used[queue][at..at + limits.len()];
-        for (used, a) in used.iter_mut().zip(self.workload.amounts(row as usize)) {
-            if starts { *used += a.0 } else { *used -= a.0 }
         }
     }
 
@@ -655,7 +627,7 @@ impl<'a> Engine<'a> {
             order.remove(row);
         }
         self.done += 1;
-        self.count_limit(row, true);
+        self.limits.add(row);
         self.started.push(slot);
         self.note_change(now);
         Ok((expected, slot))
@@ -666,18 +638,6 @@ impl<'a> Engine<'a> {
         for slot in std::mem::take(&mut self.started) {
             policy.started(now, &self.running_job(&self.running[slot as usize]));
         }
-    }
-}
-
-/// A job as a policy sees it while it waits.
-fn pending_job<'a>(workload: &'a Workload, jobs: &'a Jobs, row: u32) -> Job<'a> {
-    let (columns, at) = (workload.columns(), row as usize);
-    Job {
-        place: LogPlace::new(columns.submit[at], u64::from(row)),
-        chunks: jobs.kinds[jobs.kind[at] as usize].copies,
-        queue: columns.queue.as_ref().map(|c| c[at]),
-        requested: Span::from_nanos(jobs.estimate[at]),
-        ..Job::new(columns.user[at], workload.amounts(at))
     }
 }
 

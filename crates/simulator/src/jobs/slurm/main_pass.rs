@@ -62,7 +62,7 @@ impl Engine<'_> {
                 }
                 continue;
             }
-            if self.is_over_limit(row) {
+            if self.limits.is_over(row) {
                 if self.options.assoc_limit_stop {
                     state[p] = State::Failed;
                 }
