@@ -22,6 +22,8 @@ define_step() {
 
 say() { printf '%s\n' "$*"; }
 
+# How a line begins that says that something failed: of a test in shell, of cargo, of a panic, of nextest and of pytest.
+readonly FAILURE_PATTERN='^(does not hold: |error(\[E[0-9]+\])?:|thread .* panicked at|FAIL(ED)? | +FAIL \[|diff in )'
 # A step that was skipped returns this status.
 readonly SKIPPED_STATUS=77
 
@@ -237,9 +239,22 @@ summaries() {
         grep -v '^test result: ok\. 0 passed; 0 failed' || true
 }
 
-# finish FILE: prints the table of steps and times, which FILE gets too, and last the tests' own closing lines.
+# failures: of each failed step the lines on what failed, or its last ones: the end of a long log tells why.
+failures() {
+    local id lines
+    for id in "${CHOSEN[@]}"; do
+        [ "${RESULT[$id]}" = FAILED ] && [ -s "$LOGS/$id.log" ] || continue
+        printf '\n== Failed: %s\n' "${TITLE[$id]}"
+        lines=$(sed 's/\x1b\[[0-9;]*m//g' "$LOGS/$id.log" | grep -E -A 12 "$FAILURE_PATTERN" | head -n 60 || true)
+        [ -n "$lines" ] || lines=$(tail -n 30 "$LOGS/$id.log")
+        say "$lines"
+    done
+}
+
+# finish FILE: prints what failed, the table of steps and times, which FILE gets too, and last the tests' own closing lines.
 finish() {
     local id sum=0 logs=() table
+    failures
     table=$(
         printf '%-16s %-8s %7s %7s  %s\n' step result wall cpu ''
         for id in "${CHOSEN[@]}"; do

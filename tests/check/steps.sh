@@ -58,6 +58,18 @@ holds "a failed step fails the run" ends 1 check "$failing" 2 first second third
 says "with its status" '^first  *FAILED .*status 1'
 says "what needs it does not run" 'second .*FAILED .*did not run, because first failed'
 says "the others do" 'runs all the same'
+
+long='
+define_step first build - 20 - "The first"
+first() {
+    say "does not hold: one is two"
+    seq 1000
+    false
+}
+'
+check "$long" 2 first >"$work/long.log" 2>&1
+holds "what failed stands once more before the table" \
+    eval 'tail -n 25 "$work/long.log" | grep -q "^does not hold: one is two"'
 holds "a step stops at its first error" ends 1 grep -q '^after' "$work/said.log"
 
 hanging='

@@ -29,15 +29,15 @@ sacctmgr -i -Q add user "$alice" account=a >/dev/null
 sacctmgr -i -Q add user "$bob" account=b >/dev/null
 sacctmgr -i -Q add user "$carol" account=c >/dev/null
 known() { sacctmgr -n -P show assoc format=account,user | grep -qx "c|$carol"; }
-until_true 10 known
+until_true 60 known
 
 # Some sbatch are refused while slurmdbd is not yet ready to say who is who.
-until_true 10 eval 'submit "$alice" -A a -n1 --mem=100M -t 5 --wrap true >/dev/null 2>&1'
-# Three users with jobs of 4 s: a processor; a processor and 8 GB; 4 processors.
-many() {
-    for _ in $(seq "$((3 * $1))"); do submit "$alice" -A a -n1 -c1 --mem=500M -t 5 --wrap 'sleep 4'; done
-    for _ in $(seq "$1"); do submit "$bob" -A b -n1 -c1 --mem=8000M -t 5 --wrap 'sleep 4'; done
-    for _ in $(seq "$1"); do submit "$carol" -A c -n1 -c4 --mem=1000M -t 5 --wrap 'sleep 4'; done
+until_true 60 eval 'submit "$alice" -A a -n1 --mem=100M -t 5 --wrap true >/dev/null 2>&1'
+# jobs_of_4_seconds COUNT USER OPTION…
+jobs_of_4_seconds() {
+    local count=$1
+    shift
+    for _ in $(seq "$count"); do submit "$@" -n1 -t 5 --wrap 'sleep 4'; done >/dev/null
 }
 # shares SECONDS: mean dominant shares of the three by sampling the running jobs.
 shares() {
@@ -51,12 +51,12 @@ shares() {
 }
 clear_queue() {
     for account in a b c f g; do scancel -f -A "$account" 2>/dev/null; done
-    until_true 30 eval '[ -z "$(squeue -h)" ]'
+    until_true 90 eval '[ -z "$(squeue -h)" ]'
 }
 factors() { sprio -h -o '%i %S' | awk '$2 != 0' | wc -l; }
 state="$work/state/slurm.redb"
 
-until_true 20 eval '[ -z "$(squeue -h)" ]'
+until_true 60 eval '[ -z "$(squeue -h)" ]'
 
 # --- What would happen: plans.
 scontrol update NodeName=n1,n2,n3 State=DRAIN Reason=test
@@ -78,10 +78,13 @@ if command -v python3 >/dev/null; then
     holds "each user's first, by submission, then who holds least" [ "$(order --policy drf)" = "$a1 $array $c1 $a2" ]
     holds "first come, first served is another order" [ "$(order --policy fifo)" = "$a1 $a2 $array $c1" ]
     sacctmgr -i -Q modify account c set Fairshare=50 >/dev/null
-    until_true 10 eval '[ "$(order --policy fair-tree | cut -d" " -f1-4)" != "" ]'
+    # The controller learns shares from slurmdbd, some time after sacctmgr has ended.
+    entitled() { "$evenhand" slurm plan --policy drf --why "$c1" | grep -q "entitled to $1 %"; }
+    until_true 60 entitled 96.2
     holds "shares of accounts count" "$evenhand" slurm plan --policy drf --why "$c1"
     says "by what the account is entitled to" "entitled to 96.2 %"
     sacctmgr -i -Q modify account c set Fairshare=1 >/dev/null
+    until_true 60 entitled 33.3
 fi
 holds "one job" "$evenhand" slurm plan --policy drf --why "$a2"
 says "has its place" "has place 4 of 4 under drf"
@@ -119,34 +122,38 @@ if [ "$(id -u)" = 0 ]; then
     says "gets the requirement" "AdminLevel Operator"
     sacctmgr -i -Q modify user "$bob" set AdminLevel=Operator >/dev/null
     driven() { as "$bob" "$work/evenhand" slurm run --policy drf --apply --looks 1 --state own/state; }
-    holds "an operator may" until_true 10 driven
+    holds "an operator may" until_true 60 driven
 fi
 clear_queue
 
 # --- Dominant shares: Slurm's own order against drf.
-# The nodes are still drained: no job starts before all are submitted, however long that takes.
-many 100 >/dev/null
+# A processor; a processor and 8 GB; 4 processors: enough for two minutes. The nodes are still drained: no job starts before
+# all are submitted, however long that takes.
+jobs_of_4_seconds 300 "$alice" -A a -c1 --mem=500M
+jobs_of_4_seconds 180 "$bob" -A b -c1 --mem=8000M
+jobs_of_4_seconds 80 "$carol" -A c -c4 --mem=1000M
 scontrol update NodeName=n1,n2,n3 State=RESUME
-sleep 3
+until_true 60 eval '[ "$(squeue -h -t R | wc -l)" -ge 15 ]'
 own=$(shares 6)
 "$evenhand" slurm run --policy drf --apply --interval 1s --state "$state" --metrics 127.0.0.1:0 >drive.log 2>&1 &
 driver=$!
 sleep 7
-driven=$(shares 30)
-near() { awk '{ m = ($1 + $2 + $3) / 3; for (i = 1; i <= 3; i++) { d = $i - m; if (d < 0) d = -d; if (d > 0.05) exit 1 } }' <<<"$1"; }
+driven=$(shares 40)
+# One job of carol's is a share of 0.2, which she holds once or twice at a time, so that means over 40 s still vary.
+near() { awk '{ m = ($1 + $2 + $3) / 3; for (i = 1; i <= 3; i++) { d = $i - m; if (d < 0) d = -d; if (d > 0.1) exit 1 } }' <<<"$1"; }
 # Once more if the machine was busy with other things.
-near "$driven" || driven=$(shares 30)
+near "$driven" || driven=$(shares 40)
 printf 'dominant shares by themselves %s, driven by drf %s\n' "$own" "$driven"
 holds "by itself Slurm serves one user" awk '$1 - $2 < 0.5 { exit 1 }' <<<"$own"
-holds "drf makes dominant shares equal within 0.05" near "$driven"
+holds "drf makes dominant shares equal within half of the largest job" near "$driven"
 # --- A controller that goes and comes back.
 scontrol shutdown slurmctld >/dev/null 2>&1
 sleep 2
 slurmctld
 controller_is_up() { scontrol ping 2>/dev/null | grep -q 'is UP'; }
-holds "the controller comes back" until_true 30 controller_is_up
+holds "the controller comes back" until_true 90 controller_is_up
 looks=$(wc -l <drive.log)
-holds "and the driver goes on" until_true 40 eval '[ "$(tail -n +$((looks + 1)) drive.log | grep -c "changed .* places")" -ge 2 ]'
+holds "and the driver goes on" until_true 120 eval '[ "$(tail -n +$((looks + 1)) drive.log | grep -c "changed .* places")" -ge 2 ]'
 holds "it still runs" kill -0 "$driver"
 # --- Killed, and what it wrote taken back.
 { kill -9 "$driver" && wait "$driver"; } 2>/dev/null
@@ -155,7 +162,7 @@ holds "which release takes back" "$evenhand" slurm release --state "$state"
 holds "all of them" [ "$(factors)" = 0 ]
 "$evenhand" slurm run --policy drf --apply --interval 1s --state "$state" >again.log 2>&1 &
 driver=$!
-holds "a new one drives" until_true 20 eval '[ "$(factors)" -gt 0 ]'
+holds "a new one drives" until_true 60 eval '[ "$(factors)" -gt 0 ]'
 holds "a second is refused" ends 3 "$evenhand" slurm run --policy drf --state "$state" --looks 1
 says "as there is one" "another process keeps this queue in order"
 kill -TERM "$driver"
@@ -164,8 +171,10 @@ holds "and puts everything back" [ "$(factors)" = 0 ]
 clear_queue
 
 # --- Stateful: who had more than enough waits behind who had nothing.
-submit "$alice" -A a -n2 -c8 -t 5 --mem=100M --wrap 'sleep 8' >/dev/null
-sleep 10
+# Long enough that what is left of it counts while jobs are submitted on a busy machine: 9.3 processors beyond a third of 20
+# for 30 s leave 3.8 with a half-life of 40 s, and more than a job's one for 77 s.
+submit "$alice" -A a -n2 -c8 -t 5 --mem=100M --wrap 'sleep 30' >/dev/null
+until_true 90 eval '[ -z "$(squeue -h)" ]'
 scontrol update NodeName=n1,n2,n3 State=DRAIN Reason=test
 for _ in 1 2 3; do submit "$alice" -A a -n1 --mem=100M -t 5 --wrap 'sleep 1'; done >/dev/null
 sleep 1.1
@@ -173,12 +182,12 @@ for _ in 1 2 3; do submit "$bob" -A b -n1 --mem=100M -t 5 --wrap 'sleep 1'; done
 if command -v python3 >/dev/null; then
     users() { "$evenhand" --format json slurm plan "$@" | python3 -c 'import json, sys; print(*[p["account"] for p in json.load(sys.stdin)["places"]])'; }
     holds "drf forgets what ended" [ "$(users --policy drf)" = "a b a b a b" ]
-    holds "sdrf does not, while it is fresh" [ "$(users --policy sdrf --half-life 20s | cut -c1-3)" = "b b" ]
-    # 16 processors for 8 s, beside which a job that asks for 5 min is charged 300 processor-seconds at once.
+    holds "sdrf does not, while it is fresh" [ "$(users --policy sdrf --half-life 40s | cut -c1-3)" = "b b" ]
+    # 16 processors for 30 s, beside which a job that asks for 5 min is charged 300 processor-seconds at once.
     holds "penalty neither" [ "$(users --policy penalty --half-life 5s)" = "b a b a b a" ]
     holds "long after, less than a job's share is left" [ "$(users --policy sdrf --half-life 1s)" = "b a b a b a" ]
 fi
-holds "sdrf says what it remembers" "$evenhand" slurm plan --policy sdrf --half-life 20s --why "$(squeue -h -A a -o %F | head -n 1)"
+holds "sdrf says what it remembers" "$evenhand" slurm plan --policy sdrf --half-life 40s --why "$(squeue -h -A a -o %F | head -n 1)"
 says "in per cent" "Past overuse that counts against the owner: cpu"
 clear_queue
 
@@ -188,11 +197,11 @@ sacctmgr -i -Q add account g Fairshare=1 >/dev/null
 sacctmgr -i -Q add user "$carol" account=f >/dev/null
 sacctmgr -i -Q add user "$bob" account=g >/dev/null
 gpus_known() { sacctmgr -n -P show assoc format=account,user | grep -qx "g|$bob"; }
-until_true 10 gpus_known
+until_true 60 gpus_known
 scontrol update NodeName=n1,n2,n3 State=RESUME
 submit "$carol" -A f -n1 --gpus=2 -t 5 --mem=100M --wrap 'sleep 3' >/dev/null
 submit "$bob" -A g -n1 -w n1 -t 5 --mem=100M --wrap 'sleep 3' >/dev/null
-holds "jobs with and without GPUs end" until_true 60 eval '[ -z "$(squeue -h)" ]'
+holds "jobs with and without GPUs end" until_true 90 eval '[ -z "$(squeue -h)" ]'
 scontrol update NodeName=n1,n2,n3 State=DRAIN Reason=test
 submit "$carol" -A f -n1 --mem=100M -t 5 --wrap 'sleep 1' >/dev/null
 sleep 1.1
@@ -204,8 +213,8 @@ fi
 clear_queue
 
 # --- The same jobs here and in the simulator: one at a time on one machine, account d entitled to twice what e is.
-# A look comes every second and Slurm decides every two, so a rank may be a job's length older than the decision for
-# which it counts, and jobs start a turn or two early or late, which the next turns mend: after no number of starts may
+# A look comes every second or, on a busy machine, every few, and Slurm decides every two, so a rank may be older than the
+# decision for which it counts, and jobs start a turn or two early or late, which the next turns mend: after no number of starts may
 # either account have had more than two starts more here than there. (In the order of submission it would be four.)
 scontrol update NodeName=n1 State=RESUME
 sacctmgr -i -Q add account d Fairshare=2 >/dev/null
@@ -213,19 +222,19 @@ sacctmgr -i -Q add account e Fairshare=1 >/dev/null
 sacctmgr -i -Q add user "$alice" account=d >/dev/null
 sacctmgr -i -Q add user "$bob" account=e >/dev/null
 both_known() { sacctmgr -n -P show assoc format=account,user | grep -qx "e|$bob"; }
-until_true 10 both_known
+until_true 60 both_known
 "$evenhand" slurm run --policy cpu-time --half-life 1h --apply --interval 1s --state "$state" >conform.log 2>&1 &
 driver=$!
 from=$(date -u +%Y-%m-%dT%H:%M:%S)
 sleep 1.1
-submit "$carol" -A c -N1 -n1 -c8 --mem=1000M -t 1 --wrap 'sleep 12' >/dev/null
-for _ in $(seq 12); do submit "$alice" -A d -N1 -n1 -c8 --mem=1000M -t 1 --wrap 'sleep 3' >/dev/null; done
-for _ in $(seq 12); do submit "$bob" -A e -N1 -n1 -c8 --mem=1000M -t 1 --wrap 'sleep 3' >/dev/null; done
-holds "all jobs end" until_true 200 eval '[ -z "$(squeue -h)" ]'
+submit "$carol" -A c -N1 -n1 -c8 --mem=1000M -t 1 --wrap 'sleep 15' >/dev/null
+for _ in $(seq 9); do submit "$alice" -A d -N1 -n1 -c8 --mem=1000M -t 1 --wrap 'sleep 6' >/dev/null; done
+for _ in $(seq 9); do submit "$bob" -A e -N1 -n1 -c8 --mem=1000M -t 1 --wrap 'sleep 6' >/dev/null; done
+holds "all jobs end" until_true 400 eval '[ -z "$(squeue -h)" ]'
 kill -TERM "$driver" && wait "$driver"
 printf '[pool]\ncpu = 8\nmem = 33554432000\n' >one.toml
-ended() { [ "$(sacct -a -X -n -P -S "$from" -o State | grep -c COMPLETED)" = 25 ]; }
-until_true 20 ended
+ended() { [ "$(sacct -a -X -n -P -S "$from" -o State | grep -c COMPLETED)" = 19 ]; }
+until_true 60 ended
 holds "the history of that" "$evenhand" slurm study --from "$from" --all-users --site conform \
     --policy cpu-time --half-life 1h --capacity one.toml --backfill none --tasks-csv --out conform-out
 if command -v python3 >/dev/null; then
@@ -243,12 +252,12 @@ PY
         python3 - "$(cat real)" "$(cat simulated)" <<'PY'
 import sys
 real, simulated = sys.argv[1:]
-print(max(abs(real[:n].count("d") - simulated[:n].count("d")) for n in range(25)))
+print(max(abs(real[:n].count("d") - simulated[:n].count("d")) for n in range(19)))
 PY
     }
-    holds "all started in both" [ "$(wc -c <real) $(wc -c <simulated)" = "24 24" ]
+    holds "all started in both" [ "$(wc -c <real) $(wc -c <simulated)" = "18 18" ]
     holds "the simulator starts them in Slurm's order, at most two starts off" [ "$(ahead)" -le 2 ]
-    # Slurm alone: twelve of d, then twelve of e.
+    # Slurm alone: nine of d, then nine of e.
     holds "which is not the order of submission" grep -q e <(cut -c1-6 real)
 fi
 summary

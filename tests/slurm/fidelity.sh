@@ -75,8 +75,8 @@ real() {
         account=$(printf 'abc' | cut -c $((n % 3 + 1)))
         sacctmgr -i -Q add user "${users[$n]:-$me}" account="$account" Fairshare=$((n + 1)) >/dev/null
     done
-    until_true 20 eval 'submit "${users[5]:-$me}" -A c -n1 -t 1 --wrap true >/dev/null 2>&1'
-    until_true 20 eval '[ -z "$(squeue -h)" ]'
+    until_true 60 eval 'submit "${users[5]:-$me}" -A c -n1 -t 1 --wrap true >/dev/null 2>&1'
+    until_true 60 eval '[ -z "$(squeue -h)" ]'
     begin=$(date +%Y-%m-%dT%H:%M:%S)
     sleep 2
     while read -r gap user partition count cpus run limit; do
@@ -87,7 +87,7 @@ real() {
     done < <(mix)
     until_true 600 eval '[ -z "$(squeue -h)" ]'
     # slurmdbd learns of the last ends a little later.
-    until_true 20 eval '! sacct -a -X -n -S "$begin" -o State | grep -Eq "RUNNING|PENDING|COMPLETING"'
+    until_true 60 eval '! sacct -a -X -n -S "$begin" -o State | grep -Eq "RUNNING|PENDING|COMPLETING"'
     mkdir -p "$1"
     sacct -a -X -P --noconvert -S "$begin" -o \
         JobIDRaw,JobID,User,Account,Partition,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,NNodes,NCPUS,ReqTRES,AllocTRES,NodeList,Flags >"$1/sacct.txt"

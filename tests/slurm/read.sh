@@ -31,9 +31,9 @@ sacctmgr -i -Q add account art Fairshare=1 >/dev/null
 sacctmgr -i -Q add user "$ann" account=physics Fairshare=5 >/dev/null
 sacctmgr -i -Q add user "$bob" account=art Fairshare=parent >/dev/null
 known() { sacctmgr -n -P show assoc format=account,user | grep -qx "art|$bob"; }
-until_true 10 known
+until_true 60 known
 
-until_true 10 eval 'submit "$ann" -A physics -n1 -c2 --mem=500M -t 5 --wrap "sleep 2" >first 2>/dev/null'
+until_true 60 eval 'submit "$ann" -A physics -n1 -c2 --mem=500M -t 5 --wrap "sleep 2" >first 2>/dev/null'
 first=$(cat first)
 array=$(submit "$bob" -A art -n1 -c4 --mem=1G -t 1:00:00 -a 0-5%2 --wrap "sleep 1")
 submit "$ann" -A physics -H -n1 --wrap true >/dev/null
@@ -141,7 +141,7 @@ rest() {
     SLURM_BITSTR_LEN=$1 setpriv --reuid=nobody --regid="$(id -g nobody)" --clear-groups \
         slurmrestd -a rest_auth/local -s openapi/v0.0.38 "unix:$work/rest/socket" >"$work/rest.log" 2>&1 &
     rest=$!
-    until_true 10 test -S "$work/rest/socket"
+    until_true 60 test -S "$work/rest/socket"
 }
 rest_ends() {
     kill "$rest"
@@ -177,7 +177,7 @@ else
     submit "$ann" -A physics -n1 -H -t UNLIMITED --nice=100000 --wrap true >/dev/null
     scontrol update JobId="$(submit "$bob" -A art -n1 -d afterany:"$(submit "$bob" -A art -H --wrap true)" --wrap true)" Nice=-50
     rest 0
-    holds "the queue by REST is the queue by squeue" until_true 20 same
+    holds "the queue by REST is the queue by squeue" until_true 60 same
     says "and reports it" "The queue is read from slurmrestd"
     holds "a user without permission" ends 3 setpriv --reuid="$bob" --regid="$(id -g "$bob")" --clear-groups \
         "$work/evenhand" slurm show --rest rest/socket
