@@ -14,7 +14,7 @@ export CARGO_TARGET_DIR=$PWD/target
 python=$PWD/target/venv/bin/python
 
 rm -rf target/wheels
-../scripts/wheel.sh "$program" target/wheels
+../scripts/wheel.sh "$program" target/wheels quick
 PATH=$path "$python" -m pip install --quiet --disable-pip-version-check --no-deps --no-index target/wheels/*.whl
 
 if [ $# != 0 ]; then

@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
 # Builds the wheel of the Python package, which carries the program, with tools in a fresh virtual environment
 # (python/target/venv).
-#   scripts/wheel.sh PROGRAM DIR
+#   scripts/wheel.sh PROGRAM DIR [PROFILE]
+# PROFILE: of python/Cargo.toml; release if it is left out.
 # Exit status 77: what it needs cannot be installed.
 set -euo pipefail
 program=$(realpath "${1:?the program}")
 out=$(realpath -m "${2:?the folder for the wheel}")
+profile=${3:-release}
 cd "$(dirname "${BASH_SOURCE[0]}")/../python"
 # Where what installs things finds the programs that it calls, also in a step of ./check.
 path=${PROGRAMS_SEARCH:-$PATH}
@@ -22,4 +24,4 @@ if ! { PATH=$path "$(PATH=$path python3 -c 'import os, sys; print(os.path.realpa
     exit 77
 fi
 strip -o target/wheel-data/scripts/evenhand "$program"
-"$venv/bin/maturin" build --quiet --release --locked --interpreter "$venv/bin/python" --out "$out"
+"$venv/bin/maturin" build --quiet --profile "$profile" --locked --interpreter "$venv/bin/python" --out "$out"
