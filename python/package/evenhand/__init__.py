@@ -6,13 +6,14 @@
 >>> s.users["user"][:3] == w.users[:3]
 True
 
-`read` and `generate` give workloads, `study` replays them; `allocate`, `audit`, `timeline`, `processes` and `price` are
+`read` and `generate` give workloads, `study` replays them, `tune` tries a grid of settings; `allocate`, `audit`, `timeline`, `processes` and `price` are
 the other verbs of the program `evenhand`, which the package contains: the same engine and the same results.
 """
 
 from ._errors import EnvironmentFailure, EvenhandError, InputError, PolicyError
 from ._native import Table, View, __version__
 from ._study import Comparison, Study, study
+from ._tune import Tuning, tune
 from ._verbs import Audit, allocate, audit, price, processes, timeline
 from ._workload import Workload, generate, read
 
@@ -25,6 +26,7 @@ __all__ = [
     "PolicyError",
     "Study",
     "Table",
+    "Tuning",
     "View",
     "Workload",
     "__version__",
@@ -36,4 +38,5 @@ __all__ = [
     "read",
     "study",
     "timeline",
+    "tune",
 ]
