@@ -26,12 +26,16 @@ class Plots:
     def waits(self, capacity: str | float | None = None, ax: Axes | None = None) -> Axes:
         """The users' mean waits under each policy, from the shortest to the longest."""
         ax = ax or _axes()
-        for run, colour in zip(self._runs(capacity), _cycle(), strict=False):
-            waits = sorted(user["mean_wait_s"] for user in run["users"] if user["mean_wait_s"] is not None)
+        waits_of = {
+            run["id"]: sorted(user["mean_wait_s"] for user in run["users"] if user["mean_wait_s"] is not None)
+            for run in self._runs(capacity)
+        }
+        unit, unit_s = _unit_of(max((waits[-1] for waits in waits_of.values() if waits), default=0.0))
+        for (run, waits), colour in zip(waits_of.items(), _cycle(), strict=False):
             share = [100 * (i + 1) / len(waits) for i in range(len(waits))]
-            ax.step(share, [wait / 60 for wait in waits], where="post", color=colour, label=run["id"])
+            ax.step(share, [wait / unit_s for wait in waits], where="post", color=colour, label=run)
         ax.set_xlabel("users, from the shortest wait to the longest (%)")
-        ax.set_ylabel("mean wait (minutes)")
+        ax.set_ylabel(f"mean wait ({unit})")
         return _finish(ax)
 
     def utilization(self, capacity: str | float | None = None, ax: Axes | None = None) -> Axes:
@@ -56,6 +60,14 @@ class Plots:
             known = ", ".join(dict.fromkeys(run["capacity_name"] for run in runs))
             raise InputError(f"capacity: found {capacity}, expected one of: {known}")
         return found
+
+
+def _unit_of(longest_s: float) -> tuple[str, float]:
+    """The unit of an axis that reaches up to this, with its seconds: the largest of which there are at least two."""
+    for unit, unit_s in (("days", 86400.0), ("hours", 3600.0), ("minutes", 60.0)):
+        if longest_s >= 2 * unit_s:
+            return unit, unit_s
+    return "seconds", 1.0
 
 
 def _cycle() -> list[str]:
