@@ -9,10 +9,12 @@
 //! waits. A machine without b is not short of it and adds nothing to that pair.
 //!
 //! Measured afterwards, from when and where each task ran, so that a simulation pays nothing for it: machine
-//! by machine, in order of time, looking again only at the machine that something started or ended on.
+//! by machine, in order of time, looking again only at the machine that something started or ended on. Machines of a
+//! single resource strand nothing; what is idle there is all they have less what each task held, in any order.
 
 use evenhand_model::{NO_TIME, Rational, Span, Time, UBig, Workload};
 
+use crate::jobs::Group;
 use crate::{Jobs, Simulated, Site};
 
 /// Idle and stranded amounts while tasks waited. Amounts times time are in steps times nanoseconds, exact.
@@ -36,14 +38,20 @@ impl IdleWhileWaiting {
         let width = workload.resources().len();
         let queue = WaitingPeriods::of(workload, run);
         let places = HeldCapacity { workload, jobs, run };
-        let events = Events::of(&places, site.len());
         let mut waste = IdleWhileWaiting {
             queued: Span::from_nanos(queue.total),
             idle: vec![Rational::ZERO; width],
             stranded: vec![vec![Rational::ZERO; width]; width],
         };
+        if site.groups.iter().any(is_single) {
+            add_idle_of_single_resources(&mut waste, site, &places, &queue);
+        }
+        if site.groups.iter().all(is_single) {
+            return waste;
+        }
+        let events = Events::of(&places, site.len());
         let mut sweep = Sweep::new(width);
-        for group in &site.groups {
+        for group in site.groups.iter().filter(|group| !is_single(group)) {
             sweep.begin(&group.has);
             for machine in group.first..group.first + group.count {
                 sweep.machine(machine, &places, &events, &queue);
@@ -51,6 +59,54 @@ impl IdleWhileWaiting {
             sweep.add_to(&mut waste);
         }
         waste
+    }
+}
+
+/// How many amounts held are summed up before they are added to a number of any length.
+const SUMMED_AT_ONCE: usize = 1 << 20;
+
+/// Whether machines have one resource at most, so that none strands another.
+fn is_single(group: &Group) -> bool {
+    group.has.iter().filter(|amount| **amount > 0).count() <= 1
+}
+
+/// Adds what is idle on the machines of a single resource: all that they have while something waits, less what each
+/// task held then.
+fn add_idle_of_single_resources(
+    waste: &mut IdleWhileWaiting,
+    site: &Site,
+    places: &HeldCapacity<'_>,
+    queue: &WaitingPeriods,
+) {
+    let mut had = vec![UBig::ZERO; waste.idle.len()];
+    for group in site.groups.iter().filter(|group| is_single(group)) {
+        for (had, has) in had.iter_mut().zip(&group.has) {
+            *had += UBig::from(*has) * UBig::from(group.count) * UBig::from(queue.total);
+        }
+    }
+    let mut held = vec![UBig::ZERO; waste.idle.len()];
+    let mut sums = vec![Sum::default(); waste.idle.len()];
+    // The parts of a job lie side by side, and what starts earlier lies before.
+    let (mut last, mut waited, mut at) = (None, 0, 0);
+    for part in (0..places.len()).step_by(SUMMED_AT_ONCE) {
+        for place in part as u32..(part + SUMMED_AT_ONCE).min(places.len()) as u32 {
+            let Some((start, finish, machine)) = places.held(place) else { continue };
+            if !is_single(&site.groups[site.group_of(machine)]) {
+                continue;
+            }
+            if last != Some((start, finish)) {
+                last = Some((start, finish));
+                waited = queue.until(finish, &mut 0) - queue.until_any(start, &mut at);
+            }
+            for (sum, amount) in sums.iter_mut().zip(places.amounts(place)) {
+                sum.add(u128::from(amount), waited);
+            }
+        }
+        sums.iter_mut().zip(&mut held).for_each(|(sum, held)| *held += std::mem::take(sum).whole());
+    }
+    for (idle, (had, held)) in waste.idle.iter_mut().zip(had.into_iter().zip(held)) {
+        // Nothing holds more than there is.
+        *idle += Rational::from(had - held);
     }
 }
 
@@ -86,6 +142,14 @@ impl WaitingPeriods {
             total += *to - *from;
         }
         WaitingPeriods { stretches, total }
+    }
+
+    /// As [`WaitingPeriods::until`], where `t` may also be before that of the last answer.
+    fn until_any(&self, t: u64, at: &mut usize) -> u64 {
+        if at.checked_sub(1).is_some_and(|before| t <= self.stretches[before].1) {
+            *at = 0;
+        }
+        self.until(t, at)
     }
 
     /// How long something has waited until `t`. `at` is where the last answer was found; `t` never falls.

@@ -163,7 +163,7 @@ proptest! {
     #[test]
     fn on_machines(
         jobs in prop::collection::vec(job(), 1..30).prop_map(in_order),
-        groups in prop::collection::vec((1usize..4, [1u64..6, 1u64..6, 0u64..3], prop::sample::select(vec![(1u8, 1u8), (2, 1), (2, 3)])), 1..4),
+        groups in prop::collection::vec((1usize..4, [0u64..6, 0u64..6, 0u64..3], prop::sample::select(vec![(1u8, 1u8), (2, 1), (2, 3)])), 1..4),
         placement in prop::sample::select(PLACEMENTS.map(|p| p.1).to_vec()),
         backfill in prop::sample::select(BACKFILLS.map(|b| b.1).to_vec()),
         until in prop::option::of(0u64..30),
@@ -178,7 +178,7 @@ proptest! {
         };
         let mut groups = groups;
         // A resource that no machine has is refused.
-        groups[0].1[2] = groups[0].1[2].max(1);
+        groups[0].1 = groups[0].1.map(|has| has.max(1));
         let resources = RESOURCES.map(String::from).to_vec();
         let cluster = Cluster { resources, groups: groups.iter().enumerate().map(group).collect(), queues: vec![] };
         let site = Site::machines(&cluster, w.resources()).unwrap();

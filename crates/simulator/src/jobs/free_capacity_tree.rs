@@ -14,6 +14,8 @@ pub(crate) struct FreeCapacityTree {
     /// Index of the first leaf: the number of machines rounded up to a power of two.
     leaves: usize,
     nodes: Vec<u64>,
+    /// Nodes above changed leaves while several change together.
+    changed: Vec<u32>,
 }
 
 impl FreeCapacityTree {
@@ -21,7 +23,7 @@ impl FreeCapacityTree {
     pub(crate) fn new(site: &Site, width: usize) -> FreeCapacityTree {
         let machines = site.len();
         let leaves = machines.next_power_of_two();
-        let mut tree = FreeCapacityTree { width, machines, leaves, nodes: vec![0; 2 * leaves * width] };
+        let mut tree = FreeCapacityTree { width, machines, leaves, nodes: vec![0; 2 * leaves * width], changed: Vec::new() };
         for group in &site.groups {
             for m in group.first..group.first + group.count {
                 let at = (leaves + m as usize) * width;
@@ -57,6 +59,40 @@ impl FreeCapacityTree {
         let leaf = &mut self.nodes[at..at + self.width];
         leaf.iter_mut().zip(chunk).for_each(|(f, c)| *f += c * u64::from(copies));
         self.climb(machine);
+    }
+
+    /// Takes chunks of several machines, or gives them back, as `change` computes what is then free. Machines side by
+    /// side share their way up.
+    pub(crate) fn change_all(
+        &mut self,
+        held: impl Iterator<Item = (u32, u32)>,
+        chunk: &[u64],
+        change: impl Fn(u64, u64) -> u64,
+    ) {
+        let mut changed = std::mem::take(&mut self.changed);
+        changed.clear();
+        for (machine, copies) in held {
+            let leaf = self.leaves + machine as usize;
+            let free = &mut self.nodes[leaf * self.width..][..self.width];
+            free.iter_mut().zip(chunk).for_each(|(f, c)| *f = change(*f, c * u64::from(copies)));
+            let above = (leaf / 2) as u32;
+            if changed.last() != Some(&above) {
+                changed.push(above);
+            }
+        }
+        while changed.first().is_some_and(|node| *node > 0) {
+            let mut kept = 0;
+            for at in 0..changed.len() {
+                let node = changed[at];
+                let above = node / 2;
+                if self.raise(node as usize) && (kept == 0 || changed[kept - 1] != above) {
+                    changed[kept] = above;
+                    kept += 1;
+                }
+            }
+            changed.truncate(kept);
+        }
+        self.changed = changed;
     }
 
     fn climb(&mut self, machine: u32) {
@@ -139,6 +175,7 @@ mod tests {
         fn the_next_machine_is_the_next_machine(
             machines in 1u32..20,
             takes in prop::collection::vec((0u32..20, [0u64..3, 0u64..3], any::<bool>()), 0..60),
+            several in prop::collection::vec(0u32..20, 0..12),
             asks in prop::collection::vec((0u32..22, 0u32..22, [0u64..6, 0u64..6]), 1..10),
         ) {
             let mut tree = FreeCapacityTree::new(&site(machines), 2);
@@ -154,6 +191,15 @@ mod tests {
                     (0..2).for_each(|r| plain[m as usize][r] -= chunk[r]);
                     taken.push((m, chunk));
                 }
+            }
+            // Several machines at once, in any order.
+            for chunk in [[0, 1], [1, 0], [1, 2]] {
+                let several: Vec<(u32, u32)> =
+                    several.iter().map(|m| m % machines).filter(|&m| fits(&chunk, &plain[m as usize])).map(|m| (m, 1)).collect();
+                let several: Vec<(u32, u32)> =
+                    several.iter().enumerate().filter(|(i, held)| !several[..*i].contains(held)).map(|(_, held)| *held).collect();
+                tree.change_all(several.iter().copied(), &chunk, |free, amount| free - amount);
+                several.iter().for_each(|(m, _)| (0..2).for_each(|r| plain[*m as usize][r] -= chunk[r]));
             }
             (0..machines).for_each(|m| assert_eq!(tree.of(m), plain[m as usize]));
             for (from, to, chunk) in asks {

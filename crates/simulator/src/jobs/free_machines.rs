@@ -52,6 +52,28 @@ impl FreeMachines {
         }
     }
 
+    /// Takes as many chunks of each machine as `held` says.
+    pub(crate) fn take_all(&mut self, held: impl Iterator<Item = (u32, u32)> + Clone, chunk: &[u64]) {
+        self.change_all(held, chunk, |free, amount| free - amount);
+    }
+
+    /// Gives as many chunks back to each machine as `held` says.
+    pub(crate) fn give_all(&mut self, held: impl Iterator<Item = (u32, u32)> + Clone, chunk: &[u64]) {
+        self.change_all(held, chunk, |free, amount| free + amount);
+    }
+
+    fn change_all(
+        &mut self,
+        held: impl Iterator<Item = (u32, u32)> + Clone,
+        chunk: &[u64],
+        change: impl Fn(u64, u64) -> u64,
+    ) {
+        self.tree.change_all(held.clone(), chunk, change);
+        if let Some(classes) = &mut self.classes {
+            classes.update_all(held, |machine| self.tree.of(machine));
+        }
+    }
+
     /// Whether a chunk fits on a machine.
     pub(crate) fn fits_on(&self, machine: u32, chunk: &[u64]) -> bool {
         fits(chunk, self.of(machine))
@@ -89,62 +111,66 @@ impl FreeMachines {
 
     /// Takes capacity for all chunks of a job, each where the rule puts it. Where they do not fit nothing is taken.
     pub(crate) fn place(&mut self, site: &Site, kind: &Kind, limit: &mut Option<Limit<'_>>) -> Option<Placements> {
-        // First fit and best fit put further chunks on the same machine while they fit; then none fits there, so that
-        // first fit goes on behind it.
-        let together = matches!(self.rule, Placement::FirstFit | Placement::BestFit);
-        let mut held = Placements::default();
-        let (mut left, mut from) = (kind.copies, 0);
-        while left > 0 {
-            let Some(machine) = self.choose(site, kind, from, limit) else {
-                for (machine, chunks) in held.iter() {
-                    self.give(machine, &kind.chunk, chunks);
-                    if let Some(limit) = limit.as_mut().filter(|l| (l.limits)(site.group_of(machine))) {
-                        limit.later.give(machine, &kind.chunk, chunks);
-                    }
-                }
-                return None;
-            };
-            let limit = limit.as_mut().filter(|l| (l.limits)(site.group_of(machine)));
-            let mut chunks = 1;
-            if together && left > 1 {
-                let mut most = copies(&kind.chunk, self.of(machine));
-                if let Some(limit) = &limit {
-                    most = most.min(copies(&kind.chunk, limit.later.of(machine)));
-                }
-                chunks = most.min(u128::from(left)) as u32;
-            }
-            self.take(machine, &kind.chunk, chunks);
-            if let Some(limit) = limit {
-                limit.later.take(machine, &kind.chunk, chunks);
-            }
-            held.add(machine, chunks);
-            left -= chunks;
-            from = machine + 1;
+        let held = self.find(site, kind, limit)?;
+        match held.only() {
+            Some((machine, chunks)) => self.take(machine, &kind.chunk, chunks),
+            None => self.take_all(held.iter(), &kind.chunk),
         }
-        if !together && kind.copies > 1 {
-            held.merge();
+        if let Some(limit) = limit {
+            let limited = held.iter().filter(|(machine, _)| (limit.limits)(site.group_of(*machine)));
+            limit.later.take_all(limited, &kind.chunk);
         }
         Some(held)
     }
 
-    /// The machine for the next chunk; `from`: no machine below it holds one, if the rule is first fit.
-    fn choose(&mut self, site: &Site, kind: &Kind, from: u32, limit: &Option<Limit<'_>>) -> Option<u32> {
-        let excluded = |machine: u32| {
-            let limit = limit.as_ref().filter(|l| !fits(&kind.chunk, l.later.of(machine)));
-            limit.is_some_and(|l| (l.limits)(site.group_of(machine)))
+    /// Where the rule puts the chunks of a job, if they fit.
+    fn find(&mut self, site: &Site, kind: &Kind, limit: &Option<Limit<'_>>) -> Option<Placements> {
+        let later = |machine: u32| {
+            let limit = limit.as_ref().filter(|l| (l.limits)(site.group_of(machine)));
+            limit.map(|l| l.later.of(machine))
         };
-        if let Some(classes) = self.classes.as_mut().filter(|_| self.rule != Placement::FirstFit) {
-            return classes.choose(kind, excluded);
+        let mut held = Placements::default();
+        let Some(classes) = self.classes.as_mut().filter(|_| self.rule != Placement::FirstFit) else {
+            return self.find_first(site, kind, later);
+        };
+        if kind.copies == 1 {
+            let excluded = |machine: u32| later(machine).is_some_and(|free| !fits(&kind.chunk, free));
+            held.add(classes.choose(kind, excluded)?, 1);
+            return Some(held);
         }
+        let (mut chunks, rule) = (classes.choose_all(kind, later)?, self.rule);
+        if rule != Placement::BestFit {
+            chunks.sort_unstable();
+        }
+        chunks.into_iter().for_each(|(machine, chunks)| held.add(machine, chunks));
+        Some(held)
+    }
+
+    /// Where first fit puts the chunks of a job: as many as fit on one machine after another. On a single machine every
+    /// rule does.
+    fn find_first<'l>(
+        &self,
+        site: &Site,
+        kind: &Kind,
+        later: impl Fn(u32) -> Option<&'l [u64]>,
+    ) -> Option<Placements> {
+        let (mut held, mut left) = (Placements::default(), kind.copies);
         for group in kind.groups.iter().map(|&g| &site.groups[usize::from(g)]) {
-            // On a single machine every rule comes here, and may put chunk after chunk on it.
-            let first = if self.rule == Placement::FirstFit { from } else { 0 };
-            let (mut from, to) = (group.first.max(first), group.first + group.count);
+            let (mut from, to) = (group.first, group.first + group.count);
             while let Some(machine) = self.tree.next(from, to, &kind.chunk) {
-                if !excluded(machine) {
-                    return Some(machine);
-                }
                 from = machine + 1;
+                let chunks = match later(machine) {
+                    Some(free) if !fits(&kind.chunk, free) => continue,
+                    _ if left == 1 => 1,
+                    Some(free) => copies(&kind.chunk, self.of(machine)).min(copies(&kind.chunk, free)),
+                    None => copies(&kind.chunk, self.of(machine)),
+                };
+                let chunks = chunks.min(u128::from(left)) as u32;
+                held.add(machine, chunks);
+                left -= chunks;
+                if left == 0 {
+                    return Some(held);
+                }
             }
         }
         None

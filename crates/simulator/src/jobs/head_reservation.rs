@@ -109,10 +109,8 @@ impl HeadReservation {
             return;
         }
         if let Some(old) = self.head.take() {
-            let old = &kinds[old as usize];
-            for (machine, chunks) in std::mem::take(&mut self.held) {
-                self.extra.give(machine, &old.chunk, chunks);
-            }
+            self.extra.give_all(self.held.iter().copied(), &kinds[old as usize].chunk);
+            self.held.clear();
         }
         self.is_stale = false;
         let may_be_earlier = !is_same || self.lacking == 0 || !self.finishes.is_empty();
@@ -189,7 +187,7 @@ impl HeadReservation {
         for job in std::mem::take(&mut self.finishes) {
             if job.expected > self.shadow {
                 let chunk = &jobs.kinds[job.kind as usize].chunk;
-                job.held.iter().for_each(|(m, chunks)| self.extra.give(m, chunk, chunks));
+                self.extra.give_all(job.held.iter(), chunk);
             }
         }
         for (slot, row) in self.starts.drain(..) {
@@ -201,7 +199,7 @@ impl HeadReservation {
             job.in_reservation = true;
             if job.expected > self.shadow {
                 let chunk = &jobs.kinds[job.kind as usize].chunk;
-                job.held.iter().for_each(|(m, chunks)| self.extra.take(m, chunk, chunks));
+                self.extra.take_all(job.held.iter(), chunk);
             }
         }
     }
@@ -216,11 +214,11 @@ impl HeadReservation {
             }
             let mut lost = 0;
             for job in jobs.at(time) {
-                lost += self.change(job, kind, jobs, FreeMachines::take);
+                lost += self.change(job, kind, jobs, false);
             }
             if capacity - lost < wanted {
                 for job in jobs.at(time) {
-                    self.change(job, kind, jobs, FreeMachines::give);
+                    self.change(job, kind, jobs, true);
                 }
                 self.lacking = wanted - (capacity - lost);
                 return;
@@ -258,30 +256,27 @@ impl HeadReservation {
             self.shadow = time;
             self.lacking = wanted - capacity;
             for job in jobs.at(time) {
-                capacity += self.change(job, kind, jobs, FreeMachines::give);
+                capacity += self.change(job, kind, jobs, true);
             }
         }
     }
 
     /// Gives a job's machines back or takes them; returns by how many chunks of the head that changes what fits.
-    fn change(
-        &mut self,
-        job: &Running,
-        head: &Kind,
-        jobs: &RunningJobs<'_>,
-        change: impl Fn(&mut FreeMachines, u32, &[u64], u32),
-    ) -> u128 {
+    fn change(&mut self, job: &Running, head: &Kind, jobs: &RunningJobs<'_>, gives: bool) -> u128 {
         let chunk = &jobs.kinds[job.kind as usize].chunk;
-        let mut changed = 0;
-        for (machine, chunks) in job.held.iter() {
-            let counts = may_use(head, machine, jobs.site);
-            let before = if counts { copies(&head.chunk, self.extra.of(machine)) } else { 0 };
-            change(&mut self.extra, machine, chunk, chunks);
-            if counts {
-                changed += copies(&head.chunk, self.extra.of(machine)).abs_diff(before);
-            }
+        let before = self.room_on(job, head, jobs);
+        if gives {
+            self.extra.give_all(job.held.iter(), chunk);
+        } else {
+            self.extra.take_all(job.held.iter(), chunk);
         }
-        changed
+        self.room_on(job, head, jobs).abs_diff(before)
+    }
+
+    /// How many chunks of the head fit on the machines of a job.
+    fn room_on(&self, job: &Running, head: &Kind, jobs: &RunningJobs<'_>) -> u128 {
+        let machines = job.held.iter().map(|(machine, _)| machine).filter(|&m| may_use(head, m, jobs.site));
+        machines.map(|machine| copies(&head.chunk, self.extra.of(machine))).sum()
     }
 }
 

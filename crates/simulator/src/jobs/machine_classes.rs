@@ -1,5 +1,8 @@
 //! Classes of machines: those of one group that have the same amounts free.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use super::machine_set::MachineSet;
 use super::placement::{Placement, Scores};
 use super::site::{Kind, Site, copies, fits};
@@ -175,6 +178,27 @@ impl MachineClasses {
         }
     }
 
+    /// Notes what is now free on several machines, of each of which as many chunks as `held` says have been taken, or
+    /// given back. Machines of one class of which equally much is taken remain of one class, which is looked up once.
+    pub(crate) fn update_all<'a>(
+        &mut self,
+        held: impl Iterator<Item = (u32, u32)>,
+        free: impl Fn(u32) -> &'a [u64],
+    ) {
+        let mut last = (EMPTY, 0, EMPTY);
+        for (machine, chunks) in held {
+            let old = self.class_of[machine as usize];
+            if (old, chunks) != (last.0, last.1) {
+                last = (old, chunks, self.class(self.classes[old as usize].group, free(machine)));
+            }
+            if last.2 != old {
+                self.leave(old, machine);
+                self.join(last.2, machine);
+            }
+        }
+        self.drop_idle();
+    }
+
     /// Drops the classes without machines once they are many.
     fn drop_idle(&mut self) {
         let occupied: usize = self.occupied.iter().map(Vec::len).sum();
@@ -240,4 +264,67 @@ impl MachineClasses {
         }
         best.map(|b| b.1)
     }
+
+    /// The machines that the rule chooses for the chunks of a kind, one chunk after another, and how many it puts on
+    /// each, in the order of their first chunks; `None` where they do not fit. `later`: what is free later on a machine
+    /// of which no more may be used than that. First fit is not asked here.
+    ///
+    /// A step for each class, then one for each chunk (for best fit, which puts further chunks on the same machine while
+    /// they fit, for each machine), times the logarithm of the number of classes and machines chosen.
+    pub(crate) fn choose_all<'l>(
+        &mut self,
+        kind: &Kind,
+        later: impl Fn(u32) -> Option<&'l [u64]>,
+    ) -> Option<Vec<(u32, u32)>> {
+        let together = self.scores.rule == Placement::BestFit;
+        self.scores.of_chunk(&kind.chunk);
+        let mut next = BinaryHeap::new();
+        for &class in kind.groups.iter().flat_map(|group| &self.occupied[usize::from(*group)]) {
+            if fits(&kind.chunk, self.free_of(class)) {
+                let c = &self.classes[class as usize];
+                let score = self.scores.of_class(c.score, &self.shapes, class as usize);
+                next.extend(c.members.next(0).map(|machine| Reverse(Choice { score, machine, class, at: None })));
+            }
+        }
+        let mut chosen: Vec<(u32, u32)> = Vec::new();
+        let (mut left, mut free) = (kind.copies, vec![0; self.width]);
+        while left > 0 {
+            let Reverse(Choice { score, machine, class, at }) = next.pop()?;
+            if at.is_none() {
+                let after = self.classes[class as usize].members.next(machine + 1);
+                next.extend(after.map(|machine| Reverse(Choice { score, machine, class, at })));
+            }
+            let used = at.map_or(0, |at: usize| u128::from(chosen[at].1));
+            let later = later(machine).map_or(u128::MAX, |free| copies(&kind.chunk, free));
+            let most = copies(&kind.chunk, self.free_of(class)).min(later).saturating_sub(used);
+            if most == 0 {
+                continue;
+            }
+            let chunks = if together { most.min(u128::from(left)) as u32 } else { 1 };
+            left -= chunks;
+            let at = at.unwrap_or(chosen.len());
+            match chosen.get_mut(at) {
+                Some(chosen) => chosen.1 += chunks,
+                None => chosen.push((machine, chunks)),
+            }
+            if most > u128::from(chunks) && left > 0 {
+                let taken = u64::from(chosen[at].1);
+                let now = self.free_of(class).iter().zip(&kind.chunk);
+                free.iter_mut().zip(now).for_each(|(free, (f, c))| *free = f - c * taken);
+                next.push(Reverse(Choice { score: self.scores.score(&free), machine, class, at: Some(at) }));
+            }
+        }
+        Some(chosen)
+    }
+}
+
+/// A machine on which the next chunk may be put: the least is chosen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Choice {
+    score: u64,
+    machine: u32,
+    /// The class that it is of before the job's first chunk.
+    class: u32,
+    /// Its place among those chosen, if it has a chunk already; else it stands for all later ones of its class.
+    at: Option<usize>,
 }

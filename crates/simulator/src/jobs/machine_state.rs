@@ -32,7 +32,12 @@ impl Placements {
         all.into_iter().for_each(|(machine, chunks)| self.add(machine, chunks));
     }
 
-    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + '_ {
+    /// The machine that holds all of it, and how many chunks; `None` if there are several.
+    pub(crate) fn only(&self) -> Option<(u32, u32)> {
+        self.more.is_empty().then_some(self.first)
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + Clone + '_ {
         std::iter::once(self.first).filter(|f| f.1 > 0).chain(self.more.iter().copied())
     }
 }
@@ -133,7 +138,7 @@ impl<'a> MachineState<'a> {
 
     /// Takes the capacity of a reservation that is due.
     pub(crate) fn take_placements(&mut self, kind: &Kind, held: &Placements) {
-        held.iter().for_each(|(machine, chunks)| self.free.take(machine, &kind.chunk, chunks));
+        self.free.take_all(held.iter(), &kind.chunk);
         self.take_of_total(kind);
     }
 
@@ -236,17 +241,21 @@ impl<'a> MachineState<'a> {
         if !self.contested_is_current {
             self.contested_is_current = true;
             self.contested.clear();
-            let mut pairs: Vec<(u32, u32)> =
-                reservation.held.iter().map(|(machine, _)| (now.of(*machine), later.of(*machine))).collect();
-            pairs.sort_unstable();
-            for (now_class, later_class) in pairs {
+            for (machine, _) in &reservation.held {
+                let (now, later) = (now.of(*machine), later.of(*machine));
                 match self.contested.last_mut() {
-                    Some(last) if (last.now, last.later) == (now_class, later_class) => last.machines += 1,
-                    _ => self.contested.push(Contested { now: now_class, later: later_class, machines: 1 }),
+                    Some(last) if (last.now, last.later) == (now, later) => last.machines += 1,
+                    _ => self.contested.push(Contested { now, later, machines: 1 }),
                 }
             }
             // Where no less is free later nothing is withheld.
             self.contested.retain(|c| !fits(now.free_of(c.now), later.free_of(c.later)));
+            self.contested.sort_unstable_by_key(|c| (c.now, c.later));
+            self.contested.dedup_by(|next, first| {
+                let same = (first.now, first.later) == (next.now, next.later);
+                first.machines += if same { next.machines } else { 0 };
+                same
+            });
         }
         let on = |c: &Contested| match kind.groups.contains(&now.group_of(c.now)) {
             true => less_beside(kind, now.free_of(c.now), later.free_of(c.later)) * u128::from(c.machines),
@@ -302,7 +311,7 @@ impl<'a> MachineState<'a> {
             reservation.finished(&job);
         }
         let kind = &kinds[job.kind as usize];
-        job.held.iter().for_each(|(machine, chunks)| self.free.give(machine, &kind.chunk, chunks));
+        self.free.give_all(job.held.iter(), &kind.chunk);
         let all = u64::from(kind.copies);
         self.free_total.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f += c * all);
         job

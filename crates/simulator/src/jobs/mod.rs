@@ -23,7 +23,7 @@ use evenhand_model::{Resource, Span, Time, Workload};
 use evenhand_policies::Policy;
 pub use layout::{Layout, LayoutError, LayoutRule};
 pub use placement::{PLACEMENTS, Placement};
-pub(crate) use site::Kind;
+pub(crate) use site::{Group, Kind};
 pub use site::{Jobs, Rejection, Site, SiteError};
 pub use slurm::{Activity, SlurmOptions, SlurmResults};
 
