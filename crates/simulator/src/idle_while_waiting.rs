@@ -204,9 +204,11 @@ impl<'a> HeldCapacity<'a> {
     /// Each amount it holds, with its resource.
     fn amounts(&self, place: u32) -> impl Iterator<Item = u64> + 'a {
         let row = self.row(place);
-        let chunks = self.run.machines.as_ref().map_or(1, |on| u64::from(on.placed[place as usize].chunks));
-        let (whole, chunk): (&[_], &[u64]) = match self.jobs {
-            Some(jobs) => (&[], &jobs.kinds[jobs.kind[row] as usize].chunk),
+        let part = self.run.machines.as_ref().map(|on| on.placed[place as usize]);
+        let chunks = part.map_or(1, |part| u64::from(part.chunks));
+        let (whole, chunk): (&[_], &[u64]) = match self.jobs.map(|jobs| &jobs.kinds[jobs.kind[row] as usize]) {
+            Some(kind) if part.is_some_and(|part| part.is_smaller) => (&[], kind.smallest_chunk()),
+            Some(kind) => (&[], &kind.chunk),
             None => (self.workload.amounts(row), &[]),
         };
         whole.iter().map(|a: &evenhand_model::Amount| a.0).chain(chunk.iter().copied()).map(move |a| a * chunks)

@@ -54,16 +54,16 @@ impl Plan {
     /// Releases what a job that finished before its estimate no longer needs.
     pub(super) fn release_early(&mut self, kind: &Kind, held: &Placements, now: u64, expected: u64) {
         self.changes += 1;
-        for (machine, chunks) in held.iter() {
+        for (machine, chunks, chunk) in held.chunks(kind) {
             let profile = &mut self.profiles[machine as usize];
-            profile.give(now, expected, &kind.chunk, chunks);
+            profile.give(now, expected, chunk, chunks);
             profile.changed = self.changes;
         }
     }
 
     fn insert(&mut self, row: u32, kind: &Kind, reservation: Reservation) {
-        for (machine, chunks) in reservation.held.iter() {
-            self.profiles[machine as usize].take(reservation.start, reservation.end, &kind.chunk, chunks);
+        for (machine, chunks, chunk) in reservation.held.chunks(kind) {
+            self.profiles[machine as usize].take(reservation.start, reservation.end, chunk, chunks);
         }
         self.by_start.insert((reservation.start, row));
         self.reservations.insert(row, reservation);
@@ -72,8 +72,8 @@ impl Plan {
     fn remove(&mut self, row: u32, kind: &Kind) -> Option<Reservation> {
         let reservation = self.reservations.remove(&row)?;
         self.by_start.remove(&(reservation.start, row));
-        for (machine, chunks) in reservation.held.iter() {
-            self.profiles[machine as usize].give(reservation.start, reservation.end, &kind.chunk, chunks);
+        for (machine, chunks, chunk) in reservation.held.chunks(kind) {
+            self.profiles[machine as usize].give(reservation.start, reservation.end, chunk, chunks);
         }
         Some(reservation)
     }
@@ -101,25 +101,32 @@ impl Plan {
         }
         let length = site.groups[usize::from(kind.slowest)].scale(estimate);
         let profiles = &self.profiles;
+        let width = kind.chunk.len();
+        let mut least = vec![0; width];
         let mut times: Vec<u64> = machines().flat_map(|m| profiles[m as usize].times_after(now)).copied().collect();
         times.push(now);
         times.sort_unstable();
         times.dedup();
         let start = times.into_iter().find(|&t| {
             let mut left = u128::from(kind.copies);
+            let mut last_fits = false;
             machines().any(|m| {
-                left = left.saturating_sub(profiles[m as usize].copies(t, length, &kind.chunk));
-                left == 0
+                let chunks = profiles[m as usize].copies(t, length, &kind.chunk);
+                if kind.last.is_some() && !last_fits {
+                    profiles[m as usize].min_free(t, length, &mut least);
+                    last_fits = kind.has_room_for_last(&least, chunks);
+                }
+                left = left.saturating_sub(chunks);
+                left == 0 || (left == 1 && last_fits)
             })
         })?;
-        let width = kind.chunk.len();
         let numbers: Vec<u32> = machines().collect();
         let mut free = vec![0; numbers.len() * width];
         for (row, m) in free.chunks_exact_mut(width).zip(&numbers) {
             profiles[*m as usize].min_free(start, length, row);
         }
         let mut held = Placements::default();
-        let mut left = kind.copies;
+        let mut left = kind.full_chunks();
         self.scores.of_chunk(&kind.chunk);
         while left > 0 {
             let rows = free.chunks_exact(width).enumerate().filter(|(_, row)| fits(&kind.chunk, row));
@@ -135,6 +142,13 @@ impl Plan {
             left -= chunks;
         }
         held.merge();
+        if let Some(last) = &kind.last {
+            self.scores.of_chunk(last);
+            let rows = free.chunks_exact(width).enumerate().filter(|(_, row)| fits(last, row));
+            let scores = &mut self.scores;
+            let (_, at) = rows.map(|(i, row)| (scores.score(row), i)).min()?;
+            held.last = Some(numbers[at]);
+        }
         Some(Reservation { start, end: start.saturating_add(length), held, searched_at: self.changes })
     }
 
@@ -183,7 +197,7 @@ impl Plan {
         match found.filter(|f| f.start < old.start) {
             Some(new) => {
                 self.changes += 1;
-                for (machine, _) in old.held.iter() {
+                for machine in old.held.machines() {
                     self.profiles[machine as usize].changed = self.changes;
                 }
                 self.insert(row, kind, Reservation { searched_at: self.changes, ..new });
@@ -297,7 +311,7 @@ impl Engine<'_> {
         plan.reservations.remove(&row);
         plan.by_start.remove(&(now.nanos(), row));
         let kind = &self.jobs.kinds[self.jobs.kind[row as usize] as usize];
-        for (machine, _) in held.iter() {
+        for machine in held.machines() {
             plan.profiles[machine as usize].forget(now.nanos());
         }
         self.machines.take_placements(kind, &held);

@@ -71,7 +71,7 @@ pub(super) struct Memo {
 /// The smallest demand for a resource among the jobs that can run.
 fn smallest_demand(jobs: &Jobs, resource: usize) -> u64 {
     let able = jobs.kinds.iter().filter(|k| k.rejection.is_none());
-    able.map(|k| k.chunk[resource].saturating_mul(u64::from(k.copies))).min().unwrap_or(0)
+    able.map(|k| k.total(resource)).min().unwrap_or(0)
 }
 
 impl<'a> Engine<'a> {
@@ -203,9 +203,9 @@ impl<'a> Engine<'a> {
     fn count_use(&mut self, job: &Running, until: u64) {
         let kind = &self.jobs.kinds[job.kind as usize];
         let ran = u128::from(until.saturating_sub(job.start));
-        for (machine, chunks) in job.held.iter() {
-            let at = machine as usize * kind.chunk.len();
-            for (busy, c) in self.busy[at..].iter_mut().zip(&kind.chunk) {
+        for (machine, chunks, chunk) in job.held.chunks(kind) {
+            let at = machine as usize * chunk.len();
+            for (busy, c) in self.busy[at..].iter_mut().zip(chunk) {
                 *busy += u128::from(*c) * u128::from(chunks) * ran;
             }
         }
@@ -236,8 +236,8 @@ impl<'a> Engine<'a> {
     fn recheck_fit(&mut self, job: &Running) {
         let Engine { kinds_not_fitting, does_not_fit, machines, jobs, .. } = self;
         kinds_not_fitting.retain(|&kind| {
-            let chunk = &jobs.kinds[kind as usize].chunk;
-            let may = job.held.iter().any(|(machine, _)| machines.fits_on(machine, chunk));
+            let chunk = jobs.kinds[kind as usize].smallest_chunk();
+            let may = job.held.machines().any(|machine| machines.fits_on(machine, chunk));
             does_not_fit[kind as usize] = !may;
             !may
         });
@@ -370,7 +370,9 @@ impl<'a> Engine<'a> {
         let expected =
             now.nanos().saturating_add(self.machines.expected_duration(self.kind(row), &held, self.jobs.estimate[at]));
         let kind = self.jobs.kind[at];
-        self.placed.extend(held.iter().map(|(machine, chunks)| Assignment { row, machine, chunks }));
+        let of_one_size = held.iter().map(|(machine, chunks)| Assignment { row, machine, chunks, is_smaller: false });
+        self.placed.extend(of_one_size);
+        self.placed.extend(held.last.map(|machine| Assignment { row, machine, chunks: 1, is_smaller: true }));
         let job =
             Running { row, kind, start: now.nanos(), finish: finish.nanos(), expected, held, in_reservation: false };
         policy.started(now, &self.running_job(&job));

@@ -23,7 +23,8 @@ impl FreeCapacityTree {
     pub(crate) fn new(site: &Site, width: usize) -> FreeCapacityTree {
         let machines = site.len();
         let leaves = machines.next_power_of_two();
-        let mut tree = FreeCapacityTree { width, machines, leaves, nodes: vec![0; 2 * leaves * width], changed: Vec::new() };
+        let mut tree =
+            FreeCapacityTree { width, machines, leaves, nodes: vec![0; 2 * leaves * width], changed: Vec::new() };
         for group in &site.groups {
             for m in group.first..group.first + group.count {
                 let at = (leaves + m as usize) * width;

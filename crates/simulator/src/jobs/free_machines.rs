@@ -52,6 +52,28 @@ impl FreeMachines {
         }
     }
 
+    /// Takes what a job holds.
+    pub(crate) fn take_job(&mut self, kind: &Kind, held: &Placements) {
+        match held.only() {
+            Some((machine, chunks)) => self.take(machine, &kind.chunk, chunks),
+            None => self.take_all(held.iter(), &kind.chunk),
+        }
+        if let Some((machine, chunk)) = held.last.zip(kind.last.as_deref()) {
+            self.take(machine, chunk, 1);
+        }
+    }
+
+    /// Gives back what a job holds.
+    pub(crate) fn give_job(&mut self, kind: &Kind, held: &Placements) {
+        match held.only() {
+            Some((machine, chunks)) => self.give(machine, &kind.chunk, chunks),
+            None => self.give_all(held.iter(), &kind.chunk),
+        }
+        if let Some((machine, chunk)) = held.last.zip(kind.last.as_deref()) {
+            self.give(machine, chunk, 1);
+        }
+    }
+
     /// Takes as many chunks of each machine as `held` says.
     pub(crate) fn take_all(&mut self, held: impl Iterator<Item = (u32, u32)> + Clone, chunk: &[u64]) {
         self.change_all(held, chunk, |free, amount| free - amount);
@@ -89,12 +111,16 @@ impl FreeMachines {
         self.tree.next(from, to, chunk)
     }
 
-    /// How many chunks of a kind of job fit: a step for each class of machines.
+    /// How many chunks of a kind of job fit: a step for each class of machines. A smaller last chunk counts as one more
+    /// if it fits beside as many of the others as fit: all chunks of the job fit if and only if this is their number.
     pub(crate) fn capacity(&self, kind: &Kind) -> u128 {
         match &self.classes {
             Some(classes) => classes.capacity(kind),
             None if kind.groups.is_empty() => 0,
-            None => copies(&kind.chunk, self.tree.of(0)),
+            None => {
+                let most = copies(&kind.chunk, self.tree.of(0));
+                most + u128::from(kind.has_room_for_last(self.tree.of(0), most))
+            }
         }
     }
 
@@ -112,49 +138,80 @@ impl FreeMachines {
     /// Takes capacity for all chunks of a job, each where the rule puts it. Where they do not fit nothing is taken.
     pub(crate) fn place(&mut self, site: &Site, kind: &Kind, limit: &mut Option<Limit<'_>>) -> Option<Placements> {
         let held = self.find(site, kind, limit)?;
-        match held.only() {
-            Some((machine, chunks)) => self.take(machine, &kind.chunk, chunks),
-            None => self.take_all(held.iter(), &kind.chunk),
-        }
+        self.take_job(kind, &held);
         if let Some(limit) = limit {
-            let limited = held.iter().filter(|(machine, _)| (limit.limits)(site.group_of(*machine)));
-            limit.later.take_all(limited, &kind.chunk);
+            let limited = |machine: u32| (limit.limits)(site.group_of(machine));
+            limit.later.take_all(held.iter().filter(|(machine, _)| limited(*machine)), &kind.chunk);
+            if let Some((machine, chunk)) = held.last.filter(|last| limited(*last)).zip(kind.last.as_deref()) {
+                limit.later.take(machine, chunk, 1);
+            }
         }
         Some(held)
     }
 
     /// Where the rule puts the chunks of a job, if they fit.
-    fn find(&mut self, site: &Site, kind: &Kind, limit: &Option<Limit<'_>>) -> Option<Placements> {
+    pub(crate) fn find(&mut self, site: &Site, kind: &Kind, limit: &Option<Limit<'_>>) -> Option<Placements> {
         let later = |machine: u32| {
             let limit = limit.as_ref().filter(|l| (l.limits)(site.group_of(machine)));
             limit.map(|l| l.later.of(machine))
         };
         let mut held = Placements::default();
         let Some(classes) = self.classes.as_mut().filter(|_| self.rule != Placement::FirstFit) else {
-            return self.find_first(site, kind, later);
-        };
-        if kind.copies == 1 {
-            let excluded = |machine: u32| later(machine).is_some_and(|free| !fits(&kind.chunk, free));
-            held.add(classes.choose(kind, excluded)?, 1);
+            held = self.find_first(site, kind, later)?;
+            if let Some(last) = &kind.last {
+                held.last = Some(self.find_first_for_last(site, kind, last, &held, later)?);
+            }
             return Some(held);
+        };
+        if kind.full_chunks() == 1 {
+            let excluded = |machine: u32| later(machine).is_some_and(|free| !fits(&kind.chunk, free));
+            held.add(classes.choose(kind, &kind.chunk, excluded)?.1, 1);
+        } else {
+            let (mut chunks, rule) = (classes.choose_all(kind, later)?, self.rule);
+            if rule != Placement::BestFit {
+                chunks.sort_unstable();
+            }
+            chunks.into_iter().for_each(|(machine, chunks)| held.add(machine, chunks));
         }
-        let (mut chunks, rule) = (classes.choose_all(kind, later)?, self.rule);
-        if rule != Placement::BestFit {
-            chunks.sort_unstable();
+        if let Some(last) = &kind.last {
+            held.last = Some(classes.choose_for_last(kind, last, &held, later)?);
         }
-        chunks.into_iter().for_each(|(machine, chunks)| held.add(machine, chunks));
         Some(held)
+    }
+
+    /// The first machine on which the smaller last chunk of a job fits beside the others.
+    fn find_first_for_last<'l>(
+        &self,
+        site: &Site,
+        kind: &Kind,
+        last: &[u64],
+        held: &Placements,
+        later: impl Fn(u32) -> Option<&'l [u64]>,
+    ) -> Option<u32> {
+        let mut left = vec![0; last.len()];
+        let mut others = held.iter().peekable();
+        for group in kind.groups.iter().map(|&g| &site.groups[usize::from(g)]) {
+            let (mut from, to) = (group.first, group.first + group.count);
+            while let Some(machine) = self.tree.next(from, to, last) {
+                from = machine + 1;
+                while others.next_if(|(other, _)| *other < machine).is_some() {}
+                let chunks = others.peek().filter(|(other, _)| *other == machine).map_or(0, |(_, chunks)| *chunks);
+                let mut is_room = |free: &[u64]| {
+                    kind.beside(free, chunks, &mut left);
+                    fits(last, &left)
+                };
+                if is_room(self.of(machine)) && later(machine).is_none_or(is_room) {
+                    return Some(machine);
+                }
+            }
+        }
+        None
     }
 
     /// Where first fit puts the chunks of a job: as many as fit on one machine after another. On a single machine every
     /// rule does.
-    fn find_first<'l>(
-        &self,
-        site: &Site,
-        kind: &Kind,
-        later: impl Fn(u32) -> Option<&'l [u64]>,
-    ) -> Option<Placements> {
-        let (mut held, mut left) = (Placements::default(), kind.copies);
+    fn find_first<'l>(&self, site: &Site, kind: &Kind, later: impl Fn(u32) -> Option<&'l [u64]>) -> Option<Placements> {
+        let (mut held, mut left) = (Placements::default(), kind.full_chunks());
         for group in kind.groups.iter().map(|&g| &site.groups[usize::from(g)]) {
             let (mut from, to) = (group.first, group.first + group.count);
             while let Some(machine) = self.tree.next(from, to, &kind.chunk) {

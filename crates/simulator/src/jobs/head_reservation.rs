@@ -25,8 +25,10 @@ pub(crate) struct HeadReservation {
     pub(crate) extra: FreeMachines,
     /// The kind of the head.
     head: Option<u32>,
-    /// Where the head starts: machines, ascending, and how many chunks on each.
-    pub(crate) held: Vec<(u32, u32)>,
+    /// Where the head starts: machines, ascending, and how many equal chunks on each.
+    held: Vec<(u32, u32)>,
+    /// Where its last chunk starts, if it is smaller.
+    last: Option<u32>,
     /// At least how many chunks of the head lack a machine before the shadow time.
     lacking: u128,
     /// Slots and rows of jobs that have started and are not yet in `extra`.
@@ -60,11 +62,18 @@ impl HeadReservation {
             extra: free.clone(),
             head: None,
             held: Vec::new(),
+            last: None,
             lacking: 0,
             starts: Vec::new(),
             finishes: Vec::new(),
             is_stale: false,
         }
+    }
+
+    /// The machines on which the head starts, each once.
+    pub(crate) fn machines(&self) -> impl Iterator<Item = u32> + '_ {
+        let is_new = |last: &u32| self.held.iter().all(|(machine, _)| machine != last);
+        self.held.iter().map(|(machine, _)| *machine).chain(self.last.filter(is_new))
     }
 
     /// Notes a start. Returns whether it is in `extra` already, as one that ends by the shadow time is.
@@ -109,7 +118,11 @@ impl HeadReservation {
             return;
         }
         if let Some(old) = self.head.take() {
-            self.extra.give_all(self.held.iter().copied(), &kinds[old as usize].chunk);
+            let old = &kinds[old as usize];
+            self.extra.give_all(self.held.iter().copied(), &old.chunk);
+            if let Some((machine, chunk)) = self.last.take().zip(old.last.as_deref()) {
+                self.extra.give(machine, chunk, 1);
+            }
             self.held.clear();
         }
         self.is_stale = false;
@@ -125,27 +138,29 @@ impl HeadReservation {
             self.move_forth(kind, wanted, capacity, jobs);
         }
         // Where the head does not fit on empty machines it would have been refused.
-        self.held = self.extra.place(jobs.site, kind, &mut None).map_or(Vec::new(), |held| held.iter().collect());
+        let held = self.extra.place(jobs.site, kind, &mut None).unwrap_or_default();
+        self.held = held.iter().collect();
+        self.last = held.last;
         self.head = Some(head);
     }
 
     /// Makes the changes of finished jobs where that is known to leave the shadow time as it is. Returns whether it did
     /// so, else nothing has been changed.
     ///
-    /// Under first fit only, whose choice of machines is easily mended: a chunk that fits on an earlier machine than
-    /// the head's last moves there.
+    /// Under first fit and with equal chunks only, where the choice of machines is easily mended: a chunk that fits on an
+    /// earlier machine than the head's last moves there.
     fn keeps_shadow(&mut self, head: &Kind, jobs: &RunningJobs<'_>) -> bool {
         self.starts.retain(|(slot, row)| {
             let job = &jobs.slots[*slot as usize];
             job.row == *row && !job.in_reservation
         });
-        if self.extra.rule != Placement::FirstFit || !self.starts.is_empty() {
+        if self.extra.rule != Placement::FirstFit || !self.starts.is_empty() || head.last.is_some() {
             return false;
         }
         let mut gain = 0;
         for job in &self.finishes {
             let on = |machine: u32| copies(&head.chunk, &jobs.site.groups[jobs.site.group_of(machine)].has);
-            gain += job.held.iter().map(|(machine, _)| on(machine)).sum::<u128>();
+            gain += job.held.machines().map(on).sum::<u128>();
         }
         if gain >= self.lacking {
             return false;
@@ -153,8 +168,7 @@ impl HeadReservation {
         self.lacking -= gain;
         let shadow = self.shadow;
         for job in std::mem::take(&mut self.finishes).into_iter().filter(|job| job.expected > shadow) {
-            let chunk = &jobs.kinds[job.kind as usize].chunk;
-            for (machine, chunks) in job.held.iter() {
+            for (machine, chunks, chunk) in job.held.chunks(&jobs.kinds[job.kind as usize]) {
                 self.extra.give(machine, chunk, chunks);
                 self.fill_from_last(machine, head, jobs);
             }
@@ -186,8 +200,7 @@ impl HeadReservation {
     fn make_changes(&mut self, jobs: &mut RunningJobs<'_>) {
         for job in std::mem::take(&mut self.finishes) {
             if job.expected > self.shadow {
-                let chunk = &jobs.kinds[job.kind as usize].chunk;
-                self.extra.give_all(job.held.iter(), chunk);
+                self.extra.give_job(&jobs.kinds[job.kind as usize], &job.held);
             }
         }
         for (slot, row) in self.starts.drain(..) {
@@ -198,8 +211,7 @@ impl HeadReservation {
             }
             job.in_reservation = true;
             if job.expected > self.shadow {
-                let chunk = &jobs.kinds[job.kind as usize].chunk;
-                self.extra.take_all(job.held.iter(), chunk);
+                self.extra.take_job(&jobs.kinds[job.kind as usize], &job.held);
             }
         }
     }
@@ -234,7 +246,7 @@ impl HeadReservation {
     fn lost_with_one(&self, time: u64, head: &Kind, jobs: &RunningJobs<'_>) -> Option<u128> {
         let mut at = jobs.at(time);
         let job = at.next()?;
-        if at.next().is_some() {
+        if at.next().is_some() || head.last.is_some() || job.held.last.is_some() {
             return None;
         }
         let chunk = &jobs.kinds[job.kind as usize].chunk;
@@ -263,19 +275,22 @@ impl HeadReservation {
 
     /// Gives a job's machines back or takes them; returns by how many chunks of the head that changes what fits.
     fn change(&mut self, job: &Running, head: &Kind, jobs: &RunningJobs<'_>, gives: bool) -> u128 {
-        let chunk = &jobs.kinds[job.kind as usize].chunk;
+        let kind = &jobs.kinds[job.kind as usize];
         let before = self.room_on(job, head, jobs);
         if gives {
-            self.extra.give_all(job.held.iter(), chunk);
+            self.extra.give_job(kind, &job.held);
         } else {
-            self.extra.take_all(job.held.iter(), chunk);
+            self.extra.take_job(kind, &job.held);
         }
         self.room_on(job, head, jobs).abs_diff(before)
     }
 
-    /// How many chunks of the head fit on the machines of a job.
+    /// How many chunks of the head fit on the machines of a job; on all machines, if its last chunk is smaller.
     fn room_on(&self, job: &Running, head: &Kind, jobs: &RunningJobs<'_>) -> u128 {
-        let machines = job.held.iter().map(|(machine, _)| machine).filter(|&m| may_use(head, m, jobs.site));
+        if head.last.is_some() {
+            return self.extra.capacity(head);
+        }
+        let machines = job.held.machines().filter(|&m| may_use(head, m, jobs.site));
         machines.map(|machine| copies(&head.chunk, self.extra.of(machine))).sum()
     }
 }

@@ -1,9 +1,10 @@
 //! Classes of machines: those of one group that have the same amounts free.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::{BinaryHeap, HashSet};
 
 use super::machine_set::MachineSet;
+use super::machine_state::Placements;
 use super::placement::{Placement, Scores};
 use super::site::{Kind, Site, copies, fits};
 
@@ -180,11 +181,7 @@ impl MachineClasses {
 
     /// Notes what is now free on several machines, of each of which as many chunks as `held` says have been taken, or
     /// given back. Machines of one class of which equally much is taken remain of one class, which is looked up once.
-    pub(crate) fn update_all<'a>(
-        &mut self,
-        held: impl Iterator<Item = (u32, u32)>,
-        free: impl Fn(u32) -> &'a [u64],
-    ) {
+    pub(crate) fn update_all<'a>(&mut self, held: impl Iterator<Item = (u32, u32)>, free: impl Fn(u32) -> &'a [u64]) {
         let mut last = (EMPTY, 0, EMPTY);
         for (machine, chunks) in held {
             let old = self.class_of[machine as usize];
@@ -229,23 +226,26 @@ impl MachineClasses {
     /// How many chunks of a kind of job fit.
     pub(crate) fn capacity(&self, kind: &Kind) -> u128 {
         let classes = kind.groups.iter().flat_map(|g| &self.occupied[usize::from(*g)]);
-        classes
+        let mut has_room_for_last = false;
+        let full: u128 = classes
             .map(|&class| {
                 let on_one = copies(&kind.chunk, self.free_of(class));
+                has_room_for_last = has_room_for_last || kind.has_room_for_last(self.free_of(class), on_one);
                 on_one * u128::from(self.classes[class as usize].machines)
             })
-            .sum()
+            .sum();
+        full + u128::from(has_room_for_last)
     }
 
-    /// The machine that the rule chooses for a chunk of the kind among those that are not excluded; first fit is not
-    /// asked here.
-    pub(crate) fn choose(&mut self, kind: &Kind, excluded: impl Fn(u32) -> bool) -> Option<u32> {
+    /// The machine that the rule chooses for a chunk of the kind among those that are not excluded, and its score; first
+    /// fit is not asked here.
+    pub(crate) fn choose(&mut self, kind: &Kind, chunk: &[u64], excluded: impl Fn(u32) -> bool) -> Option<(u64, u32)> {
         let mut best: Option<(u64, u32)> = None;
-        self.scores.of_chunk(&kind.chunk);
+        self.scores.of_chunk(chunk);
         for &group in &kind.groups {
             for &class in &self.occupied[usize::from(group)] {
                 let c = &self.classes[class as usize];
-                if best.is_some_and(|b| c.score > b.0) || !fits(&kind.chunk, self.free_of(class)) {
+                if best.is_some_and(|b| c.score > b.0) || !fits(chunk, self.free_of(class)) {
                     continue;
                 }
                 let score = self.scores.of_class(c.score, &self.shapes, class as usize);
@@ -262,7 +262,33 @@ impl MachineClasses {
                 }
             }
         }
-        best.map(|b| b.1)
+        best
+    }
+
+    /// The machine that the rule chooses for the smaller last chunk of a kind, whose others are `held`.
+    pub(crate) fn choose_for_last<'l>(
+        &mut self,
+        kind: &Kind,
+        last: &[u64],
+        held: &Placements,
+        later: impl Fn(u32) -> Option<&'l [u64]>,
+    ) -> Option<u32> {
+        let others: HashSet<u32> = held.iter().map(|(machine, _)| machine).collect();
+        let excluded = |machine: u32| others.contains(&machine) || later(machine).is_some_and(|free| !fits(last, free));
+        let mut best = self.choose(kind, last, excluded);
+        let mut left = vec![0; self.width];
+        for (machine, chunks) in held.iter() {
+            let is_late = later(machine).is_some_and(|free| {
+                kind.beside(free, chunks, &mut left);
+                !fits(last, &left)
+            });
+            kind.beside(self.free_of(self.of(machine)), chunks, &mut left);
+            if fits(last, &left) && !is_late {
+                let choice = (self.scores.score(&left), machine);
+                best = Some(best.map_or(choice, |best| best.min(choice)));
+            }
+        }
+        best.map(|(_, machine)| machine)
     }
 
     /// The machines that the rule chooses for the chunks of a kind, one chunk after another, and how many it puts on
@@ -287,7 +313,7 @@ impl MachineClasses {
             }
         }
         let mut chosen: Vec<(u32, u32)> = Vec::new();
-        let (mut left, mut free) = (kind.copies, vec![0; self.width]);
+        let (mut left, mut free) = (kind.full_chunks(), vec![0; self.width]);
         while left > 0 {
             let Reverse(Choice { score, machine, class, at }) = next.pop()?;
             if at.is_none() {

@@ -12,6 +12,8 @@ use super::site::{Kind, Site, copies, fits};
 pub(crate) struct Placements {
     first: (u32, u32),
     more: Vec<(u32, u32)>,
+    /// Where the job's last chunk is, if it is smaller than the others; it is not among them.
+    pub(crate) last: Option<u32>,
 }
 
 impl Placements {
@@ -28,15 +30,28 @@ impl Placements {
     pub(crate) fn merge(&mut self) {
         let mut all: Vec<(u32, u32)> = self.iter().collect();
         all.sort_unstable();
-        *self = Placements::default();
+        *self = Placements { last: self.last, ..Placements::default() };
         all.into_iter().for_each(|(machine, chunks)| self.add(machine, chunks));
     }
 
-    /// The machine that holds all of it, and how many chunks; `None` if there are several.
+    /// The machine that holds all of the equal chunks, and how many; `None` if there are several.
     pub(crate) fn only(&self) -> Option<(u32, u32)> {
         self.more.is_empty().then_some(self.first)
     }
 
+    /// Each machine once.
+    pub(crate) fn machines(&self) -> impl Iterator<Item = u32> + '_ {
+        let is_new = |last: &u32| self.iter().all(|(machine, _)| machine != *last);
+        self.iter().map(|(machine, _)| machine).chain(self.last.filter(is_new))
+    }
+
+    /// The chunks of a job of this kind: machine, number, and what each holds.
+    pub(crate) fn chunks<'k>(&self, kind: &'k Kind) -> impl Iterator<Item = (u32, u32, &'k [u64])> {
+        let last = self.last.zip(kind.last.as_deref()).map(|(machine, chunk)| (machine, 1, chunk));
+        self.iter().map(|(machine, chunks)| (machine, chunks, kind.chunk.as_slice())).chain(last)
+    }
+
+    /// Machines and numbers of the equal chunks.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> + Clone + '_ {
         std::iter::once(self.first).filter(|f| f.1 > 0).chain(self.more.iter().copied())
     }
@@ -138,7 +153,7 @@ impl<'a> MachineState<'a> {
 
     /// Takes the capacity of a reservation that is due.
     pub(crate) fn take_placements(&mut self, kind: &Kind, held: &Placements) {
-        self.free.take_all(held.iter(), &kind.chunk);
+        self.free.take_job(kind, held);
         self.take_of_total(kind);
     }
 
@@ -171,14 +186,12 @@ impl<'a> MachineState<'a> {
     }
 
     fn take_of_total(&mut self, kind: &Kind) {
-        let all = u64::from(kind.copies);
-        self.free_total.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f -= c * all);
+        self.free_total.iter_mut().enumerate().for_each(|(r, f)| *f -= kind.total(r));
     }
 
     /// Whether the machines together have enough of each resource free.
     fn fits_together(&self, kind: &Kind) -> bool {
-        let wanted = u64::from(kind.copies);
-        kind.chunk.iter().zip(&self.free_total).all(|(c, f)| c.saturating_mul(wanted) <= *f)
+        self.free_total.iter().enumerate().all(|(r, f)| kind.total(r) <= *f)
     }
 
     /// How much of the first resource is free, on all machines together.
@@ -225,6 +238,14 @@ impl<'a> MachineState<'a> {
         if guard.finishes_in_time(self.site, usize::from(kind.slowest)) {
             return true;
         }
+        if kind.last.is_some() {
+            let (site, shadow) = (self.site, reservation.shadow);
+            let Some(reservation) = self.reservation.as_mut() else { return false };
+            let guard = Guard { kind, now, estimate, shadow };
+            let limits = |group: usize| !guard.finishes_in_time(site, group);
+            let limit = Limit { later: &mut reservation.extra, limits: &limits };
+            return self.free.find(site, kind, &Some(limit)).is_some();
+        }
         let wanted = u128::from(kind.copies);
         let capacity = self.free.capacity(kind);
         capacity >= wanted && capacity - self.withheld(kind) >= wanted
@@ -234,15 +255,15 @@ impl<'a> MachineState<'a> {
     fn withheld(&mut self, kind: &Kind) -> u128 {
         let Some(reservation) = &self.reservation else { return 0 };
         let (Some(now), Some(later)) = (self.free.classes(), reservation.extra.classes()) else {
-            let machines = reservation.held.iter().map(|(machine, _)| *machine);
+            let machines = reservation.machines();
             let difference = |m| less_beside(kind, self.free.of(m), reservation.extra.of(m));
             return machines.map(difference).sum();
         };
         if !self.contested_is_current {
             self.contested_is_current = true;
             self.contested.clear();
-            for (machine, _) in &reservation.held {
-                let (now, later) = (now.of(*machine), later.of(*machine));
+            for machine in reservation.machines() {
+                let (now, later) = (now.of(machine), later.of(machine));
                 match self.contested.last_mut() {
                     Some(last) if (last.now, last.later) == (now, later) => last.machines += 1,
                     _ => self.contested.push(Contested { now, later, machines: 1 }),
@@ -266,7 +287,8 @@ impl<'a> MachineState<'a> {
 
     /// The run time of a job on its machines: that of the slowest of them.
     pub(crate) fn scaled(&self, held: &Placements, span: u64) -> u64 {
-        held.iter().map(|(m, _)| self.site.groups[self.site.group_of(m)].scale(span)).max().unwrap_or(span)
+        let machines = held.iter().map(|(machine, _)| machine).chain(held.last);
+        machines.map(|m| self.site.groups[self.site.group_of(m)].scale(span)).max().unwrap_or(span)
     }
 
     /// The expected run time of a job on its machines; a job of several chunks counts as on the
@@ -311,9 +333,8 @@ impl<'a> MachineState<'a> {
             reservation.finished(&job);
         }
         let kind = &kinds[job.kind as usize];
-        self.free.give_all(job.held.iter(), &kind.chunk);
-        let all = u64::from(kind.copies);
-        self.free_total.iter_mut().zip(&kind.chunk).for_each(|(f, c)| *f += c * all);
+        self.free.give_job(kind, &job.held);
+        self.free_total.iter_mut().enumerate().for_each(|(r, f)| *f += kind.total(r));
         job
     }
 

@@ -88,7 +88,7 @@ pub struct MachineResults {
     pub first_reservation: Vec<u64>,
     /// By machine and resource: amount times nanoseconds held.
     pub busy: Vec<u128>,
-    /// Where each job ran, in order of start: one entry a job and machine.
+    /// Where each job ran, in order of start: one entry a job and machine, and one for a smaller last chunk.
     pub placed: Vec<Assignment>,
     /// Results of Slurm's scheduler; `None` of another.
     pub slurm: Option<SlurmResults>,
@@ -103,6 +103,8 @@ pub struct Assignment {
     pub machine: u32,
     /// How many of its chunks.
     pub chunks: u32,
+    /// Whether this is its last chunk, smaller than the others.
+    pub is_smaller: bool,
 }
 
 /// Replays `workload` on a site under `policy`; `jobs` are the workload's on that site.

@@ -81,14 +81,14 @@ impl<'a> PendingJobs<'a> {
             return None;
         }
         let kind = self.jobs.kind[row];
-        let Kind { class, chunk, copies, .. } = &self.jobs.kinds[kind as usize];
+        let of: &Kind = &self.jobs.kinds[kind as usize];
         let entry = Entry {
             row: row as u32,
             user: self.workload.columns().user[row].0,
             kind,
-            class: *class,
+            class: of.class,
             estimate: self.jobs.estimate[row],
-            needs: chunk[0].saturating_mul(u64::from(*copies)),
+            needs: of.total(0),
         };
         let class = entry.class;
         self.place[row] = self.entries.len() as u32;

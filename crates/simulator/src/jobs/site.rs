@@ -172,7 +172,8 @@ impl Site {
         if self.groups.len() == 1 {
             return self.groups[0].rate * price;
         }
-        let speeds: f64 = held.iter().map(|(m, n)| self.groups[self.group_of(m)].rate * f64::from(n)).sum();
+        let chunks = held.iter().chain(held.last.map(|machine| (machine, 1)));
+        let speeds: f64 = chunks.map(|(m, n)| self.groups[self.group_of(m)].rate * f64::from(n)).sum();
         speeds / f64::from(kind.copies) * price
     }
 
@@ -226,8 +227,14 @@ pub enum Rejection {
 pub(crate) struct Kind {
     /// Amounts held by each chunk, in steps.
     pub(crate) chunk: Vec<u64>,
-    /// How many chunks there are.
+    /// How many chunks there are, with a smaller last one.
     pub(crate) copies: u32,
+    /// Amounts held by the last chunk, if it is smaller than the others.
+    ///
+    /// With one smaller chunk no placement rule can fail where another would not, nor where less is free: if the last
+    /// chunk fits on no machine, every machine is as full of the others as it can be, and more than they fit nowhere.
+    /// With several, what fits would depend on the rule.
+    pub(crate) last: Option<Vec<u64>>,
     /// The groups with machines on which a chunk fits.
     pub(crate) groups: Vec<u16>,
     /// The slowest of those, as an index of a group.
@@ -241,6 +248,42 @@ pub(crate) struct Kind {
     pub(crate) rule: LayoutRule,
     /// Whether its chunks are nodes that the source states, or whole machines, and there are so many.
     pub(crate) is_by_nodes: bool,
+}
+
+impl Kind {
+    /// How many chunks are of one size.
+    #[inline]
+    pub(crate) fn full_chunks(&self) -> u32 {
+        self.copies - u32::from(self.last.is_some())
+    }
+
+    /// The amount of a resource in all chunks.
+    #[inline]
+    pub(crate) fn total(&self, resource: usize) -> u64 {
+        let full = self.chunk[resource].saturating_mul(u64::from(self.full_chunks()));
+        full.saturating_add(self.last.as_ref().map_or(0, |last| last[resource]))
+    }
+
+    /// Amounts held by the smallest chunk.
+    pub(crate) fn smallest_chunk(&self) -> &[u64] {
+        self.last.as_deref().unwrap_or(&self.chunk)
+    }
+
+    /// Writes to `left` what `chunks` equal chunks, which fit, leave of what is free.
+    pub(crate) fn beside(&self, free: &[u64], chunks: u32, left: &mut [u64]) {
+        let amounts = free.iter().zip(&self.chunk);
+        left.iter_mut().zip(amounts).for_each(|(left, (free, chunk))| *left = free - chunk * u64::from(chunks));
+    }
+
+    /// Whether there is a smaller last chunk and it fits beside `chunks` of the others.
+    #[inline]
+    pub(crate) fn has_room_for_last(&self, free: &[u64], chunks: u128) -> bool {
+        let Some(last) = &self.last else { return false };
+        let amounts = last.iter().zip(free.iter().zip(&self.chunk));
+        amounts
+            .into_iter()
+            .all(|(last, (free, chunk))| u128::from(*chunk) * chunks + u128::from(*last) <= u128::from(*free))
+    }
 }
 
 /// Every job of a workload on a site: made once, shared by all runs.
@@ -369,6 +412,7 @@ impl Site {
         let mut kind = Kind {
             chunk: demand,
             copies: 1,
+            last: None,
             groups: allowed,
             slowest: 0,
             queue,
@@ -381,7 +425,8 @@ impl Site {
             Some(limit) => Some(limit),
             None => self.lay_out(&mut kind, nodes, layout),
         };
-        kind.groups.retain(|&g| fits(&kind.chunk, &self.groups[usize::from(g)].has));
+        let smallest = kind.smallest_chunk().to_vec();
+        kind.groups.retain(|&g| fits(&smallest, &self.groups[usize::from(g)].has));
         let machines: u64 = kind.groups.iter().map(|&g| u64::from(self.groups[usize::from(g)].count)).sum();
         kind.is_by_nodes =
             matches!(kind.rule, LayoutRule::Source | LayoutRule::Whole) && machines >= u64::from(kind.copies);
@@ -421,12 +466,18 @@ impl Site {
         };
         let can_split = tries.iter().any(|(_, parts)| *parts > 1);
         for (rule, parts) in tries.into_iter().filter(|(_, parts)| *parts <= u64::from(u32::MAX)) {
-            let chunk = match layout {
-                Layout::Chunks(size) if parts > 1 => parts_of(&kind.chunk, u64::from(size.get()), cpus),
-                _ => parts_of(&kind.chunk, 1, parts),
+            let (chunk, last) = match layout {
+                Layout::Chunks(size) if parts > 1 => {
+                    let size = u64::from(size.get());
+                    let rest = cpus % size;
+                    let last = (rest > 0).then(|| parts_of(&kind.chunk, rest, cpus));
+                    (parts_of(&kind.chunk, size, cpus), last)
+                }
+                _ => (parts_of(&kind.chunk, 1, parts), None),
             };
-            if self.holds(kind, &chunk) >= u128::from(parts) {
-                (kind.chunk, kind.copies, kind.rule) = (chunk, parts as u32, rule);
+            let laid_out = Kind { chunk, last, copies: parts as u32, rule, ..kind.clone() };
+            if self.holds(&laid_out) >= u128::from(parts) {
+                *kind = laid_out;
                 return None;
             }
         }
@@ -452,10 +503,12 @@ impl Site {
         Some(self.rejection(kind, true))
     }
 
-    /// Returns how many chunks the empty machines hold that the job may use.
-    fn holds(&self, kind: &Kind, chunk: &[u64]) -> u128 {
-        let groups = kind.groups.iter().map(|&g| &self.groups[usize::from(g)]);
-        groups.map(|g| u128::from(g.count) * copies(chunk, &g.has)).sum()
+    /// Returns how many chunks the empty machines hold that the job may use, a smaller last one among them.
+    fn holds(&self, kind: &Kind) -> u128 {
+        let groups = || kind.groups.iter().map(|&g| &self.groups[usize::from(g)]);
+        let full: u128 = groups().map(|g| u128::from(g.count) * copies(&kind.chunk, &g.has)).sum();
+        let has_room = groups().any(|g| kind.has_room_for_last(&g.has, copies(&kind.chunk, &g.has)));
+        full + u128::from(has_room)
     }
 
     /// Returns why no machines hold a job.

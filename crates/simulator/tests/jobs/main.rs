@@ -12,7 +12,7 @@ use evenhand_model::{
 };
 use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{
-    Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Progress, Simulated, Site, UserTasks, simulate_jobs,
+    Backfill, JobOptions, Jobs, Layout, PLACEMENTS, Placement, Progress, Simulated, Site, UserTasks, simulate_jobs,
 };
 use proptest::prelude::*;
 use reference_model::{Job, Machines, QueueLimits, ReferenceModel, World};
@@ -148,6 +148,7 @@ fn world(backfill: Backfill) -> impl Strategy<Value = World> {
         Layout::Packed,
         "chunk=2".parse().unwrap(),
         "chunk=3".parse().unwrap(),
+        "chunk=4".parse().unwrap(),
     ]);
     (jobs, park, policy, placement, any::<bool>(), layout).prop_map(
         move |(jobs, (is_pool, machines, queues), policy, placement, blocking, layout)| World {
@@ -185,8 +186,10 @@ fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
     let jobs = prop::collection::vec(job, 30..90).prop_map(in_order);
     let policy = prop::sample::select(vec!["fifo", "drf"]);
     let placement = prop::sample::select(PLACEMENTS.map(|p| p.1).to_vec());
-    (jobs, prop::collection::vec(machines, 1..3), policy, placement).prop_map(
-        move |(jobs, machines, policy, placement)| World {
+    let layout =
+        prop::sample::select(vec![Layout::Auto, Layout::Auto, "chunk=3".parse().unwrap(), "chunk=5".parse().unwrap()]);
+    (jobs, prop::collection::vec(machines, 1..3), policy, placement, layout).prop_map(
+        move |(jobs, machines, policy, placement, layout)| World {
             machines,
             queues: vec![],
             jobs,
@@ -195,7 +198,7 @@ fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
             placement,
             backfill,
             blocking: true,
-            layout: Layout::Auto,
+            layout,
         },
     )
 }
@@ -222,6 +225,26 @@ fn agrees_with_the_reference_model(world: &World) -> Result<(), TestCaseError> {
     prop_assert_eq!(machines, reference.machines);
     prop_assert_eq!(run(world).1, found, "the same again");
     Ok(())
+}
+
+/// Ten processors in chunks of four: four, four and two, so that two are left on the third machine.
+#[test]
+fn the_last_chunk_of_a_job_is_as_small_as_what_is_left() {
+    let job = |cpu| Job { submit: 0, run: 5, asked: None, user: 0, queue: 0, amounts: [cpu, cpu], nodes: None };
+    let world = World {
+        machines: vec![Machines { count: 3, has: [4, 4], speed: (1, 1), properties: vec![] }],
+        queues: vec![],
+        jobs: vec![job(10), job(2), job(1)],
+        is_pool: false,
+        policy: "fifo",
+        placement: Placement::FirstFit,
+        backfill: Backfill::None,
+        blocking: true,
+        layout: "chunk=4".parse().unwrap(),
+    };
+    let (_, found) = run(&world);
+    assert_eq!(found.starts, [0, 0, 5]);
+    agrees_with_the_reference_model(&world).unwrap();
 }
 
 proptest! {

@@ -74,6 +74,8 @@ pub(crate) struct ReferenceModel<'a> {
     properties: Vec<Vec<&'static str>>,
     chunk: Vec<[u64; 2]>,
     chunks: Vec<usize>,
+    /// The last chunk, if it is smaller than the others.
+    last: Vec<Option<[u64; 2]>>,
     found: Found,
     running: Vec<Runs>,
     waiting: Vec<usize>,
@@ -105,6 +107,7 @@ impl<'a> ReferenceModel<'a> {
             properties: machines.iter().map(|m| m.properties.clone()).collect(),
             chunk: world.jobs.iter().map(|j| j.amounts).collect(),
             chunks: vec![1; n],
+            last: vec![None; n],
             found: Found {
                 starts: nothing(),
                 finishes: nothing(),
@@ -159,16 +162,26 @@ impl<'a> ReferenceModel<'a> {
                 Layout::Chunks(size) if parts > 1 => job.amounts.map(|a| (a * u64::from(size.get())).div_ceil(cpus)),
                 _ => job.amounts.map(|a| a.div_ceil(parts)),
             };
-            let mut free = self.has.clone();
-            let put = (0..parts).all(|_| match allowed.iter().find(|&&m| fits(chunk, free[m])) {
-                Some(&m) => {
-                    free[m] = minus(free[m], chunk);
-                    true
+            let last = match self.world.layout {
+                Layout::Chunks(size) if parts > 1 && cpus % u64::from(size.get()) > 0 => {
+                    let rest = cpus % u64::from(size.get());
+                    Some(job.amounts.map(|a| (a * rest).div_ceil(cpus)))
                 }
-                None => false,
+                _ => None,
+            };
+            let mut free = self.has.clone();
+            let put = (1..=parts).all(|k| {
+                let chunk = last.filter(|_| k == parts).unwrap_or(chunk);
+                match allowed.iter().find(|&&m| fits(chunk, free[m])) {
+                    Some(&m) => {
+                        free[m] = minus(free[m], chunk);
+                        true
+                    }
+                    None => false,
+                }
             });
             if put {
-                (self.chunk[i], self.chunks[i]) = (chunk, parts as usize);
+                (self.chunk[i], self.chunks[i], self.last[i]) = (chunk, parts as usize, last);
                 splits = true;
                 break;
             }
@@ -184,6 +197,11 @@ impl<'a> ReferenceModel<'a> {
         limit.filter(|l| job.asked.unwrap_or(job.run) > *l).map(|_| Rejection::Wall)
     }
 
+    /// What chunk `k` of job `i` holds.
+    fn amounts(&self, i: usize, k: usize) -> [u64; 2] {
+        self.last[i].filter(|_| k + 1 == self.chunks[i]).unwrap_or(self.chunk[i])
+    }
+
     fn estimate(&self, i: usize) -> u64 {
         self.world.jobs[i].run.max(self.world.jobs[i].asked.unwrap_or(0)).max(1)
     }
@@ -193,14 +211,15 @@ impl<'a> ReferenceModel<'a> {
         if self.chunks[i] == 1 {
             return scale(self.estimate(i), self.speed[m]);
         }
-        let suitable = self.allowed(i).into_iter().filter(|&m| fits(self.chunk[i], self.has[m]));
+        let suitable =
+            self.allowed(i).into_iter().filter(|&m| fits(self.last[i].unwrap_or(self.chunk[i]), self.has[m]));
         suitable.map(|m| scale(self.estimate(i), self.speed[m])).max().unwrap()
     }
 
     fn free(&self) -> Vec<[u64; 2]> {
         let mut free = self.has.clone();
         for r in &self.running {
-            r.on.iter().for_each(|&m| free[m] = minus(free[m], self.chunk[r.job]));
+            r.on.iter().enumerate().for_each(|(k, &m)| free[m] = minus(free[m], self.amounts(r.job, k)));
         }
         free
     }
@@ -218,9 +237,10 @@ impl<'a> ReferenceModel<'a> {
         x.map(|v| Self::part(v, x[0].max(x[1])))
     }
 
-    fn choose_machine(&self, i: usize, free: &[[u64; 2]], may: impl Fn(usize) -> bool) -> Option<usize> {
+    fn choose_machine(&self, i: usize, k: usize, free: &[[u64; 2]], may: impl Fn(usize) -> bool) -> Option<usize> {
         let mut machines = self.allowed(i);
-        machines.retain(|&m| fits(self.chunk[i], free[m]) && may(m));
+        let chunk = self.amounts(i, k);
+        machines.retain(|&m| fits(chunk, free[m]) && may(m));
         let size = |m: usize| self.parts(free[m]).iter().sum::<u64>();
         machines.into_iter().min_by_key(|&m| {
             let score: i128 = match self.world.placement {
@@ -228,7 +248,7 @@ impl<'a> ReferenceModel<'a> {
                 Placement::BestFit => i128::from(size(m)),
                 Placement::WorstFit => -i128::from(size(m)),
                 Placement::Dominant => {
-                    let (d, f) = (self.shape(self.chunk[i]), self.shape(free[m]));
+                    let (d, f) = (self.shape(chunk), self.shape(free[m]));
                     (0..2).map(|r| i128::from(d[r].abs_diff(f[r]))).sum()
                 }
             };
@@ -239,9 +259,9 @@ impl<'a> ReferenceModel<'a> {
     /// Chunk by chunk.
     fn put(&self, i: usize, mut free: Vec<[u64; 2]>) -> Option<Vec<usize>> {
         let mut on = Vec::new();
-        for _ in 0..self.chunks[i] {
-            let m = self.choose_machine(i, &free, |_| true)?;
-            free[m] = minus(free[m], self.chunk[i]);
+        for k in 0..self.chunks[i] {
+            let m = self.choose_machine(i, k, &free, |_| true)?;
+            free[m] = minus(free[m], self.amounts(i, k));
             on.push(m);
         }
         Some(on)
@@ -254,10 +274,13 @@ impl<'a> ReferenceModel<'a> {
         for t in times {
             let mut later = self.free();
             for r in self.running.iter().filter(|r| r.expected <= t) {
-                r.on.iter().for_each(|&m| later[m] = [0, 1].map(|k| later[m][k] + self.chunk[r.job][k]));
+                for (k, &m) in r.on.iter().enumerate() {
+                    let amounts = self.amounts(r.job, k);
+                    later[m] = [0, 1].map(|resource| later[m][resource] + amounts[resource]);
+                }
             }
             if let Some(on) = self.put(head, later.clone()) {
-                on.iter().for_each(|&m| later[m] = minus(later[m], self.chunk[head]));
+                on.iter().enumerate().for_each(|(k, &m)| later[m] = minus(later[m], self.amounts(head, k)));
                 return (t, later);
             }
         }
@@ -267,12 +290,13 @@ impl<'a> ReferenceModel<'a> {
     fn put_beside(&self, i: usize, now: u64, shadow: u64, extra: &mut Vec<[u64; 2]>) -> Option<Vec<usize>> {
         let (mut free, mut left) = (self.free(), extra.clone());
         let mut on = Vec::new();
-        for _ in 0..self.chunks[i] {
+        for k in 0..self.chunks[i] {
             let finishes_in_time = |m: usize| now + self.expected_duration(i, m) <= shadow;
-            let m = self.choose_machine(i, &free, |m| finishes_in_time(m) || fits(self.chunk[i], left[m]))?;
-            free[m] = minus(free[m], self.chunk[i]);
+            let chunk = self.amounts(i, k);
+            let m = self.choose_machine(i, k, &free, |m| finishes_in_time(m) || fits(chunk, left[m]))?;
+            free[m] = minus(free[m], chunk);
             if !finishes_in_time(m) {
-                left[m] = minus(left[m], self.chunk[i]);
+                left[m] = minus(left[m], chunk);
             }
             on.push(m);
         }
@@ -398,7 +422,7 @@ impl<'a> ReferenceModel<'a> {
     /// What is free on every machine throughout [from, to), beside running jobs and promises other
     /// than that of `i`.
     fn free_between(&self, i: usize, from: u64, to: impl Fn(usize) -> u64) -> Vec<[u64; 2]> {
-        let taken: Vec<(u64, u64, usize, usize)> = self.taken(i);
+        let taken: Vec<(u64, u64, usize, [u64; 2])> = self.taken(i);
         (0..self.has.len())
             .map(|m| {
                 let mut times: Vec<u64> = taken.iter().map(|t| t.0).filter(|t| *t > from && *t < to(m)).collect();
@@ -407,7 +431,7 @@ impl<'a> ReferenceModel<'a> {
                     taken
                         .iter()
                         .filter(|x| x.2 == m && x.0 <= t && t < x.1)
-                        .fold([0, 0], |a, x| [a[0] + self.chunk[x.3][0], a[1] + self.chunk[x.3][1]])
+                        .fold([0, 0], |a, x| [a[0] + x.3[0], a[1] + x.3[1]])
                 };
                 times
                     .into_iter()
@@ -417,16 +441,16 @@ impl<'a> ReferenceModel<'a> {
             .collect()
     }
 
-    /// From, to, machine, job.
-    fn taken(&self, i: usize) -> Vec<(u64, u64, usize, usize)> {
+    /// From, to, machine, amounts.
+    fn taken(&self, i: usize) -> Vec<(u64, u64, usize, [u64; 2])> {
         let mut taken = Vec::new();
         for r in &self.running {
-            taken.extend(r.on.iter().map(|&m| (0, r.expected, m, r.job)));
+            taken.extend(r.on.iter().enumerate().map(|(k, &m)| (0, r.expected, m, self.amounts(r.job, k))));
         }
         for &w in self.waiting.iter().filter(|&&w| w != i) {
             if let Some((start, on)) = &self.planned[w] {
                 let to = start + on.iter().map(|&m| self.expected_duration(w, m)).max().unwrap();
-                taken.extend(on.iter().map(|&m| (*start, to, m, w)));
+                taken.extend(on.iter().enumerate().map(|(k, &m)| (*start, to, m, self.amounts(w, k))));
             }
         }
         taken
