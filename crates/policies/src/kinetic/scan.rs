@@ -6,15 +6,19 @@ const ABSENT: u32 = u32::MAX;
 /// Slots are evaluated in blocks of this size, so that the compiler uses vector instructions.
 const BLOCK: usize = 8;
 
+/// Blocks are looked at in groups of so many.
+const GROUP: usize = 32;
+
 /// A bound on the rounding error of a block's bound, relative to its parts.
 const SLACK: f64 = 8.0 * f64::EPSILON;
 
-/// A scan over the users present, in blocks.
+/// A scan over the users present, in blocks and groups of blocks.
 ///
 /// Lines are stored by branch, for present users without gaps. A block stores its lowest priority at its last
 /// evaluation and its steepest slope. While the lower bound from these is above the overall minimum, the block is not
-/// evaluated. `lowest` therefore costs O(n / 8) simple operations and the evaluation of the few blocks that may contain
-/// the lowest user; all other operations cost O(branches). It has no order events.
+/// evaluated; a group stores the same of its blocks, which are not looked at while the group's bound is above the
+/// minimum. `lowest` therefore costs O(n / 256) simple operations, 32 for each group that may contain the lowest user, and
+/// the evaluation of the few blocks that may; all other operations cost O(branches). It has no order events.
 ///
 /// ```
 /// use evenhand_policies::kinetic::{LineOrder, Scan};
@@ -37,11 +41,15 @@ pub struct Scan {
     /// Priorities by slot, as of the last evaluation of their block.
     values: Vec<f64>,
     blocks: Vec<Block>,
-    /// A lower bound of each block at the current s.
+    /// By group of blocks, as a block of all their lines; [`STALE`] once a line has changed.
+    groups: Vec<Block>,
+    /// A lower bound of each block at the current s, where its group has been looked at.
     bounds: Vec<f64>,
+    /// A lower bound of each group at the current s.
+    group_bounds: Vec<f64>,
 }
 
-/// The data for the lower bound of a block.
+/// The data for the lower bound of a block or group.
 #[derive(Clone, Copy, Debug)]
 struct Block {
     /// Its lowest priority at `at`.
@@ -78,7 +86,9 @@ impl Scan {
             b: vec![Vec::new(); branches],
             values: Vec::new(),
             blocks: Vec::new(),
+            groups: Vec::new(),
             bounds: Vec::new(),
+            group_bounds: Vec::new(),
         }
     }
 
@@ -115,12 +125,35 @@ impl Scan {
         lowest
     }
 
+    /// The blocks of a group.
+    fn blocks_of(&self, group: usize) -> std::ops::Range<usize> {
+        group * GROUP..((group + 1) * GROUP).min(self.blocks.len())
+    }
+
+    /// Computes the bounds of a group's blocks and, from them, the group's own.
+    fn bound_group(&mut self, group: usize, s: f64) {
+        let (mut lowest, mut steepest) = (f64::INFINITY, 0.0);
+        for block in self.blocks_of(group) {
+            let bound = self.blocks[block].bound(s);
+            self.bounds[block] = bound;
+            lowest = if bound < lowest { bound } else { lowest };
+            let slope = self.blocks[block].steepest;
+            steepest = if slope > steepest { slope } else { steepest };
+        }
+        self.groups[group] = Block { lowest, at: s, steepest };
+    }
+
+    fn mark_stale(&mut self, block: usize) {
+        self.blocks[block] = STALE;
+        self.groups[block / GROUP] = STALE;
+    }
+
     fn put(&mut self, slot: usize, a: impl Fn(usize) -> f64, b: impl Fn(usize) -> f64) {
         for r in 0..self.a.len() {
             self.a[r][slot] = a(r);
             self.b[r][slot] = b(r);
         }
-        self.blocks[slot / BLOCK] = STALE;
+        self.mark_stale(slot / BLOCK);
     }
 
     fn add_block(&mut self) {
@@ -129,6 +162,7 @@ impl Scan {
         self.b.iter_mut().for_each(|column| column.resize(length, 0.0));
         self.values.resize(length, f64::INFINITY);
         self.blocks.push(STALE);
+        self.groups.resize(self.blocks.len().div_ceil(GROUP), STALE);
     }
 }
 
@@ -168,7 +202,7 @@ impl LineOrder for Scan {
                 self.a[r][at] = self.a[r][last];
                 self.b[r][at] = self.b[r][last];
             }
-            self.blocks[at / BLOCK] = STALE;
+            self.mark_stale(at / BLOCK);
         }
         self.put(last, |_| f64::INFINITY, |_| 0.0);
         // Empty blocks are dropped; their evaluation would be wasted.
@@ -176,38 +210,65 @@ impl LineOrder for Scan {
             self.a.iter_mut().chain(&mut self.b).for_each(|column| column.truncate(last));
             self.values.truncate(last);
             self.blocks.truncate(last / BLOCK);
+            self.groups.truncate(self.blocks.len().div_ceil(GROUP));
         }
     }
 
     fn lowest(&mut self, s: f64, relative: f64, absolute: f64, near: &mut Vec<u32>) {
         near.clear();
-        // The block with the lowest bound first: its minimum excludes most other blocks.
-        let (mut first, mut lowest) = (None, f64::INFINITY);
         self.bounds.resize(self.blocks.len(), 0.0);
-        for (k, (bound, block)) in self.bounds.iter_mut().zip(&self.blocks).enumerate() {
-            *bound = block.bound(s);
-            if *bound < lowest {
-                (first, lowest) = (Some(k), *bound);
+        self.group_bounds.resize(self.groups.len(), 0.0);
+        // The block with the lowest bound in the group with the lowest bound first: its minimum excludes most others. What
+        // is unknown of a group with changed lines is the bounds of those blocks: they are evaluated.
+        let (mut first, mut lowest) = (None, f64::INFINITY);
+        for group in 0..self.groups.len() {
+            if self.groups[group].lowest == f64::NEG_INFINITY {
+                for block in self.blocks_of(group) {
+                    if self.blocks[block].lowest == f64::NEG_INFINITY {
+                        self.evaluate(block, s);
+                    }
+                }
+                self.bound_group(group, s);
+            }
+            let bound = self.groups[group].bound(s);
+            self.group_bounds[group] = bound;
+            if bound < lowest {
+                (first, lowest) = (Some(group), bound);
             }
         }
         let Some(first) = first else { return };
+        self.bound_group(first, s);
+        let lower = |a: &usize, b: &usize| self.bounds[*a].total_cmp(&self.bounds[*b]);
+        let Some(first) = self.blocks_of(first).min_by(lower) else { return };
         let limit_of = |lowest: f64| limit(lowest, relative, absolute);
         let mut limit = limit_of(self.evaluate(first, s));
-        for block in 0..self.blocks.len() {
-            if self.bounds[block] <= limit && block != first {
-                limit = limit.min(limit_of(self.evaluate(block, s)));
+        for group in 0..self.groups.len() {
+            if self.group_bounds[group] > limit {
+                continue;
+            }
+            self.bound_group(group, s);
+            for block in self.blocks_of(group) {
+                if self.bounds[block] <= limit && block != first {
+                    limit = limit.min(limit_of(self.evaluate(block, s)));
+                }
             }
         }
-        for block in (0..self.blocks.len()).filter(|&k| self.bounds[k] <= limit && self.blocks[k].lowest <= limit) {
-            let slots = block * BLOCK..((block + 1) * BLOCK).min(self.users.len());
-            let of_block = self.values[slots.clone()].iter().zip(&self.users[slots]);
-            near.extend(of_block.filter(|(v, _)| **v <= limit).map(|(_, u)| *u));
+        for group in (0..self.groups.len()).filter(|&group| self.group_bounds[group] <= limit) {
+            for block in self.blocks_of(group) {
+                if self.bounds[block] > limit || self.blocks[block].lowest > limit {
+                    continue;
+                }
+                let slots = block * BLOCK..((block + 1) * BLOCK).min(self.users.len());
+                let of_block = self.values[slots.clone()].iter().zip(&self.users[slots]);
+                near.extend(of_block.filter(|(v, _)| **v <= limit).map(|(_, u)| *u));
+            }
         }
     }
 
     fn rebase(&mut self, factor: f64) {
         self.b.iter_mut().flatten().for_each(|b| *b *= factor);
         self.blocks.fill(STALE);
+        self.groups.fill(STALE);
     }
 
     fn order_events(&self) -> u64 {
@@ -233,6 +294,42 @@ mod tests {
             1 => (0u32..20).prop_map(Operation::Remove),
             1 => (1u8..8).prop_map(Operation::Advance),
         ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(48))]
+
+        /// The same with so many users that there are several groups, a few of which change between two questions.
+        #[test]
+        fn near_users_of_many_groups_are_those_of_the_reference_model(
+            lines in prop::collection::vec((any::<[i8; 2]>(), any::<[u8; 2]>()), 300..900),
+            steps in prop::collection::vec((any::<u16>(), any::<bool>(), any::<[i8; 2]>(), 0u8..4), 1..60),
+        ) {
+            let lines = lines.into_iter().map(|(a, b)| (a.map(f64::from), b.map(f64::from)));
+            let mut map: std::collections::BTreeMap<u32, _> = (0u32..).zip(lines).collect();
+            let n = map.len();
+            let mut scan = Scan::new(n, 2);
+            map.iter().for_each(|(user, (a, b))| scan.set(*user, a, b));
+            let (mut s, mut near) = (1.0, Vec::new());
+            for (user, remove, a, advance) in steps {
+                let user = u32::from(user) % n as u32;
+                if remove {
+                    scan.remove(user);
+                    map.remove(&user);
+                } else {
+                    let lines = (a.map(f64::from), [1.0, 0.0]);
+                    scan.set(user, &lines.0, &lines.1);
+                    map.insert(user, lines);
+                }
+                s -= s * f64::from(advance) / 16.0;
+                scan.lowest(s, 0.0, 2.0, &mut near);
+                near.sort_unstable();
+                let value = |(a, b): &([f64; 2], [f64; 2])| (a[0] + b[0] * s).max(a[1] + b[1] * s);
+                let lowest = map.values().map(value).fold(f64::INFINITY, f64::min);
+                let expected: Vec<u32> = map.iter().filter(|(_, l)| value(l) <= lowest + 2.0).map(|(u, _)| *u).collect();
+                prop_assert_eq!(&near, &expected);
+            }
+        }
     }
 
     proptest! {

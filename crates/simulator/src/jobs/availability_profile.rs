@@ -1,6 +1,6 @@
 //! Free capacity of a machine over future time, given the reservations.
 
-use super::site::{copies, fits};
+use super::kind::{copies, fits};
 
 /// Free amounts as a step function of time; after the last step all is free for ever.
 #[derive(Clone, Debug)]

@@ -7,10 +7,11 @@ use evenhand_policies::Policy;
 
 use super::availability_profile::Profile;
 use super::engine::Engine;
+use super::kind::{Kind, copies, fits};
 use super::machine_state::Placements;
 use super::pending_jobs::{Entry, NO_ROW};
 use super::placement::{Placement, Scores};
-use super::site::{Kind, Site, copies, fits};
+use super::site::Site;
 use crate::SimulationError;
 
 /// A job's place in the plan.

@@ -1,5 +1,8 @@
 //! EASY backfilling (Lifka 1995): which jobs start before the head of the queue.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use evenhand_model::{NO_TIME, Time, UserId};
 use evenhand_policies::Policy;
 
@@ -20,7 +23,11 @@ impl Engine<'_> {
         // Since the same head was considered last nothing has finished, nor started in a way that changes the
         // reservation: jobs that could not start then cannot start now.
         let only_new = self.considered_for == Some(head);
-        let from = if only_new { first_new } else { 0 };
+        let from = match self.pending.entries().get(first_new) {
+            _ if !only_new => 0,
+            Some(new) => new.row,
+            None => NO_ROW,
+        };
         self.pass += 1;
         let mut reserved = false;
         if self.first_reservation[head as usize] == NO_TIME {
@@ -56,13 +63,13 @@ impl Engine<'_> {
         if memo.pass != self.pass {
             *memo = Memo { pass: self.pass, fails_from: u64::MAX };
         }
-        let fails = entry.estimate >= memo.fails_from || self.does_not_fit[entry.kind as usize];
+        let fails = entry.estimate >= memo.fails_from || self.pending.kinds.lacks_capacity(entry.kind);
         if fails || self.limits.is_over(entry.row) {
             return false;
         }
         let kind = &self.jobs.kinds[entry.kind as usize];
         if !self.machines.fits_now(kind) {
-            self.does_not_fit[entry.kind as usize] = true;
+            self.pending.kinds.set_lacks_capacity(entry.kind, true);
             self.kinds_not_fitting.push(entry.kind);
             return false;
         }
@@ -74,14 +81,15 @@ impl Engine<'_> {
         could
     }
 
-    /// Returns the first entry of a class, from index `at` on, that is not known to lack capacity, and
-    /// the place after it.
-    fn next_possible(&self, at: usize, class: u8) -> Option<(Entry, usize)> {
-        let free = self.machines.free_of_first_resource();
-        let entries = &self.pending.entries()[at..];
-        let next_possible =
-            entries.iter().position(|e| e.row != NO_ROW && e.class == class && self.is_possible(e, free))?;
-        Some((entries[next_possible], at + next_possible + 1))
+    /// Returns the first job of a kind, from row `from` on, that is not known to lack capacity.
+    fn next_possible(&self, kind: u32, from: u32) -> Option<u32> {
+        let needs = self.jobs.kinds[kind as usize].total(0);
+        if needs > self.machines.free_of_first_resource() || self.pending.kinds.lacks_capacity(kind) {
+            return None;
+        }
+        let memo = &self.memo[kind as usize];
+        let below = if memo.pass == self.pass { memo.fails_from } else { u64::MAX };
+        self.pending.kinds.next(kind, from, below)
     }
 
     /// Starts a job that [could](Engine::could_start); whether anything came of it.
@@ -101,6 +109,10 @@ impl Engine<'_> {
     /// The user's next job after `row` that could start.
     fn next_candidate(&mut self, now: Time, head: u32, entry: Entry, reserved: &mut bool) -> Option<Entry> {
         let mut row = entry.row;
+        let is_any = |&kind: &u32| self.next_possible(kind, row.saturating_add(1)).is_some();
+        if !self.pending.kinds.possible().iter().any(is_any) {
+            return None;
+        }
         loop {
             let free = self.machines.free_of_first_resource();
             let mut later = self.pending.after(entry.class, entry.user, row);
@@ -115,7 +127,7 @@ impl Engine<'_> {
 
     /// Returns whether a job is not yet known to lack capacity, of the first resource or of any.
     fn is_possible(&self, entry: &Entry, free: u64) -> bool {
-        if entry.needs > free || self.does_not_fit[entry.kind as usize] {
+        if entry.needs > free || self.pending.kinds.lacks_capacity(entry.kind) {
             return false;
         }
         let memo = &self.memo[entry.kind as usize];
@@ -133,22 +145,30 @@ impl Engine<'_> {
         now: Time,
         head: u32,
         class: u8,
-        from: usize,
+        from: u32,
         reserved: &mut bool,
         policy: &mut dyn Policy,
     ) -> Result<bool, SimulationError> {
         let mut candidates: Vec<Entry> = Vec::new();
-        let mut at = from;
-        while let Some((entry, next)) = self.next_possible(at, class) {
+        let of_class = |kind: &u32| self.jobs.kinds[*kind as usize].class == class;
+        let kinds = self.pending.kinds.possible().iter().copied().filter(of_class);
+        // The next possible job of each kind: all of them come in the order of submission.
+        let mut next: BinaryHeap<Reverse<(u32, u32)>> =
+            kinds.filter_map(|kind| Some(Reverse((self.next_possible(kind, from)?, kind)))).collect();
+        while let Some(Reverse((row, kind))) = next.pop() {
             self.progress.check()?;
-            at = next;
-            if entry.row == head || self.place[entry.user as usize] != NO_ROW {
-                continue;
+            let until = next.peek().map_or(NO_ROW, |Reverse((row, _))| *row);
+            let mut row = Some(row);
+            while let Some(at) = row.filter(|row| *row < until) {
+                let entry = self.pending.entry(at);
+                let is_first = at != head && self.place[entry.user as usize] == NO_ROW;
+                if is_first && self.could_start(now, head, entry, reserved) {
+                    self.place[entry.user as usize] = candidates.len() as u32;
+                    candidates.push(entry);
+                }
+                row = self.next_possible(kind, at.saturating_add(1));
             }
-            if self.could_start(now, head, entry, reserved) {
-                self.place[entry.user as usize] = candidates.len() as u32;
-                candidates.push(entry);
-            }
+            next.extend(row.map(|row| Reverse((row, kind))));
         }
         let started = self.backfill_candidates(now, head, &mut candidates, reserved, policy);
         candidates.iter().for_each(|c| self.place[c.user as usize] = NO_ROW);
@@ -180,10 +200,10 @@ impl Engine<'_> {
         }
         let mut touched: Vec<u32> = candidates.iter().map(|c| c.user).collect();
         touched.iter().for_each(|&user| self.notified_in_pass[user as usize] = self.pass);
-        for entry in self.pending.entries().iter().filter(|e| e.row != NO_ROW && e.class == self.class) {
-            if std::mem::replace(&mut self.notified_in_pass[entry.user as usize], self.pass) != self.pass {
-                policy.set_first_pending(UserId(entry.user), None);
-                touched.push(entry.user);
+        for user in self.pending.users_by_first(self.class) {
+            if std::mem::replace(&mut self.notified_in_pass[user as usize], self.pass) != self.pass {
+                policy.set_first_pending(UserId(user), None);
+                touched.push(user);
             }
         }
         // A pass covers several classes.

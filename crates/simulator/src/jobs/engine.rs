@@ -6,9 +6,10 @@ use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::{Job, Policy};
 
 use super::conservative_backfill::{Plan, has_user_limits};
+use super::kind::Kind;
 use super::machine_state::{MachineState, Placements, Running};
 use super::pending_jobs::{NO_ROW, PendingJobs};
-use super::site::{Jobs, Kind, Site};
+use super::site::{Jobs, Site};
 use super::user_limits::UserLimits;
 use super::{Assignment, Backfill, JobOptions, MachineResults};
 use crate::{EventQueue, Progress, Simulated, SimulationError, UserTasks};
@@ -42,9 +43,8 @@ pub(super) struct Engine<'a> {
     pub(super) memo: Vec<Memo>,
     /// By user: the last pass in which the policy was notified to leave it out.
     pub(super) notified_in_pass: Vec<u32>,
-    /// By kind: whether no machine is known to have capacity for it. This holds until a job finishes on
-    /// a machine on which the kind then fits.
-    pub(super) does_not_fit: Vec<bool>,
+    /// Kinds that lack capacity, as the pending jobs know. That holds until a job finishes on a machine on which the
+    /// kind then fits.
     pub(super) kinds_not_fitting: Vec<u32>,
     pub(super) pass: u32,
     /// The head behind which every waiting job was considered, if nothing has changed since that lets one start.
@@ -103,7 +103,6 @@ impl<'a> Engine<'a> {
             set_aside: Vec::new(),
             memo: vec![Memo::default(); jobs.kinds.len()],
             notified_in_pass: vec![0; users],
-            does_not_fit: vec![false; jobs.kinds.len()],
             kinds_not_fitting: Vec::new(),
             pass: 0,
             considered_for: None,
@@ -234,11 +233,13 @@ impl<'a> Engine<'a> {
 
     /// Clears the not-fitting mark of kinds that fit on the machines of a finished job.
     fn recheck_fit(&mut self, job: &Running) {
-        let Engine { kinds_not_fitting, does_not_fit, machines, jobs, .. } = self;
+        let Engine { kinds_not_fitting, pending, machines, jobs, .. } = self;
         kinds_not_fitting.retain(|&kind| {
             let chunk = jobs.kinds[kind as usize].smallest_chunk();
             let may = job.held.machines().any(|machine| machines.fits_on(machine, chunk));
-            does_not_fit[kind as usize] = !may;
+            if may {
+                pending.kinds.set_lacks_capacity(kind, false);
+            }
             !may
         });
     }

@@ -1,6 +1,7 @@
 //! A segment tree over the free capacity of machines: finds the next machine on which a chunk fits.
 
-use super::site::{Site, fits};
+use super::kind::fits;
+use super::site::Site;
 
 /// A tree of maxima over the machines' free amounts.
 ///

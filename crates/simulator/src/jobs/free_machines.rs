@@ -1,10 +1,11 @@
 //! What is free on the machines of a site, and where a chunk is put.
 
 use super::free_capacity_tree::FreeCapacityTree;
+use super::kind::{Kind, copies, fits};
 use super::machine_classes::MachineClasses;
 use super::machine_state::Placements;
 use super::placement::Placement;
-use super::site::{Kind, Site, copies, fits};
+use super::site::Site;
 
 /// Free amounts by machine, with the structures that find machines in them.
 #[derive(Clone, Debug)]

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::free_machines::FreeMachines;
+use super::kind::{Kind, copies};
 use super::machine_state::Running;
 use super::placement::Placement;
-use super::site::{Kind, Site, copies};
+use super::site::Site;
 
 /// How many changes, beside one for each running job, are remembered before the reservation is rather made anew.
 const REMEMBERED_CHANGES: usize = 1024;

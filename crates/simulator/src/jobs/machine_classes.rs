@@ -3,10 +3,11 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
 
+use super::kind::{Kind, copies, fits};
 use super::machine_set::MachineSet;
 use super::machine_state::Placements;
 use super::placement::{Placement, Scores};
-use super::site::{Kind, Site, copies, fits};
+use super::site::Site;
 
 /// Marks an empty place of the table of classes.
 const EMPTY: u32 = u32::MAX;

@@ -4,8 +4,9 @@ use std::collections::BTreeSet;
 
 use super::free_machines::{FreeMachines, Limit};
 use super::head_reservation::{HeadReservation, RunningJobs};
+use super::kind::{Kind, copies, fits};
 use super::placement::Placement;
-use super::site::{Kind, Site, copies, fits};
+use super::site::Site;
 
 /// Which machines hold how many chunks of a job.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -226,6 +227,9 @@ impl<'a> MachineState<'a> {
                 let group = &self.site.groups[usize::from(g)];
                 let in_time = guard.finishes_in_time(self.site, usize::from(g));
                 let (mut from, to) = (group.first, group.first + group.count);
+                if !in_time && reservation.extra.next(from, to, &kind.chunk).is_none() {
+                    return false;
+                }
                 while let Some(machine) = self.free.next(from, to, &kind.chunk) {
                     if in_time || fits(&kind.chunk, reservation.extra.of(machine)) {
                         return true;
@@ -248,7 +252,9 @@ impl<'a> MachineState<'a> {
         }
         let wanted = u128::from(kind.copies);
         let capacity = self.free.capacity(kind);
-        capacity >= wanted && capacity - self.withheld(kind) >= wanted
+        // No more can start than fit beside the head at the shadow time, when that is asked for the machines together.
+        let is_possible = capacity >= wanted && reservation.extra.capacity(kind) >= wanted;
+        is_possible && capacity - self.withheld(kind) >= wanted
     }
 
     /// How many chunks of a kind fit now and not beside the reservation.

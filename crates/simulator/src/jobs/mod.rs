@@ -9,11 +9,13 @@ mod engine;
 mod free_capacity_tree;
 mod free_machines;
 mod head_reservation;
+mod kind;
 mod layout;
 mod machine_classes;
 mod machine_set;
 mod machine_state;
 mod pending_jobs;
+mod pending_kinds;
 mod placement;
 mod site;
 mod slurm;
@@ -21,9 +23,10 @@ mod user_limits;
 
 use evenhand_model::{Resource, Span, Time, Workload};
 use evenhand_policies::Policy;
+pub(crate) use kind::Kind;
 pub use layout::{Layout, LayoutError, LayoutRule};
 pub use placement::{PLACEMENTS, Placement};
-pub(crate) use site::{Group, Kind};
+pub(crate) use site::Group;
 pub use site::{Jobs, Rejection, Site, SiteError};
 pub use slurm::{Activity, SlurmOptions, SlurmResults};
 

@@ -1,8 +1,12 @@
 //! Pending jobs in the order of submission.
 
+use std::collections::BTreeSet;
+
 use evenhand_model::{Time, UserId, Workload};
 
-use super::site::{Jobs, Kind};
+use super::kind::Kind;
+use super::pending_kinds::PendingKinds;
+use super::site::Jobs;
 use crate::UserTasks;
 
 /// No row.
@@ -38,6 +42,12 @@ pub(crate) struct PendingJobs<'a> {
     next_of: Vec<u32>,
     /// By class: how many wait.
     count: Vec<usize>,
+    /// By class and user: how many wait.
+    count_of_user: Vec<u32>,
+    /// By class: the users with a waiting job, ascending.
+    users: Vec<BTreeSet<u32>>,
+    /// By kind.
+    pub(crate) kinds: PendingKinds,
 }
 
 impl<'a> PendingJobs<'a> {
@@ -53,6 +63,9 @@ impl<'a> PendingJobs<'a> {
             done: jobs.rejections.iter().map(Option::is_some).collect(),
             next_of: vec![0; jobs.classes * workload.users().len()],
             count: vec![0; jobs.classes],
+            count_of_user: vec![0; jobs.classes * workload.users().len()],
+            users: vec![BTreeSet::new(); jobs.classes],
+            kinds: PendingKinds::new(jobs.kinds.len()),
         }
     }
 
@@ -94,6 +107,12 @@ impl<'a> PendingJobs<'a> {
         self.place[row] = self.entries.len() as u32;
         self.entries.push(entry);
         self.count[usize::from(class)] += 1;
+        let of_user = usize::from(class) * self.workload.users().len() + entry.user as usize;
+        self.count_of_user[of_user] += 1;
+        if self.count_of_user[of_user] == 1 {
+            self.users[usize::from(class)].insert(entry.user);
+        }
+        self.kinds.submit(kind, row as u32, entry.estimate);
         Some(entry)
     }
 
@@ -101,6 +120,12 @@ impl<'a> PendingJobs<'a> {
     pub(crate) fn take(&mut self, row: u32) {
         let entry = &mut self.entries[self.place[row as usize] as usize];
         self.count[usize::from(entry.class)] -= 1;
+        let of_user = usize::from(entry.class) * self.workload.users().len() + entry.user as usize;
+        self.count_of_user[of_user] -= 1;
+        if self.count_of_user[of_user] == 0 {
+            self.users[usize::from(entry.class)].remove(&entry.user);
+        }
+        self.kinds.start(entry.kind, row);
         entry.row = NO_ROW;
         self.done[row as usize] = true;
         self.gone += 1;
@@ -113,6 +138,20 @@ impl<'a> PendingJobs<'a> {
     /// All entries, those of started jobs among them.
     pub(crate) fn entries(&self) -> &[Entry] {
         &self.entries
+    }
+
+    /// The entry of a waiting job.
+    pub(crate) fn entry(&self, row: u32) -> Entry {
+        self.entries[self.place[row as usize] as usize]
+    }
+
+    /// The users with a waiting job of a class, in the order of their first.
+    pub(crate) fn users_by_first(&mut self, class: u8) -> Vec<u32> {
+        let users: Vec<u32> = self.users[usize::from(class)].iter().copied().collect();
+        let mut users: Vec<(Option<u32>, u32)> =
+            users.into_iter().map(|user| (self.first(class, user), user)).collect();
+        users.sort_unstable();
+        users.into_iter().map(|(_, user)| user).collect()
     }
 
     /// The highest class, from `highest` on, in which a job waits.

@@ -9,6 +9,7 @@ use evenhand_model::{
 use evenhand_policies::{Job, LogPlace};
 use thiserror::Error;
 
+use super::kind::{Kind, copies, fits};
 use super::layout::{Layout, LayoutRule};
 use super::machine_state::Placements;
 
@@ -220,70 +221,6 @@ pub enum Rejection {
     JobLimit(u8),
     /// It requests more of a resource than its queue allows a user.
     UserLimit(u8),
-}
-
-/// Properties shared by all jobs of one demand and number of nodes in one queue.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Kind {
-    /// Amounts held by each chunk, in steps.
-    pub(crate) chunk: Vec<u64>,
-    /// How many chunks there are, with a smaller last one.
-    pub(crate) copies: u32,
-    /// Amounts held by the last chunk, if it is smaller than the others.
-    ///
-    /// With one smaller chunk no placement rule can fail where another would not, nor where less is free: if the last
-    /// chunk fits on no machine, every machine is as full of the others as it can be, and more than they fit nowhere.
-    /// With several, what fits would depend on the rule.
-    pub(crate) last: Option<Vec<u64>>,
-    /// The groups with machines on which a chunk fits.
-    pub(crate) groups: Vec<u16>,
-    /// The slowest of those, as an index of a group.
-    pub(crate) slowest: u16,
-    /// The queue's index, if the site knows it.
-    pub(crate) queue: Option<u16>,
-    /// Its place among the queues' priorities, 0 the highest.
-    pub(crate) class: u8,
-    pub(crate) rejection: Option<Rejection>,
-    /// The rule that laid it out.
-    pub(crate) rule: LayoutRule,
-    /// Whether its chunks are nodes that the source states, or whole machines, and there are so many.
-    pub(crate) is_by_nodes: bool,
-}
-
-impl Kind {
-    /// How many chunks are of one size.
-    #[inline]
-    pub(crate) fn full_chunks(&self) -> u32 {
-        self.copies - u32::from(self.last.is_some())
-    }
-
-    /// The amount of a resource in all chunks.
-    #[inline]
-    pub(crate) fn total(&self, resource: usize) -> u64 {
-        let full = self.chunk[resource].saturating_mul(u64::from(self.full_chunks()));
-        full.saturating_add(self.last.as_ref().map_or(0, |last| last[resource]))
-    }
-
-    /// Amounts held by the smallest chunk.
-    pub(crate) fn smallest_chunk(&self) -> &[u64] {
-        self.last.as_deref().unwrap_or(&self.chunk)
-    }
-
-    /// Writes to `left` what `chunks` equal chunks, which fit, leave of what is free.
-    pub(crate) fn beside(&self, free: &[u64], chunks: u32, left: &mut [u64]) {
-        let amounts = free.iter().zip(&self.chunk);
-        left.iter_mut().zip(amounts).for_each(|(left, (free, chunk))| *left = free - chunk * u64::from(chunks));
-    }
-
-    /// Whether there is a smaller last chunk and it fits beside `chunks` of the others.
-    #[inline]
-    pub(crate) fn has_room_for_last(&self, free: &[u64], chunks: u128) -> bool {
-        let Some(last) = &self.last else { return false };
-        let amounts = last.iter().zip(free.iter().zip(&self.chunk));
-        amounts
-            .into_iter()
-            .all(|(last, (free, chunk))| u128::from(*chunk) * chunks + u128::from(*last) <= u128::from(*free))
-    }
 }
 
 /// Every job of a workload on a site: made once, shared by all runs.
@@ -536,26 +473,4 @@ fn parts_of(demand: &[u64], times: u64, parts: u64) -> Vec<u64> {
 fn exceeded_limit(rules: &QueueLimits, demand: &[u64]) -> Option<Rejection> {
     let over = |limits: &[u64]| demand.iter().zip(limits).position(|(d, l)| d > l).map(|r| r.min(255) as u8);
     over(&rules.max_job).map(Rejection::JobLimit).or_else(|| over(&rules.max_user).map(Rejection::UserLimit))
-}
-
-/// Returns whether a chunk fits in the free amounts.
-#[inline]
-pub(crate) fn fits(chunk: &[u64], free: &[u64]) -> bool {
-    chunk.iter().zip(free).all(|(c, f)| c <= f)
-}
-
-/// Returns how many chunks fit in the free amounts; `u32::MAX` for an empty chunk.
-#[inline]
-pub(crate) fn copies(chunk: &[u64], free: &[u64]) -> u128 {
-    let mut least = None;
-    for (c, f) in chunk.iter().zip(free).filter(|(c, _)| **c > 0) {
-        // Very often none or one fits, which needs no division.
-        let each = match f.checked_sub(*c) {
-            None => return 0,
-            Some(rest) if rest < *c => 1,
-            Some(_) => f / c,
-        };
-        least = Some(least.map_or(each, |l: u64| l.min(each)));
-    }
-    least.map_or(u128::from(u32::MAX), u128::from)
 }

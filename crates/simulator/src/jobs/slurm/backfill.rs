@@ -5,9 +5,9 @@ use std::collections::HashMap;
 use evenhand_model::Time;
 use evenhand_policies::Policy;
 
+use super::super::kind::Kind;
 use super::super::machine_state::Placements;
 use super::super::pending_jobs::NO_ROW;
-use super::super::site::Kind;
 use super::engine::{Engine, SECOND, user_and_account};
 use super::node_set::NodeSet;
 use super::node_space::NodeSpace;

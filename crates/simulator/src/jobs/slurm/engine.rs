@@ -6,9 +6,10 @@ use std::sync::atomic::Ordering;
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::{Job, Policy};
 
+use super::super::kind::Kind;
 use super::super::machine_state::Placements;
 use super::super::pending_jobs::PendingJobs;
-use super::super::site::{Jobs, Kind, Site};
+use super::super::site::{Jobs, Site};
 use super::super::user_limits::UserLimits;
 use super::super::{Assignment, MachineResults};
 use super::node_set::NodeSet;

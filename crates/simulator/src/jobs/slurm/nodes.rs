@@ -1,7 +1,8 @@
 //! The nodes' free amounts, and the choice of nodes for a job (select/cons_tres and select/linear).
 
+use super::super::kind::{Kind, copies};
 use super::super::machine_state::Placements;
-use super::super::site::{Kind, Site, copies};
+use super::super::site::Site;
 use super::node_set::NodeSet;
 
 /// What is free on each node.

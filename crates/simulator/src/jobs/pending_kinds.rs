@@ -1,0 +1,193 @@
+//! Pending jobs by kind: finds those that may start without going through all others.
+
+/// How many jobs share one least estimate.
+const BLOCK: usize = 64;
+
+/// The estimate of a job that no longer waits.
+const STARTED: u64 = u64::MAX;
+
+/// Not among the possible kinds.
+const NOWHERE: u32 = u32::MAX;
+
+/// Pending jobs of one kind, in the order of submission.
+#[derive(Clone, Debug)]
+struct OfKind {
+    /// Ascending, those of started jobs among them.
+    rows: Vec<u32>,
+    /// By place among the rows: the estimate, or [`STARTED`].
+    estimates: Vec<u64>,
+    /// By block of rows: the least estimate.
+    least: Vec<u64>,
+    started: usize,
+    lacks_capacity: bool,
+    /// Its place among the possible kinds, or [`NOWHERE`].
+    place: u32,
+}
+
+/// The pending jobs of every kind.
+///
+/// Jobs of a kind differ for a scheduler only in their estimates. The next of a kind with a short enough estimate is
+/// found in a step for each 64 jobs of that kind that are longer; adding a job takes one step, removing it as many as
+/// finding it in a sorted list.
+#[derive(Clone, Debug)]
+pub(crate) struct PendingKinds {
+    kinds: Vec<OfKind>,
+    /// Kinds of which a job waits and that are not known to lack capacity, in no order.
+    possible: Vec<u32>,
+}
+
+fn least(estimates: &[u64]) -> u64 {
+    estimates.iter().copied().min().unwrap_or(STARTED)
+}
+
+impl OfKind {
+    fn is_possible(&self) -> bool {
+        self.started < self.rows.len() && !self.lacks_capacity
+    }
+
+    /// Drops the started jobs once they are most.
+    fn compact(&mut self) {
+        if self.started <= BLOCK || self.started <= self.rows.len() / 2 {
+            return;
+        }
+        let mut estimates = self.estimates.iter();
+        self.rows.retain(|_| estimates.next().is_some_and(|estimate| *estimate != STARTED));
+        self.estimates.retain(|estimate| *estimate != STARTED);
+        self.least = self.estimates.chunks(BLOCK).map(least).collect();
+        self.started = 0;
+    }
+}
+
+impl PendingKinds {
+    /// No job waits; no kind is known to lack capacity.
+    pub(crate) fn new(kinds: usize) -> PendingKinds {
+        let none = OfKind {
+            rows: Vec::new(),
+            estimates: Vec::new(),
+            least: Vec::new(),
+            started: 0,
+            lacks_capacity: false,
+            place: NOWHERE,
+        };
+        PendingKinds { kinds: vec![none; kinds], possible: Vec::new() }
+    }
+
+    /// Adds a job, submitted after all others.
+    pub(crate) fn submit(&mut self, kind: u32, row: u32, estimate: u64) {
+        let of = &mut self.kinds[kind as usize];
+        if of.rows.len().is_multiple_of(BLOCK) {
+            of.least.push(STARTED);
+        }
+        of.rows.push(row);
+        of.estimates.push(estimate);
+        if let Some(least) = of.least.last_mut() {
+            *least = estimate.min(*least);
+        }
+        self.list(kind);
+    }
+
+    /// Removes a job, which starts.
+    pub(crate) fn start(&mut self, kind: u32, row: u32) {
+        let of = &mut self.kinds[kind as usize];
+        let Ok(at) = of.rows.binary_search(&row) else { return };
+        let estimate = std::mem::replace(&mut of.estimates[at], STARTED);
+        of.started += 1;
+        let block = at / BLOCK;
+        if of.least[block] == estimate {
+            of.least[block] = least(&of.estimates[block * BLOCK..of.estimates.len().min((block + 1) * BLOCK)]);
+        }
+        of.compact();
+        self.list(kind);
+    }
+
+    /// Notes whether no machine has capacity for a kind.
+    pub(crate) fn set_lacks_capacity(&mut self, kind: u32, lacks: bool) {
+        self.kinds[kind as usize].lacks_capacity = lacks;
+        self.list(kind);
+    }
+
+    /// Whether no machine is known to have capacity for a kind.
+    #[inline]
+    pub(crate) fn lacks_capacity(&self, kind: u32) -> bool {
+        self.kinds[kind as usize].lacks_capacity
+    }
+
+    /// Kinds of which a job waits and that are not known to lack capacity, in no order.
+    pub(crate) fn possible(&self) -> &[u32] {
+        &self.possible
+    }
+
+    /// The first job of a kind from row `from` on whose estimate is below `below`.
+    pub(crate) fn next(&self, kind: u32, from: u32, below: u64) -> Option<u32> {
+        let of = &self.kinds[kind as usize];
+        let mut at = of.rows.partition_point(|row| *row < from);
+        while at < of.rows.len() {
+            let end = of.rows.len().min((at / BLOCK + 1) * BLOCK);
+            if of.least[at / BLOCK] < below
+                && let Some(found) = of.estimates[at..end].iter().position(|estimate| *estimate < below)
+            {
+                return Some(of.rows[at + found]);
+            }
+            at = end;
+        }
+        None
+    }
+
+    /// Adds a kind to the possible ones, or takes it out.
+    fn list(&mut self, kind: u32) {
+        let of = &mut self.kinds[kind as usize];
+        match (of.is_possible(), of.place) {
+            (true, NOWHERE) => {
+                of.place = self.possible.len() as u32;
+                self.possible.push(kind);
+            }
+            (false, place) if place != NOWHERE => {
+                of.place = NOWHERE;
+                self.possible.swap_remove(place as usize);
+                if let Some(moved) = self.possible.get(place as usize) {
+                    self.kinds[*moved as usize].place = place;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a list of all jobs, across many blocks.
+        #[test]
+        fn the_next_job_is_that_of_a_plain_list(
+            ops in prop::collection::vec((0u32..3, 0u64..50, any::<bool>(), 0usize..400), 1..400),
+            asks in prop::collection::vec((0u32..3, 0u32..400, 0u64..60), 1..30),
+        ) {
+            let mut pending = PendingKinds::new(3);
+            let mut plain: Vec<(u32, u32, u64)> = Vec::new();
+            let mut lacks = [false; 3];
+            for (row, (kind, estimate, add, which)) in ops.into_iter().enumerate() {
+                if add || plain.is_empty() {
+                    pending.submit(kind, row as u32, estimate);
+                    plain.push((kind, row as u32, estimate));
+                } else if which % 7 == 0 {
+                    lacks[kind as usize] = !lacks[kind as usize];
+                    pending.set_lacks_capacity(kind, lacks[kind as usize]);
+                } else {
+                    let (kind, row, _) = plain.remove(which % plain.len());
+                    pending.start(kind, row);
+                }
+                let mut possible = pending.possible().to_vec();
+                possible.sort_unstable();
+                let waits = |kind: &u32| plain.iter().any(|job| job.0 == *kind) && !lacks[*kind as usize];
+                prop_assert_eq!(possible, (0..3).filter(waits).collect::<Vec<u32>>());
+            }
+            for (kind, from, below) in asks {
+                let next = plain.iter().find(|job| job.0 == kind && job.1 >= from && job.2 < below);
+                prop_assert_eq!(pending.next(kind, from, below), next.map(|job| job.1));
+            }
+        }
+    }
+}
