@@ -5,6 +5,8 @@ use std::io::IsTerminal;
 use evenhand_documents::{DocumentError, did_you_mean};
 use thiserror::Error;
 
+use crate::output::console::colours_are_wanted;
+
 /// Outcome of a verb that did what was asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
@@ -63,7 +65,7 @@ impl Failure {
 
     /// Returns the failure for a document that cannot be read or is invalid; in colours on a terminal.
     pub(crate) fn document(error: DocumentError) -> Failure {
-        let colours = std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|v| v.is_empty());
+        let colours = std::io::stderr().is_terminal() && colours_are_wanted();
         Failure::Document { rendered: error.render(colours), environment: error.is_environment() }
     }
 

@@ -91,7 +91,13 @@ impl Console {
 
     /// Prints a result. A reader that closes the pipe early (`| head`) is no error.
     pub(crate) fn result(&self, text: &str) -> Result<(), Failure> {
-        let text = if self.is_json() { printable_json(text.to_string()) } else { printable_lines(text).into_owned() };
+        let text = match self.is_json() {
+            true => printable_json(text.to_string()),
+            false if self.hosted.is_none() && io::stdout().is_terminal() && colours_are_wanted() => {
+                with_bold_headers(&printable_lines(text))
+            }
+            false => printable_lines(text).into_owned(),
+        };
         self.result_bytes(format!("{text}\n").as_bytes())
     }
 
@@ -190,9 +196,36 @@ fn command_line(arguments: &[OsString]) -> String {
     std::iter::once("evenhand".to_string()).chain(arguments).collect::<Vec<_>>().join(" ")
 }
 
+/// Returns whether `NO_COLOR` is unset or empty (<https://no-color.org>).
+pub(crate) fn colours_are_wanted() -> bool {
+    std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
+
+/// Makes the header of each table bold and the rule below it dim, for a terminal.
+fn with_bold_headers(text: &str) -> String {
+    let lines: Vec<&str> = text.split('\n').collect();
+    let is_rule = |line: &str| line.len() >= 3 && line.bytes().all(|byte| byte == b'-');
+    let styled = lines.iter().enumerate().map(|(at, line)| match lines.get(at + 1) {
+        Some(next) if is_rule(next) && !line.is_empty() => format!("\x1b[1m{line}\x1b[0m"),
+        _ if is_rule(line) => format!("\x1b[2m{line}\x1b[0m"),
+        _ => (*line).to_string(),
+    });
+    styled.collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn only_headers_and_rules_of_tables_are_styled() {
+        let styled = with_bold_headers("title\n\nuser  wait\n----------\nann      1\n---");
+        assert_eq!(
+            styled,
+            "title\n\n\x1b[1muser  wait\x1b[0m\n\x1b[2m----------\x1b[0m\n\x1b[1mann      1\x1b[0m\n\x1b[2m---\x1b[0m"
+        );
+        assert_eq!(with_bold_headers("a - b\n--\nc"), "a - b\n--\nc");
+    }
 
     #[test]
     fn json_is_printed_without_control_characters_and_means_the_same() {

@@ -12,6 +12,7 @@ use crate::arguments::{Common, ReproduceArgs};
 use crate::failure::{Failure, Outcome};
 use crate::inputs::workloads::read_workload;
 use crate::output::console::Console;
+use crate::output::fold_lines::{COLUMNS, fold_lines};
 use crate::output::table::Table;
 use crate::output::write_files::lock_folder;
 
@@ -49,7 +50,10 @@ pub(crate) fn run(args: &ReproduceArgs, common: &Common, console: &Console) -> R
             results.iter().map(|result| ExperimentRecord::new(result, &args.what)).collect();
         console.json(&records)?;
     } else {
-        console.result(&results.iter().flat_map(|result| lines(result, &args.what)).collect::<Vec<_>>().join("\n"))?;
+        let lines = results.iter().flat_map(|result| lines(result, &args.what));
+        // The lines that follow are distinct from those that begin with an experiment.
+        let folded: Vec<String> = lines.map(|line| fold_lines(&line, COLUMNS, "    ")).collect();
+        console.result(&folded.join("\n"))?;
     }
     if let Some(page) = page {
         console.note(&format!("Figures: {}", page.display()));
