@@ -237,13 +237,16 @@
       return from + Math.min(1, Math.max(0, place)) * (to - from);
     };
   }
-  function showBubbles(id, drawn, quantity, column, text, lessIsBetter) {
+  function showBubbles(id, drawn, column, text, lessIsBetter) {
     const figure = find(id);
     if (!figure || !drawn) return;
     const now = chosen();
     const svg = figure.querySelector("svg");
     const bubbles = svg.querySelector(".bubbles");
-    const [x, y] = [scale(bubbles.dataset.x), scale(bubbles.dataset.y)];
+    svg.setAttribute("viewBox", drawn.view);
+    svg.querySelector(".frame").innerHTML = drawn.frame;
+    svg.querySelector(".names").innerHTML = drawn.names;
+    const [x, y] = [scale(drawn.x), scale(drawn.y)];
     const [baseline, policy] = [data.policies[0], data.policies[now.policy]];
     const places = new Map(data.subjects.map((subject, user) => [subject, user]));
     for (const bubble of bubbles.children) {
@@ -260,7 +263,7 @@
         `${data.users[user]}: ${text(old)} under ${baseline}, ${text(next)} under ${policy}; ${grouped(now.run.submitted[user])} tasks`;
     }
     svg.querySelector("title").textContent = drawn.title;
-    svg.querySelector(".axis-title.vertical").textContent = `${quantity} under ${policy}`;
+    figure.querySelector(".figure-title").textContent = drawn.title;
     for (const ending of ["svg", "csv"]) figure.querySelector(`a.${ending}`).href = `figures/${drawn.name}.${ending}`;
     figure.querySelector(".readout").textContent = "";
   }
@@ -276,8 +279,8 @@
     find("pair").hidden = !now.pair;
     find("no-pair").hidden = !!now.pair;
     if (!now.pair) return;
-    showBubbles("pair-waits", now.pair.waits, "mean wait", "wait", duration, true);
-    showBubbles("pair-completion", now.pair.completion, "completion ratio", "ratio", ratio, false);
+    showBubbles("pair-waits", now.pair.waits, "wait", duration, true);
+    showBubbles("pair-completion", now.pair.completion, "ratio", ratio, false);
     if (find("completion-note")) find("completion-note").textContent = now.pair.completion_note;
   }
 

@@ -145,6 +145,27 @@ pub(crate) fn amount(number: f64) -> String {
     trimmed(number, (5.0 - magnitude).clamp(0.0, 15.0) as usize)
 }
 
+/// Returns the largest unit of size of which `amount`, which is in `unit`, is at least one: its size in `unit` and its
+/// name. Units of size are powers of 1024, as in every importable format; other units stay.
+pub(crate) fn size_unit(unit: &str, amount: f64) -> (f64, &str) {
+    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
+    let power = match unit {
+        "B" => 0,
+        "KB" | "kB" | "KiB" => 1,
+        "MB" | "MiB" => 2,
+        "GB" | "GiB" => 3,
+        "TB" | "TiB" => 4,
+        unit => return (1.0, unit),
+    };
+    let mut size = 1.0;
+    let mut at = power;
+    while amount.abs() / size >= 1024.0 && at + 1 < UNITS.len() {
+        size *= 1024.0;
+        at += 1;
+    }
+    (size, UNITS[at])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

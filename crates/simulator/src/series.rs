@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use evenhand_model::{Capacity, Span, Time, Workload};
 use serde::{Deserialize, Serialize};
 
-/// How many bins a run's time is cut into: enough for a figure, few enough to embed.
-const BINS: u64 = 400;
+/// How many bins a run's time is cut into: wide enough in a figure that single bins are seen.
+const BINS: u64 = 120;
 
 /// Curves over time, in bins of equal width from the first submission to the end.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]

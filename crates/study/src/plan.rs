@@ -62,6 +62,8 @@ pub struct RunPlan {
     pub policy: String,
     pub(crate) starts: Starts,
     pub(crate) decay: Option<Decay>,
+    /// The half-life as typed, if the decay was given as one.
+    pub(crate) half_life: Option<String>,
     pub(crate) capacity: Capacity,
     pub(crate) capacity_name: String,
     pub(crate) capacity_factor: Option<f64>,
@@ -204,6 +206,7 @@ impl Plan {
                         scheduler: simulated.then(|| request.jobs.scheduler_name()),
                         fits,
                         decay: decay.map(|(_, d)| *d),
+                        half_life: decay.map(|(text, _)| text.clone()).filter(|text| Quantity::parse(text).is_err()),
                         capacity: capacity.clone(),
                         capacity_name: name.clone(),
                         capacity_factor: factor,

@@ -16,6 +16,7 @@ use crate::plan::{RequestedCapacity, RunSite, last_event, per_resource};
 use crate::policy_inputs::PolicyInputs;
 use crate::record::{RunRecord, WorkloadRecord};
 use crate::replay::replay;
+use crate::site_question::unix_origin;
 
 /// A workload with everything that its runs share.
 #[derive(Debug)]
@@ -185,6 +186,7 @@ pub(crate) fn workload_record(w: &Workload, mean_use: &MeanUse, digest: &str, so
         tasks: w.tasks(),
         users: w.users().len() as u64,
         span_s: (last_event(w, mean_use) - first).secs_f64(),
+        first_submission_unix_s: unix_origin(w).map(|origin| origin + first.nanos() / 1_000_000_000),
         mean_use: resources().zip(&mean_use.units).map(|(r, u)| (r.name.clone(), to_f64(u))).collect(),
         units: resources().map(|r| (r.name.clone(), r.unit.clone())).collect(),
         digest: digest.to_string(),

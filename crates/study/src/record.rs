@@ -52,6 +52,9 @@ pub struct WorkloadRecord {
     pub users: u64,
     /// From the first submission to the last original event, in seconds.
     pub span_s: f64,
+    /// The first submission in seconds since 1970, if the log has dates.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub first_submission_unix_s: Option<u64>,
     /// R: the mean use of each resource over time.
     pub mean_use: PerResource,
     /// The unit of each resource, for axis labels; empty if it has none.
@@ -91,6 +94,9 @@ pub struct RunRecord {
     pub delta: Option<f64>,
     /// The time constant -1 s / ln(delta), of policies that have one.
     pub tau_s: Option<f64>,
+    /// The half-life as typed (`8d`), if the decay was given as one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub half_life: Option<String>,
     /// How jobs are started: `strict`, `easy` or `conservative`; absent for what happened (`logged`).
     #[serde(default)]
     pub scheduler: Option<String>,

@@ -201,6 +201,7 @@ impl Plan {
             capacity_name: run.capacity_name.clone(),
             delta: run.decay.map(|d| d.delta()),
             tau_s: run.decay.map(|d| d.tau_s()),
+            half_life: run.half_life.clone(),
             scheduler: run.scheduler.map(str::to_string),
             elapsed_s,
             jobs: run.on_site.as_ref().map(|on| on.record(&self.workload, tasks, &simulated)),

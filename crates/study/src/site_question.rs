@@ -11,6 +11,9 @@ const SITE: &str = "site";
 /// The key with which generators mark the header of a workload.
 const GENERATOR: &str = "Generator";
 
+/// Ten years. Larger times count from 1970, smaller ones from the trace's own start.
+const TEN_YEARS_S: u64 = 315_532_800;
+
 /// The capacity of the machine on which a log was recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SiteCapacity {
@@ -95,6 +98,15 @@ pub fn stated_processors(workload: &Workload) -> Option<(&'static str, u64)> {
         digits.parse().ok().filter(|n| *n > 0).map(|n| (key, n))
     };
     number("MaxProcs").or_else(|| number("MaxNodes"))
+}
+
+/// Returns time zero of a workload in seconds since 1970: `UnixStartTime` of an SWF header, or 0 if the times themselves
+/// count from 1970. `None` if the workload has no dates.
+pub fn unix_origin(workload: &Workload) -> Option<u64> {
+    let start = workload.header().iter().find(|(key, _)| key.eq_ignore_ascii_case("UnixStartTime"));
+    let start = start.and_then(|(_, value)| value.split_whitespace().next()?.parse().ok()).filter(|s| *s > 0);
+    let first = workload.columns().submit.first().map_or(0, |t| t.nanos() / 1_000_000_000);
+    start.or((first >= TEN_YEARS_S).then_some(0))
 }
 
 /// Returns the scheduler of the site's question, and why: EASY where most jobs have a requested wall time.

@@ -13,8 +13,8 @@ pub(crate) struct HistoryArgs {
     /// importable format
     #[arg(long, value_name = "WORKLOAD", conflicts_with_all = ["problem", "allocation", "search_lies", "mechanism", "tolerance"])]
     pub(crate) history: Option<PathBuf>,
-    /// Capacity during the history: a multiple of its mean use, or a file with a [pool] [default: the peak use of each
-    /// resource]
+    /// Capacity during the history: a multiple of its mean use, or a file with a [pool] [default: what the
+    /// header of an SWF log states, where its jobs fit, else the peak use of each resource]
     #[arg(long, value_name = "NUMBER|FILE", requires = "history")]
     pub(crate) capacity: Option<String>,
     /// Users' weights: TOML with [weights], or CSV user,weight (default: 1 each)

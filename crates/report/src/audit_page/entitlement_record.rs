@@ -30,8 +30,21 @@ pub struct EntitlementRecord {
     pub resources: Vec<ResourceRecord>,
     /// The weeks, in order.
     pub weeks: Vec<WeekRecord>,
+    /// The time in which the history shows the machine as it was: neither before it fills nor after the last submission.
+    /// `None` if nearly all of the history lies there, or too little.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub steady: Option<SteadyRecord>,
     /// Accounts, then users; only users if there are no accounts.
     pub levels: Vec<LevelRecord>,
+}
+
+/// The part of a history without its edges, in seconds of the workload's clock.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+pub struct SteadyRecord {
+    /// When use first reaches its mean: a history that begins with an empty machine has no job that ran before.
+    pub from_s: f64,
+    /// The last submission: after it the machine only runs empty.
+    pub until_s: f64,
 }
 
 /// A resource.
@@ -184,15 +197,29 @@ impl EntitlementRecord {
         self.weeks.iter().map(WeekRecord::hours).sum()
     }
 
+    /// Returns whether most of a week lies at an edge of the history, so that it accuses nobody.
+    pub fn at_edge(&self, week: usize) -> bool {
+        let week = &self.weeks[week];
+        self.steady.is_some_and(|steady| {
+            let within = week.until_s.min(steady.until_s) - week.from_s.max(steady.from_s);
+            within < 0.5 * (week.until_s - week.from_s)
+        })
+    }
+
+    /// Returns whether a complaint begins at an edge of the history.
+    pub fn begins_at_edge(&self, complaint: &ComplaintRecord) -> bool {
+        self.steady.is_some_and(|steady| !(steady.from_s..steady.until_s).contains(&complaint.from_s))
+    }
+
     /// Returns an amount of resource `r` (in its unit times hours) as a fraction of its capacity over `hours`.
     pub fn capacity_share(&self, r: usize, amount: f64, hours: f64) -> f64 {
         if hours > 0.0 { amount / (self.resources[r].capacity * hours) } else { 0.0 }
     }
 
-    /// Returns the complaints of a level, sorted by decreasing unmet claim as a fraction of the capacity, ties by
+    /// Returns the complaints of a level that do not begin at an edge of the history, sorted by decreasing unmet claim as a fraction of the capacity, ties by
     /// beginning.
     pub fn worst_complaints<'a>(&self, level: &'a LevelRecord) -> Vec<&'a ComplaintRecord> {
-        let mut worst: Vec<&ComplaintRecord> = level.complaints.iter().collect();
+        let mut worst: Vec<&ComplaintRecord> = level.complaints.iter().filter(|c| !self.begins_at_edge(c)).collect();
         worst.sort_by(|a, b| {
             let of = |c: &ComplaintRecord| c.unmet / self.resources[c.resource].capacity;
             of(b).partial_cmp(&of(a)).unwrap_or(Ordering::Equal)

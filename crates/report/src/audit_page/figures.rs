@@ -1,9 +1,10 @@
 //! Draws the figures of the audit page: each party's weeks, and complaints over time.
 
+use evenhand_model::calendar::parse_date_time;
+
 use super::{EntitlementRecord, LevelRecord};
 use crate::chart::{
-    Axis, BarChart, BarSeries, Caption, Figure, GanttChart, GanttClient, Interval, Lane, Line, LineChart, Scale, Shape,
-    Unit,
+    Axis, BarChart, BarSeries, Caption, DensityChart, Figure, Line, LineChart, Scale, Shape, Strip, Unit,
 };
 use crate::file_names::FileNames;
 
@@ -41,16 +42,31 @@ pub(super) fn weeks(record: &EntitlementRecord, level: &LevelRecord, names: &mut
     let drawn = (0..record.resources.len()).map(of_resource).filter(|(_, parties, _)| !parties.is_empty());
     let mut resources = Vec::new();
     for (resource, parties, left_out) in drawn {
-        let figures = parties.iter().map(|&party| party_weeks(record, level, resource, party, names)).collect();
+        let top = highest(record, level, resource, &parties);
+        let figures = parties.iter().map(|&party| party_weeks(record, level, (resource, top), party, names)).collect();
         resources.push(ResourceFigures { resource, figures, left_out });
     }
     resources
 }
 
+/// Returns the end of the axis that all parties' figures on resource `r` have: above the largest entitlement and use. A
+/// long queue may demand a hundred times the machine, which would hide both, so that demand may go on beyond it.
+fn highest(record: &EntitlementRecord, level: &LevelRecord, r: usize, parties: &[usize]) -> f64 {
+    let of_week = |week: &super::PartyWeekRecord| {
+        let (u, hours) = (&week.uses[r], record.weeks[week.week].hours());
+        let [entitled, wanted, got] =
+            [u.entitled_among_active, u.wanted, u.got].map(|amount| record.capacity_share(r, amount, hours));
+        (entitled.max(got), wanted)
+    };
+    let weeks = level.weeks.iter().filter(|week| parties.contains(&week.party)).map(of_week);
+    let (shown, wanted) = weeks.fold((0.0f64, 0.0f64), |most, of| (most.0.max(of.0), most.1.max(of.1)));
+    (1.1 * shown).min(1.1 * shown.max(wanted))
+}
+
 fn party_weeks(
     record: &EntitlementRecord,
     level: &LevelRecord,
-    r: usize,
+    (r, top): (usize, f64),
     party: usize,
     names: &mut FileNames,
 ) -> Figure {
@@ -65,17 +81,12 @@ fn party_weeks(
     let (name, resource) = (&level.parties[party].name, &record.resources[r].name);
     let caption = Caption {
         name: names.take(&format!("weeks-{resource}-{name}")),
-        title: format!("{name}: {resource}"),
+        title: format!("{} {name}: {resource}", capitalized(level.kind)),
         description: format!(
             "Entitlement (among active parties), demand and use of {resource} by {name} in each week, as a fraction of \
-             the capacity. Demand is cut off at twice the larger of the other two."
+             the capacity. All figures of {resource} have the same axis; demand beyond it is marked."
         ),
     };
-    // A long queue may demand a hundred times the machine, which would hide entitlement and use.
-    let highest = [0, 2].iter().flat_map(|&at| series[at].2.iter().flatten()).fold(0.0f64, |max, v| max.max(*v));
-    let values = || series.iter().flat_map(|(_, _, values)| values.iter().flatten().map(|v| v.min(2.0 * highest)));
-    // The labels of the highest bars need some space above them.
-    let top = values().fold(0.0, f64::max) * 1.08;
     let y = Axis {
         title: format!("fraction of {resource}"),
         unit: Unit::Percent,
@@ -119,12 +130,21 @@ fn begin(record: &EntitlementRecord) -> f64 {
 
 fn time_axis(record: &EntitlementRecord) -> Axis {
     let end = record.weeks.last().map_or(1.0, |week| week.until_s);
-    let since = record.weeks.first().and_then(|week| week.from.clone());
-    Axis {
-        title: since.map_or("time".into(), |since| format!("since {since}")),
-        unit: Unit::Seconds,
-        scale: Scale::fixed(0.0, end - begin(record), Unit::Seconds),
-    }
+    let since = record.weeks.first().and_then(|week| unix_seconds(week.from.as_deref()?));
+    let unit = since.map_or(Unit::Seconds, Unit::Dates);
+    let title = if since.is_some() { "date" } else { "time" };
+    Axis { title: title.into(), unit, scale: Scale::fixed(0.0, end - begin(record), unit) }
+}
+
+/// Returns the seconds since 1970 of a date and time of day as the record has them.
+fn unix_seconds(text: &str) -> Option<u64> {
+    let seconds = if text.len() == 16 { ":00" } else { "" };
+    let iso = format!("{}{seconds}", text.replace(' ', "T"));
+    parse_date_time(iso.as_bytes()).map(|time| time.nanos() / 1_000_000_000)
+}
+
+fn capitalized(kind: &str) -> &str {
+    if kind == "account" { "Account" } else { "User" }
 }
 
 /// Draws the justified complaints of each party over time, the parties with the largest unmet claims first. Also returns
@@ -143,30 +163,26 @@ pub(super) fn complaints(
     let left_out = parties.len().saturating_sub(MAX_LANES);
     parties.truncate(MAX_LANES);
     let begin = begin(record);
-    let lane = |&party: &usize| {
+    let strip = |&party: &usize| {
         let own = level.complaints.iter().filter(|c| c.party == party);
-        let interval = |c: &super::ComplaintRecord| Interval {
-            client: c.resource,
-            from: c.from_s - begin,
-            until: c.until_s - begin,
-        };
-        Lane { label: level.parties[party].name.clone(), intervals: own.map(interval).collect(), lines: Vec::new() }
+        Strip {
+            label: level.parties[party].name.clone(),
+            marked: own.map(|c| (c.from_s - begin, c.until_s - begin)).collect(),
+        }
     };
-    let clients = record.resources.iter().enumerate();
-    let chart = GanttChart {
+    let chart = DensityChart {
         caption: Caption {
             name: names.take(&format!("complaints-{}s", level.kind)),
-            title: format!("Justified complaints of {}s", level.kind),
+            title: format!("Justified complaints of {}s over time", level.kind),
             description: format!(
-                "One lane per {0}. A bar marks the time in which a full resource blocked a task that would have kept the \
-                 {0} within its entitlement.",
+                "One strip per {0}. The darker a column, the longer within its time a full resource blocked a task that \
+                 would have kept the {0} within its entitlement.",
                 level.kind
             ),
         },
         x: time_axis(record),
-        clients: clients.map(|(r, resource)| GanttClient { label: resource.name.clone(), series: r + 1 }).collect(),
-        lanes: parties.iter().map(lane).collect(),
-        line_label: String::new(),
+        strips: parties.iter().map(strip).collect(),
+        meaning: "of the time".into(),
     };
     (!parties.is_empty()).then(|| (chart.draw(), left_out))
 }

@@ -12,7 +12,7 @@ use std::path::Path;
 
 pub use entitlement_record::{
     ComplaintRecord, EntitlementRecord, LevelRecord, OverusePairRecord, OveruseRecord, PartyRecord, PartyWeekRecord,
-    ResourceRecord, UseRecord, WeekRecord,
+    ResourceRecord, SteadyRecord, UseRecord, WeekRecord,
 };
 
 use crate::write_file::{create_folder, write_file};
@@ -88,6 +88,7 @@ mod tests {
                 from: Some("2026-03-02 00:00".into()),
                 until: Some("2026-03-09 00:00".into()),
             }],
+            steady: None,
             levels: vec![LevelRecord {
                 kind: "account",
                 weeks_in_json: true,

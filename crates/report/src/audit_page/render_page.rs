@@ -26,6 +26,8 @@ struct Page<'a> {
     weeks_are: &'a str,
     capacity: String,
     several_resources: bool,
+    /// The one number of the audit, and the sentence that follows it.
+    headline: Option<(String, String)>,
     sentences: Vec<String>,
     levels: Vec<LevelText>,
 }
@@ -40,7 +42,7 @@ struct LevelText {
     tables: Vec<TableText>,
     matrices: Vec<Matrix>,
     pairs: Vec<PairRow>,
-    lanes: Option<String>,
+    lanes: Option<FigureText>,
     lanes_left_out: usize,
     complaints: Vec<ComplaintRow>,
     complaints_left_out: usize,
@@ -63,6 +65,8 @@ struct FigureText {
 #[derive(Serialize)]
 struct TableText {
     resource: String,
+    /// The unit of unmet claims and overuse.
+    unit: String,
     rows: Vec<PartyRow>,
     left_out: usize,
 }
@@ -90,6 +94,7 @@ pub(super) fn render(record: &EntitlementRecord) -> Result<(String, Vec<Figure>)
         weeks_are: &record.weeks_are,
         capacity: record.capacity_sentence(),
         several_resources: record.resources.len() > 1,
+        headline: record.headline(),
         sentences: record.summary_sentences(),
         levels,
     };
@@ -112,8 +117,8 @@ fn level_text(
         left_out: weeks.left_out,
     });
     let table = |r: usize| {
-        let (rows, left_out) = tables::parties(record, level, r);
-        TableText { resource: record.resources[r].name.clone(), rows, left_out }
+        let (rows, unit, left_out) = tables::parties(record, level, r);
+        TableText { resource: record.resources[r].name.clone(), unit, rows, left_out }
     };
     let matrices: Vec<Matrix> = resources().filter_map(|r| tables::matrix(record, level, r)).collect();
     let of_users = level.kind == "user";
@@ -124,7 +129,7 @@ fn level_text(
         tables: resources().map(table).filter(|table| !table.rows.is_empty()).collect(),
         pairs: if of_users { tables::pairs(record, level) } else { Vec::new() },
         matrices: if of_users { Vec::new() } else { matrices },
-        lanes: lanes.map(|(figure, _)| figure.inline()),
+        lanes: lanes.map(|(figure, _)| FigureText { title: figure.title().into(), svg: figure.inline() }),
         lanes_left_out: lanes.map_or(0, |(_, left_out)| *left_out),
         complaints,
         complaints_left_out,

@@ -1,7 +1,7 @@
 //! Summarizes entitlements in sentences, and formats amounts of resources.
 
 use super::{EntitlementRecord, LevelRecord, OveruseRecord, PartyWeekRecord, ResourceRecord};
-use crate::format_numbers::{amount, percent, three_digits};
+use crate::format_numbers::{amount, percent, size_unit, three_digits};
 
 /// Maximum number of weeks in the summary.
 const MAX_WEEKS: usize = 6;
@@ -13,7 +13,7 @@ impl EntitlementRecord {
     pub fn summary_sentences(&self) -> Vec<String> {
         let Some(level) = self.levels.first() else { return Vec::new() };
         let mut short: Vec<(f64, &PartyWeekRecord, usize)> = Vec::new();
-        for week in &level.weeks {
+        for week in level.weeks.iter().filter(|week| !self.at_edge(week.week)) {
             let hours = self.weeks[week.week].hours();
             // Amounts that round to 0.0 % are omitted.
             let visible = |r: usize, amount: f64| self.capacity_share(r, amount, hours) >= 0.0005;
@@ -36,7 +36,55 @@ impl EntitlementRecord {
             sentences.push(format!("There are {} more such weeks of {}s.", short.len() - MAX_WEEKS, level.kind));
         }
         (0..self.resources.len()).for_each(|r| sentences.extend(self.largest_overuse_sentence(level, r)));
+        sentences.extend(self.edges_sentence());
         sentences
+    }
+
+    /// Returns the one number of the audit: the fraction of what parties were entitled to and asked for that did not come,
+    /// of the resource where it is largest, and a sentence that follows it. `None` if nobody asked for anything.
+    pub fn headline(&self) -> Option<(String, String)> {
+        let level = self.levels.first()?;
+        let of_resource = |r: usize| {
+            let weeks = level.weeks.iter().filter(|week| !self.at_edge(week.week)).map(|week| &week.uses[r]);
+            // What a party holds within its entitlement, and what it waits for within it.
+            weeks.fold((0.0, 0.0), |(came, unmet), u| (came + (u.got - u.over).max(0.0), unmet + u.unmet))
+        };
+        let fractions =
+            (0..self.resources.len()).map(|r| (r, of_resource(r))).filter(|(_, sums)| sums.0 + sums.1 > 0.0);
+        let fraction = |sums: (f64, f64)| sums.1 / (sums.0 + sums.1);
+        let (r, sums) =
+            fractions.reduce(|best, other| if fraction(other.1) > fraction(best.1) { other } else { best })?;
+        let (kind, resource) = (level.kind, &self.resources[r].name);
+        let claimed = sums.0 + sums.1;
+        Some((
+            percent(fraction(sums)),
+            format!(
+                "of the {resource} that {kind}s were entitled to and asked for did not come when they asked for it: {} of {}.",
+                self.format_amount_like(r, sums.1, claimed),
+                self.format_amount(r, claimed),
+            ),
+        ))
+    }
+
+    /// Returns a sentence on the edges of the history that accuse nobody, if there are any.
+    fn edges_sentence(&self) -> Option<String> {
+        let steady = self.steady?;
+        let (first, last) = (self.weeks.first()?, self.weeks.last()?);
+        let days = |seconds: f64| format!("{:.1}\u{a0}days", seconds / 86_400.0);
+        let mut edges = Vec::new();
+        if steady.from_s > first.from_s {
+            edges.push(format!("the first {}, until use reaches its mean", days(steady.from_s - first.from_s)));
+        }
+        if last.until_s > steady.until_s {
+            edges.push(format!("the last {}, after the last submission", days(last.until_s - steady.until_s)));
+        }
+        (!edges.is_empty()).then(|| {
+            format!(
+                "Left out of this summary and of the listed complaints, since jobs are missing there: {}. The tables and data \
+                 files hold all.",
+                edges.join("; ")
+            )
+        })
     }
 
     fn week_sentence(&self, level: &LevelRecord, week: &PartyWeekRecord, r: usize) -> String {
@@ -49,7 +97,7 @@ impl EntitlementRecord {
             true => String::new(),
             false => format!(" ({} among all {}s)", part(u.entitled), level.kind),
         };
-        let against = self.format_holders(level, &u.against, r);
+        let against = self.format_holders(level, &u.against, r, u.unmet);
         let overuse = if against.is_empty() { String::new() } else { format!(" Overuse meanwhile: {against}.") };
         format!(
             "In {when} {kind} {name} was entitled to {} of {resource} among active {kind}s{all}, demanded {} and \
@@ -75,7 +123,7 @@ impl EntitlementRecord {
                 self.resources[r].name,
                 self.format_amount(r, sum),
                 level.parties[holder].name,
-                self.format_amount(r, over),
+                self.format_amount_like(r, over, sum),
                 percent(over / sum),
                 kind = level.kind,
             )
@@ -85,56 +133,46 @@ impl EntitlementRecord {
     /// Returns the capacity of each resource and its source as a sentence.
     pub fn capacity_sentence(&self) -> String {
         let one = |resource: &ResourceRecord| {
-            let (size, unit) = size(&resource.unit, resource.capacity);
+            let (size, unit) = size_unit(&resource.unit, resource.capacity);
             format!("{} {} {unit}", resource.name, amount(resource.capacity / size)).trim_end().to_string()
         };
         let amounts: Vec<String> = self.resources.iter().map(one).collect();
         format!("{}: {}", amounts.join(", "), self.capacity_is)
     }
 
-    /// Lists parties with their overuse of resource `r`.
-    pub fn format_holders(&self, level: &LevelRecord, against: &[OveruseRecord], r: usize) -> String {
-        let one = |a: &OveruseRecord| format!("{} ({})", level.parties[a.party].name, self.format_amount(r, a.over));
+    /// Lists parties with their overuse of resource `r`, in a unit that suits `like`, with which they are compared.
+    pub fn format_holders(&self, level: &LevelRecord, against: &[OveruseRecord], r: usize, like: f64) -> String {
+        let one = |a: &OveruseRecord| {
+            format!("{} ({})", level.parties[a.party].name, self.format_amount_like(r, a.over, like))
+        };
         against.iter().map(one).collect::<Vec<_>>().join(", ")
     }
 
     /// Formats an amount of resource `r` (in its unit times hours) in a unit that suits its size.
     pub fn format_amount(&self, r: usize, amount: f64) -> String {
+        self.format_amount_like(r, amount, amount)
+    }
+
+    /// Formats an amount of resource `r` in the unit that suits the amount `like`.
+    pub fn format_amount_like(&self, r: usize, amount: f64, like: f64) -> String {
         if amount == 0.0 {
             return "0".into();
         }
+        let (size, unit) = self.unit_hours(r, like);
+        format!("{}\u{a0}{unit}", three_digits(amount / size))
+    }
+
+    /// Returns the unit that suits an amount of resource `r`: its size, and its name (`GiB-hours`).
+    pub(super) fn unit_hours(&self, r: usize, like: f64) -> (f64, String) {
         let resource = &self.resources[r];
-        let (size, unit) = size(&resource.unit, amount);
+        let (size, unit) = size_unit(&resource.unit, like);
         let unit = match unit {
             "" => resource.name.as_str(),
             // Singular: `processors` gives `processor-hours`.
             unit => unit.strip_suffix('s').unwrap_or(unit),
         };
-        format!("{}\u{a0}{unit}-hours", three_digits(amount / size))
+        (size, format!("{unit}-hours"))
     }
-}
-
-/// Returns the unit that suits `amount`, which is in `unit`: its size and its name. Only units of bytes change.
-fn size(unit: &str, amount: f64) -> (f64, &str) {
-    match unit {
-        "B" => binary(amount, 0),
-        "KB" => binary(amount, 1),
-        "MB" => binary(amount, 2),
-        unit => (1.0, unit),
-    }
-}
-
-/// Returns the largest binary unit, from 1024^`power` bytes on, of which `amount` is at least one: its size in units of
-/// `amount`, and its name.
-fn binary(amount: f64, power: usize) -> (f64, &'static str) {
-    const UNITS: [&str; 6] = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"];
-    let mut size = 1.0;
-    let mut at = power;
-    while amount / size >= 1024.0 && at + 1 < UNITS.len() {
-        size *= 1024.0;
-        at += 1;
-    }
-    (size, UNITS[at])
 }
 
 #[cfg(test)]

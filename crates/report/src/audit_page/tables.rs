@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::{EntitlementRecord, LevelRecord};
-use crate::format_numbers::{duration, percent};
+use crate::format_numbers::{duration, percent, three_digits};
 
 /// Maximum numbers of rows on the page: rows and columns of a matrix, pairs, complaints, and parties.
 const MAX_MATRIX_PARTIES: usize = 14;
@@ -26,8 +26,9 @@ pub(super) struct PartyRow {
     complaints: usize,
 }
 
-/// Returns the parties by decreasing unmet claim, then by decreasing use; also the number of parties left out.
-pub(super) fn parties(record: &EntitlementRecord, level: &LevelRecord, r: usize) -> (Vec<PartyRow>, usize) {
+/// Returns the parties by decreasing unmet claim, then by decreasing use; also the unit of their unmet claims and overuse,
+/// and the number of parties left out.
+pub(super) fn parties(record: &EntitlementRecord, level: &LevelRecord, r: usize) -> (Vec<PartyRow>, String, usize) {
     let hours = record.hours();
     let mut order: Vec<usize> = (0..level.parties.len()).filter(|&p| level.parties[p].uses[r].wanted > 0.0).collect();
     order.sort_by(|&a, &b| {
@@ -35,6 +36,9 @@ pub(super) fn parties(record: &EntitlementRecord, level: &LevelRecord, r: usize)
         of(b).unmet.total_cmp(&of(a).unmet).then(of(b).got.total_cmp(&of(a).got))
     });
     let left_out = order.len().saturating_sub(MAX_PARTIES);
+    let amounts = order.iter().map(|&p| &level.parties[p].uses[r]).flat_map(|u| [u.unmet, u.over]);
+    let (size, unit) = record.unit_hours(r, typical(amounts));
+    let text = |amount: f64| if amount == 0.0 { "0".into() } else { three_digits(amount / size) };
     let row = |&p: &usize| {
         let party = &level.parties[p];
         let u = &party.uses[r];
@@ -46,18 +50,27 @@ pub(super) fn parties(record: &EntitlementRecord, level: &LevelRecord, r: usize)
             wanted: part(u.wanted),
             got: part(u.got),
             class: if record.capacity_share(r, u.shortfall(), hours) >= 0.0005 { "worse" } else { "" },
-            unmet: record.format_amount(r, u.unmet),
-            over: record.format_amount(r, u.over),
+            unmet: text(u.unmet),
+            over: text(u.over),
             complaints: party.complaints,
         }
     };
-    (order.iter().take(MAX_PARTIES).map(row).collect(), left_out)
+    (order.iter().take(MAX_PARTIES).map(row).collect(), unit, left_out)
+}
+
+/// Returns the geometric mean of the amounts above 0, whose unit suits a column in which they differ much; 0 without any.
+fn typical(amounts: impl Iterator<Item = f64>) -> f64 {
+    let (count, sum) =
+        amounts.filter(|amount| *amount > 0.0).fold((0.0, 0.0), |(n, sum), amount| (n + 1.0, sum + amount.ln()));
+    if count > 0.0 { (sum / count).exp() } else { 0.0 }
 }
 
 /// Overuse of one resource by each holder (columns) while each victim (rows) waited.
 #[derive(Serialize)]
 pub(super) struct Matrix {
     resource: String,
+    /// The unit of all cells.
+    unit: String,
     holders: Vec<String>,
     rows: Vec<MatrixRow>,
 }
@@ -102,17 +115,18 @@ pub(super) fn matrix(record: &EntitlementRecord, level: &LevelRecord, r: usize) 
     let mut cells = vec![vec![0.0; holders.len()]; victims.len()];
     pairs().for_each(|pair| cells[row[pair.victim]][column[pair.holder]] += pair.over[r]);
     let largest = cells.iter().flatten().fold(0.0f64, |a, &b| a.max(b));
+    let (size, unit) = record.unit_hours(r, typical(cells.iter().flatten().copied()));
     let cell = |&x: &f64| MatrixCell {
-        text: if x > 0.0 { record.format_amount(r, x) } else { String::new() },
+        text: if x > 0.0 { three_digits(x / size) } else { String::new() },
         strength: if largest > 0.0 { (500.0 * x / largest).round() / 10.0 } else { 0.0 },
     };
     let rows = victims.into_iter().zip(&cells).map(|(name, cells)| MatrixRow {
         name,
         cells: cells.iter().map(cell).collect(),
-        sum: record.format_amount(r, cells.iter().sum()),
+        sum: three_digits(cells.iter().sum::<f64>() / size),
     });
     let rows: Vec<MatrixRow> = rows.collect();
-    (!rows.is_empty()).then(|| Matrix { resource: record.resources[r].name.clone(), holders, rows })
+    (!rows.is_empty()).then(|| Matrix { resource: record.resources[r].name.clone(), unit, holders, rows })
 }
 
 /// Overuse of one resource by one party while another waited.
@@ -129,12 +143,13 @@ pub(super) fn pairs(record: &EntitlementRecord, level: &LevelRecord) -> Vec<Pair
     let all = level.pairs.iter().flat_map(|pair| pair.over.iter().enumerate().map(move |(r, &x)| (pair, r, x)));
     let mut all: Vec<_> = all.filter(|(_, _, x)| *x > 0.0).collect();
     let part = |r: usize, x: f64| x / record.resources[r].capacity;
+    let largest = |r: usize| level.pairs.iter().fold(0.0f64, |most, pair| most.max(pair.over[r]));
     all.sort_by(|a, b| part(b.1, b.2).total_cmp(&part(a.1, a.2)));
     let row = |(pair, r, x): &(&super::OverusePairRecord, usize, f64)| PairRow {
         victim: level.parties[pair.victim].name.clone(),
         holder: level.parties[pair.holder].name.clone(),
         resource: record.resources[*r].name.clone(),
-        over: record.format_amount(*r, *x),
+        over: record.format_amount_like(*r, *x, largest(*r)),
     };
     all.iter().take(MAX_PAIRS).map(row).collect()
 }
@@ -160,7 +175,7 @@ pub(super) fn complaints(record: &EntitlementRecord, level: &LevelRecord) -> (Ve
         until: c.until.clone().unwrap_or_else(|| format!("{} s", c.until_s)),
         length: duration(c.until_s - c.from_s),
         unmet: record.format_amount(c.resource, c.unmet),
-        against: record.format_holders(level, &c.against, c.resource),
+        against: record.format_holders(level, &c.against, c.resource, c.unmet),
     };
     let worst = record.worst_complaints(level);
     (worst.iter().take(MAX_COMPLAINTS).map(row).collect(), worst.len().saturating_sub(MAX_COMPLAINTS))

@@ -37,6 +37,9 @@ pub struct BarSeries {
 /// Fraction of a group's width that stays empty, and maximum width of a bar in pixels.
 const GAP: f64 = 0.24;
 const MAX_BAR_WIDTH: f64 = 56.0;
+/// Space in pixels that a whisker leaves at the ends of the axis for the label, and distance of a bar's break from its end.
+const LABEL: f64 = 17.0;
+const BREAK: f64 = 12.0;
 
 impl BarChart {
     /// Draws the chart.
@@ -53,7 +56,7 @@ impl BarChart {
             .iter()
             .map(|series| Entry { swatch: Swatch::Bar(series.series), label: series.label.clone() })
             .collect();
-        let mut plot = PlotArea::new(Horizontal::Named(&self.groups_title), &self.y, Some(230.0), &legend);
+        let mut plot = PlotArea::new(Horizontal::Named(&self.groups_title), &self.y, 230.0, &legend);
         let place = (plot.right - plot.left) / self.groups.len().max(1) as f64;
         let bar = (place * (1.0 - GAP) / self.series.len().max(1) as f64).min(MAX_BAR_WIDTH);
         let group_width = bar * self.series.len() as f64;
@@ -92,23 +95,84 @@ impl BarChart {
             let faded = if interval.is_some_and(|[low, high]| low <= 0.0 && high >= 0.0) { " faded" } else { "" };
             let class = format!("bar {}{faded}", series_class(series.series));
             plot.pen.rectangle(&class, [x + 0.75, end.min(zero)], [width - 1.5, (end - zero).abs()]);
+            // A bar that goes on beyond the axis is broken near its end.
+            if !self.on_axis(value) {
+                let at = end + if end > zero { -BREAK } else { BREAK };
+                plot.pen.line("break", [x - 3.0, at + 3.0], [x + width + 3.0, at - 3.0]);
+            }
         }
-        if let Some([low, high]) = interval.map(|ends| ends.map(|end| plot.y(end))) {
-            // Beside the middle, where the label is.
-            let (at, half) = (x + width * 0.8, (width * 0.12).min(5.0));
+        // An end beyond the axis has no cap, and leaves space for the label.
+        let (top, bottom) = (plot.top + LABEL, plot.bottom - LABEL);
+        let place = |end: f64| if self.on_axis(end) { plot.y(end) } else { plot.y(end).clamp(top, bottom) };
+        let ends = interval.map(|ends| ends.map(place));
+        if let Some([low, high]) = ends {
+            let (at, half) = (x + width / 2.0, (width * 0.12).min(5.0));
             plot.pen.line("whisker ink", [at, low], [at, high]);
-            // An end beyond the axis has no cap.
-            let on_axis = |end: &f64| (self.y.scale.low()..=self.y.scale.high()).contains(end);
-            let caps: Vec<f64> = interval.into_iter().flatten().filter(on_axis).map(|end| plot.y(end)).collect();
+            let caps: Vec<f64> =
+                interval.into_iter().flatten().filter(|end| self.on_axis(*end)).map(|end| plot.y(end)).collect();
             for y in caps {
                 plot.pen.line("whisker ink", [at - half, y], [at + half, y]);
             }
         }
-        // The label is above a positive bar and below a negative one; it is omitted if labels would touch.
+        // The label is above a positive bar and below a negative one, beyond its whisker; it is omitted if labels would
+        // touch.
         if text_width(&label) * 0.92 <= width {
             let hangs = value.is_some_and(|value| value < 0.0);
             let at = value.map_or(zero, |value| plot.y(value));
-            plot.pen.text("value", [x + width / 2.0, if hangs { at + 13.0 } else { at - 5.0 }], Anchor::Middle, &label);
+            let [low, high] = ends.unwrap_or([at, at]);
+            let y = match value {
+                // Below a bar that reaches the end of the axis is no space.
+                Some(value) if hangs && !self.on_axis(value) => zero.min(high) - 5.0,
+                _ if hangs => at.max(low) + 13.0,
+                _ => at.min(high) - 5.0,
+            };
+            plot.pen.text("value", [x + width / 2.0, y], Anchor::Middle, &label);
         }
+    }
+
+    fn on_axis(&self, value: f64) -> bool {
+        (self.y.scale.low()..=self.y.scale.high()).contains(&value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::chart::Scale;
+
+    fn drawn(values: [f64; 2], intervals: [[f64; 2]; 2], low: f64) -> String {
+        let y = Axis { title: "r".into(), unit: Unit::Percent, scale: Scale::linear([low, 1.0], true, Unit::Percent) };
+        let series = vec![BarSeries { label: "drf".into(), series: 1, values: values.map(Some).to_vec() }];
+        let groups = vec!["0.5".into(), "1.0".into()];
+        let chart = BarChart { caption: Caption::default(), groups_title: "capacity".into(), groups, y, series };
+        chart.draw_with_intervals(&[intervals.map(Some).to_vec()]).inline()
+    }
+
+    /// The vertical positions in the lines of a class.
+    fn heights(svg: &str, class: &str, name: &str) -> Vec<f64> {
+        let lines = svg.lines().filter(|line| line.contains(&format!("class=\"{class}\"")));
+        let number = |line: &str| line.split(&format!(" {name}=\"")).nth(1).unwrap().split('"').next().unwrap().parse();
+        lines.map(|line| number(line).unwrap()).collect()
+    }
+
+    #[test]
+    fn labels_lie_beyond_the_whiskers() {
+        let svg = drawn([0.4, -0.3], [[0.2, 0.7], [-0.6, 0.1]], -1.0);
+        let labels = heights(&svg, "value", "y");
+        let (ends, others) = (heights(&svg, "whisker ink", "y1"), heights(&svg, "whisker ink", "y2"));
+        // Each whisker is a line and two caps.
+        let of_bar = |bar: usize| (3 * bar..3 * bar + 3).flat_map(|at| [ends[at], others[at]]).collect::<Vec<_>>();
+        assert!(of_bar(0).iter().all(|y| labels[0] < *y), "{labels:?} {ends:?}");
+        assert!(of_bar(1).iter().all(|y| labels[1] - 8.0 > *y), "{labels:?} {ends:?}");
+    }
+
+    #[test]
+    fn a_bar_that_goes_on_beyond_the_axis_is_broken_and_says_its_value() {
+        let svg = drawn([0.4, -40.0], [[0.4, 0.4], [-40.0, -40.0]], -2.0);
+        assert_eq!(svg.matches("class=\"break\"").count(), 1, "{svg}");
+        assert!(svg.contains(">−4\u{202f}000\u{a0}%<"), "{svg}");
+        let zero = heights(&svg, "axis", "y1")[0];
+        assert!(heights(&svg, "value", "y")[1] <= zero, "above the bar, which leaves no space below");
+        assert!(!drawn([0.4, -1.0], [[0.4, 0.4], [-1.0, -1.0]], -2.0).contains("class=\"break\""));
     }
 }

@@ -44,10 +44,14 @@ impl Figure {
         &self.caption.title
     }
 
+    /// Returns the `viewBox` of the inline drawing.
+    pub(super) fn view(&self) -> String {
+        format!("0 0 {} {}", Coordinate(self.width), Coordinate(self.height))
+    }
+
     /// Returns an `svg` element for a page that contains the [style sheet](style) of the figures.
     pub fn inline(&self) -> String {
-        let (width, height) = (Coordinate(self.width), Coordinate(self.height));
-        format!("{}\n{}</svg>\n", self.head(&format!("0 0 {width} {height}"), ""), self.body)
+        format!("{}\n{}</svg>\n", self.head(&self.view(), ""), self.body)
     }
 
     /// Returns a standalone SVG file with the style sheet, a margin, and the title above the drawing.

@@ -32,7 +32,7 @@ pub struct Line<'a> {
 /// The data of a line, in units of the axes. The line is broken where a value is missing or not finite.
 #[derive(Clone, Copy, Debug)]
 pub enum Shape<'a> {
-    /// Straight lines from point (x, y) to point.
+    /// Straight lines from point (x, y) to point. Triangles mark where they go on beyond the top of the axis.
     Points(&'a [(f64, Option<f64>)]),
     /// A constant level in each of several adjacent bins of equal width.
     Steps {
@@ -61,6 +61,9 @@ pub struct Mean {
 /// Minimum distance of error bars, and half the width of their ends, in pixels.
 const BAR_DISTANCE: f64 = 36.0;
 const BAR_END: f64 = 2.5;
+/// Half the width of a mark where a line goes on beyond the axis, and minimum distance of such marks, in pixels.
+const CUT: f64 = 4.0;
+const CUT_DISTANCE: f64 = 24.0;
 
 impl LineChart<'_> {
     /// Draws the chart.
@@ -70,7 +73,7 @@ impl LineChart<'_> {
             .iter()
             .map(|line| Entry { swatch: Swatch::Line(line.series), label: line.label.clone() })
             .collect();
-        let mut plot = PlotArea::new(Horizontal::Axis(&self.x), &self.y, Some(230.0), &legend);
+        let mut plot = PlotArea::new(Horizontal::Axis(&self.x), &self.y, 230.0, &legend);
         for (index, line) in self.lines.iter().enumerate() {
             if let Shape::Means(means) = line.shape {
                 // Offset the error bars of different lines from each other.
@@ -84,6 +87,10 @@ impl LineChart<'_> {
             if !path.is_empty() {
                 let class = series_class(line.series);
                 plot.pen.write(format_args!("<path class=\"line {class}\" d=\"{path}\"/>\n"));
+            }
+            let cuts = self.cuts(&plot, line.shape);
+            if !cuts.is_empty() {
+                plot.pen.write(format_args!("<path class=\"cut\" d=\"{cuts}\"/>\n"));
             }
         }
         plot.finish(&self.caption)
@@ -108,6 +115,30 @@ impl LineChart<'_> {
             let [low, high] = [plot.y(mean - deviation), plot.y(mean + deviation)].map(Coordinate);
             let [x, left, right] = [x, x - BAR_END, x + BAR_END].map(Coordinate);
             path.push_str(&format!("M{left} {high}H{right}M{x} {high}V{low}M{left} {low}H{right}"));
+        }
+        path
+    }
+
+    /// Returns triangles at the top of the plot where a line from point to point goes on beyond the axis.
+    fn cuts(&self, plot: &PlotArea, shape: Shape<'_>) -> String {
+        let Shape::Points(points) = shape else { return String::new() };
+        let high = self.y.scale.high();
+        let beyond = |point: &(f64, Option<f64>)| point.1.is_some_and(|y| y.is_finite() && y > high);
+        let mut path = String::new();
+        let mut next = plot.left;
+        for two in points.windows(2).filter(|two| two.iter().all(beyond)) {
+            let [from, until] = [two[0].0, two[1].0].map(|x| plot.x(&self.x.scale, x));
+            let middle = (from + until) / 2.0;
+            if middle >= next {
+                next = middle + CUT_DISTANCE;
+                let [x, y] = [middle - CUT, plot.top - 2.0].map(Coordinate);
+                path.push_str(&format!(
+                    "M{x} {y}h{}l-{} -{}z",
+                    Coordinate(2.0 * CUT),
+                    Coordinate(CUT),
+                    Coordinate(1.4 * CUT)
+                ));
+            }
         }
         path
     }

@@ -11,6 +11,8 @@
 //! colours.
 
 mod bar_chart;
+mod date_ticks;
+mod density_chart;
 mod downsample_line;
 mod figure;
 mod gantt_chart;
@@ -26,6 +28,7 @@ mod ticks;
 mod water_filling_chart;
 
 pub use bar_chart::{BarChart, BarSeries};
+pub use density_chart::{DensityChart, Strip};
 pub use downsample_line::downsample_line;
 pub use figure::{Caption, Figure, style};
 pub use gantt_chart::{GanttChart, GanttClient, Lane};
@@ -33,7 +36,7 @@ pub use interval_packing::{Interval, pack_intervals};
 pub use line_chart::{Line, LineChart, Mean, Shape};
 pub use plot_area::Axis;
 pub use scale::{Scale, Spacing};
-pub use scatter_chart::{Bubble, ScatterChart, Side};
+pub use scatter_chart::{Bubble, ScatterChart, ScatterParts, Side};
 pub use stacked_area_chart::{Layer, StackedAreaChart};
 pub(crate) use svg_pen::Escaped;
 pub use ticks::{Tick, Unit, ticks};

@@ -9,9 +9,14 @@ use super::ticks::{Tick, Unit, ticks};
 /// Width of every figure in pixels, so that figures line up in a page.
 pub(super) const WIDTH: f64 = 560.0;
 
+/// Width of a figure that takes the whole page, and height of its plot area.
+pub(super) const WIDE: [f64; 2] = [960.0, 420.0];
+
 /// Margin at the right in pixels: for half of the last label, at least for a bubble at the edge.
 const RIGHT: f64 = 18.0;
 const TICK_GAP: f64 = 7.0;
+/// How much wider labels may be than estimated: a page for a phone has larger ones.
+const WIDER: f64 = 1.2;
 const TEXT_HEIGHT: f64 = 12.0;
 const MAX_LANE_LABEL: usize = 16;
 
@@ -46,6 +51,7 @@ pub(super) enum Horizontal<'a> {
 /// A plot area with drawn axes, ready for the data. Edges are in pixels.
 pub(super) struct PlotArea {
     pub(super) pen: Pen,
+    width: f64,
     pub(super) left: f64,
     pub(super) right: f64,
     pub(super) top: f64,
@@ -54,22 +60,27 @@ pub(super) struct PlotArea {
 }
 
 impl PlotArea {
-    /// Draws the legend and the axes. `height` is the height of the plot area; `None` makes it square.
-    pub(super) fn new(x: Horizontal<'_>, y: &Axis, height: Option<f64>, legend: &[Entry]) -> PlotArea {
+    /// Draws the legend and the axes. `height` is the height of the plot area.
+    pub(super) fn new(x: Horizontal<'_>, y: &Axis, height: f64, legend: &[Entry]) -> PlotArea {
+        PlotArea::sized(x, y, [WIDTH, height], legend)
+    }
+
+    /// Draws the legend and the axes in a figure of this width, with a plot area of this height.
+    pub(super) fn sized(x: Horizontal<'_>, y: &Axis, [width, height]: [f64; 2], legend: &[Entry]) -> PlotArea {
         let mut pen = Pen::default();
         let (y_ticks, y_title) = y.labelled();
         let label_width = y_ticks.iter().map(|tick| text_width(&tick.label)).fold(0.0, f64::max);
-        let left = (label_width + TICK_GAP + 4.0).max(36.0);
+        let left = (WIDER * label_width + TICK_GAP + 4.0).max(36.0);
         let last_label = match x {
             Horizontal::Axis(axis) => axis.labelled().0.pop().map_or(0.0, |tick| text_width(&tick.label)),
             Horizontal::Named(_) => 0.0,
         };
-        let right = WIDTH - RIGHT.max(last_label / 2.0);
-        let legend_height = draw_legend(&mut pen, legend, WIDTH);
+        let right = width - RIGHT.max(last_label / 2.0);
+        let legend_height = draw_legend(&mut pen, legend, width);
         let top = legend_height + 34.0;
-        let bottom = top + height.unwrap_or(right - left);
+        let bottom = top + height;
         pen.text("axis-title vertical", [0.0, top - 14.0], Anchor::Start, &y_title);
-        let mut plot = PlotArea { pen, left, right, top, bottom, y: y.scale };
+        let mut plot = PlotArea { pen, width, left, right, top, bottom, y: y.scale };
         for tick in &y_ticks {
             let at = plot.y(tick.value);
             plot.pen.line(grid_class(&y.scale, tick), [left, at], [right, at]);
@@ -96,14 +107,14 @@ impl PlotArea {
         let labels: Vec<String> = labels.iter().map(|label| shortened(label, MAX_LANE_LABEL)).collect();
         let label_width = labels.iter().map(|label| text_width(label)).fold(0.0, f64::max);
         // Whole pixels, so that bars have crisp edges.
-        let left = (label_width + TICK_GAP + 4.0).max(36.0).ceil();
+        let left = (WIDER * label_width + TICK_GAP + 4.0).max(36.0).ceil();
         let last_label = x.labelled().0.pop().map_or(0.0, |tick| text_width(&tick.label));
         let right = (WIDTH - RIGHT.max(last_label / 2.0)).floor();
         let legend_height = draw_legend(&mut pen, legend, WIDTH);
         let top = legend_height + 14.0;
         let bottom = top + heights.iter().sum::<f64>();
         let y = Scale::fixed(0.0, 1.0, Unit::Number);
-        let mut plot = PlotArea { pen, left, right, top, bottom, y };
+        let mut plot = PlotArea { pen, width: WIDTH, left, right, top, bottom, y };
         for tick in x.labelled().0.iter().filter(|tick| tick.value > x.scale.low()) {
             let at = plot.x(&x.scale, tick.value);
             plot.pen.line("grid", [at, top], [at, bottom]);
@@ -153,7 +164,7 @@ impl PlotArea {
 
     /// Returns the finished figure.
     pub(super) fn finish(self, caption: &Caption) -> Figure {
-        Figure { caption: caption.clone(), width: WIDTH, height: self.bottom + 54.0, body: self.pen.body }
+        Figure { caption: caption.clone(), width: self.width, height: self.bottom + 54.0, body: self.pen.body }
     }
 }
 

@@ -10,6 +10,10 @@ const MIN_SPAN: f64 = 1e-9;
 const ZERO_PLACE: f64 = 0.035;
 const FIRST_PLACE: f64 = 0.105;
 
+/// Minimum ratio of the ends of a logarithmic axis, and factor between its ends and the nearest value.
+const MIN_RATIO: f64 = 12.0;
+const MARGIN: f64 = 1.25;
+
 /// How values are spaced along an axis.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Spacing {
@@ -64,6 +68,16 @@ impl Scale {
         let first = ticks.first().map_or(low, |tick| tick.value);
         let last = ticks.last().map_or(high, |tick| tick.value);
         Scale { low: first, high: last, spacing: Spacing::LogWithZero, step: 0.0 }
+    }
+
+    /// Creates a logarithmic scale that ends near the smallest and the largest of the positive `values`, so that they
+    /// spread over the whole axis, with a separate position for zero.
+    pub fn log_around(values: impl IntoIterator<Item = f64>) -> Scale {
+        let positive = values.into_iter().filter(|value| *value >= 1.0 / FAR);
+        let (low, high) = range(positive).unwrap_or((1.0, 10.0));
+        // A narrow range would turn small differences into large distances.
+        let widen = (MIN_RATIO * low / high).max(1.0).sqrt() * MARGIN;
+        Scale { low: low / widen, high: high * widen, spacing: Spacing::LogWithZero, step: 0.0 }
     }
 
     /// Returns the low end. On a logarithmic scale zero lies below it.
@@ -171,6 +185,7 @@ mod tests {
                     check(&Scale::linear(values.iter().copied(), with_zero, unit), unit, values);
                 }
                 check(&Scale::log_with_zero(values.iter().copied(), unit), unit, values);
+                check(&Scale::log_around(values.iter().copied()), unit, values);
             }
         }
         assert_eq!(Scale::fixed(1.0, f64::NAN, Unit::Number), Scale::fixed(0.0, 1.0, Unit::Number));

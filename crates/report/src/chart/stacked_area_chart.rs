@@ -42,7 +42,7 @@ impl StackedAreaChart<'_> {
             .rev()
             .map(|layer| Entry { swatch: Swatch::Bar(layer.series), label: layer.label.clone() })
             .collect();
-        let mut plot = PlotArea::new(Horizontal::Axis(&self.x), &self.y, Some(230.0), &legend);
+        let mut plot = PlotArea::new(Horizontal::Axis(&self.x), &self.y, 230.0, &legend);
         let mut bottom = vec![0.0; self.at.len()];
         for layer in &self.layers {
             let thick = |i: usize| layer.values.get(i).copied().filter(|value| value.is_finite()).unwrap_or(0.0);

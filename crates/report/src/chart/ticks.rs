@@ -1,5 +1,6 @@
 //! Chooses round numbers along an axis and labels them.
 
+use super::date_ticks::date_ticks;
 use super::scale::{Scale, Spacing};
 use crate::format_numbers::{grouped, trimmed};
 
@@ -12,6 +13,8 @@ pub enum Unit {
     Percent,
     /// Seconds, labelled in a unit of time that suits the range.
     Seconds,
+    /// Seconds since an instant, which is given in seconds since 1970; labelled with dates and times of day.
+    Dates(u64),
 }
 
 /// One tick of an axis.
@@ -53,10 +56,19 @@ const CLOCK_STEPS: [f64; 15] = [
 /// Returns the ticks of a scale, and their unit (`h`, `%`) if the labels do not contain it.
 pub fn ticks(scale: &Scale, unit: Unit) -> (Vec<Tick>, &'static str) {
     match scale.spacing() {
-        Spacing::Linear => linear_ticks(scale, unit),
+        Spacing::Linear => match unit {
+            Unit::Dates(origin) => (date_ticks(scale.low(), scale.high(), origin), ""),
+            _ => linear_ticks(scale, unit),
+        },
         Spacing::LogWithZero => {
             let mut all = vec![Tick { value: 0.0, label: "0".into() }];
-            let positive = log_ticks(scale.low(), scale.high(), unit);
+            let mut positive = log_ticks(scale.low(), scale.high(), unit);
+            // A scale that does not begin and end at ticks.
+            let (low, high) = (scale.low() * (1.0 - 1e-9), scale.high() * (1.0 + 1e-9));
+            positive.retain(|tick| (low..=high).contains(&tick.value));
+            if positive.len() < 4 {
+                positive = fine_log_ticks(low, high, unit);
+            }
             let every = positive.len().div_ceil(MAX_LOG_INTERVALS + 1).max(1);
             all.extend(positive.into_iter().step_by(every));
             (all, "")
@@ -68,8 +80,10 @@ pub fn ticks(scale: &Scale, unit: Unit) -> (Vec<Tick>, &'static str) {
 pub(super) fn linear_step(span: f64, unit: Unit) -> f64 {
     let minimum = span / INTERVALS;
     match unit {
-        Unit::Seconds if minimum > DAY / 2.0 => round_step(minimum / DAY) * DAY,
-        Unit::Seconds if minimum > 1.0 => CLOCK_STEPS.into_iter().find(|step| *step >= minimum).unwrap_or(DAY),
+        Unit::Seconds | Unit::Dates(_) if minimum > DAY / 2.0 => round_step(minimum / DAY) * DAY,
+        Unit::Seconds | Unit::Dates(_) if minimum > 1.0 => {
+            CLOCK_STEPS.into_iter().find(|step| *step >= minimum).unwrap_or(DAY)
+        }
         _ => round_step(minimum),
     }
 }
@@ -94,7 +108,7 @@ fn linear_ticks(scale: &Scale, unit: Unit) -> (Vec<Tick>, &'static str) {
     let (divisor, name) = match unit {
         Unit::Number => (1.0, ""),
         Unit::Percent => (0.01, "%"),
-        Unit::Seconds => time_unit(largest, step),
+        Unit::Seconds | Unit::Dates(_) => time_unit(largest, step),
     };
     let ticks = (0..=(last - first) as u32)
         .map(|index| {
@@ -152,7 +166,7 @@ fn superscript(exponent: i32) -> String {
 /// least `high`, at least two; `low` and `high` are positive.
 pub(super) fn log_ticks(low: f64, high: f64, unit: Unit) -> Vec<Tick> {
     let candidate = match unit {
-        Unit::Seconds => time_candidate,
+        Unit::Seconds | Unit::Dates(_) => time_candidate,
         Unit::Number | Unit::Percent => |index| power_of_ten(f64::from(index)),
     };
     let mut first = low.log10().floor() as i32 + 3;
@@ -166,14 +180,36 @@ pub(super) fn log_ticks(low: f64, high: f64, unit: Unit) -> Vec<Tick> {
     (first..=last)
         .map(|index| {
             let value = candidate(index);
-            let label = match unit {
-                Unit::Number => log_number_label(value),
-                Unit::Percent => format!("{} %", log_number_label(value * 100.0)),
-                Unit::Seconds => log_time_label(value),
-            };
-            Tick { value, label }
+            Tick { value, label: log_label(value, unit) }
         })
         .collect()
+}
+
+/// Returns the round numbers from `low` to `high` that are nearer to each other than those of [`log_ticks`].
+fn fine_log_ticks(low: f64, high: f64, unit: Unit) -> Vec<Tick> {
+    const CLOCK: [f64; 14] =
+        [1.0, 2.0, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1800.0, HOUR, 2.0 * HOUR, 4.0 * HOUR, 12.0 * HOUR];
+    let decimal = |base: f64| {
+        let powers = (low / base).log10().floor() as i32..=(high / base).log10().ceil() as i32;
+        powers.flat_map(move |power| [1.0, 2.0, 5.0].map(|digit| digit * power_of_ten(f64::from(power)) * base))
+    };
+    let values: Vec<f64> = match unit {
+        Unit::Seconds | Unit::Dates(_) => {
+            let below = decimal(1.0).filter(|value| *value < 1.0);
+            below.chain(CLOCK).chain(decimal(DAY).filter(|value| *value >= DAY)).collect()
+        }
+        Unit::Number | Unit::Percent => decimal(1.0).collect(),
+    };
+    let within = values.into_iter().filter(|value| (low..=high).contains(value));
+    within.map(|value| Tick { value, label: log_label(value, unit) }).collect()
+}
+
+fn log_label(value: f64, unit: Unit) -> String {
+    match unit {
+        Unit::Number => log_number_label(value),
+        Unit::Percent => format!("{} %", log_number_label(value * 100.0)),
+        Unit::Seconds | Unit::Dates(_) => log_time_label(value),
+    }
 }
 
 /// Returns the round times 1 s, 10 s, 1 min, 10 min, 1 h, 1 d, 10 d and so on; below a second powers of ten. Ten
@@ -189,7 +225,12 @@ fn time_candidate(index: i32) -> f64 {
 }
 
 fn log_number_label(value: f64) -> String {
-    let exponent = value.log10().round();
+    let exponent = value.log10().floor();
+    let is_power = (value / power_of_ten(value.log10().round()) - 1.0).abs() < 1e-9;
+    let exponent = if is_power { value.log10().round() } else { exponent };
+    if !is_power && !(-3.0..=5.0).contains(&exponent) {
+        return format!("{}×10{}", trimmed(value / power_of_ten(exponent), 1), superscript(exponent as i32));
+    }
     if (-3.0..=5.0).contains(&exponent) { trimmed(value, 3) } else { format!("10{}", superscript(exponent as i32)) }
 }
 

@@ -52,7 +52,7 @@ impl WaterFillingChart {
         if self.tanks.iter().any(|tank| tank.base > 0.0) {
             legend.push(entry("base", &self.base_label));
         }
-        let mut plot = PlotArea::new(Horizontal::Named(&self.tanks_title), &self.y, Some(230.0), &legend);
+        let mut plot = PlotArea::new(Horizontal::Named(&self.tanks_title), &self.y, 230.0, &legend);
         let place = (plot.right - plot.left) / self.tanks.len().max(1) as f64;
         let width = (place * (1.0 - GAP)).min(MAX_TANK_WIDTH);
         for (index, tank) in self.tanks.iter().enumerate() {

@@ -85,7 +85,9 @@ pub(super) fn question(grid: &StudyGrid<'_>) -> String {
     if grid.record.runs.is_empty() {
         return format!("The study replays {tasks} of {users}, but no run has finished.");
     }
-    format!("The study replays {tasks} of {users} under {policies} on a pool of {capacities}. {question}")
+    let multiples = grid.record.runs.iter().all(|run| run.capacity_factor.is_some());
+    let on = if multiples { format!("on a pool of {capacities}") } else { format!("with the capacity {capacities}") };
+    format!("The study replays {tasks} of {users} under {policies} {on}. {question}")
 }
 
 /// Returns one sentence per policy that summarizes all capacities; none if there is only one capacity.
@@ -166,13 +168,13 @@ fn policy_answer(grid: &StudyGrid<'_>, capacity: usize, policy: usize) -> Policy
     let verdict = Verdict::of(comparison);
     let share = |class, mark: &str, users: u64| Share {
         class,
-        text: format!("{mark} {}", grouped(users)),
+        text: format!("{}\u{a0}{mark}", grouped(users)),
         percent: users as f64 / compared as f64 * 100.0,
     };
     let shares = [
         share("better", "less", verdict.better),
-        share("noise", "noise", verdict.noise.unwrap_or(0)),
-        share("same", "same", verdict.same),
+        share("noise", "within the noise", verdict.noise.unwrap_or(0)),
+        share("same", "the same", verdict.same),
         share("worse", "longer", verdict.worse),
     ];
     let shares = shares.into_iter().filter(|share| share.percent > 0.0).collect();

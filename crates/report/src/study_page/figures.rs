@@ -4,18 +4,25 @@ use evenhand_study::ALL_USERS_LISTED;
 use evenhand_study::record::{ComparisonNoise, Estimate, RunRecord, UserRecord};
 
 use crate::chart::{
-    Axis, BarChart, BarSeries, Bubble, Caption, Figure, Line, LineChart, Scale, ScatterChart, Shape, Side, Unit,
+    Axis, BarChart, BarSeries, Bubble, Caption, Figure, Line, LineChart, Scale, ScatterChart, ScatterParts, Shape,
+    Side, Unit,
 };
 use crate::file_names::FileNames;
 use crate::format_numbers::{ABSENT, duration, grouped, ratio};
 use crate::study_page::grid::{RunPair, StudyGrid};
 use evenhand_documents::{Cell, Csv};
 
+/// Reductions below the first of these (negated) are cut off at the second.
+const BROKEN: f64 = 3.0;
+const BROKEN_AT: f64 = 1.8;
+
 /// A figure, its data as CSV, and an explanation of how to read it.
 pub(crate) struct FigureWithData {
     pub(crate) figure: Figure,
     pub(crate) csv: String,
     pub(crate) explanation: String,
+    /// Of a figure whose bubbles the page's script moves.
+    pub(crate) parts: Option<ScatterParts>,
 }
 
 /// The figures that compare one policy with the baseline at one capacity.
@@ -53,16 +60,13 @@ pub(crate) fn draw_figures(grid: &StudyGrid<'_>) -> Figures {
     let mut names = FileNames::default();
     let pairs = grid.pairs();
     let reductions = if pairs.is_empty() { Vec::new() } else { reductions(grid, &mut names) };
-    // One range of waits for the whole study, so that figures of several capacities and policies can be compared.
-    let waits = grid.record.runs.iter().flat_map(|run| run.users.iter().filter_map(|user| user.mean_wait_s));
-    let wait_scale = Scale::log_with_zero(waits, Unit::Seconds);
     let complete = grid.record.runs.iter().all(all_complete);
     let pairs = pairs
         .into_iter()
         .map(|(capacity, policy, pair)| PairFigures {
             capacity,
             policy,
-            waits: user_waits(grid, (capacity, policy), &pair, wait_scale, &mut names),
+            waits: user_waits(grid, (capacity, policy), &pair, &mut names),
             completion: (!complete).then(|| user_completion(grid, (capacity, policy), &pair, &mut names)),
         })
         .collect();
@@ -152,12 +156,19 @@ fn reduction<'a>(
                 csv.row(&cells[..columns.len()]);
             }
         }
-        // A very wide interval would leave nothing of the bars.
+        // One bar far below the others would leave nothing of them: no reduction is above 1, but a wait can grow without
+        // limit.
         let values = || series.iter().flat_map(|series| series.values.iter().copied().flatten());
+        if values().any(|value| value < -BROKEN) {
+            explanation += " A bar with a break goes on beyond the axis; its number is above it.";
+        }
+        let values = || values().map(|value| if value < -BROKEN { -BROKEN_AT } else { value });
+        // Nor may a very wide interval.
         let widest =
             3.0 * values().filter(|value| value.is_finite()).fold(0.2, |most: f64, value| most.max(value.abs()));
         let ends = intervals.iter().flatten().flatten().flat_map(|interval| *interval);
-        let values = values().chain(ends.map(|end| end.clamp(-widest, widest)));
+        // With space for the labels beyond the ends.
+        let values = values().chain(ends.map(|end| end.clamp(-widest, widest))).map(|value| 1.06 * value);
         let scale = Scale::linear(values, true, Unit::Percent);
         let multiples = grid.record.runs.iter().all(|run| run.capacity_factor.is_some());
         let chart = BarChart {
@@ -167,7 +178,7 @@ fn reduction<'a>(
             y: Axis { title: "reduction".into(), unit: Unit::Percent, scale },
             series,
         };
-        FigureWithData { figure: chart.draw_with_intervals(&intervals), csv: csv.finish(), explanation }
+        FigureWithData { figure: chart.draw_with_intervals(&intervals), csv: csv.finish(), explanation, parts: None }
     }
 }
 
@@ -176,7 +187,6 @@ fn user_waits(
     grid: &StudyGrid<'_>,
     (capacity, policy): (usize, usize),
     pair: &RunPair<'_>,
-    scale: Scale,
     names: &mut FileNames,
 ) -> FigureWithData {
     let comparison = UserComparison {
@@ -193,11 +203,15 @@ fn user_waits(
     let baseline = grid.baseline();
     let sides = [format!("longer than under {baseline}"), format!("shorter than under {baseline}")];
     let explanation = format!(
-        "Each bubble is a user; users below the dashed line wait less than under {baseline}. Both axes are logarithmic; \
-         0 (no task waits) has a separate position. Users without a started task under one of the policies are not shown.{}",
+        "Each bubble is a user; users below the dashed line wait less than under {baseline}. The names are those of the \
+         users whose mean waits differ most. Both axes are logarithmic, each with the range of its own waits; 0 (no task \
+         waits) has a separate position. Users without a started task under one of the policies are not shown.{}",
         if grid.record.repeats.is_some() { " Grey users differ by no more than the noise." } else { "" }
     );
-    comparison.draw(names.take(&format!("user-waits-{}", pair.run.id)), scale, Unit::Seconds, sides, explanation)
+    // Each axis has the range of its own waits, so that the users spread over the figure.
+    let scale = |run: &RunRecord| Scale::log_around(run.users.iter().filter_map(|user| user.mean_wait_s));
+    let scales = [scale(pair.baseline), scale(pair.run)];
+    comparison.draw(names.take(&format!("user-waits-{}", pair.run.id)), scales, Unit::Seconds, sides, explanation)
 }
 
 /// Returns whether a user's difference from the baseline is within the noise of a repeated study.
@@ -234,7 +248,7 @@ fn user_completion(
     let ratios = grid.record.runs.iter().flat_map(|run| run.users.iter().map(|user| user.completion_ratio));
     let lowest = ratios.filter(|ratio| ratio.is_finite()).fold(1.0, f64::min);
     let scale = Scale::fixed((lowest * 10.0 - 0.5).floor().clamp(0.0, 9.0) / 10.0, 1.0, Unit::Number);
-    comparison.draw(name, scale, Unit::Number, sides, explanation)
+    comparison.draw(name, [scale, scale], Unit::Number, sides, explanation)
 }
 
 /// One quantity of each user under the baseline and under another policy.
@@ -251,7 +265,14 @@ struct UserComparison<'a> {
 }
 
 impl UserComparison<'_> {
-    fn draw(&self, name: String, scale: Scale, unit: Unit, sides: [String; 2], explanation: String) -> FigureWithData {
+    fn draw(
+        &self,
+        name: String,
+        scales: [Scale; 2],
+        unit: Unit,
+        sides: [String; 2],
+        explanation: String,
+    ) -> FigureWithData {
         let (baseline, policy) = (self.grid.baseline(), self.grid.policies[self.policy].label.as_str());
         let capacity = &self.grid.capacities[self.capacity];
         let mut csv = Csv::new(&[
@@ -287,17 +308,18 @@ impl UserComparison<'_> {
             capitalized(self.quantity),
             capacity.label
         );
-        let axis = |title: String| Axis { title, unit, scale };
+        let axis = |title: String, scale: Scale| Axis { title, unit, scale };
         let chart = ScatterChart {
             caption: Caption { name, title, description: explanation.clone() },
-            x: axis(format!("{} under {baseline}", self.quantity)),
-            y: axis(format!("{} under {policy}", self.quantity)),
+            x: axis(format!("{} under {baseline}", self.quantity), scales[0]),
+            y: axis(format!("{} under {policy}", self.quantity), scales[1]),
             bubbles,
             above,
             below,
             counted: "tasks".into(),
         };
-        FigureWithData { figure: chart.draw(), csv: csv.finish(), explanation }
+        let (figure, parts) = chart.draw_parts();
+        FigureWithData { figure, csv: csv.finish(), explanation, parts: Some(parts) }
     }
 
     fn bubble(&self, subject: usize, user: &UserRecord, old: Option<f64>, new: Option<f64>) -> Bubble {
@@ -319,7 +341,7 @@ impl UserComparison<'_> {
             self.grid.policies[self.policy].label,
             grouped(user.totals.submitted),
         );
-        Bubble { subject, label, at, count: user.totals.submitted, side }
+        Bubble { subject, name: user.name.clone(), label, at, count: user.totals.submitted, side }
     }
 }
 
@@ -421,15 +443,21 @@ impl TimeFigure {
             .collect();
         let chart = LineChart {
             caption: Caption { name: names.take(&self.name), title: self.title, description: self.explanation.clone() },
-            x: Axis {
-                title: "time since the first submission".into(),
-                unit: Unit::Seconds,
-                scale: Scale::fixed(0.0, end, Unit::Seconds),
+            x: match grid.record.workload.first_submission_unix_s {
+                Some(first) => {
+                    let unit = Unit::Dates(first);
+                    Axis { title: "date".into(), unit, scale: Scale::fixed(0.0, end, unit) }
+                }
+                None => Axis {
+                    title: "time since the first submission".into(),
+                    unit: Unit::Seconds,
+                    scale: Scale::fixed(0.0, end, Unit::Seconds),
+                },
             },
             y: Axis { title: self.axis, unit: self.unit, scale },
             lines,
         };
-        FigureWithData { figure: chart.draw(), csv: csv.finish(), explanation: self.explanation }
+        FigureWithData { figure: chart.draw(), csv: csv.finish(), explanation: self.explanation, parts: None }
     }
 }
 

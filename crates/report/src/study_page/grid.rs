@@ -6,7 +6,7 @@ use evenhand_study::most_affected_users;
 use evenhand_study::record::{ComparisonRecord, RunRecord, StudyRecord};
 
 use crate::ReportError;
-use crate::format_numbers::{amount, duration};
+use crate::format_numbers::{amount, duration, size_unit, three_digits};
 
 /// Maximum number of users that the page lists and draws one by one, those whose waits differ most. More fit neither
 /// a page nor a figure.
@@ -27,7 +27,7 @@ pub(crate) struct StudyGrid<'a> {
 /// A policy with its discount; the same policy with another discount is another column.
 pub(crate) struct Policy {
     pub(crate) label: String,
-    /// The discount with its time constant, if the policy has one.
+    /// The half-life as typed, or the discount with its half-life, if the policy has one.
     pub(crate) discount: Option<String>,
 }
 
@@ -145,24 +145,34 @@ impl<'a> StudyGrid<'a> {
         names
     }
 
-    /// Formats an amount of a resource with its unit.
+    /// Formats an amount of a resource with its unit; a size in the unit that suits the largest capacity, so that all
+    /// amounts of the resource have the same.
     pub(crate) fn amount(&self, resource: &str, number: f64) -> String {
         let unit = self.record.workload.units.get(resource).map_or("", String::as_str);
-        format!("{}\u{a0}{unit}", amount(number)).trim_end().to_owned()
+        let capacities = self.capacities.iter().filter_map(|capacity| capacity.amounts.get(resource));
+        let (size, unit) = size_unit(unit, capacities.fold(number.abs(), |most, &amount| most.max(amount)));
+        // Digits beyond the fourth say nothing of a mean.
+        let text = if size == 1.0 && number.fract() == 0.0 { amount(number) } else { three_digits(number / size) };
+        format!("{text}\u{a0}{unit}").trim_end().to_owned()
     }
 }
 
 fn policy(key: &(String, Option<u64>), keys: &[(String, Option<u64>)], runs: &[RunRecord]) -> Policy {
     let (name, bits) = key;
     let delta = bits.map(f64::from_bits);
-    let tau = runs.iter().find(|run| run.policy == *name && run.delta == delta).and_then(|run| run.tau_s);
-    let discount = delta.map(|delta| match tau {
-        Some(tau) => format!("discount {delta} a second, time constant {}", duration(tau)),
-        None => format!("discount {delta} a second"),
+    let run = runs.iter().find(|run| run.policy == *name && run.delta == delta);
+    let typed = run.and_then(|run| run.half_life.as_deref());
+    let discount = delta.map(|delta| match (typed, run.and_then(|run| run.tau_s)) {
+        (Some(half_life), _) => format!("half-life {half_life}"),
+        (None, Some(tau)) => {
+            format!("discount {delta} a second, half-life {}", duration(tau * std::f64::consts::LN_2))
+        }
+        (None, None) => format!("discount {delta} a second"),
     });
     let alone = keys.iter().filter(|(other, _)| other == name).count() == 1;
-    let label = match delta {
-        Some(delta) if !alone => format!("{name} {delta}"),
+    let label = match (typed, delta) {
+        (Some(half_life), _) if !alone => format!("{name} {half_life}"),
+        (None, Some(delta)) if !alone => format!("{name} {delta}"),
         _ => name.clone(),
     };
     Policy { label, discount }

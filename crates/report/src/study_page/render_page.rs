@@ -66,13 +66,15 @@ struct Page<'a> {
 #[derive(Serialize)]
 struct FigureText<'a> {
     svg: String,
+    title: &'a str,
     explanation: &'a str,
     name: &'a str,
 }
 
 impl<'a> From<&'a FigureWithData> for FigureText<'a> {
     fn from(drawn: &'a FigureWithData) -> FigureText<'a> {
-        FigureText { svg: drawn.figure.inline(), explanation: &drawn.explanation, name: drawn.figure.name() }
+        let title = drawn.figure.title();
+        FigureText { svg: drawn.figure.inline(), title, explanation: &drawn.explanation, name: drawn.figure.name() }
     }
 }
 

@@ -5,7 +5,8 @@ use serde::Serialize;
 use super::account_table::{AccountData, Tree, account_data};
 use super::answer_sentences::completion_note;
 use crate::ReportError;
-use crate::study_page::figures::Figures;
+use crate::chart::ScatterParts;
+use crate::study_page::figures::{FigureWithData, Figures};
 use crate::study_page::grid::StudyGrid;
 
 #[derive(Serialize)]
@@ -57,6 +58,12 @@ struct PairText {
 struct FigureText {
     name: String,
     title: String,
+    /// The parts of the drawing that the script replaces, and the scales by which it moves the bubbles.
+    view: String,
+    frame: String,
+    names: String,
+    x: String,
+    y: String,
 }
 
 /// Returns the data as JSON without `<`, so that it cannot end the `script` element that contains it.
@@ -84,11 +91,14 @@ pub(super) fn to_json(grid: &StudyGrid<'_>, figures: &Figures, tree: &Tree<'_>) 
     };
     let pair = |capacity: usize, policy: usize| {
         let drawn = figures.pairs.iter().find(|pair| (pair.capacity, pair.policy) == (capacity, policy))?;
-        let text =
-            |figure: &crate::chart::Figure| FigureText { name: figure.name().into(), title: figure.title().into() };
+        let text = |drawn: &FigureWithData| {
+            let ScatterParts { view, frame, names, x, y } = drawn.parts.clone()?;
+            let (name, title) = (drawn.figure.name().into(), drawn.figure.title().into());
+            Some(FigureText { name, title, view, frame, names, x, y })
+        };
         Some(PairText {
-            waits: text(&drawn.waits.figure),
-            completion: drawn.completion.as_ref().map(|drawn| text(&drawn.figure)),
+            waits: text(&drawn.waits)?,
+            completion: drawn.completion.as_ref().and_then(text),
             completion_note: completion_note(grid, capacity, policy),
         })
     };

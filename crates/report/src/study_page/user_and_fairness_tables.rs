@@ -173,7 +173,7 @@ fn user_row(grid: &StudyGrid<'_>, capacity: usize, policy: usize, user: usize) -
         difference: Cell::difference(difference).within_noise(is_noise).with_interval(interval),
         noise: is_noise,
         p95: Cell::duration(record.p95_wait_s),
-        slowdown: record.mean_bounded_slowdown.map_or(ABSENT.into(), three_digits),
+        slowdown: record.mean_bounded_slowdown.map(six_digits).map_or(ABSENT.into(), three_digits),
         nuwt: record.normalized.nuwt_per_pe.map_or(ABSENT.into(), |n| quotient(six_digits(n))),
         completion: Cell { text: ratio(record.completion_ratio), title: completed, ..Cell::default() },
     })

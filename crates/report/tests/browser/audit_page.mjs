@@ -3,7 +3,7 @@
 // that CHROMIUM names. Prints one line per check and a summary; exits with status 0 if all checks passed.
 import { resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { check, launchBrowser, finish, seriousFindings } from "./run_checks.mjs";
+import { check, cutTexts, launchBrowser, finish, seriousFindings } from "./run_checks.mjs";
 
 const file = process.argv[2];
 if (!file) {
@@ -39,6 +39,7 @@ for (const [what, options] of [
       if (!(await details.locator("svg").first().isVisible())) return "a figure is not visible";
     }
   });
+  await check(`${what}: every figure has a title, and no text is cut`, () => cutTexts(page));
   await check(`${what}: text in the matrix is readable`, () =>
     page.evaluate(() => {
       // Relative luminance and contrast of WCAG 2.

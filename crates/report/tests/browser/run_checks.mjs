@@ -37,6 +37,28 @@ export async function seriousFindings(page) {
   return serious.map((found) => `${found.id} (${found.nodes.length}): ${place(found)}`).join("; ") || null;
 }
 
+/** Returns a figure without a title above it, a text that a figure cuts, or a label of a bar that is cut; null if there is none. */
+export function cutTexts(page) {
+  return page.evaluate(() => {
+    for (const figure of document.querySelectorAll("figure")) {
+      if (!figure.querySelector(".figure-title, h3, figcaption b")?.textContent.trim()) return "a figure has no title";
+    }
+    for (const svg of document.querySelectorAll("main svg, body > svg")) {
+      if (!svg.getClientRects().length) continue;
+      const { x, y, width, height } = svg.viewBox.baseVal;
+      for (const text of svg.querySelectorAll("text")) {
+        const box = text.getBBox();
+        const outside = box.x < x - 1 || box.y < y - 1 || box.x + box.width > x + width + 1 || box.y + box.height > y + height + 1;
+        if (box.width && outside) return `${JSON.stringify(text.textContent)} is cut in ${svg.querySelector("title").textContent}`;
+      }
+    }
+    for (const name of document.querySelectorAll(".share-names span")) {
+      if (name.scrollWidth > name.clientWidth + 1) return `${JSON.stringify(name.textContent)} is cut`;
+    }
+    return null;
+  });
+}
+
 /** Prints the summary and exits with status 0 if all checks passed, else 1. */
 export function finish() {
   console.log(`${counts.passed} passed, ${counts.failed} failed`);

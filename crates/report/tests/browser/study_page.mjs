@@ -4,7 +4,7 @@
 import { readdirSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { pathToFileURL } from "node:url";
-import { check, launchBrowser, finish, seriousFindings } from "./run_checks.mjs";
+import { check, cutTexts, launchBrowser, finish, seriousFindings } from "./run_checks.mjs";
 
 const folder = process.argv[2];
 if (!folder) {
@@ -61,6 +61,7 @@ for (const [what, options] of [
 ]) {
   const opened = await open(index, options);
   await check(`${what}: axe-core has no serious finding`, () => seriousFindings(opened.page));
+  await check(`${what}: every figure has a title, and no text is cut`, () => cutTexts(opened.page));
   await opened.page.close();
 }
 
@@ -167,6 +168,15 @@ if (hasTable) {
           typeof value === "number" ? Math.abs(value - there[at][part]) > 0.011 : value !== there[at][part]));
         if (off >= 0) return `${here[off]} instead of ${there[off]}`;
       }
+    });
+    await check("the users that differ most are named in the figure of the chosen pair", async () => {
+      const named = await page.locator("#pair-waits .names text").allTextContents();
+      const differing = await page.locator("#pair-waits .bubbles circle.better, #pair-waits .bubbles circle.worse").count();
+      if (named.length > 5 || (differing > 0 && named.length === 0)) return `${named.length} names for ${differing} users`;
+      const unknown = named.find((name) => !users.some((user) => user === name || user.startsWith(name.replace(/…$/, ""))));
+      if (unknown) return `${unknown} is no user`;
+      const [title, drawn] = [await page.locator("#pair-waits .figure-title").textContent(), await page.locator("#pair-waits svg > title").textContent()];
+      if (title !== drawn) return `${title} instead of ${drawn}`;
     });
     await check("pointing at a bubble names its user", async () => {
       await page.locator("#pair-waits .bubbles circle:visible").last().dispatchEvent("pointerover");

@@ -250,6 +250,7 @@ fn draw_log(testbed: &Testbed, charged: &[Vec<f64>; 2]) -> FigureWithData {
         csv.row(&[Cell::Text(name), Cell::Number(Some(time)), Cell::Number(Some(penalty))]);
         bubbles.push(Bubble {
             subject,
+            name: name.clone(),
             label: format!("{name}: {:.2} % of processor time, {:.2} % of penalties", 100.0 * time, 100.0 * penalty),
             at: (time > 0.0).then_some((time, penalty)),
             count: jobs[subject],

@@ -100,6 +100,7 @@ fn draw(grid: &Grid, drf: &RunRecord, sdrf: &RunRecord) -> FigureWithData {
         ]);
         bubbles.push(Bubble {
             subject,
+            name: a.name.clone(),
             label: format!(
                 "{}: {:.1} % under drf, {:.1} % under sdrf; {} tasks",
                 a.name,

@@ -437,7 +437,10 @@ fn capacity_name(run: &RunRecord) -> String {
 fn policy_name(run: &RunRecord, record: &StudyRecord) -> String {
     let alike = |r: &&RunRecord| r.policy == run.policy && r.capacity_name == run.capacity_name;
     match (run.delta, record.runs.iter().filter(alike).count()) {
-        (Some(delta), n) if n > 1 => format!("{} {delta}", run.policy),
+        (Some(delta), n) if n > 1 => match &run.half_life {
+            Some(half_life) => format!("{} {half_life}", run.policy),
+            None => format!("{} {delta}", run.policy),
+        },
         _ => run.policy.clone(),
     }
 }

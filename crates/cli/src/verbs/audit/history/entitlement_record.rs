@@ -2,12 +2,12 @@
 
 use evenhand_audit::{AuditError, Calendar, Entitlements, History, Parties, Window};
 use evenhand_model::calendar::{date, date_and_time};
-use evenhand_model::{AccountTree, Capacity, Rational, Workload, to_f64};
+use evenhand_model::{AccountTree, Capacity, Rational, Time, Workload, mean_use, to_f64};
 use evenhand_report::audit_page::{
     ComplaintRecord, EntitlementRecord, LevelRecord, OverusePairRecord, OveruseRecord, PartyRecord, PartyWeekRecord,
-    ResourceRecord, UseRecord, WeekRecord,
+    ResourceRecord, SteadyRecord, UseRecord, WeekRecord,
 };
-use evenhand_study::AccountsFile;
+use evenhand_study::{AccountsFile, unix_origin};
 
 use crate::arguments::HistoryArgs;
 use crate::failure::Failure;
@@ -16,8 +16,6 @@ use crate::output::console::Console;
 
 /// Nanoseconds in an hour.
 const HOUR: f64 = 3.6e12;
-/// Ten years. Larger times count from 1970, smaller ones from the trace's own start.
-const TEN_YEARS_S: u64 = 315_532_800;
 
 /// Accounts and shares of users, and a sentence that describes where the shares come from.
 pub(super) struct Shares {
@@ -81,14 +79,7 @@ pub(super) fn parse_utc_offset(text: Option<&str>) -> Result<i128, Failure> {
 
 /// Returns how the workload's times convert to dates, if they do.
 pub(super) fn calendar(workload: &Workload, offset_ns: i128) -> Calendar {
-    let start = workload.header().iter().find(|(key, _)| key.eq_ignore_ascii_case("UnixStartTime"));
-    let start = start.and_then(|(_, value)| value.split_whitespace().next()?.parse::<i64>().ok()).filter(|s| *s > 0);
-    let first = workload.columns().submit.first().map_or(0, |t| t.nanos() / 1_000_000_000);
-    let origin = match start {
-        // SWF counts from UnixStartTime.
-        Some(start) => Some(i128::from(start) * 1_000_000_000),
-        None => (first >= TEN_YEARS_S).then_some(0),
-    };
+    let origin = unix_origin(workload).map(|seconds| i128::from(seconds) * 1_000_000_000);
     Calendar { origin, ahead: offset_ns }
 }
 
@@ -117,7 +108,7 @@ pub(super) fn record(
         levels.push(LevelRecord { weeks_in_json, ..level(kind, workload, pool, parties, &found, calendar) });
     }
     let capacity_is = match pool_is {
-        "the peak use" => "the peak use, since no --capacity is given.".to_string(),
+        super::PEAK_USE => "the peak use, since neither --capacity nor the log's header states it.".to_string(),
         other => format!("{other}."),
     };
     let monday = "From Monday 00:00 to Monday 00:00 by";
@@ -143,10 +134,41 @@ pub(super) fn record(
                 capacity: pool.units(r),
             })
             .collect(),
+        steady: steady(workload, &weeks),
         weeks,
         levels,
         ..EntitlementRecord::default()
     })
+}
+
+/// Returns the part of the history between the time at which the use of the first resource first reaches its mean and the
+/// last submission. `None` if it has less than half of the history: a short history is nothing but edges.
+fn steady(workload: &Workload, weeks: &[WeekRecord]) -> Option<SteadyRecord> {
+    let (begin, end) = (weeks.first()?.from_s, weeks.last()?.until_s);
+    let filled = first_reaching_mean(workload)?.secs_f64().max(begin);
+    let last = workload.columns().submit.last()?.secs_f64().min(end);
+    (last - filled >= 0.5 * (end - begin)).then_some(SteadyRecord { from_s: filled, until_s: last })
+}
+
+/// Returns when the use of the first resource first reaches its mean; `None` without starts.
+fn first_reaching_mean(workload: &Workload) -> Option<Time> {
+    let mean = to_f64(mean_use(workload).units.first()?) * workload.resources().first()?.steps() as f64;
+    let mut changes = Vec::new();
+    for row in 0..workload.len() {
+        let Some(start) = workload.start(row) else { continue };
+        let amount = i128::from(workload.amounts(row)[0].0) * i128::from(workload.count(row));
+        changes.push((start, amount));
+        changes.push((start + workload.columns().duration[row], -amount));
+    }
+    changes.sort_unstable();
+    let mut held = 0;
+    for (at, change) in changes {
+        held += change;
+        if held as f64 >= mean {
+            return Some(at);
+        }
+    }
+    None
 }
 
 fn week_record(at: usize, week: &evenhand_audit::Week, calendar: Calendar) -> WeekRecord {

@@ -18,6 +18,9 @@ pub(super) fn tables(record: &EntitlementRecord) -> Vec<String> {
         record.weeks_are,
         with_plain_spaces(&record.capacity_sentence())
     )];
+    if let Some((number, sentence)) = record.headline() {
+        parts.push(with_plain_spaces(&format!("{number} {sentence}")));
+    }
     let sentences = record.summary_sentences();
     parts.push(sentences.iter().map(|s| printable(&with_plain_spaces(s))).collect::<Vec<_>>().join("\n"));
     for level in &record.levels {
@@ -66,13 +69,14 @@ fn pairs(record: &EntitlementRecord, level: &LevelRecord) -> Option<String> {
     let all = level.pairs.iter().flat_map(|pair| pair.over.iter().enumerate().map(move |(r, &x)| (pair, r, x)));
     let mut all: Vec<_> = all.filter(|(_, _, x)| *x > 0.0).collect();
     let part = |r: usize, x: f64| record.capacity_share(r, x, record.hours());
+    let largest = |r: usize| level.pairs.iter().fold(0.0f64, |most, pair| most.max(pair.over[r]));
     all.sort_by(|a, b| part(b.1, b.2).total_cmp(&part(a.1, a.2)));
     let mut table = Table::new(3, ["waited", "overuse by", "on", "overuse", "% of capacity"]);
     for (pair, r, x) in all.iter().take(MAX_PAIRS) {
         let [victim, holder] = [pair.victim, pair.holder].map(|p| printable(&level.parties[p].name));
         let cells = [
             record.resources[*r].name.clone(),
-            with_plain_spaces(&record.format_amount(*r, *x)),
+            with_plain_spaces(&record.format_amount_like(*r, *x, largest(*r))),
             format!("{:.1}", 100.0 * part(*r, *x)),
         ];
         table.row([victim, holder].into_iter().chain(cells).collect());
@@ -91,7 +95,7 @@ fn complaints(record: &EntitlementRecord, level: &LevelRecord) -> Option<String>
             c.from.clone().unwrap_or_else(|| format!("{} s", c.from_s)),
             rounded((c.until_s - c.from_s) / 3600.0),
             with_plain_spaces(&record.format_amount(c.resource, c.unmet)),
-            printable(&with_plain_spaces(&record.format_holders(level, &c.against, c.resource))),
+            printable(&with_plain_spaces(&record.format_holders(level, &c.against, c.resource, c.unmet))),
         ]);
     }
     (!worst.is_empty()).then(|| format!("{}{}", table.render(), more(worst.len(), MAX_COMPLAINTS)))

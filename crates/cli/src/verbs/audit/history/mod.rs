@@ -9,10 +9,10 @@ mod tables;
 use std::path::Path;
 
 use evenhand_audit::{AuditError, History, Property, Window};
-use evenhand_model::{Capacity, Span, Time, mean_use};
+use evenhand_model::{Capacity, CapacityError, Span, Time, mean_use};
 use evenhand_policies::{Order, Registry};
 use evenhand_report::audit_page::{EntitlementRecord, write_audit_report};
-use evenhand_study::{PolicyInputs, RequestedCapacity, peak_above_stated};
+use evenhand_study::{PolicyInputs, RequestedCapacity, peak_above_stated, site_capacity, stated_processors};
 
 use self::record::AuditRecord;
 use crate::arguments::decay;
@@ -24,6 +24,9 @@ use crate::inputs::weights_and_accounts::read_weights_or_equal;
 use crate::inputs::workloads::read_workload_with_summary;
 use crate::output::console::{Console, to_json};
 use crate::output::write_files::lock_folder;
+
+/// The description of a capacity that nothing states.
+const PEAK_USE: &str = "the peak use";
 
 /// Audits the history at `path`.
 pub(super) fn run(
@@ -122,11 +125,24 @@ fn audit_failure(path: &Path, error: &AuditError) -> Failure {
     Failure::Input(format!("{}: {error}{remedy}", path.display()))
 }
 
+/// Returns the capacity that the log's header states, as far as its jobs fit into it, else the peak of use; and which.
+fn stated_pool(history: &History<'_>) -> (Result<Capacity, CapacityError>, String) {
+    let workload = history.workload();
+    match stated_processors(workload).filter(|_| peak_above_stated(workload).is_none()) {
+        Some((key, _)) => {
+            let others = if workload.resources().len() > 1 { "; the peak use of other resources" } else { "" };
+            let site = site_capacity(workload);
+            (Capacity::new(workload.resources(), site.units), format!("{key} of the log's header{others}"))
+        }
+        None => (history.peak_capacity(), PEAK_USE.into()),
+    }
+}
+
 /// Returns the capacity, and a description of it.
 fn pool(capacity: Option<RequestedCapacity>, history: &History<'_>) -> Result<(Capacity, String), Failure> {
     let workload = history.workload();
     let (pool, pool_is) = match capacity {
-        None => (history.peak_capacity(), "the peak use".into()),
+        None => stated_pool(history),
         Some(RequestedCapacity::Multiple(name, factor)) => {
             (Capacity::multiple(workload.resources(), &mean_use(workload), &factor), format!("{name} R"))
         }
