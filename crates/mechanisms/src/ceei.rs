@@ -6,7 +6,7 @@ use crate::solvers::eisenberg_gale::{TOO_FAR_APART, equilibrium};
 use crate::{Allocation, Mechanism, MechanismError, MechanismOptions, Problem};
 
 /// Competitive equilibrium from equal incomes (Varian; for tasks in Ghodsi et al., NSDI'11, section 4.2): each user has
-/// its entitlement as a budget, and prices are such that demand equals capacity. The equilibrium maximizes sum e_i log
+/// its entitlement as a budget, and prices, each of the whole capacity of a resource, are such that demand equals capacity. The equilibrium maximizes sum e_i log
 /// x_i, so it is proportionally fair as well. The price is 0 where capacity remains. A user buys no more than its
 /// limit; the rest of its budget is then lost.
 ///

@@ -25,7 +25,9 @@ const STEADY: Range<f64> = 0.1..1.0;
 const TOLERANCE: f64 = 0.02;
 /// The tolerance of shares of the disk: in three runs without the agent d received 46.8, 47.4 and 50.8 %.
 const DISK_TOLERANCE: f64 = 0.04;
-/// The factor that counts as a rise.
+/// What f could read with a whole processor, in MiB/s.
+const MOST: f64 = 0.125 / 0.010;
+/// The factor that counts as a rise. Like the tolerances, it was set with recordings at hand.
 const MORE: f64 = 1.05;
 
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
@@ -58,11 +60,7 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
                 format!("from {f_off:.1} to {f_on:.1} MiB/s"),
                 rise >= MORE,
             ),
-            Verdict::new(
-                "by almost 40 %",
-                format!("by {}", percent(rise - 1.0)),
-                (1.3..1.45).contains(&rise),
-            ),
+            Verdict::new("by almost 40 %", format!("by {}", percent(rise - 1.0)), (1.3..1.45).contains(&rise)),
             Verdict::new(
                 "which does not affect e's VM there",
                 format!("it receives {e_on:.2} processors instead of {e_off:.2}"),
@@ -81,9 +79,13 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
         ],
         notes: vec![
             format!("each VM of e receives at least {e_lowest:.2} processors: it does not starve"),
-            "the paper's nodes have two processors, so that the VMs of e and f on node b can run at the same time; here they \
-             share one processor, so e loses what f gains"
-                .into(),
+            format!(
+                "f as built is bound by the processor: 10 ms of it for each 128 KiB allow at most {MOST:.1} MiB/s of the \
+                 disk's 20, so its disk rises as its share of the processor does, which e loses. Two processors alone do \
+                 not change this: at equal weights f then has a whole one, and nothing to gain. A rise of 40 % at no cost \
+                 to e needs processor time that neither of them used before; the paper does not say where it comes from. \
+                 Guests with two processors and other costs of reading were not measured"
+            ),
             format!(
                 "of node b's processor the two VMs receive {:.2} without the agent and {:.2} with it: under emulation the updates \
                  and messages of each second take the rest",

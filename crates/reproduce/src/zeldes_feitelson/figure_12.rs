@@ -27,6 +27,9 @@ const COARSE: [Process; 3] = [
 const BEFORE: std::ops::Range<f64> = 0.5..5.0;
 const AFTER: std::ops::Range<f64> = 15.0..65.0;
 
+/// How far a share may be from the paper's. It was set for the first two statements, with the results at hand.
+const TOLERANCE: f64 = 0.06;
+
 fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
     let many = RandomizedRuns::of(scenario(&PROCESSES, until(65, settings.seed))?)?;
     let one = Run::first(many.scenario.clone());
@@ -41,12 +44,12 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             Verdict::new(
                 "before blue arrives all 3 resources are 67 % utilized",
                 format!("the utilization of CPU, disk and network is {}", percents(&before)),
-                near(&before, &[0.67; 3], 0.06),
+                near(&before, &[0.67; 3], TOLERANCE),
             ),
             Verdict::new(
                 "then blue, red and green get 50 %, 17 % and 33 % of the CPU (on average)",
                 format!("they receive {} in the mean of {RUNS} runs", percents(&after)),
-                near(&after, &[0.5, 0.17, 0.33], 0.06),
+                near(&after, &[0.5, 0.17, 0.33], TOLERANCE),
             ),
             Verdict::new(
                 "red receives half of its previous share, and the usage of the disk also drops to half",
@@ -54,9 +57,17 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
                 (disk / before[1] - 0.5).abs() < 0.1,
             ),
             Verdict::new(
-                "for green nothing much changes",
-                format!("the utilization of the network is {} instead of {}", percents(&[net]), percents(&[before[2]])),
-                net / before[2] > 0.8,
+                format!(
+                    "for green nothing much changes (here: the utilization of the network, by less than {:.0} percentage points)",
+                    100.0 * TOLERANCE
+                ),
+                format!(
+                    "it is {} instead of {}, and green's CPU {}",
+                    percents(&[net]),
+                    percents(&[before[2]]),
+                    percents(&after[2..])
+                ),
+                near(&[net], &before[2..], TOLERANCE),
             ),
         ],
         figures: vec![
@@ -64,11 +75,14 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
             many.means("figure-12", "A process that makes the CPU a bottleneck", None),
             many.means("figure-12-cpu", "A process that makes the CPU a bottleneck: CPU", Some(0)),
         ],
-        notes: vec![format!(
-            "this holds for short requests; taken literally, 1 s of CPU per 2 s, blue, red and green receive {}: an absence of \
+        notes: vec![
+            "all tolerances here were set with the results at hand".into(),
+            format!(
+                "the divisions hold for short requests; taken literally, 1 s of CPU per 2 s, blue, red and green receive {}: an absence of \
              2 s is longer than the grace period, so green loses its unused share. Green is below 33 % even with short requests, \
              because any wait lengthens its cycle",
-            percents(&coarse)
-        )],
+                percents(&coarse)
+            ),
+        ],
     })
 }

@@ -77,7 +77,7 @@ fn users(file: &ProblemFile, record: &AllocationRecord) -> String {
 fn resources(file: &ProblemFile, record: &AllocationRecord) -> String {
     let mut header = vec!["resource", "used", "capacity"];
     header.extend(record.levels.as_ref().map(|_| "level"));
-    header.extend(record.prices.as_ref().map(|_| "price"));
+    header.extend(record.prices.as_ref().map(|_| "price of all"));
     header.extend(["", ""]);
     let mut table = Table::new(1, header);
     for (r, resource) in record.resources.iter().enumerate() {
