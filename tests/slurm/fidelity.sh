@@ -75,9 +75,13 @@ real() {
         account=$(printf 'abc' | cut -c $((n % 3 + 1)))
         sacctmgr -i -Q add user "${users[$n]:-$me}" account="$account" Fairshare=$((n + 1)) >/dev/null
     done
+    # Slurm knows the new accounts a little later.
     until_true 60 eval 'submit "${users[5]:-$me}" -A c -n1 -t 1 --wrap true >/dev/null 2>&1'
-    until_true 60 eval '[ -z "$(squeue -h)" ]'
+    # Fair shares of new associations are 0 until priorities are computed for the first time. That is also the instant at
+    # which the simulation begins: the next computation is a period after it.
+    until_true 80 eval 'sshare -n -P -u "${users[5]:-$me}" -o User,FairShare | grep -Eq "^[^|]+[|](1|0[.]0*[1-9])"'
     begin=$(date +%Y-%m-%dT%H:%M:%S)
+    submit "${users[5]:-$me}" -A c -n1 -t 1 --wrap true >/dev/null
     sleep 2
     while read -r gap user partition count cpus run limit; do
         [ "$gap" = 0 ] || sleep "$gap"
@@ -93,6 +97,8 @@ real() {
         JobIDRaw,JobID,User,Account,Partition,State,Submit,Eligible,Start,End,ElapsedRaw,TimelimitRaw,NNodes,NCPUS,ReqTRES,AllocTRES,NodeList,Flags >"$1/sacct.txt"
     sacctmgr -P show assoc >"$1/assoc.txt"
     cp "$SLURM_CONF" "$1/slurm.conf"
+    # What it decided when: for a look at where the simulation departs from it, with --conf DebugFlags=….
+    cp "$work/slurm/log/slurmctld.log" "$1/slurmctld.log"
 }
 
 if [ -z "$from" ]; then

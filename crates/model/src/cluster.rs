@@ -36,6 +36,12 @@ pub struct Queue {
     pub max_job: Vec<(String, ResourceQuantity)>,
     /// The maximum that the jobs of one user in this queue can hold together, by resource.
     pub max_user: Vec<(String, ResourceQuantity)>,
+    /// How many jobs of one user in this queue can run at once.
+    pub max_user_jobs: Option<u32>,
+    /// The maximum that all jobs in this queue can hold together, by resource.
+    pub max: Vec<(String, ResourceQuantity)>,
+    /// How many jobs in this queue can run at once.
+    pub max_jobs: Option<u32>,
     /// The properties that a machine needs to run jobs of this queue.
     pub properties: Vec<String>,
 }
@@ -50,6 +56,9 @@ impl Queue {
             max_wall: None,
             max_job: Vec::new(),
             max_user: Vec::new(),
+            max_user_jobs: None,
+            max: Vec::new(),
+            max_jobs: None,
             properties: Vec::new(),
         }
     }

@@ -120,7 +120,8 @@ pub enum SimulationError {
     Cancelled,
     /// Conservative backfilling cannot respect queues that limit what a user holds.
     #[error(
-        "a queue limits what a user may hold (max_user), which conservative backfilling cannot promise; use easy or none"
+        "a queue limits what a user or all users may hold (max_user, max_user_jobs, max, max_jobs), which conservative \
+         backfilling cannot promise; use easy or none"
     )]
     UserLimits,
     /// A task would finish after the end of time.

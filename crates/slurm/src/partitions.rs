@@ -37,6 +37,8 @@ pub struct Partition {
     pub billing_weights: Option<String>,
     /// The preemption mode: `OFF`, `REQUEUE`, …
     pub preempt_mode: Option<String>,
+    /// The partition's QOS, whose limits its jobs have.
+    pub qos: Option<String>,
 }
 
 impl Partitions {
@@ -86,6 +88,7 @@ fn partition(record: &Record<'_>) -> Result<Partition, TextError> {
         nodes: text("Nodes"),
         billing_weights: text("TRESBillingWeights"),
         preempt_mode: text("PreemptMode"),
+        qos: text("QoS").filter(|name| name != "N/A"),
     })
 }
 

@@ -6,7 +6,8 @@ use evenhand_documents::{Document, DocumentError, Node, Table, nearest};
 use evenhand_model::{Cluster, MachineGroup, Queue, Rational, ResourceQuantity, Span};
 
 const MACHINE: [&str; 4] = ["name", "count", "speed", "properties"];
-const QUEUE: [&str; 7] = ["name", "price", "priority", "max_wall", "max_job", "max_user", "properties"];
+const QUEUE: [&str; 10] =
+    ["name", "price", "priority", "max_wall", "max_job", "max_user", "max_user_jobs", "max", "max_jobs", "properties"];
 
 /// Reads the machines and queues of a cluster file; `None` if it has no `[[machines]]`.
 ///
@@ -27,6 +28,9 @@ const QUEUE: [&str; 7] = ["name", "price", "priority", "max_wall", "max_job", "m
 /// max_wall = "7d"
 /// max_job = { cpu = 64 }
 /// max_user = { cpu = 256 }
+/// max_user_jobs = 8
+/// max = { cpu = 1024 }
+/// max_jobs = 100
 /// ```
 ///
 /// Keys of a machine other than `name`, `count`, `speed` and `properties` are resources. A `[pool]`
@@ -118,6 +122,12 @@ fn queue(table: &Table<'_>, cluster: &Cluster) -> Result<Queue, DocumentError> {
     }
     queue.max_job = limits(table, "max_job", cluster)?;
     queue.max_user = limits(table, "max_user", cluster)?;
+    queue.max = limits(table, "max", cluster)?;
+    let jobs = |key: &str| match table.get(key) {
+        Some(node) => whole(&node, 1, i64::from(u32::MAX), "a whole number, at least 1").map(|n| Some(n as u32)),
+        None => Ok(None),
+    };
+    (queue.max_user_jobs, queue.max_jobs) = (jobs("max_user_jobs")?, jobs("max_jobs")?);
     queue.properties = properties(table)?;
     for (at, property) in queue.properties.iter().enumerate() {
         if !cluster.groups.iter().any(|g| g.properties.contains(property)) {
@@ -191,7 +201,8 @@ mod tests {
     #[test]
     fn machines_and_queues_are_read() {
         let queues = "[[queues]]\nname = 1\nprice = \"1/2\"\npriority = -3\nmax_wall = \"12h\"\n\
-            max_job = { mem = \"8Gi\" }\nmax_user = { cpu = 20 }\nproperties = [\"ssd\"]\n";
+            max_job = { mem = \"8Gi\" }\nmax_user = { cpu = 20 }\nmax_user_jobs = 3\nmax = { cpu = 30 }\nmax_jobs = 9\n\
+            properties = [\"ssd\"]\n";
         let cluster = parse(&format!("{TWO}{queues}[pool]\ncpu = 1\n")).unwrap().unwrap();
         assert_eq!(cluster.resources, ["cpu", "mem"]);
         assert_eq!((cluster.machines(), cluster.groups[0].capacity.len()), (4, 2));
@@ -201,6 +212,8 @@ mod tests {
         assert_eq!((queue.price.to_string(), queue.priority), ("1/2".to_string(), -3));
         assert_eq!(queue.max_wall, Some(Span::from_secs(12 * 3600)));
         assert_eq!(queue.max_job, [("mem".to_string(), ResourceQuantity::parse("8Gi").unwrap())]);
+        assert_eq!(queue.max, [("cpu".to_string(), ResourceQuantity::parse("30").unwrap())]);
+        assert_eq!((queue.max_user_jobs, queue.max_jobs), (Some(3), Some(9)));
         assert_eq!(parse("[pool]\ncpu = 3\n"), Ok(None));
     }
 
@@ -221,6 +234,9 @@ mod tests {
         let queue = |text: &str| wrong(&format!("{TWO}[[queues]]\nname = \"q\"\n{text}\n"));
         assert!(queue("max_wall = 3").starts_with(":13:12: max_wall: "));
         assert!(queue("max_wal = 3").starts_with(":13:1: unknown field \"max_wal\""));
+        assert!(
+            queue("max_jobs = 0").starts_with(":13:12: max_jobs: found \"0\", expected a whole number, at least 1")
+        );
         assert!(queue("max_job = { gpu = 1 }").starts_with(":13:13: no machine has \"gpu\""));
         assert!(queue("properties = [\"ssd\", \"ib\"]").starts_with(":13:22: "));
         assert!(queue("[[queues]]\nname = \"q\"").starts_with(":14:8: name: found \"q\" a second time"));

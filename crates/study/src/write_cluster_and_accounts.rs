@@ -32,12 +32,15 @@ pub fn cluster_text(cluster: &Cluster) -> String {
         if let Some(wall) = queue.max_wall {
             line(&mut text, &format!("max_wall = {}", quoted(&span(wall))));
         }
-        for (name, limits) in [("max_job", &queue.max_job), ("max_user", &queue.max_user)] {
+        for (name, limits) in [("max_job", &queue.max_job), ("max_user", &queue.max_user), ("max", &queue.max)] {
             let limits: Vec<String> =
                 limits.iter().map(|(resource, limit)| format!("{} = {}", key(resource), quantity(limit))).collect();
             if !limits.is_empty() {
                 line(&mut text, &format!("{name} = {{ {} }}", limits.join(", ")));
             }
+        }
+        for (name, jobs) in [("max_user_jobs", queue.max_user_jobs), ("max_jobs", queue.max_jobs)] {
+            jobs.iter().for_each(|jobs| line(&mut text, &format!("{name} = {jobs}")));
         }
         properties(&mut text, &queue.properties);
         text.push('\n');
@@ -141,6 +144,9 @@ mod tests {
                     priority,
                     max_wall: wall.map(Span::from_nanos),
                     max_job: vec![("mem".into(), amount(memory, 1, true))],
+                    max: vec![("cpu".into(), amount(memory, 1, false))],
+                    max_jobs: (at > 0).then_some(at as u32),
+                    max_user_jobs: wall.map(|_| 3),
                     properties: cluster.groups[0].properties.clone(),
                     ..Queue::new(format!("{name}{at}"))
                 });

@@ -9,8 +9,8 @@ use evenhand_policies::SITE_RULE;
 use evenhand_policies::multifactor::Settings;
 use evenhand_slurm::{
     Accounts, Configuration, DEFAULT_ASSOCIATION_COLUMNS, Node, Nodes, Partition, Partitions, Qos, SiteFileError,
-    SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, parse_dump, parse_qos, read_slurm_conf,
-    simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
+    SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, limit_partitions, parse_dump, parse_qos,
+    read_slurm_conf, simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
 };
 use evenhand_study::{accounts_text, cluster_text};
 use serde::Serialize;
@@ -60,7 +60,11 @@ struct NotModelled<'a> {
 
 fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     let site = read(args, console)?;
-    let described = cluster(&site.nodes, &site.partitions, &cluster_options(&args.machines));
+    let mut described = cluster(&site.nodes, &site.partitions, &cluster_options(&args.machines));
+    let qos = match limits_are_enforced(site.conf.as_ref()) {
+        true => limit_partitions(&mut described.cluster, &site.partitions, &site.qos),
+        false => site.qos.clone(),
+    };
     described.notes.iter().for_each(|note| console.note(note));
     let machines = described.cluster.machines();
     if machines == 0 {
@@ -86,7 +90,7 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
         written.push(file(SLURM_CONF));
         write_file(&file(SLURM_CONF), &simulated_settings_text(conf, &site.partitions))?;
     }
-    let unmodelled = unmodelled_settings(site.conf.as_ref(), &site.qos, &site.limits);
+    let unmodelled = unmodelled_settings(site.conf.as_ref(), &qos, &site.limits);
     let partitions = described.cluster.queues.len();
     if console.is_json() {
         let not_modelled =
@@ -108,6 +112,13 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
         None => String::new(),
     };
     console.result(&format!("\nA study on it: evenhand study LOG --site {}{rule}", args.output.display()))
+}
+
+/// Whether Slurm holds jobs back at limits; without a slurm.conf it is assumed.
+fn limits_are_enforced(conf: Option<&SlurmConf>) -> bool {
+    let enforced = conf.map(|conf| conf.configuration.get("AccountingStorageEnforce").unwrap_or_default());
+    let is_limits = |word: &str| ["limits", "safe", "all"].iter().any(|l| l.eq_ignore_ascii_case(word.trim()));
+    enforced.is_none_or(|words| words.split(',').any(is_limits))
 }
 
 fn line(one: &Unmodelled) -> String {

@@ -323,7 +323,7 @@ impl Engine<'_> {
     }
 }
 
-/// Returns whether a queue limits what a user holds; reservations cannot respect such limits.
-pub(super) fn has_user_limits(limits: &[Vec<u64>]) -> bool {
-    limits.iter().flatten().any(|l| *l != super::site::NO_LIMIT)
+/// Returns whether a queue limits what a user or all users hold; reservations cannot respect such limits.
+pub(super) fn has_limits(of_users: &[Vec<u64>], of_queues: &[Vec<u64>]) -> bool {
+    of_users.iter().chain(of_queues).flatten().any(|l| *l != super::site::NO_LIMIT)
 }

@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::{Job, Policy};
 
-use super::conservative_backfill::{Plan, has_user_limits};
+use super::conservative_backfill::{Plan, has_limits};
 use super::kind::Kind;
 use super::machine_state::{MachineState, Placements, Running};
 use super::pending_jobs::{NO_ROW, PendingJobs};
@@ -120,7 +120,7 @@ impl<'a> Engine<'a> {
     pub(super) fn run(mut self, policy: &mut dyn Policy) -> Result<Simulated, SimulationError> {
         let mut events = 0u64;
         self.end = self.pending.next_submission().unwrap_or_default().nanos();
-        if self.plan.is_some() && has_user_limits(&self.jobs.max_user) {
+        if self.plan.is_some() && has_limits(&self.jobs.max_user, &self.jobs.max_queue) {
             return Err(SimulationError::UserLimits);
         }
         loop {

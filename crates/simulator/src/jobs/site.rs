@@ -51,7 +51,10 @@ struct QueueLimits {
     priority: i32,
     max_wall: Option<Span>,
     max_job: Vec<u64>,
+    /// Amounts, and as one more the number of jobs.
     max_user: Vec<u64>,
+    /// The same of all users together.
+    max: Vec<u64>,
     properties: Vec<String>,
 }
 
@@ -138,13 +141,18 @@ impl Site {
             };
             resources.iter().map(of).collect()
         };
+        let with_jobs = |mut limits: Vec<u64>, jobs: Option<u32>| {
+            limits.push(jobs.map_or(NO_LIMIT, u64::from));
+            limits
+        };
         let queues = cluster.queues.iter().map(|q| QueueLimits {
             name: q.name.clone(),
             price: to_f64(&q.price),
             priority: q.priority,
             max_wall: q.max_wall,
             max_job: limits(&q.max_job),
-            max_user: limits(&q.max_user),
+            max_user: with_jobs(limits(&q.max_user), q.max_user_jobs),
+            max: with_jobs(limits(&q.max), q.max_jobs),
             properties: q.properties.clone(),
         });
         let cpu = resources.iter().position(|r| r.name == "cpu").map(|r| (r, resources[r].steps()));
@@ -235,7 +243,10 @@ pub struct Jobs {
     pub(crate) rejections: Vec<Option<Rejection>>,
     /// How many different priorities the queues have.
     pub(crate) classes: usize,
+    /// By queue: what a user's running jobs may hold by resource, and as one more how many they may be.
     pub(crate) max_user: Vec<Vec<u64>>,
+    /// By queue: the same for all its running jobs.
+    pub(crate) max_queue: Vec<Vec<u64>>,
     /// Rows without a requested wall time: their run time is used.
     pub without_request: u64,
     /// Rows that ran longer than requested: their run time is used as the estimate.
@@ -273,6 +284,7 @@ impl Jobs {
             rejections: Vec::with_capacity(workload.len()),
             classes: priorities.len().min(255),
             max_user: site.queues.iter().map(|q| q.max_user.clone()).collect(),
+            max_queue: site.queues.iter().map(|q| q.max.clone()).collect(),
             without_request: 0,
             exceeded_request: 0,
         };
@@ -472,5 +484,6 @@ fn parts_of(demand: &[u64], times: u64, parts: u64) -> Vec<u64> {
 /// The limit of its queue that a demand is beyond.
 fn exceeded_limit(rules: &QueueLimits, demand: &[u64]) -> Option<Rejection> {
     let over = |limits: &[u64]| demand.iter().zip(limits).position(|(d, l)| d > l).map(|r| r.min(255) as u8);
-    over(&rules.max_job).map(Rejection::JobLimit).or_else(|| over(&rules.max_user).map(Rejection::UserLimit))
+    let of_job = over(&rules.max_job).or_else(|| over(&rules.max)).map(Rejection::JobLimit);
+    of_job.or_else(|| over(&rules.max_user).map(Rejection::UserLimit))
 }

@@ -80,6 +80,9 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
         priority: p.tier,
         max_wall: p.max_time.map(Span::from_secs),
         max_user: p.max_user.map(|l| ("cpu".to_string(), number(l))).into_iter().collect(),
+        max: p.max.map(|l| ("cpu".to_string(), number(l))).into_iter().collect(),
+        max_user_jobs: p.max_user_jobs,
+        max_jobs: p.max_jobs,
         properties: p.properties.iter().map(|p| p.to_string()).collect(),
         ..Queue::new(format!("queue{i}"))
     };
@@ -158,7 +161,7 @@ fn options() -> impl Strategy<Value = SlurmOptions> {
     );
     let rest = (
         limit(vec![0, 0, 104]),
-        any::<[bool; 4]>(),
+        any::<[bool; 5]>(),
         prop::sample::select(vec![None, None, Some(15u64)]),
         prop::sample::select(vec![300u64, 60, 37]),
         prop::sample::select(vec![Some(0u64), Some(60), None]),
@@ -187,6 +190,7 @@ fn options() -> impl Strategy<Value = SlurmOptions> {
         assoc_limit_stop: r.1[1],
         least_loaded: r.1[2],
         whole_nodes: r.1[3],
+        epilog: r.1[4],
         bf_window_linear: r.2.map(s),
         priority_calc_period: s(r.3),
         over_time_limit: r.4.map(s),
@@ -208,8 +212,12 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
     );
     let limit = |from: u64, to: u64| prop_oneof![3 => Just(None), 1 => (from..to).prop_map(Some)];
     let needs = prop::sample::select(vec![vec![], vec![], vec!["a"], vec!["b"]]);
-    let partition = (-1i32..2, limit(300, 900), limit(4, 9), needs)
-        .prop_map(|(tier, max_time, max_user, properties)| Partition { tier, max_time, max_user, properties });
+    let jobs_at_most = || prop::sample::select(vec![None, None, None, Some(1u32), Some(3)]);
+    let limits = (limit(4, 9), limit(4, 12), jobs_at_most(), jobs_at_most());
+    let partition = (-1i32..2, limit(300, 900), limits, needs).prop_map(|(tier, max_time, limits, properties)| {
+        let (max_user, max, max_user_jobs, max_jobs) = limits;
+        Partition { tier, max_time, max_user, max, max_user_jobs, max_jobs, properties }
+    });
     let order = prop::sample::select(vec![OrderBy::Fifo, OrderBy::Drf, OrderBy::Priorities, OrderBy::Priorities]);
     (groups, prop::collection::vec(partition, 1..4)).prop_flat_map(move |(groups, partitions)| {
         (jobs(partitions.len()), order.clone(), options()).prop_map(move |(jobs, order, options)| SlurmWorld {
@@ -286,7 +294,7 @@ fn one_node(jobs: &[(u64, u64, u64, u64)], options: SlurmOptions) -> Vec<(Option
     };
     let found = run(&SlurmWorld {
         groups: vec![NodeGroup { count: 1, has: [4, 4], properties: vec![] }],
-        partitions: vec![Partition { tier: 0, max_time: None, max_user: None, properties: vec![] }],
+        partitions: vec![Partition::default()],
         jobs: jobs.iter().map(job).collect(),
         order: OrderBy::Fifo,
         options,
@@ -303,7 +311,9 @@ fn a_job_starts_at_its_submission_in_a_pass_or_by_backfill() {
     let found = one_node(&jobs, options);
     assert_eq!(found[0], (Some(11), Some(Activity::Main)), "the first whole second after the submission");
     assert_eq!(found[2], (Some(30), Some(Activity::Backfill)), "the first run of backfill is at 30 s");
-    assert_eq!(found[1], (Some(612), Some(Activity::Main)), "the nodes are free a second after the end");
+    assert_eq!(found[1], (Some(612), Some(Activity::Main)), "the end of the first asks for a pass");
+    let epilog = SlurmOptions { epilog: true, completing: Span::from_secs(2), ..options };
+    assert_eq!(one_node(&jobs, epilog)[1], (Some(613), Some(Activity::Main)), "a pass when the nodes are free");
     let strict = one_node(&jobs, SlurmOptions { backfill: false, ..options });
     assert_eq!(strict[2], (Some(673), Some(Activity::Main)), "sched/builtin starts nothing before its turn");
     let interactive = one_node(&jobs, SlurmOptions { at_submission: true, ..options });

@@ -10,12 +10,17 @@ pub(crate) struct NodeGroup {
     pub(crate) properties: Vec<&'static str>,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Partition {
     pub(crate) tier: i32,
     /// In seconds.
     pub(crate) max_time: Option<u64>,
+    /// Of CPUs: for a user, and for all users.
     pub(crate) max_user: Option<u64>,
+    pub(crate) max: Option<u64>,
+    /// Of jobs: of a user, and of all users.
+    pub(crate) max_user_jobs: Option<u32>,
+    pub(crate) max_jobs: Option<u32>,
     pub(crate) properties: Vec<&'static str>,
 }
 
@@ -163,7 +168,7 @@ impl<'a> SlurmReferenceModel<'a> {
             (released, self.changed) = (true, self.changed.or(Some(t)));
         }
         if released {
-            if o.defer { self.asked = self.asked.or(Some(t)) } else { self.main_pass(t, false) }
+            if o.defer || !o.epilog { self.asked = self.asked.or(Some(t)) } else { self.main_pass(t, false) }
         }
         for job in 0..self.world.jobs.len() {
             if self.world.jobs[job].submit == t && !self.refused[job] {
@@ -248,10 +253,15 @@ impl<'a> SlurmReferenceModel<'a> {
 
     fn is_over_limit(&self, job: usize) -> bool {
         let j = &self.world.jobs[job];
-        let Some(most) = self.world.partitions[j.partition].max_user else { return false };
-        let of_user = self.running.iter().filter(|r| !r.ended).map(|r| &self.world.jobs[r.job]);
-        let held: u64 = of_user.filter(|o| o.user == j.user && o.partition == j.partition).map(|o| o.amounts[0]).sum();
-        held + j.amounts[0] > most
+        let p = &self.world.partitions[j.partition];
+        let running = self.running.iter().filter(|r| !r.ended).map(|r| &self.world.jobs[r.job]);
+        let of_partition: Vec<&SlurmJob> = running.filter(|o| o.partition == j.partition).collect();
+        let of_user: Vec<&SlurmJob> = of_partition.iter().copied().filter(|o| o.user == j.user).collect();
+        let cpus = |jobs: &[&SlurmJob]| jobs.iter().map(|o| o.amounts[0]).sum::<u64>() + j.amounts[0];
+        p.max_user.is_some_and(|most| cpus(&of_user) > most)
+            || p.max.is_some_and(|most| cpus(&of_partition) > most)
+            || p.max_user_jobs.is_some_and(|most| of_user.len() as u32 >= most)
+            || p.max_jobs.is_some_and(|most| of_partition.len() as u32 >= most)
     }
 
     /// The nodes of the job's partition.

@@ -18,7 +18,7 @@ pub struct Unmodelled {
 
 /// Settings of slurm.conf as a whole, with the values that change nothing, and what happens instead.
 const SETTINGS: [(&str, &[&str], &str); 17] = [
-    ("AccountingStorageEnforce", &["associations"], "limits of QOS and associations hold back no job"),
+    ("AccountingStorageEnforce", &["associations"], "only limits of the QOS of partitions hold jobs back"),
     ("CompleteWait", &["0"], "jobs start while others are completing, but under --scheduler slurm"),
     ("DefMemPerCPU", &["0"], "a job's memory is that of the log"),
     ("DefMemPerNode", &["0"], "a job's memory is that of the log"),
@@ -59,7 +59,7 @@ const OPTIONS: [(&str, &[&str], &str); 22] = [
     ("PartitionName MinNodes", &["0", "1"], "jobs may use any number of machines"),
     ("PartitionName OverSubscribe", &["NO"], "jobs share machines and never processors"),
     ("PartitionName PreemptMode", &["OFF"], "no job is preempted"),
-    ("PartitionName QOS", &["N/A"], "the partition has no limits of a QOS"),
+    ("PartitionName QOS", &["N/A"], "its limits are in no file of --qos"),
     ("PartitionName ReqResv", &["NO"], "no reservation is needed"),
     ("PartitionName State", &["UP"], "it takes jobs"),
     ("NodeName CoreSpecCount", &["0"], "all processors are for jobs"),
@@ -90,7 +90,13 @@ pub fn unmodelled_settings(
         else {
             continue;
         };
-        let set = |v: &&String| !is_neutral(v.rsplit('=').next().unwrap_or_default(), neutral);
+        // What a QOS that was read sets is listed by itself.
+        let is_known =
+            |value: &str| *name == "PartitionName QOS" && qos.iter().any(|q| q.name.eq_ignore_ascii_case(value));
+        let set = |v: &&String| {
+            let value = v.rsplit('=').next().unwrap_or_default();
+            !is_neutral(value, neutral) && !is_known(value)
+        };
         let values: Vec<String> = values.iter().filter(set).cloned().collect();
         if !values.is_empty() {
             found.push(Unmodelled { name: name.to_string(), values, instead });
@@ -99,7 +105,12 @@ pub fn unmodelled_settings(
     for one in qos {
         for (column, value) in &one.settings {
             if !QOS_WITHOUT_EFFECT.iter().any(|c| c.eq_ignore_ascii_case(column)) {
-                add(&mut found, format!("QOS {column}"), format!("{}={value}", one.name), "a QOS changes nothing");
+                add(
+                    &mut found,
+                    format!("QOS {column}"),
+                    format!("{}={value}", one.name),
+                    "only the QOS of a partition has limits",
+                );
             }
         }
     }

@@ -1,6 +1,7 @@
 //! A site from its files: slurm.conf and texts of `sacctmgr` and `scontrol`, without a running Slurm.
 
 mod effect;
+mod partition_limits;
 mod qos;
 mod sacctmgr_dump;
 mod scheduler_settings;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 use thiserror::Error;
 
 pub use effect::{Unmodelled, unmodelled_settings};
+pub use partition_limits::limit_partitions;
 pub use qos::{Qos, parse_qos};
 pub use sacctmgr_dump::{Dump, parse_dump};
 pub use scheduler_settings::{SchedulerSettings, scheduler_settings, simulated_settings_text};

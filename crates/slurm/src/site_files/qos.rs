@@ -1,7 +1,9 @@
 //! Qualities of service: `sacctmgr -P show qos`.
 
 use crate::error::TextError;
-use crate::parse_table::Table;
+use crate::parse_table::{Field, Table};
+use crate::parse_values::{Limit, number};
+use crate::tres::Tres;
 
 /// A quality of service and what is set for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,7 +21,7 @@ const UNSET: [(&str, &str); 4] =
 /// Parses the output of `sacctmgr -P show qos` with a header line.
 ///
 /// # Errors
-/// Returns an error if there is no header with `Name`, or a line has another number of columns.
+/// Returns an error if there is no header with `Name`, a line has another number of columns, or a limit is malformed.
 pub fn parse_qos(text: &str) -> Result<Vec<Qos>, TextError> {
     let table = Table::of("sacctmgr show qos", text, &["Name"])?;
     let mut all = Vec::new();
@@ -27,14 +29,31 @@ pub fn parse_qos(text: &str) -> Result<Vec<Qos>, TextError> {
         let row = row?;
         let name = row.required("Name", "the name of a QOS")?.text.to_string();
         let columns = table.headers().iter().filter(|header| !header.eq_ignore_ascii_case("Name"));
-        let settings = columns.filter_map(|header| {
-            let value = row.get(header)?.text;
-            let is_unset = UNSET.iter().any(|(h, v)| h.eq_ignore_ascii_case(header) && *v == value);
-            (!is_unset).then(|| (header.to_string(), value.to_string()))
-        });
-        all.push(Qos { name, settings: settings.collect() });
+        let mut settings = Vec::new();
+        for header in columns {
+            let Some(field) = row.get(header) else { continue };
+            check(header, field)?;
+            let is_unset = UNSET.iter().any(|(h, v)| h.eq_ignore_ascii_case(header) && *v == field.text);
+            if !is_unset {
+                settings.push((header.to_string(), field.text.to_string()));
+            }
+        }
+        all.push(Qos { name, settings });
     }
     Ok(all)
+}
+
+/// Checks the value of a limit.
+fn check(column: &str, field: Field<'_>) -> Result<(), TextError> {
+    let is = |names: &[&str]| names.iter().any(|name| name.eq_ignore_ascii_case(column));
+    if is(&["GrpTRES", "MaxTRES", "MaxTRESPU"]) {
+        field.read("amounts of resources like cpu=64,mem=1T", |text| Tres::parse(text).ok())?;
+    } else if is(&["GrpJobs", "MaxJobsPU"]) {
+        field.read("a whole number", number)?;
+    } else if is(&["MaxWall"]) {
+        field.read("a time limit like 1-00:00:00", Limit::parse)?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -52,6 +71,8 @@ mod tests {
             all[1].settings,
             [pair("Priority", "10"), pair("MaxTRESPU", "cpu=64"), pair("MaxWall", "7-00:00:00")]
         );
+        let error = parse_qos("Name|MaxTRESPU\nlong|cpu=x\n").unwrap_err().to_string();
+        assert_eq!(error, "sacctmgr show qos:2:6: found \"cpu=x\", expected amounts of resources like cpu=64,mem=1T");
         let error = parse_qos("Name|Priority\nnormal\n").unwrap_err().to_string();
         assert_eq!(error, "sacctmgr show qos:2:7: found 1 columns, expected 2 as in the header");
     }

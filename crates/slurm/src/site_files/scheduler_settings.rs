@@ -116,10 +116,11 @@ const FOLLOWED: [&str; 23] = [
 ];
 
 /// The names of slurm.conf of which a simulation follows the values.
-const SETTINGS: [&str; 12] = [
+const SETTINGS: [&str; 13] = [
     "accountingstorageenforce",
     "clustername",
     "completewait",
+    "epilog",
     "fairsharedampeningfactor",
     "killwait",
     "overtimelimit",
@@ -130,6 +131,9 @@ const SETTINGS: [&str; 12] = [
     "selecttype",
     "selecttypeparameters",
 ];
+
+/// How long the nodes of a job run its epilog; slurm.conf does not set it.
+const EPILOG_TAKES: Span = Span::from_secs(1);
 
 /// Reads the settings of the scheduler.
 ///
@@ -160,6 +164,10 @@ pub fn scheduler_settings(conf: &SlurmConf) -> Result<SchedulerSettings, SiteFil
             }
             "overtimelimit" => o.over_time_limit = minutes()?,
             "killwait" => o.kill_wait = seconds()?,
+            "epilog" => {
+                o.epilog = !value.is_empty() && !value.eq_ignore_ascii_case("(null)");
+                o.completing = if o.epilog { EPILOG_TAKES } else { Span::ZERO };
+            }
             "completewait" => o.complete_wait = seconds()?,
             "selecttype" => o.whole_nodes = value.ends_with("linear"),
             "selecttypeparameters" => {
@@ -288,6 +296,7 @@ mod tests {
         assert_eq!(none, SchedulerSettings { options: SlurmOptions::default(), notes: vec![] });
         let o = read(
             "SelectType=select/linear\nSchedulerType=sched/backfill KillWait=60 OverTimeLimit=5 PriorityCalcPeriod=1\n\
+             Epilog=/etc/slurm/epilog.d/*\n\
              SchedulerParameters=bf_interval=10,bf_window=2880,defer,sched_interval=-1,bf_continue,max_job_bf=7\n",
         )
         .unwrap();
@@ -298,6 +307,8 @@ mod tests {
             SlurmOptions {
                 whole_nodes: true,
                 kill_wait: s(60),
+                epilog: true,
+                completing: s(1),
                 over_time_limit: Some(s(300)),
                 priority_calc_period: s(60),
                 bf_interval: s(10),

@@ -177,6 +177,7 @@ fn partition(name: &Setting, statement: &Statement) -> Result<Partition, SiteFil
         nodes: text("Nodes"),
         billing_weights: text("TRESBillingWeights"),
         preempt_mode: text("PreemptMode"),
+        qos: text("QOS").filter(|name| name != "N/A"),
     })
 }
 

@@ -5,27 +5,13 @@ use std::collections::HashMap;
 use evenhand_model::Time;
 use evenhand_policies::Policy;
 
-use super::super::kind::Kind;
 use super::super::machine_state::Placements;
-use super::super::pending_jobs::NO_ROW;
-use super::engine::{Engine, SECOND, user_and_account};
+use super::engine::{Engine, user_and_account};
 use super::node_set::NodeSet;
 use super::node_space::NodeSpace;
+use super::outlook::Outlook;
 use super::results::Activity;
 use crate::SimulationError;
-
-/// The first groups of ends span so much time.
-const FIRST_GROUP: u64 = 30 * SECOND;
-/// How many ends a group has at most.
-const LARGEST_GROUP: usize = 200;
-
-/// A running job's end as the plan expects it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct End {
-    at: u64,
-    row: u32,
-    slot: u32,
-}
 
 /// How many jobs a run has looked at, by what limits it.
 #[derive(Default)]
@@ -36,24 +22,36 @@ struct Looked {
     by_association: HashMap<(u32, Option<u32>), u32>,
 }
 
-/// The jobs of a run that would fit if nothing were reserved.
-struct Fitting {
-    /// By kind: whether it fits; `None` if no job of it waits.
-    fits: Vec<Option<bool>>,
-    /// By kind: how many jobs the run has not looked at.
+/// What waits that a run may still start.
+///
+/// In a run nodes only become reserved and used, so what cannot start beside the reservations made so far starts in no
+/// later part of the run. And since no plan is kept, a run may end as soon as nothing is left that can start.
+struct Candidates {
+    /// By shape: how many of its jobs the run has not looked at.
     to_come: Vec<u32>,
-    /// How many fitting jobs the run has not looked at.
-    jobs: usize,
+    /// The shapes that may start. Of the last one it is known, or tested next.
+    shapes: Vec<u32>,
+    is_known: bool,
 }
 
-impl Fitting {
-    /// The run looks at a job of a kind that fits, or fits no more.
-    fn look_at(&mut self, kind: usize, fits: bool) {
-        if self.fits[kind] == Some(true) {
-            self.jobs -= if fits { 1 } else { self.to_come[kind] as usize };
-            self.fits[kind] = Some(fits);
+impl Candidates {
+    /// A node has been reserved or taken.
+    fn less_is_free(&mut self) {
+        self.is_known = false;
+    }
+
+    /// Whether a job that the run has not looked at can start now.
+    fn is_any(&mut self, engine: &Engine<'_>, begin: u64, space: &NodeSpace) -> bool {
+        while let Some(&shape) = self.shapes.last() {
+            let is_left = self.to_come[shape as usize] > 0;
+            if is_left && (self.is_known || engine.can_start(shape, begin, space)) {
+                self.is_known = true;
+                return true;
+            }
+            self.is_known = false;
+            self.shapes.pop();
         }
-        self.to_come[kind] -= 1;
+        false
     }
 }
 
@@ -64,32 +62,38 @@ fn one_more(count: &mut u32, most: u32) -> bool {
     fewer
 }
 
-impl Engine<'_> {
+impl<'a> Engine<'a> {
     /// A run of backfill.
     pub(super) fn backfill(&mut self, now: Time, policy: &mut dyn Policy) -> Result<(), SimulationError> {
-        // Without a job that fits the nodes as they are, a run starts nothing, and a plan is kept for no later run.
-        let mut fitting = self.fitting_jobs();
-        if fitting.jobs == 0 {
-            return Ok(());
+        let mut candidates = self.candidates();
+        let mut result = Ok(());
+        if !candidates.shapes.is_empty() {
+            self.begin_walk(policy);
+            result = self.walk_backfill(now, &mut candidates, policy);
+            self.notify_starts(now, policy);
+            self.end_walk(policy);
         }
-        self.begin_walk(policy);
-        let result = self.walk_backfill(now, &mut fitting, policy);
-        self.notify_starts(now, policy);
-        self.end_walk(policy);
+        self.shapes.give_back(candidates.to_come);
         result
     }
 
     /// The waiting jobs that would fit if nothing were reserved.
-    fn fitting_jobs(&self) -> Fitting {
-        let kinds = self.jobs.kinds.len();
-        let mut fitting = Fitting { fits: vec![None; kinds], to_come: vec![0; kinds], jobs: 0 };
-        for entry in self.pending.entries().iter().filter(|e| e.row != NO_ROW) {
-            let kind = entry.kind as usize;
-            let fits = *fitting.fits[kind].get_or_insert_with(|| self.fits_now(kind));
-            fitting.to_come[kind] += 1;
-            fitting.jobs += usize::from(fits);
-        }
-        fitting
+    fn candidates(&mut self) -> Candidates {
+        let (to_come, waiting) = self.shapes.count(self.pending.entries().iter().map(|entry| entry.row));
+        let mut fits: Vec<Option<bool>> = vec![None; self.jobs.kinds.len()];
+        let of_kind = |shape: &u32| self.jobs.kind[self.shapes.example(*shape) as usize] as usize;
+        let can_fit = |shape: &u32| *fits[of_kind(shape)].get_or_insert_with(|| self.fits_now(of_kind(shape)));
+        let shapes = waiting.into_iter().filter(can_fit).collect();
+        Candidates { to_come, shapes, is_known: false }
+    }
+
+    /// Whether a job of a shape can start now beside the reservations.
+    fn can_start(&self, shape: u32, begin: u64, space: &NodeSpace) -> bool {
+        let row = self.shapes.example(shape);
+        let mut nodes = self.able[self.jobs.kind[row as usize] as usize].clone();
+        space.keep_unreserved(begin, begin.saturating_add(self.planned_length(row)), &mut nodes);
+        let kind = self.kind(row);
+        self.nodes.chunks_in(kind, &nodes) >= u64::from(kind.copies)
     }
 
     fn fits_now(&self, kind: usize) -> bool {
@@ -100,39 +104,41 @@ impl Engine<'_> {
     fn walk_backfill(
         &mut self,
         now: Time,
-        fitting: &mut Fitting,
+        candidates: &mut Candidates,
         policy: &mut dyn Policy,
     ) -> Result<(), SimulationError> {
         let begin = now.nanos();
         let window_end = begin.saturating_add(self.options.bf_window.nanos());
         let mut space = NodeSpace::new(begin, window_end, self.nodes.len());
-        let mut ends = self.expected_ends(begin);
+        let mut outlook = Outlook::new(begin, self.nodes.len());
         let mut looked = Looked::default();
         let mut reserved = vec![0u32; self.partitions.len()];
         let (mut tested, mut starts) = (0u32, 0u32);
-        while fitting.jobs > 0 {
+        let mut fits: Vec<Option<bool>> = vec![None; self.jobs.kinds.len()];
+        while candidates.is_any(self, begin, &space) {
             self.progress.check()?;
             let Some(row) = self.next_in_order(now, policy) else { break };
             if tested >= self.options.bf_max_job_test || space.len() >= self.options.bf_max_job_test as usize {
                 break;
             }
             let kind = self.jobs.kind[row as usize] as usize;
-            // Capacity only shrinks in a run.
-            let fits = fitting.fits[kind] == Some(true) && (starts == 0 || self.fits_now(kind));
-            fitting.look_at(kind, fits);
+            candidates.to_come[self.shapes.of(row) as usize] -= 1;
             if !self.look_at(row, &mut looked) || self.limits.is_over(row) {
                 continue;
             }
-            let Some((start, held)) = self.plan(begin, row, fits, &space, &ends, &mut tested) else { continue };
+            let fits_now = *fits[kind].get_or_insert_with(|| self.fits_now(kind));
+            let Some((start, held)) = self.plan(begin, row, fits_now, &space, &mut outlook, &mut tested) else {
+                continue;
+            };
             let length = self.planned_length(row);
             if start <= begin {
                 if self.options.whole_nodes {
                     self.reserve(&mut space, begin, length, &held);
                 }
                 let (at, slot) = self.start(now, row, held, Activity::Backfill)?;
-                let end = End { at, row, slot };
-                let place = ends.partition_point(|other| *other < end);
-                ends.insert(place, end);
+                outlook.started(at, row, slot);
+                candidates.less_is_free();
+                fits.fill(None);
                 starts += 1;
                 if starts == self.options.bf_max_job_start {
                     break;
@@ -144,6 +150,7 @@ impl Engine<'_> {
             let may = start <= window_end && !self.reserves_nothing(now, row);
             if may && one_more(&mut reserved[partition], most) {
                 self.reserve(&mut space, start, length, &held);
+                candidates.less_is_free();
             }
         }
         Ok(())
@@ -166,127 +173,58 @@ impl Engine<'_> {
         space.reserve(start / grain * grain, end, held);
     }
 
-    /// The ends of running jobs in the order of time. A job beyond its limit ends when it is killed at the latest, or
-    /// at once.
-    fn expected_ends(&self, now: u64) -> Vec<End> {
-        let grace = self.options.over_time_limit.unwrap_or_default().nanos() + self.options.kill_wait.nanos();
-        let expected = |&(at, row, slot): &(u64, u32, u32)| {
-            let at = if at > now { at } else { at.saturating_add(grace).max(now + SECOND) };
-            End { at, row, slot }
-        };
-        let mut ends: Vec<End> = self.ends.iter().map(expected).collect();
-        ends.sort_unstable();
-        ends
-    }
-
     /// The earliest start of a job beside the reservations, and its nodes; `None` if there is none in the window.
     fn plan(
-        &mut self,
+        &self,
         now: u64,
         row: u32,
         fits: bool,
         space: &NodeSpace,
-        ends: &[End],
+        outlook: &mut Outlook<'a>,
         tested: &mut u32,
     ) -> Option<(u64, Placements)> {
-        let kind = self.kind(row);
-        let able = self.jobs.kind[row as usize] as usize;
+        let (kind, able) = (self.kind(row), self.jobs.kind[row as usize] as usize);
+        let at_least = self.nodes.nodes_at_least(kind);
         let length = self.planned_length(row);
         let window_end = now.saturating_add(self.options.bf_window.nanos());
         let mut nodes = NodeSet::empty(self.nodes.len());
+        // What the last test was of, and its result.
+        let mut last: Option<(NodeSet, Option<(u64, Placements)>)> = None;
         let mut at = now;
-        let mut is_tested = false;
         loop {
             if at > window_end {
                 return None;
             }
             nodes.copy_from(&self.able[able]);
             space.keep_unreserved(at, at.saturating_add(length), &mut nodes);
-            let later = space.next_gain(at);
-            let at_least = self.nodes.nodes_at_least(kind);
             if nodes.len() < at_least {
-                at = later?;
+                at = space.next_gain(at)?;
                 continue;
             }
-            if !is_tested {
-                is_tested = true;
-                *tested += 1;
-            }
-            let Some((found, held)) = self.will_run(kind, &nodes, now, fits, ends) else {
-                at = later?;
+            *tested += u32::from(last.is_none());
+            // On the same nodes it can start at the same time.
+            let known = last.take().filter(|(of, _)| *of == nodes).map(|(_, result)| result);
+            let result = known.unwrap_or_else(|| {
+                let starts = fits.then(|| self.nodes.choose(kind, &nodes)).flatten().map(|held| (now, held));
+                starts.or_else(|| outlook.later_start(self, kind, self.chunks_of[able], &nodes))
+            });
+            let (_, result) = last.insert((nodes.clone(), result));
+            let Some((found, held)) = result else {
+                at = space.next_gain(at)?;
                 continue;
             };
-            let start = found.max(at);
-            if start > now && !space.has_unreserved(start, start.saturating_add(length), &held) {
+            let start = (*found).max(at);
+            if start > now && !space.has_unreserved(start, start.saturating_add(length), held) {
                 at = start;
                 continue;
             }
-            if start <= now {
-                return Some((start, held));
-            }
-            if let Some(later) = later.filter(|later| start > *later) {
+            if start > now
+                && let Some(later) = space.next_gain(at).filter(|later| start > *later)
+            {
                 at = later;
                 continue;
             }
-            return Some((start, held));
+            return last.and_then(|(_, result)| result).map(|(_, held)| (start, held));
         }
-    }
-
-    /// When a job can start on these nodes, if running jobs end at their limits.
-    ///
-    /// Ends are taken in groups: those of 30 s, then of twice the time, and so on; a job starts when the last of the
-    /// ended jobs that had one of its nodes ends.
-    fn will_run(
-        &mut self,
-        kind: &Kind,
-        nodes: &NodeSet,
-        now: u64,
-        fits: bool,
-        ends: &[End],
-    ) -> Option<(u64, Placements)> {
-        if fits && let Some(held) = self.nodes.choose(kind, nodes, false) {
-            return Some((now, held));
-        }
-        let Engine { nodes: state, running, jobs, options, .. } = self;
-        let kind_of = |slot: u32| jobs.kind_of(running[slot as usize].row);
-        let held_by = |slot: u32| &running[slot as usize].held;
-        let wanted = u64::from(kind.copies);
-        let mut fitting: u64 = nodes.iter().map(|node| u64::from(state.chunks_on(kind, node))).sum();
-        let mut window = FIRST_GROUP;
-        let mut removed: Vec<End> = Vec::new();
-        let mut found = None;
-        let mut group: Option<(u64, usize)> = None;
-        let has_node = |end: &&End| held_by(end.slot).iter().any(|(node, _)| nodes.contains(node));
-        let mut relevant = ends.iter().filter(has_node).peekable();
-        while let Some(end) = relevant.next() {
-            for (node, chunks) in held_by(end.slot).iter() {
-                let counts = nodes.contains(node);
-                let before = if counts { state.chunks_on(kind, node) } else { 0 };
-                state.give_on(kind_of(end.slot), node, chunks);
-                let after = if counts { state.chunks_on(kind, node) } else { 0 };
-                fitting += u64::from(after - before);
-            }
-            removed.push(*end);
-            let (first, size) = group.unwrap_or((end.at / FIRST_GROUP * FIRST_GROUP, 0));
-            group = Some((first, size + 1));
-            let goes_on = relevant.peek().is_some_and(|next| next.at <= first.saturating_add(window));
-            if goes_on && size + 1 < LARGEST_GROUP {
-                continue;
-            }
-            group = None;
-            window = match options.bf_window_linear {
-                Some(step) => window.saturating_add(step.nanos()),
-                None => window.saturating_mul(2),
-            };
-            if fitting >= wanted {
-                found = state.choose(kind, nodes, options.bf_busy_nodes);
-                break;
-            }
-        }
-        removed.iter().for_each(|end| state.take(kind_of(end.slot), held_by(end.slot)));
-        let held = found?;
-        let uses = |end: &&End| held_by(end.slot).iter().any(|(node, _)| held.iter().any(|(other, _)| other == node));
-        let last = removed.iter().rev().find(uses);
-        Some((last.map_or(now, |end| end.at), held))
     }
 }

@@ -1,6 +1,6 @@
 //! The event loop: what happens at an instant, and the clocks of the three activities that start jobs.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::atomic::Ordering;
 
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
@@ -17,6 +17,7 @@ use super::nodes::Nodes;
 use super::options::SlurmOptions;
 use super::queue::{Order, Priorities, Users};
 use super::results::{Activity, SlurmResults};
+use super::shapes::Shapes;
 use crate::{EventQueue, Progress, Simulated, SimulationError, UserTasks};
 
 pub(super) const SECOND: u64 = 1_000_000_000;
@@ -64,6 +65,9 @@ pub(in crate::jobs) struct Engine<'a> {
     pub(super) partitions: Vec<NodeSet>,
     /// By kind: the nodes on which a chunk fits when they are empty.
     pub(super) able: Vec<NodeSet>,
+    /// By kind: the number of its chunk and of whether there is one a node; kinds of equal chunks share it.
+    pub(super) chunks_of: Vec<u32>,
+    pub(super) shapes: Shapes,
     /// By row: the time limit.
     limit: Vec<Option<u64>>,
     pub(super) limits: UserLimits<'a>,
@@ -154,6 +158,8 @@ impl<'a> Engine<'a> {
             // Limits are whole minutes.
             limit.map(|l| l.nanos().div_ceil(MINUTE).saturating_mul(MINUTE))
         };
+        let limit: Vec<Option<u64>> = (0..workload.len()).map(limit).collect();
+        let shapes = Shapes::new(jobs.kind.iter().copied().zip(limit.iter().map(|limit| limit.unwrap_or(YEAR))));
         Engine {
             workload,
             progress,
@@ -168,7 +174,9 @@ impl<'a> Engine<'a> {
             events: EventQueue::new(),
             partitions,
             able: jobs.kinds.iter().map(|kind| of_groups(&kind.groups)).collect(),
-            limit: (0..workload.len()).map(limit).collect(),
+            chunks_of: numbers_of_chunks(&jobs.kinds),
+            shapes,
+            limit,
             limits: UserLimits::new(workload, jobs),
             starts: vec![NO_TIME; workload.len()],
             finishes: vec![NO_TIME; workload.len()],
@@ -325,9 +333,9 @@ impl<'a> Engine<'a> {
             }
         }
         if released {
-            match self.options.defer {
-                true => self.clocks.asked = self.clocks.asked.or(Some(now.nanos())),
-                false => self.main_pass(now, false, policy)?,
+            match self.options.epilog && !self.options.defer {
+                true => self.main_pass(now, false, policy)?,
+                false => self.clocks.asked = self.clocks.asked.or(Some(now.nanos())),
             }
         }
         while self.pending.next_submission() == Some(now) {
@@ -468,7 +476,7 @@ impl<'a> Engine<'a> {
         }
         let kind = self.kind(row);
         let able = &self.able[self.jobs.kind[row as usize] as usize];
-        if let Some(held) = self.nodes.choose(kind, able, false) {
+        if let Some(held) = self.nodes.choose(kind, able) {
             self.start(now, row, held, Activity::Submit)?;
             self.notify_starts(now, policy);
             if let Order::Users(users) = &mut self.order {
@@ -640,6 +648,17 @@ impl<'a> Engine<'a> {
             policy.started(now, &self.running_job(&self.running[slot as usize]));
         }
     }
+}
+
+fn numbers_of_chunks(kinds: &[Kind]) -> Vec<u32> {
+    let mut numbers: HashMap<(&[u64], bool), u32> = HashMap::new();
+    kinds
+        .iter()
+        .map(|kind| {
+            let next = numbers.len() as u32;
+            *numbers.entry((&kind.chunk, kind.is_by_nodes)).or_insert(next)
+        })
+        .collect()
 }
 
 /// The user of a job and its account, for limits of backfill.

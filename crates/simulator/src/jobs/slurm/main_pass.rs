@@ -71,7 +71,7 @@ impl Engine<'_> {
             let kind = self.kind(row);
             usable.copy_from(&self.able[self.jobs.kind[row as usize] as usize]);
             usable.keep(&available);
-            match self.nodes.choose(kind, &usable, false) {
+            match self.nodes.choose(kind, &usable) {
                 Some(held) => {
                     self.start(now, row, held, Activity::Main)?;
                     starts += 1;

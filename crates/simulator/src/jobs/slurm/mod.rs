@@ -4,14 +4,17 @@
 //! docs/src/reference/slurm-scheduler.md defines the behaviour exactly.
 
 mod backfill;
+mod choice;
 mod engine;
 mod main_pass;
 mod node_set;
 mod node_space;
 mod nodes;
 mod options;
+mod outlook;
 mod queue;
 mod results;
+mod shapes;
 
 pub(in crate::jobs) use engine::Engine;
 pub use options::SlurmOptions;

@@ -59,10 +59,26 @@ impl NodeSet {
         self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
     }
 
+    /// How many numbers it has from `from` up to `to`, without `to`.
+    pub(super) fn len_in(&self, from: u32, to: u32) -> usize {
+        let bits = |word: usize| {
+            let start = word as u32 * 64;
+            let above =
+                |bound: u32| if bound <= start { u64::MAX } else { u64::MAX.checked_shl(bound - start).unwrap_or(0) };
+            (self.words[word] & above(from) & !above(to)).count_ones() as usize
+        };
+        (from as usize / 64..(to as usize).div_ceil(64)).map(bits).sum()
+    }
+
     /// The nodes in ascending order.
     pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.words.iter().enumerate().flat_map(|(at, word)| {
-            let mut rest = *word;
+        self.iter_both(self)
+    }
+
+    /// The nodes that are in both sets, in ascending order.
+    pub(super) fn iter_both<'s>(&'s self, other: &'s NodeSet) -> impl Iterator<Item = u32> + 's {
+        self.words.iter().zip(&other.words).enumerate().flat_map(|(at, (a, b))| {
+            let mut rest = a & b;
             std::iter::from_fn(move || {
                 (rest != 0).then(|| {
                     let bit = rest.trailing_zeros();

@@ -1,8 +1,9 @@
-//! The nodes' free amounts, and the choice of nodes for a job (select/cons_tres and select/linear).
+//! The nodes' free amounts (select/cons_tres and select/linear).
 
 use super::super::kind::{Kind, copies};
 use super::super::machine_state::Placements;
-use super::super::site::Site;
+use super::super::site::{Group, Site};
+use super::choice::{Candidate, choose};
 use super::node_set::NodeSet;
 
 /// What is free on each node.
@@ -13,40 +14,24 @@ pub(super) struct Nodes<'a> {
     free: Vec<u64>,
     /// How many jobs a node has.
     jobs: Vec<u32>,
+    /// Nodes with a free processor; where jobs have whole nodes, those without a job.
+    with_free: NodeSet,
     /// The resource that is processors, or else the first.
     processors: usize,
     /// Whether every job has whole nodes.
     whole: bool,
     /// Whether the least loaded nodes are chosen.
-    least_loaded: bool,
-}
-
-/// A node on which some of the job fits.
-#[derive(Clone, Copy, Debug)]
-struct Candidate {
-    node: u32,
-    /// How many chunks fit.
-    chunks: u32,
-    /// Its free processors.
-    processors: u64,
-}
-
-/// Consecutive candidates of equal weight.
-#[derive(Clone, Copy, Debug)]
-struct Run {
-    /// Nodes of a lower weight are taken first.
-    weight: u8,
-    from: usize,
-    to: usize,
-    chunks: u64,
-    processors: u64,
+    pub(super) least_loaded: bool,
 }
 
 impl<'a> Nodes<'a> {
     pub(super) fn new(site: &'a Site, width: usize, whole: bool, least_loaded: bool) -> Nodes<'a> {
         let free = site.groups.iter().flat_map(|g| (0..g.count).flat_map(|_| g.has.iter().copied())).collect();
         let processors = site.cpu.map_or(0, |(resource, _)| resource);
-        Nodes { site, width, free, jobs: vec![0; site.len()], processors, whole, least_loaded }
+        let (jobs, with_free) = (vec![0; site.len()], NodeSet::empty(site.len()));
+        let mut nodes = Nodes { site, width, free, jobs, with_free, processors, whole, least_loaded };
+        (0..nodes.len() as u32).for_each(|node| nodes.note_free(node));
+        nodes
     }
 
     pub(super) fn len(&self) -> usize {
@@ -98,6 +83,26 @@ impl<'a> Nodes<'a> {
                 self.free[at..].iter_mut().zip(amounts).for_each(|(f, a)| *f = new(*f, a));
             }
         }
+        self.note_free(node);
+    }
+
+    fn note_free(&mut self, node: u32) {
+        let has_free = if self.whole { self.jobs[node as usize] == 0 } else { self.processors_on(node) > 0 };
+        match has_free {
+            true => self.with_free.insert(node),
+            false => self.with_free.remove(node),
+        }
+    }
+
+    /// The free processors of a node.
+    #[inline]
+    pub(super) fn processors_on(&self, node: u32) -> u64 {
+        self.free_on(node)[self.processors]
+    }
+
+    /// How many jobs a node has.
+    pub(super) fn jobs_on(&self, node: u32) -> u32 {
+        self.jobs[node as usize]
     }
 
     /// The smallest number of nodes on which a job can run.
@@ -105,21 +110,35 @@ impl<'a> Nodes<'a> {
         if kind.is_by_nodes { kind.copies as usize } else { 1 }
     }
 
-    /// How many chunks of a job fit on a node now.
+    /// How many chunks of a job fit on a node now, counted up to the number of chunks that the job has.
     #[inline]
     pub(super) fn chunks_on(&self, kind: &Kind, node: u32) -> u32 {
+        self.any_chunks_on(kind, node).min(kind.copies)
+    }
+
+    /// How many chunks of jobs like this one fit on a node now.
+    #[inline]
+    pub(super) fn any_chunks_on(&self, kind: &Kind, node: u32) -> u32 {
         if self.whole && self.jobs[node as usize] > 0 {
             return 0;
         }
-        let most = if kind.is_by_nodes { 1 } else { kind.copies };
+        let most = if kind.is_by_nodes { 1 } else { u32::MAX };
         copies(&kind.chunk, self.free_on(node)).min(u128::from(most)) as u32
+    }
+
+    /// How many chunks of jobs like this one the empty nodes among these hold.
+    pub(super) fn chunks_when_empty(&self, kind: &Kind, nodes: &NodeSet) -> u128 {
+        let most = if kind.is_by_nodes { 1 } else { u128::from(u32::MAX) };
+        let in_group =
+            |g: &Group| nodes.len_in(g.first, g.first + g.count) as u128 * copies(&kind.chunk, &g.has).min(most);
+        self.site.groups.iter().map(in_group).sum()
     }
 
     /// How many chunks fit on these nodes, counted up to the number of chunks that the job has.
     pub(super) fn chunks_in(&self, kind: &Kind, nodes: &NodeSet) -> u64 {
         let enough = u64::from(kind.copies);
         let mut found = 0;
-        for node in nodes.iter() {
+        for node in self.with_room(kind, nodes) {
             found += u64::from(self.chunks_on(kind, node));
             if found >= enough {
                 break;
@@ -128,76 +147,21 @@ impl<'a> Nodes<'a> {
         found
     }
 
-    /// Returns on which of these nodes Slurm puts a job, if it fits.
-    ///
-    /// Nodes are taken from runs of consecutive candidates: of the sufficient runs the one with the fewest free
-    /// processors, or if none suffices the one with the most. In a run nodes are taken in their order, but the only or
-    /// last one is the node with the fewest free processors. `prefer_busy`: nodes in use first.
-    pub(super) fn choose(&self, kind: &Kind, nodes: &NodeSet, prefer_busy: bool) -> Option<Placements> {
-        let mut candidates: Vec<Candidate> = Vec::new();
-        let mut runs: Vec<Run> = Vec::new();
-        let mut all = 0u64;
-        for node in nodes.iter() {
-            let chunks = self.chunks_on(kind, node);
-            if chunks == 0 {
-                continue;
-            }
-            let processors = self.free_on(node)[self.processors];
-            let weight = u8::from(prefer_busy && self.jobs[node as usize] == 0);
-            all += u64::from(chunks);
-            let at = candidates.len();
-            let follows = candidates.last().is_some_and(|last| last.node + 1 == node);
-            candidates.push(Candidate { node, chunks, processors });
-            match runs.last_mut().filter(|run| follows && run.weight == weight) {
-                Some(run) => {
-                    run.to = at + 1;
-                    run.chunks += u64::from(chunks);
-                    run.processors += processors;
-                }
-                None => runs.push(Run { weight, from: at, to: at + 1, chunks: u64::from(chunks), processors }),
-            }
-        }
-        if all < u64::from(kind.copies) {
-            return None;
-        }
-        let mut held = Placements::default();
-        let mut left = kind.copies;
-        if self.least_loaded {
-            candidates.sort_by_key(|c| std::cmp::Reverse(c.processors));
-            for c in candidates {
-                let chunks = c.chunks.min(left);
-                held.add(c.node, chunks);
-                left -= chunks;
-                if left == 0 {
-                    break;
-                }
-            }
-            return Some(held);
-        }
-        let apart = kind.is_by_nodes;
-        while left > 0 {
-            let key = |run: &Run| match run.chunks >= u64::from(left) {
-                true => (run.weight, false, run.processors),
-                false => (run.weight, true, u64::MAX - run.processors),
-            };
-            let at = (0..runs.len()).min_by_key(|&at| key(&runs[at]))?;
-            let run = runs.remove(at);
-            let mut rest = &candidates[run.from..run.to];
-            while let [node, others @ ..] = rest {
-                // Without a number of nodes Slurm looks for one node, and then for more processors.
-                let is_last = if apart { left == 1 } else { left == kind.copies };
-                let sufficient = rest.iter().filter(|c| is_last && c.chunks >= left);
-                let c = sufficient.min_by_key(|c| c.processors).unwrap_or(node);
-                let chunks = c.chunks.min(left);
-                held.add(c.node, chunks);
-                left -= chunks;
-                if left == 0 {
-                    break;
-                }
-                rest = others;
-            }
-        }
-        held.merge();
-        Some(held)
+    /// The nodes among these on which a chunk of the kind may fit: one that needs processors needs a free one.
+    fn with_room<'s>(&'s self, kind: &Kind, nodes: &'s NodeSet) -> impl Iterator<Item = u32> + 's {
+        let can_be_full = self.whole || kind.chunk[self.processors] > 0;
+        nodes.iter_both(if can_be_full { &self.with_free } else { nodes })
+    }
+
+    /// Returns on which of these nodes Slurm puts a job now, if it fits.
+    pub(super) fn choose(&self, kind: &Kind, nodes: &NodeSet) -> Option<Placements> {
+        let candidate = |node: u32| Candidate {
+            node,
+            chunks: self.chunks_on(kind, node),
+            processors: self.processors_on(node),
+            weight: 0,
+        };
+        let candidates = self.with_room(kind, nodes).map(candidate).filter(|c| c.chunks > 0).collect();
+        choose(kind, candidates, self.least_loaded)
     }
 }

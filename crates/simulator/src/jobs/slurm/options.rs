@@ -9,7 +9,7 @@ use evenhand_model::Span;
 pub struct SlurmOptions {
     /// Whether jobs are tried at their submission, as those of `salloc` and `srun`; batch jobs never are.
     pub at_submission: bool,
-    /// `defer`: no job is tried at its submission, and the end of a job starts no pass at once.
+    /// `defer`: no job is tried at its submission, and the end of a job never starts a pass at once.
     pub defer: bool,
     /// `sched_interval`: time between passes over the whole queue; `None`: there are none.
     pub sched_interval: Option<Span>,
@@ -66,6 +66,9 @@ pub struct SlurmOptions {
     pub kill_wait: Span,
     /// `CompleteWait`: while a job completes, up to this time no other starts.
     pub complete_wait: Span,
+    /// `Epilog`: whether nodes run a program at the end of a job. Then the last node's report starts a pass at once;
+    /// else nodes answer the request to end the job with that report, which only asks for a pass.
+    pub epilog: bool,
     /// Time from the end of a job to the instant at which its nodes are free; slurm.conf does not set it.
     pub completing: Span,
 }
@@ -102,7 +105,8 @@ impl Default for SlurmOptions {
             over_time_limit: Some(Span::ZERO),
             kill_wait: Span::from_secs(30),
             complete_wait: Span::ZERO,
-            completing: Span::from_secs(1),
+            epilog: false,
+            completing: Span::ZERO,
         }
     }
 }

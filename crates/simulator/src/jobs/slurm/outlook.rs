@@ -1,0 +1,233 @@
+//! When a job can start on given nodes if running jobs end at their limits: the will-run test of select/cons_tres.
+//!
+//! Ends are taken in groups: those of 30 s, then of twice the time, and so on. After each group a job is tried. A run of
+//! backfill tests hundreds of jobs against the same ends, and most of them differ only in how many chunks they have or
+//! which nodes are reserved. So what each end adds, node by node, is computed once for all jobs of equal chunks
+//! ([`Future`]), and a test adds up what lies on its nodes.
+
+use super::super::kind::Kind;
+use super::super::machine_state::Placements;
+use super::choice::{Candidate, choose};
+use super::engine::{Engine, SECOND};
+use super::node_set::NodeSet;
+use super::nodes::Nodes;
+
+/// The first groups of ends span so much time.
+const FIRST_GROUP: u64 = 30 * SECOND;
+/// How many ends a group has at most.
+const LARGEST_GROUP: usize = 200;
+
+/// A running job's end as a plan expects it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct End {
+    at: u64,
+    row: u32,
+    slot: u32,
+}
+
+/// The ends of running jobs in the order of time, and what they leave free.
+pub(super) struct Outlook<'a> {
+    now: u64,
+    /// Made when first asked for.
+    ends: Option<Vec<End>>,
+    /// By number of equal chunks, if asked for.
+    futures: Vec<Option<Future<'a>>>,
+    /// The nodes of the job that is tested.
+    chosen: NodeSet,
+}
+
+/// What ends add for jobs of equal chunks.
+struct Future<'a> {
+    /// The nodes after as many ends as `until` has entries.
+    nodes: Nodes<'a>,
+    now: NodeStates,
+    /// Nodes on which a chunk fits now.
+    with_room: NodeSet,
+    gains: Vec<Gain>,
+    /// By end: where its gains end.
+    until: Vec<usize>,
+    /// The nodes after `moved` ends.
+    after: NodeStates,
+    moved: usize,
+}
+
+/// What an end adds on a node.
+#[derive(Clone, Copy)]
+struct Gain {
+    node: u32,
+    chunks: u32,
+    processors: u64,
+}
+
+/// What is free, by node.
+#[derive(Clone)]
+struct NodeStates {
+    /// How many chunks fit.
+    chunks: Vec<u32>,
+    processors: Vec<u64>,
+    /// How many jobs a node has; empty unless it matters.
+    jobs: Vec<u32>,
+}
+
+impl<'a> Outlook<'a> {
+    pub(super) fn new(now: u64, nodes: usize) -> Outlook<'a> {
+        Outlook { now, ends: None, futures: Vec::new(), chosen: NodeSet::empty(nodes) }
+    }
+
+    /// Notes that a job has started now, with its expected end.
+    pub(super) fn started(&mut self, at: u64, row: u32, slot: u32) {
+        self.futures.clear();
+        if let Some(ends) = &mut self.ends {
+            let end = End { at, row, slot };
+            let place = ends.partition_point(|other| *other < end);
+            ends.insert(place, end);
+        }
+    }
+
+    /// Returns when a job that does not fit now can start on these nodes, and on which of them; `None` if never. Jobs of
+    /// equal `chunks` have equal numbers of it.
+    ///
+    /// It starts when the last of the ended jobs ends that had one of its nodes.
+    pub(super) fn later_start(
+        &mut self,
+        engine: &Engine<'a>,
+        kind: &Kind,
+        chunks: u32,
+        nodes: &NodeSet,
+    ) -> Option<(u64, Placements)> {
+        let wanted = u64::from(kind.copies);
+        if engine.nodes.chunks_when_empty(kind, nodes) < u128::from(wanted) {
+            return None;
+        }
+        let ends = self.ends.get_or_insert_with(|| expected_ends(engine, self.now));
+        let chunks = chunks as usize;
+        if self.futures.len() <= chunks {
+            self.futures.resize_with(chunks + 1, || None);
+        }
+        let future = self.futures[chunks].get_or_insert_with(|| Future::new(engine, kind));
+        let mut fitting: u64 =
+            nodes.iter_both(&future.with_room).map(|node| u64::from(future.now.chunks[node as usize])).sum();
+        let mut window = FIRST_GROUP;
+        let mut group: Option<(u64, usize)> = None;
+        let mut taken = 0;
+        loop {
+            let next = (taken..ends.len()).find_map(|at| Some((at, future.gain_on(engine, kind, ends, at, nodes)?)));
+            if let Some((first, size)) = group {
+                let goes_on = next.is_some_and(|(at, _)| ends[at].at <= first.saturating_add(window));
+                if !goes_on || size == LARGEST_GROUP {
+                    group = None;
+                    window = match engine.options.bf_window_linear {
+                        Some(step) => window.saturating_add(step.nanos()),
+                        None => window.saturating_mul(2),
+                    };
+                    if fitting >= wanted {
+                        break;
+                    }
+                }
+            }
+            let (at, gain) = next?;
+            let (first, size) = group.unwrap_or((ends[at].at / FIRST_GROUP * FIRST_GROUP, 0));
+            group = Some((first, size + 1));
+            taken = at + 1;
+            fitting += gain;
+        }
+        let held = choose(kind, future.candidates(nodes, taken), engine.nodes.least_loaded)?;
+        held.iter().for_each(|(node, _)| self.chosen.insert(node));
+        let last = (0..taken).rev().find(|at| future.gains_of(*at).iter().any(|gain| self.chosen.contains(gain.node)));
+        held.iter().for_each(|(node, _)| self.chosen.remove(node));
+        Some((last.map_or(self.now, |at| ends[at].at), held))
+    }
+}
+
+/// The ends of running jobs. A job beyond its limit ends when it is killed at the latest, or at once.
+fn expected_ends(engine: &Engine<'_>, now: u64) -> Vec<End> {
+    let options = &engine.options;
+    let grace = options.over_time_limit.unwrap_or_default().nanos() + options.kill_wait.nanos();
+    let end = |&(at, row, slot): &(u64, u32, u32)| End { at, row, slot };
+    let late = engine.ends.range(..(now.saturating_add(1), 0, 0)).map(end);
+    let mut late: Vec<End> = late.map(|e| End { at: e.at.saturating_add(grace).max(now + SECOND), ..e }).collect();
+    let others = engine.ends.range((now.saturating_add(1), 0, 0)..).map(end);
+    if late.is_empty() {
+        return others.collect();
+    }
+    // The sort merges runs that are in order.
+    late.extend(others);
+    late.sort();
+    late
+}
+
+impl<'a> Future<'a> {
+    fn new(engine: &Engine<'a>, kind: &Kind) -> Future<'a> {
+        let nodes = engine.nodes.clone();
+        let all = || 0..nodes.len() as u32;
+        let jobs =
+            if engine.options.bf_busy_nodes { all().map(|node| nodes.jobs_on(node)).collect() } else { Vec::new() };
+        let now = NodeStates {
+            chunks: all().map(|node| nodes.any_chunks_on(kind, node)).collect(),
+            processors: all().map(|node| nodes.processors_on(node)).collect(),
+            jobs,
+        };
+        let mut with_room = NodeSet::empty(nodes.len());
+        all().filter(|node| now.chunks[*node as usize] > 0).for_each(|node| with_room.insert(node));
+        let after = now.clone();
+        Future { nodes, now, with_room, gains: Vec::new(), until: Vec::new(), after, moved: 0 }
+    }
+
+    /// How many chunks an end adds on these nodes; `None` if it has none of them.
+    fn gain_on(&mut self, engine: &Engine<'_>, kind: &Kind, ends: &[End], at: usize, nodes: &NodeSet) -> Option<u64> {
+        while self.until.len() <= at {
+            self.take_away(engine, kind, ends[self.until.len()].slot);
+        }
+        let mut on_nodes = self.gains_of(at).iter().filter(|gain| nodes.contains(gain.node)).peekable();
+        on_nodes.peek()?;
+        Some(on_nodes.map(|gain| u64::from(gain.chunks)).sum())
+    }
+
+    /// Takes the next job to end away from the nodes.
+    fn take_away(&mut self, engine: &Engine<'_>, kind: &Kind, slot: u32) {
+        let job = &engine.running[slot as usize];
+        let its_kind = engine.jobs.kind_of(job.row);
+        for (node, chunks) in job.held.iter() {
+            let before = (self.nodes.any_chunks_on(kind, node), self.nodes.processors_on(node));
+            self.nodes.give_on(its_kind, node, chunks);
+            let chunks = self.nodes.any_chunks_on(kind, node) - before.0;
+            let processors = self.nodes.processors_on(node) - before.1;
+            self.gains.push(Gain { node, chunks, processors });
+        }
+        self.until.push(self.gains.len());
+    }
+
+    /// What an end that has been looked at adds.
+    fn gains_of(&self, at: usize) -> &[Gain] {
+        let from = at.checked_sub(1).map_or(0, |before| self.until[before]);
+        &self.gains[from..self.until[at]]
+    }
+
+    /// The nodes among these on which some of a job fits after so many ends.
+    fn candidates(&mut self, nodes: &NodeSet, ends: usize) -> Vec<Candidate> {
+        if self.moved > ends {
+            self.after.clone_from(&self.now);
+            self.moved = 0;
+        }
+        let place = |ends: usize| ends.checked_sub(1).map_or(0, |last| self.until[last]);
+        let after = &mut self.after;
+        for gain in &self.gains[place(self.moved)..place(ends)] {
+            let node = gain.node as usize;
+            after.chunks[node] += gain.chunks;
+            after.processors[node] += gain.processors;
+            if let Some(jobs) = after.jobs.get_mut(node) {
+                *jobs -= 1;
+            }
+        }
+        self.moved = ends;
+        let candidate = |node: u32| {
+            let at = node as usize;
+            let is_idle = after.jobs.get(at) == Some(&0);
+            let (chunks, processors) = (after.chunks[at], after.processors[at]);
+            Candidate { node, chunks, processors, weight: u8::from(is_idle) }
+        };
+        let mut candidates = Vec::with_capacity(nodes.len());
+        candidates.extend(nodes.iter().map(candidate).filter(|c| c.chunks > 0));
+        candidates
+    }
+}
