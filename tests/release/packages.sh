@@ -139,6 +139,7 @@ fi
 exposure() { systemd-analyze security --offline=yes --no-pager --threshold="$2" "$root/packaging/systemd/evenhand-$1.service"; }
 if type -P systemd-analyze >/dev/null; then
     holds "the Slurm driver's exposure is at most 1.2" exposure slurm 12
+    holds "the exposure of the pages is at most 2.0" exposure serve 20
     holds "the agent's exposure is at most 3.0" exposure agent 30
     holds "a lower number than the agent's is not met" ends 1 exposure agent 20
 fi

@@ -58,6 +58,7 @@ mod observe;
 mod predict;
 mod replay;
 mod run_times;
+mod start_record;
 mod state;
 mod why;
 
@@ -66,6 +67,7 @@ pub use forecaster::Forecaster;
 pub use log::{Job, Log, LogError, NONE};
 pub use predict::{COVERAGE, Forecast, ORIGINS, Origin, QUANTILES};
 pub use replay::{HORIZON_S, Replay, Running, Waiting};
+pub use start_record::StartRecord;
 pub use why::{
     Change, Explanation, HALF_LIFE_S, Holder, Obstacle, Standing, WhatIf, explain, peak_use, standing, what_if,
 };

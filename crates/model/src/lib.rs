@@ -30,6 +30,7 @@ mod capacity;
 mod chunk;
 mod cluster;
 mod demand;
+pub mod duration_text;
 pub mod files;
 mod mean_use;
 pub mod memory;

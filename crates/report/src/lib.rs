@@ -40,6 +40,11 @@ pub use study_page::write_study_report;
 pub use sweep_page::write_sweep_report;
 pub use timeline_figure::{StackedShare, draw_timeline};
 
+/// Returns the style sheet that all pages share, light and dark, for pages that are not reports.
+pub fn page_style() -> String {
+    format!("{}\n{}", chart::style(), template::PAGE_STYLE)
+}
+
 /// Why a report cannot be written.
 #[derive(Debug, thiserror::Error)]
 pub enum ReportError {

@@ -19,6 +19,8 @@ mod price;
 mod processes;
 #[cfg(feature = "reproduce")]
 mod reproduce;
+#[cfg(feature = "serve")]
+mod serve;
 #[cfg(feature = "slurm")]
 mod site;
 #[cfg(feature = "slurm")]
@@ -55,6 +57,8 @@ pub(crate) use self::price::PriceArgs;
 pub(crate) use self::processes::ProcessesArgs;
 #[cfg(feature = "reproduce")]
 pub(crate) use self::reproduce::ReproduceArgs;
+#[cfg(feature = "serve")]
+pub(crate) use self::serve::ServeArgs;
 #[cfg(feature = "slurm")]
 pub(crate) use self::site::{SiteImportArgs, SiteVerb};
 #[cfg(feature = "slurm")]
@@ -149,6 +153,10 @@ pub(crate) enum Verb {
     #[cfg(feature = "slurm")]
     #[command(subcommand)]
     Slurm(SlurmVerb),
+    /// Show this Slurm site on web pages and by a JSON API: the queue with reasons, why and when, who received what; changes
+    /// nothing
+    #[cfg(feature = "serve")]
+    Serve(Box<ServeArgs>),
     /// Read a site from its configuration files
     #[cfg(feature = "slurm")]
     #[command(subcommand)]

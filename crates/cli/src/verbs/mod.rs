@@ -13,6 +13,8 @@ mod price;
 mod processes;
 #[cfg(feature = "reproduce")]
 mod reproduce;
+#[cfg(feature = "serve")]
+mod serve;
 #[cfg(feature = "slurm")]
 mod site;
 #[cfg(feature = "slurm")]
@@ -44,6 +46,8 @@ pub(crate) fn run(verb: Verb, common: &Common, registry: &Registry, console: &Co
         Verb::SweepTask(arguments) => sweep::run_task(&arguments, registry, console).map(|()| Outcome::Done),
         #[cfg(feature = "slurm")]
         Verb::Slurm(verb) => slurm::run(&verb, common, registry, console),
+        #[cfg(feature = "serve")]
+        Verb::Serve(arguments) => serve::run(&arguments, common, console).map(|()| Outcome::Done),
         #[cfg(feature = "slurm")]
         Verb::Site(verb) => site::run(&verb, console).map(|()| Outcome::Done),
         #[cfg(feature = "agent")]

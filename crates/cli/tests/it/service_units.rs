@@ -4,6 +4,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use evenhand_agent::EXIT_LIMIT as AGENT_EXIT_LIMIT;
+use evenhand_serve::EXIT_LIMIT as SERVE_EXIT_LIMIT;
 use evenhand_slurm::queue_driver::EXIT_LIMIT as SLURM_EXIT_LIMIT;
 
 /// The time that systemd waits after SIGTERM before it kills the service.
@@ -17,5 +18,6 @@ fn stop_timeout(unit: &str) -> Duration {
 #[test]
 fn a_service_has_more_time_to_end_than_it_may_take() {
     assert!(stop_timeout("evenhand-agent.service") >= 2 * AGENT_EXIT_LIMIT);
+    assert!(stop_timeout("evenhand-serve.service") >= 2 * SERVE_EXIT_LIMIT);
     assert!(stop_timeout("evenhand-slurm.service") >= 2 * SLURM_EXIT_LIMIT);
 }

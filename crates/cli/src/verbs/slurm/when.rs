@@ -1,6 +1,6 @@
 //! `evenhand slurm when`: when a job of the queue starts, or one that could be submitted.
 
-use evenhand_forecast::Forecaster;
+use evenhand_forecast::{Forecaster, StartRecord};
 use evenhand_model::Span;
 use evenhand_slurm::{BatchRequest, FinishedJob, NewJob, Nodes, PastAndQueue, Queue};
 
@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::inputs::job_shape::JobShape;
 use crate::inputs::times::LogClock;
 use crate::output::console::Console;
-use crate::verbs::when::starts::{StartRecord, StartsRecord};
+use crate::verbs::when::starts::StartsRecord;
 
 /// A job that could be submitted, as it was asked for.
 struct Wanted {
@@ -83,13 +83,7 @@ pub(super) fn run(args: &SlurmWhenArgs, common: &Common, console: &Console) -> R
 
 /// Rejects a job that waits for something else than its turn: no number could be given.
 fn has_a_start(job: &evenhand_slurm::Job) -> Result<(), Failure> {
-    let why = if job.held().is_some() {
-        "is held".to_string()
-    } else if let Some(dependency) = &job.dependency {
-        format!("waits for other jobs ({dependency})")
-    } else {
-        return Ok(());
-    };
+    let Some(why) = job.no_turn() else { return Ok(()) };
     Err(Failure::Input(format!(
         "JOB: job {} {why}, so that its start cannot be forecast; expected a job that waits for its turn, see evenhand slurm why {}",
         job.id, job.id

@@ -4,11 +4,7 @@ use std::collections::BTreeMap;
 
 use evenhand_model::Time;
 use evenhand_model::calendar::date_and_time;
-use evenhand_slurm::{
-    Configuration, Hold, Job, JobState, Nodes, Planned, Priorities, Priority, Queue, ReasonKind, Request, WaitingJob,
-    explain_reason,
-};
-use serde::Serialize;
+use evenhand_slurm::{Configuration, Hold, Job, JobState, Nodes, Priorities, Queue, WaitingJob, WhyRecord};
 
 use super::find_job::{caller, waiting_record};
 use super::show::or_note;
@@ -20,62 +16,6 @@ use crate::output::human_units::duration;
 use crate::output::numbers::percent;
 use crate::output::table::{Table, printable};
 
-/// What is printed as JSON. Times are seconds since 1970.
-#[derive(Debug, Serialize)]
-struct WhyRecord {
-    job: u64,
-    user: String,
-    account: Option<String>,
-    partitions: Vec<String>,
-    waited_s: Option<f64>,
-    /// Slurm's own word.
-    reason: String,
-    reason_means: &'static str,
-    blocked_by: Vec<BlockedRecord>,
-    before: Vec<BeforeRecord>,
-    standing: StandingRecord,
-    what_if: Vec<WhatIfRecord>,
-    /// Where Slurm itself plans to start it.
-    slurm_start_s: Option<f64>,
-    not_seen: Vec<String>,
-}
-
-#[derive(Debug, Serialize)]
-struct BlockedRecord {
-    kind: &'static str,
-    on: String,
-    /// How long it has waited so far; Slurm does not keep since when for this reason.
-    s: Option<f64>,
-}
-
-#[derive(Debug, Serialize)]
-struct BeforeRecord {
-    user: String,
-    account: Option<String>,
-    jobs: u64,
-    cpus: u64,
-    /// The part of the CPUs for which jobs before it wait.
-    share: f64,
-}
-
-#[derive(Debug, Serialize)]
-struct StandingRecord {
-    jobs_before: u64,
-    cpus_requested: u64,
-    cpus_free: u64,
-    cpus: u64,
-    priority: Option<u64>,
-    site_factor: Option<i64>,
-    jobs_running: u64,
-    jobs_waiting: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct WhatIfRecord {
-    change: String,
-    start: Option<f64>,
-}
-
 pub(super) fn run(args: &SlurmWhyArgs, console: &Console) -> Result<(), Failure> {
     let slurm = slurm_commands(&args.queue, console);
     let slurm = slurm.as_ref();
@@ -86,7 +26,7 @@ pub(super) fn run(args: &SlurmWhyArgs, console: &Console) -> Result<(), Failure>
         Some(first) if first.is_ascii_digit() => Some(waiting_record(&queue, &args.who)?),
         _ => {
             let user = if args.who == "me" { caller()? } else { args.who.clone() };
-            first_of(&queue, &user)
+            queue.first_waiting_of(&user)
         }
     };
     let Some(at) = record else {
@@ -114,19 +54,12 @@ pub(super) fn run(args: &SlurmWhyArgs, console: &Console) -> Result<(), Failure>
     if console.is_json() { console.json(&record) } else { console.result(&text(&record, &queue.jobs[at], now)) }
 }
 
-/// Returns the first waiting record of a user in the order of priority.
-fn first_of(queue: &Queue, user: &str) -> Option<usize> {
-    let waits = |at: &usize| queue.jobs[*at].user == user && queue.jobs[*at].state == JobState::Pending;
-    let key = |at: &usize| (std::cmp::Reverse(queue.jobs[*at].priority), queue.jobs[*at].submit, queue.jobs[*at].id);
-    (0..queue.jobs.len()).filter(waits).min_by_key(key)
-}
-
 /// One line about all waiting jobs of a user.
 fn short(queue: &Queue, user: &str) -> String {
     let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
     let mut next: Option<Time> = None;
     for job in queue.jobs.iter().filter(|job| job.user == user && job.state == JobState::Pending) {
-        *reasons.entry(reason(job)).or_default() += job.tasks();
+        *reasons.entry(job.reason()).or_default() += job.tasks();
         next = [next, job.start].into_iter().flatten().min();
     }
     let all: u64 = reasons.values().sum();
@@ -136,84 +69,8 @@ fn short(queue: &Queue, user: &str) -> String {
     format!("{}: {jobs} ({}){next}.", printable(user), each.join(", "))
 }
 
-fn reason(job: &Job) -> &str {
-    job.reason.as_deref().unwrap_or("None")
-}
-
 fn shown(time: Time) -> String {
     date_and_time(time.nanos() / 1_000_000_000).unwrap_or_else(|| time.to_string())
-}
-
-impl WhyRecord {
-    fn new(
-        queue: &Queue,
-        waiting: &WaitingJob<'_>,
-        priority: Option<&Priority>,
-        now: Time,
-        not_seen: Vec<String>,
-    ) -> WhyRecord {
-        let job = &queue.jobs[waiting.job];
-        let waited_s = job.submit.map(|submit| now.since(submit).secs_f64());
-        let (kind, means) = explain_reason(reason(job));
-        let ahead = waiting.ahead();
-        let cpus: u64 = ahead.iter().map(|a| a.cpus).fold(0, u64::saturating_add).max(1);
-        let on = match kind {
-            ReasonKind::Resources => "cpu, memory, GPUs or nodes".to_string(),
-            ReasonKind::Priority => format!("{} jobs before it", waiting.jobs_before()),
-            ReasonKind::Dependency => job.dependency.clone().unwrap_or_else(|| reason(job).to_string()),
-            _ => reason(job).to_string(),
-        };
-        let of_user = |state: fn(&Job) -> bool| -> u64 {
-            queue.jobs.iter().filter(|other| other.user == job.user && state(other)).map(Job::tasks).sum()
-        };
-        // A held job, or one that waits for others, has no place in the queue.
-        let has_place = job.held().is_none() && job.dependency.is_none() && kind != ReasonKind::Never;
-        let what_if = if has_place { waiting.what_if() } else { Vec::new() };
-        WhyRecord {
-            job: job.id,
-            user: job.user.clone(),
-            account: job.account.clone(),
-            partitions: job.partitions.clone(),
-            waited_s,
-            reason: reason(job).to_string(),
-            reason_means: means,
-            blocked_by: vec![BlockedRecord { kind: kind.name(), on, s: waited_s }],
-            before: ahead
-                .into_iter()
-                .map(|a| BeforeRecord {
-                    share: a.cpus as f64 / cpus as f64,
-                    user: a.user,
-                    account: a.account,
-                    jobs: a.jobs,
-                    cpus: a.cpus,
-                })
-                .collect(),
-            standing: StandingRecord {
-                jobs_before: waiting.jobs_before(),
-                cpus_requested: job.cpus.unwrap_or_else(|| job.requested.cpus()),
-                cpus_free: waiting.free_cpus,
-                cpus: waiting.cpus,
-                priority: job.priority,
-                site_factor: priority.map(|p| p.site_factor),
-                jobs_running: of_user(|job| job.state.holds_resources()),
-                jobs_waiting: of_user(|job| job.state == JobState::Pending),
-            },
-            what_if: what_if.iter().map(|planned| what_if_record(planned, job, now)).collect(),
-            slurm_start_s: job.start.map(Time::secs_f64),
-            not_seen,
-        }
-    }
-}
-
-fn what_if_record(planned: &Planned, job: &Job, now: Time) -> WhatIfRecord {
-    let change = match planned.request {
-        Request::Unchanged => "none: as submitted".to_string(),
-        Request::Limit(limit) => format!("a wall time of {}", duration(limit as f64)),
-        Request::Cpus(cpus) => {
-            format!("{cpus} CPUs instead of {}", job.cpus.unwrap_or_else(|| job.requested.cpus()))
-        }
-    };
-    WhatIfRecord { change, start: planned.start_s.map(|start| now.secs_f64() + start as f64) }
 }
 
 fn text(record: &WhyRecord, job: &Job, now: Time) -> String {

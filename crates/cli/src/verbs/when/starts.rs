@@ -1,7 +1,7 @@
 //! `evenhand when --shape`, `--job`: when jobs start that could be submitted, or that wait.
 
 use evenhand_documents::did_you_mean;
-use evenhand_forecast::{Forecast, Forecaster, Job, NONE, ORIGINS};
+use evenhand_forecast::{Forecaster, Job, NONE, StartRecord};
 use evenhand_model::Span;
 use serde::Serialize;
 
@@ -12,7 +12,6 @@ use crate::inputs::site_log::SiteLog;
 use crate::inputs::times::LogClock;
 use crate::output::console::Console;
 use crate::output::human_units;
-use crate::output::named_values::NamedValues;
 use crate::output::numbers::percent;
 use crate::output::table::{Table, printable};
 
@@ -24,24 +23,6 @@ pub(crate) struct StartsRecord {
     forecasts: Vec<StartRecord>,
     /// The shape or job with the lowest median, if there are several.
     first: Option<String>,
-}
-
-#[derive(Debug, Serialize)]
-pub(crate) struct StartRecord {
-    /// The shape as given.
-    shape: Option<String>,
-    job: Option<u64>,
-    user: Option<String>,
-    waited_s: i64,
-    median_s: i64,
-    interval_80_s: [i64; 2],
-    quantiles_s: NamedValues<i64>,
-    /// The median start.
-    start_s: i64,
-    /// How much each source of the forecast counts.
-    weights: NamedValues<f64>,
-    #[serde(skip)]
-    name: String,
 }
 
 pub(super) fn run(args: &WhenArgs, site: &SiteLog, common: &Common, console: &Console) -> Result<(), Failure> {
@@ -71,39 +52,6 @@ pub(super) fn run(args: &WhenArgs, site: &SiteLog, common: &Common, console: &Co
     }
     let record = StartsRecord::new(at, forecaster.waiting().len(), forecasts);
     if console.is_json() { console.json(&record) } else { console.result(&record.text(&site.clock)) }
-}
-
-impl StartRecord {
-    pub(crate) fn new(at: i64, waited_s: i64, forecast: &Forecast, name: String) -> StartRecord {
-        let [low, median, high] = forecast.quantiles;
-        let named = [("10", low), ("50", median), ("90", high)];
-        let weights = ORIGINS.iter().zip(forecast.weights).map(|(origin, w)| (origin.name().to_string(), w));
-        StartRecord {
-            shape: None,
-            job: None,
-            user: None,
-            waited_s,
-            median_s: median,
-            // An interval that does not hold the median would confuse more than it tells.
-            interval_80_s: [forecast.interval.0.min(median), forecast.interval.1.max(median)],
-            quantiles_s: NamedValues(named.map(|(name, q)| (name.to_string(), q)).to_vec()),
-            start_s: at + median,
-            weights: NamedValues(weights.collect()),
-            name,
-        }
-    }
-}
-
-impl StartRecord {
-    /// Returns the record as one of a job that could be submitted.
-    pub(crate) fn of_shape(self, shape: String, user: Option<String>) -> StartRecord {
-        StartRecord { shape: Some(shape), user, ..self }
-    }
-
-    /// Returns the record as one of a job that waits.
-    pub(crate) fn of_job(self, job: u64, user: String) -> StartRecord {
-        StartRecord { job: Some(job), user: Some(user), ..self }
-    }
 }
 
 impl StartsRecord {
@@ -202,7 +150,7 @@ fn text(record: &StartsRecord, clock: &LogClock) -> String {
         blocks.push(format!("Starts first: {}.", printable(first)));
     }
     if let Some(f) = record.forecasts.first() {
-        let weights = f.weights.0.iter().map(|(name, w)| format!("{name} {}", percent(*w)));
+        let weights = f.weights.iter().map(|(name, w)| format!("{name} {}", percent(*w)));
         blocks.push(format!("Sources: {}.", weights.collect::<Vec<_>>().join(", ")));
     }
     blocks.join("\n\n")

@@ -1,0 +1,70 @@
+//! `evenhand serve`: pages and a JSON API on a Slurm site.
+
+use std::time::Duration;
+
+use evenhand_model::Span;
+use evenhand_serve::identity::{TrustedProxy, UserHeader};
+use evenhand_serve::visibility::VisibilityPolicy;
+use evenhand_serve::{Listen, Options, SlurmSite, Stop, StudyError, StudyFiles};
+use evenhand_slurm::LocalCommands;
+
+use crate::arguments::{Common, ServeArgs};
+use crate::failure::Failure;
+use crate::inputs::times;
+use crate::interrupts::{SecondSignal, on_interrupt};
+use crate::output::console::Console;
+
+/// The time limit of a command: visitors should not see the same answer for minutes because one question hangs.
+const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+
+pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+    let interval = span("--interval", &args.interval)?;
+    if interval < Span::from_secs(1) {
+        return Err(Failure::Input(format!("--interval: found {}, expected at least 1s", args.interval)));
+    }
+    let history = span("--history", &args.history)?;
+    if args.rate == 0 {
+        return Err(Failure::Input("--rate: found 0, expected at least 1".into()));
+    }
+    let user_header = match (&args.user_header, &args.trusted_proxy) {
+        (Some(name), Some(proxy)) => {
+            let proxy = TrustedProxy::parse(proxy).map_err(Failure::input)?;
+            Some(UserHeader::new(name, proxy).map_err(Failure::input)?)
+        }
+        // clap demands both or none.
+        _ => None,
+    };
+    let policy = match &args.policy_file {
+        Some(path) => VisibilityPolicy::read(path).map_err(Failure::document)?,
+        None => VisibilityPolicy::default(),
+    };
+    let study = args.study.as_deref().map(StudyFiles::list).transpose();
+    let study = study.map_err(|error| {
+        let environment =
+            matches!(&error, StudyError::Read { source, .. } if source.kind() != std::io::ErrorKind::NotFound);
+        Failure::new(error, environment)
+    })?;
+    let options = Options {
+        listen: args.socket.clone().map_or(Listen::Tcp(args.listen), Listen::Unix),
+        user_header,
+        interval: Duration::from_nanos(interval.nanos()),
+        policy,
+        study,
+        rate: args.rate,
+        seed: common.seed(),
+    };
+    let stop = Stop::default();
+    let stopping = stop.clone();
+    let flag = on_interrupt(SecondSignal::Exits, move || stopping.stop())?;
+    let commands = LocalCommands { timeout: COMMAND_LIMIT, stop: flag, ..LocalCommands::default() };
+    let reader = Box::new(SlurmSite::new(Box::new(commands), history));
+    let ready = |place: &str| console.note(&format!("Serving at {place}, until stopped."));
+    evenhand_serve::serve(options, reader, times::now, &stop, ready).map_err(|error| {
+        let environment = error.is_environment();
+        Failure::new(error, environment)
+    })
+}
+
+fn span(option: &str, text: &str) -> Result<Span, Failure> {
+    Span::parse(text).map_err(|error| Failure::Input(format!("{option}: {error}")))
+}

@@ -1,0 +1,35 @@
+//! Durations as people write them: `41.7 min`, `2.1 h`.
+
+/// Formats seconds in the largest unit that gives at least 1: `12 s`, `41.7 min`, `2.1 h`, `3.5 d`.
+pub fn duration(seconds: f64) -> String {
+    let units = [(86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s")];
+    let size = seconds.abs();
+    // Days only from two of them on: 30 h says more than 1.3 d.
+    let fits = |(length, name): &&(f64, &str)| size >= if *name == "d" { 2.0 * length } else { *length };
+    let (length, name) = units.iter().find(fits).copied().unwrap_or((1.0, "s"));
+    let value = seconds / length;
+    let text = if value.abs() >= 100.0 { format!("{value:.0}") } else { format!("{value:.1}") };
+    format!("{} {name}", text.strip_suffix(".0").unwrap_or(&text))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_are_in_the_largest_unit_that_fits() {
+        for (seconds, text) in [
+            (0.0, "0 s"),
+            (0.25, "0.2 s"),
+            (59.0, "59 s"),
+            (2501.0, "41.7 min"),
+            (7_560.0, "2.1 h"),
+            (108_000.0, "30 h"),
+            (302_400.0, "3.5 d"),
+            (-2501.0, "-41.7 min"),
+            (86_400_000.0, "1000 d"),
+        ] {
+            assert_eq!(duration(seconds), text);
+        }
+    }
+}

@@ -1,0 +1,141 @@
+//! The last answer of the site. One thread asks, however many visitors there are.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
+use std::sync::{Arc, PoisonError, RwLock};
+use std::time::Duration;
+
+use evenhand_forecast::{Forecaster, StartRecord};
+use evenhand_model::Time;
+use evenhand_slurm::{JobState, PastAndQueue, ReadError};
+
+use crate::snapshot::{SiteReader, Snapshot};
+
+/// The most records of the queue whose starts are forecast, in the order of priority.
+const FORECASTS: usize = 500;
+
+/// What every visitor is answered from. Readers never wait for the site.
+#[derive(Debug, Default)]
+pub struct Latest {
+    now: RwLock<Answer>,
+    forecasts: RwLock<Arc<Forecasts>>,
+    reads: AtomicU64,
+    failures: AtomicU64,
+}
+
+/// The last answer, and what went wrong since.
+#[derive(Clone, Debug, Default)]
+pub struct Answer {
+    /// The last snapshot; none until the first answer.
+    pub snapshot: Option<Arc<Snapshot>>,
+    /// Why the last attempt failed, if it did.
+    pub failure: Option<String>,
+}
+
+/// Forecast starts by the record's job id.
+#[derive(Debug, Default)]
+pub struct Forecasts {
+    /// The snapshot of which they are.
+    pub read_at: Option<Time>,
+    /// The starts.
+    pub starts: BTreeMap<u64, StartRecord>,
+    /// Why there are none, if that is known.
+    pub failure: Option<String>,
+}
+
+impl Latest {
+    /// Returns the last answer.
+    pub fn answer(&self) -> Answer {
+        self.now.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Returns the last forecasts.
+    pub fn forecasts(&self) -> Arc<Forecasts> {
+        Arc::clone(&self.forecasts.read().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Returns how often the site was asked, and how often it did not answer.
+    pub fn reads(&self) -> (u64, u64) {
+        (self.reads.load(Ordering::Relaxed), self.failures.load(Ordering::Relaxed))
+    }
+
+    /// Asks the site once.
+    ///
+    /// # Errors
+    /// Returns the site's error; the last snapshot stays.
+    pub fn read(&self, site: &mut dyn SiteReader, now: Time) -> Result<(), ReadError> {
+        let read = site.read(now);
+        self.reads.fetch_add(1, Ordering::Relaxed);
+        let mut latest = self.now.write().unwrap_or_else(PoisonError::into_inner);
+        match read {
+            Ok(snapshot) => {
+                *latest = Answer { snapshot: Some(Arc::new(snapshot)), failure: None };
+                Ok(())
+            }
+            Err(error) => {
+                self.failures.fetch_add(1, Ordering::Relaxed);
+                latest.failure = Some(error.to_string());
+                Err(error)
+            }
+        }
+    }
+
+    /// Asks the site again and again, with `interval` from the end of an answer to the next question, until the other
+    /// side of `stop` is gone.
+    pub fn keep_reading(
+        &self,
+        site: &mut dyn SiteReader,
+        interval: Duration,
+        clock: impl Fn() -> Time,
+        stop: &Receiver<()>,
+    ) {
+        while stop.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+            // The failure is kept in the answer, where visitors see it.
+            let _ = self.read(site, clock());
+        }
+    }
+
+    /// Forecasts the starts of waiting jobs again and again, at most once in `interval`, until the other side of `stop`
+    /// is gone.
+    pub fn keep_forecasting(&self, interval: Duration, seed: u64, stop: &Receiver<()>) {
+        let mut wait = Duration::ZERO;
+        while stop.recv_timeout(wait) == Err(RecvTimeoutError::Timeout) {
+            let known = self.forecasts().read_at;
+            let snapshot = self.answer().snapshot.filter(|snapshot| known != Some(snapshot.read_at));
+            wait = if snapshot.is_some() { interval } else { interval.min(Duration::from_secs(1)) };
+            let Some(snapshot) = snapshot else { continue };
+            let forecasts = Arc::new(forecast(&snapshot, seed, stop));
+            *self.forecasts.write().unwrap_or_else(PoisonError::into_inner) = forecasts;
+        }
+    }
+}
+
+/// Forecasts the starts of the waiting jobs of a snapshot.
+fn forecast(snapshot: &Snapshot, seed: u64, stop: &Receiver<()>) -> Forecasts {
+    let read_at = Some(snapshot.read_at);
+    let usable = snapshot.nodes.iter().filter(|node| !node.is_unavailable() && !node.is_future());
+    let cpus: u64 = usable.map(|node| node.cpus).sum();
+    let past = match PastAndQueue::new(&snapshot.slow.ended, &snapshot.queue, cpus, snapshot.read_at) {
+        Ok(past) => past,
+        Err(error) => return Forecasts { read_at, starts: BTreeMap::new(), failure: Some(error.to_string()) },
+    };
+    let at = (snapshot.read_at.nanos() / 1_000_000_000) as i64;
+    let mut forecaster = Forecaster::at(&past.log, at, seed);
+    let jobs = &snapshot.queue.jobs;
+    let mut records: Vec<usize> = (0..jobs.len()).filter(|&at| jobs[at].state == JobState::Pending).collect();
+    records.sort_by_key(|&at| (std::cmp::Reverse(jobs[at].priority), jobs[at].submit, jobs[at].id));
+    let mut starts = BTreeMap::new();
+    for record in records.into_iter().take(FORECASTS) {
+        // The end must not wait for hundreds of forecasts.
+        if stop.try_recv() == Err(std::sync::mpsc::TryRecvError::Disconnected) {
+            break;
+        }
+        let Some(job) = past.job_of_record(record) else { continue };
+        let Some(forecast) = forecaster.waiting_job(job) else { continue };
+        let (waited, number) = (at - past.log.jobs()[job].submit, jobs[record].id);
+        let start = StartRecord::new(at, waited, &forecast, format!("job {number}"));
+        starts.insert(number, start.of_job(number, jobs[record].user.clone()));
+    }
+    Forecasts { read_at, starts, failure: None }
+}

@@ -1,0 +1,153 @@
+//! Read-only web pages and a JSON API on the queue of a Slurm site: why a job waits, when it starts, and who got what
+//! of what they are entitled to.
+//!
+//! ```text
+//!  Slurm ──▶ SiteReader ──▶ Latest ──▶ View = Snapshot + Sight ──▶ records ──▶ page or JSON
+//!            one thread,    the last    what this visitor sees
+//!            once in an     answer
+//!            interval
+//! ```
+//!
+//! * One thread asks the site ([`SiteReader`]), however many visitors there are ([`Latest`]). With the controller away
+//!   the last answer stays, and every page shows its age.
+//! * Who visits is known from the Unix socket or from a header of a trusted proxy ([`identity`]); what a visitor sees is
+//!   decided by Slurm's PrivateData and a policy file ([`visibility`]).
+//! * Nothing is written, at the site or on disk. Requests are GET and HEAD only.
+#![cfg_attr(test, allow(clippy::unwrap_used))]
+
+mod answers;
+pub mod identity;
+mod latest;
+mod pages;
+mod rate_limit;
+mod routes;
+mod server;
+mod service_manager;
+mod snapshot;
+mod study_files;
+pub mod visibility;
+
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::thread;
+use std::time::Duration;
+
+use evenhand_model::Time;
+use thiserror::Error;
+
+pub use latest::{Answer, Forecasts, Latest};
+pub use server::{END_TIME as EXIT_LIMIT, Listen, ListenError, Stop};
+pub use snapshot::{SiteReader, SlowPart, SlurmSite, Snapshot};
+pub use study_files::{StudyError, StudyFiles};
+
+use crate::identity::UserHeader;
+use crate::pages::Pages;
+use crate::rate_limit::RateLimit;
+use crate::routes::Site;
+use crate::server::Server;
+use crate::visibility::VisibilityPolicy;
+
+/// The shortest time from one forecast of the whole queue to the next.
+const FORECAST_INTERVAL: Duration = Duration::from_secs(60);
+
+/// How to serve a site.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where to listen.
+    pub listen: Listen,
+    /// The header with the user's name, if a proxy sets one.
+    pub user_header: Option<UserHeader>,
+    /// The time from an answer of the site to the next question.
+    pub interval: Duration,
+    /// Who sees what.
+    pub policy: VisibilityPolicy,
+    /// A stored study.
+    pub study: Option<StudyFiles>,
+    /// The requests of a client per second.
+    pub rate: u32,
+    /// The seed of the forecasts.
+    pub seed: u64,
+}
+
+/// Why the site cannot be served.
+#[derive(Debug, Error)]
+pub enum ServeError {
+    /// Others than this machine could come, and nobody is known.
+    #[error(
+        "--listen: {0} is open to other machines, and no visitor would be known; expected an address of this machine, such as \
+         127.0.0.1:8080, or --user-header and --trusted-proxy beside it"
+    )]
+    OpenWithoutIdentity(IpAddr),
+    /// The server cannot listen.
+    #[error(transparent)]
+    Listen(#[from] ListenError),
+    /// A thread, a runtime or a template.
+    #[error("cannot start: {0}")]
+    Start(String),
+}
+
+impl ServeError {
+    /// Returns whether the environment failed, and not the options.
+    pub fn is_environment(&self) -> bool {
+        !matches!(self, ServeError::OpenWithoutIdentity(_))
+    }
+}
+
+/// Serves a site until it is stopped. Calls `ready` with the place when visitors are answered, after the first attempt to
+/// read the site.
+///
+/// # Errors
+/// Returns an error if the options would show the site to anyone, or the server cannot listen.
+pub fn serve(
+    options: Options,
+    mut reader: Box<dyn SiteReader>,
+    clock: fn() -> Time,
+    stop: &Stop,
+    ready: impl FnOnce(&str),
+) -> Result<(), ServeError> {
+    if let Listen::Tcp(address) = &options.listen
+        && !address.ip().is_loopback()
+        && options.user_header.is_none()
+    {
+        return Err(ServeError::OpenWithoutIdentity(address.ip()));
+    }
+    let start = |error: &dyn std::fmt::Display| ServeError::Start(error.to_string());
+    let latest = Arc::new(Latest::default());
+    let site = Site {
+        latest: Arc::clone(&latest),
+        clock,
+        interval: options.interval,
+        user_header: options.user_header,
+        policy: options.policy,
+        study: options.study,
+        limit: RateLimit::new(options.rate),
+        pages: Pages::new().map_err(|error| start(&error))?,
+    };
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| start(&e))?;
+    // First the socket, so that an address in use is reported at once.
+    let server = runtime.block_on(Server::bind(&options.listen, routes::router(site)))?;
+    // Visitors see a failure, as they would a later one.
+    let _ = latest.read(reader.as_mut(), clock());
+    let (reading, stop_reading) = channel();
+    let (forecasting, stop_forecasting) = channel();
+    let (of_reader, of_forecasts) = (Arc::clone(&latest), latest);
+    let (interval, seed) = (options.interval, options.seed);
+    let reads = thread::Builder::new().name("reader".into()).spawn(move || {
+        of_reader.keep_reading(reader.as_mut(), interval, clock, &stop_reading);
+    });
+    let reads = reads.map_err(|e| start(&e))?;
+    let forecasts = thread::Builder::new().name("forecasts".into()).spawn(move || {
+        of_forecasts.keep_forecasting(interval.max(FORECAST_INTERVAL), seed, &stop_forecasting);
+    });
+    let forecasts = forecasts.map_err(|e| start(&e))?;
+    // With a service manager that does not listen, serving goes on.
+    let _ = service_manager::report_ready();
+    ready(&server.place());
+    runtime.block_on(server.run(stop));
+    drop((reading, forecasting));
+    // A command of the reader is ended by whoever stops the server; a forecast ends after the job that it is at.
+    let _ = reads.join();
+    drop(forecasts);
+    Ok(())
+}

@@ -1,0 +1,196 @@
+//! The server: sockets, connections with limits on their number and time, and an orderly end.
+
+use std::io;
+use std::net::SocketAddr;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::{Extension, Router};
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::{Semaphore, watch};
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use crate::identity::{Peer, UserNames};
+
+/// The most connections at once; further ones wait in the system's queue.
+const CONNECTIONS: usize = 512;
+/// The time for the header of a request, and between two requests of a connection.
+const HEADER_TIME: Duration = Duration::from_secs(10);
+/// The largest header of a request, in bytes.
+const LARGEST_HEADER: usize = 16 << 10;
+/// The time after which a connection takes no further request.
+const CONNECTION_TIME: Duration = Duration::from_secs(60);
+/// The time in which open requests are answered at the end.
+pub const END_TIME: Duration = Duration::from_secs(5);
+
+/// Where to listen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Listen {
+    /// At an address.
+    Tcp(SocketAddr),
+    /// At a Unix socket. Everybody on the machine may connect: the system says who does.
+    Unix(PathBuf),
+}
+
+/// Why the server cannot listen.
+#[derive(Debug, Error)]
+#[error("cannot listen on {place}: {source}")]
+pub struct ListenError {
+    /// The address or the path.
+    pub place: String,
+    /// The system's error.
+    pub source: io::Error,
+}
+
+enum Listener {
+    Tcp(TcpListener),
+    Unix(UnixListener, PathBuf),
+}
+
+/// A server that listens.
+pub(crate) struct Server {
+    listener: Listener,
+    router: Router,
+}
+
+/// Ends a server; may be used on any thread.
+#[derive(Clone, Debug)]
+pub struct Stop(Arc<watch::Sender<bool>>);
+
+impl Default for Stop {
+    fn default() -> Stop {
+        Stop(Arc::new(watch::Sender::new(false)))
+    }
+}
+
+impl Stop {
+    /// Ends the server: open requests are answered within five seconds.
+    pub fn stop(&self) {
+        self.0.send_replace(true);
+    }
+}
+
+impl Server {
+    /// Listens.
+    pub(crate) async fn bind(listen: &Listen, router: Router) -> Result<Server, ListenError> {
+        let listener = match listen {
+            Listen::Tcp(address) => {
+                let failed = |source| ListenError { place: address.to_string(), source };
+                Listener::Tcp(TcpListener::bind(address).await.map_err(failed)?)
+            }
+            Listen::Unix(path) => {
+                let failed = |source| ListenError { place: path.display().to_string(), source };
+                Listener::Unix(bind_socket(path).map_err(failed)?, path.clone())
+            }
+        };
+        Ok(Server { listener, router })
+    }
+
+    /// The place with the port that the system chose, as people open it.
+    pub(crate) fn place(&self) -> String {
+        match &self.listener {
+            Listener::Tcp(listener) => {
+                listener.local_addr().map_or("an unknown address".into(), |address| format!("http://{address}/"))
+            }
+            Listener::Unix(_, path) => path.display().to_string(),
+        }
+    }
+
+    /// Answers until it is stopped.
+    pub(crate) async fn run(self, stop: &Stop) {
+        let mut stopped = stop.0.subscribe();
+        let slots = Arc::new(Semaphore::new(CONNECTIONS));
+        let names = Arc::new(UserNames::default());
+        let mut open = JoinSet::new();
+        loop {
+            while open.try_join_next().is_some() {}
+            let Ok(slot) = Arc::clone(&slots).acquire_owned().await else { break };
+            let (router, ending) = (self.router.clone(), stop.0.subscribe());
+            let accepted = tokio::select! {
+                _ = stopped.wait_for(|stopped| *stopped) => break,
+                accepted = accept(&self.listener) => accepted,
+            };
+            match accepted {
+                Ok(Accepted::Tcp(stream, address)) => {
+                    open.spawn(async move {
+                        let _slot = slot;
+                        serve(stream, Peer::at(address), router, ending).await;
+                    });
+                }
+                Ok(Accepted::Unix(stream, uid)) => {
+                    let names = Arc::clone(&names);
+                    open.spawn(async move {
+                        let _slot = slot;
+                        // The name service may be slow.
+                        let name = tokio::task::spawn_blocking(move || names.of(uid)).await.ok().flatten();
+                        serve(stream, Peer::Unix(uid, name), router, ending).await;
+                    });
+                }
+                // For example, no file descriptors are left.
+                Err(_) => sleep(Duration::from_millis(100)).await,
+            }
+        }
+        if let Listener::Unix(_, path) = &self.listener {
+            let _ = std::fs::remove_file(path);
+        }
+        drop(self.listener);
+        let _ = timeout(END_TIME, async { while open.join_next().await.is_some() {} }).await;
+    }
+}
+
+enum Accepted {
+    Tcp(tokio::net::TcpStream, SocketAddr),
+    Unix(tokio::net::UnixStream, u32),
+}
+
+async fn accept(listener: &Listener) -> io::Result<Accepted> {
+    match listener {
+        Listener::Tcp(listener) => listener.accept().await.map(|(stream, address)| Accepted::Tcp(stream, address)),
+        Listener::Unix(listener, _) => {
+            let (stream, _) = listener.accept().await?;
+            let uid = stream.peer_cred()?.uid();
+            Ok(Accepted::Unix(stream, uid))
+        }
+    }
+}
+
+/// Answers the requests of a connection.
+async fn serve(
+    stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    peer: Peer,
+    router: Router,
+    mut stopped: watch::Receiver<bool>,
+) {
+    let service = TowerToHyperService::new(router.layer(Extension(peer)));
+    let mut builder = http1::Builder::new();
+    builder.timer(TokioTimer::new()).header_read_timeout(HEADER_TIME).max_buf_size(LARGEST_HEADER);
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    tokio::select! {
+        // A client that went away, or sent no HTTP.
+        _ = connection.as_mut() => return,
+        () = sleep(CONNECTION_TIME) => {}
+        _ = stopped.wait_for(|stopped| *stopped) => {}
+    }
+    connection.as_mut().graceful_shutdown();
+    let _ = timeout(END_TIME, connection).await;
+}
+
+/// Binds a Unix socket, where a socket at which nobody listens any more may be in the way.
+fn bind_socket(path: &Path) -> io::Result<UnixListener> {
+    let is_socket = std::fs::symlink_metadata(path).is_ok_and(|found| found.file_type().is_socket());
+    if is_socket && std::os::unix::net::UnixStream::connect(path).is_err() {
+        std::fs::remove_file(path)?;
+    }
+    let listener = UnixListener::bind(path)?;
+    std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o666))?;
+    Ok(listener)
+}

@@ -1,0 +1,172 @@
+//! What is known of a site at an instant, and how it is read.
+
+use std::collections::{BTreeMap, HashSet};
+use std::sync::Arc;
+
+use evenhand_model::{Span, Time, to_f64};
+use evenhand_slurm::{
+    Accounts, Commands, Configuration, FinishedJob, Job, Node, Nodes, Priorities, Queue, ReadError, ShareTable,
+};
+
+/// How long what changes slowly is kept: the configuration, the accounts, the jobs that ended.
+const SLOW_INTERVAL: Span = Span::from_secs(600);
+
+/// The window of "this week".
+pub(crate) const WEEK: Span = Span::from_secs(7 * 86_400);
+
+/// A site at an instant. Visitors are shown parts of it, never more than they may see.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    /// When it was read.
+    pub read_at: Time,
+    /// The queue.
+    pub queue: Queue,
+    /// The nodes.
+    pub nodes: Vec<Node>,
+    /// The priorities of waiting jobs.
+    pub priorities: Priorities,
+    /// The tree of shares with its usage.
+    pub shares: ShareTable,
+    /// What changes slowly.
+    pub slow: Arc<SlowPart>,
+    /// What could not be read, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// What is read every ten minutes.
+#[derive(Clone, Debug, Default)]
+pub struct SlowPart {
+    /// The configuration; none if it could not be read, and then everything of others is hidden.
+    pub configuration: Option<Configuration>,
+    /// Each user with account, and the part of the whole to which the shares of all accounts entitle.
+    pub entitlements: BTreeMap<(String, String), f64>,
+    /// Jobs that ended, over the whole history.
+    pub ended: Vec<FinishedJob>,
+    /// What could not be read, in sentences.
+    pub notes: Vec<String>,
+}
+
+/// Reads a site.
+pub trait SiteReader: Send {
+    /// Reads the site once.
+    ///
+    /// # Errors
+    /// Returns an error if the queue cannot be read. What else is missing is noted in the snapshot.
+    fn read(&mut self, now: Time) -> Result<Snapshot, ReadError>;
+}
+
+/// Reads a site by Slurm's commands.
+pub struct SlurmSite {
+    commands: Box<dyn Commands + Send>,
+    history: Span,
+    slow: Option<(Time, Arc<SlowPart>)>,
+}
+
+impl SlurmSite {
+    /// Reads by these commands, with the jobs that ended within `history`.
+    pub fn new(commands: Box<dyn Commands + Send>, history: Span) -> SlurmSite {
+        SlurmSite { commands, history, slow: None }
+    }
+
+    fn slow_part(&mut self, now: Time) -> Arc<SlowPart> {
+        if let Some((at, slow)) = &self.slow
+            && now.since(*at) < SLOW_INTERVAL
+        {
+            return Arc::clone(slow);
+        }
+        let commands = self.commands.as_ref();
+        let mut notes = Vec::new();
+        let configuration = or_note(Configuration::read(commands), "It is not known what the site hides", &mut notes);
+        let cluster = configuration.as_ref().and_then(|c| c.cluster().map(String::from));
+        let accounts = or_note(Accounts::read(commands, cluster.as_deref()), "Entitlements are not known", &mut notes);
+        let from = now.saturating_sub(self.history.max(WEEK));
+        let ended = or_note(FinishedJob::read(commands, from, now, true), "Jobs that ended are not known", &mut notes);
+        let slow = Arc::new(SlowPart {
+            configuration,
+            entitlements: accounts.map(|accounts| entitlements(&accounts)).unwrap_or_default(),
+            ended: distinct(ended.unwrap_or_default()),
+            notes,
+        });
+        self.slow = Some((now, Arc::clone(&slow)));
+        slow
+    }
+}
+
+/// A requeued job may be listed twice.
+fn distinct(mut ended: Vec<FinishedJob>) -> Vec<FinishedJob> {
+    let mut seen = HashSet::new();
+    ended.retain(|job| seen.insert((job.id, job.start)));
+    ended
+}
+
+fn entitlements(accounts: &Accounts) -> BTreeMap<(String, String), f64> {
+    let Ok(leaves) = accounts.association_tree() else { return BTreeMap::new() };
+    let all = leaves.users.into_iter().enumerate();
+    all.map(|(at, (user, account))| ((account, user), to_f64(leaves.tree.user_entitlement(at)))).collect()
+}
+
+impl SiteReader for SlurmSite {
+    fn read(&mut self, now: Time) -> Result<Snapshot, ReadError> {
+        // First the queue: where the controller is away, one command waits for it and not five.
+        let queue = Queue::read(self.commands.as_ref())?;
+        let nodes = Nodes::read(self.commands.as_ref())?.nodes;
+        let slow = self.slow_part(now);
+        let mut notes = Vec::new();
+        let priorities = or_note(Priorities::read(self.commands.as_ref()), "Site factors are not known", &mut notes);
+        let shares = or_note(ShareTable::read(self.commands.as_ref(), true), "Usage is not known", &mut notes);
+        Ok(Snapshot {
+            read_at: now,
+            queue,
+            nodes,
+            priorities: priorities.unwrap_or_default(),
+            shares: shares.unwrap_or_default(),
+            slow,
+            notes,
+        })
+    }
+}
+
+fn or_note<T>(read: Result<T, ReadError>, without: &str, notes: &mut Vec<String>) -> Option<T> {
+    read.map_err(|error| notes.push(format!("{without}: {error}."))).ok()
+}
+
+impl Snapshot {
+    /// Returns the kinds of data that the site hides; everything, if that is not known.
+    pub(crate) fn hides(&self, kind: &str) -> bool {
+        let configuration = self.slow.configuration.as_ref();
+        configuration
+            .is_none_or(|c| c.private_data().iter().any(|word| word.eq_ignore_ascii_case(kind) || *word == "all"))
+    }
+
+    /// Returns a setting of the site.
+    pub(crate) fn setting(&self, name: &str) -> Option<&str> {
+        self.slow.configuration.as_ref()?.get(name)
+    }
+
+    /// Returns the CPU seconds of each user in each account between two times, of ended and of running jobs.
+    pub(crate) fn cpu_seconds(&self, from: Time, to: Time) -> BTreeMap<(String, String), f64> {
+        let mut used: BTreeMap<(String, String), f64> = BTreeMap::new();
+        let mut add = |account: Option<&str>, user: &str, start: Time, end: Time, cpus: u64| {
+            let (start, end) = (start.max(from), end.min(to));
+            if end > start {
+                let key = (account.unwrap_or("-").to_string(), user.to_string());
+                *used.entry(key).or_default() += end.since(start).secs_f64() * cpus as f64;
+            }
+        };
+        for job in &self.slow.ended {
+            add(job.account.as_deref(), &job.user, job.start, job.end, job.held.cpus());
+        }
+        let ended: HashSet<(u64, Time)> = self.slow.ended.iter().map(|job| (job.id, job.start)).collect();
+        for job in self.queue.running() {
+            // A job that completes is in both.
+            let Some(start) = job.start.filter(|start| !ended.contains(&(job.id, *start))) else { continue };
+            add(job.account.as_deref(), &job.user, start, self.read_at, cpus_of(job));
+        }
+        used
+    }
+}
+
+/// The CPUs of a job, or of each task of an array.
+pub(crate) fn cpus_of(job: &Job) -> u64 {
+    job.cpus.unwrap_or_else(|| job.requested.cpus())
+}

@@ -1,0 +1,170 @@
+//! Why a job waits, as a record: what `evenhand slurm why` prints and `evenhand serve` shows.
+
+use evenhand_model::Time;
+use evenhand_model::duration_text::duration;
+use serde::Serialize;
+
+use crate::explain_wait::{Planned, Request, WaitingJob};
+use crate::priorities::Priority;
+use crate::queue::{Job, JobState, Queue};
+use crate::waiting_reasons::{ReasonKind, explain_reason};
+
+/// Why a job waits, as programs read it. Times are seconds since 1970.
+#[derive(Clone, Debug, Serialize)]
+pub struct WhyRecord {
+    /// The job.
+    pub job: u64,
+    /// The user.
+    pub user: String,
+    /// The account.
+    pub account: Option<String>,
+    /// The partitions.
+    pub partitions: Vec<String>,
+    /// How long it has waited.
+    pub waited_s: Option<f64>,
+    /// Slurm's own word.
+    pub reason: String,
+    /// What Slurm's word means.
+    pub reason_means: &'static str,
+    /// What stops it now.
+    pub blocked_by: Vec<BlockedRecord>,
+    /// Who stands before it.
+    pub before: Vec<BeforeRecord>,
+    /// It beside its queue.
+    pub standing: StandingRecord,
+    /// Planned starts: of the request itself, then of smaller ones that start earlier.
+    pub what_if: Vec<WhatIfRecord>,
+    /// Where Slurm itself plans to start it.
+    pub slurm_start_s: Option<f64>,
+    /// What could not be seen, in sentences.
+    pub not_seen: Vec<String>,
+}
+
+/// What stops a job now.
+#[derive(Clone, Debug, Serialize)]
+pub struct BlockedRecord {
+    /// The kind of the reason.
+    pub kind: &'static str,
+    /// What it waits for.
+    pub on: String,
+    /// How long it has waited so far; Slurm does not keep since when for this reason.
+    pub s: Option<f64>,
+}
+
+/// Jobs of one user that stand before a job.
+#[derive(Clone, Debug, Serialize)]
+pub struct BeforeRecord {
+    /// The user.
+    pub user: String,
+    /// The account.
+    pub account: Option<String>,
+    /// How many jobs.
+    pub jobs: u64,
+    /// How many CPUs.
+    pub cpus: u64,
+    /// The part of the CPUs for which jobs before it wait.
+    pub share: f64,
+}
+
+/// A job beside its queue and its nodes.
+#[derive(Clone, Debug, Serialize)]
+pub struct StandingRecord {
+    /// How many jobs stand before it.
+    pub jobs_before: u64,
+    /// The CPUs that it asks for.
+    pub cpus_requested: u64,
+    /// The free CPUs of its partitions.
+    pub cpus_free: u64,
+    /// How many CPUs.
+    pub cpus: u64,
+    /// Slurm's priority.
+    pub priority: Option<u64>,
+    /// The site factor in it.
+    pub site_factor: Option<i64>,
+    /// The user's running jobs.
+    pub jobs_running: u64,
+    /// The user's waiting jobs.
+    pub jobs_waiting: u64,
+}
+
+/// A planned start for a request.
+#[derive(Clone, Debug, Serialize)]
+pub struct WhatIfRecord {
+    /// What it would ask for.
+    pub change: String,
+    /// The planned start; none if it cannot start.
+    pub start: Option<f64>,
+}
+
+impl WhyRecord {
+    /// Describes a waiting job of the queue, with what could not be seen in sentences.
+    pub fn new(
+        queue: &Queue,
+        waiting: &WaitingJob<'_>,
+        priority: Option<&Priority>,
+        now: Time,
+        not_seen: Vec<String>,
+    ) -> WhyRecord {
+        let job = &queue.jobs[waiting.job];
+        let waited_s = job.submit.map(|submit| now.since(submit).secs_f64());
+        let (kind, means) = explain_reason(job.reason());
+        let ahead = waiting.ahead();
+        let cpus: u64 = ahead.iter().map(|a| a.cpus).fold(0, u64::saturating_add).max(1);
+        let on = match kind {
+            ReasonKind::Resources => "cpu, memory, GPUs or nodes".to_string(),
+            ReasonKind::Priority => format!("{} jobs before it", waiting.jobs_before()),
+            ReasonKind::Dependency => job.dependency.clone().unwrap_or_else(|| job.reason().to_string()),
+            _ => job.reason().to_string(),
+        };
+        let of_user = |state: fn(&Job) -> bool| -> u64 {
+            queue.jobs.iter().filter(|other| other.user == job.user && state(other)).map(Job::tasks).sum()
+        };
+        // A held job, or one that waits for others, has no place in the queue.
+        let has_place = job.held().is_none() && job.dependency.is_none() && kind != ReasonKind::Never;
+        let what_if = if has_place { waiting.what_if() } else { Vec::new() };
+        WhyRecord {
+            job: job.id,
+            user: job.user.clone(),
+            account: job.account.clone(),
+            partitions: job.partitions.clone(),
+            waited_s,
+            reason: job.reason().to_string(),
+            reason_means: means,
+            blocked_by: vec![BlockedRecord { kind: kind.name(), on, s: waited_s }],
+            before: ahead
+                .into_iter()
+                .map(|a| BeforeRecord {
+                    share: a.cpus as f64 / cpus as f64,
+                    user: a.user,
+                    account: a.account,
+                    jobs: a.jobs,
+                    cpus: a.cpus,
+                })
+                .collect(),
+            standing: StandingRecord {
+                jobs_before: waiting.jobs_before(),
+                cpus_requested: job.cpus.unwrap_or_else(|| job.requested.cpus()),
+                cpus_free: waiting.free_cpus,
+                cpus: waiting.cpus,
+                priority: job.priority,
+                site_factor: priority.map(|p| p.site_factor),
+                jobs_running: of_user(|job| job.state.holds_resources()),
+                jobs_waiting: of_user(|job| job.state == JobState::Pending),
+            },
+            what_if: what_if.iter().map(|planned| what_if_record(planned, job, now)).collect(),
+            slurm_start_s: job.start.map(Time::secs_f64),
+            not_seen,
+        }
+    }
+}
+
+fn what_if_record(planned: &Planned, job: &Job, now: Time) -> WhatIfRecord {
+    let change = match planned.request {
+        Request::Unchanged => "none: as submitted".to_string(),
+        Request::Limit(limit) => format!("a wall time of {}", duration(limit as f64)),
+        Request::Cpus(cpus) => {
+            format!("{cpus} CPUs instead of {}", job.cpus.unwrap_or_else(|| job.requested.cpus()))
+        }
+    };
+    WhatIfRecord { change, start: planned.start_s.map(|start| now.secs_f64() + start as f64) }
+}

@@ -1,0 +1,88 @@
+#!/usr/bin/env bash
+# `evenhand serve` with a real Slurm behind it: what pages and the API answer, to whom, and what happens when the controller goes.
+#   tests/slurm/serve.sh EVENHAND
+# Starts a Slurm of its own and stops it at the end.
+set -uo pipefail
+
+evenhand=$(realpath "${1:?usage: tests/slurm/serve.sh EVENHAND}")
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+# shellcheck source=tests/slurm/common.sh
+source "$root/tests/slurm/common.sh"
+
+if [ "$(id -u)" = 0 ]; then ann=daemon bob=games; else ann=$(id -un) bob=$ann; fi
+SLURM_NODES='n1 4 8000 0 none' SLURM_CONF_EXTRA='PrivateData=jobs' "$root/scripts/slurm-up.sh" "$work/slurm" >"$work/up" || exit 1
+eval "$(cat "$work/up")"
+cd "$work" || exit 1
+
+until_true 60 eval 'submit "$ann" -n1 -c4 -t 30 --wrap "sleep 1000" >first 2>/dev/null'
+first=$(cat first)
+waiting=$(submit "$ann" -n1 -c2 -t 10 --wrap true)
+others=$(submit "$bob" -n1 -c2 -t 10 --wrap true)
+held=$(submit "$ann" -H -n1 --wrap true)
+array=$(submit "$ann" -n1 -c4 -a 1-100%5 --wrap true)
+is_running() { [ "$(squeue -h -j "$first" -o %T)" = RUNNING ]; }
+until_true 60 is_running
+
+# Slurm's commands as they are, but each squeue leaves a line.
+mkdir bin
+real=$(type -P squeue)
+printf '#!/bin/sh\necho >>"%s/asked"\nexec "%s" "$@"\n' "$work" "$real" >bin/squeue
+chmod 755 bin/squeue
+
+: >asked
+PATH="$work/bin:$PATH" "$evenhand" serve --socket "$work/socket" --interval 2s --user-header X-User --trusted-proxy "user:$(id -un)" \
+    >serve.log 2>&1 &
+server=$!
+until_true 60 test -S socket
+# page USER PATH: the body; fails unless the status is 200.
+page() { curl -sS --fail-with-body --unix-socket "$work/socket" -H "X-User: $1" "http://localhost$2"; }
+status() { curl -sS -o /dev/null -w '%{http_code}' --unix-socket "$work/socket" -H "X-User: $2" "http://localhost$3" | grep -qx "$1"; }
+
+holds "the overview is served" until_true 30 page "$ann" /
+says "with the cluster" "evenhand"
+says "and the reasons" "Slurm’s reason"
+holds "a waiting job is explained" page "$ann" "/jobs/$waiting"
+says "by Slurm's reason" "Slurm’s reason is \(Resources\|Priority\|None\)"
+holds "and for programs" page "$ann" "/api/v1/jobs/$waiting/why"
+says "with what would start it earlier" '"what_if"'
+holds "its start is forecast" until_true 60 page "$ann" "/api/v1/jobs/$waiting/when"
+says "with an interval" '"interval_80_s"'
+holds "a running job does not wait" status 409 "$ann" "/api/v1/jobs/$first/why"
+holds "a held job has no start" status 409 "$ann" "/api/v1/jobs/$held/when"
+holds "but a page" page "$ann" "/jobs/$held"
+holds "an array is found by its range" page "$ann" "/jobs/${array}_%5B1-100%5D"
+says "as one record" "1-100%5"
+holds "a job that never was" status 404 "$ann" /jobs/999999
+holds "what is no number" status 400 "$ann" /jobs/x
+if [ "$ann" != "$bob" ]; then
+    holds "another's job is hidden (PrivateData)" status 404 "$ann" "/jobs/$others"
+    holds "its user sees it" status 200 "$bob" "/jobs/$others"
+    holds "and root sees all" status 200 root "/jobs/$others"
+fi
+holds "nobody sees no jobs" status 404 "" "/jobs/$waiting"
+holds "the week is served" page root /week
+
+# However many visitors there are, Slurm is asked once in an interval.
+before=$(wc -l <asked) begun=$SECONDS
+for _ in $(seq 60); do page "$ann" /queue >/dev/null; done
+asked=$(($(wc -l <asked) - before)) most=$(((SECONDS - begun) / 2 + 2))
+holds "60 visits are at most $most questions, not $asked" test "$asked" -le "$most"
+
+kill "$(cat "$work/slurm/run/slurmctld.pid")"
+away() { page root / | grep -q 'did not answer the last question'; }
+holds "with the controller away the page says so" until_true 120 away
+holds "and the last answer stays" page "$ann" "/jobs/$waiting"
+says "with its age" "old"
+kill -TERM "$server"
+ended() { ! kill -0 "$server" 2>/dev/null; }
+holds "SIGTERM ends it" until_true 30 ended
+wait "$server"
+holds "with status 0, not $?" test $? = 0
+holds "and its socket is gone" test ! -e socket
+holds "an open address without identity" ends 2 "$evenhand" serve --listen 0.0.0.0:0
+says "is refused" "is open to other machines"
+printf 'users = "everybody"\n' >policy.toml
+holds "a wrong policy file" ends 2 "$evenhand" serve --policy-file policy.toml
+says "is reported with its place" "policy.toml:1:9"
+
+summary
