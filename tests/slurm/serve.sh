@@ -81,6 +81,8 @@ holds "with status 0, not $?" test $? = 0
 holds "and its socket is gone" test ! -e socket
 holds "an open address without identity" ends 2 "$evenhand" serve --listen 0.0.0.0:0
 says "is refused" "is open to other machines"
+holds "no commands" ends 3 env PATH=/nonexistent "$evenhand" serve --listen 127.0.0.1:0
+says "are reported" "squeue is not installed here"
 printf 'users = "everybody"\n' >policy.toml
 holds "a wrong policy file" ends 2 "$evenhand" serve --policy-file policy.toml
 says "is reported with its place" "policy.toml:1:9"

@@ -34,6 +34,7 @@ use std::thread;
 use std::time::Duration;
 
 use evenhand_model::Time;
+use evenhand_slurm::{CommandError, ReadError};
 use thiserror::Error;
 
 pub use latest::{Answer, Forecasts, Latest};
@@ -82,6 +83,9 @@ pub enum ServeError {
     /// The server cannot listen.
     #[error(transparent)]
     Listen(#[from] ListenError),
+    /// Slurm's commands are not here.
+    #[error(transparent)]
+    NoSlurm(ReadError),
     /// A thread, a runtime or a template.
     #[error("cannot start: {0}")]
     Start(String),
@@ -127,8 +131,10 @@ pub fn serve(
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| start(&e))?;
     // First the socket, so that an address in use is reported at once.
     let server = runtime.block_on(Server::bind(&options.listen, routes::router(site)))?;
-    // Visitors see a failure, as they would a later one.
-    let _ = latest.read(reader.as_mut(), clock());
+    // Visitors see a failure, as they would a later one; but a machine without Slurm's commands never has an answer.
+    if let Err(error @ ReadError::Command(CommandError::Absent { .. })) = latest.read(reader.as_mut(), clock()) {
+        return Err(ServeError::NoSlurm(error));
+    }
     let (reading, stop_reading) = channel();
     let (forecasting, stop_forecasting) = channel();
     let (of_reader, of_forecasts) = (Arc::clone(&latest), latest);
