@@ -191,7 +191,7 @@ mod tests {
         let peer = Peer::at("[::1]:9".parse().unwrap());
         let viewer = |values: &[&'static str]| {
             let name = HeaderName::from_static("x-user");
-            let all = values.iter().map(|value| (name.clone(), HeaderValue::from_static(*value)));
+            let all = values.iter().map(|value| (name.clone(), HeaderValue::from_static(value)));
             let mut headers = HeaderMap::new();
             all.for_each(|(name, value)| _ = headers.append(name, value));
             peer.viewer(&headers, Some(&believed))
