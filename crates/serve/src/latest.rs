@@ -114,6 +114,11 @@ impl Latest {
 /// Forecasts the starts of the waiting jobs of a snapshot.
 fn forecast(snapshot: &Snapshot, seed: u64, stop: &Receiver<()>) -> Forecasts {
     let read_at = Some(snapshot.read_at);
+    if snapshot.slow.ended.is_empty() {
+        // From the queue alone an interval would look certain and mean nothing.
+        let failure = "no job that ended is known, and so not how long jobs run of their limits".to_string();
+        return Forecasts { read_at, starts: BTreeMap::new(), failure: Some(failure) };
+    }
     let usable = snapshot.nodes.iter().filter(|node| !node.is_unavailable() && !node.is_future());
     let cpus: u64 = usable.map(|node| node.cpus).sum();
     let past = match PastAndQueue::new(&snapshot.slow.ended, &snapshot.queue, cpus, snapshot.read_at) {
