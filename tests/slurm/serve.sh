@@ -50,7 +50,7 @@ no_past() {
     curl -sS --unix-socket "$work/socket" -H "X-User: $ann" "http://localhost/api/v1/jobs/$waiting/when" | grep 'no job that ended is known'
 }
 holds "without a past no start is forecast" until_true 60 no_past
-says "but refused with its status" '503\|cannot be forecast'
+says "and the answer says so" 'cannot be forecast'
 holds "a running job does not wait" status 409 "$ann" "/api/v1/jobs/$first/why"
 holds "a held job has no start" status 409 "$ann" "/api/v1/jobs/$held/when"
 holds "but a page" page "$ann" "/jobs/$held"
