@@ -5,6 +5,7 @@
 //! and curves over time. This crate knows no file format and no policy by name.
 //!
 //! [`simulate_jobs`] does so on machines, and with backfilling; its rules are in docs/src/reference/backfilling.md.
+//! [`simulate_reactions`] does so while users react to the ends of their tasks: docs/src/reference/arrivals.md.
 //!
 //! The exact meaning of the pool, so that an independent program gives the same numbers:
 //!
@@ -18,6 +19,7 @@
 //! 4. A task larger than the capacity is rejected when submitted.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod arrivals;
 mod event_queue;
 mod idle_while_waiting;
 mod jobs;
@@ -27,11 +29,12 @@ mod pending_tasks;
 mod pool;
 mod series;
 
+pub use arrivals::{ARRIVALS, Arrivals, Reacted, Reactions, SESSION_GAP};
 pub use event_queue::EventQueue;
 pub use idle_while_waiting::IdleWhileWaiting;
 pub use jobs::{
     Activity, Assignment, BACKFILLS, Backfill, JobOptions, Jobs, Layout, LayoutError, LayoutRule, MachineResults,
-    PLACEMENTS, Placement, Rejection, Site, SiteError, SlurmOptions, SlurmResults, simulate_jobs,
+    PLACEMENTS, Placement, Rejection, Site, SiteError, SlurmOptions, SlurmResults, simulate_jobs, simulate_reactions,
 };
 pub use metrics::{Metrics, Totals, UserRecord};
 pub use normalized_wait::{NormalizedWait, NuwtSpread, Sums, TaskProcessors};

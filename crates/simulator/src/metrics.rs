@@ -52,6 +52,10 @@ pub struct UserRecord {
     /// Its waits against what it used.
     #[serde(flatten)]
     pub normalized: NormalizedWait,
+    /// From its first submission to the end of its last task; absent if one did not end, and where submissions are those of
+    /// the log.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finish_s: Option<f64>,
     /// The interval in which its mean wait lies with 95 % probability in another repeat of the run; absent without
     /// repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -162,6 +166,7 @@ fn user_record(name: &str, sums: &Sums, waits: &mut [u64], processors: Option<&T
         mean_bounded_slowdown: sums.mean_bounded_slowdown(),
         completion_ratio: sums.completion_ratio(),
         normalized: sums.normalized(processors),
+        finish_s: None,
         wait_interval_s: None,
         difference_interval_s: None,
         beyond_noise: false,

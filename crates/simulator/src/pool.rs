@@ -83,6 +83,8 @@ impl UserTasks {
 /// Result of a simulation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Simulated {
+    /// When each row was submitted, in nanoseconds, or [`NO_TIME`]; `None` if at the times of the workload.
+    pub submissions: Option<Vec<u64>>,
     /// When each row started, in nanoseconds, or [`NO_TIME`].
     pub starts: Vec<u64>,
     /// By row: why the task was rejected at submission; `None` if it was accepted.
@@ -269,6 +271,7 @@ impl<'a> Pool<'a> {
         }
         self.progress.tasks.store(self.done, Ordering::Relaxed);
         Ok(Simulated {
+            submissions: None,
             starts: self.starts,
             rejections: columns.demand.iter().map(|demand| self.rejected[demand.index()]).collect(),
             end,

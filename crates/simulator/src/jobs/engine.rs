@@ -12,7 +12,8 @@ use super::pending_jobs::{NO_ROW, PendingJobs};
 use super::site::{Jobs, Site};
 use super::user_limits::UserLimits;
 use super::{Assignment, Backfill, JobOptions, MachineResults};
-use crate::{EventQueue, Progress, Simulated, SimulationError, UserTasks};
+use crate::arrivals::SubmissionTimes;
+use crate::{EventQueue, Progress, Simulated, SimulationError};
 
 /// How many events pass between updates of [`Progress::tasks`].
 const EVENTS_BETWEEN_PROGRESS_UPDATES: u64 = 1 << 12;
@@ -23,6 +24,7 @@ pub(super) struct Engine<'a> {
     pub(super) jobs: &'a Jobs,
     pub(super) machines: MachineState<'a>,
     pub(super) pending: PendingJobs<'a>,
+    submission_times: SubmissionTimes<'a>,
     /// The promises of conservative backfilling.
     pub(super) plan: Option<Plan>,
     pub(super) options: JobOptions,
@@ -77,7 +79,7 @@ fn smallest_demand(jobs: &Jobs, resource: usize) -> u64 {
 impl<'a> Engine<'a> {
     pub(super) fn new(
         workload: &'a Workload,
-        tasks: &'a UserTasks,
+        pending: PendingJobs<'a>,
         site: &'a Site,
         jobs: &'a Jobs,
         options: JobOptions,
@@ -90,7 +92,8 @@ impl<'a> Engine<'a> {
             jobs,
             plan: (options.backfill == Backfill::Conservative).then(|| Plan::new(site, width, options.placement)),
             machines: MachineState::new(site, width, options.placement, options.backfill == Backfill::Easy),
-            pending: PendingJobs::new(workload, tasks, jobs),
+            submission_times: pending.submission_times(),
+            pending,
             options,
             starts: vec![NO_TIME; workload.len()],
             finishes: vec![NO_TIME; workload.len()],
@@ -160,6 +163,7 @@ impl<'a> Engine<'a> {
             self.count_use(&job, self.end);
         }
         Simulated {
+            submissions: self.pending.submissions_found(),
             starts: self.starts,
             rejections: self.jobs.rejections.clone(),
             end: Time::from_nanos(self.end),
@@ -185,7 +189,7 @@ impl<'a> Engine<'a> {
 
     /// A job as a policy sees it while it waits.
     pub(super) fn pending_job(&self, row: u32) -> Job<'a> {
-        self.jobs.pending_job(self.workload, row)
+        self.jobs.pending_job(self.workload, self.submission_times.of(row), row)
     }
 
     /// A job as a policy sees it from its start on.
@@ -225,6 +229,7 @@ impl<'a> Engine<'a> {
             }
             policy.finished(now, &self.running_job(&job));
             self.limits.remove(job.row);
+            self.pending.ended(now, job.row);
         }
         self.considered_for = None;
         self.finished = slots;
@@ -249,7 +254,7 @@ impl<'a> Engine<'a> {
         let mut submitted = 0;
         while self.pending.next_submission() == Some(now) {
             submitted += 1;
-            let Some(entry) = self.pending.submit() else {
+            let Some(entry) = self.pending.submit(now) else {
                 self.done += 1;
                 continue;
             };

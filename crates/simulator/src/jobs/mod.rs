@@ -30,6 +30,9 @@ pub(crate) use site::Group;
 pub use site::{Jobs, Rejection, Site, SiteError};
 pub use slurm::{Activity, SlurmOptions, SlurmResults};
 
+use pending_jobs::PendingJobs;
+
+use crate::arrivals::Reactions;
 use crate::{Progress, Simulated, SimulationError, UserTasks};
 
 /// Which jobs may start before the head of the queue, which does not fit.
@@ -123,10 +126,40 @@ pub fn simulate_jobs(
     options: JobOptions,
     progress: &Progress,
 ) -> Result<Simulated, SimulationError> {
+    let pending = PendingJobs::new(workload, tasks, jobs, None);
+    run(workload, pending, site, jobs, policy, options, progress)
+}
+
+/// Replays `workload` on a site under `policy`, submitting tasks as `reactions`, which are the workload's, determine.
+///
+/// # Errors
+/// If cancelled, or if simulated time would pass [`Time::MAX`].
+pub fn simulate_reactions(
+    workload: &Workload,
+    reactions: &Reactions,
+    site: &Site,
+    jobs: &Jobs,
+    policy: &mut dyn Policy,
+    options: JobOptions,
+    progress: &Progress,
+) -> Result<Simulated, SimulationError> {
+    let pending = PendingJobs::new(workload, reactions.tasks_of_users(), jobs, Some(reactions));
+    run(workload, pending, site, jobs, policy, options, progress)
+}
+
+fn run<'a>(
+    workload: &'a Workload,
+    pending: PendingJobs<'a>,
+    site: &'a Site,
+    jobs: &'a Jobs,
+    policy: &mut dyn Policy,
+    options: JobOptions,
+    progress: &'a Progress,
+) -> Result<Simulated, SimulationError> {
     if options.backfill == Backfill::Slurm {
-        return slurm::Engine::new(workload, tasks, site, jobs, options.slurm, options.until, progress).run(policy);
+        return slurm::Engine::new(workload, pending, site, jobs, options.slurm, options.until, progress).run(policy);
     }
-    engine::Engine::new(workload, tasks, site, jobs, options, progress).run(policy)
+    engine::Engine::new(workload, pending, site, jobs, options, progress).run(policy)
 }
 
 impl MachineResults {

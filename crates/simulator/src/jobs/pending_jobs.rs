@@ -8,6 +8,7 @@ use super::kind::Kind;
 use super::pending_kinds::PendingKinds;
 use super::site::Jobs;
 use crate::UserTasks;
+use crate::arrivals::{Reactions, SubmissionTimes, Submissions};
 
 /// No row.
 pub(crate) const NO_ROW: u32 = u32::MAX;
@@ -30,8 +31,7 @@ pub(crate) struct PendingJobs<'a> {
     workload: &'a Workload,
     tasks: &'a UserTasks,
     jobs: &'a Jobs,
-    /// Rows below this are submitted.
-    submitted: usize,
+    submissions: Submissions<'a>,
     entries: Vec<Entry>,
     /// By row: its place among the entries.
     place: Vec<u32>,
@@ -51,12 +51,17 @@ pub(crate) struct PendingJobs<'a> {
 }
 
 impl<'a> PendingJobs<'a> {
-    pub(crate) fn new(workload: &'a Workload, tasks: &'a UserTasks, jobs: &'a Jobs) -> PendingJobs<'a> {
+    pub(crate) fn new(
+        workload: &'a Workload,
+        tasks: &'a UserTasks,
+        jobs: &'a Jobs,
+        reactions: Option<&'a Reactions>,
+    ) -> PendingJobs<'a> {
         PendingJobs {
             workload,
             tasks,
             jobs,
-            submitted: 0,
+            submissions: Submissions::new(workload, tasks, reactions),
             entries: Vec::new(),
             place: vec![NO_ROW; workload.len()],
             gone: 0,
@@ -71,7 +76,7 @@ impl<'a> PendingJobs<'a> {
 
     /// The next submission.
     pub(crate) fn next_submission(&self) -> Option<Time> {
-        self.workload.columns().submit.get(self.submitted).copied()
+        self.submissions.next_time()
     }
 
     /// Removes the entries of started jobs once they are the majority; entries move.
@@ -86,11 +91,27 @@ impl<'a> PendingJobs<'a> {
         }
     }
 
-    /// Submits the next row; whether it waits now.
-    pub(crate) fn submit(&mut self) -> Option<Entry> {
-        let row = self.submitted;
-        self.submitted += 1;
+    /// When rows were submitted.
+    pub(crate) fn submission_times(&self) -> SubmissionTimes<'a> {
+        self.submissions.times()
+    }
+
+    /// Notes that a job has ended, to which its user may react.
+    pub(crate) fn ended(&mut self, now: Time, row: u32) {
+        self.submissions.ended(now, row);
+    }
+
+    /// Returns when each row was submitted; `None` if that is in the log.
+    pub(crate) fn submissions_found(&self) -> Option<Vec<u64>> {
+        self.submissions.found()
+    }
+
+    /// Submits the next row of this instant; whether it waits now.
+    pub(crate) fn submit(&mut self, now: Time) -> Option<Entry> {
+        let row = self.submissions.submit()? as usize;
         if self.done[row] {
+            // It was rejected, which its user sees at once.
+            self.submissions.ended(now, row as u32);
             return None;
         }
         let kind = self.jobs.kind[row];
@@ -178,7 +199,7 @@ impl<'a> PendingJobs<'a> {
         while let Some(&row) = rows.get(*next as usize) {
             let other = || self.jobs.kinds[self.jobs.kind[row as usize] as usize].class != class;
             if !self.done[row as usize] && (self.jobs.classes == 1 || !other()) {
-                return ((row as usize) < self.submitted).then_some(row);
+                return self.submissions.is_submitted(row).then_some(row);
             }
             *next += 1;
         }
@@ -188,7 +209,7 @@ impl<'a> PendingJobs<'a> {
     /// The user's waiting jobs of a class after `row`.
     pub(crate) fn after(&self, class: u8, user: u32, row: u32) -> impl Iterator<Item = Entry> + '_ {
         let rows = self.tasks.of(UserId(user));
-        let submitted = |row: &&u32| (**row as usize) < self.submitted;
+        let submitted = |row: &&u32| self.submissions.is_submitted(**row);
         rows[rows.partition_point(|r| *r <= row)..]
             .iter()
             .take_while(submitted)

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use evenhand_model::{
-    Amount, Capacity, CapacityError, Cluster, ClusterError, Rational, Resource, Span, UBig, Workload, to_f64,
+    Amount, Capacity, CapacityError, Cluster, ClusterError, Rational, Resource, Span, Time, UBig, Workload, to_f64,
     whole_steps,
 };
 use evenhand_policies::{Job, LogPlace};
@@ -325,10 +325,10 @@ impl Jobs {
     }
 
     /// Returns a row of `workload` as a policy sees it while it waits.
-    pub(crate) fn pending_job<'a>(&self, workload: &'a Workload, row: u32) -> Job<'a> {
+    pub(crate) fn pending_job<'a>(&self, workload: &'a Workload, submitted: Time, row: u32) -> Job<'a> {
         let (columns, at) = (workload.columns(), row as usize);
         Job {
-            place: LogPlace::new(columns.submit[at], u64::from(row)),
+            place: LogPlace::new(submitted, u64::from(row)),
             chunks: self.kind_of(row).copies,
             queue: columns.queue.as_ref().map(|c| c[at]),
             requested: Span::from_nanos(self.estimate[at]),

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, missing_docs)]
 
 mod documented_example;
+mod reactions;
 mod reference_model;
 mod slurm;
 mod slurm_reference_model;

@@ -6,7 +6,8 @@ use evenhand_model::{
 };
 use evenhand_policies::{Job, JobPriorities, Policy, PolicyContext, Registry, Standing};
 use evenhand_simulator::{
-    Activity, Backfill, JobOptions, Jobs, Layout, Progress, Simulated, Site, SlurmOptions, UserTasks, simulate_jobs,
+    Activity, Arrivals, Backfill, JobOptions, Jobs, Layout, Progress, Reactions, Simulated, Site, SlurmOptions,
+    UserTasks, simulate_jobs, simulate_reactions,
 };
 use proptest::prelude::*;
 
@@ -51,11 +52,17 @@ impl JobPriorities for Priorities {
 }
 
 fn workload(world: &SlurmWorld) -> Workload {
+    workload_with(world, vec![None; world.jobs.len()])
+}
+
+/// The workload with the start and the end of each job in the log, where it has them.
+fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload {
     let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
-    for job in &world.jobs {
+    for (job, times) in world.jobs.iter().zip(times) {
         builder.push(&Task {
             submit: Time::from_secs(job.submit),
-            duration: Span::from_secs(job.run),
+            start: times.map(|(start, _)| Time::from_nanos(start)),
+            duration: times.map_or(Span::from_secs(job.run), |(start, end)| Span::from_nanos(end - start)),
             requested: job.asked.map(Span::from_secs),
             user: &format!("user{}", job.user),
             queue: Some(&format!("queue{}", job.partition)),
@@ -96,8 +103,19 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
 
 fn run(world: &SlurmWorld) -> Simulated {
     let w = workload(world);
-    let site = site(world, &w);
-    let jobs = Jobs::new(&w, &site, Layout::Auto);
+    let tasks = UserTasks::new(&w);
+    run_on(world, &w, |site, jobs, policy, options| {
+        simulate_jobs(&w, &tasks, site, jobs, policy, options, &Progress::default()).unwrap()
+    })
+}
+
+fn run_on(
+    world: &SlurmWorld,
+    w: &Workload,
+    simulate: impl FnOnce(&Site, &Jobs, &mut dyn Policy, JobOptions) -> Simulated,
+) -> Simulated {
+    let site = site(world, w);
+    let jobs = Jobs::new(w, &site, Layout::Auto);
     let users = w.users().len();
     let weights = Weights::equal(users);
     let total: &Capacity = site.total();
@@ -108,8 +126,7 @@ fn run(world: &SlurmWorld) -> Simulated {
         OrderBy::Priorities => Box::new(Priorities { holds: vec![0; users], held: vec![0; users] }),
     };
     let options = JobOptions { backfill: Backfill::Slurm, slurm: world.options, ..JobOptions::default() };
-    let tasks = UserTasks::new(&w);
-    simulate_jobs(&w, &tasks, &site, &jobs, policy.as_mut(), options, &Progress::default()).unwrap()
+    simulate(&site, &jobs, policy.as_mut(), options)
 }
 
 fn jobs(partitions: usize) -> impl Strategy<Value = Vec<SlurmJob>> {
@@ -250,6 +267,28 @@ fn seconds(times: &[u64]) -> Vec<Option<u64>> {
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
+
+    /// Under the policy of their log, users who react submit when they did in the log.
+    #[test]
+    fn slurm_submits_as_in_its_log(world in world()) {
+        let clock = run(&world);
+        // The log has the run times of jobs that were ended at their limits.
+        let ends = &clock.machines.as_ref().unwrap().finishes;
+        let times = clock.starts.iter().zip(ends).map(|(start, end)| (*start != NO_TIME).then_some((*start, *end)));
+        let log = workload_with(&world, times.collect());
+        for arrivals in [Arrivals::Sessions, Arrivals::Closed] {
+            let reactions = Reactions::new(&log, UserTasks::new(&log), arrivals);
+            let found = run_on(&world, &log, |site, jobs, policy, options| {
+                simulate_reactions(&log, &reactions, site, jobs, policy, options, &Progress::default()).unwrap()
+            });
+            prop_assert_eq!(&found.starts, &clock.starts);
+            let stamps = log.columns().submit.iter().map(|t| t.nanos()).collect::<Vec<u64>>();
+            // Without passes over the whole queue a job may wait for ever, and what follows is not submitted.
+            for (submission, stamp) in found.submissions.unwrap().into_iter().zip(stamps) {
+                prop_assert!(submission == stamp || submission == NO_TIME);
+            }
+        }
+    }
 
     /// Starts, ends, nodes and activities are those of the program that simulates every second from plain lists.
     #[test]

@@ -18,7 +18,8 @@ use super::options::SlurmOptions;
 use super::queue::{Order, Priorities, Users};
 use super::results::{Activity, SlurmResults};
 use super::shapes::Shapes;
-use crate::{EventQueue, Progress, Simulated, SimulationError, UserTasks};
+use crate::arrivals::SubmissionTimes;
+use crate::{EventQueue, Progress, Simulated, SimulationError};
 
 pub(super) const SECOND: u64 = 1_000_000_000;
 const MINUTE: u64 = 60 * SECOND;
@@ -55,6 +56,7 @@ pub(in crate::jobs) struct Engine<'a> {
     pub(super) options: SlurmOptions,
     pub(super) nodes: Nodes<'a>,
     pub(super) pending: PendingJobs<'a>,
+    submission_times: SubmissionTimes<'a>,
     pub(super) order: Order,
     pub(super) running: Vec<Running>,
     unused: Vec<u32>,
@@ -126,7 +128,7 @@ fn tick_before(time: u64, interval: u64) -> u64 {
 impl<'a> Engine<'a> {
     pub(in crate::jobs) fn new(
         workload: &'a Workload,
-        tasks: &'a UserTasks,
+        pending: PendingJobs<'a>,
         site: &'a Site,
         jobs: &'a Jobs,
         options: SlurmOptions,
@@ -166,7 +168,8 @@ impl<'a> Engine<'a> {
             jobs,
             options,
             nodes: Nodes::new(site, width, options.whole_nodes, options.least_loaded),
-            pending: PendingJobs::new(workload, tasks, jobs),
+            submission_times: pending.submission_times(),
+            pending,
             order: Order::Users(Users::new(users)),
             running: Vec::new(),
             unused: Vec::new(),
@@ -230,6 +233,7 @@ impl<'a> Engine<'a> {
             .collect();
         running.iter().for_each(|job| self.count_use(job, self.end));
         Ok(Simulated {
+            submissions: self.pending.submissions_found(),
             starts: self.starts,
             rejections: self.jobs.rejections.clone(),
             end: Time::from_nanos(self.end),
@@ -366,9 +370,9 @@ impl<'a> Engine<'a> {
         self.clocks.last_priorities = now.nanos();
         if let Some(priorities) = policy.job_priorities() {
             priorities.update(now);
-            let (workload, jobs) = (self.workload, self.jobs);
+            let (workload, jobs, times) = (self.workload, self.jobs, &self.submission_times);
             if let Order::Priorities(order) = &mut self.order {
-                order.replace(|row| priorities.priority(now, &jobs.pending_job(workload, row)));
+                order.replace(|row| priorities.priority(now, &jobs.pending_job(workload, times.of(row), row)));
             }
         }
         self.note_change(now);
@@ -414,6 +418,7 @@ impl<'a> Engine<'a> {
                 self.count_use(&job, job.finish);
                 policy.finished(now, &self.running_job(&job));
                 self.limits.remove(job.row);
+                self.pending.ended(now, job.row);
                 self.note_change(now);
                 let (completing, wait) = (self.options.completing, self.options.complete_wait);
                 let free = now.nanos().saturating_add(completing.nanos());
@@ -446,15 +451,15 @@ impl<'a> Engine<'a> {
 
     /// A submission, and the attempt to start the job alone.
     fn submit(&mut self, now: Time, policy: &mut dyn Policy) -> Result<(), SimulationError> {
-        let Some(entry) = self.pending.submit() else {
+        let Some(entry) = self.pending.submit(now) else {
             self.done += 1;
             return Ok(());
         };
         let row = entry.row;
         let partition = self.partition_of(row);
         self.waiting[partition] += 1;
-        let (workload, jobs) = (self.workload, self.jobs);
-        let job = |row| jobs.pending_job(workload, row);
+        let (workload, jobs, times) = (self.workload, self.jobs, &self.submission_times);
+        let job = |row| jobs.pending_job(workload, times.of(row), row);
         match &mut self.order {
             Order::Priorities(order) => {
                 let priority = policy.job_priorities().map_or(0, |p| p.priority(now, &job(row)));
@@ -490,7 +495,7 @@ impl<'a> Engine<'a> {
     /// Whether no job of higher precedence waits in a partition that shares nodes with the job's.
     fn is_top(&mut self, now: Time, row: u32, policy: &mut dyn Policy) -> bool {
         let blocks = |engine: &Engine<'_>, other: u32| {
-            let young = now.since(engine.workload.columns().submit[other as usize]) < engine.options.bf_min_age_reserve;
+            let young = now.since(engine.submission_times.of(other)) < engine.options.bf_min_age_reserve;
             !young && engine.partition(other).meets(engine.partition(row)) && !engine.limits.is_over(other)
         };
         if let Order::Priorities(order) = &self.order {
@@ -520,33 +525,37 @@ impl<'a> Engine<'a> {
     }
 
     pub(super) fn begin_walk(&mut self, policy: &mut dyn Policy) {
-        let (workload, jobs) = (self.workload, self.jobs);
+        let (workload, jobs, times) = (self.workload, self.jobs, &self.submission_times);
         match &mut self.order {
             Order::Priorities(order) => order.begin(),
-            Order::Users(users) => users.begin(&mut self.pending, policy, |row| jobs.pending_job(workload, row)),
+            Order::Users(users) => {
+                users.begin(&mut self.pending, policy, |row| jobs.pending_job(workload, times.of(row), row))
+            }
         }
     }
 
     /// The next job of a walk through the queue.
     pub(super) fn next_in_order(&mut self, now: Time, policy: &mut dyn Policy) -> Option<u32> {
-        let (workload, jobs) = (self.workload, self.jobs);
+        let (workload, jobs, times) = (self.workload, self.jobs, &self.submission_times);
         self.decisions += 1;
         match &mut self.order {
             Order::Priorities(order) => order.next(),
-            Order::Users(users) => users.next(now, &mut self.pending, policy, |row| jobs.pending_job(workload, row)),
+            Order::Users(users) => {
+                users.next(now, &mut self.pending, policy, |row| jobs.pending_job(workload, times.of(row), row))
+            }
         }
     }
 
     pub(super) fn end_walk(&mut self, policy: &mut dyn Policy) {
-        let (workload, jobs) = (self.workload, self.jobs);
+        let (workload, jobs, times) = (self.workload, self.jobs, &self.submission_times);
         if let Order::Users(users) = &mut self.order {
-            users.end(&mut self.pending, policy, |row| jobs.pending_job(workload, row));
+            users.end(&mut self.pending, policy, |row| jobs.pending_job(workload, times.of(row), row));
         }
     }
 
     /// Whether a job under bf_min_age_reserve or bf_min_prio_reserve neither blocks nor reserves.
     pub(super) fn reserves_nothing(&self, now: Time, row: u32) -> bool {
-        let young = now.since(self.workload.columns().submit[row as usize]) < self.options.bf_min_age_reserve;
+        let young = now.since(self.submission_times.of(row)) < self.options.bf_min_age_reserve;
         let low = match &self.order {
             Order::Priorities(order) => order.priority(row) < self.options.bf_min_prio_reserve,
             Order::Users(_) => false,
@@ -568,7 +577,7 @@ impl<'a> Engine<'a> {
             requested: Span::from_nanos(self.planned_length(job.row)),
             started: Time::from_nanos(job.start),
             rate: self.nodes.site.rate(self.kind(job.row), &job.held),
-            ..self.jobs.pending_job(self.workload, job.row)
+            ..self.jobs.pending_job(self.workload, self.submission_times.of(job.row), job.row)
         }
     }
 

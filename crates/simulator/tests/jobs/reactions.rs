@@ -1,0 +1,78 @@
+//! Users who react, in every engine: under the policy of the log they submit when they did in the log.
+
+use evenhand_model::{NO_TIME, Task, Time, Workload, WorkloadBuilder};
+use evenhand_policies::{PolicyContext, Registry};
+use evenhand_simulator::{Arrivals, Jobs, Progress, Reactions, UserTasks, simulate_jobs, simulate_reactions};
+use proptest::prelude::*;
+
+use super::*;
+
+/// The same workload with the starts of a run.
+fn with_starts(world: &World, w: &Workload, starts: &[u64]) -> Workload {
+    let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
+    for (job, start) in world.jobs.iter().zip(starts) {
+        builder.push(&Task {
+            submit: Time::from_nanos(job.submit),
+            start: (*start != NO_TIME).then(|| Time::from_nanos(*start)),
+            duration: Span::from_nanos(job.run),
+            requested: job.asked.map(Span::from_nanos),
+            user: &format!("user{}", job.user),
+            queue: Some(&format!("queue{}", job.queue)),
+            amounts: &job.amounts.map(|a| u128::from(a) * 1_000_000_000),
+            nodes: job.nodes,
+            ..Task::default()
+        });
+    }
+    let log = builder.finish().unwrap();
+    assert_eq!(log.users(), w.users());
+    log
+}
+
+/// With machines of equal speed: a log's run times are those of its machines.
+fn of_one_speed(mut world: World) -> World {
+    world.machines.iter_mut().for_each(|machines| machines.speed = (1, 1));
+    world
+}
+
+fn submits_as_in_the_log(world: &World, backfill: Backfill) -> Result<(), TestCaseError> {
+    let w = workload(world);
+    let site = site(world, &w);
+    let jobs = Jobs::new(&w, &site, world.layout);
+    let weights = Weights::equal(w.users().len());
+    let policy = || Registry::built_in().build(world.policy, &PolicyContext::new(site.total(), &weights)).unwrap();
+    let (placement, blocking) = (world.placement, world.blocking);
+    let options = JobOptions { placement, backfill, blocking, ..JobOptions::default() };
+    let (tasks, progress) = (UserTasks::new(&w), Progress::default());
+    let clock = simulate_jobs(&w, &tasks, &site, &jobs, policy().as_mut(), options, &progress).unwrap();
+    prop_assert_eq!(&clock.submissions, &None);
+    let log = with_starts(world, &w, &clock.starts);
+    let stamps: Vec<u64> = log.columns().submit.iter().map(|t| t.nanos()).collect();
+    for arrivals in [Arrivals::Clock, Arrivals::Sessions, Arrivals::Closed] {
+        let reactions = Reactions::new(&log, UserTasks::new(&log), arrivals);
+        let found = simulate_reactions(&log, &reactions, &site, &jobs, policy().as_mut(), options, &progress).unwrap();
+        prop_assert_eq!(&found.starts, &clock.starts, "{}", arrivals.name());
+        prop_assert_eq!(found.submissions.as_ref(), Some(&stamps));
+        prop_assert_eq!(&found.machines, &clock.machines);
+        prop_assert_eq!(found.end, clock.end);
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn strict_order_submits_as_in_its_log(world in world(Backfill::None)) {
+        submits_as_in_the_log(&of_one_speed(world), Backfill::None)?;
+    }
+
+    #[test]
+    fn easy_submits_as_in_its_log(world in prop_oneof![world(Backfill::Easy), crowded(Backfill::Easy)]) {
+        submits_as_in_the_log(&of_one_speed(world), Backfill::Easy)?;
+    }
+
+    #[test]
+    fn conservative_submits_as_in_its_log(world in world(Backfill::Conservative)) {
+        submits_as_in_the_log(&of_one_speed(world), Backfill::Conservative)?;
+    }
+}
