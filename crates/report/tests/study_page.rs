@@ -10,7 +10,8 @@ use std::fs;
 use std::path::Path;
 
 use evenhand_report::{ReportError, write_study_report};
-use evenhand_study::record::{AccountRecord, StudyRecord};
+use evenhand_study::compare;
+use evenhand_study::record::{AccountRecord, StudyRecord, WorkRecord};
 use study_record::{StudyShape, study};
 
 /// Writes a report and returns all its files by relative path.
@@ -432,4 +433,28 @@ fn reports_of_large_studies_are_small() {
     let crowd = report(&study(&StudyShape { users: 5000, policies: 2, capacities: 1, ..StudyShape::default() }));
     assert!(crowd["index.html"].contains("tasks, are in <code>users.csv</code>"));
     assert_eq!(crowd["figures/user-waits-drf-0.500.csv"].lines().count(), 5001);
+}
+
+#[test]
+fn the_page_says_what_users_get_done_where_they_react() {
+    let plain = study(&StudyShape { users: 12, policies: 2, capacities: 1, ..StudyShape::default() });
+    assert!(!report(&plain)["index.html"].contains("id=\"work\""));
+    let mut record = plain;
+    for (run, tasks) in record.runs.iter_mut().zip([100, 110]) {
+        run.work = Some(WorkRecord {
+            arrivals: "closed".into(),
+            window_s: 172_800.0,
+            tasks_in_window: tasks,
+            tasks_per_day: tasks as f64 / 2.0,
+            work_in_window: [("cpu".to_string(), tasks as f64)].into(),
+            users_mean_finish_s: Some(7200.0),
+        });
+    }
+    let (first, second) = (record.runs[0].clone(), record.runs[1].clone());
+    record.comparisons[0] = compare(&second, &first);
+    let page = report(&record)["index.html"].replace(['\u{202f}', '\u{a0}'], " ");
+    let section = page.split("<section id=\"work\">").nth(1).unwrap().split("</section>").next().unwrap();
+    assert!(section.contains("also between sessions") && section.contains("(2.00 d)"), "{section}");
+    assert!(section.contains("<span class=\"value better\">+10.0 %</span>"), "{section}");
+    assert!(section.contains("<td>cpu +10.0 %</td>"), "{section}");
 }

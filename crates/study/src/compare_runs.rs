@@ -1,6 +1,7 @@
 //! Compares two runs user by user.
 
 use crate::record::{ComparisonRecord, RunRecord};
+use crate::work_done::compare_work;
 
 /// Mean waits whose difference relative to the larger is at most this count as equal: they differ only by rounding.
 const ROUNDING: f64 = 1e-12;
@@ -49,6 +50,7 @@ pub fn compare(run: &RunRecord, base: &RunRecord) -> ComparisonRecord {
         }
         waits.push((wait, base_wait));
     }
+    record.work = compare_work(run, base);
     let compared = record.users_better + record.users_worse + record.users_same;
     record.share_worse = (compared > 0).then(|| record.users_worse as f64 / compared as f64);
     record.mean_user_wait_reduction = mean_reduction(waits.into_iter());

@@ -19,6 +19,7 @@ mod logged;
 mod plan;
 mod point;
 mod policy_inputs;
+mod reacting;
 pub mod record;
 mod repeat;
 mod replay;
@@ -29,6 +30,7 @@ mod study_folder;
 pub mod sweep;
 mod trust;
 mod waste_record;
+mod work_done;
 mod write_cluster_and_accounts;
 
 pub use accounts::{AccountsFile, WorkloadWithAccounts};
@@ -36,7 +38,10 @@ pub use affected_users::{ALL_USERS_LISTED, MOST_AFFECTED, OtherUsersRecord, most
 pub use cluster_file::{cluster_of, read_cluster};
 pub use compare_runs::compare;
 pub use digest::{Digest, workload_digest};
-pub use evenhand_simulator::{Activity, BACKFILLS, Backfill, Layout, LayoutError, PLACEMENTS, Placement, SlurmOptions};
+pub use evenhand_simulator::{
+    ARRIVALS, Activity, Arrivals, BACKFILLS, Backfill, Layout, LayoutError, PLACEMENTS, Placement, Reacted, Reactions,
+    SlurmOptions,
+};
 pub use inputs::{read_pool, read_weights};
 pub use jobs_on_site::{
     GroupRecord, JobRules, JobsRecord, LayoutRecord, RejectedJobsRecord, SCHEDULERS, StartedByRecord,
@@ -45,6 +50,7 @@ pub use logged::{LOGGED, has_starts};
 pub use plan::{Plan, PlanError, RequestedCapacity, RunPlan, StudyRequest};
 pub use point::{Point, PointError, Prepared};
 pub use policy_inputs::PolicyInputs;
+pub use reacting::{ArrivalsError, replay_reactions};
 pub use repeat::{Measured, RepeatError, Repeats, VARIATIONS, Variation, Vary, predicted, resolution, t_quantile};
 pub use replay::{ReplayError, ReplayOn, replay, starts_under};
 pub use run::{Live, LiveRepeats, LiveRun, RunState};

@@ -20,6 +20,7 @@ pub(crate) fn as_logged(workload: &Workload) -> Simulated {
     let started = |row: usize| workload.start(row).map(|start| start.max(columns.submit[row]));
     let finishes = (0..workload.len()).filter_map(|row| Some(started(row)? + columns.duration[row]));
     Simulated {
+        submissions: None,
         starts: (0..workload.len()).map(|row| started(row).map_or(NO_TIME, |start| start.nanos())).collect(),
         rejections: vec![None; workload.len()],
         end: finishes.chain(columns.submit.last().copied()).max().unwrap_or_default(),

@@ -7,7 +7,7 @@ use evenhand_model::{
 };
 use evenhand_policies::equivalents::{Combine, Equivalents};
 use evenhand_policies::{Decay, PolicyError, Registration};
-use evenhand_simulator::{LayoutRule, PoolOptions, SiteError};
+use evenhand_simulator::{LayoutRule, PoolOptions, Reactions, SiteError};
 use thiserror::Error;
 
 use crate::digest::{Digest, workload_digest};
@@ -97,6 +97,8 @@ pub struct Plan {
     /// The policy with which the others are compared.
     pub(crate) against: String,
     pub(crate) repeats: Option<Repeats>,
+    /// What submissions react to; `None`: they are those of the log.
+    pub(crate) reactions: Option<Reactions>,
     pub(crate) mean_use: MeanUse,
     pub(crate) digest: String,
     /// The runs: for each capacity each policy, each in the order asked.
@@ -227,8 +229,19 @@ impl Plan {
                 }
             }
         }
-        let (inputs, repeats, list_all_users) = (inputs.clone(), None, false);
-        Ok(Plan { workload, inputs, options, notes, against, repeats, mean_use, digest, runs, list_all_users })
+        Ok(Plan {
+            workload,
+            inputs: inputs.clone(),
+            options,
+            notes,
+            against,
+            repeats: None,
+            reactions: None,
+            mean_use,
+            digest,
+            runs,
+            list_all_users: false,
+        })
     }
 
     /// Repeats every run, if `repeats` asks for more than one replay.
@@ -239,7 +252,7 @@ impl Plan {
         if repeats.count < 2 {
             return Ok(self);
         }
-        repeats.check(&self.workload)?;
+        repeats.check(&self.workload, self.arrivals())?;
         Ok(Plan { repeats: Some(repeats), ..self })
     }
 

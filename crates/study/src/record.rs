@@ -14,6 +14,7 @@ pub use crate::jobs_on_site::{GroupRecord, JobsRecord, LayoutRecord, RejectedJob
 pub use crate::repeat::{ComparisonNoise, Estimate, RepeatsRecord, RunNoise};
 pub use crate::trust::{ClaimRecord, ClassRecord, StartsWithin, TrustRecord};
 pub use crate::waste_record::{StrandedRecord, WasteRecord};
+pub use crate::work_done::{WorkComparison, WorkRecord};
 use serde::{Deserialize, Serialize};
 
 /// One number per resource, by the resource's name.
@@ -149,6 +150,9 @@ pub struct RunRecord {
     /// has no starts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trust: Option<TrustRecord>,
+    /// What users get done; measured where they react (`--arrivals`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<WorkRecord>,
     /// How much the measurements vary between the repeats of the run, if there are any.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub noise: Option<RunNoise>,
@@ -184,6 +188,9 @@ pub struct ComparisonRecord {
     pub complete_more: u64,
     /// Users who complete fewer.
     pub complete_fewer: u64,
+    /// What users get done against the other run; measured where they react (`--arrivals`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<WorkComparison>,
     /// The number of repeats, that of the log itself included; absent without repeats.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub repeats: Option<u64>,

@@ -5,7 +5,8 @@ use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Mutex, OnceLock};
 use std::time::Instant;
 
-use evenhand_simulator::{Progress, Simulated, SimulationError, UserTasks};
+use evenhand_model::Workload;
+use evenhand_simulator::{Arrivals, Progress, Simulated, SimulationError, UserTasks};
 use rayon::prelude::*;
 
 use crate::account_record::by_account;
@@ -15,12 +16,13 @@ use crate::jobs_on_site::replay_on;
 use crate::logged::{as_logged, has_starts};
 use crate::plan::{Plan, RunPlan, Starts};
 use crate::point::{measured, processors};
+use crate::reacting::{Ran, window};
 use crate::record::{MethodRecord, RunRecord, StudyRecord, TrustRecord};
 use crate::repeat::add_noise;
-use crate::replay::replay;
 use crate::study_folder::{Folder, Stored, StudyError, TaskFormat};
 use crate::trust::trust;
 use crate::waste_record::waste_record;
+use crate::work_done::work_done;
 
 /// State of a run of a study.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -176,14 +178,15 @@ impl Plan {
         live.set(RunState::Running);
         let begun = Instant::now();
         let on_site = run.on_site.as_deref();
-        let simulated = match &run.starts {
-            Starts::Logged => as_logged(&self.workload),
+        let ran = match &run.starts {
+            Starts::Logged => Ran::ByClock { workload: &self.workload, tasks, on_site, run: as_logged(&self.workload) },
             Starts::Under(registration) => {
                 let context = self.inputs.context(&self.workload, &run.capacity, run.equivalents.as_ref(), run.decay);
                 let mut policy = registration.build(&context)?;
                 let on = replay_on(on_site, &run.capacity, self.options);
-                match replay(&self.workload, tasks, on, policy.as_mut(), &live.progress) {
-                    Ok(simulated) => simulated,
+                let (workload, reactions) = (&self.workload, self.reactions.as_ref());
+                match Ran::replay(workload, tasks, reactions, on, on_site, policy.as_mut(), &live.progress) {
+                    Ok(ran) => ran,
                     Err(SimulationError::Cancelled) => return Ok(None),
                     Err(source) => return Err(StudyError::Simulation { run: run.id.clone(), source }),
                 }
@@ -191,9 +194,10 @@ impl Plan {
         };
         live.progress.tasks.store(self.tasks(), Ordering::Relaxed);
         let elapsed_s = begun.elapsed().as_secs_f64();
-        let processors = processors(&self.workload, &run.capacity, on_site);
+        let (workload, tasks, on_site, simulated) = (ran.workload(), ran.tasks(), ran.on_site(), ran.run());
+        let processors = processors(workload, &run.capacity, on_site);
         let processors = processors.as_ref();
-        let accounts = by_account(&self.workload, tasks, self.inputs.accounts.as_ref(), &simulated, processors);
+        let accounts = by_account(workload, tasks, self.inputs.accounts.as_ref(), simulated, processors);
         let record = RunRecord {
             id: run.id.clone(),
             policy: run.policy.clone(),
@@ -204,23 +208,42 @@ impl Plan {
             half_life: run.half_life.clone(),
             scheduler: run.scheduler.map(str::to_string),
             elapsed_s,
-            jobs: run.on_site.as_ref().map(|on| on.record(&self.workload, tasks, &simulated)),
+            jobs: on_site.map(|on| on.record(workload, tasks, simulated)),
             // A log may hold more than the capacity; idle amounts are then not defined.
-            waste: run.fits.then(|| waste_record(&self.workload, &run.capacity, on_site, &simulated)),
+            waste: run.fits.then(|| waste_record(workload, &run.capacity, on_site, simulated)),
             accounts,
-            classes: by_class(&self.workload, &self.inputs.weights, &run.capacity, &simulated),
-            trust: self.trust(run, &simulated),
-            ..measured(&self.workload, tasks, &run.capacity, &simulated, processors)
+            classes: by_class(workload, &self.inputs.weights, &run.capacity, simulated),
+            trust: self.trust(run, simulated),
+            ..measured(workload, tasks, &run.capacity, simulated, processors)
         };
-        folder.store_run(self, run, &simulated, &record)?;
+        let record = self.with_work_done(record, &ran, &self.workload);
+        folder.store_run(run, &ran, &record)?;
         live.set(RunState::Done);
         Ok(Some(record))
     }
 
-    /// Compares a simulated run with the log. On a multiple of R the machine is another than the log's.
+    /// Adds what users get done, where they react, to the record of a run. `log`: the workload of which the run is one.
+    pub(crate) fn with_work_done(&self, mut record: RunRecord, ran: &Ran<'_>, log: &Workload) -> RunRecord {
+        let arrivals = self.arrivals();
+        if arrivals == Arrivals::Clock {
+            return record;
+        }
+        let (work, finishes) = work_done(ran.workload(), ran.tasks(), ran.run(), arrivals.name(), window(log));
+        record.work = Some(work);
+        for (user, finish) in record.users.iter_mut().zip(finishes) {
+            user.finish_s = finish;
+        }
+        record
+    }
+
+    /// Compares a simulated run with the log. On a multiple of R the machine is another than the log's; users who react
+    /// submit other than in the log.
     fn trust(&self, run: &RunPlan, simulated: &Simulated) -> Option<TrustRecord> {
-        let is_simulated = matches!(run.starts, Starts::Under(_));
-        if !is_simulated || run.capacity_factor.is_some() || !has_starts(&self.workload) {
+        if !run.is_simulated()
+            || self.reactions.is_some()
+            || run.capacity_factor.is_some()
+            || !has_starts(&self.workload)
+        {
             return None;
         }
         let trust = trust(&self.workload, &run.capacity, &as_logged(&self.workload), simulated)?;

@@ -6,15 +6,15 @@ use std::path::{Path, PathBuf};
 use evenhand_documents::{Cell, Csv};
 use evenhand_model::{NO_TIME, Span, Time};
 use evenhand_policies::PolicyError;
-use evenhand_simulator::{Activity, Simulated, SimulationError};
+use evenhand_simulator::{Activity, SimulationError};
 use evenhand_workload::store::{StoreError, TaskResults, TaskState, write_task_results, write_task_results_csv};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::Plan;
 use crate::affected_users::ALL_USERS_LISTED;
 use crate::digest::Digest;
 use crate::plan::RunPlan;
+use crate::reacting::Ran;
 use crate::record::{NormalizedWait, RunRecord, StudyRecord, Totals};
 use crate::repeat::{Measured, Repeats};
 use crate::sealed_json;
@@ -154,16 +154,10 @@ impl<'a> Folder<'a> {
     }
 
     /// Stores a finished run: its tasks first, so that a record never exists without them.
-    pub(crate) fn store_run(
-        &self,
-        plan: &Plan,
-        run: &RunPlan,
-        simulated: &Simulated,
-        record: &RunRecord,
-    ) -> Result<(), StudyError> {
+    pub(crate) fn store_run(&self, run: &RunPlan, ran: &Ran<'_>, record: &RunRecord) -> Result<(), StudyError> {
         let mut tasks_digest = None;
         if let Some(path) = self.tasks_path(run) {
-            self.write_tasks(&path, plan, simulated)?;
+            self.write_tasks(&path, ran)?;
             tasks_digest = Some(file_digest(&path).map_err(|source| StudyError::Write { path, source })?);
         }
         let stored = StoredResult { digest: run.digest.clone(), tasks_digest, record: record.clone() };
@@ -217,8 +211,9 @@ impl<'a> Folder<'a> {
         }
     }
 
-    fn write_tasks(&self, path: &Path, plan: &Plan, simulated: &Simulated) -> Result<(), StudyError> {
-        let c = plan.workload.columns();
+    fn write_tasks(&self, path: &Path, ran: &Ran<'_>) -> Result<(), StudyError> {
+        let (workload, simulated) = (ran.workload(), ran.run());
+        let c = workload.columns();
         let state = |row: usize| {
             if simulated.is_rejected(row) {
                 return TaskState::Rejected;
@@ -234,14 +229,14 @@ impl<'a> Folder<'a> {
         // Up to the last simulated submission; later rows exist only if the simulation ended early.
         let rows = c.submit.partition_point(|t| *t <= simulated.end);
         let states: Vec<TaskState> = (0..rows).map(state).collect();
-        let row: Vec<u32> = (0..rows as u32).collect();
+        let row: Vec<u32> = (0..rows as u32).map(|row| ran.row_of_log(row)).collect();
         // Run times differ from the workload's on machines of different speeds.
         let ran: Vec<Span> = (0..rows).map(|row| simulated.run_time(row, c.duration[row])).collect();
         let slurm = simulated.machines.as_ref().and_then(|on| on.slurm.as_ref());
         let name = |by: &Option<Activity>| by.map_or("", Activity::name);
         let started_by: Option<Vec<&'static str>> = slurm.map(|s| s.started_by[..rows].iter().map(name).collect());
         let results = TaskResults {
-            users: plan.workload.users(),
+            users: workload.users(),
             row: &row,
             user: &c.user[..rows],
             submit: &c.submit[..rows],
@@ -326,7 +321,8 @@ fn users_csv(record: &StudyRecord) -> String {
         Some(_) => &["wait_low_s", "wait_high_s", "difference_low_s", "difference_high_s", "beyond_noise"],
         None => &[],
     };
-    let mut csv = Csv::new(&[&columns[..], &NORMALIZED, repeated].concat());
+    let worked: &[&str] = if record.runs.iter().any(|run| run.work.is_some()) { &["finish_s"] } else { &[] };
+    let mut csv = Csv::new(&[&columns[..], &NORMALIZED, repeated, worked].concat());
     for run in &record.runs {
         for user in &run.users {
             let means = [user.mean_wait_s, user.p95_wait_s, user.mean_bounded_slowdown, Some(user.completion_ratio)]
@@ -334,13 +330,14 @@ fn users_csv(record: &StudyRecord) -> String {
             let ends = |interval: Option<[f64; 2]>| [interval.map(|i| i[0]), interval.map(|i| i[1])].map(Cell::Number);
             let [wait, difference] = [user.wait_interval_s, user.difference_interval_s].map(ends);
             let beyond = [Cell::Text(if user.beyond_noise { "true" } else { "false" })];
-            let cells: [&[Cell<'_>]; 6] = [
+            let cells: [&[Cell<'_>]; 7] = [
                 &run_cells(run),
                 &[Cell::Text(&user.name)],
                 &totals_cells(&user.totals),
                 &means,
                 &normalized_cells(&user.normalized),
                 &[&wait[..], &difference, &beyond].concat()[..repeated.len()],
+                &[Cell::Number(user.finish_s)][..worked.len()],
             ];
             csv.row(&cells.concat());
         }

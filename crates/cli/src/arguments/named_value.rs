@@ -4,7 +4,9 @@ use std::num::NonZeroUsize;
 
 use evenhand_model::memory::parse_size;
 use evenhand_policies::equivalents::Combine;
-use evenhand_study::{BACKFILLS, Backfill, Layout, PLACEMENTS, Placement, SCHEDULERS, VARIATIONS, Vary};
+use evenhand_study::{
+    ARRIVALS, Arrivals, BACKFILLS, Backfill, Layout, PLACEMENTS, Placement, SCHEDULERS, VARIATIONS, Vary,
+};
 
 /// Parses a number that is at least 1.
 pub(super) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
@@ -34,6 +36,11 @@ pub(super) fn scheduler(text: &str) -> Result<Backfill, String> {
 /// Parses the name of a rule that places tasks on machines.
 pub(super) fn placement(text: &str) -> Result<Placement, String> {
     named(&PLACEMENTS, text)
+}
+
+/// Parses the name of what determines submissions.
+pub(super) fn arrivals(text: &str) -> Result<Arrivals, String> {
+    named(&ARRIVALS, text)
 }
 
 /// Parses the name of what varies between repeats.

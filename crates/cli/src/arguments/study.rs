@@ -4,10 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 use evenhand_policies::Order;
-use evenhand_study::{Backfill, Layout, Placement, Vary};
+use evenhand_study::{Arrivals, Backfill, Layout, Placement, Vary};
 
 use super::TraceArgs;
-use super::named_value::{backfill, layout, placement, scheduler, vary};
+use super::named_value::{arrivals, backfill, layout, placement, scheduler, vary};
 use super::policy_settings::PolicyArgs;
 
 #[derive(Args, Clone, Debug)]
@@ -72,12 +72,18 @@ pub(crate) struct StudyArgs {
     /// When a run ends
     #[arg(long, value_enum, default_value = "finished")]
     pub(crate) until: Until,
+    /// What determines submissions: clock (the log's times), sessions (users come at the log's times, and within a session
+    /// wait for their tasks and think as in the log) or closed (also between sessions); what users get done is then
+    /// reported beside waits
+    #[arg(long, default_value = "clock", value_name = "KIND", value_parser = arrivals)]
+    pub(crate) arrivals: Arrivals,
     /// Replays of each run, the log itself included: shows which differences are beyond the noise [default: 1, no
     /// repeats]
     #[arg(long, default_value_t = 1, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000), hide_default_value = true)]
     pub(crate) repeat: u32,
     /// What varies between repeats: ties (the order of equal jobs and users), arrivals (within the resolution of the log),
-    /// weeks (drawn with replacement), users (whose jobs move by whole weeks) [default: ties,arrivals]
+    /// weeks (drawn with replacement), users (whose jobs move by whole weeks) [default: ties,arrivals; ties, where users
+    /// react (--arrivals)]
     #[arg(long, value_delimiter = ',', value_name = "WHAT,…", value_parser = vary)]
     pub(crate) vary: Vec<Vary>,
     /// Data structure that orders the users of stateful policies: auto (by their number), scan, tournament, or live-tree

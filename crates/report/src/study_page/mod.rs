@@ -10,6 +10,7 @@ mod render_page;
 mod script_data;
 mod trust_section;
 mod user_and_fairness_tables;
+mod work_table;
 
 use std::path::Path;
 

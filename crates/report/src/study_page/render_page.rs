@@ -8,7 +8,7 @@ use super::figures::{FigureWithData, Figures, all_complete};
 use super::grid::{Capacity, Policy, StudyGrid};
 use super::{
     account_table, answer_sentences, class_table, nuwt_and_idle_tables, script_data, trust_section,
-    user_and_fairness_tables,
+    user_and_fairness_tables, work_table,
 };
 use crate::format_numbers::{duration_and_seconds, grouped};
 use crate::template::{PAGE_STYLE, environment};
@@ -51,6 +51,7 @@ struct Page<'a> {
     fairness: Vec<user_and_fairness_tables::FairnessGroup>,
     normalized: Vec<nuwt_and_idle_tables::Group<nuwt_and_idle_tables::NormalizedRow>>,
     waste: Option<nuwt_and_idle_tables::WasteTable>,
+    work: Option<work_table::WorkTable>,
     classes: Vec<class_table::ClassGroup>,
     trust: Option<trust_section::TrustSection>,
     /// How a repeated study was repeated.
@@ -126,6 +127,7 @@ pub(super) fn render(grid: &StudyGrid<'_>, figures: &Figures) -> Result<String, 
         fairness: user_and_fairness_tables::fairness(grid),
         normalized: nuwt_and_idle_tables::normalized(grid),
         waste: nuwt_and_idle_tables::waste(grid),
+        work: work_table::work(grid),
         classes: class_table::classes(grid),
         trust: trust_section::trust_section(grid.record),
         repeats: grid.record.repeats.as_ref(),

@@ -62,8 +62,13 @@ pub(super) struct Cell {
 }
 
 impl Cell {
-    fn absent() -> Cell {
+    pub(super) fn absent() -> Cell {
         Cell { text: ABSENT.into(), ..Cell::default() }
+    }
+
+    /// A text with a mark: `better`, `worse` or none.
+    pub(super) fn marked(text: String, mark: &'static str) -> Cell {
+        Cell { text, mark, ..Cell::default() }
     }
 
     /// Formats a duration in a unit that suits its size.
@@ -74,12 +79,12 @@ impl Cell {
     }
 
     /// Marks a number that differs by no more than the noise.
-    fn within_noise(self, is_noise: bool) -> Cell {
+    pub(super) fn within_noise(self, is_noise: bool) -> Cell {
         if is_noise { Cell { mark: "noise", ..self } } else { self }
     }
 
     /// Adds an interval of repeats to the tooltip.
-    fn with_interval(mut self, interval: Option<[f64; 2]>) -> Cell {
+    pub(super) fn with_interval(mut self, interval: Option<[f64; 2]>) -> Cell {
         if let Some([low, high]) = interval {
             self.title += &interval_text(low, high);
         }
@@ -87,7 +92,7 @@ impl Cell {
     }
 
     /// Formats a difference with its sign, also a positive one.
-    fn difference(seconds: Option<f64>) -> Cell {
+    pub(super) fn difference(seconds: Option<f64>) -> Cell {
         let mut cell = Cell::duration(seconds);
         match seconds {
             Some(seconds) if seconds > 0.0 => {

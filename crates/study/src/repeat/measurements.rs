@@ -15,6 +15,12 @@ pub struct Measured {
     pub mean_bounded_slowdown: Option<f64>,
     /// Jain's index over users' mean waits.
     pub jain_wait: Option<f64>,
+    /// Tasks that end in the time of the log's submissions; only where users react.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks_in_window: Option<u64>,
+    /// By user, in the workload's order: when it has finished; empty where submissions are those of the log.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub finishes: Vec<Option<f64>>,
     /// By user, in the workload's order: the mean wait.
     pub waits: Vec<Option<f64>>,
 }
@@ -27,6 +33,8 @@ impl Measured {
             users_mean_wait_s: run.users_mean_wait_s,
             mean_bounded_slowdown: run.mean_bounded_slowdown,
             jain_wait: run.jain_wait,
+            tasks_in_window: run.work.as_ref().map(|work| work.tasks_in_window),
+            finishes: run.work.iter().flat_map(|_| run.users.iter().map(|user| user.finish_s)).collect(),
             waits: run.users.iter().map(|user| user.mean_wait_s).collect(),
         }
     }

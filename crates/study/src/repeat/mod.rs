@@ -12,6 +12,7 @@ mod statistics;
 mod variation;
 
 use evenhand_model::{Time, Workload};
+use evenhand_simulator::Arrivals;
 use thiserror::Error;
 
 pub use measurements::Measured;
@@ -65,6 +66,15 @@ pub struct Repeats {
 /// Why a workload cannot be varied as requested.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum RepeatError {
+    /// Submissions follow from what users wait for.
+    #[error(
+        "--vary arrivals: moves submissions within the resolution of the log, but with --arrivals {arrivals} they follow \
+         from the ends of tasks; expected ties, weeks or users"
+    )]
+    Reactions {
+        /// What determines submissions.
+        arrivals: &'static str,
+    },
     /// There are too few weeks to draw from.
     #[error("--vary {name}: the submissions of the workload span {days:.1} days; expected two weeks or more", days = span.secs_f64() / 86_400.0)]
     TooShort {
@@ -82,8 +92,12 @@ impl Repeats {
     /// Checks that a workload can be varied in this way.
     ///
     /// # Errors
-    /// Returns an error if weeks are to be drawn from less than two of them.
-    pub fn check(&self, workload: &Workload) -> Result<(), RepeatError> {
+    /// Returns an error if weeks are to be drawn from less than two of them, or submissions are to move that follow from
+    /// the ends of tasks.
+    pub fn check(&self, workload: &Workload, arrivals: Arrivals) -> Result<(), RepeatError> {
+        if arrivals != Arrivals::Clock && self.vary.contains(&Vary::Arrivals) {
+            return Err(RepeatError::Reactions { arrivals: arrivals.name() });
+        }
         let submit = &workload.columns().submit;
         let (first, last): (Option<&Time>, Option<&Time>) = (submit.first(), submit.last());
         let span = first.zip(last).map(|(first, last)| *last - *first).unwrap_or_default();

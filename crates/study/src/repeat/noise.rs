@@ -7,7 +7,8 @@ use super::run_repeats::MeasuredRuns;
 use super::statistics::predicted;
 use super::{Repeats, resolution};
 use crate::compare_runs::{Change, change, mean_reduction};
-use crate::record::{ComparisonRecord, RunRecord, StudyRecord};
+use crate::record::{ComparisonRecord, RunRecord, StudyRecord, WorkComparison};
+use crate::work_done::{mean_difference, relative_change};
 
 /// A mean over repeats, with the interval in which another repeat lies with 95 % probability.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -149,6 +150,9 @@ fn compare_repeats(
         }
         record.beyond_noise = true;
     }
+    if let Some(work) = &mut comparison.work {
+        compare_finishes(work, run, now, then);
+    }
     let estimate = |number: &dyn Fn(&Measured, &Measured) -> Option<f64>| {
         Estimate::of(&pairs().filter_map(|(a, b)| number(a, b)).collect::<Vec<f64>>())
     };
@@ -166,4 +170,26 @@ fn compare_repeats(
             mean_reduction(a.waits.iter().zip(&b.waits).filter_map(|(a, b)| (*a).zip(*b)))
         }),
     });
+}
+
+/// Completes the comparison of what users get done.
+fn compare_finishes(work: &mut WorkComparison, run: &RunRecord, now: &[Measured], then: &[Measured]) {
+    let pairs = || now.iter().zip(then);
+    let (mut earlier, mut later) = (0, 0);
+    for user in 0..run.users.len() {
+        let of = |m: &Measured| m.finishes.get(user).copied().flatten();
+        let differences: Vec<f64> = pairs().filter_map(|(a, b)| Some(of(a)? - of(b)?)).collect();
+        // The first repeat is the log itself, which must agree.
+        let (Some(estimate), Some(of_log)) = (Estimate::of(&differences), differences.first()) else { continue };
+        earlier += u64::from(estimate.interval[1] < 0.0 && *of_log < 0.0);
+        later += u64::from(estimate.interval[0] > 0.0 && *of_log > 0.0);
+    }
+    let estimate = |number: &dyn Fn(&Measured, &Measured) -> Option<f64>| {
+        Estimate::of(&pairs().filter_map(|(a, b)| number(a, b)).collect::<Vec<f64>>())
+    };
+    work.users_earlier_beyond_noise = Some(earlier);
+    work.users_later_beyond_noise = Some(later);
+    work.finish_difference_s =
+        estimate(&|a, b| mean_difference(a.finishes.iter().copied().zip(b.finishes.iter().copied())));
+    work.tasks_change = estimate(&|a, b| relative_change(a.tasks_in_window? as f64, b.tasks_in_window? as f64));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use evenhand_simulator::{SimulationError, UserTasks};
+use evenhand_simulator::{Arrivals, Reactions, SimulationError, UserTasks};
 use rayon::prelude::*;
 
 use super::measurements::Measured;
@@ -13,8 +13,8 @@ use crate::jobs_on_site::{OnSite, replay_on};
 use crate::logged::as_logged;
 use crate::plan::{Plan, RunPlan, Starts};
 use crate::point::measured;
+use crate::reacting::Ran;
 use crate::record::RunRecord;
-use crate::replay::replay;
 use crate::run::Live;
 use crate::study_folder::{Folder, StudyError};
 
@@ -86,22 +86,25 @@ impl Plan {
     /// Returns the measurements of a run on a variation; `None` if cancelled.
     fn run_varied(&self, run: &RunPlan, varied: &Varied, live: &Live) -> Result<Option<Measured>, StudyError> {
         let (workload, progress) = (&varied.variation.workload, &live.repeats.progress);
-        let simulated = match &run.starts {
+        let on_site = varied.on_site(run);
+        let ran = match &run.starts {
             // Its starts moved with its submissions.
-            Starts::Logged => as_logged(workload),
+            Starts::Logged => Ran::ByClock { workload, tasks: &varied.tasks, on_site, run: as_logged(workload) },
             Starts::Under(registration) => {
                 let context = self.inputs.context(workload, &run.capacity, run.equivalents.as_ref(), run.decay);
                 let mut policy = varied.variation.with_ties(registration.build(&context)?);
-                let on = replay_on(varied.on_site(run), &run.capacity, self.options);
-                match replay(workload, &varied.tasks, on, policy.as_mut(), progress) {
-                    Ok(simulated) => simulated,
+                let on = replay_on(on_site, &run.capacity, self.options);
+                let reactions = varied.reactions.as_ref();
+                match Ran::replay(workload, &varied.tasks, reactions, on, on_site, policy.as_mut(), progress) {
+                    Ok(ran) => ran,
                     Err(SimulationError::Cancelled) => return Ok(None),
                     Err(source) => return Err(StudyError::Simulation { run: run.id.clone(), source }),
                 }
             }
         };
         live.repeats.done.fetch_add(1, Ordering::Relaxed);
-        Ok(Some(Measured::of(&measured(workload, &varied.tasks, &run.capacity, &simulated, None))))
+        let record = measured(ran.workload(), ran.tasks(), &run.capacity, ran.run(), None);
+        Ok(Some(Measured::of(&self.with_work_done(record, &ran, workload))))
     }
 }
 
@@ -110,6 +113,8 @@ struct Varied {
     number: u32,
     variation: Variation,
     tasks: UserTasks,
+    /// What its users react to, if they do.
+    reactions: Option<Reactions>,
     /// Each site of the study, and the jobs of the variation on it.
     sites: Vec<(Arc<OnSite>, OnSite)>,
 }
@@ -123,7 +128,12 @@ impl Varied {
                 sites.push((Arc::clone(original), original.for_workload(&variation.workload)));
             }
         }
-        Varied { number, tasks: UserTasks::new(&variation.workload), variation, sites }
+        let tasks = UserTasks::new(&variation.workload);
+        let reactions = match plan.arrivals() {
+            Arrivals::Clock => None,
+            arrivals => Some(Reactions::new(&variation.workload, tasks.clone(), arrivals)),
+        };
+        Varied { number, tasks, reactions, variation, sites }
     }
 
     fn on_site(&self, run: &RunPlan) -> Option<&OnSite> {

@@ -10,6 +10,7 @@ mod site_folder;
 mod slurm_settings;
 mod trust_lines;
 mod winners_and_losers;
+mod work_table;
 
 use std::sync::Arc;
 
@@ -18,8 +19,8 @@ use evenhand_model::{AccountTree, Workload};
 use evenhand_policies::{Decay, PolicySettings, Registry, SITE_RULE, SiteConfiguration};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
 use evenhand_study::{
-    AccountsFile, Backfill, JobRules, Live, PLACEMENTS, Plan, PlanError, PolicyInputs, Repeats, RequestedCapacity,
-    SlurmOptions, StudyRequest, TaskFormat, Vary,
+    AccountsFile, Arrivals, Backfill, JobRules, Live, PLACEMENTS, Plan, PlanError, PolicyInputs, Repeats,
+    RequestedCapacity, SlurmOptions, StudyRequest, TaskFormat, Vary,
 };
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
@@ -105,6 +106,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         PlanError::Policy(error) => policy_failure(error),
         error => Failure::input(error),
     })?;
+    let plan = plan.with_arrivals(args.arrivals).map_err(Failure::input)?;
     let mut plan = plan.repeated(repeats(args, common)).map_err(Failure::input)?;
     plan.list_all_users = args.list_all_users;
     plan.notes().iter().for_each(|note| console.note(note));
@@ -277,7 +279,12 @@ fn study_request(
 }
 
 fn repeats(args: &StudyArgs, common: &Common) -> Repeats {
-    let vary = if args.vary.is_empty() { vec![Vary::Ties, Vary::Arrivals] } else { args.vary.clone() };
+    let vary = match (args.vary.as_slice(), args.arrivals) {
+        ([], Arrivals::Clock) => vec![Vary::Ties, Vary::Arrivals],
+        // Submissions follow from what users wait for.
+        ([], _) => vec![Vary::Ties],
+        (vary, _) => vary.to_vec(),
+    };
     Repeats { count: args.repeat, vary, seed: common.seed() }
 }
 
@@ -336,6 +343,9 @@ fn method(
         parameter("structure that orders users of stateful policies", args.order.name().into()),
     ]);
     parameters.extend(args.policies.specific_parameters(registry, settings, &request.policies)?);
+    if args.arrivals != Arrivals::Clock {
+        parameters.push(parameter("arrivals", args.arrivals.name().into()));
+    }
     if args.repeat > 1 {
         let Repeats { count, vary, .. } = repeats(args, common);
         let vary: Vec<&str> = vary.iter().map(|vary| vary.name()).collect();
@@ -406,6 +416,8 @@ fn table(record: &StudyRecord, args: &StudyArgs) -> String {
         let names = |run: &RunRecord| [capacity_name(run), policy_name(run, record)];
         text += &noise_table::table(record, names, |seconds| wait(Some(seconds)), baseline);
     }
+    text +=
+        &work_table::table(record, |run| [capacity_name(run), policy_name(run, record)], |s| wait(Some(s)), baseline);
     text += &winners_and_losers::lines(record, |seconds| wait(Some(seconds)), policy_name, capacity_name);
     if args.explain {
         text += EXPLANATION;
