@@ -99,7 +99,9 @@ fn what_users_get_done_is_what_their_tasks_say() {
         let comparison = record.comparisons[0].work.as_ref().unwrap();
         assert_eq!((comparison.users_earlier, comparison.users_later), (4, 0));
         assert!(comparison.users_mean_finish_difference_s.unwrap() < 0.0);
-        assert!(comparison.tasks_in_window_change.unwrap() > 0.0);
+        let [then, now] = [0, 1].map(|run: usize| record.runs[run].work.as_ref().unwrap().tasks_in_window as f64);
+        assert_eq!(comparison.tasks_in_window_change, Some(now / then - 1.0));
+        assert!(now >= then);
         assert!(
             std::fs::read_to_string(dir.path().join("users.csv"))
                 .unwrap()
