@@ -94,7 +94,7 @@ pub(crate) enum Ran<'a> {
     /// At the times of the workload.
     ByClock { workload: &'a Workload, tasks: &'a UserTasks, on_site: Option<&'a OnSite>, run: Simulated },
     /// By users who react.
-    ByReactions { reacted: Box<Reacted>, on_site: Option<OnSite> },
+    ByReactions { reacted: Box<Reacted>, on_site: Option<Box<OnSite>> },
 }
 
 impl<'a> Ran<'a> {
@@ -113,7 +113,7 @@ impl<'a> Ran<'a> {
             return Ok(Ran::ByClock { workload, tasks, on_site, run });
         };
         let reacted = Box::new(replay_reactions(workload, reactions, on, policy, progress)?);
-        let on_site = on_site.map(|on| on.for_workload(&reacted.workload));
+        let on_site = on_site.map(|on| Box::new(on.for_workload(&reacted.workload)));
         Ok(Ran::ByReactions { reacted, on_site })
     }
 
@@ -145,7 +145,7 @@ impl<'a> Ran<'a> {
     pub(crate) fn on_site(&self) -> Option<&OnSite> {
         match self {
             Ran::ByClock { on_site, .. } => *on_site,
-            Ran::ByReactions { on_site, .. } => on_site.as_ref(),
+            Ran::ByReactions { on_site, .. } => on_site.as_deref(),
         }
     }
 
