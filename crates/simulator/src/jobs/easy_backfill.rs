@@ -23,10 +23,10 @@ impl Engine<'_> {
         // Since the same head was considered last nothing has finished, nor started in a way that changes the
         // reservation: jobs that could not start then cannot start now.
         let only_new = self.considered_for == Some(head);
-        let from = match self.pending.entries().get(first_new) {
-            _ if !only_new => 0,
-            Some(new) => new.row,
-            None => NO_ROW,
+        // Where users react, rows are not in the order of submission.
+        let from = match only_new {
+            true => self.pending.entries().iter().skip(first_new).map(|new| new.row).min().unwrap_or(NO_ROW),
+            false => 0,
         };
         self.pass += 1;
         let mut reserved = false;

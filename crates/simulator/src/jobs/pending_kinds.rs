@@ -9,7 +9,7 @@ const STARTED: u64 = u64::MAX;
 /// Not among the possible kinds.
 const NOWHERE: u32 = u32::MAX;
 
-/// Pending jobs of one kind, in the order of submission.
+/// Pending jobs of one kind, in the order of their rows.
 #[derive(Clone, Debug)]
 struct OfKind {
     /// Ascending, those of started jobs among them.
@@ -72,9 +72,20 @@ impl PendingKinds {
         PendingKinds { kinds: vec![none; kinds], possible: Vec::new() }
     }
 
-    /// Adds a job, submitted after all others.
+    /// Adds a job. Where users react, its row may be below that of a job submitted before it: that takes as many steps as
+    /// there are jobs of the kind.
     pub(crate) fn submit(&mut self, kind: u32, row: u32, estimate: u64) {
         let of = &mut self.kinds[kind as usize];
+        if of.rows.last().is_some_and(|last| *last > row) {
+            let at = of.rows.partition_point(|other| *other < row);
+            of.rows.insert(at, row);
+            of.estimates.insert(at, estimate);
+            let block = at / BLOCK;
+            of.least.truncate(block);
+            of.least.extend(of.estimates[block * BLOCK..].chunks(BLOCK).map(least));
+            self.list(kind);
+            return;
+        }
         if of.rows.len().is_multiple_of(BLOCK) {
             of.least.push(STARTED);
         }
@@ -164,14 +175,17 @@ mod tests {
         fn the_next_job_is_that_of_a_plain_list(
             ops in prop::collection::vec((0u32..3, 0u64..50, any::<bool>(), 0usize..400), 1..400),
             asks in prop::collection::vec((0u32..3, 0u32..400, 0u64..60), 1..30),
+            in_order in any::<bool>(),
         ) {
             let mut pending = PendingKinds::new(3);
             let mut plain: Vec<(u32, u32, u64)> = Vec::new();
             let mut lacks = [false; 3];
             for (row, (kind, estimate, add, which)) in ops.into_iter().enumerate() {
+                // Different rows, as 401 is a prime number.
+                let row = if in_order { row as u32 } else { row as u32 * 173 % 401 };
                 if add || plain.is_empty() {
-                    pending.submit(kind, row as u32, estimate);
-                    plain.push((kind, row as u32, estimate));
+                    pending.submit(kind, row, estimate);
+                    plain.push((kind, row, estimate));
                 } else if which % 7 == 0 {
                     lacks[kind as usize] = !lacks[kind as usize];
                     pending.set_lacks_capacity(kind, lacks[kind as usize]);
@@ -185,8 +199,8 @@ mod tests {
                 prop_assert_eq!(possible, (0..3).filter(waits).collect::<Vec<u32>>());
             }
             for (kind, from, below) in asks {
-                let next = plain.iter().find(|job| job.0 == kind && job.1 >= from && job.2 < below);
-                prop_assert_eq!(pending.next(kind, from, below), next.map(|job| job.1));
+                let after = plain.iter().filter(|job| job.0 == kind && job.1 >= from && job.2 < below);
+                prop_assert_eq!(pending.next(kind, from, below), after.map(|job| job.1).min());
             }
         }
     }
