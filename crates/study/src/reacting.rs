@@ -92,7 +92,7 @@ pub fn replay_reactions(
 /// A run, and the workload as it was submitted.
 pub(crate) enum Ran<'a> {
     /// At the times of the workload.
-    ByClock { workload: &'a Workload, tasks: &'a UserTasks, on_site: Option<&'a OnSite>, run: Simulated },
+    ByClock { workload: &'a Workload, tasks: &'a UserTasks, on_site: Option<&'a OnSite>, run: Box<Simulated> },
     /// By users who react.
     ByReactions { reacted: Box<Reacted>, on_site: Option<Box<OnSite>> },
 }
@@ -109,7 +109,7 @@ impl<'a> Ran<'a> {
         progress: &Progress,
     ) -> Result<Ran<'a>, SimulationError> {
         let Some(reactions) = reactions else {
-            let run = replay(workload, tasks, on, policy, progress)?;
+            let run = Box::new(replay(workload, tasks, on, policy, progress)?);
             return Ok(Ran::ByClock { workload, tasks, on_site, run });
         };
         let reacted = Box::new(replay_reactions(workload, reactions, on, policy, progress)?);

@@ -179,7 +179,9 @@ impl Plan {
         let begun = Instant::now();
         let on_site = run.on_site.as_deref();
         let ran = match &run.starts {
-            Starts::Logged => Ran::ByClock { workload: &self.workload, tasks, on_site, run: as_logged(&self.workload) },
+            Starts::Logged => {
+                Ran::ByClock { workload: &self.workload, tasks, on_site, run: Box::new(as_logged(&self.workload)) }
+            }
             Starts::Under(registration) => {
                 let context = self.inputs.context(&self.workload, &run.capacity, run.equivalents.as_ref(), run.decay);
                 let mut policy = registration.build(&context)?;

@@ -89,7 +89,9 @@ impl Plan {
         let on_site = varied.on_site(run);
         let ran = match &run.starts {
             // Its starts moved with its submissions.
-            Starts::Logged => Ran::ByClock { workload, tasks: &varied.tasks, on_site, run: as_logged(workload) },
+            Starts::Logged => {
+                Ran::ByClock { workload, tasks: &varied.tasks, on_site, run: Box::new(as_logged(workload)) }
+            }
             Starts::Under(registration) => {
                 let context = self.inputs.context(workload, &run.capacity, run.equivalents.as_ref(), run.decay);
                 let mut policy = varied.variation.with_ties(registration.build(&context)?);
