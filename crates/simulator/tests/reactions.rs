@@ -1,5 +1,5 @@
 //! Users who react, against users whose rule is known: a program of its own makes them wait for their tasks, think and
-//! submit again. From the log that it writes under one policy the simulator must foretell what the same program does
+//! submit again. From the log that it writes under one policy the simulator must predict what the same program does
 //! under another.
 #![allow(clippy::unwrap_used)]
 
@@ -45,7 +45,7 @@ fn users_program(world: &World, policy: &str, row: impl Fn(usize, usize, usize) 
         due: Option<u64>,
         running_or_waiting: usize,
         /// Submission, row, batch and task.
-        waiting: Vec<(u64, usize, usize, usize)>,
+        waiting: Vec<Waiting>,
         held: [u64; 2],
     }
     let due = |batch: &Batch, now: u64| batch.comes_at.map_or(now + batch.think, |at| at.max(now));
@@ -104,13 +104,16 @@ fn users_program(world: &World, policy: &str, row: impl Fn(usize, usize, usize) 
     found
 }
 
+/// A task that waits: when it was submitted, its row in the log, its batch and its number there.
+type Waiting = (u64, usize, usize, usize);
+
 /// The user whose first waiting task starts next.
 fn next_user<'a>(
     policy: &str,
     world: &World,
-    users: impl Iterator<Item = (Option<&'a (u64, usize, usize, usize)>, [u64; 2])>,
+    users: impl Iterator<Item = (Option<&'a Waiting>, [u64; 2])>,
 ) -> Option<usize> {
-    let key = |(number, (first, held)): (usize, (Option<&(u64, usize, usize, usize)>, [u64; 2]))| {
+    let key = |(number, (first, held)): (usize, (Option<&Waiting>, [u64; 2]))| {
         let (submit, row, ..) = *first?;
         // Both shares over the same denominator.
         let share = (held[0] * world.capacity[1]).max(held[1] * world.capacity[0]);
@@ -135,8 +138,8 @@ fn log(world: &World, found: &[Submitted]) -> Workload {
     builder.finish().unwrap()
 }
 
-/// Submission and start of each row of the log, as foretold.
-fn foretold(world: &World, log: &Workload, policy: &str, arrivals: Arrivals) -> Vec<(u64, u64)> {
+/// Submission and start of each row of the log, as predicted.
+fn predicted(world: &World, log: &Workload, policy: &str, arrivals: Arrivals) -> Vec<(u64, u64)> {
     let capacity = Capacity::new(log.resources(), world.capacity.map(Rational::from).to_vec()).unwrap();
     let site = Site::pool(&capacity);
     let jobs = Jobs::new(log, &site, Layout::Auto);
@@ -202,7 +205,7 @@ fn agree(world: &World, arrivals: Arrivals) -> Result<(), TestCaseError> {
             first.iter().position(|f| (f.user, f.batch, f.task) == (user, batch, task)).unwrap()
         };
         let expected = users_program(world, asked, row);
-        let found = foretold(world, &log, asked, arrivals);
+        let found = predicted(world, &log, asked, arrivals);
         let found: Vec<(u64, u64)> = expected.iter().map(|f| found[row(f.user, f.batch, f.task)]).collect();
         let expected: Vec<(u64, u64)> = expected.iter().map(|f| (f.submit, f.start)).collect();
         prop_assert_eq!(found, expected, "from {} to {}", logged, asked);
@@ -214,12 +217,12 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
     #[test]
-    fn closed_users_are_foretold(world in closed_users()) {
+    fn closed_users_are_predicted(world in closed_users()) {
         agree(&world, Arrivals::Closed)?;
     }
 
     #[test]
-    fn users_with_sessions_are_foretold(world in users_with_sessions()) {
+    fn users_with_sessions_are_predicted(world in users_with_sessions()) {
         agree(&world, Arrivals::Sessions)?;
     }
 }
@@ -237,7 +240,7 @@ fn a_better_policy_moves_submissions() {
     let first = users_program(&world, "fifo", |user, batch, task| (user * 100 + batch) * 100 + task);
     let submissions = |found: Vec<(u64, u64)>| found.into_iter().map(|f| f.0).collect::<Vec<u64>>();
     let log = log(&world, &first);
-    assert_eq!(submissions(foretold(&world, &log, "fifo", Arrivals::Closed)), [0, 0, 0, 0, 0, 0, 1, 315]);
+    assert_eq!(submissions(predicted(&world, &log, "fifo", Arrivals::Closed)), [0, 0, 0, 0, 0, 0, 1, 315]);
     // Under drf its first task starts at 100, and the second follows 5 s after its end.
-    assert_eq!(submissions(foretold(&world, &log, "drf", Arrivals::Closed)), [0, 0, 0, 0, 0, 0, 1, 115]);
+    assert_eq!(submissions(predicted(&world, &log, "drf", Arrivals::Closed)), [0, 0, 0, 0, 0, 0, 1, 115]);
 }

@@ -252,17 +252,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(1500))]
 
     #[test]
-    fn strict_order_is_the_twin_s(world in world(Backfill::None)) {
+    fn strict_order_is_that_of_the_reference_model(world in world(Backfill::None)) {
         agrees_with_the_reference_model(&world)?;
     }
 
     #[test]
-    fn easy_is_the_twin_s(world in world(Backfill::Easy)) {
+    fn easy_is_that_of_the_reference_model(world in world(Backfill::Easy)) {
         agrees_with_the_reference_model(&world)?;
     }
 
     #[test]
-    fn conservative_is_the_twin_s(world in world(Backfill::Conservative)) {
+    fn conservative_is_that_of_the_reference_model(world in world(Backfill::Conservative)) {
         agrees_with_the_reference_model(&world)?;
     }
 
