@@ -12,7 +12,7 @@ fn help(verb: &[String]) -> String {
 }
 
 /// Returns the verbs that can be run, each with its help, including the verbs of verbs.
-fn verbs() -> BTreeMap<String, String> {
+pub(crate) fn verbs() -> BTreeMap<String, String> {
     let mut found = BTreeMap::new();
     let mut open = vec![Vec::new()];
     while let Some(verb) = open.pop() {
@@ -38,7 +38,7 @@ fn sections() -> BTreeMap<&'static str, &'static str> {
 }
 
 /// Returns the long options in a text, each once.
-fn options(text: &str, begins: impl Fn(&str) -> bool) -> Vec<String> {
+pub(crate) fn options(text: &str, begins: impl Fn(&str) -> bool) -> Vec<String> {
     let lines = text.lines().filter(|line| begins(line));
     let words = lines.flat_map(|line| line.split(|c: char| c.is_whitespace() || "`,=[(|.;".contains(c)));
     let mut found: Vec<String> =

@@ -23,6 +23,7 @@ mod reproduce;
 mod resumed_results;
 mod service_units;
 mod site;
+mod stable_interfaces;
 mod study;
 mod study_of_a_log;
 mod sweep;
