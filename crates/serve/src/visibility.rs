@@ -134,17 +134,17 @@ impl Sight {
         self.user.as_deref()
     }
 
-    /// Whether a job is shown.
+    /// Returns whether a job is shown.
     pub fn sees_job(&self, job: &Job) -> bool {
         self.within(self.jobs, &job.user, job.account.as_deref())
     }
 
-    /// Whether the usage of a user in an account is shown.
+    /// Returns whether the usage of a user in an account is shown.
     pub fn sees_usage(&self, user: &str, account: &str) -> bool {
         self.within(self.usage, user, Some(account))
     }
 
-    /// Whether everything is shown: what names users without belonging to one needs this.
+    /// Returns whether everything is shown: what names users without belonging to one needs this.
     pub fn sees_all(&self) -> bool {
         self.jobs == Extent::All && self.usage == Extent::All
     }
@@ -159,7 +159,7 @@ impl Sight {
         }
     }
 
-    /// What is hidden, in a sentence.
+    /// Says in a sentence what is hidden.
     pub fn hidden(&self) -> Option<&'static str> {
         Some(match self.jobs {
             Extent::All => return None,
