@@ -175,6 +175,8 @@ clear_queue
 # for 30 s leave 3.8 with a half-life of 40 s, and more than a job's one for 77 s.
 submit "$alice" -A a -n2 -c8 -t 5 --mem=100M --wrap 'sleep 30' >/dev/null
 until_true 90 eval '[ -z "$(squeue -h)" ]'
+# With a half-life of 1 s less than a job's one is left after 3.3 s.
+sleep 4
 scontrol update NodeName=n1,n2,n3 State=DRAIN Reason=test
 for _ in 1 2 3; do submit "$alice" -A a -n1 --mem=100M -t 5 --wrap 'sleep 1'; done >/dev/null
 sleep 1.1
