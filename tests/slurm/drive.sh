@@ -216,8 +216,10 @@ clear_queue
 
 # --- The same jobs here and in the simulator: one at a time on one machine, account d entitled to twice what e is.
 # A look comes every second or, on a busy machine, every few, and Slurm decides every two, so a rank may be older than the
-# decision for which it counts, and jobs start a turn or two early or late, which the next turns mend: after no number of starts may
-# either account have had more than two starts more here than there. (In the order of submission it would be four.)
+# decision for which it counts. A job that runs is charged its limit, ten times what it will use, which only a look between
+# two jobs corrects in time: without one the accounts alternate, where the simulator starts two of d for each of e. After no
+# number of starts may either account therefore have had more than two starts more here than there. (In the order of
+# submission it would be three.)
 scontrol update NodeName=n1 State=RESUME
 sacctmgr -i -Q add account d Fairshare=2 >/dev/null
 sacctmgr -i -Q add account e Fairshare=1 >/dev/null
