@@ -152,7 +152,7 @@ pub fn serve(
     ready(&server.place());
     runtime.block_on(server.run(stop));
     drop((reading, forecasting));
-    // A command of the reader is ended by whoever stops the server; a forecast ends after the job that it is at.
+    // The caller that stops the server also ends a command of the reader; a forecast ends after the job that it is at.
     let _ = reads.join();
     drop(forecasts);
     Ok(())

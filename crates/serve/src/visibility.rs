@@ -70,7 +70,7 @@ impl VisibilityPolicy {
         if let Some(node) = table.get("administrators") {
             policy.administrators = node.list()?.map(|name| name.text().map(String::from)).collect::<Result<_, _>>()?;
         }
-        // Whoever leaves the name away must not see more.
+        // A visitor who gives no name must not see more.
         if policy.users < Extent::All && table.get("anonymous").is_none() {
             policy.anonymous = Extent::Nothing;
         }
