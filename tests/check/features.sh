@@ -11,8 +11,8 @@ trap 'rm -rf "$work"' EXIT
 source "$root/tests/sentences.sh"
 cd "$root" || exit 1
 
-# dependencies OPTION…: each dependency with its features, a line each.
-dependencies() { cargo tree --locked --prefix none -f '{p} {f}' "$@" | sed 's/ (\*)$//' | LC_ALL=C sort -u; }
+# dependencies OPTION…: each dependency with its features, a line each; without the package outside itself.
+dependencies() { cargo tree --locked --prefix none -f '{p} {f}' "$@" | sed 's/ (\*)$//; /^my_policy /d' | LC_ALL=C sort -u; }
 
 dependencies --workspace -e normal,build,dev >"$work/workspace"
 # same NAME OPTION…: what that selection has and the workspace has not.
@@ -31,9 +31,5 @@ cp Cargo.lock "$work/package/"
 cd "$work/package" || exit 1
 # Its lock file is this workspace's, less what it does not use.
 cargo metadata --offline --format-version 1 >/dev/null 2>&1 || cargo metadata --format-version 1 >/dev/null
-others() { grep -v '^my_policy ' <(dependencies -e normal,build,dev); }
-others >"$work/others"
-LC_ALL=C comm -13 "$work/workspace" "$work/others" >"$work/others.own"
-holds "a package outside shares them too" [ ! -s "$work/others.own" ]
-[ ! -s "$work/others.own" ] || cat "$work/others.own"
+holds "a package outside shares them too" same others -e normal,build,dev
 summary

@@ -19,10 +19,16 @@ use proptest::prelude::*;
 use reference_model::{Job, Machines, QueueLimits, ReferenceModel, World};
 
 fn workload(world: &World) -> Workload {
+    log(world, &[])
+}
+
+/// The workload, with the starts of a run where there are any.
+fn log(world: &World, starts: &[u64]) -> Workload {
     let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
-    for job in &world.jobs {
+    for (i, job) in world.jobs.iter().enumerate() {
         builder.push(&Task {
             submit: Time::from_nanos(job.submit),
+            start: starts.get(i).filter(|start| **start != NO_TIME).map(|start| Time::from_nanos(*start)),
             duration: Span::from_nanos(job.run),
             requested: job.asked.map(Span::from_nanos),
             user: &format!("user{}", job.user),

@@ -1,6 +1,6 @@
 //! Users who react, in every engine: under the policy of the log they submit when they did in the log.
 
-use evenhand_model::{NO_TIME, Task, Time, Workload, WorkloadBuilder};
+use evenhand_model::Workload;
 use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{Arrivals, Jobs, Progress, Reactions, UserTasks, simulate_jobs, simulate_reactions};
 use proptest::prelude::*;
@@ -9,22 +9,8 @@ use super::*;
 
 /// The same workload with the starts of a run.
 fn with_starts(world: &World, w: &Workload, starts: &[u64]) -> Workload {
-    let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
-    for (job, start) in world.jobs.iter().zip(starts) {
-        builder.push(&Task {
-            submit: Time::from_nanos(job.submit),
-            start: (*start != NO_TIME).then(|| Time::from_nanos(*start)),
-            duration: Span::from_nanos(job.run),
-            requested: job.asked.map(Span::from_nanos),
-            user: &format!("user{}", job.user),
-            queue: Some(&format!("queue{}", job.queue)),
-            amounts: &job.amounts.map(|a| u128::from(a) * 1_000_000_000),
-            nodes: job.nodes,
-            ..Task::default()
-        });
-    }
-    let log = builder.finish().unwrap();
-    assert_eq!(log.users(), w.users());
+    let log = log(world, starts);
+    assert_eq!((log.len(), log.users()), (starts.len(), w.users()));
     log
 }
 
