@@ -178,6 +178,17 @@ fn public_traces_are_recognised() {
     }
 }
 
+/// The sample of Google's trace of 2019 has single events of many attempts; few attempts are whole.
+#[test]
+fn few_attempts_of_the_sample_of_google_2019_are_whole() {
+    let Some(path) = data("google2019/borg2019_sample_instances.csv.zst") else { return };
+    let found = read(&path, &ImportOptions::default());
+    eprintln!("{}", found.summary);
+    assert_eq!((found.summary.format, found.summary.rows_read), (Format::Google2019, 354_179));
+    assert_eq!(found.summary.tasks, 36);
+    assert!(found.summary.assumptions.iter().any(|a| a.contains("the input is a sample")), "{}", found.summary);
+}
+
 /// Slurm outputs were saved without their header lines, which are put back here.
 #[test]
 fn accounting_of_real_sites_is_read() {

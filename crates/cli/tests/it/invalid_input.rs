@@ -120,7 +120,7 @@ fn a_format_that_does_not_match_the_file_is_rejected() {
     describe("batsim", "w.csv", &["w.csv: ", "expected a Batsim workload; pass --from sdrf-csv"]);
     describe("sacct", "w.csv", &["w.csv: ", "expected output of Slurm's sacct; pass --from sdrf-csv"]);
     describe("google2011", "w.csv", &["w.csv: ", "--from sdrf-csv"]);
-    describe("pdf", "w.csv", &["'pdf'", "swf, google2011, sdrf-csv, sacct"]);
+    describe("pdf", "w.csv", &["'pdf'", "swf, google2011, google-2019, sdrf-csv, sacct"]);
     folder.write("letter.txt", "Dear operator,\nplease find enclosed our history.\n");
     folder.assert_rejects(&["workload", "describe", "letter.txt"], 2, &["letter.txt", "--from"]);
 }

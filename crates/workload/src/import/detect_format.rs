@@ -3,6 +3,7 @@
 use super::accounting::{grid_engine, htcondor, lsf, pbs, slurm_simulator};
 use super::csv::{self, Preset};
 use super::error::quoted;
+use super::google2019;
 use super::lines::BYTE_ORDER_MARK;
 use super::parse_number::decimal;
 use super::sacct;
@@ -24,8 +25,8 @@ pub(super) fn detect(file: &str, head: &[u8], options: &ImportOptions) -> Result
     if matches!(first[0], b'{' | b'[') {
         return of_json(file, head);
     }
-    if let Some(preset) = Preset::of_table(&csv::header_of(first)) {
-        return Ok(preset.format);
+    if let Some(format) = of_columns(&csv::header_of(first)) {
+        return Ok(format);
     }
     if ["time_submit", "tres_alloc"].iter().all(|name| memchr::memmem::find(first, name.as_bytes()).is_some()) {
         return Ok(Format::Supercloud);
@@ -77,11 +78,19 @@ pub(super) fn detect(file: &str, head: &[u8], options: &ImportOptions) -> Result
     Err(unknown_format(file, first))
 }
 
+/// Returns the public trace whose columns a table has.
+pub(super) fn of_columns(names: &[String]) -> Option<Format> {
+    match Preset::of_table(names) {
+        Some(preset) => Some(preset.format),
+        None => google2019::is_table(names).then_some(Format::Google2019),
+    }
+}
+
 /// Returns the format of a JSON document by the names that only its jobs have.
 fn of_json(file: &str, head: &[u8]) -> Result<Format, ImportError> {
     let has = |name: &str| memchr::memmem::find(head, format!("\"{name}\"").as_bytes()).is_some();
-    if let Some(preset) = Preset::of_table(&csv::header_of(head.trim_ascii_start())) {
-        return Ok(preset.format);
+    if let Some(format) = of_columns(&csv::header_of(head.trim_ascii_start())) {
+        return Ok(format);
     }
     if has("vc") && has("attempts") && has("submitted_time") {
         return Ok(Format::Philly);
@@ -197,7 +206,7 @@ mod tests {
         let message = detected("hello").unwrap_err().to_string();
         assert!(
             message.contains("\"hello\"")
-                && message.contains("swf, google2011, sdrf-csv")
+                && message.contains("swf, google2011, google-2019, sdrf-csv")
                 && message.contains("--from")
         );
     }

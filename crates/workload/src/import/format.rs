@@ -62,6 +62,8 @@ named!(
     Swf = "swf",
     /// The `task_events` of Google's ClusterData2011_2.
     Google2011 = "google2011",
+    /// The instance and collection events of Google's ClusterData2019.
+    Google2019 = "google-2019",
     /// The seven columns of the SDRF authors' simulator.
     SdrfCsv = "sdrf-csv",
     /// What Slurm's `sacct -X -P --noconvert` prints.
@@ -150,6 +152,7 @@ impl Format {
             self,
             Format::Auto
                 | Format::Google2011
+                | Format::Google2019
                 | Format::AlibabaGpu2020
                 | Format::SlurmJson
                 | Format::Pbs
@@ -173,6 +176,7 @@ impl Format {
             Format::Auto => "a trace",
             Format::Swf => "a log in the Standard Workload Format",
             Format::Google2011 => "task events of Google's trace of 2011",
+            Format::Google2019 => "events of Google's trace of 2019",
             Format::SdrfCsv => "a table of the SDRF authors' simulator",
             Format::Sacct => "output of Slurm's sacct",
             Format::SlurmJson => "jobs of Slurm as JSON",
@@ -216,7 +220,8 @@ impl Format {
             | Format::Acme
             | Format::Pm100
             | Format::FData
-            | Format::Eagle => &["csv", "tsv", "json", "jsonl", "parquet"],
+            | Format::Eagle
+            | Format::Google2019 => &["csv", "tsv", "json", "jsonl", "parquet"],
             Format::Sacct => &["txt", "sacct", "csv", "psv", "log"],
             Format::Pbs | Format::GridEngine | Format::Lsf => &["txt", "log", "acct", "accounting", "anon"],
             Format::HtCondor => &["json", "jsonl", "txt", "log", "history"],

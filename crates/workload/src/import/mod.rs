@@ -22,6 +22,7 @@ mod detect_format;
 mod error;
 mod format;
 mod google2011;
+mod google2019;
 mod import_to_file;
 mod lines;
 pub(crate) mod parse_number;
@@ -219,8 +220,9 @@ impl ReadRows {
 
 /// Returns the public trace whose columns a Parquet file has.
 fn format_of_parquet(shard: &Shard) -> Result<Format, ImportError> {
-    let preset = csv::preset_of_parquet(&shard.whole()?);
-    preset.map(|preset| preset.format).ok_or_else(|| ImportError::Shape {
+    let columns = csv::columns_of_parquet(&shard.whole()?);
+    let format = columns.and_then(|names| detect_format::of_columns(&names));
+    format.ok_or_else(|| ImportError::Shape {
         file: shard.name.clone(),
         found: "a Parquet file with columns of no known trace".to_string(),
         expected: "a workload that evenhand stored, or a table of a public trace".to_string(),
@@ -240,6 +242,7 @@ fn read_as(
     let read: fn(Shard, &ImportOptions, &Meter<'_>) -> Result<Part, ImportError> = match format {
         // Its state crosses files.
         Format::Google2011 => return google2011::read(shards, options, meter),
+        Format::Google2019 => return google2019::read(shards, options, meter),
         Format::AlibabaGpu2020 => return public_traces::alibaba_gpu_2020::read(shards, options, meter),
         Format::Swf => swf::read,
         Format::Frontier => public_traces::frontier::read,
@@ -266,6 +269,7 @@ fn assumptions(format: Format, builder: &mut WorkloadBuilder, tally: &Tally, opt
     let of_format = match format {
         Format::Swf => return swf::assumptions(builder, tally, options),
         Format::Google2011 => return google2011::assumptions(tally),
+        Format::Google2019 => return google2019::assumptions(tally),
         Format::SdrfCsv => return sdrf_csv::assumptions(tally),
         Format::AlibabaGpu2020 => return public_traces::alibaba_gpu_2020::assumptions(tally),
         Format::Frontier => public_traces::frontier::ASSUMED,

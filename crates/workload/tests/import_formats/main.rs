@@ -4,6 +4,7 @@
 mod accounting;
 mod batsim;
 mod google2011;
+mod google2019;
 mod sacct;
 mod sdrf_csv;
 mod sources;

@@ -170,11 +170,9 @@ fn names_of_formats_and_options_are_read_back() {
         assert_eq!(format.name().parse(), Ok(*format));
     }
     let error = "PBS".parse::<Format>().unwrap_err().to_string();
-    assert!(
-        error.starts_with(
-            "found format \"PBS\", expected one of auto, swf, google2011, sdrf-csv, sacct, slurm-json, pbs,"
-        )
-    );
+    assert!(error.starts_with(
+        "found format \"PBS\", expected one of auto, swf, google2011, google-2019, sdrf-csv, sacct, slurm-json, pbs,"
+    ));
     assert_eq!("MB".parse(), Ok(MemoryUnit::MB));
     assert_eq!("node".parse(), Ok(MemoryPer::Node));
 }

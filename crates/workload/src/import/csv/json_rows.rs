@@ -4,49 +4,49 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use super::{Table, TableReader};
+use super::RowReader;
 use crate::byte_source::{Meter, Shard};
 use crate::import::accounting::{Records, for_each_record};
 use crate::import::error::FieldError;
 use crate::import::summary::Tally;
 use crate::import::{ImportError, ImportOptions};
 
-struct State<'r, 'a> {
-    reader: &'r mut TableReader<'a>,
+struct State<'r, R> {
+    reader: &'r mut R,
     names: Vec<String>,
-    table: Option<Table>,
+    located: bool,
     missing: Option<(String, String)>,
 }
 
-impl AsMut<Tally> for State<'_, '_> {
+impl<R: RowReader> AsMut<Tally> for State<'_, R> {
     fn as_mut(&mut self) -> &mut Tally {
-        &mut self.reader.tally
+        self.reader.tally()
     }
 }
 
 /// Reads the objects. Returns the name of a column that the first one lacks, and what that one has.
-pub(super) fn read(
+pub(super) fn read<R: RowReader>(
     shard: Shard,
-    reader: &mut TableReader<'_>,
+    reader: &mut R,
     options: &ImportOptions,
     meter: &Meter<'_>,
 ) -> Result<Option<(String, String)>, ImportError> {
-    let names = reader.columns.all_names().map(str::to_string).collect();
-    let mut state = State { reader, names, table: None, missing: None };
+    let names = reader.names();
+    let mut state = State { reader, names, located: false, missing: None };
     for_each_record(shard, options, meter, Records::Objects, &mut state, row)?;
     Ok(state.missing)
 }
 
-fn row(object: &Value, state: &mut State<'_, '_>) -> Result<(), Box<FieldError>> {
+fn row<R: RowReader>(object: &Value, state: &mut State<'_, R>) -> Result<(), Box<FieldError>> {
     if state.missing.is_some() {
         return Ok(());
     }
     // The first object decides which of the alternative names the table has.
-    if state.table.is_none() {
+    if !state.located {
         let present: Vec<String> =
             state.names.iter().map(|n| if get(object, n).is_some() { n.clone() } else { String::new() }).collect();
-        match Table::new(state.reader.columns, &present) {
-            Ok(table) => state.table = Some(table),
+        match state.reader.locate(&present) {
+            Ok(()) => state.located = true,
             Err(column) => {
                 let keys: Vec<&str> = object.as_object().into_iter().flatten().map(|(k, _)| k.as_str()).collect();
                 state.missing = Some((column, keys.join(",")));
@@ -54,9 +54,8 @@ fn row(object: &Value, state: &mut State<'_, '_>) -> Result<(), Box<FieldError>>
             }
         }
     }
-    let Some(table) = &state.table else { return Ok(()) };
     let fields = state.names.iter().map(|name| (0, get(object, name).map_or(Cow::Borrowed(&b""[..]), text)));
-    state.reader.row(table, fields.collect(), 0)
+    state.reader.row(fields.collect(), 0)
 }
 
 /// Returns the value under a name, which may be a path: `time.start`.

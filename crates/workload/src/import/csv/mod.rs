@@ -9,16 +9,16 @@ mod columns;
 mod json_rows;
 mod parquet_rows;
 mod presets;
-
-use std::borrow::Cow;
+mod rows;
 
 use columns::{Column, Field};
 pub use columns::{CsvColumns, CsvColumnsError};
 use evenhand_model::{Amount, Quantity, Span, Task, Time, WorkloadBuilder};
 pub(super) use presets::Preset;
+pub(super) use rows::{Definition, Fields, RowReader, header_of, read_rows, same_width, split};
 
-use super::error::{FieldError, quoted};
-use super::lines::{for_each_line, utf8};
+use super::error::FieldError;
+use super::lines::utf8;
 use super::parse_number::{Decimal, NANO, decimal, fits};
 use super::parse_time::{date, is_unknown};
 use super::summary::Tally;
@@ -30,22 +30,9 @@ const NO_USER: &str = "no user";
 const NO_AMOUNT: &str = "no amount";
 const MALFORMED_OPTION: &str = "malformed optional field";
 
-/// Returns the names of the columns of a table that starts with `head`; of Parquet, of the whole file.
-pub(super) fn header_of(head: &[u8]) -> Vec<String> {
-    let first = head.split(|b| *b == b'\n').next().unwrap_or_default().trim_ascii();
-    if first.starts_with(b"[{") || first.starts_with(b"{") {
-        return json_rows::keys(head);
-    }
-    split(first, delimiter_of(first))
-        .unwrap_or_default()
-        .iter()
-        .map(|(_, n)| String::from_utf8_lossy(n.trim_ascii()).into_owned())
-        .collect()
-}
-
-/// Returns the public trace whose columns a Parquet file has.
-pub(super) fn preset_of_parquet(data: &[u8]) -> Option<&'static Preset> {
-    Preset::of_table(&parquet_rows::column_names(data)?)
+/// Returns the names of the columns of a Parquet file; `None` if it is damaged.
+pub(super) fn columns_of_parquet(data: &[u8]) -> Option<Vec<String>> {
+    parquet_rows::column_names(data)
 }
 
 /// Reads a table whose columns `--csv-columns` defines.
@@ -58,7 +45,8 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
             remedy: "pass --csv-columns submit=COLUMN,duration=COLUMN,user=COLUMN,cpu=COLUMN,…".into(),
         });
     };
-    read_table(shard, columns, "--csv-columns names", options, meter)
+    let whose = Definition { whose: "--csv-columns names", remedy: "correct --csv-columns" };
+    read_table(shard, columns, &whose, options, meter)
 }
 
 /// Reads a table of a public trace.
@@ -70,111 +58,35 @@ pub(super) fn read_preset(
 ) -> Result<Part, ImportError> {
     let columns = preset.columns();
     let whose = format!("--from {} reads", preset.format);
+    let whose = Definition { whose: &whose, remedy: PUBLISHED };
     read_table(shard, &columns, &whose, options, meter)
 }
 
+/// The remedy for a table of a public trace that lacks a column.
+pub(super) const PUBLISHED: &str = "pass the table as it was published, or define its columns with --csv-columns";
+
 fn read_table(
-    mut shard: Shard,
+    shard: Shard,
     columns: &CsvColumns,
-    whose: &str,
+    whose: &Definition<'_>,
     options: &ImportOptions,
     meter: &Meter<'_>,
 ) -> Result<Part, ImportError> {
-    let file = shard.name.clone();
-    let head = shard.head()?;
     let mut reader = TableReader {
         columns,
+        table: None,
         builder: options.builder(columns.resources().cloned()),
         tally: Tally::default(),
         lenient: options.lenient,
     };
-    let found = match head.trim_ascii_start().first() {
-        _ if head.starts_with(b"PAR1") => parquet_rows::read(shard, &mut reader, options, meter)?,
-        Some(b'{' | b'[') => json_rows::read(shard, &mut reader, options, meter)?,
-        _ => read_text(shard, &mut reader, options, meter)?,
-    };
-    match found {
-        Some((column, header)) => Err(ImportError::Shape {
-            file,
-            found: format!("the header {header}"),
-            expected: format!("a column {column:?}, which {whose}"),
-            remedy: "correct --csv-columns".into(),
-        }),
-        None => Ok(Part { builder: reader.builder, tally: reader.tally }),
-    }
-}
-
-/// Reads lines of text. Returns the name of a missing column and the header that lacks it.
-fn read_text(
-    shard: Shard,
-    reader: &mut TableReader<'_>,
-    options: &ImportOptions,
-    meter: &Meter<'_>,
-) -> Result<Option<(String, String)>, ImportError> {
-    let file = shard.name.clone();
-    let mut table: Option<(Table, Vec<u8>, u8)> = None;
-    let mut missing = None;
-    let mut unclosed = None;
-    let mut tally = Tally::default();
-    for_each_line(shard, options, meter, &mut tally, |line, number, tally| {
-        if missing.is_some() || unclosed.is_some() {
-            return Ok(());
-        }
-        let Some((table, header, delimiter)) = &table else {
-            let delimiter = delimiter_of(line);
-            let names: Vec<String> = match &options.columns {
-                Some(names) => names.iter().map(|n| n.trim().to_string()).collect(),
-                None => match split(line, delimiter) {
-                    Ok(names) => {
-                        names.iter().map(|(_, n)| String::from_utf8_lossy(n.trim_ascii()).into_owned()).collect()
-                    }
-                    // Not an error of one row: without the header no row can be read, leniently or not.
-                    Err(error) => {
-                        unclosed = Some((number, error));
-                        return Ok(());
-                    }
-                },
-            };
-            match Table::new(reader.columns, &names) {
-                Ok(found) if options.columns.is_some() => {
-                    tally.rows_read += 1;
-                    reader.row(&found, split(line, delimiter)?, line.len())?;
-                    table = Some((found, Vec::new(), delimiter));
-                }
-                Ok(found) => table = Some((found, line.to_vec(), delimiter)),
-                Err(column) => missing = Some((column, quoted(line))),
-            }
-            return Ok(());
-        };
-        // Concatenated shards repeat the header.
-        if line == header {
-            return Ok(());
-        }
-        tally.rows_read += 1;
-        reader.row(table, split(line, *delimiter)?, line.len())?;
-        tally.held = reader.builder.len() as u64;
-        Ok(())
-    })?;
-    if let Some((line, error)) = unclosed {
-        return Err(ImportError::Shape {
-            file: format!("{file}:{line}:{}", error.at + 1),
-            found: error.found,
-            expected: error.expected.into_owned(),
-            remedy: "correct the header".to_string(),
-        });
-    }
-    reader.tally.merge(tally);
-    Ok(missing)
-}
-
-/// Returns the character between the columns: a comma, or in a header without one a tab, a semicolon or a bar.
-fn delimiter_of(header: &[u8]) -> u8 {
-    b",\t;|".iter().copied().find(|c| header.contains(c)).unwrap_or(b',')
+    read_rows(shard, &mut reader, whose, options, meter)?;
+    Ok(Part { builder: reader.builder, tally: reader.tally })
 }
 
 /// Converts rows to tasks.
 struct TableReader<'a> {
     columns: &'a CsvColumns,
+    table: Option<Table>,
     builder: WorkloadBuilder,
     tally: Tally,
     lenient: bool,
@@ -223,9 +135,6 @@ impl Table {
         Ok(table)
     }
 }
-
-/// The fields of a row, each with the byte of the line where it starts.
-pub(super) type Fields<'l> = Vec<(usize, Cow<'l, [u8]>)>;
 
 /// A field that is known: its byte, its text, and the factor of its number in billionths.
 type Found<'f> = (usize, &'f [u8], u128);
@@ -336,6 +245,33 @@ fn nodes(row: &Row<'_, '_>, first_amount: u128) -> Result<Option<u32>, Box<Field
     Ok(u32::try_from(first_amount.div_ceil(each)).ok().filter(|n| *n > 0))
 }
 
+impl RowReader for TableReader<'_> {
+    fn names(&self) -> Vec<String> {
+        self.columns.all_names().map(str::to_string).collect()
+    }
+
+    fn locate(&mut self, header: &[String]) -> Result<(), String> {
+        self.table = Some(Table::new(self.columns, header)?);
+        Ok(())
+    }
+
+    fn row(&mut self, fields: Fields<'_>, length: usize) -> Result<(), Box<FieldError>> {
+        // `locate` comes before every row.
+        let Some(table) = self.table.take() else { return Ok(()) };
+        let result = self.task(&table, fields, length);
+        self.table = Some(table);
+        result
+    }
+
+    fn tally(&mut self) -> &mut Tally {
+        &mut self.tally
+    }
+
+    fn held(&self) -> u64 {
+        self.builder.len() as u64
+    }
+}
+
 impl TableReader<'_> {
     /// Returns an optional field, or `None` if it is malformed and such fields are accepted.
     fn optional<T>(&mut self, field: Result<Option<T>, Box<FieldError>>) -> Result<Option<T>, Box<FieldError>> {
@@ -348,13 +284,9 @@ impl TableReader<'_> {
         }
     }
 
-    fn row(&mut self, table: &Table, fields: Fields<'_>, length: usize) -> Result<(), Box<FieldError>> {
+    fn task(&mut self, table: &Table, fields: Fields<'_>, length: usize) -> Result<(), Box<FieldError>> {
         let row = Row { table, fields };
-        if row.fields.len() != table.width {
-            let expected = format!("{}, as the header has", counted(table.width as u64, "column", "columns"));
-            let found = counted(row.fields.len() as u64, "column", "columns");
-            return Err(FieldError::described(length, found, expected));
-        }
+        same_width(row.fields.len(), table.width, length)?;
         if row.is_before_the_trace(Field::Submit) {
             self.tally.drop("submitted before the trace begins");
             return Ok(());
@@ -450,41 +382,6 @@ impl TableReader<'_> {
         }
         Ok(amounts)
     }
-}
-
-/// Splits a line into fields, each with the byte where it starts.
-///
-/// # Errors
-/// Returns an error if a quotation mark is not closed.
-pub(super) fn split(line: &[u8], delimiter: u8) -> Result<Fields<'_>, Box<FieldError>> {
-    if !line.contains(&b'"') {
-        let starts = memchr::memchr_iter(delimiter, line).map(|comma| comma + 1);
-        let fields = line.split(|b| *b == delimiter).map(Cow::Borrowed);
-        return Ok(std::iter::once(0).chain(starts).zip(fields).collect());
-    }
-    let mut fields: Fields<'_> = Vec::new();
-    // `opened` is the byte of the quotation mark within which the current byte is.
-    let (mut start, mut text, mut opened) = (0, Vec::new(), None);
-    let mut bytes = line.iter().copied().enumerate().peekable();
-    while let Some((at, byte)) = bytes.next() {
-        match byte {
-            b'"' if opened.is_some() && bytes.peek().is_some_and(|(_, next)| *next == b'"') => {
-                bytes.next();
-                text.push(b'"');
-            }
-            b'"' => opened = if opened.is_some() { None } else { Some(at) },
-            other if other == delimiter && opened.is_none() => {
-                fields.push((start, Cow::Owned(std::mem::take(&mut text))));
-                start = at + 1;
-            }
-            other => text.push(other),
-        }
-    }
-    if let Some(at) = opened {
-        return Err(FieldError::new(at, &line[at..], "a quotation mark that is closed in the same line"));
-    }
-    fields.push((start, Cow::Owned(text)));
-    Ok(fields)
 }
 
 pub(super) fn assumptions(tally: &Tally) -> Vec<String> {

@@ -1,17 +1,17 @@
-//! Reads a table from Parquet: flat columns of numbers, texts and times.
+//! Reads a table from Parquet: columns of numbers, texts and times, flat or in groups (`resource_request.cpus`).
 
 use std::borrow::Cow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use bytes::Bytes;
-use parquet::basic::{LogicalType, TimeUnit};
+use parquet::basic::{ConvertedType, LogicalType, Repetition, TimeUnit};
 use parquet::errors::ParquetError;
 use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::Field;
 use parquet::schema::types::Type;
 
-use super::{Table, TableReader};
+use super::RowReader;
 use crate::byte_source::{Meter, Shard};
 use crate::import::lines::malformed;
 use crate::import::{ImportError, ImportOptions};
@@ -23,14 +23,28 @@ pub(super) fn column_names(data: &[u8]) -> Option<Vec<String>> {
 }
 
 fn names(reader: &SerializedFileReader<Bytes>) -> Vec<String> {
-    let schema = reader.metadata().file_metadata().schema();
-    schema.get_fields().iter().map(|field| field.name().to_string()).collect()
+    reader.metadata().file_metadata().schema().get_fields().iter().flat_map(|field| leaves(field)).collect()
+}
+
+/// Returns the names of the values of a column: its own, or those of a group's columns after a dot. A list has one name
+/// and no value.
+fn leaves(field: &Type) -> Vec<String> {
+    match is_group(field) {
+        true => field.get_fields().iter().map(|f| format!("{}.{}", field.name(), f.name())).collect(),
+        false => vec![field.name().to_string()],
+    }
+}
+
+fn is_group(field: &Type) -> bool {
+    let info = field.get_basic_info();
+    let plain = info.logical_type_ref().is_none() && info.converted_type() == ConvertedType::NONE;
+    field.is_group() && plain && info.repetition() != Repetition::REPEATED
 }
 
 /// Reads the rows. Returns the name of a missing column and the columns that there are.
 pub(super) fn read(
     shard: Shard,
-    reader: &mut TableReader<'_>,
+    reader: &mut impl RowReader,
     options: &ImportOptions,
     meter: &Meter<'_>,
 ) -> Result<Option<(String, String)>, ImportError> {
@@ -45,7 +59,7 @@ fn damaged(file: &str, reason: &str) -> ImportError {
     ImportError::Shape {
         file: file.to_string(),
         found: format!("a damaged Parquet file ({reason})"),
-        expected: "a complete Parquet file with flat columns".to_string(),
+        expected: "a complete Parquet file".to_string(),
         remedy: "fetch or write it again".to_string(),
     }
 }
@@ -53,33 +67,40 @@ fn damaged(file: &str, reason: &str) -> ImportError {
 fn rows(
     file: &str,
     data: Bytes,
-    reader: &mut TableReader<'_>,
+    reader: &mut impl RowReader,
     options: &ImportOptions,
 ) -> Result<Option<(String, String)>, ImportError> {
     let failed = |e: ParquetError| damaged(file, &e.to_string());
     let parquet = SerializedFileReader::new(data).map_err(failed)?;
     let all = names(&parquet);
-    let wanted: Vec<&str> = reader.columns.all_names().collect();
+    let wanted = reader.names();
     // Only the columns that are read are decoded.
     let schema = parquet.metadata().file_metadata().schema();
-    let fields: Vec<Arc<Type>> =
-        schema.get_fields().iter().filter(|field| wanted.contains(&field.name())).cloned().collect();
-    let header: Vec<String> = fields.iter().map(|field| field.name().to_string()).collect();
-    let table = match Table::new(reader.columns, &header) {
-        Ok(table) => table,
-        Err(column) => return Ok(Some((column, all.join(",")))),
-    };
-    let nanos: Vec<bool> = fields.iter().map(|field| is_nanoseconds(field)).collect();
+    let is_read = |field: &&Arc<Type>| leaves(field).iter().any(|name| wanted.contains(name));
+    let fields: Vec<Arc<Type>> = schema.get_fields().iter().filter(is_read).cloned().collect();
+    let header: Vec<String> = fields.iter().flat_map(|field| leaves(field)).collect();
+    if let Err(column) = reader.locate(&header) {
+        return Ok(Some((column, all.join(","))));
+    }
+    let types: Vec<(bool, usize)> = fields.iter().map(|f| (is_nanoseconds(f), leaves(f).len())).collect();
     let projection = Type::group_type_builder(schema.name()).with_fields(fields).build().map_err(failed)?;
     for (n, row) in parquet.get_row_iter(Some(projection)).map_err(failed)?.enumerate() {
         let row = row.map_err(failed)?;
-        reader.tally.rows_read += 1;
-        let columns = row.get_column_iter().zip(&nanos).map(|((_, field), nanos)| (0, text(field, *nanos)));
-        if let Err(error) = reader.row(&table, columns.collect(), 0) {
+        reader.tally().rows_read += 1;
+        let mut values = Vec::with_capacity(header.len());
+        for ((_, field), (nanos, leaves)) in row.get_column_iter().zip(&types) {
+            match field {
+                Field::Group(group) => values.extend(group.get_column_iter().map(|(_, f)| (0, text(f, false)))),
+                // A group of which nothing is known.
+                Field::Null => values.extend(std::iter::repeat_n((0, Cow::Borrowed(&b""[..])), *leaves)),
+                field => values.push((0, text(field, *nanos))),
+            }
+        }
+        if let Err(error) = reader.row(values, 0) {
             if !options.lenient {
                 return Err(error.located(file, n as u64 + 1).into());
             }
-            malformed(&mut reader.tally, &error);
+            malformed(reader.tally(), &error);
         }
     }
     Ok(None)

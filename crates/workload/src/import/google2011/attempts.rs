@@ -12,19 +12,19 @@ use crate::import::summary::Tally;
 
 /// An attempt that becomes a task.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kept {
+pub(in crate::import) struct Kept {
     /// The index of its SUBMIT event among all events: the order of the trace.
-    pub(super) row: u64,
+    pub(in crate::import) row: u64,
     /// The submission in microseconds, like `start` and `end`.
-    pub(super) submit: u64,
-    pub(super) start: u64,
-    pub(super) end: u64,
-    pub(super) user: u32,
+    pub(in crate::import) submit: u64,
+    pub(in crate::import) start: u64,
+    pub(in crate::import) end: u64,
+    pub(in crate::import) user: u32,
     /// The CPU request in billionths, like `mem`.
-    pub(super) cpu: u64,
-    pub(super) mem: u64,
+    pub(in crate::import) cpu: u64,
+    pub(in crate::import) mem: u64,
     /// Whether the request had more than nine decimals.
-    pub(super) rounded: bool,
+    pub(in crate::import) rounded: bool,
 }
 
 /// An attempt that has not ended.
@@ -72,7 +72,7 @@ const REASONS: [(DropReason, &str); 11] = [
 
 /// The attempts that have not ended, and the counts of dropped ones.
 #[derive(Default)]
-pub(super) struct Attempts {
+pub(in crate::import) struct Attempts {
     live: HashMap<(u64, u32), Attempt, BuildHasherDefault<KeyHasher>>,
     rows: u64,
     dropped: [u64; REASONS.len()],
@@ -81,7 +81,7 @@ pub(super) struct Attempts {
 impl Attempts {
     /// Processes one event; returns the attempt that it ends, if that is kept. `user` maps the user of the event to
     /// that of the trace.
-    pub(super) fn process(&mut self, event: &Event, user: impl Fn(u32) -> u32) -> Option<Kept> {
+    pub(in crate::import) fn process(&mut self, event: &Event, user: impl Fn(u32) -> u32) -> Option<Kept> {
         self.rows += 1;
         let key = (event.job, event.index);
         match event.kind {
@@ -124,12 +124,17 @@ impl Attempts {
         }
     }
 
+    /// Returns how many ends there were so far of attempts whose submission was not seen.
+    pub(in crate::import) fn ends_without_submission(&self) -> u64 {
+        self.dropped[DropReason::BeforeTrace as usize]
+    }
+
     fn drop(&mut self, why: DropReason) {
         self.dropped[why as usize] += 1;
     }
 
     /// Counts the dropped attempts, among them those that have not ended.
-    pub(super) fn finish(mut self, tally: &mut Tally) {
+    pub(in crate::import) fn finish(mut self, tally: &mut Tally) {
         for attempt in std::mem::take(&mut self.live).into_values() {
             self.drop(match attempt {
                 Attempt { submit: 0, .. } => DropReason::AtZero,

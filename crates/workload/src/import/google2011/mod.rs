@@ -8,8 +8,8 @@
 //! Shards are parsed in parallel to [`Event`]s, one batch at a time, while the state machine processes the batch
 //! before. Memory holds the unfinished tasks, the kept ones, and two batches.
 
-mod attempts;
-mod parse_event;
+pub(super) mod attempts;
+pub(super) mod parse_event;
 
 use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
 use rayon::prelude::*;

@@ -8,7 +8,7 @@ use crate::import::parse_number::{decimal, leading_digits};
 
 /// The kind of an event of a task. UPDATE rows change nothing that is kept, so they are no events.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(in crate::import) enum Kind {
     Submit,
     Schedule,
     Evict,
@@ -20,22 +20,22 @@ pub(super) enum Kind {
 
 /// The parts of a row that the state machine needs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Event {
+pub(in crate::import) struct Event {
     /// The time in microseconds.
-    pub(super) time: u64,
-    pub(super) job: u64,
+    pub(in crate::import) time: u64,
+    pub(in crate::import) job: u64,
     /// The index of the task in its job.
-    pub(super) index: u32,
-    pub(super) kind: Kind,
+    pub(in crate::import) index: u32,
+    pub(in crate::import) kind: Kind,
     /// Whether the row is marked as having missing information.
-    pub(super) missing: bool,
+    pub(in crate::import) missing: bool,
     /// The index of the user within the shard; set in SUBMIT rows only.
-    pub(super) user: u32,
+    pub(in crate::import) user: u32,
     /// The CPU request in billionths, like `mem`; 0 if there is none. Set in SUBMIT rows only.
-    pub(super) cpu: u64,
-    pub(super) mem: u64,
+    pub(in crate::import) cpu: u64,
+    pub(in crate::import) mem: u64,
     /// Whether a request had more than nine decimals.
-    pub(super) rounded: bool,
+    pub(in crate::import) rounded: bool,
 }
 
 pub(super) struct Row {
