@@ -9,8 +9,11 @@ use parquet::schema::parser::parse_message_type;
 
 use super::*;
 
-/// Rows of one collection's instances: time in seconds, type, instance.
-const EVENTS: [(u64, u32, u32); 12] = [
+/// An event of an instance: time in seconds, type, instance.
+type Row = (u64, u32, u32);
+
+/// Rows of one collection's instances.
+const EVENTS: [Row; 12] = [
     (600, 0, 0),
     (600, 2, 0),
     (610, 3, 0),
@@ -34,7 +37,7 @@ const KEPT: [&str; 2] = [
 fn csv() -> String {
     let header =
         "time,type,collection_id,collection_type,priority,instance_index,resource_request.cpus,resource_request.memory";
-    let row = |(s, kind, index): &(u64, u32, u32)| format!("{s}000000,{kind},77,0,103,{index},0.0125,0.015\n");
+    let row = |(s, kind, index): &Row| format!("{s}000000,{kind},77,0,103,{index},0.0125,0.015\n");
     // Published tables are in no order.
     format!("{header}\n{}", EVENTS.iter().rev().map(row).collect::<String>())
 }
@@ -93,7 +96,7 @@ fn parquet() -> Vec<u8> {
     let mut file = Vec::new();
     let mut writer = SerializedFileWriter::new(&mut file, schema, Arc::new(WriterProperties::default())).unwrap();
     let mut group = writer.next_row_group().unwrap();
-    let columns: [fn(&(u64, u32, u32)) -> i64; 5] =
+    let columns: [fn(&Row) -> i64; 5] =
         [|e| e.0 as i64 * 1_000_000, |e| i64::from(e.1), |_| 77, |_| 103, |e| i64::from(e.2)];
     for value in columns {
         let values: Vec<i64> = EVENTS.iter().map(value).collect();
