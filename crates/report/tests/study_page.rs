@@ -323,6 +323,7 @@ fn the_page_has_the_classes_of_each_run() {
     let rows = record.runs.iter().map(|run| run.classes.len()).sum::<usize>();
     assert_eq!(section.matches("<td class=\"text\">").count(), rows);
     assert!(section.contains("At 0.5 R: small up to 1.5 % of the capacity, short up to 5.00 min"), "{section}");
+    assert!(section.contains("<td>3</td><td>2</td></tr>") && !section.contains("of repeats"));
     let mut without = record;
     without.runs.iter_mut().for_each(|run| run.classes.clear());
     assert!(!report(&without)["index.html"].contains("id=\"classes\""));
@@ -457,4 +458,29 @@ fn the_page_says_what_users_get_done_where_they_react() {
     assert!(section.contains("also between sessions") && section.contains("(2.00 d)"), "{section}");
     assert!(section.contains("<span class=\"value better\">+10.0 %</span>"), "{section}");
     assert!(section.contains("<td>cpu +10.0 %</td>"), "{section}");
+}
+
+#[test]
+fn classes_of_a_repeated_study_have_intervals_in_table_and_figure() {
+    let shape = StudyShape { users: 40, policies: 2, capacities: 2, repeats: true, ..StudyShape::default() };
+    let record = study(&shape);
+    let files = report(&record);
+    check(&files);
+    let page = files["index.html"].replace(['\u{202f}', '\u{a0}'], " ");
+    let section = page.split("<section id=\"classes\">").nth(1).unwrap().split("</section>").next().unwrap();
+    assert!(section.contains("<th scope=\"col\">95 % of repeats</th>"));
+    // Those beyond the noise are counted, not those that differ at all; the second and fourth class are within it.
+    assert!(section.contains("<td>1</td><td>0</td></tr>") && !section.contains("<td>3</td><td>2</td></tr>"));
+    assert_eq!(section.matches("class=\"value noise\"").count(), 2 * 2, "two classes at each of two capacities");
+    assert_eq!(section.matches("<svg").count(), 2, "a figure for each capacity");
+    for comparison in &record.comparisons {
+        let capacity = &record.runs.iter().find(|run| run.id == comparison.run).unwrap().capacity_name;
+        let csv = &files[&format!("figures/class-reductions-{capacity}.csv")];
+        assert_eq!(csv.lines().next().unwrap(), "class,policy,against,reduction,reduction_low,reduction_high");
+        for (row, class) in csv.lines().skip(1).zip(&comparison.classes) {
+            let [low, high] = class.mean_wait_reduction_interval.unwrap();
+            let reduction = class.mean_wait_reduction.unwrap();
+            assert_eq!(row, format!("{},drf,fifo,{reduction},{low},{high}", class.class));
+        }
+    }
 }

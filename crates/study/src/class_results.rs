@@ -1,6 +1,6 @@
 //! Results by class of users and tasks: who is served, sporadic users or heavy ones, small tasks or large ones.
 
-use evenhand_model::{Capacity, Span, Weights, Workload, to_f64};
+use evenhand_model::{Amount, Capacity, Span, Weights, Workload, to_f64};
 use evenhand_simulator::{Simulated, Sums, Totals};
 use serde::{Deserialize, Serialize};
 
@@ -25,7 +25,23 @@ pub struct ClassResults {
     pub mean_bounded_slowdown: Option<f64>,
     /// completed / submitted.
     pub completion_ratio: f64,
+    /// The interval in which its mean wait lies with 95 % probability in another repeat of the run; absent without
+    /// repeats.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wait_interval_s: Option<[f64; 2]>,
+    /// The same of its mean bounded slowdown.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowdown_interval: Option<[f64; 2]>,
+    /// The same of the difference from its mean wait in the run that all are compared with, repeat by repeat.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub difference_interval_s: Option<[f64; 2]>,
+    /// Whether that difference, and the one in the log itself, are beyond the noise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub beyond_noise: bool,
 }
+
+/// The division of users by their use.
+pub(crate) const BY_USE: &str = "use";
 
 /// A division of tasks in two classes.
 struct Division<'a> {
@@ -36,50 +52,62 @@ struct Division<'a> {
     is_above: Box<dyn Fn(usize) -> bool + 'a>,
 }
 
-/// Returns the results of each class in a run. Classes depend on the workload and the capacity, not on the policy.
-pub(crate) fn by_class(
-    workload: &Workload,
-    weights: &Weights,
-    capacity: &Capacity,
-    run: &Simulated,
-) -> Vec<ClassResults> {
-    let columns = workload.columns();
-    let heavy = heavy_users(workload, weights);
-    let sizes: Vec<f64> = workload
-        .demands()
-        .rows()
-        .map(|(_, demand)| {
-            let fractions = demand.iter().enumerate().map(|(r, amount)| {
-                let steps = workload.resources()[r].steps() as f64;
-                amount.0 as f64 / steps / capacity.units(r)
-            });
-            fractions.fold(0.0, f64::max)
-        })
-        .collect();
-    let size = |row: usize| sizes[columns.demand[row].index()];
-    let median_size = median((0..workload.len()).map(size).collect(), f64::total_cmp).unwrap_or(0.0);
-    let median_length = median(columns.duration.clone(), Span::cmp).unwrap_or(Span::ZERO);
-    let divisions = [
-        Division {
-            by: "use",
-            classes: ["sporadic", "heavy"],
-            bound: 1.0,
-            is_above: Box::new(|row| heavy[columns.user[row].index()]),
-        },
-        Division {
-            by: "size",
-            classes: ["small", "large"],
-            bound: median_size,
-            is_above: Box::new(move |row| size(row) > median_size),
-        },
-        Division {
-            by: "length",
-            classes: ["short", "long"],
-            bound: median_length.secs_f64(),
-            is_above: Box::new(move |row| columns.duration[row] > median_length),
-        },
-    ];
-    divisions.iter().flat_map(|division| results(workload, run, division)).collect()
+/// What divides the users and tasks of a workload in classes. It depends on the workload, the weights and the capacity,
+/// and not on the policy. Variations of the workload are divided as the workload itself, so that repeats compare the same
+/// users, sizes and lengths.
+pub(crate) struct Classification {
+    /// By user: whether it used more than its entitlement of some resource.
+    heavy: Vec<bool>,
+    capacity: Capacity,
+    median_size: f64,
+    median_length: Span,
+}
+
+impl Classification {
+    pub(crate) fn new(workload: &Workload, weights: &Weights, capacity: &Capacity) -> Classification {
+        let (columns, sizes) = (workload.columns(), sizes(workload, capacity));
+        let size = |row: usize| sizes[columns.demand[row].index()];
+        Classification {
+            heavy: heavy_users(workload, weights),
+            capacity: capacity.clone(),
+            median_size: median((0..workload.len()).map(size).collect(), f64::total_cmp).unwrap_or(0.0),
+            median_length: median(columns.duration.clone(), Span::cmp).unwrap_or(Span::ZERO),
+        }
+    }
+
+    /// Returns the results of each class in a run of the workload, or of a variation of it.
+    pub(crate) fn results(&self, workload: &Workload, run: &Simulated) -> Vec<ClassResults> {
+        let columns = workload.columns();
+        let sizes = sizes(workload, &self.capacity);
+        let divisions = [
+            Division {
+                by: BY_USE,
+                classes: ["sporadic", "heavy"],
+                bound: 1.0,
+                is_above: Box::new(|row| self.heavy[columns.user[row].index()]),
+            },
+            Division {
+                by: "size",
+                classes: ["small", "large"],
+                bound: self.median_size,
+                is_above: Box::new(|row| sizes[columns.demand[row].index()] > self.median_size),
+            },
+            Division {
+                by: "length",
+                classes: ["short", "long"],
+                bound: self.median_length.secs_f64(),
+                is_above: Box::new(|row| columns.duration[row] > self.median_length),
+            },
+        ];
+        divisions.iter().flat_map(|division| results(workload, run, division)).collect()
+    }
+}
+
+/// Returns the size of each distinct demand: the largest fraction that it takes of any resource.
+fn sizes(workload: &Workload, capacity: &Capacity) -> Vec<f64> {
+    let fraction = |r: usize, amount: u64| amount as f64 / workload.resources()[r].steps() as f64 / capacity.units(r);
+    let size = |demand: &[Amount]| demand.iter().enumerate().map(|(r, a)| fraction(r, a.0)).fold(0.0, f64::max);
+    workload.demands().rows().map(|(_, demand)| size(demand)).collect()
 }
 
 fn results(workload: &Workload, run: &Simulated, division: &Division<'_>) -> [ClassResults; 2] {
@@ -97,12 +125,13 @@ fn results(workload: &Workload, run: &Simulated, division: &Division<'_>) -> [Cl
             mean_wait_s: sums.mean_wait_s(),
             mean_bounded_slowdown: sums.mean_bounded_slowdown(),
             completion_ratio: sums.completion_ratio(),
+            ..ClassResults::default()
         }
     })
 }
 
 /// Returns by user whether its part of all use of some resource is more than its entitlement.
-fn heavy_users(workload: &Workload, weights: &Weights) -> Vec<bool> {
+pub(crate) fn heavy_users(workload: &Workload, weights: &Weights) -> Vec<bool> {
     let (columns, users) = (workload.columns(), workload.users().len());
     let width = workload.resources().len();
     let mut used = vec![0.0; users * width];
@@ -151,7 +180,7 @@ mod tests {
         let tasks = UserTasks::new(&workload);
         let options = PoolOptions::default();
         let run = simulate(&workload, &tasks, &capacity, policy.as_mut(), options, &Progress::default()).unwrap();
-        by_class(&workload, &weights, &capacity, &run)
+        Classification::new(&workload, &weights, &capacity).results(&workload, &run)
     }
 
     #[test]

@@ -11,6 +11,7 @@ mod accounts;
 mod affected_users;
 mod class_results;
 mod cluster_file;
+mod compare_classes;
 mod compare_runs;
 mod digest;
 mod inputs;

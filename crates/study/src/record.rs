@@ -10,6 +10,7 @@ pub use evenhand_simulator::{NormalizedWait, NuwtSpread, Series, Totals, UserRec
 pub use crate::account_record::{AccountRecord, AccountResults, AccountUserRecord};
 pub use crate::affected_users::OtherUsersRecord;
 pub use crate::class_results::ClassResults;
+pub use crate::compare_classes::ClassComparison;
 pub use crate::jobs_on_site::{GroupRecord, JobsRecord, LayoutRecord, RejectedJobsRecord, StartedByRecord};
 pub use crate::repeat::{ComparisonNoise, Estimate, RepeatsRecord, RunNoise};
 pub use crate::trust::{ClaimRecord, ClassRecord, StartsWithin, TrustRecord};
@@ -188,6 +189,9 @@ pub struct ComparisonRecord {
     pub complete_more: u64,
     /// Users who complete fewer.
     pub complete_fewer: u64,
+    /// The classes of users and tasks; compared in studies only.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<ClassComparison>,
     /// What users get done against the other run; measured where they react (`--arrivals`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work: Option<WorkComparison>,

@@ -10,14 +10,15 @@ use evenhand_simulator::{Arrivals, Progress, Simulated, SimulationError, UserTas
 use rayon::prelude::*;
 
 use crate::account_record::by_account;
-use crate::class_results::by_class;
+use crate::class_results::{Classification, heavy_users};
+use crate::compare_classes::compare_classes;
 use crate::compare_runs::compare;
 use crate::jobs_on_site::replay_on;
 use crate::logged::{as_logged, has_starts};
 use crate::plan::{Plan, RunPlan, Starts};
 use crate::point::{measured, processors};
 use crate::reacting::{Ran, window};
-use crate::record::{MethodRecord, RunRecord, StudyRecord, TrustRecord};
+use crate::record::{ComparisonRecord, MethodRecord, RunRecord, StudyRecord, TrustRecord};
 use crate::repeat::add_noise;
 use crate::study_folder::{Folder, Stored, StudyError, TaskFormat};
 use crate::trust::trust;
@@ -149,7 +150,7 @@ impl Plan {
         let mut record = self.record(source, method, records);
         if let Some(repeats) = &self.repeats {
             let measured = self.run_repeats(repeats, &record.runs, &folder, live)?;
-            add_noise(&mut record, &self.workload, repeats, &measured);
+            add_noise(&mut record, &self.workload, &self.heavy_users(), repeats, &measured);
         }
         folder.write_summary(&record, self.list_all_users)?;
         Ok(record)
@@ -214,7 +215,7 @@ impl Plan {
             // A log may hold more than the capacity; idle amounts are then not defined.
             waste: run.fits.then(|| waste_record(workload, &run.capacity, on_site, simulated)),
             accounts,
-            classes: by_class(workload, &self.inputs.weights, &run.capacity, simulated),
+            classes: Classification::new(workload, &self.inputs.weights, &run.capacity).results(workload, simulated),
             trust: self.trust(run, simulated),
             ..measured(workload, tasks, &run.capacity, simulated, processors)
         };
@@ -252,15 +253,25 @@ impl Plan {
         Some(TrustRecord { policy: run.policy.clone(), run: run.id.clone(), ..trust })
     }
 
+    /// Returns by user whether it is in the class of heavy users.
+    fn heavy_users(&self) -> Vec<bool> {
+        heavy_users(&self.workload, &self.inputs.weights)
+    }
+
     fn record(&self, source: &str, method: MethodRecord, records: Vec<Option<RunRecord>>) -> StudyRecord {
         let missing =
             self.runs.iter().zip(&records).filter(|(_, r)| r.is_none()).map(|(run, _)| run.id.clone()).collect();
         let runs: Vec<RunRecord> = records.into_iter().flatten().collect();
+        let heavy = self.heavy_users();
+        let compared = |run: &RunRecord, base: &RunRecord| ComparisonRecord {
+            classes: compare_classes(run, base, &heavy),
+            ..compare(run, base)
+        };
         let comparisons = runs
             .iter()
             .filter_map(|run| {
                 let base = runs.iter().find(|b| b.capacity_name == run.capacity_name && b.policy == self.against)?;
-                (base.id != run.id).then(|| compare(run, base))
+                (base.id != run.id).then(|| compared(run, base))
             })
             .collect();
         let with_trust = || runs.iter().filter(|run| run.trust.is_some());

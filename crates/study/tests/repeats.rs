@@ -6,10 +6,11 @@ use std::collections::BTreeMap;
 
 use evenhand_model::random::Stream;
 use evenhand_model::{
-    Capacity, NO_TIME, Quantity, Resource, Span, Task, Time, UserId, Weights, Workload, WorkloadBuilder, mean_use,
+    Capacity, NO_TIME, Quantity, Rational, Resource, Span, Task, Time, UserId, Weights, Workload, WorkloadBuilder,
+    mean_use,
 };
 use evenhand_simulator::{JobOptions, Jobs as SiteJobs, PoolOptions, Progress, Site, UserTasks};
-use evenhand_study::record::{MethodRecord, StudyRecord};
+use evenhand_study::record::{ClassComparison, MethodRecord, StudyRecord};
 use evenhand_study::{
     Backfill, JobRules, Live, Plan, PolicyInputs, Repeats, ReplayOn, RequestedCapacity, StudyRequest, TaskFormat,
     Variation, Vary, replay, resolution, t_quantile,
@@ -239,6 +240,117 @@ fn intervals_and_verdicts_are_those_of_single_replays_of_each_variation() {
         assert_eq!(comparison.repeats, Some(6));
         assert_eq!(comparison.users_better, undisturbed.comparisons[0].users_better);
     }
+}
+
+/// Weights by which the first user is served before the others.
+fn uneven() -> Weights {
+    Weights::new(["10", "1", "1", "1", "1"].map(|weight| Quantity::parse(weight).unwrap())).unwrap()
+}
+
+/// The mean wait of each class under a policy on one variation, from the starts of its replay. Classes are those of the
+/// log: who used more than is due there, and its medians.
+fn class_waits(varied: &Variation, log: &Workload, capacity: &Capacity, policy: &str) -> Vec<Option<f64>> {
+    let w = &varied.workload;
+    let used = |user: Option<usize>, r: usize| -> u128 {
+        let c = log.columns();
+        let rows = (0..log.len()).filter(|row| user.is_none_or(|user| c.user[*row].index() == user));
+        rows.map(|row| u128::from(log.amounts(row)[r].0) * u128::from(c.duration[row].nanos())).sum()
+    };
+    // The first user is entitled to ten fourteenths, the others to one each.
+    let above = |user: usize, r: usize| 14 * used(Some(user), r) > if user == 0 { 10 } else { 1 } * used(None, r);
+    let heavy: Vec<bool> = (0..5).map(|user| (0..2).any(|r| above(user, r))).collect();
+    let lower_median = |list: Vec<u128>| sorted(list)[(log.len() - 1) / 2];
+    // The pool has as much of both resources.
+    let size = |w: &Workload, row: usize| u128::from(w.amounts(row).iter().map(|a| a.0).max().unwrap());
+    let length = |w: &Workload, row: usize| u128::from(w.columns().duration[row].nanos());
+    let size_bound = lower_median((0..log.len()).map(|row| size(log, row)).collect());
+    let length_bound = lower_median((0..log.len()).map(|row| length(log, row)).collect());
+    let inputs = PolicyInputs::new(uneven());
+    let built = inputs.registry.build(policy, &inputs.context(w, capacity, None, None)).unwrap();
+    let on = ReplayOn::Pool { capacity, options: PoolOptions::default() };
+    let mut policy = varied.with_ties(built);
+    let starts = replay(w, &UserTasks::new(w), on, policy.as_mut(), &Progress::default()).unwrap().starts;
+    let mean = |is_in: &dyn Fn(usize) -> bool| {
+        let rows = (0..w.len()).filter(|row| is_in(*row));
+        let waits: Vec<f64> = rows.map(|row| (starts[row] - w.columns().submit[row].nanos()) as f64 / 1e9).collect();
+        (!waits.is_empty()).then(|| waits.iter().sum::<f64>() / waits.len() as f64)
+    };
+    let is_heavy = |row: usize| heavy[w.columns().user[row].index()];
+    vec![
+        mean(&|row| !is_heavy(row)),
+        mean(&is_heavy),
+        mean(&|row| size(w, row) <= size_bound),
+        mean(&|row| size(w, row) > size_bound),
+        mean(&|row| length(w, row) <= length_bound),
+        mean(&|row| length(w, row) > length_bound),
+    ]
+}
+
+#[test]
+fn classes_have_the_intervals_of_single_replays_of_each_variation() {
+    let (mut beyond, mut within, mut counted, mut empty) = (0, 0, 0, 0);
+    for (vary, seed) in [(&ALL[..2], 7), (&ALL[2..3], 8), (&ALL[3..], 9)] {
+        let w = workload(seed, 300, 4, 60);
+        let drawn = repeats(vary, 5, 2);
+        let pool = RequestedCapacity::Pool("pool".into(), vec![Rational::from(12), Rational::from(12)]);
+        let request = StudyRequest {
+            capacities: vec![pool],
+            inputs: PolicyInputs::new(uneven()),
+            ..request(&["fifo", "drf"], "1", JobRules::default())
+        };
+        let plan = Plan::new(w.clone(), &request).unwrap().repeated(drawn.clone()).unwrap();
+        let record = study(&plan, tempfile::tempdir().unwrap().path());
+        let capacity = Capacity::new(w.resources(), vec![Rational::from(12), Rational::from(12)]).unwrap();
+        let waits: Vec<[Vec<Option<f64>>; 2]> = (0..5)
+            .map(|number| {
+                let varied = Variation::new(&w, &drawn, number);
+                ["fifo", "drf"].map(|policy| class_waits(&varied, &w, &capacity, policy))
+            })
+            .collect();
+        for at in 0..6 {
+            let of = |run: usize| waits.iter().filter_map(|w| w[run][at]).collect::<Vec<f64>>();
+            for run in 0..2 {
+                let class = &record.runs[run].classes[at];
+                match of(run).len() {
+                    0 => assert_eq!((class.mean_wait_s, class.wait_interval_s), (None, None), "no task, no mean"),
+                    _ => {
+                        let [low, high] = interval(&of(run));
+                        assert!(near(class.wait_interval_s, [low.max(0.0), high]), "{class:?} {low} {high}");
+                        assert!(class.slowdown_interval.is_some_and(|[low, high]| low <= high));
+                    }
+                }
+            }
+            let pairs: Vec<(f64, f64)> = waits.iter().filter_map(|w| w[1][at].zip(w[0][at])).collect();
+            let class = &record.runs[1].classes[at];
+            assert_eq!(record.runs[0].classes[at].difference_interval_s, None, "the compared policy has none");
+            if pairs.is_empty() {
+                assert_eq!((class.difference_interval_s, class.beyond_noise), (None, false));
+                empty += 1;
+                continue;
+            }
+            let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();
+            let [low, high] = interval(&differences);
+            assert!(near(class.difference_interval_s, [low, high]), "{class:?}");
+            assert_eq!(class.beyond_noise, (low > 0.0 && differences[0] > 0.0) || (high < 0.0 && differences[0] < 0.0));
+            (beyond, within) = (beyond + u32::from(class.beyond_noise), within + u32::from(!class.beyond_noise));
+            let compared = &record.comparisons[0].classes[at];
+            assert_eq!((&compared.by, &compared.class), (&class.by, &class.class));
+            let reductions: Vec<f64> = pairs.iter().map(|(a, b)| 1.0 - a / b).collect();
+            assert!(near(compared.mean_wait_reduction_interval, interval(&reductions)), "{compared:?}");
+            assert!((compared.mean_wait_reduction.unwrap() - reductions[0]).abs() < 1e-9);
+        }
+        // Users belong to one class by use: both together are all users.
+        let comparison = &record.comparisons[0];
+        let sum = |of: fn(&ClassComparison) -> Option<u64>| comparison.classes.iter().filter_map(of).sum::<u64>();
+        assert_eq!(sum(|c| c.users_better), comparison.users_better);
+        assert_eq!(sum(|c| c.users_worse), comparison.users_worse);
+        assert_eq!(Some(sum(|c| c.users_better_beyond_noise)), comparison.users_better_beyond_noise);
+        assert_eq!(Some(sum(|c| c.users_worse_beyond_noise)), comparison.users_worse_beyond_noise);
+        assert!(comparison.classes[2..].iter().all(|class| class.users_better.is_none()));
+        counted += sum(|c| c.users_better_beyond_noise) + sum(|c| c.users_worse_beyond_noise);
+    }
+    let found = [beyond, within, empty, counted as u32];
+    assert!(found.iter().all(|number| *number > 0), "the examples have all: {found:?}");
 }
 
 #[test]

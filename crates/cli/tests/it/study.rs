@@ -226,11 +226,20 @@ fn repeats_add_intervals_and_change_nothing_else() {
     assert_eq!(summary, other, "the number of threads changes nothing");
     assert_eq!(summary["repeats"]["done"], 4);
     assert_eq!(summary["repeats"]["vary"], serde_json::json!(["ties", "arrivals"]));
+    let has_interval = |record: &serde_json::Value, key: &str| {
+        let interval = record[key].as_array().unwrap();
+        assert!(interval[0].as_f64().unwrap() <= interval[1].as_f64().unwrap());
+    };
     for run in summary["runs"].as_array_mut().unwrap() {
         assert!(run.as_object_mut().unwrap().remove("noise").is_some());
+        for class in run["classes"].as_array_mut().unwrap() {
+            ["wait_interval_s", "slowdown_interval"].iter().for_each(|key| has_interval(class, key));
+            ["wait_interval_s", "slowdown_interval", "difference_interval_s", "beyond_noise"].iter().for_each(|key| {
+                class.as_object_mut().unwrap().remove(*key);
+            });
+        }
         for user in run["users"].as_array_mut().unwrap() {
-            let interval = user["wait_interval_s"].as_array().unwrap();
-            assert!(interval[0].as_f64().unwrap() <= interval[1].as_f64().unwrap());
+            has_interval(user, "wait_interval_s");
             ["wait_interval_s", "difference_interval_s", "beyond_noise"].iter().for_each(|key| {
                 user.as_object_mut().unwrap().remove(*key);
             });
@@ -244,6 +253,11 @@ fn repeats_add_intervals_and_change_nothing_else() {
         beyond
     });
     assert!(comparison.remove("noise").is_some());
+    for class in comparison["classes"].as_array_mut().unwrap() {
+        has_interval(class, "mean_wait_reduction_interval");
+        let class = class.as_object_mut().unwrap();
+        class.retain(|key, _| !key.ends_with("_beyond_noise") && key != "mean_wait_reduction_interval");
+    }
     summary.as_object_mut().unwrap().remove("repeats");
     let mut plain = without_elapsed(folder.json("plain/summary.json"));
     plain["method"].take();
@@ -269,6 +283,20 @@ fn classes_are_in_the_summary_and_printed_on_request() {
             assert_eq!(tasks, 5000, "{pair:?}");
         }
     }
+}
+
+#[test]
+fn classes_of_a_repeated_study_are_printed_with_intervals_in_100_columns() {
+    let folder = generated();
+    let args = ["study", "w.parquet", "--policy", "fifo,drf", "--capacity", "0.6", "--no-tasks", "--out", "out"];
+    let printed = folder.run(&[&args[..], &["--classes", "--repeat", "3"]].concat()).assert_succeeds().stdout;
+    let row = printed.lines().find(|line| line.contains("drf") && line.contains("sporadic")).unwrap();
+    let summary = folder.json("out/summary.json");
+    let class = &summary["comparisons"][0]["classes"][0];
+    let beyond = ["users_better_beyond_noise", "users_worse_beyond_noise"].map(|key| class[key].to_string());
+    assert!(row.ends_with(&format!("{:>6}  {:>5}", beyond[0], beyond[1])) && row.contains(" to "), "{row}");
+    assert!(printed.contains("95 % of repeats ") && printed.contains("against fifo beyond the noise"), "{printed}");
+    assert!(printed.lines().all(|line| line.chars().count() <= 100), "{printed}");
 }
 
 #[test]

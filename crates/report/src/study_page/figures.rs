@@ -1,20 +1,16 @@
 //! Draws the figures of a study and writes the data of each.
 
 use evenhand_study::ALL_USERS_LISTED;
-use evenhand_study::record::{ComparisonNoise, Estimate, RunRecord, UserRecord};
+use evenhand_study::record::{ClassComparison, ComparisonNoise, Estimate, RunRecord, UserRecord};
 
 use crate::chart::{
-    Axis, BarChart, BarSeries, Bubble, Caption, Figure, Line, LineChart, Scale, ScatterChart, ScatterParts, Shape,
-    Side, Unit,
+    Axis, Bubble, Caption, Figure, Line, LineChart, Scale, ScatterChart, ScatterParts, Shape, Side, Unit,
 };
 use crate::file_names::FileNames;
 use crate::format_numbers::{ABSENT, duration, grouped, ratio};
 use crate::study_page::grid::{RunPair, StudyGrid};
+use crate::study_page::reduction_chart::{ReductionChart, Reductions};
 use evenhand_documents::{Cell, Csv};
-
-/// Reductions below the first of these (negated) are cut off at the second.
-const BROKEN: f64 = 3.0;
-const BROKEN_AT: f64 = 1.8;
 
 /// A figure, its data as CSV, and an explanation of how to read it.
 pub(crate) struct FigureWithData {
@@ -40,13 +36,15 @@ pub(crate) struct Figures {
     pub(crate) pairs: Vec<PairFigures>,
     /// One entry per capacity.
     pub(crate) over_time: Vec<Vec<FigureWithData>>,
+    /// The reductions of each class, one entry per capacity with a comparison.
+    pub(crate) classes: Vec<FigureWithData>,
 }
 
 impl Figures {
     /// Iterates over all figures in the order of the page.
     pub(crate) fn all(&self) -> impl Iterator<Item = &FigureWithData> {
         let pairs = self.pairs.iter().flat_map(|pair| std::iter::once(&pair.waits).chain(&pair.completion));
-        self.reductions.iter().chain(pairs).chain(self.over_time.iter().flatten())
+        self.reductions.iter().chain(pairs).chain(self.over_time.iter().flatten()).chain(&self.classes)
     }
 }
 
@@ -71,7 +69,9 @@ pub(crate) fn draw_figures(grid: &StudyGrid<'_>) -> Figures {
         })
         .collect();
     let over_time = (0..grid.capacities.len()).map(|capacity| over_time(grid, capacity, &mut names)).collect();
-    Figures { reductions, pairs, over_time }
+    let classes = (0..grid.capacities.len()).filter_map(|capacity| class_reductions(grid, capacity, &mut names));
+    let classes = classes.collect();
+    Figures { reductions, pairs, over_time, classes }
 }
 
 /// Draws the reduction of the users' mean wait and the mean of the users' own reductions by capacity, as in
@@ -121,65 +121,62 @@ fn reduction<'a>(
     noise: impl Fn(&ComparisonNoise) -> Option<Estimate> + 'a,
 ) -> impl FnOnce(String, String) -> FigureWithData + 'a {
     let name = names.take(name);
-    move |title, mut explanation| {
-        let series: Vec<BarSeries> = (1..grid.policies.len())
-            .map(|policy| BarSeries {
+    move |title, explanation| {
+        let of_policy = |policy: usize| {
+            let pairs = || (0..grid.capacities.len()).map(move |capacity| grid.pair(capacity, policy));
+            let interval = |pair: RunPair<'_>| Some(noise(pair.comparison.noise.as_ref()?)?.interval);
+            Reductions {
                 label: grid.policies[policy].label.clone(),
                 series: policy,
-                values: (0..grid.capacities.len()).map(|capacity| value(&grid.pair(capacity, policy)?)).collect(),
-            })
-            .collect();
-        let interval = |capacity: usize, policy: usize| {
-            let pair = grid.pair(capacity, policy)?;
-            noise(pair.comparison.noise.as_ref()?).map(|estimate| estimate.interval)
-        };
-        let intervals: Vec<Vec<Option<[f64; 2]>>> = (1..grid.policies.len())
-            .map(|policy| (0..grid.capacities.len()).map(|capacity| interval(capacity, policy)).collect())
-            .collect();
-        let repeats = grid.record.repeats.as_ref();
-        if let Some(repeats) = repeats {
-            explanation += &format!(
-                " Lines show where 95\u{a0}% of repeats lie ({} repeats); those without an end go on; a faded bar is within this noise.",
-                repeats.done
-            );
-        }
-        let mut columns = vec!["capacity", "policy", "against", "reduction"];
-        columns.extend(repeats.iter().flat_map(|_| ["reduction_low", "reduction_high"]));
-        let mut csv = Csv::new(&columns);
-        for (capacity, place) in grid.capacities.iter().enumerate() {
-            for (bars, intervals) in series.iter().zip(&intervals) {
-                let ends = [0, 1].map(|end| Cell::Number(intervals[capacity].map(|interval| interval[end])));
-                let number = Cell::Number(bars.values[capacity]);
-                let [low, high] = ends;
-                let cells =
-                    [Cell::Text(place.name), Cell::Text(&bars.label), Cell::Text(grid.baseline()), number, low, high];
-                csv.row(&cells[..columns.len()]);
+                values: pairs().map(|pair| value(&pair?)).collect(),
+                intervals: pairs().map(|pair| interval(pair?)).collect(),
             }
-        }
-        // One bar far below the others would leave nothing of them: no reduction is above 1, but a wait can grow without
-        // limit.
-        let values = || series.iter().flat_map(|series| series.values.iter().copied().flatten());
-        if values().any(|value| value < -BROKEN) {
-            explanation += " A bar with a break goes on beyond the axis; its number is above it.";
-        }
-        let values = || values().map(|value| if value < -BROKEN { -BROKEN_AT } else { value });
-        // Nor may a very wide interval.
-        let widest =
-            3.0 * values().filter(|value| value.is_finite()).fold(0.2, |most: f64, value| most.max(value.abs()));
-        let ends = intervals.iter().flatten().flatten().flat_map(|interval| *interval);
-        // With space for the labels beyond the ends.
-        let values = values().chain(ends.map(|end| end.clamp(-widest, widest))).map(|value| 1.06 * value);
-        let scale = Scale::linear(values, true, Unit::Percent);
-        let multiples = grid.record.runs.iter().all(|run| run.capacity_factor.is_some());
-        let chart = BarChart {
-            caption: Caption { name, title, description: explanation.clone() },
-            groups_title: if multiples { "capacity, as a multiple of R" } else { "capacity" }.into(),
-            groups: grid.capacities.iter().map(|capacity| capacity.name.to_owned()).collect(),
-            y: Axis { title: "reduction".into(), unit: Unit::Percent, scale },
-            series,
         };
-        FigureWithData { figure: chart.draw_with_intervals(&intervals), csv: csv.finish(), explanation, parts: None }
+        let multiples = grid.record.runs.iter().all(|run| run.capacity_factor.is_some());
+        let chart = ReductionChart {
+            caption: Caption { name, title, description: explanation },
+            groups_title: if multiples { "capacity, as a multiple of R" } else { "capacity" }.into(),
+            group_column: "capacity",
+            groups: grid.capacities.iter().map(|capacity| capacity.name.to_owned()).collect(),
+            policies: (1..grid.policies.len()).map(of_policy).collect(),
+        };
+        chart.draw(grid)
     }
+}
+
+/// Draws the reduction of the mean wait of each class of users and tasks; `None` if no policy is compared.
+fn class_reductions(grid: &StudyGrid<'_>, capacity: usize, names: &mut FileNames) -> Option<FigureWithData> {
+    let place = &grid.capacities[capacity];
+    let pairs: Vec<(usize, RunPair<'_>)> =
+        (1..grid.policies.len()).filter_map(|policy| Some((policy, grid.pair(capacity, policy)?))).collect();
+    let (_, RunPair { comparison: first, .. }) = pairs.first()?;
+    let of_policy = |(policy, pair): &(usize, RunPair<'_>)| {
+        let class = |of: &ClassComparison| {
+            pair.comparison.classes.iter().find(|class| (&class.by, &class.class) == (&of.by, &of.class))
+        };
+        Reductions {
+            label: grid.policies[*policy].label.clone(),
+            series: *policy,
+            values: first.classes.iter().map(|of| class(of)?.mean_wait_reduction).collect(),
+            intervals: first.classes.iter().map(|of| class(of)?.mean_wait_reduction_interval).collect(),
+        }
+    };
+    let baseline = grid.baseline();
+    let chart = ReductionChart {
+        caption: Caption {
+            name: names.take(&format!("class-reductions-{}", place.name)),
+            title: format!("Reduction of the mean wait of each class compared with {baseline}, {}", place.label),
+            description: format!(
+                "How much shorter the mean wait over the tasks of each class is than under {baseline}; negative values mean \
+                 that it is longer."
+            ),
+        },
+        groups_title: "class of users or tasks".into(),
+        group_column: "class",
+        groups: first.classes.iter().map(|class| class.class.clone()).collect(),
+        policies: pairs.iter().map(of_policy).collect(),
+    };
+    (!chart.groups.is_empty()).then(|| chart.draw(grid))
 }
 
 /// Draws the mean wait of each user under two policies.

@@ -6,6 +6,7 @@ mod class_table;
 mod figures;
 mod grid;
 mod nuwt_and_idle_tables;
+mod reduction_chart;
 mod render_page;
 mod script_data;
 mod trust_section;

@@ -108,7 +108,12 @@ impl Cell {
 
 /// Returns the end of a tooltip that states where 95 % of repeats lie.
 fn interval_text(low: f64, high: f64) -> String {
-    format!("; 95\u{a0}% of repeats: {} to {}", duration(low), duration(high))
+    format!("; 95\u{a0}% of repeats: {}", interval_between(low, high))
+}
+
+/// Formats an interval of times.
+pub(super) fn interval_between(low: f64, high: f64) -> String {
+    format!("{} to {}", duration(low), duration(high))
 }
 
 /// Returns the table of users at one capacity under one policy.

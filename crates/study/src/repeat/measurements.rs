@@ -21,6 +21,10 @@ pub struct Measured {
     /// By user, in the workload's order: when it has finished; empty where submissions are those of the log.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub finishes: Vec<Option<f64>>,
+    /// By class of users and tasks, in the order of the record: the mean wait, and the mean bounded slowdown. A class
+    /// without started tasks has neither.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classes: Vec<[Option<f64>; 2]>,
     /// By user, in the workload's order: the mean wait.
     pub waits: Vec<Option<f64>>,
 }
@@ -35,6 +39,7 @@ impl Measured {
             jain_wait: run.jain_wait,
             tasks_in_window: run.work.as_ref().map(|work| work.tasks_in_window),
             finishes: run.work.iter().flat_map(|_| run.users.iter().map(|user| user.finish_s)).collect(),
+            classes: run.classes.iter().map(|class| [class.mean_wait_s, class.mean_bounded_slowdown]).collect(),
             waits: run.users.iter().map(|user| user.mean_wait_s).collect(),
         }
     }

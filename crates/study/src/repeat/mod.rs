@@ -110,7 +110,7 @@ impl Repeats {
     /// Adds everything to a digest on which variations depend, apart from the workload. More repeats add variations and
     /// leave the others as they are.
     pub(crate) fn digest(&self, digest: &mut Digest) {
-        digest.text("repeats 1").number(self.seed);
+        digest.text("repeats 2").number(self.seed);
         VARIATIONS.iter().filter(|(_, vary)| self.vary.contains(vary)).for_each(|(name, _)| {
             digest.text(name);
         });

@@ -6,8 +6,10 @@ use super::measurements::Measured;
 use super::run_repeats::MeasuredRuns;
 use super::statistics::predicted;
 use super::{Repeats, resolution};
+use crate::class_results::BY_USE;
+use crate::compare_classes::reduction;
 use crate::compare_runs::{Change, change, mean_reduction};
-use crate::record::{ComparisonRecord, RunRecord, StudyRecord, WorkComparison};
+use crate::record::{ComparisonRecord, RunRecord, StudyRecord, UserRecord, WorkComparison};
 use crate::work_done::{mean_difference, relative_change};
 
 /// A mean over repeats, with the interval in which another repeat lies with 95 % probability.
@@ -77,10 +79,11 @@ pub struct ComparisonNoise {
     pub mean_user_wait_reduction: Option<Estimate>,
 }
 
-/// Adds intervals and verdicts to the record of a study.
+/// Adds intervals and verdicts to the record of a study. `heavy`: by user, whether it is in the class of heavy users.
 pub(crate) fn add_noise(
     record: &mut StudyRecord,
     workload: &evenhand_model::Workload,
+    heavy: &[bool],
     repeats: &Repeats,
     runs: &MeasuredRuns,
 ) {
@@ -100,6 +103,13 @@ pub(crate) fn add_noise(
             let waits: Vec<f64> = measured.iter().filter_map(|m| m.waits[user]).collect();
             record.wait_interval_s = Estimate::of_amount(&waits).map(|estimate| estimate.interval);
         }
+        for (at, class) in run.classes.iter_mut().enumerate() {
+            let [waits, slowdowns] = [0, 1].map(|which| {
+                let numbers: Vec<f64> = measured.iter().filter_map(|m| m.classes.get(at)?[which]).collect();
+                Estimate::of_amount(&numbers).map(|estimate| estimate.interval)
+            });
+            (class.wait_interval_s, class.slowdown_interval) = (waits, slowdowns);
+        }
     }
     let StudyRecord { runs, comparisons, .. } = record;
     for comparison in comparisons {
@@ -110,7 +120,47 @@ pub(crate) fn add_noise(
             .map_or(Vec::new(), |run| run.users.iter().map(|user| user.mean_wait_s).collect());
         if let Some(run) = runs.iter_mut().find(|run| run.id == comparison.run) {
             compare_repeats(comparison, run, &undisturbed, now, then);
+            compare_class_repeats(comparison, run, heavy, now, then);
         }
+    }
+}
+
+/// Completes the differences of the classes of a run, and their comparison. The first repeat is the log itself, which must
+/// agree.
+fn compare_class_repeats(
+    comparison: &mut ComparisonRecord,
+    run: &mut RunRecord,
+    heavy: &[bool],
+    now: &[Measured],
+    then: &[Measured],
+) {
+    for (at, class) in run.classes.iter_mut().enumerate() {
+        let wait = |m: &Measured| m.classes.get(at).and_then(|[wait, _]| *wait);
+        let pairs: Vec<(f64, f64)> = now.iter().zip(then).filter_map(|(a, b)| wait(a).zip(wait(b))).collect();
+        let differences: Vec<f64> = pairs.iter().map(|(a, b)| a - b).collect();
+        let of_log = now.first().zip(then.first()).and_then(|(a, b)| wait(a).zip(wait(b)));
+        let Some(estimate) = Estimate::of(&differences) else { continue };
+        class.difference_interval_s = Some(estimate.interval);
+        class.beyond_noise = match of_log.map(|(wait, other)| change(wait, other)) {
+            Some(Change::Better) => estimate.interval[1] < 0.0,
+            Some(Change::Worse) => estimate.interval[0] > 0.0,
+            _ => false,
+        };
+        let compared = comparison.classes.iter_mut().find(|c| (&c.by, &c.class) == (&class.by, &class.class));
+        let Some(compared) = compared else { continue };
+        let reductions: Vec<f64> = pairs.iter().filter_map(|(a, b)| reduction(*a, *b)).collect();
+        compared.mean_wait_reduction_interval = Estimate::of(&reductions).map(|estimate| estimate.interval);
+    }
+    for class in comparison.classes.iter_mut().filter(|class| class.by == BY_USE) {
+        let users = run
+            .users
+            .iter()
+            .zip(heavy)
+            .filter(|(user, heavy)| user.beyond_noise && **heavy == (class.class == "heavy"));
+        let below = |user: &UserRecord| user.difference_interval_s.is_some_and(|[_, high]| high < 0.0);
+        let (better, worse): (Vec<_>, Vec<_>) = users.partition(|(user, _)| below(user));
+        class.users_better_beyond_noise = Some(better.len() as u64);
+        class.users_worse_beyond_noise = Some(worse.len() as u64);
     }
 }
 

@@ -9,6 +9,7 @@ use rayon::prelude::*;
 
 use super::measurements::Measured;
 use super::{Repeats, Variation};
+use crate::class_results::Classification;
 use crate::jobs_on_site::{OnSite, replay_on};
 use crate::logged::as_logged;
 use crate::plan::{Plan, RunPlan, Starts};
@@ -42,6 +43,8 @@ impl Plan {
                 all
             })
             .collect();
+        let classification = |run: &RunPlan| Classification::new(&self.workload, &self.inputs.weights, &run.capacity);
+        let classifications: Vec<Classification> = runs.iter().map(|(run, _)| classification(run)).collect();
         let stored: Vec<usize> = measured.iter().map(Vec::len).collect();
         let missing: usize = stored.iter().map(|n| repeats.count as usize - n).sum();
         live.repeats.planned.store(missing as u64, Ordering::Relaxed);
@@ -62,7 +65,7 @@ impl Plan {
                 .collect();
             let results: Vec<Option<Measured>> = cells
                 .par_iter()
-                .map(|(run, varied)| self.run_varied(runs[*run].0, varied, live))
+                .map(|(run, varied)| self.run_varied(runs[*run].0, &classifications[*run], varied, live))
                 .collect::<Result<_, _>>()?;
             let cancelled = results.iter().any(Option::is_none);
             for ((run, varied), result) in cells.into_iter().zip(results) {
@@ -84,7 +87,13 @@ impl Plan {
     }
 
     /// Returns the measurements of a run on a variation; `None` if cancelled.
-    fn run_varied(&self, run: &RunPlan, varied: &Varied, live: &Live) -> Result<Option<Measured>, StudyError> {
+    fn run_varied(
+        &self,
+        run: &RunPlan,
+        classification: &Classification,
+        varied: &Varied,
+        live: &Live,
+    ) -> Result<Option<Measured>, StudyError> {
         let (workload, progress) = (&varied.variation.workload, &live.repeats.progress);
         let on_site = varied.on_site(run);
         let ran = match &run.starts {
@@ -105,7 +114,9 @@ impl Plan {
             }
         };
         live.repeats.done.fetch_add(1, Ordering::Relaxed);
+        let classes = classification.results(ran.workload(), ran.run());
         let record = measured(ran.workload(), ran.tasks(), &run.capacity, ran.run(), None);
+        let record = RunRecord { classes, ..record };
         Ok(Some(Measured::of(&self.with_work_done(record, &ran, workload))))
     }
 }

@@ -152,12 +152,17 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         }
         if args.classes {
             let wait = |s: f64| if args.seconds { rounded(s) } else { human_units::duration(s) };
-            text += &class_table::table(&record, names, wait);
+            text += &class_table::table(&record, names, wait, against(&record));
         }
         text += &machine_lines::lines(&record);
         text += &fold_lines(&trust_lines::lines(&record), COLUMNS, "       ");
         console.result(&text)?;
         console.result(&format!("\nReport: {}", report.index.display()))?;
+        if let Some(cost) =
+            noise_table::cost(&record, rayon::current_num_threads()).filter(|_| console.shows_progress())
+        {
+            console.note(&cost);
+        }
     }
     match record.missing.as_slice() {
         [] => match &record.repeats {

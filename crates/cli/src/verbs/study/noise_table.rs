@@ -2,6 +2,7 @@
 
 use evenhand_study::record::{ComparisonRecord, Estimate, RepeatsRecord, RunRecord, StudyRecord};
 
+use crate::output::human_units;
 use crate::output::table::Table;
 
 /// Follows a number that differs from that of the compared policy by no more than the noise.
@@ -17,6 +18,23 @@ pub(super) fn within_noise(comparison: &ComparisonRecord) -> bool {
 pub(super) fn users_within_noise(comparison: &ComparisonRecord) -> Option<u64> {
     let beyond = comparison.users_better_beyond_noise? + comparison.users_worse_beyond_noise?;
     Some((comparison.users_better + comparison.users_worse).saturating_sub(beyond))
+}
+
+/// How many repeats are suggested: their intervals are reasonable.
+const SUGGESTED: u32 = 10;
+
+/// Returns the cost of repeats of a study that was not repeated, as a sentence.
+pub(super) fn cost(record: &StudyRecord, threads: usize) -> Option<String> {
+    if record.repeats.is_some() || record.comparisons.is_empty() {
+        return None;
+    }
+    let once: f64 = record.runs.iter().filter(|run| run.scheduler.is_some()).map(|run| run.elapsed_s).sum();
+    // Variations are drawn and measured, too, which takes about as long as a short simulation.
+    let all = 2.0 * f64::from(SUGGESTED - 1) * once / threads.max(1) as f64;
+    let time = human_units::duration(all.max(1.0).ceil());
+    Some(format!(
+        "Which differences are luck was not measured: --repeat {SUGGESTED} finds out in about {time}, in the same folder."
+    ))
 }
 
 /// Describes how the repeats were made.
@@ -67,4 +85,23 @@ pub(super) fn table(
         ]);
     }
     format!("\n\n95 % of repeats lie between ({}):\n\n{}", describe(repeats), table.render())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_cost_of_repeats_counts_simulated_runs_and_threads() {
+        let run = |scheduler: Option<&str>, elapsed_s| RunRecord {
+            scheduler: scheduler.map(str::to_string),
+            elapsed_s,
+            ..RunRecord::default()
+        };
+        let runs = vec![run(None, 50.0), run(Some("easy"), 2.0), run(Some("easy"), 3.0)];
+        let mut record = StudyRecord { runs, comparisons: vec![ComparisonRecord::default()], ..StudyRecord::default() };
+        assert!(cost(&record, 2).unwrap().contains("--repeat 10 finds out in about 45 s"), "{:?}", cost(&record, 2));
+        record.repeats = Some(RepeatsRecord::default());
+        assert_eq!(cost(&record, 2), None);
+    }
 }
