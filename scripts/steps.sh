@@ -11,6 +11,8 @@ declare -A TITLE=() KIND=() LANE=() LIMIT=() AFTER=() ON_REQUEST=()
 # commas; - for none. At most one step of a lane runs at a time; - for no lane. Kinds:
 #   build    compiles or computes: takes a core; at low priority if others may run beside it
 #   timed    has tests that measure time or shares: takes a core; one such step runs at a time
+#   alone    measures how processors are shared: takes all cores, and runs once all others that take a core have ended, so
+#            that no core waits for it
 #   waiting  mostly waits, or takes a second: counts as no core
 define_step() {
     local id=$1
@@ -109,6 +111,12 @@ failed_requirement() {
 
 may_start() {
     local before other cores=0 jobs=${JOBS:-$(nproc)} chosen=" ${CHOSEN[*]} "
+    if [ "${KIND[$1]}" = alone ]; then
+        for other in "${CHOSEN[@]}"; do
+            [ "$other" = "$1" ] || [ "${KIND[$other]}" = waiting ] || [ -n "${RESULT[$other]:-}" ] ||
+                { [ "${KIND[$other]}" = alone ] && [ -z "${RUNNING[$other]:-}" ]; } || return 1
+        done
+    fi
     for before in ${AFTER[$1]}; do
         [[ $chosen != *" $before "* ]] || [ -n "${RESULT[$before]:-}" ] || return 1
     done

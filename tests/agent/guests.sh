@@ -68,7 +68,7 @@ within "$version: memory.low without the multi-generational LRU" "$(fact memory 
 within "$version: memory.min without it" "$(fact memory lru.min)" 190 205
 within "$version: no protection" "$(fact memory lru.none)" 0 150
 if [ -n "$(fact memory mglru)" ]; then
-    # What doctor warns of, but of 6.1, which keeps it. Should a kernel come that does again, doctor is to be told.
+    # doctor warns of it, except with 6.1, which keeps it. A later kernel that keeps it again must be an exception in doctor, too.
     case $version in
     6.1) within "$version: memory.low with the multi-generational LRU" "$(fact memory mglru.low)" 190 205 ;;
     *) within "$version: memory.low with the multi-generational LRU is not kept" "$(fact memory mglru.low)" 0 180 ;;

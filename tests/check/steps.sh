@@ -121,6 +121,17 @@ one() { alone; }
 two() { alone; }
 '
 holds "steps that measure time run one after another" check "$timed" 4 one two
+quiet='
+define_step one   alone - 20 -   "One"
+define_step two   build - 20 -   "Two"
+define_step three build - 20 two "Three"
+one() { [ -e "$work/two" ] && [ -e "$work/three" ]; }
+two() { sleep 0.5; : >"$work/two"; }
+three() { sleep 0.5; : >"$work/three"; }
+'
+holds "a step that is to run alone runs after all that take a core" check "$quiet" 2 one two three
+alone=${timed//timed/alone}
+holds "of such steps one runs at a time" check "$alone" 4 one two
 lane=${timed//timed -/build x}
 holds "and so do those of one lane" check "$lane" 4 one two
 holds "and all steps with JOBS=1" check "$two" 1 second
