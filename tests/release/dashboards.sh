@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# A Prometheus that scrapes two agents and a Slurm driver, all dry: every expression of the dashboards in packaging/grafana
+# A Prometheus that scrapes two agents, a Slurm driver and the site's pages, all dry: every expression of the dashboards in packaging/grafana
 # parses and returns data, the metrics keep Prometheus's conventions, and the alerts pass their tests.
 #   tests/release/dashboards.sh EVENHAND
 # Starts a Slurm of its own, control groups below evenhand-dashboards, and a Prometheus; stops and removes them at the end.
@@ -36,9 +36,9 @@ trap finish EXIT
 mkdir -p "$main/$top" 2>/dev/null || { printf 'skipped: no controller for processors is mounted where it is looked for\n'; exit 77; }
 
 # Ports that nobody listens on.
-read -r agent_a agent_b peer_a peer_b driver prometheus < <(python3 - <<'PY'
+read -r agent_a agent_b peer_a peer_b driver pages prometheus < <(python3 - <<'PY'
 import socket
-sockets = [socket.socket() for _ in range(6)]
+sockets = [socket.socket() for _ in range(7)]
 for s in sockets:
     s.bind(("127.0.0.1", 0))
 print(*(s.getsockname()[1] for s in sockets))
@@ -85,13 +85,15 @@ eval "$(cat "$work/up")"
 for _ in 1 2 3; do submit daemon -c4 --mem=1000M -t 5 --wrap 'sleep 300' >/dev/null; submit games -c4 --mem=1000M -t 5 --wrap 'sleep 300' >/dev/null; done
 "$evenhand" slurm run --policy sdrf --half-life 7d --interval 1s --state "$work/slurm.redb" --metrics "127.0.0.1:$driver" \
     >"$work/driver.out" 2>"$work/driver.err" &
+"$evenhand" serve --socket "$work/serve.sock" --interval 1s --metrics "127.0.0.1:$pages" >"$work/serve.out" 2>&1 &
 
 metrics() { python3 -c 'import sys, urllib.request; sys.stdout.write(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())' "http://127.0.0.1:$1/metrics"; }
 has_metric() { metrics "$1" 2>/dev/null | grep -q "^$2"; }
 holds "the agents serve metrics" until_true 30 has_metric "$agent_a" 'evenhand_guest_weight{'
 holds "and know each other" until_true 30 has_metric "$agent_b" 'evenhand_node_fresh{node="a"} 1'
 holds "the driver serves metrics" until_true 30 has_metric "$driver" 'evenhand_commitment{'
-for port in "$agent_a" "$driver"; do
+holds "the site's pages serve metrics" until_true 30 has_metric "$pages" 'evenhand_site_jobs_waiting{'
+for port in "$agent_a" "$driver" "$pages"; do
     metrics "$port" >"$work/metrics"
     conventions() { promtool check metrics <"$work/metrics"; }
     holds "the metrics at $port keep the conventions" conventions
@@ -105,6 +107,8 @@ scrape_configs:
     static_configs: [{targets: ["127.0.0.1:$agent_a", "127.0.0.1:$agent_b"]}]
   - job_name: evenhand-slurm
     static_configs: [{targets: ["127.0.0.1:$driver"]}]
+  - job_name: evenhand-serve
+    static_configs: [{targets: ["127.0.0.1:$pages"]}]
 END
 prometheus --config.file "$work/prometheus.yml" --storage.tsdb.path "$work/tsdb" --web.listen-address "127.0.0.1:$prometheus" \
     --log.level=error >"$work/prometheus.log" 2>&1 &
@@ -112,8 +116,8 @@ server=http://127.0.0.1:$prometheus
 value() { promtool query instant "$server" "$1"; }
 scraped() { [ "$(value 'min(count_over_time(up[1m])) > 4' 2>/dev/null | grep -c '=>')" = 1 ]; }
 holds "Prometheus scrapes all of them" until_true 60 scraped
-holds "and all answer" value 'sum(up) == 3'
-says "all three" '=> 3 @'
+holds "and all answer" value 'sum(up) == 4'
+says "all four" '=> 4 @'
 
 # A line for each expression, as Grafana asks for it with all nodes chosen.
 expressions() {

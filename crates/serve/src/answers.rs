@@ -9,7 +9,7 @@ use evenhand_slurm::{Job, JobState, NotWaiting, Queue, WaitingJob, WhyRecord, ex
 use serde::Serialize;
 
 use crate::latest::Forecasts;
-use crate::snapshot::{Snapshot, WEEK, cpus_of};
+use crate::snapshot::{NodeCounts, Snapshot, WEEK, cpus_of, waiting_by_reason};
 use crate::visibility::Sight;
 
 /// How many jobs a page of the queue has.
@@ -24,7 +24,7 @@ pub(crate) struct StatusRecord {
     pub(crate) by_reason: Vec<ReasonRecord>,
     pub(crate) partitions: Vec<PartitionRecord>,
     /// None where the site hides its nodes.
-    pub(crate) nodes: Option<NodesRecord>,
+    pub(crate) nodes: Option<NodeCounts>,
     pub(crate) hidden: Option<&'static str>,
     pub(crate) notes: Vec<String>,
 }
@@ -42,14 +42,6 @@ pub(crate) struct PartitionRecord {
     pub(crate) partition: String,
     pub(crate) running: u64,
     pub(crate) waiting: u64,
-}
-
-#[derive(Clone, Debug, Serialize)]
-pub(crate) struct NodesRecord {
-    pub(crate) nodes: usize,
-    pub(crate) unavailable: usize,
-    pub(crate) cpus: u64,
-    pub(crate) cpus_allocated: u64,
 }
 
 /// A part of the queue.
@@ -188,14 +180,12 @@ impl View<'_> {
     }
 
     pub(crate) fn status(&self) -> StatusRecord {
-        let mut reasons: BTreeMap<&str, u64> = BTreeMap::new();
         let mut partitions: BTreeMap<&str, PartitionRecord> = BTreeMap::new();
         let (mut running, mut waiting) = (0, 0);
         for job in self.jobs() {
             let waits = job.state == JobState::Pending;
             if waits {
                 waiting += job.tasks();
-                *reasons.entry(job.reason()).or_default() += job.tasks();
             } else if job.state.holds_resources() {
                 running += 1;
             }
@@ -209,7 +199,7 @@ impl View<'_> {
                 }
             }
         }
-        let mut by_reason: Vec<ReasonRecord> = reasons
+        let mut by_reason: Vec<ReasonRecord> = waiting_by_reason(self.jobs())
             .into_iter()
             .map(|(reason, jobs)| {
                 let (kind, means) = explain_reason(reason);
@@ -217,15 +207,7 @@ impl View<'_> {
             })
             .collect();
         by_reason.sort_by_key(|record| std::cmp::Reverse(record.jobs));
-        let nodes = self.sight.nodes.then(|| {
-            let nodes = self.snapshot.nodes.iter().filter(|node| !node.is_future());
-            NodesRecord {
-                nodes: nodes.clone().count(),
-                unavailable: nodes.clone().filter(|node| node.is_unavailable()).count(),
-                cpus: nodes.clone().map(|node| node.cpus).sum(),
-                cpus_allocated: nodes.map(|node| node.allocated_cpus).sum(),
-            }
-        });
+        let nodes = self.sight.nodes.then(|| self.snapshot.node_counts());
         StatusRecord {
             cluster: self.snapshot.setting("ClusterName").map(String::from),
             running,

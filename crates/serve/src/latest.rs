@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, PoisonError, RwLock};
 use std::time::Duration;
 
 use evenhand_forecast::{Forecaster, StartRecord};
 use evenhand_model::Time;
 use evenhand_slurm::{JobState, PastAndQueue, ReadError};
 
+use crate::forecast_checks::{ForecastChecks, ForecastScore};
 use crate::snapshot::{SiteReader, Snapshot};
 
 /// The most records of the queue whose starts are forecast, in the order of priority.
@@ -20,6 +21,7 @@ const FORECASTS: usize = 500;
 pub struct Latest {
     now: RwLock<Answer>,
     forecasts: RwLock<Arc<Forecasts>>,
+    checks: Mutex<ForecastChecks>,
     reads: AtomicU64,
     failures: AtomicU64,
 }
@@ -60,6 +62,11 @@ impl Latest {
         (self.reads.load(Ordering::Relaxed), self.failures.load(Ordering::Relaxed))
     }
 
+    /// Returns how forecasts came true.
+    pub fn forecast_score(&self) -> ForecastScore {
+        self.checks.lock().unwrap_or_else(PoisonError::into_inner).score()
+    }
+
     /// Asks the site once.
     ///
     /// # Errors
@@ -67,6 +74,9 @@ impl Latest {
     pub fn read(&self, site: &mut dyn SiteReader, now: Time) -> Result<(), ReadError> {
         let read = site.read(now);
         self.reads.fetch_add(1, Ordering::Relaxed);
+        if let Ok(snapshot) = &read {
+            self.checks.lock().unwrap_or_else(PoisonError::into_inner).check(snapshot);
+        }
         let mut latest = self.now.write().unwrap_or_else(PoisonError::into_inner);
         match read {
             Ok(snapshot) => {
@@ -106,6 +116,7 @@ impl Latest {
             wait = if snapshot.is_some() { interval } else { interval.min(Duration::from_secs(1)) };
             let Some(snapshot) = snapshot else { continue };
             let forecasts = Arc::new(forecast(&snapshot, seed, stop));
+            self.checks.lock().unwrap_or_else(PoisonError::into_inner).keep(&snapshot, &forecasts);
             *self.forecasts.write().unwrap_or_else(PoisonError::into_inner) = forecasts;
         }
     }

@@ -16,6 +16,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
 mod answers;
+mod forecast_checks;
+mod guard;
 pub mod identity;
 mod latest;
 mod pages;
@@ -37,9 +39,10 @@ use evenhand_model::Time;
 use evenhand_slurm::{CommandError, ReadError};
 use thiserror::Error;
 
+pub use forecast_checks::ForecastScore;
 pub use latest::{Answer, Forecasts, Latest};
 pub use server::{END_TIME as EXIT_LIMIT, Listen, ListenError, Stop};
-pub use snapshot::{SiteReader, SlowPart, SlurmSite, Snapshot};
+pub use snapshot::{NodeCounts, SiteReader, SlowPart, SlurmSite, Snapshot, waiting_by_reason};
 pub use study_files::{StudyError, StudyFiles};
 
 use crate::identity::UserHeader;
@@ -98,13 +101,14 @@ impl ServeError {
     }
 }
 
-/// Serves a site until it is stopped. Calls `ready` with the place when visitors are answered, after the first attempt to
-/// read the site.
+/// Serves a site until it is stopped. `latest` holds the last answer, also for who else watches it. Calls `ready` with the
+/// place when visitors are answered, after the first attempt to read the site.
 ///
 /// # Errors
 /// Returns an error if the options would show the site to anyone, or the server cannot listen.
 pub fn serve(
     options: Options,
+    latest: Arc<Latest>,
     mut reader: Box<dyn SiteReader>,
     clock: fn() -> Time,
     stop: &Stop,
@@ -117,7 +121,6 @@ pub fn serve(
         return Err(ServeError::OpenWithoutIdentity(address.ip()));
     }
     let start = |error: &dyn std::fmt::Display| ServeError::Start(error.to_string());
-    let latest = Arc::new(Latest::default());
     let site = Site {
         latest: Arc::clone(&latest),
         clock,

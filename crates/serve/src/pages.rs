@@ -27,8 +27,8 @@ const TEMPLATES: [(&str, &str); 8] = [
 #[derive(Clone, Debug, Serialize)]
 pub(crate) struct Frame {
     pub(crate) title: String,
-    /// From the page to the overview: empty, or `../`. Links are relative, so that a proxy may serve the site anywhere.
-    pub(crate) root: &'static str,
+    /// From the page to the overview: empty, or `../` for each folder of the path.
+    pub(crate) root: String,
     pub(crate) here: &'static str,
     pub(crate) cluster: Option<String>,
     pub(crate) user: Option<String>,
@@ -116,7 +116,7 @@ mod tests {
     fn names_are_escaped_in_pages_and_in_addresses() {
         let frame = Frame {
             title: "<b>".into(),
-            root: "",
+            root: String::new(),
             here: "message",
             cluster: Some("a&b".into()),
             user: Some("<script>".into()),

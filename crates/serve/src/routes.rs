@@ -1,16 +1,14 @@
-//! The addresses, and what holds for every request: its method, its size, its visitor, its rate, its time, its headers.
+//! The addresses, and what is answered at each.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::rejection::{PathRejection, QueryRejection};
 use axum::extract::{Path, Query, Request, State};
-use axum::http::header::{
-    ALLOW, CACHE_CONTROL, CONTENT_LENGTH, CONTENT_TYPE, LOCATION, RETRY_AFTER, TRANSFER_ENCODING,
-};
-use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode};
-use axum::middleware::{Next, from_fn_with_state};
+use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE, LOCATION, RETRY_AFTER};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::middleware::from_fn_with_state;
 use axum::response::Response;
 use axum::routing::get;
 use axum::{Extension, Router};
@@ -20,15 +18,13 @@ use evenhand_slurm::WhyRecord;
 use serde::{Deserialize, Serialize};
 
 use crate::answers::{JobRecord, NoAnswer, QueueFilter, QueueRecord, View};
-use crate::identity::{Peer, UserHeader};
+use crate::guard::{Client, Format, Visitor, format_of, guard};
+use crate::identity::UserHeader;
 use crate::latest::{Answer, Latest};
 use crate::pages::{Frame, Pages, is_stale, url_part};
 use crate::rate_limit::RateLimit;
 use crate::study_files::{LARGEST, StudyFiles};
 use crate::visibility::{Sight, Viewer, VisibilityPolicy};
-
-/// The time in which a request is answered.
-const ANSWER_TIME: Duration = Duration::from_secs(20);
 
 /// What all requests share.
 pub(crate) struct Site {
@@ -42,21 +38,7 @@ pub(crate) struct Site {
     pub(crate) pages: Pages,
 }
 
-/// Whose requests are counted together.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Client {
-    User(String),
-    Peer(Peer),
-}
-
-/// What an answer is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Format {
-    Page,
-    Json,
-}
-
-type Shared = State<Arc<Site>>;
+pub(crate) type Shared = State<Arc<Site>>;
 
 /// Returns the service of all addresses.
 pub(crate) fn router(site: Site) -> Router {
@@ -83,95 +65,6 @@ pub(crate) fn router(site: Site) -> Router {
         .fallback(nothing_here)
         .layer(from_fn_with_state(Arc::clone(&site), guard))
         .with_state(site)
-}
-
-/// What holds for every request.
-async fn guard(State(site): Shared, Extension(peer): Extension<Peer>, mut request: Request, next: Next) -> Response {
-    let format = format_of(&request);
-    let response = match admit(&site, &peer, &request) {
-        Err(refusal) => refusal.response(&site, format),
-        Ok(viewer) => {
-            request.extensions_mut().insert(viewer);
-            let late = || Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the answer took too long");
-            match tokio::time::timeout(ANSWER_TIME, next.run(request)).await {
-                Ok(response) => response,
-                Err(_) => late().response(&site, format),
-            }
-        }
-    };
-    with_security_headers(response)
-}
-
-/// Why a request is not answered.
-struct Refusal {
-    status: StatusCode,
-    message: String,
-    retry_after: Option<Duration>,
-}
-
-impl Refusal {
-    fn new(status: StatusCode, message: impl Into<String>) -> Refusal {
-        Refusal { status, message: message.into(), retry_after: None }
-    }
-
-    fn response(self, site: &Site, format: Format) -> Response {
-        let mut response = site.message(format, self.status, &self.message, &Viewer::Anonymous);
-        if let Some(wait) = self.retry_after {
-            let seconds = HeaderValue::from(wait.as_secs() + 1);
-            response.headers_mut().insert(RETRY_AFTER, seconds);
-        }
-        if self.status == StatusCode::METHOD_NOT_ALLOWED {
-            response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
-        }
-        response
-    }
-}
-
-/// Returns who visits, if the request may be answered.
-fn admit(site: &Site, peer: &Peer, request: &Request) -> Result<Viewer, Refusal> {
-    let named = peer.viewer(request.headers(), site.user_header.as_ref());
-    let client = match &named {
-        Ok(Viewer::User(name)) => Client::User(name.clone()),
-        _ => Client::Peer(peer.clone()),
-    };
-    if let Err(wait) = site.limit.request(client, Instant::now()) {
-        let refusal = Refusal::new(StatusCode::TOO_MANY_REQUESTS, "too many requests; ask again later");
-        return Err(Refusal { retry_after: Some(wait), ..refusal });
-    }
-    if ![Method::GET, Method::HEAD].contains(request.method()) {
-        return Err(Refusal::new(StatusCode::METHOD_NOT_ALLOWED, "this site is read-only; expected GET or HEAD"));
-    }
-    let headers = request.headers();
-    let empty = headers.get(CONTENT_LENGTH).is_none_or(|length| length == "0");
-    if !empty || headers.contains_key(TRANSFER_ENCODING) {
-        return Err(Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, "expected a request without a body"));
-    }
-    named.map_err(|error| Refusal::new(StatusCode::BAD_REQUEST, error.to_string()))
-}
-
-fn format_of(request: &Request) -> Format {
-    if request.uri().path().starts_with("/api/") { Format::Json } else { Format::Page }
-}
-
-/// Headers that keep a browser from running, framing or storing anything.
-fn with_security_headers(mut response: Response) -> Response {
-    const POLICY: &str = "default-src 'none'; style-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; \
-        frame-ancestors 'none'";
-    let all = [
-        ("content-security-policy", POLICY),
-        ("x-content-type-options", "nosniff"),
-        ("x-frame-options", "DENY"),
-        ("referrer-policy", "no-referrer"),
-        ("cross-origin-opener-policy", "same-origin"),
-        ("cross-origin-resource-policy", "same-origin"),
-        ("permissions-policy", "camera=(), geolocation=(), microphone=()"),
-        ("cache-control", "private, no-store"),
-    ];
-    let headers: &mut HeaderMap = response.headers_mut();
-    for (name, value) in all {
-        headers.entry(HeaderName::from_static(name)).or_insert(HeaderValue::from_static(value));
-    }
-    response
 }
 
 fn text(status: StatusCode, kind: &'static str, body: String) -> Response {
@@ -217,12 +110,11 @@ impl NoAnswer {
     }
 }
 
-/// A page: its template, its title, its place among the pages, and the way from it to the overview.
+/// A page: its template, its title and its place among the pages.
 struct PageOf<T> {
     template: &'static str,
     title: String,
     here: &'static str,
-    root: &'static str,
     answer: T,
 }
 
@@ -232,17 +124,17 @@ impl Site {
         Some((self.clock)().since(read_at).secs_f64())
     }
 
-    fn frame(&self, answer: &Answer, viewer: &Viewer, title: String, here: &'static str, root: &'static str) -> Frame {
-        let user = match viewer {
+    fn frame(&self, answer: &Answer, visitor: &Visitor, title: String, here: &'static str) -> Frame {
+        let user = match &visitor.viewer {
             Viewer::User(name) => Some(name.clone()),
             Viewer::Anonymous => None,
         };
         let age_s = self.age_s(answer);
         let snapshot = answer.snapshot.as_ref();
-        let sees_all = snapshot.is_some_and(|snapshot| Sight::new(viewer, &self.policy, snapshot).sees_all());
+        let sees_all = snapshot.is_some_and(|snapshot| Sight::new(&visitor.viewer, &self.policy, snapshot).sees_all());
         Frame {
             title,
-            root,
+            root: visitor.root.clone(),
             here,
             cluster: snapshot.and_then(|snapshot| snapshot.setting("ClusterName").map(String::from)),
             user,
@@ -255,13 +147,12 @@ impl Site {
     }
 
     /// A sentence instead of an answer.
-    fn message(&self, format: Format, status: StatusCode, message: &str, viewer: &Viewer) -> Response {
+    pub(crate) fn message(&self, format: Format, status: StatusCode, message: &str, visitor: &Visitor) -> Response {
         if format == Format::Json {
             return json(status, &ErrorEnvelope { error: ErrorRecord { status: status.as_u16(), message } });
         }
         let title = status.canonical_reason().unwrap_or("Error").to_string();
-        // The page may be anywhere: links that hold everywhere would need the place at which a proxy serves the site.
-        let frame = Frame { cluster: None, ..self.frame(&Answer::default(), viewer, title, "message", "../") };
+        let frame = Frame { cluster: None, ..self.frame(&Answer::default(), visitor, title, "message") };
         self.html(status, "message.html", &frame, &Message { message })
     }
 
@@ -275,7 +166,7 @@ impl Site {
     /// Answers from the last snapshot, as far as this visitor sees it.
     fn with_view<R>(
         &self,
-        viewer: &Viewer,
+        visitor: &Visitor,
         format: Format,
         ask: impl FnOnce(&View<'_>) -> Result<R, NoAnswer>,
         show: impl FnOnce(&Answer, R) -> Response,
@@ -284,14 +175,14 @@ impl Site {
         let Some(snapshot) = &answer.snapshot else {
             let why = answer.failure.as_deref().unwrap_or("it was not asked yet");
             let message = format!("Slurm has not answered yet: {why}");
-            return self.message(format, StatusCode::SERVICE_UNAVAILABLE, &message, viewer);
+            return self.message(format, StatusCode::SERVICE_UNAVAILABLE, &message, visitor);
         };
-        let view = View { snapshot, sight: Sight::new(viewer, &self.policy, snapshot) };
+        let view = View { snapshot, sight: Sight::new(&visitor.viewer, &self.policy, snapshot) };
         match ask(&view) {
             Ok(found) => show(&answer, found),
             Err(error) => {
                 let (status, message) = error.parts();
-                let mut response = self.message(format, status, message, viewer);
+                let mut response = self.message(format, status, message, visitor);
                 if status == StatusCode::SERVICE_UNAVAILABLE {
                     response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("60"));
                 }
@@ -302,17 +193,17 @@ impl Site {
 
     fn page<T: Serialize>(
         &self,
-        viewer: &Viewer,
+        visitor: &Visitor,
         ask: impl FnOnce(&View<'_>) -> Result<PageOf<T>, NoAnswer>,
     ) -> Response {
-        self.with_view(viewer, Format::Page, ask, |answer, page| {
-            let frame = self.frame(answer, viewer, page.title, page.here, page.root);
+        self.with_view(visitor, Format::Page, ask, |answer, page| {
+            let frame = self.frame(answer, visitor, page.title, page.here);
             self.html(StatusCode::OK, page.template, &frame, &page.answer)
         })
     }
 
-    fn api<T: Serialize>(&self, viewer: &Viewer, ask: impl FnOnce(&View<'_>) -> Result<T, NoAnswer>) -> Response {
-        self.with_view(viewer, Format::Json, ask, |answer, found| {
+    fn api<T: Serialize>(&self, visitor: &Visitor, ask: impl FnOnce(&View<'_>) -> Result<T, NoAnswer>) -> Response {
+        self.with_view(visitor, Format::Json, ask, |answer, found| {
             let read_s = answer.snapshot.as_ref().map_or(0.0, |snapshot| snapshot.read_at.secs_f64());
             let age_s = self.age_s(answer).unwrap_or(0.0);
             json(StatusCode::OK, &Envelope { read_s, age_s, failure: answer.failure.as_deref(), answer: found })
@@ -332,8 +223,8 @@ fn part(path: Result<Path<String>, PathRejection>) -> Result<String, NoAnswer> {
     path.map(|Path(text)| text).map_err(|error| NoAnswer::BadNumber(error.body_text()))
 }
 
-async fn nothing_here(State(site): Shared, Extension(viewer): Extension<Viewer>, request: Request) -> Response {
-    site.message(format_of(&request), StatusCode::NOT_FOUND, "There is no such page.", &viewer)
+async fn nothing_here(State(site): Shared, Extension(visitor): Extension<Visitor>, request: Request) -> Response {
+    site.message(format_of(&request), StatusCode::NOT_FOUND, "There is no such page.", &visitor)
 }
 
 async fn healthz() -> Response {
@@ -346,10 +237,10 @@ async fn style(State(site): Shared) -> Response {
     response
 }
 
-async fn me(State(site): Shared, Extension(viewer): Extension<Viewer>) -> Response {
-    let Viewer::User(name) = &viewer else {
+async fn me(State(site): Shared, Extension(visitor): Extension<Visitor>) -> Response {
+    let Viewer::User(name) = &visitor.viewer else {
         let message = "This page is about the visitor, and your name is not known: come by the site's portal, or by the Unix socket.";
-        return site.message(Format::Page, StatusCode::FORBIDDEN, message, &viewer);
+        return site.message(Format::Page, StatusCode::FORBIDDEN, message, &visitor);
     };
     let mut response = text(StatusCode::SEE_OTHER, "text/plain", String::new());
     if let Ok(place) = HeaderValue::from_str(&format!("users/{}", url_part(name))) {
@@ -358,15 +249,15 @@ async fn me(State(site): Shared, Extension(viewer): Extension<Viewer>) -> Respon
     response
 }
 
-async fn overview(State(site): Shared, Extension(viewer): Extension<Viewer>) -> Response {
-    site.page(&viewer, |view| {
+async fn overview(State(site): Shared, Extension(visitor): Extension<Visitor>) -> Response {
+    site.page(&visitor, |view| {
         let (title, answer) = ("Queue and shares".to_string(), view.status());
-        Ok(PageOf { template: "overview.html", title, here: "overview", root: "", answer })
+        Ok(PageOf { template: "overview.html", title, here: "overview", answer })
     })
 }
 
-async fn api_status(State(site): Shared, Extension(viewer): Extension<Viewer>) -> Response {
-    site.api(&viewer, |view| Ok(view.status()))
+async fn api_status(State(site): Shared, Extension(visitor): Extension<Visitor>) -> Response {
+    site.api(&visitor, |view| Ok(view.status()))
 }
 
 #[derive(Debug, Default, Deserialize)]
@@ -404,8 +295,8 @@ struct QueuePage {
     query: String,
 }
 
-async fn queue(State(site): Shared, Extension(viewer): Extension<Viewer>, query: QueueQueryResult) -> Response {
-    site.page(&viewer, |view| {
+async fn queue(State(site): Shared, Extension(visitor): Extension<Visitor>, query: QueueQueryResult) -> Response {
+    site.page(&visitor, |view| {
         let filter = filter(query)?;
         let queue = view.queue(&filter);
         let named = [
@@ -425,12 +316,12 @@ async fn queue(State(site): Shared, Extension(viewer): Extension<Viewer>, query:
             partition: shown(filter.partition),
             state: shown(filter.state).to_ascii_lowercase(),
         };
-        Ok(PageOf { template: "queue.html", title: "Queue".into(), here: "queue", root: "", answer })
+        Ok(PageOf { template: "queue.html", title: "Queue".into(), here: "queue", answer })
     })
 }
 
-async fn api_queue(State(site): Shared, Extension(viewer): Extension<Viewer>, query: QueueQueryResult) -> Response {
-    site.api(&viewer, |view| Ok(view.queue(&filter(query)?)))
+async fn api_queue(State(site): Shared, Extension(visitor): Extension<Visitor>, query: QueueQueryResult) -> Response {
+    site.api(&visitor, |view| Ok(view.queue(&filter(query)?)))
 }
 
 type PathPart = Result<Path<String>, PathRejection>;
@@ -444,8 +335,8 @@ struct JobPage {
     when_not: Option<String>,
 }
 
-async fn job(State(site): Shared, Extension(viewer): Extension<Viewer>, path: PathPart) -> Response {
-    site.page(&viewer, |view| {
+async fn job(State(site): Shared, Extension(visitor): Extension<Visitor>, path: PathPart) -> Response {
+    site.page(&visitor, |view| {
         let number = part(path)?;
         let records = view.job(&number)?;
         let sentence = |error: NoAnswer| {
@@ -460,7 +351,7 @@ async fn job(State(site): Shared, Extension(viewer): Extension<Viewer>, path: Pa
             None => "Job".to_string(),
         };
         let answer = JobPage { records, why, why_not, when, when_not };
-        Ok(PageOf { template: "job.html", title, here: "job", root: "../", answer })
+        Ok(PageOf { template: "job.html", title, here: "job", answer })
     })
 }
 
@@ -476,73 +367,73 @@ struct JobsRecord {
     records: Vec<JobRecord>,
 }
 
-async fn api_job(State(site): Shared, Extension(viewer): Extension<Viewer>, path: PathPart) -> Response {
-    site.api(&viewer, |view| Ok(JobsRecord { records: view.job(&part(path)?)? }))
+async fn api_job(State(site): Shared, Extension(visitor): Extension<Visitor>, path: PathPart) -> Response {
+    site.api(&visitor, |view| Ok(JobsRecord { records: view.job(&part(path)?)? }))
 }
 
-async fn api_why(State(site): Shared, Extension(viewer): Extension<Viewer>, path: PathPart) -> Response {
-    site.api(&viewer, |view| view.why(&part(path)?))
+async fn api_why(State(site): Shared, Extension(visitor): Extension<Visitor>, path: PathPart) -> Response {
+    site.api(&visitor, |view| view.why(&part(path)?))
 }
 
-async fn api_when(State(site): Shared, Extension(viewer): Extension<Viewer>, path: PathPart) -> Response {
-    site.api(&viewer, |view| view.when(&part(path)?, &site.latest.forecasts()))
+async fn api_when(State(site): Shared, Extension(visitor): Extension<Visitor>, path: PathPart) -> Response {
+    site.api(&visitor, |view| view.when(&part(path)?, &site.latest.forecasts()))
 }
 
 fn nothing_of(kind: &str, name: &str) -> NoAnswer {
     NoAnswer::NotFound(format!("Nothing is known of {kind} {name}, or the site hides it (PrivateData, or its policy)."))
 }
 
-async fn user(State(site): Shared, Extension(viewer): Extension<Viewer>, path: PathPart) -> Response {
-    site.page(&viewer, |view| {
+async fn user(State(site): Shared, Extension(visitor): Extension<Visitor>, path: PathPart) -> Response {
+    site.page(&visitor, |view| {
         let name = part(path)?;
         let answer = view.user(&name).ok_or_else(|| nothing_of("user", &name))?;
         let here = if view.sight.user() == Some(&name) { "me" } else { "user" };
-        Ok(PageOf { template: "party.html", title: format!("User {name}"), here, root: "../", answer })
+        Ok(PageOf { template: "party.html", title: format!("User {name}"), here, answer })
     })
 }
 
-async fn api_user(State(site): Shared, Extension(viewer): Extension<Viewer>, path: PathPart) -> Response {
-    site.api(&viewer, |view| {
+async fn api_user(State(site): Shared, Extension(visitor): Extension<Visitor>, path: PathPart) -> Response {
+    site.api(&visitor, |view| {
         let name = part(path)?;
         view.user(&name).ok_or_else(|| nothing_of("user", &name))
     })
 }
 
-async fn account(State(site): Shared, Extension(viewer): Extension<Viewer>, path: PathPart) -> Response {
-    site.page(&viewer, |view| {
+async fn account(State(site): Shared, Extension(visitor): Extension<Visitor>, path: PathPart) -> Response {
+    site.page(&visitor, |view| {
         let name = part(path)?;
         let answer = view.account(&name).ok_or_else(|| nothing_of("account", &name))?;
-        Ok(PageOf { template: "party.html", title: format!("Account {name}"), here: "account", root: "../", answer })
+        Ok(PageOf { template: "party.html", title: format!("Account {name}"), here: "account", answer })
     })
 }
 
-async fn api_account(State(site): Shared, Extension(viewer): Extension<Viewer>, path: PathPart) -> Response {
-    site.api(&viewer, |view| {
+async fn api_account(State(site): Shared, Extension(visitor): Extension<Visitor>, path: PathPart) -> Response {
+    site.api(&visitor, |view| {
         let name = part(path)?;
         view.account(&name).ok_or_else(|| nothing_of("account", &name))
     })
 }
 
-async fn week(State(site): Shared, Extension(viewer): Extension<Viewer>) -> Response {
-    site.page(&viewer, |view| {
+async fn week(State(site): Shared, Extension(visitor): Extension<Visitor>) -> Response {
+    site.page(&visitor, |view| {
         let (title, answer) = ("Who received what this week".to_string(), view.week());
-        Ok(PageOf { template: "week.html", title, here: "week", root: "", answer })
+        Ok(PageOf { template: "week.html", title, here: "week", answer })
     })
 }
 
-async fn api_week(State(site): Shared, Extension(viewer): Extension<Viewer>) -> Response {
-    site.api(&viewer, |view| Ok(view.week()))
+async fn api_week(State(site): Shared, Extension(visitor): Extension<Visitor>) -> Response {
+    site.api(&visitor, |view| Ok(view.week()))
 }
 
 /// A file of the stored study, which names users: only for those who see all.
-async fn study(State(site): Shared, Extension(viewer): Extension<Viewer>, path: PathPart) -> Response {
+async fn study(State(site): Shared, Extension(visitor): Extension<Visitor>, path: PathPart) -> Response {
     let snapshot = site.latest.answer().snapshot;
-    let sees_all = snapshot.is_some_and(|snapshot| Sight::new(&viewer, &site.policy, &snapshot).sees_all());
+    let sees_all = snapshot.is_some_and(|snapshot| Sight::new(&visitor.viewer, &site.policy, &snapshot).sees_all());
     let name = part(path).unwrap_or_default();
     let found = site.study.as_ref().filter(|_| sees_all).and_then(|study| study.find(&name));
     let Some((path, kind)) = found else {
         let message = "There is no such file of a stored study, or you may not see it.";
-        return site.message(Format::Page, StatusCode::NOT_FOUND, message, &viewer);
+        return site.message(Format::Page, StatusCode::NOT_FOUND, message, &visitor);
     };
     let path = path.to_path_buf();
     let read = tokio::task::spawn_blocking(move || {
@@ -553,7 +444,7 @@ async fn study(State(site): Shared, Extension(viewer): Extension<Viewer>, path: 
         std::fs::read(&path)
     });
     let Ok(Ok(bytes)) = read.await else {
-        return site.message(Format::Page, StatusCode::NOT_FOUND, "The file of the study cannot be read.", &viewer);
+        return site.message(Format::Page, StatusCode::NOT_FOUND, "The file of the study cannot be read.", &visitor);
     };
     let mut response = Response::new(Body::from(bytes));
     let headers = response.headers_mut();

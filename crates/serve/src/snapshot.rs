@@ -5,8 +5,10 @@ use std::sync::Arc;
 
 use evenhand_model::{Span, Time, to_f64};
 use evenhand_slurm::{
-    Accounts, Commands, Configuration, FinishedJob, Job, Node, Nodes, Priorities, Queue, ReadError, ShareTable,
+    Accounts, Commands, Configuration, FinishedJob, Job, JobState, Node, Nodes, Priorities, Queue, ReadError,
+    ShareTable,
 };
+use serde::Serialize;
 
 /// How long what changes slowly is kept: the configuration, the accounts, the jobs that ended.
 const SLOW_INTERVAL: Span = Span::from_secs(600);
@@ -130,7 +132,41 @@ fn or_note<T>(read: Result<T, ReadError>, without: &str, notes: &mut Vec<String>
     read.map_err(|error| notes.push(format!("{without}: {error}."))).ok()
 }
 
+/// The nodes in few numbers; nodes that may come later are left out.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct NodeCounts {
+    /// All nodes.
+    pub nodes: usize,
+    /// Those that are down or drained.
+    pub unavailable: usize,
+    /// The CPUs of all nodes.
+    pub cpus: u64,
+    /// The CPUs that jobs hold.
+    pub cpus_allocated: u64,
+}
+
+/// Returns how many jobs wait for each of Slurm's reasons; each task of an array counts.
+pub fn waiting_by_reason<'a>(jobs: impl IntoIterator<Item = &'a Job>) -> BTreeMap<&'a str, u64> {
+    let mut reasons = BTreeMap::new();
+    for job in jobs.into_iter().filter(|job| job.state == JobState::Pending) {
+        *reasons.entry(job.reason()).or_default() += job.tasks();
+    }
+    reasons
+}
+
 impl Snapshot {
+    /// Returns the nodes in few numbers.
+    pub fn node_counts(&self) -> NodeCounts {
+        let mut counts = NodeCounts::default();
+        for node in self.nodes.iter().filter(|node| !node.is_future()) {
+            counts.nodes += 1;
+            counts.unavailable += usize::from(node.is_unavailable());
+            counts.cpus += node.cpus;
+            counts.cpus_allocated += node.allocated_cpus;
+        }
+        counts
+    }
+
     /// Returns the kinds of data that the site hides; everything, if that is not known.
     pub(crate) fn hides(&self, kind: &str) -> bool {
         let configuration = self.slow.configuration.as_ref();

@@ -90,7 +90,7 @@ impl Serving {
         let (stop, (sender, ready)) = (Stop::default(), mpsc::channel());
         let stopping = stop.clone();
         let thread = std::thread::spawn(move || {
-            serve(options, reader, clock, &stopping, |place| sender.send(place.to_string()).unwrap())
+            serve(options, Arc::default(), reader, clock, &stopping, |place| sender.send(place.to_string()).unwrap())
         });
         let place = ready.recv().unwrap();
         Serving { place, queue_reads, away, stop, thread: Some(thread) }
@@ -333,7 +333,7 @@ fn an_open_address_without_identity_is_refused() {
         rate: 20,
         seed: 1,
     };
-    let error = serve(options, reader, clock, &Stop::default(), |_| ()).unwrap_err();
+    let error = serve(options, Arc::default(), reader, clock, &Stop::default(), |_| ()).unwrap_err();
     assert!(!error.is_environment());
     assert!(error.to_string().starts_with("--listen: 0.0.0.0 is open to other machines"), "{error}");
 }

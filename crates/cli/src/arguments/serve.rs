@@ -28,6 +28,9 @@ pub(crate) struct ServeArgs {
     /// Folder of a stored study's report, for those who see all users
     #[arg(long, value_name = "DIR")]
     pub(crate) study: Option<PathBuf>,
+    /// Address at which Prometheus can read metrics, without names of users: 127.0.0.1:9819
+    #[arg(long, value_name = "ADDRESS")]
+    pub(crate) metrics: Option<SocketAddr>,
     /// Requests of one client per second; five times as many at once after a pause
     #[arg(long, default_value_t = 20, value_name = "N")]
     pub(crate) rate: u32,

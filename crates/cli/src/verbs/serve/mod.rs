@@ -1,11 +1,14 @@
 //! `evenhand serve`: pages and a JSON API on a Slurm site.
 
+mod prometheus_metrics;
+
+use std::sync::Arc;
 use std::time::Duration;
 
 use evenhand_model::Span;
 use evenhand_serve::identity::{TrustedProxy, UserHeader};
 use evenhand_serve::visibility::VisibilityPolicy;
-use evenhand_serve::{Listen, Options, SlurmSite, Stop, StudyError, StudyFiles};
+use evenhand_serve::{Latest, Listen, Options, SlurmSite, Stop, StudyError, StudyFiles};
 use evenhand_slurm::LocalCommands;
 
 use crate::arguments::{Common, ServeArgs};
@@ -13,6 +16,7 @@ use crate::failure::Failure;
 use crate::inputs::times;
 use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::console::Console;
+use crate::output::serve_metrics;
 
 /// The time limit of a command: visitors should not see the same answer for minutes because one question hangs.
 const COMMAND_LIMIT: Duration = Duration::from_secs(60);
@@ -58,8 +62,13 @@ pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Resul
     let flag = on_interrupt(SecondSignal::Exits, move || stopping.stop())?;
     let commands = LocalCommands { timeout: COMMAND_LIMIT, stop: flag, ..LocalCommands::default() };
     let reader = Box::new(SlurmSite::new(Box::new(commands), history));
+    let latest = Arc::new(Latest::default());
+    if let Some(address) = args.metrics {
+        let watched = Arc::clone(&latest);
+        serve_metrics::serve("--metrics", address, move || prometheus_metrics::metrics(&watched))?;
+    }
     let ready = |place: &str| console.note(&format!("Serving at {place}, until stopped."));
-    evenhand_serve::serve(options, reader, times::now, &stop, ready).map_err(|error| {
+    evenhand_serve::serve(options, latest, reader, times::now, &stop, ready).map_err(|error| {
         let environment = error.is_environment();
         Failure::new(error, environment)
     })
