@@ -72,6 +72,26 @@ for _ in $(seq 60); do page "$ann" /queue >/dev/null; done
 asked=$(($(wc -l <asked) - before)) most=$(((SECONDS - begun) / 2 + 2))
 holds "60 visits are at most $most questions, not $asked" test "$asked" -le "$most"
 
+# The pages in a browser, which comes by TCP: at the socket the system says who comes. In a copy of the folder, since the step
+# of the reports may install there at this moment.
+cp -r "$root/crates/report/tests/browser" pages
+rm -rf pages/node_modules
+if chromium=${CHROMIUM:-$(type -P chromium || type -P chromium-browser || type -P google-chrome)} &&
+    (cd pages && npm ci --silent --no-audit --no-fund); then
+    "$evenhand" serve --listen 127.0.0.1:0 --interval 2s --rate 1000 --user-header X-User --trusted-proxy 127.0.0.1 >browsed.log 2>&1 &
+    browsed=$!
+    address() { sed -n 's/^Serving at \(.*\), until stopped\.$/\1/p' browsed.log | grep .; }
+    holds "a second server listens" until_true 30 address
+    CHROMIUM=$chromium node pages/served_pages.mjs "$(address)" "$ann" "$waiting" >browser.log 2>&1
+    browser=$?
+    cat browser.log
+    holds "its pages pass in a browser" test "$browser" = 0
+    kill "$browsed"
+else
+    [ "${CI:-}" != true ] || holds "a browser and npm are here" false
+    printf 'skipped: no browser, or npm cannot fetch playwright-core\n'
+fi
+
 kill "$(cat "$work/slurm/run/slurmctld.pid")"
 away() { page root / | grep -q 'did not answer the last question'; }
 holds "with the controller away the page says so" until_true 120 away
