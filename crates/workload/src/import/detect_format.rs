@@ -5,6 +5,7 @@ use super::csv::{self, Preset};
 use super::error::quoted;
 use super::google2019;
 use super::lines::BYTE_ORDER_MARK;
+use super::other_files::{self, OtherFile};
 use super::parse_number::decimal;
 use super::sacct;
 use super::{Format, ImportError, ImportOptions};
@@ -44,8 +45,8 @@ pub(super) fn detect(file: &str, head: &[u8], options: &ImportOptions) -> Result
         if let Some((_, format)) = known.iter().find(|(is_record, _)| is_record(record)) {
             return Ok(*format);
         }
-        if let Some((found, remedy)) = other_file(record) {
-            return Err(ImportError::NotATrace { file: file.to_string(), found, remedy });
+        if let Some(other) = other_files::text(record) {
+            return Err(not_a_trace(file, other));
         }
     }
     if record.is_some_and(|line| line.starts_with(b"1 ") && memchr::memmem::find(line, b" frontier:").is_some()) {
@@ -75,7 +76,14 @@ pub(super) fn detect(file: &str, head: &[u8], options: &ImportOptions) -> Result
     if htcondor::is_attribute(first) && attributes.iter().any(|name| memchr::memmem::find(head, name).is_some()) {
         return Ok(Format::HtCondor);
     }
-    Err(unknown_format(file, first))
+    match record.and_then(other_files::list_or_table) {
+        Some(other) => Err(not_a_trace(file, other)),
+        None => Err(unknown_format(file, first)),
+    }
+}
+
+fn not_a_trace(file: &str, OtherFile { found, remedy }: OtherFile) -> ImportError {
+    ImportError::NotATrace { file: file.to_string(), found, remedy }
 }
 
 /// Returns the public trace whose columns a table has.
@@ -107,45 +115,20 @@ fn of_json(file: &str, head: &[u8]) -> Result<Format, ImportError> {
         // Without jobs in the first kilobytes, the object around them decides.
         (&["data_parser", "association", "submission"], Format::SlurmJson),
     ];
-    let slurm = [
-        ("sinfo", "what sinfo --json prints"),
-        ("nodes\": [", "Slurm's nodes as JSON"),
-        ("partitions", "Slurm's partitions as JSON"),
-        ("shares", "what sshare --json prints"),
-        ("statistics", "what sdiag --json prints"),
-    ];
-    let starts_with = |name: &str| {
-        let text: Vec<u8> = head.iter().copied().filter(|b| !b.is_ascii_whitespace()).take(200).collect();
-        let name: String = name.split_whitespace().collect();
-        memchr::memmem::find(&text, format!("\"{name}").as_bytes()).is_some()
-    };
-    if !has("jobs")
-        && let Some((_, found)) = slurm.iter().find(|(name, _)| starts_with(name))
-    {
-        return Err(ImportError::NotATrace { file: file.to_string(), found, remedy: JOBS_REMEDY });
+    if let Some(other) = other_files::json(head) {
+        return Err(not_a_trace(file, other));
     }
     if let Some((_, format)) = known.iter().find(|(names, _)| names.iter().any(|name| has(name))) {
         return Ok(*format);
     }
     let object_with_jobs = has("jobs") && head.trim_ascii_start().starts_with(b"{");
-    if object_with_jobs { Ok(Format::SlurmJson) } else { Err(unknown_format(file, first_line(head))) }
-}
-
-const JOBS_REMEDY: &str = "export the jobs: sacct --json or sacct -X -P";
-
-/// Returns what another text file of a batch system is, and what to pass instead.
-fn other_file(line: &[u8]) -> Option<(&'static str, &'static str)> {
-    let starts = |words: &[&str]| words.iter().any(|w| line.starts_with(w.as_bytes()));
-    if starts(&["NodeName=", "PartitionName=", "ClusterName=", "SlurmctldHost="]) {
-        return Some(("Slurm's configuration or a list of its nodes", JOBS_REMEDY));
+    if object_with_jobs {
+        return Ok(Format::SlurmJson);
     }
-    if starts(&["JobId="]) {
-        return Some(("what scontrol show job prints", JOBS_REMEDY));
+    match other_files::table(&csv::header_of(head.trim_ascii_start())) {
+        Some(other) => Err(not_a_trace(file, other)),
+        None => Err(unknown_format(file, first_line(head))),
     }
-    if starts(&["SQLite format 3"]) {
-        return Some(("an SQLite database", "export its table with a header: sqlite3 -header -csv FILE 'SELECT …'"));
-    }
-    None
 }
 
 fn first_line(head: &[u8]) -> &[u8] {

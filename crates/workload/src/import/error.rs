@@ -99,9 +99,9 @@ pub enum ImportError {
         /// The file.
         file: String,
         /// What it looks like.
-        found: &'static str,
+        found: String,
         /// The remedy.
-        remedy: &'static str,
+        remedy: String,
     },
     /// A row, or a place in a document, is malformed.
     #[error(transparent)]

@@ -25,6 +25,7 @@ mod google2011;
 mod google2019;
 mod import_to_file;
 mod lines;
+mod other_files;
 pub(crate) mod parse_number;
 mod parse_time;
 mod public_traces;

@@ -8,8 +8,9 @@
 use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
 
 use super::error::FieldError;
-use super::lines::for_each_line;
+use super::lines::{for_each_line, utf8};
 use super::parse_number::{NANO, decimal, fits, leading_digits};
+use super::parse_time::is_unknown;
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, MemoryPer, Part, Processors, counted};
 use crate::byte_source::{Meter, Shard};
@@ -51,6 +52,10 @@ const USER: usize = 11;
 const GROUP: usize = 12;
 const QUEUE: usize = 14;
 const PARTITION: usize = 15;
+/// The fields that hold names instead of numbers in some logs.
+const NAMED: [usize; 4] = [USER, GROUP, QUEUE, PARTITION];
+/// The fields without which a job is still a task.
+const OPTIONAL: [usize; 6] = [CPU_TIME, REQUESTED_TIME, STATUS, 13, 16, 17];
 /// The status of a cancelled job.
 const CANCELLED: i64 = 5;
 /// The fields in which -1 means unknown and another negative number is invalid.
@@ -107,6 +112,8 @@ struct Counts {
     extra: u64,
     order: u64,
     negative: u64,
+    named: u64,
+    malformed: u64,
 }
 
 const REQUESTED_MEMORY: &str = "requested memory";
@@ -118,6 +125,8 @@ const ROUNDED: &str = "rounded";
 const EXTRA: &str = "extra columns";
 const ORDER: &str = "order";
 const NEGATIVE: &str = "negative";
+const NAMES: &str = "names";
+const MALFORMED: &str = "malformed optional field";
 
 impl Counts {
     fn add_to(self, tally: &mut Tally) {
@@ -131,6 +140,8 @@ impl Counts {
             (EXTRA, self.extra),
             (ORDER, self.order),
             (NEGATIVE, self.negative),
+            (NAMES, self.named),
+            (MALFORMED, self.malformed),
         ] {
             tally.adjusted.add(what.into(), n);
         }
@@ -155,7 +166,8 @@ impl Log<'_> {
     }
 
     fn row(&mut self, line: &[u8], tally: &mut Tally) -> Result<(), Box<FieldError>> {
-        let row = Row::parse(line, self.options.relaxed).map_err(|error| useful_remedy(error, line))?;
+        let row =
+            Row::parse(line, self.options.relaxed, self.options.lenient).map_err(|error| useful_remedy(error, line))?;
         let fields = &row.fields;
         let job = fields[JOB].whole;
         let mut counts = self.counts;
@@ -172,6 +184,8 @@ impl Log<'_> {
         counts.rounded += u64::from(row.rounded);
         counts.negative += u64::from(row.negative);
         counts.extra += u64::from(!row.extra.is_empty());
+        counts.named += u64::from(row.names.iter().any(Option::is_some));
+        counts.malformed += u64::from(row.malformed);
 
         let [submit, wait, run, requested] = row.time_fields()?;
         let (first, second) = match self.options.processors {
@@ -214,14 +228,19 @@ impl Log<'_> {
         })?;
         let submit = Time::from_nanos(submit);
         // The partition replaces the queue in logs without queues.
-        let queue = if fields[QUEUE].whole == -1 { &fields[PARTITION] } else { &fields[QUEUE] };
-        counts.partition += u64::from(fields[QUEUE].whole == -1 && queue.whole != -1);
+        let has_queue = fields[QUEUE].whole != -1 || row.names[2].is_some();
+        let queue = if has_queue { &fields[QUEUE] } else { &fields[PARTITION] };
+        counts.partition += u64::from(!has_queue && (queue.whole != -1 || row.names[3].is_some()));
         for ((value, text), id) in self.names.iter_mut().zip([fields[USER].whole, fields[GROUP].whole, queue.whole]) {
             if *value != id || text.is_empty() {
                 (*value, *text) = (id, id.to_string());
             }
         }
-        let name = |i: usize| Some(self.names[i].1.as_str()).filter(|_| self.names[i].0 != -1);
+        let name = |i: usize| {
+            // The partition's name follows the queue's.
+            let named = row.names[if i == 2 && !has_queue { 3 } else { i }];
+            named.or_else(|| Some(self.names[i].1.as_str()).filter(|_| self.names[i].0 != -1))
+        };
         self.builder.push(&Task {
             submit,
             start: wait.and_then(|w| submit.checked_add(Span::from_nanos(w))),
@@ -267,7 +286,7 @@ fn useful_remedy(error: Box<FieldError>, line: &[u8]) -> Box<FieldError> {
     if error.remedy != RELAXED {
         return error;
     }
-    match Row::parse(line, true).and_then(|row| row.time_fields().map(drop)) {
+    match Row::parse(line, true, false).and_then(|row| row.time_fields().map(drop)) {
         Ok(()) => error,
         Err(remaining) => remaining,
     }
@@ -284,10 +303,15 @@ struct Row<'a> {
     rounded: bool,
     /// Whether a field is negative and not -1, although only -1 is allowed.
     negative: bool,
+    /// The fields of [`NAMED`] that hold names.
+    names: [Option<&'a str>; 4],
+    /// Whether a field of [`OPTIONAL`] is malformed and taken as unknown.
+    malformed: bool,
 }
 
 impl Row<'_> {
-    fn parse(line: &[u8], relaxed: bool) -> Result<Row<'_>, Box<FieldError>> {
+    /// Parses a line. With `lenient`, a malformed field of [`OPTIONAL`] is unknown, and names are accepted as with `relaxed`.
+    fn parse(line: &[u8], relaxed: bool, lenient: bool) -> Result<Row<'_>, Box<FieldError>> {
         let mut row = Row {
             fields: [Field::default(); 18],
             extra: &[],
@@ -295,6 +319,8 @@ impl Row<'_> {
             decimals: false,
             rounded: false,
             negative: false,
+            names: [None; 4],
+            malformed: false,
         };
         let mut at = 0;
         for i in 0..18 {
@@ -315,7 +341,24 @@ impl Row<'_> {
             } else {
                 let end = at + line[at..].iter().take_while(|b| !b.is_ascii_whitespace()).count();
                 let text = &line[at..end];
-                let (value, rounded) = any_number(text).ok_or_else(|| FieldError::new(at, text, expected(i)))?;
+                let number = any_number(text);
+                let error = || FieldError::new(at, text, expected(i));
+                if number.is_none()
+                    && let Some(place) = NAMED.iter().position(|named| *named == i)
+                {
+                    if !relaxed && !lenient {
+                        return Err(error().remedy(RELAXED));
+                    }
+                    field.whole = -1;
+                    row.names[place] = Some(utf8(text, at, "a name")?).filter(|_| !is_unknown(text));
+                    at = end;
+                    continue;
+                }
+                if number.is_none() && lenient && OPTIONAL.contains(&i) {
+                    (field.whole, row.malformed, at) = (-1, true, end);
+                    continue;
+                }
+                let (value, rounded) = number.ok_or_else(error)?;
                 (field.whole, field.billionths) = value;
                 if !matches!(i, CPU_TIME | USED) {
                     if !relaxed {
@@ -440,6 +483,8 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
         (rows(ROUNDED), "more than nine decimals, rounded to nine."),
         (rows(EXTRA), "more than 18 columns; the additional ones are ignored, except the number of nodes."),
         (rows(NEGATIVE), "negative numbers other than -1, which are taken as unknown."),
+        (rows(NAMES), "names where the standard has numbers of users, groups, queues or partitions."),
+        (rows(MALFORMED), "a malformed optional field, which is taken as unknown."),
         (rows(ORDER), "a number that is not greater than that of the job before."),
     ] {
         if n > 0 {
@@ -470,7 +515,11 @@ mod tests {
                 }
                 let field = |(i, word): (usize, &&str)| -> Option<String> {
                     let (whole, part) = word.split_once('.').unwrap_or((word, ""));
-                    let number: i64 = whole.parse().ok()?;
+                    let number: i64 = match whole.parse() {
+                        Ok(number) => number,
+                        Err(_) if relaxed && NAMED.contains(&i) => return Some(format!("-1 {:0<9}", "")),
+                        Err(_) => return None,
+                    };
                     let may_have_decimals = relaxed || i == 5 || i == 6;
                     let may_be_negative = !NOT_NEGATIVE.contains(&i);
                     if word.contains('.') && !may_have_decimals || number < -1 && !may_be_negative && !relaxed {
@@ -482,7 +531,7 @@ mod tests {
                 words[..18].iter().enumerate().map(field).collect()
             };
             for relaxed in [false, true] {
-                let row = Row::parse(line.as_bytes(), relaxed).ok();
+                let row = Row::parse(line.as_bytes(), relaxed, false).ok();
                 let found = row.map(|r| r.fields.iter().map(|f| format!("{} {:09}", f.whole, f.billionths)).collect::<Vec<_>>());
                 prop_assert_eq!(found, naive(relaxed), "{}", line);
             }

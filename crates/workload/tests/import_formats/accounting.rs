@@ -59,6 +59,10 @@ fn slurm_jobs_as_json() {
 fn errors_in_json_name_the_job() {
     let found = refused(&options(Format::SlurmJson), SACCT_JSON.replace("\"end\": 170", "\"end\": 17"));
     assert!(found.starts_with("trace:2:1: found an end 93 s before the start"), "{found}");
+    // Inside Slurm, 2^32 - 2 means that there is no value.
+    let cancelled = SACCT_JSON.replace("\"start\": 110", "\"start\": 4294967294");
+    assert_ne!(cancelled, SACCT_JSON);
+    assert_eq!(dropped(&read(Format::SlurmJson, &cancelled)), [("never started", 3), ("still running", 1)]);
     let found = refused(&options(Format::SlurmJson), &SACCT_JSON[..200]);
     assert!(found.contains("found invalid JSON"), "{found}");
     // The wrong format is named, not the first thing that is wrong with it.

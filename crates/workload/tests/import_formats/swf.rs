@@ -142,3 +142,21 @@ fn a_malformed_log_names_the_place_and_the_remedy() {
     let found = refused(&nodes, "1 0 0 1 4 -1 -1 1 1 9 1 1 1 1 1 1 1 1 {} q 0:ppn=2\n");
     assert!(found.contains("found \"0:ppn=2\", expected nodes like 2:ppn=8 in column 21"), "{found}");
 }
+
+#[test]
+fn names_in_place_of_numbers_need_relaxed_and_lenient_keeps_rows_with_malformed_optional_fields() {
+    let log = "1 0 5 10 4 -1 -1 4 60 -1 1 user_A phys 1 -1 long -1 -1\n2 0 5 10 4 - -1 4 1h -1 ok - 7 1 - -1 x -1\n";
+    let strict = import(&bytes(log), &options(Format::Swf)).unwrap_err().to_string();
+    assert!(strict.starts_with("trace:1:28: found \"user_A\", expected the user (field 12)"), "{strict}");
+    assert!(strict.ends_with("pass --relaxed to accept"), "{strict}");
+    let lenient = ImportOptions { lenient: true, ..options(Format::Swf) };
+    let found = import(&bytes(log), &lenient).unwrap();
+    assert_eq!(rows(&found), ["0 5 10 60 user_A phys long cpu=4", "0 5 10 - unknown 7 - cpu=4"]);
+    assert!(found.summary.dropped.is_empty());
+    let summary = found.summary.to_string();
+    assert!(summary.contains("1 job has names where the standard has numbers"), "{summary}");
+    assert!(summary.contains("1 job has a malformed optional field, which is taken as unknown"), "{summary}");
+    let relaxed = ImportOptions { relaxed: true, ..options(Format::Swf) };
+    let first = log.lines().next().unwrap();
+    assert_eq!(rows(&import(&bytes(first), &relaxed).unwrap()), ["0 5 10 60 user_A phys long cpu=4"]);
+}

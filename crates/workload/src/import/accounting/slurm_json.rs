@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use evenhand_model::{Nano, Span};
+use evenhand_model::{Nano, Span, Time};
 use serde_json::Value;
 
 use super::{JobRecord, Jobs, Records, Unfinished, for_each_record, number, optional, text, time};
@@ -15,6 +15,9 @@ use crate::import::error::FieldError;
 use crate::import::parse_number::NANO;
 use crate::import::{ImportError, ImportOptions, Part};
 use crate::slurm_notation;
+
+/// From this number on, a number of 32 bits means that there is no value.
+const NO_VALUE: u64 = u32::MAX as u64 - 1;
 
 const REQUESTED: &str = "requested amounts";
 pub(in crate::import) const ASSUMED: &[(&str, &str)] =
@@ -33,9 +36,11 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     let states = states(job);
     let is = |name: &str| states.iter().any(|s| s == name);
     let named = |key: &str, nested: &str| if of_queue { &job[key] } else { &times[nested] };
-    let submit = time(named("submit_time", "submission"), "the submit time")?;
-    let mut start = time(named("start_time", "start"), "the start time")?;
-    let mut end = time(named("end_time", "end"), "the end time")?;
+    // Some versions write the numbers that mean "no value" and "infinite" inside Slurm.
+    let known = |time: Option<Time>| time.filter(|t| t.nanos() / 1_000_000_000 < NO_VALUE);
+    let submit = known(time(named("submit_time", "submission"), "the submit time")?);
+    let mut start = known(time(named("start_time", "start"), "the start time")?);
+    let mut end = known(time(named("end_time", "end"), "the end time")?);
     let waiting = is("PENDING") || is("REQUEUED") || is("REQUEUE_HOLD");
     let running =
         ["RUNNING", "SUSPENDED", "COMPLETING", "CONFIGURING", "RESIZING", "STOPPED", "SIGNALING", "STAGE_OUT"];
