@@ -193,6 +193,51 @@ fn evaluate(
     model
 }
 
+/// Tries all other orders of one tie: returns the parties of the tasks with which it would have turned the complaint of
+/// party `p` on resource `r` in `from..until`.
+fn turned_by(
+    case: (&[Row], &[usize], &Leaves, &[Rational]),
+    (p, r): (usize, usize),
+    (from, until): (u64, u64),
+) -> BTreeSet<usize> {
+    let (rows, of_user, tree, capacity) = case;
+    let of = |row: &Row| of_user[row.user];
+    let first = rows.iter().position(|row| of(row) == p && row.submit <= from && row.start.is_some_and(|s| s > from));
+    let a = first.unwrap();
+    let mut found = BTreeSet::new();
+    for (b, other) in rows.iter().enumerate() {
+        let task = &rows[a];
+        let (Some(start), Some(instead)) = (task.start, other.start) else { continue };
+        let enough = |r: usize| task.amounts[r] * u64::from(task.count) <= other.amounts[r] * u64::from(other.count);
+        let ran_through = instead <= from && instead + other.duration >= until;
+        if of(other) == p || other.submit != task.submit || !ran_through || start < until {
+            continue;
+        }
+        if !(0..capacity.len()).all(enough) {
+            continue;
+        }
+        let mut exchanged = rows.to_vec();
+        (exchanged[a].start, exchanged[b].start) = (Some(instead), Some(start));
+        if !evaluate(&exchanged, of_user, tree, capacity, (from, until)).complaints.contains_key(&(p, r)) {
+            found.insert(of(other));
+        }
+    }
+    found
+}
+
+/// Checks which complaints are marked as turned by one tie. Returns how many are, and how many are not.
+fn assert_ties(found: &Entitlements, case: (&[Row], &[usize], &Leaves, &[Rational])) -> [usize; 2] {
+    let mut counts = [0, 0];
+    for c in &found.complaints {
+        let of = |time: Time| time.nanos() / 1_000_000_000;
+        let ties = turned_by(case, (c.party, c.resource), (of(c.from), of(c.until)));
+        assert_eq!(c.tie_with.is_some(), !ties.is_empty(), "{c:?} {ties:?}");
+        assert!(c.tie_with.is_none_or(|party| ties.contains(&party)), "{c:?} {ties:?}");
+        counts[usize::from(ties.is_empty())] += 1;
+    }
+    counts
+}
+
 /// Converts steps times nanoseconds to unit-seconds; amounts in these tests have no decimals.
 fn seconds(x: f64) -> f64 {
     x / 1e9
@@ -345,6 +390,59 @@ fn unmet_claims_and_overuse_are_matched_in_proportion() {
     assert_eq!(found.complaints.iter().map(|c| c.party).collect::<Vec<_>>(), [2]);
 }
 
+#[test]
+fn a_complaint_that_one_tie_would_have_turned_names_the_other_party() {
+    // Two processors, of which user 0 holds both until 50 while user 1 waits for one.
+    let equal = |n: usize| (0..n).map(|_| (None, Rational::ONE)).collect::<Vec<_>>();
+    let found = |rows: &[Row], processors: u64| {
+        let users = rows.iter().map(|row| row.user).max().unwrap() + 1;
+        let w = workload(rows, users, 1);
+        let tree = Leaves { accounts: Vec::new(), leaves: equal(users) };
+        let parties = Parties::users(&account_tree(&[], &equal(users)), w.users()).unwrap();
+        let pool = Capacity::new(w.resources(), vec![number(processors)]).unwrap();
+        let found = History::original(&w).unwrap().entitlements(&pool, &parties, CALENDAR, Window::default());
+        let own: Vec<usize> = (0..users).collect();
+        assert_ties(&found, (rows, &own, &tree, &[number(processors)]));
+        found.complaints.iter().map(|c| (c.party, c.tie_with)).collect::<Vec<_>>()
+    };
+    let first = row(0, [0, 0, 50], &[2]);
+    assert_eq!(found(&[first.clone(), row(1, [0, 50, 10], &[1])], 2), [(1, Some(0))], "their order decided");
+    assert_eq!(found(&[first.clone(), row(1, [1, 50, 10], &[1])], 2), [(1, None)], "not submitted together");
+    assert_eq!(found(&[first.clone(), row(1, [0, 60, 10], &[1]), row(0, [50, 50, 10], &[2])], 2), [(1, None)]);
+    // Its next task, submitted at 5, would have waited as well, and both are within its half of four processors; in place
+    // of three processors there is space for both.
+    let both = [row(1, [0, 50, 60], &[1]), row(1, [5, 50, 10], &[1])];
+    let after = |tied: u64, other: u64| {
+        let others = [row(0, [0, 0, 50], &[tied]), both[0].clone(), row(0, [1, 1, 50], &[other]), both[1].clone()];
+        found(&others, 4)
+    };
+    assert_eq!((after(1, 3), after(3, 1)), (vec![(1, None)], vec![(1, Some(0))]));
+}
+
+#[test]
+fn examples_of_the_reference_model_have_complaints_that_one_tie_would_have_turned_and_others() {
+    let mut counts = [0, 0];
+    let mut stream = evenhand_model::random::Stream::new(1, "ties", 0);
+    for _ in 0..300 {
+        let mut rows: Vec<Row> = (0..12)
+            .map(|_| {
+                let submit = stream.below(3) * 10;
+                let times = [submit, submit + stream.below(6) * 10, 10 + stream.below(8) * 10];
+                row(stream.below(4) as usize, times, &[1 + stream.below(3)])
+            })
+            .collect();
+        rows.sort_by_key(|row| row.submit);
+        let leaves = Leaves { accounts: Vec::new(), leaves: (0..4).map(|_| (None, Rational::ONE)).collect() };
+        let w = workload(&rows, 4, 1);
+        let parties = Parties::users(&account_tree(&[], &leaves.leaves), w.users()).unwrap();
+        let pool = Capacity::new(w.resources(), vec![number(12)]).unwrap();
+        let found = History::original(&w).unwrap().entitlements(&pool, &parties, CALENDAR, Window::default());
+        let of_case = assert_ties(&found, (&rows, &[0, 1, 2, 3], &leaves, &[number(12)]));
+        counts = [counts[0] + of_case[0], counts[1] + of_case[1]];
+    }
+    assert!(counts.iter().all(|count| *count > 20), "{counts:?}");
+}
+
 fn rational() -> impl Strategy<Value = Rational> {
     prop::sample::select(&["1", "1", "1", "2", "1/3", "0.5", "1000003"][..])
         .prop_map(|text| Quantity::parse(text).unwrap().exact().clone())
@@ -426,6 +524,7 @@ proptest! {
         let found = history.entitlements(&pool, &users, CALENDAR, window);
         let own: Vec<usize> = (0..n).collect();
         assert_agreement(&found, &evaluate(&case.rows, &own, &leaves, &case.capacity, case.window), &leaves, case.capacity.len());
+        assert_ties(&found, (&case.rows, &own, &leaves, &case.capacity));
 
         let accounts = Parties::accounts(&tree, w.users()).unwrap();
         let of_user: Vec<usize> = accounts.of_user().iter().map(|&p| p as usize).collect();
@@ -437,6 +536,7 @@ proptest! {
         let leaves = Leaves { accounts: case.accounts.clone(), leaves: (0..accounts.len()).map(leaf).collect() };
         let found = history.entitlements(&pool, &accounts, CALENDAR, window);
         assert_agreement(&found, &evaluate(&case.rows, &of_user, &leaves, &case.capacity, case.window), &leaves, case.capacity.len());
+        assert_ties(&found, (&case.rows, &of_user, &leaves, &case.capacity));
     }
 
     #[test]

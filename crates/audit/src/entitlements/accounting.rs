@@ -47,6 +47,16 @@ struct OpenComplaint {
     /// The party's unmet claim and attributed overuse at the beginning.
     unmet: u128,
     overuse: Vec<f64>,
+    /// The ties that would turn all of it so far; `None` before it has lasted.
+    ties: Option<Ties>,
+}
+
+/// The ties that would turn a complaint: its task, and each task of another party that was submitted at the same instant and
+/// ran in its place.
+#[derive(Debug)]
+struct Ties {
+    task: u32,
+    others: Vec<u32>,
 }
 
 /// The accounting of a history up to some event.
@@ -77,6 +87,8 @@ pub(super) struct Accounting<'a> {
     changed: Vec<u32>,
     is_changed: Vec<bool>,
     now: u64,
+    /// The end of the audited time.
+    until: u64,
     week_start: u64,
     weeks: Vec<Week>,
     ended_complaints: Vec<Complaint>,
@@ -125,6 +137,7 @@ impl<'a> Accounting<'a> {
             changed: Vec::new(),
             is_changed: vec![false; n],
             now: from,
+            until: from,
             week_start: from,
             weeks: Vec::new(),
             ended_complaints: Vec::new(),
@@ -134,6 +147,7 @@ impl<'a> Accounting<'a> {
     /// Processes all events before `until`; a week ends at each of `boundaries` (nanoseconds) and at `until`.
     pub(super) fn run(mut self, boundaries: &[u64], until: Time) -> Entitlements {
         let until = until.nanos();
+        self.until = until;
         let mut boundaries = boundaries.iter().copied().peekable();
         while let Some(event) = self.events.next_time() {
             let to = event.clamp(self.now, until.max(self.now));
@@ -335,6 +349,80 @@ impl<'a> Accounting<'a> {
         for r in 0..self.width {
             self.set_complaint(p, r, within && blocking >> r & 1 != 0);
         }
+        self.update_ties(p);
+    }
+
+    /// Keeps those ties of the party's complaints that turn them also until the next event.
+    fn update_ties(&mut self, party: usize) {
+        let next = self.events.next_time().unwrap_or(self.now).min(self.until);
+        if next <= self.now {
+            return;
+        }
+        for r in 0..self.width {
+            let at = party * self.width + r;
+            let Some(mut open) = self.complaints[at].take() else { continue };
+            let mut ties = open.ties.take().unwrap_or_else(|| self.ties_of(party));
+            ties.others.retain(|&other| self.turns((ties.task, other), party, r, next));
+            open.ties = Some(ties);
+            self.complaints[at] = Some(open);
+        }
+    }
+
+    /// Returns the tasks of other parties that were submitted together with the first waiting task of a party, and hold
+    /// enough for it.
+    fn ties_of(&self, party: usize) -> Ties {
+        let task = self.first[party];
+        let submit = &self.history.workload().columns().submit;
+        let begin = submit.partition_point(|t| *t < submit[task as usize]) as u32;
+        let together = (begin..).take_while(|&row| submit.get(row as usize) == Some(&submit[task as usize]));
+        let suffices = |&row: &u32| {
+            self.history.has_start(row)
+                && self.party(row) as usize != party
+                && (0..self.width).all(|r| self.amount(row, r) >= self.amount(task, r))
+        };
+        Ties { task, others: together.filter(suffices).collect() }
+    }
+
+    /// Returns what all copies of a row hold of a resource.
+    fn amount(&self, row: u32, r: usize) -> u64 {
+        let workload = self.history.workload();
+        // Rows with a start fit u64: the history has checked its peak. Those without duration may not, and hold nothing.
+        workload.amounts(row as usize)[r].0.saturating_mul(u64::from(workload.count(row as usize)))
+    }
+
+    /// Returns whether the party would have no complaint on `r` from now until `next` if its first waiting `task` had
+    /// started in place of the `other`, and that had waited instead.
+    fn turns(&self, (task, other): (u32, u32), party: usize, r: usize, next: u64) -> bool {
+        let runs = self.history.start(other) <= self.now && self.now < self.history.finish(other);
+        if self.first[party] != task || !runs {
+            return false;
+        }
+        let mut behind = self.next[task as usize];
+        while behind != NO_ROW && self.history.start(behind) <= self.now {
+            behind = self.next[behind as usize];
+        }
+        if behind == NO_ROW || self.history.submit(behind) > self.now {
+            return true;
+        }
+        // The task may end before the next event of what really happened.
+        let length = self.history.workload().columns().duration[task as usize].nanos();
+        let end = self.history.start(other) + length;
+        let complains = |is_running: bool| {
+            let demand = self.history.workload().amounts(behind as usize);
+            let own = &self.amounts[party * self.width..][..self.width];
+            let (mut blocks, mut within) = (false, true);
+            for (s, ((demand, own), resource)) in demand.iter().zip(own).zip(&self.resources).enumerate() {
+                let added = if is_running { self.amount(task, s) } else { 0 };
+                // No more than what the other holds.
+                let held = resource.held - self.amount(other, s) + added;
+                if demand.0 > resource.capacity_steps.saturating_sub(held) {
+                    blocks |= s == r;
+                    within &= resource.format.covers(own.entitled, own.held + added + demand.0);
+                }
+            }
+            blocks && within
+        };
+        !(self.now < end && complains(true) || end < next && complains(false))
     }
 
     /// Begins or ends a complaint.
@@ -348,7 +436,8 @@ impl<'a> Accounting<'a> {
         self.attribution.settle_victim(party, r);
         if stands {
             let overuse = self.attribution.snapshot(party, r);
-            self.complaints[at] = Some(OpenComplaint { from: self.now, unmet: self.total_unmet[at], overuse });
+            self.complaints[at] =
+                Some(OpenComplaint { from: self.now, unmet: self.total_unmet[at], overuse, ties: None });
         } else if let Some(open) = self.complaints[at].take().filter(|open| open.from < self.now) {
             self.ended_complaints.push(Complaint {
                 party,
@@ -357,6 +446,7 @@ impl<'a> Accounting<'a> {
                 until: Time::from_nanos(self.now),
                 unmet: self.resources[r].format.to_steps(self.total_unmet[at] - open.unmet),
                 against: self.attribution.holders_since(party, r, &open.overuse),
+                tie_with: open.ties.and_then(|ties| Some(self.party(*ties.others.first()?) as usize)),
             });
         }
     }

@@ -40,6 +40,12 @@ pub const MAX_NAMED_HOLDERS: usize = 3;
 /// some resource s blocks it (`d_s > 0` and `sum_k o_ks + d_s > C_s`), r is one of the blocking resources, and
 /// `o_ps + d_s <= E_ps` on each of them. For users without accounts this is the
 /// [property](crate::Property::NoJustifiedComplaint) of that name.
+///
+/// Which of two tasks that were submitted at the same instant goes first is a **tie**, which a scheduler decides by the
+/// order of the log or by chance. One tie would have **turned** a complaint of p on r if one task `a` of p waited through
+/// all of it as p's first, and there is a task `b` of another party with the same submission that ran through all of it
+/// and held at least as much of every resource, so that with the starts of a and b exchanged p has no complaint on r at any
+/// instant of it: neither a, which then runs in b's place, nor the next waiting task of p gives reason for one.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entitlements {
     /// The weeks, in order of time.
@@ -113,6 +119,8 @@ pub struct Complaint {
     pub unmet: f64,
     /// The [`MAX_NAMED_HOLDERS`] parties with the largest overuse meanwhile, and its amount in steps times nanoseconds.
     pub against: Vec<(usize, f64)>,
+    /// The party of a task with which one tie decided this complaint ([`Entitlements`]); `None` if no tie alone did.
+    pub tie_with: Option<usize>,
 }
 
 impl History<'_> {

@@ -198,6 +198,33 @@ fn out_writes_a_page_with_figures_and_data() {
 }
 
 #[test]
+fn a_complaint_that_one_tie_would_have_turned_is_marked_in_table_json_csv_and_page() {
+    // Users 1 and 2 submit together; 1 holds both processors until 200, and 2 waits for one. At 300 user 2 comes later.
+    let folder = TestFolder::with(
+        "ties.swf",
+        "1 0 0 200 2 -1 -1 2 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n2 0 200 50 1 -1 -1 1 -1 -1 1 2 -1 -1 -1 -1 -1 -1\n\
+         3 300 0 100 2 -1 -1 2 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n4 301 99 50 1 -1 -1 1 -1 -1 1 2 -1 -1 -1 -1 -1 -1\n\
+         5 900 0 10 1 -1 -1 1 -1 -1 1 1 -1 -1 -1 -1 -1 -1\n",
+    );
+    let printed = folder.run(&["audit", "--history", "ties.swf", "--out", "out"]).stdout;
+    assert!(printed.contains("tie with: 1 of 2 complaints would not exist"), "{printed}");
+    let rows: Vec<&str> =
+        printed.lines().skip_while(|line| !line.starts_with("user with a complaint")).skip(2).take(2).collect();
+    assert!(rows[0].ends_with("  1") && rows[1].ends_with("  -"), "the more harm comes first: {printed}");
+    let output = folder.run(&["audit", "--history", "ties.swf", "--out", "json", "--format", "json"]);
+    let level = output.json()["entitlements"]["levels"][0].clone();
+    assert_eq!(level["complaints_turned_by_a_tie"], 1);
+    let [turned, other] = &level["complaints"].as_array().unwrap()[..] else { panic!("{level}") };
+    assert_eq!((&turned["tie_with"], other.get("tie_with")), (&0.into(), None));
+    // One of two processors for 200 s, and for 99 s.
+    let harm = |complaint: &serde_json::Value| (complaint["share_hours"].as_f64().unwrap() * 7200.0).round();
+    assert_eq!([harm(turned), harm(other)], [200.0, 99.0]);
+    assert!(folder.read("out/index.html").contains("One tie would have turned 1 of them"));
+    let csv = folder.read("out/complaints.csv");
+    assert!(csv.lines().nth(1).unwrap().ends_with(",1") && csv.lines().nth(2).unwrap().ends_with(','), "{csv}");
+}
+
+#[test]
 fn a_trace_without_accounts_is_reported_by_user() {
     let folder = TestFolder::with("queue.swf", QUEUE);
     let output = folder.run(&["audit", "--history", "queue.swf", "--out", "out", "--format", "json"]);

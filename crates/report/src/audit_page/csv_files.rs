@@ -100,6 +100,8 @@ fn complaints_csv(record: &EntitlementRecord) -> String {
         "over_hours_2",
         "against_3",
         "over_hours_3",
+        "share_hours",
+        "tie_with",
     ]);
     for level in &record.levels {
         for c in &level.complaints {
@@ -120,6 +122,8 @@ fn complaints_csv(record: &EntitlementRecord) -> String {
                 cells.push(Cell::Text(against.map_or("", |a| &level.parties[a.party].name)));
                 cells.push(Cell::Number(against.map(|a| a.over)));
             }
+            cells.push(Cell::Number(Some(c.share_hours)));
+            cells.push(Cell::Text(c.tie_with.map_or("", |party| &level.parties[party].name)));
             csv.row(&cells);
         }
     }

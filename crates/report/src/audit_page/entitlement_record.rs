@@ -3,8 +3,6 @@
 //! Amounts of a resource are in its unit times hours (CPU-hours, byte-hours). A *party* is an account or a user.
 //! Parties, resources and weeks refer to each other by index, counted from 0.
 
-use std::cmp::Ordering;
-
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -187,8 +185,13 @@ pub struct ComplaintRecord {
     pub until: Option<String>,
     /// Unmet claim during the interval, in resource units times hours.
     pub unmet: f64,
+    /// The harm: that unmet claim as a fraction of the capacity, in hours. It compares complaints on all resources.
+    pub share_hours: f64,
     /// The parties with the largest overuse during the interval.
     pub against: Vec<OveruseRecord>,
+    /// Index of the party with whose task one tie decided the complaint; absent if no tie alone did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tie_with: Option<usize>,
 }
 
 impl EntitlementRecord {
@@ -216,21 +219,25 @@ impl EntitlementRecord {
         if hours > 0.0 { amount / (self.resources[r].capacity * hours) } else { 0.0 }
     }
 
-    /// Returns the complaints of a level that do not begin at an edge of the history, sorted by decreasing unmet claim as a fraction of the capacity, ties by
+    /// Returns the complaints of a level that do not begin at an edge of the history, by decreasing harm, equal ones by
     /// beginning.
     pub fn worst_complaints<'a>(&self, level: &'a LevelRecord) -> Vec<&'a ComplaintRecord> {
         let mut worst: Vec<&ComplaintRecord> = level.complaints.iter().filter(|c| !self.begins_at_edge(c)).collect();
-        worst.sort_by(|a, b| {
-            let of = |c: &ComplaintRecord| c.unmet / self.resources[c.resource].capacity;
-            of(b).partial_cmp(&of(a)).unwrap_or(Ordering::Equal)
-        });
+        worst.sort_by(|a, b| b.share_hours.total_cmp(&a.share_hours));
         worst
+    }
+}
+
+impl LevelRecord {
+    /// Returns how many complaints one tie would have turned.
+    pub fn turned_by_a_tie(&self) -> usize {
+        self.complaints.iter().filter(|complaint| complaint.tie_with.is_some()).count()
     }
 }
 
 impl Serialize for LevelRecord {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut level = serializer.serialize_struct("Level", 6)?;
+        let mut level = serializer.serialize_struct("Level", 7)?;
         level.serialize_field("kind", self.kind)?;
         level.serialize_field("parties", &self.parties)?;
         match self.weeks_in_json {
@@ -239,12 +246,13 @@ impl Serialize for LevelRecord {
         }
         level.serialize_field("waited_while", &self.pairs)?;
         level.serialize_field("complaints_in_all", &self.complaints.len())?;
-        // The longest complaints, in order of time.
-        let mut longest: Vec<&ComplaintRecord> = self.complaints.iter().collect();
-        longest.sort_by(|a, b| (b.until_s - b.from_s).total_cmp(&(a.until_s - a.from_s)));
-        longest.truncate(MAX_JSON_COMPLAINTS);
-        longest.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
-        level.serialize_field("complaints", &longest)?;
+        level.serialize_field("complaints_turned_by_a_tie", &self.turned_by_a_tie())?;
+        // Those with the most harm, in order of time.
+        let mut worst: Vec<&ComplaintRecord> = self.complaints.iter().collect();
+        worst.sort_by(|a, b| b.share_hours.total_cmp(&a.share_hours));
+        worst.truncate(MAX_JSON_COMPLAINTS);
+        worst.sort_by(|a, b| a.from_s.total_cmp(&b.from_s));
+        level.serialize_field("complaints", &worst)?;
         level.end()
     }
 }

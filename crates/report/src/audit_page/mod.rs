@@ -100,7 +100,9 @@ mod tests {
                     from_s: 4000.0,
                     until_s: 7600.0,
                     unmet: over,
+                    share_hours: over / 8.0,
                     against: vec![OveruseRecord { party: 0, over }],
+                    tie_with: Some(0),
                     ..ComplaintRecord::default()
                 }],
             }],
@@ -142,6 +144,34 @@ mod tests {
     }
 
     #[test]
+    fn a_complaint_that_one_tie_would_have_turned_is_marked_and_the_others_have_no_column_for_it() {
+        let page = |record: &EntitlementRecord| {
+            let folder = tempfile::tempdir().unwrap();
+            let written = write_audit_report(folder.path(), record).unwrap();
+            std::fs::read_to_string(written.index).unwrap()
+        };
+        let mut record = small_record();
+        let with = page(&record);
+        assert!(with.contains("One tie would have turned 1 of them"), "{with}");
+        assert!(with.contains("<td class=\"text\"><span class=\"name\" title=\"chem\">chem</span></td>"), "{with}");
+        let json = serde_json::to_value(&record).unwrap();
+        assert_eq!(json["levels"][0]["complaints_turned_by_a_tie"], 1);
+        record.levels[0].complaints[0].tie_with = None;
+        let without = page(&record);
+        assert!(!without.contains("One tie would have turned 1") && !without.contains(">Tie</th>"));
+        assert!(serde_json::to_value(&record).unwrap()["levels"][0]["complaints"][0].get("tie_with").is_none());
+    }
+
+    #[test]
+    fn complaints_are_sorted_by_harm_and_not_by_duration() {
+        let mut record = small_record();
+        let worst = record.levels[0].complaints[0].clone();
+        let longer = ComplaintRecord { until_s: 90_000.0, unmet: 8.0, share_hours: 1.0, ..worst.clone() };
+        record.levels[0].complaints = vec![longer.clone(), worst.clone()];
+        assert_eq!(record.worst_complaints(&record.levels[0]), [&worst, &longer]);
+    }
+
+    #[test]
     fn csv_files_hold_all_numbers() {
         let folder = tempfile::tempdir().unwrap();
         write_audit_report(folder.path(), &small_record()).unwrap();
@@ -154,7 +184,7 @@ mod tests {
             format!("account,<b>bio,chem,cpu,,{}", 0.3 * 8.0 * 168.0)
         );
         assert!(
-            read("complaints.csv").contains("\naccount,<b>bio,cpu,,4000,7600,,,403.2,chem,403.2,,,,\n"),
+            read("complaints.csv").contains("\naccount,<b>bio,cpu,,4000,7600,,,403.2,chem,403.2,,,,,50.4,chem\n"),
             "{}",
             read("complaints.csv")
         );

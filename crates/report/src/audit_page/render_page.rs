@@ -47,6 +47,7 @@ struct LevelText {
     complaints: Vec<ComplaintRow>,
     complaints_left_out: usize,
     complaints_in_all: usize,
+    turned_by_a_tie: usize,
 }
 
 #[derive(Serialize)]
@@ -134,5 +135,6 @@ fn level_text(
         complaints,
         complaints_left_out,
         complaints_in_all: level.complaints.len(),
+        turned_by_a_tie: level.turned_by_a_tie(),
     }
 }

@@ -163,10 +163,12 @@ pub(super) struct ComplaintRow {
     until: String,
     length: String,
     unmet: String,
+    /// The party with whose task one tie decided it; empty if no tie alone did.
+    tie_with: String,
     against: String,
 }
 
-/// Returns the complaints with the largest unmet claims, and the number of complaints left out.
+/// Returns the complaints with the most harm, and the number of complaints left out.
 pub(super) fn complaints(record: &EntitlementRecord, level: &LevelRecord) -> (Vec<ComplaintRow>, usize) {
     let row = |c: &&super::ComplaintRecord| ComplaintRow {
         who: level.parties[c.party].name.clone(),
@@ -175,6 +177,7 @@ pub(super) fn complaints(record: &EntitlementRecord, level: &LevelRecord) -> (Ve
         until: c.until.clone().unwrap_or_else(|| format!("{} s", c.until_s)),
         length: duration(c.until_s - c.from_s),
         unmet: record.format_amount(c.resource, c.unmet),
+        tie_with: c.tie_with.map_or(String::new(), |party| level.parties[party].name.clone()),
         against: record.format_holders(level, &c.against, c.resource, c.unmet),
     };
     let worst = record.worst_complaints(level);

@@ -251,6 +251,8 @@ fn level(
         from: calendar.local_seconds(c.from).and_then(date_and_time),
         until: calendar.local_seconds(c.until).and_then(date_and_time),
         unmet: c.unmet / scale[c.resource],
+        share_hours: c.unmet / scale[c.resource] / pool.units(c.resource),
+        tie_with: c.tie_with,
         against: overuses(&c.against, c.resource),
     };
     LevelRecord {

@@ -87,16 +87,31 @@ fn pairs(record: &EntitlementRecord, level: &LevelRecord) -> Option<String> {
 fn complaints(record: &EntitlementRecord, level: &LevelRecord) -> Option<String> {
     let worst = record.worst_complaints(level);
     let who = format!("{} with a complaint", level.kind);
-    let mut table = Table::new(2, [who.as_str(), "on", "from", "hours", "unmet", "overuse meanwhile"]);
+    let turned = level.turned_by_a_tie();
+    let mut header = vec![who.as_str(), "on", "from", "hours", "unmet", "overuse meanwhile"];
+    header.extend((turned > 0).then_some("tie with"));
+    let mut table = Table::new(2, header);
     for c in worst.iter().take(MAX_COMPLAINTS) {
-        table.row(vec![
+        let mut row = vec![
             printable(&level.parties[c.party].name),
             record.resources[c.resource].name.clone(),
             c.from.clone().unwrap_or_else(|| format!("{} s", c.from_s)),
             rounded((c.until_s - c.from_s) / 3600.0),
             with_plain_spaces(&record.format_amount(c.resource, c.unmet)),
             printable(&with_plain_spaces(&record.format_holders(level, &c.against, c.resource, c.unmet))),
-        ]);
+        ];
+        let tie = || c.tie_with.map_or("-".into(), |party| printable(&level.parties[party].name));
+        row.extend((turned > 0).then(tie));
+        table.row(row);
     }
-    (!worst.is_empty()).then(|| format!("{}{}", table.render(), more(worst.len(), MAX_COMPLAINTS)))
+    let ties = match turned {
+        0 => String::new(),
+        turned => format!(
+            "\ntie with: {turned} of {} complaints would not exist if one tie had been decided otherwise; a task of that \
+             {}\nwas submitted at the same instant and ran instead",
+            level.complaints.len(),
+            level.kind
+        ),
+    };
+    (!worst.is_empty()).then(|| format!("{}{}{ties}", table.render(), more(worst.len(), MAX_COMPLAINTS)))
 }
