@@ -40,6 +40,11 @@ pub(crate) fn run(
     let failures = Failures::new(&host);
     let mut command_line = evenhand::cli();
     let mut factories = Vec::new();
+    if !policies.is_empty() {
+        // A thread that Python does not know gets a state of the interpreter whenever it attaches, which takes longer than
+        // most decisions. One that is attached outside of it all has a state already.
+        host.around_threads(|run| Python::attach(|py| py.detach(run)));
+    }
     for (name, summary, make) in policies {
         let (registration, factory) = registration(name, &summary, make, failures.clone());
         command_line = command_line.policy(registration);

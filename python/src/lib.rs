@@ -22,6 +22,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<environment::Episode>()?;
     module.add_class::<environment::Replay>()?;
+    module.add_class::<policies::CompiledKeys>()?;
     module.add_class::<policies::View>()?;
     module.add_class::<table::Table>()?;
     module.add_function(wrap_pyfunction!(commands::run, module)?)?;

@@ -1,18 +1,22 @@
-//! Policies written in Python: a class whose `key`, `user_key` or `next` decides.
+//! Policies of Python's process: a class whose `key`, `user_key` or `next` decides, or a function in machine code.
 
+mod compiled;
+mod state;
 mod view;
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use evenhand::Host;
 use evenhand_model::{Time, UserId};
 use evenhand_policies::kinetic::WinnerTree;
 use evenhand_policies::{Job, Policy, PolicyContext, PolicyError, Registration, Standing};
-use numpy::{PyArray1, PyArrayMethods, PyReadonlyArray1};
+use numpy::{PyArray1, PyArrayMethods};
 use pyo3::exceptions::{PyTypeError, PyValueError};
 use pyo3::prelude::*;
 
-use self::view::State;
+pub(crate) use self::compiled::CompiledKeys;
+use self::compiled::GuardedKeys;
+use self::state::{Seen, State};
 pub(crate) use self::view::View;
 
 /// Two keys closer than this (relative to the larger) are a tie: a key is a few roundings of the same quotient.
@@ -66,7 +70,7 @@ pub(crate) fn registration(
         let made = Python::attach(|py| {
             let make = held.0.lock().unwrap_or_else(PoisonError::into_inner).as_ref().map(|make| make.clone_ref(py));
             let make = make.ok_or_else(|| PyValueError::new_err("its command has ended"))?;
-            PythonPolicy::new(py, &its_name, make.call0(py)?, context, failures.clone())
+            HostPolicy::new(py, &its_name, make.call0(py)?, context, failures.clone())
         });
         match made {
             Ok(policy) => Ok(Box::new(policy) as Box<dyn Policy>),
@@ -80,7 +84,7 @@ pub(crate) fn registration(
     (Registration::shared(&name, summary, build), factory)
 }
 
-/// Which method of the object decides.
+/// Which method decides.
 #[derive(Clone, Copy, PartialEq)]
 enum Method {
     /// `key(view)`: keys of all waiting users, at every decision.
@@ -91,73 +95,105 @@ enum Method {
     Next,
 }
 
-/// A policy whose decisions an object of Python takes.
-struct PythonPolicy {
+impl Method {
+    fn name(self) -> &'static str {
+        match self {
+            Method::Key => "key",
+            Method::UserKey => "user_key",
+            Method::Next => "next",
+        }
+    }
+
+    fn seen(self) -> Seen {
+        match self {
+            Method::UserKey => Seen::Changed,
+            Method::Key | Method::Next => Seen::Waiting,
+        }
+    }
+}
+
+/// What decides.
+enum Code {
+    /// A method of an object, and the view that it gets.
+    Python { method: Py<PyAny>, view: Py<View> },
+    /// A function in machine code, and what it writes.
+    Compiled { function: CompiledKeys, written: GuardedKeys },
+}
+
+/// A policy whose decisions an object of Python or a function in machine code takes.
+struct HostPolicy {
     name: String,
-    decide: Py<PyAny>,
+    code: Code,
     method: Method,
-    view: Py<View>,
     state: Arc<Mutex<State>>,
     failures: Failures,
     failed: bool,
+    /// Of the last call.
+    answer: Vec<f64>,
     /// Keys and order of [`Method::UserKey`].
     keys: Vec<f64>,
     order: WinnerTree,
 }
 
-impl PythonPolicy {
+impl HostPolicy {
     fn new(
         py: Python<'_>,
         name: &str,
         object: Py<PyAny>,
         context: &PolicyContext<'_>,
         failures: Failures,
-    ) -> PyResult<PythonPolicy> {
+    ) -> PyResult<HostPolicy> {
         let object = object.bind(py);
-        let methods = [("next", Method::Next), ("key", Method::Key), ("user_key", Method::UserKey)];
-        let found: Vec<_> = methods.into_iter().filter(|(name, _)| object.hasattr(*name).unwrap_or(false)).collect();
-        let [(method_name, method)] = found[..] else {
-            let error = format!("found {} of the methods key, user_key and next, expected one of them", found.len());
-            return Err(PyTypeError::new_err(error));
+        let compiled = object.cast::<CompiledKeys>().ok().map(|compiled| compiled.get().share(py));
+        let method = match &compiled {
+            Some(function) => function.method,
+            None => method_of(object)?,
+        };
+        let state = Arc::new(Mutex::new(State::new(context, method.seen())));
+        let code = match compiled {
+            Some(function) => Code::Compiled { function, written: GuardedKeys::default() },
+            None => {
+                let view = Py::new(py, View::new(state.clone(), context))?;
+                if object.hasattr("prepare")? {
+                    object.call_method1("prepare", (view.clone_ref(py),))?;
+                }
+                Code::Python { method: object.getattr(method.name())?.unbind(), view }
+            }
         };
         let users = context.weights.len();
-        let state = Arc::new(Mutex::new(State::new(context)));
-        let view = Py::new(py, View::new(state.clone(), context))?;
-        if object.hasattr("prepare")? {
-            object.call_method1("prepare", (view.clone_ref(py),))?;
-        }
-        Ok(PythonPolicy {
+        Ok(HostPolicy {
             name: name.to_string(),
-            decide: object.getattr(method_name)?.unbind(),
+            code,
             method,
-            view,
             state,
             failures,
             failed: false,
+            answer: Vec::new(),
             keys: vec![0.0; users],
             order: WinnerTree::new(users),
         })
     }
 
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
     }
 
     fn decide(&mut self, now: Time) -> PyResult<Option<UserId>> {
         let is_any = {
             let mut state = self.state();
-            match self.method {
-                Method::UserKey => state.select_changed(now),
-                _ => state.select_waiting(now),
-            }
-            !state.selected().is_empty()
+            state.select(now);
+            !state.rows().users.is_empty()
         };
         match self.method {
-            Method::Next if is_any => Python::attach(|py| self.next_user(py)),
-            Method::Key if is_any => Python::attach(|py| self.lowest_key(py)),
+            Method::Next if is_any => Python::attach(|py| self.next_user(py)).map(Some),
+            Method::Key if is_any => {
+                self.call_for_keys()?;
+                Ok(self.lowest_key())
+            }
             Method::UserKey => {
                 if is_any {
-                    Python::attach(|py| self.update_keys(py))?;
+                    self.call_for_keys()?;
+                    self.update_keys();
                 }
                 Ok(self.order.winner().map(UserId))
             }
@@ -165,8 +201,11 @@ impl PythonPolicy {
         }
     }
 
-    fn next_user(&self, py: Python<'_>) -> PyResult<Option<UserId>> {
-        let answer = self.decide.bind(py).call1((&self.view,))?;
+    fn next_user(&self, py: Python<'_>) -> PyResult<UserId> {
+        let Code::Python { method, view } = &self.code else {
+            return Err(PyTypeError::new_err("a function in machine code returns keys"));
+        };
+        let answer = method.bind(py).call1((view,))?;
         let user = match answer.extract::<i64>() {
             Ok(user) => user,
             Err(_) => {
@@ -175,69 +214,91 @@ impl PythonPolicy {
             }
         };
         let user = u32::try_from(user).ok().map(UserId).filter(|user| self.state().is_waiting(*user));
-        user.map(Some).ok_or_else(|| {
-            let waiting = self.state().waiting_in_words();
+        user.ok_or_else(|| {
+            let waiting = self.state().users_in_words();
             PyValueError::new_err(format!("next returned user {answer}, who does not wait, expected one of {waiting}"))
         })
     }
 
-    fn lowest_key(&self, py: Python<'_>) -> PyResult<Option<UserId>> {
-        let keys = self.call_for_keys(py, "key")?;
-        let keys = keys.as_array();
-        let state = self.state();
-        let lowest = keys.iter().copied().fold(f64::INFINITY, f64::min);
-        let tied = state.selected().iter().zip(keys).filter(|(_, key)| is_tie(**key, lowest)).map(|(user, _)| *user);
-        Ok(tied.min_by_key(|user| (state.place(*user), *user)))
-    }
-
-    fn update_keys(&mut self, py: Python<'_>) -> PyResult<()> {
-        let keys = self.call_for_keys(py, "user_key")?;
-        let keys: Vec<f64> = keys.as_array().iter().copied().collect();
-        let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        for (user, key) in state.selected().iter().zip(keys) {
-            self.keys[user.index()] = key;
-            let keys = &self.keys;
-            self.order.touch(user.0, true, |a, b| {
-                let (x, y) = (keys[a as usize], keys[b as usize]);
-                if !is_tie(x, y) {
-                    return x < y;
-                }
-                let (a, b) = (UserId(a), UserId(b));
-                (state.place(a), a) < (state.place(b), b)
-            });
+    /// Sets `self.answer` to keys, one number for each row.
+    fn call_for_keys(&mut self) -> PyResult<()> {
+        let name = self.method.name();
+        match &mut self.code {
+            Code::Python { method, view } => {
+                Python::attach(|py| keys_of(method.bind(py), view, name, &mut self.answer))?;
+            }
+            Code::Compiled { function, written } => {
+                function.call(&mut lock(&self.state), written)?;
+                self.answer.clear();
+                self.answer.extend_from_slice(written.keys());
+            }
+        }
+        let state = lock(&self.state);
+        let (found, users) = (self.answer.len(), &state.rows().users);
+        if found != users.len() {
+            let expected = users.len();
+            let error = format!("{name} returned {found} keys, expected {expected}, one for each user of the view");
+            return Err(PyValueError::new_err(error));
+        }
+        if let Some(at) = self.answer.iter().position(|key| key.is_nan()) {
+            let error = format!("{name} returned NaN for user {}, expected a number", users[at]);
+            return Err(PyValueError::new_err(error));
         }
         Ok(())
     }
 
-    /// Calls the method and checks the keys: one number a user.
-    fn call_for_keys<'py>(&self, py: Python<'py>, method: &str) -> PyResult<PyReadonlyArray1<'py, f64>> {
-        let answer = self.decide.bind(py).call1((&self.view,))?;
-        let keys = match answer.cast::<PyArray1<f64>>() {
-            Ok(array) => array.clone(),
-            // Lists, and arrays of other numbers.
-            Err(_) => {
-                let numpy = py.import("numpy")?;
-                let array = numpy.call_method1("asarray", (&answer, "float64"))?;
-                array.cast_into::<PyArray1<f64>>().map_err(|_| {
-                    PyTypeError::new_err(format!("{method} returned an array of another shape, expected one dimension"))
-                })?
-            }
-        };
-        let keys = keys.try_readonly().map_err(|error| PyValueError::new_err(error.to_string()))?;
+    fn lowest_key(&self) -> Option<UserId> {
         let state = self.state();
-        let (found, users) = (keys.as_array().len(), state.selected());
-        if found != users.len() {
-            let error =
-                format!("{method} returned {found} keys, expected {}, one for each user of the view", users.len());
-            return Err(PyValueError::new_err(error));
-        }
-        if let Some(at) = keys.as_array().iter().position(|key| key.is_nan()) {
-            let error = format!("{method} returned NaN for user {}, expected a number", users[at].0);
-            return Err(PyValueError::new_err(error));
-        }
-        drop(state);
-        Ok(keys)
+        let lowest = self.answer.iter().copied().fold(f64::INFINITY, f64::min);
+        let rows = state.rows().users.iter().zip(&self.answer);
+        let tied = rows.filter(|(_, key)| is_tie(**key, lowest)).map(|(user, _)| UserId(*user as u32));
+        tied.min_by_key(|user| (state.place(*user), *user))
     }
+
+    fn update_keys(&mut self) {
+        let state = lock(&self.state);
+        for (user, key) in state.rows().users.iter().zip(&self.answer) {
+            let user = *user as usize;
+            self.keys[user] = *key;
+            let keys = &self.keys;
+            self.order.touch(user as u32, true, |a, b| is_before(keys, &state, UserId(a), UserId(b)));
+        }
+    }
+}
+
+/// Returns which method of an object decides.
+fn method_of(object: &Bound<'_, PyAny>) -> PyResult<Method> {
+    let methods = [Method::Next, Method::Key, Method::UserKey];
+    let found: Vec<_> = methods.into_iter().filter(|m| object.hasattr(m.name()).unwrap_or(false)).collect();
+    let [method] = found[..] else {
+        let error = format!("found {} of the methods key, user_key and next, expected one of them", found.len());
+        return Err(PyTypeError::new_err(error));
+    };
+    Ok(method)
+}
+
+/// Calls a method for keys, which are copied to `keys`.
+fn keys_of(method: &Bound<'_, PyAny>, view: &Py<View>, name: &str, keys: &mut Vec<f64>) -> PyResult<()> {
+    let answer = method.call1((view,))?;
+    let array = match answer.cast_into::<PyArray1<f64>>() {
+        Ok(array) => array,
+        // Lists, and arrays of other numbers.
+        Err(other) => {
+            let numpy = method.py().import("numpy")?;
+            let array = numpy.call_method1("asarray", (other.into_inner(), "float64"))?;
+            array.cast_into::<PyArray1<f64>>().map_err(|_| {
+                PyTypeError::new_err(format!("{name} returned an array of another shape, expected one dimension"))
+            })?
+        }
+    };
+    let array = array.try_readonly().map_err(|error| PyValueError::new_err(error.to_string()))?;
+    keys.clear();
+    keys.extend(array.as_array());
+    Ok(())
+}
+
+fn lock(state: &Mutex<State>) -> MutexGuard<'_, State> {
+    state.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn is_tie(x: f64, y: f64) -> bool {
@@ -245,20 +306,19 @@ fn is_tie(x: f64, y: f64) -> bool {
     x == y || (x - y).abs() <= NEAR * x.abs().max(y.abs())
 }
 
-impl Policy for PythonPolicy {
+/// Returns whether a user goes before another one: by key, then by place in the log.
+fn is_before(keys: &[f64], state: &State, a: UserId, b: UserId) -> bool {
+    let (x, y) = (keys[a.index()], keys[b.index()]);
+    if is_tie(x, y) { (state.place(a), a) < (state.place(b), b) } else { x < y }
+}
+
+impl Policy for HostPolicy {
     fn set_first_pending(&mut self, user: UserId, first: Option<&Job<'_>>) {
         self.state().set_first_pending(user, first);
         if first.is_none() && self.method == Method::UserKey {
-            let keys = &self.keys;
             // Removing compares others, whose keys are as they were.
-            let state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-            self.order.touch(user.0, false, |a, b| {
-                let (x, y) = (keys[a as usize], keys[b as usize]);
-                if !is_tie(x, y) {
-                    return x < y;
-                }
-                (state.place(UserId(a)), a) < (state.place(UserId(b)), b)
-            });
+            let (keys, state) = (&self.keys, lock(&self.state));
+            self.order.touch(user.0, false, |a, b| is_before(keys, &state, UserId(a), UserId(b)));
         }
     }
 

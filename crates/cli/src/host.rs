@@ -2,7 +2,9 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+
+use rayon::{ThreadPool, ThreadPoolBuildError, ThreadPoolBuilder};
 
 /// What a host holds of a command that runs: the way to stop it, and its progress. Clones are of the same command.
 ///
@@ -23,7 +25,14 @@ struct Shared {
     interrupt: Mutex<Interrupt>,
     done: AtomicU64,
     total: AtomicU64,
+    around: OnceLock<Box<AroundThread>>,
+    /// Threads of studies that have not ended.
+    threads: Mutex<usize>,
+    ended: Condvar,
 }
+
+/// Calls what it gets, which is all that a thread does.
+type AroundThread = dyn Fn(&mut (dyn FnMut() + Send)) + Send + Sync;
 
 #[derive(Default)]
 struct Interrupt {
@@ -53,6 +62,41 @@ impl Host {
         !interrupt.stops.is_empty()
     }
 
+    /// Lets `around` run every thread that simulates for a study: it gets all that the thread does, and calls it once. A host
+    /// whose policies need something of each thread, such as an interpreter's state, has it once a thread instead of once
+    /// a decision. The command returns after all of these threads have ended. Only the first `around` of a host counts.
+    pub fn around_threads(&self, around: impl Fn(&mut (dyn FnMut() + Send)) + Send + Sync + 'static) {
+        let _ = self.shared.around.set(Box::new(around));
+    }
+
+    /// Returns the threads that simulate for a study.
+    pub(crate) fn thread_pool(&self, threads: usize) -> Result<ThreadPool, ThreadPoolBuildError> {
+        let spawn = |thread: rayon::ThreadBuilder| {
+            let running = RunningThread::new(&self.shared);
+            std::thread::Builder::new().spawn(move || {
+                let mut thread = Some(thread);
+                let mut run = || {
+                    if let Some(thread) = thread.take() {
+                        thread.run();
+                    }
+                };
+                match running.0.around.get() {
+                    Some(around) => around(&mut run),
+                    None => run(),
+                }
+            })?;
+            Ok(())
+        };
+        ThreadPoolBuilder::new().num_threads(threads).spawn_handler(spawn).build()
+    }
+
+    /// Waits until the threads of studies have ended.
+    pub(crate) fn wait_for_threads(&self) {
+        let threads = self.shared.threads.lock().unwrap_or_else(PoisonError::into_inner);
+        let ended = self.shared.ended.wait_while(threads, |threads| *threads > 0);
+        drop(ended.unwrap_or_else(PoisonError::into_inner));
+    }
+
     /// Returns the tasks that a study has simulated, of all runs together, and how many there are; 0 of 0 before it begins.
     pub fn progress(&self) -> (u64, u64) {
         (self.shared.done.load(Ordering::Relaxed), self.shared.total.load(Ordering::Relaxed))
@@ -70,6 +114,23 @@ impl Host {
             stop();
         }
         interrupt.stops.push(Box::new(stop));
+    }
+}
+
+/// A thread that counts until this is dropped, at its end or when it could not be started.
+struct RunningThread(Arc<Shared>);
+
+impl RunningThread {
+    fn new(shared: &Arc<Shared>) -> RunningThread {
+        *shared.threads.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        RunningThread(shared.clone())
+    }
+}
+
+impl Drop for RunningThread {
+    fn drop(&mut self) {
+        *self.0.threads.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        self.0.ended.notify_all();
     }
 }
 
@@ -116,6 +177,24 @@ mod tests {
         assert!(study.error.unwrap().contains("without fifo-0.5"));
         assert!(study.notes.iter().any(|note| note.starts_with("No workload given")));
         assert!(folder.path().join("summary.json").exists());
+    }
+
+    #[test]
+    fn a_host_is_around_every_thread_of_a_study_until_it_ends() {
+        let folder = tempfile::tempdir().unwrap();
+        let counts = Arc::new((AtomicU64::new(0), AtomicU64::new(0)));
+        let host = Host::default();
+        let its_counts = counts.clone();
+        host.around_threads(move |run| {
+            its_counts.0.fetch_add(1, Ordering::SeqCst);
+            run();
+            its_counts.1.fetch_add(1, Ordering::SeqCst);
+        });
+        let scenario = ["study", "--policy", "fifo,drf", "--capacity", "0.5", "--no-tasks", "--threads", "2"];
+        let out = ["--out", folder.path().to_str().unwrap()];
+        let study = run(&host, &[&["evenhand"], &scenario[..], &out[..]].concat());
+        assert_eq!((study.status, study.error), (0, None));
+        assert_eq!((counts.0.load(Ordering::SeqCst), counts.1.load(Ordering::SeqCst)), (2, 2));
     }
 
     #[test]

@@ -149,6 +149,8 @@ impl CommandLine {
         let console = Console::hosted(&cli.common, &arguments, host);
         limit_threads(&mut cli, &console);
         let result = thread_pool(&cli).and_then(|pool| pool.install(|| run(cli, &registry, &console)));
+        // What the host is around of them may need the host, which must be there still.
+        host.wait_for_threads();
         let status = report(result, &console);
         Captured { status, ..console.take_captured() }
     }

@@ -16,10 +16,12 @@ from ._study import Comparison, Study, study
 from ._tune import Tuning, tune
 from ._verbs import Audit, allocate, audit, price, processes, timeline
 from ._workload import Workload, generate, read
+from .compiled import CompiledPolicy
 
 __all__ = [
     "Audit",
     "Comparison",
+    "CompiledPolicy",
     "EnvironmentFailure",
     "EvenhandError",
     "InputError",

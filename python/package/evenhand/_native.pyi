@@ -5,6 +5,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 __all__ = [
+    "CompiledKeys",
     "Episode",
     "Replay",
     "Table",
@@ -52,6 +53,10 @@ class View:
     @property
     def requested(self) -> NDArray[np.float64]: ...
     def __len__(self) -> int: ...
+
+@final
+class CompiledKeys:
+    def __new__(cls, function: object, method: str, data: int, owners: object) -> CompiledKeys: ...
 
 @final
 class Replay:

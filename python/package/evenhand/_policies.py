@@ -1,4 +1,4 @@
-"""Policies written in Python."""
+"""Policies written in Python, or in machine code."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from typing import Any, Protocol, TypeAlias, Union, runtime_checkable
 
 from ._errors import InputError
 from ._native import View
+from .compiled import CompiledPolicy
 
 #: Name, summary, and what makes an object for each run.
 Registered: TypeAlias = tuple[str, str, Callable[[], object]]
@@ -46,15 +47,17 @@ class NextPolicy(Protocol):
 PythonPolicy: TypeAlias = Union[
     KeyPolicy, UserKeyPolicy, NextPolicy, type[KeyPolicy], type[UserKeyPolicy], type[NextPolicy]
 ]
-#: Names of policies of the program, and policies written in Python.
-Policies: TypeAlias = Union[str, PythonPolicy, Sequence[Union[str, PythonPolicy]]]
+#: The name of a policy of the program, a policy written in Python, or one in machine code.
+AnyPolicy: TypeAlias = Union[str, PythonPolicy, CompiledPolicy]
+#: One policy or several.
+Policies: TypeAlias = Union[AnyPolicy, Sequence[AnyPolicy]]
 
 _METHODS = ("key", "user_key", "next")
 _NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
 
 
 def register(policies: Policies | None) -> tuple[list[str] | None, list[Registered]]:
-    """Returns the names of the policies, and those that are written in Python."""
+    """Returns the names of the policies, and those that are not the program's."""
     if policies is None:
         return None, []
     several: Sequence[Any] = policies if isinstance(policies, Sequence) and not isinstance(policies, str) else [policies]
@@ -71,6 +74,8 @@ def register(policies: Policies | None) -> tuple[list[str] | None, list[Register
 
 
 def _registered(policy: object) -> Registered:
+    if isinstance(policy, CompiledPolicy):
+        return _checked_name("CompiledPolicy", policy.name), "machine code", lambda: policy._native
     kind = policy if isinstance(policy, type) else type(policy)
     found = [method for method in _METHODS if callable(getattr(policy, method, None))]
     if len(found) != 1:
@@ -85,15 +90,19 @@ def _registered(policy: object) -> Registered:
     name = getattr(policy, "name", None)
     if name is None:
         name = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "-", kind.__name__).lower().replace("_", "-")
-    if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InputError(f"policies: {kind.__name__} has the name {name!r}, expected letters, digits, '.', '_' and '-'")
     summary = (kind.__doc__ or "written in Python").strip().splitlines()[0]
     make: Callable[[], object] = kind if isinstance(policy, type) else lambda: copy.deepcopy(policy)
-    return name, summary, make
+    return _checked_name(kind.__name__, name), summary, make
+
+
+def _checked_name(kind: str, name: object) -> str:
+    if not isinstance(name, str) or not _NAME.fullmatch(name):
+        raise InputError(f"policies: {kind} has the name {name!r}, expected letters, digits, '.', '_' and '-'")
+    return name
 
 
 def forget_runs(folder: Path, registered: Sequence[Registered]) -> None:
-    """Removes stored runs of policies in Python: whether their code changed is not known."""
+    """Removes stored runs of policies that are not the program's: whether their code changed is not known."""
     for name, _, _ in registered:
         for path in (folder / "runs").glob(f"{name}-*.json*"):
             path.unlink()

@@ -180,8 +180,8 @@ def study(
 ) -> Study:
     """Replays a workload under several policies.
 
-    policies: their names, which `evenhand policies` lists, or classes with a method `key`, `user_key` or `next`. The first is
-    the one that the others are compared with.
+    policies: their names, which `evenhand policies` lists, classes with a method `key`, `user_key` or `next`, or
+    `CompiledPolicy`. The first is the one that the others are compared with.
     capacity: multiples of the workload's mean use (0.5), amounts ({"cpu": 100}), or files ("pool.toml").
     scheduler: strict, easy or conservative.
     weights: of users by name, or a file.

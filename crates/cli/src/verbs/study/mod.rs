@@ -130,7 +130,11 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
             limit.reason
         ));
     }
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads.min(at_a_time)).build();
+    let threads = threads.min(at_a_time);
+    let pool = match console.host() {
+        Some(host) => host.thread_pool(threads),
+        None => rayon::ThreadPoolBuilder::new().num_threads(threads).build(),
+    };
     let pool = pool.map_err(|e| Failure::Environment(format!("cannot start threads: {e}; pass fewer --threads")))?;
     let record = run_with_progress(&live, plan.tasks(), console, || {
         pool.install(|| plan.run(&args.out, &source, method, format, &live))
