@@ -16,7 +16,8 @@ from typing import Any, Literal
 from ._errors import InputError
 from ._native import CompiledKeys
 
-_INT, _DOUBLE = ctypes.c_int64, ctypes.c_double
+_INT: Any = ctypes.c_int64
+_DOUBLE: Any = ctypes.c_double
 _INTS, _DOUBLES = ctypes.POINTER(ctypes.c_int64), ctypes.POINTER(ctypes.c_double)
 #: The arguments by name, in their order.
 _ARGUMENTS: dict[str, Any] = {
