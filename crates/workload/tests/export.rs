@@ -160,6 +160,41 @@ proptest! {
 }
 
 #[test]
+fn a_job_set_of_evalys_is_read_as_it_was_written() {
+    use evenhand_workload::Source;
+    use evenhand_workload::import::{Format, ImportOptions, import};
+
+    let read = |text: &str| {
+        let source = Source::Bytes { name: "jobs.csv".into(), data: text.as_bytes().to_vec() };
+        import(&[source], &ImportOptions::default()).unwrap()
+    };
+    let resources = [Resource::new("cpu", "")];
+    let mut b = WorkloadBuilder::new(resources);
+    let second = |s: u64| Span::from_nanos(s * 1_000_000_000);
+    for (submit, wait, requested, user, cpu) in [(5, 2, Some(60), "ann", 4), (9, 0, None, "b,ob", 1)] {
+        let submit = Time::from_secs(submit);
+        let (start, requested) = (Some(submit + second(wait)), requested.map(second));
+        let amounts = &[cpu * ONE];
+        b.push(&Task { submit, start, duration: second(3), requested, user, amounts, ..Task::default() });
+    }
+    let w = b.finish().unwrap();
+    let (text, _) = written(&w, ExportFormat::EvalysCsv);
+    let again = read(&text);
+    assert_eq!((again.summary.format, &again.workload), (Format::EvalysCsv, &w));
+
+    // What evalys writes: no users, numbers of its own, and a job that Batsim rejected.
+    let of_evalys = "jobID,submission_time,requested_number_of_resources,requested_time,success,starting_time,\
+                     execution_time,finish_time,waiting_time,allocated_resources,proc_alloc\n\
+                     a,1.000000,8,100.000000,1,2.500000,10.000000,12.500000,1.500000,0-3,4\n\
+                     b,2.000000,99,100.000000,0,-1.000000,-1.000000,-1.000000,-1.000000,,0\n";
+    let imported = read(of_evalys);
+    assert_eq!(imported.summary.dropped, [("never started".to_string(), 1)]);
+    let w = imported.workload;
+    assert_eq!((w.len(), w.users()), (1, &["unknown".to_string()][..]));
+    assert_eq!((w.start(0), w.amounts(0)[0].0), (Some(Time::from_nanos(2_500_000_000)), 4));
+}
+
+#[test]
 fn lost_fractions_of_a_microsecond_are_reported() {
     let (text, done) = written(&build(&[(1, Some(1), 3, 0, 1, 1, 1)], 500, ONE), ExportFormat::SdrfCsv);
     // 0.5 us and 1.5 us go to the next whole one.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeAlias, Union, runtime_checkable
@@ -29,8 +30,17 @@ class ArrowArray(Protocol):
     def __arrow_c_array__(self, requested_schema: object | None = None, /) -> object: ...
 
 
+@runtime_checkable
+class JobSet(Protocol):
+    """A job set of evalys, which writes itself as a table."""
+
+    df: Any
+
+    def to_csv(self, filename: str, /) -> object: ...
+
+
 #: What can be read as a workload.
-Source: TypeAlias = Union[str, "os.PathLike[str]", ArrowStream, ArrowArray]
+Source: TypeAlias = Union[str, "os.PathLike[str]", ArrowStream, ArrowArray, JobSet]
 
 
 class Workload:
@@ -107,6 +117,20 @@ class Workload:
         """Writes the workload in another program's format: sdrf-csv, swf or evalys-csv."""
         run(["workload", "export", *self.arguments, f"--to={to}", f"--output={os.fspath(path)}"])
 
+    def to_evalys(self) -> Any:
+        """Returns the tasks, with their original starts, as a JobSet of evalys, which must be installed.
+
+        The trace has no numbers of processors: each task gets the lowest ones that are free when it starts.
+        """
+        try:
+            from evalys.jobset import JobSet as EvalysJobSet
+        except ImportError as error:
+            raise InputError("to_evalys needs evalys, which is not installed: pip install evalys") from error
+        with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
+            path = Path(folder, "jobs.csv")
+            self.export("evalys-csv", path)
+            return EvalysJobSet.from_csv(str(path))
+
     def __len__(self) -> int:
         return int(self.describe()["tasks"])
 
@@ -137,7 +161,7 @@ class Workload:
 
 
 def read(source: Source, *, units: Mapping[str, str] | None = None, **options: Option) -> Workload:
-    """Reads a workload: a file, or a table of polars, pandas, DuckDB or pyarrow.
+    """Reads a workload: a file, a table of polars, pandas, DuckDB or pyarrow, or a JobSet of evalys.
 
     A file is a stored workload (Parquet) or a trace in any format that the program imports; `options` are those of
     `evenhand workload import`, with underscores: `lenient=True`, `csv_columns="submit=created,…"`.
@@ -161,15 +185,27 @@ def read(source: Source, *, units: Mapping[str, str] | None = None, **options: O
         return workload
     if options:
         raise InputError(f"{', '.join(options)}: options of files, and a table was given")
-    if not isinstance(source, ArrowStream | ArrowArray):
+    if not isinstance(source, ArrowStream | ArrowArray | JobSet):
         raise InputError(
-            f"found {type(source).__name__}, expected a path, or a table with Arrow's C data interface"
-            " (polars, pandas, DuckDB, pyarrow)"
+            f"found {type(source).__name__}, expected a path, a table with Arrow's C data interface"
+            " (polars, pandas, DuckDB, pyarrow), or a JobSet of evalys"
         )
     folder = KeptFolder()
+    if isinstance(source, JobSet) and not isinstance(source, ArrowStream | ArrowArray):
+        return _read_job_set(source, folder)
     path = str(Path(folder.name, "workload.parquet"))
     _native.store_table(source, path, list((units or {}).items()))
     return Workload(path, [], folder)
+
+
+def _read_job_set(jobs: JobSet, folder: KeptFolder) -> Workload:
+    path = Path(folder.name, "jobs.csv")
+    try:
+        jobs.to_csv(str(path))
+    except (AttributeError, KeyError, TypeError, ValueError) as error:
+        raise InputError(f"the JobSet cannot be written: {error!r}") from error
+    # At once: the JobSet may change later.
+    return Workload(Workload(str(path), ["--from=evalys-csv"], folder)._store_path(), [], folder)
 
 
 def generate(

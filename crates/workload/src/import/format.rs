@@ -86,6 +86,8 @@ named!(
     SlurmSimulator = "slurm-simulator",
     /// A Batsim JSON workload with delay profiles.
     Batsim = "batsim",
+    /// The `jobs.csv` that Batsim writes, and job sets of evalys.
+    EvalysCsv = "evalys-csv",
     /// Alibaba's GPU trace of 2020: `pai_task_table.csv`, with `pai_job_table.csv` for the users.
     AlibabaGpu2020 = "alibaba-gpu-2020",
     /// The list of pods of Alibaba's GPU trace of 2023.
@@ -188,6 +190,7 @@ impl Format {
             Format::Flux => "jobs of Flux as JSON",
             Format::SlurmSimulator => "an event file of the Slurm simulator",
             Format::Batsim => "a Batsim workload",
+            Format::EvalysCsv => "a job set of evalys",
             Format::AlibabaGpu2020 | Format::AlibabaGpu2023 | Format::AlibabaGpu2025 => {
                 "a table of Alibaba's GPU trace"
             }
@@ -213,6 +216,7 @@ impl Format {
             Format::Frontier => &["swf"],
             Format::Philly => &["json"],
             Format::Csv
+            | Format::EvalysCsv
             | Format::AlibabaGpu2023
             | Format::AlibabaGpu2025
             | Format::AzurePacking

@@ -191,8 +191,8 @@ impl Row<'_, '_> {
         self.get(field).map(read).transpose()
     }
 
-    /// Returns whether a time is negative: before the trace begins.
-    fn is_before_the_trace(&self, field: Field) -> bool {
+    /// Returns whether a number is negative: a time before the trace begins, or one that schedulers write if there is none.
+    fn is_negative(&self, field: Field) -> bool {
         self.get(field).is_some_and(|(_, text, _)| text.strip_prefix(b"-").is_some_and(|t| decimal(t).is_some()))
     }
 }
@@ -287,7 +287,7 @@ impl TableReader<'_> {
     fn task(&mut self, table: &Table, fields: Fields<'_>, length: usize) -> Result<(), Box<FieldError>> {
         let row = Row { table, fields };
         same_width(row.fields.len(), table.width, length)?;
-        if row.is_before_the_trace(Field::Submit) {
+        if row.is_negative(Field::Submit) {
             self.tally.drop("submitted before the trace begins");
             return Ok(());
         }
@@ -295,6 +295,10 @@ impl TableReader<'_> {
             self.tally.drop("no submit time");
             return Ok(());
         };
+        if row.is_negative(Field::Start) {
+            self.tally.drop("never started");
+            return Ok(());
+        }
         let wait = self.optional(row.span(Field::Wait))?;
         let start = match (row.time(Field::Start)?, wait) {
             (Some(start), _) => Some(start),
@@ -336,7 +340,10 @@ impl TableReader<'_> {
         if user.is_none() {
             self.tally.adjust(NO_USER);
         }
-        let requested = self.optional(row.span(Field::Requested))?;
+        let requested = match row.is_negative(Field::Requested) {
+            true => None,
+            false => self.optional(row.span(Field::Requested))?,
+        };
         let account = self.optional(row.text(Field::Account, "an account's name"))?;
         let queue = self.optional(row.text(Field::Queue, "a queue's name"))?;
         self.builder.push(&Task {

@@ -17,7 +17,13 @@ const fn table(format: Format, columns: &'static str) -> Preset {
 
 /// Demands of the tables: processors and GPUs as they were held, memory with its unit. A job of several identical
 /// instances has a count.
-const PRESETS: [Preset; 8] = [
+const PRESETS: [Preset; 9] = [
+    // The processors that were held, where evalys counted them. Batsim has no users; an export has them as metadata.
+    table(
+        Format::EvalysCsv,
+        "submit=submission_time,start=starting_time?,wait=waiting_time?,end=finish_time?,duration=execution_time?,\
+         requested=requested_time?,user=user|user_id|metadata?,cpu=proc_alloc|requested_number_of_resources",
+    ),
     table(
         Format::AlibabaGpu2023,
         "submit=creation_time,start=scheduled_time,end=deletion_time,queue=qos,cpu=cpu_milli*0.001,mem:MiB=memory_mib,\
