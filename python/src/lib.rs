@@ -7,6 +7,7 @@
 mod commands;
 mod environment;
 mod errors;
+mod live;
 mod policies;
 mod results;
 mod table;
@@ -22,6 +23,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_class::<environment::Episode>()?;
     module.add_class::<environment::Replay>()?;
+    module.add_class::<live::PolicyHandle>()?;
     module.add_class::<policies::CompiledKeys>()?;
     module.add_class::<policies::View>()?;
     module.add_class::<table::Table>()?;

@@ -11,6 +11,7 @@ the other verbs of the program `evenhand`, which the package contains: the same 
 """
 
 from ._errors import EnvironmentFailure, EvenhandError, InputError, PolicyError
+from ._live import LivePolicy
 from ._native import Table, View, __version__
 from ._study import Comparison, Study, study
 from ._tune import Tuning, tune
@@ -25,6 +26,7 @@ __all__ = [
     "EnvironmentFailure",
     "EvenhandError",
     "InputError",
+    "LivePolicy",
     "PolicyError",
     "Study",
     "Table",

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 __all__ = [
     "CompiledKeys",
     "Episode",
+    "PolicyHandle",
     "Replay",
     "Table",
     "View",
@@ -57,6 +58,19 @@ class View:
 @final
 class CompiledKeys:
     def __new__(cls, function: object, method: str, data: int, owners: object) -> CompiledKeys: ...
+
+@final
+class PolicyHandle:
+    def __new__(
+        cls, name: str, capacity: Sequence[tuple[str, int]], weights: Sequence[str], half_life_s: float | None
+    ) -> PolicyHandle: ...
+    def set_first_pending(
+        self, user: int, demand: Sequence[int] | None, submitted_s: float, position: int, requested_s: float
+    ) -> None: ...
+    def started(self, now_s: float, user: int, demand: Sequence[int]) -> None: ...
+    def finished(self, now_s: float, user: int, demand: Sequence[int], started_s: float) -> None: ...
+    def next(self, now_s: float) -> int | None: ...
+    def key(self, now_s: float, user: int) -> float: ...
 
 @final
 class Replay:
