@@ -94,6 +94,20 @@ def option_arguments(options: Mapping[str, Option]) -> list[str]:
     return arguments
 
 
+def progress_bar(progress: bool | MakeBar) -> MakeBar | None:
+    """What makes the bar that a caller asked for: True is tqdm."""
+    if progress is False:
+        return None
+    if progress is not True:
+        return progress
+    try:
+        from tqdm.auto import tqdm
+    except ImportError as error:
+        raise InputError("progress=True draws a bar by tqdm, which is not installed: pip install tqdm") from error
+    make: MakeBar = tqdm
+    return make
+
+
 def document_path(document: Document, folder: str, name: str) -> str:
     """Returns the path of a document, which is written into `folder` unless it is a file already."""
     if isinstance(document, Mapping):

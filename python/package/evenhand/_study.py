@@ -9,23 +9,21 @@ import shutil
 import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, Union
+from typing import TYPE_CHECKING, Any
 
 from . import _native
-from ._commands import MakeBar, Option, option_arguments, run
+from ._capacity import Capacity, capacity_argument
+from ._commands import MakeBar, Option, option_arguments, progress_bar, run
 from ._errors import EnvironmentFailure, InputError
-from ._files import KeptFolder
+from ._files import KeptFolder, toml_file
 from ._native import Table
 from ._policies import Policies, forget_runs, register
+from ._tables import flat, table_of
 from ._workload import Source, Workload, read
 
 if TYPE_CHECKING:
     from ._plots import Plots
-
-#: A multiple of the workload's mean use; amounts of resources; or a file with a pool or machines.
-Capacity: TypeAlias = Union[int, float, Fraction, str, "os.PathLike[str]", Mapping[str, Union[int, float, str, Fraction]]]
 
 
 @dataclass(frozen=True)
@@ -72,7 +70,7 @@ class Study:
         >>> s.runs["policy"]
         ['fifo', 'drf']
         """
-        return _table([{**_run_columns(run), **_flat(run)} for run in self.summary["runs"]])
+        return table_of([{**_run_columns(run), **flat(run, leave_out=_NAMED)} for run in self.summary["runs"]])
 
     @functools.cached_property
     def users(self) -> Table:
@@ -81,8 +79,8 @@ class Study:
         for run_record in self.summary["runs"]:
             columns = _run_columns(run_record)
             for user in run_record["users"]:
-                rows.append({**columns, "user": user["name"], **_flat(user, leave_out=("name",))})
-        return _table(rows)
+                rows.append({**columns, "user": user["name"], **flat(user, leave_out=("name",))})
+        return table_of(rows)
 
     @property
     def tasks(self) -> Table:
@@ -211,75 +209,23 @@ def study(
     with tempfile.TemporaryDirectory(prefix="evenhand-") as inputs:
         if capacity is not None:
             several = capacity if isinstance(capacity, Sequence) and not isinstance(capacity, str) else [capacity]
-            each = [_capacity_argument(c, inputs, i if len(several) > 1 else 0) for i, c in enumerate(several, 1)]
+            each = [capacity_argument(c, inputs, i if len(several) > 1 else 0) for i, c in enumerate(several, 1)]
             arguments.append(f"--capacity={','.join(each)}")
         if isinstance(weights, Mapping):
-            weights = _toml_file(Path(inputs, "weights.toml"), "weights", weights)
+            weights = toml_file(Path(inputs, "weights.toml"), "weights", weights)
         names, registered = register(policies)
         forget_runs(Path(out), registered)
         named: dict[str, Option] = {"policy": names, "weights": weights, "no_tasks": not tasks, "out": out}
         named["scheduler"] = scheduler
-        finished = run([*arguments, *option_arguments(named), *option_arguments(options)], _bar(progress), registered)
+        finished = run([*arguments, *option_arguments(named), *option_arguments(options)], progress_bar(progress), registered)
     text = finished.output.split("\nReport: ")[0].strip()
     return Study(Path(out), text, finished.notes, kept)
 
 
-def _capacity_argument(capacity: Capacity, folder: str, number: int) -> str:
-    if isinstance(capacity, Mapping):
-        if not capacity:
-            raise InputError('capacity: found no resource, expected amounts such as {"cpu": 100}')
-        return _toml_file(Path(folder, f"pool-{number}.toml" if number else "pool.toml"), "pool", capacity)
-    if isinstance(capacity, str | os.PathLike):
-        return os.fspath(capacity)
-    return str(capacity)
-
-
-def _toml_file(path: Path, section: str, values: Mapping[str, object]) -> str:
-    """Writes a section of numbers and texts; returns the path."""
-    lines = [f"[{section}]"]
-    for name, value in values.items():
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
-        text = str(value) if is_number else json.dumps(str(value))
-        lines.append(f"{json.dumps(str(name))} = {text}")
-    path.write_text("\n".join(lines) + "\n")
-    return str(path)
-
-
-def _bar(progress: bool | MakeBar) -> MakeBar | None:
-    if progress is False:
-        return None
-    if progress is not True:
-        return progress
-    try:
-        from tqdm.auto import tqdm
-    except ImportError as error:
-        raise InputError("progress=True draws a bar by tqdm, which is not installed: pip install tqdm") from error
-    make: MakeBar = tqdm
-    return make
+#: What names a run.
+_NAMED = ("id", "policy", "capacity_name")
 
 
 def _run_columns(run: Mapping[str, Any]) -> dict[str, object]:
     """What names a run, in the columns of users.csv."""
     return {"run": run["id"], "policy": run["policy"], "capacity": run["capacity_name"]}
-
-
-_NAMED = ("id", "policy", "capacity_name")
-
-
-def _flat(record: Mapping[str, Any], prefix: str = "", leave_out: Sequence[str] = _NAMED) -> dict[str, object]:
-    """Makes columns of a record: those of an inner record get its name, and lists are left out."""
-    columns: dict[str, object] = {}
-    for name, value in record.items():
-        if name in leave_out or isinstance(value, list):
-            continue
-        if isinstance(value, Mapping):
-            inner = "" if name == "totals" else f"{prefix}{name}_"
-            columns.update(_flat(value, inner, leave_out=()))
-        else:
-            columns[prefix + name] = value
-    return columns
-
-
-def _table(rows: Sequence[Mapping[str, object]]) -> Table:
-    names = dict.fromkeys(name for row in rows for name in row)
-    return Table.from_columns([(name, [row.get(name) for row in rows]) for name in names])

@@ -9,10 +9,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Union
 
-from ._commands import MakeBar, run
+from ._capacity import Capacity, capacity_argument
+from ._commands import MakeBar, progress_bar, run
 from ._errors import InputError
+from ._files import toml
 from ._native import Table
-from ._study import Capacity, Study, _bar, _capacity_argument, _flat, _table, study
+from ._study import Study, study
+from ._tables import flat, table_of
 from ._workload import Source, Workload, read
 
 #: What an axis of a grid lists.
@@ -123,15 +126,15 @@ def tune(
         if capacity is not None:
             if isinstance(capacity, Sequence) and not isinstance(capacity, str):
                 raise InputError(f"capacity: found {len(capacity)}, expected one")
-            grid["capacity"] = [_number(_capacity_argument(capacity, folder, 0))]
+            grid["capacity"] = [_number(capacity_argument(capacity, folder, 0))]
         grid.update({name: [value] for name, value in fixed.items()})
         path = Path(folder, "grid.toml")
-        path.write_text("".join(f"{name} = {json.dumps(values)}\n" for name, values in grid.items()))
+        path.write_text("".join(f"{name} = {toml(values)}\n" for name, values in grid.items()), encoding="utf-8")
         out = Path(folder, "sweep")
-        run(["sweep", str(path), f"--out={out}"], _bar(progress))
+        run(["sweep", str(path), f"--out={out}"], progress_bar(progress))
         records = json.loads(Path(out, "sweep.json").read_bytes())["points"]
     rows = [_row(record, axes) for record in records]
-    points = _table(rows)
+    points = table_of(rows)
     values = {i: value for i, row in enumerate(rows) if isinstance(value := row.get(metric), int | float)}
     if not values:
         known = ", ".join(sorted(name for name in rows[0] if name in _RESULTS or name.startswith("utilization")))
@@ -149,7 +152,7 @@ def _row(record: Mapping[str, Any], axes: Mapping[str, Sequence[Value]]) -> dict
     for axis in axes:
         row[axis] = record.get("decay") if axis == "half-life" else record.get(axis.replace("-", "_"))
     results = {name: value for name, value in record.items() if name in _RESULTS or name == "utilization"}
-    return {**row, **_flat(results, leave_out=())}
+    return {**row, **flat(results)}
 
 
 def _number(text: str) -> float | str:
