@@ -39,7 +39,7 @@ def simulated(policy: eh.LivePolicy, jobs: pl.DataFrame) -> list[int]:
         policy.waits(user, {"cpu": row["cpu"]}, submitted=row["submit_ns"] / 1e9, position=position)
 
     while begin < len(rows) or running:
-        now = min([rows[begin]["submit_ns"]] * (begin < len(rows)) + [end for end, _ in running[:1]])
+        now = min([row["submit_ns"] for row in rows[begin : begin + 1]] + [end for end, _ in running[:1]])
         while running and running[0][0] == now:
             _, i = heapq.heappop(running)
             free += rows[i]["cpu"]

@@ -169,7 +169,7 @@ def test_other_invalid_sources_are_refused() -> None:
     twice = pa.table([[0], [1], ["a"], [1], [1]], names=["submit", "duration", "user", "cpu", "cpu"])
     with pytest.raises(eh.InputError, match='two columns "cpu", expected each once'):
         eh.read(twice)
-    with pytest.raises(eh.InputError, match="found list, expected a path, or a table"):
+    with pytest.raises(eh.InputError, match="found list, expected a path, a table"):
         eh.read([1, 2])  # type: ignore[arg-type]
     with pytest.raises(eh.InputError, match='no resource "gpu"'):
         eh.read(pa.table(columns()), units={"gpu": ""})
