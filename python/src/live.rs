@@ -130,7 +130,8 @@ impl PolicyHandle {
             let started = time("the start", started_s)?;
             let held = &live.held[user as usize];
             let rest = held.iter().zip(&demand).map(|(held, d)| held.checked_sub(*d)).collect::<Option<Vec<u64>>>();
-            let rest = rest.ok_or_else(|| format!("found an end of {demand:?}, expected at most what is held, {held:?}"))?;
+            let rest =
+                rest.ok_or_else(|| format!("found an end of {demand:?}, expected at most what is held, {held:?}"))?;
             let now = live.advance(now_s)?;
             live.held[user as usize] = rest;
             live.policy.finished(now, &Job { started, ..Job::new(UserId(user), &amounts) });
