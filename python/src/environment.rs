@@ -5,16 +5,17 @@
 
 mod standings;
 
+use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use evenhand_model::{Capacity, Quantity, Rational, Time, UserId, Workload, mean_use};
 use evenhand_policies::{Job, Policy, Standing};
 use evenhand_simulator::{PoolOptions, Progress, UserTasks, simulate};
 use evenhand_workload::store;
-use numpy::ndarray::Array2;
-use numpy::{IntoPyArray, PyArray1, PyArray2};
+use numpy::ndarray::{Array2, Array3};
+use numpy::{IntoPyArray, PyArray1, PyArray2, PyArray3};
 use pyo3::prelude::*;
 
 use self::standings::{Metrics, Standings};
@@ -176,8 +177,11 @@ type Arrays<'py> = (
 /// A simulation that waits for decisions.
 #[pyclass(frozen, module = "evenhand")]
 pub(crate) struct Episode {
-    channels: Mutex<Option<(SyncSender<UserId>, Receiver<Snapshot>)>>,
+    channels: Mutex<Option<Channels>>,
 }
+
+/// Where decisions go to, and what comes back.
+type Channels = (SyncSender<UserId>, Receiver<Snapshot>);
 
 #[pymethods]
 impl Episode {
@@ -188,14 +192,10 @@ impl Episode {
     #[pyo3(signature = (user=None))]
     fn step<'py>(&self, py: Python<'py>, user: Option<u32>) -> PyResult<(bool, f64, Arrays<'py>, Metrics)> {
         let snapshot = py.detach(|| {
-            let channels = self.channels.lock().unwrap_or_else(PoisonError::into_inner);
-            let (answer, asked) = channels.as_ref()?;
-            if let Some(user) = user {
-                answer.send(UserId(user)).ok()?;
-            }
-            asked.recv().ok()
+            self.answer(user);
+            self.receive()
         });
-        let Some(s) = snapshot else { return Err(input_error(py, "the episode has ended, expected a reset")) };
+        let Some(s) = snapshot else { return Err(ended(py)) };
         let matrix = |values: Vec<f64>| -> PyResult<Bound<'py, PyArray2<f64>>> {
             let rows = s.waiting.len();
             let array = Array2::from_shape_vec((rows, s.width), values);
@@ -215,6 +215,99 @@ impl Episode {
 
     /// Ends the simulation.
     fn close(&self) {
-        self.channels.lock().unwrap_or_else(PoisonError::into_inner).take();
+        self.channels().take();
     }
+}
+
+impl Episode {
+    fn channels(&self) -> MutexGuard<'_, Option<Channels>> {
+        self.channels.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets the simulation go on with a decision, or begin.
+    fn answer(&self, user: Option<u32>) {
+        if let (Some((answer, _)), Some(user)) = (self.channels().as_ref(), user) {
+            // If the simulation has ended, there will be no next decision either.
+            let _ = answer.send(UserId(user));
+        }
+    }
+
+    /// Waits for the next decision; `None`: the simulation has ended.
+    fn receive(&self) -> Option<Snapshot> {
+        self.channels().as_ref()?.1.recv().ok()
+    }
+}
+
+fn ended(py: Python<'_>) -> PyErr {
+    input_error(py, "the episode has ended, expected a reset")
+}
+
+/// Takes a step of each of several episodes, whose simulations go on at the same time: see `Episode.step`.
+///
+/// Returns for each episode whether this is the end and the time, then the arrays of all (one row for each episode), and
+/// the metrics by name.
+#[pyfunction]
+pub(crate) fn step_all<'py>(
+    py: Python<'py>,
+    episodes: Vec<Py<Episode>>,
+    users: Vec<Option<u32>>,
+) -> PyResult<Steps<'py>> {
+    if episodes.len() != users.len() {
+        let error = format!("found {} decisions, expected one for each of {} episodes", users.len(), episodes.len());
+        return Err(input_error(py, error));
+    }
+    let episodes: Vec<&Episode> = episodes.iter().map(Py::get).collect();
+    let snapshots: Option<Vec<Snapshot>> = py.detach(|| {
+        episodes.iter().zip(&users).for_each(|(episode, user)| episode.answer(*user));
+        episodes.iter().map(|episode| episode.receive()).collect()
+    });
+    let Some(all) = snapshots else { return Err(ended(py)) };
+    let (n, width) = all.first().map_or((0, 0), |s| (s.waiting.len(), s.width));
+    if all.iter().any(|s| (s.waiting.len(), s.width) != (n, width)) {
+        return Err(input_error(py, "the episodes differ in their users or resources"));
+    }
+    let k = all.len();
+    let shape = |error: numpy::ndarray::ShapeError| environment_error(py, error);
+    let cube = |of: fn(&Snapshot) -> &[f64]| -> PyResult<Bound<'py, PyArray3<f64>>> {
+        Ok(Array3::from_shape_vec((k, n, width), joined(&all, of)).map_err(shape)?.into_pyarray(py))
+    };
+    let matrix = |columns: usize, of: fn(&Snapshot) -> &[f64]| -> PyResult<Bound<'py, PyArray2<f64>>> {
+        Ok(Array2::from_shape_vec((k, columns), joined(&all, of)).map_err(shape)?.into_pyarray(py))
+    };
+    let arrays = (
+        Array2::from_shape_vec((k, n), joined(&all, |s| &s.waiting)).map_err(shape)?.into_pyarray(py),
+        cube(|s| &s.shares)?,
+        cube(|s| &s.demand)?,
+        matrix(n, |s| &s.age_s)?,
+        Array2::from_shape_vec((k, n), joined(&all, |s| &s.queued)).map_err(shape)?.into_pyarray(py),
+        matrix(n, |s| &s.mean_wait_s)?,
+        matrix(width, |s| &s.free)?,
+    );
+    let column = |of: &dyn Fn(&Snapshot) -> f64| all.iter().map(of).collect::<Vec<_>>().into_pyarray(py);
+    let metrics = Metrics::COLUMNS.iter().map(|(name, of)| (*name, column(&|s| of(&s.metrics)))).collect();
+    let ends = all.iter().map(|s| s.is_end).collect::<Vec<_>>().into_pyarray(py);
+    Ok((ends, column(&|s| s.now_s), arrays, metrics))
+}
+
+/// Of several episodes: whether each is at its end, its time, the arrays, and the metrics by name.
+type Steps<'py> = (
+    Bound<'py, PyArray1<bool>>,
+    Bound<'py, PyArray1<f64>>,
+    Batch<'py>,
+    HashMap<&'static str, Bound<'py, PyArray1<f64>>>,
+);
+
+/// The arrays of a step of several episodes.
+type Batch<'py> = (
+    Bound<'py, PyArray2<i8>>,
+    Bound<'py, PyArray3<f64>>,
+    Bound<'py, PyArray3<f64>>,
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray2<i64>>,
+    Bound<'py, PyArray2<f64>>,
+    Bound<'py, PyArray2<f64>>,
+);
+
+fn joined<T: Clone>(all: &[Snapshot], of: impl Fn(&Snapshot) -> &[T]) -> Vec<T> {
+    all.iter().flat_map(|snapshot| of(snapshot).iter().cloned()).collect()
 }

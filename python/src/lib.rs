@@ -28,6 +28,7 @@ fn _native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<policies::View>()?;
     module.add_class::<table::Table>()?;
     module.add_function(wrap_pyfunction!(commands::run, module)?)?;
+    module.add_function(wrap_pyfunction!(environment::step_all, module)?)?;
     module.add_function(wrap_pyfunction!(workloads::read_workload, module)?)?;
     module.add_function(wrap_pyfunction!(workloads::store_table, module)?)?;
     module.add_function(wrap_pyfunction!(results::read_tasks, module)?)?;

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import functools
 import warnings
 from typing import Any
 
 import gymnasium
 import numpy as np
 import pytest
-from evenhand.env import METRICS, SchedulingEnv
+from evenhand.env import METRICS, SchedulingEnv, SchedulingVectorEnv
 from gymnasium.utils.env_checker import check_env
 
 import evenhand as eh
@@ -124,3 +125,56 @@ def test_invalid_uses_are_refused(small: eh.Workload) -> None:
     # An episode that is left is no problem for the next one.
     env.reset()
     env.close()
+
+
+def generated(seed: int) -> eh.Workload:
+    """Some of them without any decision."""
+    return eh.generate(tasks=30 if seed % 2 else 4, users=4, days=1 if seed % 2 else 9, seed=seed)
+
+
+@pytest.mark.parametrize("reward", ["users_mean_wait_s", "jain_wait"])
+@pytest.mark.parametrize("source", ["one workload", "a workload of a seed"])
+def test_a_vector_of_environments_is_gymnasium_s_vector_of_them(source: str, reward: str) -> None:
+    workload: Any = eh.generate(tasks=60, users=4, days=1, seed=8) if source == "one workload" else generated
+    make = functools.partial(SchedulingEnv, workload, capacity=0.4, reward=reward)
+    theirs = gymnasium.vector.SyncVectorEnv([make] * 3)
+    ours = SchedulingVectorEnv(workload, 3, capacity=0.4, reward=reward)
+    assert ours.observation_space == theirs.observation_space and ours.action_space == theirs.action_space
+    ended = 0
+
+    def same(a: dict[str, Any], b: dict[str, Any], names: Any) -> None:
+        for name in names:
+            np.testing.assert_array_equal(a[name], b[name], err_msg=name)
+
+    (expected, their_info), (found, our_info) = theirs.reset(seed=3), ours.reset(seed=3)
+    random = np.random.default_rng(1)
+    for _ in range(150):
+        same(expected, found, expected)
+        same(their_info, our_info, ["now_s", *METRICS])
+        actions = random.integers(4, size=3)
+        expected, rewards, terminated, truncated, their_info = theirs.step(actions)
+        found, our_rewards, our_terminated, our_truncated, our_info = ours.step(actions)
+        np.testing.assert_allclose(our_rewards, rewards, rtol=1e-12, atol=1e-9)
+        np.testing.assert_array_equal(our_terminated, terminated)
+        np.testing.assert_array_equal(our_truncated, truncated)
+        ended += int(terminated.sum())
+    assert ended >= 3
+    ours.close()
+
+
+def test_wrong_actions_of_a_vector_are_refused(small: eh.Workload) -> None:
+    envs = SchedulingVectorEnv(small, 2)
+    with pytest.raises(eh.InputError, match="the episodes have not begun, expected a reset"):
+        envs.step(np.zeros(2, dtype=int))
+    envs.reset()
+    for actions, sentence in [
+        (np.zeros(3, dtype=int), r"found actions of shape \(3,\), expected 2 whole numbers"),
+        (np.zeros(2), "expected 2 whole numbers"),
+        (np.array([0, 6]), "outside of the users' numbers, expected them below 6"),
+        (np.array([-1, 0]), "outside of the users' numbers"),
+    ]:
+        with pytest.raises(eh.InputError, match=sentence):
+            envs.step(actions)
+    envs.step(np.array([0, 5]))
+    with pytest.raises(eh.InputError, match="num_envs: found 0, expected at least 1"):
+        SchedulingVectorEnv(small, 0)

@@ -59,3 +59,8 @@ def test_bad_grids_are_typed_errors(workload: eh.Workload) -> None:
         eh.tune(workload, policies=["drf"], settings={"until": ["finished"]}, until="finished")
     with pytest.raises(eh.InputError, match="capacity: found 2, expected one"):
         eh.tune(workload, policies=["drf"], capacity=[0.5, 1])  # type: ignore[arg-type]
+
+
+def test_a_grid_needs_a_capacity(workload: eh.Workload) -> None:
+    with pytest.raises(eh.InputError, match="capacity: found none, expected one, such as 0.5"):
+        eh.tune(workload, policies=["drf"])

@@ -91,3 +91,32 @@ def test_traces_are_read_described_stored_and_exported(tmp_path: Path) -> None:
     options = ["--like", "metacentrum", "--tasks", 100, "--users", 5, "--days", 2, "--seed", 9]
     evenhand("workload", "generate", *options, "-o", tmp_path / "g.parquet")
     assert generated.path.read_bytes() == (tmp_path / "g.parquet").read_bytes()
+
+
+def test_documents_of_another_type_are_refused() -> None:
+    with pytest.raises(eh.InputError, match="problem: found int, expected a path or a dict"):
+        eh.allocate(3)  # type: ignore[arg-type]
+    with pytest.raises(eh.InputError, match="cluster: found list, expected a path or a dict"):
+        eh.price("cpu=1", [])  # type: ignore[arg-type]
+
+
+def test_a_workload_is_audited_as_a_history() -> None:
+    workload = eh.read(EXAMPLES / "two-weeks.sacct")
+    assert eh.audit(workload).record == eh.audit(history=workload).record
+    with pytest.raises(eh.InputError, match="found a history and a problem"):
+        eh.audit(workload, history=workload)
+
+
+def test_errors_in_documents_of_a_call_do_not_name_temporary_folders() -> None:
+    twice = [{"name": "A", "demand": {"cpu": 1}}] * 2
+    with pytest.raises(eh.InputError, match=r'^problem.json:1:\d+: name of the user: found "A" a second time'):
+        eh.allocate({"capacity": {"cpu": 9}, "user": twice})
+    with pytest.raises(eh.InputError, match=r'^pool.toml:2:9: capacity of cpu: found "nan"'):
+        eh.study(capacity={"cpu": float("nan")})
+
+
+def test_names_of_users_may_have_any_letters() -> None:
+    names = ["a🙂\x7f\"\\\\", "b"]
+    jobs = eh.Table.from_columns([("submit", [0, 0, 0, 0]), ("duration", [5] * 4), ("user", names * 2), ("cpu", [1] * 4)])
+    weights = {names[0]: 3, names[1]: 1}
+    assert eh.study(jobs, policies=["drf"], capacity={"cpu": 1}, weights=weights).users["user"] == names

@@ -6,6 +6,7 @@ import json
 import logging
 import os
 import re
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +23,8 @@ Option: TypeAlias = Union[str, int, float, Fraction, bool, None, "os.PathLike[st
 Document: TypeAlias = Union[str, "os.PathLike[str]", Mapping[str, Any]]
 
 _logger = logging.getLogger("evenhand")
+#: Folders of temporary files, as `tempfile` names them.
+_TEMPORARY = re.compile(re.escape(os.path.join(tempfile.gettempdir(), "evenhand-")) + r"[a-z0-9_]{8}/")
 _COLOURS = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -62,6 +65,8 @@ def run(
         _logger.info(note)
     if error is not None:
         message = _COLOURS.sub("", error).removeprefix("error: ")
+        # Files of a call are named as if they were the caller's: "pool.toml:2:9: capacity of cpu: …".
+        message = _TEMPORARY.sub("", message)
         raise (InputError if status == 2 else EnvironmentFailure)(message)
     return Finished(status, output.decode(), notes)
 
@@ -117,6 +122,8 @@ def document_path(document: Document, folder: str, name: str) -> str:
         except (TypeError, ValueError) as error:
             raise InputError(f"{name}: {error}") from error
         return str(path)
+    if not isinstance(document, str | os.PathLike):
+        raise InputError(f"{name}: found {type(document).__name__}, expected a path or a dict")
     return os.fspath(document)
 
 

@@ -15,6 +15,7 @@ __all__ = [
     "read_tasks",
     "read_workload",
     "run",
+    "step_all",
     "store_table",
 ]
 
@@ -93,6 +94,9 @@ def run(
     progress: Callable[[int, int], None] | None = None,
     policies: Sequence[tuple[str, str, Callable[[], object]]] = ...,
 ) -> tuple[int, bytes, list[str], str | None]: ...
+def step_all(
+    episodes: Sequence[Episode], users: Sequence[int | None]
+) -> tuple[NDArray[np.bool_], NDArray[np.float64], tuple[NDArray[Any], ...], dict[str, NDArray[np.float64]]]: ...
 def read_workload(path: str) -> Table: ...
 def store_table(table: object, path: str, units: Sequence[tuple[str, str]]) -> None: ...
 def read_tasks(path: str, run: str) -> Table: ...

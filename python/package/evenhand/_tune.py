@@ -50,7 +50,7 @@ class Tuning:
     points: Table
     #: The number of the best point's row; the first one of several that are equally good.
     best_row: int
-    _capacity: Capacity | None
+    _capacity: Capacity
     _options: Mapping[str, Value]
     _axes: tuple[str, ...]
 
@@ -123,10 +123,11 @@ def tune(
         raise InputError("policies: found none, expected at least one name")
     with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
         grid: dict[str, Any] = {"workload": [workload._store_path()], "policy": policies, **axes}
-        if capacity is not None:
-            if isinstance(capacity, Sequence) and not isinstance(capacity, str):
-                raise InputError(f"capacity: found {len(capacity)}, expected one")
-            grid["capacity"] = [_number(capacity_argument(capacity, folder, 0))]
+        if capacity is None:
+            raise InputError('capacity: found none, expected one, such as 0.5 or {"cpu": 100}')
+        if isinstance(capacity, Sequence) and not isinstance(capacity, str):
+            raise InputError(f"capacity: found {len(capacity)}, expected one")
+        grid["capacity"] = [_number(capacity_argument(capacity, folder, 0))]
         grid.update({name: [value] for name, value in fixed.items()})
         path = Path(folder, "grid.toml")
         path.write_text("".join(f"{name} = {toml(values)}\n" for name, values in grid.items()), encoding="utf-8")

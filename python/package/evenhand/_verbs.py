@@ -44,13 +44,15 @@ def allocate(
 
 
 def audit(
-    problem: Document | None = None,
+    problem: Document | Workload | None = None,
     allocation: Document | Sequence[dict[str, Any]] | None = None,
     *,
     history: Source | Workload | None = None,
     **options: Option,
 ) -> Audit:
     """Checks an allocation of a problem, or the history of a workload, against fairness properties.
+
+    A workload may also be the first argument: `audit(workload)` is `audit(history=workload)`.
 
     >>> import evenhand as eh
     >>> users = [{"name": "A", "demand": {"cpu": 1, "mem": 4}}, {"name": "B", "demand": {"cpu": 3, "mem": 1}}]
@@ -60,13 +62,15 @@ def audit(
     """
     with tempfile.TemporaryDirectory(prefix="evenhand-") as folder:
         arguments = ["audit"]
+        if isinstance(problem, Workload) and history is None:
+            problem, history = None, problem
         if history is not None:
             if problem is not None or allocation is not None:
                 raise InputError("audit: found a history and a problem, expected one of them")
             workload = history if isinstance(history, Workload) else read(history)
             path, *trace = workload.arguments
             arguments += [f"--history={path}", *trace]
-        elif problem is None:
+        elif problem is None or isinstance(problem, Workload):
             raise InputError("audit: found neither, expected a problem with its allocation, or a history")
         else:
             arguments.append(document_path(problem, folder, "problem"))

@@ -20,6 +20,18 @@ pub(crate) struct Metrics {
     started: u64,
 }
 
+impl Metrics {
+    /// The metrics by name, for arrays of many.
+    pub(crate) const COLUMNS: [(&'static str, fn(&Metrics) -> f64); 6] = [
+        ("mean_wait_s", |m| m.mean_wait_s),
+        ("users_mean_wait_s", |m| m.users_mean_wait_s),
+        ("mean_bounded_slowdown", |m| m.mean_bounded_slowdown),
+        ("jain_wait", |m| m.jain_wait),
+        ("max_mean_wait_s", |m| m.max_mean_wait_s),
+        ("started", |m| m.started as f64),
+    ];
+}
+
 pub(crate) struct Standings {
     holdings: Holdings,
     width: usize,
