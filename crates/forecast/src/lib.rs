@@ -55,6 +55,7 @@ mod forecaster;
 mod forest;
 mod log;
 mod observe;
+mod pending_blocks;
 mod predict;
 mod replay;
 mod run_times;

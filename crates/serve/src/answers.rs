@@ -1,6 +1,7 @@
 //! What visitors are answered: records made of a snapshot and of what the visitor sees of it. Times are seconds since
 //! 1970; pages and the API show the same records.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use evenhand_forecast::StartRecord;
@@ -255,12 +256,8 @@ impl View<'_> {
         let priority = self.snapshot.priorities.jobs.get(&queue.jobs[at].id);
         let notes = self.sight.hidden().map(String::from).into_iter().collect();
         let waiting = WaitingJob::new(&queue, nodes, at, now);
-        let mut record = WhyRecord::new(&queue, &waiting, priority, now, notes);
-        if queue.jobs.len() < self.snapshot.queue.jobs.len() {
-            let all = WaitingJob::new(&self.snapshot.queue, nodes, seen[at], now);
-            record.what_if = WhyRecord::new(&self.snapshot.queue, &all, priority, now, Vec::new()).what_if;
-        }
-        Ok(record)
+        let all = WaitingJob::new(&self.snapshot.queue, nodes, seen[at], now);
+        Ok(WhyRecord::new(&queue, &waiting, &all, priority, now, notes))
     }
 
     /// Returns when a job starts.
@@ -283,10 +280,13 @@ impl View<'_> {
     }
 
     /// Returns the jobs that the visitor sees, with their indexes in the whole queue.
-    fn seen_queue(&self) -> (Queue, Vec<usize>) {
+    fn seen_queue(&self) -> (Cow<'_, Queue>, Vec<usize>) {
         let all = &self.snapshot.queue.jobs;
         let seen: Vec<usize> = (0..all.len()).filter(|&at| self.sight.sees_job(&all[at])).collect();
-        (Queue { jobs: seen.iter().map(|&at| all[at].clone()).collect() }, seen)
+        if seen.len() == all.len() {
+            return (Cow::Borrowed(&self.snapshot.queue), seen);
+        }
+        (Cow::Owned(Queue { jobs: seen.iter().map(|&at| all[at].clone()).collect() }), seen)
     }
 
     pub(crate) fn week(&self) -> WeekRecord {

@@ -55,6 +55,9 @@ use crate::visibility::VisibilityPolicy;
 /// The shortest time from one forecast of the whole queue to the next.
 const FORECAST_INTERVAL: Duration = Duration::from_secs(60);
 
+/// The most threads that answer.
+const WORKERS: usize = 4;
+
 /// How to serve a site.
 #[derive(Clone, Debug)]
 pub struct Options {
@@ -131,7 +134,10 @@ pub fn serve(
         limit: RateLimit::new(options.rate),
         pages: Pages::new().map_err(|error| start(&error))?,
     };
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(|e| start(&e))?;
+    // An answer may plan thousands of jobs; others are answered meanwhile.
+    let workers = thread::available_parallelism().map_or(1, usize::from).clamp(1, WORKERS);
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build();
+    let runtime = runtime.map_err(|e| start(&e))?;
     // First the socket, so that an address in use is reported at once.
     let server = runtime.block_on(Server::bind(&options.listen, routes::router(site)))?;
     // Visitors see a failure, as they would a later one; but a machine without Slurm's commands never has an answer.

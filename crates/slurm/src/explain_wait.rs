@@ -1,5 +1,7 @@
 //! Why a job of the queue waits: who stands before it, what is free, and when it would start if it asked for less.
 
+use std::collections::BTreeMap;
+
 use evenhand_forecast::{HORIZON_S, Replay, Running, Waiting};
 use evenhand_model::Time;
 
@@ -84,16 +86,22 @@ impl<'a> WaitingJob<'a> {
 
     /// Returns who stands before it, by user and account, those who ask for most CPUs first.
     pub fn ahead(&self) -> Vec<Ahead> {
-        let mut found: Vec<Ahead> = Vec::new();
+        let mut sums: BTreeMap<(&str, Option<&str>), (u64, u64)> = BTreeMap::new();
         for &at in &self.before {
             let job = &self.queue.jobs[at];
-            let (jobs, cpus) = (job.tasks(), job.tasks().saturating_mul(cpus_of(job)));
-            match found.iter_mut().find(|a| a.user == job.user && a.account == job.account) {
-                Some(known) => (known.jobs, known.cpus) = (known.jobs + jobs, known.cpus.saturating_add(cpus)),
-                None => found.push(Ahead { user: job.user.clone(), account: job.account.clone(), jobs, cpus }),
-            }
+            let (jobs, cpus) = sums.entry((&job.user, job.account.as_deref())).or_default();
+            *jobs += job.tasks();
+            *cpus = cpus.saturating_add(job.tasks().saturating_mul(cpus_of(job)));
         }
-        found.sort_by(|a, b| b.cpus.cmp(&a.cpus).then(a.user.cmp(&b.user)));
+        let ahead = sums.into_iter().map(|((user, account), (jobs, cpus))| Ahead {
+            user: user.to_string(),
+            account: account.map(String::from),
+            jobs,
+            cpus,
+        });
+        let mut found: Vec<Ahead> = ahead.collect();
+        // By user and account where the CPUs are equal.
+        found.sort_by_key(|ahead| std::cmp::Reverse(ahead.cpus));
         found
     }
 
@@ -102,7 +110,9 @@ impl<'a> WaitingJob<'a> {
     /// starts earlier. Memory, GPUs and the shapes of nodes are not planned.
     pub fn what_if(&self) -> Vec<Planned> {
         let own = &self.queue.jobs[self.job];
-        let unchanged = self.plan(Request::Unchanged);
+        let mut replay = self.replay();
+        let mut plan = |request| self.plan(request, &mut replay);
+        let unchanged = plan(Request::Unchanged);
         let mut found = vec![unchanged];
         let limit = limit_s(own);
         let limits = [3, 2, 1].map(|quarters| Request::Limit(limit * quarters / 4));
@@ -113,7 +123,7 @@ impl<'a> WaitingJob<'a> {
                 if matches!(request, Request::Limit(0) | Request::Cpus(0)) {
                     continue;
                 }
-                let planned = self.plan(request);
+                let planned = plan(request);
                 if let Some(start) = planned.start_s.filter(|&start| start < best) {
                     best = start;
                     found.push(planned);
@@ -123,7 +133,8 @@ impl<'a> WaitingJob<'a> {
         found
     }
 
-    fn plan(&self, request: Request) -> Planned {
+    /// The queue up to the job, which stands last.
+    fn replay(&self) -> Replay {
         let own = &self.queue.jobs[self.job];
         let mut replay = Replay::default();
         for job in self.queue.jobs.iter().filter(|job| job.state.holds_resources() && shares_partition(own, job)) {
@@ -131,27 +142,35 @@ impl<'a> WaitingJob<'a> {
             let left = (limit_s(job) - ran).max(1);
             replay.running.push(Running { size: size(cpus_of(job)), end: left, limit: left });
         }
-        let waiting = |job: &Job| {
-            let limit = limit_s(job);
-            Waiting { submit: 0, size: size(cpus_of(job)), run: limit, limit }
-        };
         for &at in &self.before {
             let job = &self.queue.jobs[at];
             replay.queue.extend(std::iter::repeat_n(waiting(job), job.tasks().min(MOST_TASKS) as usize));
         }
-        let mut target = waiting(own);
+        replay.queue.push(waiting(own));
+        replay
+    }
+
+    fn plan(&self, request: Request, replay: &mut Replay) -> Planned {
+        let mut target = waiting(&self.queue.jobs[self.job]);
         match request {
             Request::Unchanged => (),
             Request::Limit(limit) => (target.run, target.limit) = (limit, limit),
             Request::Cpus(cpus) => target.size = size(cpus),
         }
+        let last = replay.queue.len() - 1;
         if target.size > size(self.cpus) {
             return Planned { request, start_s: None };
         }
-        replay.queue.push(target);
-        let start = replay.start_of(replay.queue.len() - 1, size(self.cpus));
+        replay.queue[last] = target;
+        let start = replay.start_of(last, size(self.cpus));
         Planned { request, start_s: Some(start).filter(|&start| start < HORIZON_S) }
     }
+}
+
+/// A job that waits now and runs to its limit.
+fn waiting(job: &Job) -> Waiting {
+    let limit = limit_s(job);
+    Waiting { submit: 0, size: size(cpus_of(job)), run: limit, limit }
 }
 
 /// The most tasks of one array that are planned.

@@ -97,10 +97,12 @@ pub struct WhatIfRecord {
 }
 
 impl WhyRecord {
-    /// Describes a waiting job of the queue, with what could not be seen in sentences.
+    /// Describes a waiting job of the queue, with what could not be seen in sentences. `planned` is the job in the queue by
+    /// which starts are planned: the same, or one with jobs that are not shown.
     pub fn new(
         queue: &Queue,
         waiting: &WaitingJob<'_>,
+        planned: &WaitingJob<'_>,
         priority: Option<&Priority>,
         now: Time,
         not_seen: Vec<String>,
@@ -121,7 +123,7 @@ impl WhyRecord {
         };
         // A held job, or one that waits for others, has no place in the queue.
         let has_place = job.held().is_none() && job.dependency.is_none() && kind != ReasonKind::Never;
-        let what_if = if has_place { waiting.what_if() } else { Vec::new() };
+        let what_if = if has_place { planned.what_if() } else { Vec::new() };
         WhyRecord {
             job: job.id,
             user: job.user.clone(),

@@ -8,8 +8,12 @@ use crate::generated_log::{JobSpec, simulated_starts};
 const CAPACITY: u64 = 8;
 
 fn jobs() -> impl Strategy<Value = Vec<JobSpec>> {
+    jobs_of(1..25)
+}
+
+fn jobs_of(number: std::ops::Range<usize>) -> impl Strategy<Value = Vec<JobSpec>> {
     let job = (0u64..40, 1u64..=CAPACITY, 1u64..15, 0u64..10);
-    prop::collection::vec(job, 1..25).prop_map(|jobs| {
+    prop::collection::vec(job, number).prop_map(|jobs| {
         let spec = |(submit, size, run, more)| JobSpec { submit, size, run, limit: run + more, user: 0 };
         let mut jobs: Vec<JobSpec> = jobs.into_iter().map(spec).collect();
         jobs.sort_by_key(|job| job.submit);
@@ -53,6 +57,21 @@ proptest! {
             }
         }
         prop_assert_eq!(replay.start_of(place, CAPACITY as i64), starts[target] as i64 - now as i64);
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    /// The replay skips blocks of 64 jobs in which none can start.
+    #[test]
+    fn long_queues_start_as_in_the_simulator(jobs in jobs_of(100..400)) {
+        let starts = simulated_starts(&jobs, CAPACITY);
+        let mut replay = Replay::default();
+        replay.queue.extend(jobs.iter().map(|job| waiting(job, 0)));
+        for (target, start) in starts.iter().enumerate().step_by(7) {
+            prop_assert_eq!(replay.start_of(target, CAPACITY as i64), *start as i64, "job {}", target);
+        }
     }
 }
 

@@ -50,7 +50,7 @@ pub(super) fn run(args: &SlurmWhyArgs, console: &Console) -> Result<(), Failure>
     }
     let priorities = priorities.unwrap_or_default();
     let waiting = WaitingJob::new(&queue, &nodes, at, now);
-    let record = WhyRecord::new(&queue, &waiting, priorities.jobs.get(&queue.jobs[at].id), now, notes);
+    let record = WhyRecord::new(&queue, &waiting, &waiting, priorities.jobs.get(&queue.jobs[at].id), now, notes);
     if console.is_json() { console.json(&record) } else { console.result(&text(&record, &queue.jobs[at], now)) }
 }
 
