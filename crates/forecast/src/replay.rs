@@ -1,5 +1,8 @@
 //! The replay of a queue until one job starts: one resource, first come first served, with EASY backfilling.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, BinaryHeap};
+
 use crate::pending_blocks::PendingBlocks;
 
 /// A job that runs when the replay begins, at the instant 0.
@@ -85,10 +88,10 @@ struct Schedule {
     free: i64,
     /// All that run or ran.
     active: Vec<Running>,
-    /// Ends and indexes of those that run, latest first.
-    ends: Vec<(i64, u32)>,
-    /// Limits and indexes of those that run, latest first.
-    limits: Vec<(i64, u32)>,
+    /// Ends and indexes of those that run, earliest first.
+    ends: BinaryHeap<Reverse<(i64, u32)>>,
+    /// Limits and indexes of those that run.
+    limits: BTreeSet<(i64, u32)>,
     pending: PendingBlocks,
 }
 
@@ -100,11 +103,9 @@ impl Schedule {
         self.free = capacity - running.iter().map(|r| r.size).sum::<i64>();
         let indexed = || running.iter().zip(0..);
         self.ends.clear();
-        self.ends.extend(indexed().map(|(r, i)| (r.end, i)));
-        self.ends.sort_unstable_by(|a, b| b.cmp(a));
+        self.ends.extend(indexed().map(|(r, i)| Reverse((r.end, i))));
         self.limits.clear();
         self.limits.extend(indexed().map(|(r, i)| (r.limit, i)));
-        self.limits.sort_unstable_by(|a, b| b.cmp(a));
     }
 
     /// Starts what starts now, except for jobs before the index `examined`. Returns whether the target starts, and then
@@ -154,15 +155,14 @@ impl Schedule {
         let active = Running { size: job.size, end: now + job.run, limit: now + job.limit };
         self.free -= job.size;
         self.active.push(active);
-        let (end, limit) = ((active.end, index), (active.limit, index));
-        self.ends.insert(self.ends.partition_point(|e| *e > end), end);
-        self.limits.insert(self.limits.partition_point(|l| *l > limit), limit);
+        self.ends.push(Reverse((active.end, index)));
+        self.limits.insert((active.limit, index));
     }
 
     /// Returns when `size` is free if all jobs run to their limits, and how much more is free then.
     fn reservation(&self, size: i64, now: i64) -> (i64, i64) {
         let mut free = self.free;
-        let mut latest = self.limits.iter().rev().peekable();
+        let mut latest = self.limits.iter().peekable();
         while let Some(&(limit, index)) = latest.next() {
             free += self.active[index as usize].size;
             let limit = limit.max(now);
@@ -174,19 +174,17 @@ impl Schedule {
     }
 
     fn next_end(&self) -> Option<i64> {
-        self.ends.last().map(|e| e.0)
+        self.ends.peek().map(|Reverse(end)| end.0)
     }
 
     /// Ends what ends by now. Returns whether a job did.
     fn end_jobs(&mut self, now: i64) -> bool {
         let running = self.ends.len();
-        while let Some(&(_, index)) = self.ends.last().filter(|e| e.0 <= now) {
+        while let Some(&Reverse((_, index))) = self.ends.peek().filter(|Reverse(end)| end.0 <= now) {
             self.ends.pop();
             let job = self.active[index as usize];
             self.free += job.size;
-            let limit = (job.limit, index);
-            let at = self.limits.partition_point(|l| *l > limit);
-            self.limits.remove(at);
+            self.limits.remove(&(job.limit, index));
         }
         self.ends.len() < running
     }
