@@ -130,8 +130,9 @@ fn results(workload: &Workload, run: &Simulated, division: &Division<'_>) -> [Cl
     })
 }
 
-/// Returns by user whether its part of all use of some resource is more than its entitlement.
-pub(crate) fn heavy_users(workload: &Workload, weights: &Weights) -> Vec<bool> {
+/// Returns by user whether it is in the class of heavy users: whether its part of all use of some resource is more than its
+/// entitlement. The others are sporadic users.
+pub fn heavy_users(workload: &Workload, weights: &Weights) -> Vec<bool> {
     let (columns, users) = (workload.columns(), workload.users().len());
     let width = workload.resources().len();
     let mut used = vec![0.0; users * width];

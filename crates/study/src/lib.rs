@@ -36,6 +36,7 @@ mod write_cluster_and_accounts;
 
 pub use accounts::{AccountsFile, WorkloadWithAccounts};
 pub use affected_users::{ALL_USERS_LISTED, MOST_AFFECTED, OtherUsersRecord, most_affected_users};
+pub use class_results::heavy_users;
 pub use cluster_file::{cluster_of, read_cluster};
 pub use compare_runs::compare;
 pub use digest::{Digest, workload_digest};

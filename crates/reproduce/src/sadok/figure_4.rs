@@ -4,6 +4,7 @@ use evenhand_documents::{Cell as Value, Csv};
 use evenhand_report::chart::{Axis, Caption, Line, LineChart, Scale, Shape, Unit};
 use evenhand_study::record::{ComparisonRecord, RunRecord};
 
+use super::figure_4_classes;
 use super::simulation_grid::{
     BEST, CAPACITIES, Cell, EXPONENTS, Grid, HALF, Key, SETTING, capacity_named, delta_axis, delta_named, grids,
     skipped,
@@ -36,10 +37,18 @@ impl Reading {
             Reading::Each => "mean of each user's reduction",
         }
     }
+
+    /// Returns what the names of its figures add to that of Figure 4.
+    fn slug(self) -> &'static str {
+        match self {
+            Reading::OfTheMean => "",
+            Reading::Each => "-each",
+        }
+    }
 }
 
 /// Reductions: one row per capacity, one entry per delta.
-type Surface = Vec<Vec<f64>>;
+pub(super) type Surface = Vec<Vec<f64>>;
 
 fn surface(compared: &[Vec<ComparisonRecord>], reading: Reading) -> Surface {
     let of = |c: &ComparisonRecord| match reading {
@@ -57,11 +66,15 @@ fn run(settings: &Settings) -> Result<Outcome, ReproduceError> {
         for reading in Reading::ALL {
             let [sum, dominant] = compared.each_ref().map(|compared| surface(compared, reading));
             let [verdicts, others] = [&sum, &dominant].map(|surface| verdicts(grid.name, reading, surface));
-            outcome.figures.push(draw(grid, reading, &sum, &dominant));
+            outcome.figures.push(draw(grid, reading.slug(), reading.name(), [&sum, &dominant]));
             outcome.notes.push(other_key(grid.name, reading, [&sum, &dominant], [&verdicts, &others]));
             outcome.verdicts.extend(verdicts);
         }
+        let classes = figure_4_classes::compare(grid)?;
+        outcome.figures.extend(classes.figures);
+        outcome.verdicts.extend(classes.verdicts);
         outcome.notes.push(grid.about());
+        outcome.notes.extend(classes.notes);
         outcome.notes.push(single_users(grid)?);
     }
     outcome.notes.extend(skipped(settings));
@@ -119,7 +132,7 @@ fn verdicts(workload: &str, reading: Reading, surface: &Surface) -> Vec<Verdict>
 }
 
 /// Returns the index of the largest value; the first of equal ones.
-fn largest(row: &[f64]) -> usize {
+pub(super) fn largest(row: &[f64]) -> usize {
     (0..row.len()).fold(0, |a, b| if row[b] > row[a] { b } else { a })
 }
 
@@ -174,7 +187,8 @@ fn single_users(grid: &Grid) -> Result<String, ReproduceError> {
     ))
 }
 
-fn draw(grid: &Grid, reading: Reading, sum: &Surface, dominant: &Surface) -> FigureWithData {
+/// Draws one surface; `slug` is what the name of the figure adds, `measured` what is drawn.
+pub(super) fn draw(grid: &Grid, slug: &str, measured: &str, [sum, dominant]: [&Surface; 2]) -> FigureWithData {
     let mut csv = Csv::new(&["capacity_of_r", "delta", "reduction_sdrf", "reduction_sdrf_dominant"]);
     let mut lines = Vec::new();
     for (c, row) in sum.iter().enumerate() {
@@ -188,17 +202,12 @@ fn draw(grid: &Grid, reading: Reading, sum: &Surface, dominant: &Surface) -> Fig
         }
         lines.push(row.iter().enumerate().map(|(d, r)| (EXPONENTS[d] as f64, Some(*r))).collect::<Vec<_>>());
     }
-    let name = match (grid.name, reading) {
-        ("trace", Reading::OfTheMean) => "sadok-figure-4-trace",
-        ("trace", Reading::Each) => "sadok-figure-4-each-trace",
-        (_, Reading::OfTheMean) => "sadok-figure-4",
-        (_, Reading::Each) => "sadok-figure-4-each",
-    };
+    let name = format!("sadok-figure-4{slug}{}", if grid.name == "trace" { "-trace" } else { "" });
     let chart = LineChart {
         caption: Caption {
-            name: name.into(),
-            title: format!("Waits under sdrf against drf, {}: {}", grid.name, reading.name()),
-            description: format!("{}. Above 0 users wait less under sdrf. One line per capacity.", reading.name()),
+            name,
+            title: format!("Waits under sdrf against drf, {}: {measured}", grid.name),
+            description: format!("{measured}. Above 0 users wait less under sdrf. One line per capacity."),
         },
         x: delta_axis(),
         y: Axis {
@@ -215,7 +224,7 @@ fn draw(grid: &Grid, reading: Reading, sum: &Surface, dominant: &Surface) -> Fig
     FigureWithData { figure: chart.draw(), csv: csv.finish() }
 }
 
-fn percent(share: f64) -> String {
+pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", 100.0 * share)
 }
 

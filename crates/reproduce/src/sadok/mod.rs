@@ -5,6 +5,7 @@ pub(crate) mod figure_1b;
 pub(crate) mod figure_2a;
 pub(crate) mod figure_2b;
 pub(crate) mod figure_4;
+mod figure_4_classes;
 pub(crate) mod figure_5;
 pub(crate) mod figure_6;
 mod filling_diagram;

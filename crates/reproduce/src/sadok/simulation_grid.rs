@@ -8,7 +8,7 @@ use evenhand_report::chart::Axis;
 use evenhand_report::chart::{Scale, Unit};
 use evenhand_simulator::{Metrics, PoolOptions, Progress, SimulationError, UserTasks};
 use evenhand_study::record::{ComparisonRecord, RunRecord};
-use evenhand_study::{PolicyInputs, ReplayOn, compare, replay};
+use evenhand_study::{PolicyInputs, ReplayOn, compare, heavy_users, replay};
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 use rayon::prelude::*;
 
@@ -131,15 +131,25 @@ impl Grid {
         })
     }
 
+    /// Returns by user whether it uses more than its entitlement of some resource.
+    pub(super) fn heavy_users(&self) -> Vec<bool> {
+        heavy_users(&self.workload, &self.weights)
+    }
+
+    /// Returns the length of the workload in days.
+    pub(super) fn days(&self) -> f64 {
+        let first = self.workload.columns().submit.first().copied().unwrap_or_default();
+        (self.until - first).secs_f64() / 86_400.0
+    }
+
     /// Describes the size of the workload.
     pub(super) fn about(&self) -> String {
-        let first = self.workload.columns().submit.first().copied().unwrap_or_default();
         format!(
             "{}: {} tasks of {} users in {:.1} days",
             self.name,
             self.workload.tasks(),
             self.workload.users().len(),
-            (self.until - first).secs_f64() / 86_400.0
+            self.days()
         )
     }
 
@@ -192,7 +202,7 @@ impl Grid {
 }
 
 /// Returns the decay with delta = 1 - 10^-k per second, exactly.
-fn decay(exponent: usize) -> Decay {
+pub(super) fn decay(exponent: usize) -> Decay {
     let text = format!("0.{}", "9".repeat(exponent));
     let delta = Quantity::parse(&text).expect("nines after a point");
     Decay::from_delta(&delta).expect("between 0 and 1")
