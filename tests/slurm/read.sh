@@ -89,8 +89,6 @@ holds "and a dependent one" "$evenhand" --format json slurm why "$dependent"
 says "by what it depends on" '"kind": "dependency"'
 holds "a line on a user's jobs" "$evenhand" slurm why "$ann" --short
 says "counts them by reason" "^$ann: .*JobHeldUser"
-holds "when forecasts jobs that could be submitted" "$evenhand" slurm when --shape 2x2cpu,10m --shape 4,1h --user "$ann"
-says "side by side" "^Starts first: "
 holds "a held job has no forecast" ends 2 "$evenhand" slurm when "$held"
 says "and the message says so" "job $held is held, so that its start cannot be forecast"
 holds "nor has a job that does not exist" ends 2 "$evenhand" slurm when 999999
@@ -99,6 +97,8 @@ says "which may be hidden" "squeue shows no job 999999"
 # Ended: the first, six of the array, the job on two nodes, the one that waited for the first two.
 ended() { [ "$(sacct -a -X -n -P -o State | grep -c COMPLETED)" = 9 ]; }
 holds "nine jobs end" until_true 60 ended
+holds "when forecasts jobs that could be submitted" "$evenhand" slurm when --shape 2x2cpu,10m --shape 4,1h --user "$ann"
+says "side by side" "^Starts first: "
 
 holds "a study of all users" "$evenhand" slurm study --from 1d --all-users --speed-feature spec_ --site site \
     --policy fifo,drf,fair-tree --out report
@@ -201,8 +201,25 @@ says "are reported" "scontrol is not installed here"
 sed 's/^AccountingStorage.*//' "$SLURM_CONF" >"$work/without.conf"
 holds "no accounting" ends 3 env SLURM_CONF="$work/without.conf" "$evenhand" slurm study
 says "is reported" "without slurmdbd there is no history"
+holds "nor a forecast" ends 3 env SLURM_CONF="$work/without.conf" "$evenhand" slurm when --shape 4,1h --user "$ann"
+says "which the message explains" "no job that ended within 28d is known"
 sed "s/^SlurmctldPort=.*/SlurmctldPort=9/" "$SLURM_CONF" >"$work/silent.conf"
 holds "a controller that does not respond" ends 3 env SLURM_CONF="$work/silent.conf" "$evenhand" slurm show
 says "is reported" "does not respond"
+
+# The pages with accounting behind them: who received what, by account, and a forecast for a job that waits.
+waiting=$(submit "$ann" -A physics -n1 -c2 -t 10 -w n1 --begin=now --exclusive --wrap "sleep 300")
+behind=$(submit "$ann" -A physics -n1 -c8 -t 10 -w n1 --wrap true)
+"$evenhand" serve --socket "$work/pages" --interval 1s >pages.log 2>&1 &
+pages=$!
+page() { curl -sS --fail-with-body --unix-socket "$work/pages" "http://localhost$1"; }
+has() { page "$1" | grep -q -- "$2"; }
+holds "the pages have the week of each account" until_true 60 has /api/v1/week '"account": "physics"'
+holds "with what its users received" has /week 'Received this week'
+holds "and a user's standing" has "/api/v1/users/$ann" '"fair_share": [0-9]'
+holds "a job behind a running one has a forecast" until_true 90 has "/api/v1/jobs/$behind/when" '"interval_80_s"'
+kill "$pages"
+wait "$pages" 2>/dev/null
+scancel "$waiting" "$behind"
 
 summary

@@ -43,8 +43,16 @@ pub(super) fn run(args: &SlurmWhenArgs, common: &Common, console: &Console) -> R
     let read = FinishedJob::read(slurm, now.saturating_sub(history), now, true);
     let ended = or_note(read, "Without accounting, run times and waits of the past are not known", &mut notes)?;
     notes.iter().for_each(|note| console.note(note));
-    let past = PastAndQueue::new(ended.as_deref().unwrap_or_default(), &queue, cpus, now)
-        .map_err(|e| Failure::Environment(e.to_string()))?;
+    let ended = ended.unwrap_or_default();
+    if ended.is_empty() {
+        // From the queue and its limits alone an interval would look certain and mean nothing.
+        return Err(Failure::Environment(format!(
+            "no job that ended within {} is known (--history, from Slurm's accounting), and so not how long jobs run of their \
+             limits: no start can be forecast; evenhand slurm why JOB plans a start by limits",
+            args.history
+        )));
+    }
+    let past = PastAndQueue::new(&ended, &queue, cpus, now).map_err(|e| Failure::Environment(e.to_string()))?;
     let at = (now.nanos() / 1_000_000_000) as i64;
     let mut forecaster = Forecaster::at(&past.log, at, common.seed());
     let mut forecasts = Vec::new();
