@@ -216,6 +216,10 @@ fn thread_pool(cli: &Cli) -> Result<rayon::ThreadPool, Failure> {
 }
 
 fn run(cli: Cli, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
+    if cli.common.explain && console.is_json() {
+        let problem = "--explain: explains the columns of tables, and --format json prints none; leave one of them out";
+        return Err(Failure::Input(problem.into()));
+    }
     if cli.common.raw_csv {
         TextCells::Raw.set_for_results();
     }

@@ -21,6 +21,9 @@ pub(crate) struct Common {
     /// Print no progress and no notes on standard error
     #[arg(long, short, global = true)]
     pub(crate) quiet: bool,
+    /// Explain the columns of printed tables below them
+    #[arg(long, global = true)]
+    pub(crate) explain: bool,
     /// Write texts in CSV results as they are: by default control characters appear as escapes, and a text that a
     /// spreadsheet takes for a formula follows an apostrophe
     #[arg(long, global = true)]
@@ -48,6 +51,7 @@ impl Common {
         arguments.extend(self.seed.map(|seed| format!("--seed={seed}")));
         arguments.extend(self.threads.map(|threads| format!("--threads={threads}")));
         arguments.extend(self.quiet.then(|| "--quiet".to_string()));
+        arguments.extend(self.explain.then(|| "--explain".to_string()));
         arguments.extend(self.raw_csv.then(|| "--raw-csv".to_string()));
         arguments
     }

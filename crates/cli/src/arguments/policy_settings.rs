@@ -94,12 +94,10 @@ impl PolicyArgs {
         Ok(settings)
     }
 
-    /// Rejects an option with a file of settings if none of its policies is among `policies`.
+    /// Rejects an option if none of its policies is among `policies`.
     pub(crate) fn refuse_unused(&self, registry: &Registry, policies: &[String]) -> Result<(), Failure> {
         for (typed, _) in &self.options {
-            let has = |registration: &&Registration| {
-                registration.options.iter().any(|option| option.option == typed && option.key.is_none())
-            };
+            let has = |registration: &&Registration| registration.options.iter().any(|option| option.option == typed);
             let mut owners = registry.policies().iter().filter(has).map(|registration| registration.name).peekable();
             let Some(first) = owners.peek().copied() else { continue };
             if !owners.any(|owner| policies.iter().any(|policy| policy == owner)) {

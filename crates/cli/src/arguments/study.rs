@@ -109,9 +109,6 @@ pub(crate) struct StudyArgs {
     /// Also print waits and completions by class: sporadic and heavy users, small and large, short and long tasks
     #[arg(long)]
     pub(crate) classes: bool,
-    /// Explain the columns of the tables below them
-    #[arg(long)]
-    pub(crate) explain: bool,
     /// Do not write each run's tasks
     #[arg(long, conflicts_with = "tasks_csv")]
     pub(crate) no_tasks: bool,

@@ -37,6 +37,9 @@ pub(crate) struct TraceArgs {
     /// SWF: what memory fields refer to: processor, node or job
     #[arg(long, default_value = "processor", value_name = "WHAT")]
     pub(crate) swf_memory_per: MemoryPer,
+    /// Whether the two options before were for the user to give
+    #[arg(skip = true)]
+    pub(crate) memory_matters: bool,
     /// SWF and sacct: which processors count, those that jobs were allocated or those that they requested
     #[arg(long, default_value = "allocated", value_name = "WHICH")]
     pub(crate) processors: Processors,

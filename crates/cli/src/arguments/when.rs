@@ -38,6 +38,7 @@ impl LogArgs {
             relaxed: true,
             swf_memory_unit: MemoryUnit::B,
             swf_memory_per: MemoryPer::Job,
+            memory_matters: false,
             processors: Processors::default(),
             memory: None,
             max_unpacked: None,

@@ -138,6 +138,7 @@ fn with_progress<T>(
         relaxed: trace.relaxed,
         swf_memory_unit: trace.swf_memory_unit,
         swf_memory_per: trace.swf_memory_per,
+        memory_matters: trace.memory_matters,
         processors: trace.processors,
         csv_columns: trace.csv_columns.clone(),
         columns: trace.columns.clone(),

@@ -16,12 +16,15 @@ use crate::arguments::{Common, Format};
 use crate::failure::Failure;
 use crate::host::{Captured, Host};
 use crate::interrupts::{SecondSignal, on_interrupt};
+use crate::output::explain::explanation;
 use crate::output::fold_lines::fold_lines;
 
 /// Output of one command, and the way to stop it.
 pub(crate) struct Console {
     format: Format,
     quiet: bool,
+    /// Whether the columns of tables are explained.
+    explain: bool,
     /// The command line that repeats it.
     command: String,
     /// The host that runs the command, and what the command printed; `None`: the process is the command.
@@ -34,7 +37,8 @@ impl Console {
     /// `arguments` are the command line, of which the first is the program's name.
     pub(crate) fn new(common: &Common, arguments: &[OsString]) -> Console {
         let format = common.format.unwrap_or(Format::Table);
-        Console { format, quiet: common.quiet, command: command_line(arguments), hosted: None }
+        let explain = common.explain;
+        Console { format, quiet: common.quiet, explain, command: command_line(arguments), hosted: None }
     }
 
     /// Returns the console of a command that `host` runs: it prints into memory.
@@ -91,6 +95,10 @@ impl Console {
 
     /// Prints a result. A reader that closes the pipe early (`| head`) is no error.
     pub(crate) fn result(&self, text: &str) -> Result<(), Failure> {
+        let explanation = if self.explain && !self.is_json() { explanation(text) } else { String::new() };
+        let explained =
+            if explanation.is_empty() { text.to_string() } else { format!("{}\n{explanation}", text.trim_end()) };
+        let text = explained.as_str();
         let text = match self.is_json() {
             true => printable_json(text.to_string()),
             false if self.hosted.is_none() && io::stdout().is_terminal() && colours_are_wanted() => {

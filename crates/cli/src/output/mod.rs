@@ -2,6 +2,7 @@
 
 pub(crate) mod bars;
 pub(crate) mod console;
+pub(crate) mod explain;
 pub(crate) mod fold_lines;
 pub(crate) mod human_units;
 pub(crate) mod named_values;

@@ -92,7 +92,14 @@ fn list(console: &Console) -> Result<(), Failure> {
     for experiment in EXPERIMENTS {
         table.row(vec![experiment.name(), experiment.title.to_string()]);
     }
-    console.result(&table.render())
+    // A title that is too long continues on the next line, in its column.
+    let text = table.render();
+    let indent = EXPERIMENTS.iter().map(|experiment| experiment.name().chars().count()).max().unwrap_or(0) + 2;
+    let folded = text.lines().map(|line| match line.starts_with("---") {
+        true => "-".repeat(line.len().min(COLUMNS)),
+        false => fold_lines(line, COLUMNS, &" ".repeat(indent)),
+    });
+    console.result(&folded.collect::<Vec<_>>().join("\n"))
 }
 
 /// Returns the experiment's name, with the paper as the user typed it: by id (`sadok`) or by number (`001`).

@@ -167,6 +167,41 @@ fn invalid_decays_are_rejected() {
     );
 }
 
+/// Options that do nothing with what was given: each alone, beside arguments that are otherwise right.
+#[test]
+fn options_without_effect_are_rejected() {
+    let folder = TestFolder::with("w.csv", CSV);
+    folder.write("w.swf", SWF);
+    let pool = ["--capacity", "cpu=4,mem=4", "--no-tasks", "--out", "out"];
+    let study = |args: &[&str], expected: &[&str]| {
+        let all: Vec<&str> = ["study", "w.csv"].iter().chain(&pool).chain(args).copied().collect();
+        folder.assert_rejects(&all, 2, expected);
+    };
+    study(&["--placement", "best-fit"], &["--placement: selects machines", "[[machines]]"]);
+    study(&["--layout", "packed"], &["--layout: says how jobs lie on machines", "[[machines]]"]);
+    study(&["--vary", "weeks"], &["--vary: says what varies between repeats", "--repeat"]);
+    study(&["--policy", "fifo,drf", "--sdrf-key", "dominant"], &["--sdrf-key: has settings of sdrf", "--policy"]);
+    study(&["--explain", "--format", "json"], &["--explain", "--format json"]);
+    let import = |file: &str, args: &[&str], expected: &[&str]| {
+        let all: Vec<&str> = ["workload", "describe", file].iter().chain(args).copied().collect();
+        folder.assert_rejects(&all, 2, expected);
+    };
+    import("w.csv", &["--swf-memory-unit", "B"], &["--swf-memory-unit: found a table of the SDRF", "leave it out"]);
+    import("w.csv", &["--swf-memory-per", "node"], &["--swf-memory-per", "Standard Workload Format"]);
+    import("w.csv", &["--processors", "requested"], &["--processors", "output of sacct"]);
+    import("w.swf", &["--columns", "JobID,User"], &["--columns", "found a log in the Standard Workload Format"]);
+    import("w.swf", &["--from", "swf", "--csv-columns", "submit=a,duration=b,cpu=c"], &["--csv-columns", "--from csv"]);
+    // What only permits deviations is no error where there are none.
+    for option in ["--relaxed", "--lenient"] {
+        folder.run(&["workload", "describe", "w.csv", option]).assert_succeeds();
+    }
+    // A policy that remembers nothing: a note, because scripts try policies in turn with the same options.
+    let all: Vec<&str> =
+        ["study", "w.csv"].iter().chain(&pool).chain(&["--policy", "fifo", "--half-life", "1d"]).copied().collect();
+    let output = folder.run(&all);
+    assert!(output.stderr.contains("--half-life changes nothing"), "{}", output.stderr);
+}
+
 #[test]
 fn invalid_capacities_are_rejected() {
     let missing = "there is no file none.toml";

@@ -8,6 +8,7 @@ mod command_line_page;
 mod config;
 mod crate_layers;
 mod every_policy_in_every_verb;
+mod explain;
 mod full_disk;
 mod hostile_text;
 mod interrupted_study;

@@ -82,6 +82,7 @@ impl WorkloadAxis {
                     relaxed,
                     swf_memory_unit,
                     swf_memory_per,
+                    memory_matters: _,
                     processors,
                     ref csv_columns,
                     ref columns,

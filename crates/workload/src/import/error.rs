@@ -93,6 +93,16 @@ pub enum ImportError {
         /// The format that was named.
         named: Format,
     },
+    /// An option that does nothing for the format of the file.
+    #[error("{option}: found {}, expected {expected}, for which the option is; leave it out", found.description())]
+    UnusedOption {
+        /// The option.
+        option: &'static str,
+        /// The format of the file.
+        found: Format,
+        /// The formats that the option is for.
+        expected: &'static str,
+    },
     /// The file is no trace, but another file of a batch system.
     #[error("{file}: found {found}, expected a trace of jobs; {remedy}")]
     NotATrace {

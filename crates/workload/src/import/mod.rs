@@ -55,6 +55,8 @@ pub struct ImportOptions {
     pub swf_memory_unit: MemoryUnit,
     /// What the memory fields of an SWF log refer to: a processor, a node or the job.
     pub swf_memory_per: MemoryPer,
+    /// Whether the caller asked for these two; else they only keep large amounts from being errors, in any format.
+    pub memory_matters: bool,
     /// Which amounts of a job are read from SWF logs and `sacct`, which have both.
     pub processors: Processors,
     /// The meaning of the columns of a CSV table.
@@ -167,6 +169,7 @@ fn read(
         // The head of a stream that cannot be read here fails below.
         known => (known, first.head().ok()),
     };
+    refuse_unused(format, options)?;
     let in_memory = ImportOptions { overflow: None, ..options.clone() };
     let options = if format.can_overflow() { options } else { &in_memory };
     let meter = Meter::new(report, &shards, options);
@@ -193,6 +196,37 @@ fn read(
     let dropped = tally.dropped.0.into_iter().map(|(reason, n)| (reason.into_owned(), n)).collect();
     let summary = ImportSummary { format, files, rows_read: tally.rows_read, tasks: 0, dropped, assumptions };
     Ok(ReadRows { builder, summary, job_numbers })
+}
+
+/// Rejects an option that does nothing for the format. `lenient` and `relaxed` only permit, and are never refused.
+fn refuse_unused(format: Format, options: &ImportOptions) -> Result<(), ImportError> {
+    let table = format == Format::Csv || csv::Preset::of(format).is_some();
+    let is_swf = format == Format::Swf;
+    let matters = options.memory_matters && !is_swf;
+    let of_swf = "a log in the Standard Workload Format";
+    let unused = [
+        ("--swf-memory-unit", options.swf_memory_unit != MemoryUnit::default() && matters, of_swf),
+        ("--swf-memory-per", options.swf_memory_per != MemoryPer::default() && matters, of_swf),
+        (
+            "--processors",
+            options.processors != Processors::default() && !is_swf && format != Format::Sacct,
+            "a log in the Standard Workload Format or output of sacct",
+        ),
+        (
+            "--columns",
+            options.columns.is_some() && !table && format != Format::Sacct && format != Format::Google2019,
+            "a text with columns: output of sacct or a table",
+        ),
+        (
+            "--csv-columns",
+            options.csv_columns.is_some() && format != Format::Csv,
+            "a table without --from, or with --from csv",
+        ),
+    ];
+    match unused.into_iter().find(|(_, is_unused, _)| *is_unused) {
+        Some((option, _, expected)) => Err(ImportError::UnusedOption { option, found: format, expected }),
+        None => Ok(()),
+    }
 }
 
 /// What was read of all streams, before it is sorted.

@@ -19,7 +19,7 @@ use evenhand_model::{AccountTree, Workload};
 use evenhand_policies::{Decay, PolicySettings, Registry, SITE_RULE, SiteConfiguration};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
 use evenhand_study::{
-    AccountsFile, Arrivals, Backfill, JobRules, Live, PLACEMENTS, Plan, PlanError, PolicyInputs, Repeats,
+    AccountsFile, Arrivals, Backfill, JobRules, Layout, Live, PLACEMENTS, Plan, PlanError, PolicyInputs, Repeats,
     RequestedCapacity, SlurmOptions, StudyRequest, TaskFormat, Vary,
 };
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
@@ -81,6 +81,11 @@ impl SiteScheduler {
 pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, console: &Console) -> Result<(), Failure> {
     let args = &with_site_folder(args)?;
     // Reading a trace may take minutes, so the options are checked first.
+    if !args.vary.is_empty() && args.repeat == 1 {
+        return Err(Failure::Input(
+            "--vary: says what varies between repeats, and there are none; add --repeat 10".into(),
+        ));
+    }
     let scheduler = SiteScheduler::read(args, console)?;
     let registry = &scheduler.policies(registry)?;
     let options = CheckedOptions::parse(args, registry)?;
@@ -91,6 +96,11 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     let machines = |capacity: &RequestedCapacity| matches!(capacity, RequestedCapacity::Machines(..));
     if args.placement.is_some() && !question.capacities.iter().any(machines) {
         let problem = "--placement: selects machines, and no --capacity has any; give a file with [[machines]]";
+        return Err(Failure::Input(problem.into()));
+    }
+    if args.layout != Layout::Auto && !question.capacities.iter().any(machines) {
+        let problem =
+            "--layout: says how jobs lie on machines, and no --capacity has any; give a file with [[machines]]";
         return Err(Failure::Input(problem.into()));
     }
     if question.scheduler == Backfill::Slurm {
@@ -412,7 +422,7 @@ fn table(record: &StudyRecord, args: &StudyArgs) -> String {
         row.extend(args.verbose.then(speed));
         table.row(row);
     }
-    let table = if args.verbose { table } else { table.fit(COLUMNS, &["completed", "Jain"]) };
+    let table = table.fit(COLUMNS, &["completed", "Jain"]);
     let baseline = against(record);
     let days = w.span_s / 86_400.0;
     let head =
@@ -428,20 +438,8 @@ fn table(record: &StudyRecord, args: &StudyArgs) -> String {
     text +=
         &work_table::table(record, |run| [capacity_name(run), policy_name(run, record)], |s| wait(Some(s)), baseline);
     text += &winners_and_losers::lines(record, |seconds| wait(Some(seconds)), policy_name, capacity_name);
-    if args.explain {
-        text += EXPLANATION;
-    }
     text
 }
-
-/// What the columns of the table mean.
-const EXPLANATION: &str = "
-
-mean wait    mean over tasks of the time from submission to start
-users' mean  mean over users of their mean waits: each user counts once, however many tasks
-utilisation  share of the capacity that was held on average until the last task ended
-Jain         Jain's index of the users' mean waits: 1 if all wait equally long
-completed    tasks that ended in the run";
 
 /// Returns the policy with which the others are compared.
 fn against(record: &StudyRecord) -> &str {

@@ -25,7 +25,7 @@ pub(super) fn table(record: &StudyRecord, names: impl Fn(&RunRecord) -> [String;
         table.row(row);
     }
     format!(
-        "\n\n{}\n\nNUWT: mean over users of waits / (run time x processors); spread: its standard deviation; idle: while tasks wait",
+        "\n\n{}\n\nNUWT: mean over users of waits / (run time x processors); spread: its standard deviation\nidle: while tasks wait",
         table.render()
     )
 }

@@ -70,6 +70,11 @@ impl GivenQuestion {
             None => self.of_papers(args, workload, console)?,
         };
         args.policies.refuse_unused(registry, &question.policies)?;
+        let remembers = |name: &String| registry.get(name).is_ok_and(|registration| registration.needs_decay);
+        if !(args.delta.is_empty() && args.half_life.is_empty()) && !question.policies.iter().any(remembers) {
+            let option = if args.delta.is_empty() { "--half-life" } else { "--delta" };
+            console.note(&format!("{option} changes nothing: no policy of --policy discounts past use."));
+        }
         Ok(question)
     }
 

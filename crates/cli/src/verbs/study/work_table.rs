@@ -53,8 +53,8 @@ pub(super) fn table(
     let noise = if record.repeats.is_some() { " beyond the noise" } else { "" };
     format!(
         "\n\n{rule}; in {} they get done:\n\n{}\n\ntasks a day, work: what is done between the log's first and last submission, against {against}\n\
-         users' finish: mean over users of the time from first submission to last end; earlier, later: users whose finish\n\
-         comes earlier or later{noise}",
+         users' finish: mean over users of the time from first submission to last end\n\
+         earlier, later: users whose finish comes earlier or later{noise}",
         human_units::duration(first.window_s),
         table.fit(COLUMNS, &["work"]).render(),
     )
