@@ -57,6 +57,8 @@ fn every_verb_with_tables_explains_their_columns() {
         eprintln!("{}: not explained: {unexplained:?}", command[..2].join(" "));
         let explained = headers(&text).len() - unexplained.len();
         assert!(explained >= least, "{command:?}: {explained} explained, not {unexplained:?}\n{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+        // The sentences of these two are a line each.
+        let is_wide = |line: &&str| line.chars().count() > 100 && !["why", "allocate"].contains(&command[0]);
+        assert_eq!(text.lines().find(is_wide), None, "{command:?}");
     }
 }

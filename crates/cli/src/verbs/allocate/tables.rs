@@ -5,7 +5,6 @@ use evenhand_mechanisms::problem_files::ProblemFile;
 
 use super::record::{AllocationRecord, ResourceRecord};
 use crate::output::bars::bar;
-use crate::output::fold_lines::{COLUMNS, fold_lines};
 use crate::output::numbers::percent;
 use crate::output::numbers::{AmountFormat, OutputNumber};
 use crate::output::table::{Table, printable};
@@ -33,8 +32,7 @@ pub(crate) fn render(file: &ProblemFile, mechanisms: &[&dyn Mechanism], records:
 
 fn section(file: &ProblemFile, mechanism: &dyn Mechanism, record: &AllocationRecord) -> String {
     let level = record.level.as_ref().map_or_else(String::new, |level| format!("; level {}", level.to_text()));
-    let title = format!("{}: {}{level}", mechanism.name(), mechanism.about());
-    let mut parts = vec![fold_lines(&title, COLUMNS, "  ")];
+    let mut parts = vec![format!("{}: {}{level}", mechanism.name(), mechanism.about())];
     parts.push(users(file, record));
     parts.push(resources(file, record));
     parts.push(properties(record));
