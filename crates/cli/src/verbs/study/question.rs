@@ -71,8 +71,11 @@ impl GivenQuestion {
         };
         args.policies.refuse_unused(registry, &question.policies)?;
         let remembers = |name: &String| registry.get(name).is_ok_and(|registration| registration.needs_decay);
-        if !(args.delta.is_empty() && args.half_life.is_empty()) && !question.policies.iter().any(remembers) {
-            let option = if args.delta.is_empty() { "--half-life" } else { "--delta" };
+        let given =
+            [("--delta", &args.delta), ("--half-life", &args.half_life)].into_iter().find(|(_, v)| !v.is_empty());
+        if let Some((option, _)) = given
+            && !question.policies.iter().any(remembers)
+        {
             console.note(&format!("{option} changes nothing: no policy of --policy discounts past use."));
         }
         Ok(question)
