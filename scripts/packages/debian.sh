@@ -1,4 +1,4 @@
-# Debian's packages: evenhand, evenhand-agent, evenhand-slurm. Sourced by scripts/release.
+# Debian's packages: evenhand, evenhand-agent, evenhand-slurm, evenhand-serve. Sourced by scripts/release.
 # shellcheck shell=bash disable=SC2154
 
 # Debian's own variables say who packs.
@@ -7,7 +7,7 @@ readonly MAINTAINER="${DEBFULLNAME:-evenhand authors} <${DEBEMAIL:-evenhand@even
 # pack_debian STAGE DIR
 pack_debian() {
     local name tree documents debian_version=$version-1
-    for name in evenhand evenhand-agent evenhand-slurm; do
+    for name in evenhand evenhand-agent evenhand-slurm evenhand-serve; do
         tree=$work/debian/$name documents=$work/debian/$name/usr/share/doc/$name
         mkdir -p "$tree"
         cp -a "$1/$name/." "$tree/"

@@ -1,4 +1,4 @@
-# RPMs: evenhand, evenhand-agent, evenhand-slurm. Sourced by scripts/release.
+# RPMs: evenhand, evenhand-agent, evenhand-slurm, evenhand-serve. Sourced by scripts/release.
 # shellcheck shell=bash disable=SC2154
 
 # pack_rpm STAGE DIR

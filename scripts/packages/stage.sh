@@ -1,5 +1,5 @@
-# What packages contain, as one tree a package below a folder: evenhand, evenhand-agent, evenhand-slurm. Sourced by
-# scripts/release. Folders are those of RPM-based systems; scripts/packages/debian.sh moves the two that differ.
+# What packages contain, as one tree a package below a folder: evenhand, evenhand-agent, evenhand-slurm,
+# evenhand-serve. Sourced by scripts/release. Folders are those of RPM-based systems; scripts/packages/debian.sh moves the two that differ.
 # shellcheck shell=bash disable=SC2154
 
 # stage_trees PROGRAM FOLDER
@@ -21,6 +21,8 @@ stage_trees() {
     "$1" config schema >"$2/evenhand-agent/usr/share/evenhand/agent.schema.json"
     service slurm "$2/evenhand-slurm"
     install -D -m 644 -t "$2/evenhand-slurm/usr/lib/sysusers.d" packaging/sysusers.d/evenhand-slurm.conf
+    service serve "$2/evenhand-serve"
+    install -D -m 644 -t "$2/evenhand-serve/usr/lib/sysusers.d" packaging/sysusers.d/evenhand-serve.conf
     dated "$2"
 }
 
@@ -36,10 +38,11 @@ completions() {
     "$1" completions "$2" >"$3/$file"
 }
 
-# service NAME TREE: what both services have.
+# service NAME TREE: what services have.
 service() {
     install -D -m 644 -t "$2/usr/lib/systemd/system" "packaging/systemd/evenhand-$1.service"
-    install -D -m 644 -t "$2/usr/lib/tmpfiles.d" "packaging/tmpfiles.d/evenhand-$1.conf"
+    # The pages have no state.
+    [ "$1" = serve ] || install -D -m 644 -t "$2/usr/lib/tmpfiles.d" "packaging/tmpfiles.d/evenhand-$1.conf"
     install -D -m 644 -t "$2/etc/evenhand" "packaging/etc/$1.env"
 }
 

@@ -11,11 +11,11 @@ pack_tarball() {
     rm -r "$tree/share/licenses"
     # For services: copied by hand, as docs/src/how-to/install.md describes.
     cp -a "$1/evenhand-agent/etc" "$tree/"
-    cp -a "$1/evenhand-slurm/etc/." "$tree/etc/"
+    cp -a "$1/evenhand-slurm/etc/." "$1/evenhand-serve/etc/." "$tree/etc/"
     cp -a "$1/evenhand-agent/usr/share/evenhand" "$tree/share/"
     mkdir "$tree/lib"
     cp -a "$1/evenhand-agent/usr/lib/." "$tree/lib/"
-    cp -a "$1/evenhand-slurm/usr/lib/." "$tree/lib/"
+    cp -a "$1/evenhand-slurm/usr/lib/." "$1/evenhand-serve/usr/lib/." "$tree/lib/"
     dated "$work/tarball"
     tar --create --sort=name --mtime="@$SOURCE_DATE_EPOCH" --owner=0 --group=0 --numeric-owner --format=posix \
         --pax-option=exthdr.name=%d/PaxHeaders/%f,delete=atime,delete=ctime --directory "$work/tarball" "$name" |

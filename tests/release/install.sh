@@ -78,14 +78,15 @@ life_of_the_packages() {
     holds "$release: the program runs" inside evenhand policies
     says "$release: and lists policies" drf
     holds "$release: the driver has its account" inside getent passwd evenhand
-    for unit in evenhand-agent.service evenhand-slurm.service; do
+    holds "$release: the pages have one of their own" inside getent passwd evenhand-serve
+    for unit in evenhand-agent.service evenhand-slurm.service evenhand-serve.service; do
         holds "$release: $unit is a valid unit" inside systemd-analyze verify --man=no "$unit"
         holds "$release: the installation enables no $unit" gone "/etc/systemd/system/multi-user.target.wants/$unit"
     done
     holds "$release: the agent's configuration is readable by the agent" inside evenhand agent run --config "$agent" --updates 1
     holds "$release: the folder of the driver's state is its own" inside sh -c '[ "$(stat -c %U:%a /var/lib/evenhand-slurm)" = evenhand:750 ]'
     holds "$release: the agent's is root's alone" inside sh -c '[ "$(stat -c %U:%a /var/lib/evenhand)" = root:700 ]'
-    holds "$release: nothing is in the packages' way" inside dpkg --verify evenhand evenhand-agent evenhand-slurm
+    holds "$release: nothing is in the packages' way" inside dpkg --verify evenhand evenhand-agent evenhand-slurm evenhand-serve
 
     # An operator works with it.
     inside sh -c "printf '# of this site\n' >>$agent; printf 'EVENHAND_SLURM_OPTIONS=--apply\n' >$env"
@@ -98,13 +99,13 @@ life_of_the_packages() {
     holds "$release: an enabled service stays enabled" inside test -L /etc/systemd/system/multi-user.target.wants/evenhand-agent.service
     holds "$release: state stays" inside grep -q state /var/lib/evenhand-slurm/slurm.redb /var/lib/evenhand/benchmark
 
-    holds "$release: the packages are removed" inside apt-get -y -q remove evenhand evenhand-agent evenhand-slurm
+    holds "$release: the packages are removed" inside apt-get -y -q remove evenhand evenhand-agent evenhand-slurm evenhand-serve
     holds "$release: with the program" gone /usr/bin/evenhand
     holds "$release: and the units" gone /usr/lib/systemd/system/evenhand-agent.service
     holds "$release: the configuration stays" inside grep -q '^# of this site$' "$agent"
     holds "$release: and state stays" there /var/lib/evenhand-slurm/slurm.redb
 
-    holds "$release: the packages are purged" inside apt-get -y -q purge evenhand evenhand-agent evenhand-slurm
+    holds "$release: the packages are purged" inside apt-get -y -q purge evenhand evenhand-agent evenhand-slurm evenhand-serve
     for path in /etc/evenhand /var/lib/evenhand /var/lib/evenhand-slurm /usr/share/doc/evenhand \
         /etc/systemd/system/multi-user.target.wants/evenhand-agent.service; do
         holds "$release: without $path" gone "$path"

@@ -33,8 +33,8 @@ cat "$work/first.log"
 [ "$failed" = 0 ] || { cat "$work/second.log"; summary; exit 1; }
 cd "$work/first" || exit 1
 files=(*.tar.zst ./*.deb ./*.rpm ./*.oci.tar)
-holds "there are an archive, three Debian packages, three RPMs and an image" test ${#files[@]} = 8
-holds "SHA256SUMS holds them all" test "$(wc -l <SHA256SUMS)" = 8
+holds "there are an archive, four Debian packages, four RPMs and an image" test ${#files[@]} = 10
+holds "SHA256SUMS holds them all" test "$(wc -l <SHA256SUMS)" = 10
 holds "and is right" sha256sum --check --quiet SHA256SUMS
 for file in *; do holds "$file has the same bytes when it is packed again" cmp "$file" "../second/$file"; done
 
@@ -46,7 +46,7 @@ says "and says its version" '^evenhand [0-9]'
 for file in share/man/man1/evenhand-study.1.gz share/bash-completion/completions/evenhand share/zsh/site-functions/_evenhand \
     share/fish/vendor_completions.d/evenhand.fish share/doc/evenhand/third-party-licences.txt share/doc/evenhand/LICENSE-MIT \
     share/doc/evenhand/evenhand.cdx.json etc/evenhand/agent.toml lib/systemd/system/evenhand-agent.service \
-    share/evenhand/agent.schema.json lib/systemd/system/evenhand-slurm.service; do
+    share/evenhand/agent.schema.json lib/systemd/system/evenhand-slurm.service lib/systemd/system/evenhand-serve.service; do
     holds "the archive has $file" test -s "$work/archive/$file"
 done
 holds "its configuration of the agent is valid" "$work/archive/bin/evenhand" config check "$work/archive/etc/evenhand/agent.toml"
@@ -78,7 +78,7 @@ sed 's/^/lintian: /' "$work/said.log"
 listing() { dpkg-deb --contents "$1"; }
 holds "the program's package lists" listing ./evenhand_*.deb
 says "the program, as root's" '^-rwxr-xr-x root/root .* ./usr/bin/evenhand$'
-for service in agent slurm; do
+for service in agent slurm serve; do
     holds "the package of the service $service lists" listing ./evenhand-"$service"_*.deb
     says "its unit" "./usr/lib/systemd/system/evenhand-$service.service$"
     dpkg-deb --ctrl-tarfile ./evenhand-"$service"_*.deb | tar -xO ./conffiles >"$work/conffiles"

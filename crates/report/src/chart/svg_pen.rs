@@ -3,9 +3,11 @@
 use std::fmt::{Display, Write as _};
 
 /// Estimates the width of a label in pixels. Characters of DejaVu Sans, the widest font in the style sheet, are on
-/// average 0.6 times as wide as high.
+/// average 0.6 times as wide as high; an `@`, which names of users in public logs contain, and characters of East Asian scripts are
+/// as wide as high.
 pub(super) fn text_width(text: &str) -> f64 {
-    text.chars().count() as f64 * 7.4
+    let is_wide = |c| c == '@' || ('\u{2e80}'..='\u{ffef}').contains(&c);
+    text.chars().map(|c| if is_wide(c) { 12.0 } else { 7.4 }).sum()
 }
 
 /// Cuts `text` to at most `max` characters, the last of which is then an ellipsis.
