@@ -10,6 +10,8 @@ use evenhand_forecast::{Forecaster, StartRecord};
 use evenhand_model::Time;
 use evenhand_slurm::{JobState, PastAndQueue, ReadError};
 
+use crate::Readers;
+use crate::agent_nodes::AgentAnswer;
 use crate::forecast_checks::{ForecastChecks, ForecastScore};
 use crate::snapshot::{SiteReader, Snapshot};
 
@@ -22,6 +24,7 @@ pub struct Latest {
     now: RwLock<Answer>,
     forecasts: RwLock<Arc<Forecasts>>,
     checks: Mutex<ForecastChecks>,
+    agent: RwLock<Option<AgentAnswer>>,
     reads: AtomicU64,
     failures: AtomicU64,
 }
@@ -91,18 +94,36 @@ impl Latest {
         }
     }
 
+    /// Returns the last answer of the agent; none if no agent is asked.
+    pub fn agent(&self) -> Option<AgentAnswer> {
+        self.agent.read().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Asks the agent once, if one is asked at all; if it does not answer, its last record stays.
+    pub fn read_agent(&self, readers: &mut Readers) {
+        let Some(agent) = &mut readers.agent else { return };
+        let read = agent.read();
+        let mut latest = self.agent.write().unwrap_or_else(PoisonError::into_inner);
+        let answer = latest.get_or_insert_default();
+        match read {
+            Ok(record) => *answer = AgentAnswer { record: Some(record), failure: None },
+            Err(failure) => answer.failure = Some(failure),
+        }
+    }
+
     /// Asks the site again and again, with `interval` from the end of an answer to the next question, until the other
     /// side of `stop` is gone.
     pub fn keep_reading(
         &self,
-        site: &mut dyn SiteReader,
+        readers: &mut Readers,
         interval: Duration,
         clock: impl Fn() -> Time,
         stop: &Receiver<()>,
     ) {
         while stop.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
             // The failure is kept in the answer, where visitors see it.
-            let _ = self.read(site, clock());
+            let _ = self.read(readers.site.as_mut(), clock());
+            self.read_agent(readers);
         }
     }
 

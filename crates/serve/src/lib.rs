@@ -15,6 +15,7 @@
 //! * Nothing is written, at the site or on disk. Requests are GET and HEAD only.
 #![cfg_attr(test, allow(clippy::unwrap_used))]
 
+mod agent_nodes;
 mod answers;
 mod forecast_checks;
 mod guard;
@@ -39,6 +40,7 @@ use evenhand_model::Time;
 use evenhand_slurm::{CommandError, ReadError};
 use thiserror::Error;
 
+pub use agent_nodes::{AgentAnswer, AgentNode, AgentReader, AgentRecord, AgentUser};
 pub use forecast_checks::ForecastScore;
 pub use latest::{Answer, Forecasts, Latest};
 pub use server::{END_TIME as EXIT_LIMIT, Listen, ListenError, Stop};
@@ -77,6 +79,14 @@ pub struct Options {
     pub seed: u64,
 }
 
+/// Who is asked.
+pub struct Readers {
+    /// The site's Slurm.
+    pub site: Box<dyn SiteReader>,
+    /// An agent, for the page of the nodes.
+    pub agent: Option<Box<dyn AgentReader>>,
+}
+
 /// Why the site cannot be served.
 #[derive(Debug, Error)]
 pub enum ServeError {
@@ -112,7 +122,7 @@ impl ServeError {
 pub fn serve(
     options: Options,
     latest: Arc<Latest>,
-    mut reader: Box<dyn SiteReader>,
+    mut readers: Readers,
     clock: fn() -> Time,
     stop: &Stop,
     ready: impl FnOnce(&str),
@@ -141,15 +151,16 @@ pub fn serve(
     // First the socket, so that an address in use is reported at once.
     let server = runtime.block_on(Server::bind(&options.listen, routes::router(site)))?;
     // Visitors see a failure, as they would a later one; but a machine without Slurm's commands never has an answer.
-    if let Err(error @ ReadError::Command(CommandError::Absent { .. })) = latest.read(reader.as_mut(), clock()) {
+    if let Err(error @ ReadError::Command(CommandError::Absent { .. })) = latest.read(readers.site.as_mut(), clock()) {
         return Err(ServeError::NoSlurm(error));
     }
+    latest.read_agent(&mut readers);
     let (reading, stop_reading) = channel();
     let (forecasting, stop_forecasting) = channel();
     let (of_reader, of_forecasts) = (Arc::clone(&latest), latest);
     let (interval, seed) = (options.interval, options.seed);
     let reads = thread::Builder::new().name("reader".into()).spawn(move || {
-        of_reader.keep_reading(reader.as_mut(), interval, clock, &stop_reading);
+        of_reader.keep_reading(&mut readers, interval, clock, &stop_reading);
     });
     let reads = reads.map_err(|e| start(&e))?;
     let forecasts = thread::Builder::new().name("forecasts".into()).spawn(move || {

@@ -12,13 +12,14 @@ use serde::Serialize;
 const ABSENT: &str = "–";
 
 /// The templates, by name.
-const TEMPLATES: [(&str, &str); 8] = [
+const TEMPLATES: [(&str, &str); 9] = [
     ("layout.html", include_str!("../assets/layout.html")),
     ("tables.html", include_str!("../assets/tables.html")),
     ("overview.html", include_str!("../assets/overview.html")),
     ("queue.html", include_str!("../assets/queue.html")),
     ("job.html", include_str!("../assets/job.html")),
     ("party.html", include_str!("../assets/party.html")),
+    ("nodes.html", include_str!("../assets/nodes.html")),
     ("week.html", include_str!("../assets/week.html")),
     ("message.html", include_str!("../assets/message.html")),
 ];
@@ -33,6 +34,8 @@ pub(crate) struct Frame {
     pub(crate) cluster: Option<String>,
     pub(crate) user: Option<String>,
     pub(crate) study: bool,
+    /// Whether there is a page of the agent's nodes that the visitor may see.
+    pub(crate) nodes: bool,
     pub(crate) read_s: Option<f64>,
     pub(crate) age_s: Option<f64>,
     /// Whether the answer is older than it should be.
@@ -121,6 +124,7 @@ mod tests {
             cluster: Some("a&b".into()),
             user: Some("<script>".into()),
             study: true,
+            nodes: true,
             read_s: Some(0.0),
             age_s: Some(60.0),
             stale: true,

@@ -17,6 +17,7 @@ use evenhand_model::Time;
 use evenhand_slurm::WhyRecord;
 use serde::{Deserialize, Serialize};
 
+use crate::agent_nodes::AgentRecord;
 use crate::answers::{JobRecord, NoAnswer, QueueFilter, QueueRecord, View};
 use crate::guard::{Client, Format, Visitor, format_of, guard};
 use crate::identity::UserHeader;
@@ -50,6 +51,7 @@ pub(crate) fn router(site: Site) -> Router {
         .route("/users/{name}", get(user))
         .route("/accounts/{name}", get(account))
         .route("/week", get(week))
+        .route("/nodes", get(nodes))
         .route("/me", get(me))
         .route("/style.css", get(style))
         .route("/study/{*file}", get(study))
@@ -62,6 +64,7 @@ pub(crate) fn router(site: Site) -> Router {
         .route("/api/v1/users/{name}", get(api_user))
         .route("/api/v1/accounts/{name}", get(api_account))
         .route("/api/v1/week", get(api_week))
+        .route("/api/v1/nodes", get(api_nodes))
         .fallback(nothing_here)
         .layer(from_fn_with_state(Arc::clone(&site), guard))
         .with_state(site)
@@ -131,8 +134,10 @@ impl Site {
         };
         let age_s = self.age_s(answer);
         let snapshot = answer.snapshot.as_ref();
-        let sees_all = snapshot.is_some_and(|snapshot| Sight::new(&visitor.viewer, &self.policy, snapshot).sees_all());
+        let sight = snapshot.map(|snapshot| Sight::new(&visitor.viewer, &self.policy, snapshot));
+        let sees_all = sight.as_ref().is_some_and(Sight::sees_all);
         Frame {
+            nodes: sight.is_some_and(|sight| sight.nodes) && self.latest.agent().is_some(),
             title,
             root: visitor.root.clone(),
             here,
@@ -423,6 +428,38 @@ async fn week(State(site): Shared, Extension(visitor): Extension<Visitor>) -> Re
 
 async fn api_week(State(site): Shared, Extension(visitor): Extension<Visitor>) -> Response {
     site.api(&visitor, |view| Ok(view.week()))
+}
+
+#[derive(Serialize)]
+struct NodesPage {
+    fresh: usize,
+    resources: Vec<String>,
+    failure: Option<String>,
+    agent: AgentRecord,
+}
+
+/// What the agent reports, as far as the visitor sees it.
+fn agent(site: &Site, view: &View<'_>) -> Result<NodesPage, NoAnswer> {
+    let hidden_or_absent = || NoAnswer::NotFound("No agent is asked here, or the site hides its nodes.".to_string());
+    let answer = site.latest.agent().filter(|_| view.sight.nodes).ok_or_else(hidden_or_absent)?;
+    let Some(record) = answer.record else {
+        let why = answer.failure.unwrap_or_else(|| "it was not asked yet".to_string());
+        return Err(NoAnswer::NotYet(format!("The agent has not answered yet: {why}")));
+    };
+    let agent = record.seen_by(|user| view.sight.sees_usage(user, ""));
+    let fresh = agent.nodes.iter().filter(|node| node.fresh).count();
+    Ok(NodesPage { fresh, resources: agent.resources(), failure: answer.failure, agent })
+}
+
+async fn nodes(State(site): Shared, Extension(visitor): Extension<Visitor>) -> Response {
+    site.page(&visitor, |view| {
+        let answer = agent(&site, view)?;
+        Ok(PageOf { template: "nodes.html", title: "Nodes of the agent".into(), here: "nodes", answer })
+    })
+}
+
+async fn api_nodes(State(site): Shared, Extension(visitor): Extension<Visitor>) -> Response {
+    site.api(&visitor, |view| Ok(agent(&site, view)?.agent))
 }
 
 /// A file of the stored study, which names users: only for those who see all.

@@ -12,7 +12,10 @@ use std::time::Duration;
 use evenhand_model::{Span, Time};
 use evenhand_serve::identity::{TrustedProxy, UserHeader};
 use evenhand_serve::visibility::{Extent, VisibilityPolicy};
-use evenhand_serve::{Listen, Options, ServeError, SlurmSite, Stop, StudyFiles, serve};
+use evenhand_serve::{
+    AgentNode, AgentReader, AgentRecord, AgentUser, Listen, Options, Readers, ServeError, SlurmSite, Stop, StudyFiles,
+    serve,
+};
 use evenhand_slurm::{Call, CommandError, Commands, RecordedOutput};
 
 const QUEUE: &str = "JOBID|USER|ACCOUNT|STATE|REASON|PARTITION|PRIORITY|SUBMIT_TIME|START_TIME|TIME_LIMIT|CPUS|TRES_ALLOC|DEPENDENCY|ARRAY_JOB_ID|ARRAY_TASK_ID\n\
@@ -41,6 +44,35 @@ impl Commands for Counted {
             return Err(CommandError::TimedOut { program: call.program, seconds: 60, message: "no answer".into() });
         }
         self.site.run(call)
+    }
+}
+
+/// An agent that answers once.
+#[derive(Default)]
+struct Agent(bool);
+
+impl AgentReader for Agent {
+    fn read(&mut self) -> Result<AgentRecord, String> {
+        if std::mem::replace(&mut self.0, true) {
+            return Err("agent.sock: no agent answers at this socket".into());
+        }
+        let user = |name: &str, heaviness: f64, share: f64| AgentUser {
+            name: name.into(),
+            workloads: 2,
+            heaviness,
+            shares: [("cpu".to_string(), share)].into(),
+            entitlements: [("cpu".to_string(), 0.5)].into(),
+        };
+        let node = |name: &str, fresh: bool| AgentNode { name: name.into(), age_s: 3.0, state: "recent".into(), fresh };
+        Ok(AgentRecord {
+            node: "n1".into(),
+            at_s: 99_990.0,
+            applied: true,
+            interval_s: 10.0,
+            nodes: vec![node("n1", true), node("<n2>", false)],
+            users: vec![user("bob", 0.4, 0.7), user("ann", -0.4, 0.1)],
+            hidden: false,
+        })
     }
 }
 
@@ -76,7 +108,8 @@ impl Serving {
             .with("sacct", sacct);
         let (queue_reads, away) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));
         let commands = Counted { site, queue_reads: Arc::clone(&queue_reads), away: Arc::clone(&away) };
-        let reader = Box::new(SlurmSite::new(Box::new(commands), Span::from_secs(28 * 86_400)));
+        let site = Box::new(SlurmSite::new(Box::new(commands), Span::from_secs(28 * 86_400)));
+        let readers = Readers { site, agent: Some(Box::new(Agent::default())) };
         let mut options = Options {
             listen: Listen::Tcp("127.0.0.1:0".parse().unwrap()),
             user_header: Some(UserHeader::new("X-User", TrustedProxy::parse("127.0.0.1").unwrap()).unwrap()),
@@ -90,7 +123,7 @@ impl Serving {
         let (stop, (sender, ready)) = (Stop::default(), mpsc::channel());
         let stopping = stop.clone();
         let thread = std::thread::spawn(move || {
-            serve(options, Arc::default(), reader, clock, &stopping, |place| sender.send(place.to_string()).unwrap())
+            serve(options, Arc::default(), readers, clock, &stopping, |place| sender.send(place.to_string()).unwrap())
         });
         let place = ready.recv().unwrap();
         Serving { place, queue_reads, away, stop, thread: Some(thread) }
@@ -322,8 +355,45 @@ fn a_stored_study_is_for_those_who_see_all() {
 }
 
 #[test]
+fn the_agents_nodes_and_users_are_shown_as_far_as_the_site_allows() {
+    let site = Serving::start("none", |_| ());
+    let (status, _, page) = site.get_as("ann", "/nodes");
+    assert_eq!(status, 200, "{page}");
+    for text in ["1 of 2", "&lt;n2&gt;", "70.0&#x20;%", "0.40", "users/bob"] {
+        assert!(page.contains(text) || page.contains(&text.replace("&#x20;", " ")), "no {text} in {page}");
+    }
+    assert!(site.get_as("ann", "/").2.contains("href=\"nodes\""), "the list of pages leads there");
+    let (status, _, record) = site.get_as("ann", "/api/v1/nodes");
+    assert!(status == 200 && record.contains("\"heaviness\": 0.4") && record.contains("\"hidden\": false"), "{record}");
+
+    // Others' usage is hidden, and so are all nodes where the site hides them.
+    let site = Serving::start("usage", |_| ());
+    let (_, _, record) = site.get_as("ann", "/api/v1/nodes");
+    assert!(
+        record.contains("\"ann\"") && !record.contains("\"bob\"") && record.contains("\"hidden\": true"),
+        "{record}"
+    );
+    let site = Serving::start("nodes", |_| ());
+    assert_eq!(site.get_as("ann", "/nodes").0, 404);
+    assert!(!site.get_as("ann", "/").2.contains("href=\"nodes\""));
+}
+
+#[test]
+fn the_agents_last_record_stays_when_it_does_not_answer() {
+    let site = Serving::start("none", |options| options.interval = Duration::from_millis(20));
+    let failed = || site.get_as("ann", "/nodes").2.contains("no agent answers at this socket");
+    let stays = (0..500).any(|_| {
+        std::thread::sleep(Duration::from_millis(10));
+        failed()
+    });
+    assert!(stays, "the failure is shown");
+    assert!(site.get_as("ann", "/nodes").2.contains("&lt;n2&gt;"), "beside the last record");
+}
+
+#[test]
 fn an_open_address_without_identity_is_refused() {
-    let reader = Box::new(SlurmSite::new(Box::new(RecordedOutput::default()), Span::ZERO));
+    let site = Box::new(SlurmSite::new(Box::new(RecordedOutput::default()), Span::ZERO));
+    let readers = Readers { site, agent: None };
     let options = Options {
         listen: Listen::Tcp("0.0.0.0:0".parse().unwrap()),
         user_header: None,
@@ -333,7 +403,7 @@ fn an_open_address_without_identity_is_refused() {
         rate: 20,
         seed: 1,
     };
-    let error = serve(options, Arc::default(), reader, clock, &Stop::default(), |_| ()).unwrap_err();
+    let error = serve(options, Arc::default(), readers, clock, &Stop::default(), |_| ()).unwrap_err();
     assert!(!error.is_environment());
     assert!(error.to_string().starts_with("--listen: 0.0.0.0 is open to other machines"), "{error}");
 }

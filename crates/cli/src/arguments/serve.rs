@@ -28,6 +28,10 @@ pub(crate) struct ServeArgs {
     /// Folder of a stored study's report, for those who see all users
     #[arg(long, value_name = "DIR")]
     pub(crate) study: Option<PathBuf>,
+    /// Control socket of an agent, whose nodes and users have a page
+    #[cfg(feature = "agent")]
+    #[arg(long, value_name = "PATH")]
+    pub(crate) agent: Option<PathBuf>,
     /// Address at which Prometheus can read metrics, without names of users: 127.0.0.1:9819
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) metrics: Option<SocketAddr>,

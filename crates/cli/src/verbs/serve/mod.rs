@@ -1,5 +1,7 @@
 //! `evenhand serve`: pages and a JSON API on a Slurm site.
 
+#[cfg(feature = "agent")]
+mod ask_agent;
 mod prometheus_metrics;
 
 use std::sync::Arc;
@@ -8,7 +10,7 @@ use std::time::Duration;
 use evenhand_model::Span;
 use evenhand_serve::identity::{TrustedProxy, UserHeader};
 use evenhand_serve::visibility::VisibilityPolicy;
-use evenhand_serve::{Latest, Listen, Options, SlurmSite, Stop, StudyError, StudyFiles};
+use evenhand_serve::{AgentReader, Latest, Listen, Options, Readers, SlurmSite, Stop, StudyError, StudyFiles};
 use evenhand_slurm::LocalCommands;
 
 use crate::arguments::{Common, ServeArgs};
@@ -61,14 +63,19 @@ pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Resul
     let stopping = stop.clone();
     let flag = on_interrupt(SecondSignal::Exits, move || stopping.stop())?;
     let commands = LocalCommands { timeout: COMMAND_LIMIT, stop: flag, ..LocalCommands::default() };
-    let reader = Box::new(SlurmSite::new(Box::new(commands), history));
+    let site = Box::new(SlurmSite::new(Box::new(commands), history));
+    #[cfg(feature = "agent")]
+    let agent = args.agent.clone().map(|socket| Box::new(ask_agent::LocalAgent { socket }) as Box<dyn AgentReader>);
+    #[cfg(not(feature = "agent"))]
+    let agent: Option<Box<dyn AgentReader>> = None;
+    let readers = Readers { site, agent };
     let latest = Arc::new(Latest::default());
     if let Some(address) = args.metrics {
         let watched = Arc::clone(&latest);
         serve_metrics::serve("--metrics", address, move || prometheus_metrics::metrics(&watched))?;
     }
     let ready = |place: &str| console.note(&format!("Serving at {place}, until stopped."));
-    evenhand_serve::serve(options, latest, reader, times::now, &stop, ready).map_err(|error| {
+    evenhand_serve::serve(options, latest, readers, times::now, &stop, ready).map_err(|error| {
         let environment = error.is_environment();
         Failure::new(error, environment)
     })
