@@ -53,7 +53,9 @@ pub use plan::{Plan, PlanError, RequestedCapacity, RunPlan, StudyRequest};
 pub use point::{Point, PointError, Prepared};
 pub use policy_inputs::PolicyInputs;
 pub use reacting::{ArrivalsError, replay_reactions};
-pub use repeat::{Measured, RepeatError, Repeats, VARIATIONS, Variation, Vary, predicted, resolution, t_quantile};
+pub use repeat::{
+    DEFAULT_REPEATS, Measured, RepeatError, Repeats, VARIATIONS, Variation, Vary, predicted, resolution, t_quantile,
+};
 pub use replay::{ReplayError, ReplayOn, replay, starts_under};
 pub use run::{Live, LiveRepeats, LiveRun, RunState};
 pub use site_question::{

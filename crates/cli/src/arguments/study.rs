@@ -77,10 +77,10 @@ pub(crate) struct StudyArgs {
     /// reported beside waits
     #[arg(long, default_value = "clock", value_name = "KIND", value_parser = arrivals)]
     pub(crate) arrivals: Arrivals,
-    /// Replays of each run, the log itself included: shows which differences are beyond the noise [default: 1, no
-    /// repeats]
-    #[arg(long, default_value_t = 1, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000), hide_default_value = true)]
-    pub(crate) repeat: u32,
+    /// Replays of each run, the log itself included: shows which differences are beyond the noise; 1 is no repeats
+    /// [default: 10 where they take seconds, by the number of tasks, and otherwise 1]
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    pub(crate) repeat: Option<u32>,
     /// What varies between repeats: ties (the order of equal jobs and users), arrivals (within the resolution of the log),
     /// weeks (drawn with replacement), users (whose jobs move by whole weeks) [default: ties,arrivals; ties, where users
     /// react (--arrivals)]

@@ -179,7 +179,7 @@ fn options_without_effect_are_rejected() {
     };
     study(&["--placement", "best-fit"], &["--placement: selects machines", "[[machines]]"]);
     study(&["--layout", "packed"], &["--layout: says how jobs lie on machines", "[[machines]]"]);
-    study(&["--vary", "weeks"], &["--vary: says what varies between repeats", "--repeat"]);
+    study(&["--vary", "weeks", "--repeat", "1"], &["--vary: says what varies between repeats", "--repeat"]);
     study(&["--policy", "fifo,drf", "--sdrf-key", "dominant"], &["--sdrf-key: has settings of sdrf", "--policy"]);
     study(&["--explain", "--format", "json"], &["--explain", "--format json"]);
     let import = |file: &str, args: &[&str], expected: &[&str]| {

@@ -122,7 +122,7 @@ fn results_do_not_depend_on_the_number_of_threads() {
 fn a_second_study_computes_only_changed_runs() {
     let folder = generated();
     let study = |more: &[&str]| {
-        let args = [&["study", "w.parquet", "--out", "out", "--format", "json"], more].concat();
+        let args = [&["study", "w.parquet", "--out", "out", "--repeat", "1", "--format", "json"], more].concat();
         folder.run(&args).assert_succeeds()
     };
     let first = study(&["--policy", "fifo,sdrf", "--capacity", "0.5,0.7"]).json();
@@ -199,7 +199,7 @@ fn repeats_add_intervals_and_change_nothing_else() {
         let args = ["study", "w.parquet", "--policy", "fifo,drf", "--capacity", "0.6", "--tasks-csv", "--out", out];
         folder.run(&[&args[..], more].concat()).assert_succeeds().stdout
     };
-    study("plain", &[]);
+    study("plain", &["--repeat", "1"]);
     let printed = study("one", &["--repeat", "4", "--threads", "1"]);
     study("two", &["--repeat", "4", "--threads", "2"]);
     for file in ["tasks-fifo-0.6.csv", "tasks-drf-0.6.csv", "accounts.csv"] {
@@ -283,6 +283,28 @@ fn classes_are_in_the_summary_and_printed_on_request() {
             assert_eq!(tasks, 5000, "{pair:?}");
         }
     }
+}
+
+/// A study that compares policies finds out what of a difference is luck, where that takes seconds.
+#[test]
+fn a_small_comparison_is_repeated_without_being_asked() {
+    let folder = generated();
+    let summary = |args: &[&str]| {
+        let study = ["study", "w.parquet", "--capacity", "0.6", "--no-tasks", "--format", "json"];
+        let args = [&study[..], args].concat();
+        folder.run(&args).assert_succeeds().json()
+    };
+    let (mut default, mut asked) =
+        (summary(&["--policy", "fifo,drf"]), summary(&["--policy", "fifo,drf", "--repeat", "10"]));
+    default["method"].take();
+    asked["method"].take();
+    assert_eq!(default, asked);
+    assert_eq!(default["repeats"]["done"], 10);
+    assert!(summary(&["--policy", "fifo"])["repeats"].is_null(), "nothing is compared");
+    // Ten repeats of 5,000 tasks in 15 runs under conservative backfilling cost as much as 22.5 million tasks in strict order.
+    let scheduler = ["--policy", "fifo,drf,sdrf", "--scheduler", "conservative", "--capacity", "1.5,1.6,1.7,1.8,1.9"];
+    let args = [&["study", "w.parquet", "--no-tasks", "--format", "json"], &scheduler[..]].concat();
+    assert!(folder.run(&args).assert_succeeds().json()["repeats"].is_null());
 }
 
 #[test]

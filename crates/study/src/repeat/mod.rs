@@ -5,6 +5,7 @@
 //! [`variation`](Variation) of the trace that is as likely as the trace itself, under every policy, so that policies are
 //! compared pair by pair. A difference that is smaller than how much it varies is within the noise.
 
+mod default_count;
 mod measurements;
 mod noise;
 mod run_repeats;
@@ -15,6 +16,7 @@ use evenhand_model::{Time, Workload};
 use evenhand_simulator::Arrivals;
 use thiserror::Error;
 
+pub use default_count::DEFAULT_REPEATS;
 pub use measurements::Measured;
 pub(crate) use noise::add_noise;
 pub use noise::{ComparisonNoise, Estimate, RepeatsRecord, RunNoise};

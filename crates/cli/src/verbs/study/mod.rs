@@ -19,8 +19,8 @@ use evenhand_model::{AccountTree, Workload};
 use evenhand_policies::{Decay, PolicySettings, Registry, SITE_RULE, SiteConfiguration};
 use evenhand_study::record::{MethodRecord, RunRecord, StudyRecord};
 use evenhand_study::{
-    AccountsFile, Arrivals, Backfill, JobRules, Layout, Live, PLACEMENTS, Plan, PlanError, PolicyInputs, Repeats,
-    RequestedCapacity, SlurmOptions, StudyRequest, TaskFormat, Vary,
+    AccountsFile, Arrivals, Backfill, DEFAULT_REPEATS, JobRules, Layout, Live, PLACEMENTS, Plan, PlanError,
+    PolicyInputs, Repeats, RequestedCapacity, SlurmOptions, StudyRequest, TaskFormat, Vary,
 };
 use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
@@ -81,9 +81,9 @@ impl SiteScheduler {
 pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, console: &Console) -> Result<(), Failure> {
     let args = &with_site_folder(args)?;
     // Reading a trace may take minutes, so the options are checked first.
-    if !args.vary.is_empty() && args.repeat == 1 {
+    if !args.vary.is_empty() && args.repeat == Some(1) {
         return Err(Failure::Input(
-            "--vary: says what varies between repeats, and there are none; add --repeat 10".into(),
+            "--vary: says what varies between repeats, and --repeat 1 is none; give --repeat 10".into(),
         ));
     }
     let scheduler = SiteScheduler::read(args, console)?;
@@ -117,7 +117,8 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         error => Failure::input(error),
     })?;
     let plan = plan.with_arrivals(args.arrivals).map_err(Failure::input)?;
-    let mut plan = plan.repeated(repeats(args, common)).map_err(Failure::input)?;
+    let repeats = repeats(args, common, &plan);
+    let mut plan = plan.repeated(repeats.clone()).map_err(Failure::input)?;
     plan.list_all_users = args.list_all_users;
     plan.notes().iter().for_each(|note| console.note(note));
     let live = Arc::new(Live::new(&plan));
@@ -129,7 +130,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         (_, true) => TaskFormat::None,
         _ => TaskFormat::Parquet,
     };
-    let method = method(args, &request, capacities, common, console)?;
+    let method = method(args, &request, capacities, &repeats, common, console)?;
     let _lock = lock_folder(&args.out)?;
     let threads = rayon::current_num_threads().min(plan.runs.len()).max(1);
     if at_a_time < threads {
@@ -297,14 +298,17 @@ fn study_request(
     }
 }
 
-fn repeats(args: &StudyArgs, common: &Common) -> Repeats {
+/// Returns how often the runs of `plan` are repeated, and what varies.
+fn repeats(args: &StudyArgs, common: &Common, plan: &Plan) -> Repeats {
     let vary = match (args.vary.as_slice(), args.arrivals) {
         ([], Arrivals::Clock) => vec![Vary::Ties, Vary::Arrivals],
         // Submissions follow from what users wait for.
         ([], _) => vec![Vary::Ties],
         (vary, _) => vary.to_vec(),
     };
-    Repeats { count: args.repeat, vary, seed: common.seed() }
+    // What varies is given for a reason, however long the repeats take.
+    let default = || if args.vary.is_empty() { plan.default_repeats() } else { DEFAULT_REPEATS };
+    Repeats { count: args.repeat.unwrap_or_else(default), vary, seed: common.seed() }
 }
 
 fn decays(args: &StudyArgs) -> Result<Vec<(String, Decay)>, Failure> {
@@ -320,6 +324,7 @@ fn method(
     args: &StudyArgs,
     request: &StudyRequest,
     capacities: String,
+    repeats: &Repeats,
     common: &Common,
     console: &Console,
 ) -> Result<MethodRecord, Failure> {
@@ -365,12 +370,12 @@ fn method(
     if args.arrivals != Arrivals::Clock {
         parameters.push(parameter("arrivals", args.arrivals.name().into()));
     }
-    if args.repeat > 1 {
-        let Repeats { count, vary, .. } = repeats(args, common);
+    if repeats.count > 1 {
+        let Repeats { count, vary, .. } = repeats;
         let vary: Vec<&str> = vary.iter().map(|vary| vary.name()).collect();
         parameters.push(parameter("repeats", format!("{count}, in which vary: {}", vary.join(", "))));
     }
-    if args.workload.is_none() || args.repeat > 1 {
+    if args.workload.is_none() || repeats.count > 1 {
         parameters.push(parameter("seed", common.seed().to_string()));
     }
     Ok(MethodRecord {
