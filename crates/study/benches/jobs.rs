@@ -1,9 +1,10 @@
 //! Speed of the simulation of jobs: jobs per second of CPU time (of wall-clock time where the kernel does not report CPU time), median
 //! of five runs.
 //!
-//! `cargo bench -p evenhand-study --bench jobs [-- KIND… POLICY… FILE…]`: without files, a million jobs like
-//! MetaCentrum's on 1,000 machines; with files, each of those logs on a pool of the processors that
-//! its header names (MaxProcs).
+//! `cargo bench -p evenhand-study --bench jobs [-- KIND… POLICY… FILE…]`: without files, a million jobs on 1,000 machines
+//! at two thirds of their CPUs; with files, each of those logs on a pool of the processors that its header names
+//! (MaxProcs). `-- site PLACEMENT…`: a million jobs on 10,000 machines at 85 and 95 % of their CPUs under EASY. `-- queue`:
+//! jobs that are submitted while 100,000 others wait.
 
 #![allow(clippy::print_stdout, clippy::print_stderr, reason = "a benchmark prints")]
 
@@ -30,14 +31,21 @@ fn main() {
         files.retain(|f| !among.contains(&f.as_str()));
         if named.is_empty() { among.to_vec() } else { named }
     };
+    let scenarios = chosen(&["machines", "site", "queue"]);
     let kinds = chosen(&BACKFILLS.map(|b| b.0));
+    let placements = chosen(&PLACEMENTS.map(|p| p.0));
     let policies = chosen(&["fifo", "drf", "sdrf"]);
     println!(
         "{:>12} {:>12} {:>10} {:>9} {:>11} {:>9} {:>11}",
         "backfill", "placement", "policy", "M jobs/s", "mean wait s", "seconds", "decisions"
     );
-    if files.is_empty() {
-        generated();
+    for scenario in scenarios.iter().filter(|_| files.is_empty()) {
+        match (*scenario, scenarios.len()) {
+            ("site", 1) => site_size(&placements),
+            ("queue", 1) => long_queue(&policies),
+            ("machines", _) => generated(),
+            _ => {}
+        }
     }
     for file in files {
         let options = ImportOptions { relaxed: true, lenient: true, ..ImportOptions::default() };
@@ -121,19 +129,23 @@ fn group(name: &str, count: u32, has: [&str; 3]) -> MachineGroup {
     MachineGroup { name: name.into(), count, capacity: has, speed: Rational::ONE, properties: Vec::new() }
 }
 
-/// A million jobs on 1,000 machines of three kinds, at about two thirds of their CPUs.
-fn generated() {
-    let cluster = Cluster {
+/// Machines of three kinds, so many times 20.
+fn machines(twentieths: u32) -> Cluster {
+    Cluster {
         resources: vec!["cpu".into(), "mem".into(), "gpu".into()],
         groups: vec![
-            group("thin", 700, ["16", "64", "0"]),
-            group("fat", 250, ["64", "512", "0"]),
-            group("gpu", 50, ["32", "256", "4"]),
+            group("thin", 14 * twentieths, ["16", "64", "0"]),
+            group("fat", 5 * twentieths, ["64", "512", "0"]),
+            group("gpu", twentieths, ["32", "256", "4"]),
         ],
         queues: Vec::new(),
-    };
-    let workload = million();
-    let Ok(site) = Site::machines(&cluster, workload.resources()) else { return };
+    }
+}
+
+/// A million jobs on 1,000 machines of three kinds, at about two thirds of their CPUs.
+fn generated() {
+    let workload = million(20_000_000);
+    let Ok(site) = Site::machines(&machines(50), workload.resources()) else { return };
     println!("{} generated jobs of {} users on {} machines", workload.len(), workload.users().len(), site.len());
     for (backfill, placement, policy) in [
         ("none", "first-fit", "fifo"),
@@ -148,7 +160,46 @@ fn generated() {
     }
 }
 
-fn million() -> Workload {
+/// A million jobs on 10,000 machines of three kinds.
+fn site_size(placements: &[&str]) {
+    for (load, mean_us) in [(85, 1_529_000), (95, 1_368_000)] {
+        let workload = million(mean_us);
+        let Ok(site) = Site::machines(&machines(500), workload.resources()) else { return };
+        println!("{} generated jobs at {load} % of the CPUs of {} machines", workload.len(), site.len());
+        for placement in placements {
+            measure(&workload, &site, "easy", placement, "fifo", 1);
+        }
+    }
+}
+
+/// 100,000 jobs at once on one machine of 1,000 processors, then 10,000 one after another, of one user and of many.
+fn long_queue(policies: &[&str]) {
+    for users in [1, 200, 10_000] {
+        let names: Vec<String> = (0..users).map(|u| format!("u{u}")).collect();
+        let mut builder = WorkloadBuilder::new([Resource::new("cpu", "")]);
+        for job in 0..110_000u64 {
+            // Wide and long jobs that wait, and short ones that may pass them.
+            let (cpus, hours) = if job.is_multiple_of(3) { (1 + job % 7, 1) } else { (600 + job % 300, 1 + job % 5) };
+            builder.push(&Task {
+                submit: Time::from_secs(job.saturating_sub(100_000) * 10),
+                duration: Span::from_secs(hours * 1800 + job % 600),
+                requested: Some(Span::from_secs(hours * 3600)),
+                user: &names[job as usize % users],
+                amounts: &[u128::from(cpus) * 1_000_000_000],
+                ..Task::default()
+            });
+        }
+        let workload = builder.finish().expect("the jobs are right");
+        let Ok(capacity) = Capacity::new(workload.resources(), vec![Rational::from(1000)]) else { return };
+        println!("{} jobs of {users} users, 100,000 of them at once", workload.len());
+        for policy in policies {
+            measure(&workload, &Site::pool(&capacity), "easy", "first-fit", policy, 1);
+        }
+    }
+}
+
+/// A million jobs that follow one another after so many microseconds on average.
+fn million(mean_us: u64) -> Workload {
     let mut state = 1u64;
     // Splitmix64: the same jobs everywhere.
     let mut random = move |below: u64| {
@@ -161,7 +212,7 @@ fn million() -> Workload {
     let names: Vec<String> = (0..200).map(|u| format!("u{u}")).collect();
     let mut submit = 0;
     for _ in 0..1_000_000u32 {
-        submit += random(4000);
+        submit += random(2 * mean_us);
         let cpus = [1, 1, 1, 2, 4, 4, 8, 8, 16, 32, 64, 128][random(12) as usize];
         let mem = cpus * [1, 2, 4, 4, 6][random(5) as usize];
         let gpus = if random(20) == 0 && cpus <= 32 { 1 + random(4) } else { 0 };
@@ -170,7 +221,7 @@ fn million() -> Workload {
         let asked = run * [1, 2, 3, 10][random(4) as usize];
         let user = (random(200) * random(200)) / 200;
         builder.push(&Task {
-            submit: Time::from_nanos(submit * 10_000_000),
+            submit: Time::from_nanos(submit * 1000),
             duration: Span::from_secs(run),
             requested: Some(Span::from_secs(asked)),
             user: &names[user as usize],

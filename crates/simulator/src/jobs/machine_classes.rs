@@ -6,6 +6,7 @@ use std::collections::{BinaryHeap, HashSet};
 use super::kind::{Kind, copies, fits};
 use super::machine_set::MachineSet;
 use super::machine_state::Placements;
+use super::occupied_classes::{NOWHERE, OccupiedClasses};
 use super::placement::{Placement, Scores};
 use super::site::Site;
 
@@ -20,12 +21,8 @@ const IDLE_CLASSES: usize = 256;
 #[derive(Clone, Debug)]
 struct Class {
     group: u16,
-    /// How many machines it has.
-    machines: u32,
-    /// Its place in the list of its group's classes that have machines.
+    /// Its place among its group's classes that have machines, or [`NOWHERE`].
     place: u32,
-    /// Its score where the rule's score does not depend on the chunk.
-    score: u64,
     /// Which machines it has, unless the rule is first fit.
     members: MachineSet,
 }
@@ -42,15 +39,14 @@ pub(crate) struct MachineClasses {
     classes: Vec<Class>,
     /// Free amounts, class by class.
     free: Vec<u64>,
-    /// Shapes of the free amounts, class by class, if the rule compares shapes.
-    shapes: Vec<u64>,
     /// By group: its classes that have machines, in no order.
-    occupied: Vec<Vec<u32>>,
+    occupied: Vec<OccupiedClasses>,
     /// By machine: its class.
     class_of: Vec<u32>,
     /// Open addressing: classes by their hash.
     table: Vec<u32>,
     scores: Scores,
+    shape: Vec<u64>,
 }
 
 impl MachineClasses {
@@ -61,11 +57,11 @@ impl MachineClasses {
             machines: site.len() as u32,
             classes: Vec::new(),
             free: Vec::new(),
-            shapes: Vec::new(),
-            occupied: vec![Vec::new(); site.groups.len()],
+            occupied: vec![OccupiedClasses::default(); site.groups.len()],
             class_of: vec![0; site.len()],
             table: vec![EMPTY; 64],
             scores: Scores::new(rule, site, width),
+            shape: Vec::new(),
         };
         for (g, group) in site.groups.iter().enumerate() {
             let class = new.class(g as u16, &group.has);
@@ -114,10 +110,8 @@ impl MachineClasses {
         }
         let class = self.classes.len() as u32;
         self.table[at] = class;
-        let score = self.scores.of_free(free);
-        self.classes.push(Class { group, machines: 0, place: 0, score, members: MachineSet::default() });
+        self.classes.push(Class { group, place: NOWHERE, members: MachineSet::default() });
         self.free.extend_from_slice(free);
-        self.scores.push_shape(free, &mut self.shapes);
         if self.classes.len() * 2 > self.table.len() {
             self.fill_table();
         }
@@ -139,32 +133,32 @@ impl MachineClasses {
 
     fn join(&mut self, class: u32, machine: u32) {
         self.class_of[machine as usize] = class;
-        let first_fit = self.scores.rule == Placement::FirstFit;
         let c = &mut self.classes[class as usize];
-        c.machines += 1;
-        if !first_fit {
-            c.members.insert(machine, self.machines);
+        let occupied = &mut self.occupied[usize::from(c.group)];
+        if c.place == NOWHERE {
+            let free = &self.free[class as usize * self.width..][..self.width];
+            self.shape.clear();
+            self.scores.push_shape(free, &mut self.shape);
+            c.place = occupied.push(class, self.scores.of_free(free), free, &self.shape);
         }
-        if c.machines == 1 {
-            let occupied = &mut self.occupied[usize::from(c.group)];
-            c.place = occupied.len() as u32;
-            occupied.push(class);
+        occupied.machines[c.place as usize] += 1;
+        if self.scores.rule != Placement::FirstFit {
+            c.members.insert(machine, self.machines);
         }
     }
 
     fn leave(&mut self, class: u32, machine: u32) {
-        let first_fit = self.scores.rule == Placement::FirstFit;
         let c = &mut self.classes[class as usize];
-        c.machines -= 1;
-        if !first_fit {
+        let occupied = &mut self.occupied[usize::from(c.group)];
+        occupied.machines[c.place as usize] -= 1;
+        if self.scores.rule != Placement::FirstFit {
             c.members.remove(machine);
         }
-        if c.machines == 0 {
+        if occupied.machines[c.place as usize] == 0 {
             c.members.clear();
-            let (group, place) = (usize::from(c.group), c.place as usize);
-            self.occupied[group].swap_remove(place);
-            if let Some(moved) = self.occupied[group].get(place) {
-                self.classes[*moved as usize].place = place as u32;
+            let place = std::mem::replace(&mut c.place, NOWHERE);
+            if let Some(moved) = occupied.swap_remove(place, self.width) {
+                self.classes[moved as usize].place = place;
             }
         }
     }
@@ -199,42 +193,40 @@ impl MachineClasses {
 
     /// Drops the classes without machines once they are many.
     fn drop_idle(&mut self) {
-        let occupied: usize = self.occupied.iter().map(Vec::len).sum();
+        let occupied: usize = self.occupied.iter().map(OccupiedClasses::len).sum();
         if self.classes.len() <= 2 * occupied + IDLE_CLASSES {
             return;
         }
         let mut new_number = vec![EMPTY; self.classes.len()];
         let (mut kept, width) = (0, self.width);
-        let stride = if self.shapes.is_empty() { 0 } else { width };
         for (old, number) in new_number.iter_mut().enumerate() {
-            if self.classes[old].machines == 0 {
+            if self.classes[old].place == NOWHERE {
                 continue;
             }
             *number = kept as u32;
             self.classes.swap(kept, old);
             self.free.copy_within(old * width..(old + 1) * width, kept * width);
-            self.shapes.copy_within(old * stride..(old + 1) * stride, kept * stride);
             kept += 1;
         }
         self.classes.truncate(kept);
         self.free.truncate(kept * width);
-        self.shapes.truncate(kept * stride);
-        self.occupied.iter_mut().flatten().for_each(|class| *class = new_number[*class as usize]);
+        let occupied = self.occupied.iter_mut().flat_map(|occupied| &mut occupied.classes);
+        occupied.for_each(|class| *class = new_number[*class as usize]);
         self.class_of.iter_mut().for_each(|class| *class = new_number[*class as usize]);
         self.fill_table();
     }
 
     /// How many chunks of a kind of job fit.
     pub(crate) fn capacity(&self, kind: &Kind) -> u128 {
-        let classes = kind.groups.iter().flat_map(|g| &self.occupied[usize::from(*g)]);
         let mut has_room_for_last = false;
-        let full: u128 = classes
-            .map(|&class| {
-                let on_one = copies(&kind.chunk, self.free_of(class));
-                has_room_for_last = has_room_for_last || kind.has_room_for_last(self.free_of(class), on_one);
-                on_one * u128::from(self.classes[class as usize].machines)
-            })
-            .sum();
+        let mut full = 0u128;
+        for occupied in kind.groups.iter().map(|g| &self.occupied[usize::from(*g)]) {
+            for (free, &machines) in occupied.free.chunks_exact(self.width).zip(&occupied.machines) {
+                let on_one = copies(&kind.chunk, free);
+                has_room_for_last = has_room_for_last || kind.has_room_for_last(free, on_one);
+                full += on_one * u128::from(machines);
+            }
+        }
         full + u128::from(has_room_for_last)
     }
 
@@ -243,23 +235,24 @@ impl MachineClasses {
     pub(crate) fn choose(&mut self, kind: &Kind, chunk: &[u64], excluded: impl Fn(u32) -> bool) -> Option<(u64, u32)> {
         let mut best: Option<(u64, u32)> = None;
         self.scores.of_chunk(chunk);
-        for &group in &kind.groups {
-            for &class in &self.occupied[usize::from(group)] {
-                let c = &self.classes[class as usize];
-                if best.is_some_and(|b| c.score > b.0) || !fits(chunk, self.free_of(class)) {
+        for occupied in kind.groups.iter().map(|g| &self.occupied[usize::from(*g)]) {
+            for (at, free) in occupied.free.chunks_exact(self.width).enumerate() {
+                let of_free = occupied.scores[at];
+                if best.is_some_and(|b| of_free > b.0) || !fits(chunk, free) {
                     continue;
                 }
-                let score = self.scores.of_class(c.score, &self.shapes, class as usize);
+                let score = self.scores.of_class(of_free, &occupied.shapes, at);
                 if best.is_some_and(|b| score > b.0) {
                     continue;
                 }
-                let mut next = c.members.next(0);
+                let members = &self.classes[occupied.classes[at] as usize].members;
+                let mut next = members.next(0);
                 while let Some(machine) = next.filter(|m| best.is_none_or(|b| (score, *m) < b)) {
                     if !excluded(machine) {
                         best = Some((score, machine));
                         break;
                     }
-                    next = c.members.next(machine + 1);
+                    next = members.next(machine + 1);
                 }
             }
         }
@@ -306,11 +299,14 @@ impl MachineClasses {
         let together = self.scores.rule == Placement::BestFit;
         self.scores.of_chunk(&kind.chunk);
         let mut next = BinaryHeap::new();
-        for &class in kind.groups.iter().flat_map(|group| &self.occupied[usize::from(*group)]) {
-            if fits(&kind.chunk, self.free_of(class)) {
-                let c = &self.classes[class as usize];
-                let score = self.scores.of_class(c.score, &self.shapes, class as usize);
-                next.extend(c.members.next(0).map(|machine| Reverse(Choice { score, machine, class, at: None })));
+        for occupied in kind.groups.iter().map(|g| &self.occupied[usize::from(*g)]) {
+            for (at, free) in occupied.free.chunks_exact(self.width).enumerate() {
+                if fits(&kind.chunk, free) {
+                    let (class, score) =
+                        (occupied.classes[at], self.scores.of_class(occupied.scores[at], &occupied.shapes, at));
+                    let first = self.classes[class as usize].members.next(0);
+                    next.extend(first.map(|machine| Reverse(Choice { score, machine, class, at: None })));
+                }
             }
         }
         let mut chosen: Vec<(u32, u32)> = Vec::new();

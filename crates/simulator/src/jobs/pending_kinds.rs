@@ -1,7 +1,9 @@
 //! Pending jobs by kind: finds those that may start without going through all others.
 
-/// How many jobs share one least estimate.
-const BLOCK: usize = 64;
+use super::least_levels::LeastLevels;
+
+/// Fewer started jobs than this stay among the pending ones.
+const FEW: usize = 64;
 
 /// The estimate of a job that no longer waits.
 const STARTED: u64 = u64::MAX;
@@ -15,9 +17,7 @@ struct OfKind {
     /// Ascending, those of started jobs among them.
     rows: Vec<u32>,
     /// By place among the rows: the estimate, or [`STARTED`].
-    estimates: Vec<u64>,
-    /// By block of rows: the least estimate.
-    least: Vec<u64>,
+    estimates: LeastLevels,
     started: usize,
     lacks_capacity: bool,
     /// Its place among the possible kinds, or [`NOWHERE`].
@@ -26,18 +26,13 @@ struct OfKind {
 
 /// The pending jobs of every kind.
 ///
-/// Jobs of a kind differ for a scheduler only in their estimates. The next of a kind with a short enough estimate is
-/// found in a step for each 64 jobs of that kind that are longer; adding a job takes one step, removing it as many as
-/// finding it in a sorted list.
+/// Jobs of a kind differ for a scheduler only in their estimates. Adding a job, removing it and finding the next of a
+/// kind with a short enough estimate take as many steps as the logarithm of the number of jobs of that kind.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingKinds {
     kinds: Vec<OfKind>,
     /// Kinds of which a job waits and that are not known to lack capacity, in no order.
     possible: Vec<u32>,
-}
-
-fn least(estimates: &[u64]) -> u64 {
-    estimates.iter().copied().min().unwrap_or(STARTED)
 }
 
 impl OfKind {
@@ -47,13 +42,13 @@ impl OfKind {
 
     /// Drops the started jobs once they are most.
     fn compact(&mut self) {
-        if self.started <= BLOCK || self.started <= self.rows.len() / 2 {
+        if self.started <= FEW || self.started <= self.rows.len() / 2 {
             return;
         }
-        let mut estimates = self.estimates.iter();
+        let mut estimates = self.estimates.numbers().iter();
         self.rows.retain(|_| estimates.next().is_some_and(|estimate| *estimate != STARTED));
-        self.estimates.retain(|estimate| *estimate != STARTED);
-        self.least = self.estimates.chunks(BLOCK).map(least).collect();
+        let waiting = self.estimates.numbers().iter().copied().filter(|estimate| *estimate != STARTED);
+        self.estimates = LeastLevels::new(waiting.collect());
         self.started = 0;
     }
 }
@@ -63,8 +58,7 @@ impl PendingKinds {
     pub(crate) fn new(kinds: usize) -> PendingKinds {
         let none = OfKind {
             rows: Vec::new(),
-            estimates: Vec::new(),
-            least: Vec::new(),
+            estimates: LeastLevels::default(),
             started: 0,
             lacks_capacity: false,
             place: NOWHERE,
@@ -79,20 +73,12 @@ impl PendingKinds {
         if of.rows.last().is_some_and(|last| *last > row) {
             let at = of.rows.partition_point(|other| *other < row);
             of.rows.insert(at, row);
-            of.estimates.insert(at, estimate);
-            let block = at / BLOCK;
-            of.least.truncate(block);
-            of.least.extend(of.estimates[block * BLOCK..].chunks(BLOCK).map(least));
-            self.list(kind);
-            return;
-        }
-        if of.rows.len().is_multiple_of(BLOCK) {
-            of.least.push(STARTED);
-        }
-        of.rows.push(row);
-        of.estimates.push(estimate);
-        if let Some(least) = of.least.last_mut() {
-            *least = estimate.min(*least);
+            let mut estimates = of.estimates.numbers().to_vec();
+            estimates.insert(at, estimate);
+            of.estimates = LeastLevels::new(estimates);
+        } else {
+            of.rows.push(row);
+            of.estimates.push(estimate);
         }
         self.list(kind);
     }
@@ -101,12 +87,8 @@ impl PendingKinds {
     pub(crate) fn start(&mut self, kind: u32, row: u32) {
         let of = &mut self.kinds[kind as usize];
         let Ok(at) = of.rows.binary_search(&row) else { return };
-        let estimate = std::mem::replace(&mut of.estimates[at], STARTED);
+        of.estimates.replace(at, STARTED);
         of.started += 1;
-        let block = at / BLOCK;
-        if of.least[block] == estimate {
-            of.least[block] = least(&of.estimates[block * BLOCK..of.estimates.len().min((block + 1) * BLOCK)]);
-        }
         of.compact();
         self.list(kind);
     }
@@ -131,17 +113,8 @@ impl PendingKinds {
     /// The first job of a kind from row `from` on whose estimate is below `below`.
     pub(crate) fn next(&self, kind: u32, from: u32, below: u64) -> Option<u32> {
         let of = &self.kinds[kind as usize];
-        let mut at = of.rows.partition_point(|row| *row < from);
-        while at < of.rows.len() {
-            let end = of.rows.len().min((at / BLOCK + 1) * BLOCK);
-            if of.least[at / BLOCK] < below
-                && let Some(found) = of.estimates[at..end].iter().position(|estimate| *estimate < below)
-            {
-                return Some(of.rows[at + found]);
-            }
-            at = end;
-        }
-        None
+        let at = of.rows.partition_point(|row| *row < from);
+        of.estimates.next(at, below).map(|at| of.rows[at])
     }
 
     /// Adds a kind to the possible ones, or takes it out.
