@@ -30,7 +30,7 @@ mirror=$(apt-get indextargets --format '$(RELEASE) $(SITE)' 'Created-By: Package
 
 # Two versions, of which the second changes nothing else.
 for version in 0.0.1 0.0.2; do
-    scripts/release --program "$evenhand" --version "$version" --without tar,rpm,oci,wheel --out "$work/$version" >"$work/log" 2>&1 ||
+    scripts/release --program "$evenhand" --version "$version" --without tar,rpm,oci,wheel,source --out "$work/$version" >"$work/log" 2>&1 ||
         { cat "$work/log"; exit 1; }
 done
 

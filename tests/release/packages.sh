@@ -32,9 +32,9 @@ cat "$work/first.log"
 # Without packages there is nothing else to check.
 [ "$failed" = 0 ] || { cat "$work/second.log"; summary; exit 1; }
 cd "$work/first" || exit 1
-files=(*.tar.zst ./*.deb ./*.rpm ./*.oci.tar)
-holds "there are an archive, four Debian packages, four RPMs and an image" test ${#files[@]} = 10
-holds "SHA256SUMS holds them all" test "$(wc -l <SHA256SUMS)" = 10
+files=(*.tar.zst ./*.deb ./*.rpm ./*.oci.tar ./*.tar.gz ./*.py ./*.yaml)
+holds "there are two archives, four Debian packages, four RPMs, an image and two recipes" test ${#files[@]} = 13
+holds "SHA256SUMS holds them all" test "$(wc -l <SHA256SUMS)" = 13
 holds "and is right" sha256sum --check --quiet SHA256SUMS
 for file in *; do holds "$file has the same bytes when it is packed again" cmp "$file" "../second/$file"; done
 
@@ -71,6 +71,22 @@ fi
 found=$(grep -rIlF -e "$root" -e "$work" -e "$HOME/" "$work/archive" || true)
 holds "no text has a path of this machine: $found" test -z "$found"
 
+# The sources, and the recipes that name them.
+mkdir "$work/source"
+holds "the source archive unpacks" tar -xf ./*.tar.gz -C "$work/source" --strip-components 1
+holds "to what is committed" test "$(cd "$work/source" && find . ! -type d | wc -l)" = "$(git -C "$root" ls-tree -r --name-only HEAD | wc -l)"
+holds "with the versions of all dependencies" test -s "$work/source/Cargo.lock"
+python=python3
+# With the whole PATH: the environment links to the interpreter that makes it.
+if PATH=${PROGRAMS_SEARCH:-$PATH} python3 -m venv "$work/venv" >/dev/null &&
+    PATH=${PROGRAMS_SEARCH:-$PATH} "$work/venv/bin/pip" install --quiet --disable-pip-version-check -r "$root/tests/release/requirements.txt"; then
+    python=$work/venv/bin/python
+fi
+# 77: rattler-build could not be installed, and conda's was not rendered.
+recipes() { "$python" "$root/tests/release/recipes.py" "$work/first" || [ $? = 77 ]; }
+holds "the recipes of Spack and conda-forge are valid, and name the sources" recipes
+sed 's/^/recipes: /' "$work/said.log"
+
 # Debian. With the whole PATH: lintian runs many programs of its own.
 check_policy() { PATH=${PROGRAMS_SEARCH:-$PATH} lintian "$@"; }
 holds "lintian has no errors" check_policy --fail-on error --tag-display-limit 0 ./*.deb
@@ -103,6 +119,18 @@ holds "the agent's RPM has configuration files" query -qcp ./evenhand-agent-*.rp
 says "of which one is the agent's" '^/etc/evenhand/agent.toml$'
 holds "no machine's name is in it" query -qp --qf '%{buildhost} %{buildtime}\n' ./evenhand-agent-*.rpm
 says "but the commit's time" "^evenhand $(git -C "$root" log -1 --format=%ct)\$"
+# Into an empty folder, as root only: files and the record of them, without the scripts, which need a system.
+if [ "$(id -u)" = 0 ]; then
+    mkdir "$work/system"
+    into() { query --root "$work/system" "$@"; }
+    holds "the RPMs install" into -i --nodeps --noscripts ./*.rpm
+    holds "as they were packed" into -V --nodeps evenhand evenhand-agent evenhand-slurm evenhand-serve
+    printf '# of this site\n' >>"$work/system/etc/evenhand/agent.toml"
+    holds "they are erased" into -e --noscripts evenhand-agent evenhand-slurm evenhand-serve evenhand
+    holds "an edited configuration is kept" grep -q '^# of this site$' "$work/system/etc/evenhand/agent.toml.rpmsave"
+    left=$(find "$work/system" -path "*$work/rpmdb" -prune -o -path '*/.rpmdb' -prune -o -type f ! -name agent.toml.rpmsave -print)
+    holds "and nothing else: $left" test -z "$left"
+fi
 
 # The image: unpacked as an engine does, and run as its user where this machine allows it.
 mkdir "$work/layout" "$work/image"
@@ -131,7 +159,7 @@ if [ "$(id -u)" = 0 ] && ! ldd "$work/image/usr/bin/evenhand" >/dev/null 2>&1; t
     mkdir -p "$work/image/data"
     chown 65532:65532 "$work/image/data"
     holds "the program runs as the image's user, who is not root" \
-        chroot --userspec=65532:65532 "$work/image" /usr/bin/evenhand study --tasks 500 --out /tmp/study
+        chroot --userspec=65532:65532 "$work/image" /usr/bin/evenhand study --out /tmp/study
 fi
 
 # The units: what `systemd-analyze security` calls the exposure, in tenths. The reason for each right that is open is in the

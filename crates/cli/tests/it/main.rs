@@ -20,6 +20,7 @@ mod output_files;
 mod power_failure;
 mod price;
 mod processes;
+mod publishing;
 mod reproduce;
 mod resumed_results;
 mod service_units;
