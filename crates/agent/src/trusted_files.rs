@@ -29,18 +29,20 @@ pub enum TrustError {
         owner: u32,
     },
     /// Users other than its owner may write it.
-    #[error("{}: users other than its owner may write it (mode {mode:03o}; expected 644 or less: chmod go-w)", path.display())]
+    #[error("{}: users other than its owner may write it (mode {mode:03o}; expected no w for group and others: chmod go-w)", path.display())]
     Writable {
         /// The file.
         path: PathBuf,
         /// The permissions.
         mode: u32,
     },
-    /// It is a folder, a device or a pipe.
-    #[error("{}: expected a regular file", path.display())]
+    /// It is not of the expected kind, but a device or a pipe, for instance.
+    #[error("{}: expected a {expected}", path.display())]
     Kind {
-        /// The file.
+        /// The path.
         path: PathBuf,
+        /// The kind.
+        expected: &'static str,
     },
 }
 
@@ -50,6 +52,18 @@ pub enum TrustError {
 /// # Errors
 /// Returns the first violation.
 pub fn check_trusted(path: &Path) -> Result<(), TrustError> {
+    check(path, "regular file", fs::Metadata::is_file)
+}
+
+/// Checks that only root and the user who runs this process can add files to a folder.
+///
+/// # Errors
+/// Returns the first violation.
+pub(crate) fn check_trusted_folder(path: &Path) -> Result<(), TrustError> {
+    check(path, "folder", fs::Metadata::is_dir)
+}
+
+fn check(path: &Path, expected: &'static str, is_expected: fn(&fs::Metadata) -> bool) -> Result<(), TrustError> {
     let read = |source| TrustError::Read { path: path.to_owned(), source };
     let user = rustix::process::geteuid().as_raw();
     let owned = |found: &fs::Metadata, what| match found.uid() {
@@ -61,10 +75,10 @@ pub fn check_trusted(path: &Path) -> Result<(), TrustError> {
         owned(&named, "a symbolic link")?;
     }
     let file = fs::metadata(path).map_err(read)?;
-    if !file.is_file() {
-        return Err(TrustError::Kind { path: path.to_owned() });
+    if !is_expected(&file) {
+        return Err(TrustError::Kind { path: path.to_owned(), expected });
     }
-    owned(&file, "a file")?;
+    owned(&file, if file.is_dir() { "a folder" } else { "a file" })?;
     match file.permissions().mode() & 0o777 {
         mode if mode & 0o022 != 0 => Err(TrustError::Writable { path: path.to_owned(), mode }),
         _ => Ok(()),
@@ -103,6 +117,8 @@ mod tests {
         assert!(matches!(check(0o664), Err(TrustError::Writable { mode: 0o664, .. })));
         assert!(matches!(check(0o602), Err(TrustError::Writable { .. })));
         assert!(matches!(check_trusted(folder.path()), Err(TrustError::Kind { .. })));
+        assert!(check_trusted_folder(folder.path()).is_ok());
+        assert!(matches!(check_trusted_folder(&file), Err(TrustError::Kind { expected: "folder", .. })));
         assert!(matches!(check_trusted(Path::new("/nowhere")), Err(TrustError::Read { .. })));
         check(0o600).unwrap();
         let link = folder.path().join("link");

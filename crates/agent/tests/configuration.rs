@@ -1,6 +1,7 @@
 //! Reading configurations, and the errors of invalid ones.
 #![allow(clippy::unwrap_used)]
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use evenhand_agent::{Configuration, Law, NodeSection, Speed};
@@ -88,6 +89,19 @@ fn all_keys_are_read() {
     assert!(peers.ring && (peers.fresh, peers.lost) == (2, 5) && peers.seeds.len() == 1);
     assert_eq!(peers.largest, PerResource { cpu: Some(128.0), ..PerResource::default() });
     assert!(it.network.unwrap().replace);
+}
+
+/// A secret is a file or a credential that systemd loads.
+#[test]
+fn a_credential_is_a_file_in_the_folder_of_the_unit() {
+    let peers = |key: &str| read(&format!("{GUESTS}[peers]\nlisten = \"192.0.2.1:9751\"\nkey = \"{key}\"\n"));
+    let key = |text| peers(text).unwrap().peers.unwrap().key;
+    assert_eq!(key("/etc/evenhand/key"), PathBuf::from("/etc/evenhand/key"));
+    let folder = std::env::var_os("CREDENTIALS_DIRECTORY").unwrap_or("/run/credentials/evenhand-agent.service".into());
+    assert_eq!(key("credential:peers.key"), PathBuf::from(folder).join("peers.key"));
+    for invalid in ["credential:", "credential:../shadow", "credential:.."] {
+        assert!(peers(invalid).unwrap_err().contains("expected the name of a credential"), "{invalid}");
+    }
 }
 
 /// The example of the documentation is valid.

@@ -1,7 +1,7 @@
 //! Messages and bytes that a node sends in an interval without faults: the ring in the simulated network, gossip and a
 //! full mesh by calculation.
 //!
-//! `cargo run --release -p evenhand-protocol --example ring_traffic`
+//! `cargo run --release -p evenhand-protocol --example ring_traffic [-- NODES…]`
 #![allow(clippy::print_stdout, clippy::unwrap_used, reason = "an example prints")]
 
 #[path = "../tests/simulated_network/rings.rs"]
@@ -25,15 +25,23 @@ fn main() {
     );
     for (cloud, make) in [(USERS, few as fn(usize, u64, u64) -> Record), (20 * USERS, many)] {
         println!("{cloud} users in the cloud");
-        for nodes in [5, 50, 90, 1000] {
-            let (messages, acknowledgements, bytes) = ring(nodes, make);
-            println!("{nodes:>6} ring      {messages:>8.1} ({acknowledgements:.1}) {bytes:>10.0}");
+        for nodes in numbers() {
+            let (messages, acknowledgements, bytes, round) = ring(nodes, make);
+            println!(
+                "{nodes:>6} ring      {messages:>8.1} ({acknowledgements:.1}) {bytes:>10.0}, a round takes {round:.1} s"
+            );
             let (messages, bytes) = gossip(nodes, make);
             println!("{nodes:>6} gossip    {messages:>8.1}       {bytes:>10.0}");
             let record = make(0, 1, 1000).encode().len();
             println!("{nodes:>6} full mesh {:>8}       {:>10}", nodes - 1, (nodes - 1) * record);
         }
     }
+}
+
+/// The numbers of nodes: those of the command line, or those of the documentation.
+fn numbers() -> Vec<usize> {
+    let given: Vec<usize> = std::env::args().skip(1).map(|argument| argument.parse().unwrap()).collect();
+    if given.is_empty() { vec![5, 50, 90, 1000] } else { given }
 }
 
 fn few(node: usize, incarnation: u64, sequence: u64) -> Record {
@@ -59,23 +67,26 @@ fn with(cloud: u64, node: usize, incarnation: u64, sequence: u64) -> Record {
     Record { node: name(node), incarnation, sequence, digest: 0x1234_5678_9abc_def0, supply, users }
 }
 
-fn ring(nodes: usize, make: fn(usize, u64, u64) -> Record) -> (f64, f64, f64) {
+fn ring(nodes: usize, make: fn(usize, u64, u64) -> Record) -> (f64, f64, f64, f64) {
     let scenario = Scenario { seed: 2, nodes, steps: vec![(0.0, Step::Start((0..nodes).collect()))] };
     let mut rings = rings::Rings::new(&scenario, make);
     rings.check = false;
-    // Longer than a round of a thousand nodes.
-    rings.run(Duration::from_secs(40));
+    // Longer than a round.
+    let settled = Duration::from_secs(40) * (nodes as u32).div_ceil(1000);
+    rings.run(settled);
     rings.count_bytes = true;
     let before: Vec<_> = rings.traffic.clone();
     let rounds = |rings: &rings::Rings| rings.traffic[0].tokens;
     let first = rounds(&rings);
-    rings.run(Duration::from_secs(40) + rings::INTERVAL * INTERVALS);
+    let measured = settled.max(rings::INTERVAL * INTERVALS);
+    rings.run(settled + measured);
     let per = (rounds(&rings) - first) as f64 * nodes as f64;
+    let round = measured.as_secs_f64() / (rounds(&rings) - first) as f64;
     let sum = |of: fn(&rings::Traffic) -> u64| {
         rings.traffic.iter().zip(&before).map(|(after, before)| of(after) - of(before)).sum::<u64>() as f64 / per
     };
     let (tokens, others, bytes) = (sum(|t| t.tokens), sum(|t| t.others), sum(|t| t.bytes));
-    (tokens + others, others, bytes)
+    (tokens + others, others, bytes, round)
 }
 
 /// Calculated for the transport, not simulated. Twice in an interval a node starts three gossip exchanges of three

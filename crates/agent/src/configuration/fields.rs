@@ -3,12 +3,14 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use evenhand_documents::{DocumentError, Node, Table, did_you_mean};
+use evenhand_documents::{DocumentError, Node, did_you_mean};
 use evenhand_model::Span;
+
+use super::section::Section;
 
 /// Parses a time such as `10s`, of at least `minimum`.
 pub(super) fn span(
-    table: &Table<'_>,
+    table: &Section<'_>,
     key: &str,
     default: Duration,
     minimum: Duration,
@@ -24,7 +26,7 @@ pub(super) fn span(
 
 /// Parses a number that `accepts` holds for.
 pub(super) fn number(
-    table: &Table<'_>,
+    table: &Section<'_>,
     key: &str,
     default: f64,
     expected: &str,
@@ -46,17 +48,29 @@ pub(super) fn choice<T: Copy>(node: &Node<'_>, choices: &[(&str, T)]) -> Result<
 }
 
 /// Parses a path.
-pub(super) fn path(table: &Table<'_>, key: &str) -> Result<Option<PathBuf>, DocumentError> {
+pub(super) fn path(table: &Section<'_>, key: &str) -> Result<Option<PathBuf>, DocumentError> {
     table.get(key).map(|node| node.text().map(PathBuf::from)).transpose()
+}
+
+/// Where systemd puts the credentials of the agent's unit.
+const CREDENTIALS: &str = "/run/credentials/evenhand-agent.service";
+
+/// Parses the path of a file with a secret. `credential:NAME` is a credential that systemd loads for the unit
+/// (`LoadCredential=NAME:FILE`).
+pub(super) fn secret(node: &Node<'_>) -> Result<PathBuf, DocumentError> {
+    let text = node.text()?;
+    let Some(name) = text.strip_prefix("credential:") else { return Ok(PathBuf::from(text)) };
+    if name.is_empty() || name.contains('/') || name == ".." || name == "." {
+        return Err(
+            node.error(format!("found {text:?}, expected the name of a credential, as in \"credential:peers.key\""))
+        );
+    }
+    let folder = std::env::var_os("CREDENTIALS_DIRECTORY").unwrap_or_else(|| CREDENTIALS.into());
+    Ok(PathBuf::from(folder).join(name))
 }
 
 /// Parses a text by the `FromStr` of its type.
 pub(super) fn parsed<T: std::str::FromStr>(node: &Node<'_>, expected: &str) -> Result<T, DocumentError> {
     let text = node.text()?;
     text.parse().map_err(|_| node.error(format!("found {text:?}, expected {expected}")))
-}
-
-/// Returns an optional table.
-pub(super) fn section<'d>(root: &Table<'d>, key: &str) -> Result<Option<Table<'d>>, DocumentError> {
-    root.get(key).map(|node| node.table()).transpose()
 }

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use evenhand_documents::{DocumentError, Table};
+use evenhand_documents::DocumentError;
 use evenhand_enforcers::cgroups::Resource;
 use evenhand_heaviness::controller::{IntegralController, IntegralSettings};
 use evenhand_heaviness::{Endowment, METRICS, Metric, Parameters, metric_named};
 
 use super::fields::{choice, number, span};
+use super::section::Section;
 
 /// How heaviness is computed.
 #[derive(Debug)]
@@ -25,7 +26,7 @@ pub struct HeavinessSection {
 }
 
 impl HeavinessSection {
-    pub(super) fn read(table: &Table<'_>) -> Result<HeavinessSection, DocumentError> {
+    pub(super) fn read(table: &Section<'_>) -> Result<HeavinessSection, DocumentError> {
         table.deny_unknown(&["metric", "k", "beta", "gamma", "saturation", "endowment", "resources"])?;
         let names: Vec<(&str, &str)> = METRICS.iter().map(|m| (m.name, m.name)).collect();
         let name = table.get("metric").map(|node| choice(&node, &names)).transpose()?.unwrap_or("deviation");
@@ -75,7 +76,7 @@ pub enum Law {
 }
 
 impl ControlSection {
-    pub(super) fn read(table: &Table<'_>) -> Result<ControlSection, DocumentError> {
+    pub(super) fn read(table: &Section<'_>) -> Result<ControlSection, DocumentError> {
         const INTEGRAL: [&str; 7] = ["gain", "damping", "dead_band", "slew", "idle", "least", "most"];
         let known = ["interval", "law", "controls", "protected", "smoothing"];
         table.deny_unknown(&[&known[..], &INTEGRAL[..]].concat())?;

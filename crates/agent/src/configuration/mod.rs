@@ -4,12 +4,14 @@ mod fields;
 mod heaviness_and_control_law;
 mod node;
 mod peers;
+mod section;
+mod sources;
 
 use std::fmt;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use evenhand_documents::{Document, DocumentError};
+use evenhand_documents::{Document, DocumentError, Table};
 use evenhand_enforcers::cgroups::{Hierarchies, ProtectedCgroups};
 
 use crate::discovery::Discovery;
@@ -17,8 +19,10 @@ use crate::discovery::Discovery;
 pub use self::heaviness_and_control_law::{ControlSection, HeavinessSection, Law};
 pub use self::node::{NodeSection, Speed};
 pub use self::peers::{NetworkSection, PeersSection};
+pub use self::sources::ConfigurationSources;
 
-use self::fields::{parsed, section};
+use self::fields::parsed;
+use self::section::Section;
 
 /// The JSON Schema (draft 7) of the configuration, for editors: with every key, its type, and its default.
 pub const CONFIGURATION_SCHEMA: &str = include_str!("agent.schema.json");
@@ -53,18 +57,44 @@ impl Configuration {
         hierarchies: &Hierarchies,
         protected: ProtectedCgroups,
     ) -> Result<Configuration, DocumentError> {
-        let root = document.root()?;
-        root.deny_unknown(&["node", "heaviness", "control", "guests", "quotas", "network", "peers", "metrics"])?;
-        let empty = Document::parse(document.source().name(), "", Some(evenhand_documents::Format::Toml))?;
-        let empty = empty.root()?;
-        let or_empty = |key| Ok::<_, DocumentError>(section(&root, key)?.unwrap_or_else(|| empty.clone()));
-        let rules = root.required("guests", "a table [[guests]] for each kind of group that may be given weights")?;
+        Configuration::of_layers(document.root()?, &[], hierarchies, protected)
+    }
+
+    /// Reads a configuration from all its sources, of which later ones are stronger.
+    ///
+    /// # Errors
+    /// Returns an error with the position of an invalid or missing value.
+    pub fn read_sources(
+        sources: &ConfigurationSources,
+        hierarchies: &Hierarchies,
+        protected: ProtectedCgroups,
+    ) -> Result<Configuration, DocumentError> {
+        let mut roots = sources.documents.iter().map(Document::root).collect::<Result<Vec<_>, _>>()?;
+        let first = roots.remove(0);
+        Configuration::of_layers(first, &roots, hierarchies, protected)
+    }
+
+    fn of_layers(
+        first: Table<'_>,
+        others: &[Table<'_>],
+        hierarchies: &Hierarchies,
+        protected: ProtectedCgroups,
+    ) -> Result<Configuration, DocumentError> {
+        const SECTIONS: [&str; 8] = ["node", "heaviness", "control", "guests", "quotas", "network", "peers", "metrics"];
+        first.deny_unknown(&SECTIONS)?;
+        others.iter().try_for_each(|root| root.deny_unknown(&SECTIONS))?;
+        let section = |name| Section::of(&first, others, name);
+        let optional = |name| section(name).map(Section::if_present);
+        let rules = others.iter().rev().find_map(|root| root.get("guests")).map_or_else(
+            || first.required("guests", "a table [[guests]] for each kind of group that may be given weights"),
+            Ok,
+        )?;
         let tables = rules.list()?.map(|rule| rule.table()).collect::<Result<Vec<_>, _>>()?;
         if tables.is_empty() {
             return Err(rules.error("expected at least one [[guests]]: only the groups that it names are changed"));
         }
         let discovery = Discovery::read(tables, hierarchies, protected)?;
-        let metrics = match section(&root, "metrics")? {
+        let metrics = match optional("metrics")? {
             None => None,
             Some(table) => {
                 table.deny_unknown(&["listen"])?;
@@ -73,12 +103,12 @@ impl Configuration {
             }
         };
         Ok(Configuration {
-            node: NodeSection::read(&or_empty("node")?)?,
-            heaviness: HeavinessSection::read(&or_empty("heaviness")?)?,
-            control: ControlSection::read(&or_empty("control")?)?,
-            network: section(&root, "network")?.map(|table| NetworkSection::read(&table)).transpose()?,
-            peers: section(&root, "peers")?.map(|table| PeersSection::read(&table)).transpose()?,
-            quotas: section(&root, "quotas")?.map(|table| peers::file(&table)).transpose()?.flatten(),
+            node: NodeSection::read(&section("node")?)?,
+            heaviness: HeavinessSection::read(&section("heaviness")?)?,
+            control: ControlSection::read(&section("control")?)?,
+            network: optional("network")?.map(|table| NetworkSection::read(&table)).transpose()?,
+            peers: optional("peers")?.map(|table| PeersSection::read(&table)).transpose()?,
+            quotas: optional("quotas")?.map(|table| peers::file(&table)).transpose()?.flatten(),
             metrics,
             discovery,
         })

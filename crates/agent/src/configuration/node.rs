@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use evenhand_documents::{DocumentError, Table};
+use evenhand_documents::DocumentError;
 use evenhand_enforcers::cgroups::{PerResource, Resource};
 
 use super::fields::{number, path};
+use super::section::Section;
 
 /// The resources and files of this node, as far as they are configured.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,7 +56,7 @@ impl Default for NodeSection {
 }
 
 impl NodeSection {
-    pub(super) fn read(table: &Table<'_>) -> Result<NodeSection, DocumentError> {
+    pub(super) fn read(table: &Section<'_>) -> Result<NodeSection, DocumentError> {
         table.deny_unknown(&["name", "cpu", "mem", "disk", "net", "speed", "reference", "state", "socket", "under"])?;
         let mut section = NodeSection::default();
         if let Some(node) = table.get("name") {
@@ -83,7 +84,7 @@ impl NodeSection {
     }
 }
 
-fn speed(table: &Table<'_>) -> Result<Speed, DocumentError> {
+fn speed(table: &Section<'_>) -> Result<Speed, DocumentError> {
     let reference = |kind: &str| -> Result<f64, DocumentError> {
         table.required("reference", &format!("the {kind} of the reference node"))?;
         number(table, "reference", 1.0, "a number greater than 0", |n| n > 0.0)

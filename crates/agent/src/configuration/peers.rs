@@ -7,7 +7,8 @@ use evenhand_documents::{DocumentError, Table};
 use evenhand_enforcers::cgroups::{PerResource, Resource};
 use evenhand_protocol::transport::TlsFiles;
 
-use super::fields::{choice, parsed, path};
+use super::fields::{choice, parsed, path, secret};
+use super::section::Section;
 
 /// The exchange with other nodes.
 #[derive(Clone, Debug, PartialEq)]
@@ -33,7 +34,7 @@ pub struct PeersSection {
 }
 
 impl PeersSection {
-    pub(super) fn read(table: &Table<'_>) -> Result<PeersSection, DocumentError> {
+    pub(super) fn read(table: &Section<'_>) -> Result<PeersSection, DocumentError> {
         table.deny_unknown(&["listen", "advertise", "seeds", "key", "tls", "exchange", "fresh", "lost", "largest"])?;
         let address = "an address and a port, as in 192.0.2.7:9751";
         let listen = table.required("listen", address)?;
@@ -67,7 +68,7 @@ impl PeersSection {
             listen: parsed(&listen, address)?,
             advertise: table.get("advertise").map(|node| parsed(&node, address)).transpose()?,
             seeds,
-            key: PathBuf::from(table.required("key", "the file with the key that all nodes share")?.text()?),
+            key: secret(&table.required("key", "the file with the key that all nodes share")?)?,
             tls: table.get("tls").map(|node| tls(&node.table()?)).transpose()?,
             ring: table.get("exchange").map(|node| choice(&node, &kinds)).transpose()?.unwrap_or(false),
             fresh,
@@ -79,7 +80,7 @@ impl PeersSection {
 
 fn tls(table: &Table<'_>) -> Result<TlsFiles, DocumentError> {
     table.deny_unknown(&["certificate", "key", "authorities"])?;
-    let path = |key, what| Ok::<_, DocumentError>(PathBuf::from(table.required(key, what)?.text()?));
+    let path = |key, what| secret(&table.required(key, what)?);
     Ok(TlsFiles {
         certificate: path("certificate", "the file with this node's certificate in PEM")?,
         key: path("key", "the file with the private key of this node's certificate in PEM")?,
@@ -97,7 +98,7 @@ pub struct NetworkSection {
 }
 
 impl NetworkSection {
-    pub(super) fn read(table: &Table<'_>) -> Result<NetworkSection, DocumentError> {
+    pub(super) fn read(table: &Section<'_>) -> Result<NetworkSection, DocumentError> {
         table.deny_unknown(&["device", "replace"])?;
         let device = table.required("device", "the name of a network device")?;
         let name = device.text()?;
@@ -109,7 +110,7 @@ impl NetworkSection {
     }
 }
 
-pub(super) fn file(table: &Table<'_>) -> Result<Option<PathBuf>, DocumentError> {
+pub(super) fn file(table: &Section<'_>) -> Result<Option<PathBuf>, DocumentError> {
     table.deny_unknown(&["file"])?;
     path(table, "file")
 }

@@ -1,6 +1,6 @@
 //! `evenhand config`: the agent's configuration, checked before it is used.
 
-use evenhand_agent::{CONFIGURATION_SCHEMA, Configuration, Law, check_trusted};
+use evenhand_agent::{CONFIGURATION_SCHEMA, Configuration, Law};
 
 use super::agent::read_configuration;
 use crate::arguments::{ConfigCheckArgs, ConfigVerb};
@@ -19,14 +19,17 @@ fn check(args: &ConfigCheckArgs, console: &Console) -> Result<(), Failure> {
     let mut records = Vec::new();
     let mut lines = Vec::new();
     for file in &args.files {
-        let configuration = read_configuration(file)?;
+        let (configuration, sources) = read_configuration(file)?;
         // A dry run takes it nevertheless.
-        let distrust = check_trusted(file).err().map(|error| error.to_string());
+        let distrust = sources.check_trusted().err().map(|error| error.to_string());
+        let added: Vec<String> = sources.files().iter().skip(1).map(|file| file.display().to_string()).collect();
         let settings = summary(&configuration);
         lines.push(format!("{}: valid; {settings}", file.display()));
+        lines.extend(added.iter().chain(sources.variables()).map(|source| format!("  changed by {source}")));
         lines.extend(distrust.iter().map(|why| format!("  agent run --apply refuses it: {why}")));
         records.push(serde_json::json!({
             "file": file.display().to_string(), "valid": true, "settings": settings, "refused_with_apply": distrust,
+            "drop_ins": added, "variables": sources.variables(),
         }));
     }
     if console.is_json() { console.json(&records) } else { console.result(&lines.join("\n")) }

@@ -113,3 +113,108 @@ fn the_schema_has_every_source_and_its_keys() {
         assert!(missing.is_empty(), "the schema lacks {missing:?} of {source}");
     }
 }
+
+/// A folder with a valid `agent.toml`, and its path.
+fn with_configuration() -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("agent.toml");
+    std::fs::write(&file, "[control]\ninterval = \"10s\"\nlaw = \"linear\"\n[[guests]]\nfrom = \"user-slices\"\n")
+        .unwrap();
+    (folder, file)
+}
+
+fn drop_in(file: &Path, name: &str, text: &str) {
+    let folder = file.with_extension("toml.d");
+    std::fs::create_dir_all(&folder).unwrap();
+    std::fs::write(folder.join(name), text).unwrap();
+}
+
+/// Checks a file under environment variables; returns the status, what was printed, and the error.
+fn check_with(file: &Path, variables: &[(&str, &str)]) -> (Option<i32>, String, String) {
+    let output = Command::new(env!("CARGO_BIN_EXE_evenhand"))
+        .args(["config", "check", file.to_str().unwrap()])
+        .envs(variables.iter().copied())
+        .output()
+        .unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn drop_in_files_change_single_keys_in_the_order_of_their_names() {
+    let (_folder, file) = with_configuration();
+    drop_in(&file, "20-site.toml", "[control]\ninterval = \"3s\"\n");
+    drop_in(&file, "10-vendor.toml", "[control]\ninterval = \"7s\"\n[heaviness]\nmetric = \"greediness\"\n");
+    drop_in(&file, ".hidden.toml", "not TOML");
+    drop_in(&file, "backup.toml.old", "not TOML");
+    let (status, printed, error) = check_with(&file, &[]);
+    assert_eq!(status, Some(0), "{error}");
+    assert!(printed.contains("metric greediness, law linear, every 3 s"), "{printed}");
+    let (first, second) = (printed.find("10-vendor.toml").unwrap(), printed.find("20-site.toml").unwrap());
+    assert!(first < second && !printed.contains("hidden") && !printed.contains("old"), "{printed}");
+}
+
+#[test]
+fn a_drop_in_file_replaces_a_list_as_a_whole() {
+    let (_folder, file) = with_configuration();
+    drop_in(&file, "a.toml", "[[guests]]\nfrom = \"libvirt\"\nzzz = 1\n");
+    let (status, _, error) = check_with(&file, &[]);
+    assert_eq!(status, Some(2));
+    assert!(error.contains("agent.toml.d/a.toml:3:1") && error.contains("zzz"), "{error}");
+}
+
+#[test]
+fn an_error_is_located_in_the_drop_in_file_that_has_it() {
+    let (_folder, file) = with_configuration();
+    drop_in(&file, "a.toml", "\n[control]\nintervall = \"3s\"\n");
+    let (status, _, error) = check_with(&file, &[]);
+    assert_eq!(status, Some(2));
+    assert!(error.contains("agent.toml.d/a.toml:3:1") && error.contains("did you mean \"interval\""), "{error}");
+    drop_in(&file, "a.toml", "[contro]\ninterval = \"3s\"\n");
+    assert!(check_with(&file, &[]).2.contains("a.toml:1:2"), "an unknown section");
+}
+
+#[test]
+fn environment_variables_are_stronger_than_files() {
+    let (_folder, file) = with_configuration();
+    drop_in(&file, "a.toml", "[control]\ninterval = \"3s\"\n");
+    let variables = [
+        ("EVENHAND_AGENT__CONTROL__INTERVAL", "5s"),
+        ("EVENHAND_AGENT__CONTROL__CONTROLS", "[\"cpu\", \"mem\"]"),
+        ("EVENHAND_AGENT__METRICS__LISTEN", "127.0.0.1:9750"),
+        ("EVENHAND_AGENT_OPTIONS", "--apply"),
+    ];
+    let (status, printed, error) = check_with(&file, &variables);
+    assert_eq!(status, Some(0), "{error}");
+    assert!(printed.contains("every 5 s, sets cpu, mem, alone"), "{printed}");
+    assert!(printed.contains("changed by EVENHAND_AGENT__CONTROL__INTERVAL"), "{printed}");
+    assert!(!printed.contains("EVENHAND_AGENT_OPTIONS"), "{printed}");
+}
+
+#[test]
+fn an_invalid_variable_is_named() {
+    let (_folder, file) = with_configuration();
+    for (name, value, expected) in [
+        ("EVENHAND_AGENT__CONTROL__INTERVALL", "5s", "did you mean \"interval\""),
+        ("EVENHAND_AGENT__CONTROL__INTERVAL", "soon", "interval"),
+        ("EVENHAND_AGENT__CONTROL", "5s", "EVENHAND_AGENT__SECTION__KEY"),
+        // A value is one value, whatever lines it has.
+        ("EVENHAND_AGENT__CONTROL__PROTECTED", "0.5\nlaw = \"linear\"", "protected"),
+    ] {
+        let (status, printed, error) = check_with(&file, &[(name, value)]);
+        assert_eq!(status, Some(2), "{name}={value}: {printed}");
+        assert!(error.contains(name) && error.contains(expected), "{error}");
+    }
+}
+
+#[test]
+fn a_folder_of_drop_in_files_that_others_may_write_is_not_trusted() {
+    use std::os::unix::fs::PermissionsExt;
+    let (_folder, file) = with_configuration();
+    drop_in(&file, "a.toml", "");
+    let folder = file.with_extension("toml.d");
+    assert!(!check_with(&file, &[]).1.contains("refuses"), "as it was made");
+    std::fs::set_permissions(&folder, std::fs::Permissions::from_mode(0o777)).unwrap();
+    let printed = check_with(&file, &[]).1;
+    assert!(printed.contains("agent run --apply refuses it") && printed.contains("agent.toml.d"), "{printed}");
+}

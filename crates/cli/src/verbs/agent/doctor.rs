@@ -10,7 +10,8 @@ use crate::output::table::Table;
 
 /// Prints the findings. The outcome is negative if no resource can be divided.
 pub(super) fn run(args: &DoctorArgs, console: &Console) -> Result<Outcome, Failure> {
-    let configuration = args.config.as_deref().map(read_configuration).transpose()?;
+    let configuration =
+        args.config.as_deref().map(read_configuration).transpose()?.map(|(configuration, _)| configuration);
     let findings = evenhand_agent::diagnose(configuration.as_ref(), &SystemRoot::default()).map_err(kernel_failure)?;
     if console.is_json() {
         console.json(&record(&findings))?;

@@ -14,8 +14,7 @@ pub(crate) use self::status::{format_amount, headline, workload_cells};
 
 use std::path::Path;
 
-use evenhand_agent::{AssembleError, Configuration, check_trusted};
-use evenhand_documents::Document;
+use evenhand_agent::{AssembleError, Configuration, ConfigurationSources};
 use evenhand_enforcers::cgroups::{Hierarchies, KernelError, ProtectedCgroups};
 
 use crate::arguments::AgentVerb;
@@ -33,12 +32,13 @@ pub(crate) fn run(verb: &AgentVerb, console: &Console) -> Result<Outcome, Failur
     }
 }
 
-/// Reads a configuration for this machine.
-pub(super) fn read_configuration(path: &Path) -> Result<Configuration, Failure> {
-    let document = Document::read(path).map_err(Failure::document)?;
+/// Reads a configuration for this machine, with its drop-in files and environment variables.
+pub(super) fn read_configuration(path: &Path) -> Result<(Configuration, ConfigurationSources), Failure> {
+    let sources = ConfigurationSources::read(path, std::env::vars_os()).map_err(Failure::document)?;
     let hierarchies = Hierarchies::detect().map_err(kernel_failure)?;
     let protected = ProtectedCgroups::detect().map_err(kernel_failure)?;
-    Configuration::read(&document, &hierarchies, protected).map_err(Failure::document)
+    let configuration = Configuration::read_sources(&sources, &hierarchies, protected).map_err(Failure::document)?;
+    Ok((configuration, sources))
 }
 
 fn kernel_failure(error: KernelError) -> Failure {

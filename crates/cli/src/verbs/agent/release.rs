@@ -5,16 +5,14 @@ use std::path::Path;
 use evenhand_agent::{Configuration, Journal, assemble, request};
 use evenhand_enforcers::cgroups::SystemRoot;
 
-use super::{assemble_failure, check_trusted, read_configuration};
+use super::{assemble_failure, read_configuration};
 use crate::arguments::AgentReleaseArgs;
 use crate::failure::{Failure, Outcome};
 use crate::output::console::Console;
 
 pub(super) fn run(args: &AgentReleaseArgs, console: &Console) -> Result<Outcome, Failure> {
-    if args.config.exists() {
-        check_trusted(&args.config).map_err(Failure::input)?;
-    }
-    let configuration = read_configuration(&args.config)?;
+    let (configuration, sources) = read_configuration(&args.config)?;
+    sources.check_trusted().map_err(Failure::input)?;
     if let Some(journal) = &args.from_journal {
         return from_damaged_journal(journal, configuration, console);
     }

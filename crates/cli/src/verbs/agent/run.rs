@@ -9,7 +9,7 @@ use evenhand_enforcers::cgroups::{Resource, SystemRoot};
 use serde::Serialize;
 
 use super::prometheus_metrics::metrics;
-use super::{assemble_failure, check_trusted, doctor, read_configuration};
+use super::{assemble_failure, doctor, read_configuration};
 use crate::arguments::AgentRunArgs;
 use crate::failure::Failure;
 use crate::interrupts::{SecondSignal, on_interrupt};
@@ -61,11 +61,15 @@ struct ChangeRecord<'a> {
 const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
 
 pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure> {
+    let (configuration, sources) = read_configuration(&args.config)?;
     // What the configuration names, an agent with --apply writes with its rights.
-    if args.apply && args.config.exists() {
-        check_trusted(&args.config).map_err(Failure::input)?;
+    if args.apply {
+        sources.check_trusted().map_err(Failure::input)?;
     }
-    let configuration = read_configuration(&args.config)?;
+    let added = sources.files().iter().skip(1).map(|file| file.display().to_string());
+    for source in added.chain(sources.variables().iter().cloned()) {
+        console.note(&format!("{} is changed by {source}.", args.config.display()));
+    }
     let (interval, metrics_address, socket) =
         (configuration.control.interval, configuration.metrics, configuration.node.socket.clone());
     let assembly = assemble(configuration, args.apply, &SystemRoot::default()).map_err(assemble_failure)?;
