@@ -95,10 +95,10 @@ fn variable(name: &str, value: &str) -> Result<Document, DocumentError> {
     }
     let as_toml = |value: &str| Document::parse(&source, &format!("{section}.{key} = {value}"), Some(Format::Toml));
     // A value with a line of its own would be another key.
-    if !value.contains('\n') {
-        if let Ok(document) = as_toml(value) {
-            return Ok(document);
-        }
+    if !value.contains('\n')
+        && let Ok(document) = as_toml(value)
+    {
+        return Ok(document);
     }
     as_toml(&toml_string(value))
 }
