@@ -17,7 +17,7 @@ use crate::failure::Failure;
 use crate::host::{Captured, Host};
 use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::explain::explanation;
-use crate::output::fold_lines::fold_lines;
+use crate::output::fold_lines::{fold_lines, fold_prose};
 
 /// Output of one command, and the way to stop it.
 pub(crate) struct Console {
@@ -83,6 +83,17 @@ impl Console {
         Ok(flag)
     }
 
+    /// Refuses options that change tables alone where no table is printed.
+    pub(crate) fn refuse_table_options(&self, options: &[(&str, bool)]) -> Result<(), Failure> {
+        match options.iter().find(|(_, given)| *given && self.is_json()) {
+            None => Ok(()),
+            Some((option, _)) => {
+                let problem = "changes printed tables, and --format json prints none; leave one of them out";
+                Err(Failure::Input(format!("{option}: {problem}")))
+            }
+        }
+    }
+
     /// Returns whether results are printed as one JSON document.
     pub(crate) fn is_json(&self) -> bool {
         self.format == Format::Json
@@ -102,11 +113,16 @@ impl Console {
         let text = match self.is_json() {
             true => printable_json(text.to_string()),
             false if self.hosted.is_none() && io::stdout().is_terminal() && colours_are_wanted() => {
-                with_bold_headers(&printable_lines(text))
+                with_bold_headers(&fold_prose(&printable_lines(text)))
             }
-            false => printable_lines(text).into_owned(),
+            false => fold_prose(&printable_lines(text)),
         };
         self.result_bytes(format!("{text}\n").as_bytes())
+    }
+
+    /// Prints a document that other programs read, such as a script, as it is.
+    pub(crate) fn document(&self, text: &str) -> Result<(), Failure> {
+        self.result_bytes(format!("{}\n", printable_lines(text)).as_bytes())
     }
 
     /// Prints bytes of a result as they are.

@@ -29,6 +29,22 @@ pub(crate) fn fold_lines(text: &str, long: usize, indent: &str) -> String {
     text.split('\n').map(fold).collect::<Vec<_>>().join("\n")
 }
 
+/// Folds each line of prose of more than [`COLUMNS`] characters; the lines that follow are indented by two more.
+///
+/// Rows of tables have two spaces between columns, and a line of few words is a name that scripts read (`Report: FOLDER`):
+/// both stay.
+pub(crate) fn fold_prose(text: &str) -> String {
+    let fold = |line: &str| {
+        let words = line.trim_start();
+        let is_prose = words.split(' ').count() >= 12 && !words.contains("  ");
+        match is_prose {
+            true => fold_lines(line, COLUMNS, &format!("{}  ", &line[..line.len() - words.len()])),
+            false => line.to_string(),
+        }
+    };
+    text.split('\n').map(fold).collect::<Vec<_>>().join("\n")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,5 +61,18 @@ mod tests {
         let path = "x".repeat(300);
         assert_eq!(fold_lines(&path, 200, "  "), path);
         assert!(fold_lines(&format!("  {long}"), COLUMNS, "  ").starts_with("  word"));
+    }
+
+    #[test]
+    fn prose_is_folded_and_rows_and_names_stay() {
+        let prose = format!("  {}", "word ".repeat(30).trim_end());
+        let folded = fold_prose(&prose);
+        let mut lines = folded.lines();
+        assert!(lines.all(|line| line.chars().count() <= COLUMNS && line.starts_with("  ")), "{folded}");
+        assert_eq!(folded.lines().nth(1).map(|line| line.starts_with("    word")), Some(true), "{folded}");
+        let row = "column  ".repeat(20).trim_end().to_string();
+        assert_eq!(fold_prose(&row), row);
+        let name = format!("Report: {}", "folder".repeat(30));
+        assert_eq!(fold_prose(&name), name);
     }
 }

@@ -9,5 +9,5 @@ use crate::output::console::Console;
 pub(crate) fn run(args: &CompletionsArgs, registry: &Registry, console: &Console) -> Result<(), Failure> {
     let mut script = Vec::new();
     clap_complete::generate(args.shell, &mut command_with_policy_names(registry), "evenhand", &mut script);
-    console.result(String::from_utf8_lossy(&script).trim_end())
+    console.document(String::from_utf8_lossy(&script).trim_end())
 }

@@ -10,7 +10,7 @@ use crate::output::console::Console;
 pub(crate) fn run(verb: &ConfigVerb, console: &Console) -> Result<(), Failure> {
     match verb {
         ConfigVerb::Check(args) => check(args, console),
-        ConfigVerb::Schema => console.result(CONFIGURATION_SCHEMA.trim_end()),
+        ConfigVerb::Schema => console.document(CONFIGURATION_SCHEMA.trim_end()),
     }
 }
 
@@ -32,7 +32,7 @@ fn check(args: &ConfigCheckArgs, console: &Console) -> Result<(), Failure> {
             "drop_ins": added, "variables": sources.variables(),
         }));
     }
-    if console.is_json() { console.json(&records) } else { console.result(&lines.join("\n")) }
+    if console.is_json() { console.json(&records) } else { console.document(&lines.join("\n")) }
 }
 
 /// Names what distinguishes one configuration from another.

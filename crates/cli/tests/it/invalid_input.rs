@@ -181,7 +181,9 @@ fn options_without_effect_are_rejected() {
     study(&["--layout", "packed"], &["--layout: says how jobs lie on machines", "[[machines]]"]);
     study(&["--vary", "weeks", "--repeat", "1"], &["--vary: says what varies between repeats", "--repeat"]);
     study(&["--policy", "fifo,drf", "--sdrf-key", "dominant"], &["--sdrf-key: has settings of sdrf", "--policy"]);
-    study(&["--explain", "--format", "json"], &["--explain", "--format json"]);
+    for option in ["--explain", "--seconds", "--verbose", "--classes"] {
+        study(&[option, "--format", "json"], &[option, "--format json"]);
+    }
     let import = |file: &str, args: &[&str], expected: &[&str]| {
         let all: Vec<&str> = ["workload", "describe", file].iter().chain(args).copied().collect();
         folder.assert_rejects(&all, 2, expected);

@@ -27,8 +27,8 @@ fn a_site_is_read_from_its_files_and_replayed_on() {
         ["site", "import", "--slurm-conf", "slurm.conf", "--sacctmgr-dump", "lab.cfg", "--qos", "qos.txt", "-o", "lab"];
     let output = folder.run(&import).assert_succeeds();
     for line in [
-        "  SchedulerParameters: bf_window=4320,bf_interval=60; EASY backfilling at every event, or strict order, but \
-         under --scheduler slurm",
+        "  SchedulerParameters: bf_window=4320,bf_interval=60; EASY backfilling at every event, or strict",
+        "    order, but under --scheduler slurm",
         "  PartitionName AllowAccounts: gpu=physics; every account may use it",
         "  QOS MaxTRESPU: long=cpu=8; only the QOS of a partition has limits",
         "  association GrpTRES: physics=cpu=8; associations have shares and no limits",

@@ -35,7 +35,7 @@ fn a_calibration_reports_coverage_and_losses_against_the_baselines() {
     assert_eq!(by_date.json(), found);
     assert_eq!(run(&["--from", "720000", "--to", "1080000", "--threads", "3"]).stdout, by_date.stdout);
     let text = folder.run(&["when", "--log", "log.swf", "--calibrate", "--from", "100h"]).assert_succeeds().stdout;
-    assert!(text.contains("each forecast with what was known at its submission"), "{text}");
+    assert!(text.contains("each forecast with what was\n  known at its submission"), "{text}");
 }
 
 #[test]

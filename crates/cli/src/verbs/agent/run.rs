@@ -225,7 +225,7 @@ fn print_update(agent: &Agent, update: &Update, console: &Console) -> Result<(),
     let word = if agent.is_applied() { "changed" } else { "would change" };
     let changed = if changed.is_empty() { format!("{word} nothing") } else { format!("{word} {}", changed.join(", ")) };
     console
-        .result(&format!("{} workloads, {} users, {} nodes; {changed}", update.workloads, update.users, update.nodes))
+        .document(&format!("{} workloads, {} users, {} nodes; {changed}", update.workloads, update.users, update.nodes))
 }
 
 /// Returns the time in seconds since 1970.

@@ -227,7 +227,7 @@ fn print_update(
     if let Some(why) = &tick.accounting_error {
         line.push_str(&format!("; finished jobs are known only from the queue ({why})"));
     }
-    console.result(&line)
+    console.document(&line)
 }
 
 /// Creates the folder of a file.

@@ -35,7 +35,7 @@ pub(super) fn run(args: &SlurmWhyArgs, console: &Console) -> Result<(), Failure>
         return if console.is_json() { console.json(&Vec::<WhyRecord>::new()) } else { console.result(&text) };
     };
     if args.short && !console.is_json() {
-        return console.result(&short(&queue, &queue.jobs[at].user));
+        return console.document(&short(&queue, &queue.jobs[at].user));
     }
     let nodes = Nodes::read(slurm).map_err(read_failure)?.nodes;
     let priorities = or_note(Priorities::read(slurm), "Without sprio, site factors are not shown", &mut notes)?;

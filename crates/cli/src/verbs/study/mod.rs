@@ -79,6 +79,11 @@ impl SiteScheduler {
 }
 
 pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, console: &Console) -> Result<(), Failure> {
+    console.refuse_table_options(&[
+        ("--seconds", args.seconds),
+        ("--verbose", args.verbose),
+        ("--classes", args.classes),
+    ])?;
     let args = &with_site_folder(args)?;
     // Reading a trace may take minutes, so the options are checked first.
     if !args.vary.is_empty() && args.repeat == Some(1) {

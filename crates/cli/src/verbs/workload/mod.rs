@@ -61,6 +61,7 @@ fn formats_verb(console: &Console) -> Result<(), Failure> {
 }
 
 fn describe_verb(args: &DescribeArgs, common: &Common, console: &Console) -> Result<(), Failure> {
+    console.refuse_table_options(&[("--seconds", args.seconds)])?;
     let workload = read_workload(&args.workload, &args.trace, common, console)?;
     let description = describe(&workload);
     if let Some(folder) = &args.plot {
