@@ -22,7 +22,7 @@ unfolded() { sed -e ':next' -e 'N' -e '$!b next' -e 's/\n  */ /g' "$1"; }
 says() { holds_in "$1" "$2" "$work/said.log"; }
 
 holds_in() {
-    if grep -q -- "$2" "$3" || unfolded "$3" | grep -q -- "$2"; then
+    if grep -q -- "$2" "$3" || grep -q -- "$2" < <(unfolded "$3"); then
         passed=$((passed + 1))
     else
         failed=$((failed + 1))

@@ -88,7 +88,7 @@ for _ in 1 2 3; do submit daemon -c4 --mem=1000M -t 5 --wrap 'sleep 300' >/dev/n
 "$evenhand" serve --socket "$work/serve.sock" --interval 1s --metrics "127.0.0.1:$pages" >"$work/serve.out" 2>&1 &
 
 metrics() { python3 -c 'import sys, urllib.request; sys.stdout.write(urllib.request.urlopen(sys.argv[1], timeout=5).read().decode())' "http://127.0.0.1:$1/metrics"; }
-has_metric() { metrics "$1" 2>/dev/null | grep -q "^$2"; }
+has_metric() { metrics "$1" 2>/dev/null | grep "^$2" >/dev/null; }
 holds "the agents serve metrics" until_true 30 has_metric "$agent_a" 'evenhand_guest_weight{'
 holds "and know each other" until_true 30 has_metric "$agent_b" 'evenhand_node_fresh{node="a"} 1'
 holds "the driver serves metrics" until_true 30 has_metric "$driver" 'evenhand_commitment{'

@@ -213,7 +213,8 @@ behind=$(submit "$ann" -A physics -n1 -c8 -t 10 -w n1 --wrap true)
 "$evenhand" serve --socket "$work/pages" --interval 1s >pages.log 2>&1 &
 pages=$!
 page() { curl -sS --fail-with-body --unix-socket "$work/pages" "http://localhost$1"; }
-has() { page "$1" | grep -q -- "$2"; }
+# Not -q: it would end before curl has written all, which is then an error.
+has() { page "$1" | grep -- "$2" >/dev/null; }
 holds "the pages have the week of each account" until_true 60 has /api/v1/week '"account": "physics"'
 holds "with what its users received" has /week 'Received this week'
 holds "and a user's standing" has "/api/v1/users/$ann" '"fair_share": [0-9]'

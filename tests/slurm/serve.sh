@@ -93,7 +93,7 @@ else
 fi
 
 kill "$(cat "$work/slurm/run/slurmctld.pid")"
-away() { page root / | grep -q 'did not answer the last question'; }
+away() { page root / | grep 'did not answer the last question' >/dev/null; }
 holds "with the controller away the page says so" until_true 120 away
 holds "and the last answer stays" page "$ann" "/jobs/$waiting"
 says "with its age" "old"
