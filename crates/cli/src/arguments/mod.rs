@@ -10,6 +10,8 @@ mod completions;
 #[cfg(feature = "agent")]
 mod config;
 pub(crate) mod decay;
+#[cfg(feature = "agent")]
+mod doctor;
 mod manual;
 mod mechanism;
 mod named_value;
@@ -49,6 +51,8 @@ pub(crate) use self::common::{Common, Format};
 pub(crate) use self::completions::CompletionsArgs;
 #[cfg(feature = "agent")]
 pub(crate) use self::config::{ConfigCheckArgs, ConfigVerb};
+#[cfg(feature = "agent")]
+pub(crate) use self::doctor::InstallationArgs;
 pub(crate) use self::manual::ManualArgs;
 pub(crate) use self::mechanism::MechanismArgs;
 pub(crate) use self::policies::PoliciesArgs;
@@ -169,6 +173,9 @@ pub(crate) enum Verb {
     #[cfg(feature = "agent")]
     #[command(subcommand)]
     Config(ConfigVerb),
+    /// Examine the whole installation: versions, services, rights, keys, the clock, Slurm; changes nothing
+    #[cfg(feature = "agent")]
+    Doctor(InstallationArgs),
     /// Watch the running agent: users by heaviness, their workloads, shares and entitlements, written values
     #[cfg(feature = "agent")]
     Top(TopArgs),

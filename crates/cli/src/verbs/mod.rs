@@ -7,6 +7,8 @@ mod audit;
 mod completions;
 #[cfg(feature = "agent")]
 mod config;
+#[cfg(feature = "agent")]
+mod doctor;
 mod manual;
 mod policies;
 mod price;
@@ -54,6 +56,8 @@ pub(crate) fn run(verb: Verb, common: &Common, registry: &Registry, console: &Co
         Verb::Agent(verb) => agent::run(&verb, console),
         #[cfg(feature = "agent")]
         Verb::Config(verb) => config::run(&verb, console).map(|()| Outcome::Done),
+        #[cfg(feature = "agent")]
+        Verb::Doctor(arguments) => doctor::run(&arguments, console),
         #[cfg(feature = "agent")]
         Verb::Top(arguments) => top::run(&arguments, console).map(|()| Outcome::Done),
         Verb::When(arguments) => when::run(&arguments, common, console).map(|()| Outcome::Done),

@@ -7,6 +7,7 @@ mod audit_history;
 mod command_line_page;
 mod config;
 mod crate_layers;
+mod doctor;
 mod every_policy_in_every_verb;
 mod explain;
 mod full_disk;
