@@ -19,20 +19,23 @@ pub(super) fn clock(has_peers: bool) -> Finding {
     }
 }
 
-/// Examines whether Slurm's commands reach a controller, where there are such commands.
-pub(super) fn slurm() -> Option<Finding> {
+/// Examines whether Slurm's commands reach a controller, where there are such commands. That they do not is a problem where
+/// a service needs them.
+pub(super) fn slurm(is_needed: bool) -> Option<Finding> {
+    let state = if is_needed { State::Problem } else { State::Note };
+    let failure = |found, remedy| Some(Finding { state, ..Finding::note("Slurm", found, remedy) });
     let version = match answer("scontrol", &["--version"]) {
         Ok(version) => version,
         Err(error) if error.starts_with("there is no ") => return None,
-        Err(error) => return Some(Finding::problem("Slurm", error, "the driver and the pages need Slurm's commands")),
+        Err(error) => return failure(error, "the driver and the pages need Slurm's commands"),
     };
     let ping = answer("scontrol", &["ping"]).unwrap_or_else(|error| error);
     let line = ping.lines().next().unwrap_or_default();
     let found = format!("{version}, {line}");
-    Some(match ping.contains(" is UP") {
-        true => Finding::fine("Slurm", found),
-        false => Finding::problem("Slurm", found, "the driver and the pages need the controller"),
-    })
+    match ping.contains(" is UP") {
+        true => Some(Finding::fine("Slurm", found)),
+        false => failure(found, "the driver and the pages need the controller"),
+    }
 }
 
 /// Asks the running agent, if its socket is there.

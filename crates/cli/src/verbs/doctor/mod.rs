@@ -77,7 +77,7 @@ pub(super) fn run(args: &InstallationArgs, console: &Console) -> Result<Outcome,
         findings.extend(other_programs());
         findings.extend(units::check());
         findings.push(answers::clock(configuration.as_ref().is_some_and(|it| it.peers.is_some())));
-        findings.extend(answers::slurm());
+        findings.extend(answers::slurm(units::need_slurm(&findings)));
         findings.extend(configuration.as_ref().and_then(answers::agent));
     }
     let problems = findings.iter().filter(|finding| finding.state == State::Problem).count();
@@ -125,7 +125,8 @@ fn answer(program: impl AsRef<Path>, arguments: &[&str]) -> Result<String, Strin
     }
     let error = text(&finished.stderr);
     let line = error.lines().next().map_or_else(|| finished.status.to_string(), str::to_owned);
-    Err(format!("{name}: {line}"))
+    // Many programs begin with their own name.
+    Err(if line.starts_with(&format!("{name}: ")) { line } else { format!("{name}: {line}") })
 }
 
 fn text(findings: &[Finding]) -> String {

@@ -8,6 +8,14 @@ const UNITS: [&str; 3] = ["evenhand-agent.service", "evenhand-slurm.service", "e
 const PROPERTIES: &str =
     "--property=LoadState,LoadError,UnitFileState,ActiveState,SubState,Result,NRestarts,MainPID,NeedDaemonReload";
 
+/// What is found about a unit that is not there.
+const ABSENT: &str = "not installed";
+
+/// Whether a service of these findings calls Slurm's commands.
+pub(super) fn need_slurm(findings: &[Finding]) -> bool {
+    findings.iter().any(|finding| UNITS[1..].contains(&finding.subject.as_str()) && finding.found != ABSENT)
+}
+
 /// Examines each unit.
 pub(super) fn check() -> Vec<Finding> {
     let mut findings = Vec::new();
@@ -35,7 +43,7 @@ fn judge(unit: &str, properties: &BTreeMap<&str, &str>) -> Vec<Finding> {
     let mut findings = Vec::new();
     match of("LoadState") {
         "loaded" => {}
-        "not-found" | "" => return vec![Finding::fine(unit, "not installed")],
+        "not-found" | "" => return vec![Finding::fine(unit, ABSENT)],
         "masked" => return vec![Finding::note(unit, "masked", format!("systemctl unmask {unit}, if it should run"))],
         state => {
             let found = format!("systemd cannot load it: {state} {}", of("LoadError"));
