@@ -32,6 +32,7 @@ mod cluster;
 mod demand;
 pub mod duration_text;
 pub mod files;
+mod hostlist;
 mod mean_use;
 pub mod memory;
 mod names;
@@ -52,6 +53,7 @@ pub use cluster::{Cluster, ClusterError, MachineGroup, Queue, whole_steps};
 pub use dashu_int::{IBig, UBig};
 pub use dashu_ratio::RBig as Rational;
 pub use demand::{DemandId, DemandTable};
+pub use hostlist::expand_hostlist;
 pub use mean_use::{MeanUse, mean_use};
 pub use names::Names;
 pub use peak_use::{PeakUse, peak_use};
@@ -61,8 +63,8 @@ pub use resource_quantity::ResourceQuantity;
 pub use time::{Span, Time};
 pub use weights::{Weights, WeightsError};
 pub use workload::{
-    Batch, Columns, LargeWorkload, NO_ID, NO_NODES, NO_TIME, Nano, Overflow, Task, UserId, Workload, WorkloadBuilder,
-    WorkloadError,
+    Batch, Columns, Detail, Details, LargeWorkload, NO_ID, NO_NODES, NO_TIME, Nano, Overflow, Requirements, Task,
+    UserId, Workload, WorkloadBuilder, WorkloadError,
 };
 
 /// Returns the `f64` nearest to an exact rational.

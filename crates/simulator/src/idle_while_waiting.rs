@@ -207,8 +207,7 @@ impl<'a> HeldCapacity<'a> {
         let part = self.run.machines.as_ref().map(|on| on.placed[place as usize]);
         let chunks = part.map_or(1, |part| u64::from(part.chunks));
         let (whole, chunk): (&[_], &[u64]) = match self.jobs.map(|jobs| &jobs.kinds[jobs.kind[row] as usize]) {
-            Some(kind) if part.is_some_and(|part| part.is_smaller) => (&[], kind.smallest_chunk()),
-            Some(kind) => (&[], &kind.chunk),
+            Some(kind) => (&[], kind.of_size(part.map_or(0, |part| part.size))),
             None => (self.workload.amounts(row), &[]),
         };
         whole.iter().map(|a: &evenhand_model::Amount| a.0).chain(chunk.iter().copied()).map(move |a| a * chunks)

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use evenhand_model::Workload;
+use evenhand_model::{Detail, Workload};
 use twox_hash::XxHash3_128;
 
 /// A digest of numbers, texts and files; texts and files are fed with their lengths.
@@ -101,6 +101,12 @@ pub fn workload_digest(workload: &Workload) -> String {
     }
     for nodes in c.nodes.iter() {
         d.text("nodes").column(nodes.iter().map(|n| u64::from(*n)));
+    }
+    for detail in [Detail::Requires, Detail::Chunks, Detail::Machines] {
+        for ids in c.details[detail].iter() {
+            d.text(detail.name()).column(ids.iter().map(|id| u64::from(*id)));
+            workload.details(detail).iter().for_each(|text| _ = d.text(text));
+        }
     }
     for queue in c.queue.iter() {
         d.text("queue").column(queue.iter().map(|q| u64::from(*q)));

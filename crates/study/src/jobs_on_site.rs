@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::digest::Digest;
 use crate::record::PerResource;
+use crate::recorded_machines::{self, RecordedMachinesRecord};
 use crate::replay::ReplayOn;
 
 /// The version of the simulation; changes when the same inputs give other or more results.
@@ -112,8 +113,20 @@ impl OnSite {
         layout_records(workload, |row| self.jobs.rule(row).name())
     }
 
+    /// Returns what had to be assumed about the jobs, in sentences.
+    pub(crate) fn notes(&self) -> Vec<String> {
+        let (unknown, dropped) = (self.jobs.unknown_requirements, self.jobs.dropped_requirements);
+        let unknown = (unknown > 0).then(|| {
+            format!("{unknown} jobs require something of machines that no machine of the cluster file has as a property or name; it is left out")
+        });
+        let dropped = (dropped > 0).then(|| {
+            format!("{dropped} jobs fit on no machines with all that they require; they are laid out without it")
+        });
+        self.note().into_iter().chain(unknown).chain(dropped).collect()
+    }
+
     /// Returns a note on assumed wall times, if backfilling uses them.
-    pub(crate) fn note(&self) -> Option<String> {
+    fn note(&self) -> Option<String> {
         let (unasked, overran) = (self.jobs.without_request, self.jobs.exceeded_request);
         if self.rules.backfill == Backfill::Slurm {
             let text = "have no time limit of their own: that of their partition counts, else backfill plans a year";
@@ -152,6 +165,7 @@ impl OnSite {
             record.ended_by_limit = Some(slurm.ended_by_limit);
         }
         if let Some(cluster) = &self.cluster {
+            record.recorded_machines = recorded_machines::compare(workload, run);
             record.placement = on.slurm.is_none().then(|| self.rules.placement_name().into());
             let names = || workload.resources().iter().map(|r| r.name.clone());
             for (group, each) in cluster.groups.iter().zip(on.group_utilization(&self.site, span)) {
@@ -179,7 +193,7 @@ impl OnSite {
 /// The jobs that a rule laid out.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct LayoutRecord {
-    /// The rule: `source`, `single`, `packed`, `whole`, `chunk`, or `pool` where there are no machines.
+    /// The rule: `source`, `exclusive`, `single`, `packed`, `whole`, `chunk`, or `pool` where there are no machines.
     pub rule: String,
     /// The number of jobs.
     pub jobs: u64,
@@ -232,6 +246,9 @@ pub struct JobsRecord {
     pub unasked: u64,
     /// Jobs that ran longer than their requested wall time; their run time was used as the request.
     pub overran: u64,
+    /// The machines that the log names, beside those of the simulation; absent on a pool, or if the log names none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recorded_machines: Option<RecordedMachinesRecord>,
     /// The groups of machines; none on a pool.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub groups: Vec<GroupRecord>,

@@ -22,6 +22,7 @@ mod point;
 mod policy_inputs;
 mod reacting;
 pub mod record;
+mod recorded_machines;
 mod repeat;
 mod replay;
 mod run;

@@ -12,6 +12,7 @@ pub use crate::affected_users::OtherUsersRecord;
 pub use crate::class_results::ClassResults;
 pub use crate::compare_classes::ClassComparison;
 pub use crate::jobs_on_site::{GroupRecord, JobsRecord, LayoutRecord, RejectedJobsRecord, StartedByRecord};
+pub use crate::recorded_machines::RecordedMachinesRecord;
 pub use crate::repeat::{ComparisonNoise, Estimate, RepeatsRecord, RunNoise};
 pub use crate::trust::{ClaimRecord, ClassRecord, StartsWithin, TrustRecord};
 pub use crate::waste_record::{StrandedRecord, WasteRecord};

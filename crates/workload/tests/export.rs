@@ -32,7 +32,7 @@ fn build(lines: &[Line], unit_ns: u64, cpu_step: Nano) -> Workload {
             queue: (mem % 3 == 0).then_some("queue"),
             amounts: &[Nano::from(mem) * ONE / 2, Nano::from(cpu) * cpu_step],
             count,
-            nodes: None,
+            ..Task::default()
         });
     }
     b.finish().unwrap()

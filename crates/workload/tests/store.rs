@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use evenhand_model::{NO_TIME, Nano, Resource, Span, Task, Time, UserId, Workload, WorkloadBuilder};
+use evenhand_model::{Detail, Details, NO_TIME, Nano, Resource, Span, Task, Time, UserId, Workload, WorkloadBuilder};
 use evenhand_workload::store::{self, StoreError, TaskResults, TaskState};
 use parquet::data_type::{ByteArray, ByteArrayType, DoubleType, FixedLenByteArray, FixedLenByteArrayType, Int64Type};
 use parquet::file::metadata::KeyValue;
@@ -25,6 +25,8 @@ struct Line {
     amounts: Vec<Nano>,
     count: u32,
     nodes: Option<u32>,
+    eligible: Option<u64>,
+    detail: Option<String>,
 }
 
 fn line(width: usize) -> impl Strategy<Value = Line> {
@@ -46,9 +48,14 @@ fn line(width: usize) -> impl Strategy<Value = Line> {
         proptest::option::of(name()),
         proptest::option::of(name()),
         proptest::collection::vec(amount, width),
-        (prop_oneof![Just(1u32), 1..=u32::MAX], proptest::option::of(1..=u32::MAX)),
+        (
+            prop_oneof![Just(1u32), 1..=u32::MAX],
+            proptest::option::of(1..=u32::MAX),
+            proptest::option::of(time()),
+            proptest::option::of(name()),
+        ),
     )
-        .prop_map(|(submit, start, duration, requested, user, account, queue, amounts, (count, nodes))| Line {
+        .prop_map(|(submit, start, duration, requested, user, account, queue, amounts, others)| Line {
             submit,
             start,
             duration,
@@ -57,8 +64,10 @@ fn line(width: usize) -> impl Strategy<Value = Line> {
             account,
             queue,
             amounts,
-            count,
-            nodes,
+            count: others.0,
+            nodes: others.1,
+            eligible: others.2,
+            detail: others.3,
         })
 }
 
@@ -69,7 +78,7 @@ fn workloads() -> impl Strategy<Value = Workload> {
                 proptest::collection::vec(line(width), 1..60),
                 proptest::collection::vec("\\PC{0,4}", width),
                 proptest::collection::vec(("\\PC{0,6}", "\\PC{0,6}"), 0..4),
-                any::<[bool; 6]>(),
+                any::<[bool; 12]>(),
             )
         })
         .prop_map(|(lines, units, header, keep)| {
@@ -88,6 +97,8 @@ fn workloads() -> impl Strategy<Value = Workload> {
                     amounts: &l.amounts,
                     count: if keep[4] { l.count } else { 1 },
                     nodes: l.nodes.filter(|_| keep[5]),
+                    eligible: l.eligible.filter(|_| keep[6]).map(Time::from_nanos),
+                    details: Details::from_fn(|detail| l.detail.as_deref().filter(|_| keep[7 + detail as usize])),
                 });
             }
             b.finish().unwrap()
@@ -128,6 +139,32 @@ proptest! {
         std::fs::write(&path, bytes).unwrap();
         let _ = store::read(&path);
     }
+}
+
+/// Files of formats 1 and 2 have no details: what has the name of one is a resource.
+#[test]
+fn columns_of_a_later_format_are_resources_in_an_older_file() {
+    let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
+    let details = Details::from_fn(|detail| (detail == Detail::Machines).then_some("n1"));
+    b.push(&Task { user: "a", amounts: &[1], details, ..Task::default() });
+    let w = b.finish().unwrap();
+    let (_folder, path) = scratch();
+    store::write(&path, &w).unwrap();
+    assert_eq!(store::read(&path).unwrap().detail(Detail::Machines, 0), Some("n1"));
+    let schema = "message m { required int64 submit_ns; required int64 duration_ns; required binary user (STRING); required int64 machines; }";
+    let (_folder, path) = foreign(schema, |g| {
+        int64(g, &[5], None);
+        int64(g, &[7], None);
+        text(g, &["a"], None);
+        int64(g, &[3], None);
+    });
+    let w = store::read(&path).unwrap();
+    assert_eq!(
+        (w.resources()[0].name.as_str(), w.amounts(0)[0].0, w.detail(Detail::Machines, 0)),
+        ("machines", 3, None)
+    );
+    // Which format 3 cannot store.
+    assert!(matches!(store::write(&path, &w), Err(StoreError::Name { name, .. }) if name == "machines"));
 }
 
 #[test]
@@ -242,12 +279,12 @@ fn a_file_of_a_later_format_is_refused_and_one_of_an_earlier_format_read() {
         writer.close().unwrap();
         store::read(&path)
     };
-    // Format 1 had neither the key nor the column.
-    for known in [None, Some("1"), Some("2")] {
+    // Format 1 had neither the key nor the column of nodes.
+    for known in [None, Some("1"), Some("2"), Some("3")] {
         assert_eq!(with(known).unwrap().nodes(0), None);
     }
-    let error = with(Some("3")).unwrap_err().to_string();
-    assert!(error.contains("found format 3, expected at most 2; read it with a later version"), "{error}");
+    let error = with(Some("4")).unwrap_err().to_string();
+    assert!(error.contains("found format 4, expected at most 3; read it with a later version"), "{error}");
 }
 
 #[test]

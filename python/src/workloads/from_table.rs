@@ -169,6 +169,7 @@ impl Layout {
                 amounts: &vector,
                 count,
                 nodes: nodes.as_ref().and_then(|nodes| nodes[row]),
+                ..Task::default()
             });
         }
         Ok(())

@@ -3,6 +3,7 @@
 use std::io;
 use std::sync::Arc;
 
+use super::details::Details;
 use super::overflow::{IdMaps, LargeWorkload, Overflow, Present, Run};
 use super::{Batch, Columns, NO_ID, NO_NODES, NO_TIME, Nano, UserId, Workload, WorkloadError};
 use crate::demand::DemandBuilder;
@@ -17,6 +18,8 @@ pub struct Task<'a> {
     pub start: Option<Time>,
     /// The run time.
     pub duration: Span,
+    /// When it could first have started, after holds and dependencies, if it is known.
+    pub eligible: Option<Time>,
     /// The requested wall time, if it is known.
     pub requested: Option<Span>,
     /// The name of the user.
@@ -31,6 +34,8 @@ pub struct Task<'a> {
     pub count: u32,
     /// The number of nodes on which the task runs at once, in equal parts, if it is known.
     pub nodes: Option<u32>,
+    /// What its source states of it in words.
+    pub details: Details<Option<&'a str>>,
 }
 
 impl Default for Task<'_> {
@@ -38,6 +43,7 @@ impl Default for Task<'_> {
         Task {
             submit: Time::ZERO,
             start: None,
+            eligible: None,
             duration: Span::ZERO,
             requested: None,
             user: "",
@@ -46,6 +52,7 @@ impl Default for Task<'_> {
             amounts: &[],
             count: 1,
             nodes: None,
+            details: Details::default(),
         }
     }
 }
@@ -60,6 +67,7 @@ pub struct WorkloadBuilder {
     users: Names,
     accounts: Names,
     queues: Names,
+    details: Details<Names>,
     demands: DemandBuilder,
     columns: Columns,
     header: Vec<(String, String)>,
@@ -93,6 +101,7 @@ impl WorkloadBuilder {
             users: Names::default(),
             accounts: Names::default(),
             queues: Names::default(),
+            details: Details::default(),
             columns: Columns::default(),
             header: Vec::new(),
             spilled: Spilled::default(),
@@ -152,12 +161,17 @@ impl WorkloadBuilder {
         let account = task.account.map(|a| self.accounts.intern(a));
         let queue = task.queue.map(|q| self.queues.intern(q));
         let demand = self.demands.intern(task.amounts);
+        for (detail, text) in task.details.iter() {
+            let id = text.map(|text| self.details[detail].intern(text));
+            push_optional(&mut self.columns.details[detail], n, id, NO_ID);
+        }
         let c = &mut self.columns;
         c.submit.push(task.submit);
         c.duration.push(task.duration);
         c.user.push(user);
         c.demand.push(demand);
         push_optional(&mut c.start, n, task.start.map(Time::nanos), NO_TIME);
+        push_optional(&mut c.eligible, n, task.eligible.map(Time::nanos), NO_TIME);
         push_optional(&mut c.requested, n, task.requested.map(Span::nanos), NO_TIME);
         push_optional(&mut c.account, n, account, NO_ID);
         push_optional(&mut c.queue, n, queue, NO_ID);
@@ -210,6 +224,7 @@ impl WorkloadBuilder {
             users: other.users.into_list(),
             accounts: other.accounts.into_list(),
             queues: other.queues.into_list(),
+            details: other.details.map(Names::into_list),
             demands: other.demands.into_rows(),
             columns: other.columns,
         });
@@ -241,13 +256,16 @@ impl WorkloadBuilder {
     /// Adds the rows of a batch, and returns the ids that its own became.
     fn append_rows(&mut self, batch: Batch) -> IdMaps {
         let n = self.in_memory();
-        let Batch { users, accounts, queues, demands, columns: mut added } = batch;
+        let Batch { users, accounts, queues, details, demands, columns: mut added } = batch;
         let rows = added.submit.len();
         added.assert_len(rows);
         assert!(added.count.iter().flatten().all(|&c| c > 0), "a count is at least 1");
         let users: Vec<u32> = users.iter().map(|u| self.users.intern(u)).collect();
         let accounts: Vec<u32> = accounts.iter().map(|a| self.accounts.intern(a)).collect();
         let queues: Vec<u32> = queues.iter().map(|q| self.queues.intern(q)).collect();
+        let details = Details::from_fn(|detail| {
+            details[detail].iter().map(|text| self.details[detail].intern(text)).collect::<Vec<u32>>()
+        });
         let demands: Vec<DemandId> =
             demands.chunks_exact(self.resources.len()).map(|row| self.demands.intern(row)).collect();
         added.user.iter_mut().for_each(|u| *u = UserId(users[u.index()]));
@@ -255,7 +273,11 @@ impl WorkloadBuilder {
         for (column, ids) in [(&mut added.account, &accounts), (&mut added.queue, &queues)] {
             column.iter_mut().flatten().filter(|id| **id != NO_ID).for_each(|id| *id = ids[*id as usize]);
         }
-        let ids = IdMaps { users, accounts, queues, demands };
+        for (detail, column) in added.details.iter_mut() {
+            let known = column.iter_mut().flatten().filter(|id| **id != NO_ID);
+            known.for_each(|id| *id = details[detail][*id as usize]);
+        }
+        let ids = IdMaps { users, accounts, queues, details, demands };
         if n == 0 {
             self.columns = added;
             return ids;
@@ -266,11 +288,15 @@ impl WorkloadBuilder {
         c.user.extend(added.user);
         c.demand.extend(added.demand);
         append_optional(&mut c.start, added.start, n, rows, NO_TIME);
+        append_optional(&mut c.eligible, added.eligible, n, rows, NO_TIME);
         append_optional(&mut c.requested, added.requested, n, rows, NO_TIME);
         append_optional(&mut c.account, added.account, n, rows, NO_ID);
         append_optional(&mut c.queue, added.queue, n, rows, NO_ID);
         append_optional(&mut c.count, added.count, n, rows, 1);
         append_optional(&mut c.nodes, added.nodes, n, rows, NO_NODES);
+        for ((_, column), added) in c.details.iter_mut().zip(added.details.into_values()) {
+            append_optional(column, added, n, rows, NO_ID);
+        }
         ids
     }
 
@@ -298,6 +324,7 @@ impl WorkloadBuilder {
             users: self.users,
             accounts: self.accounts,
             queues: self.queues,
+            details: self.details,
             demands,
             columns: Columns::default(),
             header: self.header,
@@ -325,7 +352,7 @@ impl WorkloadBuilder {
         if !c.submit.is_sorted() {
             sort_by_submission(c);
         }
-        for (column, none) in [(&mut c.start, NO_TIME), (&mut c.requested, NO_TIME)] {
+        for (column, none) in [(&mut c.start, NO_TIME), (&mut c.requested, NO_TIME), (&mut c.eligible, NO_TIME)] {
             column.take_if(|c| c.iter().all(|&v| v == none));
         }
         for (column, none) in
@@ -333,9 +360,14 @@ impl WorkloadBuilder {
         {
             column.take_if(|c| c.iter().all(|&v| v == none));
         }
+        for (_, column) in c.details.iter_mut() {
+            column.take_if(|c| c.iter().all(|&v| v == NO_ID));
+        }
         let users = renumber(self.users.len(), c.user.iter_mut().map(|u| &mut u.0));
         let accounts = renumber(self.accounts.len(), c.account.iter_mut().flatten());
         let queues = renumber(self.queues.len(), c.queue.iter_mut().flatten());
+        let details =
+            Details::from_fn(|detail| renumber(self.details[detail].len(), c.details[detail].iter_mut().flatten()));
         let demands = renumber(self.demands.len(), c.demand.iter_mut().map(|d| &mut d.0));
         let (demands, decimals) = self
             .demands
@@ -350,6 +382,7 @@ impl WorkloadBuilder {
             users: named(&self.users, users),
             accounts: named(&self.accounts, accounts),
             queues: named(&self.queues, queues),
+            details: Details::from_fn(|detail| named(&self.details[detail], details[detail].clone())),
             demands,
             columns: self.columns,
             header: self.header,
@@ -398,12 +431,13 @@ fn sort_by_submission(c: &mut Columns) {
     gather(&mut c.duration, &order);
     gather(&mut c.user, &order);
     gather(&mut c.demand, &order);
-    for column in [&mut c.start, &mut c.requested].into_iter().flatten() {
+    for column in [&mut c.start, &mut c.requested, &mut c.eligible].into_iter().flatten() {
         gather(column, &order);
     }
     for column in [&mut c.account, &mut c.queue, &mut c.count, &mut c.nodes].into_iter().flatten() {
         gather(column, &order);
     }
+    c.details.iter_mut().filter_map(|(_, column)| column.as_mut()).for_each(|column| gather(column, &order));
 }
 
 /// Renumbers ids by first appearance and returns the old ids in their new order.
@@ -496,6 +530,8 @@ mod tests {
                         account: (*rest > 2).then_some(account.as_str()),
                         start: (*rest == 4).then_some(Time::from_secs(place as u64)),
                         nodes: (*rest == 5).then_some(7),
+                        eligible: (*rest == 6).then_some(Time::from_secs(place as u64)),
+                        details: Details::from_fn(|detail| (*rest > 3 + detail as u8).then_some(account.as_str())),
                         count: *count,
                         duration: Span::from_secs(place as u64),
                         ..task(*submit, &user, &[Nano::from(*rest) + 1])
@@ -520,7 +556,8 @@ mod tests {
                         let start = c.start.as_ref().map(|c| c[i]);
                         let texts = (w.users()[c.user[i].index()].clone(), w.account(i).map(str::to_owned));
                         let numbers = (w.count(i), w.nodes(i), w.amounts(i).to_vec());
-                        (c.submit[i], c.duration[i], start, texts, numbers)
+                        let details = Details::from_fn(|detail| w.detail(detail, i).map(str::to_owned));
+                        (c.submit[i], c.duration[i], (start, w.eligible(i)), texts, details, numbers)
                     };
                     prop_assert_eq!(of(some, i), of(&in_memory, row));
                     row += 1;

@@ -1,5 +1,6 @@
 //! The columns of a workload.
 
+use super::details::Details;
 use crate::{DemandId, Span, Time};
 
 /// An amount in billionths of a unit: nine decimals, of any size.
@@ -37,6 +38,8 @@ pub struct Columns {
     pub start: Option<Vec<u64>>,
     /// The run time.
     pub duration: Vec<Span>,
+    /// When the task could first have started, after holds and dependencies, in nanoseconds, or [`NO_TIME`].
+    pub eligible: Option<Vec<u64>>,
     /// The requested wall time in nanoseconds, or [`NO_TIME`].
     pub requested: Option<Vec<u64>>,
     /// The user who submitted the task.
@@ -51,13 +54,17 @@ pub struct Columns {
     pub count: Option<Vec<u32>>,
     /// The number of nodes on which the task runs at once, in equal parts, or [`NO_NODES`].
     pub nodes: Option<Vec<u32>>,
+    /// The indexes into [`Workload::details`](crate::Workload::details), or [`NO_ID`].
+    pub details: Details<Option<Vec<u32>>>,
 }
 
 impl Columns {
     pub(super) fn assert_len(&self, rows: usize) {
         let optional =
             [&self.account, &self.queue, &self.count, &self.nodes].map(|c| c.as_ref().map_or(rows, Vec::len));
-        let times = [&self.start, &self.requested].map(|c| c.as_ref().map_or(rows, Vec::len));
+        let details = self.details.iter().all(|(_, ids)| ids.as_ref().is_none_or(|ids| ids.len() == rows));
+        assert!(details, "columns of the same length");
+        let times = [&self.start, &self.requested, &self.eligible].map(|c| c.as_ref().map_or(rows, Vec::len));
         let lens = [self.duration.len(), self.user.len(), self.demand.len()];
         assert!(lens.iter().chain(&optional).chain(&times).all(|&l| l == rows), "columns of the same length");
     }
@@ -73,6 +80,8 @@ pub struct Batch {
     pub accounts: Vec<String>,
     /// The names of the queues, indexed by the ids in `columns`.
     pub queues: Vec<String>,
+    /// The texts of details, indexed by the ids in `columns`.
+    pub details: Details<Vec<String>>,
     /// The demand vectors in billionths, one after another, indexed by the ids in `columns`.
     pub demands: Vec<Nano>,
     /// The tasks, in any order.

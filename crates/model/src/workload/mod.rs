@@ -2,6 +2,7 @@
 
 mod builder;
 mod columns;
+mod details;
 mod overflow;
 
 use thiserror::Error;
@@ -10,6 +11,7 @@ use crate::{Amount, DemandTable, Names, Resource, Span, Time};
 
 pub use builder::{Task, WorkloadBuilder};
 pub use columns::{Batch, Columns, NO_ID, NO_NODES, NO_TIME, Nano, UserId};
+pub use details::{Detail, Details, Requirements};
 pub use overflow::{LargeWorkload, Overflow};
 
 /// A trace in memory, of about 36 bytes per row.
@@ -23,6 +25,7 @@ pub struct Workload {
     users: Names,
     accounts: Names,
     queues: Names,
+    details: Details<Names>,
     demands: DemandTable,
     columns: Columns,
     header: Vec<(String, String)>,
@@ -66,6 +69,11 @@ impl Workload {
     /// Returns the names of the queues.
     pub fn queues(&self) -> &[String] {
         self.queues.list()
+    }
+
+    /// Returns the distinct texts of a detail.
+    pub fn details(&self, detail: Detail) -> &[String] {
+        self.details[detail].list()
     }
 
     /// Returns the distinct demand vectors.
@@ -116,6 +124,11 @@ impl Workload {
         optional(self.columns.start.as_deref(), row, NO_TIME).map(Time::from_nanos)
     }
 
+    /// Returns when row `row` could first have started, after holds and dependencies, if it is known.
+    pub fn eligible(&self, row: usize) -> Option<Time> {
+        optional(self.columns.eligible.as_deref(), row, NO_TIME).map(Time::from_nanos)
+    }
+
     /// Returns the wall time that row `row` requested, if it is known.
     pub fn requested(&self, row: usize) -> Option<Span> {
         optional(self.columns.requested.as_deref(), row, NO_TIME).map(Span::from_nanos)
@@ -134,6 +147,16 @@ impl Workload {
     /// Returns the name of the queue of row `row`, if it has one.
     pub fn queue(&self, row: usize) -> Option<&str> {
         optional(self.columns.queue.as_deref(), row, NO_ID).map(|id| self.queues()[id as usize].as_str())
+    }
+
+    /// Returns what the source of row `row` states of it, if it does.
+    pub fn detail(&self, detail: Detail, row: usize) -> Option<&str> {
+        self.detail_id(detail, row).map(|id| self.details(detail)[id as usize].as_str())
+    }
+
+    /// Returns the index among [`details`](Workload::details) of what the source of row `row` states of it.
+    pub fn detail_id(&self, detail: Detail, row: usize) -> Option<u32> {
+        optional(self.columns.details[detail].as_deref(), row, NO_ID)
     }
 
     /// Replaces the users: `user` returns the name for each row. Users are numbered again, by first appearance.
@@ -174,8 +197,14 @@ impl Workload {
             Some(start) => (submit.nanos() + start.nanos()).checked_sub(c.submit[*row as usize].nanos()),
             None => None,
         };
+        let eligible = |(row, submit): (&u32, &Time)| {
+            let eligible = self.eligible(*row as usize)?;
+            (submit.nanos() + eligible.nanos()).checked_sub(c.submit[*row as usize].nanos())
+        };
+        let eligible = |moved| eligible(moved).unwrap_or(NO_TIME);
         let columns = Columns {
             start: c.start.is_some().then(|| rows.iter().zip(&submit).map(|s| started(s).unwrap_or(NO_TIME)).collect()),
+            eligible: c.eligible.is_some().then(|| rows.iter().zip(&submit).map(eligible).collect()),
             duration: gather(&c.duration, rows),
             requested: c.requested.as_deref().map(|column| gather(column, rows)),
             user: gather(&c.user, rows),
@@ -184,6 +213,7 @@ impl Workload {
             demand: gather(&c.demand, rows),
             count: c.count.as_deref().map(|column| gather(column, rows)),
             nodes: c.nodes.as_deref().map(|column| gather(column, rows)),
+            details: Details::from_fn(|detail| c.details[detail].as_deref().map(|column| gather(column, rows))),
             submit,
         };
         Workload {
@@ -191,6 +221,7 @@ impl Workload {
             users: self.users.clone(),
             accounts: self.accounts.clone(),
             queues: self.queues.clone(),
+            details: self.details.clone(),
             demands: self.demands.clone(),
             columns,
             header: self.header.clone(),
@@ -207,6 +238,7 @@ impl Workload {
         let columns = Columns {
             submit: repeat(c.submit, &counts),
             start: c.start.map(|v| repeat(v, &counts)),
+            eligible: c.eligible.map(|v| repeat(v, &counts)),
             duration: repeat(c.duration, &counts),
             requested: c.requested.map(|v| repeat(v, &counts)),
             user: repeat(c.user, &counts),
@@ -215,6 +247,7 @@ impl Workload {
             demand: repeat(c.demand, &counts),
             count: None,
             nodes: c.nodes.map(|v| repeat(v, &counts)),
+            details: c.details.map(|column| column.map(|v| repeat(v, &counts))),
         };
         Workload { columns, ..self }
     }

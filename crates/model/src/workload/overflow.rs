@@ -13,11 +13,16 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::details::{Detail, Details};
 use super::{Columns, NO_ID, NO_NODES, NO_TIME, UserId, Workload};
 use crate::{DemandId, Span, Time};
 
-/// The bytes of a row on disk: four times, and six numbers of 32 bits.
-const ROW: usize = 4 * 8 + 6 * 4;
+/// The times of a row on disk.
+const TIMES: usize = 5;
+/// The numbers of 32 bits of a row on disk, besides one for each detail.
+const NUMBERS: usize = 6;
+/// The bytes of a row on disk.
+const ROW: usize = TIMES * 8 + (NUMBERS + Detail::ALL.len()) * 4;
 /// The rows that are encoded at a time.
 const ENCODED: usize = 4096;
 
@@ -57,6 +62,7 @@ pub(super) struct IdMaps {
     pub(super) users: Vec<u32>,
     pub(super) accounts: Vec<u32>,
     pub(super) queues: Vec<u32>,
+    pub(super) details: Details<Vec<u32>>,
     pub(super) demands: Vec<DemandId>,
 }
 
@@ -68,6 +74,7 @@ impl IdMaps {
             users: through(&self.users, &next.users),
             accounts: through(&self.accounts, &next.accounts),
             queues: through(&self.queues, &next.queues),
+            details: Details::from_fn(|detail| through(&self.details[detail], &next.details[detail])),
             demands: self.demands.iter().map(|id| next.demands[id.index()]).collect(),
         }
     }
@@ -150,7 +157,8 @@ impl Overflow {
 fn encode(c: &Columns, row: usize, bytes: &mut Vec<u8>) {
     let time = |column: &Option<Vec<u64>>| column.as_ref().map_or(NO_TIME, |c| c[row]);
     let number = |column: &Option<Vec<u32>>, none| column.as_ref().map_or(none, |c| c[row]);
-    for time in [c.submit[row].nanos(), c.duration[row].nanos(), time(&c.start), time(&c.requested)] {
+    let (submit, duration) = (c.submit[row].nanos(), c.duration[row].nanos());
+    for time in [submit, duration, time(&c.start), time(&c.requested), time(&c.eligible)] {
         bytes.extend(time.to_le_bytes());
     }
     let (account, queue) = (number(&c.account, NO_ID), number(&c.queue, NO_ID));
@@ -158,6 +166,7 @@ fn encode(c: &Columns, row: usize, bytes: &mut Vec<u8>) {
     for number in [c.user[row].0, c.demand[row].0, account, queue, count, nodes] {
         bytes.extend(number.to_le_bytes());
     }
+    c.details.iter().for_each(|(_, column)| bytes.extend(number(column, NO_ID).to_le_bytes()));
 }
 
 /// Which optional columns have a value.
@@ -169,6 +178,8 @@ pub(super) struct Present {
     queue: bool,
     count: bool,
     nodes: bool,
+    eligible: bool,
+    details: Details<bool>,
 }
 
 impl Present {
@@ -182,6 +193,8 @@ impl Present {
         self.queue |= numbers(&c.queue, NO_ID);
         self.count |= numbers(&c.count, 1);
         self.nodes |= numbers(&c.nodes, NO_NODES);
+        self.eligible |= times(&c.eligible);
+        self.details.iter_mut().for_each(|(detail, any)| *any |= numbers(&c.details[detail], NO_ID));
     }
 
     pub(super) fn merge(&mut self, other: Present) {
@@ -191,6 +204,8 @@ impl Present {
         self.queue |= other.queue;
         self.count |= other.count;
         self.nodes |= other.nodes;
+        self.eligible |= other.eligible;
+        self.details.iter_mut().for_each(|(detail, any)| *any |= other.details[detail]);
     }
 
     fn columns(self, rows: usize) -> Columns {
@@ -208,6 +223,8 @@ impl Present {
             demand: Vec::with_capacity(rows),
             count: some(self.count, rows),
             nodes: some(self.nodes, rows),
+            eligible: some(self.eligible, rows),
+            details: self.details.map(|any| some(any, rows)),
         }
     }
 }
@@ -299,7 +316,7 @@ impl Reader {
 
     fn number(&self, index: usize) -> u32 {
         let mut bytes = [0; 4];
-        bytes.copy_from_slice(&self.buffer[self.at + 32 + 4 * index..][..4]);
+        bytes.copy_from_slice(&self.buffer[self.at + 8 * TIMES + 4 * index..][..4]);
         u32::from_le_bytes(bytes)
     }
 
@@ -315,7 +332,11 @@ impl Reader {
         columns.user.push(UserId(mapped(self.number(0), |ids| &ids.users)));
         let demand = self.number(1);
         columns.demand.push(ids.map_or(DemandId(demand), |ids| ids.demands[demand as usize]));
-        for (column, value) in [(&mut columns.start, self.long(16)), (&mut columns.requested, self.long(24))] {
+        for (column, value) in [
+            (&mut columns.start, self.long(16)),
+            (&mut columns.requested, self.long(24)),
+            (&mut columns.eligible, self.long(32)),
+        ] {
             column.iter_mut().for_each(|column| column.push(value));
         }
         for (column, value) in [
@@ -325,6 +346,13 @@ impl Reader {
             (&mut columns.nodes, self.number(5)),
         ] {
             column.iter_mut().for_each(|column| column.push(value));
+        }
+        for (place, (detail, column)) in columns.details.iter_mut().enumerate() {
+            let id = match (ids, self.number(NUMBERS + place)) {
+                (Some(ids), id) if id != NO_ID => ids.details[detail][id as usize],
+                (_, id) => id,
+            };
+            column.iter_mut().for_each(|column| column.push(id));
         }
         self.at += ROW;
     }

@@ -12,6 +12,7 @@ use super::machine_state::Placements;
 use super::pending_jobs::{Entry, NO_ROW};
 use super::placement::{Placement, Scores};
 use super::site::Site;
+use super::uneven_chunks;
 use crate::SimulationError;
 
 /// A job's place in the plan.
@@ -97,7 +98,8 @@ impl Plan {
             let groups = kind.groups.iter().map(|&g| &site.groups[usize::from(g)]);
             groups.flat_map(|g| g.first..g.first + g.count)
         };
-        if !machines().any(|m| changed_since(&self.profiles[m as usize])) {
+        // For a job of several sizes of chunks nothing is inferred from the last search.
+        if !kind.is_uneven() && !machines().any(|m| changed_since(&self.profiles[m as usize])) {
             return None;
         }
         let length = site.groups[usize::from(kind.slowest)].scale(estimate);
@@ -108,6 +110,9 @@ impl Plan {
         times.push(now);
         times.sort_unstable();
         times.dedup();
+        if kind.is_uneven() {
+            return self.earliest_uneven(site, kind, length, &times);
+        }
         let start = times.into_iter().find(|&t| {
             let mut left = u128::from(kind.copies);
             let mut last_fits = false;
@@ -151,6 +156,29 @@ impl Plan {
             held.last = Some(numbers[at]);
         }
         Some(Reservation { start, end: start.saturating_add(length), held, searched_at: self.changes })
+    }
+
+    /// The first of these times from which on all chunks of a job of several sizes fit, and where.
+    fn earliest_uneven(&mut self, site: &Site, kind: &Kind, length: u64, times: &[u64]) -> Option<Reservation> {
+        let width = kind.chunk.len();
+        let mut free = vec![0; site.len() * width];
+        for &start in times {
+            for (row, profile) in free.chunks_exact_mut(width).zip(&self.profiles) {
+                profile.min_free(start, length, row);
+            }
+            let now = |machine: u32| &free[machine as usize * width..][..width];
+            let found = uneven_chunks::place(
+                site,
+                kind,
+                &uneven_chunks::Free { now: &now, later: &|_| None },
+                &mut self.scores,
+            );
+            if let Some(held) = found {
+                let end = start.saturating_add(length);
+                return Some(Reservation { start, end, held, searched_at: self.changes });
+            }
+        }
+        None
     }
 
     fn earliest_of_one(

@@ -1,8 +1,5 @@
 //! EASY backfilling (Lifka 1995): which jobs start before the head of the queue.
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
-
 use evenhand_model::{NO_TIME, Time, UserId};
 use evenhand_policies::Policy;
 
@@ -35,7 +32,7 @@ impl Engine<'_> {
             self.first_reservation[head as usize] = self.shadow;
         }
         if !self.machines.fits_in_total(&self.smallest_demand) {
-            self.considered_for = Some(head);
+            self.considered_for = (!self.jobs.has_uneven).then_some(head);
             return Ok(());
         }
         let mut started = false;
@@ -47,7 +44,7 @@ impl Engine<'_> {
         // On one machine, and where the first machines are taken, a job that starts beside the reservation changes
         // nothing about it.
         let keeps = self.machines.site.len() == 1 || self.options.placement == Placement::FirstFit;
-        self.considered_for = (!started || keeps).then_some(head);
+        self.considered_for = ((!started || keeps) && !self.jobs.has_uneven).then_some(head);
         Ok(())
     }
 
@@ -61,13 +58,22 @@ impl Engine<'_> {
     fn could_start(&mut self, now: Time, head: u32, entry: Entry, reserved: &mut bool) -> bool {
         let memo = &mut self.memo[entry.kind as usize];
         if memo.pass != self.pass {
-            *memo = Memo { pass: self.pass, fails_from: u64::MAX };
+            *memo = Memo { pass: self.pass, fails_from: u64::MAX, ..Memo::default() };
         }
+        let succeeds = memo.as_of == self.done && entry.estimate <= memo.succeeds_to;
         let fails = entry.estimate >= memo.fails_from || self.pending.kinds.lacks_capacity(entry.kind);
         if fails || self.limits.is_over(entry.row) {
             return false;
         }
         let kind = &self.jobs.kinds[entry.kind as usize];
+        if kind.is_uneven() {
+            // Whether it fits is known only once its chunks are put on machines, when its turn comes.
+            self.reserve(head, reserved);
+            return self.machines.fits_together(kind);
+        }
+        if succeeds {
+            return true;
+        }
         if !self.machines.fits_now(kind) {
             self.pending.kinds.set_lacks_capacity(entry.kind, true);
             self.kinds_not_fitting.push(entry.kind);
@@ -75,21 +81,50 @@ impl Engine<'_> {
         }
         self.reserve(head, reserved);
         let could = self.machines.fits_beside_reservation(kind, now.nanos(), entry.estimate);
-        if !could {
-            self.memo[entry.kind as usize].fails_from = entry.estimate;
+        let memo = &mut self.memo[entry.kind as usize];
+        match could {
+            true => (memo.succeeds_to, memo.as_of) = (entry.estimate, self.done),
+            false => memo.fails_from = entry.estimate,
         }
         could
     }
 
-    /// Returns the first job of a kind, from row `from` on, that is not known to lack capacity.
-    fn next_possible(&self, kind: u32, from: u32) -> Option<u32> {
+    /// Returns the user's first job of a kind, from row `from` on, that is not the head and not known to lack capacity.
+    fn next_possible(&self, kind: u32, user: u32, from: u32, head: u32) -> Option<u32> {
         let needs = self.jobs.kinds[kind as usize].total(0);
         if needs > self.machines.free_of_first_resource() || self.pending.kinds.lacks_capacity(kind) {
             return None;
         }
         let memo = &self.memo[kind as usize];
         let below = if memo.pass == self.pass { memo.fails_from } else { u64::MAX };
-        self.pending.kinds.next(kind, from, below)
+        match self.pending.kinds.next(kind, user, from, below) {
+            Some(row) if row == head => self.pending.kinds.next(kind, user, head.saturating_add(1), below),
+            found => found,
+        }
+    }
+
+    /// Returns the user's first job of a kind from row `from` on that could start.
+    fn next_of_kind(
+        &mut self,
+        now: Time,
+        head: u32,
+        kind: u32,
+        user: u32,
+        from: u32,
+        reserved: &mut bool,
+    ) -> Option<Entry> {
+        let mut from = from;
+        loop {
+            let entry = self.pending.entry(self.next_possible(kind, user, from, head)?);
+            if self.could_start(now, head, entry, reserved) {
+                return Some(entry);
+            }
+            if self.limits.is_over(entry.row) || self.jobs.kinds[kind as usize].is_uneven() {
+                // That is the same for all of the user's jobs of this kind.
+                return None;
+            }
+            from = entry.row;
+        }
     }
 
     /// Starts a job that [could](Engine::could_start); whether anything came of it.
@@ -108,30 +143,23 @@ impl Engine<'_> {
 
     /// The user's next job after `row` that could start.
     fn next_candidate(&mut self, now: Time, head: u32, entry: Entry, reserved: &mut bool) -> Option<Entry> {
-        let mut row = entry.row;
-        let is_any = |&kind: &u32| self.next_possible(kind, row.saturating_add(1)).is_some();
-        if !self.pending.kinds.possible().iter().any(is_any) {
-            return None;
-        }
-        loop {
-            let free = self.machines.free_of_first_resource();
-            let mut later = self.pending.after(entry.class, entry.user, row);
-            let next = later.find(|e| e.row != head && self.is_possible(e, free))?;
-            drop(later);
-            if self.could_start(now, head, next, reserved) {
-                return Some(next);
+        let from = entry.row.saturating_add(1);
+        let of_class = |kind: &u32| self.jobs.kinds[*kind as usize].class == entry.class;
+        let kinds: Vec<u32> = self.pending.kinds.possible().iter().copied().filter(of_class).collect();
+        let mut rows: Vec<(u32, u32)> = kinds
+            .into_iter()
+            .filter_map(|kind| Some((self.next_possible(kind, entry.user, from, head)?, kind)))
+            .collect();
+        rows.sort_unstable();
+        let mut first: Option<Entry> = None;
+        for (row, kind) in rows {
+            if first.is_some_and(|first| first.row < row) {
+                break;
             }
-            row = next.row;
+            let found = self.next_of_kind(now, head, kind, entry.user, from, reserved);
+            first = [first, found].into_iter().flatten().min_by_key(|entry| entry.row);
         }
-    }
-
-    /// Returns whether a job is not yet known to lack capacity, of the first resource or of any.
-    fn is_possible(&self, entry: &Entry, free: u64) -> bool {
-        if entry.needs > free || self.pending.kinds.lacks_capacity(entry.kind) {
-            return false;
-        }
-        let memo = &self.memo[entry.kind as usize];
-        memo.pass != self.pass || entry.estimate < memo.fails_from
+        first
     }
 
     /// Considers the jobs of a class behind the head in the order in which the policy chooses
@@ -151,25 +179,28 @@ impl Engine<'_> {
     ) -> Result<bool, SimulationError> {
         let mut candidates: Vec<Entry> = Vec::new();
         let of_class = |kind: &u32| self.jobs.kinds[*kind as usize].class == class;
-        let kinds = self.pending.kinds.possible().iter().copied().filter(of_class);
-        // The next possible job of each kind: all of them come in the order of submission.
-        let mut next: BinaryHeap<Reverse<(u32, u32)>> =
-            kinds.filter_map(|kind| Some(Reverse((self.next_possible(kind, from)?, kind)))).collect();
-        while let Some(Reverse((row, kind))) = next.pop() {
+        let kinds: Vec<u32> = self.pending.kinds.possible().iter().copied().filter(of_class).collect();
+        for kind in kinds {
             self.progress.check()?;
-            let until = next.peek().map_or(NO_ROW, |Reverse((row, _))| *row);
-            let mut row = Some(row);
-            while let Some(at) = row.filter(|row| *row < until) {
-                let entry = self.pending.entry(at);
-                let is_first = at != head && self.place[entry.user as usize] == NO_ROW;
-                if is_first && self.could_start(now, head, entry, reserved) {
-                    self.place[entry.user as usize] = candidates.len() as u32;
-                    candidates.push(entry);
+            let mut next = self.pending.kinds.next_user(kind, 0);
+            while let Some(user) = next.filter(|_| !self.pending.kinds.lacks_capacity(kind)) {
+                next = self.pending.kinds.next_user(kind, user.saturating_add(1));
+                let place = self.place[user as usize];
+                let first = candidates.get(place as usize).map_or(NO_ROW, |first| first.row);
+                if self.next_possible(kind, user, from, head).is_none_or(|row| row > first) {
+                    continue;
                 }
-                row = self.next_possible(kind, at.saturating_add(1));
+                let Some(found) = self.next_of_kind(now, head, kind, user, from, reserved) else { continue };
+                if place == NO_ROW {
+                    self.place[user as usize] = candidates.len() as u32;
+                    candidates.push(found);
+                } else if found.row < first {
+                    candidates[place as usize] = found;
+                }
             }
-            next.extend(row.map(|row| Reverse((row, kind))));
         }
+        candidates.sort_unstable_by_key(|candidate| candidate.row);
+        candidates.iter().zip(0..).for_each(|(candidate, place)| self.place[candidate.user as usize] = place);
         let started = self.backfill_candidates(now, head, &mut candidates, reserved, policy);
         candidates.iter().for_each(|c| self.place[c.user as usize] = NO_ROW);
         started

@@ -68,6 +68,9 @@ pub(super) struct Engine<'a> {
 pub(super) struct Memo {
     pub(super) pass: u32,
     pub(super) fails_from: u64,
+    /// Up to which estimate they can, while as many tasks are done as `as_of` says.
+    pub(super) succeeds_to: u64,
+    pub(super) as_of: u64,
 }
 
 /// The smallest demand for a resource among the jobs that can run.
@@ -376,9 +379,11 @@ impl<'a> Engine<'a> {
         let expected =
             now.nanos().saturating_add(self.machines.expected_duration(self.kind(row), &held, self.jobs.estimate[at]));
         let kind = self.jobs.kind[at];
-        let of_one_size = held.iter().map(|(machine, chunks)| Assignment { row, machine, chunks, is_smaller: false });
+        let of_one_size = held.iter().map(|(machine, chunks)| Assignment { row, machine, chunks, size: 0 });
         self.placed.extend(of_one_size);
-        self.placed.extend(held.last.map(|machine| Assignment { row, machine, chunks: 1, is_smaller: true }));
+        self.placed.extend(held.last.map(|machine| Assignment { row, machine, chunks: 1, size: 1 }));
+        let of_sizes = held.of_sizes.iter();
+        self.placed.extend(of_sizes.map(|&(size, machine, chunks)| Assignment { row, machine, chunks, size }));
         let job =
             Running { row, kind, start: now.nanos(), finish: finish.nanos(), expected, held, in_reservation: false };
         policy.started(now, &self.running_job(&job));

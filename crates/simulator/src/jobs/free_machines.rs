@@ -4,8 +4,9 @@ use super::free_capacity_tree::FreeCapacityTree;
 use super::kind::{Kind, copies, fits};
 use super::machine_classes::MachineClasses;
 use super::machine_state::Placements;
-use super::placement::Placement;
+use super::placement::{Placement, Scores};
 use super::site::Site;
+use super::uneven_chunks;
 
 /// Free amounts by machine, with the structures that find machines in them.
 #[derive(Clone, Debug)]
@@ -62,6 +63,7 @@ impl FreeMachines {
         if let Some((machine, chunk)) = held.last.zip(kind.last.as_deref()) {
             self.take(machine, chunk, 1);
         }
+        held.of_sizes.iter().for_each(|&(size, machine, chunks)| self.take(machine, kind.of_size(size), chunks));
     }
 
     /// Gives back what a job holds.
@@ -73,6 +75,7 @@ impl FreeMachines {
         if let Some((machine, chunk)) = held.last.zip(kind.last.as_deref()) {
             self.give(machine, chunk, 1);
         }
+        held.of_sizes.iter().for_each(|&(size, machine, chunks)| self.give(machine, kind.of_size(size), chunks));
     }
 
     /// Takes as many chunks of each machine as `held` says.
@@ -146,6 +149,9 @@ impl FreeMachines {
             if let Some((machine, chunk)) = held.last.filter(|last| limited(*last)).zip(kind.last.as_deref()) {
                 limit.later.take(machine, chunk, 1);
             }
+            for &(size, machine, chunks) in held.of_sizes.iter().filter(|(_, machine, _)| limited(*machine)) {
+                limit.later.take(machine, kind.of_size(size), chunks);
+            }
         }
         Some(held)
     }
@@ -156,6 +162,10 @@ impl FreeMachines {
             let limit = limit.as_ref().filter(|l| (l.limits)(site.group_of(machine)));
             limit.map(|l| l.later.of(machine))
         };
+        if kind.is_uneven() {
+            let free = uneven_chunks::Free { now: &|machine| self.tree.of(machine), later: &later };
+            return uneven_chunks::place(site, kind, &free, &mut Scores::new(self.rule, site, kind.chunk.len()));
+        }
         let mut held = Placements::default();
         let Some(classes) = self.classes.as_mut().filter(|_| self.rule != Placement::FirstFit) else {
             held = self.find_first(site, kind, later)?;

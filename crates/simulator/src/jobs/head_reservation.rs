@@ -30,6 +30,8 @@ pub(crate) struct HeadReservation {
     held: Vec<(u32, u32)>,
     /// Where its last chunk starts, if it is smaller.
     last: Option<u32>,
+    /// Where its chunks of further sizes start.
+    of_sizes: Vec<(u16, u32, u32)>,
     /// At least how many chunks of the head lack a machine before the shadow time.
     lacking: u128,
     /// Slots and rows of jobs that have started and are not yet in `extra`.
@@ -64,6 +66,7 @@ impl HeadReservation {
             head: None,
             held: Vec::new(),
             last: None,
+            of_sizes: Vec::new(),
             lacking: 0,
             starts: Vec::new(),
             finishes: Vec::new(),
@@ -74,7 +77,11 @@ impl HeadReservation {
     /// The machines on which the head starts, each once.
     pub(crate) fn machines(&self) -> impl Iterator<Item = u32> + '_ {
         let is_new = |last: &u32| self.held.iter().all(|(machine, _)| machine != last);
-        self.held.iter().map(|(machine, _)| *machine).chain(self.last.filter(is_new))
+        let of_sizes = self.of_sizes.iter().enumerate().filter(move |(at, (_, machine, _))| {
+            is_new(machine) && self.of_sizes[..*at].iter().all(|(_, before, _)| before != machine)
+        });
+        let of_sizes = of_sizes.map(|(_, (_, machine, _))| *machine);
+        self.held.iter().map(|(machine, _)| *machine).chain(self.last.filter(is_new)).chain(of_sizes)
     }
 
     /// Notes a start. Returns whether it is in `extra` already, as one that ends by the shadow time is.
@@ -124,14 +131,19 @@ impl HeadReservation {
             if let Some((machine, chunk)) = self.last.take().zip(old.last.as_deref()) {
                 self.extra.give(machine, chunk, 1);
             }
+            for (size, machine, chunks) in std::mem::take(&mut self.of_sizes) {
+                self.extra.give(machine, old.of_size(size), chunks);
+            }
             self.held.clear();
         }
         self.is_stale = false;
         let may_be_earlier = !is_same || self.lacking == 0 || !self.finishes.is_empty();
         self.make_changes(jobs);
-        let capacity = self.extra.capacity(kind);
         let wanted = u128::from(kind.copies);
-        if capacity >= wanted {
+        let capacity = if kind.is_uneven() { self.step_forth(kind, jobs) } else { self.extra.capacity(kind) };
+        if kind.is_uneven() {
+            self.lacking = wanted.saturating_sub(capacity);
+        } else if capacity >= wanted {
             if may_be_earlier {
                 self.move_back(kind, wanted, capacity, jobs);
             }
@@ -142,6 +154,7 @@ impl HeadReservation {
         let held = self.extra.place(jobs.site, kind, &mut None).unwrap_or_default();
         self.held = held.iter().collect();
         self.last = held.last;
+        self.of_sizes = held.of_sizes;
         self.head = Some(head);
     }
 
@@ -247,7 +260,8 @@ impl HeadReservation {
     fn lost_with_one(&self, time: u64, head: &Kind, jobs: &RunningJobs<'_>) -> Option<u128> {
         let mut at = jobs.at(time);
         let job = at.next()?;
-        if at.next().is_some() || head.last.is_some() || job.held.last.is_some() {
+        let is_even = head.last.is_none() && job.held.last.is_none() && job.held.of_sizes.is_empty();
+        if at.next().is_some() || !is_even {
             return None;
         }
         let chunk = &jobs.kinds[job.kind as usize].chunk;
@@ -259,6 +273,20 @@ impl HeadReservation {
             copies(&head.chunk, free) - copies(&head.chunk, &left)
         });
         Some(lost.sum())
+    }
+
+    /// Moves the shadow time on, from now, until a head whose chunks are of several sizes fits. Returns how many of its
+    /// chunks then do: all of them, if it ever fits.
+    fn step_forth(&mut self, kind: &Kind, jobs: &RunningJobs<'_>) -> u128 {
+        while self.extra.find(jobs.site, kind, &None).is_none() {
+            let next = jobs.expected.range((self.shadow.saturating_add(1), 0)..).next();
+            let Some(&(time, _)) = next else { return 0 };
+            self.shadow = time;
+            for job in jobs.at(time) {
+                self.extra.give_job(&jobs.kinds[job.kind as usize], &job.held);
+            }
+        }
+        u128::from(kind.copies)
     }
 
     /// Moves the shadow time on until the head fits.

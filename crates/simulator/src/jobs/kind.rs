@@ -16,6 +16,10 @@ pub(crate) struct Kind {
     /// chunk fits on no machine, every machine is as full of the others as it can be, and more than they fit nowhere.
     /// With several, what fits would depend on the rule.
     pub(crate) last: Option<Vec<u64>>,
+    /// Further sizes of chunks, largest first, and how many chunks are of each; there is no smaller last chunk then.
+    pub(crate) sizes: Vec<(u32, Vec<u64>)>,
+    /// The least amount of each resource in any chunk, where there are further sizes.
+    pub(crate) least: Vec<u64>,
     /// The groups with machines on which a chunk fits.
     pub(crate) groups: Vec<u16>,
     /// The slowest of those, as an index of a group.
@@ -27,6 +31,8 @@ pub(crate) struct Kind {
     pub(crate) rejection: Option<Rejection>,
     /// The rule that laid it out.
     pub(crate) rule: LayoutRule,
+    /// Whether what its jobs require of machines is left out, as no machines on which they fit have it.
+    pub(crate) drops_requirements: bool,
     /// Whether its chunks are nodes that the source states, or whole machines, and there are so many.
     pub(crate) is_by_nodes: bool,
 }
@@ -35,18 +41,46 @@ impl Kind {
     /// How many chunks are of one size.
     #[inline]
     pub(crate) fn full_chunks(&self) -> u32 {
-        self.copies - u32::from(self.last.is_some())
+        let others: u32 = self.sizes.iter().map(|(chunks, _)| chunks).sum();
+        self.copies - u32::from(self.last.is_some()) - others
+    }
+
+    /// Whether its chunks are of several sizes that the source states.
+    #[inline]
+    pub(crate) fn is_uneven(&self) -> bool {
+        !self.sizes.is_empty()
+    }
+
+    /// The sizes of its chunks by number, without a smaller last one: how many chunks, and what each holds.
+    pub(crate) fn sizes(&self) -> impl Iterator<Item = (u16, u32, &[u64])> {
+        let others = self.sizes.iter().map(|(chunks, chunk)| (*chunks, chunk.as_slice()));
+        let all = std::iter::once((self.full_chunks(), self.chunk.as_slice())).chain(others);
+        all.zip(0..).map(|((chunks, chunk), size)| (size, chunks, chunk))
+    }
+
+    /// What a chunk of a size holds; a smaller last chunk has size 1.
+    pub(crate) fn of_size(&self, size: u16) -> &[u64] {
+        match (usize::from(size).checked_sub(1), &self.last) {
+            (None, _) => &self.chunk,
+            (Some(_), Some(last)) => last,
+            (Some(at), None) => self.sizes.get(at).map_or(&self.chunk, |(_, chunk)| chunk),
+        }
     }
 
     /// The amount of a resource in all chunks.
     #[inline]
     pub(crate) fn total(&self, resource: usize) -> u64 {
         let full = self.chunk[resource].saturating_mul(u64::from(self.full_chunks()));
-        full.saturating_add(self.last.as_ref().map_or(0, |last| last[resource]))
+        let others = self.sizes.iter().map(|(chunks, chunk)| chunk[resource].saturating_mul(u64::from(*chunks)));
+        let last = self.last.as_ref().map_or(0, |last| last[resource]);
+        others.fold(full.saturating_add(last), u64::saturating_add)
     }
 
-    /// Amounts held by the smallest chunk.
+    /// Amounts held by the smallest chunk; of several sizes the least of each.
     pub(crate) fn smallest_chunk(&self) -> &[u64] {
+        if self.is_uneven() {
+            return &self.least;
+        }
         self.last.as_deref().unwrap_or(&self.chunk)
     }
 

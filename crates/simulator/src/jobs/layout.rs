@@ -64,6 +64,8 @@ pub enum LayoutRule {
     Packed,
     /// Whole machines.
     Whole,
+    /// The nodes that the source states, each a whole machine, as the job requires.
+    Exclusive,
     /// Chunks of a given number of processors.
     Chunks,
     /// On no machines, but in a pool.
@@ -78,6 +80,7 @@ impl LayoutRule {
             LayoutRule::Single => "single",
             LayoutRule::Packed => "packed",
             LayoutRule::Whole => "whole",
+            LayoutRule::Exclusive => "exclusive",
             LayoutRule::Chunks => "chunk",
             LayoutRule::Pool => "pool",
         }

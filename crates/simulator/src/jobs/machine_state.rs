@@ -15,9 +15,22 @@ pub(crate) struct Placements {
     more: Vec<(u32, u32)>,
     /// Where the job's last chunk is, if it is smaller than the others; it is not among them.
     pub(crate) last: Option<u32>,
+    /// The chunks of further sizes: size, machine and number.
+    pub(crate) of_sizes: Vec<(u16, u32, u32)>,
 }
 
 impl Placements {
+    /// Adds a chunk of a size.
+    pub(crate) fn add_of_size(&mut self, size: u16, machine: u32) {
+        if size == 0 {
+            return self.add(machine, 1);
+        }
+        match self.of_sizes.iter_mut().find(|found| (found.0, found.1) == (size, machine)) {
+            Some(found) => found.2 += 1,
+            None => self.of_sizes.push((size, machine, 1)),
+        }
+    }
+
     pub(crate) fn add(&mut self, machine: u32, chunks: u32) {
         match (&mut self.first, self.more.last_mut()) {
             (first, _) if first.1 == 0 => *first = (machine, chunks),
@@ -31,7 +44,8 @@ impl Placements {
     pub(crate) fn merge(&mut self) {
         let mut all: Vec<(u32, u32)> = self.iter().collect();
         all.sort_unstable();
-        *self = Placements { last: self.last, ..Placements::default() };
+        let of_sizes = std::mem::take(&mut self.of_sizes);
+        *self = Placements { last: self.last, of_sizes, ..Placements::default() };
         all.into_iter().for_each(|(machine, chunks)| self.add(machine, chunks));
     }
 
@@ -42,14 +56,19 @@ impl Placements {
 
     /// Each machine once.
     pub(crate) fn machines(&self) -> impl Iterator<Item = u32> + '_ {
-        let is_new = |last: &u32| self.iter().all(|(machine, _)| machine != *last);
-        self.iter().map(|(machine, _)| machine).chain(self.last.filter(is_new))
+        let is_new = |other: &u32| self.iter().all(|(machine, _)| machine != *other);
+        let of_sizes = self.of_sizes.iter().enumerate().filter(move |(at, (_, machine, _))| {
+            is_new(machine) && self.of_sizes[..*at].iter().all(|(_, before, _)| before != machine)
+        });
+        let of_sizes = of_sizes.map(|(_, (_, machine, _))| *machine);
+        self.iter().map(|(machine, _)| machine).chain(self.last.filter(is_new)).chain(of_sizes)
     }
 
     /// The chunks of a job of this kind: machine, number, and what each holds.
     pub(crate) fn chunks<'k>(&self, kind: &'k Kind) -> impl Iterator<Item = (u32, u32, &'k [u64])> {
         let last = self.last.zip(kind.last.as_deref()).map(|(machine, chunk)| (machine, 1, chunk));
-        self.iter().map(|(machine, chunks)| (machine, chunks, kind.chunk.as_slice())).chain(last)
+        let of_sizes = self.of_sizes.iter().map(|&(size, machine, chunks)| (machine, chunks, kind.of_size(size)));
+        self.iter().map(|(machine, chunks)| (machine, chunks, kind.chunk.as_slice())).chain(last).chain(of_sizes)
     }
 
     /// Machines and numbers of the equal chunks.
@@ -191,7 +210,7 @@ impl<'a> MachineState<'a> {
     }
 
     /// Whether the machines together have enough of each resource free.
-    fn fits_together(&self, kind: &Kind) -> bool {
+    pub(crate) fn fits_together(&self, kind: &Kind) -> bool {
         self.free_total.iter().enumerate().all(|(r, f)| kind.total(r) <= *f)
     }
 
@@ -293,8 +312,7 @@ impl<'a> MachineState<'a> {
 
     /// The run time of a job on its machines: that of the slowest of them.
     pub(crate) fn scaled(&self, held: &Placements, span: u64) -> u64 {
-        let machines = held.iter().map(|(machine, _)| machine).chain(held.last);
-        machines.map(|m| self.site.groups[self.site.group_of(m)].scale(span)).max().unwrap_or(span)
+        held.machines().map(|m| self.site.groups[self.site.group_of(m)].scale(span)).max().unwrap_or(span)
     }
 
     /// The expected run time of a job on its machines; a job of several chunks counts as on the
@@ -351,7 +369,10 @@ impl<'a> MachineState<'a> {
         let Some(expected) = &self.expected else { return 0 };
         let running = &mut self.running;
         let reservation = match self.reservation.take() {
-            Some(reservation) if !reservation.is_outdated(expected.len()) => reservation,
+            // For a job of several sizes of chunks nothing is inferred from what was reserved before.
+            Some(reservation) if !reservation.is_outdated(expected.len()) && !kinds[head as usize].is_uneven() => {
+                reservation
+            }
             _ => {
                 running.iter_mut().for_each(|job| job.in_reservation = true);
                 HeadReservation::new(&self.free)

@@ -19,8 +19,10 @@ mod occupied_classes;
 mod pending_jobs;
 mod pending_kinds;
 mod placement;
+mod requirements;
 mod site;
 mod slurm;
+mod uneven_chunks;
 mod user_limits;
 
 use evenhand_model::{Resource, Span, Time, Workload};
@@ -96,7 +98,7 @@ pub struct MachineResults {
     pub first_reservation: Vec<u64>,
     /// By machine and resource: amount times nanoseconds held.
     pub busy: Vec<u128>,
-    /// Where each job ran, in order of start: one entry a job and machine, and one for a smaller last chunk.
+    /// Where each job ran, in order of start: one entry a job, machine and size of chunks.
     pub placed: Vec<Assignment>,
     /// Results of Slurm's scheduler; `None` of another.
     pub slurm: Option<SlurmResults>,
@@ -111,8 +113,9 @@ pub struct Assignment {
     pub machine: u32,
     /// How many of its chunks.
     pub chunks: u32,
-    /// Whether this is its last chunk, smaller than the others.
-    pub is_smaller: bool,
+    /// Their size: 0 for the first of the job's sizes, of which there is more than one where the last chunk is smaller
+    /// than the others, or where the source says so.
+    pub size: u16,
 }
 
 /// Replays `workload` on a site under `policy`; `jobs` are the workload's on that site.

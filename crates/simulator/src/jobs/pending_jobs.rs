@@ -22,8 +22,6 @@ pub(crate) struct Entry {
     pub(crate) kind: u32,
     pub(crate) class: u8,
     pub(crate) estimate: u64,
-    /// Its demand for the first resource: it is the resource that is usually lacking.
-    pub(crate) needs: u64,
 }
 
 /// The waiting jobs and each user's first.
@@ -122,7 +120,6 @@ impl<'a> PendingJobs<'a> {
             kind,
             class: of.class,
             estimate: self.jobs.estimate[row],
-            needs: of.total(0),
         };
         let class = entry.class;
         self.place[row] = self.entries.len() as u32;
@@ -133,7 +130,7 @@ impl<'a> PendingJobs<'a> {
         if self.count_of_user[of_user] == 1 {
             self.users[usize::from(class)].insert(entry.user);
         }
-        self.kinds.submit(kind, row as u32, entry.estimate);
+        self.kinds.submit(kind, entry.user, row as u32, entry.estimate);
         Some(entry)
     }
 
@@ -146,7 +143,7 @@ impl<'a> PendingJobs<'a> {
         if self.count_of_user[of_user] == 0 {
             self.users[usize::from(entry.class)].remove(&entry.user);
         }
-        self.kinds.start(entry.kind, row);
+        self.kinds.start(entry.kind, entry.user, row);
         entry.row = NO_ROW;
         self.done[row as usize] = true;
         self.gone += 1;

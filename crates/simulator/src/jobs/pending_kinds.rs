@@ -1,4 +1,6 @@
-//! Pending jobs by kind: finds those that may start without going through all others.
+//! Pending jobs by kind and user: finds those that may start without going through all others.
+
+use std::collections::BTreeMap;
 
 use super::least_levels::LeastLevels;
 
@@ -11,14 +13,21 @@ const STARTED: u64 = u64::MAX;
 /// Not among the possible kinds.
 const NOWHERE: u32 = u32::MAX;
 
-/// Pending jobs of one kind, in the order of their rows.
-#[derive(Clone, Debug)]
-struct OfKind {
+/// Pending jobs of one kind and user, in the order of their rows.
+#[derive(Clone, Debug, Default)]
+struct OfUser {
     /// Ascending, those of started jobs among them.
     rows: Vec<u32>,
     /// By place among the rows: the estimate, or [`STARTED`].
     estimates: LeastLevels,
     started: usize,
+}
+
+/// Pending jobs of one kind.
+#[derive(Clone, Debug)]
+struct OfKind {
+    /// By user with a pending job.
+    users: BTreeMap<u32, OfUser>,
     lacks_capacity: bool,
     /// Its place among the possible kinds, or [`NOWHERE`].
     place: u32,
@@ -26,8 +35,8 @@ struct OfKind {
 
 /// The pending jobs of every kind.
 ///
-/// Jobs of a kind differ for a scheduler only in their estimates. Adding a job, removing it and finding the next of a
-/// kind with a short enough estimate take as many steps as the logarithm of the number of jobs of that kind.
+/// Jobs of a kind and user differ for a scheduler only in their estimates. Adding a job, removing it and finding the
+/// user's next of a kind with a short enough estimate take as many steps as the logarithm of their number.
 #[derive(Clone, Debug)]
 pub(crate) struct PendingKinds {
     kinds: Vec<OfKind>,
@@ -35,61 +44,62 @@ pub(crate) struct PendingKinds {
     possible: Vec<u32>,
 }
 
-impl OfKind {
-    fn is_possible(&self) -> bool {
-        self.started < self.rows.len() && !self.lacks_capacity
-    }
-
-    /// Drops the started jobs once they are most.
-    fn compact(&mut self) {
-        if self.started <= FEW || self.started <= self.rows.len() / 2 {
+impl OfUser {
+    fn submit(&mut self, row: u32, estimate: u64) {
+        if self.rows.last().is_none_or(|last| *last < row) {
+            self.rows.push(row);
+            self.estimates.push(estimate);
             return;
         }
-        let mut estimates = self.estimates.numbers().iter();
-        self.rows.retain(|_| estimates.next().is_some_and(|estimate| *estimate != STARTED));
-        let waiting = self.estimates.numbers().iter().copied().filter(|estimate| *estimate != STARTED);
-        self.estimates = LeastLevels::new(waiting.collect());
-        self.started = 0;
+        let at = self.rows.partition_point(|other| *other < row);
+        self.rows.insert(at, row);
+        let mut estimates = self.estimates.numbers().to_vec();
+        estimates.insert(at, estimate);
+        self.estimates = LeastLevels::new(estimates);
+    }
+
+    /// Removes a job, which starts. Returns whether none is left.
+    fn start(&mut self, row: u32) -> bool {
+        let Ok(at) = self.rows.binary_search(&row) else { return false };
+        self.estimates.replace(at, STARTED);
+        self.started += 1;
+        if self.started > FEW && self.started > self.rows.len() / 2 {
+            let mut estimates = self.estimates.numbers().iter();
+            self.rows.retain(|_| estimates.next().is_some_and(|estimate| *estimate != STARTED));
+            let waiting = self.estimates.numbers().iter().copied().filter(|estimate| *estimate != STARTED);
+            self.estimates = LeastLevels::new(waiting.collect());
+            self.started = 0;
+        }
+        self.started == self.rows.len()
+    }
+
+    /// The first job from row `from` on whose estimate is below `below`.
+    fn next(&self, from: u32, below: u64) -> Option<u32> {
+        let at = self.rows.partition_point(|row| *row < from);
+        self.estimates.next(at, below).map(|at| self.rows[at])
     }
 }
 
 impl PendingKinds {
     /// No job waits; no kind is known to lack capacity.
     pub(crate) fn new(kinds: usize) -> PendingKinds {
-        let none = OfKind {
-            rows: Vec::new(),
-            estimates: LeastLevels::default(),
-            started: 0,
-            lacks_capacity: false,
-            place: NOWHERE,
-        };
+        let none = OfKind { users: BTreeMap::new(), lacks_capacity: false, place: NOWHERE };
         PendingKinds { kinds: vec![none; kinds], possible: Vec::new() }
     }
 
     /// Adds a job. Where users react, its row may be below that of a job submitted before it: that takes as many steps as
-    /// there are jobs of the kind.
-    pub(crate) fn submit(&mut self, kind: u32, row: u32, estimate: u64) {
-        let of = &mut self.kinds[kind as usize];
-        if of.rows.last().is_some_and(|last| *last > row) {
-            let at = of.rows.partition_point(|other| *other < row);
-            of.rows.insert(at, row);
-            let mut estimates = of.estimates.numbers().to_vec();
-            estimates.insert(at, estimate);
-            of.estimates = LeastLevels::new(estimates);
-        } else {
-            of.rows.push(row);
-            of.estimates.push(estimate);
-        }
+    /// the user has jobs of the kind.
+    pub(crate) fn submit(&mut self, kind: u32, user: u32, row: u32, estimate: u64) {
+        self.kinds[kind as usize].users.entry(user).or_default().submit(row, estimate);
         self.list(kind);
     }
 
     /// Removes a job, which starts.
-    pub(crate) fn start(&mut self, kind: u32, row: u32) {
-        let of = &mut self.kinds[kind as usize];
-        let Ok(at) = of.rows.binary_search(&row) else { return };
-        of.estimates.replace(at, STARTED);
-        of.started += 1;
-        of.compact();
+    pub(crate) fn start(&mut self, kind: u32, user: u32, row: u32) {
+        let users = &mut self.kinds[kind as usize].users;
+        if users.get_mut(&user).is_some_and(|of| of.start(row)) {
+            users.remove(&user);
+        }
         self.list(kind);
     }
 
@@ -110,17 +120,20 @@ impl PendingKinds {
         &self.possible
     }
 
-    /// The first job of a kind from row `from` on whose estimate is below `below`.
-    pub(crate) fn next(&self, kind: u32, from: u32, below: u64) -> Option<u32> {
-        let of = &self.kinds[kind as usize];
-        let at = of.rows.partition_point(|row| *row < from);
-        of.estimates.next(at, below).map(|at| of.rows[at])
+    /// The first user from `from` on with a pending job of a kind.
+    pub(crate) fn next_user(&self, kind: u32, from: u32) -> Option<u32> {
+        self.kinds[kind as usize].users.range(from..).next().map(|(user, _)| *user)
+    }
+
+    /// The user's first job of a kind from row `from` on whose estimate is below `below`.
+    pub(crate) fn next(&self, kind: u32, user: u32, from: u32, below: u64) -> Option<u32> {
+        self.kinds[kind as usize].users.get(&user)?.next(from, below)
     }
 
     /// Adds a kind to the possible ones, or takes it out.
     fn list(&mut self, kind: u32) {
         let of = &mut self.kinds[kind as usize];
-        match (of.is_possible(), of.place) {
+        match (!of.users.is_empty() && !of.lacks_capacity, of.place) {
             (true, NOWHERE) => {
                 of.place = self.possible.len() as u32;
                 self.possible.push(kind);
@@ -146,34 +159,36 @@ mod tests {
         /// Against a list of all jobs, across many blocks.
         #[test]
         fn the_next_job_is_that_of_a_plain_list(
-            ops in prop::collection::vec((0u32..3, 0u64..50, any::<bool>(), 0usize..400), 1..400),
-            asks in prop::collection::vec((0u32..3, 0u32..400, 0u64..60), 1..30),
+            ops in prop::collection::vec((0u32..3, 0u32..2, 0u64..50, any::<bool>(), 0usize..400), 1..400),
+            asks in prop::collection::vec((0u32..3, 0u32..3, 0u32..400, 0u64..60), 1..30),
             in_order in any::<bool>(),
         ) {
             let mut pending = PendingKinds::new(3);
-            let mut plain: Vec<(u32, u32, u64)> = Vec::new();
+            let mut plain: Vec<(u32, u32, u32, u64)> = Vec::new();
             let mut lacks = [false; 3];
-            for (row, (kind, estimate, add, which)) in ops.into_iter().enumerate() {
+            for (row, (kind, user, estimate, add, which)) in ops.into_iter().enumerate() {
                 // Different rows, as 401 is a prime number.
                 let row = if in_order { row as u32 } else { row as u32 * 173 % 401 };
                 if add || plain.is_empty() {
-                    pending.submit(kind, row, estimate);
-                    plain.push((kind, row, estimate));
+                    pending.submit(kind, user, row, estimate);
+                    plain.push((kind, user, row, estimate));
                 } else if which % 7 == 0 {
                     lacks[kind as usize] = !lacks[kind as usize];
                     pending.set_lacks_capacity(kind, lacks[kind as usize]);
                 } else {
-                    let (kind, row, _) = plain.remove(which % plain.len());
-                    pending.start(kind, row);
+                    let (kind, user, row, _) = plain.remove(which % plain.len());
+                    pending.start(kind, user, row);
                 }
                 let mut possible = pending.possible().to_vec();
                 possible.sort_unstable();
                 let waits = |kind: &u32| plain.iter().any(|job| job.0 == *kind) && !lacks[*kind as usize];
                 prop_assert_eq!(possible, (0..3).filter(waits).collect::<Vec<u32>>());
             }
-            for (kind, from, below) in asks {
-                let after = plain.iter().filter(|job| job.0 == kind && job.1 >= from && job.2 < below);
-                prop_assert_eq!(pending.next(kind, from, below), after.map(|job| job.1).min());
+            for (kind, user, from, below) in asks {
+                let of_kind = || plain.iter().filter(|job| job.0 == kind);
+                let after = of_kind().filter(|job| job.1 == user && job.2 >= from && job.3 < below);
+                prop_assert_eq!(pending.next(kind, user, from, below), after.map(|job| job.2).min());
+                prop_assert_eq!(pending.next_user(kind, user), of_kind().map(|job| job.1).filter(|u| *u >= user).min());
             }
         }
     }

@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 
 use evenhand_model::{
-    Amount, Capacity, CapacityError, Cluster, ClusterError, Rational, Resource, Span, Time, UBig, Workload, to_f64,
-    whole_steps,
+    Amount, Capacity, CapacityError, Chunk, Cluster, ClusterError, Detail, Rational, Resource, Span, Time, UBig,
+    Workload, to_f64, whole_steps,
 };
 use evenhand_policies::{Job, LogPlace};
 use thiserror::Error;
@@ -12,10 +12,14 @@ use thiserror::Error;
 use super::kind::{Kind, copies, fits};
 use super::layout::{Layout, LayoutRule};
 use super::machine_state::Placements;
+use super::placement::{Placement, Scores};
+use super::requirements::SiteRequirements;
+use super::uneven_chunks;
 
 /// Machines of one kind. The machines of a site are numbered through, group by group.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Group {
+    name: String,
     /// The number of the first.
     pub(crate) first: u32,
     /// How many there are.
@@ -30,6 +34,12 @@ pub(crate) struct Group {
 }
 
 impl Group {
+    /// Whether a word that jobs require is a property of the machines, or names them (in MetaCentrum's logs after `cl_`).
+    pub(crate) fn has_property(&self, word: &str) -> bool {
+        let names = [Some(word), word.strip_prefix("cl_")];
+        self.properties.iter().any(|property| property == word) || names.contains(&Some(self.name.as_str()))
+    }
+
     /// How long something runs here that takes `span` at speed 1, rounded up to whole nanoseconds.
     pub(crate) fn scale(&self, span: u64) -> u64 {
         let (above, below) = self.speed;
@@ -103,7 +113,8 @@ impl Site {
     /// One pool: one machine that has all of it.
     pub fn pool(capacity: &Capacity) -> Site {
         let has = capacity.amounts().iter().map(|a| a.0).collect();
-        let group = Group { first: 0, count: 1, has, speed: (1, 1), rate: 1.0, properties: Vec::new() };
+        let group =
+            Group { name: "pool".into(), first: 0, count: 1, has, speed: (1, 1), rate: 1.0, properties: Vec::new() };
         Site { groups: vec![group], queues: Vec::new(), total: capacity.clone(), cpu: None, is_pool: true }
     }
 
@@ -125,6 +136,7 @@ impl Site {
         let mut groups = Vec::new();
         for group in &cluster.groups {
             groups.push(Group {
+                name: group.name.clone(),
                 first,
                 count: group.count,
                 has: steps(&cluster.units(group, resources)),
@@ -181,7 +193,8 @@ impl Site {
         if self.groups.len() == 1 {
             return self.groups[0].rate * price;
         }
-        let chunks = held.iter().chain(held.last.map(|machine| (machine, 1)));
+        let of_sizes = held.of_sizes.iter().map(|&(_, machine, chunks)| (machine, chunks));
+        let chunks = held.iter().chain(held.last.map(|machine| (machine, 1))).chain(of_sizes);
         let speeds: f64 = chunks.map(|(m, n)| self.groups[self.group_of(m)].rate * f64::from(n)).sum();
         speeds / f64::from(kind.copies) * price
     }
@@ -241,6 +254,8 @@ pub struct Jobs {
     pub(crate) estimate: Vec<u64>,
     /// By row: why it was rejected; `None` if it can run.
     pub(crate) rejections: Vec<Option<Rejection>>,
+    /// Whether the chunks of some job are of several sizes.
+    pub(crate) has_uneven: bool,
     /// How many different priorities the queues have.
     pub(crate) classes: usize,
     /// By queue: what a user's running jobs may hold by resource, and as one more how many they may be.
@@ -251,6 +266,10 @@ pub struct Jobs {
     pub without_request: u64,
     /// Rows that ran longer than requested: their run time is used as the estimate.
     pub exceeded_request: u64,
+    /// Rows that require something of machines that no machine of the site names: that is without effect.
+    pub unknown_requirements: u64,
+    /// Rows whose requirements no machines on which they fit have together: they are laid out without them.
+    pub dropped_requirements: u64,
 }
 
 impl Jobs {
@@ -276,33 +295,47 @@ impl Jobs {
         let width = site.queues.len() + 1;
         // Kinds of jobs whose source states no nodes by demand and queue; all others by nodes as well.
         let mut ids = vec![u32::MAX; workload.demands().len() * width];
-        let mut ids_by_nodes: HashMap<(usize, u32), u32> = HashMap::new();
+        let mut ids_by_nodes: HashMap<(usize, Option<u32>, Option<u32>, Option<u32>), u32> = HashMap::new();
+        let requirements = SiteRequirements::of_workload(site, workload);
+        let texts = workload.details(Detail::Chunks).iter();
+        let chunks: Vec<Vec<(u32, Vec<u64>)>> =
+            texts.map(|text| sizes_of(text, workload.resources(), site.cpu).unwrap_or_default()).collect();
         let mut jobs = Jobs {
             kinds: Vec::new(),
             kind: Vec::with_capacity(workload.len()),
             estimate: Vec::with_capacity(workload.len()),
             rejections: Vec::with_capacity(workload.len()),
+            has_uneven: false,
             classes: priorities.len().min(255),
             max_user: site.queues.iter().map(|q| q.max_user.clone()).collect(),
             max_queue: site.queues.iter().map(|q| q.max.clone()).collect(),
             without_request: 0,
             exceeded_request: 0,
+            unknown_requirements: 0,
+            dropped_requirements: 0,
         };
         for row in 0..workload.len() {
             let queue = columns.queue.as_ref().and_then(|c| queue_of.get(c[row] as usize).copied().flatten());
             let demand = columns.demand[row];
             let place = demand.index() * width + queue.map_or(0, |q| usize::from(q) + 1);
             let nodes = workload.nodes(row).filter(|_| layout == Layout::Auto && !site.is_pool);
-            let id = match nodes {
-                None => &mut ids[place],
-                Some(nodes) => ids_by_nodes.entry((place, nodes)).or_insert(u32::MAX),
+            let required = workload.detail_id(Detail::Requires, row).filter(|_| !site.is_pool);
+            let sizes = workload.detail_id(Detail::Chunks, row).filter(|_| layout == Layout::Auto && !site.is_pool);
+            let id = match (nodes, required, sizes) {
+                (None, None, None) => &mut ids[place],
+                _ => ids_by_nodes.entry((place, nodes, required, sizes)).or_insert(u32::MAX),
             };
+            let source = SourceLayout { nodes, sizes: sizes.map_or(&[], |id| &chunks[id as usize]) };
+            let required = required.map(|id| &requirements[id as usize]);
             if *id == u32::MAX {
                 *id = jobs.kinds.len() as u32;
                 let amounts = workload.demands().row(demand);
-                jobs.kinds.push(site.kind(amounts, nodes, layout, queue, class(queue)));
+                jobs.kinds.push(site.kind(amounts, source, layout, queue, class(queue), required));
+                jobs.has_uneven |= jobs.kinds[*id as usize].is_uneven();
             }
             let kind = &jobs.kinds[*id as usize];
+            jobs.unknown_requirements += u64::from(required.is_some_and(|required| required.has_unknown));
+            jobs.dropped_requirements += u64::from(kind.drops_requirements);
             // A request of zero means that none was recorded.
             let asked = workload.requested(row).map_or(0, Span::nanos);
             let ran = columns.duration[row].nanos();
@@ -353,15 +386,48 @@ impl Jobs {
 }
 
 impl Site {
-    fn kind(&self, demand: &[Amount], nodes: Option<u32>, layout: Layout, queue: Option<u16>, class: u8) -> Kind {
+    fn kind(
+        &self,
+        demand: &[Amount],
+        source: SourceLayout<'_>,
+        layout: Layout,
+        queue: Option<u16>,
+        class: u8,
+        required: Option<&SiteRequirements>,
+    ) -> Kind {
+        let kind = self.kind_on(demand, source, layout, queue, class, required);
+        let could_fit = matches!(kind.rejection, Some(Rejection::Resource(_) | Rejection::Together));
+        if !could_fit || required.is_none() {
+            return kind;
+        }
+        // What the machines of the queue hold runs on them, whatever the log requires beside that.
+        let without = self.kind_on(demand, source, layout, queue, class, None);
+        match without.rejection {
+            None => Kind { drops_requirements: true, ..without },
+            Some(_) => kind,
+        }
+    }
+
+    fn kind_on(
+        &self,
+        demand: &[Amount],
+        source: SourceLayout<'_>,
+        layout: Layout,
+        queue: Option<u16>,
+        class: u8,
+        required: Option<&SiteRequirements>,
+    ) -> Kind {
         let demand: Vec<u64> = demand.iter().map(|a| a.0).collect();
         let rules = queue.map(|q| &self.queues[usize::from(q)]);
-        let allowed = self.groups_of_queue(queue);
+        let mut allowed = self.groups_of_queue(queue);
+        allowed.retain(|g| required.is_none_or(|required| required.allows[usize::from(*g)]));
         let rule = if self.is_pool { LayoutRule::Pool } else { LayoutRule::Single };
         let mut kind = Kind {
             chunk: demand,
             copies: 1,
             last: None,
+            sizes: Vec::new(),
+            least: Vec::new(),
             groups: allowed,
             slowest: 0,
             queue,
@@ -369,16 +435,22 @@ impl Site {
             rejection: None,
             rule,
             is_by_nodes: false,
+            drops_requirements: false,
         };
+        let is_exclusive = layout == Layout::Auto && required.is_some_and(|required| required.whole_machines);
         kind.rejection = match rules.and_then(|q| exceeded_limit(q, &kind.chunk)) {
             Some(limit) => Some(limit),
-            None => self.lay_out(&mut kind, nodes, layout),
+            None if is_exclusive => match self.exclusive_machines(&mut kind, source.nodes.unwrap_or(1)) {
+                true => None,
+                false => self.lay_out(&mut kind, source, layout),
+            },
+            None => self.lay_out(&mut kind, source, layout),
         };
         let smallest = kind.smallest_chunk().to_vec();
         kind.groups.retain(|&g| fits(&smallest, &self.groups[usize::from(g)].has));
         let machines: u64 = kind.groups.iter().map(|&g| u64::from(self.groups[usize::from(g)].count)).sum();
-        kind.is_by_nodes =
-            matches!(kind.rule, LayoutRule::Source | LayoutRule::Whole) && machines >= u64::from(kind.copies);
+        kind.is_by_nodes = matches!(kind.rule, LayoutRule::Source | LayoutRule::Whole | LayoutRule::Exclusive)
+            && machines >= u64::from(kind.copies);
         let slowness = |g: &u16| {
             let (above, below) = self.groups[usize::from(*g)].speed;
             (u128::from(above), u128::from(below))
@@ -394,13 +466,17 @@ impl Site {
     }
 
     /// Lays a job out. Returns why it can never run, if so.
-    fn lay_out(&self, kind: &mut Kind, nodes: Option<u32>, layout: Layout) -> Option<Rejection> {
+    fn lay_out(&self, kind: &mut Kind, source: SourceLayout<'_>, layout: Layout) -> Option<Rejection> {
         let whole = self.cpu.filter(|_| !self.is_pool).map(|(r, step)| (kind.chunk[r], step));
         // Jobs of a fraction of a processor are never split.
         let cpus = match whole {
             Some((steps, step)) if steps > 0 && steps % step == 0 => steps / step,
             _ => 1,
         };
+        if !source.sizes.is_empty() && self.lay_out_unevenly(kind, source.sizes) {
+            return None;
+        }
+        let nodes = source.nodes;
         let one = (LayoutRule::Single, 1);
         let tries: Vec<(LayoutRule, u64)> = match layout {
             _ if self.is_pool => vec![(LayoutRule::Pool, 1)],
@@ -433,6 +509,31 @@ impl Site {
         Some(self.rejection(kind, can_split))
     }
 
+    /// Lays a job out in chunks of these sizes; whether the empty machines hold them, put there first fit.
+    fn lay_out_unevenly(&self, kind: &mut Kind, sizes: &[(u32, Vec<u64>)]) -> bool {
+        let [(_, first), others @ ..] = sizes else { return false };
+        let least = |r: usize| sizes.iter().map(|(_, chunk)| chunk[r]).min().unwrap_or(0);
+        let Some(copies) = sizes.iter().try_fold(0u32, |sum, (chunks, _)| sum.checked_add(*chunks)) else {
+            return false;
+        };
+        let laid_out = Kind {
+            chunk: first.clone(),
+            sizes: others.to_vec(),
+            least: (0..first.len()).map(least).collect(),
+            copies,
+            rule: LayoutRule::Source,
+            ..kind.clone()
+        };
+        let now = |machine: u32| self.groups[self.group_of(machine)].has.as_slice();
+        let free = uneven_chunks::Free { now: &now, later: &|_| None };
+        let mut scores = Scores::new(Placement::FirstFit, self, first.len());
+        let fits = uneven_chunks::place(self, &laid_out, &free, &mut scores).is_some();
+        if fits {
+            *kind = laid_out;
+        }
+        fits
+    }
+
     /// Lays a job out on whole machines of the first kind that has enough of them.
     fn whole_machines(&self, kind: &mut Kind) -> Option<Rejection> {
         for &g in &kind.groups {
@@ -450,6 +551,19 @@ impl Site {
             }
         }
         Some(self.rejection(kind, true))
+    }
+
+    /// Lays a job out on so many whole machines of the first kind on which it fits so; whether there is one.
+    fn exclusive_machines(&self, kind: &mut Kind, nodes: u32) -> bool {
+        let chunk = parts_of(&kind.chunk, 1, u64::from(nodes.max(1)));
+        let found = kind.groups.iter().copied().find(|&g| {
+            let group = &self.groups[usize::from(g)];
+            nodes <= group.count && fits(&chunk, &group.has)
+        });
+        let Some(g) = found else { return false };
+        kind.chunk.clone_from(&self.groups[usize::from(g)].has);
+        (kind.copies, kind.rule, kind.groups) = (nodes.max(1), LayoutRule::Exclusive, vec![g]);
+        true
     }
 
     /// Returns how many chunks the empty machines hold that the job may use, a smaller last one among them.
@@ -473,6 +587,35 @@ impl Site {
         let not_fitting = (0..kind.chunk.len()).find(|&r| u128::from(kind.chunk[r]) > largest(r));
         not_fitting.map_or(Rejection::Together, |r| Rejection::Resource(r.min(255) as u8))
     }
+}
+
+/// How the source says that a job lies on machines.
+#[derive(Clone, Copy)]
+struct SourceLayout<'a> {
+    nodes: Option<u32>,
+    /// Sizes of chunks where there are several, largest first: how many, and what each holds.
+    sizes: &'a [(u32, Vec<u64>)],
+}
+
+/// Returns the sizes of chunks of a text, largest first; `None` if it is no text of chunks, or they are equal.
+fn sizes_of(text: &str, resources: &[Resource], cpu: Option<(usize, u64)>) -> Option<Vec<(u32, Vec<u64>)>> {
+    let of = |chunk: Chunk| {
+        let amount = |r: &Resource| {
+            let held = chunk.demand.iter().find(|(name, _)| *name == r.name);
+            held.map_or(0, |(_, quantity)| whole_steps(&quantity.in_unit(&r.unit), r).0)
+        };
+        (chunk.count, resources.iter().map(amount).collect::<Vec<u64>>())
+    };
+    let mut sizes: Vec<(u32, Vec<u64>)> = Chunk::parse_all(text).ok()?.into_iter().map(of).collect();
+    let processors = |chunk: &[u64]| cpu.and_then(|(r, _)| chunk.get(r).copied());
+    sizes.sort_by(|(_, a), (_, b)| processors(b).cmp(&processors(a)).then_with(|| b.cmp(a)));
+    sizes.dedup_by(|next, first| {
+        let same = next.1 == first.1;
+        first.0 = first.0.saturating_add(if same { next.0 } else { 0 });
+        same
+    });
+    let is_usable = sizes.len() <= usize::from(u16::MAX) && sizes.iter().all(|(_, chunk)| chunk.iter().any(|a| *a > 0));
+    (sizes.len() > 1 && is_usable).then_some(sizes)
 }
 
 /// Returns `times` of `parts` equal parts of a demand, rounded up to whole steps.

@@ -25,6 +25,8 @@ fn the_documented_log_has_the_documented_schedule() {
             queue: 0,
             amounts: [field(f, 4), 0],
             nodes: None,
+            requires: vec![],
+            sizes: vec![],
         })
         .collect();
     let starts = lines("easy-starts.csv");

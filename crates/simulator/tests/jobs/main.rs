@@ -8,8 +8,8 @@ mod slurm;
 mod slurm_reference_model;
 
 use evenhand_model::{
-    Capacity, Cluster, MachineGroup, NO_TIME, Queue, Rational, Resource, ResourceQuantity, Span, Task, Time, Weights,
-    Workload, WorkloadBuilder,
+    Capacity, Cluster, Detail, Details, MachineGroup, NO_TIME, Queue, Rational, Resource, ResourceQuantity, Span, Task,
+    Time, Weights, Workload, WorkloadBuilder,
 };
 use evenhand_policies::{PolicyContext, Registry};
 use evenhand_simulator::{
@@ -25,6 +25,7 @@ fn workload(world: &World) -> Workload {
 /// The workload, with the starts of a run where there are any.
 fn log(world: &World, starts: &[u64]) -> Workload {
     let mut builder = WorkloadBuilder::new([Resource::new("cpu", ""), Resource::new("mem", "")]);
+    let mut texts;
     for (i, job) in world.jobs.iter().enumerate() {
         builder.push(&Task {
             submit: Time::from_nanos(job.submit),
@@ -35,6 +36,15 @@ fn log(world: &World, starts: &[u64]) -> Workload {
             queue: Some(&format!("queue{}", job.queue)),
             amounts: &job.amounts.map(|a| u128::from(a) * 1_000_000_000),
             nodes: job.nodes,
+            details: {
+                let chunk = |(count, [cpu, mem]): &(u32, [u64; 2])| format!("{count}:cpu={cpu}:mem={mem}");
+                texts = (job.sizes.iter().map(chunk).collect::<Vec<_>>().join("+"), job.requires.join(","));
+                Details::from_fn(|detail| match detail {
+                    Detail::Chunks => Some(texts.0.as_str()).filter(|text| !text.is_empty()),
+                    Detail::Requires => Some(texts.1.as_str()).filter(|text| !text.is_empty()),
+                    _ => None,
+                })
+            },
             ..Task::default()
         });
     }
@@ -92,8 +102,15 @@ fn job(users: usize) -> impl Strategy<Value = Job> {
     let asked = prop_oneof![2 => Just(None), 3 => (1u64..12).prop_map(Some)];
     let amounts = [0u64..7, 0u64..5];
     let nodes = prop_oneof![2 => Just(None), 1 => (1u32..5).prop_map(Some)];
-    (0u64..14, 0u64..7, asked, 0..users, 0usize..3, amounts, nodes).prop_map(
-        |(submit, run, asked, user, queue, amounts, nodes)| Job { submit, run, asked, user, queue, amounts, nodes },
+    let word = prop::sample::select(vec!["a", "b", "^a", "a|b", "unknown", "cl_0", "1", "#excl"]);
+    let requires = prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(word, 1..3)];
+    let sizes = prop_oneof![3 => Just(vec![]), 1 => prop::collection::vec((1u32..3, [1u64..4, 0u64..4]), 2..4)];
+    (0u64..14, 0u64..7, asked, 0..users, 0usize..3, amounts, nodes, requires, sizes).prop_map(
+        |(submit, run, asked, user, queue, amounts, nodes, requires, sizes)| {
+            let total = |r: usize| sizes.iter().map(|(count, chunk)| u64::from(*count) * chunk[r]).sum();
+            let amounts = if sizes.is_empty() { amounts } else { [total(0), total(1)] };
+            Job { submit, run, asked, user, queue, amounts, nodes, requires, sizes }
+        },
     )
 }
 
@@ -185,6 +202,8 @@ fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
             queue: 0,
             amounts: [cpu, mem],
             nodes: None,
+            requires: vec![],
+            sizes: vec![],
         },
     );
     let machines = (1usize..10, prop::sample::select(vec![[2u64, 4], [4, 2], [4, 8]]), any::<bool>()).prop_map(
@@ -237,7 +256,17 @@ fn agrees_with_the_reference_model(world: &World) -> Result<(), TestCaseError> {
 /// Ten processors in chunks of four: four, four and two, so that two are left on the third machine.
 #[test]
 fn the_last_chunk_of_a_job_is_as_small_as_what_is_left() {
-    let job = |cpu| Job { submit: 0, run: 5, asked: None, user: 0, queue: 0, amounts: [cpu, cpu], nodes: None };
+    let job = |cpu| Job {
+        submit: 0,
+        run: 5,
+        asked: None,
+        user: 0,
+        queue: 0,
+        amounts: [cpu, cpu],
+        nodes: None,
+        requires: vec![],
+        sizes: vec![],
+    };
     let world = World {
         machines: vec![Machines { count: 3, has: [4, 4], speed: (1, 1), properties: vec![] }],
         queues: vec![],

@@ -32,6 +32,10 @@ pub(crate) struct Job {
     pub(crate) amounts: [u64; 2],
     /// The nodes that its source states.
     pub(crate) nodes: Option<u32>,
+    /// Words that its source requires of machines.
+    pub(crate) requires: Vec<&'static str>,
+    /// Chunks of several sizes: how many, and the CPUs and memory of each.
+    pub(crate) sizes: Vec<(u32, [u64; 2])>,
 }
 
 #[derive(Clone, Debug)]
@@ -76,6 +80,14 @@ pub(crate) struct ReferenceModel<'a> {
     chunks: Vec<usize>,
     /// The last chunk, if it is smaller than the others.
     last: Vec<Option<[u64; 2]>>,
+    /// Each chunk, if they are of several sizes.
+    uneven: Vec<Vec<[u64; 2]>>,
+    /// By machine.
+    group: Vec<usize>,
+    /// Whether what a job requires of machines is left out.
+    without: Vec<bool>,
+    /// The only group that a job with whole machines uses.
+    only: Vec<Option<usize>>,
     found: Found,
     running: Vec<Runs>,
     waiting: Vec<usize>,
@@ -108,6 +120,10 @@ impl<'a> ReferenceModel<'a> {
             chunk: world.jobs.iter().map(|j| j.amounts).collect(),
             chunks: vec![1; n],
             last: vec![None; n],
+            uneven: vec![Vec::new(); n],
+            group: (0..world.machines.len()).flat_map(|g| vec![g; world.machines[g].count]).collect(),
+            without: vec![false; n],
+            only: vec![None; n],
             found: Found {
                 starts: nothing(),
                 finishes: nothing(),
@@ -120,7 +136,17 @@ impl<'a> ReferenceModel<'a> {
             planned: vec![None; n],
         };
         for i in 0..n {
-            reference.found.refused[i] = reference.split(i);
+            let refused = reference.split(i);
+            reference.found.refused[i] = refused;
+            let lacks = matches!(refused, Some(Rejection::Resource(_) | Rejection::Together));
+            if lacks && !world.jobs[i].requires.is_empty() && !world.is_pool {
+                reference.without[i] = true;
+                let refused = reference.split(i);
+                match refused {
+                    None | Some(Rejection::Wall) => reference.found.refused[i] = refused,
+                    _ => reference.without[i] = false,
+                }
+            }
         }
         reference
     }
@@ -132,7 +158,37 @@ impl<'a> ReferenceModel<'a> {
     /// The machines job `i` may use, whether or not it fits.
     fn allowed(&self, i: usize) -> Vec<usize> {
         let wants = self.rules(i).map_or(Vec::new(), |q| q.properties.clone());
-        (0..self.has.len()).filter(|&m| wants.iter().all(|p| self.properties[m].contains(p))).collect()
+        let is_in_queue = |m: &usize| wants.iter().all(|p| self.properties[*m].contains(p));
+        let required = |m: &usize| {
+            self.without[i] || self.world.is_pool || self.world.jobs[i].requires.iter().all(|word| self.may(*m, word))
+        };
+        let only = |m: &usize| self.only[i].is_none_or(|group| self.group[*m] == group);
+        (0..self.has.len()).filter(is_in_queue).filter(required).filter(only).collect()
+    }
+
+    /// Whether a machine has what a word requires, or no machine has it.
+    fn may(&self, machine: usize, word: &str) -> bool {
+        let (is_wanted, words) = word.strip_prefix('^').map_or((true, word), |rest| (false, rest));
+        let has = |m: usize| {
+            words.split('|').any(|word| {
+                let name = self.group[m].to_string();
+                self.properties[m].contains(&word) || word == name || word.strip_prefix("cl_") == Some(name.as_str())
+            })
+        };
+        word == "#excl" || !(0..self.has.len()).any(has) || has(machine) == is_wanted
+    }
+
+    /// The first machine after another on which chunks of an empty site fit.
+    fn fit_on_empty(&self, i: usize, chunks: &[[u64; 2]]) -> bool {
+        let mut free = self.has.clone();
+        let allowed = self.allowed(i);
+        chunks.iter().all(|&chunk| match allowed.iter().find(|&&m| fits(chunk, free[m])) {
+            Some(&m) => {
+                free[m] = minus(free[m], chunk);
+                true
+            }
+            None => false,
+        })
     }
 
     fn split(&mut self, i: usize) -> Option<Rejection> {
@@ -157,7 +213,29 @@ impl<'a> ReferenceModel<'a> {
             Layout::Whole => panic!("whole machines have a test of their own"),
         };
         let can_split = tries.iter().any(|parts| *parts > 1);
-        for parts in tries {
+        let is_auto = self.world.layout == Layout::Auto && !self.world.is_pool;
+        if is_auto && job.requires.contains(&"#excl") && !self.without[i] {
+            let nodes = job.nodes.unwrap_or(1);
+            let each = job.amounts.map(|a| a.div_ceil(u64::from(nodes)));
+            let groups = allowed.iter().map(|&m| self.group[m]);
+            let group = groups.into_iter().find(|&g| {
+                let machines = &self.world.machines[g];
+                nodes as usize <= machines.count && fits(each, machines.has)
+            });
+            if let Some(group) = group {
+                (self.chunk[i], self.chunks[i], self.only[i]) =
+                    (self.world.machines[group].has, nodes as usize, Some(group));
+                splits = true;
+            }
+        }
+        let mut sizes: Vec<[u64; 2]> =
+            job.sizes.iter().flat_map(|(count, chunk)| vec![*chunk; *count as usize]).collect();
+        sizes.sort_by(|a, b| b.cmp(a));
+        if !splits && is_auto && sizes.first() != sizes.last() && self.fit_on_empty(i, &sizes) {
+            (self.chunks[i], self.uneven[i]) = (sizes.len(), sizes);
+            splits = true;
+        }
+        for parts in tries.into_iter().filter(|_| !splits).collect::<Vec<_>>() {
             let chunk = match self.world.layout {
                 Layout::Chunks(size) if parts > 1 => job.amounts.map(|a| (a * u64::from(size.get())).div_ceil(cpus)),
                 _ => job.amounts.map(|a| a.div_ceil(parts)),
@@ -199,6 +277,9 @@ impl<'a> ReferenceModel<'a> {
 
     /// What chunk `k` of job `i` holds.
     fn amounts(&self, i: usize, k: usize) -> [u64; 2] {
+        if let Some(chunk) = self.uneven[i].get(k) {
+            return *chunk;
+        }
         self.last[i].filter(|_| k + 1 == self.chunks[i]).unwrap_or(self.chunk[i])
     }
 
@@ -211,8 +292,12 @@ impl<'a> ReferenceModel<'a> {
         if self.chunks[i] == 1 {
             return scale(self.estimate(i), self.speed[m]);
         }
-        let suitable =
-            self.allowed(i).into_iter().filter(|&m| fits(self.last[i].unwrap_or(self.chunk[i]), self.has[m]));
+        let least = |r: usize| self.uneven[i].iter().map(|chunk| chunk[r]).min();
+        let smallest = match (least(0), least(1)) {
+            (Some(cpu), Some(mem)) => [cpu, mem],
+            _ => self.last[i].unwrap_or(self.chunk[i]),
+        };
+        let suitable = self.allowed(i).into_iter().filter(|&m| fits(smallest, self.has[m]));
         suitable.map(|m| scale(self.estimate(i), self.speed[m])).max().unwrap()
     }
 
@@ -237,13 +322,20 @@ impl<'a> ReferenceModel<'a> {
         x.map(|v| Self::part(v, x[0].max(x[1])))
     }
 
-    fn choose_machine(&self, i: usize, k: usize, free: &[[u64; 2]], may: impl Fn(usize) -> bool) -> Option<usize> {
+    fn choose_machine(
+        &self,
+        i: usize,
+        k: usize,
+        free: &[[u64; 2]],
+        rule: Placement,
+        may: impl Fn(usize) -> bool,
+    ) -> Option<usize> {
         let mut machines = self.allowed(i);
         let chunk = self.amounts(i, k);
         machines.retain(|&m| fits(chunk, free[m]) && may(m));
         let size = |m: usize| self.parts(free[m]).iter().sum::<u64>();
         machines.into_iter().min_by_key(|&m| {
-            let score: i128 = match self.world.placement {
+            let score: i128 = match rule {
                 Placement::FirstFit => 0,
                 Placement::BestFit => i128::from(size(m)),
                 Placement::WorstFit => -i128::from(size(m)),
@@ -256,11 +348,21 @@ impl<'a> ReferenceModel<'a> {
         })
     }
 
+    /// The rules by which chunks are put: first fit as well, if they are of several sizes.
+    fn rules_of(&self, i: usize) -> Vec<Placement> {
+        let also = (!self.uneven[i].is_empty()).then_some(Placement::FirstFit);
+        std::iter::once(self.world.placement).chain(also).collect()
+    }
+
     /// Chunk by chunk.
-    fn put(&self, i: usize, mut free: Vec<[u64; 2]>) -> Option<Vec<usize>> {
+    fn put(&self, i: usize, free: Vec<[u64; 2]>) -> Option<Vec<usize>> {
+        self.rules_of(i).into_iter().find_map(|rule| self.put_by(i, free.clone(), rule))
+    }
+
+    fn put_by(&self, i: usize, mut free: Vec<[u64; 2]>, rule: Placement) -> Option<Vec<usize>> {
         let mut on = Vec::new();
         for k in 0..self.chunks[i] {
-            let m = self.choose_machine(i, k, &free, |_| true)?;
+            let m = self.choose_machine(i, k, &free, rule, |_| true)?;
             free[m] = minus(free[m], self.amounts(i, k));
             on.push(m);
         }
@@ -288,12 +390,23 @@ impl<'a> ReferenceModel<'a> {
     }
 
     fn put_beside(&self, i: usize, now: u64, shadow: u64, extra: &mut Vec<[u64; 2]>) -> Option<Vec<usize>> {
+        self.rules_of(i).into_iter().find_map(|rule| self.put_beside_by(i, now, shadow, extra, rule))
+    }
+
+    fn put_beside_by(
+        &self,
+        i: usize,
+        now: u64,
+        shadow: u64,
+        extra: &mut Vec<[u64; 2]>,
+        rule: Placement,
+    ) -> Option<Vec<usize>> {
         let (mut free, mut left) = (self.free(), extra.clone());
         let mut on = Vec::new();
         for k in 0..self.chunks[i] {
             let finishes_in_time = |m: usize| now + self.expected_duration(i, m) <= shadow;
             let chunk = self.amounts(i, k);
-            let m = self.choose_machine(i, k, &free, |m| finishes_in_time(m) || fits(chunk, left[m]))?;
+            let m = self.choose_machine(i, k, &free, rule, |m| finishes_in_time(m) || fits(chunk, left[m]))?;
             free[m] = minus(free[m], chunk);
             if !finishes_in_time(m) {
                 left[m] = minus(left[m], chunk);
@@ -478,7 +591,9 @@ impl<'a> ReferenceModel<'a> {
                 out.push(i);
                 let old = self.planned[i].clone().unwrap();
                 let moved = self.earliest(i, now);
-                assert!(moved.0 <= old.0, "a reservation never moves to a later time");
+                // With chunks of several sizes less free capacity may be better.
+                let any_uneven = self.uneven.iter().any(|chunks| !chunks.is_empty());
+                assert!(moved.0 <= old.0 || any_uneven, "a reservation never moves to a later time");
                 if moved.0 < old.0 {
                     self.planned[i] = Some(moved);
                 }

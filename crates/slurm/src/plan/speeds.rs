@@ -5,8 +5,8 @@ use std::collections::HashMap;
 use evenhand_model::{Rational, to_f64};
 
 use crate::cluster_from_site::SiteCluster;
-use crate::hostlist::expand_hostlist;
 use crate::nodes::Node;
+use evenhand_model::expand_hostlist;
 
 /// Speeds of the machines whose speed is not 1, by name.
 pub(super) struct Speeds(HashMap<String, f64>);

@@ -7,10 +7,10 @@ use super::statements::{Setting, Statement, read_statements};
 use super::{Position, SiteFileError};
 use crate::configuration::Configuration;
 use crate::generic_resources::parse_gres;
-use crate::hostlist::expand_hostlist;
 use crate::nodes::Node;
 use crate::parse_values::{Limit, number};
 use crate::partitions::Partition;
+use evenhand_model::expand_hostlist;
 
 /// What slurm.conf says.
 #[derive(Clone, Debug, Default)]

@@ -175,6 +175,7 @@ pub(super) fn generate(options: &GenerateOptions) -> Workload {
         queues: QUEUES.iter().map(|q| q.name.to_string()).collect(),
         demands: kinds.iter().flat_map(|k| k.demand).collect(),
         columns,
+        ..Batch::default()
     };
     options.build(WorkloadBuilder::new([Resource::new("cpu", "processors"), Resource::new("mem", "KB")]), batch)
 }

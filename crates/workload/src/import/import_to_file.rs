@@ -68,7 +68,7 @@ fn store_large(found: ReadRows, path: &Path, limit: MemoryLimit) -> Result<Impor
         summary.tasks += some.tasks();
         stated.add(some);
     })?;
-    summary.assumptions.extend(stated.sentence());
+    summary.assumptions.extend(stated.sentences());
     Ok(summary)
 }
 

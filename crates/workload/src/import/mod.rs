@@ -10,7 +10,7 @@
 use std::num::NonZeroUsize;
 
 use evenhand_model::memory::MemoryLimit;
-use evenhand_model::{Overflow, Resource, Workload, WorkloadBuilder, WorkloadError};
+use evenhand_model::{Detail, Details, Overflow, Requirements, Resource, Workload, WorkloadBuilder, WorkloadError};
 use rayon::prelude::*;
 
 use crate::byte_source::{Meter, Progress, Shard, Source};
@@ -25,7 +25,9 @@ mod google2011;
 mod google2019;
 mod import_to_file;
 mod lines;
+mod node_request;
 mod other_files;
+mod outcome;
 pub(crate) mod parse_number;
 mod parse_time;
 mod public_traces;
@@ -244,7 +246,7 @@ impl ReadRows {
                 let mut stated = NodesStated::default();
                 stated.add(&workload);
                 summary.tasks = workload.tasks();
-                summary.assumptions.extend(stated.sentence());
+                summary.assumptions.extend(stated.sentences());
                 Ok(Imported { workload, summary, job_numbers })
             }
             Err(WorkloadError::Empty) => Err(ImportError::NothingLeft(Box::new(summary))),
@@ -331,6 +333,8 @@ struct NodesStated {
     jobs: u64,
     hours: f64,
     resource: String,
+    details: Details<u64>,
+    whole_machines: u64,
 }
 
 impl NodesStated {
@@ -344,13 +348,31 @@ impl NodesStated {
             self.hours += of_row * f64::from(workload.count(row));
             self.jobs += 1;
         }
+        for (detail, jobs) in self.details.iter_mut() {
+            *jobs += (0..workload.len()).filter(|row| workload.detail_id(detail, *row).is_some()).count() as u64;
+        }
+        let is_whole: Vec<bool> =
+            workload.details(Detail::Requires).iter().map(|text| Requirements::parse(text).whole_machines).collect();
+        let ids = (0..workload.len()).filter_map(|row| workload.detail_id(Detail::Requires, row));
+        self.whole_machines += ids.filter(|id| is_whole[*id as usize]).count() as u64;
     }
 
-    fn sentence(&self) -> Option<String> {
-        (self.jobs > 0).then(|| {
+    fn sentences(&self) -> Vec<String> {
+        let nodes = (self.jobs > 0).then(|| {
             let jobs = counted(self.jobs, "job has", "jobs have");
             format!("{jobs} a stated number of nodes ({:.0} {} hours).", self.hours, self.resource)
-        })
+        });
+        let with = |jobs: u64, one: &str, many: &str, what: &str| {
+            (jobs > 0).then(|| format!("{} {what}.", counted(jobs, &format!("job {one}"), &format!("jobs {many}"))))
+        };
+        let states = |detail, what| with(self.details[detail], "states", "state", what);
+        let details = [
+            states(Detail::Chunks, "nodes of different sizes"),
+            states(Detail::Requires, "requirements on machines"),
+            with(self.whole_machines, "requires", "require", "whole machines"),
+            states(Detail::Machines, "the machines used"),
+        ];
+        nodes.into_iter().chain(details.into_iter().flatten()).collect()
     }
 }
 

@@ -5,10 +5,12 @@
 //! (The standard itself allows decimals in fields 6 and 7.) A deviation is an error that offers `--relaxed`, with which
 //! deviations are counted and reported.
 
-use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
+use evenhand_model::{Detail, Details, Resource, Span, Task, Time, WorkloadBuilder};
 
 use super::error::FieldError;
 use super::lines::{for_each_line, utf8};
+use super::node_request::{NodeRequest, machines, share};
+use super::outcome;
 use super::parse_number::{NANO, decimal, fits, leading_digits};
 use super::parse_time::is_unknown;
 use super::summary::Tally;
@@ -211,9 +213,10 @@ impl Log<'_> {
             (None, None) => (0, &mut counts.no_memory),
         };
         *which += 1;
+        let per = memory;
         let copies = match self.options.swf_memory_per {
             MemoryPer::Processor => processors,
-            MemoryPer::Node => row.nodes()?.unwrap_or(1) * NANO,
+            MemoryPer::Node => u128::from(row.nodes()?.unwrap_or(1)) * NANO,
             MemoryPer::Job => NANO,
         };
         // Most logs have no memory: avoid a 128-bit division per row.
@@ -226,6 +229,24 @@ impl Log<'_> {
                 "less than 10^18 in total",
             )
         })?;
+        // A column 21 of another meaning is none.
+        let request = row.request().ok().flatten();
+        let each = |each: u128| match self.options.swf_memory_per {
+            _ if memory == 0 => 0,
+            MemoryPer::Processor => share(per, each, NANO),
+            MemoryPer::Node => per,
+            MemoryPer::Job => share(per, each, processors),
+        };
+        let chunks = request.as_ref().and_then(|request| request.chunks(processors, each));
+        let requires = request.as_ref().map(|request| request.requires.as_str()).filter(|words| !words.is_empty());
+        let on = row.column(0).and_then(machines);
+        let details = Details::from_fn(|detail| match detail {
+            Detail::Chunks => chunks.as_deref(),
+            Detail::Requires => requires,
+            Detail::Qos => None,
+            Detail::Machines => on.as_deref(),
+            Detail::Outcome => outcome_of(fields[STATUS].whole),
+        });
         let submit = Time::from_nanos(submit);
         // The partition replaces the queue in logs without queues.
         let has_queue = fields[QUEUE].whole != -1 || row.names[2].is_some();
@@ -251,12 +272,23 @@ impl Log<'_> {
             queue: name(2),
             amounts: &[processors, memory],
             count: 1,
-            // A column 21 of another meaning is none.
-            nodes: row.nodes().ok().flatten().and_then(|n| u32::try_from(n).ok()),
+            nodes: request.as_ref().and_then(NodeRequest::nodes),
+            details,
+            ..Task::default()
         });
         tally.job_numbers.push((submit, u64::try_from(job).unwrap_or(0)));
         (self.last_job, self.counts) = (Some(job), counts);
         Ok(())
+    }
+}
+
+/// How a job of a status ended; `None` where the status says nothing.
+fn outcome_of(status: i64) -> Option<&'static str> {
+    match status {
+        0 => Some(outcome::FAILED),
+        1 => Some(outcome::COMPLETED),
+        CANCELLED => Some(outcome::CANCELLED),
+        _ => None,
     }
 }
 
@@ -404,24 +436,22 @@ impl Row<'_> {
         Ok(times)
     }
 
-    /// Returns the nodes of a MetaCentrum row from column 21, a Torque specification such as `2:ppn=8` or
-    /// `1:ppn=4+host7:ppn=2`; `None` without that column.
-    fn nodes(&self) -> Result<Option<u128>, Box<FieldError>> {
+    /// Returns a column after the 18 of the standard, counted from 0.
+    fn column(&self, index: usize) -> Option<&str> {
         let mut extra = self.extra.split(u8::is_ascii_whitespace).filter(|w| !w.is_empty());
-        let Some(spec) = extra.nth(2) else { return Ok(None) };
-        let nodes = spec.split(|&b| b == b'+').map(|part| {
-            let (nodes, digits) = leading_digits(part);
-            match part.get(digits) {
-                // A word is the name of one node, or a property that one node must have.
-                Some(b) if digits == 0 && b.is_ascii_alphabetic() => Some(1),
-                None | Some(b':') if (1..=9).contains(&digits) && nodes > 0 => Some(u128::from(nodes)),
-                _ => None,
-            }
-        });
-        nodes
-            .sum::<Option<u128>>()
-            .map(Some)
-            .ok_or_else(|| FieldError::new(self.extra_at, spec, "nodes like 2:ppn=8 in column 21"))
+        str::from_utf8(extra.nth(index)?).ok()
+    }
+
+    /// Returns the nodes that a MetaCentrum row requests in column 21; `None` without that column.
+    fn request(&self) -> Result<Option<NodeRequest>, Box<FieldError>> {
+        let Some(text) = self.column(2) else { return Ok(None) };
+        let error = || FieldError::new(self.extra_at, text.as_bytes(), "nodes like 2:ppn=8 in column 21");
+        NodeRequest::parse(text).map(Some).ok_or_else(error)
+    }
+
+    /// Returns the number of these nodes.
+    fn nodes(&self) -> Result<Option<u32>, Box<FieldError>> {
+        Ok(self.request()?.and_then(|request| request.nodes()))
     }
 }
 
@@ -481,7 +511,7 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
             "decimals where the standard requires whole numbers; they are kept in times, processors and memory, and dropped elsewhere.",
         ),
         (rows(ROUNDED), "more than nine decimals, rounded to nine."),
-        (rows(EXTRA), "more than 18 columns; the additional ones are ignored, except the number of nodes."),
+        (rows(EXTRA), "more than 18 columns; of the additional ones, nodes and machines are read."),
         (rows(NEGATIVE), "negative numbers other than -1, which are taken as unknown."),
         (rows(NAMES), "names where the standard has numbers of users, groups, queues or partitions."),
         (rows(MALFORMED), "a malformed optional field, which is taken as unknown."),

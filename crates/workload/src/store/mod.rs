@@ -26,16 +26,25 @@ mod name {
     pub(super) const QUEUE: &str = "queue";
     pub(super) const COUNT: &str = "count";
     pub(super) const NODES: &str = "nodes";
+    pub(super) const ELIGIBLE: &str = "eligible_ns";
+    /// The columns of format 2.
     pub(super) const ALL: [&str; 9] = [SUBMIT, START, DURATION, REQUESTED, USER, ACCOUNT, QUEUE, COUNT, NODES];
+
+    /// Whether a column of a file of a format is a resource by its name.
+    pub(super) fn is_resource(name: &str, format: u32) -> bool {
+        let is_new = || name == ELIGIBLE || evenhand_model::Detail::ALL.iter().any(|detail| detail.name() == name);
+        !(ALL.contains(&name) || format >= 3 && is_new())
+    }
 }
 
 /// The version of the format that is written; all versions up to it are read.
-const FORMAT: u32 = 2;
+const FORMAT: u32 = 3;
 
 /// The keys of the metadata of a file.
 mod key {
     pub(super) const VERSION: &str = "evenhand.version";
-    /// The version of the format. Without the key it is 1, whose files have no column of nodes.
+    /// The version of the format. Without the key it is 1, whose files have no column of nodes; those of format 2 have no
+    /// eligible times and no details.
     pub(super) const FORMAT: &str = "evenhand.format";
     pub(super) const UNITS: &str = "evenhand.units";
     pub(super) const HEADER: &str = "evenhand.header";

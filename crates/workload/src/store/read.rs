@@ -7,7 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use evenhand_model::{
-    Batch, Columns, DemandId, NO_ID, NO_NODES, NO_TIME, Nano, Resource, Span, Time, UserId, Workload,
+    Batch, Columns, DemandId, Detail, Details, NO_ID, NO_NODES, NO_TIME, Nano, Resource, Span, Time, UserId, Workload,
 };
 use evenhand_model::{Names, WorkloadBuilder};
 use parquet::errors::ParquetError;
@@ -96,6 +96,18 @@ pub(super) fn catch_panics<T>(path: &Path, decode: impl FnOnce() -> Result<T, St
     })
 }
 
+/// Returns an entry of the metadata of a file.
+fn stored<T: serde::de::DeserializeOwned + Default>(
+    path: &Path,
+    metadata: &ParquetMetaData,
+    key: &'static str,
+) -> Result<T, StoreError> {
+    let entries = metadata.file_metadata().key_value_metadata();
+    let text = entries.into_iter().flatten().find(|e| e.key == key).and_then(|e| e.value.as_deref());
+    let bad = |e: serde_json::Error| StoreError::Metadata { path: path.into(), key, reason: e.to_string() };
+    text.map_or(Ok(T::default()), |t| serde_json::from_str(t).map_err(bad))
+}
+
 /// The columns of a file by their meaning.
 struct Layout<'a> {
     path: &'a Path,
@@ -112,6 +124,7 @@ impl<'a> Layout<'a> {
     fn of(path: &'a Path, bytes: u64, metadata: &'a ParquetMetaData) -> Result<Layout<'a>, StoreError> {
         let columns = metadata.file_metadata().schema_descr().columns();
         let names: Vec<String> = columns.iter().map(|c| c.path().string()).collect();
+        let format = stored::<Option<u32>>(path, metadata, key::FORMAT)?.unwrap_or(1);
         let mut seen = HashSet::new();
         if let Some(twice) = names.iter().find(|n| !seen.insert(n.as_str())) {
             return Err(StoreError::Name { path: path.into(), name: twice.clone() });
@@ -122,7 +135,7 @@ impl<'a> Layout<'a> {
         };
         // pandas stores its row labels as one more column.
         let resources: Vec<usize> = (0..names.len())
-            .filter(|&i| !name::ALL.contains(&names[i].as_str()) && !names[i].starts_with("__index_level_"))
+            .filter(|&i| name::is_resource(&names[i], format) && !names[i].starts_with("__index_level_"))
             .collect();
         let layout = Layout {
             path,
@@ -133,7 +146,10 @@ impl<'a> Layout<'a> {
             user: needed(name::USER, "users' names")?,
             optional: [name::START, name::REQUESTED, name::ACCOUNT, name::QUEUE, name::COUNT, name::NODES]
                 .into_iter()
+                .chain([name::ELIGIBLE])
+                .chain(Detail::ALL.map(Detail::name))
                 .filter_map(|n| Some((n, position(n)?)))
+                .filter(|(n, _)| !name::is_resource(n, format))
                 .collect(),
             resources,
         };
@@ -145,10 +161,7 @@ impl<'a> Layout<'a> {
     }
 
     fn stored<T: serde::de::DeserializeOwned + Default>(&self, key: &'static str) -> Result<T, StoreError> {
-        let entries = self.metadata.file_metadata().key_value_metadata();
-        let text = entries.into_iter().flatten().find(|e| e.key == key).and_then(|e| e.value.as_deref());
-        let bad = |e: serde_json::Error| StoreError::Metadata { path: self.path.into(), key, reason: e.to_string() };
-        text.map_or(Ok(T::default()), |t| serde_json::from_str(t).map_err(bad))
+        stored(self.path, self.metadata, key)
     }
 
     /// Refuses a file of a later format than this program knows.
@@ -185,11 +198,16 @@ impl<'a> Layout<'a> {
         let (users, user) = names(open(self.user)?, rows, false)?;
         let (accounts, account) = optional_names(optional(name::ACCOUNT)?, rows)?;
         let (queues, queue) = optional_names(optional(name::QUEUE)?, rows)?;
+        let (mut details, mut detail_ids) = (Details::<Vec<String>>::default(), Details::default());
+        for detail in Detail::ALL {
+            (details[detail], detail_ids[detail]) = optional_names(optional(detail.name())?, rows)?;
+        }
         let (demands, demand) = self.demands(open, rows)?;
         let time = |column| times(column, rows, true);
         let columns = Columns {
             submit: times(open(self.submit)?, rows, false)?.into_iter().map(Time::from_nanos).collect(),
             start: optional(name::START)?.map(time).transpose()?,
+            eligible: optional(name::ELIGIBLE)?.map(time).transpose()?,
             duration: times(open(self.duration)?, rows, false)?.into_iter().map(Span::from_nanos).collect(),
             requested: optional(name::REQUESTED)?.map(time).transpose()?,
             user: user.into_iter().map(UserId).collect(),
@@ -198,8 +216,9 @@ impl<'a> Layout<'a> {
             demand,
             count: optional(name::COUNT)?.map(|c| counts(c, rows)).transpose()?,
             nodes: optional(name::NODES)?.map(|c| nodes(c, rows)).transpose()?,
+            details: detail_ids,
         };
-        Ok(Batch { users, accounts, queues, demands, columns })
+        Ok(Batch { users, accounts, queues, details, demands, columns })
     }
 
     fn demands(

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use evenhand_model::files::replace_file;
-use evenhand_model::{LargeWorkload, NO_ID, NO_NODES, NO_TIME, Workload};
+use evenhand_model::{Detail, LargeWorkload, NO_ID, NO_NODES, NO_TIME, Workload};
 use parquet::basic::{Compression, ZstdLevel};
 use parquet::errors::ParquetError;
 use parquet::file::metadata::KeyValue;
@@ -14,8 +14,8 @@ use super::encode::{Column, GROUP_ROWS, GroupWriter, Packing, byte_arrays, write
 use super::{FORMAT, StoreError, key, name};
 
 /// Stores a workload as Parquet: `submit_ns`, `duration_ns`, `user`, a decimal column for each
-/// resource under its name, and those of `start_ns`, `requested_ns`, `account`, `queue`, `count`,
-/// `nodes` that the workload has.
+/// resource under its name, and those of `start_ns`, `eligible_ns`, `requested_ns`, `account`, `queue`, `count`,
+/// `nodes` and of every [`Detail`] that the workload has.
 ///
 /// # Errors
 /// Returns an error if a resource has the name of another column, or if the file cannot be written; an older file is
@@ -74,7 +74,7 @@ fn compression() -> Result<Compression, ParquetError> {
 
 fn check_names(path: &Path, w: &Workload) -> Result<(), StoreError> {
     for (i, r) in w.resources().iter().enumerate() {
-        if name::ALL.contains(&r.name.as_str()) || w.resources()[..i].iter().any(|other| other.name == r.name) {
+        if !name::is_resource(&r.name, FORMAT) || w.resources()[..i].iter().any(|other| other.name == r.name) {
             return Err(StoreError::Name { path: path.into(), name: r.name.clone() });
         }
     }
@@ -87,6 +87,9 @@ fn columns(w: &Workload) -> Result<Vec<Column<'_>>, ParquetError> {
     let mut columns = vec![Column::int64(name::SUBMIT, Packing::Delta, |row| c.submit[row].nanos() as i64)?];
     if let Some(start) = &c.start {
         columns.push(Column::nullable_int64(name::START, |row| known(start[row]))?);
+    }
+    if let Some(eligible) = &c.eligible {
+        columns.push(Column::nullable_int64(name::ELIGIBLE, |row| known(eligible[row]))?);
     }
     columns.push(Column::int64(name::DURATION, Packing::Plain, |row| c.duration[row].nanos() as i64)?);
     if let Some(requested) = &c.requested {
@@ -105,6 +108,10 @@ fn columns(w: &Workload) -> Result<Vec<Column<'_>>, ParquetError> {
     if let Some(nodes) = &c.nodes {
         let known = |row: usize| Some(i64::from(nodes[row])).filter(|n| *n != i64::from(NO_NODES));
         columns.push(Column::nullable_int64(name::NODES, known)?);
+    }
+    for (detail, ids) in Detail::ALL.into_iter().filter_map(|detail| Some((detail, c.details[detail].as_ref()?))) {
+        let id = |row: usize| Some(ids[row]).filter(|&id| id != NO_ID).map(|id| id as usize);
+        columns.push(Column::nullable_text(detail.name(), byte_arrays(w.details(detail)), id)?);
     }
     for (i, r) in w.resources().iter().enumerate() {
         columns.push(Column::decimal(&r.name, r.decimals, move |row| w.amounts(row)[i].0 as i64)?);

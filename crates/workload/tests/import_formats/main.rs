@@ -15,6 +15,7 @@ use std::fmt::Write as _;
 use std::io::Write as _;
 use std::num::NonZeroUsize;
 
+use evenhand_model::Detail;
 use evenhand_workload::Source;
 use evenhand_workload::import::{
     CsvColumns, Format, ImportError, ImportOptions, Imported, MemoryPer, MemoryUnit, Processors, import,

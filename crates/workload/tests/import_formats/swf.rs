@@ -74,6 +74,34 @@ fn column_21_gives_the_number_of_nodes() {
 }
 
 #[test]
+fn columns_19_and_21_give_chunks_requirements_and_machines() {
+    let options = ImportOptions { relaxed: true, swf_memory_per: MemoryPer::Node, ..options(Format::Swf) };
+    let row = |spec: &str| format!("1 0 0 9 16 -1 1024 -1 -1 2000 1 1 1 1 1 1 -1 -1 {{n6,n5,n6}} q_2w {spec}\n");
+    let details = |spec: &str| {
+        let found = import(&bytes(row(spec)), &options).unwrap();
+        let w = found.workload;
+        let text = |detail| w.detail(detail, 0).unwrap_or_default().to_string();
+        [Detail::Chunks, Detail::Requires, Detail::Machines, Detail::Outcome].map(text)
+    };
+    let different = "2:ppn=4:nfs4:x+1:ppn=8:nfs4#excl";
+    let chunks = "2:cpu=4:mem=2000+1:cpu=8:mem=2000";
+    assert_eq!(details(different), [chunks, "nfs4,#excl", "n5,n6", "completed"]);
+    // Sizes that do not make up the job's 16 processors say nothing.
+    assert_eq!(details("2:ppn=4+1:ppn=4:cl_a"), ["", "", "n5,n6", "completed"]);
+    assert_eq!(details("1:ppn=16:cl_a:^n7"), ["", "cl_a,^n7", "n5,n6", "completed"]);
+    let found = import(&bytes(row(different)), &options).unwrap().summary.to_string();
+    for expected in [
+        "1 job has a stated number of nodes",
+        "1 job states nodes of different sizes.",
+        "1 job states requirements on machines.",
+        "1 job requires whole machines.",
+        "1 job states the machines used.",
+    ] {
+        assert!(found.contains(expected), "{found}");
+    }
+}
+
+#[test]
 fn requested_processors_can_count_instead_of_allocated_ones() {
     let log = "1 0 0 9 4 -1 -1 6 -1 -1 1 1 1 1 1 1 -1 -1\n2 0 0 9 4 -1 -1 -1 -1 -1 1 1 1 1 1 1 -1 -1\n";
     let cpus = |processors| {

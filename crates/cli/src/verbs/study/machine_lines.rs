@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use evenhand_study::record::{GroupRecord, RunRecord, StudyRecord};
+use evenhand_study::record::{GroupRecord, RecordedMachinesRecord, RunRecord, StudyRecord};
 
 /// Formats a line for each run with machines: the utilization of each group; and for each capacity, why jobs were refused.
 pub(super) fn lines(record: &StudyRecord) -> String {
@@ -19,6 +19,14 @@ pub(super) fn lines(record: &StudyRecord) -> String {
             lines.push(format!("{}, held of {groups}", run.id));
         }
         lines.extend(idle_groups(run, &jobs.groups));
+        lines.extend(jobs.recorded_machines.map(|recorded| {
+            let RecordedMachinesRecord { jobs, same, fewer, more, same_of_cpu_time } = recorded;
+            format!(
+                "{}, of {jobs} jobs whose machines the log names: {same} lie on as many ({:.0} % of their CPU time), {fewer} on fewer, {more} on more",
+                run.id,
+                100.0 * same_of_cpu_time
+            )
+        }));
         lines.extend(started_by(run));
         // Refusals do not depend on the policy.
         if listed.contains(&run.capacity_name.as_str()) {
@@ -63,6 +71,7 @@ fn layout_line(record: &StudyRecord) -> Option<String> {
         "single" => "one chunk each",
         "packed" => "single processors",
         "whole" => "whole machines",
+        "exclusive" => "whole machines as required",
         _ => "chunks",
     };
     let parts = record.workload.layout.iter();

@@ -150,7 +150,7 @@ mod tests {
                 queue: None,
                 amounts: &[amounts[0] * nano, amounts[1] * nano * (1 << 30)],
                 count,
-                nodes: None,
+                ..Task::default()
             });
         }
         describe(&workload.finish().unwrap())

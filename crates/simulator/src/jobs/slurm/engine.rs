@@ -625,7 +625,7 @@ impl<'a> Engine<'a> {
         self.results.started_by[at] = Some(by);
         let kind = self.kind(row);
         self.nodes.take(kind, &held);
-        self.placed.extend(held.iter().map(|(machine, chunks)| Assignment { row, machine, chunks, is_smaller: false }));
+        self.placed.extend(held.iter().map(|(machine, chunks)| Assignment { row, machine, chunks, size: 0 }));
         let expected = now.nanos().saturating_add(self.planned_length(row));
         let job = Running { row, start: now.nanos(), finish: finish.nanos(), expected, held, completing: false };
         let slot = self.unused.pop().unwrap_or_else(|| {

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use evenhand_model::{Nano, Resource, Span, Task, Time, WorkloadBuilder};
+use evenhand_model::{Details, Nano, Resource, Span, Task, Time, WorkloadBuilder};
 
 use super::super::error::FieldError;
 use super::super::parse_number::fits;
@@ -28,6 +28,10 @@ pub(crate) struct JobRecord<'a> {
     pub(crate) gpu: Option<Nano>,
     /// On how many nodes it ran, or requests to run. 0 is unknown.
     pub(crate) nodes: Option<u64>,
+    /// When it could first have started.
+    pub(crate) eligible: Option<Time>,
+    /// What the log states of it in words.
+    pub(crate) details: Details<Option<Cow<'a, str>>>,
     pub(crate) unfinished: Unfinished,
 }
 
@@ -106,6 +110,8 @@ impl Jobs {
             amounts: &[cpu, mem, gpu],
             count: 1,
             nodes: job.nodes.and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0),
+            eligible: job.eligible.filter(|time| *time >= submit),
+            details: Details::from_fn(|detail| job.details[detail].as_deref().map(str::trim).filter(|t| !t.is_empty())),
         });
         Ok(())
     }

@@ -6,12 +6,14 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap};
 
-use evenhand_model::Nano;
+use evenhand_model::{Detail, Details, Nano};
 
 use super::{JobRecord, Jobs, OTHER_EVENT, clock_or_seconds, epoch, optional, size};
 use crate::byte_source::{Meter, Shard};
 use crate::import::error::FieldError;
 use crate::import::lines::{for_each_line, utf8};
+use crate::import::node_request::{NodeRequest, share};
+use crate::import::outcome;
 use crate::import::parse_number::{NANO, decimal};
 use crate::import::summary::Tally;
 use crate::import::{ImportError, ImportOptions, Part};
@@ -86,6 +88,8 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         mem: memory,
         gpu: gpus(&fields)?,
         nodes: nodes(&fields)?,
+        eligible: fields.parse("etime", epoch, TIME)?,
+        details: details(&fields, cpu, memory)?,
         ..JobRecord::default()
     })
 }
@@ -206,6 +210,33 @@ fn nodes(fields: &Fields<'_>) -> Result<Option<u64>, Box<FieldError>> {
     }
     let requested = fields.number("Resource_List.nodect")?;
     Ok(requested.and_then(|n| u64::try_from(n / NANO).ok()))
+}
+
+/// Returns what a record states in words: nodes of different sizes, their properties, the hosts on which the job ran.
+fn details<'a>(
+    fields: &Fields<'a>,
+    cpu: Option<Nano>,
+    memory: Option<Nano>,
+) -> Result<Details<Option<Cow<'a, str>>>, Box<FieldError>> {
+    let request = fields.name("Resource_List.nodes")?.and_then(|text| NodeRequest::parse(&text));
+    let mut details = Details::default();
+    if let Some(request) = request {
+        // Memory is of the whole job, and goes along with the processors.
+        let of_node = |cpu: Nano| move |each: Nano| share(memory.unwrap_or(0), each, cpu);
+        details[Detail::Chunks] = cpu.and_then(|cpu| request.chunks(cpu, of_node(cpu))).map(Cow::Owned);
+        details[Detail::Requires] = Some(request.requires).filter(|words| !words.is_empty()).map(Cow::Owned);
+    }
+    if let Some(list) = fields.name("exec_host")? {
+        let names = list.split('+').map(|part| part.split('/').next().unwrap_or_default());
+        let names: BTreeSet<&str> = names.filter(|name| !name.is_empty()).collect();
+        let names: Vec<&str> = names.into_iter().collect();
+        details[Detail::Machines] = Some(names.join(",")).filter(|names| !names.is_empty()).map(Cow::Owned);
+    }
+    if let Some(status) = fields.name("Exit_status")? {
+        details[Detail::Outcome] =
+            Some(Cow::Borrowed(if status == "0" { outcome::COMPLETED } else { outcome::FAILED }));
+    }
+    Ok(details)
 }
 
 /// Counts the hosts of `n1/0*8+n2/0*8`, `n1/0+n1/1` and `n1/0-3`: a host may be in several parts.

@@ -6,13 +6,15 @@
 
 use std::borrow::Cow;
 
-use evenhand_model::{Nano, Span, Time};
+use evenhand_model::{Detail, Details, Nano, Span, Time, expand_hostlist};
 use serde_json::Value;
 
 use super::{JobRecord, Jobs, Records, Unfinished, for_each_record, number, optional, text, time};
 use crate::byte_source::{Meter, Shard};
 use crate::import::error::FieldError;
+use crate::import::outcome;
 use crate::import::parse_number::NANO;
+use crate::import::sacct::requirements;
 use crate::import::{ImportError, ImportOptions, Part};
 use crate::slurm_notation;
 
@@ -79,6 +81,18 @@ fn row(job: &Value, jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         cpu,
         mem: memory,
         gpu: amounts.gpu,
+        eligible: known(time(named("eligible_time", "eligible"), "the eligible time")?),
+        details: Details::from_fn(|detail| match detail {
+            Detail::Chunks => None,
+            Detail::Requires => text(&job["constraints"])
+                .or_else(|| text(&job["features"]))
+                .and_then(|features| requirements(&features))
+                .map(Cow::Owned),
+            Detail::Qos => text(&job["qos"]),
+            Detail::Machines => text(&job["nodes"])
+                .filter(|list| start.is_some() && !list.contains(' ') && expand_hostlist(list).is_some()),
+            Detail::Outcome => end.and_then(|_| states.iter().find_map(|s| outcome::of_slurm(s))).map(Cow::Borrowed),
+        }),
         unfinished: if of_queue { Unfinished::UntilLimit } else { Unfinished::Drop },
     })
 }

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use evenhand_model::{Quantity, Resource};
+use evenhand_model::{Detail, Quantity, Resource};
 use thiserror::Error;
 
 use crate::import::parse_number::NANO;
@@ -11,8 +11,9 @@ use crate::import::parse_number::NANO;
 ///
 /// In `submit=created,start=started,end=finished,user=owner,cpu=cores,mem:GiB=ram*0.5`, the left side is an attribute
 /// of a task and the right side the name of the column in the header. The attributes are `submit`, `start`, `end`,
-/// `duration`, `wait`, `requested`, `user`, `account`, `queue`, `count`, `nodes` (how many nodes the task runs on) and
-/// `per_node` (how much of the first resource it holds on each); any other name is a resource, with its unit after a
+/// `duration`, `wait`, `requested`, `user`, `account`, `queue`, `count`, `nodes` (how many nodes the task runs on),
+/// `per_node` (how much of the first resource it holds on each), `eligible` (when it could first have started), `chunks`,
+/// `requires`, `qos`, `machines` and `outcome` (the [details](Detail)); any other name is a resource, with its unit after a
 /// colon. A column can be multiplied by numbers and by other columns (`gpu=num_gpu*gpu_milli*0.001`). Alternative
 /// names have bars between them (`user=owner|login`), and a question mark marks a column that a table may lack
 /// (`account=group?`).
@@ -44,10 +45,12 @@ pub(super) enum Field {
     Count,
     Nodes,
     PerNode,
+    Eligible,
+    Detail(Detail),
 }
 
 impl Field {
-    pub(super) const ALL: [(&'static str, Field); 12] = [
+    pub(super) const ALL: [(&'static str, Field); 18] = [
         ("submit", Field::Submit),
         ("start", Field::Start),
         ("end", Field::End),
@@ -60,10 +63,16 @@ impl Field {
         ("count", Field::Count),
         ("nodes", Field::Nodes),
         ("per_node", Field::PerNode),
+        ("eligible", Field::Eligible),
+        ("chunks", Field::Detail(Detail::Chunks)),
+        ("requires", Field::Detail(Detail::Requires)),
+        ("qos", Field::Detail(Detail::Qos)),
+        ("machines", Field::Detail(Detail::Machines)),
+        ("outcome", Field::Detail(Detail::Outcome)),
     ];
 
     fn is_text(self) -> bool {
-        matches!(self, Field::User | Field::Account | Field::Queue)
+        matches!(self, Field::User | Field::Account | Field::Queue | Field::Detail(_))
     }
 }
 

@@ -13,7 +13,7 @@ mod rows;
 
 use columns::{Column, Field};
 pub use columns::{CsvColumns, CsvColumnsError};
-use evenhand_model::{Amount, Quantity, Span, Task, Time, WorkloadBuilder};
+use evenhand_model::{Amount, Chunk, Detail, Details, Quantity, Span, Task, Time, WorkloadBuilder};
 pub(super) use presets::Preset;
 pub(super) use rows::{Definition, Fields, RowReader, header_of, read_rows, same_width, split};
 
@@ -346,6 +346,18 @@ impl TableReader<'_> {
         };
         let account = self.optional(row.text(Field::Account, "an account's name"))?;
         let queue = self.optional(row.text(Field::Queue, "a queue's name"))?;
+        let eligible = self.optional(row.time(Field::Eligible))?.filter(|time| *time >= submit);
+        let mut details = Details::default();
+        for (detail, text) in details.iter_mut() {
+            *text = self.optional(row.text(Field::Detail(detail), "a text"))?;
+        }
+        if let Some((at, text, _)) = details[Detail::Chunks].and_then(|_| row.get(Field::Detail(Detail::Chunks))) {
+            let chunks = details[Detail::Chunks].map(Chunk::parse_all);
+            let malformed = || FieldError::new(at, text, "chunks such as 1:cpu=4+2:cpu=8");
+            if self.optional(chunks.transpose().map_err(|_| malformed()))?.is_none() {
+                details[Detail::Chunks] = None;
+            }
+        }
         self.builder.push(&Task {
             submit,
             start,
@@ -357,6 +369,8 @@ impl TableReader<'_> {
             amounts: &amounts,
             count,
             nodes,
+            eligible,
+            details,
         });
         Ok(())
     }

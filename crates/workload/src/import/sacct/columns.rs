@@ -39,7 +39,11 @@ columns!(
     ReqMem,
     AllocNodes,
     NNodes,
-    ReqNodes
+    ReqNodes,
+    QOS,
+    Eligible,
+    NodeList,
+    Constraints
 );
 
 /// The columns of outputs without a header that are recognised by the shape of their fields: what this crate's own

@@ -6,10 +6,11 @@
 mod columns;
 
 use evenhand_model::calendar::parse_date_time;
-use evenhand_model::{Resource, Span, Task, Time, WorkloadBuilder};
+use evenhand_model::{Detail, Details, Resource, Span, Task, Time, WorkloadBuilder, expand_hostlist};
 
 use super::error::FieldError;
 use super::lines::{for_each_line, utf8};
+use super::outcome;
 use super::parse_number::{NANO, fits, leading_digits};
 use super::summary::Tally;
 use super::{ImportError, ImportOptions, Part, Processors, counted};
@@ -22,6 +23,8 @@ const UTC: &str = "local time";
 const NO_MEMORY: &str = "no memory";
 const NOT_TRES: &str = "not from TRES";
 const NO_USER: &str = "no user";
+const NODE_LIST: &str = "malformed node list";
+const CONSTRAINTS: &str = "constraints that are left out";
 const BY_DIFFERENCE: &str = "end minus start";
 const ENDED: &str = "assumed to have ended";
 const MALFORMED_OPTION: &str = "malformed optional field";
@@ -168,9 +171,32 @@ fn row(
         }
         None => None,
     };
+    let state = row.text(Column::State, "a state")?;
+    let qos = row.text(Column::QOS, "a QOS")?.filter(|text| !is_none(text.as_bytes()));
+    let on = row.text(Column::NodeList, "a list of nodes")?.filter(|text| !text.contains("None assigned"));
+    let on = on.filter(|list| {
+        let is_list = expand_hostlist(list).is_some_and(|names| !names.is_empty());
+        if !is_list {
+            tally.adjust(NODE_LIST);
+        }
+        is_list
+    });
+    let constraints = row.text(Column::Constraints, "features")?.map(requirements);
+    if constraints == Some(None) {
+        tally.adjust(CONSTRAINTS);
+    }
+    let requires = constraints.flatten().filter(|words| !words.is_empty());
     builder.push(&Task {
         submit,
         start: Some(start),
+        eligible: row.time(Column::Eligible)?.filter(|time| *time >= submit),
+        details: Details::from_fn(|detail| match detail {
+            Detail::Chunks => None,
+            Detail::Requires => requires.as_deref(),
+            Detail::Qos => qos,
+            Detail::Machines => on,
+            Detail::Outcome => state.and_then(outcome::of_slurm),
+        }),
         duration: length,
         requested,
         user: user.unwrap_or("unknown"),
@@ -183,6 +209,18 @@ fn row(
     let (_, number) = row.get(Column::JobIDRaw).unwrap_or((0, id));
     tally.job_numbers.push((submit, leading_digits(number).0));
     Ok(())
+}
+
+/// Returns features as [`Requirements`](evenhand_model::Requirements): `a&b` requires both, `a|b` one of them. `None` for
+/// what these cannot express: counts of nodes, and brackets.
+pub(in crate::import) fn requirements(constraints: &str) -> Option<String> {
+    let is_none = ["", "(null)", "None"].contains(&constraints);
+    match constraints {
+        _ if is_none => Some(String::new()),
+        text if text.contains(['[', ']', '(', ')', '*', ',']) => None,
+        text if text.contains('&') && text.contains('|') => None,
+        text => Some(text.replace('&', ",")),
+    }
 }
 
 /// Returns the submission, start and duration of a job that ran and ended.
@@ -327,6 +365,8 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
         (NOT_TRES, "no CPUs in TRES; CPUs are read from AllocCPUS, NCPUS or ReqCPUS, and memory from ReqMem."),
         (NO_MEMORY, "no known memory, which is set to 0."),
         (NO_USER, "no user and are assigned to the user \"unknown\"."),
+        (NODE_LIST, "a NodeList that is no list of nodes such as n[01-03,7]; it is left out."),
+        (CONSTRAINTS, "Constraints other than features joined by & or by |; they are left out."),
         (MALFORMED_OPTION, "a malformed optional field, which is taken as unknown."),
     ] {
         let n = tally.adjusted.of(what);

@@ -7,7 +7,7 @@ const MAX_HOSTS: u64 = 1 << 20;
 /// names.
 ///
 /// ```
-/// use evenhand_slurm::expand_hostlist;
+/// use evenhand_model::expand_hostlist;
 /// assert_eq!(expand_hostlist("n[08-10,12],g1").unwrap(), ["n08", "n09", "n10", "n12", "g1"]);
 /// assert_eq!(expand_hostlist("n[1-"), None);
 /// ```

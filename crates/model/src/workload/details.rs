@@ -1,0 +1,134 @@
+//! What a log states of a job in words.
+
+use std::ops::{Index, IndexMut};
+
+/// A statement of a log about a job, in words. Each is an optional column of names.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Detail {
+    /// The chunks of a job whose chunks differ, in the notation of [`Chunk::parse_all`](crate::Chunk::parse_all):
+    /// `1:cpu=4+2:cpu=8`, in the workload's units.
+    Chunks,
+    /// What the job requires of its machines, in the notation of [`Requirements`].
+    Requires,
+    /// The quality of service.
+    Qos,
+    /// The machines on which the job ran: a list of hosts such as `n[01-03,7],g1`.
+    Machines,
+    /// How the job ended.
+    Outcome,
+}
+
+impl Detail {
+    /// Every detail.
+    pub const ALL: [Detail; 5] = [Detail::Chunks, Detail::Requires, Detail::Qos, Detail::Machines, Detail::Outcome];
+
+    /// Returns the name of the column.
+    pub fn name(self) -> &'static str {
+        match self {
+            Detail::Chunks => "chunks",
+            Detail::Requires => "requires",
+            Detail::Qos => "qos",
+            Detail::Machines => "machines",
+            Detail::Outcome => "outcome",
+        }
+    }
+}
+
+/// A value for each [`Detail`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Details<T>([T; Detail::ALL.len()]);
+
+impl<T> Details<T> {
+    /// Returns the details with the value that a function has for each.
+    pub fn from_fn(mut value: impl FnMut(Detail) -> T) -> Details<T> {
+        Details(std::array::from_fn(|i| value(Detail::ALL[i])))
+    }
+
+    /// Returns every detail with its value.
+    pub fn iter(&self) -> impl Iterator<Item = (Detail, &T)> {
+        Detail::ALL.into_iter().zip(&self.0)
+    }
+
+    /// Returns every detail with its value, which may be changed.
+    pub fn iter_mut(&mut self) -> impl Iterator<Item = (Detail, &mut T)> {
+        Detail::ALL.into_iter().zip(&mut self.0)
+    }
+
+    /// Returns the values in the order of [`Detail::ALL`].
+    pub fn into_values(self) -> impl Iterator<Item = T> {
+        self.0.into_iter()
+    }
+
+    /// Returns the results of a function for each value.
+    pub fn map<U>(self, value: impl FnMut(T) -> U) -> Details<U> {
+        Details(self.0.map(value))
+    }
+}
+
+impl<T> Index<Detail> for Details<T> {
+    type Output = T;
+
+    fn index(&self, detail: Detail) -> &T {
+        &self.0[detail as usize]
+    }
+}
+
+impl<T> IndexMut<Detail> for Details<T> {
+    fn index_mut(&mut self, detail: Detail) -> &mut T {
+        &mut self.0[detail as usize]
+    }
+}
+
+/// What a job requires of its machines: words, separated by commas, each of which a machine must have as a property.
+///
+/// `a|b` requires one of the two, `^a` the absence of a, and `#excl` that the job has its machines for itself.
+///
+/// ```
+/// use evenhand_model::Requirements;
+/// let found = Requirements::parse("cl_zewura,ssd|nvme,^node12,#excl");
+/// assert_eq!(found.wanted, [vec!["cl_zewura"], vec!["ssd", "nvme"]]);
+/// assert_eq!(found.unwanted, ["node12"]);
+/// assert!(found.whole_machines);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Requirements {
+    /// Of each of these a machine must have one.
+    pub wanted: Vec<Vec<String>>,
+    /// A machine must have none of these.
+    pub unwanted: Vec<String>,
+    /// The job has its machines for itself.
+    pub whole_machines: bool,
+}
+
+impl Requirements {
+    /// The word of a job that has its machines for itself.
+    pub const WHOLE_MACHINES: &'static str = "#excl";
+
+    /// Parses the words.
+    pub fn parse(text: &str) -> Requirements {
+        let mut found = Requirements::default();
+        for word in text.split(',').map(str::trim).filter(|word| !word.is_empty()) {
+            match word.strip_prefix('^') {
+                _ if word == Requirements::WHOLE_MACHINES => found.whole_machines = true,
+                Some(unwanted) => found.unwanted.push(unwanted.to_string()),
+                None => found.wanted.push(word.split('|').map(str::to_string).collect()),
+            }
+        }
+        found
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn details_are_found_by_their_place() {
+        let names = Details::from_fn(Detail::name);
+        for detail in Detail::ALL {
+            assert_eq!(names[detail], detail.name());
+        }
+        assert_eq!(names.iter().map(|(detail, name)| (detail.name(), *name)).filter(|(a, b)| a != b).count(), 0);
+        assert_eq!(Requirements::parse(" , "), Requirements::default());
+    }
+}
