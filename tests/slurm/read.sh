@@ -87,6 +87,14 @@ says "by Slurm's own word" "Slurm's reason is JobHeldUser: its user, or a coordi
 says "which has no start" "Until its user releases it, it has no start"
 holds "and a dependent one" "$evenhand" --format json slurm why "$dependent"
 says "by what it depends on" '"kind": "dependency"'
+# The priority is computed some time after the submission.
+factors_of() { "$evenhand" slurm why "$1" | tee "$work/why" | grep '^nice ' >/dev/null && cat "$work/why"; }
+# Longer than its partition permits, so that it waits until it is cancelled.
+too_long=$(submit "$ann" -A physics --nice=100 -n1 -p express -t 3-00:00:00 --wrap true)
+holds "why shows what makes up a priority" until_true 20 factors_of "$too_long"
+says "by factor" "^factor of its priority  *points"
+says "with what nice takes away" "^nice  *-100\$"
+scancel "$too_long"
 holds "a line on a user's jobs" "$evenhand" slurm why "$ann" --short
 says "counts them by reason" "^$ann: .*JobHeldUser"
 holds "a held job has no forecast" ends 2 "$evenhand" slurm when "$held"

@@ -114,7 +114,11 @@ impl SiteReader for SlurmSite {
         let nodes = Nodes::read(self.commands.as_ref())?.nodes;
         let slow = self.slow_part(now);
         let mut notes = Vec::new();
-        let priorities = or_note(Priorities::read(self.commands.as_ref()), "Site factors are not known", &mut notes);
+        let priorities = or_note(
+            Priorities::read_with_factors(self.commands.as_ref()),
+            "The factors of priorities are not known",
+            &mut notes,
+        );
         let shares = or_note(ShareTable::read(self.commands.as_ref(), true), "Usage is not known", &mut notes);
         Ok(Snapshot {
             read_at: now,

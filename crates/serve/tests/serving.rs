@@ -102,7 +102,7 @@ impl Serving {
             .with("squeue", QUEUE)
             .with("scontrol show node", NODE)
             .with("scontrol show config", config)
-            .with("sprio", "JOBID|SITE|PRIORITY\n2|3|8\n")
+            .with("sprio", "JOBID|SITE|PRIORITY|AGE|NICE\n2|3|8|10|5\n")
             .with("sacctmgr", "Cluster|Account|ParentName|User|Partition|Share\nlab|root||||1\nlab|art|root|||1\nlab|art||ann||1\nlab|bio|root|||3\nlab|bio||bob||1\n")
             .with("sshare", "Account|User|RawShares|RawUsage|EffectvUsage|FairShare\nroot|||100|1.0|\n art||1|90|0.9|\n  art|ann|1|90|0.9|0.25\n")
             .with("sacct", sacct);
@@ -199,6 +199,8 @@ fn every_question_has_its_status() {
         ("/api/v1/jobs/1", 200, "\"state\": \"RUNNING\""),
         ("/api/v1/jobs/1/why", 409, "\"status\": 409"),
         ("/api/v1/jobs/2/why", 200, "\"site_factor\": 3"),
+        ("/api/v1/jobs/2/why", 200, "\"factor\": \"age\""),
+        ("/jobs/2", 200, "Its priority by factor"),
         ("/api/v1/jobs/4/when", 409, "is held"),
         ("/api/v1/jobs/77/why", 404, "squeue shows no job 77"),
         ("/api/v1/jobs/x/why", 400, "expected a job's number"),

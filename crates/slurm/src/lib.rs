@@ -67,7 +67,7 @@ pub use parse_values::Limit;
 pub use partitions::{Partition, Partitions};
 pub use past_and_queue::{NewJob, PastAndQueue};
 pub use plan::{Lacks, Party, Place, Plan, PlanError, PlanOptions, SiteSnapshot, Unranked};
-pub use priorities::{Priorities, Priority};
+pub use priorities::{FactorRecord, Priorities, Priority};
 pub use queue::{Array, Heterogeneous, Hold, Job, JobState, Queue};
 pub use run_commands::{Call, CommandError, Commands, FailureKind, LocalCommands, RecordedOutput};
 pub use site_files::{

@@ -5,7 +5,7 @@ use evenhand_model::duration_text::duration;
 use serde::Serialize;
 
 use crate::explain_wait::{Planned, Request, WaitingJob};
-use crate::priorities::Priority;
+use crate::priorities::{FactorRecord, Priority};
 use crate::queue::{Job, JobState, Queue};
 use crate::waiting_reasons::{ReasonKind, explain_reason};
 
@@ -81,6 +81,8 @@ pub struct StandingRecord {
     pub priority: Option<u64>,
     /// The site factor in it.
     pub site_factor: Option<i64>,
+    /// What the other factors add to it, as `sprio` shows, without those that add nothing.
+    pub priority_factors: Vec<FactorRecord>,
     /// The user's running jobs.
     pub jobs_running: u64,
     /// The user's waiting jobs.
@@ -150,6 +152,7 @@ impl WhyRecord {
                 cpus: waiting.cpus,
                 priority: job.priority,
                 site_factor: priority.map(|p| p.site_factor),
+                priority_factors: priority.map_or_else(Vec::new, |p| p.factors.clone()),
                 jobs_running: of_user(|job| job.state.holds_resources()),
                 jobs_waiting: of_user(|job| job.state == JobState::Pending),
             },

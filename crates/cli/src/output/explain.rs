@@ -50,6 +50,7 @@ const GLOSSARY: &[Entry] = &[
     ("job", "median start", "the start that is as likely to be too early as too late"),
     ("before it", "part", "of the CPUs of all that stand before the job"),
     ("before it", "CPUs", "CPUs that its jobs before this one request"),
+    ("factor of its priority", "points", "what the factor adds to the job's priority by its weight (sprio)"),
     ("if it asked for", "planned start", "when Slurm plans to start such a job now"),
     ("if it asked for", "in", "from now on"),
     ("waited for", "how long", "how long that was what the job waited for"),

@@ -38,7 +38,11 @@ pub(super) fn run(args: &SlurmWhyArgs, console: &Console) -> Result<(), Failure>
         return console.document(&short(&queue, &queue.jobs[at].user));
     }
     let nodes = Nodes::read(slurm).map_err(read_failure)?.nodes;
-    let priorities = or_note(Priorities::read(slurm), "Without sprio, site factors are not shown", &mut notes)?;
+    let priorities = or_note(
+        Priorities::read_with_factors(slurm),
+        "Without sprio, the factors of its priority are not shown",
+        &mut notes,
+    )?;
     let configuration = or_note(Configuration::read(slurm), "It is not known what the site hides", &mut notes)?;
     let hidden = configuration.as_ref().and_then(|c| c.get("PrivateData")).filter(|hidden| hidden.contains("jobs"));
     let hides_jobs = hidden.is_some();
@@ -101,12 +105,20 @@ fn text(record: &WhyRecord, job: &Job, now: Time) -> String {
     lead += &format!(" The user has {} running and {} waiting jobs.", s.jobs_running, s.jobs_waiting);
     if let Some(priority) = s.priority {
         lead += &format!(" Its priority is {priority}");
-        lead += &s.site_factor.map_or(".".to_string(), |factor| format!(", of which {factor} is the site factor."));
+        let site = s.site_factor.filter(|factor| *factor != 0);
+        lead += &site.map_or(".".to_string(), |factor| format!(", of which {factor} is the site factor."));
     }
     if let Some(start) = job.start.filter(|start| *start > now) {
         lead += &format!(" Slurm plans to start it at {}.", shown(start));
     }
     let mut blocks = vec![lead];
+    if !s.priority_factors.is_empty() {
+        let mut table = Table::new(1, ["factor of its priority", "points"]);
+        for f in &s.priority_factors {
+            table.row(vec![f.factor.replace('_', " "), f.points.to_string()]);
+        }
+        blocks.push(table.render());
+    }
     if !record.before.is_empty() {
         let mut table = Table::new(2, ["before it", "account", "jobs", "CPUs", "part"]);
         for b in record.before.iter().take(8) {
