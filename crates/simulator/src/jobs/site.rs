@@ -295,7 +295,7 @@ impl Jobs {
         let width = site.queues.len() + 1;
         // Kinds of jobs whose source states no nodes by demand and queue; all others by nodes as well.
         let mut ids = vec![u32::MAX; workload.demands().len() * width];
-        let mut ids_by_nodes: HashMap<(usize, Option<u32>, Option<u32>, Option<u32>), u32> = HashMap::new();
+        let mut ids_by_nodes: HashMap<KindKey, u32> = HashMap::new();
         let requirements = SiteRequirements::of_workload(site, workload);
         let texts = workload.details(Detail::Chunks).iter();
         let chunks: Vec<Vec<(u32, Vec<u64>)>> =
@@ -323,7 +323,7 @@ impl Jobs {
             let sizes = workload.detail_id(Detail::Chunks, row).filter(|_| layout == Layout::Auto && !site.is_pool);
             let id = match (nodes, required, sizes) {
                 (None, None, None) => &mut ids[place],
-                _ => ids_by_nodes.entry((place, nodes, required, sizes)).or_insert(u32::MAX),
+                _ => ids_by_nodes.entry(KindKey { place, nodes, required, sizes }).or_insert(u32::MAX),
             };
             let source = SourceLayout { nodes, sizes: sizes.map_or(&[], |id| &chunks[id as usize]) };
             let required = required.map(|id| &requirements[id as usize]);
@@ -587,6 +587,15 @@ impl Site {
         let not_fitting = (0..kind.chunk.len()).find(|&r| u128::from(kind.chunk[r]) > largest(r));
         not_fitting.map_or(Rejection::Together, |r| Rejection::Resource(r.min(255) as u8))
     }
+}
+
+/// What makes jobs one kind: demand and queue, the nodes that the source states, and the texts of requirements and chunks.
+#[derive(PartialEq, Eq, Hash)]
+struct KindKey {
+    place: usize,
+    nodes: Option<u32>,
+    required: Option<u32>,
+    sizes: Option<u32>,
 }
 
 /// How the source says that a job lies on machines.
