@@ -64,6 +64,41 @@ impl Queue {
     }
 }
 
+/// A limit on the jobs of some queues, accounts and users.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limit {
+    /// The name, for people.
+    pub name: String,
+    /// The queues whose jobs it limits; empty for all.
+    pub queues: Vec<String>,
+    /// The accounts whose jobs it limits; empty for all.
+    pub accounts: Vec<String>,
+    /// The users whose jobs it limits; empty for all.
+    pub users: Vec<String>,
+    /// Whether each user has it by itself; else the jobs of all of them count together.
+    pub each_user: bool,
+    /// The maximum that the jobs can hold together, by resource.
+    pub max: Vec<(String, ResourceQuantity)>,
+    /// How many of the jobs can run at once.
+    pub max_jobs: Option<u32>,
+    /// The maximum that one of the jobs can hold, by resource.
+    pub max_job: Vec<(String, ResourceQuantity)>,
+    /// The longest wall time that one of the jobs can request.
+    pub max_wall: Option<Span>,
+}
+
+impl Limit {
+    /// Creates one that limits nothing of no jobs in particular.
+    pub fn new(name: impl Into<String>) -> Limit {
+        Limit { name: name.into(), ..Limit::default() }
+    }
+
+    /// Returns whether it limits nothing.
+    pub fn is_empty(&self) -> bool {
+        self.max.is_empty() && self.max_jobs.is_none() && self.max_job.is_empty() && self.max_wall.is_none()
+    }
+}
+
 /// The machines and queues of a site.
 ///
 /// Machines are numbered from 0: those of the first group, then those of the second, and so on. Every tie between
@@ -76,6 +111,8 @@ pub struct Cluster {
     pub groups: Vec<MachineGroup>,
     /// The queues; jobs of a queue that is not listed have no limits.
     pub queues: Vec<Queue>,
+    /// Limits beside those of the queues.
+    pub limits: Vec<Limit>,
 }
 
 /// A mismatch between a cluster and a workload.
@@ -156,6 +193,7 @@ mod tests {
             resources: vec!["cpu".into(), "mem".into()],
             groups: vec![group("a", 2, &["16", "64GiB"]), group("b", 3, &["4", "0"])],
             queues: vec![Queue::new("long")],
+            limits: Vec::new(),
         };
         let resources = [Resource::new("mem", "GB"), Resource::new("cpu", "")];
         let total = cluster.total(&resources).unwrap();

@@ -270,7 +270,7 @@ mod tests {
             properties: vec![],
         };
         let groups = [("a", ["16", "64"]), ("b", ["8", "256"]), ("c", ["64", "512"])].map(group).to_vec();
-        let cluster = Cluster { resources: vec!["cpu".into(), "mem".into()], groups, queues: vec![] };
+        let cluster = Cluster { resources: vec!["cpu".into(), "mem".into()], groups, queues: vec![], limits: vec![] };
         // 80 CPUs are on no machine: 80 chunks of a CPU and a unit of memory, each worth 1. What is beyond all
         // machines never runs.
         let w = workload(&[[1, 32], [4, 4], [16, 64], [2, 200], [80, 40], [1, 1000]]);

@@ -120,10 +120,10 @@ pub enum SimulationError {
     /// [`Progress::cancel`] was set.
     #[error("cancelled")]
     Cancelled,
-    /// Conservative backfilling cannot respect queues that limit what a user holds.
+    /// Conservative backfilling cannot respect limits on what jobs hold together.
     #[error(
-        "a queue limits what a user or all users may hold (max_user, max_user_jobs, max, max_jobs), which conservative \
-         backfilling cannot promise; use easy or none"
+        "a queue, an account or a user is limited in what its jobs may hold together (max_user, max_user_jobs, max, \
+         max_jobs), which conservative backfilling cannot promise; use easy or none"
     )]
     UserLimits,
     /// A task would finish after the end of time.

@@ -180,7 +180,7 @@ proptest! {
         // A resource that no machine has is refused.
         groups[0].1 = groups[0].1.map(|has| has.max(1));
         let resources = RESOURCES.map(String::from).to_vec();
-        let cluster = Cluster { resources, groups: groups.iter().enumerate().map(group).collect(), queues: vec![] };
+        let cluster = Cluster { resources, groups: groups.iter().enumerate().map(group).collect(), queues: vec![], limits: vec![] };
         let site = Site::machines(&cluster, w.resources()).unwrap();
         let kinds = Jobs::new(&w, &site, Layout::Auto);
         let weights = Weights::equal(1);

@@ -1,6 +1,6 @@
 //! The associations of accounts and users with their shares: `sacctmgr show association`.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{HashMap, HashSet};
 
 use evenhand_model::{Account, AccountTree, AccountsError, Rational};
 
@@ -27,7 +27,7 @@ const NO_LIMITS: [&str; 12] = [
     "QOS",
     "Def QOS",
 ];
-const COLUMNS: &str = "format=cluster,account,parentname,user,partition,share";
+const COLUMNS: &str = "format=cluster,account,parentname,user,partition,share,grptres,grpjobs,maxjobs,maxtres,maxwall";
 /// The shares that stand for 0 in a tree, which divides by them.
 const ALMOST_ZERO: (u32, u32) = (1, 1_000_000);
 
@@ -51,6 +51,8 @@ pub struct Association {
     pub partition: Option<String>,
     /// Its shares among its siblings.
     pub shares: RawShares,
+    /// What it sets beside shares, by column.
+    pub limits: Vec<(String, String)>,
 }
 
 /// The shares of an association (`Share`, RawShares).
@@ -111,6 +113,8 @@ impl Accounts {
         for row in table.rows() {
             let row = row?;
             let text = |name: &str| row.get(name).map(|f| f.text.to_string());
+            let limits = table.headers().iter().filter(|h| !NO_LIMITS.iter().any(|n| n.eq_ignore_ascii_case(h)));
+            let limits = limits.filter_map(|header| Some((header.to_string(), row.get(header)?.text.to_string())));
             let shares = row.get("Share").map(|f| f.read("shares, or parent", RawShares::parse)).transpose()?;
             associations.push(Association {
                 account: row.required("Account", "an account's name")?.text.to_string(),
@@ -118,29 +122,33 @@ impl Accounts {
                 user: text("User"),
                 partition: text("Partition"),
                 shares: shares.unwrap_or(RawShares::Number(1)),
+                limits: limits.collect(),
             });
         }
         Ok(Accounts { associations })
     }
 
-    /// Returns what the associations in the output of `sacctmgr -P show assoc` set beside shares, by column: for which
-    /// account or user, and to what.
-    ///
-    /// # Errors
-    /// Returns an error if there is no header.
-    pub fn limits(text: &str) -> Result<BTreeMap<String, Vec<String>>, TextError> {
-        let table = Table::of("sacctmgr show association", text, &["Account", "User"])?;
-        let mut limits: BTreeMap<String, Vec<String>> = BTreeMap::new();
-        for row in table.rows() {
-            let row = row?;
-            let of = row.get("User").or_else(|| row.get("Account")).map_or("", |f| f.text);
-            for header in table.headers().iter().filter(|h| !NO_LIMITS.iter().any(|n| n.eq_ignore_ascii_case(h))) {
-                if let Some(value) = row.get(header) {
-                    limits.entry(header.to_string()).or_default().push(format!("{of}={}", value.text));
-                }
-            }
+    /// Returns what the associations set beside shares: the column, for which account or user, and to what.
+    pub fn limits(&self) -> Vec<(String, String)> {
+        let of = |a: &Association| a.user.clone().unwrap_or_else(|| a.account.clone());
+        let each = |a: &Association| -> Vec<(String, String)> {
+            a.limits.iter().map(|(column, value)| (column.clone(), format!("{}={value}", of(a)))).collect()
+        };
+        self.associations.iter().flat_map(each).collect()
+    }
+
+    /// Returns an account and all accounts below it.
+    pub fn accounts_below(&self, account: &str) -> Vec<String> {
+        let mut below = vec![account.to_string()];
+        let mut at = 0;
+        while at < below.len() {
+            let children =
+                self.associations.iter().filter(|a| a.user.is_none() && a.parent.as_deref() == Some(&below[at]));
+            let new: Vec<String> = children.map(|a| a.account.clone()).filter(|name| !below.contains(name)).collect();
+            below.extend(new);
+            at += 1;
         }
-        Ok(limits)
+        below
     }
 
     /// Returns whether `root` is the only account.
@@ -274,11 +282,9 @@ mod tests {
     #[test]
     fn limits_are_found_by_column() {
         let text = "Account|User|Share|GrpTRES|MaxJobs|QOS|\na||1|cpu=10||normal|\na|ann|1||5|normal|\n";
-        let limits = Accounts::limits(text).unwrap();
-        assert_eq!(
-            limits.into_iter().collect::<Vec<_>>(),
-            [("GrpTRES".to_string(), vec!["a=cpu=10".to_string()]), ("MaxJobs".to_string(), vec!["ann=5".to_string()]),]
-        );
+        let limits = Accounts::parse(text).unwrap().limits();
+        let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
+        assert_eq!(limits, [pair("GrpTRES", "a=cpu=10"), pair("MaxJobs", "ann=5")]);
     }
 
     proptest! {

@@ -95,7 +95,7 @@ pub fn cluster(nodes: &[Node], partitions: &[Partition], options: &ClusterOption
             ..Queue::new(partition.name.clone())
         });
     }
-    SiteCluster { cluster: Cluster { resources, groups, queues }, members, notes }
+    SiteCluster { cluster: Cluster { resources, groups, queues, limits: Vec::new() }, members, notes }
 }
 
 /// Returns a hostlist expression for names that differ in the number at their end, such as `n[1-3,7]`; the first name

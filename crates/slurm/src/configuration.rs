@@ -81,6 +81,12 @@ impl Configuration {
         PARTS.iter().filter_map(weight).collect()
     }
 
+    /// Returns whether Slurm holds jobs back at limits of QOS and associations (`AccountingStorageEnforce`).
+    pub fn enforces_limits(&self) -> bool {
+        let is_limits = |word: &str| ["limits", "safe", "all"].iter().any(|l| l.eq_ignore_ascii_case(word.trim()));
+        self.get("AccountingStorageEnforce").unwrap_or_default().split(',').any(is_limits)
+    }
+
     /// Returns whether jobs may start before a waiting job of higher priority (sched/backfill).
     pub fn backfills(&self) -> bool {
         self.get("SchedulerType").is_some_and(|t| t == "sched/backfill")

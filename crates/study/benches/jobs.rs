@@ -139,6 +139,7 @@ fn machines(twentieths: u32) -> Cluster {
             group("gpu", twentieths, ["32", "256", "4"]),
         ],
         queues: Vec::new(),
+        limits: Vec::new(),
     }
 }
 

@@ -3,11 +3,12 @@
 use std::path::Path;
 
 use evenhand_documents::{Document, DocumentError, Node, Table, nearest};
-use evenhand_model::{Cluster, MachineGroup, Queue, Rational, ResourceQuantity, Span};
+use evenhand_model::{Cluster, Limit, MachineGroup, Queue, Rational, ResourceQuantity, Span};
 
 const MACHINE: [&str; 4] = ["name", "count", "speed", "properties"];
 const QUEUE: [&str; 10] =
     ["name", "price", "priority", "max_wall", "max_job", "max_user", "max_user_jobs", "max", "max_jobs", "properties"];
+const LIMIT: [&str; 9] = ["name", "queues", "accounts", "users", "each_user", "max", "max_jobs", "max_job", "max_wall"];
 
 /// Reads the machines and queues of a cluster file; `None` if it has no `[[machines]]`.
 ///
@@ -31,6 +32,17 @@ const QUEUE: [&str; 10] =
 /// max_user_jobs = 8
 /// max = { cpu = 1024 }
 /// max_jobs = 100
+///
+/// [[limits]]       # jobs of these queues, accounts and users; each may be left out
+/// name = "physics, a user"
+/// queues = ["long"]
+/// accounts = ["physics", "optics"]
+/// users = ["ann"]
+/// each_user = true # default false: all together
+/// max = { cpu = 64 }
+/// max_jobs = 4
+/// max_job = { cpu = 32 }
+/// max_wall = "2d"
 /// ```
 ///
 /// Keys of a machine other than `name`, `count`, `speed` and `properties` are resources. A `[pool]`
@@ -57,7 +69,7 @@ pub fn cluster_of(document: &Document) -> Result<Option<Cluster>, DocumentError>
             _ => Ok(None),
         };
     };
-    root.deny_unknown(&["machines", "queues", "pool"])?;
+    root.deny_unknown(&["machines", "queues", "limits", "pool"])?;
     let mut cluster = Cluster::default();
     for group in machines.with_label("[[machines]]").list()? {
         machine(&group.table()?, &mut cluster)?;
@@ -71,7 +83,55 @@ pub fn cluster_of(document: &Document) -> Result<Option<Cluster>, DocumentError>
             cluster.queues.push(queue);
         }
     }
+    if let Some(limits) = root.get("limits") {
+        for node in limits.with_label("[[limits]]").list()? {
+            let limit = limit(&node.table()?, &cluster)?;
+            cluster.limits.push(limit);
+        }
+    }
     Ok(Some(cluster))
+}
+
+fn limit(table: &Table<'_>, cluster: &Cluster) -> Result<Limit, DocumentError> {
+    table.deny_unknown(&LIMIT)?;
+    let names = |key: &str| match table.get(key) {
+        Some(node) => {
+            node.list()?.map(|name| Ok(name.text()?.to_string())).collect::<Result<Vec<String>, DocumentError>>()
+        }
+        None => Ok(Vec::new()),
+    };
+    let found = Limit {
+        name: table.required("name", "a name in quotation marks")?.text()?.to_string(),
+        queues: names("queues")?,
+        accounts: names("accounts")?,
+        users: names("users")?,
+        each_user: table.get("each_user").map(|node| node.flag()).transpose()?.unwrap_or(false),
+        max: limits(table, "max", cluster)?,
+        max_jobs: number_of_jobs(table, "max_jobs")?,
+        max_job: limits(table, "max_job", cluster)?,
+        max_wall: max_wall(table)?,
+    };
+    if let Some(unknown) = found.queues.iter().position(|name| !cluster.queues.iter().any(|q| q.name == *name)) {
+        let node = table.required("queues", "a list")?.list()?.nth(unknown);
+        let problem = format!("no queue has the name {:?}", found.queues[unknown]);
+        return Err(node.map_or_else(|| table.error(&problem), |n| n.error(&problem)));
+    }
+    match found.is_empty() {
+        true => Err(table.error("found no limit, expected max, max_jobs, max_job or max_wall")),
+        false => Ok(found),
+    }
+}
+
+fn max_wall(table: &Table<'_>) -> Result<Option<Span>, DocumentError> {
+    let parse = |wall: Node<'_>| Span::parse(wall.written()?).map_err(|e| wall.error(e.to_string()));
+    table.get("max_wall").map(parse).transpose()
+}
+
+fn number_of_jobs(table: &Table<'_>, key: &str) -> Result<Option<u32>, DocumentError> {
+    match table.get(key) {
+        Some(node) => whole(&node, 1, i64::from(u32::MAX), "a whole number, at least 1").map(|n| Some(n as u32)),
+        None => Ok(None),
+    }
 }
 
 fn machine(table: &Table<'_>, cluster: &mut Cluster) -> Result<(), DocumentError> {
@@ -116,18 +176,12 @@ fn queue(table: &Table<'_>, cluster: &Cluster) -> Result<Queue, DocumentError> {
         let limit = i64::from(i32::MAX);
         queue.priority = whole(&priority, -limit, limit, "a whole number")? as i32;
     }
-    if let Some(wall) = table.get("max_wall") {
-        let text = wall.written()?;
-        queue.max_wall = Some(Span::parse(text).map_err(|e| wall.error(e.to_string()))?);
-    }
+    queue.max_wall = max_wall(table)?;
     queue.max_job = limits(table, "max_job", cluster)?;
     queue.max_user = limits(table, "max_user", cluster)?;
     queue.max = limits(table, "max", cluster)?;
-    let jobs = |key: &str| match table.get(key) {
-        Some(node) => whole(&node, 1, i64::from(u32::MAX), "a whole number, at least 1").map(|n| Some(n as u32)),
-        None => Ok(None),
-    };
-    (queue.max_user_jobs, queue.max_jobs) = (jobs("max_user_jobs")?, jobs("max_jobs")?);
+    queue.max_user_jobs = number_of_jobs(table, "max_user_jobs")?;
+    queue.max_jobs = number_of_jobs(table, "max_jobs")?;
     queue.properties = properties(table)?;
     for (at, property) in queue.properties.iter().enumerate() {
         if !cluster.groups.iter().any(|g| g.properties.contains(property)) {

@@ -32,12 +32,8 @@ pub fn cluster_text(cluster: &Cluster) -> String {
         if let Some(wall) = queue.max_wall {
             line(&mut text, &format!("max_wall = {}", quoted(&span(wall))));
         }
-        for (name, limits) in [("max_job", &queue.max_job), ("max_user", &queue.max_user), ("max", &queue.max)] {
-            let limits: Vec<String> =
-                limits.iter().map(|(resource, limit)| format!("{} = {}", key(resource), quantity(limit))).collect();
-            if !limits.is_empty() {
-                line(&mut text, &format!("{name} = {{ {} }}", limits.join(", ")));
-            }
+        for (name, amounts) in [("max_job", &queue.max_job), ("max_user", &queue.max_user), ("max", &queue.max)] {
+            limits(&mut text, name, amounts);
         }
         for (name, jobs) in [("max_user_jobs", queue.max_user_jobs), ("max_jobs", queue.max_jobs)] {
             jobs.iter().for_each(|jobs| line(&mut text, &format!("{name} = {jobs}")));
@@ -45,7 +41,31 @@ pub fn cluster_text(cluster: &Cluster) -> String {
         properties(&mut text, &queue.properties);
         text.push('\n');
     }
+    for limit in &cluster.limits {
+        line(&mut text, "[[limits]]");
+        line(&mut text, &format!("name = {}", quoted(&limit.name)));
+        for (name, list) in [("queues", &limit.queues), ("accounts", &limit.accounts), ("users", &limit.users)] {
+            names(&mut text, name, list);
+        }
+        if limit.each_user {
+            line(&mut text, "each_user = true");
+        }
+        for (name, amounts) in [("max", &limit.max), ("max_job", &limit.max_job)] {
+            limits(&mut text, name, amounts);
+        }
+        limit.max_jobs.iter().for_each(|jobs| line(&mut text, &format!("max_jobs = {jobs}")));
+        limit.max_wall.iter().for_each(|wall| line(&mut text, &format!("max_wall = {}", quoted(&span(*wall)))));
+        text.push('\n');
+    }
     text
+}
+
+fn limits(text: &mut String, name: &str, limits: &[(String, ResourceQuantity)]) {
+    let limits: Vec<String> =
+        limits.iter().map(|(resource, limit)| format!("{} = {}", key(resource), quantity(limit))).collect();
+    if !limits.is_empty() {
+        line(text, &format!("{name} = {{ {} }}", limits.join(", ")));
+    }
 }
 
 /// Returns the text of an accounts file with these accounts, each after its parent, and users' shares.
@@ -76,9 +96,13 @@ fn line(text: &mut String, line: &str) {
 }
 
 fn properties(text: &mut String, properties: &[String]) {
-    if !properties.is_empty() {
-        let list: Vec<String> = properties.iter().map(|p| quoted(p)).collect();
-        line(text, &format!("properties = [{}]", list.join(", ")));
+    names(text, "properties", properties);
+}
+
+fn names(text: &mut String, key: &str, names: &[String]) {
+    if !names.is_empty() {
+        let list: Vec<String> = names.iter().map(|name| quoted(name)).collect();
+        line(text, &format!("{key} = [{}]", list.join(", ")));
     }
 }
 
@@ -119,7 +143,7 @@ mod tests {
     use super::*;
     use crate::{AccountsFile, cluster_of};
     use evenhand_documents::{Document, Format};
-    use evenhand_model::{MachineGroup, Queue, Resource, Task, WorkloadBuilder};
+    use evenhand_model::{Limit, MachineGroup, Queue, Resource, Task, WorkloadBuilder};
     use proptest::prelude::*;
 
     fn amount(numerator: u64, denominator: u8, is_bytes: bool) -> ResourceQuantity {
@@ -149,6 +173,19 @@ mod tests {
                     max_user_jobs: wall.map(|_| 3),
                     properties: cluster.groups[0].properties.clone(),
                     ..Queue::new(format!("{name}{at}"))
+                });
+            }
+            for (at, queue) in cluster.queues.iter().enumerate() {
+                cluster.limits.push(Limit {
+                    queues: vec![queue.name.clone()],
+                    users: vec!["a \"b\"".into(); at],
+                    accounts: vec!["c".into(); at % 2],
+                    each_user: at % 2 == 0,
+                    max: queue.max.clone(),
+                    max_jobs: queue.max_jobs,
+                    max_job: queue.max_job.clone(),
+                    max_wall: queue.max_wall,
+                    ..Limit::new(format!("limit {at}"))
                 });
             }
             let text = cluster_text(&cluster);

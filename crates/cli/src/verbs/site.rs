@@ -1,6 +1,5 @@
 //! `evenhand site`: a site from its configuration files.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use evenhand_documents::did_you_mean;
@@ -9,8 +8,8 @@ use evenhand_policies::SITE_RULE;
 use evenhand_policies::multifactor::Settings;
 use evenhand_slurm::{
     Accounts, Configuration, DEFAULT_ASSOCIATION_COLUMNS, Node, Nodes, Partition, Partitions, Qos, SiteFileError,
-    SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, limit_partitions, parse_dump, parse_qos,
-    read_slurm_conf, simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
+    SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, limit_associations, limit_partitions, parse_dump,
+    parse_qos, read_slurm_conf, simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
 };
 use evenhand_study::{accounts_text, cluster_text};
 use serde::Serialize;
@@ -38,8 +37,6 @@ struct SiteTexts {
     partitions: Vec<Partition>,
     accounts: Option<Accounts>,
     qos: Vec<Qos>,
-    /// What associations set beside shares.
-    limits: BTreeMap<String, Vec<String>>,
 }
 
 /// What was written and what a simulation does not follow, for programs.
@@ -61,9 +58,15 @@ struct NotModelled<'a> {
 fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     let site = read(args, console)?;
     let mut described = cluster(&site.nodes, &site.partitions, &cluster_options(&args.machines));
-    let qos = match limits_are_enforced(site.conf.as_ref()) {
-        true => limit_partitions(&mut described.cluster, &site.partitions, &site.qos),
-        false => site.qos.clone(),
+    // Without a slurm.conf it is assumed.
+    let has_limits = site.conf.as_ref().is_none_or(|conf| conf.configuration.enforces_limits());
+    let accounts = site.accounts.as_ref();
+    let (qos, limits) = match has_limits {
+        true => (
+            limit_partitions(&mut described.cluster, &site.partitions, &site.qos),
+            accounts.map(|accounts| limit_associations(&mut described.cluster, accounts)),
+        ),
+        false => (site.qos.clone(), accounts.map(Accounts::limits)),
     };
     described.notes.iter().for_each(|note| console.note(note));
     let machines = described.cluster.machines();
@@ -90,7 +93,7 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
         written.push(file(SLURM_CONF));
         write_file(&file(SLURM_CONF), &simulated_settings_text(conf, &site.partitions))?;
     }
-    let unmodelled = unmodelled_settings(site.conf.as_ref(), &qos, &site.limits);
+    let unmodelled = unmodelled_settings(site.conf.as_ref(), &qos, &limits.unwrap_or_default());
     let partitions = described.cluster.queues.len();
     if console.is_json() {
         let not_modelled =
@@ -114,14 +117,8 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     console.result(&format!("\nA study on it: evenhand study LOG --site {}{rule}", args.output.display()))
 }
 
-/// Whether Slurm holds jobs back at limits; without a slurm.conf it is assumed.
-fn limits_are_enforced(conf: Option<&SlurmConf>) -> bool {
-    let enforced = conf.map(|conf| conf.configuration.get("AccountingStorageEnforce").unwrap_or_default());
-    let is_limits = |word: &str| ["limits", "safe", "all"].iter().any(|l| l.eq_ignore_ascii_case(word.trim()));
-    enforced.is_none_or(|words| words.split(',').any(is_limits))
-}
-
-fn line(one: &Unmodelled) -> String {
+/// What was found and is not followed, on a line.
+pub(crate) fn line(one: &Unmodelled) -> String {
     let mut values = one.values.iter().take(SHOWN_VALUES).cloned().collect::<Vec<_>>().join(", ");
     if one.values.len() > SHOWN_VALUES {
         values += &format!(" and {} more", one.values.len() - SHOWN_VALUES);
@@ -146,19 +143,13 @@ fn read(args: &SiteImportArgs, console: &Console) -> Result<SiteTexts, Failure> 
     if args.partitions.is_some() && args.nodes.is_none() {
         put_nodes_in(&mut nodes, &partitions);
     }
-    let (accounts, limits) = match (&args.assoc, &args.sacctmgr_dump) {
-        (Some(path), _) => {
-            let (accounts, limits) = parsed(path, |text| parse_associations(text, console))?;
-            (Some(accounts), limits)
-        }
-        (None, Some(path)) => {
-            let dump = parsed(path, parse_dump)?;
-            (Some(dump.accounts), dump.options)
-        }
-        (None, None) => (None, BTreeMap::new()),
+    let accounts = match (&args.assoc, &args.sacctmgr_dump) {
+        (Some(path), _) => Some(parsed(path, |text| parse_associations(text, console))?),
+        (None, Some(path)) => Some(parsed(path, parse_dump)?.accounts),
+        (None, None) => None,
     };
     let qos = args.qos.as_deref().map(|path| parsed(path, parse_qos)).transpose()?.unwrap_or_default();
-    Ok(SiteTexts { conf, nodes, partitions, accounts, qos, limits })
+    Ok(SiteTexts { conf, nodes, partitions, accounts, qos })
 }
 
 /// Puts nodes of slurm.conf into partitions of another file.
@@ -179,21 +170,20 @@ fn parsed<T>(path: &Path, parse: impl Fn(&str) -> Result<T, TextError>) -> Resul
 }
 
 /// With a header line, or without one in sacctmgr's default order of columns.
-fn parse_associations(text: &str, console: &Console) -> Result<(Accounts, BTreeMap<String, Vec<String>>), TextError> {
-    let both = |text: &str| Ok((Accounts::parse(text)?, Accounts::limits(text)?));
+fn parse_associations(text: &str, console: &Console) -> Result<Accounts, TextError> {
     let first = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
     let has = |name: &str| first.split('|').any(|word| word.trim().eq_ignore_ascii_case(name));
     if !has("ParentName") && !has("Par Name") {
         console.note("--assoc: no column ParentName, so every account stands below the root; add format=…,ParentName.");
     }
     if has("Account") {
-        return both(text);
+        return Accounts::parse(text);
     }
     let header: Vec<&str> = DEFAULT_ASSOCIATION_COLUMNS.split('|').take(first.split('|').count()).collect();
     // Lines end with a separator in sacctmgr -p.
     let end = if first.ends_with('|') && first.split('|').count() > header.len() { "|" } else { "" };
     let with_header = format!("{}{end}\n{text}", header.join("|"));
-    both(&with_header).map_err(|error| TextError { line: error.line.saturating_sub(1).max(1), ..error })
+    Accounts::parse(&with_header).map_err(|error| TextError { line: error.line.saturating_sub(1).max(1), ..error })
 }
 
 fn file_failure(error: SiteFileError) -> Failure {

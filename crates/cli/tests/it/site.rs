@@ -31,7 +31,7 @@ fn a_site_is_read_from_its_files_and_replayed_on() {
         "    order, but under --scheduler slurm",
         "  PartitionName AllowAccounts: gpu=physics; every account may use it",
         "  QOS MaxTRESPU: long=cpu=8; only the QOS of a partition has limits",
-        "  association GrpTRES: physics=cpu=8; associations have shares and no limits",
+        "  association GrpTRES: physics=cpu=8; it limits no job",
     ] {
         assert!(output.stdout.lines().any(|found| found == line), "{line}\n{}", output.stdout);
     }
@@ -51,6 +51,30 @@ fn a_site_is_read_from_its_files_and_replayed_on() {
     assert!(output.stdout.contains("n[1-3]"), "{}", output.stdout);
     assert_eq!(folder.json("report/summary.json")["runs"][0]["policy"], "multifactor");
     folder.run(&["study", "log.swf", "--site", "absent"]).assert_fails(2, &["--site: absent has no cluster.toml"]);
+}
+
+#[test]
+fn limits_of_associations_hold_jobs_back_where_slurm_enforces_them() {
+    let folder = folder();
+    folder.write("slurm.conf", CONF.replace("PriorityType", "AccountingStorageEnforce=limits,qos\nPriorityType"));
+    let import = ["site", "import", "--slurm-conf", "slurm.conf", "--sacctmgr-dump", "lab.cfg", "-o", "lab"];
+    let output = folder.run(&import).assert_succeeds();
+    assert!(!output.stdout.contains("association GrpTRES"), "{}", output.stdout);
+    let cluster = folder.read("lab/cluster.toml");
+    let limit = "[[limits]]\nname = \"physics\"\naccounts = [\"physics\"]\nmax = { cpu = 8 }\n";
+    assert!(cluster.contains(limit), "{cluster}");
+    // The mistakes that a person makes who writes such limits.
+    let wrong = |with: &str| folder.write("wrong.toml", cluster.replace("max = { cpu = 8 }\n", with));
+    let study = ["study", "log.swf", "--capacity", "wrong.toml", "--out", "wrong"];
+    for (with, problem) in [
+        ("", "found no limit, expected max, max_jobs, max_job or max_wall"),
+        ("queues = [\"absent\"]\nmax_jobs = 1\n", "no queue has the name \"absent\""),
+        ("max = { gpus = 8 }\n", "no machine has \"gpus\""),
+        ("max_jobs = 0\n", "a whole number, at least 1"),
+    ] {
+        wrong(with);
+        folder.run(&study).assert_fails(2, &["wrong.toml:", problem]);
+    }
 }
 
 #[test]

@@ -39,6 +39,7 @@ pub(super) fn cluster(resources: &[&str], groups: &[Machines<'_>]) -> Result<Clu
         resources: resources.iter().map(|r| (*r).to_string()).collect(),
         groups: groups.iter().map(group).collect::<Result<_, ReproduceError>>()?,
         queues: Vec::new(),
+        limits: Vec::new(),
     })
 }
 

@@ -350,8 +350,3 @@ impl Engine<'_> {
         Ok(())
     }
 }
-
-/// Returns whether a queue limits what a user or all users hold; reservations cannot respect such limits.
-pub(super) fn has_limits(of_users: &[Vec<u64>], of_queues: &[Vec<u64>]) -> bool {
-    of_users.iter().chain(of_queues).flatten().any(|l| *l != super::site::NO_LIMIT)
-}

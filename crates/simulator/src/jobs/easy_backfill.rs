@@ -119,11 +119,12 @@ impl Engine<'_> {
             if self.could_start(now, head, entry, reserved) {
                 return Some(entry);
             }
-            if self.limits.is_over(entry.row) || self.jobs.kinds[kind as usize].is_uneven() {
+            let is_over = self.limits.is_over(entry.row);
+            if (is_over && !self.jobs.limits.name_accounts()) || self.jobs.kinds[kind as usize].is_uneven() {
                 // That is the same for all of the user's jobs of this kind.
                 return None;
             }
-            from = entry.row;
+            from = entry.row + u32::from(is_over);
         }
     }
 

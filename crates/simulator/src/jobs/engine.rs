@@ -5,12 +5,12 @@ use std::sync::atomic::Ordering;
 use evenhand_model::{NO_TIME, Span, Time, UserId, Workload};
 use evenhand_policies::{Job, Policy};
 
-use super::conservative_backfill::{Plan, has_limits};
+use super::conservative_backfill::Plan;
+use super::job_limits::HeldOfLimits;
 use super::kind::Kind;
 use super::machine_state::{MachineState, Placements, Running};
 use super::pending_jobs::{NO_ROW, PendingJobs};
 use super::site::{Jobs, Site};
-use super::user_limits::UserLimits;
 use super::{Assignment, Backfill, JobOptions, MachineResults};
 use crate::arrivals::SubmissionTimes;
 use crate::{EventQueue, Progress, Simulated, SimulationError};
@@ -34,7 +34,7 @@ pub(super) struct Engine<'a> {
     pub(super) events: EventQueue<u32>,
     /// The priority class whose users the policy knows as pending.
     pub(super) class: u8,
-    pub(super) limits: UserLimits<'a>,
+    pub(super) limits: HeldOfLimits<'a>,
     /// By user: the row that represents the user in this instant because a queue limit holds back its
     /// first job, or [`NO_ROW`].
     pub(super) candidate: Vec<u32>,
@@ -103,7 +103,7 @@ impl<'a> Engine<'a> {
             first_reservation: vec![NO_TIME; if options.backfill == Backfill::None { 0 } else { workload.len() }],
             events: EventQueue::new(),
             class: 0,
-            limits: UserLimits::new(workload, jobs),
+            limits: HeldOfLimits::new(workload, &jobs.limits),
             candidate: vec![NO_ROW; users],
             place: vec![NO_ROW; users],
             set_aside: Vec::new(),
@@ -126,7 +126,7 @@ impl<'a> Engine<'a> {
     pub(super) fn run(mut self, policy: &mut dyn Policy) -> Result<Simulated, SimulationError> {
         let mut events = 0u64;
         self.end = self.pending.next_submission().unwrap_or_default().nanos();
-        if self.plan.is_some() && has_limits(&self.jobs.max_user, &self.jobs.max_queue) {
+        if self.plan.is_some() && self.jobs.limits.hold_back() {
             return Err(SimulationError::UserLimits);
         }
         loop {

@@ -167,6 +167,7 @@ mod tests {
             resources: vec!["cpu".into(), "mem".into()],
             groups: vec![group("a", machines)],
             queues: Vec::new(),
+            limits: Vec::new(),
         };
         Site::machines(&cluster, &[Resource::new("cpu", ""), Resource::new("mem", "")]).unwrap()
     }

@@ -9,6 +9,7 @@ mod engine;
 mod free_capacity_tree;
 mod free_machines;
 mod head_reservation;
+mod job_limits;
 mod kind;
 mod layout;
 mod least_levels;
@@ -23,7 +24,6 @@ mod requirements;
 mod site;
 mod slurm;
 mod uneven_chunks;
-mod user_limits;
 
 use evenhand_model::{Resource, Span, Time, Workload};
 use evenhand_policies::Policy;
@@ -191,6 +191,8 @@ impl Rejection {
             Rejection::Together => "no machine it may use has enough of all it asks for at once".into(),
             Rejection::Wall => "its queue allows less wall time".into(),
             Rejection::JobLimit(r) => format!("its queue allows a job less {}", name(r)),
+            Rejection::LimitedAmount(r) => format!("a limit of its account or user allows less {}", name(r)),
+            Rejection::LimitedWall => "a limit of its account or user allows less wall time".into(),
             Rejection::UserLimit(r) => format!("its queue allows a user less {}", name(r)),
         }
     }

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 
 use evenhand_model::{
-    Amount, Capacity, CapacityError, Chunk, Cluster, ClusterError, Detail, Rational, Resource, Span, Time, UBig,
+    Amount, Capacity, CapacityError, Chunk, Cluster, ClusterError, Detail, Queue, Rational, Resource, Span, Time, UBig,
     Workload, to_f64, whole_steps,
 };
 use evenhand_policies::{Job, LogPlace};
 use thiserror::Error;
 
+use super::job_limits::{JobLimits, Limit};
 use super::kind::{Kind, copies, fits};
 use super::layout::{Layout, LayoutRule};
 use super::machine_state::Placements;
@@ -61,9 +62,7 @@ struct QueueLimits {
     priority: i32,
     max_wall: Option<Span>,
     max_job: Vec<u64>,
-    /// Amounts, and as one more the number of jobs.
     max_user: Vec<u64>,
-    /// The same of all users together.
     max: Vec<u64>,
     properties: Vec<String>,
 }
@@ -75,6 +74,8 @@ struct QueueLimits {
 pub struct Site {
     pub(crate) groups: Vec<Group>,
     queues: Vec<QueueLimits>,
+    /// What jobs may hold together.
+    limits: Vec<Limit>,
     total: Capacity,
     /// Which resource is CPUs and how many steps one is: jobs are split into whole CPUs.
     pub(crate) cpu: Option<(usize, u64)>,
@@ -115,7 +116,14 @@ impl Site {
         let has = capacity.amounts().iter().map(|a| a.0).collect();
         let group =
             Group { name: "pool".into(), first: 0, count: 1, has, speed: (1, 1), rate: 1.0, properties: Vec::new() };
-        Site { groups: vec![group], queues: Vec::new(), total: capacity.clone(), cpu: None, is_pool: true }
+        Site {
+            groups: vec![group],
+            queues: Vec::new(),
+            limits: Vec::new(),
+            total: capacity.clone(),
+            cpu: None,
+            is_pool: true,
+        }
     }
 
     /// The machines and queues of a cluster, for a workload with these resources.
@@ -157,18 +165,41 @@ impl Site {
             limits.push(jobs.map_or(NO_LIMIT, u64::from));
             limits
         };
+        let of_queue = |q: &Queue, each_user: bool| Limit {
+            queues: vec![q.name.clone()],
+            accounts: Vec::new(),
+            users: Vec::new(),
+            each_user,
+            most: match each_user {
+                true => with_jobs(limits(&q.max_user), q.max_user_jobs),
+                false => with_jobs(limits(&q.max), q.max_jobs),
+            },
+            max_job: Vec::new(),
+            max_wall: None,
+        };
+        let of_queues = cluster.queues.iter().flat_map(|q| [of_queue(q, true), of_queue(q, false)]);
+        let others = cluster.limits.iter().map(|l| Limit {
+            queues: l.queues.clone(),
+            accounts: l.accounts.clone(),
+            users: l.users.clone(),
+            each_user: l.each_user,
+            most: with_jobs(limits(&l.max), l.max_jobs),
+            max_job: limits(&l.max_job),
+            max_wall: l.max_wall,
+        });
+        let all_limits = of_queues.filter(|l| l.most.iter().any(|most| *most != NO_LIMIT)).chain(others).collect();
         let queues = cluster.queues.iter().map(|q| QueueLimits {
             name: q.name.clone(),
             price: to_f64(&q.price),
             priority: q.priority,
             max_wall: q.max_wall,
             max_job: limits(&q.max_job),
-            max_user: with_jobs(limits(&q.max_user), q.max_user_jobs),
-            max: with_jobs(limits(&q.max), q.max_jobs),
+            max_user: limits(&q.max_user),
+            max: limits(&q.max),
             properties: q.properties.clone(),
         });
         let cpu = resources.iter().position(|r| r.name == "cpu").map(|r| (r, resources[r].steps()));
-        Ok(Site { groups, queues: queues.collect(), total, cpu, is_pool: false })
+        Ok(Site { groups, queues: queues.collect(), limits: all_limits, total, cpu, is_pool: false })
     }
 
     /// Returns the total capacity, which policies divide by.
@@ -242,6 +273,10 @@ pub enum Rejection {
     JobLimit(u8),
     /// It requests more of a resource than its queue allows a user.
     UserLimit(u8),
+    /// It requests more of a resource than a limit of its account or user allows.
+    LimitedAmount(u8),
+    /// It requests more wall time than a limit of its account or user allows.
+    LimitedWall,
 }
 
 /// Every job of a workload on a site: made once, shared by all runs.
@@ -258,10 +293,9 @@ pub struct Jobs {
     pub(crate) has_uneven: bool,
     /// How many different priorities the queues have.
     pub(crate) classes: usize,
-    /// By queue: what a user's running jobs may hold by resource, and as one more how many they may be.
-    pub(crate) max_user: Vec<Vec<u64>>,
-    /// By queue: the same for all its running jobs.
-    pub(crate) max_queue: Vec<Vec<u64>>,
+    /// How many queues the site has.
+    pub(crate) queues: usize,
+    pub(crate) limits: JobLimits,
     /// Rows without a requested wall time: their run time is used.
     pub without_request: u64,
     /// Rows that ran longer than requested: their run time is used as the estimate.
@@ -307,8 +341,8 @@ impl Jobs {
             rejections: Vec::with_capacity(workload.len()),
             has_uneven: false,
             classes: priorities.len().min(255),
-            max_user: site.queues.iter().map(|q| q.max_user.clone()).collect(),
-            max_queue: site.queues.iter().map(|q| q.max.clone()).collect(),
+            queues: site.queues.len(),
+            limits: JobLimits::new(workload, &site.limits),
             without_request: 0,
             exceeded_request: 0,
             unknown_requirements: 0,
@@ -344,7 +378,12 @@ impl Jobs {
             let limit = queue.and_then(|q| site.queues[usize::from(q)].max_wall);
             let wants = if asked == 0 { ran } else { asked };
             let too_long = limit.filter(|l| wants > l.nanos()).map(|_| Rejection::Wall);
-            jobs.rejections.push(kind.rejection.or(too_long));
+            let limited = || {
+                let demand = workload.amounts(row).iter().map(|a| a.0).collect::<Vec<u64>>();
+                jobs.limits.rejection(row, &demand, Span::from_nanos(wants))
+            };
+            let rejection = kind.rejection.or(too_long).or_else(limited);
+            jobs.rejections.push(rejection);
             // At least a nanosecond: a job of no duration also needs capacity when it starts.
             jobs.estimate.push(asked.max(ran).max(1));
             jobs.kind.push(*id);

@@ -77,6 +77,7 @@ fn site(world: &World, w: &Workload) -> Site {
         resources: vec!["cpu".into(), "mem".into()],
         groups: world.machines.iter().enumerate().map(group).collect(),
         queues: world.queues.iter().enumerate().map(queue).collect(),
+        limits: Vec::new(),
     };
     Site::machines(&cluster, w.resources()).unwrap()
 }

@@ -1,8 +1,8 @@
 //! Slurm's scheduler against the obvious program, and what its parts are for.
 
 use evenhand_model::{
-    Capacity, Cluster, MachineGroup, NO_TIME, Queue, Rational, Resource, ResourceQuantity, Span, Task, Time, UserId,
-    Weights, Workload, WorkloadBuilder,
+    Capacity, Cluster, Limit, MachineGroup, NO_TIME, Queue, Rational, Resource, ResourceQuantity, Span, Task, Time,
+    UserId, Weights, Workload, WorkloadBuilder,
 };
 use evenhand_policies::{Job, JobPriorities, Policy, PolicyContext, Registry, Standing};
 use evenhand_simulator::{
@@ -13,7 +13,7 @@ use proptest::prelude::*;
 
 use crate::number_users;
 use crate::slurm_reference_model::{
-    NodeGroup, OrderBy, Partition, SlurmJob, SlurmReferenceModel, SlurmWorld, priority,
+    AccountLimit, NodeGroup, OrderBy, Partition, SlurmJob, SlurmReferenceModel, SlurmWorld, account_of, priority,
 };
 
 /// Priorities from age, size and what the user held at the last update.
@@ -66,6 +66,7 @@ fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload
             requested: job.asked.map(Span::from_secs),
             user: &format!("user{}", job.user),
             queue: Some(&format!("queue{}", job.partition)),
+            account: Some(&format!("account{}", account_of(job.user))),
             amounts: &job.amounts.map(|a| u128::from(a) * 1_000_000_000),
             nodes: job.nodes.map(|n| n as u32),
             ..Task::default()
@@ -93,10 +94,18 @@ fn site(world: &SlurmWorld, w: &Workload) -> Site {
         properties: p.properties.iter().map(|p| p.to_string()).collect(),
         ..Queue::new(format!("queue{i}"))
     };
+    let limit = |(i, a): (usize, &AccountLimit)| Limit {
+        accounts: vec![format!("account{i}")],
+        each_user: a.each_user,
+        max: a.max.map(|l| ("cpu".to_string(), number(l))).into_iter().collect(),
+        max_jobs: a.max_jobs,
+        ..Limit::new(format!("account {i}"))
+    };
     let cluster = Cluster {
         resources: vec!["cpu".into(), "mem".into()],
         groups: world.groups.iter().enumerate().map(group).collect(),
         queues: world.partitions.iter().enumerate().map(queue).collect(),
+        limits: world.accounts.iter().enumerate().map(limit).filter(|limit| !limit.is_empty()).collect(),
     };
     Site::machines(&cluster, w.resources()).unwrap()
 }
@@ -236,10 +245,16 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
         Partition { tier, max_time, max_user, max, max_user_jobs, max_jobs, properties }
     });
     let order = prop::sample::select(vec![OrderBy::Fifo, OrderBy::Drf, OrderBy::Priorities, OrderBy::Priorities]);
-    (groups, prop::collection::vec(partition, 1..4)).prop_flat_map(move |(groups, partitions)| {
+    let account = || {
+        let limits = (limit(4, 12), prop::sample::select(vec![None, None, Some(2u32)]), any::<bool>());
+        limits.prop_map(|(max, max_jobs, each_user)| AccountLimit { max, max_jobs, each_user })
+    };
+    let site = (groups, prop::collection::vec(partition, 1..4), [account(), account()]);
+    site.prop_flat_map(move |(groups, partitions, accounts)| {
         (jobs(partitions.len()), order.clone(), options()).prop_map(move |(jobs, order, options)| SlurmWorld {
             groups: groups.clone(),
             partitions: partitions.clone(),
+            accounts: accounts.clone(),
             jobs,
             order,
             options,
@@ -334,6 +349,7 @@ fn one_node(jobs: &[(u64, u64, u64, u64)], options: SlurmOptions) -> Vec<(Option
     let found = run(&SlurmWorld {
         groups: vec![NodeGroup { count: 1, has: [4, 4], properties: vec![] }],
         partitions: vec![Partition::default()],
+        accounts: Default::default(),
         jobs: jobs.iter().map(job).collect(),
         order: OrderBy::Fifo,
         options,

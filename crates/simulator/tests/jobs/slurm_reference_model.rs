@@ -24,6 +24,19 @@ pub(crate) struct Partition {
     pub(crate) properties: Vec<&'static str>,
 }
 
+/// What the jobs of an account may hold: CPUs, and how many they may be; all together or each user by itself.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct AccountLimit {
+    pub(crate) max: Option<u64>,
+    pub(crate) max_jobs: Option<u32>,
+    pub(crate) each_user: bool,
+}
+
+/// The account of a user.
+pub(crate) fn account_of(user: usize) -> usize {
+    user % 2
+}
+
 /// A job; times in seconds.
 #[derive(Clone, Debug)]
 pub(crate) struct SlurmJob {
@@ -49,6 +62,8 @@ pub(crate) enum OrderBy {
 pub(crate) struct SlurmWorld {
     pub(crate) groups: Vec<NodeGroup>,
     pub(crate) partitions: Vec<Partition>,
+    /// By account.
+    pub(crate) accounts: [AccountLimit; 2],
     pub(crate) jobs: Vec<SlurmJob>,
     pub(crate) order: OrderBy,
     pub(crate) options: SlurmOptions,
@@ -255,6 +270,10 @@ impl<'a> SlurmReferenceModel<'a> {
         let j = &self.world.jobs[job];
         let p = &self.world.partitions[j.partition];
         let running = self.running.iter().filter(|r| !r.ended).map(|r| &self.world.jobs[r.job]);
+        let a = &self.world.accounts[account_of(j.user)];
+        let counts =
+            |o: &&SlurmJob| if a.each_user { o.user == j.user } else { account_of(o.user) == account_of(j.user) };
+        let of_account: Vec<&SlurmJob> = running.clone().filter(counts).collect();
         let of_partition: Vec<&SlurmJob> = running.filter(|o| o.partition == j.partition).collect();
         let of_user: Vec<&SlurmJob> = of_partition.iter().copied().filter(|o| o.user == j.user).collect();
         let cpus = |jobs: &[&SlurmJob]| jobs.iter().map(|o| o.amounts[0]).sum::<u64>() + j.amounts[0];
@@ -262,6 +281,8 @@ impl<'a> SlurmReferenceModel<'a> {
             || p.max.is_some_and(|most| cpus(&of_partition) > most)
             || p.max_user_jobs.is_some_and(|most| of_user.len() as u32 >= most)
             || p.max_jobs.is_some_and(|most| of_partition.len() as u32 >= most)
+            || a.max.is_some_and(|most| cpus(&of_account) > most)
+            || a.max_jobs.is_some_and(|most| of_account.len() as u32 >= most)
     }
 
     /// The nodes of the job's partition.

@@ -1,7 +1,5 @@
 //! Which settings of a site decide when jobs start and are not part of a simulation.
 
-use std::collections::BTreeMap;
-
 use super::qos::Qos;
 use super::slurm_conf::SlurmConf;
 
@@ -18,7 +16,11 @@ pub struct Unmodelled {
 
 /// Settings of slurm.conf as a whole, with the values that change nothing, and what happens instead.
 const SETTINGS: [(&str, &[&str], &str); 17] = [
-    ("AccountingStorageEnforce", &["associations"], "only limits of the QOS of partitions hold jobs back"),
+    (
+        "AccountingStorageEnforce",
+        &["associations"],
+        "limits of associations and of the QOS of partitions hold jobs back, and no others",
+    ),
     ("CompleteWait", &["0"], "jobs start while others are completing, but under --scheduler slurm"),
     ("DefMemPerCPU", &["0"], "a job's memory is that of the log"),
     ("DefMemPerNode", &["0"], "a job's memory is that of the log"),
@@ -73,11 +75,7 @@ const QOS_WITHOUT_EFFECT: [&str; 4] = ["Description", "ID", "PreemptExemptTime",
 /// Lists what the site has set that decides when jobs start and that a simulation on the folder's files does not follow.
 ///
 /// `limits` are those of associations, by option.
-pub fn unmodelled_settings(
-    conf: Option<&SlurmConf>,
-    qos: &[Qos],
-    limits: &BTreeMap<String, Vec<String>>,
-) -> Vec<Unmodelled> {
+pub fn unmodelled_settings(conf: Option<&SlurmConf>, qos: &[Qos], limits: &[(String, String)]) -> Vec<Unmodelled> {
     let mut found = Vec::new();
     for (name, neutral, instead) in SETTINGS {
         let value = conf.and_then(|c| c.configuration.get(name));
@@ -114,10 +112,8 @@ pub fn unmodelled_settings(
             }
         }
     }
-    for (option, values) in limits {
-        for value in values {
-            add(&mut found, format!("association {option}"), value.clone(), "associations have shares and no limits");
-        }
+    for (option, value) in limits {
+        add(&mut found, format!("association {option}"), value.clone(), "it limits no job");
     }
     found
 }
@@ -148,7 +144,7 @@ mod tests {
         conf.options.insert("PartitionName allowaccounts".into(), all(&["main=ALL", "gpu=physics"]));
         conf.options.insert("PartitionName Nodes".into(), all(&["main=n1"]));
         let qos = parse_qos("Name|MaxTRESPU|Description|\nnormal|cpu=4|x|\n").unwrap();
-        let limits = BTreeMap::from([("GrpJobs".to_string(), all(&["physics=3"]))]);
+        let limits = [("GrpJobs".to_string(), "physics=3".to_string())];
         let found = unmodelled_settings(Some(&conf), &qos, &limits);
         let shown: Vec<(&str, &[String])> = found.iter().map(|u| (u.name.as_str(), u.values.as_slice())).collect();
         assert_eq!(

@@ -1,5 +1,6 @@
 //! A site from its files: slurm.conf and texts of `sacctmgr` and `scontrol`, without a running Slurm.
 
+mod association_limits;
 mod effect;
 mod partition_limits;
 mod qos;
@@ -13,6 +14,7 @@ use std::path::{Path, PathBuf};
 
 use thiserror::Error;
 
+pub use association_limits::limit_associations;
 pub use effect::{Unmodelled, unmodelled_settings};
 pub use partition_limits::limit_partitions;
 pub use qos::{Qos, parse_qos};

@@ -1,18 +1,17 @@
 //! Limits that partitions have from their QOS.
 
-use evenhand_model::{Cluster, Queue, ResourceQuantity};
+use evenhand_model::{Cluster, Limit, Queue, ResourceQuantity};
 
 use super::qos::Qos;
-use crate::parse_values::{Limit, number};
+use crate::parse_values::{Limit as TimeLimit, number};
 use crate::partitions::Partition;
 use crate::tres::Tres;
 
 /// Gives the queues of a cluster the limits that the QOS of their partitions set. Returns the qualities of service
 /// without what a simulation then follows.
 ///
-/// Followed are MaxTRES and MaxWall and, of a QOS that only one partition has, also MaxTRESPU, MaxJobsPU, GrpTRES and
-/// GrpJobs: jobs of several partitions would count together. Limits of other resources than those of the cluster are not
-/// followed.
+/// Followed are MaxTRES, MaxWall, MaxTRESPU, MaxJobsPU, GrpTRES and GrpJobs; the jobs of several partitions with one QOS
+/// count together. Limits of other resources than those of the cluster are not followed.
 pub fn limit_partitions(cluster: &mut Cluster, partitions: &[Partition], qos: &[Qos]) -> Vec<Qos> {
     let resources = cluster.resources.clone();
     let mut rest = qos.to_vec();
@@ -30,31 +29,53 @@ pub fn limit_partitions(cluster: &mut Cluster, partitions: &[Partition], qos: &[
                 queues.iter_mut().filter_map(|queue| limit(queue, &resources, column, value, is_alone)).count();
             limited == 0
         });
+        if !is_alone {
+            let queues: Vec<String> = queues.iter().map(|queue| queue.name.clone()).collect();
+            let of = |each_user| Limit { queues: queues.clone(), each_user, ..Limit::new(format!("QOS {}", one.name)) };
+            let (mut users, mut all) = (of(true), of(false));
+            one.settings.retain(|(column, value)| together(&mut users, &mut all, &resources, column, value).is_none());
+            cluster.limits.extend([users, all].into_iter().filter(|limit| !limit.is_empty()));
+        }
     }
     rest
 }
 
+/// Sets a limit of each user, or of all, in several queues together; `None` if it is not one that a simulation follows.
+fn together(users: &mut Limit, all: &mut Limit, resources: &[String], column: &str, value: &str) -> Option<()> {
+    match column.to_ascii_lowercase().as_str() {
+        "maxtrespu" => users.max = amounts(value, resources)?,
+        "grptres" => all.max = amounts(value, resources)?,
+        "maxjobspu" => users.max_jobs = Some(jobs(value)?),
+        "grpjobs" => all.max_jobs = Some(jobs(value)?),
+        _ => return None,
+    }
+    Some(())
+}
+
+/// A number of jobs. A limit of 0 is that of a queue in which nothing runs.
+pub(super) fn jobs(value: &str) -> Option<u32> {
+    number(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0)
+}
+
 /// Sets a limit of a queue; `None` if it is not one that a simulation follows.
 fn limit(queue: &mut Queue, resources: &[String], column: &str, value: &str, is_alone: bool) -> Option<()> {
-    // A limit of 0 is that of a queue in which nothing runs.
-    let jobs = || number(value).and_then(|n| u32::try_from(n).ok()).filter(|n| *n > 0);
     match column.to_ascii_lowercase().as_str() {
         "maxwall" => {
-            let wall = Limit::parse(value)?.span()?;
+            let wall = TimeLimit::parse(value)?.span()?;
             queue.max_wall = Some(queue.max_wall.map_or(wall, |own| own.min(wall)));
         }
         "maxtres" => queue.max_job = amounts(value, resources)?,
         "maxtrespu" if is_alone => queue.max_user = amounts(value, resources)?,
         "grptres" if is_alone => queue.max = amounts(value, resources)?,
-        "maxjobspu" if is_alone => queue.max_user_jobs = Some(jobs()?),
-        "grpjobs" if is_alone => queue.max_jobs = Some(jobs()?),
+        "maxjobspu" if is_alone => queue.max_user_jobs = Some(jobs(value)?),
+        "grpjobs" if is_alone => queue.max_jobs = Some(jobs(value)?),
         _ => return None,
     }
     Some(())
 }
 
 /// Amounts of the cluster's resources; `None` if there is one of another resource.
-fn amounts(text: &str, resources: &[String]) -> Option<Vec<(String, ResourceQuantity)>> {
+pub(super) fn amounts(text: &str, resources: &[String]) -> Option<Vec<(String, ResourceQuantity)>> {
     let tres = Tres::parse(text).ok()?;
     let mut found = Vec::new();
     for (name, _) in tres.amounts() {
@@ -111,8 +132,17 @@ mod tests {
         );
         assert!(rest[1].settings.is_empty(), "{:?}", rest[1]);
         // Two partitions count together.
+        let queues = vec!["two".to_string(), "three".to_string()];
+        let together = |each_user| Limit { queues: queues.clone(), each_user, ..Limit::new("QOS both") };
+        assert_eq!(
+            cluster.limits,
+            [
+                Limit { max_jobs: Some(2), ..together(true) },
+                Limit { max: vec![("cpu".into(), number(8))], ..together(false) },
+            ]
+        );
         assert_eq!(cluster.queues[1], Queue { max_job: vec![("cpu".into(), number(4))], ..queue("two") });
         let left: Vec<&str> = rest[2].settings.iter().map(|(column, _)| column.as_str()).collect();
-        assert_eq!(left, ["Priority", "GrpTRES", "MaxJobsPU"]);
+        assert_eq!(left, ["Priority"]);
     }
 }

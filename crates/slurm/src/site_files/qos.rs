@@ -1,8 +1,9 @@
 //! Qualities of service: `sacctmgr -P show qos`.
 
-use crate::error::TextError;
+use crate::error::{ReadError, TextError};
 use crate::parse_table::{Field, Table};
 use crate::parse_values::{Limit, number};
+use crate::run_commands::{Call, Commands};
 use crate::tres::Tres;
 
 /// A quality of service and what is set for it.
@@ -17,6 +18,21 @@ pub struct Qos {
 /// Values of columns in a QOS that sets nothing.
 const UNSET: [(&str, &str); 4] =
     [("Priority", "0"), ("GraceTime", "00:00:00"), ("PreemptMode", "cluster"), ("UsageFactor", "1.000000")];
+
+impl Qos {
+    /// Returns the command that prints the qualities of service.
+    pub fn call() -> Call {
+        Call::new("sacctmgr", ["--parsable2", "show", "qos"].map(String::from))
+    }
+
+    /// Reads the qualities of service of this site.
+    ///
+    /// # Errors
+    /// Returns an error if `sacctmgr` fails or its output is not understood.
+    pub fn read(commands: &dyn Commands) -> Result<Vec<Qos>, ReadError> {
+        Ok(parse_qos(&commands.run(&Qos::call())?)?)
+    }
+}
 
 /// Parses the output of `sacctmgr -P show qos` with a header line.
 ///

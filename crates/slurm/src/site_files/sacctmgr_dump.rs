@@ -1,7 +1,5 @@
 //! The file that `sacctmgr dump CLUSTER` writes.
 
-use std::collections::BTreeMap;
-
 use crate::associations::{Accounts, Association, RawShares};
 use crate::error::{TextError, quoted};
 
@@ -14,8 +12,6 @@ pub struct Dump {
     pub cluster: Option<String>,
     /// The associations, an account before its users.
     pub accounts: Accounts,
-    /// What else is set for associations, by name: for which ones.
-    pub options: BTreeMap<String, Vec<String>>,
 }
 
 /// Options that a simulation has no use for, or that say again what a line's place says.
@@ -50,6 +46,7 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
             return Err(error(line, "a line such as Account - 'physics':Fairshare=10"));
         };
         let mut shares = RawShares::Number(1);
+        let mut limits: Vec<(String, String)> = Vec::new();
         for part in &parts[1..] {
             let Some((option, value)) = part.split_once('=') else {
                 return Err(error(part, "Option=value"));
@@ -58,8 +55,7 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
                 let parsed = RawShares::parse(unquoted(value));
                 shares = parsed.ok_or_else(|| error(value, "shares, or parent"))?;
             } else if !WITHOUT_EFFECT.iter().any(|known| known.eq_ignore_ascii_case(option)) {
-                let of = dump.options.entry(option.to_string()).or_default();
-                of.push(format!("{name}={}", unquoted(value)));
+                limits.push((option.to_string(), unquoted(value).to_string()));
             }
         }
         match kind {
@@ -76,6 +72,7 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
                     user: None,
                     partition: None,
                     shares,
+                    limits,
                 });
             }
             "User" => {
@@ -89,6 +86,7 @@ pub fn parse_dump(text: &str) -> Result<Dump, TextError> {
                     user: Some(name.to_string()),
                     partition: partition.map(|p| unquoted(p).to_string()),
                     shares,
+                    limits,
                 });
             }
             _ => return Err(error(kind, "Cluster, Parent, Account or User")),
@@ -135,8 +133,9 @@ mod tests {
         assert_eq!(users[1], ("ann", "physics", RawShares::Number(3)));
         assert_eq!(users[2], ("bob", "optics", RawShares::Number(1)));
         assert_eq!(dump.accounts.associations[4].partition.as_deref(), Some("gpu"));
-        assert_eq!(dump.options["GrpTRES"], ["physics=cpu=100"]);
-        assert_eq!(dump.options["MaxJobs"], ["ann=5"]);
+        let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
+        let limits = [pair("GrpTRES", "physics=cpu=100"), pair("MaxJobs", "ann=5"), pair("Partition", "bob=gpu")];
+        assert_eq!(dump.accounts.limits(), limits);
     }
 
     #[test]

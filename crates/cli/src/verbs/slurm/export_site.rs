@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, HashSet};
 use std::path::{Path, PathBuf};
 
-use evenhand_model::{Rational, Workload};
+use evenhand_model::{Cluster, Rational, Workload};
 use evenhand_slurm::{
-    Accounts, ClusterOptions, Configuration, History, LocalCommands, Nodes, Partitions, RawShares, ReadError, Window,
-    cluster,
+    Accounts, ClusterOptions, Configuration, History, LocalCommands, Nodes, Partition, Partitions, Qos, RawShares,
+    ReadError, Unmodelled, Window, cluster, limit_associations, limit_partitions, unmodelled_settings,
 };
 use evenhand_study::{accounts_text, cluster_text};
 
+use super::super::site::line;
 use super::{parse_time, read_failure};
 use crate::arguments::{Common, MachineArgs, PastArgs};
 use crate::failure::Failure;
@@ -58,13 +59,21 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
     })?;
     console.note(&scope_sentence(args, &configuration, &imported.workload));
     console.note(&imported.summary.to_string());
-    let described = cluster(&nodes, &partitions, &cluster_options(&args.machines));
+    let mut described = cluster(&nodes, &partitions, &cluster_options(&args.machines));
     described.notes.iter().for_each(|note| console.note(note));
     if described.cluster.groups.is_empty() {
         return Err(Failure::Environment("scontrol show node: this site shows you no machine".into()));
     }
     if !configuration.counts_memory() {
         console.note("This Slurm does not count memory (SelectTypeParameters); a study does.");
+    }
+    let accounts = read_accounts(&slurm, &configuration, console)?;
+    let unmodelled = match configuration.enforces_limits() {
+        true => follow_limits(&slurm, &mut described.cluster, &partitions, accounts.as_ref(), console)?,
+        false => Vec::new(),
+    };
+    for one in &unmodelled {
+        console.note(&format!("Found, and not followed by a simulation: {}", line(one).trim_start()));
     }
     let _lock = lock_folder(&args.site)?;
     let file = |name: &str| args.site.join(name);
@@ -76,8 +85,30 @@ pub(super) fn export_site(args: &PastArgs, common: &Common, console: &Console) -
     };
     store_workload(&site.workload, &imported.workload)?;
     write_file(&site.cluster, &cluster_text(&described.cluster))?;
-    let accounts = accounts(&slurm, &configuration, &imported.workload, &args.site, console)?;
+    let accounts =
+        accounts.map(|accounts| write_accounts(&accounts, &imported.workload, &args.site, console)).transpose()?;
     Ok(SiteFiles { accounts, ..site })
+}
+
+/// Gives the cluster the limits of QOS and associations. Returns what a simulation does not follow.
+fn follow_limits(
+    slurm: &LocalCommands,
+    cluster: &mut Cluster,
+    partitions: &[Partition],
+    accounts: Option<&Accounts>,
+    console: &Console,
+) -> Result<Vec<Unmodelled>, Failure> {
+    let qos = match Qos::read(slurm) {
+        Ok(qos) => qos,
+        Err(error @ ReadError::Command(_)) => {
+            console.note(&format!("Limits of QOS are not followed: {error}."));
+            Vec::new()
+        }
+        Err(error) => return Err(read_failure(error)),
+    };
+    let qos = limit_partitions(cluster, partitions, &qos);
+    let limits = accounts.map(|accounts| limit_associations(cluster, accounts)).unwrap_or_default();
+    Ok(unmodelled_settings(None, &qos, &limits))
 }
 
 /// Describes whose jobs were read.
@@ -91,14 +122,12 @@ fn scope_sentence(args: &PastArgs, configuration: &Configuration, workload: &Wor
     format!("{scope}; {users} {}.", if users == 1 { "user" } else { "users" })
 }
 
-/// Writes the accounts with the shares of the workload's users, if the site has any.
-fn accounts(
+/// Reads the accounts, if the site has any.
+fn read_accounts(
     slurm: &LocalCommands,
     configuration: &Configuration,
-    workload: &Workload,
-    folder: &Path,
     console: &Console,
-) -> Result<Option<PathBuf>, Failure> {
+) -> Result<Option<Accounts>, Failure> {
     let accounts = match Accounts::read(slurm, configuration.cluster()) {
         Ok(accounts) => accounts,
         // A history can be studied without accounts.
@@ -112,6 +141,16 @@ fn accounts(
         console.note("sacctmgr shows you no account: all users have the same share.");
         return Ok(None);
     }
+    Ok(Some(accounts))
+}
+
+/// Writes the accounts with the shares of the workload's users.
+fn write_accounts(
+    accounts: &Accounts,
+    workload: &Workload,
+    folder: &Path,
+    console: &Console,
+) -> Result<PathBuf, Failure> {
     // Only users of the workload, in the accounts of their jobs: a site may have many more users.
     let columns = workload.columns();
     let mut associations = HashSet::new();
@@ -119,10 +158,10 @@ fn accounts(
         let account = columns.account.as_ref().and_then(|c| workload.accounts().get(c[row] as usize));
         associations.extend(account.map(|account| (workload.users()[user.index()].as_str(), account.as_str())));
     }
-    let users = user_shares(&accounts, |user, account| associations.contains(&(user, account)), console);
+    let users = user_shares(accounts, |user, account| associations.contains(&(user, account)), console);
     let path = folder.join("accounts.toml");
     write_file(&path, &accounts_text(&accounts.accounts(), &users))?;
-    Ok(Some(path))
+    Ok(path)
 }
 
 /// Returns the users with other shares than 1, once each.

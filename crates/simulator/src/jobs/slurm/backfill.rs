@@ -80,10 +80,8 @@ impl<'a> Engine<'a> {
     /// The waiting jobs that would fit if nothing were reserved.
     fn candidates(&mut self) -> Candidates {
         let (to_come, waiting) = self.shapes.count(self.pending.entries().iter().map(|entry| entry.row));
-        let mut fits: Vec<Option<bool>> = vec![None; self.jobs.kinds.len()];
-        let of_kind = |shape: &u32| self.jobs.kind[self.shapes.example(*shape) as usize] as usize;
-        let can_fit = |shape: &u32| *fits[of_kind(shape)].get_or_insert_with(|| self.fits_now(of_kind(shape)));
-        let shapes = waiting.into_iter().filter(can_fit).collect();
+        let kind_of = |engine: &Self, shape: u32| engine.jobs.kind[engine.shapes.example(shape) as usize] as usize;
+        let shapes = waiting.into_iter().filter(|shape| self.fits_now(kind_of(self, *shape))).collect();
         Candidates { to_come, shapes, is_known: false }
     }
 
@@ -93,12 +91,20 @@ impl<'a> Engine<'a> {
         let mut nodes = self.able[self.jobs.kind[row as usize] as usize].clone();
         space.keep_unreserved(begin, begin.saturating_add(self.planned_length(row)), &mut nodes);
         let kind = self.kind(row);
-        self.nodes.chunks_in(kind, &nodes) >= u64::from(kind.copies)
+        self.nodes.has_processors(kind) && self.nodes.chunks_in(kind, &nodes) >= u64::from(kind.copies)
     }
 
-    fn fits_now(&self, kind: usize) -> bool {
+    /// Whether a job of a kind fits as nodes are now.
+    fn fits_now(&mut self, kind: usize) -> bool {
         let of = &self.jobs.kinds[kind];
-        self.nodes.chunks_in(of, &self.able[kind]) >= u64::from(of.copies)
+        if self.is_known_not_to_fit(kind) {
+            return false;
+        }
+        let fits = self.nodes.chunks_in(of, &self.able[kind]) >= u64::from(of.copies);
+        if !fits {
+            self.note_that_does_not_fit(kind);
+        }
+        fits
     }
 
     fn walk_backfill(
@@ -108,13 +114,26 @@ impl<'a> Engine<'a> {
         policy: &mut dyn Policy,
     ) -> Result<(), SimulationError> {
         let begin = now.nanos();
+        let kept = self.outlook.take().and_then(|outlook| outlook.at(self, begin));
+        let mut outlook = kept.unwrap_or_else(|| Outlook::new(self, begin));
+        let result = self.walk_with(now, candidates, &mut outlook, policy);
+        self.outlook = Some(outlook);
+        result
+    }
+
+    fn walk_with(
+        &mut self,
+        now: Time,
+        candidates: &mut Candidates,
+        outlook: &mut Outlook<'a>,
+        policy: &mut dyn Policy,
+    ) -> Result<(), SimulationError> {
+        let begin = now.nanos();
         let window_end = begin.saturating_add(self.options.bf_window.nanos());
         let mut space = NodeSpace::new(begin, window_end, self.nodes.len());
-        let mut outlook = Outlook::new(begin, self.nodes.len());
         let mut looked = Looked::default();
         let mut reserved = vec![0u32; self.partitions.len()];
         let (mut tested, mut starts) = (0u32, 0u32);
-        let mut fits: Vec<Option<bool>> = vec![None; self.jobs.kinds.len()];
         while candidates.is_any(self, begin, &space) {
             self.progress.check()?;
             let Some(row) = self.next_in_order(now, policy) else { break };
@@ -126,8 +145,8 @@ impl<'a> Engine<'a> {
             if !self.look_at(row, &mut looked) || self.limits.is_over(row) {
                 continue;
             }
-            let fits_now = *fits[kind].get_or_insert_with(|| self.fits_now(kind));
-            let Some((start, held)) = self.plan(begin, row, fits_now, &space, &mut outlook, &mut tested) else {
+            let fits_now = self.fits_now(kind);
+            let Some((start, held)) = self.plan(begin, row, fits_now, &space, outlook, &mut tested) else {
                 continue;
             };
             let length = self.planned_length(row);
@@ -136,9 +155,8 @@ impl<'a> Engine<'a> {
                     self.reserve(&mut space, begin, length, &held);
                 }
                 let (at, slot) = self.start(now, row, held, Activity::Backfill)?;
-                outlook.started(at, row, slot);
+                outlook.started(self, at, row, slot);
                 candidates.less_is_free();
-                fits.fill(None);
                 starts += 1;
                 if starts == self.options.bf_max_job_start {
                     break;

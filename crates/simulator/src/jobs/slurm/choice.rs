@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 use super::super::kind::Kind;
 use super::super::machine_state::Placements;
 
-/// A node on which some of a job fits.
+/// A node on which some of a job may fit.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Candidate {
     pub(super) node: u32,
@@ -21,69 +21,83 @@ pub(super) struct Candidate {
 #[derive(Clone, Copy, Debug)]
 struct Run {
     weight: u8,
-    from: usize,
-    to: usize,
+    first: u32,
+    end: u32,
     chunks: u64,
     processors: u64,
 }
 
-/// Returns on which candidates, given in the order of nodes, a job is put; `None` if they do not suffice.
+/// Returns on which of the nodes, given in ascending order, a job is put; `None` if they do not suffice.
 ///
 /// Nodes are taken from runs of consecutive candidates: of the sufficient runs the one with the fewest free
 /// processors, or if none suffices the one with the most. In a run nodes are taken in their order, but the only or
 /// last one is the node with the fewest free processors. `least_loaded`: nodes with the most free processors first.
 ///
-/// O(n log n) for n candidates.
-pub(super) fn choose(kind: &Kind, mut candidates: Vec<Candidate>, least_loaded: bool) -> Option<Placements> {
-    let all: u64 = candidates.iter().map(|c| u64::from(c.chunks)).sum();
-    if all < u64::from(kind.copies) {
-        return None;
-    }
+/// O(n) for n nodes if one run suffices, else O(n log n).
+pub(super) fn choose(
+    kind: &Kind,
+    nodes: impl Iterator<Item = u32>,
+    candidate: impl Fn(u32) -> Candidate,
+    least_loaded: bool,
+) -> Option<Placements> {
     let mut chosen = Chosen { held: Placements::default(), left: kind.copies };
     if least_loaded {
+        let mut candidates: Vec<Candidate> = nodes.map(candidate).filter(|c| c.chunks > 0).collect();
         candidates.sort_by_key(|c| Reverse(c.processors));
-        chosen.take_all(&candidates);
-        return Some(chosen.held);
+        candidates.iter().for_each(|c| chosen.take(c));
+        return (chosen.left == 0).then_some(chosen.held);
     }
-    let mut runs = runs(&candidates);
-    // Ties go to the run of the smallest numbers: the sort is stable.
-    runs.sort_by_key(|run| (run.weight, Reverse(run.processors)));
-    for equals in runs.chunk_by(|a, b| a.weight == b.weight) {
-        // By place: the most chunks of any run from it on.
-        let mut largest: Vec<u64> = equals.iter().map(|run| run.chunks).collect();
-        for at in (1..largest.len()).rev() {
-            largest[at - 1] = largest[at - 1].max(largest[at]);
+    let mut runs = runs(nodes, &candidate);
+    if runs.iter().map(|run| run.chunks).sum::<u64>() < u64::from(kind.copies) {
+        return None;
+    }
+    if runs.iter().any(|run| run.weight != runs[0].weight) {
+        runs.sort_by_key(|run| run.weight);
+    }
+    for equals in runs.chunk_by_mut(|a, b| a.weight == b.weight) {
+        if let Some(run) = smallest_sufficient(equals, chosen.left) {
+            chosen.take_of_run(kind, run, &candidate);
+            break;
         }
-        for (at, largest_run) in equals.iter().enumerate() {
-            let left = u64::from(chosen.left);
-            if left == 0 {
+        equals.sort_unstable_by_key(|run| (Reverse(run.processors), run.first));
+        // By place: the most chunks of any run from it on.
+        let mut most: Vec<u64> = equals.iter().map(|run| run.chunks).collect();
+        for at in (1..most.len()).rev() {
+            most[at - 1] = most[at - 1].max(most[at]);
+        }
+        for (at, (largest, most)) in equals.iter().zip(&most).enumerate() {
+            let suffices = *most >= u64::from(chosen.left);
+            let sufficient = if suffices { smallest_sufficient(&equals[at..], chosen.left) } else { None };
+            chosen.take_of_run(kind, sufficient.unwrap_or(*largest), &candidate);
+            if chosen.left == 0 {
                 break;
             }
-            if largest[at] >= left {
-                let sufficient = equals[at..].iter().filter(|run| run.chunks >= left);
-                let run = sufficient.min_by_key(|run| (run.processors, run.from))?;
-                chosen.take_of_run(kind, &candidates[run.from..run.to]);
-            } else {
-                chosen.take_of_run(kind, &candidates[largest_run.from..largest_run.to]);
-            }
+        }
+        if chosen.left == 0 {
+            break;
         }
     }
     chosen.held.merge();
     Some(chosen.held)
 }
 
-fn runs(candidates: &[Candidate]) -> Vec<Run> {
-    let mut runs = Vec::new();
-    let mut from = 0;
-    for run in candidates.chunk_by(|a, b| a.node + 1 == b.node && a.weight == b.weight) {
-        runs.push(Run {
-            weight: run[0].weight,
-            from,
-            to: from + run.len(),
-            chunks: run.iter().map(|c| u64::from(c.chunks)).sum(),
-            processors: run.iter().map(|c| c.processors).sum(),
-        });
-        from += run.len();
+/// Of the runs with so many chunks the one with the fewest processors; of equal ones the first.
+fn smallest_sufficient(runs: &[Run], chunks: u32) -> Option<Run> {
+    let sufficient = runs.iter().filter(|run| run.chunks >= u64::from(chunks));
+    sufficient.min_by_key(|run| (run.processors, run.first)).copied()
+}
+
+fn runs(nodes: impl Iterator<Item = u32>, candidate: impl Fn(u32) -> Candidate) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for Candidate { node, chunks, processors, weight } in nodes.map(candidate).filter(|c| c.chunks > 0) {
+        match runs.last_mut() {
+            Some(run) if run.end == node && run.weight == weight => {
+                run.end = node + 1;
+                run.chunks += u64::from(chunks);
+                run.processors += processors;
+            }
+            _ => runs.push(Run { weight, first: node, end: node + 1, chunks: chunks.into(), processors }),
+        }
     }
     runs
 }
@@ -104,20 +118,16 @@ impl Chosen {
         }
     }
 
-    fn take_all(&mut self, candidates: &[Candidate]) {
-        candidates.iter().for_each(|c| self.take(c));
-    }
-
-    fn take_of_run(&mut self, kind: &Kind, run: &[Candidate]) {
-        for (at, node) in run.iter().enumerate() {
+    fn take_of_run(&mut self, kind: &Kind, run: Run, candidate: impl Fn(u32) -> Candidate) {
+        for node in run.first..run.end {
             if self.left == 0 {
                 return;
             }
             // Without a number of nodes Slurm looks for one node, and then for more processors.
             let is_last = if kind.is_by_nodes { self.left == 1 } else { self.left == kind.copies };
-            let tightest = || run[at..].iter().filter(|c| c.chunks >= self.left).min_by_key(|c| c.processors);
-            let tightest = if is_last { tightest() } else { None };
-            self.take(tightest.unwrap_or(node));
+            let rest = || (node..run.end).map(&candidate).filter(|c| c.chunks >= self.left);
+            let tightest = if is_last { rest().min_by_key(|c| c.processors) } else { None };
+            self.take(&tightest.unwrap_or_else(|| candidate(node)));
         }
     }
 }

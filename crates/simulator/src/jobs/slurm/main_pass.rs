@@ -32,7 +32,8 @@ impl Engine<'_> {
     }
 
     fn walk_main(&mut self, now: Time, full: bool, policy: &mut dyn Policy) -> Result<(), SimulationError> {
-        let mut available = NodeSet::all(self.nodes.len());
+        let mut available = self.all_nodes.clone();
+        let mut is_all_available = true;
         let mut state = vec![State::Open; self.partitions.len()];
         let mut of_partition = vec![0u32; self.partitions.len()];
         let (mut depth, mut starts) = (0u32, 0u32);
@@ -56,6 +57,7 @@ impl Engine<'_> {
                 if state[p] == State::Failed {
                     state[p] = State::Cleared;
                     available.remove_all(&self.partitions[p]);
+                    is_all_available = false;
                 }
                 if (0..state.len()).all(|p| waiting[p] == 0 || state[p] == State::Cleared) {
                     break;
@@ -69,9 +71,19 @@ impl Engine<'_> {
                 continue;
             }
             let kind = self.kind(row);
-            usable.copy_from(&self.able[self.jobs.kind[row as usize] as usize]);
-            usable.keep(&available);
-            match self.nodes.choose(kind, &usable) {
+            let number = self.jobs.kind[row as usize] as usize;
+            let held = if self.is_known_not_to_fit(number) {
+                None
+            } else {
+                usable.copy_from(&self.able[number]);
+                usable.keep(&available);
+                let held = self.nodes.choose(kind, &usable);
+                if held.is_none() && is_all_available {
+                    self.note_that_does_not_fit(number);
+                }
+                held
+            };
+            match held {
                 Some(held) => {
                     self.start(now, row, held, Activity::Main)?;
                     starts += 1;

@@ -5,6 +5,7 @@
 
 mod backfill;
 mod choice;
+mod clocks;
 mod engine;
 mod main_pass;
 mod node_set;
@@ -14,6 +15,7 @@ mod options;
 mod outlook;
 mod queue;
 mod results;
+mod running;
 mod shapes;
 
 pub(in crate::jobs) use engine::Engine;

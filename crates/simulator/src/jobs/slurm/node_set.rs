@@ -1,7 +1,7 @@
 //! A set of nodes as a bit map.
 
 /// Numbers of nodes below a bound.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct NodeSet {
     words: Vec<u64>,
 }
@@ -68,11 +68,6 @@ impl NodeSet {
             (self.words[word] & above(from) & !above(to)).count_ones() as usize
         };
         (from as usize / 64..(to as usize).div_ceil(64)).map(bits).sum()
-    }
-
-    /// The nodes in ascending order.
-    pub(super) fn iter(&self) -> impl Iterator<Item = u32> + '_ {
-        self.iter_both(self)
     }
 
     /// The nodes that are in both sets, in ascending order.

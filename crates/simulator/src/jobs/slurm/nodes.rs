@@ -14,6 +14,10 @@ pub(super) struct Nodes<'a> {
     free: Vec<u64>,
     /// How many jobs a node has.
     jobs: Vec<u32>,
+    /// The free processors of all nodes.
+    free_processors: u64,
+    /// How often something has become free.
+    releases: u64,
     /// Nodes with a free processor; where jobs have whole nodes, those without a job.
     with_free: NodeSet,
     /// The resource that is processors, or else the first.
@@ -26,10 +30,13 @@ pub(super) struct Nodes<'a> {
 
 impl<'a> Nodes<'a> {
     pub(super) fn new(site: &'a Site, width: usize, whole: bool, least_loaded: bool) -> Nodes<'a> {
-        let free = site.groups.iter().flat_map(|g| (0..g.count).flat_map(|_| g.has.iter().copied())).collect();
+        let free: Vec<u64> =
+            site.groups.iter().flat_map(|g| (0..g.count).flat_map(|_| g.has.iter().copied())).collect();
         let processors = site.cpu.map_or(0, |(resource, _)| resource);
         let (jobs, with_free) = (vec![0; site.len()], NodeSet::empty(site.len()));
-        let mut nodes = Nodes { site, width, free, jobs, with_free, processors, whole, least_loaded };
+        let free_processors = free.iter().skip(processors).step_by(width).sum();
+        let mut nodes =
+            Nodes { site, width, free, jobs, free_processors, releases: 1, with_free, processors, whole, least_loaded };
         (0..nodes.len() as u32).for_each(|node| nodes.note_free(node));
         nodes
     }
@@ -59,6 +66,7 @@ impl<'a> Nodes<'a> {
     }
 
     pub(super) fn give(&mut self, kind: &Kind, held: &Placements) {
+        self.releases += 1;
         for (node, chunks) in held.iter() {
             self.give_on(kind, node, chunks);
         }
@@ -73,6 +81,7 @@ impl<'a> Nodes<'a> {
     fn change(&mut self, kind: &Kind, node: u32, chunks: u32, new: impl Fn(u64, u64) -> u64) {
         let at = node as usize * self.width;
         let site = self.site;
+        self.free_processors -= self.processors_on(node);
         match self.whole {
             true => {
                 let has = &site.groups[site.group_of(node)].has;
@@ -83,7 +92,18 @@ impl<'a> Nodes<'a> {
                 self.free[at..].iter_mut().zip(amounts).for_each(|(f, a)| *f = new(*f, a));
             }
         }
+        self.free_processors += self.processors_on(node);
         self.note_free(node);
+    }
+
+    /// How often something has become free, from 1. What does not fit fits no earlier than at the next time.
+    pub(super) fn releases(&self) -> u64 {
+        self.releases
+    }
+
+    /// Whether there are as many free processors as a job needs, wherever they are.
+    pub(super) fn has_processors(&self, kind: &Kind) -> bool {
+        kind.chunk[self.processors].saturating_mul(u64::from(kind.copies)) <= self.free_processors
     }
 
     fn note_free(&mut self, node: u32) {
@@ -155,13 +175,15 @@ impl<'a> Nodes<'a> {
 
     /// Returns on which of these nodes Slurm puts a job now, if it fits.
     pub(super) fn choose(&self, kind: &Kind, nodes: &NodeSet) -> Option<Placements> {
+        if !self.has_processors(kind) {
+            return None;
+        }
         let candidate = |node: u32| Candidate {
             node,
             chunks: self.chunks_on(kind, node),
             processors: self.processors_on(node),
             weight: 0,
         };
-        let candidates = self.with_room(kind, nodes).map(candidate).filter(|c| c.chunks > 0).collect();
-        choose(kind, candidates, self.least_loaded)
+        choose(kind, self.with_room(kind, nodes), candidate, self.least_loaded)
     }
 }

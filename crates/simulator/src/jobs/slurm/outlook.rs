@@ -5,6 +5,8 @@
 //! which nodes are reserved. So what each end adds, node by node, is computed once for all jobs of equal chunks
 //! ([`Future`]), and a test adds up what lies on its nodes.
 
+use std::collections::HashMap;
+
 use super::super::kind::Kind;
 use super::super::machine_state::Placements;
 use super::choice::{Candidate, choose};
@@ -26,23 +28,36 @@ struct End {
 }
 
 /// The ends of running jobs in the order of time, and what they leave free.
+///
+/// It is kept from one run of backfill to the next if no job has started or ended between them.
 pub(super) struct Outlook<'a> {
     now: u64,
+    /// Of what it was made: how often jobs had started and ended.
+    changes: u64,
     /// Made when first asked for.
     ends: Option<Vec<End>>,
     /// By number of equal chunks, if asked for.
     futures: Vec<Option<Future<'a>>>,
     /// The nodes of the job that is tested.
     chosen: NodeSet,
+    /// Results of tests.
+    known: HashMap<Test, Option<LaterStart>>,
 }
+
+/// What the result of a test depends on: the number of equal chunks, how many there are, and the nodes.
+type Test = (u32, u32, NodeSet);
+
+/// When a job can start, and where.
+type LaterStart = (u64, Placements);
+
+/// So many results are kept at most.
+const MOST_KNOWN: usize = 1 << 12;
 
 /// What ends add for jobs of equal chunks.
 struct Future<'a> {
     /// The nodes after as many ends as `until` has entries.
     nodes: Nodes<'a>,
     now: NodeStates,
-    /// Nodes on which a chunk fits now.
-    with_room: NodeSet,
     gains: Vec<Gain>,
     /// By end: where its gains end.
     until: Vec<usize>,
@@ -67,15 +82,33 @@ struct NodeStates {
     processors: Vec<u64>,
     /// How many jobs a node has; empty unless it matters.
     jobs: Vec<u32>,
+    /// Nodes on which a chunk fits.
+    with_room: NodeSet,
 }
 
 impl<'a> Outlook<'a> {
-    pub(super) fn new(now: u64, nodes: usize) -> Outlook<'a> {
-        Outlook { now, ends: None, futures: Vec::new(), chosen: NodeSet::empty(nodes) }
+    pub(super) fn new(engine: &Engine<'a>, now: u64) -> Outlook<'a> {
+        Outlook {
+            now,
+            changes: engine.changes,
+            ends: None,
+            futures: Vec::new(),
+            chosen: NodeSet::empty(engine.nodes.len()),
+            known: HashMap::new(),
+        }
+    }
+
+    /// The same outlook at a later instant, if nothing has changed since and no job is beyond its expected end: such
+    /// jobs are expected to end ever later.
+    pub(super) fn at(self, engine: &Engine<'a>, now: u64) -> Option<Outlook<'a>> {
+        let is_late = engine.ends.first().is_some_and(|(end, ..)| *end <= now);
+        (self.changes == engine.changes && !is_late).then_some(Outlook { now, ..self })
     }
 
     /// Notes that a job has started now, with its expected end.
-    pub(super) fn started(&mut self, at: u64, row: u32, slot: u32) {
+    pub(super) fn started(&mut self, engine: &Engine<'a>, at: u64, row: u32, slot: u32) {
+        self.changes = engine.changes;
+        self.known.clear();
         self.futures.clear();
         if let Some(ends) = &mut self.ends {
             let end = End { at, row, slot };
@@ -94,7 +127,23 @@ impl<'a> Outlook<'a> {
         kind: &Kind,
         chunks: u32,
         nodes: &NodeSet,
-    ) -> Option<(u64, Placements)> {
+    ) -> Option<LaterStart> {
+        let test = (chunks, kind.copies, nodes.clone());
+        if let Some(known) = self.known.get(&test) {
+            return known.clone();
+        }
+        let result = self.test(engine, kind, chunks, nodes);
+        // One that could start at once would start at another time later.
+        if result.as_ref().is_none_or(|(start, _)| *start > self.now) {
+            if self.known.len() == MOST_KNOWN {
+                self.known.clear();
+            }
+            self.known.insert(test, result.clone());
+        }
+        result
+    }
+
+    fn test(&mut self, engine: &Engine<'a>, kind: &Kind, chunks: u32, nodes: &NodeSet) -> Option<LaterStart> {
         let wanted = u64::from(kind.copies);
         if engine.nodes.chunks_when_empty(kind, nodes) < u128::from(wanted) {
             return None;
@@ -106,7 +155,7 @@ impl<'a> Outlook<'a> {
         }
         let future = self.futures[chunks].get_or_insert_with(|| Future::new(engine, kind));
         let mut fitting: u64 =
-            nodes.iter_both(&future.with_room).map(|node| u64::from(future.now.chunks[node as usize])).sum();
+            nodes.iter_both(&future.now.with_room).map(|node| u64::from(future.now.chunks[node as usize])).sum();
         let mut window = FIRST_GROUP;
         let mut group: Option<(u64, usize)> = None;
         let mut taken = 0;
@@ -131,7 +180,7 @@ impl<'a> Outlook<'a> {
             taken = at + 1;
             fitting += gain;
         }
-        let held = choose(kind, future.candidates(nodes, taken), engine.nodes.least_loaded)?;
+        let held = future.choose(kind, nodes, taken, engine.nodes.least_loaded)?;
         held.iter().for_each(|(node, _)| self.chosen.insert(node));
         let last = (0..taken).rev().find(|at| future.gains_of(*at).iter().any(|gain| self.chosen.contains(gain.node)));
         held.iter().for_each(|(node, _)| self.chosen.remove(node));
@@ -162,15 +211,13 @@ impl<'a> Future<'a> {
         let all = || 0..nodes.len() as u32;
         let jobs =
             if engine.options.bf_busy_nodes { all().map(|node| nodes.jobs_on(node)).collect() } else { Vec::new() };
-        let now = NodeStates {
-            chunks: all().map(|node| nodes.any_chunks_on(kind, node)).collect(),
-            processors: all().map(|node| nodes.processors_on(node)).collect(),
-            jobs,
-        };
+        let chunks: Vec<u32> = all().map(|node| nodes.any_chunks_on(kind, node)).collect();
         let mut with_room = NodeSet::empty(nodes.len());
-        all().filter(|node| now.chunks[*node as usize] > 0).for_each(|node| with_room.insert(node));
+        all().filter(|node| chunks[*node as usize] > 0).for_each(|node| with_room.insert(node));
+        let processors = all().map(|node| nodes.processors_on(node)).collect();
+        let now = NodeStates { chunks, processors, jobs, with_room };
         let after = now.clone();
-        Future { nodes, now, with_room, gains: Vec::new(), until: Vec::new(), after, moved: 0 }
+        Future { nodes, now, gains: Vec::new(), until: Vec::new(), after, moved: 0 }
     }
 
     /// How many chunks an end adds on these nodes; `None` if it has none of them.
@@ -203,8 +250,8 @@ impl<'a> Future<'a> {
         &self.gains[from..self.until[at]]
     }
 
-    /// The nodes among these on which some of a job fits after so many ends.
-    fn candidates(&mut self, nodes: &NodeSet, ends: usize) -> Vec<Candidate> {
+    /// Where a job is put on these nodes after so many ends.
+    fn choose(&mut self, kind: &Kind, nodes: &NodeSet, ends: usize, least_loaded: bool) -> Option<Placements> {
         if self.moved > ends {
             self.after.clone_from(&self.now);
             self.moved = 0;
@@ -215,6 +262,9 @@ impl<'a> Future<'a> {
             let node = gain.node as usize;
             after.chunks[node] += gain.chunks;
             after.processors[node] += gain.processors;
+            if after.chunks[node] > 0 {
+                after.with_room.insert(gain.node);
+            }
             if let Some(jobs) = after.jobs.get_mut(node) {
                 *jobs -= 1;
             }
@@ -226,8 +276,6 @@ impl<'a> Future<'a> {
             let (chunks, processors) = (after.chunks[at], after.processors[at]);
             Candidate { node, chunks, processors, weight: u8::from(is_idle) }
         };
-        let mut candidates = Vec::with_capacity(nodes.len());
-        candidates.extend(nodes.iter().map(candidate).filter(|c| c.chunks > 0));
-        candidates
+        choose(kind, nodes.iter_both(&after.with_room), candidate, least_loaded)
     }
 }

@@ -1,0 +1,153 @@
+//! What running jobs may hold together: all jobs of a queue, an account or a user, or those of each user by itself.
+
+use std::collections::HashMap;
+
+use evenhand_model::{Span, UserId, Workload};
+
+use super::site::{NO_LIMIT, Rejection};
+
+/// A limit, in steps of a workload's resources.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Limit {
+    /// The names whose jobs it limits; empty for all.
+    pub(crate) queues: Vec<String>,
+    pub(crate) accounts: Vec<String>,
+    pub(crate) users: Vec<String>,
+    /// Whether each user has it by itself.
+    pub(crate) each_user: bool,
+    /// What they may hold, by resource, and as one more how many they may be.
+    pub(crate) most: Vec<u64>,
+    /// What one of them may hold.
+    pub(crate) max_job: Vec<u64>,
+    /// The longest wall time that one of them can request.
+    pub(crate) max_wall: Option<Span>,
+}
+
+/// The limits of the jobs of a workload.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct JobLimits {
+    limits: Vec<Limit>,
+    /// By row: the number of its set of limits; empty if there are none.
+    set: Vec<u32>,
+    /// Indices of limits.
+    sets: Vec<Vec<u32>>,
+}
+
+impl JobLimits {
+    /// Finds the limits of each row.
+    pub(crate) fn new(workload: &Workload, limits: &[Limit]) -> JobLimits {
+        if limits.is_empty() {
+            return JobLimits::default();
+        }
+        let columns = workload.columns();
+        let named = |names: &[String], name: Option<&str>| {
+            names.is_empty() || name.is_some_and(|name| names.iter().any(|n| n == name))
+        };
+        let mut found = JobLimits { limits: limits.to_vec(), ..JobLimits::default() };
+        let mut numbers: HashMap<(Option<u32>, Option<u32>, UserId), u32> = HashMap::new();
+        for row in 0..workload.len() {
+            let queue = columns.queue.as_ref().map(|c| c[row]);
+            let account = columns.account.as_ref().map(|c| c[row]);
+            let user = columns.user[row];
+            let number = *numbers.entry((queue, account, user)).or_insert_with(|| {
+                let queue = queue.and_then(|q| workload.queues().get(q as usize)).map(String::as_str);
+                let account = account.and_then(|a| workload.accounts().get(a as usize)).map(String::as_str);
+                // A user of several accounts counts as one for each, with the account in the name.
+                let user = workload.users().get(user.index()).map(|name| {
+                    let plain = account.and_then(|account| name.strip_suffix(account)?.strip_suffix('@'));
+                    plain.unwrap_or(name)
+                });
+                let holds = |limit: &Limit| {
+                    named(&limit.queues, queue) && named(&limit.accounts, account) && named(&limit.users, user)
+                };
+                let set = (0u32..).zip(limits).filter(|(_, limit)| holds(limit)).map(|(at, _)| at).collect();
+                found.sets.push(set);
+                found.sets.len() as u32 - 1
+            });
+            found.set.push(number);
+        }
+        found
+    }
+
+    /// Whether jobs are limited in what they hold together.
+    pub(crate) fn hold_back(&self) -> bool {
+        self.limits.iter().any(|limit| limit.most.iter().any(|most| *most != NO_LIMIT))
+    }
+
+    /// Whether jobs of one user and queue can have different limits.
+    pub(crate) fn name_accounts(&self) -> bool {
+        self.limits.iter().any(|limit| !limit.accounts.is_empty())
+    }
+
+    fn of(&self, row: usize) -> impl Iterator<Item = (usize, &Limit)> {
+        let set = self.set.get(row).map_or(&[][..], |set| &self.sets[*set as usize]);
+        set.iter().map(|at| (*at as usize, &self.limits[*at as usize]))
+    }
+
+    /// Why a job alone exceeds one of its limits, if it does.
+    pub(crate) fn rejection(&self, row: usize, amounts: &[u64], wall: Span) -> Option<Rejection> {
+        let over = |most: &[u64]| amounts.iter().zip(most).position(|(a, most)| a > most);
+        self.of(row).find_map(|(_, limit)| {
+            let resource = over(&limit.max_job).or_else(|| over(&limit.most));
+            let too_long = limit.max_wall.is_some_and(|most| wall > most);
+            let resource = resource.map(|r| Rejection::LimitedAmount(r.min(255) as u8));
+            resource.or_else(|| too_long.then_some(Rejection::LimitedWall))
+        })
+    }
+}
+
+/// What running jobs hold of their limits.
+#[derive(Clone, Debug)]
+pub(super) struct HeldOfLimits<'a> {
+    workload: &'a Workload,
+    limits: &'a JobLimits,
+    /// By limit: amounts by resource, and the number of jobs after them; one user after the other if each has it.
+    held: Vec<Vec<u64>>,
+}
+
+impl<'a> HeldOfLimits<'a> {
+    pub(super) fn new(workload: &'a Workload, limits: &'a JobLimits) -> HeldOfLimits<'a> {
+        let users = workload.users().len();
+        let zeros = |limit: &Limit| vec![0; limit.most.len() * if limit.each_user { users } else { 1 }];
+        HeldOfLimits { workload, limits, held: limits.limits.iter().map(zeros).collect() }
+    }
+
+    /// What a job counts: its amounts, and one job.
+    fn counts(&self, row: u32) -> impl Iterator<Item = u64> + 'a {
+        self.workload.amounts(row as usize).iter().map(|a| a.0).chain([1])
+    }
+
+    /// Where the counts of a limit begin that the job counts in.
+    fn place(&self, limit: &Limit, row: u32) -> usize {
+        let user = self.workload.columns().user[row as usize].index();
+        if limit.each_user { user * limit.most.len() } else { 0 }
+    }
+
+    /// Returns whether starting the job would exceed one of its limits.
+    pub(super) fn is_over(&self, row: u32) -> bool {
+        self.limits.of(row as usize).any(|(at, limit)| {
+            let held = &self.held[at][self.place(limit, row)..];
+            let sums = held.iter().zip(self.counts(row)).map(|(held, count)| held.saturating_add(count));
+            limit.most.iter().zip(sums).any(|(most, sum)| sum > *most)
+        })
+    }
+
+    /// Adds what a job holds, which starts.
+    pub(super) fn add(&mut self, row: u32) {
+        self.change(row, |held, count| *held += count);
+    }
+
+    /// Removes what a job held, which has ended.
+    pub(super) fn remove(&mut self, row: u32) {
+        self.change(row, |held, count| *held -= count);
+    }
+
+    fn change(&mut self, row: u32, change: impl Fn(&mut u64, u64)) {
+        let limits = self.limits;
+        for (at, limit) in limits.of(row as usize) {
+            let (place, counts) = (self.place(limit, row), self.counts(row));
+            let held = &mut self.held[at][place..];
+            held.iter_mut().zip(counts).for_each(|(held, count)| change(held, count));
+        }
+    }
+}

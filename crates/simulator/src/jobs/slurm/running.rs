@@ -1,0 +1,165 @@
+//! Jobs that run: their start, their end, and what they used.
+
+use evenhand_model::{Span, Time};
+use evenhand_policies::{Job, Policy};
+
+use super::super::Assignment;
+use super::super::machine_state::Placements;
+use super::engine::{Engine, SECOND};
+use super::queue::Order;
+use super::results::Activity;
+use crate::SimulationError;
+
+/// How often slurmctld looks for jobs beyond their limits.
+const LIMIT_SWEEP: u64 = 30 * SECOND;
+
+/// A job that runs or completes.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Running {
+    pub(super) row: u32,
+    pub(super) start: u64,
+    pub(super) finish: u64,
+    /// When it must have finished by its limit; when its nodes are free, once it has finished.
+    pub(super) expected: u64,
+    pub(super) held: Placements,
+    pub(super) completing: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Event {
+    /// The job of a slot ends.
+    End(u32),
+    /// The nodes of a job that has ended are free.
+    Release(u32),
+}
+
+impl<'a> Engine<'a> {
+    /// Returns whether nodes have become free.
+    pub(super) fn event(&mut self, now: Time, event: Event, policy: &mut dyn Policy) -> bool {
+        self.changes += 1;
+        match event {
+            Event::End(slot) => {
+                let job = self.running[slot as usize].clone();
+                self.alive -= 1;
+                self.ends.remove(&(job.expected, job.row, slot));
+                self.count_use(&job, job.finish);
+                policy.finished(now, &self.running_job(&job));
+                self.limits.remove(job.row);
+                self.pending.ended(now, job.row);
+                self.note_change(now);
+                let (completing, wait) = (self.options.completing, self.options.complete_wait);
+                let free = now.nanos().saturating_add(completing.nanos());
+                if completing > Span::ZERO {
+                    let job = &mut self.running[slot as usize];
+                    (job.completing, job.expected) = (true, free);
+                    self.ends.insert((free, job.row, slot));
+                    self.completing_until = now.nanos() + completing.min(wait).nanos();
+                    self.events.push(Time::from_nanos(free), Event::Release(slot));
+                    return false;
+                }
+                self.release(slot);
+                true
+            }
+            Event::Release(slot) => {
+                let job = &self.running[slot as usize];
+                self.ends.remove(&(job.expected, job.row, slot));
+                self.release(slot);
+                self.note_change(now);
+                true
+            }
+        }
+    }
+
+    pub(super) fn release(&mut self, slot: u32) {
+        let job = std::mem::take(&mut self.running[slot as usize]);
+        self.unused.push(slot);
+        self.nodes.give(self.kind(job.row), &job.held);
+    }
+
+    pub(super) fn running_job(&self, job: &Running) -> Job<'a> {
+        Job {
+            requested: Span::from_nanos(self.planned_length(job.row)),
+            started: Time::from_nanos(job.start),
+            rate: self.nodes.site.rate(self.kind(job.row), &job.held),
+            ..self.jobs.pending_job(self.workload, self.submission_times.of(job.row), job.row)
+        }
+    }
+
+    pub(super) fn count_use(&mut self, job: &Running, until: u64) {
+        let kind = self.kind(job.row);
+        let ran = u128::from(until.saturating_sub(job.start));
+        for (node, chunks) in job.held.iter() {
+            let at = node as usize * kind.chunk.len();
+            let busy = &mut self.busy;
+            self.nodes.held(kind, node, chunks, |resource, amount| busy[at + resource] += u128::from(amount) * ran);
+        }
+    }
+
+    /// When a job that starts now is ended by its limit.
+    pub(super) fn killed_at(&self, now: Time, row: u32) -> Option<u64> {
+        let over = self.options.over_time_limit?.nanos();
+        let limit = self.limit[row as usize]?;
+        let at = now.nanos().checked_add(limit)?.checked_add(over)?;
+        Some(at.div_ceil(LIMIT_SWEEP).saturating_mul(LIMIT_SWEEP))
+    }
+
+    /// Starts a job; the policy is notified at the end of the pass. Returns its expected end and slot.
+    pub(super) fn start(
+        &mut self,
+        now: Time,
+        row: u32,
+        held: Placements,
+        by: Activity,
+    ) -> Result<(u64, u32), SimulationError> {
+        let columns = self.workload.columns();
+        let at = row as usize;
+        let groups = &self.nodes.site.groups;
+        let scale = |(node, _): (u32, u32)| groups[self.nodes.site.group_of(node)].scale(columns.duration[at].nanos());
+        let ran = held.iter().map(scale).max().unwrap_or(columns.duration[at].nanos());
+        let finish = Span::checked_from_nanos(u128::from(ran)).and_then(|ran| now.checked_add(ran));
+        let killed = self.killed_at(now, row).map(Time::from_nanos);
+        let too_long = || SimulationError::TooLong { row: at, start: now, duration: columns.duration[at] };
+        let (finish, is_killed) = match (finish, killed) {
+            (Some(finish), Some(killed)) if killed < finish => (killed, true),
+            (Some(finish), _) => (finish, false),
+            (None, Some(killed)) => (killed, true),
+            (None, None) => return Err(too_long()),
+        };
+        self.results.ended_by_limit += u64::from(is_killed);
+        self.results.started_by[at] = Some(by);
+        let kind = self.kind(row);
+        self.nodes.take(kind, &held);
+        self.placed.extend(held.iter().map(|(machine, chunks)| Assignment { row, machine, chunks, size: 0 }));
+        let expected = now.nanos().saturating_add(self.planned_length(row));
+        let job = Running { row, start: now.nanos(), finish: finish.nanos(), expected, held, completing: false };
+        let slot = self.unused.pop().unwrap_or_else(|| {
+            self.running.push(Running::default());
+            self.running.len() as u32 - 1
+        });
+        self.running[slot as usize] = job;
+        self.ends.insert((expected, row, slot));
+        self.changes += 1;
+        self.events.push(finish, Event::End(slot));
+        self.starts[at] = now.nanos();
+        self.finishes[at] = finish.nanos();
+        self.pending.take(row);
+        let partition = self.partition_of(row);
+        self.waiting[partition] -= 1;
+        self.alive += 1;
+        if let Order::Priorities(order) = &mut self.order {
+            order.remove(row);
+        }
+        self.done += 1;
+        self.limits.add(row);
+        self.started.push(slot);
+        self.note_change(now);
+        Ok((expected, slot))
+    }
+
+    /// Notifies the policy of the jobs that a pass has started.
+    pub(super) fn notify_starts(&mut self, now: Time, policy: &mut dyn Policy) {
+        for slot in std::mem::take(&mut self.started) {
+            policy.started(now, &self.running_job(&self.running[slot as usize]));
+        }
+    }
+}
