@@ -26,6 +26,7 @@ mod reproduce;
 mod resumed_results;
 mod service_units;
 mod site;
+mod slurm_fidelity;
 mod stable_interfaces;
 mod study;
 mod study_of_a_log;
