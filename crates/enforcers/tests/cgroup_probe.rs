@@ -93,7 +93,7 @@ fn debian_12_divides_only_cpu_time_by_default() {
     assert!(found.systemd);
     assert_eq!(
         support(&found, Resource::Cpu),
-        (true, "cgroup-v2 cpu.weight", "the controller cpu is at /sys/fs/cgroup", None)
+        (true, "cgroup-v2 cpu.weight", "controller cpu at /sys/fs/cgroup", None)
     );
     let (supported, _, reason, advice) = support(&found, Resource::Memory);
     assert_eq!((supported, reason), (false, "memory.low of machine.slice is 0, so no group below it is protected"));
@@ -103,7 +103,7 @@ fn debian_12_divides_only_cpu_time_by_default() {
         (
             false,
             "",
-            "no disk has the scheduler bfq: vda has none",
+            "no disk has bfq: vda has none",
             Some("echo bfq > /sys/block/vda/queue/scheduler, or enable the cost model in io.cost.qos")
         )
     );
@@ -233,7 +233,7 @@ fn version_1_uses_other_files() {
         .disk("vda", "254:0", "[mq-deadline] none");
     let found = machine.probe("machine");
     assert_eq!(support(&found, Resource::Cpu).1, "cgroup-v1 cpu.shares");
-    assert_eq!(support(&found, Resource::Cpu).2, "the controller cpu is at /sys/fs/cgroup/cpu,cpuacct");
+    assert_eq!(support(&found, Resource::Cpu).2, "controller cpu at /sys/fs/cgroup/cpu,cpuacct");
     assert_eq!(support(&found, Resource::Memory).1, "cgroup-v1 memory.soft_limit_in_bytes");
     assert!(observation(&found, "multi-generational LRU").unwrap().1.starts_with("soft limits"));
     let disk = support(&found, Resource::Disk);

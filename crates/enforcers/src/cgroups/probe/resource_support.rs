@@ -109,7 +109,7 @@ impl Examiner<'_> {
         }
         let Some(first) = disks.first() else { return Err(("there is no disk".into(), None)) };
         let all: Vec<String> = disks.iter().map(|d| format!("{} has {}", d.name, d.scheduler)).collect();
-        let reason = format!("no disk has the scheduler bfq: {}", all.join(", "));
+        let reason = format!("no disk has bfq: {}", all.join(", "));
         let mut advice = format!("echo bfq > /sys/block/{}/queue/scheduler", first.name);
         if matches!(version, Version::Two(_)) {
             advice.push_str(", or enable the cost model in io.cost.qos");
@@ -172,7 +172,7 @@ impl Examiner<'_> {
     }
 
     fn mounted(&self, name: &str, root: &Path) -> String {
-        format!("the controller {name} is at {}", self.system.name(root))
+        format!("controller {name} at {}", self.system.name(root))
     }
 }
 
