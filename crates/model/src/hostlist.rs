@@ -3,6 +3,9 @@
 /// The largest number of hosts in an expression.
 const MAX_HOSTS: u64 = 1 << 20;
 
+/// The most digits of a host's number.
+const MAX_DIGITS: usize = 20;
+
 /// Expands a hostlist expression to host names, in its order. Returns `None` if it is malformed, or longer than 2^20
 /// names.
 ///
@@ -43,7 +46,8 @@ fn expand(text: &str, names: &mut Vec<String>) -> Option<()> {
             let (from, to) = range.split_once('-').unwrap_or((range, range));
             let width = from.len();
             let (from, to) = (from.parse::<u64>().ok()?, to.parse::<u64>().ok()?);
-            if to < from || to - from >= MAX_HOSTS {
+            // The number of digits counts too: n[000…1-9] with a million zeros is no name of a host.
+            if to < from || width > MAX_DIGITS || (numbers.len() as u64).saturating_add(to - from) >= MAX_HOSTS {
                 return None;
             }
             numbers.extend((from..=to).map(|n| format!("{n:0width$}")));
@@ -74,6 +78,10 @@ mod tests {
         for bad in ["n]", "n[1", "n[a-b]", "n[3-1]", "n[0-99999999]", "a,,b", "n[1-1000]m[1-1000]k[1-1000]"] {
             assert_eq!(expand_hostlist(bad), None, "{bad}");
         }
+        // Small texts that would be gigabytes.
+        let many_ranges = format!("n[{}]", ["1-1000000"; 1000].join(","));
+        let many_digits = format!("n[{}1-{}9]", "0".repeat(30), "0".repeat(30));
+        assert_eq!([many_ranges, many_digits].map(|text| expand_hostlist(&text)), [None, None]);
     }
 
     proptest! {
