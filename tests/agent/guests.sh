@@ -100,8 +100,9 @@ if agent_is_there; then
     within "two on: f.1 is as heavy as e.2" "$(heavier f.1 e.2 e.1)" -0.06 0.06
     # That is with 57.5 % of the processor for d if the disk is divided likewise, and with 65 % if it is halved whatever the
     # weights: readers wait for the processor, too, and ask for less than they are due. And with 5 % more if the guest's
-    # kernel and the agent take 15 % of it. Runs differ by 2 %.
-    within "two on: d.1 before e.1, processor" "$(share two-on-a cpu d.1 $settled)" 0.56 0.7
+    # kernel and the agent take 15 % of it. Runs differ by 2 %; and what d has of the disk beyond that, up to 64 %, it has not
+    # of the processor, as both are then equally heavy.
+    within "two on: d.1 before e.1, processor" "$(share two-on-a cpu d.1 $settled)" 0.53 0.7
     within "two on: d.1 before e.1, disk" "$(share two-on-a disk d.1 $settled)" 0.515 0.64
     # f's part of node b is 60 %, and more if less is left to the two. So it has 20 % more; 11 % if updates and messages take
     # 9 % of the processor, which under emulation they do.
