@@ -70,7 +70,7 @@ pub(crate) use self::slurm::{
     MachineArgs, OrderArgs, PastArgs, PlanArgs, QueueArgs, ReleaseArgs as SlurmReleaseArgs, RunArgs as SlurmRunArgs,
     ShowArgs, SlurmVerb, WhenArgs as SlurmWhenArgs, WhyArgs as SlurmWhyArgs,
 };
-pub(crate) use self::study::{StudyArgs, Until};
+pub(crate) use self::study::{Release, StudyArgs, Until};
 pub(crate) use self::sweep::{Engine, SweepArgs, SweepTaskArgs, SweepVerb};
 pub(crate) use self::timeline::TimelineArgs;
 #[cfg(feature = "agent")]

@@ -77,6 +77,10 @@ pub(crate) struct StudyArgs {
     /// reported beside waits
     #[arg(long, default_value = "clock", value_name = "KIND", value_parser = arrivals)]
     pub(crate) arrivals: Arrivals,
+    /// From when on jobs wait: from their submission, or from when they became eligible in the log, after dependencies, holds
+    /// and begin times [default: eligible under --scheduler slurm, else submit]
+    #[arg(long, value_enum, value_name = "TIME")]
+    pub(crate) release: Option<Release>,
     /// Replays of each run, the log itself included: shows which differences are beyond the noise; 1 is no repeats
     /// [default: 10 where they take seconds, by the number of tasks, and otherwise 1]
     #[arg(long, value_name = "K", value_parser = clap::value_parser!(u32).range(1..=1000))]
@@ -112,6 +116,14 @@ pub(crate) struct StudyArgs {
     /// Do not write each run's tasks
     #[arg(long, conflicts_with = "tasks_csv")]
     pub(crate) no_tasks: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Release {
+    /// At its submission
+    Submit,
+    /// When it became eligible in the log
+    Eligible,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

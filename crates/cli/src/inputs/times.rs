@@ -35,10 +35,7 @@ impl LogClock {
     pub(crate) fn of(workload: &Workload) -> LogClock {
         let seconds = |time: Option<&Time>| time.map_or(0, |t| (t.nanos() / 1_000_000_000) as i64);
         let submit = &workload.columns().submit;
-        let (first, last) = (seconds(submit.first()), seconds(submit.last()));
-        let header = workload.header().iter().find(|(key, _)| key.eq_ignore_ascii_case("UnixStartTime"));
-        let zero = header.and_then(|(_, value)| value.trim().parse().ok()).filter(|&zero: &i64| first < zero);
-        LogClock { zero: zero.unwrap_or(0), last }
+        LogClock { zero: workload.zero_s(), last: seconds(submit.last()) }
     }
 
     /// Returns the clock of a log whose times count from 1970 and end now.

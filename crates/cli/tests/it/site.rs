@@ -148,3 +148,44 @@ fn invalid_files_are_refused_with_their_place() {
         dump.stderr
     );
 }
+
+/// sacct's rows of three jobs on one node; the second depends on the first, the third was held until second 900.
+const DEPENDENT: &str = "JobIDRaw|User|Account|Partition|State|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|NNodes|NCPUS|ReqTRES|AllocTRES\n\
+    1|user1|physics|main|COMPLETED|2026-01-05T08:00:00|2026-01-05T08:00:00|2026-01-05T08:00:00|2026-01-05T08:05:00|300|10|1|8|cpu=8,node=1|cpu=8,node=1\n\
+    2|user1|physics|main|COMPLETED|2026-01-05T08:00:01|2026-01-05T08:05:00|2026-01-05T08:05:02|2026-01-05T08:06:02|60|10|1|1|cpu=1,node=1|cpu=1,node=1\n\
+    3|user2|physics|main|COMPLETED|2026-01-05T08:00:02|2026-01-05T08:15:00|2026-01-05T08:15:03|2026-01-05T08:16:03|60|10|1|1|cpu=1,node=1|cpu=1,node=1\n";
+
+#[test]
+fn jobs_are_not_considered_before_they_were_eligible() {
+    let folder = folder();
+    folder.write("sacct.txt", DEPENDENT);
+    folder.run(&["site", "import", "--slurm-conf", "slurm.conf", "-o", "lab"]).assert_succeeds();
+    let starts = |more: &[&str]| {
+        let words =
+            ["study", "sacct.txt", "--site", "lab", "--policy", "fifo", "--tasks-csv", "--repeat", "1", "--out", "r"];
+        let output = folder.run(&[&words[..], more].concat()).assert_succeeds();
+        let file = folder.files().into_iter().find(|path| path.to_string_lossy().starts_with("r/tasks-fifo"));
+        let text = folder.read(&file.unwrap().to_string_lossy());
+        let mut lines = text.lines();
+        let header: Vec<&str> = lines.next().unwrap().split(',').collect();
+        let of = |line: &str, name: &str| {
+            let at = header.iter().position(|h| *h == name).unwrap();
+            line.split(',').nth(at).unwrap().parse::<f64>().unwrap()
+        };
+        let first = text.lines().nth(1).map(|line| of(line, "submit_s")).unwrap();
+        let rows: Vec<(f64, f64)> = lines.map(|line| (of(line, "start_s") - first, of(line, "wait_s"))).collect();
+        std::fs::remove_dir_all(folder.path("r")).unwrap();
+        (rows, output.stderr)
+    };
+    let (rows, notes) = starts(&["--scheduler", "slurm"]);
+    let note = "2 of 3 jobs became eligible after their submission";
+    assert!(notes.contains(note), "{notes}");
+    // The first whole second after the job became eligible.
+    assert_eq!(rows, [(1.0, 1.0), (301.0, 1.0), (901.0, 1.0)]);
+    let (rows, notes) = starts(&["--scheduler", "slurm", "--release", "submit"]);
+    assert!(!notes.contains(note) && rows[2].0 < 60.0, "{rows:?} {notes}");
+    let (rows, _) = starts(&["--scheduler", "easy", "--release", "eligible"]);
+    assert_eq!(rows, [(0.0, 0.0), (300.0, 0.0), (900.0, 0.0)]);
+    let (rows, _) = starts(&["--scheduler", "easy"]);
+    assert_eq!(rows[1..], [(1.0, 0.0), (2.0, 0.0)]);
+}

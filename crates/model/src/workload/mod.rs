@@ -91,6 +91,14 @@ impl Workload {
         &self.header
     }
 
+    /// Returns the time that the log counts from, in seconds since 1970: that of `UnixStartTime` in its header, as in the
+    /// Standard Workload Format; 0 if there is none, or the log counts from 1970 all the same.
+    pub fn zero_s(&self) -> i64 {
+        let first = self.columns.submit.first().map_or(0, |t| (t.nanos() / 1_000_000_000) as i64);
+        let header = self.header.iter().find(|(key, _)| key.eq_ignore_ascii_case("UnixStartTime"));
+        header.and_then(|(_, value)| value.trim().parse().ok()).filter(|zero: &i64| first < *zero).unwrap_or(0)
+    }
+
     /// Returns the number of rows.
     pub fn len(&self) -> usize {
         self.columns.submit.len()
@@ -226,6 +234,44 @@ impl Workload {
             columns,
             header: self.header.clone(),
         }
+    }
+
+    /// Returns the workload with every row submitted when it became eligible, where that is known and not after its
+    /// start, and how many rows that moves. Starts stay; rows of the same time keep their order.
+    ///
+    /// ```
+    /// # use evenhand_model::*;
+    /// # let mut b = WorkloadBuilder::new([Resource::new("cpu", "")]);
+    /// # let s = Time::from_secs;
+    /// # for (submit, eligible, start) in [(0, Some(s(50)), s(60)), (10, None, s(20))] {
+    /// #     b.push(&Task { submit: s(submit), eligible, start: Some(start), user: "ann", amounts: &[1], ..Task::default() });
+    /// # }
+    /// # let w = b.finish().unwrap();
+    /// assert_eq!(w.columns().submit, [Time::from_secs(0), Time::from_secs(10)]);
+    /// let (w, moved) = w.submitted_when_eligible();
+    /// assert_eq!((moved, &w.columns().submit[..]), (1, &[Time::from_secs(10), Time::from_secs(50)][..]));
+    /// assert_eq!((w.start(0), w.start(1)), (Some(Time::from_secs(20)), Some(Time::from_secs(60))));
+    /// ```
+    pub fn submitted_when_eligible(self) -> (Workload, u64) {
+        let submits = &self.columns.submit;
+        let released = |row: usize| {
+            let eligible = self.eligible(row).filter(|time| *time > submits[row]);
+            eligible.filter(|time| self.start(row).is_none_or(|start| *time <= start)).unwrap_or(submits[row])
+        };
+        let times: Vec<Time> = (0..self.len()).map(released).collect();
+        let moved = times.iter().zip(submits).filter(|(released, submit)| released != submit).count() as u64;
+        if moved == 0 {
+            return (self, 0);
+        }
+        let mut rows: Vec<u32> = (0..self.len() as u32).collect();
+        rows.sort_by_key(|row| times[*row as usize]);
+        let submit: Vec<Time> = rows.iter().map(|row| times[*row as usize]).collect();
+        let start = self.columns.start.as_deref().map(|starts| rows.iter().map(|row| starts[*row as usize]).collect());
+        let eligible =
+            self.columns.eligible.as_deref().map(|times| rows.iter().map(|row| times[*row as usize]).collect());
+        let mut released = self.resubmitted(&rows, submit);
+        (released.columns.start, released.columns.eligible) = (start, eligible);
+        (released, moved)
     }
 
     /// Expands rows with a count, so that every row is one task.

@@ -26,7 +26,7 @@ use evenhand_workload::generate::{GenerateOptions, TraceModel, generate};
 
 use crate::arguments::decay;
 use crate::arguments::policy_settings::policy_failure;
-use crate::arguments::{Common, StudyArgs, Until};
+use crate::arguments::{Common, Release, StudyArgs, Until};
 use crate::failure::Failure;
 use crate::inputs::memory::{memory_limit, runs_at_a_time};
 use crate::inputs::weights_and_accounts::{note_mismatches, read_weights_or_equal};
@@ -98,6 +98,11 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
     let (workload, accounts) = place_in_accounts(args, workload, console)?;
     let CheckedOptions { question, decays, settings } = options;
     let question = question.complete(args, registry, &workload, console)?;
+    let release = args.release.unwrap_or(match question.scheduler {
+        Backfill::Slurm => Release::Eligible,
+        _ => Release::Submit,
+    });
+    let workload = released(workload, release, console);
     let machines = |capacity: &RequestedCapacity| matches!(capacity, RequestedCapacity::Machines(..));
     if args.placement.is_some() && !question.capacities.iter().any(machines) {
         let problem = "--placement: selects machines, and no --capacity has any; give a file with [[machines]]";
@@ -135,7 +140,7 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
         (_, true) => TaskFormat::None,
         _ => TaskFormat::Parquet,
     };
-    let method = method(args, &request, capacities, &repeats, common, console)?;
+    let method = method(args, &request, release, capacities, &repeats, common, console)?;
     let _lock = lock_folder(&args.out)?;
     let threads = rayon::current_num_threads().min(plan.runs.len()).max(1);
     if at_a_time < threads {
@@ -200,6 +205,22 @@ pub(crate) fn run(args: &StudyArgs, common: &Common, registry: &Registry, consol
             missing.join(", ")
         ))),
     }
+}
+
+/// The workload as its jobs begin to wait.
+fn released(workload: Workload, release: Release, console: &Console) -> Workload {
+    if release == Release::Submit {
+        return workload;
+    }
+    let rows = workload.len();
+    let (workload, moved) = workload.submitted_when_eligible();
+    if moved > 0 {
+        console.note(&format!(
+            "{moved} of {rows} jobs became eligible after their submission (dependencies, holds, begin times); they are \
+             considered, and their waits count, from then on. --release submit counts from their submission."
+        ));
+    }
+    workload
 }
 
 /// Slurm's scheduler plans nodes, and chooses them itself.
@@ -328,6 +349,7 @@ fn decays(args: &StudyArgs) -> Result<Vec<(String, Decay)>, Failure> {
 fn method(
     args: &StudyArgs,
     request: &StudyRequest,
+    release: Release,
     capacities: String,
     repeats: &Repeats,
     common: &Common,
@@ -354,6 +376,13 @@ fn method(
             if args.no_blocking { "sets its user aside, the next user is tried" } else { "stops scheduling" }.into(),
         ),
         parameter("scheduler", request.jobs.scheduler_name().into()),
+        parameter(
+            "jobs wait from",
+            match release {
+                Release::Submit => "their submission".into(),
+                Release::Eligible => "when they became eligible".into(),
+            },
+        ),
         parameter(
             "placement on machines",
             match request.jobs.backfill {
