@@ -152,8 +152,8 @@ fn invalid_files_are_refused_with_their_place() {
 /// sacct's rows of three jobs on one node; the second depends on the first, the third was held until second 900.
 const DEPENDENT: &str = "JobIDRaw|User|Account|Partition|State|Submit|Eligible|Start|End|ElapsedRaw|TimelimitRaw|NNodes|NCPUS|ReqTRES|AllocTRES\n\
     1|user1|physics|main|COMPLETED|2026-01-05T08:00:00|2026-01-05T08:00:00|2026-01-05T08:00:00|2026-01-05T08:05:00|300|10|1|8|cpu=8,node=1|cpu=8,node=1\n\
-    2|user1|physics|main|COMPLETED|2026-01-05T08:00:01|2026-01-05T08:05:00|2026-01-05T08:05:02|2026-01-05T08:06:02|60|10|1|1|cpu=1,node=1|cpu=1,node=1\n\
-    3|user2|physics|main|COMPLETED|2026-01-05T08:00:02|2026-01-05T08:15:00|2026-01-05T08:15:03|2026-01-05T08:16:03|60|10|1|1|cpu=1,node=1|cpu=1,node=1\n";
+    2|user1|physics|main|COMPLETED|2026-01-05T08:00:01|2026-01-05T08:05:07|2026-01-05T08:05:09|2026-01-05T08:06:02|60|10|1|1|cpu=1,node=1|cpu=1,node=1\n\
+    3|user2|physics|main|COMPLETED|2026-01-05T08:00:02|2026-01-05T08:15:08|2026-01-05T08:15:11|2026-01-05T08:16:03|60|10|1|1|cpu=1,node=1|cpu=1,node=1\n";
 
 #[test]
 fn jobs_are_not_considered_before_they_were_eligible() {
@@ -180,12 +180,12 @@ fn jobs_are_not_considered_before_they_were_eligible() {
     let (rows, notes) = starts(&["--scheduler", "slurm"]);
     let note = "2 of 3 jobs became eligible after their submission";
     assert!(notes.contains(note), "{notes}");
-    // The first whole second after the job became eligible.
-    assert_eq!(rows, [(1.0, 1.0), (301.0, 1.0), (901.0, 1.0)]);
+    // The first at a pass over the whole queue, the others at the first whole second after they became eligible.
+    assert_eq!(rows, [(0.0, 0.0), (308.0, 1.0), (909.0, 1.0)]);
     let (rows, notes) = starts(&["--scheduler", "slurm", "--release", "submit"]);
     assert!(!notes.contains(note) && rows[2].0 < 60.0, "{rows:?} {notes}");
     let (rows, _) = starts(&["--scheduler", "easy", "--release", "eligible"]);
-    assert_eq!(rows, [(0.0, 0.0), (300.0, 0.0), (900.0, 0.0)]);
+    assert_eq!(rows, [(0.0, 0.0), (307.0, 0.0), (908.0, 0.0)]);
     let (rows, _) = starts(&["--scheduler", "easy"]);
     assert_eq!(rows[1..], [(1.0, 0.0), (2.0, 0.0)]);
 }
