@@ -72,13 +72,14 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
     }
     let (interval, metrics_address, socket) =
         (configuration.control.interval, configuration.metrics, configuration.node.socket.clone());
+    // Before the journal is read: a signal that came while the agent starts would end it, with what an earlier run left as it is.
+    let (sender, requests) = channel();
+    let end = sender.clone();
+    on_interrupt(SecondSignal::IsIgnored, move || _ = end.send(Request::End))?;
     let assembly = assemble(configuration, args.apply, &SystemRoot::default()).map_err(assemble_failure)?;
     // The lock is held until the end.
     let (mut agent, findings, _lock) = (assembly.agent, assembly.report, assembly.lock);
     console.note(&doctor::tables(&findings));
-    let (sender, requests) = channel();
-    let end = sender.clone();
-    on_interrupt(SecondSignal::IsIgnored, move || _ = end.send(Request::End))?;
     let requester = sender.clone();
     let _answers = ControlSocket::listen(&socket, move |word| answer(&requester, word))
         .map_err(|e| Failure::Environment(format!("{}: {e}", socket.display())))?;
