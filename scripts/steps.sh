@@ -205,8 +205,15 @@ judge() {
         RESULT[$id]=skipped REASON[$id]=$(grep '^skipped: ' "$LOGS/$id.log" | tail -n 1 | cut -c10-)
     else
         RESULT[$id]=FAILED REASON[$id]="status $status"
+        local free
+        free=$(free_megabytes "$LOGS")
+        # Linkers and tests then fail in ways that do not name the cause.
+        [ "$free" -ge 500 ] || REASON[$id]+="; the disk is full: $free MB are free"
     fi
 }
+
+# free_megabytes FOLDER: how much its file system has left for this user.
+free_megabytes() { df --output=avail -B 1000000 "$1" | awk 'NR == 2 { print $1 }'; }
 
 report_step() {
     local id=$1

@@ -59,6 +59,14 @@ says "with its status" '^first  *FAILED .*status 1'
 says "what needs it does not run" 'second .*FAILED .*did not run, because first failed'
 says "the others do" 'runs all the same'
 
+full='
+define_step first build - 20 - "The first"
+first() { false; }
+free_megabytes() { say 12; }
+'
+holds "a step fails on a full disk" ends 1 check "$full" 2 first
+says "with that as the reason" 'first .*FAILED .*status 1; the disk is full: 12 MB are free'
+
 long='
 define_step first build - 20 - "The first"
 first() {
