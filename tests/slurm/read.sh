@@ -229,6 +229,21 @@ holds "and a user's standing" has "/api/v1/users/$ann" '"fair_share": [0-9]'
 holds "a job behind a running one has a forecast" until_true 90 has "/api/v1/jobs/$behind/when" '"interval_80_s"'
 kill "$pages"
 wait "$pages" 2>/dev/null
+
+# A coordinator sees the jobs of the account although PrivateData hides those of others.
+echo PrivateData=jobs >>"$SLURM_CONF"
+scontrol reconfigure
+sacctmgr -i -Q add user leader account=physics >/dev/null
+sacctmgr -i -Q add coordinator account=physics names=leader >/dev/null
+"$evenhand" serve --socket "$work/private" --interval 1s --user-header X-User --trusted-proxy "user:$(id -un)" >private.log 2>&1 &
+pages=$!
+status() { curl -sS -o /dev/null -w '%{http_code}' --unix-socket "$work/private" -H "X-User: $2" "http://localhost$3" | grep -qx "$1"; }
+holds "a coordinator sees a job of the account" until_true 60 status 200 leader "/jobs/$behind"
+holds "another does not" status 404 somebody "/jobs/$behind"
+kill "$pages"
+wait "$pages" 2>/dev/null
+sed -i '/^PrivateData=jobs$/d' "$SLURM_CONF"
+scontrol reconfigure
 scancel "$waiting" "$behind"
 
 summary

@@ -113,14 +113,16 @@ fn address_space(statm: &Path) -> Option<u64> {
     Some(limit.saturating_sub(pages.saturating_mul(rustix::param::page_size() as u64)))
 }
 
-/// Parses a size such as `8Gi`, `500M` or `1e9`, in bytes.
+/// Parses a size such as `8Gi` or `8GiB`, `500M` or `1e9`, in bytes.
 ///
 /// ```
 /// use evenhand_model::memory::parse_size;
 /// assert_eq!(parse_size("8Gi"), Some(8 << 30));
+/// assert_eq!(parse_size("8GiB"), Some(8 << 30));
 /// assert_eq!(parse_size("-1"), None);
 /// ```
 pub fn parse_size(text: &str) -> Option<u64> {
+    let text = text.strip_suffix('B').filter(|t| t.ends_with('i')).unwrap_or(text);
     let bytes = Quantity::parse(text).ok()?.to_f64();
     (bytes < 1e18).then_some(bytes as u64)
 }
@@ -148,7 +150,7 @@ mod tests {
     fn sizes_are_parsed_and_other_texts_are_rejected() {
         assert_eq!(parse_size("0"), Some(0));
         assert_eq!(parse_size("500M"), Some(500_000_000));
-        assert!(["much", "-1", "1e30", ""].iter().all(|text| parse_size(text).is_none()));
+        assert!(["much", "-1", "1e30", "", "8GB", "iB"].iter().all(|text| parse_size(text).is_none()));
     }
 
     #[test]

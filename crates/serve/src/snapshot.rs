@@ -5,8 +5,8 @@ use std::sync::Arc;
 
 use evenhand_model::{Span, Time, to_f64};
 use evenhand_slurm::{
-    Accounts, Commands, Configuration, FinishedJob, Job, JobState, Node, Nodes, Priorities, Queue, ReadError,
-    ShareTable,
+    Accounts, Commands, Configuration, Coordinators, FinishedJob, Job, JobState, Node, Nodes, Priorities, Queue,
+    ReadError, ShareTable,
 };
 use serde::Serialize;
 
@@ -42,6 +42,8 @@ pub struct SlowPart {
     pub configuration: Option<Configuration>,
     /// Each user with account, and the part of the whole to which the shares of all accounts entitle.
     pub entitlements: BTreeMap<(String, String), f64>,
+    /// Which users coordinate which accounts; nobody, if that could not be read.
+    pub coordinators: Coordinators,
     /// Jobs that ended, over the whole history.
     pub ended: Vec<FinishedJob>,
     /// What could not be read, in sentences.
@@ -81,11 +83,15 @@ impl SlurmSite {
         let configuration = or_note(Configuration::read(commands), "It is not known what the site hides", &mut notes);
         let cluster = configuration.as_ref().and_then(|c| c.cluster().map(String::from));
         let accounts = or_note(Accounts::read(commands, cluster.as_deref()), "Entitlements are not known", &mut notes);
+        // Without accounting there are no coordinators, and the line on entitlements says so.
+        let coordinators = accounts.is_some().then(|| Coordinators::read(commands));
+        let coordinators = coordinators.and_then(|read| or_note(read, "Coordinators are not known", &mut notes));
         let from = now.saturating_sub(self.history.max(WEEK));
         let ended = or_note(FinishedJob::read(commands, from, now, true), "Jobs that ended are not known", &mut notes);
         let slow = Arc::new(SlowPart {
             configuration,
             entitlements: accounts.map(|accounts| entitlements(&accounts)).unwrap_or_default(),
+            coordinators: coordinators.unwrap_or_default(),
             ended: distinct(ended.unwrap_or_default()),
             notes,
         });

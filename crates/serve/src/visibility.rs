@@ -91,6 +91,8 @@ fn one_of(node: &Node<'_>, known: &[(&str, Extent)]) -> Result<Extent, DocumentE
 pub struct Sight {
     user: Option<String>,
     accounts: BTreeSet<String>,
+    /// The accounts whose jobs and usage Slurm shows to the viewer although it hides those of others.
+    coordinated: BTreeSet<String>,
     /// Of jobs.
     pub jobs: Extent,
     /// Of usage and shares.
@@ -112,6 +114,10 @@ impl Sight {
             let slurm_user = snapshot.setting("SlurmUser").and_then(|text| text.split('(').next());
             name == "root" || slurm_user == Some(name) || policy.administrators.contains(name)
         });
+        // The policy can narrow what coordinators see too.
+        let coordinates = user.as_deref().filter(|_| policy.users > Extent::Own);
+        let coordinated =
+            coordinates.map(|name| snapshot.slow.coordinators.accounts_of(name).map(String::from).collect());
         let extent = |hidden: bool| match (everything, &user, hidden) {
             (true, ..) => Extent::All,
             (_, Some(_), true) => Extent::Own,
@@ -126,6 +132,7 @@ impl Sight {
             nodes: everything || !snapshot.hides("nodes"),
             user,
             accounts,
+            coordinated: coordinated.unwrap_or_default(),
         }
     }
 
@@ -150,11 +157,11 @@ impl Sight {
     }
 
     fn within(&self, extent: Extent, user: &str, account: Option<&str>) -> bool {
-        let own = self.user.as_deref() == Some(user);
+        let own = self.user.as_deref() == Some(user) || account.is_some_and(|name| self.coordinated.contains(name));
         match extent {
             Extent::Nothing => false,
             Extent::Own => own,
-            Extent::Account => own || account.is_some_and(|account| self.accounts.contains(account)),
+            Extent::Account => own || account.is_some_and(|name| self.accounts.contains(name)),
             Extent::All => true,
         }
     }
@@ -164,6 +171,10 @@ impl Sight {
         Some(match self.jobs {
             Extent::All => return None,
             Extent::Account => "Only the jobs of your accounts are shown and counted, by the policy of the site.",
+            Extent::Own if !self.coordinated.is_empty() => {
+                "Only your own jobs and those of the accounts that you coordinate are shown and counted: the site hides \
+                 those of others (PrivateData, or its policy)."
+            }
             Extent::Own => {
                 "Only your own jobs are shown and counted: the site hides those of others (PrivateData, or its policy)."
             }
@@ -191,7 +202,7 @@ mod tests {
 
     use evenhand_documents::Format;
     use evenhand_model::Time;
-    use evenhand_slurm::{Configuration, Priorities, Queue, ShareTable};
+    use evenhand_slurm::{Configuration, Coordinators, Priorities, Queue, ShareTable};
 
     use super::*;
     use crate::snapshot::SlowPart;
@@ -206,7 +217,11 @@ mod tests {
             nodes: Vec::new(),
             priorities: Priorities::default(),
             shares: ShareTable::default(),
-            slow: Arc::new(SlowPart { configuration: configuration.map(Result::unwrap), ..SlowPart::default() }),
+            slow: Arc::new(SlowPart {
+                configuration: configuration.map(Result::unwrap),
+                coordinators: Coordinators::parse("User|Coord Accounts\nbob|art\ndan|bio,art\n").unwrap(),
+                ..SlowPart::default()
+            }),
             notes: Vec::new(),
         }
     }
@@ -220,7 +235,7 @@ mod tests {
         let (own, account, closed) = ("users = \"own\"", "users = \"account\"", "anonymous = \"none\"");
         let admins = "users = \"own\"\nadministrators = [\"zoe\"]";
         // PrivateData (? if it could not be read), policy, viewer, the jobs that are seen.
-        let table: [(&str, &str, &str, &[u64]); 19] = [
+        let table: [(&str, &str, &str, &[u64]); 25] = [
             ("none", "", "", &[1, 2, 3]),
             ("none", "", "ann", &[1, 2, 3]),
             ("none", closed, "", &[]),
@@ -240,6 +255,12 @@ mod tests {
             ("jobs", admins, "zoe", &[1, 2, 3]),
             ("jobs", admins, "ann", &[1]),
             ("?", "", "ann", &[1]),
+            ("jobs", "", "bob", &[1, 2]),
+            ("jobs", "", "dan", &[1, 2, 3]),
+            ("jobs", account, "bob", &[1, 2]),
+            ("jobs", own, "bob", &[2]),
+            ("none", own, "dan", &[]),
+            ("?", "", "bob", &[1, 2]),
         ];
         for (private, rules, viewer, seen) in table {
             let snapshot = snapshot((private != "?").then_some(private));
@@ -258,6 +279,8 @@ mod tests {
         assert!(sight("jobs", ann()).sees_usage("bob", "art"));
         assert!(!sight("usage", ann()).sees_usage("bob", "art"));
         assert!(sight("usage", ann()).sees_usage("ann", "art"));
+        let bob = || Viewer::User("bob".into());
+        assert!(sight("usage", bob()).sees_usage("ann", "art") && !sight("usage", bob()).sees_usage("cid", "bio"));
         assert!(!sight("accounts", Viewer::Anonymous).sees_usage("ann", "art"));
         assert!(sight("none", Viewer::Anonymous).sees_all() && !sight("usage", ann()).sees_all());
         assert!(!sight("nodes", ann()).nodes && sight("jobs", ann()).nodes);

@@ -25,6 +25,7 @@ mod associations;
 mod batch_script;
 mod cluster_from_site;
 mod configuration;
+mod coordinators;
 mod error;
 mod explain_wait;
 mod fair_share_tree;
@@ -55,6 +56,7 @@ pub use associations::{Accounts, Association, AssociationTree, DEFAULT_ASSOCIATI
 pub use batch_script::{BatchRequest, BatchScriptError};
 pub use cluster_from_site::{ClusterOptions, SiteCluster, cluster};
 pub use configuration::Configuration;
+pub use coordinators::Coordinators;
 pub use error::{ReadError, TextError};
 pub use evenhand_model::expand_hostlist;
 pub use explain_wait::{Ahead, Planned, Request, WaitingJob};

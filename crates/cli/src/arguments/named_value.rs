@@ -15,8 +15,6 @@ pub(super) fn at_least_one(text: &str) -> Result<NonZeroUsize, String> {
 
 /// Parses a number of bytes, with or without a unit.
 pub(super) fn size(text: &str) -> Result<u64, String> {
-    // 8GiB is 8Gi.
-    let text = text.strip_suffix('B').filter(|t| t.ends_with('i')).unwrap_or(text);
     parse_size(text).ok_or_else(|| "expected a size such as 8Gi".to_string())
 }
 

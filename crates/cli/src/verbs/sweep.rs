@@ -104,6 +104,7 @@ fn start(args: &SweepArgs, common: &Common, registry: &Registry, console: &Conso
     let Some(path) = &args.grid else {
         return Err(Failure::Input("no grid; expected evenhand sweep GRID.toml".into()));
     };
+    reject_options_of_slurm(args)?;
     let memory = args.memory.as_deref().map(|text| parse_size_of("--memory", text)).transpose()?;
     let grid = Grid::read(path, common.seed(), registry).map_err(Failure::document)?;
     if args.check {
@@ -123,6 +124,24 @@ fn start(args: &SweepArgs, common: &Common, registry: &Registry, console: &Conso
     match args.engine {
         Engine::Local => start_local(&sweep, &args.out, memory, console),
         Engine::Slurm => start_slurm(&sweep, args, lock, memory, console),
+    }
+}
+
+/// Rejects the options of job arrays where there are none.
+fn reject_options_of_slurm(args: &SweepArgs) -> Result<(), Failure> {
+    let given = [
+        ("--partition", args.partition.is_some()),
+        ("--account", args.account.is_some()),
+        ("--time-limit", args.time_limit.is_some()),
+        ("--chunk", args.chunk.is_some()),
+        ("--at-a-time", args.at_a_time.is_some()),
+        ("--wait", args.wait),
+    ];
+    match given.iter().find(|(_, given)| *given && args.engine == Engine::Local) {
+        None => Ok(()),
+        Some((option, _)) => Err(Failure::Input(format!(
+            "{option}: has an effect on job arrays only; add --engine slurm, or leave it out"
+        ))),
     }
 }
 

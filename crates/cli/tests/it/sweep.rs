@@ -67,6 +67,17 @@ fn invalid_input_is_rejected_before_anything_is_written() {
 }
 
 #[test]
+fn options_of_job_arrays_are_rejected_without_them() {
+    let folder = folder();
+    for option in [&["--partition", "p"][..], &["--chunk", "4"], &["--wait"]] {
+        let all = [&["sweep", "grid.toml", "--out", "out"][..], option].concat();
+        folder.assert_rejects(&all, 2, &[option[0], "has an effect on job arrays only; add --engine slurm"]);
+        folder.assert_rejects(&[&all[..], &["--check"]].concat(), 2, &[option[0]]);
+    }
+    assert!(!folder.path().join("out").exists());
+}
+
+#[test]
 fn the_engine_slurm_without_slurm_is_a_failure_of_the_environment() {
     let folder = folder();
     let mut command = folder.command(&["sweep", "grid.toml", "--engine", "slurm", "--out", "out"]);

@@ -110,6 +110,10 @@ named!(
     FData = "f-data",
     /// The jobs of NREL's Eagle.
     Eagle = "eagle",
+    /// The jobs of NLR's Kestrel.
+    Kestrel = "kestrel",
+    /// The jobs of the computing centre of IN2P3 in 2024.
+    In2p3 = "in2p3",
     /// The logs of OLCF's Frontier.
     Frontier = "frontier",
     /// Any table with a header, whose columns [`CsvColumns`](super::CsvColumns) defines.
@@ -202,6 +206,8 @@ impl Format {
             Format::Pm100 => "the jobs of PM100",
             Format::FData => "the jobs of F-DATA",
             Format::Eagle => "the jobs of Eagle",
+            Format::Kestrel => "the jobs of Kestrel",
+            Format::In2p3 => "the jobs of CC-IN2P3",
             Format::Frontier => "a log of Frontier",
             Format::Csv => "a table",
         }
@@ -225,6 +231,8 @@ impl Format {
             | Format::Pm100
             | Format::FData
             | Format::Eagle
+            | Format::Kestrel
+            | Format::In2p3
             | Format::Google2019 => &["csv", "tsv", "json", "jsonl", "parquet"],
             Format::Sacct => &["txt", "sacct", "csv", "psv", "log"],
             Format::Pbs | Format::GridEngine | Format::Lsf => &["txt", "log", "acct", "accounting", "anon"],

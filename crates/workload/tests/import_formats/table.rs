@@ -132,6 +132,14 @@ fn public_traces_are_recognised_by_their_columns() {
         1,1001,default,xeon,60,100,110,170,\"1=4,2=8000,4=1,5=4,1001=2,1002=2\"\n2,1001,default,xeon,60,100,0,0,\n";
     let frontier =
         "; UnixStartTime: 1\n1 100 10 60 2500 -1 -1 2500 120 -1 1 u7 3 -1 1 1 -1 -1 20000 90 frontier:excl:2500x112\n";
+    let kestrel = "id,job_id,user_hash,account_hash,partition,qos,state_simple,submit_time,start_time,end_time,\
+        wallclock_req,nodes_req,nodes_used,processors_req,processors_used,memory_req,gpus_requested\n\
+        1,1,ab,cd,short,normal,COMPLETED,2024-01-01T00:00:00Z,2024-01-01T00:01:00Z,2024-01-01T00:02:00Z,\
+        3600000000000,2,2,104,208,240G,0\n";
+    let in2p3 = "jobid\tuser\taccount\tpartition\tstate\tsubmit\tstart\tend\telapsed\ttimelimit\talloccpus\tallocgpus\n\
+        1\tu1\tatlas\thtc\tTIMEOUT\t100\t110\t170\t60\t3600\t8\t0\n\
+        2\tu1\tatlas\thtc\tCANCELLED by 1000\t100\t0\t120\t0\tUNLIMITED\t0\t0\n\
+        3\tu2\tatlas\thtc\tCANCELLED by 1000\t100\t110\t120\t10\tUNLIMITED\t1\t0\n";
     let pai = "j1,worker,2,Terminated,100,200,600,29.3,50,T4\n";
     for (text, format, first, dropped_rows) in [
         (helios, Format::Helios, "1585699200 1585699260 60 - u1 vcA 60 cpu=64 gpu=8", 0),
@@ -139,12 +147,18 @@ fn public_traces_are_recognised_by_their_columns() {
         (azure, Format::AzurePacking, "43200 43200 86400 - 7 - 0 cpu=0.125 mem=0.25 ssd=0 nic=0", 1),
         (philly, Format::Philly, "10 20 70 - u v - gpu=2", 1),
         (supercloud, Format::Supercloud, "100 110 60 3600 1001 default xeon cpu=4 mem=8388608000 gpu=2", 1),
+        (kestrel, Format::Kestrel, "1704067200 1704067260 60 3600 ab cd short cpu=208 mem=240 gpu=0", 0),
+        (in2p3, Format::In2p3, "100 110 60 3600 u1 atlas htc cpu=8 gpu=0", 1),
         (frontier, Format::Frontier, "100 110 60 120 u7 3 1 cpu=280000 gpu=20000", 0),
     ] {
         let found = read(Format::Auto, text);
         assert_eq!((found.summary.format, rows(&found)[0].as_str()), (format, first));
         assert_eq!(found.summary.dropped.iter().map(|(_, n)| n).sum::<u64>(), dropped_rows, "{format}");
     }
+    let found = read(Format::Auto, in2p3);
+    assert_eq!(rows(&found)[1], "100 110 10 - u2 atlas htc cpu=1 gpu=0");
+    let outcomes: Vec<_> = (0..2).map(|job| found.workload.detail(Detail::Outcome, job)).collect();
+    assert_eq!(outcomes, [Some("limit"), Some("cancelled")]);
     let found = read(Format::AlibabaGpu2020, &format!("{pai}j1,inst,ann,Terminated,90,210\n"));
     assert_eq!(rows(&found), ["100 100 100 - ann - T4 cpu=6 mem=29.3 gpu=0.5"]);
     assert_eq!(found.workload.tasks(), 2);

@@ -34,6 +34,12 @@ pub(crate) fn run(verb: &AgentVerb, console: &Console) -> Result<Outcome, Failur
 
 /// Reads a configuration for this machine, with its drop-in files and environment variables.
 pub(super) fn read_configuration(path: &Path) -> Result<(Configuration, ConfigurationSources), Failure> {
+    if !path.exists() {
+        return Err(Failure::Input(format!(
+            "{}: there is no configuration; write one, which `evenhand config check` checks, or name another with --config",
+            path.display()
+        )));
+    }
     let sources = ConfigurationSources::read(path, std::env::vars_os()).map_err(Failure::document)?;
     let hierarchies = Hierarchies::detect().map_err(kernel_failure)?;
     let protected = ProtectedCgroups::detect().map_err(kernel_failure)?;

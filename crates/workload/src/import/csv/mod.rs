@@ -14,6 +14,7 @@ mod rows;
 use columns::{Column, Field};
 pub use columns::{CsvColumns, CsvColumnsError};
 use evenhand_model::{Amount, Chunk, Detail, Details, Quantity, Span, Task, Time, WorkloadBuilder};
+use presets::Notation;
 pub(super) use presets::Preset;
 pub(super) use rows::{Definition, Fields, RowReader, header_of, read_rows, same_width, split};
 
@@ -22,8 +23,9 @@ use super::lines::utf8;
 use super::parse_number::{Decimal, NANO, decimal, fits};
 use super::parse_time::{date, is_unknown};
 use super::summary::Tally;
-use super::{ImportError, ImportOptions, Part, counted};
+use super::{ImportError, ImportOptions, Part, counted, outcome};
 use crate::byte_source::{Meter, Shard};
+use crate::slurm_notation;
 
 const ROUNDED: &str = "rounded";
 const NO_USER: &str = "no user";
@@ -46,7 +48,7 @@ pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> 
         });
     };
     let whose = Definition { whose: "--csv-columns names", remedy: "correct --csv-columns" };
-    read_table(shard, columns, &whose, options, meter)
+    read_table(shard, columns, Notation::Plain, &whose, options, meter)
 }
 
 /// Reads a table of a public trace.
@@ -59,7 +61,7 @@ pub(super) fn read_preset(
     let columns = preset.columns();
     let whose = format!("--from {} reads", preset.format);
     let whose = Definition { whose: &whose, remedy: PUBLISHED };
-    read_table(shard, &columns, &whose, options, meter)
+    read_table(shard, &columns, preset.notation, &whose, options, meter)
 }
 
 /// The remedy for a table of a public trace that lacks a column.
@@ -68,12 +70,14 @@ pub(super) const PUBLISHED: &str = "pass the table as it was published, or defin
 fn read_table(
     shard: Shard,
     columns: &CsvColumns,
+    notation: Notation,
     whose: &Definition<'_>,
     options: &ImportOptions,
     meter: &Meter<'_>,
 ) -> Result<Part, ImportError> {
     let mut reader = TableReader {
         columns,
+        notation,
         table: None,
         builder: options.builder(columns.resources().cloned()),
         tally: Tally::default(),
@@ -86,6 +90,7 @@ fn read_table(
 /// Converts rows to tasks.
 struct TableReader<'a> {
     columns: &'a CsvColumns,
+    notation: Notation,
     table: Option<Table>,
     builder: WorkloadBuilder,
     tally: Tally,
@@ -186,7 +191,7 @@ impl Row<'_, '_> {
                 Some(_) => format!("at most {} s (146 years)", Time::MAX.nanos() / 1_000_000_000),
                 None => "seconds, a number that is not negative".to_string(),
             };
-            span.or_else(|| crate::slurm_notation::duration(text)).ok_or_else(|| FieldError::new(at, text, what))
+            span.or_else(|| slurm_notation::duration(text)).ok_or_else(|| FieldError::new(at, text, what))
         };
         self.get(field).map(read).transpose()
     }
@@ -295,12 +300,17 @@ impl TableReader<'_> {
             self.tally.drop("no submit time");
             return Ok(());
         };
-        if row.is_negative(Field::Start) {
+        let logged = match row.is_negative(Field::Start) {
+            true => None,
+            false => Some(row.time(Field::Start)?),
+        };
+        // Slurm's database has a start of 0 for a job that was cancelled while it waited.
+        let Some(logged) = logged.filter(|start| *start != Some(Time::ZERO) || submit == Time::ZERO) else {
             self.tally.drop("never started");
             return Ok(());
-        }
+        };
         let wait = self.optional(row.span(Field::Wait))?;
-        let start = match (row.time(Field::Start)?, wait) {
+        let start = match (logged, wait) {
             (Some(start), _) => Some(start),
             (None, Some(wait)) => submit.checked_add(wait),
             (None, None) => None,
@@ -340,7 +350,9 @@ impl TableReader<'_> {
         if user.is_none() {
             self.tally.adjust(NO_USER);
         }
-        let requested = match row.is_negative(Field::Requested) {
+        let unlimited = self.notation == Notation::Slurm
+            && row.get(Field::Requested).is_some_and(|(_, text, _)| slurm_notation::limit(text, false) == Some(None));
+        let requested = match unlimited || row.is_negative(Field::Requested) {
             true => None,
             false => self.optional(row.span(Field::Requested))?,
         };
@@ -350,6 +362,9 @@ impl TableReader<'_> {
         let mut details = Details::default();
         for (detail, text) in details.iter_mut() {
             *text = self.optional(row.text(Field::Detail(detail), "a text"))?;
+        }
+        if self.notation == Notation::Slurm {
+            details[Detail::Outcome] = details[Detail::Outcome].and_then(outcome::of_slurm);
         }
         if let Some((at, text, _)) = details[Detail::Chunks].and_then(|_| row.get(Field::Detail(Detail::Chunks))) {
             let chunks = details[Detail::Chunks].map(Chunk::parse_all);
@@ -387,7 +402,11 @@ impl TableReader<'_> {
                 amounts.push(0);
                 continue;
             };
-            let found = number(text, times).or_else(|| quantity(text, &resource.unit));
+            let found = match self.notation {
+                Notation::Slurm if resource.unit == "GiB" => slurm_notation::memory(text)
+                    .map(|nano| Decimal { nano: (nano + (1 << 29)) >> 30, rounded: !nano.is_multiple_of(1 << 30) }),
+                _ => number(text, times).or_else(|| quantity(text, &resource.unit)),
+            };
             let amount = found.filter(|d| fits(d.nano)).ok_or_else(|| {
                 let what = match found {
                     Some(_) => format!("an amount of {} of at most {}", resource.name, Amount::MAX.0),

@@ -9,15 +9,29 @@ use crate::import::Format;
 pub(in crate::import) struct Preset {
     pub(in crate::import) format: Format,
     columns: &'static str,
+    pub(super) notation: Notation,
+}
+
+/// How a table writes sizes, states and missing limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Notation {
+    /// Sizes as Kubernetes writes them (`64Gi`, `64G`), states as they are.
+    Plain,
+    /// As Slurm's accounting writes them: `64G` is 64 GiB, `64` is 64 MiB; `CANCELLED by 1000`; `UNLIMITED`.
+    Slurm,
 }
 
 const fn table(format: Format, columns: &'static str) -> Preset {
-    Preset { format, columns }
+    Preset { format, columns, notation: Notation::Plain }
+}
+
+const fn slurm_table(format: Format, columns: &'static str) -> Preset {
+    Preset { format, columns, notation: Notation::Slurm }
 }
 
 /// Demands of the tables: processors and GPUs as they were held, memory with its unit. A job of several identical
 /// instances has a count.
-const PRESETS: [Preset; 9] = [
+const PRESETS: [Preset; 11] = [
     // The processors that were held, where evalys counted them. Batsim has no users; an export has them as metadata.
     table(
         Format::EvalysCsv,
@@ -57,6 +71,18 @@ const PRESETS: [Preset; 9] = [
         Format::Eagle,
         "submit=submit_time*0.001,start=start_time*0.001,end=end_time*0.001,requested=wallclock_req,user=user,\
          account=account,queue=partition,cpu=processors_req,mem:MB=mem_req?,gpu=gpus_req?",
+    ),
+    // Requested wall times are an Arrow duration, which Parquet holds as nanoseconds.
+    slurm_table(
+        Format::Kestrel,
+        "submit=submit_time,start=start_time,end=end_time,requested=wallclock_req*0.000000001,user=user_hash,\
+         account=account_hash?,queue=partition?,qos=qos?,outcome=state_simple?,nodes=nodes_used|nodes_req?,\
+         cpu=processors_used|processors_req,mem:GiB=memory_req?,gpu=gpus_requested?",
+    ),
+    slurm_table(
+        Format::In2p3,
+        "submit=submit,start=start,end=end,requested=timelimit,user=user,account=account?,queue=partition?,\
+         outcome=state?,cpu=alloccpus,gpu=allocgpus?",
     ),
 ];
 
