@@ -74,7 +74,7 @@ fn options_of_job_arrays_are_rejected_without_them() {
         folder.assert_rejects(&all, 2, &[option[0], "has an effect on job arrays only; add --engine slurm"]);
         folder.assert_rejects(&[&all[..], &["--check"]].concat(), 2, &[option[0]]);
     }
-    assert!(!folder.path().join("out").exists());
+    assert!(!folder.path("out").exists());
 }
 
 #[test]
