@@ -60,6 +60,23 @@ if [ "$boot" = first ]; then
 
     systemctl start $unit
     check "started again, it sets weights" soon are_set
+    old=$(main)
+    check "a reload reads the configuration again" systemctl reload $unit
+    check "and keeps the process" [ "$(main)" = "$old" ]
+    check "which sets weights again" soon are_set
+    check "and knows the users" soon both_are_known
+    printf '[control]\ninterval = "never"\n' >/etc/evenhand/agent.toml.d/20-wrong.toml
+    check "an invalid configuration is refused" fails systemctl reload $unit
+    check "with the file and the line" logged 'agent.toml.d/20-wrong.toml:2'
+    check "and the agent goes on as it was" both_are_known
+    rm /etc/evenhand/agent.toml.d/20-wrong.toml
+
+    # The loop hangs, but the process is there.
+    kill -STOP "$old"
+    check "an agent that hangs is restarted by the watchdog" soon is_another "$old"
+    check "which says so" logged 'Watchdog timeout'
+    check "and the new one works" soon both_are_known
+
     kill -KILL "$(main)"
     systemctl stop $unit
     check "killed, and stopped before it is started again, it leaves weights" are_set

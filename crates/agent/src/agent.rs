@@ -110,6 +110,12 @@ pub struct Agent {
 /// daemons each have a limit, and the restoration. A service manager waits longer than this before it kills the agent.
 pub const EXIT_LIMIT: Duration = Duration::from_secs(10);
 
+/// Returns the longest time from one report of a working agent to its service manager to the next, with this interval
+/// between two updates: the interval, and an update or a start with its requests to daemons, twice what ending takes.
+pub fn longest_silence(interval: Duration) -> Duration {
+    interval + 2 * EXIT_LIMIT
+}
+
 /// After this number of updates without any other node all groups are restored. Before that the records of others have
 /// aged, and each of these updates halves the distance of all weights to neutral, so that restoring is no large step.
 const MAX_ISOLATED_UPDATES: u32 = 5;

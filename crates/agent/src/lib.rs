@@ -44,7 +44,7 @@ mod status;
 mod trusted_files;
 mod weights_to_targets;
 
-pub use agent::{Agent, AgentError, AgentParts, EXIT_LIMIT, Identity, Released, Update, digest};
+pub use agent::{Agent, AgentError, AgentParts, EXIT_LIMIT, Identity, Released, Update, digest, longest_silence};
 pub use assemble::{AssembleError, Assembly, assemble, diagnose};
 pub use configuration::{
     CONFIGURATION_SCHEMA, Configuration, ConfigurationSources, ControlSection, HeavinessSection, Law, NetworkSection,

@@ -56,6 +56,8 @@ mod host;
 mod inputs;
 mod interrupts;
 mod output;
+#[cfg(any(feature = "agent", feature = "slurm"))]
+mod service_manager;
 mod verbs;
 
 use std::any::Any;

@@ -22,10 +22,10 @@ mod guard;
 pub mod identity;
 mod latest;
 mod pages;
+mod progress;
 mod rate_limit;
 mod routes;
 mod server;
-mod service_manager;
 mod snapshot;
 mod study_files;
 pub mod visibility;
@@ -43,6 +43,7 @@ use thiserror::Error;
 pub use agent_nodes::{AgentAnswer, AgentNode, AgentReader, AgentRecord, AgentUser};
 pub use forecast_checks::ForecastScore;
 pub use latest::{Answer, Forecasts, Latest};
+pub use progress::{COMMAND_LIMIT, Progress, longest_silence};
 pub use server::{END_TIME as EXIT_LIMIT, Listen, ListenError, Stop};
 pub use snapshot::{NodeCounts, SiteReader, SlowPart, SlurmSite, Snapshot, waiting_by_reason};
 pub use study_files::{StudyError, StudyFiles};
@@ -115,7 +116,8 @@ impl ServeError {
 }
 
 /// Serves a site until it is stopped. `latest` holds the last answer, also for who else watches it. Calls `ready` with the
-/// place when visitors are answered, after the first attempt to read the site.
+/// place when visitors are answered, after the first attempt to read the site, and `works` whenever the readers have made
+/// `progress` and the server answers: a reader or a server that hangs is silent.
 ///
 /// # Errors
 /// Returns an error if the options would show the site to anyone, or the server cannot listen.
@@ -126,6 +128,7 @@ pub fn serve(
     clock: fn() -> Time,
     stop: &Stop,
     ready: impl FnOnce(&str),
+    (progress, works): (&Progress, &dyn Fn()),
 ) -> Result<(), ServeError> {
     if let Listen::Tcp(address) = &options.listen
         && !address.ip().is_loopback()
@@ -167,10 +170,13 @@ pub fn serve(
         of_forecasts.keep_forecasting(interval.max(FORECAST_INTERVAL), seed, &stop_forecasting);
     });
     let forecasts = forecasts.map_err(|e| start(&e))?;
-    // With a service manager that does not listen, serving goes on.
-    let _ = service_manager::report_ready();
     ready(&server.place());
-    runtime.block_on(server.run(stop));
+    runtime.block_on(async {
+        tokio::select! {
+            () = server.run(stop) => {}
+            () = progress.report(works) => {}
+        }
+    });
     drop((reading, forecasting));
     // The caller that stops the server also ends a command of the reader; a forecast ends after the job that it is at.
     let _ = reads.join();

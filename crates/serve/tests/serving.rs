@@ -13,8 +13,8 @@ use evenhand_model::{Span, Time};
 use evenhand_serve::identity::{TrustedProxy, UserHeader};
 use evenhand_serve::visibility::{Extent, VisibilityPolicy};
 use evenhand_serve::{
-    AgentNode, AgentReader, AgentRecord, AgentUser, Listen, Options, Readers, ServeError, SlurmSite, Stop, StudyFiles,
-    serve,
+    AgentNode, AgentReader, AgentRecord, AgentUser, Listen, Options, Progress, Readers, ServeError, SlurmSite, Stop,
+    StudyFiles, serve,
 };
 use evenhand_slurm::{Call, CommandError, Commands, RecordedOutput};
 
@@ -123,7 +123,8 @@ impl Serving {
         let (stop, (sender, ready)) = (Stop::default(), mpsc::channel());
         let stopping = stop.clone();
         let thread = std::thread::spawn(move || {
-            serve(options, Arc::default(), readers, clock, &stopping, |place| sender.send(place.to_string()).unwrap())
+            let ready = |place: &str| sender.send(place.to_string()).unwrap();
+            serve(options, Arc::default(), readers, clock, &stopping, ready, (&Progress::default(), &|| ()))
         });
         let place = ready.recv().unwrap();
         Serving { place, queue_reads, away, stop, thread: Some(thread) }
@@ -405,7 +406,9 @@ fn an_open_address_without_identity_is_refused() {
         rate: 20,
         seed: 1,
     };
-    let error = serve(options, Arc::default(), readers, clock, &Stop::default(), |_| ()).unwrap_err();
+    let error =
+        serve(options, Arc::default(), readers, clock, &Stop::default(), |_| (), (&Progress::default(), &|| ()))
+            .unwrap_err();
     assert!(!error.is_environment());
     assert!(error.to_string().starts_with("--listen: 0.0.0.0 is open to other machines"), "{error}");
 }

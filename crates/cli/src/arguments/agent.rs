@@ -12,6 +12,8 @@ pub(crate) enum AgentVerb {
     Doctor(DoctorArgs),
     /// Restore what the agent changed: through the running agent, which then exits, or from its journal after a crash
     Release(ReleaseArgs),
+    /// Let the running agent read its configuration again; an invalid one is refused, and the agent goes on as it was
+    Reload(StatusArgs),
     /// Print the state of the running agent
     Status(StatusArgs),
     /// Explain the weights of a user's workloads

@@ -1,23 +1,97 @@
-//! The systemd units of the packages.
+//! The systemd units of the packages, and what the services report to systemd.
 
+use std::os::unix::net::UnixDatagram;
 use std::path::Path;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use evenhand_agent::EXIT_LIMIT as AGENT_EXIT_LIMIT;
 use evenhand_serve::EXIT_LIMIT as SERVE_EXIT_LIMIT;
 use evenhand_slurm::queue_driver::EXIT_LIMIT as SLURM_EXIT_LIMIT;
 
-/// The time that systemd waits after SIGTERM before it kills the service.
-fn stop_timeout(unit: &str) -> Duration {
+use crate::test_folder::TestFolder;
+
+/// The value of a setting of a unit in seconds.
+fn seconds(unit: &str, setting: &str) -> Duration {
+    Duration::from_secs(value(unit, setting).parse().unwrap())
+}
+
+fn value(unit: &str, setting: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/systemd").join(unit);
     let text = std::fs::read_to_string(path).unwrap();
-    let value = text.lines().find_map(|line| line.strip_prefix("TimeoutStopSec=")).unwrap();
-    Duration::from_secs(value.parse().unwrap())
+    let found = text.lines().find_map(|line| line.strip_prefix(setting)?.strip_prefix('='));
+    found.unwrap_or_else(|| panic!("{unit} has no {setting}")).to_owned()
 }
 
 #[test]
 fn a_service_has_more_time_to_end_than_it_may_take() {
-    assert!(stop_timeout("evenhand-agent.service") >= 2 * AGENT_EXIT_LIMIT);
-    assert!(stop_timeout("evenhand-serve.service") >= 2 * SERVE_EXIT_LIMIT);
-    assert!(stop_timeout("evenhand-slurm.service") >= 2 * SLURM_EXIT_LIMIT);
+    assert!(seconds("evenhand-agent.service", "TimeoutStopSec") >= 2 * AGENT_EXIT_LIMIT);
+    assert!(seconds("evenhand-serve.service", "TimeoutStopSec") >= 2 * SERVE_EXIT_LIMIT);
+    assert!(seconds("evenhand-slurm.service", "TimeoutStopSec") >= 2 * SLURM_EXIT_LIMIT);
+}
+
+#[test]
+fn a_service_that_works_is_never_silent_for_as_long_as_the_watchdog_waits() {
+    // With the default intervals of the configuration, of `slurm run` and of `serve`.
+    let (agent, slurm, serve) = (Duration::from_secs(10), Duration::from_secs(10), Duration::from_secs(15));
+    assert!(seconds("evenhand-agent.service", "WatchdogSec") >= evenhand_agent::longest_silence(agent));
+    assert!(seconds("evenhand-slurm.service", "WatchdogSec") >= evenhand_slurm::queue_driver::longest_silence(slurm));
+    assert!(seconds("evenhand-serve.service", "WatchdogSec") >= evenhand_serve::longest_silence(serve));
+    for unit in ["evenhand-agent.service", "evenhand-slurm.service", "evenhand-serve.service"] {
+        assert_eq!(value(unit, "Type"), "notify");
+        // A watchdog that ends a service helps if the service is started again.
+        assert_eq!(value(unit, "Restart"), "on-failure");
+    }
+    // One command of an update, or of a read, may take its whole limit before the first report, and so may the configuration.
+    let start = [
+        ("evenhand-slurm.service", evenhand_slurm::queue_driver::COMMAND_LIMIT),
+        ("evenhand-serve.service", evenhand_serve::COMMAND_LIMIT),
+    ];
+    for (unit, command) in start {
+        assert!(seconds(unit, "TimeoutStartSec") >= 3 * command, "{unit}");
+    }
+}
+
+/// Slurm's commands, with which the driver works: none waits, none runs.
+const SLURM: &str = r#"#!/bin/sh
+case "${0##*/} $*" in
+"scontrol show config"*) printf 'ClusterName = lab\nPriorityType = priority/multifactor\n' ;;
+*scontrol*partition*) printf 'PartitionName=main Default=YES Nodes=n1 State=UP TotalCPUs=8 TotalNodes=1\n' ;;
+*scontrol*node*) printf 'NodeName=n1 CPUTot=8 RealMemory=1000 State=IDLE Partitions=main\n' ;;
+sprio*) printf 'JOBID|SITE|PRIORITY|AGE|NICE\n' ;;
+*) echo "${0##*/}: Unable to contact slurm controller (connect failure)" >&2; exit 1 ;;
+esac
+"#;
+
+#[test]
+fn the_driver_reports_each_update_and_its_end() {
+    let folder = TestFolder::new();
+    for program in ["scontrol", "squeue", "sprio", "sacct", "sacctmgr", "sshare"] {
+        let path = folder.path(program);
+        std::fs::write(&path, SLURM).unwrap();
+        std::fs::set_permissions(&path, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    }
+    let socket = folder.path("notify");
+    let manager = UnixDatagram::bind(&socket).unwrap();
+    manager.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let mut driver = Command::new(env!("CARGO_BIN_EXE_evenhand"))
+        .args(["slurm", "run", "--looks", "2", "--interval", "1s", "--state"])
+        .arg(folder.path("state.redb"))
+        .env("PATH", format!("{}:/usr/bin:/bin", folder.path("").display()))
+        .env("NOTIFY_SOCKET", &socket)
+        .env("WATCHDOG_USEC", "1000000")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut reports = Vec::new();
+    while reports.last().is_none_or(|last| last != "STOPPING=1\n") {
+        let mut buffer = [0; 256];
+        let read = manager.recv(&mut buffer).unwrap();
+        reports.push(String::from_utf8(buffer[..read].to_vec()).unwrap());
+    }
+    assert!(driver.wait().unwrap().success());
+    // A second is less than two commands may take, so that it asks for more.
+    assert_eq!(reports[0], "READY=1\nWATCHDOG_USEC=122000000\nWATCHDOG=1\n");
+    assert!(reports.iter().filter(|report| *report == "WATCHDOG=1\n").count() >= 2, "{reports:?}");
 }

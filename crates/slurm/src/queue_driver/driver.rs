@@ -145,6 +145,14 @@ const RELEASED_AT_ONCE: usize = 250;
 /// The longest time that a service that drives a queue takes to end: to stop the command that runs, and to restore site
 /// factors. A service manager has to wait longer than this before it kills the process.
 pub const EXIT_LIMIT: Duration = Duration::from_secs(10);
+/// The time limit of a command while a service drives a queue.
+pub const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+
+/// Returns the longest time from one report of a service that drives a queue to the next, with this interval between two
+/// updates: the interval, and a command, and as much again for the order, which is computed between two commands.
+pub fn longest_silence(interval: Duration) -> Duration {
+    2 * (interval + COMMAND_LIMIT)
+}
 /// The interval at which partitions and accounts are read again, since they seldom change.
 const SETTINGS_INTERVAL: Span = Span::from_secs(300);
 

@@ -7,6 +7,8 @@ mod write_site_factors;
 mod written_factor;
 
 pub use assign_site_factors::{RankedJob, SiteFactorChange, assign_site_factors};
-pub use driver::{DriveError, DriveOptions, Driver, EXIT_LIMIT, ReleaseOutcome, TickOutcome};
+pub use driver::{
+    COMMAND_LIMIT, DriveError, DriveOptions, Driver, EXIT_LIMIT, ReleaseOutcome, TickOutcome, longest_silence,
+};
 pub use saved_state::{SavedState, SavedStateError};
 pub use written_factor::WrittenFactor;

@@ -5,6 +5,7 @@ mod doctor;
 mod prometheus_metrics;
 mod query_status;
 mod release;
+mod reload;
 mod run;
 mod status;
 mod why;
@@ -26,6 +27,7 @@ pub(crate) fn run(verb: &AgentVerb, console: &Console) -> Result<Outcome, Failur
         AgentVerb::Run(args) => run::run(args, console).map(|()| Outcome::Done),
         AgentVerb::Doctor(args) => doctor::run(args, console),
         AgentVerb::Release(args) => release::run(args, console),
+        AgentVerb::Reload(args) => reload::run(&args.socket, console).map(|()| Outcome::Done),
         AgentVerb::Status(args) => status::run(&args.socket, console).map(|()| Outcome::Done),
         AgentVerb::Why(args) => why::run(&args.socket, &args.user, console).map(|()| Outcome::Done),
         AgentVerb::Benchmark => benchmark::run(console).map(|()| Outcome::Done),

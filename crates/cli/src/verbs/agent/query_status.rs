@@ -15,7 +15,8 @@ pub(crate) fn query_status(socket: &Path) -> Result<Status, Failure> {
     })
 }
 
-fn no_answer(socket: &Path, error: &std::io::Error) -> Failure {
+/// Returns the failure for an agent that does not answer.
+pub(super) fn no_answer(socket: &Path, error: &std::io::Error) -> Failure {
     let why = match error.kind() {
         ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
             "no agent answers at this socket; is it running?".to_owned()

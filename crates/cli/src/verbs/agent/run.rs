@@ -1,13 +1,20 @@
 //! `evenhand agent run`
 
+mod requests;
+
 use std::collections::HashMap;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::mpsc::channel;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use evenhand_agent::{Agent, ControlSocket, Released, Status, Update, WorkloadStatus, assemble};
-use evenhand_enforcers::cgroups::{Resource, SystemRoot};
+use evenhand_agent::{
+    Agent, Configuration, ControlSocket, Released, Update, WorkloadStatus, assemble, longest_silence,
+};
+use evenhand_enforcers::cgroups::{HostLock, Resource, SystemRoot};
 use serde::Serialize;
 
+use self::requests::{Request, WaitOutcome, answer, request_answer, wait_for_next_update};
 use super::prometheus_metrics::metrics;
 use super::{assemble_failure, doctor, read_configuration};
 use crate::arguments::AgentRunArgs;
@@ -15,16 +22,7 @@ use crate::failure::Failure;
 use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::console::Console;
 use crate::output::serve_metrics;
-
-/// Request that the loop handles between two updates.
-enum Request {
-    /// Exit.
-    End,
-    /// Restore everything and exit; the answer describes the result.
-    Release(Sender<String>),
-    /// Return the status.
-    Status(Sender<Status>),
-}
+use crate::service_manager::ServiceManager;
 
 /// One update, as a line of JSON.
 #[derive(Debug, Serialize)]
@@ -57,10 +55,23 @@ struct ChangeRecord<'a> {
     weight: f64,
 }
 
-/// Time for which a client waits for an answer while an update is running.
-const ANSWER_TIMEOUT: Duration = Duration::from_secs(4);
+/// What a configuration says of the process itself; a reload does not change where it listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Places {
+    socket: PathBuf,
+    metrics: Option<SocketAddr>,
+}
 
-pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure> {
+/// An agent that runs, by one reading of its configuration.
+struct Running {
+    agent: Agent,
+    interval: Duration,
+    /// Held as long as the agent may write.
+    _lock: Option<HostLock>,
+}
+
+/// Reads the configuration, as an agent with these options may use it.
+fn read(args: &AgentRunArgs, console: &Console) -> Result<(Configuration, Places), Failure> {
     let (configuration, sources) = read_configuration(&args.config)?;
     // What the configuration names, an agent with --apply writes with its rights.
     if args.apply {
@@ -70,43 +81,54 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
     for source in added.chain(sources.variables().iter().cloned()) {
         console.note(&format!("{} is changed by {source}.", args.config.display()));
     }
-    let (interval, metrics_address, socket) =
-        (configuration.control.interval, configuration.metrics, configuration.node.socket.clone());
-    // Before the journal is read: a signal that came while the agent starts would end it, with what an earlier run left as it is.
-    let (sender, requests) = channel();
-    let end = sender.clone();
-    on_interrupt(SecondSignal::IsIgnored, move || _ = end.send(Request::End))?;
+    let places = Places { socket: configuration.node.socket.clone(), metrics: configuration.metrics };
+    Ok((configuration, places))
+}
+
+/// Starts an agent, which has not made an update yet.
+fn start(configuration: Configuration, args: &AgentRunArgs, console: &Console) -> Result<Running, Failure> {
+    let interval = configuration.control.interval;
     let assembly = assemble(configuration, args.apply, &SystemRoot::default()).map_err(assemble_failure)?;
-    // The lock is held until the end.
-    let (mut agent, findings, _lock) = (assembly.agent, assembly.report, assembly.lock);
-    console.note(&doctor::tables(&findings));
-    let requester = sender.clone();
-    let _answers = ControlSocket::listen(&socket, move |word| answer(&requester, word))
-        .map_err(|e| Failure::Environment(format!("{}: {e}", socket.display())))?;
-    if let Some(address) = metrics_address {
-        let requester = sender.clone();
-        let text =
-            move || request_answer(&requester, Request::Status).map_or_else(String::new, |status| metrics(&status));
-        serve_metrics::serve("metrics.listen", address, text)?;
-    }
+    console.note(&doctor::tables(&assembly.report));
     console.note(&format!(
         "{} every {} s{}.",
         if args.apply { "Setting weights" } else { "Dry run, nothing is written (--apply writes): would set weights" },
         interval.as_secs_f64(),
         if args.updates.is_some() { "" } else { ", until stopped" }
     ));
+    Ok(Running { agent: assembly.agent, interval, _lock: assembly.lock })
+}
+
+pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure> {
+    let (configuration, places) = read(args, console)?;
+    // Before the journal is read: a signal that came while the agent starts would end it, with what an earlier run left as it is.
+    let (sender, requests) = channel();
+    let end = sender.clone();
+    on_interrupt(SecondSignal::IsIgnored, move || _ = end.send(Request::End))?;
+    let mut running = start(configuration, args, console)?;
+    let requester = sender.clone();
+    let _answers = ControlSocket::listen(&places.socket, move |word| answer(&requester, word))
+        .map_err(|e| Failure::Environment(format!("{}: {e}", places.socket.display())))?;
+    if let Some(address) = places.metrics {
+        let requester = sender.clone();
+        let text =
+            move || request_answer(&requester, Request::Status).map_or_else(String::new, |status| metrics(&status));
+        serve_metrics::serve("metrics.listen", address, text)?;
+    }
+    let manager = ServiceManager::of_process();
     let begun = Instant::now();
     let mut release_request = None;
     let mut updates = 0;
     let mut nothing_runs = false;
     let ended = loop {
         let now = begun.elapsed();
-        let update = match agent.update(now) {
+        let update = match running.agent.update(now) {
             Ok(update) => update,
             Err(error) => break Err(Failure::Environment(error.to_string())),
         };
         updates += 1;
-        print_update(&agent, &update, console)?;
+        print_update(&running.agent, &update, console)?;
+        manager.passed(longest_silence(running.interval));
         // Once for each time that the last workload ends.
         if !nothing_runs {
             update.why_nothing.iter().for_each(|why| console.note(&format!("No workload: {why}.")));
@@ -115,8 +137,25 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
         if args.updates.is_some_and(|maximum| updates >= maximum) {
             break Ok(());
         }
-        match wait_for_next_update(&requests, &agent, begun + now + interval) {
+        match wait_for_next_update(&requests, &running.agent, begun + now + running.interval) {
             WaitOutcome::Update => {}
+            WaitOutcome::Reload(answer) => match reread(args, &places, console) {
+                Err(failure) => {
+                    console.failure(&failure);
+                    let _ = answer.send(Err(failure.to_string()));
+                }
+                Ok(configuration) => {
+                    let _ = answer.send(Ok(args.config.display().to_string()));
+                    manager.reloading();
+                    // Groups that are no workloads any more keep nothing, whatever fails from here on.
+                    if args.apply && !args.keep {
+                        console.note(&released_sentence(&running.agent.release()));
+                    }
+                    // The lock, the journal and the address of the exchange are for one agent at a time.
+                    drop(running);
+                    running = start(configuration, args, console)?;
+                }
+            },
             WaitOutcome::End => break Ok(()),
             WaitOutcome::Release(answer) => {
                 release_request = Some(answer);
@@ -124,8 +163,9 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
             }
         }
     };
+    manager.stopping();
     if args.apply && (!args.keep || release_request.is_some() || ended.is_err()) {
-        let outcome = released_sentence(&agent.release());
+        let outcome = released_sentence(&running.agent.release());
         console.note(&outcome);
         if let Some(answer) = release_request {
             let _ = answer.send(outcome);
@@ -136,43 +176,17 @@ pub(super) fn run(args: &AgentRunArgs, console: &Console) -> Result<(), Failure>
     ended
 }
 
-/// Reason why the wait between two updates ended.
-enum WaitOutcome {
-    Update,
-    End,
-    Release(Sender<String>),
-}
-
-/// Waits until the next update is due; answers status requests meanwhile.
-fn wait_for_next_update(requests: &Receiver<Request>, agent: &Agent, until: Instant) -> WaitOutcome {
-    loop {
-        match requests.recv_timeout(until.saturating_duration_since(Instant::now())) {
-            Ok(Request::Status(answer)) => _ = answer.send(agent.status(since_1970())),
-            Ok(Request::Release(answer)) => return WaitOutcome::Release(answer),
-            Ok(Request::End) | Err(RecvTimeoutError::Disconnected) => return WaitOutcome::End,
-            Err(RecvTimeoutError::Timeout) => return WaitOutcome::Update,
-        }
+/// Reads the configuration again. What is in use stays if it is invalid, or changes what only a restart can change.
+fn reread(args: &AgentRunArgs, places: &Places, console: &Console) -> Result<Configuration, Failure> {
+    let (configuration, found) = read(args, console)?;
+    if found == *places {
+        return Ok(configuration);
     }
-}
-
-/// Sends a request to the loop, and waits for the answer for a limited time.
-fn request_answer<T>(requests: &Sender<Request>, request: impl FnOnce(Sender<T>) -> Request) -> Option<T> {
-    let (answer, answered) = channel();
-    requests.send(request(answer)).ok()?;
-    answered.recv_timeout(ANSWER_TIMEOUT).ok()
-}
-
-/// Answers a word that a client wrote to the control socket.
-fn answer(requests: &Sender<Request>, word: &str) -> String {
-    let late = || "{\"error\":\"the agent is busy or ending\"}".to_owned();
-    match word {
-        "status" => {
-            let status = request_answer(requests, Request::Status).map(|status| serde_json::to_string(&status));
-            status.and_then(Result::ok).unwrap_or_else(late)
-        }
-        "release" => request_answer(requests, Request::Release).unwrap_or_else(late),
-        other => serde_json::json!({ "error": format!("found {other:?}, expected status or release") }).to_string(),
-    }
+    let key = if found.socket == places.socket { "[metrics] listen" } else { "[node] socket" };
+    Err(Failure::Input(format!(
+        "{}: {key} is another than that of the running agent, which goes on as it was; restart it to change this",
+        args.config.display()
+    )))
 }
 
 /// Describes what was restored.

@@ -10,8 +10,11 @@ use std::time::Duration;
 use evenhand_model::Span;
 use evenhand_serve::identity::{TrustedProxy, UserHeader};
 use evenhand_serve::visibility::VisibilityPolicy;
-use evenhand_serve::{AgentReader, Latest, Listen, Options, Readers, SlurmSite, Stop, StudyError, StudyFiles};
-use evenhand_slurm::LocalCommands;
+use evenhand_serve::{
+    AgentReader, COMMAND_LIMIT, Latest, Listen, Options, Progress, Readers, SlurmSite, Stop, StudyError, StudyFiles,
+    longest_silence,
+};
+use evenhand_slurm::{Call, CommandError, Commands, LocalCommands};
 
 use crate::arguments::{Common, ServeArgs};
 use crate::failure::Failure;
@@ -19,9 +22,21 @@ use crate::inputs::times;
 use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::console::Console;
 use crate::output::serve_metrics;
+use crate::service_manager::ServiceManager;
 
-/// The time limit of a command: visitors should not see the same answer for minutes because one question hangs.
-const COMMAND_LIMIT: Duration = Duration::from_secs(60);
+/// Commands each of which is progress when it has ended.
+struct ReportedCommands {
+    commands: LocalCommands,
+    progress: Progress,
+}
+
+impl Commands for ReportedCommands {
+    fn run(&self, call: &Call) -> Result<String, CommandError> {
+        let output = self.commands.run(call);
+        self.progress.made();
+        output
+    }
+}
 
 pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Result<(), Failure> {
     let interval = span("--interval", &args.interval)?;
@@ -63,6 +78,8 @@ pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Resul
     let stopping = stop.clone();
     let flag = on_interrupt(SecondSignal::Exits, move || stopping.stop())?;
     let commands = LocalCommands { timeout: COMMAND_LIMIT, stop: flag, ..LocalCommands::default() };
+    let progress = Progress::default();
+    let commands = ReportedCommands { commands, progress: progress.clone() };
     let site = Box::new(SlurmSite::new(Box::new(commands), history));
     #[cfg(feature = "agent")]
     let agent = args.agent.clone().map(|socket| Box::new(ask_agent::LocalAgent { socket }) as Box<dyn AgentReader>);
@@ -74,8 +91,15 @@ pub(super) fn run(args: &ServeArgs, common: &Common, console: &Console) -> Resul
         let watched = Arc::clone(&latest);
         serve_metrics::serve("--metrics", address, move || prometheus_metrics::metrics(&watched))?;
     }
-    let ready = |place: &str| console.note(&format!("Serving at {place}, until stopped."));
-    evenhand_serve::serve(options, latest, readers, times::now, &stop, ready).map_err(|error| {
+    let (manager, silence) = (ServiceManager::of_process(), longest_silence(options.interval));
+    let works = || manager.passed(silence);
+    let ready = |place: &str| {
+        works();
+        console.note(&format!("Serving at {place}, until stopped."));
+    };
+    let served = evenhand_serve::serve(options, latest, readers, times::now, &stop, ready, (&progress, &works));
+    manager.stopping();
+    served.map_err(|error| {
         let environment = error.is_environment();
         Failure::new(error, environment)
     })

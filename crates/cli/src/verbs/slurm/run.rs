@@ -8,9 +8,10 @@ use std::time::{Duration, Instant};
 use evenhand_model::Span;
 use evenhand_policies::Registry;
 use evenhand_slurm::queue_driver::{
-    DriveError, DriveOptions, Driver, EXIT_LIMIT, SavedState, SavedStateError, TickOutcome,
+    COMMAND_LIMIT, DriveError, DriveOptions, Driver, EXIT_LIMIT, SavedState, SavedStateError, TickOutcome,
+    longest_silence,
 };
-use evenhand_slurm::{Configuration, LocalCommands};
+use evenhand_slurm::{Call, CommandError, Commands, Configuration, LocalCommands};
 use serde::Serialize;
 
 use super::prometheus_metrics::metrics;
@@ -21,9 +22,8 @@ use crate::failure::{Failure, Outcome};
 use crate::interrupts::{SecondSignal, on_interrupt};
 use crate::output::console::Console;
 use crate::output::serve_metrics::{self, Page};
+use crate::service_manager::ServiceManager;
 
-/// The time limit of a command while the driver runs.
-const COMMAND_LIMIT: Duration = Duration::from_secs(60);
 /// The time limit of a command at the end: a hung query leaves time for a write.
 const EXIT_COMMAND_LIMIT: Duration = Duration::from_secs(3);
 /// The part of [`EXIT_LIMIT`] for everything but commands.
@@ -54,6 +54,20 @@ pub(super) struct Totals {
     pub(super) errors: u64,
 }
 
+/// Commands each of which is reported when it has ended: an update has many, and each has a limit of its own.
+struct ReportedCommands<'a> {
+    commands: LocalCommands,
+    manager: &'a ServiceManager,
+}
+
+impl Commands for ReportedCommands<'_> {
+    fn run(&self, call: &Call) -> Result<String, CommandError> {
+        let output = self.commands.run(call);
+        self.manager.progressed();
+        output
+    }
+}
+
 pub(super) fn run(args: &SlurmRunArgs, registry: &Registry, console: &Console) -> Result<Outcome, Failure> {
     let (plan, memory) = plan_options::plan_options(&args.order, registry, args.depth)?;
     let span = |option: &str, text: &str| {
@@ -66,7 +80,9 @@ pub(super) fn run(args: &SlurmRunArgs, registry: &Registry, console: &Console) -
     let (interval, give_up) = (span("--interval", &args.interval)?, span("--give-up", &args.give_up)?);
     let (signal, signalled) = channel();
     let stop = on_interrupt(SecondSignal::IsIgnored, move || _ = signal.send(()))?;
-    let slurm = LocalCommands { timeout: COMMAND_LIMIT, stop: stop.clone(), ..LocalCommands::default() };
+    let manager = ServiceManager::of_process();
+    let commands = LocalCommands { timeout: COMMAND_LIMIT, stop: stop.clone(), ..LocalCommands::default() };
+    let slurm = ReportedCommands { commands, manager: &manager };
     // Made when everything is restored, since its deadline begins then.
     let at_exit = OnceLock::new();
     let configuration = Configuration::read(&slurm).map_err(read_failure)?;
@@ -135,9 +151,12 @@ pub(super) fn run(args: &SlurmRunArgs, registry: &Registry, console: &Console) -
         if let Err(error) = update
             && !error.is_transient()
         {
+            manager.stopping();
             restore_unless_kept(&mut driver, &at_exit, args, console)?;
             return Err(drive_failure(error));
         }
+        // Also where the controller is away: the service works, and tries again.
+        manager.passed(longest_silence(interval));
         if args.looks.is_some_and(|looks| totals.looks >= looks) {
             break;
         }
@@ -146,6 +165,7 @@ pub(super) fn run(args: &SlurmRunArgs, registry: &Registry, console: &Console) -
             Ok(()) | Err(RecvTimeoutError::Disconnected) => break,
         }
     }
+    manager.stopping();
     restore_unless_kept(&mut driver, &at_exit, args, console)?;
     Ok(Outcome::Done)
 }
