@@ -177,6 +177,16 @@ pub fn whole_steps(units: &Rational, resource: &Resource) -> Amount {
     Amount(u64::try_from(floor.min(UBig::from(i64::MAX as u64))).unwrap_or(0))
 }
 
+/// Returns the queues that a text names: logs separate them by commas where a job may run in any of them.
+///
+/// ```
+/// # use evenhand_model::queue_names;
+/// assert_eq!(queue_names("short, long,").collect::<Vec<_>>(), ["short", "long"]);
+/// ```
+pub fn queue_names(text: &str) -> impl Iterator<Item = &str> {
+    text.split(',').map(str::trim).filter(|name| !name.is_empty())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -17,9 +17,9 @@ use crate::recorded_machines::{self, RecordedMachinesRecord};
 use crate::replay::ReplayOn;
 
 /// The version of the simulation; changes when the same inputs give other or more results.
-const SIMULATION: &str = "jobs 4";
+const SIMULATION: &str = "jobs 5";
 /// The same of Slurm's scheduler.
-const SLURM_SIMULATION: &str = "slurm 1";
+const SLURM_SIMULATION: &str = "slurm 2";
 
 /// The schedulers by name: strict order, a kind of backfilling, or Slurm's.
 pub const SCHEDULERS: [(&str, Backfill); 4] = [
@@ -122,7 +122,10 @@ impl OnSite {
         let dropped = (dropped > 0).then(|| {
             format!("{dropped} jobs fit on no machines with all that they require; they are laid out without it")
         });
-        self.note().into_iter().chain(unknown).chain(dropped).collect()
+        let several = self.jobs.several_queues;
+        let several = (several > 0)
+            .then(|| format!("{several} jobs name several queues, and may run on the machines of any of them"));
+        self.note().into_iter().chain(unknown).chain(dropped).chain(several).collect()
     }
 
     /// Returns a note on assumed wall times, if backfilling uses them.

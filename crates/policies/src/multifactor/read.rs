@@ -1,9 +1,10 @@
 //! The section `[multifactor]`, and what it takes from the configuration of the site's own Slurm.
 
+use std::collections::HashMap;
 use std::str::FromStr;
 
 use evenhand_documents::{DocumentError, Node, did_you_mean};
-use evenhand_model::{Quantity, Rational, Resource, Span};
+use evenhand_model::{Quantity, Rational, Resource, Span, queue_names};
 
 use super::{Fairshare, Settings};
 use crate::billing::{BILLING_KEY, BillingSettings};
@@ -181,7 +182,8 @@ impl Settings {
             (false, false) => Fairshare::FairTree,
         };
         let factors = &site.partition_factors;
-        settings.partitions = queues.iter().map(|queue| factors.get(queue).copied().unwrap_or(1)).collect();
+        settings.partitions =
+            queues.iter().map(|queue| factor_of(queue, |name| factors.get(name).copied()).unwrap_or(1)).collect();
         settings.highest_partition = factors.values().copied().max().unwrap_or(1);
         Ok(settings)
     }
@@ -291,17 +293,31 @@ fn over(
     let mut unknown = Vec::new();
     settings.partitions.resize(context.queues.len(), 1);
     if let Some(table) = root.get("partitions") {
+        let mut factors = HashMap::new();
         for (key, factor) in table.with_label("[partitions]").table()?.entries() {
             let factor = whole(&factor.with_label(format!("factor of {:?}", key.name())), LARGEST_PARTITION)?;
             // It is a partition of the site, whether or not a job of the workload is in it.
             settings.highest_partition = settings.highest_partition.max(factor);
-            match context.queues.iter().position(|q| q == key.name()) {
-                Some(queue) => settings.partitions[queue] = factor,
-                None => unknown.push(key.name().to_string()),
+            if !context.queues.iter().any(|queue| names(queue, key.name())) {
+                unknown.push(key.name().to_string());
             }
+            factors.insert(key.name().to_string(), factor);
+        }
+        for (queue, of_queue) in context.queues.iter().zip(&mut settings.partitions) {
+            *of_queue = factor_of(queue, |name| factors.get(name).copied()).unwrap_or(*of_queue);
         }
     }
     Ok((settings, unknown))
+}
+
+/// Whether a queue of a workload is a partition, or a list that has it.
+fn names(queue: &str, partition: &str) -> bool {
+    queue == partition || queue_names(queue).any(|name| name == partition)
+}
+
+/// The factor of a queue of a workload; of a list of partitions the highest, which Slurm tries first.
+fn factor_of(queue: &str, of: impl Fn(&str) -> Option<u32>) -> Option<u32> {
+    of(queue).or_else(|| queue_names(queue).filter_map(of).max())
 }
 
 fn whole(node: &Node<'_>, largest: u32) -> Result<u32, DocumentError> {
@@ -404,6 +420,16 @@ mod tests {
         assert!(settings.favor_small && settings.small_relative_to_time);
         assert_eq!((settings.partitions, settings.highest_partition), (vec![1, 10], 40));
         assert_eq!(unknown, ["night"]);
+    }
+
+    #[test]
+    fn a_list_of_partitions_has_the_highest_factor() {
+        let of = |names: &[&str]| {
+            let factors = HashMap::from([("short".to_string(), 10u32), ("long".to_string(), 30)]);
+            names.iter().map(|queue| factor_of(queue, |name| factors.get(name).copied())).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&["short", "short,long", "night,short", "night"]), [Some(10), Some(30), Some(10), None]);
+        assert!(names("long,short", "short") && names("a,b", "a,b") && !names("shorter", "short"));
     }
 
     #[test]

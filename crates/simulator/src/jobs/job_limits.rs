@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use evenhand_model::{Span, UserId, Workload};
 
-use super::site::{NO_LIMIT, Rejection};
+use super::prepared_jobs::Rejection;
+use super::queue_choices::QueueChoices;
+use super::site::{NO_LIMIT, Site};
 
 /// A limit, in steps of a workload's resources.
 #[derive(Clone, Debug, PartialEq)]
@@ -35,7 +37,10 @@ pub(crate) struct JobLimits {
 
 impl JobLimits {
     /// Finds the limits of each row.
-    pub(crate) fn new(workload: &Workload, limits: &[Limit]) -> JobLimits {
+    ///
+    /// A job that names several queues has the limits of the first of its choice.
+    pub(crate) fn new(workload: &Workload, site: &Site, choices: &QueueChoices) -> JobLimits {
+        let limits = site.limits.as_slice();
         if limits.is_empty() {
             return JobLimits::default();
         }
@@ -44,13 +49,15 @@ impl JobLimits {
             names.is_empty() || name.is_some_and(|name| names.iter().any(|n| n == name))
         };
         let mut found = JobLimits { limits: limits.to_vec(), ..JobLimits::default() };
-        let mut numbers: HashMap<(Option<u32>, Option<u32>, UserId), u32> = HashMap::new();
+        let mut numbers: HashMap<(Option<u32>, usize, Option<u32>, UserId), u32> = HashMap::new();
         for row in 0..workload.len() {
             let queue = columns.queue.as_ref().map(|c| c[row]);
             let account = columns.account.as_ref().map(|c| c[row]);
             let user = columns.user[row];
-            let number = *numbers.entry((queue, account, user)).or_insert_with(|| {
-                let queue = queue.and_then(|q| workload.queues().get(q as usize)).map(String::as_str);
+            let (choice, queues) = choices.of(workload, row);
+            let number = *numbers.entry((queue, choice, account, user)).or_insert_with(|| {
+                let first = queues.first().map(|q| site.queues[usize::from(*q)].name.as_str());
+                let queue = first.or_else(|| workload.queue(row));
                 let account = account.and_then(|a| workload.accounts().get(a as usize)).map(String::as_str);
                 // A user of several accounts counts as one for each, with the account in the name.
                 let user = workload.users().get(user.index()).map(|name| {

@@ -1,7 +1,7 @@
 //! Kinds of jobs: what a scheduler knows of a job beside its user and its time.
 
 use super::layout::LayoutRule;
-use super::site::Rejection;
+use super::prepared_jobs::Rejection;
 
 /// Properties shared by all jobs of one demand and number of nodes in one queue.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -24,8 +24,10 @@ pub(crate) struct Kind {
     pub(crate) groups: Vec<u16>,
     /// The slowest of those, as an index of a group.
     pub(crate) slowest: u16,
-    /// The queue's index, if the site knows it.
+    /// The index of its queue, if the site knows it; of several the first.
     pub(crate) queue: Option<u16>,
+    /// The further queues on whose machines its jobs may run, in the order in which Slurm would try them.
+    pub(crate) other_queues: Vec<u16>,
     /// Its place among the queues' priorities, 0 the highest.
     pub(crate) class: u8,
     pub(crate) rejection: Option<Rejection>,

@@ -6,7 +6,7 @@ use evenhand_model::{Time, UserId, Workload};
 
 use super::kind::Kind;
 use super::pending_kinds::PendingKinds;
-use super::site::Jobs;
+use super::prepared_jobs::Jobs;
 use crate::UserTasks;
 use crate::arrivals::{Reactions, SubmissionTimes, Submissions};
 

@@ -22,7 +22,7 @@ fn the_documented_log_has_the_documented_schedule() {
             run: field(f, 3),
             asked: Some(field(f, 8)),
             user: field(f, 11) as usize - 1,
-            queue: 0,
+            queues: vec![0],
             amounts: [field(f, 4), 0],
             nodes: None,
             requires: vec![],

@@ -18,6 +18,11 @@ use evenhand_simulator::{
 use proptest::prelude::*;
 use reference_model::{Job, Machines, QueueLimits, ReferenceModel, World};
 
+/// The queues of a job as logs write them.
+fn queue_text(queues: &[usize]) -> String {
+    queues.iter().map(|queue| format!("queue{queue}")).collect::<Vec<_>>().join(",")
+}
+
 fn workload(world: &World) -> Workload {
     log(world, &[])
 }
@@ -33,7 +38,7 @@ fn log(world: &World, starts: &[u64]) -> Workload {
             duration: Span::from_nanos(job.run),
             requested: job.asked.map(Span::from_nanos),
             user: &format!("user{}", job.user),
-            queue: Some(&format!("queue{}", job.queue)),
+            queue: Some(&queue_text(&job.queues)),
             amounts: &job.amounts.map(|a| u128::from(a) * 1_000_000_000),
             nodes: job.nodes,
             details: {
@@ -106,11 +111,12 @@ fn job(users: usize) -> impl Strategy<Value = Job> {
     let word = prop::sample::select(vec!["a", "b", "^a", "a|b", "unknown", "cl_0", "1", "#excl"]);
     let requires = prop_oneof![2 => Just(vec![]), 1 => prop::collection::vec(word, 1..3)];
     let sizes = prop_oneof![3 => Just(vec![]), 1 => prop::collection::vec((1u32..3, [1u64..4, 0u64..4]), 2..4)];
-    (0u64..14, 0u64..7, asked, 0..users, 0usize..3, amounts, nodes, requires, sizes).prop_map(
-        |(submit, run, asked, user, queue, amounts, nodes, requires, sizes)| {
+    let queues = prop_oneof![3 => (0usize..3).prop_map(|q| vec![q]), 1 => prop::collection::vec(0usize..3, 2..4)];
+    (0u64..14, 0u64..7, asked, 0..users, queues, amounts, nodes, requires, sizes).prop_map(
+        |(submit, run, asked, user, queues, amounts, nodes, requires, sizes)| {
             let total = |r: usize| sizes.iter().map(|(count, chunk)| u64::from(*count) * chunk[r]).sum();
             let amounts = if sizes.is_empty() { amounts } else { [total(0), total(1)] };
-            Job { submit, run, asked, user, queue, amounts, nodes, requires, sizes }
+            Job { submit, run, asked, user, queues, amounts, nodes, requires, sizes }
         },
     )
 }
@@ -200,7 +206,7 @@ fn crowded(backfill: Backfill) -> impl Strategy<Value = World> {
             run,
             asked,
             user,
-            queue: 0,
+            queues: vec![0],
             amounts: [cpu, mem],
             nodes: None,
             requires: vec![],
@@ -262,7 +268,7 @@ fn the_last_chunk_of_a_job_is_as_small_as_what_is_left() {
         run: 5,
         asked: None,
         user: 0,
-        queue: 0,
+        queues: vec![0],
         amounts: [cpu, cpu],
         nodes: None,
         requires: vec![],

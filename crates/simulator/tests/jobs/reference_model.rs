@@ -27,7 +27,8 @@ pub(crate) struct Job {
     pub(crate) run: u64,
     pub(crate) asked: Option<u64>,
     pub(crate) user: usize,
-    pub(crate) queue: usize,
+    /// The queues that it names; those from `World::queues` on are unknown to the site.
+    pub(crate) queues: Vec<usize>,
     /// CPUs and memory.
     pub(crate) amounts: [u64; 2],
     /// The nodes that its source states.
@@ -152,13 +153,39 @@ impl<'a> ReferenceModel<'a> {
     }
 
     fn rules(&self, i: usize) -> Option<&QueueLimits> {
-        self.world.queues.get(self.world.jobs[i].queue)
+        self.choice(i).first().map(|&q| &self.world.queues[q])
+    }
+
+    /// The queues in which job `i` may be, best first.
+    fn choice(&self, i: usize) -> Vec<usize> {
+        let job = &self.world.jobs[i];
+        let mut queues: Vec<usize> = job.queues.iter().copied().filter(|&q| q < self.world.queues.len()).collect();
+        let top = |queues: &[usize]| queues.iter().map(|&q| self.world.queues[q].priority).max();
+        let mut ordered = Vec::new();
+        while let Some(top) = top(&queues) {
+            let next = queues.iter().copied().find(|&q| self.world.queues[q].priority == top).unwrap();
+            queues.retain(|&q| q != next);
+            ordered.push(next);
+        }
+        if ordered.len() < 2 {
+            return ordered;
+        }
+        let admits = |q: &usize| {
+            let rules = &self.world.queues[*q];
+            let within = |most: Option<u64>, amount: u64| most.is_none_or(|most| amount <= most);
+            within(rules.max_wall, job.asked.unwrap_or(job.run))
+                && within(rules.max_job, job.amounts[0])
+                && within(rules.max_user, job.amounts[0])
+        };
+        let admitted: Vec<usize> = ordered.iter().copied().filter(admits).collect();
+        if admitted.is_empty() { vec![ordered[0]] } else { admitted }
     }
 
     /// The machines job `i` may use, whether or not it fits.
     fn allowed(&self, i: usize) -> Vec<usize> {
-        let wants = self.rules(i).map_or(Vec::new(), |q| q.properties.clone());
-        let is_in_queue = |m: &usize| wants.iter().all(|p| self.properties[*m].contains(p));
+        let choice = self.choice(i);
+        let is_in = |q: usize, m: usize| self.world.queues[q].properties.iter().all(|p| self.properties[m].contains(p));
+        let is_in_queue = |m: &usize| choice.is_empty() || choice.iter().any(|&q| is_in(q, *m));
         let required = |m: &usize| {
             self.without[i] || self.world.is_pool || self.world.jobs[i].requires.iter().all(|word| self.may(*m, word))
         };
@@ -422,7 +449,7 @@ impl<'a> ReferenceModel<'a> {
         let Some(limit) = self.rules(i).and_then(|q| q.max_user) else { return false };
         let same = |r: &&Runs| {
             let other = &self.world.jobs[r.job];
-            other.user == job.user && other.queue == job.queue
+            other.user == job.user && self.choice(r.job).first() == self.choice(i).first()
         };
         let used: u64 = self.running.iter().filter(same).map(|r| self.world.jobs[r.job].amounts[0]).sum();
         used + job.amounts[0] > limit

@@ -13,7 +13,8 @@ use proptest::prelude::*;
 
 use crate::number_users;
 use crate::slurm_reference_model::{
-    AccountLimit, NodeGroup, OrderBy, Partition, SlurmJob, SlurmReferenceModel, SlurmWorld, account_of, priority,
+    AccountLimit, NodeGroup, OrderBy, Partition, SlurmJob, SlurmReferenceModel, SlurmWorld, account_of, choice,
+    priority,
 };
 
 /// Priorities from age, size and what the user held at the last update.
@@ -65,7 +66,7 @@ fn workload_with(world: &SlurmWorld, times: Vec<Option<(u64, u64)>>) -> Workload
             duration: times.map_or(Span::from_secs(job.run), |(start, end)| Span::from_nanos(end - start)),
             requested: job.asked.map(Span::from_secs),
             user: &format!("user{}", job.user),
-            queue: Some(&format!("queue{}", job.partition)),
+            queue: Some(&crate::queue_text(&job.partitions)),
             account: Some(&format!("account{}", account_of(job.user))),
             amounts: &job.amounts.map(|a| u128::from(a) * 1_000_000_000),
             nodes: job.nodes.map(|n| n as u32),
@@ -145,13 +146,15 @@ fn jobs(partitions: usize) -> impl Strategy<Value = Vec<SlurmJob>> {
         3 => (1u64..5, 0u64..4).prop_map(|(c, m)| ([c, m], None)),
         1 => (1u64..4, 0u64..3, 2u64..5).prop_map(|(c, m, n)| ([c * n, m * n], Some(n))),
     ];
-    let job = (0u64..400, run, asked, 0usize..4, 0..partitions, shape).prop_map(
-        |(submit, run, asked, user, partition, (amounts, nodes))| SlurmJob {
+    let named =
+        prop_oneof![3 => (0..partitions).prop_map(|p| vec![p]), 1 => prop::collection::vec(0..partitions, 2..4)];
+    let job = (0u64..400, run, asked, 0usize..4, named, shape).prop_map(
+        |(submit, run, asked, user, partitions, (amounts, nodes))| SlurmJob {
             submit,
             run,
             asked,
             user,
-            partition,
+            partitions,
             amounts,
             nodes,
         },
@@ -266,9 +269,10 @@ fn world() -> impl Strategy<Value = SlurmWorld> {
 fn with_jobs_that_fit(mut world: SlurmWorld) -> SlurmWorld {
     for job in &mut world.jobs {
         let nodes = job.nodes.unwrap_or(1);
-        let needs = &world.partitions[job.partition].properties;
+        let choice = choice(&world.partitions, job);
+        let is_in = |g: &&NodeGroup, p: usize| world.partitions[p].properties.iter().all(|p| g.properties.contains(p));
         let chunks = |g: &NodeGroup| (0..2).map(|i| g.has[i] * nodes / job.amounts[i].max(1)).min().unwrap();
-        let able = world.groups.iter().filter(|g| needs.iter().all(|p| g.properties.contains(p)));
+        let able = world.groups.iter().filter(|g| choice.iter().any(|&p| is_in(g, p)));
         if able.map(|g| chunks(g) * g.count as u64).sum::<u64>() < nodes {
             (job.nodes, job.amounts) = (None, [1, 0]);
         }
@@ -342,7 +346,7 @@ fn one_node(jobs: &[(u64, u64, u64, u64)], options: SlurmOptions) -> Vec<(Option
         run,
         asked: Some(asked),
         user: 0,
-        partition: 0,
+        partitions: vec![0],
         amounts: [cpus, 0],
         nodes: None,
     };

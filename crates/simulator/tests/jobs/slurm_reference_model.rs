@@ -44,7 +44,8 @@ pub(crate) struct SlurmJob {
     pub(crate) run: u64,
     pub(crate) asked: Option<u64>,
     pub(crate) user: usize,
-    pub(crate) partition: usize,
+    /// The partitions that it names.
+    pub(crate) partitions: Vec<usize>,
     pub(crate) amounts: [u64; 2],
     /// Equal chunks, one a node.
     pub(crate) nodes: Option<u64>,
@@ -67,6 +68,25 @@ pub(crate) struct SlurmWorld {
     pub(crate) jobs: Vec<SlurmJob>,
     pub(crate) order: OrderBy,
     pub(crate) options: SlurmOptions,
+}
+
+/// The partitions in which a job may be: those that admit it, of the highest tier first.
+pub(crate) fn choice(partitions: &[Partition], job: &SlurmJob) -> Vec<usize> {
+    let mut named: Vec<usize> = Vec::new();
+    for &p in &job.partitions {
+        if !named.contains(&p) {
+            named.push(p);
+        }
+    }
+    named.sort_by_key(|&p| -partitions[p].tier);
+    let within = |most: Option<u64>, amount: u64| most.is_none_or(|most| amount <= most);
+    let admits = |p: &usize| {
+        let of = &partitions[*p];
+        let amounts = within(of.max_user, job.amounts[0]) && within(of.max, job.amounts[0]);
+        within(of.max_time, job.asked.unwrap_or(job.run)) && amounts
+    };
+    let admitted: Vec<usize> = named.iter().copied().filter(admits).collect();
+    if admitted.is_empty() { vec![named[0]] } else { admitted }
 }
 
 /// The priority of the test's policy: `held` are the CPUs that the user's running jobs had at the last update.
@@ -235,7 +255,7 @@ impl<'a> SlurmReferenceModel<'a> {
             return;
         }
         let precedes = |other: usize| {
-            let tier = |j: usize| -self.world.partitions[self.world.jobs[j].partition].tier;
+            let tier = |j: usize| -self.world.partitions[self.partition(j)].tier;
             tier(other) < tier(job) || (tier(other) == tier(job) && self.priority[other] > self.priority[job])
         };
         let order = self.order();
@@ -244,15 +264,21 @@ impl<'a> SlurmReferenceModel<'a> {
             _ => order.into_iter().take_while(|&other| other != job).collect(),
         };
         let blocks = |other: &usize| {
-            let shared = self.nodes_of(*other).iter().any(|n| self.nodes_of(job).contains(n));
+            let shared = self.attempts(*other).iter().any(|&p| {
+                let nodes = self.nodes_in(p);
+                self.attempts(job).iter().any(|&q| self.nodes_in(q).iter().any(|n| nodes.contains(n)))
+            });
             shared && !self.is_young(t, *other) && !self.is_over_limit(*other)
         };
         if before.iter().any(blocks) {
             return;
         }
-        let all: Vec<usize> = (0..self.has.len()).collect();
-        if let Some(on) = self.choose(job, &all, &self.running, false) {
-            self.start(t, job, on, Activity::Submit);
+        for p in self.attempts(job) {
+            let nodes = self.tried_on(job, p);
+            if let Some(on) = self.choose(job, &nodes, &self.running, false) {
+                self.start(t, job, on, Activity::Submit);
+                return;
+            }
         }
     }
 
@@ -268,13 +294,14 @@ impl<'a> SlurmReferenceModel<'a> {
 
     fn is_over_limit(&self, job: usize) -> bool {
         let j = &self.world.jobs[job];
-        let p = &self.world.partitions[j.partition];
+        let p = &self.world.partitions[self.partition(job)];
         let running = self.running.iter().filter(|r| !r.ended).map(|r| &self.world.jobs[r.job]);
+        let in_partition = self.running.iter().filter(|r| !r.ended && self.partition(r.job) == self.partition(job));
         let a = &self.world.accounts[account_of(j.user)];
         let counts =
             |o: &&SlurmJob| if a.each_user { o.user == j.user } else { account_of(o.user) == account_of(j.user) };
-        let of_account: Vec<&SlurmJob> = running.clone().filter(counts).collect();
-        let of_partition: Vec<&SlurmJob> = running.filter(|o| o.partition == j.partition).collect();
+        let of_account: Vec<&SlurmJob> = running.filter(counts).collect();
+        let of_partition: Vec<&SlurmJob> = in_partition.map(|r| &self.world.jobs[r.job]).collect();
         let of_user: Vec<&SlurmJob> = of_partition.iter().copied().filter(|o| o.user == j.user).collect();
         let cpus = |jobs: &[&SlurmJob]| jobs.iter().map(|o| o.amounts[0]).sum::<u64>() + j.amounts[0];
         p.max_user.is_some_and(|most| cpus(&of_user) > most)
@@ -285,16 +312,49 @@ impl<'a> SlurmReferenceModel<'a> {
             || a.max_jobs.is_some_and(|most| of_account.len() as u32 >= most)
     }
 
-    /// The nodes of the job's partition.
-    fn nodes_of(&self, job: usize) -> Vec<usize> {
-        let needs = &self.world.partitions[self.world.jobs[job].partition].properties;
+    /// The first partition in which the job may be, in whose limits it counts.
+    fn partition(&self, job: usize) -> usize {
+        choice(&self.world.partitions, &self.world.jobs[job])[0]
+    }
+
+    fn nodes_in(&self, partition: usize) -> Vec<usize> {
+        let needs = &self.world.partitions[partition].properties;
         (0..self.has.len()).filter(|&n| needs.iter().all(|p| self.properties[n].contains(p))).collect()
+    }
+
+    /// The nodes of all partitions in which the job may be.
+    fn nodes_of(&self, job: usize) -> Vec<usize> {
+        let choice = choice(&self.world.partitions, &self.world.jobs[job]);
+        (0..self.has.len()).filter(|n| choice.iter().any(|&p| self.nodes_in(p).contains(n))).collect()
+    }
+
+    /// The partitions in which the job is tried: those that hold it alone, or the first if none does.
+    fn attempts(&self, job: usize) -> Vec<usize> {
+        let (chunk, copies) = self.chunk(job);
+        let most = if self.is_apart(job) { 1 } else { copies };
+        let holds = |p: &usize| {
+            let on = |n: usize| (0..=most).rev().find(|&k| (0..2).all(|i| chunk[i] * k as u64 <= self.has[n][i]));
+            self.nodes_in(*p).into_iter().filter_map(on).sum::<usize>() >= copies
+        };
+        let choice = choice(&self.world.partitions, &self.world.jobs[job]);
+        let alone: Vec<usize> = choice.iter().copied().filter(holds).collect();
+        if alone.is_empty() { vec![choice[0]] } else { alone }
+    }
+
+    /// The nodes on which the job is tried in a partition: its own, or those of all if none holds the job alone.
+    fn tried_on(&self, job: usize, partition: usize) -> Vec<usize> {
+        let (chunk, copies) = self.chunk(job);
+        let most = if self.is_apart(job) { 1 } else { copies };
+        let on = |n: usize| (0..=most).rev().find(|&k| (0..2).all(|i| chunk[i] * k as u64 <= self.has[n][i]));
+        let own = self.nodes_in(partition);
+        let holds = own.iter().filter_map(|&n| on(n)).sum::<usize>() >= copies;
+        if holds { own } else { self.nodes_of(job) }
     }
 
     /// The queue in order.
     fn order(&self) -> Vec<usize> {
         let jobs = &self.world.jobs;
-        let tier = |j: usize| -self.world.partitions[jobs[j].partition].tier;
+        let tier = |j: usize| -self.world.partitions[self.partition(j)].tier;
         let mut waiting = self.waiting.clone();
         match self.world.order {
             OrderBy::Fifo => waiting.sort_by_key(|&j| (tier(j), jobs[j].submit, j)),
@@ -337,43 +397,47 @@ impl<'a> SlurmReferenceModel<'a> {
         let (mut failed, mut of_partition) = (Vec::new(), vec![0; self.world.partitions.len()]);
         let (mut depth, mut starts) = (0, 0);
         for job in self.order() {
-            let p = self.world.jobs[job].partition;
-            if o.partition_job_depth > 0 && of_partition[p] >= o.partition_job_depth {
-                continue;
-            }
-            of_partition[p] += 1;
-            if !full && depth > o.default_queue_depth {
-                return;
-            }
-            depth += 1;
-            if failed.contains(&p) {
-                let gone = self.nodes_of(job);
-                available.retain(|n| !gone.contains(n));
-                continue;
-            }
-            if self.is_over_limit(job) {
-                if o.assoc_limit_stop {
-                    failed.push(p);
+            for p in self.attempts(job) {
+                if o.partition_job_depth > 0 && of_partition[p] >= o.partition_job_depth {
+                    continue;
                 }
-                continue;
-            }
-            match self.choose(job, &available, &self.running, false) {
-                Some(on) => {
-                    self.start(t, job, on, Activity::Main);
-                    starts += 1;
-                    if starts == o.sched_max_job_start {
-                        return;
+                of_partition[p] += 1;
+                if !full && depth > o.default_queue_depth {
+                    return;
+                }
+                depth += 1;
+                if failed.contains(&p) {
+                    let gone = self.nodes_in(p);
+                    available.retain(|n| !gone.contains(n));
+                    continue;
+                }
+                if self.is_over_limit(job) {
+                    if o.assoc_limit_stop {
+                        failed.push(p);
                     }
+                    continue;
                 }
-                None if self.reserves_nothing(t, job) => {}
-                None => failed.push(p),
+                let tried = self.tried_on(job, p);
+                let usable: Vec<usize> = available.iter().copied().filter(|n| tried.contains(n)).collect();
+                match self.choose(job, &usable, &self.running, false) {
+                    Some(on) => {
+                        self.start(t, job, on, Activity::Main);
+                        starts += 1;
+                        if starts == o.sched_max_job_start {
+                            return;
+                        }
+                        break;
+                    }
+                    None if self.reserves_nothing(t, job) => {}
+                    None => failed.push(p),
+                }
             }
         }
     }
 
     fn limit(&self, job: usize) -> Option<u64> {
         let j = &self.world.jobs[job];
-        let limit = j.asked.or(self.world.partitions[j.partition].max_time);
+        let limit = j.asked.or(self.world.partitions[self.partition(job)].max_time);
         limit.map(|l| l.div_ceil(60) * 60)
     }
 
@@ -504,35 +568,39 @@ impl<'a> SlurmReferenceModel<'a> {
             if tested >= o.bf_max_job_test || cuts.len() as u32 >= o.bf_max_job_test {
                 return;
             }
-            let j = self.world.jobs[job].clone();
-            let count = |looked: &[usize], same: &dyn Fn(&SlurmJob) -> bool| {
-                looked.iter().filter(|&&k| same(&self.world.jobs[k])).count() as u32
-            };
-            if o.bf_max_job_user > 0 && count(&looked, &|k| k.user == j.user) >= o.bf_max_job_user {
-                continue;
-            }
-            looked.push(job);
-            if self.is_over_limit(job) {
-                continue;
-            }
-            let Some((start, on)) = self.plan(t, window_end, job, &reservations, &mut tested) else { continue };
-            if start <= t {
-                if o.whole_nodes {
-                    reservations.push(self.reservation(t, job, &on));
+            let user = self.world.jobs[job].user;
+            let mut is_tested = false;
+            for p in self.attempts(job) {
+                let of_user = looked.iter().filter(|&&k| self.world.jobs[k].user == user).count();
+                if o.bf_max_job_user > 0 && of_user as u32 >= o.bf_max_job_user {
+                    continue;
                 }
-                self.start(t, job, on, Activity::Backfill);
-                starts += 1;
-                if starts == o.bf_max_job_start {
-                    return;
+                looked.push(job);
+                if self.is_over_limit(job) {
+                    continue;
                 }
-                continue;
+                let nodes = self.tried_on(job, p);
+                let plan = self.plan(t, window_end, job, &nodes, &reservations, &mut is_tested);
+                let Some((start, on)) = plan else { continue };
+                if start <= t {
+                    if o.whole_nodes {
+                        reservations.push(self.reservation(t, job, &on));
+                    }
+                    self.start(t, job, on, Activity::Backfill);
+                    starts += 1;
+                    break;
+                }
+                let most = o.bf_job_part_count_reserve;
+                if start > window_end || self.reserves_nothing(t, job) || (most > 0 && reserved[p] >= most) {
+                    continue;
+                }
+                reserved[p] += 1;
+                reservations.push(self.reservation(start, job, &on));
             }
-            let most = o.bf_job_part_count_reserve;
-            if start > window_end || self.reserves_nothing(t, job) || (most > 0 && reserved[j.partition] >= most) {
-                continue;
+            tested += u32::from(is_tested);
+            if starts > 0 && starts == o.bf_max_job_start {
+                return;
             }
-            reserved[j.partition] += 1;
-            reservations.push(self.reservation(start, job, &on));
         }
     }
 
@@ -567,8 +635,9 @@ impl<'a> SlurmReferenceModel<'a> {
         t: u64,
         window_end: u64,
         job: usize,
+        of_partition: &[usize],
         reservations: &[Reservation],
-        tested: &mut u32,
+        is_tested: &mut bool,
     ) -> Option<(u64, Vec<usize>)> {
         let intervals = self.intervals(t, window_end, reservations);
         let length = self.length(job);
@@ -577,8 +646,7 @@ impl<'a> SlurmReferenceModel<'a> {
             met.all(|i| !i.2.contains(&node))
         };
         let at_least = if self.is_apart(job) { self.chunk(job).1 } else { 1 };
-        let of_partition = self.nodes_of(job);
-        let (mut at, mut is_tested) = (t, false);
+        let mut at = t;
         loop {
             if at > window_end {
                 return None;
@@ -595,10 +663,7 @@ impl<'a> SlurmReferenceModel<'a> {
                 at = later?;
                 continue;
             }
-            if !is_tested {
-                is_tested = true;
-                *tested += 1;
-            }
+            *is_tested = true;
             let Some((found, on)) = self.will_run(t, job, &nodes) else {
                 at = later?;
                 continue;

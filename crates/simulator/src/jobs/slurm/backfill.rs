@@ -142,42 +142,45 @@ impl<'a> Engine<'a> {
             }
             let kind = self.jobs.kind[row as usize] as usize;
             candidates.to_come[self.shapes.of(row) as usize] -= 1;
-            if !self.look_at(row, &mut looked) || self.limits.is_over(row) {
-                continue;
-            }
-            let fits_now = self.fits_now(kind);
-            let Some((start, held)) = self.plan(begin, row, fits_now, &space, outlook, &mut tested) else {
-                continue;
-            };
-            let length = self.planned_length(row);
-            if start <= begin {
-                if self.options.whole_nodes {
-                    self.reserve(&mut space, begin, length, &held);
+            let (length, fits_now) = (self.planned_length(row), self.fits_now(kind));
+            let mut is_tested = false;
+            for at in 0..self.attempts_of(row) {
+                if !self.look_at(row, at, &mut looked) || self.limits.is_over(row) {
+                    continue;
                 }
-                let (at, slot) = self.start(now, row, held, Activity::Backfill)?;
-                outlook.started(self, at, row, slot);
-                candidates.less_is_free();
-                starts += 1;
-                if starts == self.options.bf_max_job_start {
+                let Some((start, held)) = self.plan(begin, (row, at), fits_now, &space, outlook, &mut is_tested) else {
+                    continue;
+                };
+                if start <= begin {
+                    if self.options.whole_nodes {
+                        self.reserve(&mut space, begin, length, &held);
+                    }
+                    let (at, slot) = self.start(now, row, held, Activity::Backfill)?;
+                    outlook.started(self, at, row, slot);
+                    candidates.less_is_free();
+                    starts += 1;
                     break;
                 }
-                continue;
+                let partition = self.attempt(row, at).0;
+                let most = self.options.bf_job_part_count_reserve;
+                let may = start <= window_end && !self.reserves_nothing(now, row);
+                if may && one_more(&mut reserved[partition], most) {
+                    self.reserve(&mut space, start, length, &held);
+                    candidates.less_is_free();
+                }
             }
-            let partition = self.partition_of(row);
-            let most = self.options.bf_job_part_count_reserve;
-            let may = start <= window_end && !self.reserves_nothing(now, row);
-            if may && one_more(&mut reserved[partition], most) {
-                self.reserve(&mut space, start, length, &held);
-                candidates.less_is_free();
+            tested += u32::from(is_tested);
+            if starts > 0 && starts == self.options.bf_max_job_start {
+                break;
             }
         }
         Ok(())
     }
 
     /// Whether the limits of a run on what it looks at allow the job.
-    fn look_at(&self, row: u32, looked: &mut Looked) -> bool {
+    fn look_at(&self, row: u32, at: usize, looked: &mut Looked) -> bool {
         let (user, account) = user_and_account(self.workload, row);
-        let partition = self.partition_of(row);
+        let (partition, _) = self.attempt(row, at);
         let o = &self.options;
         one_more(looked.by_partition.entry(partition).or_default(), o.bf_max_job_part)
             && one_more(looked.by_user.entry(user.0).or_default(), o.bf_max_job_user)
@@ -191,17 +194,20 @@ impl<'a> Engine<'a> {
         space.reserve(start / grain * grain, end, held);
     }
 
-    /// The earliest start of a job beside the reservations, and its nodes; `None` if there is none in the window.
+    /// The earliest start of a job in one of its partitions beside the reservations, and its nodes; `None` if there is
+    /// none in the window.
     fn plan(
         &self,
         now: u64,
-        row: u32,
+        (row, place): (u32, usize),
         fits: bool,
         space: &NodeSpace,
         outlook: &mut Outlook<'a>,
-        tested: &mut u32,
+        is_tested: &mut bool,
     ) -> Option<(u64, Placements)> {
-        let (kind, able) = (self.kind(row), self.jobs.kind[row as usize] as usize);
+        let kind = self.kind(row);
+        let (_, able) = self.attempt(row, place);
+        let chunks = self.chunks_of[self.jobs.kind[row as usize] as usize];
         let at_least = self.nodes.nodes_at_least(kind);
         let length = self.planned_length(row);
         let window_end = now.saturating_add(self.options.bf_window.nanos());
@@ -213,18 +219,18 @@ impl<'a> Engine<'a> {
             if at > window_end {
                 return None;
             }
-            nodes.copy_from(&self.able[able]);
+            nodes.copy_from(able);
             space.keep_unreserved(at, at.saturating_add(length), &mut nodes);
             if nodes.len() < at_least {
                 at = space.next_gain(at)?;
                 continue;
             }
-            *tested += u32::from(last.is_none());
+            *is_tested = true;
             // On the same nodes it can start at the same time.
             let known = last.take().filter(|(of, _)| *of == nodes).map(|(_, result)| result);
             let result = known.unwrap_or_else(|| {
                 let starts = fits.then(|| self.nodes.choose(kind, &nodes)).flatten().map(|held| (now, held));
-                starts.or_else(|| outlook.later_start(self, kind, self.chunks_of[able], &nodes))
+                starts.or_else(|| outlook.later_start(self, kind, chunks, &nodes))
             });
             let (_, result) = last.insert((nodes.clone(), result));
             let Some((found, held)) = result else {

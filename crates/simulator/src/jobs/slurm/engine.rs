@@ -9,7 +9,8 @@ use evenhand_policies::Policy;
 use super::super::job_limits::HeldOfLimits;
 use super::super::kind::Kind;
 use super::super::pending_jobs::PendingJobs;
-use super::super::site::{Jobs, Site};
+use super::super::prepared_jobs::Jobs;
+use super::super::site::Site;
 use super::super::{Assignment, MachineResults};
 use super::clocks::{Clocks, tick_before};
 use super::node_set::NodeSet;
@@ -52,6 +53,9 @@ pub(in crate::jobs) struct Engine<'a> {
     pub(super) does_not_fit: Vec<u64>,
     /// By partition, the first for jobs in none: its nodes.
     pub(super) partitions: Vec<NodeSet>,
+    /// By kind whose jobs name several partitions: those that hold such a job alone, in the order in which they are
+    /// tried, each with those of its nodes on which a chunk fits; empty for other kinds.
+    attempts: Vec<Vec<(usize, NodeSet)>>,
     /// By kind: the nodes on which a chunk fits when they are empty.
     pub(super) able: Vec<NodeSet>,
     /// By kind: the number of its chunk and of whether there is one a node; kinds of equal chunks share it.
@@ -115,6 +119,10 @@ impl<'a> Engine<'a> {
             // Limits are whole minutes.
             limit.map(|l| l.nanos().div_ceil(MINUTE).saturating_mul(MINUTE))
         };
+        let able: Vec<NodeSet> = jobs.kinds.iter().map(|kind| of_groups(&kind.groups)).collect();
+        let nodes = Nodes::new(site, width, options.whole_nodes, options.least_loaded);
+        let attempts =
+            jobs.kinds.iter().zip(&able).map(|(kind, able)| attempts(kind, able, &partitions, &nodes)).collect();
         let limit: Vec<Option<u64>> = (0..workload.len()).map(limit).collect();
         let shapes = Shapes::new(jobs.kind.iter().copied().zip(limit.iter().map(|limit| limit.unwrap_or(YEAR))));
         Engine {
@@ -122,7 +130,7 @@ impl<'a> Engine<'a> {
             progress,
             jobs,
             options,
-            nodes: Nodes::new(site, width, options.whole_nodes, options.least_loaded),
+            nodes,
             submission_times: pending.submission_times(),
             pending,
             order: Order::Users(Users::new(users)),
@@ -135,7 +143,8 @@ impl<'a> Engine<'a> {
             all_nodes: NodeSet::all(site.len()),
             does_not_fit: vec![0; jobs.kinds.len()],
             partitions,
-            able: jobs.kinds.iter().map(|kind| of_groups(&kind.groups)).collect(),
+            attempts,
+            able,
             chunks_of: numbers_of_chunks(&jobs.kinds),
             shapes,
             limit,
@@ -294,8 +303,10 @@ impl<'a> Engine<'a> {
             return Ok(());
         };
         let row = entry.row;
-        let partition = self.partition_of(row);
-        self.waiting[partition] += 1;
+        for at in 0..self.attempts_of(row) {
+            let (partition, _) = self.attempt(row, at);
+            self.waiting[partition] += 1;
+        }
         let (workload, jobs, times) = (self.workload, self.jobs, &self.submission_times);
         let job = |row| jobs.pending_job(workload, times.of(row), row);
         match &mut self.order {
@@ -318,8 +329,8 @@ impl<'a> Engine<'a> {
             return Ok(());
         }
         let kind = self.kind(row);
-        let able = &self.able[self.jobs.kind[row as usize] as usize];
-        if let Some(held) = self.nodes.choose(kind, able) {
+        let mut able = (0..self.attempts_of(row)).map(|at| self.attempt(row, at).1);
+        if let Some(held) = able.find_map(|able| self.nodes.choose(kind, able)) {
             self.start(now, row, held, Activity::Submit)?;
             self.notify_starts(now, policy);
             if let Order::Users(users) = &mut self.order {
@@ -334,7 +345,7 @@ impl<'a> Engine<'a> {
     fn is_top(&mut self, now: Time, row: u32, policy: &mut dyn Policy) -> bool {
         let blocks = |engine: &Engine<'_>, other: u32| {
             let young = now.since(engine.submission_times.of(other)) < engine.options.bf_min_age_reserve;
-            !young && engine.partition(other).meets(engine.partition(row)) && !engine.limits.is_over(other)
+            !young && engine.share_nodes(other, row) && !engine.limits.is_over(other)
         };
         if let Order::Priorities(order) = &self.order {
             return !order.above(row).any(|other| blocks(self, other));
@@ -363,12 +374,24 @@ impl<'a> Engine<'a> {
         self.does_not_fit[kind] = self.nodes.releases();
     }
 
-    pub(super) fn partition(&self, row: u32) -> &NodeSet {
-        &self.partitions[self.partition_of(row)]
+    /// In how many partitions a job is tried, one after the other.
+    pub(super) fn attempts_of(&self, row: u32) -> usize {
+        self.attempts[self.jobs.kind[row as usize] as usize].len().max(1)
     }
 
-    pub(super) fn partition_of(&self, row: u32) -> usize {
-        self.kind(row).queue.map_or(0, |q| usize::from(q) + 1)
+    /// The partition in which a job is tried at a place of its list, and the nodes on which it is.
+    pub(super) fn attempt(&self, row: u32, at: usize) -> (usize, &NodeSet) {
+        let kind = self.jobs.kind[row as usize] as usize;
+        match self.attempts[kind].get(at) {
+            Some((partition, able)) => (*partition, able),
+            None => (partition_of(&self.jobs.kinds[kind]), &self.able[kind]),
+        }
+    }
+
+    /// Whether partitions of two jobs share nodes.
+    fn share_nodes(&self, a: u32, b: u32) -> bool {
+        let of = |row: u32| (0..self.attempts_of(row)).map(move |at| &self.partitions[self.attempt(row, at).0]);
+        of(a).any(|a| of(b).any(|b| a.meets(b)))
     }
 
     pub(super) fn begin_walk(&mut self, policy: &mut dyn Policy) {
@@ -418,6 +441,25 @@ impl<'a> Engine<'a> {
     pub(super) fn planned_length(&self, row: u32) -> u64 {
         self.limit[row as usize].unwrap_or(YEAR)
     }
+}
+
+/// The partition of jobs of a kind, of several the first; 0 for jobs in none.
+fn partition_of(kind: &Kind) -> usize {
+    kind.queue.map_or(0, |q| usize::from(q) + 1)
+}
+
+/// The partitions in which a kind is tried that names several, with their nodes.
+fn attempts(kind: &Kind, able: &NodeSet, partitions: &[NodeSet], nodes: &Nodes<'_>) -> Vec<(usize, NodeSet)> {
+    if kind.other_queues.is_empty() {
+        return Vec::new();
+    }
+    let all = kind.queue.iter().chain(&kind.other_queues).map(|queue| usize::from(*queue) + 1);
+    let on = |partition: usize| {
+        let mut own = able.clone();
+        own.keep(&partitions[partition]);
+        (nodes.chunks_when_empty(kind, &own) >= u128::from(kind.copies)).then_some((partition, own))
+    };
+    all.filter_map(on).collect()
 }
 
 fn numbers_of_chunks(kinds: &[Kind]) -> Vec<u32> {

@@ -39,60 +39,67 @@ impl Engine<'_> {
         let (mut depth, mut starts) = (0u32, 0u32);
         let mut usable = NodeSet::empty(self.nodes.len());
         let mut waiting = self.waiting.clone();
-        while let Some(row) = self.next_in_order(now, policy) {
+        'jobs: while let Some(row) = self.next_in_order(now, policy) {
             self.progress.check()?;
-            let p = self.partition_of(row);
-            waiting[p] -= 1;
-            let most = self.options.partition_job_depth;
-            if most > 0 && of_partition[p] >= most {
-                continue;
-            }
-            of_partition[p] += 1;
-            // Slurm compares before it counts, so that one more job is looked at.
-            if !full && depth > self.options.default_queue_depth {
-                break;
-            }
-            depth += 1;
-            if state[p] != State::Open {
-                if state[p] == State::Failed {
-                    state[p] = State::Cleared;
-                    available.remove_all(&self.partitions[p]);
-                    is_all_available = false;
+            let attempts = self.attempts_of(row);
+            (0..attempts).for_each(|at| waiting[self.attempt(row, at).0] -= 1);
+            // A job that names several partitions is a record of the queue for each.
+            for at in 0..attempts {
+                let (p, able) = self.attempt(row, at);
+                let most = self.options.partition_job_depth;
+                if most > 0 && of_partition[p] >= most {
+                    continue;
                 }
-                if (0..state.len()).all(|p| waiting[p] == 0 || state[p] == State::Cleared) {
-                    break;
+                of_partition[p] += 1;
+                // Slurm compares before it counts, so that one more job is looked at.
+                if !full && depth > self.options.default_queue_depth {
+                    break 'jobs;
                 }
-                continue;
-            }
-            if self.limits.is_over(row) {
-                if self.options.assoc_limit_stop {
-                    state[p] = State::Failed;
+                depth += 1;
+                if state[p] != State::Open {
+                    if state[p] == State::Failed {
+                        state[p] = State::Cleared;
+                        available.remove_all(&self.partitions[p]);
+                        is_all_available = false;
+                    }
+                    let is_last = at + 1 == attempts;
+                    if is_last && (0..state.len()).all(|p| waiting[p] == 0 || state[p] == State::Cleared) {
+                        break 'jobs;
+                    }
+                    continue;
                 }
-                continue;
-            }
-            let kind = self.kind(row);
-            let number = self.jobs.kind[row as usize] as usize;
-            let held = if self.is_known_not_to_fit(number) {
-                None
-            } else {
-                usable.copy_from(&self.able[number]);
-                usable.keep(&available);
-                let held = self.nodes.choose(kind, &usable);
-                if held.is_none() && is_all_available {
-                    self.note_that_does_not_fit(number);
+                if self.limits.is_over(row) {
+                    if self.options.assoc_limit_stop {
+                        state[p] = State::Failed;
+                    }
+                    continue;
                 }
-                held
-            };
-            match held {
-                Some(held) => {
-                    self.start(now, row, held, Activity::Main)?;
-                    starts += 1;
-                    if starts == self.options.sched_max_job_start {
+                let kind = self.kind(row);
+                let number = self.jobs.kind[row as usize] as usize;
+                let held = if self.is_known_not_to_fit(number) {
+                    None
+                } else {
+                    usable.copy_from(able);
+                    usable.keep(&available);
+                    let held = self.nodes.choose(kind, &usable);
+                    // In its other partitions it may fit.
+                    if held.is_none() && is_all_available && attempts == 1 {
+                        self.note_that_does_not_fit(number);
+                    }
+                    held
+                };
+                match held {
+                    Some(held) => {
+                        self.start(now, row, held, Activity::Main)?;
+                        starts += 1;
+                        if starts == self.options.sched_max_job_start {
+                            break 'jobs;
+                        }
                         break;
                     }
+                    None if self.reserves_nothing(now, row) => {}
+                    None => state[p] = State::Failed,
                 }
-                None if self.reserves_nothing(now, row) => {}
-                None => state[p] = State::Failed,
             }
         }
         Ok(())

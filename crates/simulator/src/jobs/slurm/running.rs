@@ -143,8 +143,10 @@ impl<'a> Engine<'a> {
         self.starts[at] = now.nanos();
         self.finishes[at] = finish.nanos();
         self.pending.take(row);
-        let partition = self.partition_of(row);
-        self.waiting[partition] -= 1;
+        for at in 0..self.attempts_of(row) {
+            let (partition, _) = self.attempt(row, at);
+            self.waiting[partition] -= 1;
+        }
         self.alive += 1;
         if let Order::Priorities(order) = &mut self.order {
             order.remove(row);

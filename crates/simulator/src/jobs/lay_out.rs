@@ -1,0 +1,244 @@
+//! Lays jobs out on the machines of a site: which they may use, in how many chunks, of what size.
+
+use evenhand_model::Amount;
+
+use super::kind::{Kind, copies, fits};
+use super::layout::{Layout, LayoutRule};
+use super::placement::{Placement, Scores};
+use super::prepared_jobs::Rejection;
+use super::requirements::SiteRequirements;
+use super::site::{QueueLimits, Site};
+use super::uneven_chunks;
+
+impl Site {
+    /// Returns the kind of the jobs of a demand, layout and choice of queues.
+    pub(super) fn kind(
+        &self,
+        demand: &[Amount],
+        source: SourceLayout<'_>,
+        layout: Layout,
+        queues: &[u16],
+        class: u8,
+        required: Option<&SiteRequirements>,
+    ) -> Kind {
+        let kind = self.kind_on(demand, source, layout, queues, class, required);
+        let could_fit = matches!(kind.rejection, Some(Rejection::Resource(_) | Rejection::Together));
+        if !could_fit || required.is_none() {
+            return kind;
+        }
+        // What the machines of the queue hold runs on them, whatever the log requires beside that.
+        let without = self.kind_on(demand, source, layout, queues, class, None);
+        match without.rejection {
+            None => Kind { drops_requirements: true, ..without },
+            Some(_) => kind,
+        }
+    }
+
+    fn kind_on(
+        &self,
+        demand: &[Amount],
+        source: SourceLayout<'_>,
+        layout: Layout,
+        queues: &[u16],
+        class: u8,
+        required: Option<&SiteRequirements>,
+    ) -> Kind {
+        let demand: Vec<u64> = demand.iter().map(|a| a.0).collect();
+        let queue = queues.first().copied();
+        let rules = queue.map(|q| &self.queues[usize::from(q)]);
+        let mut allowed = match queues {
+            [] => self.groups_of_queue(None),
+            queues => queues.iter().flat_map(|q| self.groups_of_queue(Some(*q))).collect(),
+        };
+        allowed.sort_unstable();
+        allowed.dedup();
+        allowed.retain(|g| required.is_none_or(|required| required.allows[usize::from(*g)]));
+        let rule = if self.is_pool { LayoutRule::Pool } else { LayoutRule::Single };
+        let mut kind = Kind {
+            chunk: demand,
+            copies: 1,
+            last: None,
+            sizes: Vec::new(),
+            least: Vec::new(),
+            groups: allowed,
+            slowest: 0,
+            queue,
+            other_queues: queues.iter().skip(1).copied().collect(),
+            class,
+            rejection: None,
+            rule,
+            is_by_nodes: false,
+            drops_requirements: false,
+        };
+        let is_exclusive = layout == Layout::Auto && required.is_some_and(|required| required.whole_machines);
+        kind.rejection = match rules.and_then(|q| exceeded_limit(q, &kind.chunk)) {
+            Some(limit) => Some(limit),
+            None if is_exclusive => match self.exclusive_machines(&mut kind, source.nodes.unwrap_or(1)) {
+                true => None,
+                false => self.lay_out(&mut kind, source, layout),
+            },
+            None => self.lay_out(&mut kind, source, layout),
+        };
+        let smallest = kind.smallest_chunk().to_vec();
+        kind.groups.retain(|&g| fits(&smallest, &self.groups[usize::from(g)].has));
+        let machines: u64 = kind.groups.iter().map(|&g| u64::from(self.groups[usize::from(g)].count)).sum();
+        kind.is_by_nodes = matches!(kind.rule, LayoutRule::Source | LayoutRule::Whole | LayoutRule::Exclusive)
+            && machines >= u64::from(kind.copies);
+        let slowness = |g: &u16| {
+            let (above, below) = self.groups[usize::from(*g)].speed;
+            (u128::from(above), u128::from(below))
+        };
+        let slower = |a: (u128, u128), b: (u128, u128)| a.0 * b.1 < b.0 * a.1;
+        kind.slowest = kind
+            .groups
+            .iter()
+            .copied()
+            .reduce(|a, b| if slower(slowness(&b), slowness(&a)) { b } else { a })
+            .unwrap_or(0);
+        kind
+    }
+
+    /// Lays a job out. Returns why it can never run, if so.
+    fn lay_out(&self, kind: &mut Kind, source: SourceLayout<'_>, layout: Layout) -> Option<Rejection> {
+        let whole = self.cpu.filter(|_| !self.is_pool).map(|(r, step)| (kind.chunk[r], step));
+        // Jobs of a fraction of a processor are never split.
+        let cpus = match whole {
+            Some((steps, step)) if steps > 0 && steps % step == 0 => steps / step,
+            _ => 1,
+        };
+        if !source.sizes.is_empty() && self.lay_out_unevenly(kind, source.sizes) {
+            return None;
+        }
+        let nodes = source.nodes;
+        let one = (LayoutRule::Single, 1);
+        let tries: Vec<(LayoutRule, u64)> = match layout {
+            _ if self.is_pool => vec![(LayoutRule::Pool, 1)],
+            Layout::Auto => {
+                let stated = nodes.map(|n| (LayoutRule::Source, u64::from(n).min(cpus)));
+                stated.into_iter().chain([one, (LayoutRule::Packed, cpus)]).collect()
+            }
+            Layout::Single => vec![one],
+            Layout::Packed => vec![(LayoutRule::Packed, cpus)],
+            Layout::Whole => return self.whole_machines(kind),
+            Layout::Chunks(size) => vec![(LayoutRule::Chunks, cpus.div_ceil(u64::from(size.get())))],
+        };
+        let can_split = tries.iter().any(|(_, parts)| *parts > 1);
+        for (rule, parts) in tries.into_iter().filter(|(_, parts)| *parts <= u64::from(u32::MAX)) {
+            let (chunk, last) = match layout {
+                Layout::Chunks(size) if parts > 1 => {
+                    let size = u64::from(size.get());
+                    let rest = cpus % size;
+                    let last = (rest > 0).then(|| parts_of(&kind.chunk, rest, cpus));
+                    (parts_of(&kind.chunk, size, cpus), last)
+                }
+                _ => (parts_of(&kind.chunk, 1, parts), None),
+            };
+            let laid_out = Kind { chunk, last, copies: parts as u32, rule, ..kind.clone() };
+            if self.holds(&laid_out) >= u128::from(parts) {
+                *kind = laid_out;
+                return None;
+            }
+        }
+        Some(self.rejection(kind, can_split))
+    }
+
+    /// Lays a job out in chunks of these sizes; whether the empty machines hold them, put there first fit.
+    fn lay_out_unevenly(&self, kind: &mut Kind, sizes: &[(u32, Vec<u64>)]) -> bool {
+        let [(_, first), others @ ..] = sizes else { return false };
+        let least = |r: usize| sizes.iter().map(|(_, chunk)| chunk[r]).min().unwrap_or(0);
+        let Some(copies) = sizes.iter().try_fold(0u32, |sum, (chunks, _)| sum.checked_add(*chunks)) else {
+            return false;
+        };
+        let laid_out = Kind {
+            chunk: first.clone(),
+            sizes: others.to_vec(),
+            least: (0..first.len()).map(least).collect(),
+            copies,
+            rule: LayoutRule::Source,
+            ..kind.clone()
+        };
+        let now = |machine: u32| self.groups[self.group_of(machine)].has.as_slice();
+        let free = uneven_chunks::Free { now: &now, later: &|_| None };
+        let mut scores = Scores::new(Placement::FirstFit, self, first.len());
+        let fits = uneven_chunks::place(self, &laid_out, &free, &mut scores).is_some();
+        if fits {
+            *kind = laid_out;
+        }
+        fits
+    }
+
+    /// Lays a job out on whole machines of the first kind that has enough of them.
+    fn whole_machines(&self, kind: &mut Kind) -> Option<Rejection> {
+        for &g in &kind.groups {
+            let group = &self.groups[usize::from(g)];
+            let needed = kind.chunk.iter().zip(&group.has).map(|(demand, has)| match (demand, has) {
+                (0, _) => Some(1),
+                (_, 0) => None,
+                (demand, has) => Some(demand.div_ceil(*has)),
+            });
+            let machines = needed.collect::<Option<Vec<u64>>>().and_then(|n| n.into_iter().max());
+            if let Some(machines) = machines.filter(|n| *n <= u64::from(group.count)) {
+                kind.chunk.clone_from(&group.has);
+                (kind.copies, kind.rule, kind.groups) = (machines as u32, LayoutRule::Whole, vec![g]);
+                return None;
+            }
+        }
+        Some(self.rejection(kind, true))
+    }
+
+    /// Lays a job out on so many whole machines of the first kind on which it fits so; whether there is one.
+    fn exclusive_machines(&self, kind: &mut Kind, nodes: u32) -> bool {
+        let chunk = parts_of(&kind.chunk, 1, u64::from(nodes.max(1)));
+        let found = kind.groups.iter().copied().find(|&g| {
+            let group = &self.groups[usize::from(g)];
+            nodes <= group.count && fits(&chunk, &group.has)
+        });
+        let Some(g) = found else { return false };
+        kind.chunk.clone_from(&self.groups[usize::from(g)].has);
+        (kind.copies, kind.rule, kind.groups) = (nodes.max(1), LayoutRule::Exclusive, vec![g]);
+        true
+    }
+
+    /// Returns how many chunks the empty machines hold that the job may use, a smaller last one among them.
+    fn holds(&self, kind: &Kind) -> u128 {
+        let groups = || kind.groups.iter().map(|&g| &self.groups[usize::from(g)]);
+        let full: u128 = groups().map(|g| u128::from(g.count) * copies(&kind.chunk, &g.has)).sum();
+        let has_room = groups().any(|g| kind.has_room_for_last(&g.has, copies(&kind.chunk, &g.has)));
+        full + u128::from(has_room)
+    }
+
+    /// Returns why no machines hold a job.
+    fn rejection(&self, kind: &Kind, can_split: bool) -> Rejection {
+        let groups = || kind.groups.iter().map(|&g| &self.groups[usize::from(g)]);
+        let largest = |r: usize| -> u128 {
+            if can_split {
+                groups().map(|g| u128::from(g.count) * u128::from(g.has[r])).sum()
+            } else {
+                groups().map(|g| u128::from(g.has[r])).max().unwrap_or(0)
+            }
+        };
+        let not_fitting = (0..kind.chunk.len()).find(|&r| u128::from(kind.chunk[r]) > largest(r));
+        not_fitting.map_or(Rejection::Together, |r| Rejection::Resource(r.min(255) as u8))
+    }
+}
+
+/// How the source says that a job lies on machines.
+#[derive(Clone, Copy)]
+pub(super) struct SourceLayout<'a> {
+    pub(super) nodes: Option<u32>,
+    /// Sizes of chunks where there are several, largest first: how many, and what each holds.
+    pub(super) sizes: &'a [(u32, Vec<u64>)],
+}
+
+/// Returns `times` of `parts` equal parts of a demand, rounded up to whole steps.
+fn parts_of(demand: &[u64], times: u64, parts: u64) -> Vec<u64> {
+    let part = |d: &u64| (u128::from(*d) * u128::from(times)).div_ceil(u128::from(parts.max(1)));
+    demand.iter().map(|d| u64::try_from(part(d)).unwrap_or(u64::MAX)).collect()
+}
+
+/// The limit of its queue that a demand is beyond.
+pub(super) fn exceeded_limit(rules: &QueueLimits, demand: &[u64]) -> Option<Rejection> {
+    let over = |limits: &[u64]| demand.iter().zip(limits).position(|(d, l)| d > l).map(|r| r.min(255) as u8);
+    let of_job = over(&rules.max_job).or_else(|| over(&rules.max)).map(Rejection::JobLimit);
+    of_job.or_else(|| over(&rules.max_user).map(Rejection::UserLimit))
+}

@@ -1,0 +1,210 @@
+//! The jobs of a workload on a site: made once, shared by all runs.
+
+use std::collections::HashMap;
+
+use evenhand_model::{Chunk, Detail, Resource, Span, Time, Workload, whole_steps};
+use evenhand_policies::{Job, LogPlace};
+
+use super::job_limits::JobLimits;
+use super::kind::Kind;
+use super::lay_out::SourceLayout;
+use super::layout::{Layout, LayoutRule};
+use super::queue_choices::QueueChoices;
+use super::requirements::SiteRequirements;
+use super::site::Site;
+
+/// Why a job can never run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Rejection {
+    /// No machine it may use, or all of them together where it may be split, have enough of this
+    /// resource: the first such resource.
+    Resource(u8),
+    /// For each resource some machine has enough, but no machine has enough of all of them.
+    Together,
+    /// It requests more wall time than its queue allows.
+    Wall,
+    /// It requests more of a resource than its queue allows a job.
+    JobLimit(u8),
+    /// It requests more of a resource than its queue allows a user.
+    UserLimit(u8),
+    /// It requests more of a resource than a limit of its account or user allows.
+    LimitedAmount(u8),
+    /// It requests more wall time than a limit of its account or user allows.
+    LimitedWall,
+}
+
+/// Every job of a workload on a site: made once, shared by all runs.
+#[derive(Clone, Debug)]
+pub struct Jobs {
+    pub(crate) kinds: Vec<Kind>,
+    /// By row.
+    pub(crate) kind: Vec<u32>,
+    /// By row: the wall time it is expected to take at speed 1, never less than its run time.
+    pub(crate) estimate: Vec<u64>,
+    /// By row: why it was rejected; `None` if it can run.
+    pub(crate) rejections: Vec<Option<Rejection>>,
+    /// Whether the chunks of some job are of several sizes.
+    pub(crate) has_uneven: bool,
+    /// How many different priorities the queues have.
+    pub(crate) classes: usize,
+    /// How many queues the site has.
+    pub(crate) queues: usize,
+    pub(crate) limits: JobLimits,
+    /// Rows without a requested wall time: their run time is used.
+    pub without_request: u64,
+    /// Rows that ran longer than requested: their run time is used as the estimate.
+    pub exceeded_request: u64,
+    /// Rows that require something of machines that no machine of the site names: that is without effect.
+    pub unknown_requirements: u64,
+    /// Rows whose requirements no machines on which they fit have together: they are laid out without them.
+    pub dropped_requirements: u64,
+    /// Rows that may run on the machines of several queues, because they name them.
+    pub several_queues: u64,
+}
+
+impl Jobs {
+    /// Prepares the jobs of `workload`, in which every row is one job.
+    ///
+    /// `layout` determines the chunks. The resources of a job go along in equal parts, rounded up to whole steps. On a
+    /// pool nothing is ever split.
+    pub fn new(workload: &Workload, site: &Site, layout: Layout) -> Jobs {
+        let columns = workload.columns();
+        let choices = QueueChoices::new(workload, site);
+        let mut priorities: Vec<i32> = site.queues.iter().map(|q| q.priority).chain([0]).collect();
+        priorities.sort_unstable_by(|a, b| b.cmp(a));
+        priorities.dedup();
+        // At most 255 priority classes are distinguished; lower ones share the last.
+        let class = |queue: Option<u16>| {
+            let priority = queue.map_or(0, |q| site.queues[usize::from(q)].priority);
+            priorities.iter().position(|p| *p == priority).unwrap_or(0).min(254) as u8
+        };
+        let width = choices.len();
+        // Kinds of jobs whose source states no nodes by demand and queue; all others by nodes as well.
+        let mut ids = vec![u32::MAX; workload.demands().len() * width];
+        let mut ids_by_nodes: HashMap<KindKey, u32> = HashMap::new();
+        let requirements = SiteRequirements::of_workload(site, workload);
+        let texts = workload.details(Detail::Chunks).iter();
+        let chunks: Vec<Vec<(u32, Vec<u64>)>> =
+            texts.map(|text| sizes_of(text, workload.resources(), site.cpu).unwrap_or_default()).collect();
+        let mut jobs = Jobs {
+            kinds: Vec::new(),
+            kind: Vec::with_capacity(workload.len()),
+            estimate: Vec::with_capacity(workload.len()),
+            rejections: Vec::with_capacity(workload.len()),
+            has_uneven: false,
+            classes: priorities.len().min(255),
+            queues: site.queues.len(),
+            limits: JobLimits::new(workload, site, &choices),
+            without_request: 0,
+            exceeded_request: 0,
+            unknown_requirements: 0,
+            dropped_requirements: 0,
+            several_queues: 0,
+        };
+        for row in 0..workload.len() {
+            let (choice, queues) = choices.of(workload, row);
+            let queue = queues.first().copied();
+            let demand = columns.demand[row];
+            let place = demand.index() * width + choice;
+            jobs.several_queues += u64::from(queues.len() > 1);
+            let nodes = workload.nodes(row).filter(|_| layout == Layout::Auto && !site.is_pool);
+            let required = workload.detail_id(Detail::Requires, row).filter(|_| !site.is_pool);
+            let sizes = workload.detail_id(Detail::Chunks, row).filter(|_| layout == Layout::Auto && !site.is_pool);
+            let id = match (nodes, required, sizes) {
+                (None, None, None) => &mut ids[place],
+                _ => ids_by_nodes.entry(KindKey { place, nodes, required, sizes }).or_insert(u32::MAX),
+            };
+            let source = SourceLayout { nodes, sizes: sizes.map_or(&[], |id| &chunks[id as usize]) };
+            let required = required.map(|id| &requirements[id as usize]);
+            if *id == u32::MAX {
+                *id = jobs.kinds.len() as u32;
+                let amounts = workload.demands().row(demand);
+                jobs.kinds.push(site.kind(amounts, source, layout, queues, class(queue), required));
+                jobs.has_uneven |= jobs.kinds[*id as usize].is_uneven();
+            }
+            let kind = &jobs.kinds[*id as usize];
+            jobs.unknown_requirements += u64::from(required.is_some_and(|required| required.has_unknown));
+            jobs.dropped_requirements += u64::from(kind.drops_requirements);
+            // A request of zero means that none was recorded.
+            let asked = workload.requested(row).map_or(0, Span::nanos);
+            let ran = columns.duration[row].nanos();
+            jobs.without_request += u64::from(asked == 0);
+            jobs.exceeded_request += u64::from(asked != 0 && asked < ran);
+            let limit = queue.and_then(|q| site.queues[usize::from(q)].max_wall);
+            let wants = if asked == 0 { ran } else { asked };
+            let too_long = limit.filter(|l| wants > l.nanos()).map(|_| Rejection::Wall);
+            let limited = || {
+                let demand = workload.amounts(row).iter().map(|a| a.0).collect::<Vec<u64>>();
+                jobs.limits.rejection(row, &demand, Span::from_nanos(wants))
+            };
+            let rejection = kind.rejection.or(too_long).or_else(limited);
+            jobs.rejections.push(rejection);
+            // At least a nanosecond: a job of no duration also needs capacity when it starts.
+            jobs.estimate.push(asked.max(ran).max(1));
+            jobs.kind.push(*id);
+        }
+        jobs
+    }
+
+    /// Returns the kind of a row.
+    pub(crate) fn kind_of(&self, row: u32) -> &Kind {
+        &self.kinds[self.kind[row as usize] as usize]
+    }
+
+    /// Returns a row of `workload` as a policy sees it while it waits.
+    pub(crate) fn pending_job<'a>(&self, workload: &'a Workload, submitted: Time, row: u32) -> Job<'a> {
+        let (columns, at) = (workload.columns(), row as usize);
+        Job {
+            place: LogPlace::new(submitted, u64::from(row)),
+            chunks: self.kind_of(row).copies,
+            queue: columns.queue.as_ref().map(|c| c[at]),
+            requested: Span::from_nanos(self.estimate[at]),
+            ..Job::new(columns.user[at], workload.amounts(at))
+        }
+    }
+
+    /// Returns why a row is rejected, if it is.
+    pub fn rejection(&self, row: usize) -> Option<Rejection> {
+        self.rejections[row]
+    }
+
+    /// Returns the rule that laid a row out.
+    pub fn rule(&self, row: usize) -> LayoutRule {
+        self.kinds[self.kind[row] as usize].rule
+    }
+
+    /// Returns into how many chunks a row is split.
+    pub fn chunks(&self, row: usize) -> u32 {
+        self.kinds[self.kind[row] as usize].copies
+    }
+}
+
+/// What makes jobs one kind: demand and queue, the nodes that the source states, and the texts of requirements and chunks.
+#[derive(PartialEq, Eq, Hash)]
+struct KindKey {
+    place: usize,
+    nodes: Option<u32>,
+    required: Option<u32>,
+    sizes: Option<u32>,
+}
+
+/// Returns the sizes of chunks of a text, largest first; `None` if it is no text of chunks, or they are equal.
+fn sizes_of(text: &str, resources: &[Resource], cpu: Option<(usize, u64)>) -> Option<Vec<(u32, Vec<u64>)>> {
+    let of = |chunk: Chunk| {
+        let amount = |r: &Resource| {
+            let held = chunk.demand.iter().find(|(name, _)| *name == r.name);
+            held.map_or(0, |(_, quantity)| whole_steps(&quantity.in_unit(&r.unit), r).0)
+        };
+        (chunk.count, resources.iter().map(amount).collect::<Vec<u64>>())
+    };
+    let mut sizes: Vec<(u32, Vec<u64>)> = Chunk::parse_all(text).ok()?.into_iter().map(of).collect();
+    let processors = |chunk: &[u64]| cpu.and_then(|(r, _)| chunk.get(r).copied());
+    sizes.sort_by(|(_, a), (_, b)| processors(b).cmp(&processors(a)).then_with(|| b.cmp(a)));
+    sizes.dedup_by(|next, first| {
+        let same = next.1 == first.1;
+        first.0 = first.0.saturating_add(if same { next.0 } else { 0 });
+        same
+    });
+    let is_usable = sizes.len() <= usize::from(u16::MAX) && sizes.iter().all(|(_, chunk)| chunk.iter().any(|a| *a > 0));
+    (sizes.len() > 1 && is_usable).then_some(sizes)
+}
