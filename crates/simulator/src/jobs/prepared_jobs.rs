@@ -84,8 +84,8 @@ impl Jobs {
         let mut ids_by_nodes: HashMap<KindKey, u32> = HashMap::new();
         let requirements = SiteRequirements::of_workload(site, workload);
         let texts = workload.details(Detail::Chunks).iter();
-        let chunks: Vec<Vec<(u32, Vec<u64>)>> =
-            texts.map(|text| sizes_of(text, workload.resources(), site.cpu).unwrap_or_default()).collect();
+        let chunks: Vec<StatedChunks> =
+            texts.map(|text| StatedChunks::parse(text, workload.resources(), site.cpu)).collect();
         let mut jobs = Jobs {
             kinds: Vec::new(),
             kind: Vec::with_capacity(workload.len()),
@@ -114,7 +114,11 @@ impl Jobs {
                 (None, None, None) => &mut ids[place],
                 _ => ids_by_nodes.entry(KindKey { place, nodes, required, sizes }).or_insert(u32::MAX),
             };
-            let source = SourceLayout { nodes, sizes: sizes.map_or(&[], |id| &chunks[id as usize]) };
+            let stated = sizes.map(|id| &chunks[id as usize]);
+            let source = SourceLayout {
+                nodes: stated.and_then(|stated| stated.equal).or(nodes),
+                sizes: stated.map_or(&[], |stated| &stated.sizes),
+            };
             let required = required.map(|id| &requirements[id as usize]);
             if *id == u32::MAX {
                 *id = jobs.kinds.len() as u32;
@@ -188,23 +192,40 @@ struct KindKey {
     sizes: Option<u32>,
 }
 
-/// Returns the sizes of chunks of a text, largest first; `None` if it is no text of chunks, or they are equal.
-fn sizes_of(text: &str, resources: &[Resource], cpu: Option<(usize, u64)>) -> Option<Vec<(u32, Vec<u64>)>> {
-    let of = |chunk: Chunk| {
-        let amount = |r: &Resource| {
-            let held = chunk.demand.iter().find(|(name, _)| *name == r.name);
-            held.map_or(0, |(_, quantity)| whole_steps(&quantity.in_unit(&r.unit), r).0)
+/// The chunks that a text states.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+struct StatedChunks {
+    /// How many there are, if they are equal.
+    equal: Option<u32>,
+    /// Their sizes if there are several, largest first: how many, and what each holds.
+    sizes: Vec<(u32, Vec<u64>)>,
+}
+
+impl StatedChunks {
+    /// Parses a text; what is no text of chunks states none.
+    fn parse(text: &str, resources: &[Resource], cpu: Option<(usize, u64)>) -> StatedChunks {
+        let of = |chunk: Chunk| {
+            let amount = |r: &Resource| {
+                let held = chunk.demand.iter().find(|(name, _)| *name == r.name);
+                held.map_or(0, |(_, quantity)| whole_steps(&quantity.in_unit(&r.unit), r).0)
+            };
+            (chunk.count, resources.iter().map(amount).collect::<Vec<u64>>())
         };
-        (chunk.count, resources.iter().map(amount).collect::<Vec<u64>>())
-    };
-    let mut sizes: Vec<(u32, Vec<u64>)> = Chunk::parse_all(text).ok()?.into_iter().map(of).collect();
-    let processors = |chunk: &[u64]| cpu.and_then(|(r, _)| chunk.get(r).copied());
-    sizes.sort_by(|(_, a), (_, b)| processors(b).cmp(&processors(a)).then_with(|| b.cmp(a)));
-    sizes.dedup_by(|next, first| {
-        let same = next.1 == first.1;
-        first.0 = first.0.saturating_add(if same { next.0 } else { 0 });
-        same
-    });
-    let is_usable = sizes.len() <= usize::from(u16::MAX) && sizes.iter().all(|(_, chunk)| chunk.iter().any(|a| *a > 0));
-    (sizes.len() > 1 && is_usable).then_some(sizes)
+        let Ok(chunks) = Chunk::parse_all(text) else { return StatedChunks::default() };
+        let mut sizes: Vec<(u32, Vec<u64>)> = chunks.into_iter().map(of).collect();
+        let processors = |chunk: &[u64]| cpu.and_then(|(r, _)| chunk.get(r).copied());
+        sizes.sort_by(|(_, a), (_, b)| processors(b).cmp(&processors(a)).then_with(|| b.cmp(a)));
+        sizes.dedup_by(|next, first| {
+            let same = next.1 == first.1;
+            first.0 = first.0.saturating_add(if same { next.0 } else { 0 });
+            same
+        });
+        let are_usable =
+            sizes.len() <= usize::from(u16::MAX) && sizes.iter().all(|(_, chunk)| chunk.iter().any(|a| *a > 0));
+        match sizes.as_slice() {
+            _ if !are_usable => StatedChunks::default(),
+            [(count, _)] => StatedChunks { equal: Some(*count), sizes: Vec::new() },
+            _ => StatedChunks { equal: None, sizes },
+        }
+    }
 }

@@ -218,8 +218,20 @@ impl<'a> ReferenceModel<'a> {
         })
     }
 
+    /// In how many equal parts the source says that a job lies on machines.
+    fn stated_parts(&self, i: usize) -> Option<u32> {
+        let job = &self.world.jobs[i];
+        match job.sizes.first() {
+            Some((_, first)) if job.sizes.iter().all(|(_, chunk)| chunk == first) => {
+                Some(job.sizes.iter().map(|(count, _)| count).sum())
+            }
+            _ => job.nodes,
+        }
+    }
+
     fn split(&mut self, i: usize) -> Option<Rejection> {
         let job = &self.world.jobs[i];
+        let stated = self.stated_parts(i);
         if let Some(rules) = self.rules(i) {
             if rules.max_job.is_some_and(|l| job.amounts[0] > l) {
                 return Some(Rejection::JobLimit(0));
@@ -233,7 +245,7 @@ impl<'a> ReferenceModel<'a> {
         let mut splits = false;
         let tries: Vec<u64> = match self.world.layout {
             _ if self.world.is_pool => vec![1],
-            Layout::Auto => job.nodes.map(|n| u64::from(n).min(cpus)).into_iter().chain([1, cpus]).collect(),
+            Layout::Auto => stated.map(|n| u64::from(n).min(cpus)).into_iter().chain([1, cpus]).collect(),
             Layout::Single => vec![1],
             Layout::Packed => vec![cpus],
             Layout::Chunks(size) => vec![cpus.div_ceil(u64::from(size.get()))],
@@ -242,7 +254,7 @@ impl<'a> ReferenceModel<'a> {
         let can_split = tries.iter().any(|parts| *parts > 1);
         let is_auto = self.world.layout == Layout::Auto && !self.world.is_pool;
         if is_auto && job.requires.contains(&"#excl") && !self.without[i] {
-            let nodes = job.nodes.unwrap_or(1);
+            let nodes = stated.unwrap_or(1);
             let each = job.amounts.map(|a| a.div_ceil(u64::from(nodes)));
             let groups = allowed.iter().map(|&m| self.group[m]);
             let group = groups.into_iter().find(|&g| {

@@ -335,6 +335,8 @@ struct NodesStated {
     resource: String,
     details: Details<u64>,
     whole_machines: u64,
+    /// How many state chunks that are equal.
+    equal_chunks: u64,
 }
 
 impl NodesStated {
@@ -355,6 +357,9 @@ impl NodesStated {
             workload.details(Detail::Requires).iter().map(|text| Requirements::parse(text).whole_machines).collect();
         let ids = (0..workload.len()).filter_map(|row| workload.detail_id(Detail::Requires, row));
         self.whole_machines += ids.filter(|id| is_whole[*id as usize]).count() as u64;
+        let is_equal: Vec<bool> = workload.details(Detail::Chunks).iter().map(|text| !text.contains('+')).collect();
+        let ids = (0..workload.len()).filter_map(|row| workload.detail_id(Detail::Chunks, row));
+        self.equal_chunks += ids.filter(|id| is_equal[*id as usize]).count() as u64;
     }
 
     fn sentences(&self) -> Vec<String> {
@@ -367,7 +372,8 @@ impl NodesStated {
         };
         let states = |detail, what| with(self.details[detail], "states", "state", what);
         let details = [
-            states(Detail::Chunks, "nodes of different sizes"),
+            with(self.details[Detail::Chunks] - self.equal_chunks, "states", "state", "nodes of different sizes"),
+            with(self.equal_chunks, "states", "state", "equal chunks"),
             states(Detail::Requires, "requirements on machines"),
             with(self.whole_machines, "requires", "require", "whole machines"),
             states(Detail::Machines, "the machines used"),

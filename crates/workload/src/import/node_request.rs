@@ -85,7 +85,7 @@ impl NodeRequest {
 }
 
 /// Whether a word can be a property that a node must have, the name of a node, or after `^` one that it must not have.
-fn is_property(word: &str) -> bool {
+pub(super) fn is_property(word: &str) -> bool {
     let name = word.strip_prefix('^').unwrap_or(word);
     let is_part = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     name.starts_with(|c: char| c.is_ascii_alphanumeric()) && name.chars().all(is_part)
@@ -97,7 +97,7 @@ pub(super) fn share(amount: Nano, part: Nano, whole: Nano) -> Nano {
 }
 
 /// Billionths as a decimal number.
-struct Decimal(Nano);
+pub(super) struct Decimal(pub(super) Nano);
 
 impl std::fmt::Display for Decimal {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {

@@ -248,3 +248,69 @@ fn events_of_the_slurm_simulator() {
     let found = refused(&options(Format::SlurmSimulator), EVENTS.replace("-n 24", "-n x"));
     assert!(found.starts_with("trace:3:") && found.contains("found \"x\", expected a whole number"), "{found}");
 }
+
+/// A job of OpenPBS with this request; the rest is as PBS writes it.
+fn pbs_with(request: &str) -> String {
+    format!(
+        "12/21/2024 18:28:15;E;1.s;user=ann group=meta queue=workq ctime=100 qtime=100 etime=100 start=110 \
+         exec_host=n1/0*4+n2/0*20 {request} Resource_List.walltime=02:00:00 end=1910 Exit_status=0\n"
+    )
+}
+
+#[test]
+fn chunks_of_pbs_are_those_of_select() {
+    let with = |request: &str| {
+        let found = read(Format::Pbs, &pbs_with(request));
+        let details = [Detail::Chunks, Detail::Requires].map(|d| found.workload.detail(d, 0).map(str::to_string));
+        (rows(&found)[0].split_once("workq ").unwrap().1.to_string(), details, found.summary.assumptions.join(" "))
+    };
+    let two = "Resource_List.select=2:ncpus=4:mem=8gb:ssd=True+1:ncpus=16:mem=1gb:ngpus=2:ssd=True";
+    // The server sums up what is requested; without the sums they are those of the chunks.
+    let sums =
+        format!("Resource_List.ncpus=24 Resource_List.mem=17gb Resource_List.ngpus=2 Resource_List.place=excl {two}");
+    for (request, requires) in [(sums.as_str(), "ssd,#excl"), (two, "ssd")] {
+        let (amounts, details, assumed) = with(request);
+        assert_eq!(amounts, "cpu=24 mem=18253611008 gpu=2");
+        let chunks = "2:cpu=4:mem=8589934592+1:cpu=16:mem=1073741824:gpu=2".to_string();
+        assert_eq!(details, [Some(chunks), Some(requires.to_string())]);
+        assert!(!assumed.contains("Resource_List"), "{assumed}");
+    }
+    // Chunks on one host are one.
+    let packed = with("Resource_List.ncpus=8 Resource_List.select=2:ncpus=4 Resource_List.place=pack");
+    assert_eq!((packed.0.as_str(), packed.1), ("cpu=8", [None, None]));
+    let spread = with("Resource_List.ncpus=8 Resource_List.select=2:ncpus=4 Resource_List.place=scatter");
+    assert_eq!(spread.1, [Some("2:cpu=4".to_string()), None]);
+    // A job that was altered.
+    let altered = with("Resource_List.ncpus=9 Resource_List.select=2:ncpus=4");
+    assert_eq!((altered.0.as_str(), altered.1), ("cpu=9", [None, None]));
+    assert!(
+        altered.2.contains("1 job has a Resource_List.select whose processors are not the job's ncpus"),
+        "{}",
+        altered.2
+    );
+    let nodes = with("Resource_List.nodes=2:ppn=x Resource_List.ncpus=8");
+    assert!(nodes.2.contains("1 job has a Resource_List.nodes that is no list such as 2:ppn=8+1:ppn=4"), "{}", nodes.2);
+}
+
+#[test]
+fn a_malformed_select_of_pbs_is_found_with_its_place() {
+    for (request, message) in [
+        (
+            "Resource_List.select=2:ncpus=4+x",
+            "found \"x\", expected Resource_List.select: a number of chunks from 1 on",
+        ),
+        (
+            "Resource_List.select=2:ncpus=4:mem=8xb",
+            "found \"mem=8xb\", expected Resource_List.select: a size such as 8gb",
+        ),
+        ("Resource_List.place=scattered", "found \"scattered\", expected Resource_List.place: free, pack,"),
+    ] {
+        let text = pbs_with(&format!("Resource_List.ncpus=8 {request}"));
+        let found = refused(&options(Format::Pbs), text.clone());
+
+        assert!(found.starts_with("trace:1:") && found.contains(message), "{found}\n{message}");
+        let at: usize = found.split(':').nth(2).unwrap().parse().unwrap();
+        let quoted = message.split('"').nth(1).unwrap();
+        assert_eq!(at, text.find(request).unwrap() + request.rfind(quoted).unwrap() + 1, "{found}");
+    }
+}

@@ -11,6 +11,7 @@ mod json_records;
 pub(super) mod lsf;
 pub(super) mod oar;
 pub(super) mod pbs;
+mod pbs_select;
 pub(super) mod slurm_json;
 pub(super) mod slurm_simulator;
 

@@ -8,6 +8,7 @@ use std::collections::{BTreeSet, HashMap};
 
 use evenhand_model::{Detail, Details, Nano};
 
+use super::pbs_select::{Fault, Place, Select};
 use super::{JobRecord, Jobs, OTHER_EVENT, clock_or_seconds, epoch, optional, size};
 use crate::byte_source::{Meter, Shard};
 use crate::import::error::FieldError;
@@ -19,8 +20,13 @@ use crate::import::summary::Tally;
 use crate::import::{ImportError, ImportOptions, Part};
 
 const VIRTUAL: &str = "virtual memory";
-pub(in crate::import) const ASSUMED: &[(&str, &str)] =
-    &[(VIRTUAL, "a request of virtual memory only (vmem, pvmem), which is taken as their memory.")];
+const NODES: &str = "nodes of another form";
+const SELECT: &str = "chunks that are not all of a job";
+pub(in crate::import) const ASSUMED: &[(&str, &str)] = &[
+    (VIRTUAL, "a request of virtual memory only (vmem, pvmem), which is taken as their memory."),
+    (NODES, "a Resource_List.nodes that is no list such as 2:ppn=8+1:ppn=4; its sizes and properties are left out."),
+    (SELECT, "a Resource_List.select whose processors are not the job's ncpus; its chunks are left out."),
+];
 
 pub(in crate::import) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
     let mut jobs = Jobs::new(options);
@@ -65,8 +71,14 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
     let requested = optional(fields.parse("Resource_List.walltime", clock_or_seconds, DURATION), jobs)?;
     let project = fields.name("project")?.filter(|p| p != "_pbs_project_default");
     let account = fields.name("account")?.or(project).or(fields.name("group")?);
-    let cpu = processors(&fields)?;
+    let select = select(&fields, jobs)?;
+    let requested_sum = select.as_ref().and_then(|(select, _)| select.total());
+    let cpu = match fields.number("Resource_List.ncpus")? {
+        Some(cpu) => Some(cpu),
+        None => requested_sum.map(|sum| sum.cpu).or(processors(&fields)?),
+    };
     let mut memory = optional(fields.parse("Resource_List.mem", size, SIZE), jobs)?;
+    memory = memory.or(requested_sum.map(|sum| sum.mem).filter(|mem| *mem > 0));
     let each = |of: Option<Nano>| of.and_then(|m| m.checked_mul(cpu?)).map(|m| m / NANO);
     memory = memory.or(each(optional(fields.parse("Resource_List.pmem", size, SIZE), jobs)?));
     if memory.is_none() {
@@ -76,6 +88,7 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
             jobs.tally.adjust(VIRTUAL);
         }
     }
+    let details = details(&fields, cpu, memory, select, jobs)?;
     jobs.push(&JobRecord {
         submit,
         start,
@@ -86,12 +99,19 @@ fn row(line: &[u8], jobs: &mut Jobs) -> Result<(), Box<FieldError>> {
         queue: fields.name("queue")?,
         cpu,
         mem: memory,
-        gpu: gpus(&fields)?,
+        gpu: gpus(&fields)?.or(requested_sum.map(|sum| sum.gpu).filter(|gpu| *gpu > 0)),
         nodes: nodes(&fields)?,
         eligible: fields.parse("etime", epoch, TIME)?,
-        details: details(&fields, cpu, memory)?,
+        details,
         ..JobRecord::default()
     })
+}
+
+/// Returns the chunks that a job requests, and how they are placed.
+fn select(fields: &Fields<'_>, jobs: &mut Jobs) -> Result<Option<(Select, Place)>, Box<FieldError>> {
+    let select = optional(fields.parse_part("Resource_List.select", Select::parse), jobs)?;
+    let place = optional(fields.parse_part("Resource_List.place", Place::parse), jobs)?;
+    Ok(select.map(|select| (select, place.unwrap_or_default())))
 }
 
 const TIME: &str = "seconds since 1970";
@@ -127,6 +147,20 @@ impl<'a> Fields<'a> {
             return Ok(None);
         }
         parse(value).map(Some).ok_or_else(|| FieldError::new(at, value, format!("{key}: {expected}")))
+    }
+
+    /// Parses a field whose faulty part the parser names.
+    fn parse_part<T>(
+        &self,
+        key: &str,
+        parse: impl Fn(&str) -> Result<T, Fault<'_>>,
+    ) -> Result<Option<T>, Box<FieldError>> {
+        let Some((at, value)) = self.get(key) else { return Ok(None) };
+        let text = utf8(value, at, "a request")?;
+        let faulty = |(offset, found, expected): Fault<'_>| {
+            FieldError::new(at + offset, found.as_bytes(), format!("{key}: {expected}"))
+        };
+        parse(text).map(Some).map_err(faulty)
     }
 
     fn number(&self, key: &str) -> Result<Option<Nano>, Box<FieldError>> {
@@ -167,9 +201,9 @@ fn fields(message: &[u8]) -> HashMap<&[u8], (usize, &[u8])> {
     fields
 }
 
-/// Returns the processors that a job held: those of PBS, the slots of TORQUE, the list of hosts, or the request.
+/// Returns the processors of a job without `ncpus` and `select`: those that it used by PBS, the slots of TORQUE, the list of hosts, or the request.
 fn processors(fields: &Fields<'_>) -> Result<Option<Nano>, Box<FieldError>> {
-    for key in ["Resource_List.ncpus", "resources_used.ncpus", "total_execution_slots"] {
+    for key in ["resources_used.ncpus", "total_execution_slots"] {
         if let Some(found) = fields.number(key)? {
             return Ok(Some(found));
         }
@@ -217,10 +251,24 @@ fn details<'a>(
     fields: &Fields<'a>,
     cpu: Option<Nano>,
     memory: Option<Nano>,
+    select: Option<(Select, Place)>,
+    jobs: &mut Jobs,
 ) -> Result<Details<Option<Cow<'a, str>>>, Box<FieldError>> {
-    let request = fields.name("Resource_List.nodes")?.and_then(|text| NodeRequest::parse(&text));
+    let text = fields.name("Resource_List.nodes")?;
+    let request = text.as_ref().and_then(|text| NodeRequest::parse(text));
+    if text.is_some() && request.is_none() {
+        jobs.tally.adjust(NODES);
+    }
     let mut details = Details::default();
-    if let Some(request) = request {
+    if let Some((select, place)) = select {
+        // Chunks that the server changed are those of another request.
+        let is_all = select.total().is_some_and(|sum| Some(sum.cpu) == cpu);
+        if !is_all {
+            jobs.tally.adjust(SELECT);
+        }
+        details[Detail::Chunks] = select.chunks(place).filter(|_| is_all).map(Cow::Owned);
+        details[Detail::Requires] = Some(select.requires(place)).filter(|words| !words.is_empty()).map(Cow::Owned);
+    } else if let Some(request) = request {
         // Memory is of the whole job, and goes along with the processors.
         let of_node = |cpu: Nano| move |each: Nano| share(memory.unwrap_or(0), each, cpu);
         details[Detail::Chunks] = cpu.and_then(|cpu| request.chunks(cpu, of_node(cpu))).map(Cow::Owned);
