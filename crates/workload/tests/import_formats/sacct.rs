@@ -47,6 +47,14 @@ fn slurm_accounting() {
 }
 
 #[test]
+fn a_start_before_the_submission_is_counted() {
+    let found = read(Format::Sacct, &SACCT.replace("1970-01-01T00:00:10|", "1970-01-01T00:00:25|"));
+    assert!(rows(&found).contains(&"20 20 60 1800 ann phys cpu cpu=4 mem=2147483648 gpu=0".to_string()));
+    let assumed = found.summary.assumptions.join(" ");
+    assert!(assumed.contains("1 job has a start before their submission; they are taken as submitted"), "{assumed}");
+}
+
+#[test]
 fn slurm_accounting_with_other_columns() {
     let text = "\
 JobIDRaw|User|NCPUS|NNodes|ReqMem|Submit|Start|Elapsed|Timelimit

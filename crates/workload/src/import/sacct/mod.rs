@@ -27,6 +27,7 @@ const NODE_LIST: &str = "malformed node list";
 const CONSTRAINTS: &str = "constraints that are left out";
 const BY_DIFFERENCE: &str = "end minus start";
 const ENDED: &str = "assumed to have ended";
+const EARLY: &str = "started before submission";
 const MALFORMED_OPTION: &str = "malformed optional field";
 
 pub(super) fn read(shard: Shard, options: &ImportOptions, meter: &Meter<'_>) -> Result<Part, ImportError> {
@@ -158,6 +159,13 @@ fn row(
     }
     let Some((submit, start, length)) = times(row, tally)? else { return Ok(()) };
     let Some(amounts) = amounts(row, options, tally)? else { return Ok(()) };
+    // Clocks are set, and accounting is repaired by hand.
+    let submit = if start < submit {
+        tally.adjust(EARLY);
+        start
+    } else {
+        submit
+    };
     let user = row.text(Column::User, "a user's name")?;
     if user.is_none() {
         tally.adjust(NO_USER);
@@ -365,6 +373,7 @@ pub(super) fn assumptions(builder: &mut WorkloadBuilder, tally: &Tally, options:
         (NOT_TRES, "no CPUs in TRES; CPUs are read from AllocCPUS, NCPUS or ReqCPUS, and memory from ReqMem."),
         (NO_MEMORY, "no known memory, which is set to 0."),
         (NO_USER, "no user and are assigned to the user \"unknown\"."),
+        (EARLY, "a start before their submission; they are taken as submitted when they start."),
         (NODE_LIST, "a NodeList that is no list of nodes such as n[01-03,7]; it is left out."),
         (CONSTRAINTS, "Constraints other than features joined by & or by |; they are left out."),
         (MALFORMED_OPTION, "a malformed optional field, which is taken as unknown."),
