@@ -5,13 +5,13 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use evenhand_forecast::StartRecord;
-use evenhand_model::{Span, Time};
+use evenhand_model::Time;
 use evenhand_slurm::{Job, JobState, NotWaiting, Queue, WaitingJob, WhyRecord, explain_reason};
 use serde::Serialize;
 
 use crate::latest::Forecasts;
 use crate::snapshot::{NodeCounts, Snapshot, WEEK, cpus_of, waiting_by_reason};
-use crate::visibility::Sight;
+use crate::visibility::{Extent, Sight};
 
 /// How many jobs a page of the queue has.
 pub(crate) const PAGE: usize = 200;
@@ -250,6 +250,13 @@ impl View<'_> {
     /// Returns why a job waits. Who stands before it is taken from what the visitor sees; the plan counts everyone, as
     /// Slurm's own expected start does.
     pub(crate) fn why(&self, text: &str) -> Result<WhyRecord, NoAnswer> {
+        match self.sight.jobs {
+            Extent::All => self.snapshot.why(text, || self.compute_why(text)),
+            _ => self.compute_why(text),
+        }
+    }
+
+    fn compute_why(&self, text: &str) -> Result<WhyRecord, NoAnswer> {
         let (queue, seen) = self.seen_queue();
         let at = queue.find_waiting(text)?;
         let (nodes, now) = (&self.snapshot.nodes, self.snapshot.read_at);
@@ -345,12 +352,7 @@ impl View<'_> {
         shares: Vec<ShareRecord>,
         seen: impl Fn(&str, &str) -> bool,
     ) -> PartyRecord {
-        let now = self.snapshot.read_at;
-        let day = Span::from_secs(86_400);
-        let days = (0..7).rev().map(|ago| {
-            let to = now.saturating_sub(Span::from_secs(86_400 * ago));
-            let from = to.saturating_sub(day);
-            let used = self.snapshot.cpu_seconds(from, to);
+        let days = self.snapshot.recent_use().days.iter().map(|(from, used)| {
             let cpu_s = used.iter().filter(|((account, user), _)| seen(user, account)).map(|(_, s)| s).sum();
             DayRecord { from_s: from.secs_f64(), cpu_s }
         });
@@ -383,8 +385,7 @@ impl View<'_> {
 
     /// Each user in each account, of the associations and of those who used something this week.
     fn user_shares(&self) -> Vec<ShareRecord> {
-        let now = self.snapshot.read_at;
-        let used = self.snapshot.cpu_seconds(now.saturating_sub(WEEK), now);
+        let used = &self.snapshot.recent_use().week;
         let total: f64 = used.values().sum();
         let rows: BTreeMap<(&str, &str), _> = self
             .snapshot

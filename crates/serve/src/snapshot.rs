@@ -1,12 +1,12 @@
 //! What is known of a site at an instant, and how it is read.
 
-use std::collections::{BTreeMap, HashSet};
-use std::sync::Arc;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use evenhand_model::{Span, Time, to_f64};
 use evenhand_slurm::{
     Accounts, Commands, Configuration, Coordinators, FinishedJob, Job, JobState, Node, Nodes, Priorities, Queue,
-    ReadError, ShareTable,
+    ReadError, ShareTable, WhyRecord,
 };
 use serde::Serialize;
 
@@ -15,6 +15,9 @@ const SLOW_INTERVAL: Span = Span::from_secs(600);
 
 /// The window of "this week".
 pub(crate) const WEEK: Span = Span::from_secs(7 * 86_400);
+
+/// How many answers are kept until the next snapshot; one has some 30 kB.
+const KEPT_ANSWERS: usize = 1000;
 
 /// A site at an instant. Visitors are shown parts of it, never more than they may see.
 #[derive(Clone, Debug)]
@@ -33,6 +36,34 @@ pub struct Snapshot {
     pub slow: Arc<SlowPart>,
     /// What could not be read, in sentences.
     pub notes: Vec<String>,
+    /// What was computed from it for earlier visitors.
+    pub computed: Computed,
+}
+
+/// CPU seconds of each user in each account.
+pub(crate) type CpuSeconds = BTreeMap<(String, String), f64>;
+
+/// CPU seconds in the week before a snapshot.
+#[derive(Debug)]
+pub(crate) struct RecentUse {
+    pub(crate) week: CpuSeconds,
+    /// When each day begins, and what was used in it; the oldest first.
+    pub(crate) days: [(Time, CpuSeconds); 7],
+}
+
+/// What follows from a snapshot alone and several visitors ask for: computed once, at the first question.
+#[derive(Debug, Default)]
+pub struct Computed {
+    recent_use: OnceLock<RecentUse>,
+    /// The answers to `why`, by job, for visitors who see all jobs.
+    why: Mutex<HashMap<String, WhyRecord>>,
+}
+
+impl Clone for Computed {
+    /// A copy may be changed, so it begins anew.
+    fn clone(&self) -> Computed {
+        Computed::default()
+    }
 }
 
 /// What is read every ten minutes.
@@ -134,6 +165,7 @@ impl SiteReader for SlurmSite {
             shares: shares.unwrap_or_default(),
             slow,
             notes,
+            computed: Computed::default(),
         })
     }
 }
@@ -189,9 +221,37 @@ impl Snapshot {
         self.slow.configuration.as_ref()?.get(name)
     }
 
+    /// Returns what each user used in the week before.
+    pub(crate) fn recent_use(&self) -> &RecentUse {
+        self.computed.recent_use.get_or_init(|| {
+            let day = |ago: u64| {
+                let to = self.read_at.saturating_sub(Span::from_secs(86_400 * ago));
+                let from = to.saturating_sub(Span::from_secs(86_400));
+                (from, self.cpu_seconds(from, to))
+            };
+            let week = self.cpu_seconds(self.read_at.saturating_sub(WEEK), self.read_at);
+            RecentUse { week, days: [6, 5, 4, 3, 2, 1, 0].map(day) }
+        })
+    }
+
+    /// Returns the answer that `compute` gives to visitors who see all jobs.
+    pub(crate) fn why<E>(&self, job: &str, compute: impl FnOnce() -> Result<WhyRecord, E>) -> Result<WhyRecord, E> {
+        let known = || self.computed.why.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(record) = known().get(job) {
+            return Ok(record.clone());
+        }
+        // Without the lock: others need not wait for this job.
+        let record = compute()?;
+        let mut known = known();
+        if known.len() < KEPT_ANSWERS {
+            known.insert(job.to_string(), record.clone());
+        }
+        Ok(record)
+    }
+
     /// Returns the CPU seconds of each user in each account between two times, of ended and of running jobs.
-    pub(crate) fn cpu_seconds(&self, from: Time, to: Time) -> BTreeMap<(String, String), f64> {
-        let mut used: BTreeMap<(String, String), f64> = BTreeMap::new();
+    fn cpu_seconds(&self, from: Time, to: Time) -> CpuSeconds {
+        let mut used = CpuSeconds::new();
         let mut add = |account: Option<&str>, user: &str, start: Time, end: Time, cpus: u64| {
             let (start, end) = (start.max(from), end.min(to));
             if end > start {

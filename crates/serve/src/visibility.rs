@@ -205,7 +205,7 @@ mod tests {
     use evenhand_slurm::{Configuration, Coordinators, Priorities, Queue, ShareTable};
 
     use super::*;
-    use crate::snapshot::SlowPart;
+    use crate::snapshot::{Computed, SlowPart};
 
     fn snapshot(private: Option<&str>) -> Snapshot {
         let text = "JOBID|USER|ACCOUNT|STATE\n1|ann|art|PENDING\n2|bob|art|PENDING\n3|cid|bio|PENDING\n";
@@ -223,6 +223,7 @@ mod tests {
                 ..SlowPart::default()
             }),
             notes: Vec::new(),
+            computed: Computed::default(),
         }
     }
 

@@ -249,6 +249,19 @@ fn each_sees_what_the_site_allows() {
 }
 
 #[test]
+fn an_answer_that_is_kept_for_those_who_see_all_is_not_given_to_others() {
+    let site = Serving::start("jobs", |_| ());
+    let why = "/api/v1/jobs/3/why";
+    let before = site.get_as("bob", why).2;
+    assert!(!before.contains("\"ann\""), "{before}");
+    let whole = site.get_as("slurm", why).2;
+    assert!(whole.contains("\"ann\""), "{whole}");
+    assert_eq!(site.get_as("root", why).2, whole, "from what was kept");
+    assert_eq!(site.get_as("bob", why).2, before);
+    assert_eq!(site.get_as("ann", why).0, 404);
+}
+
+#[test]
 fn a_policy_narrows_what_the_site_shows() {
     let site = Serving::start("none", |options| {
         options.policy.users = Extent::Own;
