@@ -20,9 +20,11 @@ class Evenhand(CargoPackage):
     version("@VERSION@", sha256="@SHA256@")
 
     variant("agent", default=True, description="Dividing nodes among running workloads")
+    variant("analysis", default=True, description="Allocations, audits, waits, forecasts")
     variant("reproduce", default=True, description="Running the papers' experiments again")
     variant("serve", default=True, description="Web pages on the queue of Slurm")
     variant("slurm", default=True, description="Keeping the queue of Slurm in a policy's order")
+    variant("study", default=True, description="Studies and sweeps, which every build has")
     conflicts("~slurm", when="+serve", msg="the pages need what reads Slurm")
 
     # zstd and ring have parts in C.
@@ -35,7 +37,7 @@ class Evenhand(CargoPackage):
 
     @property
     def build_args(self):
-        every = ("agent", "reproduce", "serve", "slurm")
+        every = ("agent", "analysis", "reproduce", "serve", "slurm", "study")
         features = [name for name in every if self.spec.satisfies(f"+{name}")]
         args = ["--locked", "--no-track", "--profile", "dist", "--no-default-features"]
         return [*args, "--features", ",".join(features)] if features else args

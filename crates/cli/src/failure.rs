@@ -13,6 +13,7 @@ pub(crate) enum Outcome {
     /// The answer is positive, or there is none: status 0.
     Done,
     /// The answer is negative, such as an audit with findings: status 1.
+    #[cfg(feature = "analysis")]
     DoesNotHold,
 }
 
@@ -21,6 +22,7 @@ impl Outcome {
     pub(crate) fn status(self) -> u8 {
         match self {
             Outcome::Done => 0,
+            #[cfg(feature = "analysis")]
             Outcome::DoesNotHold => 1,
         }
     }

@@ -42,7 +42,9 @@
 //!
 //! # Features
 //!
-//! `agent` (verbs `agent` and `top`), `slurm` (verb `slurm`) and `reproduce` (verb `reproduce`) are default features.
+//! Default features: `study` (`study`, `sweep`, `workload`, `policies`: what every build has), `analysis` (`allocate`, `audit`,
+//! `price`, `processes`, `timeline`, `when`, `why`), and, each with `analysis`, `agent` (`agent`, `config`, `doctor`, `top`),
+//! `slurm` (`slurm`, `site`), `serve`, and `reproduce`.
 //!
 //! # Structure
 //!

@@ -37,6 +37,7 @@ impl Common {
     }
 
     /// Returns the seed if one is given: a file may have its own.
+    #[cfg(feature = "analysis")]
     pub(crate) fn seed_given(&self) -> Option<u64> {
         self.seed
     }

@@ -25,6 +25,7 @@ pub(crate) fn parse_half_life(text: &str) -> Result<Decay, Failure> {
 }
 
 /// Parses the option that is given, or returns the default.
+#[cfg(feature = "analysis")]
 pub(crate) fn parse_decay(delta: Option<&str>, half_life: Option<&str>) -> Result<Decay, Failure> {
     match half_life {
         Some(text) => parse_half_life(text),

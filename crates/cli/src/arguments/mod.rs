@@ -2,8 +2,11 @@
 
 #[cfg(feature = "agent")]
 mod agent;
+#[cfg(feature = "analysis")]
 mod allocate;
+#[cfg(feature = "analysis")]
 mod audit;
+#[cfg(feature = "analysis")]
 mod audit_history;
 mod common;
 mod completions;
@@ -13,11 +16,14 @@ pub(crate) mod decay;
 #[cfg(feature = "agent")]
 mod doctor;
 mod manual;
+#[cfg(feature = "analysis")]
 mod mechanism;
 mod named_value;
 mod policies;
 pub(crate) mod policy_settings;
+#[cfg(feature = "analysis")]
 mod price;
+#[cfg(feature = "analysis")]
 mod processes;
 #[cfg(feature = "reproduce")]
 mod reproduce;
@@ -29,11 +35,14 @@ mod site;
 mod slurm;
 mod study;
 mod sweep;
+#[cfg(feature = "analysis")]
 mod timeline;
 #[cfg(feature = "agent")]
 mod top;
 mod trace;
+#[cfg(feature = "analysis")]
 mod when;
+#[cfg(feature = "analysis")]
 mod why;
 mod workload;
 
@@ -44,8 +53,11 @@ use evenhand_policies::Registry;
 
 #[cfg(feature = "agent")]
 pub(crate) use self::agent::{AgentVerb, DoctorArgs, ReleaseArgs as AgentReleaseArgs, RunArgs as AgentRunArgs};
+#[cfg(feature = "analysis")]
 pub(crate) use self::allocate::AllocateArgs;
+#[cfg(feature = "analysis")]
 pub(crate) use self::audit::AuditArgs;
+#[cfg(feature = "analysis")]
 pub(crate) use self::audit_history::HistoryArgs;
 pub(crate) use self::common::{Common, Format};
 pub(crate) use self::completions::CompletionsArgs;
@@ -54,10 +66,13 @@ pub(crate) use self::config::{ConfigCheckArgs, ConfigVerb};
 #[cfg(feature = "agent")]
 pub(crate) use self::doctor::InstallationArgs;
 pub(crate) use self::manual::ManualArgs;
+#[cfg(feature = "analysis")]
 pub(crate) use self::mechanism::MechanismArgs;
 pub(crate) use self::policies::PoliciesArgs;
 use self::policy_settings::with_policy_options;
+#[cfg(feature = "analysis")]
 pub(crate) use self::price::PriceArgs;
+#[cfg(feature = "analysis")]
 pub(crate) use self::processes::ProcessesArgs;
 #[cfg(feature = "reproduce")]
 pub(crate) use self::reproduce::ReproduceArgs;
@@ -72,11 +87,14 @@ pub(crate) use self::slurm::{
 };
 pub(crate) use self::study::{Release, StudyArgs, Until};
 pub(crate) use self::sweep::{Engine, SweepArgs, SweepTaskArgs, SweepVerb};
+#[cfg(feature = "analysis")]
 pub(crate) use self::timeline::TimelineArgs;
 #[cfg(feature = "agent")]
 pub(crate) use self::top::TopArgs;
 pub(crate) use self::trace::TraceArgs;
+#[cfg(feature = "analysis")]
 pub(crate) use self::when::{LogArgs, WhenArgs};
+#[cfg(feature = "analysis")]
 pub(crate) use self::why::WhyArgs;
 pub(crate) use self::workload::{DescribeArgs, ExportArgs, GenerateArgs, ImportArgs, WorkloadVerb};
 
@@ -180,18 +198,25 @@ pub(crate) enum Verb {
     #[cfg(feature = "agent")]
     Top(TopArgs),
     /// Forecast when jobs start, from the past of a log
+    #[cfg(feature = "analysis")]
     When(WhenArgs),
     /// Explain why a job of a log waited, or a user: what was full, who held it, what would have helped
+    #[cfg(feature = "analysis")]
     Why(WhyArgs),
     /// Divide one capacity among users once, by one or several mechanisms
+    #[cfg(feature = "analysis")]
     Allocate(AllocateArgs),
     /// Check an allocation or a recorded history against fairness properties, or search for profitable misreports
+    #[cfg(feature = "analysis")]
     Audit(Box<AuditArgs>),
     /// Divide capacity over time among users who arrive, change and leave
+    #[cfg(feature = "analysis")]
     Timeline(TimelineArgs),
     /// Compute what a job costs on the machines of a cluster, in processor equivalents (Klusáček & Rudová 2013)
+    #[cfg(feature = "analysis")]
     Price(PriceArgs),
     /// Simulate processes that alternate between time-shared resources (Zeldes & Feitelson 2013)
+    #[cfg(feature = "analysis")]
     Processes(ProcessesArgs),
     /// Repeat a paper's experiments: what the paper states, what evenhand measures, whether the statement holds
     #[cfg(feature = "reproduce")]

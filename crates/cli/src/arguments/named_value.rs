@@ -3,6 +3,7 @@
 use std::num::NonZeroUsize;
 
 use evenhand_model::memory::parse_size;
+#[cfg(feature = "analysis")]
 use evenhand_policies::equivalents::Combine;
 use evenhand_study::{
     ARRIVALS, Arrivals, BACKFILLS, Backfill, Layout, PLACEMENTS, Placement, SCHEDULERS, VARIATIONS, Vary,
@@ -49,6 +50,7 @@ pub(super) fn vary(text: &str) -> Result<Vary, String> {
 }
 
 /// Parses the name of a rule that combines the processor equivalents of several resources.
+#[cfg(feature = "analysis")]
 pub(super) fn combine(text: &str) -> Result<Combine, String> {
     named(&Combine::ALL.map(|c| (c.name(), c)), text)
 }

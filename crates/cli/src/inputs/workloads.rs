@@ -94,6 +94,7 @@ fn import_trace(
 }
 
 /// Reads a workload as [`read_workload`] does, and the numbers by which its source calls the jobs, if it has any.
+#[cfg(feature = "analysis")]
 pub(crate) fn read_numbered_workload(
     path: &Path,
     trace: &TraceArgs,

@@ -19,12 +19,14 @@ pub(crate) fn lock_folder(path: &Path) -> Result<FolderLock, Failure> {
 }
 
 /// Writes a file atomically: after a failure the old content remains.
+#[cfg(feature = "analysis")]
 pub(crate) fn write_file(path: &Path, text: &str) -> Result<(), Failure> {
     evenhand_model::files::write_atomically(path, text.as_bytes())
         .map_err(|e| Failure::Environment(format!("cannot write {}: {e}", path.display())))
 }
 
 /// Returns a file name for a name from an input: characters other than ASCII letters and digits become `_`.
+#[cfg(feature = "analysis")]
 pub(crate) fn file_name(name: &str) -> String {
     name.chars().take(60).map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect()
 }

@@ -2,7 +2,9 @@
 
 #[cfg(feature = "agent")]
 mod agent;
+#[cfg(feature = "analysis")]
 mod allocate;
+#[cfg(feature = "analysis")]
 mod audit;
 mod completions;
 #[cfg(feature = "agent")]
@@ -11,7 +13,9 @@ mod config;
 mod doctor;
 mod manual;
 mod policies;
+#[cfg(feature = "analysis")]
 mod price;
+#[cfg(feature = "analysis")]
 mod processes;
 #[cfg(feature = "reproduce")]
 mod reproduce;
@@ -23,10 +27,13 @@ mod site;
 mod slurm;
 mod study;
 mod sweep;
+#[cfg(feature = "analysis")]
 mod timeline;
 #[cfg(feature = "agent")]
 mod top;
+#[cfg(feature = "analysis")]
 pub(crate) mod when;
+#[cfg(feature = "analysis")]
 mod why;
 mod workload;
 
@@ -60,12 +67,19 @@ pub(crate) fn run(verb: Verb, common: &Common, registry: &Registry, console: &Co
         Verb::Doctor(arguments) => doctor::run(&arguments, console),
         #[cfg(feature = "agent")]
         Verb::Top(arguments) => top::run(&arguments, console).map(|()| Outcome::Done),
+        #[cfg(feature = "analysis")]
         Verb::When(arguments) => when::run(&arguments, common, console).map(|()| Outcome::Done),
+        #[cfg(feature = "analysis")]
         Verb::Why(arguments) => why::run(&arguments, common, console).map(|()| Outcome::Done),
+        #[cfg(feature = "analysis")]
         Verb::Allocate(arguments) => allocate::run(&arguments, console).map(|()| Outcome::Done),
+        #[cfg(feature = "analysis")]
         Verb::Audit(arguments) => audit::run(&arguments, common, registry, console),
+        #[cfg(feature = "analysis")]
         Verb::Timeline(arguments) => timeline::run(&arguments, console).map(|()| Outcome::Done),
+        #[cfg(feature = "analysis")]
         Verb::Price(arguments) => price::run(&arguments, console),
+        #[cfg(feature = "analysis")]
         Verb::Processes(arguments) => processes::run(&arguments, common, console).map(|()| Outcome::Done),
         #[cfg(feature = "reproduce")]
         Verb::Reproduce(arguments) => reproduce::run(&arguments, common, console),

@@ -11,7 +11,8 @@ use crate::failure::{Failure, Outcome};
 use crate::output::console::Console;
 use crate::output::fold_lines::{COLUMNS, fold_lines};
 use crate::output::named_values::NamedValues;
-use crate::output::numbers::{AmountFormat, OutputNumber, four_digits};
+use crate::output::numbers::four_digits;
+use crate::output::output_number::{AmountFormat, OutputNumber};
 use crate::output::table::{Table, printable};
 
 /// What `price` prints as JSON.

@@ -18,7 +18,7 @@ use crate::inputs::problems::{mechanism_options, mechanisms_named};
 use crate::output::console::{Console, to_json};
 use crate::output::named_values::NamedValues;
 use crate::output::numbers::percent;
-use crate::output::numbers::{OutputNumber, ToOutputNumber};
+use crate::output::output_number::{OutputNumber, ToOutputNumber};
 use crate::output::table::Table;
 use crate::output::write_files::{file_name, lock_folder, write_file};
 

@@ -5,7 +5,7 @@ use evenhand_mechanisms::{Allocation, Number, PROPERTIES, Problem};
 use serde::Serialize;
 
 use crate::output::named_values::NamedValues;
-use crate::output::numbers::{OutputNumber, ToOutputNumber};
+use crate::output::output_number::{OutputNumber, ToOutputNumber};
 
 /// Result of one mechanism.
 #[derive(Debug, Serialize)]

@@ -6,7 +6,7 @@ use evenhand_mechanisms::problem_files::ProblemFile;
 use super::record::{AllocationRecord, ResourceRecord};
 use crate::output::bars::bar;
 use crate::output::numbers::percent;
-use crate::output::numbers::{AmountFormat, OutputNumber};
+use crate::output::output_number::{AmountFormat, OutputNumber};
 use crate::output::table::{Table, printable};
 
 /// Largest number of users in a table.

@@ -15,7 +15,7 @@ use crate::failure::{Failure, Outcome};
 use crate::inputs::problems::{convert, out_of_range, read_problem};
 use crate::output::console::{Console, to_json};
 use crate::output::named_values::NamedValues;
-use crate::output::numbers::{AmountFormat, OutputNumber, ToOutputNumber};
+use crate::output::output_number::{AmountFormat, OutputNumber, ToOutputNumber};
 use crate::output::table::printable;
 
 /// Checks an allocation of the problem against the properties.
