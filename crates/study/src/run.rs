@@ -249,7 +249,8 @@ impl Plan {
         {
             return None;
         }
-        let trust = trust(&self.workload, &run.capacity, &as_logged(&self.workload), simulated)?;
+        let cluster = run.on_site.as_ref().and_then(|on_site| on_site.cluster.as_ref());
+        let trust = trust(&self.workload, &run.capacity, &as_logged(&self.workload), simulated, cluster)?;
         Some(TrustRecord { policy: run.policy.clone(), run: run.id.clone(), ..trust })
     }
 

@@ -11,7 +11,9 @@ mod held_back;
 mod levels;
 mod ranks;
 
-use evenhand_model::{Capacity, NO_TIME, Span, Time, Workload};
+use std::collections::BTreeSet;
+
+use evenhand_model::{Capacity, Cluster, NO_TIME, Span, Time, Workload, queue_names};
 use evenhand_policies::equivalents::PROCESSORS;
 use evenhand_simulator::Simulated;
 use serde::{Deserialize, Serialize};
@@ -116,12 +118,13 @@ impl Pair {
     }
 }
 
-/// Compares a simulated run with the log; `None` if no job started in both.
+/// Compares a simulated run, on a cluster or in a pool, with the log; `None` if no job started in both.
 pub(crate) fn trust(
     workload: &Workload,
     capacity: &Capacity,
     logged: &Simulated,
     run: &Simulated,
+    cluster: Option<&Cluster>,
 ) -> Option<TrustRecord> {
     let columns = workload.columns();
     let both = |row: &usize| logged.starts[*row] != NO_TIME && run.starts[*row] != NO_TIME;
@@ -170,7 +173,7 @@ pub(crate) fn trust(
             hour: within(Span::from_secs(3600)),
         },
         classes: classes(workload, &pairs, resource),
-        not_modelled: not_modelled(workload, capacity, logged),
+        not_modelled: not_modelled(workload, capacity, logged, cluster),
         ..TrustRecord::default()
     };
     record.judge();
@@ -191,7 +194,12 @@ fn user_means(pairs: &[Pair], workload: &Workload) -> Vec<(f64, f64)> {
 }
 
 /// Returns what the log shows that the simulation does not model.
-fn not_modelled(workload: &Workload, capacity: &Capacity, logged: &Simulated) -> Vec<String> {
+fn not_modelled(
+    workload: &Workload,
+    capacity: &Capacity,
+    logged: &Simulated,
+    cluster: Option<&Cluster>,
+) -> Vec<String> {
     let mut sentences = Vec::new();
     if let Some(part) = held_back(workload, capacity, logged).filter(|part| *part >= 0.01) {
         sentences.push(format!(
@@ -201,11 +209,18 @@ fn not_modelled(workload: &Workload, capacity: &Capacity, logged: &Simulated) ->
             100.0 * part
         ));
     }
-    let queues = workload.queues().len();
-    if queues > 1 {
-        sentences.push(format!(
+    let names: BTreeSet<&str> = workload.queues().iter().flat_map(|text| queue_names(text)).collect();
+    let queues = names.len();
+    let unknown = names.iter().filter(|name| cluster.is_none_or(|cluster| cluster.queue(name).is_none())).count();
+    match cluster {
+        None if queues > 1 => sentences.push(format!(
             "The log has {queues} queues; without a cluster file their limits and priorities are not modelled."
-        ));
+        )),
+        Some(_) if unknown > 0 => sentences.push(format!(
+            "The log has {queues} queues; the cluster file lacks {unknown} of them, whose limits and priorities are not \
+             modelled."
+        )),
+        _ => {}
     }
     let asked = (0..workload.len()).filter(|row| workload.requested(*row).is_some()).count();
     if 2 * asked <= workload.len() {
@@ -284,7 +299,7 @@ mod tests {
         let as_logged = crate::logged::as_logged(&w);
         let starts = simulated.iter().map(|s| Time::from_secs(*s).nanos()).collect();
         let run = Simulated { starts, ..as_logged.clone() };
-        trust(&w, &capacity, &as_logged, &run).unwrap()
+        trust(&w, &capacity, &as_logged, &run, None).unwrap()
     }
 
     #[test]
@@ -295,6 +310,29 @@ mod tests {
         assert_eq!(trust.starts_within, StartsWithin { minute: 1.0, ten_minutes: 1.0, hour: 1.0 });
         assert_eq!(trust.verdict, "Direction and size can be trusted.");
         assert!(trust.claims.iter().all(|claim| claim.holds));
+    }
+
+    #[test]
+    fn queues_that_the_cluster_file_lacks_are_counted() {
+        let mut builder = WorkloadBuilder::new([Resource::new("cpu", "")]);
+        for queue in ["a,b", "b", "c"] {
+            builder.push(&Task { queue: Some(queue), amounts: &[1_000_000_000], ..Task::default() });
+        }
+        let w = builder.finish().unwrap();
+        let capacity = Capacity::new(w.resources(), vec![4.into()]).unwrap();
+        let of = |cluster: Option<&[&str]>| {
+            let cluster = cluster.map(|names| Cluster {
+                resources: vec!["cpu".into()],
+                groups: Vec::new(),
+                queues: names.iter().map(|name| evenhand_model::Queue::new(*name)).collect(),
+                limits: Vec::new(),
+            });
+            not_modelled(&w, &capacity, &crate::logged::as_logged(&w), cluster.as_ref()).join(" ")
+        };
+        assert!(of(None).contains("The log has 3 queues; without a cluster file"), "{}", of(None));
+        let some = of(Some(&["a", "b"]));
+        assert!(some.contains("3 queues; the cluster file lacks 1 of them"), "{some}");
+        assert!(!of(Some(&["a", "b", "c"])).contains("queues;"));
     }
 
     #[test]
