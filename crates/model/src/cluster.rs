@@ -64,7 +64,7 @@ impl Queue {
     }
 }
 
-/// A limit on the jobs of some queues, accounts and users.
+/// A limit on the jobs of some queues, accounts, users and qualities of service.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Limit {
     /// The name, for people.
@@ -75,6 +75,8 @@ pub struct Limit {
     pub accounts: Vec<String>,
     /// The users whose jobs it limits; empty for all.
     pub users: Vec<String>,
+    /// The qualities of service whose jobs it limits; empty for all.
+    pub qos: Vec<String>,
     /// Whether each user has it by itself; else the jobs of all of them count together.
     pub each_user: bool,
     /// The maximum that the jobs can hold together, by resource.

@@ -8,7 +8,8 @@ use evenhand_model::{Cluster, Limit, MachineGroup, Queue, Rational, ResourceQuan
 const MACHINE: [&str; 4] = ["name", "count", "speed", "properties"];
 const QUEUE: [&str; 10] =
     ["name", "price", "priority", "max_wall", "max_job", "max_user", "max_user_jobs", "max", "max_jobs", "properties"];
-const LIMIT: [&str; 9] = ["name", "queues", "accounts", "users", "each_user", "max", "max_jobs", "max_job", "max_wall"];
+const LIMIT: [&str; 10] =
+    ["name", "queues", "accounts", "users", "qos", "each_user", "max", "max_jobs", "max_job", "max_wall"];
 
 /// Reads the machines and queues of a cluster file; `None` if it has no `[[machines]]`.
 ///
@@ -38,6 +39,7 @@ const LIMIT: [&str; 9] = ["name", "queues", "accounts", "users", "each_user", "m
 /// queues = ["long"]
 /// accounts = ["physics", "optics"]
 /// users = ["ann"]
+/// qos = ["normal"]
 /// each_user = true # default false: all together
 /// max = { cpu = 64 }
 /// max_jobs = 4
@@ -105,6 +107,7 @@ fn limit(table: &Table<'_>, cluster: &Cluster) -> Result<Limit, DocumentError> {
         queues: names("queues")?,
         accounts: names("accounts")?,
         users: names("users")?,
+        qos: names("qos")?,
         each_user: table.get("each_user").map(|node| node.flag()).transpose()?.unwrap_or(false),
         max: limits(table, "max", cluster)?,
         max_jobs: number_of_jobs(table, "max_jobs")?,

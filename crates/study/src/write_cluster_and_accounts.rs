@@ -44,7 +44,10 @@ pub fn cluster_text(cluster: &Cluster) -> String {
     for limit in &cluster.limits {
         line(&mut text, "[[limits]]");
         line(&mut text, &format!("name = {}", quoted(&limit.name)));
-        for (name, list) in [("queues", &limit.queues), ("accounts", &limit.accounts), ("users", &limit.users)] {
+        let of = &limit.qos;
+        for (name, list) in
+            [("queues", &limit.queues), ("accounts", &limit.accounts), ("users", &limit.users), ("qos", of)]
+        {
             names(&mut text, name, list);
         }
         if limit.each_user {

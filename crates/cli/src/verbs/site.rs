@@ -8,8 +8,9 @@ use evenhand_policies::SITE_RULE;
 use evenhand_policies::multifactor::Settings;
 use evenhand_slurm::{
     Accounts, Configuration, DEFAULT_ASSOCIATION_COLUMNS, Node, Nodes, Partition, Partitions, Qos, SiteFileError,
-    SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, limit_associations, limit_partitions, parse_dump,
-    parse_qos, read_slurm_conf, simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
+    SlurmConf, TextError, Unmodelled, cluster, expand_hostlist, inconsistent_qos, limit_associations,
+    limit_jobs_of_qos, limit_partitions, parse_dump, parse_qos, read_slurm_conf, scheduler_settings,
+    simulated_settings_text, site_priority, slurm_conf_names, unmodelled_settings,
 };
 use evenhand_study::{accounts_text, cluster_text};
 use serde::Serialize;
@@ -63,7 +64,10 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
     let accounts = site.accounts.as_ref();
     let (qos, limits) = match has_limits {
         true => (
-            limit_partitions(&mut described.cluster, &site.partitions, &site.qos),
+            {
+                let rest = limit_partitions(&mut described.cluster, &site.partitions, &site.qos);
+                limit_jobs_of_qos(&mut described.cluster, &site.partitions, &site.qos, rest)
+            },
             accounts.map(|accounts| limit_associations(&mut described.cluster, accounts)),
         ),
         false => (site.qos.clone(), accounts.map(Accounts::limits)),
@@ -99,7 +103,8 @@ fn import(args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
         let not_modelled =
             unmodelled.iter().map(|u| NotModelled { name: &u.name, values: &u.values, instead: u.instead });
         let files = written.iter().map(PathBuf::as_path).collect();
-        return console.json(&Written { files, machines, partitions, not_modelled: not_modelled.collect() });
+        let not_modelled = not_modelled.collect();
+        return console.json(&Written { files, machines, partitions, not_modelled });
     }
     for path in &written {
         console.result(&format!("Written: {}", path.display()))?;
@@ -132,6 +137,9 @@ fn read(args: &SiteImportArgs, console: &Console) -> Result<SiteTexts, Failure> 
         let near = did_you_mean(name, slurm_conf_names());
         console.note(&format!("{place}: {name} is no parameter of slurm.conf(5) and is ignored{near}."));
     }
+    if let Some(conf) = &conf {
+        note_odd_lines(conf, args, console)?;
+    }
     let mut nodes = match &args.nodes {
         Some(path) => parsed(path, Nodes::parse)?.nodes,
         None => conf.as_ref().map_or(Vec::new(), |c| c.nodes.clone()),
@@ -149,7 +157,56 @@ fn read(args: &SiteImportArgs, console: &Console) -> Result<SiteTexts, Failure> 
         (None, None) => None,
     };
     let qos = args.qos.as_deref().map(|path| parsed(path, parse_qos)).transpose()?.unwrap_or_default();
+    if let Some(path) = &args.qos {
+        for (line, problem) in inconsistent_qos(&qos) {
+            console.note(&format!("{}:{line}: {problem}; preemption is not simulated.", path.display()));
+        }
+        note_undefined_qos(path, conf.as_ref(), &partitions, &qos, console);
+    }
     Ok(SiteTexts { conf, nodes, partitions, accounts, qos })
+}
+
+/// A sentence's end, which may be a question.
+fn ended(question: String) -> String {
+    if question.is_empty() { ".".into() } else { question }
+}
+
+/// Notes lines that Slurm or a simulation ignores, with their places.
+fn note_odd_lines(conf: &SlurmConf, args: &SiteImportArgs, console: &Console) -> Result<(), Failure> {
+    for (name, place) in &conf.unknown_options {
+        let (kind, option) = name.split_once(' ').unwrap_or(("", name));
+        let near = did_you_mean(option, slurm_conf_names());
+        console
+            .note(&format!("{place}: {option} is no option of {kind} in slurm.conf(5) and is ignored{}", ended(near)));
+    }
+    for (name, place) in &conf.repeated_partitions {
+        console.note(&format!("{place}: the partition {name} is defined before; this line is ignored, as by Slurm."));
+    }
+    if args.nodes.is_none() && args.partitions.is_none() {
+        for (names, place) in &conf.without_partition {
+            console.note(&format!("{place}: no partition has {names}."));
+        }
+    }
+    let settings = scheduler_settings(conf).map_err(file_failure)?;
+    settings.notes.iter().for_each(|note| console.note(note));
+    Ok(())
+}
+
+/// Notes partitions whose QOS is not among those that were read.
+fn note_undefined_qos(path: &Path, conf: Option<&SlurmConf>, partitions: &[Partition], qos: &[Qos], console: &Console) {
+    for partition in partitions {
+        let Some(name) = partition.qos.as_ref().filter(|name| !qos.iter().any(|q| q.name.eq_ignore_ascii_case(name)))
+        else {
+            continue;
+        };
+        let place = conf.and_then(|conf| conf.qos_places.get(&partition.name));
+        let place = place.map_or(String::new(), |place| format!("{place}: "));
+        console.note(&format!(
+            "{place}the partition {} has the QOS {name}, which {} does not define; the partition has no limits of it.",
+            partition.name,
+            path.display()
+        ));
+    }
 }
 
 /// Puts nodes of slurm.conf into partitions of another file.

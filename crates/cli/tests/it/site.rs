@@ -30,7 +30,7 @@ fn a_site_is_read_from_its_files_and_replayed_on() {
         "  SchedulerParameters: bf_window=4320,bf_interval=60; EASY backfilling at every event, or strict",
         "    order, but under --scheduler slurm",
         "  PartitionName AllowAccounts: gpu=physics; every account may use it",
-        "  QOS MaxTRESPU: long=cpu=8; only the QOS of a partition has limits",
+        "  QOS MaxTRESPU: long=cpu=8; it limits no job",
         "  association GrpTRES: physics=cpu=8; it limits no job",
     ] {
         assert!(output.stdout.lines().any(|found| found == line), "{line}\n{}", output.stdout);
@@ -188,4 +188,92 @@ fn jobs_are_not_considered_before_they_were_eligible() {
     assert_eq!(rows, [(0.0, 0.0), (307.0, 0.0), (908.0, 0.0)]);
     let (rows, _) = starts(&["--scheduler", "easy"]);
     assert_eq!(rows[1..], [(1.0, 0.0), (2.0, 0.0)]);
+}
+
+#[test]
+fn what_is_odd_in_a_site_s_files_is_reported_with_its_line() {
+    let folder = folder();
+    folder.write(
+        "odd.conf",
+        "SelectType=select/cons_tres\nPriorityType=priority/basic\nSchedulerParameters=bf_windw=10\n\
+         NodeName=n[1-3] CPUs=4 Gress=gpu:1\nNodeName=lone CPUs=4\n\
+         PartitionName=main Nodes=n[1-3] QOS=nosuch MaxTim=5\nPartitionName=main Nodes=ALL\n",
+    );
+    folder.write("qos.txt", "Name|Preempt\na|b\nb|a\nself|self\nx|nobody\n");
+    let import = ["site", "import", "--slurm-conf", "odd.conf", "--qos", "qos.txt", "-o", "lab"];
+    let notes = folder.run(&import).assert_succeeds().stderr.replace("\n       ", " ");
+    for note in [
+        "odd.conf:3:21: bf_windw is no option of SchedulerParameters in slurm.conf(5); the scheduler is simulated as if it were not there.",
+        "odd.conf:4:30: Gress is no option of NodeName in slurm.conf(5) and is ignored; did you mean \"Gres\"?",
+        "odd.conf:6:51: MaxTim is no option of PartitionName in slurm.conf(5) and is ignored; did you mean \"MaxTime\"?",
+        "odd.conf:7:15: the partition main is defined before; this line is ignored, as by Slurm.",
+        "odd.conf:5:10: no partition has lone.",
+        "odd.conf:6:37: the partition main has the QOS nosuch, which qos.txt does not define; the partition has no limits of it.",
+        "qos.txt:2: a circle of QOS that preempt each other: a preempts b preempts a; preemption is not simulated.",
+        "qos.txt:4: a circle of QOS that preempt each other: self preempts self",
+        "qos.txt:5: the QOS x preempts nobody, and no line defines that",
+    ] {
+        assert!(notes.contains(note), "{note}\n{notes}");
+    }
+    let refused = |name: &str, text: &str, problem: &str| {
+        folder.write(name, text);
+        folder.run(&["site", "import", "--slurm-conf", name, "-o", "lab"]).assert_fails(2, &[problem]);
+    };
+    refused(
+        "twice.conf",
+        "NodeName=n[1-3]\nNodeName=n2\n",
+        "twice.conf:2:10: found \"n2\", expected nodes with names of their own; n2 is defined at twice.conf:1:10",
+    );
+    refused(
+        "value.conf",
+        "NodeName=n1\nPartitionName=p Nodes=n1\nSchedulerParameters=bf_interval=x\n",
+        "value.conf:3:21: found \"bf_interval=x\", expected bf_interval= and a number of seconds",
+    );
+}
+
+#[test]
+fn jobs_have_the_limits_of_the_qos_that_they_name() {
+    let folder = folder();
+    folder.write("slurm.conf", CONF.replace("PriorityType", "AccountingStorageEnforce=limits,qos\nPriorityType"));
+    folder.write("qos.txt", "Name|Priority|MaxWall|MaxJobsPU|MaxSubmitPU\nnormal|0|||\nlong|5|1-00:00:00|1|9\n");
+    let import = ["site", "import", "--slurm-conf", "slurm.conf", "--qos", "qos.txt", "-o", "lab"];
+    let output = folder.run(&import).assert_succeeds();
+    assert!(output.stdout.contains("QOS MaxSubmitPU: long=9; it limits no job"), "{}", output.stdout);
+    assert!(!output.stdout.contains("MaxJobsPU") && !output.stdout.contains("MaxWall"), "{}", output.stdout);
+    // Of the same user: two jobs of the QOS long, one at a time, and one of the QOS normal.
+    let row = |id: u32, qos: &str, second: u32| {
+        format!(
+            "{id}|user1|physics|main|{qos}|COMPLETED|2026-01-05T08:00:0{second}|2026-01-05T08:01:00|2026-01-05T08:11:00|600|20|1|\
+             cpu=1,node=1|cpu=1,node=1\n"
+        )
+    };
+    let header =
+        "JobIDRaw|User|Account|Partition|QOS|State|Submit|Start|End|ElapsedRaw|TimelimitRaw|NNodes|ReqTRES|AllocTRES\n";
+    folder.write("sacct.txt", [header, &row(1, "long", 1), &row(2, "long", 2), &row(3, "normal", 3)].concat());
+    for (scheduler, expected) in [("slurm", [1.0, 601.0, 2.0]), ("easy", [0.0, 599.0, 0.0])] {
+        let study = [
+            "study",
+            "sacct.txt",
+            "--site",
+            "lab",
+            "--policy",
+            "fifo",
+            "--tasks-csv",
+            "--repeat",
+            "1",
+            "--out",
+            scheduler,
+        ];
+        folder.run(&[&study[..], &["--scheduler", scheduler]].concat()).assert_succeeds();
+        assert_eq!(waits(&folder, &format!("{scheduler}/tasks-fifo")), expected, "{scheduler}");
+    }
+}
+
+/// The waits of a run's tasks, in the order of submission.
+fn waits(folder: &TestFolder, prefix: &str) -> Vec<f64> {
+    let file = folder.files().into_iter().find(|path| path.to_string_lossy().starts_with(prefix));
+    let text = folder.read(&file.unwrap().to_string_lossy());
+    let mut lines = text.lines().map(|line| line.split(',').collect::<Vec<&str>>());
+    let at = lines.next().unwrap().iter().position(|h| *h == "wait_s").unwrap();
+    lines.map(|row| row[at].parse::<f64>().unwrap()).collect()
 }

@@ -120,7 +120,7 @@ impl Engine<'_> {
                 return Some(entry);
             }
             let is_over = self.limits.is_over(entry.row);
-            if (is_over && !self.jobs.limits.name_accounts()) || self.jobs.kinds[kind as usize].is_uneven() {
+            if (is_over && !self.jobs.limits.differ_within_users()) || self.jobs.kinds[kind as usize].is_uneven() {
                 // That is the same for all of the user's jobs of this kind.
                 return None;
             }

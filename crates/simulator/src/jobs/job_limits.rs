@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use evenhand_model::{Span, UserId, Workload};
+use evenhand_model::{Detail, Span, UserId, Workload};
 
 use super::prepared_jobs::Rejection;
 use super::queue_choices::QueueChoices;
@@ -15,6 +15,7 @@ pub(crate) struct Limit {
     pub(crate) queues: Vec<String>,
     pub(crate) accounts: Vec<String>,
     pub(crate) users: Vec<String>,
+    pub(crate) qos: Vec<String>,
     /// Whether each user has it by itself.
     pub(crate) each_user: bool,
     /// What they may hold, by resource, and as one more how many they may be.
@@ -49,13 +50,14 @@ impl JobLimits {
             names.is_empty() || name.is_some_and(|name| names.iter().any(|n| n == name))
         };
         let mut found = JobLimits { limits: limits.to_vec(), ..JobLimits::default() };
-        let mut numbers: HashMap<(Option<u32>, usize, Option<u32>, UserId), u32> = HashMap::new();
+        let mut numbers: HashMap<Names, u32> = HashMap::new();
         for row in 0..workload.len() {
             let queue = columns.queue.as_ref().map(|c| c[row]);
             let account = columns.account.as_ref().map(|c| c[row]);
             let user = columns.user[row];
             let (choice, queues) = choices.of(workload, row);
-            let number = *numbers.entry((queue, choice, account, user)).or_insert_with(|| {
+            let qos = workload.detail_id(Detail::Qos, row);
+            let number = *numbers.entry(Names { queue, choice, account, user, qos }).or_insert_with(|| {
                 let first = queues.first().map(|q| site.queues[usize::from(*q)].name.as_str());
                 let queue = first.or_else(|| workload.queue(row));
                 let account = account.and_then(|a| workload.accounts().get(a as usize)).map(String::as_str);
@@ -64,8 +66,12 @@ impl JobLimits {
                     let plain = account.and_then(|account| name.strip_suffix(account)?.strip_suffix('@'));
                     plain.unwrap_or(name)
                 });
+                let qos = workload.detail(Detail::Qos, row);
                 let holds = |limit: &Limit| {
-                    named(&limit.queues, queue) && named(&limit.accounts, account) && named(&limit.users, user)
+                    named(&limit.queues, queue)
+                        && named(&limit.accounts, account)
+                        && named(&limit.users, user)
+                        && named(&limit.qos, qos)
                 };
                 let set = (0u32..).zip(limits).filter(|(_, limit)| holds(limit)).map(|(at, _)| at).collect();
                 found.sets.push(set);
@@ -82,8 +88,8 @@ impl JobLimits {
     }
 
     /// Whether jobs of one user and queue can have different limits.
-    pub(crate) fn name_accounts(&self) -> bool {
-        self.limits.iter().any(|limit| !limit.accounts.is_empty())
+    pub(crate) fn differ_within_users(&self) -> bool {
+        self.limits.iter().any(|limit| !limit.accounts.is_empty() || !limit.qos.is_empty())
     }
 
     fn of(&self, row: usize) -> impl Iterator<Item = (usize, &Limit)> {
@@ -101,6 +107,16 @@ impl JobLimits {
             resource.or_else(|| too_long.then_some(Rejection::LimitedWall))
         })
     }
+}
+
+/// What a job is called by, in which limits can tell jobs apart; ids of a workload and the number of a choice of queues.
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+struct Names {
+    queue: Option<u32>,
+    choice: usize,
+    account: Option<u32>,
+    user: UserId,
+    qos: Option<u32>,
 }
 
 /// What running jobs hold of their limits.

@@ -195,8 +195,8 @@ impl Rejection {
             Rejection::Together => "no machine it may use has enough of all it asks for at once".into(),
             Rejection::Wall => "its queue allows less wall time".into(),
             Rejection::JobLimit(r) => format!("its queue allows a job less {}", name(r)),
-            Rejection::LimitedAmount(r) => format!("a limit of its account or user allows less {}", name(r)),
-            Rejection::LimitedWall => "a limit of its account or user allows less wall time".into(),
+            Rejection::LimitedAmount(r) => format!("a limit of its account, user or QOS allows less {}", name(r)),
+            Rejection::LimitedWall => "a limit of its account, user or QOS allows less wall time".into(),
             Rejection::UserLimit(r) => format!("its queue allows a user less {}", name(r)),
         }
     }

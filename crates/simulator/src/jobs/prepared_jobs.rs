@@ -27,9 +27,9 @@ pub enum Rejection {
     JobLimit(u8),
     /// It requests more of a resource than its queue allows a user.
     UserLimit(u8),
-    /// It requests more of a resource than a limit of its account or user allows.
+    /// It requests more of a resource than a limit of its account, user or QOS allows.
     LimitedAmount(u8),
-    /// It requests more wall time than a limit of its account or user allows.
+    /// It requests more wall time than a limit of its account, user or QOS allows.
     LimitedWall,
 }
 

@@ -161,6 +161,7 @@ impl Site {
             queues: vec![q.name.clone()],
             accounts: Vec::new(),
             users: Vec::new(),
+            qos: Vec::new(),
             each_user,
             most: match each_user {
                 true => with_jobs(limits(&q.max_user), q.max_user_jobs),
@@ -174,6 +175,7 @@ impl Site {
             queues: l.queues.clone(),
             accounts: l.accounts.clone(),
             users: l.users.clone(),
+            qos: l.qos.clone(),
             each_user: l.each_user,
             most: with_jobs(limits(&l.max), l.max_jobs),
             max_job: limits(&l.max_job),

@@ -19,7 +19,7 @@ const SETTINGS: [(&str, &[&str], &str); 17] = [
     (
         "AccountingStorageEnforce",
         &["associations"],
-        "limits of associations and of the QOS of partitions hold jobs back, and no others",
+        "limits of associations and of QOS hold jobs back, but those of submissions and of units of time",
     ),
     ("CompleteWait", &["0"], "jobs start while others are completing, but under --scheduler slurm"),
     ("DefMemPerCPU", &["0"], "a job's memory is that of the log"),
@@ -103,12 +103,7 @@ pub fn unmodelled_settings(conf: Option<&SlurmConf>, qos: &[Qos], limits: &[(Str
     for one in qos {
         for (column, value) in &one.settings {
             if !QOS_WITHOUT_EFFECT.iter().any(|c| c.eq_ignore_ascii_case(column)) {
-                add(
-                    &mut found,
-                    format!("QOS {column}"),
-                    format!("{}={value}", one.name),
-                    "only the QOS of a partition has limits",
-                );
+                add(&mut found, format!("QOS {column}"), format!("{}={value}", one.name), "it limits no job");
             }
         }
     }

@@ -1,5 +1,7 @@
 //! Qualities of service: `sacctmgr -P show qos`.
 
+use std::collections::VecDeque;
+
 use crate::error::{ReadError, TextError};
 use crate::parse_table::{Field, Table};
 use crate::parse_values::{Limit, number};
@@ -11,6 +13,8 @@ use crate::tres::Tres;
 pub struct Qos {
     /// The name.
     pub name: String,
+    /// The line of the text, counted from 1.
+    pub line: usize,
     /// Columns that have a value, by their names, such as `("MaxTRESPU", "cpu=64")`.
     pub settings: Vec<(String, String)>,
 }
@@ -43,7 +47,8 @@ pub fn parse_qos(text: &str) -> Result<Vec<Qos>, TextError> {
     let mut all = Vec::new();
     for row in table.rows() {
         let row = row?;
-        let name = row.required("Name", "the name of a QOS")?.text.to_string();
+        let field = row.required("Name", "the name of a QOS")?;
+        let (name, line) = (field.text.to_string(), field.line);
         let columns = table.headers().iter().filter(|header| !header.eq_ignore_ascii_case("Name"));
         let mut settings = Vec::new();
         for header in columns {
@@ -54,9 +59,70 @@ pub fn parse_qos(text: &str) -> Result<Vec<Qos>, TextError> {
                 settings.push((header.to_string(), field.text.to_string()));
             }
         }
-        all.push(Qos { name, settings });
+        all.push(Qos { name, line, settings });
     }
     Ok(all)
+}
+
+/// Returns what is inconsistent among qualities of service, in sentences with the lines: names that occur twice or that are
+/// preempted and do not exist, and qualities of service that preempt themselves, directly or through others.
+pub fn inconsistent_qos(all: &[Qos]) -> Vec<(usize, String)> {
+    let at = |name: &str| all.iter().position(|q| q.name.eq_ignore_ascii_case(name));
+    let preempts = |qos: &Qos| {
+        let column = qos.settings.iter().find(|(column, _)| column.eq_ignore_ascii_case("Preempt"));
+        let names = column.map_or("", |(_, value)| value.as_str()).split(',').map(str::trim);
+        names.filter(|name| !name.is_empty()).map(String::from).collect::<Vec<String>>()
+    };
+    let mut found = Vec::new();
+    let mut below: Vec<Vec<usize>> = Vec::new();
+    for (number, qos) in all.iter().enumerate() {
+        if let Some(before) = at(&qos.name).filter(|first| *first < number) {
+            let first = all[before].line;
+            found.push((
+                qos.line,
+                format!("the QOS {} is also that of line {first}, and the settings of both count", qos.name),
+            ));
+        }
+        let mut known = Vec::new();
+        for name in preempts(qos) {
+            match at(&name) {
+                Some(number) => known.push(number),
+                None => {
+                    found.push((qos.line, format!("the QOS {} preempts {name}, and no line defines that", qos.name)))
+                }
+            }
+        }
+        below.push(known);
+    }
+    for (number, qos) in all.iter().enumerate() {
+        // The shortest way back, found breadth first; a circle is reported at the first of its lines.
+        let mut from: Vec<Option<usize>> = vec![None; all.len()];
+        let mut open = VecDeque::from([number]);
+        let mut last = None;
+        while let Some(here) = open.pop_front() {
+            if below[here].contains(&number) {
+                last = Some(here);
+                break;
+            }
+            for &next in below[here].iter().filter(|next| **next > number) {
+                if from[next].is_none() {
+                    from[next] = Some(here);
+                    open.push_back(next);
+                }
+            }
+        }
+        let Some(mut here) = last else { continue };
+        let mut names = vec![qos.name.as_str()];
+        while here != number {
+            names.push(&all[here].name);
+            here = from[here].unwrap_or(number);
+        }
+        names.push(&qos.name);
+        names.reverse();
+        found.push((qos.line, format!("a circle of QOS that preempt each other: {}", names.join(" preempts "))));
+    }
+    found.sort();
+    found
 }
 
 /// Checks the value of a limit.
@@ -81,7 +147,7 @@ mod tests {
         let text = "Name|Priority|GraceTime|Preempt|UsageFactor|MaxTRESPU|MaxWall|\n\
             normal|0|00:00:00||1.000000|||\nlong|10|00:00:00||1.000000|cpu=64|7-00:00:00|\n";
         let all = parse_qos(text).unwrap();
-        assert_eq!(all[0], Qos { name: "normal".into(), settings: vec![] });
+        assert_eq!(all[0], Qos { name: "normal".into(), line: 2, settings: vec![] });
         let pair = |a: &str, b: &str| (a.to_string(), b.to_string());
         assert_eq!(
             all[1].settings,
@@ -91,5 +157,19 @@ mod tests {
         assert_eq!(error, "sacctmgr show qos:2:6: found \"cpu=x\", expected amounts of resources like cpu=64,mem=1T");
         let error = parse_qos("Name|Priority\nnormal\n").unwrap_err().to_string();
         assert_eq!(error, "sacctmgr show qos:2:7: found 1 columns, expected 2 as in the header");
+    }
+
+    #[test]
+    fn circles_and_unknown_names_are_found_with_their_lines() {
+        let text = "Name|Preempt\na|b,c\nb|c\nc|a\nself|self,nobody\nend|\nA|\n";
+        let found = inconsistent_qos(&parse_qos(text).unwrap());
+        let expected = [
+            (2, "a circle of QOS that preempt each other: a preempts c preempts a"),
+            (5, "a circle of QOS that preempt each other: self preempts self"),
+            (5, "the QOS self preempts nobody, and no line defines that"),
+            (7, "the QOS A is also that of line 2, and the settings of both count"),
+        ];
+        assert_eq!(found, expected.map(|(line, text)| (line, text.to_string())));
+        assert_eq!(inconsistent_qos(&parse_qos("Name|Preempt\na|b\nb|\n").unwrap()), []);
     }
 }

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use super::statements::{Setting, Statement, read_statements};
 use super::{Position, SiteFileError};
+use crate::cluster_from_site::shortened;
 use crate::configuration::Configuration;
 use crate::generic_resources::parse_gres;
 use crate::nodes::Node;
@@ -27,6 +28,14 @@ pub struct SlurmConf {
     pub options: BTreeMap<String, Vec<String>>,
     /// Where the values of settings of the site as a whole stand, by their names in lower case.
     pub places: BTreeMap<String, Position>,
+    /// Where the QOS of a partition stands, by the name of the partition.
+    pub qos_places: BTreeMap<String, Position>,
+    /// Options of nodes and partitions that slurm.conf(5) does not have, with their places.
+    pub unknown_options: Vec<(String, Position)>,
+    /// Definitions of partitions that stand behind another one of the same name, as Slurm ignores them.
+    pub repeated_partitions: Vec<(String, Position)>,
+    /// The nodes of a line that no partition has, and their place.
+    pub without_partition: Vec<(String, Position)>,
 }
 
 /// Statements that are neither a node nor a partition and do not set something for the site as a whole.
@@ -34,6 +43,26 @@ const OTHER_STATEMENTS: [&str; 4] = ["DownNodes", "FrontendName", "SwitchName", 
 
 /// The parameters of slurm.conf(5), releases 22.05 to 26.05, a line each; a few are older.
 const NAMES: &str = include_str!("slurm_conf_names.txt");
+
+/// Options of nodes and partitions that are no parameters of the site as a whole.
+const OPTION_NAMES: [&str; 12] = [
+    "Alternate",
+    "CpuBind",
+    "ExclusiveTopo",
+    "JobDefaults",
+    "LLN",
+    "MaxCPUsPerSocket",
+    "Parameters",
+    "PowerDownOnIdle",
+    "Priority",
+    "QOS",
+    "RestrictedCoresPerGPU",
+    "Topology",
+];
+
+fn is_option(name: &str) -> bool {
+    is_known(name) || OPTION_NAMES.iter().any(|known| known.eq_ignore_ascii_case(name))
+}
 
 fn is_known(name: &str) -> bool {
     NAMES.lines().any(|known| known.eq_ignore_ascii_case(name))
@@ -47,8 +76,8 @@ pub fn slurm_conf_names() -> impl Iterator<Item = &'static str> {
 /// Reads slurm.conf, and the files that it includes.
 ///
 /// # Errors
-/// Returns an error with file and line if a file cannot be read, a value is malformed, or a partition names a node that
-/// is not defined.
+/// Returns an error with file and line if a file cannot be read, a value is malformed, a node is defined twice, or a
+/// partition names a node that is not defined.
 pub fn read_slurm_conf(path: &Path) -> Result<SlurmConf, SiteFileError> {
     let statements = read_statements(path)?;
     let mut conf = SlurmConf::default();
@@ -56,6 +85,8 @@ pub fn read_slurm_conf(path: &Path) -> Result<SlurmConf, SiteFileError> {
     let (mut node_defaults, mut partition_defaults) = (Statement::new(), Statement::new());
     let mut sets: HashMap<String, Statement> = HashMap::new();
     let mut members: Vec<Option<Setting>> = Vec::new();
+    // Where nodes are defined, by name.
+    let mut defined: HashMap<String, Position> = HashMap::new();
     for statement in statements {
         let first = statement[0].clone();
         if first.is("NodeName") {
@@ -63,14 +94,29 @@ pub fn read_slurm_conf(path: &Path) -> Result<SlurmConf, SiteFileError> {
             if first.value == "DEFAULT" {
                 node_defaults = over(&node_defaults, &statement);
             } else {
-                conf.nodes.extend(nodes(&first, &over(&node_defaults, &statement))?);
+                let nodes = nodes(&first, &over(&node_defaults, &statement))?;
+                for node in &nodes {
+                    if let Some(before) = defined.insert(node.name.clone(), first.place.clone()) {
+                        return Err(
+                            first.error(format!("nodes with names of their own; {} is defined at {before}", node.name))
+                        );
+                    }
+                }
+                conf.nodes.extend(nodes);
             }
         } else if first.is("PartitionName") {
             conf.note_options("PartitionName", &statement);
             if first.value == "DEFAULT" {
                 partition_defaults = over(&partition_defaults, &statement);
             } else {
+                if conf.partitions.iter().any(|partition| partition.name == first.value) {
+                    conf.repeated_partitions.push((first.value, first.place));
+                    continue;
+                }
                 let all = over(&partition_defaults, &statement);
+                if let Some(qos) = find(&all, "QOS") {
+                    conf.qos_places.insert(first.value.clone(), qos.place.clone());
+                }
                 members.push(find(&all, "Nodes").cloned());
                 conf.partitions.push(partition(&first, &all)?);
             }
@@ -91,6 +137,7 @@ pub fn read_slurm_conf(path: &Path) -> Result<SlurmConf, SiteFileError> {
     let text: String = settings.iter().map(|(name, value)| format!("{name}={value}\n")).collect();
     conf.configuration = Configuration::parse(&text).unwrap_or_default();
     conf.put_nodes_in_partitions(&members, &sets)?;
+    conf.note_nodes_without_partition(&defined);
     Ok(conf)
 }
 
@@ -184,9 +231,23 @@ fn partition(name: &Setting, statement: &Statement) -> Result<Partition, SiteFil
 impl SlurmConf {
     fn note_options(&mut self, kind: &str, statement: &Statement) {
         for setting in &statement[1..] {
+            if !is_option(&setting.name) {
+                self.unknown_options.push((format!("{kind} {}", setting.name), setting.place.clone()));
+            }
             let of = self.options.entry(format!("{kind} {}", setting.name)).or_default();
             of.push(format!("{}={}", statement[0].value, setting.value));
         }
+    }
+
+    /// Finds the nodes that no partition has, of each line together.
+    fn note_nodes_without_partition(&mut self, defined: &HashMap<String, Position>) {
+        let mut lines: BTreeMap<&Position, Vec<&str>> = BTreeMap::new();
+        for node in self.nodes.iter().filter(|node| node.partitions.is_empty() && !node.is_future()) {
+            if let Some(place) = defined.get(&node.name) {
+                lines.entry(place).or_default().push(&node.name);
+            }
+        }
+        self.without_partition = lines.into_iter().map(|(place, names)| (shortened(&names), place.clone())).collect();
     }
 
     /// Fills each node's partitions; `members` are the `Nodes` settings of the partitions.
@@ -320,7 +381,26 @@ mod tests {
             error(&[("slurm.conf", "NodeName=a words\n")]),
             "slurm.conf:1:12: found \"words\", expected Name=value"
         );
+        assert_eq!(
+            error(&[("slurm.conf", "NodeName=n[1-3]\nNodeName=n3 CPUs=2\n")]),
+            "slurm.conf:2:10: found \"n3\", expected nodes with names of their own; n3 is defined at slurm.conf:1:10"
+        );
         let loops = error(&[("slurm.conf", "include slurm.conf\n")]);
         assert!(loops.contains("include one another at most"), "{loops}");
+    }
+
+    #[test]
+    fn what_slurm_would_ignore_or_leave_idle_is_found_with_its_place() {
+        let text = "NodeName=DEFAULT CPUs=4 Gress=gpu:1\nNodeName=n[1-3],x1\nNodeName=later State=FUTURE\n\
+            PartitionName=p Nodes=n1 QOS=quick LLN=YES MaxTim=5\nPartitionName=p Nodes=ALL\n";
+        let conf = read(&[("slurm.conf", text)]);
+        let conf = conf.unwrap();
+        let places = |found: &[(String, Position)]| {
+            found.iter().map(|(name, at)| format!("{}:{} {name}", at.line, at.column)).collect::<Vec<String>>()
+        };
+        assert_eq!(places(&conf.unknown_options), ["1:31 NodeName Gress", "4:51 PartitionName MaxTim"]);
+        assert_eq!(places(&conf.repeated_partitions), ["5:15 p"]);
+        assert_eq!(places(&conf.without_partition), ["2:10 n2 and 2 more"]);
+        assert_eq!((conf.partitions.len(), conf.qos_places["p"].line), (1, 4));
     }
 }

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use evenhand_model::{Cluster, Rational, Workload};
 use evenhand_slurm::{
     Accounts, ClusterOptions, Configuration, History, LocalCommands, Nodes, Partition, Partitions, Qos, RawShares,
-    ReadError, Unmodelled, Window, cluster, limit_associations, limit_partitions, unmodelled_settings,
+    ReadError, Unmodelled, Window, cluster, limit_associations, limit_jobs_of_qos, limit_partitions,
+    unmodelled_settings,
 };
 use evenhand_study::{accounts_text, cluster_text};
 
@@ -106,7 +107,8 @@ fn follow_limits(
         }
         Err(error) => return Err(read_failure(error)),
     };
-    let qos = limit_partitions(cluster, partitions, &qos);
+    let rest = limit_partitions(cluster, partitions, &qos);
+    let qos = limit_jobs_of_qos(cluster, partitions, &qos, rest);
     let limits = accounts.map(|accounts| limit_associations(cluster, accounts)).unwrap_or_default();
     Ok(unmodelled_settings(None, &qos, &limits))
 }

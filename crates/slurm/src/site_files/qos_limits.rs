@@ -1,0 +1,143 @@
+//! Limits that jobs have from the QOS that they name.
+
+use evenhand_model::{Cluster, Limit};
+
+use super::partition_limits::{amounts, jobs};
+use super::qos::Qos;
+use crate::parse_values::Limit as TimeLimit;
+use crate::partitions::Partition;
+
+/// Gives a cluster the limits of qualities of service on the jobs that name them. Returns `rest`, the qualities of service
+/// with what a simulation has not followed so far, without what it then follows.
+///
+/// Followed are MaxTRES, MaxWall, MaxTRESPU, MaxJobsPU, GrpTRES and GrpJobs. Where the QOS of a partition sets one of the
+/// first four, that one counts for the partition's jobs in place of their own.
+pub fn limit_jobs_of_qos(cluster: &mut Cluster, partitions: &[Partition], all: &[Qos], mut rest: Vec<Qos>) -> Vec<Qos> {
+    let resources = cluster.resources.clone();
+    for qos in all {
+        let mut found: Vec<Limit> = Vec::new();
+        for (column, value) in &qos.settings {
+            let queues = match sets_first(cluster, partitions, all, qos, column) {
+                Some(queues) if queues.is_empty() => continue,
+                queues => queues.unwrap_or_default(),
+            };
+            let of = |each_user| Limit {
+                qos: vec![qos.name.clone()],
+                queues: queues.clone(),
+                each_user,
+                ..Limit::new(if each_user { format!("QOS {}, a user", qos.name) } else { format!("QOS {}", qos.name) })
+            };
+            let mut users = of(true);
+            let mut everybody = of(false);
+            if limit(&mut users, &mut everybody, &resources, column, value).is_none() {
+                continue;
+            }
+            let new = if users.is_empty() { everybody } else { users };
+            match found.iter_mut().find(|l| l.each_user == new.each_user && l.queues == new.queues) {
+                Some(same) => join(same, new),
+                None => found.push(new),
+            }
+            let left = rest.iter_mut().filter(|one| one.name == qos.name);
+            left.for_each(|one| one.settings.retain(|(name, _)| name != column));
+        }
+        cluster.limits.extend(found);
+    }
+    rest
+}
+
+/// The partitions whose jobs a limit of their own QOS binds; `None`: all of them.
+fn sets_first(
+    cluster: &Cluster,
+    partitions: &[Partition],
+    all: &[Qos],
+    qos: &Qos,
+    column: &str,
+) -> Option<Vec<String>> {
+    // Limits of groups bind at every level.
+    if column.to_ascii_lowercase().starts_with("grp") {
+        return None;
+    }
+    let is_before = |queue: &str| {
+        let partition = partitions.iter().find(|partition| partition.name == queue);
+        let own = partition.and_then(|partition| partition.qos.as_ref());
+        let own = own.and_then(|name| all.iter().find(|other| other.name.eq_ignore_ascii_case(name)));
+        own.is_some_and(|own| {
+            own.name != qos.name && own.settings.iter().any(|(name, _)| name.eq_ignore_ascii_case(column))
+        })
+    };
+    let names = || cluster.queues.iter().map(|queue| &queue.name);
+    names().any(|name| is_before(name)).then(|| names().filter(|name| !is_before(name)).cloned().collect())
+}
+
+/// Sets what a column says; `None` if a simulation does not follow it.
+fn limit(users: &mut Limit, all: &mut Limit, resources: &[String], column: &str, value: &str) -> Option<()> {
+    match column.to_ascii_lowercase().as_str() {
+        "maxtrespu" => users.max = amounts(value, resources)?,
+        "maxjobspu" => users.max_jobs = Some(jobs(value)?),
+        "grptres" => all.max = amounts(value, resources)?,
+        "grpjobs" => all.max_jobs = Some(jobs(value)?),
+        "maxtres" => all.max_job = amounts(value, resources)?,
+        "maxwall" => all.max_wall = Some(TimeLimit::parse(value)?.span()?),
+        _ => return None,
+    }
+    Some(())
+}
+
+/// Adds what another limit of the same jobs says.
+fn join(limit: &mut Limit, other: Limit) {
+    limit.max.extend(other.max);
+    limit.max_job.extend(other.max_job);
+    limit.max_jobs = limit.max_jobs.or(other.max_jobs);
+    limit.max_wall = limit.max_wall.or(other.max_wall);
+}
+
+#[cfg(test)]
+mod tests {
+    use evenhand_model::{Queue, ResourceQuantity, Span};
+
+    use super::super::qos::parse_qos;
+    use super::*;
+
+    #[test]
+    fn jobs_have_the_limits_of_the_qos_that_they_name() {
+        let text = "Name|Priority|GrpTRES|MaxTRES|MaxWall|MaxTRESPU|MaxJobsPU|MaxSubmitPU\nnormal|0||||||\n\
+            long|9|cpu=64|cpu=8|01:00:00|cpu=16|3|50\npart|0|||||1|\nodd|0|license/x=3|||||\n";
+        let qos = parse_qos(text).unwrap();
+        let partition = |name: &str, qos: Option<&str>| Partition {
+            name: name.into(),
+            qos: qos.map(String::from),
+            ..Partition::default()
+        };
+        let partitions = [partition("one", None), partition("two", Some("part"))];
+        let mut cluster = Cluster {
+            resources: vec!["cpu".into()],
+            queues: ["one", "two"].map(Queue::new).to_vec(),
+            ..Cluster::default()
+        };
+        let rest = limit_jobs_of_qos(&mut cluster, &partitions, &qos, qos.clone());
+        let cpus = |n: u64| vec![("cpu".to_string(), ResourceQuantity { exact: n.into(), is_bytes: false })];
+        let of = |qos: &str, each_user, name: &str| Limit { qos: vec![qos.into()], each_user, ..Limit::new(name) };
+        assert_eq!(
+            cluster.limits,
+            [
+                Limit {
+                    max: cpus(64),
+                    max_job: cpus(8),
+                    max_wall: Some(Span::from_secs(3600)),
+                    ..of("long", false, "QOS long")
+                },
+                Limit { max: cpus(16), ..of("long", true, "QOS long, a user") },
+                // The QOS of the partition two sets the number of jobs first.
+                Limit { max_jobs: Some(3), queues: vec!["one".into()], ..of("long", true, "QOS long, a user") },
+                Limit { max_jobs: Some(1), ..of("part", true, "QOS part, a user") },
+            ]
+        );
+        let left: Vec<(&str, Vec<&str>)> = rest
+            .iter()
+            .map(|q| (q.name.as_str(), q.settings.iter().map(|(column, _)| column.as_str()).collect()))
+            .collect();
+        let expected =
+            [("normal", vec![]), ("long", vec!["Priority", "MaxSubmitPU"]), ("part", vec![]), ("odd", vec!["GrpTRES"])];
+        assert_eq!(left, expected);
+    }
+}
