@@ -224,12 +224,13 @@ impl Snapshot {
     /// Returns what each user used in the week before.
     pub(crate) fn recent_use(&self) -> &RecentUse {
         self.computed.recent_use.get_or_init(|| {
+            let running = self.running_only();
             let day = |ago: u64| {
                 let to = self.read_at.saturating_sub(Span::from_secs(86_400 * ago));
                 let from = to.saturating_sub(Span::from_secs(86_400));
-                (from, self.cpu_seconds(from, to))
+                (from, self.cpu_seconds(&running, from, to))
             };
-            let week = self.cpu_seconds(self.read_at.saturating_sub(WEEK), self.read_at);
+            let week = self.cpu_seconds(&running, self.read_at.saturating_sub(WEEK), self.read_at);
             RecentUse { week, days: [6, 5, 4, 3, 2, 1, 0].map(day) }
         })
     }
@@ -249,8 +250,15 @@ impl Snapshot {
         Ok(record)
     }
 
+    /// Returns the running jobs that are not among those that ended, with their starts: a job that completes is in both.
+    fn running_only(&self) -> Vec<(&Job, Time)> {
+        let ended: HashSet<(u64, Time)> = self.slow.ended.iter().map(|job| (job.id, job.start)).collect();
+        let running = self.queue.running().filter_map(|job| Some((job, job.start?)));
+        running.filter(|(job, start)| !ended.contains(&(job.id, *start))).collect()
+    }
+
     /// Returns the CPU seconds of each user in each account between two times, of ended and of running jobs.
-    fn cpu_seconds(&self, from: Time, to: Time) -> CpuSeconds {
+    fn cpu_seconds(&self, running: &[(&Job, Time)], from: Time, to: Time) -> CpuSeconds {
         let mut used = CpuSeconds::new();
         let mut add = |account: Option<&str>, user: &str, start: Time, end: Time, cpus: u64| {
             let (start, end) = (start.max(from), end.min(to));
@@ -262,11 +270,8 @@ impl Snapshot {
         for job in &self.slow.ended {
             add(job.account.as_deref(), &job.user, job.start, job.end, job.held.cpus());
         }
-        let ended: HashSet<(u64, Time)> = self.slow.ended.iter().map(|job| (job.id, job.start)).collect();
-        for job in self.queue.running() {
-            // A job that completes is in both.
-            let Some(start) = job.start.filter(|start| !ended.contains(&(job.id, *start))) else { continue };
-            add(job.account.as_deref(), &job.user, start, self.read_at, cpus_of(job));
+        for (job, start) in running {
+            add(job.account.as_deref(), &job.user, *start, self.read_at, cpus_of(job));
         }
         used
     }

@@ -11,38 +11,23 @@ use super::site::{QueueLimits, Site};
 use super::uneven_chunks;
 
 impl Site {
-    /// Returns the kind of the jobs of a demand, layout and choice of queues.
-    pub(super) fn kind(
-        &self,
-        demand: &[Amount],
-        source: SourceLayout<'_>,
-        layout: Layout,
-        queues: &[u16],
-        class: u8,
-        required: Option<&SiteRequirements>,
-    ) -> Kind {
-        let kind = self.kind_on(demand, source, layout, queues, class, required);
+    /// Returns the kind of the jobs that ask for the same.
+    pub(super) fn kind(&self, asked: Asked<'_>, required: Option<&SiteRequirements>) -> Kind {
+        let kind = self.kind_on(asked, required);
         let could_fit = matches!(kind.rejection, Some(Rejection::Resource(_) | Rejection::Together));
         if !could_fit || required.is_none() {
             return kind;
         }
         // What the machines of the queue hold runs on them, whatever the log requires beside that.
-        let without = self.kind_on(demand, source, layout, queues, class, None);
+        let without = self.kind_on(asked, None);
         match without.rejection {
             None => Kind { drops_requirements: true, ..without },
             Some(_) => kind,
         }
     }
 
-    fn kind_on(
-        &self,
-        demand: &[Amount],
-        source: SourceLayout<'_>,
-        layout: Layout,
-        queues: &[u16],
-        class: u8,
-        required: Option<&SiteRequirements>,
-    ) -> Kind {
+    fn kind_on(&self, asked: Asked<'_>, required: Option<&SiteRequirements>) -> Kind {
+        let Asked { demand, source, layout, queues, class } = asked;
         let demand: Vec<u64> = demand.iter().map(|a| a.0).collect();
         let queue = queues.first().copied();
         let rules = queue.map(|q| &self.queues[usize::from(q)]);
@@ -220,6 +205,17 @@ impl Site {
         let not_fitting = (0..kind.chunk.len()).find(|&r| u128::from(kind.chunk[r]) > largest(r));
         not_fitting.map_or(Rejection::Together, |r| Rejection::Resource(r.min(255) as u8))
     }
+}
+
+/// What jobs of one kind ask for, beside what they require of machines.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    pub(super) demand: &'a [Amount],
+    pub(super) source: SourceLayout<'a>,
+    pub(super) layout: Layout,
+    /// The queues that the job may run in, the first first.
+    pub(super) queues: &'a [u16],
+    pub(super) class: u8,
 }
 
 /// How the source says that a job lies on machines.

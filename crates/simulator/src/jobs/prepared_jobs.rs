@@ -7,7 +7,7 @@ use evenhand_policies::{Job, LogPlace};
 
 use super::job_limits::JobLimits;
 use super::kind::Kind;
-use super::lay_out::SourceLayout;
+use super::lay_out::{Asked, SourceLayout};
 use super::layout::{Layout, LayoutRule};
 use super::queue_choices::QueueChoices;
 use super::requirements::SiteRequirements;
@@ -122,8 +122,8 @@ impl Jobs {
             let required = required.map(|id| &requirements[id as usize]);
             if *id == u32::MAX {
                 *id = jobs.kinds.len() as u32;
-                let amounts = workload.demands().row(demand);
-                jobs.kinds.push(site.kind(amounts, source, layout, queues, class(queue), required));
+                let demand = workload.demands().row(demand);
+                jobs.kinds.push(site.kind(Asked { demand, source, layout, queues, class: class(queue) }, required));
                 jobs.has_uneven |= jobs.kinds[*id as usize].is_uneven();
             }
             let kind = &jobs.kinds[*id as usize];

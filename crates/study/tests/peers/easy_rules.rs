@@ -96,7 +96,7 @@ impl Profile {
 }
 
 /// The queue, and the ends that running jobs are expected to have.
-pub(crate) struct State {
+struct State {
     queue: Vec<usize>,
     running: BTreeMap<usize, u64>,
     all: u32,
@@ -104,7 +104,7 @@ pub(crate) struct State {
 }
 
 impl State {
-    pub(crate) fn new(processors: u32) -> State {
+    fn new(processors: u32) -> State {
         State { queue: Vec::new(), running: BTreeMap::new(), all: processors, free: processors }
     }
 
@@ -163,28 +163,30 @@ impl State {
     }
 }
 
-/// EASY as Mu'alem and Feitelson (2001) state it: the first job has a reservation by the limits of all jobs. As in pyss
-/// (and in evenhand).
-pub(crate) struct Reserved(pub(crate) State);
+/// EASY with a reservation for the first job that is planned anew at each event.
+pub(crate) struct Reserved {
+    state: State,
+    /// How long a job that waits is planned to run. Jobs that run are planned with their limits.
+    planned: fn(&Job) -> u64,
+}
 
-impl Rule for Reserved {
-    fn step(&mut self, jobs: &[Job], now: u64, ended: &[usize], submitted: &[usize]) -> Vec<usize> {
-        self.0.update(jobs, ended, submitted);
-        let mut started = self.0.start_first(jobs, now);
-        started.extend(self.0.backfill(jobs, now, |job| job.limit));
-        started
+impl Reserved {
+    /// All jobs are planned with their limits, as Mu'alem and Feitelson (2001) state it, and as in pyss and evenhand.
+    pub(crate) fn by_limits(processors: u32) -> Reserved {
+        Reserved { state: State::new(processors), planned: |job| job.limit }
+    }
+
+    /// CQSim (`Backfill.py`, `Cqsim_sim.py`): jobs that wait are planned with their true run times.
+    pub(crate) fn by_true_run_times(processors: u32) -> Reserved {
+        Reserved { state: State::new(processors), planned: |job| job.run }
     }
 }
 
-/// CQSim (`Backfill.py`, `Cqsim_sim.py`): jobs that wait are planned with their true run times, jobs that run with their
-/// limits.
-pub(crate) struct TrueRunTimes(pub(crate) State);
-
-impl Rule for TrueRunTimes {
+impl Rule for Reserved {
     fn step(&mut self, jobs: &[Job], now: u64, ended: &[usize], submitted: &[usize]) -> Vec<usize> {
-        self.0.update(jobs, ended, submitted);
-        let mut started = self.0.start_first(jobs, now);
-        started.extend(self.0.backfill(jobs, now, |job| job.run));
+        self.state.update(jobs, ended, submitted);
+        let mut started = self.state.start_first(jobs, now);
+        started.extend(self.state.backfill(jobs, now, self.planned));
         started
     }
 }

@@ -10,7 +10,7 @@ use evenhand_study::{PolicyInputs, starts_under};
 use evenhand_workload::Source;
 use evenhand_workload::import::{ImportOptions, Processors, import};
 
-use easy_rules::{Calls, Job, NamedProcessors, PlannedOnce, Reserved, Rule, State, TrueRunTimes, waits};
+use easy_rules::{Calls, Job, NamedProcessors, PlannedOnce, Reserved, Rule, waits};
 
 /// The jobs with a run time, which is what the other simulators replay.
 fn with_run_time(log: &Workload) -> Workload {
@@ -73,13 +73,13 @@ fn easy_on_kth_is_that_of_other_simulators_by_their_rules() {
     };
     let jobs: Vec<Job> = (0..log.len()).map(job).collect();
     let under = |calls: Calls, mut rule: Box<dyn Rule>| waits(&jobs, calls, rule.as_mut());
-    let reserved = under(Calls::AnInstant, Box::new(Reserved(State::new(100))));
+    let reserved = under(Calls::AnInstant, Box::new(Reserved::by_limits(100)));
     assert_eq!(format!("{:.2}", mean(&reserved)), "6804.97");
     // pyss: about 6,891, without the first and the last hundredth of the jobs.
     let part = reserved.len() / 100;
     assert_eq!(format!("{:.2}", mean(&reserved[part..reserved.len() - part])), "6890.68");
     // CQSim: 5,793.01.
-    let found = under(Calls::AnEvent, Box::new(TrueRunTimes(State::new(100))));
+    let found = under(Calls::AnEvent, Box::new(Reserved::by_true_run_times(100)));
     assert_eq!(format!("{:.2}", mean(&found)), "5793.01");
     // Batsim, easy_bf_fast: 8,231.23.
     let found = under(Calls::AnInstant, Box::new(PlannedOnce::new(100)));
