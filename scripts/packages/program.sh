@@ -15,9 +15,11 @@ build_program() {
         refuse 3 "Rust's library for $TARGET is missing: rustup target add $TARGET, or pack a built program with --program"
     type -P musl-gcc >/dev/null || refuse 3 "musl-gcc is missing, which compiles zstd: apt-get install musl-tools"
     sysroot=$(rustc --print sysroot)
-    # Paths of this machine would differ on another one.
-    CARGO_ENCODED_RUSTFLAGS=$(printf '%s\x1f%s\x1f%s' "--remap-path-prefix=$root=/evenhand" \
-        "--remap-path-prefix=$cargo_home=/cargo" "--remap-path-prefix=$sysroot=/rust")
+    # Paths of this machine would differ on another one. And the table of addresses that the program corrects when it starts,
+    # since it lies anywhere in memory (PIE): packed, which musl 1.2.4 and later read, it has some kilobytes; else 24 bytes for
+    # each address, which are megabytes.
+    CARGO_ENCODED_RUSTFLAGS=$(printf '%s\x1f%s\x1f%s\x1f%s' "--remap-path-prefix=$root=/evenhand" \
+        "--remap-path-prefix=$cargo_home=/cargo" "--remap-path-prefix=$sysroot=/rust" -Clink-arg=-Wl,-z,pack-relative-relocs)
     export CARGO_ENCODED_RUSTFLAGS CC_x86_64_unknown_linux_musl=musl-gcc
     export CFLAGS_x86_64_unknown_linux_musl="-ffile-prefix-map=$cargo_home=/cargo -ffile-prefix-map=$target=/target"
     unset RUSTFLAGS
