@@ -8,12 +8,9 @@
 set -euo pipefail
 [ $# != 0 ] || set -- ./check
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-[ "$(id -u)" = 0 ] || { printf 'skipped: only root can make a Debian system\n'; exit 77; }
-
-# In a mount and a process namespace: what is mounted and started below is gone when this ends.
-if [ "${FRESH_MACHINE:-}" != inside ]; then
-    exec env FRESH_MACHINE=inside unshare --mount --pid --fork --kill-child --mount-proc "${BASH_SOURCE[0]}" "$@"
-fi
+# shellcheck source=scripts/debian-system.sh
+source "$root/scripts/debian-system.sh"
+in_a_namespace "$@"
 
 machine=${KEEP:-}
 if [ -z "$machine" ]; then
@@ -21,15 +18,13 @@ if [ -z "$machine" ]; then
     # All that is mounted first, so that nothing of this machine is deleted.
     trap 'umount -R -q "$machine"/{proc,sys,dev,rust} 2>/dev/null; rm -rf --one-file-system "$machine"' EXIT
 fi
-release=$(. /etc/os-release && printf %s "$VERSION_CODENAME")
-mirror=$(apt-get indextargets --format '$(RELEASE) $(SITE)' 'Created-By: Packages' | awk -v r="$release" '$1 == r { print $2; exit }')
-[ -n "$mirror" ] || { printf 'skipped: no mirror of Debian %s in /etc/apt\n' "$release"; exit 77; }
+release=$(own_release)
+mirror=$(debian_mirror) || skip "no mirror of Debian $release in /etc/apt"
 
 if [ ! -e "$machine/etc/debian_version" ]; then
     printf 'making Debian %s\n' "$release"
-    # A C compiler, and what TLS needs. Programs of the new system are started by name, so with a PATH that it has.
-    PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin debootstrap --variant=minbase --include=gcc,libc6-dev,ca-certificates "$release" "$machine" "$mirror" >"$machine.log" 2>&1 ||
-        { tail -n 20 "$machine.log"; exit 1; }
+    # A C compiler, and what TLS needs.
+    make_debian "$release" "$machine" "$mirror" gcc,libc6-dev,ca-certificates >"$machine.log" 2>&1 || { tail -n 20 "$machine.log"; exit 1; }
     rm "$machine.log"
     # No service starts in it, as in a container.
     printf '#!/bin/sh\nexit 101\n' >"$machine/usr/sbin/policy-rc.d"
@@ -68,7 +63,7 @@ git clone --quiet --no-hardlinks "$root" "$machine/root/evenhand"
 mapfile -t settings < <(env | grep -iE '^(https?_proxy|no_proxy|all_proxy|cargo_(registries|http|net|source)_.*|pip_.*|npm_config_.*|ssl_cert_.*|FUZZ_SECONDS|JOBS|CI)=' || true)
 inside() {
     chroot "$machine" /usr/bin/env -i HOME=/root LANG=C.UTF-8 "${settings[@]}" \
-        PATH="$toolchain/bin:/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin" \
+        PATH="$toolchain/bin:$DEBIAN_PATH" \
         sh -c 'cd /root/evenhand && exec "$@"' sh "$@"
 }
 printf '\n$ cargo run --release -- study\n'

@@ -10,20 +10,13 @@ set -uo pipefail
 evenhand=$(realpath "${1:?usage: tests/release/boot.sh EVENHAND [KERNEL]}")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 kernel=$root/.tools/guests/${2:-6.12}
-cd "$root" || exit 1
 export PATH="$PATH:/usr/sbin:/sbin"
-skip() {
-    printf 'skipped: %s\n' "$*"
-    exit 77
-}
-[ "$(id -u)" = 0 ] || skip "only root can make a Debian system"
-# In a mount and a process namespace: what debootstrap mounts and starts is gone when this ends.
-if [ "${BOOT_TEST:-}" != inside ]; then
-    exec env BOOT_TEST=inside unshare --mount --pid --fork --kill-child --mount-proc "${BASH_SOURCE[0]}" "$@"
-fi
-release=$(. /etc/os-release && printf %s "$VERSION_CODENAME")
-mirror=$(apt-get indextargets --format '$(RELEASE) $(SITE)' 'Created-By: Packages' | awk -v r="$release" '$1 == r { print $2; exit }')
-[ -n "$mirror" ] || skip "no mirror of Debian $release in /etc/apt"
+# shellcheck source=scripts/debian-system.sh
+source "$root/scripts/debian-system.sh"
+in_a_namespace "$@"
+cd "$root" || exit 1
+release=$(own_release)
+mirror=$(debian_mirror) || skip "no mirror of Debian $release in /etc/apt"
 work=$(mktemp -d)
 trap 'jobs -p | xargs -r kill 2>/dev/null; wait; rm -rf --one-file-system "$work"' EXIT
 # shellcheck source=tests/sentences.sh
@@ -31,18 +24,13 @@ source tests/sentences.sh
 system=$work/system
 
 # The program is of this machine, and so the guest is the same Debian: its C library is there.
-inside() {
-    chroot "$system" /usr/bin/env -i HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive \
-        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
-}
+inside() { in_debian "$system" "$@"; }
 
 # A minimal Debian with systemd.
 make_system() {
     local kept=${KEEP:-$work}/$release
     if [ ! -d "$kept" ]; then
-        # Programs of the new system are started by name, so with a PATH that it has.
-        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin debootstrap --variant=minbase \
-            --include=systemd,systemd-sysv,dbus "$release" "$kept.new" "$mirror" || return 1
+        make_debian "$release" "$kept.new" "$mirror" systemd,systemd-sysv,dbus || return 1
         mv "$kept.new" "$kept"
     fi
     if [ -n "${KEEP:-}" ]; then cp -a "$kept" "$system"; else mv "$kept" "$system"; fi

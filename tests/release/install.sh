@@ -6,15 +6,9 @@ set -uo pipefail
 
 evenhand=$(realpath "${1:?usage: tests/release/install.sh EVENHAND [RELEASE…]}")
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
-skip() {
-    printf 'skipped: %s\n' "$*"
-    exit 77
-}
-[ "$(id -u)" = 0 ] || skip "only root can make a Debian system"
-# In a mount and a process namespace: what is mounted and started below is gone when this ends.
-if [ "${INSTALL_TEST:-}" != inside ]; then
-    exec env INSTALL_TEST=inside unshare --mount --pid --fork --kill-child --mount-proc "${BASH_SOURCE[0]}" "$@"
-fi
+# shellcheck source=scripts/debian-system.sh
+source "$root/scripts/debian-system.sh"
+in_a_namespace "$@"
 shift
 [ $# != 0 ] || set -- bookworm trixie sid
 cd "$root" || exit 1
@@ -24,9 +18,7 @@ systems=${KEEP:-$work/systems}
 trap 'for system in "$systems"/*/; do umount -R -q "$system"proc "$system"sys "$system"dev; done; rm -rf --one-file-system "$work"' EXIT
 # shellcheck source=tests/sentences.sh
 source tests/sentences.sh
-own=$(. /etc/os-release && printf %s "$VERSION_CODENAME")
-mirror=$(apt-get indextargets --format '$(RELEASE) $(SITE)' 'Created-By: Packages' | awk -v r="$own" '$1 == r { print $2; exit }')
-[ -n "$mirror" ] || skip "no mirror of Debian $own in /etc/apt"
+mirror=$(debian_mirror) || skip "no mirror of Debian $(own_release) in /etc/apt"
 
 # Two versions, of which the second changes nothing else.
 for version in 0.0.1 0.0.2; do
@@ -39,9 +31,7 @@ make_system() {
     local system=$systems/$1 file
     mkdir -p "$systems"
     if [ ! -e "$system/etc/debian_version" ]; then
-        # Programs of the new system are started by name, so with a PATH that it has.
-        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin debootstrap --variant=minbase --include=ca-certificates \
-            "$1" "$system" "$mirror" >"$work/log" 2>&1 || { tail -n 20 "$work/log"; return 1; }
+        make_debian "$1" "$system" "$mirror" ca-certificates >"$work/log" 2>&1 || { tail -n 20 "$work/log"; return 1; }
     fi
     printf '#!/bin/sh\nexit 101\n' >"$system/usr/sbin/policy-rc.d"
     chmod 755 "$system/usr/sbin/policy-rc.d"
@@ -60,10 +50,7 @@ make_system() {
 }
 
 mapfile -t settings < <(env | grep -iE '^(https?_proxy|no_proxy|all_proxy|ssl_cert_.*)=' || true)
-inside() {
-    chroot "$systems/$release" /usr/bin/env -i HOME=/root LANG=C.UTF-8 DEBIAN_FRONTEND=noninteractive "${settings[@]}" \
-        PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin "$@"
-}
+inside() { in_debian "$systems/$release" "${settings[@]}" "$@"; }
 there() { inside test -e "$1"; }
 gone() { ! there "$1"; }
 install_version() { inside sh -c "apt-get -y -q install --no-install-recommends /packages/$1/*.deb"; }
